@@ -1,0 +1,124 @@
+# weir: everything a person or a CI does, one word each. `make help` lists them.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+SWIFT ?= swift
+PREFIX ?= /usr/local
+DESTDIR ?=
+PYTHON := .venv/bin/python
+# End-to-end tests mostly wait for live media: three files of them at a time leave two cores room to keep time, where
+# one browser plays at a time (Tests/EndToEndTests/conftest.py).
+WORKERS ?= 3
+
+# What is shipped: no Swift runtime to install beside it, and no dynamic exclusivity checks (1.4 instead of 2.0 µs of
+# user CPU a playlist request). Overflow and bounds checks stay.
+RELEASE := -c release --static-swift-stdlib -Xswiftc -enforce-exclusivity=unchecked
+BIN = $(shell $(SWIFT) build $(RELEASE) --show-bin-path)/weir
+
+# What tests run: one optimised build for the unit tests and for the server that the end-to-end tests start.
+TESTED := -c release -Xswiftc -enable-testing -Xswiftc -enforce-exclusivity=unchecked \
+  -Xswiftc -warnings-as-errors --explicit-target-dependency-import-check error --scratch-path .build/tested
+TESTED_BIN = $(abspath $(shell $(SWIFT) build $(TESTED) --show-bin-path)/weir)
+
+BUILD_PACKAGES := binutils ca-certificates git libasound2-dev libavcodec-dev libavformat-dev libavutil-dev libc6-dev \
+  libsqlite3-dev libssl-dev libstdc++-12-dev libswresample-dev libswscale-dev libv4l-dev pkg-config zlib1g-dev
+TEST_PACKAGES := chromium chromium-driver curl ffmpeg firefox-esr gstreamer1.0-libav gstreamer1.0-plugins-bad \
+  gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-plugins-ugly gstreamer1.0-tools nghttp2-client \
+  nginx-light openssl python3 python3-pip python3-venv varnish xfsprogs btrfs-progs strace faketime
+DEVICE_PACKAGES := binutils busybox-static cpio curl ffmpeg gcc-12 kmod make python3 qemu-system-x86
+BENCH_PACKAGES := e2fsprogs ffmpeg gcc libc6-dev libnginx-mod-rtmp nghttp2-client nginx-light openssl python3 \
+  util-linux-extra wrk xfsprogs
+
+.PHONY: help run build install check format test test-devices unit e2e faults torture fuzz bench deps test-deps bench-deps clean
+
+help: ## this list
+	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+run: build ## build weir and start it with a demo stream
+	exec "$(BIN)" serve --test-pattern demo $(ARGS)
+
+build: deps ## build the release binary
+	$(SWIFT) build $(RELEASE) --product weir
+
+install: build ## install the binary to $(PREFIX)/bin
+	install -D -m 755 -s "$(BIN)" "$(DESTDIR)$(PREFIX)/bin/weir"
+
+check: deps ## format, lint, imports, sizes, and a build in which every warning is an error
+	$(SWIFT) format lint --strict -r Package.swift Sources Tests
+	.ci/check-sources
+	$(SWIFT) build $(TESTED) --build-tests
+
+format: ## lay the sources out as `make check` wants them
+	$(SWIFT) format -i -r Package.swift Sources Tests
+
+test: check unit e2e ## check, and all tests
+
+unit: check ## unit tests
+	$(SWIFT) test $(TESTED) --skip-build --disable-xctest --quiet
+
+e2e: check test-deps ## end-to-end tests: publish, watch and record, judged by independent tools (ARGS="-k rtmp" picks some)
+	WEIR_BIN="$(TESTED_BIN)" $(PYTHON) -m pytest Tests/EndToEndTests -n $(WORKERS) --dist loadscope --no-loadscope-reorder $(ARGS)
+
+test-devices: check ## cameras and microphones in a virtual machine: record, switch, starve, unplug (3 minutes; root)
+	@.ci/install-packages "the device tests" $(DEVICE_PACKAGES)
+	WEIR_BIN="$(TESTED_BIN)" Tests/Devices/run
+
+faults: check test-deps ## what goes wrong in the field, as often as is promised: 100 resets, 50 losses, 5000 viewers (4 minutes)
+	WEIR_FAULTS=long WEIR_BIN="$(TESTED_BIN)" $(PYTHON) -m pytest Tests/EndToEndTests/test_faults.py \
+	  Tests/EndToEndTests/test_load.py -s $(ARGS)
+
+# How often weir is killed while it records, within salvage and within finalising, and the power is cut.
+KILLS ?= 250
+SALVAGES ?= 200
+FINALS ?= 100
+CUTS ?= 100
+
+torture: check test-deps ## recordings under kill -9, power cuts and failing disks, as often as is promised (about an hour; root)
+	WEIR_TORTURE=1 $(SWIFT) test $(TESTED) --skip-build --disable-xctest --quiet --filter RecordingScanner
+	WEIR_TORTURE=1 WEIR_TORTURE_KILLS=$(KILLS) WEIR_TORTURE_SALVAGES=$(SALVAGES) WEIR_TORTURE_FINALS=$(FINALS) \
+	  WEIR_TORTURE_CUTS=$(CUTS) WEIR_BIN="$(TESTED_BIN)" \
+	  $(PYTHON) -m pytest Tests/EndToEndTests/test_recording_crash.py Tests/EndToEndTests/test_recording_disk.py $(ARGS)
+
+# Each parser for so many seconds; what was found is kept in .build/fuzz, findings as crash-*.
+SECONDS = 30
+FUZZ_TARGETS = rtmp chunks amf tags codecs http scanner recording
+# The backtracer would hang on the pipe. Swift's runtime keeps what it allocates, which is no leak.
+FUZZ_ENVIRONMENT = SWIFT_BACKTRACE=enable=no ASAN_OPTIONS=detect_leaks=0
+
+fuzz: deps ## feed every wire parser with inputs that libFuzzer makes up, SECONDS=30 each
+	WEIR_FUZZ=1 $(SWIFT) build -c release --scratch-path .build/fuzz --product Fuzz 2>&1 | grep -vE 'unhandled;|not used by|^    /'
+	for target in $(FUZZ_TARGETS); do \
+	  mkdir -p .build/fuzz/seeds/$$target .build/fuzz/corpus/$$target; \
+	  export WEIR_FUZZ_TARGET=$$target $(FUZZ_ENVIRONMENT); \
+	  WEIR_FUZZ_SEEDS=.build/fuzz/seeds/$$target .build/fuzz/release/Fuzz; \
+	  echo "fuzzing $$target for $(SECONDS) s"; \
+	  .build/fuzz/release/Fuzz -max_total_time=$(SECONDS) -max_len=65536 -timeout=5 -malloc_limit_mb=64 \
+	    -use_value_profile=1 -print_final_stats=1 -artifact_prefix=.build/fuzz/crash-$$target- \
+	    .build/fuzz/corpus/$$target .build/fuzz/seeds/$$target 2>&1 | grep -E 'ERROR|SUMMARY|Fatal|DONE|number_of_exec|artifact' ; \
+	done
+
+bench: build bench-deps ## speed, side by side with ffmpeg and nginx
+	WEIR_BIN="$(abspath $(BIN))" python3 Benchmarks/run.py $(ARGS)
+
+deps: # system packages that the build needs
+	@.ci/install-packages "the build" $(BUILD_PACKAGES)
+	@$(SWIFT) --version 2>/dev/null | grep -qE 'Swift version (6\.[3-9]|6\.[1-9][0-9]|[7-9])' || { \
+	  echo "error: $(SWIFT) is no Swift 6.3 or newer: install it from https://www.swift.org/install/ and put it first on PATH" >&2; \
+	  exit 1; }
+
+test-deps: .venv/ready # packages and Python modules that the end-to-end tests need
+	@.ci/install-packages "the tests" $(TEST_PACKAGES)
+
+bench-deps: # packages that the benchmarks compare with
+	@.ci/install-packages "the benchmarks" $(BENCH_PACKAGES)
+
+.venv/ready: Tests/EndToEndTests/requirements.txt
+	@.ci/install-packages "the tests" $(TEST_PACKAGES)
+	python3 -m venv .venv
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+
+clean: ## remove everything that was built
+	rm -rf .build .venv out

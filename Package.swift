@@ -1,0 +1,157 @@
+// swift-tools-version: 6.1
+import PackageDescription
+
+/// Language settings every Swift target of weir shares: Swift 6 mode, and the upcoming features that let the
+/// compiler hold the arrows between the modules (Server → Ingest → FMP4).
+let house: [SwiftSetting] = [
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+  .enableUpcomingFeature("ExistentialAny"),
+]
+
+/// Linux system calls that glibc declares only for GNU sources: memfd_create, fallocate, copy_file_range, accept4.
+let gnuSource: [CSetting] = [.define("_GNU_SOURCE")]
+
+let nio: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
+let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+
+let package = Package(
+  name: "weir",
+  products: [
+    .executable(name: "weir", targets: ["Server"])
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+    .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+    .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+  ],
+  targets: [
+    // What media is, and how it is boxed. Knows no socket, file, clock, task, protocol or playlist.
+    .target(name: "FMP4", dependencies: [nio], swiftSettings: house),
+
+    // Publishers' bytes to samples. Knows no box, segment, playlist or HTTP route.
+    .target(
+      name: "Ingest",
+      dependencies: [
+        "FMP4", "CLibAV", "CV4L2", "CALSA", "COpenSSL", "CProcess", nio, logging,
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "NIOSSL", package: "swift-nio-ssl"),
+      ],
+      exclude: ["Capture/CLibAV", "Capture/CV4L2", "Capture/CALSA", "Publishing/COpenSSL", "Transcode/CProcess"],
+      cSettings: gnuSource,
+      swiftSettings: house),
+    .systemLibrary(
+      name: "CLibAV", path: "Sources/Ingest/Capture/CLibAV",
+      pkgConfig: "libavformat libavcodec libavutil libswscale libswresample",
+      providers: [
+        .apt(["libavcodec-dev", "libavformat-dev", "libavutil-dev", "libswscale-dev", "libswresample-dev"])
+      ]),
+    .systemLibrary(
+      name: "CV4L2", path: "Sources/Ingest/Capture/CV4L2", pkgConfig: "libv4l2", providers: [.apt(["libv4l-dev"])]),
+    .systemLibrary(
+      name: "CALSA", path: "Sources/Ingest/Capture/CALSA", pkgConfig: "alsa", providers: [.apt(["libasound2-dev"])]),
+
+    .systemLibrary(name: "CProcess", path: "Sources/Ingest/Transcode/CProcess"),
+    .systemLibrary(
+      name: "COpenSSL", path: "Sources/Ingest/Publishing/COpenSSL", pkgConfig: "libcrypto",
+      providers: [.apt(["libssl-dev"])]),
+
+    // Streams by name, playlists, HTTP, recordings, configuration: the executable.
+    .executableTarget(
+      name: "Server",
+      dependencies: [
+        "FMP4", "Ingest", "CChecksum", "CWeb", "CZlib", nio, logging,
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "NIOTLS", package: "swift-nio"),
+        .product(name: "NIOSSL", package: "swift-nio-ssl"),
+        .product(name: "NIOHTTP2", package: "swift-nio-http2"),
+        .product(name: "NIOHPACK", package: "swift-nio-http2"),
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+        .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+        .product(name: "GRDB", package: "GRDB.swift"),
+      ],
+      exclude: ["CWeb", "HTTP/CZlib", "Recording/CChecksum"],
+      cSettings: gnuSource,
+      swiftSettings: house),
+    // The files of web/, embedded by #embed.
+    .target(name: "CWeb", path: "Sources/Server/CWeb", cSettings: [.unsafeFlags(["-Wno-c23-extensions"])]),
+
+    // The one instruction that Swift cannot say.
+    .target(name: "CChecksum", path: "Sources/Server/Recording/CChecksum"),
+
+    .systemLibrary(
+      name: "CZlib", path: "Sources/Server/HTTP/CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+
+    .target(name: "Support", dependencies: ["FMP4", nio], path: "Tests/Support", swiftSettings: house),
+    .testTarget(name: "FMP4Tests", dependencies: ["FMP4", "Support", nio], swiftSettings: house),
+    .testTarget(
+      name: "IngestTests",
+      dependencies: [
+        "Ingest", "FMP4", "Support", "CLibAV", nio, logging,
+        .product(name: "NIOEmbedded", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "NIOSSL", package: "swift-nio-ssl"),
+      ],
+      swiftSettings: house),
+    .testTarget(
+      name: "ServerTests",
+      dependencies: [
+        "Server", "Ingest", "FMP4", "CChecksum", "Support", nio, logging,
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "NIOEmbedded", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "NIOSSL", package: "swift-nio-ssl"),
+        .product(name: "NIOHTTP2", package: "swift-nio-http2"),
+        .product(name: "NIOHPACK", package: "swift-nio-http2"),
+      ],
+      cSettings: gnuSource,
+      swiftSettings: house),
+  ],
+  swiftLanguageModes: [.v6]
+)
+
+// `make fuzz`: the parsers alone, instrumented, below libFuzzer's driver. Of the server only what reads requests is
+// taken, since an executable cannot be part of another one.
+if Context.environment["WEIR_FUZZ"] != nil {
+  let instrumented: [SwiftSetting] =
+    house + [.unsafeFlags(["-sanitize=fuzzer,address", "-enable-testing", "-Xcc", "-fsanitize=address"])]
+  let shared = package.targets.filter {
+    ["CLibAV", "CV4L2", "CALSA", "COpenSSL", "CProcess", "Ingest", "FMP4"].contains($0.name)
+  }
+  for target in shared where target.type == .regular { target.swiftSettings = instrumented }
+  package.products = []
+  package.targets =
+    shared + [
+      .target(
+        name: "Server", dependencies: [nio, .product(name: "NIOHTTP1", package: "swift-nio")],
+        path: "Sources/Server/HTTP", exclude: ["CZlib"],
+        sources: [
+          "RequestTarget.swift", "ByteRange.swift", "EntityTag.swift", "RequestHead.swift", "RequestFields.swift",
+          "HTTPRequest.swift", "HTTPLimits.swift", "HTTP1/HTTP1Scanner.swift", "HTTP1/HTTP1Scanner+Head.swift",
+          "HTTP1/HTTP1Syntax.swift",
+        ], swiftSettings: instrumented),
+      .target(
+        name: "Support", dependencies: ["FMP4", nio], path: "Tests/Support", sources: ["SyntheticMedia.swift"],
+        swiftSettings: instrumented),
+      .executableTarget(
+        name: "Fuzz",
+        dependencies: [
+          "FMP4", "Ingest", "Server", "Support", nio, logging,
+          .product(name: "NIOEmbedded", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
+        ], path: "Tests",
+        exclude: ["EndToEndTests", "Golden"],
+        sources: [
+          "Fuzz", "IngestTests/RTMP/RTMPScript.swift", "FMP4Tests/Codecs/RecordFixture.swift",
+          "ServerTests/HTTP/HTTP1Reading.swift",
+        ],
+        swiftSettings: instrumented,
+        linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])]),
+    ]
+}
