@@ -1,0 +1,169 @@
+package import NIOCore
+
+/// The heads of a fragment in each layout: `moof` and the `mdat` header that its media follows, and before the `moof`
+/// of a segment's first fragment a `prft` where the clock of the publication is known. The media itself is the same
+/// bytes in every layout, so only heads are ever written twice.
+package enum FragmentBoxes {
+  /// `prft`?, `moof` and `mdat` header with all of the fragment's runs; the media is all of its payloads. The `prft`
+  /// speaks of the leading track.
+  package static func interleavedHead(of fragment: Fragment, clock: WallClockAnchor? = nil) -> ByteBuffer {
+    head(of: fragment, runs: fragment.runs[...], clock)
+  }
+
+  /// `prft`?, `moof` and `mdat` header of one track; the media is that track's run alone. Nil when it has no samples
+  /// here.
+  package static func singleHead(
+    of fragment: Fragment, track: TrackID, clock: WallClockAnchor? = nil
+  ) -> ByteBuffer? {
+    guard let index = fragment.runs.firstIndex(where: { $0.track == track }) else { return nil }
+    return head(of: fragment, runs: fragment.runs[index...index], clock)
+  }
+
+  /// `styp` of a segment (ISO/IEC 23009-1 §6.3.4.2); one-track segments also carry the CMAF brands
+  /// (ISO/IEC 23000-19 §7.2).
+  package static let interleavedSegmentType = segmentType(["msdh", "iso6"])
+  package static let singleSegmentType = segmentType(["msdh", "cmfs", "cmff"])
+
+  private static func segmentType(_ brands: [FourCC]) -> ByteBuffer {
+    .boxes(capacity: 16 + 4 * brands.count) {
+      $0.box("styp") {
+        $0.fourCC("msdh")
+        $0.u32(0)
+        for brand in brands { $0.fourCC(brand) }
+      }
+    }
+  }
+
+  /// ISO/IEC 14496-12 §8.16.5 (prft), §8.8.4 (moof), §8.1.1 (mdat).
+  private static func head(
+    of fragment: Fragment, runs: ArraySlice<TrackRun>, _ clock: WallClockAnchor?
+  ) -> ByteBuffer {
+    let capacity = runs.reduce(32 + ProducerReferenceTime.size) { $0 + 96 + 16 * $1.samples.count }
+    let mediaBytes = runs.reduce(0) { $0 + $1.byteCount }
+    // The clock holds for as long as its publication, which a segment never outlives: once a segment is enough.
+    let reference = fragment.startsSegment ? clock : nil
+    return .boxes(capacity: capacity) { out in
+      if let reference, let run = runs.first {
+        out.producerReferenceTime(ProducerReferenceTime(of: run, anchor: reference))
+      }
+      let start = out.byteCount
+      var offsetFields: [(position: Int, mediaOffset: Int)] = []
+      out.box("moof") { out in
+        out.fullBox("mfhd") { $0.u32(fragment.sequenceNumber) }
+        var mediaOffset = 0
+        for run in runs {
+          let position = trackFragment(&out, run)
+          offsetFields.append((position, mediaOffset))
+          mediaOffset += run.byteCount
+        }
+      }
+      // Data offsets count from the first byte of this moof, and the media begins behind the mdat's header.
+      let base = out.byteCount - start + 8
+      for field in offsetFields {
+        out.patch(u32: UInt32(truncatingIfNeeded: base + field.mediaOffset), at: field.position)
+      }
+      out.u32(UInt32(truncatingIfNeeded: mediaBytes + 8))
+      out.fourCC("mdat")
+    }
+  }
+
+  /// ISO/IEC 14496-12 §8.8.6. Returns where the data offset stands, for the caller to fill in.
+  private static func trackFragment(_ out: inout OutputRawSpan, _ run: TrackRun) -> Int {
+    let shape = RunShape(run)
+    var position = 0
+    out.box("traf") { out in
+      var headerFlags = TrackFragmentFlags.defaultBaseIsMoof
+      if shape.commonDuration != nil { headerFlags.insert(.defaultDuration) }
+      if shape.commonFlags != nil { headerFlags.insert(.defaultFlags) }
+      out.fullBox("tfhd", flags: headerFlags.rawValue) {
+        $0.u32(run.track.rawValue)
+        if let duration = shape.commonDuration { $0.u32(duration) }
+        if let flags = shape.commonFlags { $0.u32(flags.rawValue) }
+      }
+      out.fullBox("tfdt", version: 1) { $0.i64(run.baseDecodeTime) }
+
+      var flags: TrackRunFlags = [.dataOffset, .sampleSize]
+      if shape.commonDuration == nil { flags.insert(.sampleDuration) }
+      if shape.commonFlags == nil { flags.insert(.sampleFlags) }
+      if shape.firstFlags != nil { flags.insert(.firstSampleFlags) }
+      if shape.hasOffsets { flags.insert(.compositionOffset) }
+      out.fullBox("trun", version: 1, flags: flags.rawValue) { out in
+        out.u32(UInt32(truncatingIfNeeded: run.samples.count))
+        position = out.byteCount
+        out.u32(0)
+        if let first = shape.firstFlags { out.u32(first.rawValue) }
+        for sample in run.samples {
+          if shape.commonDuration == nil { out.u32(sample.duration) }
+          out.u32(sample.size)
+          if shape.commonFlags == nil { out.u32(SampleFlags(of: sample).rawValue) }
+          if shape.hasOffsets { out.i32(sample.compositionOffset) }
+        }
+      }
+    }
+    return position
+  }
+
+  /// Which fields of a run are the same for all its samples, so that they are written once.
+  private struct RunShape {
+    var commonDuration: UInt32?
+    var commonFlags: SampleFlags?
+    /// The first sample's flags, where only it differs from the common ones.
+    var firstFlags: SampleFlags?
+    var hasOffsets = false
+
+    init(_ run: TrackRun) {
+      guard let first = run.samples.first else { return }
+      commonDuration = run.samples.allSatisfy { $0.duration == first.duration } ? first.duration : nil
+      hasOffsets = run.samples.contains { $0.compositionOffset != 0 }
+      let leading = SampleFlags(of: first)
+      let rest = run.samples.dropFirst()
+      let following = rest.first.map { SampleFlags(of: $0) } ?? leading
+      guard rest.allSatisfy({ SampleFlags(of: $0) == following }) else { return }
+      commonFlags = following
+      if leading != following { firstFlags = leading }
+    }
+  }
+}
+
+/// `tf_flags` (ISO/IEC 14496-12 §8.8.7).
+struct TrackFragmentFlags: OptionSet {
+  let rawValue: UInt32
+  static let baseDataOffset = TrackFragmentFlags(rawValue: 0x1)
+  static let sampleDescription = TrackFragmentFlags(rawValue: 0x2)
+  static let defaultDuration = TrackFragmentFlags(rawValue: 0x8)
+  static let defaultSize = TrackFragmentFlags(rawValue: 0x10)
+  static let defaultFlags = TrackFragmentFlags(rawValue: 0x20)
+  static let defaultBaseIsMoof = TrackFragmentFlags(rawValue: 0x20000)
+}
+
+/// `tr_flags` (ISO/IEC 14496-12 §8.8.8).
+struct TrackRunFlags: OptionSet {
+  let rawValue: UInt32
+  static let dataOffset = TrackRunFlags(rawValue: 0x1)
+  static let firstSampleFlags = TrackRunFlags(rawValue: 0x4)
+  static let sampleDuration = TrackRunFlags(rawValue: 0x100)
+  static let sampleSize = TrackRunFlags(rawValue: 0x200)
+  static let sampleFlags = TrackRunFlags(rawValue: 0x400)
+  static let compositionOffset = TrackRunFlags(rawValue: 0x800)
+}
+
+/// `sample_flags` (ISO/IEC 14496-12 §8.8.3.1).
+struct SampleFlags: Hashable {
+  let rawValue: UInt32
+
+  init(rawValue: UInt32) {
+    self.rawValue = rawValue
+  }
+
+  /// A sync sample depends on no other (sample_depends_on 2); any other sample does (1), and decoding cannot start
+  /// there (sample_is_non_sync_sample). On a disposable one no other depends (sample_is_depended_on 2).
+  init(of sample: RunSample) {
+    rawValue = (sample.isSync ? 0x0200_0000 : 0x0101_0000) | (sample.isDisposable ? 0x0080_0000 : 0)
+  }
+
+  var isSync: Bool { rawValue & 0x0001_0000 == 0 }
+  var isDisposable: Bool { rawValue & 0x00C0_0000 == 0x0080_0000 }
+
+  /// The same statements about other samples as a byte of `sdtp` (§8.6.4.2).
+  var dependencies: UInt8 { UInt8(truncatingIfNeeded: rawValue >> 20) }
+}

@@ -1,0 +1,63 @@
+internal import NIOCore
+
+/// `prft` (ISO/IEC 14496-12 §8.16.5): which wall-clock time a media time of a track had. It stands before the movie
+/// fragment whose media it speaks of.
+struct ProducerReferenceTime: Hashable {
+  let track: TrackID
+  /// Ticks of the track's timescale.
+  let mediaTime: Int64
+  /// Nanoseconds since 1970-01-01T00:00:00Z.
+  let wallNanoseconds: Int64
+
+  /// Of a fragment's run: the earliest presentation time, by the publication's clock.
+  init(of run: TrackRun, anchor: WallClockAnchor) {
+    track = run.track
+    mediaTime = run.earliestPresentationTime
+    wallNanoseconds = anchor.wallNanoseconds(at: MediaTime(ticks: mediaTime, timescale: run.timescale))
+  }
+
+  /// From a `prft`'s payload; nil when it is none, or of another version.
+  init?(_ box: ByteBuffer) {
+    var box = box
+    guard let (version, _) = box.readFullBoxHeader(), version == 1, let id = box.readInteger(as: UInt32.self), id > 0,
+      let time = box.readInteger(as: UInt64.self), let mediaTime = box.readInteger(as: Int64.self)
+    else { return nil }
+    track = TrackID(id)
+    self.mediaTime = mediaTime
+    // Seconds of 32 bits last until 2036; what looks earlier than 1968 is of the era that follows (RFC 5905 §6).
+    let era: Int64 = time >> 63 == 0 ? 1 << 32 : 0
+    let seconds = Int64(time >> 32) &+ era &- Self.secondsFrom1900
+    let nanoseconds = ((time & 0xFFFF_FFFF) &* 1_000_000_000 &+ 0xFFFF_FFFF) >> 32
+    wallNanoseconds = seconds &* 1_000_000_000 &+ Int64(nanoseconds)
+  }
+
+  /// Bytes of the box.
+  static let size = 32
+
+  /// "A consistent, small offset from the real-time of the experience depicted in the media" (§8.16.5.3): what reaches
+  /// a server is some encoding and some network later than what was before the camera, and by how much it cannot know.
+  static let realTime: UInt32 = 24
+
+  /// Seconds from the epoch of NTP, 1900-01-01T00:00:00Z, to 1970 (RFC 5905 §6).
+  static let secondsFrom1900: Int64 = 2_208_988_800
+
+  /// The 64-bit timestamp of RFC 5905: seconds since 1900 modulo 2³², and 2⁻³² fractions of a second.
+  var networkTime: UInt64 {
+    let (seconds, nanoseconds) = (wallNanoseconds / 1_000_000_000, wallNanoseconds % 1_000_000_000)
+    // Before 1970 the remainder is negative; the fraction counts up from the second below.
+    let (whole, rest) = nanoseconds < 0 ? (seconds &- 1, nanoseconds &+ 1_000_000_000) : (seconds, nanoseconds)
+    let fraction = (UInt64(truncatingIfNeeded: rest) &<< 32) / 1_000_000_000
+    return UInt64(truncatingIfNeeded: whole &+ Self.secondsFrom1900) &<< 32 | fraction
+  }
+}
+
+extension OutputRawSpan {
+  /// `prft`, version 1.
+  mutating func producerReferenceTime(_ time: ProducerReferenceTime) {
+    fullBox("prft", version: 1, flags: ProducerReferenceTime.realTime) {
+      $0.u32(time.track.rawValue)
+      $0.u64(time.networkTime)
+      $0.i64(time.mediaTime)
+    }
+  }
+}

@@ -1,0 +1,138 @@
+extension OutputRawSpan {
+  /// `stbl` of a finished movie (ISO/IEC 14496-12 §8.5.1). `shift` is what stands before the bytes that the table's
+  /// offsets count from.
+  mutating func sampleTable(_ table: SampleTable, descriptions: [TrackDescription], shift: UInt64) {
+    box("stbl") { out in
+      out.fullBox("stsd") {
+        $0.u32(UInt32(truncatingIfNeeded: descriptions.count))
+        for description in descriptions { description.writeSampleEntry(&$0) }
+      }
+      out.durations(table.durations)
+      out.compositionOffsets(table.offsets)
+      if let numbers = table.syncSamples {
+        out.fullBox("stss") {
+          $0.u32(UInt32(truncatingIfNeeded: numbers.count))
+          for number in numbers { $0.u32(number) }
+        }
+      }
+      if let dependencies = table.dependencies {
+        out.fullBox("sdtp") { $0.bytes(dependencies) }  // §8.6.4
+      }
+      out.chunkRuns(table.chunks)
+      out.sizes(table.sizes)
+      out.chunkOffsets(table.chunks, shift: shift)
+      if let distance = descriptions.first?.codec.rollDistance {
+        out.rollGroup(distance: distance, sampleCount: table.sampleCount)
+      }
+    }
+  }
+
+  /// `stts`, §8.6.1.2.
+  private mutating func durations(_ runs: [SampleTable.DurationRun]) {
+    fullBox("stts") {
+      $0.u32(UInt32(truncatingIfNeeded: runs.count))
+      for run in runs {
+        $0.u32(run.count)
+        $0.u32(run.duration)
+      }
+    }
+  }
+
+  /// `ctts`, §8.6.1.3; left out when every sample is shown when it is decoded. Version 1 has signed offsets.
+  private mutating func compositionOffsets(_ runs: [SampleTable.OffsetRun]) {
+    guard runs.contains(where: { $0.offset != 0 }) else { return }
+    fullBox("ctts", version: runs.contains { $0.offset < 0 } ? 1 : 0) {
+      $0.u32(UInt32(truncatingIfNeeded: runs.count))
+      for run in runs {
+        $0.u32(run.count)
+        $0.i32(run.offset)
+      }
+    }
+  }
+
+  /// `stsc`, §8.7.4: an entry for each change of the number of samples or of the description.
+  private mutating func chunkRuns(_ chunks: [SampleTable.Chunk]) {
+    fullBox("stsc") { out in
+      let position = out.byteCount
+      out.u32(0)
+      var count: UInt32 = 0
+      var previous: SampleTable.Chunk?
+      for (index, chunk) in chunks.enumerated() {
+        if let previous, previous.sampleCount == chunk.sampleCount, previous.description == chunk.description {
+          continue
+        }
+        out.u32(UInt32(truncatingIfNeeded: index + 1))
+        out.u32(chunk.sampleCount)
+        out.u32(chunk.description)
+        count &+= 1
+        previous = chunk
+      }
+      out.patch(u32: count, at: position)
+    }
+  }
+
+  /// `stsz`, §8.7.3.2.
+  private mutating func sizes(_ sizes: [UInt32]) {
+    fullBox("stsz") {
+      if let first = sizes.first, first > 0, sizes.allSatisfy({ $0 == first }) {
+        $0.u32(first)
+        $0.u32(UInt32(truncatingIfNeeded: sizes.count))
+      } else {
+        $0.u32(0)
+        $0.u32(UInt32(truncatingIfNeeded: sizes.count))
+        for size in sizes { $0.u32(size) }
+      }
+    }
+  }
+
+  /// `stco`, or `co64` when an offset needs more than 32 bits, §8.7.5.
+  private mutating func chunkOffsets(_ chunks: [SampleTable.Chunk], shift: UInt64) {
+    let isLarge = chunks.contains { $0.offset &+ shift > UInt64(UInt32.max) }
+    fullBox(isLarge ? "co64" : "stco") {
+      $0.u32(UInt32(truncatingIfNeeded: chunks.count))
+      for chunk in chunks {
+        let offset = chunk.offset &+ shift
+        if isLarge { $0.u64(offset) } else { $0.u32(UInt32(truncatingIfNeeded: offset)) }
+      }
+    }
+  }
+
+  /// `sgpd` and `sbgp` of type `roll` (§8.9.2, §8.9.3, §10.1): so many samples before the wanted one are to be decoded
+  /// first.
+  private mutating func rollGroup(distance: Int16, sampleCount: Int) {
+    fullBox("sgpd", version: 1) {
+      $0.fourCC("roll")
+      $0.u32(2)  // default_length
+      $0.u32(1)
+      $0.i16(distance)
+    }
+    fullBox("sbgp") {
+      $0.fourCC("roll")
+      $0.u32(1)
+      $0.u32(UInt32(truncatingIfNeeded: sampleCount))
+      $0.u32(1)  // group_description_index
+    }
+  }
+}
+
+extension Codec {
+  /// How many samples before a wanted one must be decoded, negative; nil where none needs to be.
+  var rollDistance: Int16? {
+    switch self {
+    case .h264, .hevc, .av1: nil
+    case .aac: -1
+    // 80 ms (RFC 7845 §4.6) of packets of 20 ms, which is what live encoders send.
+    case .opus: -4
+    }
+  }
+
+  var sampleEntryType: FourCC {
+    switch self {
+    case .h264: "avc1"
+    case .hevc: "hvc1"
+    case .av1: "av01"
+    case .aac: "mp4a"
+    case .opus: "Opus"
+    }
+  }
+}

@@ -1,0 +1,184 @@
+package import NIOCore
+
+/// AAC (ISO/IEC 14496-3) in MPEG-4 files: Low Complexity, and High Efficiency with SBR and parametric stereo.
+package enum AAC {
+  /// An `AudioSpecificConfig` (§1.6.2.1), kept as the publisher sent it.
+  ///
+  /// Rates follow one scheme: `samplingFrequency` is that of the output, after SBR where it is signalled. It is
+  /// the track's timescale and the sample entry's rate, and `samplesPerFrame` counts in it (2048 for HE-AAC).
+  package struct Configuration: Sendable {
+    /// What the core is extended with.
+    package enum Profile: Sendable, Hashable {
+      case lowComplexity
+      /// With spectral band replication.
+      case highEfficiency
+      /// With SBR and parametric stereo.
+      case highEfficiencyV2
+    }
+
+    package let audioSpecificConfig: [UInt8]
+    package let profile: Profile
+    /// Hz of the output; the track's timescale.
+    package let samplingFrequency: UInt32
+    /// Ticks of `samplingFrequency` that each frame lasts.
+    package let samplesPerFrame: UInt32
+    /// Of the output: 2 for parametric stereo.
+    package let channels: Int
+
+    /// The longest configuration that is read; real ones have 2 to 40 bytes.
+    package static let maximumSize = 1024
+
+    /// Throws `.unsupported` for other object types than Low Complexity and its extensions, naming them.
+    package init(audioSpecificConfig: ByteBuffer) throws(CodecError) {
+      guard audioSpecificConfig.readableBytes <= Self.maximumSize else {
+        throw CodecError(
+          .invalid, "an AudioSpecificConfig of \(audioSpecificConfig.readableBytes) bytes, at most 1024 are read")
+      }
+      let bytes = Array(audioSpecificConfig.readableBytesView)
+      let parsed = try SpecificConfig(bytes)
+      self.audioSpecificConfig = bytes
+      profile = parsed.profile
+      samplingFrequency = parsed.outputFrequency
+      samplesPerFrame = parsed.samplesPerFrame
+      channels = parsed.profile == .highEfficiencyV2 ? 2 : parsed.channels
+    }
+
+    /// `object type` of the outermost layer: 2, 5 or 29.
+    package var objectType: Int {
+      switch profile {
+      case .lowComplexity: 2
+      case .highEfficiency: 5
+      case .highEfficiencyV2: 29
+      }
+    }
+
+    /// "mp4a.40." and the object type (RFC 6381 §3.3).
+    package var codecString: String { "mp4a.40.\(objectType)" }
+  }
+}
+
+extension AAC.Configuration: Hashable {
+  package static func == (a: Self, b: Self) -> Bool { a.audioSpecificConfig == b.audioSpecificConfig }
+  package func hash(into hasher: inout Hasher) { hasher.combine(audioSpecificConfig) }
+}
+
+extension AAC {
+  /// The fields of an `AudioSpecificConfig`, ISO/IEC 14496-3 §1.6.2.1.
+  private struct SpecificConfig {
+    var profile = Configuration.Profile.lowComplexity
+    var coreFrequency: UInt32
+    var outputFrequency: UInt32
+    var samplesPerFrame: UInt32
+    var channels: Int
+
+    init(_ bytes: [UInt8]) throws(CodecError) {
+      var reader = BitReader(bytes)
+      var type = try Self.objectType(&reader)
+      coreFrequency = try Self.frequency(&reader)
+      outputFrequency = coreFrequency
+      let channelConfiguration = try reader.bits(4)
+      var hierarchical = false
+      if type == 5 || type == 29 {
+        profile = type == 29 ? .highEfficiencyV2 : .highEfficiency
+        outputFrequency = try Self.frequency(&reader)
+        type = try Self.objectType(&reader)
+        hierarchical = true
+      }
+      guard type == 2 else {
+        throw CodecError(
+          .unsupported,
+          "AAC of object type \(type) (\(Self.name(ofObjectType: type))); supported: LC, HE-AAC, HE-AAC v2")
+      }
+
+      // GASpecificConfig, §4.4.1.
+      let frameLength: UInt32 = try reader.flag() ? 960 : 1024
+      if try reader.flag() { try reader.skip(14) }  // core coder delay
+      try reader.skip(1)  // extensionFlag: nothing follows it for this object type
+      channels =
+        channelConfiguration == 0
+        ? try Self.programConfigElement(&reader) : try Self.channels(of: channelConfiguration)
+
+      // The backward compatible signalling: decoders that know no SBR stop before it (§1.6.6.1).
+      if !hierarchical, reader.remaining >= 16, try reader.bits(11) == 0x2B7,
+        try Self.objectType(&reader) == 5, try reader.flag()
+      {
+        profile = .highEfficiency
+        outputFrequency = try Self.frequency(&reader)
+        if reader.remaining >= 12, try reader.bits(11) == 0x548, try reader.flag() { profile = .highEfficiencyV2 }
+      }
+      guard outputFrequency == coreFrequency || outputFrequency == coreFrequency &* 2 else {
+        throw CodecError(.invalid, "AAC with SBR from \(coreFrequency) to \(outputFrequency) Hz; it doubles or keeps")
+      }
+      samplesPerFrame = outputFrequency == coreFrequency ? frameLength : frameLength * 2
+    }
+
+    private static func objectType(_ reader: inout BitReader) throws(CodecError) -> UInt32 {
+      let type = try reader.bits(5)
+      return type == 31 ? 32 &+ (try reader.bits(6)) : type
+    }
+
+    /// Table 1.18.
+    private static func frequency(_ reader: inout BitReader) throws(CodecError) -> UInt32 {
+      let table: [UInt32] = [
+        96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000, 7_350,
+      ]
+      let index = Int(try reader.bits(4))
+      let frequency = index == 15 ? try reader.bits(24) : index < table.count ? table[index] : 0
+      guard (1000...192_000).contains(frequency) else {
+        throw CodecError(.invalid, "AAC with sampling frequency index \(index), \(frequency) Hz")
+      }
+      return frequency
+    }
+
+    /// Table 1.19.
+    private static func channels(of configuration: UInt32) throws(CodecError) -> Int {
+      switch configuration {
+      case 1...6: Int(configuration)
+      case 7, 12, 14: 8
+      case 11: 7
+      case 13: 24
+      default: throw CodecError(.invalid, "AAC channel configuration \(configuration) is reserved")
+      }
+    }
+
+    /// `program_config_element`, §4.4.1.1: how many channels it lists.
+    private static func programConfigElement(_ reader: inout BitReader) throws(CodecError) -> Int {
+      try reader.skip(10)  // instance, object type, frequency index
+      var pairable = 0
+      for _ in 0..<3 { pairable += Int(try reader.bits(4)) }  // front, side, back
+      let low = Int(try reader.bits(2))
+      let data = Int(try reader.bits(3))
+      let coupling = Int(try reader.bits(4))
+      if try reader.flag() { try reader.skip(4) }  // mono mixdown
+      if try reader.flag() { try reader.skip(4) }  // stereo mixdown
+      if try reader.flag() { try reader.skip(3) }  // matrix mixdown
+      var channels = low
+      for _ in 0..<pairable {
+        channels += try reader.flag() ? 2 : 1
+        try reader.skip(4)
+      }
+      try reader.skip(4 * low + 4 * data + 5 * coupling)
+      reader.alignToByte()
+      try reader.skip(8 * Int(try reader.bits(8)))  // comment
+      guard (1...64).contains(channels) else {
+        throw CodecError(.invalid, "an AAC program config element that lists \(channels) channels")
+      }
+      return channels
+    }
+
+    private static func name(ofObjectType type: UInt32) -> String {
+      switch type {
+      case 1: "Main"
+      case 3: "SSR"
+      case 4: "LTP"
+      case 6: "Scalable"
+      case 23: "LD"
+      case 32, 33, 34: "MPEG audio layer \(type - 31)"
+      case 36: "ALS"
+      case 39: "ELD"
+      case 42: "xHE-AAC"
+      default: "not AAC"
+      }
+    }
+  }
+}

@@ -1,0 +1,236 @@
+package import NIOCore
+
+/// One picture's bytes as a sample stores them, and what was found in them on the way.
+package struct AccessUnit: Sendable {
+  /// NAL units behind four-byte lengths without delimiters, parameter sets and filler; for AV1 a temporal unit
+  /// without its delimiter. Empty when the access unit carried nothing else. The buffer that came in where
+  /// nothing had to change.
+  package var payload: ByteBuffer
+  /// Decoding may start here.
+  package var isSync: Bool
+  /// No other picture refers to this one. False where the codec's headers do not say so at their beginning (AV1).
+  package var isDisposable = false
+  /// Parameter sets that travelled in the access unit, without start code or length (AV1: sequence headers as
+  /// OBUs with a size field): candidates for `Configuration.updated(withParameterSets:)`.
+  package var parameterSets: [[UInt8]]
+}
+
+/// How a NAL unit of a given type is treated on its way into a sample (ISO/IEC 14496-15 §5.3.2, §8.3.2).
+enum NALUnitFate {
+  case keep
+  /// A slice of a picture that others may refer to.
+  case keepReference
+  /// A slice of a picture that no other refers to.
+  case keepDisposable
+  /// A slice that decoding may start at.
+  case keepSync
+  /// Belongs into the sample entry.
+  case parameterSet
+  /// Delimiters and filler have no place in a file.
+  case drop
+}
+
+/// The most parameter sets of one kind that a configuration may have. H.264 and HEVC number at most 32 sequence
+/// sets; nobody sends more than a few picture sets.
+let maximumParameterSets = 32
+
+/// The longest parameter set: a record counts its bytes with 16 bits.
+let maximumParameterSetSize = 65_535
+
+/// Walks over the NAL units of a sample, each behind its length (ISO/IEC 14496-15 §5.3.2); looks at headers only.
+struct LengthPrefixedNALUnits {
+  private let buffer: ByteBuffer
+  private let lengthSize: Int
+  private var index: Int
+  private let end: Int
+
+  /// `lengthSize` is 1, 2 or 4.
+  init(_ buffer: ByteBuffer, lengthSize: Int) {
+    self.buffer = buffer
+    self.lengthSize = lengthSize
+    index = buffer.readerIndex
+    end = buffer.writerIndex
+  }
+
+  /// Index of the first byte after the length, and how many bytes follow it; nil at the end. Empty units are
+  /// passed on with length 0.
+  mutating func next() throws(CodecError) -> (index: Int, length: Int)? {
+    guard index < end else { return nil }
+    let length: Int? =
+      switch lengthSize {
+      case 1: buffer.getInteger(at: index, as: UInt8.self).map(Int.init)
+      case 2: buffer.getInteger(at: index, as: UInt16.self).map(Int.init)
+      default: buffer.getInteger(at: index, as: UInt32.self).map(Int.init)
+      }
+    guard let length else {
+      throw CodecError(
+        .truncated, "the access unit ends within a NAL unit's length", offset: index &- buffer.readerIndex)
+    }
+    let start = index &+ lengthSize
+    guard length <= end &- start else {
+      throw CodecError(
+        .truncated, "a NAL unit of \(length) bytes, of which \(end &- start) are there",
+        offset: index &- buffer.readerIndex)
+    }
+    index = start &+ length
+    return (start, length)
+  }
+}
+
+/// Walks over the NAL units of a byte stream with start codes of three or four bytes (ITU-T H.264 Annex B).
+struct AnnexBNALUnits {
+  private let bytes: [UInt8]
+  private var index: Int
+
+  init(_ buffer: ByteBuffer) {
+    bytes = Array(buffer.readableBytesView)
+    index = 0
+    index = startCode(from: 0)?.end ?? bytes.count
+  }
+
+  /// The bytes of the next unit, without trailing zeros; nil at the end. Never empty.
+  mutating func next() -> ArraySlice<UInt8>? {
+    while index < bytes.count {
+      let start = index
+      let code = startCode(from: start)
+      var end = code?.start ?? bytes.count
+      index = code?.end ?? bytes.count
+      while end > start, bytes[end - 1] == 0 { end -= 1 }
+      if end > start { return bytes[start..<end] }
+    }
+    return nil
+  }
+
+  private func startCode(from start: Int) -> (start: Int, end: Int)? {
+    bytes.withUnsafeBufferPointer { bytes in
+      var third = start + 2
+      while third < bytes.count {
+        // Most bytes are above 1: then no start code ends here nor at the next two.
+        switch bytes[third] {
+        case 0: third += 1
+        case 1:
+          if bytes[third - 1] == 0, bytes[third - 2] == 0 { return (third - 2, third + 1) }
+          third += 3
+        default: third += 3
+        }
+      }
+      return nil
+    }
+  }
+}
+
+/// The first two bytes of a NAL unit; the second is 0 where there is none, and means something in HEVC only.
+struct NALUnitHeader {
+  let first: UInt8
+  let second: UInt8
+
+  init(first: UInt8, second: UInt8) {
+    self.first = first
+    self.second = second
+  }
+
+  /// Nil for an empty unit.
+  init?(_ payload: ByteBuffer, at index: Int, length: Int) {
+    guard length > 0, let first = payload.getInteger(at: index, as: UInt8.self) else { return nil }
+    self.first = first
+    second = length > 1 ? payload.getInteger(at: index &+ 1) ?? 0 : 0
+  }
+}
+
+/// What the slices of an access unit say together.
+private struct Slices {
+  private(set) var anySync = false
+  private var anyDisposable = false
+  private var anyReference = false
+
+  /// A picture may consist of a field that others refer to and one that they do not: both count.
+  var areDisposable: Bool { anyDisposable && !anyReference && !anySync }
+
+  mutating func note(_ fate: NALUnitFate) {
+    switch fate {
+    case .keepSync: anySync = true
+    case .keepReference: anyReference = true
+    case .keepDisposable: anyDisposable = true
+    case .keep, .parameterSet, .drop: break
+    }
+  }
+}
+
+/// The way from a publisher's access unit to a sample, the same for H.264 and HEVC.
+enum NALUnits {
+  /// Costs one pass over the lengths and headers where nothing has to change.
+  static func accessUnit(
+    _ payload: ByteBuffer, lengthSize: Int, fate: (NALUnitHeader) -> NALUnitFate
+  ) throws(CodecError) -> AccessUnit {
+    guard lengthSize == 1 || lengthSize == 2 || lengthSize == 4 else {
+      throw CodecError(.invalid, "NAL unit lengths of \(lengthSize) bytes; only 1, 2 and 4 exist")
+    }
+    var units = LengthPrefixedNALUnits(payload, lengthSize: lengthSize)
+    var unit = AccessUnit(payload: payload, isSync: false, parameterSets: [])
+    var kept = 0
+    var dropped = false
+    var slices = Slices()
+    while let (index, length) = try units.next() {
+      guard let header = NALUnitHeader(payload, at: index, length: length) else {
+        dropped = true
+        continue
+      }
+      let fate = fate(header)
+      switch fate {
+      case .keep, .keepReference, .keepDisposable, .keepSync:
+        kept &+= length &+ 4
+        slices.note(fate)
+      case .parameterSet:
+        dropped = true
+        if unit.parameterSets.count < maximumParameterSets, length <= maximumParameterSetSize,
+          let set = payload.getBytes(at: index, length: length)
+        {
+          unit.parameterSets.append(set)
+        }
+      case .drop: dropped = true
+      }
+    }
+    unit.isSync = slices.anySync
+    unit.isDisposable = slices.areDisposable
+    guard dropped || lengthSize != 4 else { return unit }
+    var rewritten = ByteBuffer()
+    rewritten.reserveCapacity(kept)
+    units = LengthPrefixedNALUnits(payload, lengthSize: lengthSize)
+    while let (index, length) = try units.next() {
+      guard let header = NALUnitHeader(payload, at: index, length: length) else { continue }
+      switch fate(header) {
+      case .parameterSet, .drop: continue
+      case .keep, .keepReference, .keepDisposable, .keepSync:
+        rewritten.writeInteger(UInt32(truncatingIfNeeded: length))
+        if let bytes = payload.getSlice(at: index, length: length) { rewritten.writeImmutableBuffer(bytes) }
+      }
+    }
+    unit.payload = rewritten
+    return unit
+  }
+
+  static func accessUnit(annexB payload: ByteBuffer, fate: (NALUnitHeader) -> NALUnitFate) -> AccessUnit {
+    var units = AnnexBNALUnits(payload)
+    var unit = AccessUnit(payload: ByteBuffer(), isSync: false, parameterSets: [])
+    unit.payload.reserveCapacity(payload.readableBytes + 16)
+    var slices = Slices()
+    while let nal = units.next() {
+      guard let first = nal.first else { continue }
+      let fate = fate(NALUnitHeader(first: first, second: nal.dropFirst().first ?? 0))
+      switch fate {
+      case .drop: continue
+      case .parameterSet:
+        if unit.parameterSets.count < maximumParameterSets, nal.count <= maximumParameterSetSize {
+          unit.parameterSets.append(Array(nal))
+        }
+      case .keep, .keepReference, .keepDisposable, .keepSync:
+        slices.note(fate)
+        unit.payload.writeInteger(UInt32(truncatingIfNeeded: nal.count))
+        unit.payload.writeBytes(nal)
+      }
+    }
+    unit.isSync = slices.anySync
+    unit.isDisposable = slices.areDisposable
+    return unit
+  }
+}

@@ -1,0 +1,164 @@
+package import NIOCore
+
+/// Opus (RFC 6716) as "Encapsulation of Opus in ISO Base Media File Format" (Opus-ISOBMFF) stores it. Its
+/// timescale is always 48000.
+package enum Opus {
+  /// Ticks a second of every Opus track.
+  package static let timescale: UInt32 = 48_000
+
+  /// The longest packet in ticks: 120 ms (RFC 6716 §3.2.5).
+  package static let maximumPacketDuration: UInt32 = 5760
+
+  /// The identification header (RFC 7845 §5.1).
+  package struct Configuration: Sendable, Hashable {
+    /// Which speaker an output channel belongs to (RFC 7845 §5.1.1).
+    package enum Mapping: Sendable, Hashable {
+      /// One stream: mono or stereo.
+      case single
+      /// Family 1: one to eight channels in Vorbis' order.
+      case surround(streams: UInt8, coupled: UInt8, channels: [UInt8])
+    }
+
+    package let channels: Int
+    /// Samples at 48 kHz that the decoder gives before the sound begins.
+    package let preSkip: UInt16
+    /// Hz before encoding; for information only, 0 is unknown.
+    package let inputSampleRate: UInt32
+    /// Gain of the output in dB, as a fraction of 256.
+    package let outputGain: Int16
+    package let mapping: Mapping
+
+    /// One stream of one or two channels.
+    package init(channels: Int, preSkip: UInt16, inputSampleRate: UInt32 = 48_000) throws(CodecError) {
+      try self.init(
+        channels: channels, preSkip: preSkip, inputSampleRate: inputSampleRate, outputGain: 0, mapping: .single)
+    }
+
+    private init(
+      channels: Int, preSkip: UInt16, inputSampleRate: UInt32, outputGain: Int16, mapping: Mapping
+    ) throws(CodecError) {
+      switch mapping {
+      case .single:
+        guard (1...2).contains(channels) else {
+          throw CodecError(.invalid, "Opus with \(channels) channels in mapping family 0; it has 1 or 2")
+        }
+      case .surround(let streams, let coupled, let table):
+        let total = Int(streams) + Int(coupled)
+        guard (1...8).contains(channels), table.count == channels, streams > 0, coupled <= streams, total <= 255,
+          table.allSatisfy({ Int($0) < total || $0 == 255 })
+        else {
+          throw CodecError(
+            .invalid, "Opus mapping family 1 with \(channels) channels of \(streams) streams, \(coupled) coupled")
+        }
+      }
+      self.channels = channels
+      self.preSkip = preSkip
+      self.inputSampleRate = inputSampleRate
+      self.outputGain = outputGain
+      self.mapping = mapping
+    }
+
+    /// Reads "OpusHead" (RFC 7845 §5.1), little-endian.
+    package init(opusHead: ByteBuffer) throws(CodecError) {
+      var reader = try ByteReader(opusHead, name: "OpusHead")
+      guard try reader.bytes(8) == Array("OpusHead".utf8) else {
+        throw CodecError(.invalid, "the Opus header does not begin with \"OpusHead\"", offset: 0)
+      }
+      let version = try reader.u8()
+      guard version < 16 else {
+        throw CodecError(.unsupported, "OpusHead of version \(version); below 16 is known", offset: 8)
+      }
+      let channels = Int(try reader.u8())
+      let preSkip = try reader.u16().byteSwapped
+      let rate = try reader.u32().byteSwapped
+      let gain = Int16(bitPattern: try reader.u16().byteSwapped)
+      let mapping = try Self.mapping(&reader, channels: channels)
+      try self.init(
+        channels: channels, preSkip: preSkip, inputSampleRate: rate, outputGain: gain, mapping: mapping)
+    }
+
+    /// Reads the payload of a `dOps` box (Opus-ISOBMFF §4.3.2), big-endian.
+    init(record: ByteBuffer) throws(CodecError) {
+      var reader = try ByteReader(record, name: "dOps")
+      let version = try reader.u8()
+      guard version == 0 else {
+        throw CodecError(.unsupported, "dOps of version \(version); only 0 is known", offset: 0)
+      }
+      let channels = Int(try reader.u8())
+      let preSkip = try reader.u16()
+      let rate = try reader.u32()
+      let gain = Int16(bitPattern: try reader.u16())
+      let mapping = try Self.mapping(&reader, channels: channels)
+      try self.init(
+        channels: channels, preSkip: preSkip, inputSampleRate: rate, outputGain: gain, mapping: mapping)
+    }
+
+    /// The mapping family and its table, which both headers write alike.
+    private static func mapping(_ reader: inout ByteReader, channels: Int) throws(CodecError) -> Mapping {
+      let family = try reader.u8()
+      switch family {
+      case 0: return .single
+      case 1:
+        let streams = try reader.u8()
+        let coupled = try reader.u8()
+        return .surround(streams: streams, coupled: coupled, channels: try reader.bytes(channels))
+      default: throw CodecError(.unsupported, "Opus channel mapping family \(family); supported: 0 and 1")
+      }
+    }
+
+    /// "opus", the lower-case form that browsers know.
+    package var codecString: String { "opus" }
+
+    /// "OpusHead" (RFC 7845 §5.1), little-endian.
+    package func opusHead() -> [UInt8] {
+      var header = Array("OpusHead".utf8) + [1, UInt8(truncatingIfNeeded: channels)]
+      appendBigEndian(preSkip.byteSwapped, to: &header)
+      appendBigEndian(inputSampleRate.byteSwapped, to: &header)
+      appendBigEndian(outputGain.byteSwapped, to: &header)
+      switch mapping {
+      case .single: header.append(0)
+      case .surround(let streams, let coupled, let table):
+        header += [1, streams, coupled] + table
+      }
+      return header
+    }
+
+    /// The payload of a `dOps` box (Opus-ISOBMFF §4.3.2), big-endian.
+    package func record() -> [UInt8] {
+      var record: [UInt8] = [0, UInt8(truncatingIfNeeded: channels)]
+      appendBigEndian(preSkip, to: &record)
+      appendBigEndian(inputSampleRate, to: &record)
+      appendBigEndian(outputGain, to: &record)
+      switch mapping {
+      case .single: record.append(0)
+      case .surround(let streams, let coupled, let table):
+        record.append(contentsOf: [1, streams, coupled])
+        record.append(contentsOf: table)
+      }
+      return record
+    }
+  }
+
+  /// How long a packet lasts, in ticks of 48 kHz (RFC 6716 §3.1, §3.2); nil when it is empty, or when its frames
+  /// would last no time or more than 120 ms.
+  package static func packetDuration(_ packet: ByteBuffer) -> UInt32? {
+    guard let header = packet.getInteger(at: packet.readerIndex, as: UInt8.self) else { return nil }
+    let configuration = header >> 3
+    let frame: UInt32 =
+      switch configuration {
+      case 0..<12: [480, 960, 1920, 2880][Int(configuration & 3)]
+      case 12..<16: [480, 960][Int(configuration & 1)]
+      default: 120 << UInt32(configuration & 3)
+      }
+    let count: UInt32
+    switch header & 3 {
+    case 0: count = 1
+    case 1, 2: count = 2
+    default:
+      guard let frames = packet.getInteger(at: packet.readerIndex + 1, as: UInt8.self) else { return nil }
+      count = UInt32(frames & 63)
+    }
+    let duration = frame * count
+    return (1...maximumPacketDuration).contains(duration) ? duration : nil
+  }
+}

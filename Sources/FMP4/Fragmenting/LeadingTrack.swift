@@ -1,0 +1,123 @@
+internal import NIOCore
+
+/// Where the leading track stands, and where by the policy its fragments and segments end. Times are decode times in
+/// the track's ticks.
+struct LeadingTrack: Sendable {
+  /// Of the first sample of the open fragment and of the open segment; nil before the first sync sample.
+  var fragmentStart: Int64?
+  var segmentStart: Int64 = 0
+  var segmentBytes = 0
+  /// Presentation minus decode time of the segment's first sample: the reorder delay, by which the other tracks'
+  /// boundaries lie later than the leading decode times.
+  var reorderDelay: Int64 = 0
+  var rhythm = GroupRhythm()
+  /// Where the latest picture so far ends in presentation time.
+  var presentationEnd = Int64.min
+  var fragmentIsIndependent = false
+  /// The open fragment has no sample of this track: the one before was closed before its successor was there.
+  var fragmentIsEmpty = true
+  /// Nothing can be decoded before the first sync sample, so nothing is taken.
+  var awaitsSync = true
+  /// What the other tracks have from before the first picture belongs to the stream: they joined it in its midst.
+  var keepsEarlyFollowers = false
+
+  mutating func openSegment(at decodeTime: Int64, offset: Int32, isSync: Bool) {
+    openFragment(at: decodeTime, isIndependent: isSync)
+    segmentStart = decodeTime
+    segmentBytes = 0
+    reorderDelay = Int64(offset)
+  }
+
+  mutating func openFragment(at decodeTime: Int64, isIndependent: Bool) {
+    fragmentStart = decodeTime
+    fragmentIsIndependent = isIndependent
+    fragmentIsEmpty = true
+  }
+
+  /// Counts a sample that became part of the open fragment. `duration` is its length, or the likeliest one.
+  mutating func add(_ sample: Sample, at decodeTime: Int64, duration: Int64) {
+    fragmentIsEmpty = false
+    segmentBytes += sample.payload.readableBytes
+    presentationEnd = max(presentationEnd, decodeTime &+ Int64(sample.compositionOffset) &+ duration)
+  }
+
+  // MARK: Segments
+
+  /// Whether the open segment ends before a sample at `decodeTime`.
+  func segmentEnds(before sample: Sample, at decodeTime: Int64, in queue: SampleQueue, _ policy: CutPolicy) -> Bool {
+    if segmentBytes >= CutPolicy.segmentByteLimit { return true }
+    if sample.isSync, segmentEnds(atSync: decodeTime, in: queue, policy) { return true }
+    let elapsed = decodeTime &- segmentStart
+    let limit = policy.segmentLimit.rescaled(to: queue.track.timescale)
+    let reach = elapsed &+ Int64(queue.lastDuration ?? 0)
+    if reach > limit { return true }
+    // Without a sync sample the cut is made where no picture of the next segment is shown before one of this.
+    guard !sample.isSync, reach > policy.nominalLimit.rescaled(to: queue.track.timescale) else { return false }
+    let nextSync = rhythm.lastSync.map { $0 &+ rhythm.longest &- segmentStart }
+    if let nextSync, rhythm.longest > 0, nextSync > elapsed, nextSync <= limit { return false }
+    return decodeTime &+ Int64(sample.compositionOffset) >= presentationEnd
+  }
+
+  /// Whether a sync sample at `decodeTime` would begin the next segment.
+  private func segmentEnds(atSync decodeTime: Int64, in queue: SampleQueue, _ policy: CutPolicy) -> Bool {
+    let timescale = queue.track.timescale
+    let elapsed = decodeTime &- segmentStart
+    let target = policy.segmentTarget.rescaled(to: timescale)
+    let tolerance = CutPolicy.segmentTolerance.rescaled(to: timescale)
+    if elapsed &+ tolerance >= target { return true }
+    // One more group of pictures would not fit.
+    return elapsed &+ rhythm.longest > policy.segmentLimit.rescaled(to: timescale) &+ tolerance
+  }
+
+  /// How long the segment that begins now will be, where the distance of sync samples is steady.
+  func expectedSegmentLength(timescale: UInt32, _ policy: CutPolicy) -> Int64? {
+    guard let group = rhythm.steadyGroup else { return nil }
+    let tolerance = CutPolicy.segmentTolerance.rescaled(to: timescale)
+    let target = policy.segmentTarget.rescaled(to: timescale) &- tolerance
+    let limit = policy.segmentLimit.rescaled(to: timescale) &+ tolerance
+    let groups = max(1, (target &+ group &- 1) / group)
+    let length = group &* groups
+    return length <= limit ? length : group &* max(1, limit / group)
+  }
+
+  // MARK: Fragments
+
+  /// Whether the open fragment ends at `decodeTime`; `next` is how long the sample there is likely to last.
+  func fragmentEnds(at decodeTime: Int64, next: Int64, in queue: SampleQueue, _ policy: CutPolicy) -> Bool {
+    guard let fragmentStart, !fragmentIsEmpty else { return false }
+    let timescale = queue.track.timescale
+    let elapsed = decodeTime &- fragmentStart
+    if elapsed >= policy.partTarget.rescaled(to: timescale) { return true }
+    if let limit = policy.partLimit, elapsed > 0, elapsed &+ next > limit.rescaled(to: timescale) { return true }
+    return queue.readyBytes >= CutPolicy.fragmentByteLimit || queue.ready.count >= CutPolicy.fragmentSampleLimit
+  }
+
+  /// What is known of the end of the open fragment before its successor has come.
+  enum Foresight {
+    /// The fragment goes on, or only the next sample tells whether it is the segment's last.
+    case unknown
+    case fragmentEnds
+    /// Nothing more is expected in the segment.
+    case segmentEnds
+  }
+
+  /// Whether the open fragment is complete with what the queue holds, whose samples' durations are known.
+  func foresee(in queue: SampleQueue, _ policy: CutPolicy) -> Foresight {
+    guard queue.waiting == nil, let end = queue.reach, let last = queue.lastDuration.map(Int64.init),
+      fragmentEnds(at: end, next: last, in: queue, policy)
+    else { return .unknown }
+    // Where a segment may have to be cut without a sync sample, the order of the pictures decides.
+    let nominal = policy.nominalLimit.rescaled(to: queue.track.timescale)
+    guard end &- segmentStart &+ last <= nominal, segmentBytes < CutPolicy.segmentByteLimit else {
+      return foreseenSync(at: end, queue) ? .segmentEnds : .unknown
+    }
+    guard segmentEnds(atSync: end, in: queue, policy) else { return .fragmentEnds }
+    guard rhythm.nextSync != nil else { return .unknown }
+    return foreseenSync(at: end, queue) ? .segmentEnds : .fragmentEnds
+  }
+
+  private func foreseenSync(at time: Int64, _ queue: SampleQueue) -> Bool {
+    guard let next = rhythm.nextSync else { return false }
+    return (next &- time).magnitude <= UInt64(queue.track.timescale / 1000)
+  }
+}

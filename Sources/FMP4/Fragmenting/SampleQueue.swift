@@ -1,0 +1,141 @@
+internal import NIOCore
+
+/// Samples of one track on their way into fragments. The newest waits until its duration is known: stated by the
+/// codec or by a constant rate, or told by the next sample's decode time.
+struct SampleQueue {
+  let track: TrackDescription
+  /// Samples whose duration is known, oldest first.
+  private(set) var ready: [RunSample] = []
+  private(set) var payloads: [ByteBuffer] = []
+  /// Decode time of the first ready sample, in ticks.
+  private(set) var readyStart: Int64 = 0
+  /// Decode time at which the ready samples end.
+  private(set) var readyEnd: Int64 = 0
+  private(set) var readyBytes = 0
+  /// The newest sample, while its duration is unknown.
+  private(set) var waiting: Sample?
+  /// Duration of the newest sample whose duration is known.
+  private(set) var lastDuration: UInt32?
+  private var isEmptySoFar = true
+  /// The last ready sample's duration is what its rate foretold, not what its successor told.
+  private var endIsForetold = false
+
+  init(track: TrackDescription) {
+    self.track = track
+  }
+
+  /// Decode time up to which all samples are known, in ticks; nil before the first.
+  var reach: Int64? { isEmptySoFar ? nil : readyEnd }
+
+  /// Whether the ready samples hold back nothing but what is not there yet.
+  var isEmpty: Bool { ready.isEmpty && waiting == nil }
+
+  /// Decode time that the next sample may have at the earliest.
+  private var floor: Int64 {
+    if let waiting { return waiting.decodeTime &+ 1 }
+    return isEmptySoFar ? .min : readyEnd
+  }
+
+  /// Takes the next sample and returns its decode time. One that does not rise is lifted just above the last; one
+  /// that comes later than a fragment that is already closed foretold is laid where that ends, so that no hole is in
+  /// the decode times. The composition offset absorbs the difference: presentation times stay what they were.
+  mutating func append(_ incoming: Sample) -> Int64 {
+    var sample = incoming
+    if sample.decodeTime < floor || (ready.isEmpty && endIsForetold) {
+      let lift = floor &- sample.decodeTime
+      sample.compositionOffset = Int32(clamping: Int64(sample.compositionOffset) &- lift)
+      sample.decodeTime = floor
+    }
+    resolveWaiting(until: sample.decodeTime)
+    if let duration = sample.duration, duration > 0 {
+      admit(sample, duration: duration)
+      endIsForetold = track.kind == .video
+    } else {
+      waiting = sample
+      endIsForetold = false
+    }
+    return sample.decodeTime
+  }
+
+  /// Gives the waiting sample a duration that lasts until `decodeTime`.
+  mutating func resolveWaiting(until decodeTime: Int64) {
+    guard let sample = waiting else { return extend(to: decodeTime) }
+    waiting = nil
+    admit(sample, duration: UInt32(clamping: max(1, decodeTime &- sample.decodeTime)))
+  }
+
+  /// Gives the waiting sample the likeliest duration, because no other will come.
+  mutating func resolveWaitingWithoutSuccessor() {
+    guard let sample = waiting else { return }
+    let fallback = UInt32(clamping: max(1, track.timescale / 30))
+    let duration = sample.duration ?? lastDuration ?? track.frameDuration ?? fallback
+    resolveWaiting(until: sample.decodeTime &+ Int64(max(1, duration)))
+  }
+
+  /// A ready sample that is still here lasts until what follows.
+  private mutating func extend(to decodeTime: Int64) {
+    guard endIsForetold, let last = ready.indices.last, decodeTime > readyEnd else { return }
+    ready[last].duration = UInt32(clamping: Int64(ready[last].duration) &+ (decodeTime &- readyEnd))
+    readyEnd = decodeTime
+  }
+
+  private mutating func admit(_ sample: Sample, duration: UInt32) {
+    if ready.isEmpty {
+      readyStart = sample.decodeTime
+    } else if sample.decodeTime > readyEnd, let last = ready.indices.last {
+      // A hole within a run lengthens the sample before it: a run has one decode time and durations.
+      ready[last].duration = UInt32(clamping: Int64(ready[last].duration) &+ (sample.decodeTime &- readyEnd))
+    }
+    readyEnd = sample.decodeTime &+ Int64(duration)
+    isEmptySoFar = false
+    lastDuration = duration
+    ready.append(
+      RunSample(
+        size: UInt32(clamping: sample.payload.readableBytes), duration: duration,
+        compositionOffset: sample.compositionOffset, isSync: sample.isSync, isDisposable: sample.isDisposable))
+    payloads.append(sample.payload)
+    readyBytes += sample.payload.readableBytes
+  }
+
+  /// Forgets the ready samples that end before `decodeTime` (ticks).
+  mutating func drop(endingBefore decodeTime: Int64) {
+    guard let first = ready.first, readyStart &+ Int64(first.duration) <= decodeTime else { return }
+    _ = take(before: decodeTime &- Int64(first.duration) &+ 1)
+  }
+
+  /// Takes out the ready samples whose decode time lies before `boundary` (ticks), or all of them; at most as many as
+  /// last no longer than `longest` (ticks), but one at least.
+  mutating func take(
+    before boundary: Int64? = nil, longest: Int64? = nil
+  ) -> (run: TrackRun, payloads: [ByteBuffer])? {
+    guard !ready.isEmpty else { return nil }
+    var count = ready.count
+    var end = readyEnd
+    var bytes = readyBytes
+    if let boundary, readyEnd > boundary {
+      // The samples to keep are the newest few: count them from the back.
+      while count > 0 {
+        let start = end &- Int64(ready[count - 1].duration)
+        if start < boundary { break }
+        end = start
+        bytes -= Int(ready[count - 1].size)
+        count -= 1
+      }
+    }
+    while let longest, count > 1, end &- readyStart > longest {
+      end &-= Int64(ready[count - 1].duration)
+      bytes -= Int(ready[count - 1].size)
+      count -= 1
+    }
+    guard count > 0 else { return nil }
+    let run = TrackRun(
+      track: track.id, timescale: track.timescale, baseDecodeTime: readyStart, samples: Array(ready[..<count]),
+      byteCount: bytes, duration: end &- readyStart)
+    let taken = Array(payloads[..<count])
+    ready.removeFirst(count)
+    payloads.removeFirst(count)
+    readyStart = end
+    readyBytes -= bytes
+    return (run, taken)
+  }
+}

@@ -1,0 +1,426 @@
+internal import NIOCore
+
+/// Decides where fragments and segments end; `FragmentBoxes` writes them. The leading track (the picture, else the
+/// first sound) is cut by the policy, the others follow its boundaries. A value: media events in, fragment events
+/// out; it knows no clock, no file and no playlist.
+package struct Segmenter: Sendable {
+  package var policy: CutPolicy
+
+  private var tracks: [TrackDescription] = []
+  private var initVersion = 0
+  private var leader = LeadingTrack()
+  private var queues: [SampleQueue] = []
+  private var leaderIndex = 0
+  /// How much later than the leading track's samples before them the other tracks' samples may come.
+  private var followerLag = CutPolicy.usualFollowerLag
+  /// What is known beforehand of the segment whose fragments are being brought out.
+  private var foretold: ForetoldSegment?
+  /// Fragments whose leading samples are complete and that wait for the sound that belongs to them.
+  private var closing: [ClosingFragment] = []
+  private var nextSequenceNumber: UInt32 = 1
+  private var emittedInSegment = false
+  private var longestGroup: MediaTime?
+  /// Tracks that wait for the next sync sample, so that no picture is lost to their coming.
+  private var deferred: DeferredTracks?
+
+  /// How far each track had come when the timeline last broke or the tracks changed.
+  private var reached: [TrackID: MediaTime] = [:]
+
+  private struct DeferredTracks {
+    var tracks: [TrackDescription]
+    /// Samples of those of them that are new or changed.
+    var samples: [Sample] = []
+  }
+
+  /// Presentation times at which a segment ends on the leading track, and on the others.
+  private struct ForetoldSegment {
+    var end: MediaTime
+    var followersEnd: MediaTime
+  }
+
+  private struct ClosingFragment {
+    var run: TrackRun?
+    var payloads: [ByteBuffer]
+    var isIndependent: Bool
+    var endsSegment: Bool
+    var isExpectedLast: Bool
+    var expectedSegmentDuration: MediaTime?
+    var foretold: ForetoldSegment?
+    /// The others' samples have been waited for.
+    var hasWaited = false
+    /// It only ends the segment, whose media is complete: nothing is added to it.
+    var isEmpty = false
+    /// Presentation time at which the fragment ends.
+    var boundary: MediaTime
+    var duration: MediaTime
+    var start: MediaTime
+  }
+
+  package init(policy: CutPolicy = CutPolicy()) {
+    self.policy = policy
+  }
+
+  /// Takes one event and tells what became complete by it. Samples of unknown tracks are ignored.
+  package mutating func receive(_ event: MediaEvent) -> [FragmentEvent] {
+    var output: [FragmentEvent] = []
+    switch event {
+    case .tracks(let newTracks):
+      changeTracks(to: newTracks, &output)
+    case .sample(let sample):
+      take(sample, &output)
+    case .clock(let anchor):
+      output.append(.clock(anchor))
+    case .progress(let time):
+      release(knownTime: time, &output)
+    case .discontinuity:
+      breakTimeline(&output)
+    case .end(let reason):
+      finish(&output)
+      if let waiting = deferred {
+        apply(waiting.tracks, &output)
+        finish(&output)
+      }
+      output.append(.end(reason))
+    }
+    return output
+  }
+
+  /// The latest decode time that any track's samples reach, as far as it is known.
+  package var mediaEnd: MediaTime? {
+    queues.compactMap { queue in queue.reach.map { MediaTime(ticks: $0, timescale: queue.track.timescale) } }.max()
+  }
+
+  // MARK: Changes
+
+  private mutating func changeTracks(to newTracks: [TrackDescription], _ output: inout [FragmentEvent]) {
+    guard !newTracks.isEmpty else { return }
+    guard newTracks != tracks else {
+      deferred = nil
+      return
+    }
+    if !tracks.isEmpty, leader.fragmentStart != nil, tracks[leaderIndex].kind == .video,
+      newTracks.contains(tracks[leaderIndex])
+    {
+      // The picture goes on: its next sync sample is where players can take the new set up.
+      deferred = DeferredTracks(tracks: newTracks, samples: deferred?.samples ?? [])
+      return
+    }
+    apply(newTracks, &output)
+  }
+
+  private mutating func apply(_ newTracks: [TrackDescription], _ output: inout [FragmentEvent]) {
+    let waiting = deferred?.samples ?? []
+    deferred = nil
+    let isFirst = tracks.isEmpty
+    if !isFirst { breakTimeline(&output) }
+    tracks = newTracks
+    queues = newTracks.map { SampleQueue(track: $0) }
+    leaderIndex = newTracks.firstIndex { $0.kind == .video } ?? 0
+    if policy.partLimit == nil {
+      let others = newTracks.filter { $0.id != newTracks[leaderIndex].id }
+      policy.partLimit = policy.partLimit(for: newTracks[leaderIndex], others: others)
+    }
+    leader = LeadingTrack()
+    leader.keepsEarlyFollowers = !isFirst
+    initVersion += 1
+    output.append(.initialization(InitSegment(version: initVersion, tracks: newTracks)))
+    for sample in waiting { take(sample, &output) }
+  }
+
+  /// Ends the open segment; what follows starts anew with a sync sample.
+  private mutating func breakTimeline(_ output: inout [FragmentEvent]) {
+    finish(&output)
+    if let waiting = deferred {
+      // The sync sample they waited for does not come: they join here, and what they have is a segment of its own.
+      apply(waiting.tracks, &output)
+      finish(&output)
+    }
+    for queue in queues {
+      if let reach = queue.reach { reached[queue.track.id] = MediaTime(ticks: reach, timescale: queue.track.timescale) }
+    }
+    queues = tracks.map { SampleQueue(track: $0) }
+    leader = LeadingTrack()
+    if case .discontinuity = output.last { return }
+    if nextSequenceNumber > 1 { output.append(.discontinuity) }
+  }
+
+  /// Brings out everything that is still inside.
+  private mutating func finish(_ output: inout [FragmentEvent]) {
+    guard !queues.isEmpty else { return }
+    for index in queues.indices { queues[index].resolveWaitingWithoutSuccessor() }
+    if leader.fragmentStart != nil, let end = queues[leaderIndex].reach {
+      closeFragment(
+        at: end, endsSegment: true, presentationEnd: max(leader.presentationEnd, end &+ leader.reorderDelay))
+    } else if leader.keepsEarlyFollowers, let start = followersStart(), let end = followersReach() {
+      let timescale = queues[leaderIndex].track.timescale
+      leader.openSegment(at: start.rescaled(to: timescale), offset: 0, isSync: true)
+      closeFragment(at: end.rescaled(to: timescale), endsSegment: true)
+    }
+    release(everything: true, &output)
+    endSegment(&output)
+  }
+
+  // MARK: Samples
+
+  private mutating func take(_ sample: Sample, _ output: inout [FragmentEvent]) {
+    if deferred != nil, takeDeferred(sample, &output) { return }
+    guard let index = queues.firstIndex(where: { $0.track.id == sample.track }) else { return }
+    if index == leaderIndex {
+      lead(sample, &output)
+    } else {
+      // Before the leading track starts nothing can be cut; what came earlier waits in its queue.
+      guard !overlaps(sample, in: queues[index]) else { return }
+      _ = queues[index].append(sample)
+      cutWithoutLeader(&output)
+    }
+    release(knownTime: nil, &output)
+  }
+
+  /// Sound of a new encoder that begins before the old one's ended cannot be heard beside it.
+  private func overlaps(_ sample: Sample, in queue: SampleQueue) -> Bool {
+    guard queue.isEmpty, queue.reach == nil, let end = reached[sample.track] else { return false }
+    let middle = sample.decodeTime &+ Int64((sample.duration ?? 0) / 2)
+    return MediaTime(ticks: middle, timescale: queue.track.timescale) < end
+  }
+
+  /// Keeps a sample for the tracks that wait; brings them in with a sync sample of the leading track. True when the
+  /// sample is dealt with.
+  private mutating func takeDeferred(_ sample: Sample, _ output: inout [FragmentEvent]) -> Bool {
+    guard let waiting = deferred, let track = waiting.tracks.first(where: { $0.id == sample.track }) else {
+      return false
+    }
+    if sample.track == tracks[leaderIndex].id {
+      guard sample.isSync else { return false }
+      apply(waiting.tracks, &output)
+      return false
+    }
+    guard !tracks.contains(track) else { return false }
+    deferred?.samples.append(sample)
+    if waiting.samples.count >= CutPolicy.deferredSampleLimit { apply(waiting.tracks, &output) }
+    return true
+  }
+
+  private mutating func lead(_ sample: Sample, _ output: inout [FragmentEvent]) {
+    guard sample.isSync || !leader.awaitsSync else { return }
+    // The queue may lay the sample elsewhere; the boundary is where it really is.
+    let decodeTime = queues[leaderIndex].append(sample)
+    let expected = Int64(sample.duration ?? queues[leaderIndex].lastDuration ?? 0)
+    if leader.fragmentStart == nil {
+      noteSync(sample, at: decodeTime, &output)
+      leader.openSegment(at: decodeTime, offset: sample.compositionOffset, isSync: sample.isSync)
+      if !leader.keepsEarlyFollowers { dropFollowers(endingBefore: decodeTime &+ Int64(sample.compositionOffset)) }
+    } else {
+      noteSync(sample, at: decodeTime, &output)
+      // The first picture after sound alone starts a segment, so that players can join there.
+      let endsSegment =
+        leader.awaitsSync || leader.segmentEnds(before: sample, at: decodeTime, in: queues[leaderIndex], policy)
+      if endsSegment {
+        let next = sample.isSync ? decodeTime &+ Int64(sample.compositionOffset) : leader.presentationEnd
+        closeFragment(at: decodeTime, endsSegment: true, presentationEnd: next)
+        leader.openSegment(at: decodeTime, offset: sample.compositionOffset, isSync: sample.isSync)
+      } else if leader.fragmentIsEmpty {
+        leader.openFragment(at: decodeTime, isIndependent: sample.isSync)
+      } else if leader.fragmentEnds(at: decodeTime, next: expected, in: queues[leaderIndex], policy) {
+        closeFragment(at: decodeTime, endsSegment: false)
+        leader.openFragment(at: decodeTime, isIndependent: sample.isSync)
+      }
+    }
+    leader.awaitsSync = false
+    leader.add(sample, at: decodeTime, duration: expected)
+    closeOnForesight()
+  }
+
+  /// Closes the open fragment without waiting for the next sample, where its time is known beforehand. If that was
+  /// wrong, `SampleQueue` lays the next sample where this fragment ends.
+  private mutating func closeOnForesight() {
+    let foresight = leader.foresee(in: queues[leaderIndex], policy)
+    guard foresight != .unknown, let end = queues[leaderIndex].reach else { return }
+    closeFragment(at: end, endsSegment: false, isExpectedLast: foresight == .segmentEnds)
+    leader.openFragment(at: end, isIndependent: false)
+  }
+
+  /// At the very start, sound that ends before the picture begins has nothing to go with.
+  private mutating func dropFollowers(endingBefore presentationTime: Int64) {
+    let start = MediaTime(ticks: presentationTime, timescale: queues[leaderIndex].track.timescale)
+    for index in queues.indices where index != leaderIndex {
+      queues[index].drop(endingBefore: start.rescaled(to: queues[index].track.timescale))
+    }
+  }
+
+  private mutating func noteSync(_ sample: Sample, at decodeTime: Int64, _ output: inout [FragmentEvent]) {
+    guard sample.isSync else { return }
+    guard tracks[leaderIndex].kind == .video else {
+      leader.rhythm.followsEverySample(at: decodeTime, duration: Int64(sample.duration ?? 0))
+      return
+    }
+    let timescale = tracks[leaderIndex].timescale
+    guard let group = leader.rhythm.note(syncAt: decodeTime, timescale: timescale) else { return }
+    let time = MediaTime(ticks: group, timescale: timescale)
+    if policy.wholeSecondLimit == nil { policy.wholeSecondLimit = policy.wholeSeconds(for: time) }
+    if longestGroup.map({ time > $0 }) ?? true {
+      longestGroup = time
+      output.append(.groupOfPictures(time))
+    }
+  }
+
+  /// The leading track fell silent while others go on: after a segment and some patience, fragments are cut by
+  /// their time, and the last picture stands until there.
+  private mutating func cutWithoutLeader(_ output: inout [FragmentEvent]) {
+    guard tracks.count > 1, let ahead = followersReach() else { return }
+    let timescale = queues[leaderIndex].track.timescale
+    let start = leader.fragmentStart ?? followersStart()?.rescaled(to: timescale) ?? 0
+    let known = queues[leaderIndex].waiting?.decodeTime ?? queues[leaderIndex].reach ?? leader.fragmentStart ?? start
+    let patience = (policy.segmentTarget + CutPolicy.leaderPatience).rescaled(to: timescale)
+    let boundary = ahead.rescaled(to: timescale) &- leader.reorderDelay
+    guard boundary &- known > patience, boundary &- start >= policy.partTarget.rescaled(to: timescale) else { return }
+    if leader.fragmentStart == nil { leader.openSegment(at: start, offset: 0, isSync: false) }
+    queues[leaderIndex].resolveWaiting(until: boundary)
+    let endsSegment =
+      boundary &- leader.segmentStart >= policy.segmentTarget.rescaled(to: timescale)
+    closeFragment(at: boundary, endsSegment: endsSegment)
+    if endsSegment {
+      leader.openSegment(at: boundary, offset: Int32(clamping: leader.reorderDelay), isSync: false)
+    } else {
+      leader.openFragment(at: boundary, isIndependent: false)
+    }
+  }
+
+  private func followersReach() -> MediaTime? {
+    queues.indices.lazy.filter { $0 != leaderIndex }.compactMap { index in
+      queues[index].reach.map { MediaTime(ticks: $0, timescale: queues[index].track.timescale) }
+    }.max()
+  }
+
+  private func followersStart() -> MediaTime? {
+    queues.indices.lazy.filter { $0 != leaderIndex && !queues[$0].ready.isEmpty }.map { index in
+      MediaTime(ticks: queues[index].readyStart, timescale: queues[index].track.timescale)
+    }.min()
+  }
+
+  // MARK: Fragments
+
+  /// Ends the open fragment of the leading track at `decodeTime`; the others' samples join when it is released.
+  /// `presentationEnd` is where the next segment's presentation begins, where that is known.
+  private mutating func closeFragment(
+    at decodeTime: Int64, endsSegment: Bool, isExpectedLast: Bool = false, presentationEnd: Int64? = nil
+  ) {
+    guard let start = leader.fragmentStart else { return }
+    let timescale = queues[leaderIndex].track.timescale
+    let taken = queues[leaderIndex].take(before: decodeTime)
+    let earliest = taken?.run.earliestPresentationTime ?? start &+ leader.reorderDelay
+    let length =
+      start == leader.segmentStart ? leader.expectedSegmentLength(timescale: timescale, policy) : nil
+    let foretold = length.map { self.foretold(end: MediaTime(ticks: earliest &+ $0, timescale: timescale)) }
+    closing.append(
+      ClosingFragment(
+        run: taken?.run, payloads: taken?.payloads ?? [], isIndependent: leader.fragmentIsIndependent,
+        endsSegment: endsSegment, isExpectedLast: endsSegment || isExpectedLast,
+        expectedSegmentDuration: length.map { MediaTime(ticks: $0, timescale: timescale) }, foretold: foretold,
+        isEmpty: endsSegment && leader.fragmentIsEmpty && decodeTime == start,
+        boundary: MediaTime(ticks: presentationEnd ?? decodeTime &+ leader.reorderDelay, timescale: timescale),
+        duration: MediaTime(ticks: max(0, decodeTime &- start), timescale: timescale),
+        start: MediaTime(ticks: earliest, timescale: timescale)))
+  }
+
+  /// A segment that is to end there, so that the others' end can be told with its first fragment. They end a little
+  /// earlier than the picture, with what has surely arrived with its last sample: nothing has to wait for them.
+  private func foretold(end: MediaTime) -> ForetoldSegment {
+    guard !policy.fragmentsWaitForFollowers else { return ForetoldSegment(end: end, followersEnd: end) }
+    let last = Int64(queues[leaderIndex].lastDuration ?? queues[leaderIndex].track.frameDuration ?? 0)
+    let early = MediaTime(ticks: leader.reorderDelay &+ last, timescale: end.timescale) + followerLag
+    return ForetoldSegment(end: end, followersEnd: end - early)
+  }
+
+  /// Where the other tracks are cut for a fragment.
+  private func followersBoundary(of fragment: ClosingFragment) -> MediaTime {
+    guard let foretold, fragment.boundary <= foretold.end else { return fragment.boundary }
+    return min(fragment.boundary, foretold.followersEnd)
+  }
+
+  /// Emits closed fragments in order, as far as nothing that belongs to them can still come, or has been waited for
+  /// long enough. Only the end of a segment waits, so that all tracks are cut at the same time, or as was foretold; a
+  /// fragment within a segment carries the sound that has arrived.
+  private mutating func release(
+    knownTime: MediaTime? = nil, everything: Bool = false, _ output: inout [FragmentEvent]
+  ) {
+    while let next = closing.first {
+      if let foretold = next.foretold { self.foretold = foretold }
+      let endsSegment = next.endsSegment || (next.isExpectedLast && foretold != nil)
+      let mayWait = (endsSegment || policy.fragmentsWaitForFollowers) && !everything && !next.isEmpty
+      let boundary = followersBoundary(of: next)
+      if mayWait, !followersReached(boundary), !patienceIsOver(for: next.boundary, knownTime: knownTime) {
+        if !next.hasWaited { learnLag(boundary) }
+        closing[0].hasWaited = true
+        return
+      }
+      closing.removeFirst()
+      let isLast = everything && closing.isEmpty
+      if !next.isEmpty || isLast { emit(next, takeRest: isLast, &output) } else { endSegment(&output) }
+    }
+  }
+
+  /// The other tracks are later than was thought: the next segments allow for it, and need not wait.
+  private mutating func learnLag(_ boundary: MediaTime) {
+    guard foretold != nil else { return }
+    let leaderID = queues[leaderIndex].track.id
+    let reached = queues.filter { $0.track.id != leaderID }.compactMap { queue in
+      queue.reach.map { MediaTime(ticks: $0, timescale: queue.track.timescale) }
+    }
+    guard let late = reached.map({ boundary.converted(to: 1_000_000) - $0 }).max() else { return }
+    followerLag = min(
+      CutPolicy.followerPatience, followerLag.converted(to: 1_000_000) + late + CutPolicy.followerLagMargin)
+  }
+
+  private func followersReached(_ boundary: MediaTime) -> Bool {
+    queues.indices.allSatisfy { index in
+      guard index != leaderIndex else { return true }
+      guard let reach = queues[index].reach else { return false }
+      return reach >= boundary.rescaled(to: queues[index].track.timescale)
+    }
+  }
+
+  private func patienceIsOver(for boundary: MediaTime, knownTime: MediaTime?) -> Bool {
+    let limit = boundary + CutPolicy.followerPatience
+    if let knownTime, knownTime > limit { return true }
+    let queue = queues[leaderIndex]
+    guard let newest = queue.waiting?.decodeTime ?? queue.reach else { return false }
+    return MediaTime(ticks: newest &+ leader.reorderDelay, timescale: queue.track.timescale) > limit
+  }
+
+  private mutating func emit(_ closed: ClosingFragment, takeRest: Bool, _ output: inout [FragmentEvent]) {
+    var runs: [TrackRun] = []
+    var payloads = closed.payloads
+    if let run = closed.run { runs.append(run) }
+    for index in queues.indices where index != leaderIndex {
+      let boundary = takeRest ? nil : followersBoundary(of: closed).rescaled(to: queues[index].track.timescale)
+      // Where a track is delivered alone, its parts keep to the limit, too; what is over goes into the next one.
+      let longest = policy.fragmentsWaitForFollowers && !takeRest ? policy.partLimit : nil
+      let timescale = queues[index].track.timescale
+      if let taken = queues[index].take(before: boundary, longest: longest?.rescaled(to: timescale)) {
+        runs.append(taken.run)
+        payloads.append(contentsOf: taken.payloads)
+      }
+    }
+    if !runs.isEmpty {
+      output.append(
+        .fragment(
+          Fragment(
+            sequenceNumber: nextSequenceNumber, startsSegment: !emittedInSegment, isIndependent: closed.isIndependent,
+            leader: tracks[leaderIndex].id, isExpectedLast: closed.isExpectedLast,
+            expectedSegmentDuration: closed.expectedSegmentDuration,
+            expectedFollowersEnd: closed.foretold?.followersEnd, runs: runs, payloads: payloads, start: closed.start,
+            duration: closed.duration,
+            end: closed.boundary)))
+      nextSequenceNumber &+= 1
+      emittedInSegment = true
+    }
+    if closed.endsSegment { endSegment(&output) }
+  }
+
+  private mutating func endSegment(_ output: inout [FragmentEvent]) {
+    foretold = nil
+    guard emittedInSegment else { return }
+    emittedInSegment = false
+    output.append(.segmentEnd)
+  }
+}

@@ -1,0 +1,75 @@
+/// A point or a length on a media timeline: `ticks` of a clock that beats `timescale` times a second.
+///
+/// Comparison is exact across timescales, because a product of 64 by 32 bits never rounds.
+package struct MediaTime: Hashable, Sendable {
+  /// Ticks since the timeline's origin; may be negative.
+  package var ticks: Int64
+  /// Ticks a second; never 0.
+  package var timescale: UInt32
+
+  package init(ticks: Int64, timescale: UInt32) {
+    self.ticks = ticks
+    self.timescale = max(timescale, 1)
+  }
+
+  package init(milliseconds: Int64) {
+    self.init(ticks: milliseconds, timescale: 1000)
+  }
+
+  package init(nanoseconds: Int64) {
+    self.init(ticks: nanoseconds, timescale: 1_000_000_000)
+  }
+
+  package static let zero = MediaTime(ticks: 0, timescale: 1000)
+
+  /// The time in seconds, for text and for figures; never fed back into media time.
+  package var seconds: Double { Double(ticks) / Double(timescale) }
+
+  /// Whole nanoseconds, rounded to the nearest; saturates beyond ±292 years.
+  package var nanoseconds: Int64 { rescaled(to: 1_000_000_000) }
+
+  /// The same time in ticks of another timescale, rounded to the nearest (halves away from zero);
+  /// saturates where 64 bits do not hold it.
+  package func rescaled(to other: UInt32) -> Int64 {
+    if other == timescale { return ticks }
+    let product = ticks.magnitude.multipliedFullWidth(by: UInt64(other))
+    let divisor = UInt64(timescale)
+    guard product.high < divisor else { return ticks < 0 ? .min : .max }
+    let (quotient, remainder) = divisor.dividingFullWidth(product)
+    let rounded = quotient &+ (remainder >= divisor - remainder ? 1 : 0)
+    guard rounded <= UInt64(Int64.max) else { return ticks < 0 ? .min : .max }
+    return ticks < 0 ? -Int64(rounded) : Int64(rounded)
+  }
+
+  package func converted(to other: UInt32) -> MediaTime {
+    MediaTime(ticks: rescaled(to: other), timescale: other)
+  }
+
+  /// The sum in the left side's timescale; wraps rather than traps at 2⁶³ ticks.
+  package static func + (a: MediaTime, b: MediaTime) -> MediaTime {
+    MediaTime(ticks: a.ticks &+ b.rescaled(to: a.timescale), timescale: a.timescale)
+  }
+
+  /// The difference in the left side's timescale; wraps rather than traps at 2⁶³ ticks.
+  package static func - (a: MediaTime, b: MediaTime) -> MediaTime {
+    MediaTime(ticks: a.ticks &- b.rescaled(to: a.timescale), timescale: a.timescale)
+  }
+}
+
+extension MediaTime: Comparable {
+  package static func < (a: MediaTime, b: MediaTime) -> Bool {
+    if a.timescale == b.timescale { return a.ticks < b.ticks }
+    let left = a.ticks.multipliedFullWidth(by: Int64(b.timescale))
+    let right = b.ticks.multipliedFullWidth(by: Int64(a.timescale))
+    return left.high != right.high ? left.high < right.high : left.low < right.low
+  }
+
+  package static func == (a: MediaTime, b: MediaTime) -> Bool {
+    !(a < b) && !(b < a)
+  }
+
+  package func hash(into hasher: inout Hasher) {
+    // Equal times of different timescales hash alike: the value is hashed, not its representation.
+    hasher.combine(rescaled(to: 1000))
+  }
+}

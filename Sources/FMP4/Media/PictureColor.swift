@@ -1,0 +1,106 @@
+/// What a publisher states about a picture's colours beside the bitstream (Enhanced RTMP's `colorInfo`); nothing of it
+/// repeats what the parameter sets say.
+package struct PictureColor: Sendable, Hashable {
+  package var description: ColorDescription?
+  package var masteringDisplay: MasteringDisplay?
+  package var lightLevel: ContentLightLevel?
+
+  package init(
+    description: ColorDescription? = nil, masteringDisplay: MasteringDisplay? = nil,
+    lightLevel: ContentLightLevel? = nil
+  ) {
+    self.description = description
+    self.masteringDisplay = masteringDisplay
+    self.lightLevel = lightLevel
+  }
+}
+
+/// The display that the pictures were mastered on (SMPTE ST 2086), in the units of `mdcv` (ISO/IEC 14496-12 §12.1.7).
+package struct MasteringDisplay: Sendable, Hashable {
+  /// CIE 1931 coordinates in steps of 0.00002.
+  package struct Chromaticity: Sendable, Hashable {
+    package var x: UInt16
+    package var y: UInt16
+
+    package init(x: UInt16, y: UInt16) {
+      self.x = x
+      self.y = y
+    }
+  }
+
+  package var red: Chromaticity
+  package var green: Chromaticity
+  package var blue: Chromaticity
+  package var white: Chromaticity
+  /// In steps of 0.0001 cd/m².
+  package var maximumLuminance: UInt32
+  package var minimumLuminance: UInt32
+
+  package init(
+    red: Chromaticity, green: Chromaticity, blue: Chromaticity, white: Chromaticity, maximumLuminance: UInt32,
+    minimumLuminance: UInt32
+  ) {
+    self.red = red
+    self.green = green
+    self.blue = blue
+    self.white = white
+    self.maximumLuminance = maximumLuminance
+    self.minimumLuminance = minimumLuminance
+  }
+}
+
+/// How bright the pictures get (CTA-861.3), in cd/m², as `clli` has it (ISO/IEC 14496-12 §12.1.6).
+package struct ContentLightLevel: Sendable, Hashable {
+  /// The brightest sample of any picture.
+  package var maximum: UInt16
+  /// The brightest average of any picture.
+  package var maximumAverage: UInt16
+
+  package init(maximum: UInt16, maximumAverage: UInt16) {
+    self.maximum = maximum
+    self.maximumAverage = maximumAverage
+  }
+}
+
+/// What HLS calls VIDEO-RANGE (RFC 8216bis §4.4.6.2); the raw value is its text.
+package enum VideoRange: String, Sendable, Hashable {
+  case sdr = "SDR"
+  case hlg = "HLG"
+  case pq = "PQ"
+
+  /// By the code point of the transfer function (ITU-T H.273 table 3): 16 is PQ, 18 HLG.
+  init(transfer: UInt8?) {
+    switch transfer {
+    case 16?: self = .pq
+    case 18?: self = .hlg
+    default: self = .sdr
+    }
+  }
+}
+
+extension TrackDescription {
+  /// What the pictures' numbers mean: what the bitstream says, and where it says nothing what the publisher stated.
+  package var color: ColorDescription? {
+    guard let stated = statedColor?.description else { return codec.picture?.color }
+    guard let inStream = codec.picture?.color else { return stated }
+    return inStream.completed(by: stated)
+  }
+
+  /// Nil for sound.
+  package var videoRange: VideoRange? {
+    kind == .video ? VideoRange(transfer: color?.transfer) : nil
+  }
+}
+
+extension ColorDescription {
+  /// "Unspecified" in all three code points of ITU-T H.273.
+  private static let unspecified: UInt8 = 2
+
+  /// With the other's code points where this one has none; the range is this one's.
+  func completed(by other: ColorDescription) -> ColorDescription {
+    ColorDescription(
+      primaries: primaries == Self.unspecified ? other.primaries : primaries,
+      transfer: transfer == Self.unspecified ? other.transfer : transfer,
+      matrix: matrix == Self.unspecified ? other.matrix : matrix, range: range)
+  }
+}

@@ -1,0 +1,16 @@
+/// A track within one stream: 1 is the first. The same number is the `track_ID` of its boxes
+/// (ISO/IEC 14496-12 §8.3.2), so it is never 0.
+package struct TrackID: Hashable, Sendable, Comparable {
+  package let rawValue: UInt32
+
+  package init(_ rawValue: UInt32) {
+    self.rawValue = rawValue
+  }
+
+  /// The picture track of a stream with one picture.
+  package static let video = TrackID(1)
+  /// The sound track of a stream with one sound.
+  package static let audio = TrackID(2)
+
+  package static func < (a: TrackID, b: TrackID) -> Bool { a.rawValue < b.rawValue }
+}

@@ -1,0 +1,147 @@
+package import NIOCore
+
+/// Collects the fragments of a stretch of a recording and makes the head of a movie that shows it: the media stays where
+/// it is. The movie begins with a key frame; an edit list cuts what lies before the frame that is shown first.
+package struct ClipTables: Sendable {
+  /// Media time that is wanted.
+  private let wanted: Range<MediaTime>
+  private var tracks: [TrackDescription]
+  private var entries: [Entry] = []
+  /// The other tracks' runs of the newest fragment: sound of the key frame's time may stand in the fragment before it.
+  private var followers: [Entry] = []
+  /// The fragments from the key frame on reach to here.
+  private var end: MediaTime?
+
+  private enum Entry {
+    case run(TrackRun, offset: UInt64)
+    case tracks([TrackDescription])
+  }
+
+  /// Sound may stand in a fragment that comes this much behind the picture's.
+  private static let lag = MediaTime(milliseconds: 500)
+
+  /// What people write has milliseconds, and a picture that begins within one is meant.
+  private static let precision = MediaTime(ticks: 999, timescale: 1_000_000)
+
+  package init(_ wanted: Range<MediaTime>, tracks: [TrackDescription]) {
+    let start = wanted.lowerBound.converted(to: 1_000_000_000) + Self.precision
+    self.wanted = min(start, wanted.upperBound)..<wanted.upperBound
+    self.tracks = tracks
+  }
+
+  /// What follows has these tracks.
+  package mutating func change(to tracks: [TrackDescription]) {
+    self.tracks = tracks
+    followers = []
+    if !entries.isEmpty { entries.append(.tracks(tracks)) }
+  }
+
+  /// Takes the next fragment. False when nothing of what follows is needed.
+  package mutating func append(_ walked: WalkedFragment) -> Bool {
+    let fragment = walked.fragment
+    if fragment.isIndependent, fragment.start <= wanted.lowerBound { entries = [.tracks(tracks)] + followers }
+    if entries.isEmpty { entries = [.tracks(tracks)] }
+    followers = []
+    for (run, offset) in zip(fragment.runs, walked.mediaOffsets) {
+      entries.append(.run(run, offset: offset))
+      if run.track != fragment.leader { followers.append(.run(run, offset: offset)) }
+    }
+    return fragment.start < wanted.upperBound + Self.lag
+  }
+
+  /// What a clip is made of.
+  package struct Clip: Sendable {
+    /// `ftyp`, `moov` and the header of one `mdat`; `media` of the file follows it.
+    package var head: ByteBuffer
+    /// Bytes of the file.
+    package var media: Range<UInt64>
+    /// What is shown.
+    package var shown: Range<MediaTime>
+  }
+
+  /// Nil when nothing of what is wanted is there.
+  package func make(metadata: MovieMetadata) -> Clip? {
+    let runs = entries.compactMap { entry -> (run: TrackRun, offset: UInt64)? in
+      if case .run(let run, let offset) = entry { (run, offset) } else { nil }
+    }
+    guard let leader = tracks.first(where: { $0.kind == .video }) ?? tracks.first,
+      let start = firstShown(runs.map(\.run).filter { $0.track == leader.id }),
+      let first = runs.map(\.offset).min()
+    else { return nil }
+    var left = kept(runs.map(\.run))
+    var tables: MovieTables?
+    var end = first
+    for entry in entries {
+      switch entry {
+      case .tracks(let tracks):
+        if tables == nil { tables = MovieTables(tracks: tracks) } else { tables?.change(to: tracks) }
+      case .run(let run, let offset):
+        let count = min(run.samples.count, left[run.track] ?? 0)
+        left[run.track] = (left[run.track] ?? 0) - count
+        guard count > 0 else { continue }
+        let run = run.prefix(count)
+        tables?.append(run, at: offset - first)
+        end = max(end, offset + UInt64(run.byteCount))
+      }
+    }
+    let shown = start..<max(start, wanted.upperBound)
+    guard let tables, end > first, let builder = MovieBuilder(tables, metadata: metadata, showing: shown) else {
+      return nil
+    }
+    return Clip(head: builder.head(contentLength: end - first, blockSize: 1), media: first..<end, shown: shown)
+  }
+
+  /// When the sample that is seen or heard at the beginning begins; nil when all are over by then or come too late.
+  private func firstShown(_ runs: [TrackRun]) -> MediaTime? {
+    var latest: MediaTime?
+    var earliest: MediaTime?
+    for run in runs {
+      for (time, end) in run.presentation {
+        let start = MediaTime(ticks: time, timescale: run.timescale)
+        guard MediaTime(ticks: end, timescale: run.timescale) > wanted.lowerBound, start < wanted.upperBound else {
+          continue
+        }
+        if start <= wanted.lowerBound { latest = max(latest ?? start, start) }
+        earliest = min(earliest ?? start, start)
+      }
+    }
+    return latest ?? earliest
+  }
+
+  /// How many samples of each track are decoded for what is shown: to the last in decode order that is.
+  private func kept(_ runs: [TrackRun]) -> [TrackID: Int] {
+    var counts: [TrackID: Int] = [:]
+    var kept: [TrackID: Int] = [:]
+    for run in runs {
+      for (time, _) in run.presentation {
+        counts[run.track, default: 0] += 1
+        if MediaTime(ticks: time, timescale: run.timescale) < wanted.upperBound {
+          kept[run.track] = counts[run.track]
+        }
+      }
+    }
+    return kept
+  }
+}
+
+extension TrackRun {
+  /// When each sample is shown and how long, in ticks and in decode order.
+  fileprivate var presentation: [(start: Int64, end: Int64)] {
+    var decodeTime = baseDecodeTime
+    return samples.map { sample in
+      let start = decodeTime &+ Int64(sample.compositionOffset)
+      decodeTime &+= Int64(sample.duration)
+      return (start, start &+ Int64(sample.duration))
+    }
+  }
+
+  /// Its first samples.
+  fileprivate func prefix(_ count: Int) -> TrackRun {
+    guard count < samples.count else { return self }
+    var run = self
+    run.samples = Array(samples.prefix(count))
+    run.byteCount = run.samples.reduce(0) { $0 + Int($1.size) }
+    run.duration = run.samples.reduce(0) { $0 &+ Int64($1.duration) }
+    return run
+  }
+}

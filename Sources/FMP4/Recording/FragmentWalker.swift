@@ -1,0 +1,225 @@
+package import NIOCore
+
+/// Walks over the fragments of a file, or of a stretch of one, and reads nothing but their heads. A value: it says which
+/// bytes it wants next, and is given them; it knows no file.
+package struct FragmentWalker: Sendable {
+  package enum Step: Sendable {
+    /// `receive` wants these bytes of the file.
+    case read(offset: UInt64, length: Int)
+    /// What follows has these tracks; `offset` is where the `moov`, or the `free` with a changed one, lies.
+    case tracks([TrackDescription], offset: UInt64)
+    case fragment(WalkedFragment)
+    /// The stretch is over, or what follows is not whole.
+    case finished
+  }
+
+  /// Where the stretch ends.
+  private let end: UInt64
+  /// Where the next box begins.
+  package private(set) var position: UInt64
+  private var buffer = ByteBuffer()
+  private var bufferStart: UInt64 = 0
+  private var wanted: (offset: UInt64, length: Int)?
+  private var isOver = false
+
+  private var leader: TrackID?
+  private var timescales: [TrackID: UInt32] = [:]
+  private var defaults: [TrackID: FragmentReader.Defaults] = [:]
+  /// The newest `prft` and `moof`, until their `mdat` is seen to be whole.
+  private var reference: (time: ProducerReferenceTime, offset: UInt64)?
+  private var pending: (fragment: Fragment, offset: UInt64, mediaOffsets: [UInt64])?
+  /// Where the leading track's media ended.
+  private var leaderEnd = MediaTime.zero
+
+  /// Bytes read at once: the heads of a fragment, mostly.
+  private static let readSize: UInt64 = 4096
+  /// The largest box that is read whole.
+  private static let maximumBoxSize: UInt64 = 16 << 20
+
+  /// A whole file, whose `moov` comes first, or a stretch of one in which `tracks` lie.
+  package init(_ range: Range<UInt64>, tracks: [TrackDescription] = []) {
+    position = range.lowerBound
+    end = range.upperBound
+    set(tracks)
+  }
+
+  /// The bytes that were wanted; fewer end the walk.
+  package mutating func receive(_ bytes: ByteBuffer) {
+    guard let (offset, length) = wanted, bytes.readableBytes == length else { return isOver = true }
+    wanted = nil
+    buffer = bytes
+    bufferStart = offset
+  }
+
+  package mutating func next() -> Step {
+    while !isOver {
+      if let wanted { return .read(offset: wanted.offset, length: wanted.length) }
+      guard let header = header() else { continue }
+      if let step = take(header) { return step }
+    }
+    return .finished
+  }
+
+  /// Goes on at a box further on, with the tracks that are known.
+  package mutating func skip(to offset: UInt64) {
+    position = max(position, offset)
+    wanted = nil
+    pending = nil
+    reference = nil
+  }
+
+  private struct Header {
+    var type: FourCC
+    var size: UInt64
+    var length: UInt64
+  }
+
+  /// The next box's size and type; nil when bytes are wanted for it, or nothing follows.
+  private mutating func header() -> Header? {
+    guard position < end, end - position >= 8 else {
+      isOver = true
+      return nil
+    }
+    guard let head = bytes(min(16, end - position)) else { return nil }
+    guard var size = head.getInteger(at: head.readerIndex, as: UInt32.self).map(UInt64.init),
+      let type = head.getInteger(at: head.readerIndex + 4, as: UInt32.self).map(FourCC.init)
+    else { return nil }
+    var length: UInt64 = 8
+    if size == 1 {
+      size = head.getInteger(at: head.readerIndex + 8, as: UInt64.self) ?? 0
+      length = 16
+    }
+    guard size >= length, size <= end - position else {
+      isOver = true
+      return nil
+    }
+    return Header(type: type, size: size, length: length)
+  }
+
+  /// Bytes of the file from `position` on; nil when they have to be read first.
+  private mutating func bytes(_ count: UInt64) -> ByteBuffer? {
+    if position >= bufferStart, position - bufferStart <= UInt64(buffer.readableBytes),
+      UInt64(buffer.readableBytes) - (position - bufferStart) >= count
+    {
+      return buffer.getSlice(at: buffer.readerIndex + Int(position - bufferStart), length: Int(count))
+    }
+    // Behind a large box its successor's header is wanted next.
+    let length = min(max(Self.readSize, count + 64), end - position)
+    wanted = (position, Int(length))
+    return nil
+  }
+
+  /// Nil when there is nothing to tell yet.
+  private mutating func take(_ header: Header) -> Step? {
+    switch header.type {
+    case "mdat": return media(header)
+    case "moov", "moof", "prft": break
+    case "free":
+      // A parameter change is an init segment in a box that players pass over.
+      guard header.size >= 24 else { return pass(header) }
+      guard let start = bytes(16) else { return nil }
+      guard start.getInteger(at: start.readerIndex + 12, as: UInt32.self).map(FourCC.init) == "ftyp" else {
+        return pass(header)
+      }
+    default: return pass(header)
+    }
+    guard header.size <= Self.maximumBoxSize else {
+      isOver = true
+      return nil
+    }
+    guard let box = bytes(header.size),
+      let payload = box.getSlice(
+        at: box.readerIndex + Int(header.length), length: box.readableBytes - Int(header.length))
+    else { return nil }
+    let start = position
+    position += header.size
+    switch header.type {
+    case "moov": return movie(payload, at: start)
+    case "free": return payload.firstBox("moov").flatMap { movie($0, at: start) }
+    case "prft":
+      reference = ProducerReferenceTime(payload).map { ($0, start) }
+      return nil
+    default:
+      fragment(payload, at: start)
+      return nil
+    }
+  }
+
+  private mutating func pass(_ header: Header) -> Step? {
+    position += header.size
+    return nil
+  }
+
+  private mutating func movie(_ payload: ByteBuffer, at offset: UInt64) -> Step? {
+    guard let (tracks, kind) = MovieReader.read(payload), kind == .fragmented else {
+      isOver = true
+      return nil
+    }
+    set(tracks)
+    defaults = MovieReader.fragmentDefaults(payload, tracks: tracks)
+    return .tracks(tracks, offset: offset)
+  }
+
+  private mutating func set(_ tracks: [TrackDescription]) {
+    leader = (tracks.first { $0.kind == .video } ?? tracks.first)?.id
+    timescales = Dictionary(tracks.map { ($0.id, $0.timescale) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  private mutating func fragment(_ payload: ByteBuffer, at offset: UInt64) {
+    guard let leader, var sequence = payload.firstBox("mfhd"), sequence.skip(4),
+      let number = sequence.readInteger(as: UInt32.self),
+      let located = FragmentReader.read(payload, timescales: timescales, defaults: defaults, moofOffset: offset)
+    else { return isOver = true }
+    let runs = located.map(\.run)
+    let own = runs.filter { $0.track == leader }
+    var (start, end) = (leaderEnd, leaderEnd)
+    if let first = own.first {
+      start = MediaTime(ticks: own.map(\.earliestPresentationTime).min() ?? 0, timescale: first.timescale)
+      end = MediaTime(ticks: own.map(\.presentationEnd).max() ?? 0, timescale: first.timescale)
+    }
+    leaderEnd = end
+    let fragment = Fragment(
+      sequenceNumber: number, startsSegment: reference != nil, isIndependent: own.first?.samples.first?.isSync ?? false,
+      leader: leader, runs: runs, payloads: [], start: start, duration: end - start, end: end)
+    pending = (fragment, offset, located.map { offset &+ UInt64($0.offset) })
+  }
+
+  /// An mdat that is whole: its fragment counts, if its runs lie within.
+  private mutating func media(_ header: Header) -> Step? {
+    let start = position
+    position += header.size
+    guard let (fragment, offset, mediaOffsets) = pending else { return nil }
+    pending = nil
+    for (run, offset) in zip(fragment.runs, mediaOffsets) {
+      guard offset >= start &+ header.length, offset &+ UInt64(run.byteCount) <= position else {
+        isOver = true
+        return nil
+      }
+    }
+    let clock = reference.flatMap { reference in
+      timescales[reference.time.track].map { timescale in
+        WallClockAnchor(
+          mediaTime: MediaTime(ticks: reference.time.mediaTime, timescale: timescale),
+          wallNanoseconds: reference.time.wallNanoseconds)
+      }
+    }
+    let from = reference?.offset ?? offset
+    reference = nil
+    return .fragment(
+      WalkedFragment(
+        fragment: fragment, offset: from, end: position, mediaOffsets: mediaOffsets, clock: clock))
+  }
+}
+
+/// A fragment of a file: what its heads say, and where it lies.
+package struct WalkedFragment: Sendable {
+  /// Without payloads. It starts a segment where a `prft` stands before it, as weir writes them.
+  package var fragment: Fragment
+  /// Bytes of the file: where its first box begins, and where its last ends.
+  package var offset: UInt64
+  package var end: UInt64
+  /// Where the media of each of the runs begins.
+  package var mediaOffsets: [UInt64]
+  /// What its `prft` says.
+  package var clock: WallClockAnchor?
+}

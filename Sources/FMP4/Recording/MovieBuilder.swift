@@ -1,0 +1,168 @@
+package import NIOCore
+
+/// What a movie says of itself besides its media.
+package struct MovieMetadata: Sendable, Hashable {
+  package var title: String
+  /// When it was recorded, as text: `2026-11-21T07:24:10Z`.
+  package var date: String
+  /// Name and version of the program.
+  package var tool: String
+  /// Seconds since 1970-01-01T00:00:00Z.
+  package var creation: Int64
+
+  package init(title: String, date: String, tool: String, creation: Int64) {
+    self.title = title
+    self.date = date
+    self.tool = tool
+    self.creation = creation
+  }
+}
+
+/// Writes the head of a finished recording: what stands before the fragmented file to make an ordinary movie of it.
+package struct MovieBuilder: Sendable {
+  private let tracks: [MovieTables.Track]
+  private let metadata: MovieMetadata
+  private let timeline: MovieTimeline
+  /// What else stands between head and media, in the `free` box that fills up; players pass over it.
+  package var annex = ByteBuffer()
+
+  /// Tracks without samples are left out. Nil when none has any. `shown` is the stretch of media time that is shown, nil
+  /// for all there is.
+  package init?(_ tables: MovieTables, metadata: MovieMetadata, showing shown: Range<MediaTime>? = nil) {
+    tracks = tables.tracks.filter { $0.table.sampleCount > 0 }
+    guard !tracks.isEmpty else { return nil }
+    self.metadata = metadata
+    timeline = MovieTimeline(tracks, showing: shown)
+  }
+
+  /// `ftyp`, `moov`, a `free` that fills up, and the header of one `mdat` that takes in all of the fragmented file's
+  /// `contentLength` bytes, which follow. A whole number of `blockSize` bytes: the file system can then insert it before
+  /// them without moving them. Chunk offsets count from the start of the file so made.
+  package func head(contentLength: UInt64, blockSize: Int) -> ByteBuffer {
+    let block = max(blockSize, 1)
+    func whole(_ movieSize: Int) -> Int {
+      (movieSize + 8 + annex.readableBytes + Self.mediaHeaderSize + block - 1) / block * block
+    }
+    // `capacity` is far above what tables come to whose samples are alike, so they are written once to know their size.
+    // With less before the media they need no more: some offsets may take 4 bytes instead of 8.
+    let draft = ByteBuffer.boxes(capacity: capacity + Self.fileTypeRoom) { out in
+      fileType(&out)
+      movie(&out, shift: UInt64(whole(capacity + Self.fileTypeRoom)))
+    }
+    let length = whole(draft.readableBytes)
+    return .boxes(capacity: length) { out in
+      fileType(&out)
+      movie(&out, shift: UInt64(length))
+      let padding = length - out.byteCount - Self.mediaHeaderSize
+      out.box("free") {
+        for byte in annex.readableBytesView { $0.u8(byte) }
+        $0.zeros(max(0, padding - 8 - annex.readableBytes))
+      }
+      out.u32(1)  // the size is the 64-bit one (§4.2.2)
+      out.fourCC("mdat")
+      out.u64(contentLength &+ UInt64(Self.mediaHeaderSize))
+    }
+  }
+
+  private static let mediaHeaderSize = 16
+  private static let fileTypeRoom = 64
+
+  /// No more than this many bytes of `moov`.
+  private var capacity: Int {
+    let text = metadata.title.utf8.count + metadata.date.utf8.count + metadata.tool.utf8.count
+    return tracks.reduce(1024 + text) { sum, track in
+      let descriptions = track.descriptions.reduce(0) { $0 + $1.sampleEntryCapacity }
+      return sum + 1024 + track.table.byteCount + descriptions
+    }
+  }
+
+  /// §4.3.
+  private func fileType(_ out: inout OutputRawSpan) {
+    out.box("ftyp") {
+      $0.fourCC("isom")
+      $0.u32(0x200)
+      for brand: FourCC in ["isom", "iso2", "mp41"] { $0.fourCC(brand) }
+      for track in tracks {
+        if let brand = track.descriptions.first?.codec.fileBrand { $0.fourCC(brand) }
+      }
+    }
+  }
+
+  /// §8.2.1.
+  private func movie(_ out: inout OutputRawSpan, shift: UInt64) {
+    let creation = UInt64(max(0, metadata.creation &+ TrackBoxes.secondsFrom1904To1970))
+    let nextID = (tracks.compactMap { $0.descriptions.first?.id.rawValue }.max() ?? 0) &+ 1
+    out.box("moov") { out in
+      TrackBoxes.movieHeader(
+        &out, timescale: timeline.timescale, duration: timeline.durations.max() ?? 0, nextTrackID: nextID,
+        creation: creation)
+      for index in tracks.indices { track(index, &out, shift: shift, creation: creation) }
+      userData(&out)
+    }
+  }
+
+  /// §8.3.1.
+  private func track(_ index: Int, _ out: inout OutputRawSpan, shift: UInt64, creation: UInt64) {
+    guard let first = tracks[index].descriptions.first else { return }
+    let table = tracks[index].table
+    out.box("trak") { out in
+      TrackBoxes.trackHeader(&out, first, duration: timeline.durations[index], creation: creation)
+      editList(&out, timeline.edits[index])
+      out.box("mdia") { out in
+        TrackBoxes.mediaHeader(&out, first, duration: UInt64(max(0, table.duration)), creation: creation)
+        TrackBoxes.handler(&out, first)
+        out.box("minf") { out in
+          TrackBoxes.mediaInformationHeader(&out, first)
+          TrackBoxes.dataInformation(&out)
+          out.sampleTable(table, descriptions: tracks[index].descriptions, shift: shift)
+        }
+      }
+    }
+  }
+
+  /// §8.6.6.
+  private func editList(_ out: inout OutputRawSpan, _ edits: [MovieTimeline.Edit]) {
+    let version: UInt8 = edits.contains { $0.duration > UInt64(UInt32.max) || $0.mediaTime > Int64(Int32.max) } ? 1 : 0
+    out.box("edts") {
+      $0.fullBox("elst", version: version) {
+        $0.u32(UInt32(truncatingIfNeeded: edits.count))
+        for edit in edits {
+          $0.time(edit.duration, version: version)
+          if version == 1 { $0.i64(edit.mediaTime) } else { $0.i32(Int32(truncatingIfNeeded: edit.mediaTime)) }
+          $0.u32(0x0001_0000)  // media_rate 1
+        }
+      }
+    }
+  }
+
+  /// `udta` with the metadata items that players show: title, date and tool. The form is that of QuickTime's
+  /// `mdir` handler: each item holds a `data` box of type 1, UTF-8.
+  private func userData(_ out: inout OutputRawSpan) {
+    let items: [(type: FourCC, text: String)] = [
+      (FourCC(rawValue: 0xA96E_616D), metadata.title), (FourCC(rawValue: 0xA964_6179), metadata.date),
+      (FourCC(rawValue: 0xA974_6F6F), metadata.tool),
+    ]
+    out.box("udta") { out in
+      out.fullBox("meta") { out in
+        out.fullBox("hdlr") {
+          $0.u32(0)
+          $0.fourCC("mdir")
+          $0.fourCC("appl")
+          $0.zeros(8)
+          $0.u8(0)
+        }
+        out.box("ilst") { out in
+          for item in items where !item.text.isEmpty {
+            out.box(item.type) { out in
+              out.box("data") {
+                $0.u32(1)
+                $0.u32(0)
+                $0.bytes(Array(item.text.utf8))
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}

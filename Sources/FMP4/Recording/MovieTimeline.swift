@@ -1,0 +1,58 @@
+/// How a finished movie's tracks lie on its timeline: which edits make them start together (ISO/IEC 14496-12 §8.6.6).
+package struct MovieTimeline {
+  /// An entry of `elst`.
+  struct Edit: Hashable {
+    /// Ticks of the movie's timescale.
+    var duration: UInt64
+    /// Ticks of the track's timescale from its first sample's decode time; -1 shows nothing.
+    var mediaTime: Int64
+  }
+
+  /// Sound that begins this much before the picture is trimmed to begin with it; what begins earlier is kept, and the
+  /// picture comes later.
+  package static let trimmedLead = MediaTime(milliseconds: 100)
+
+  /// Ticks a second of the movie: the picture's own, so that its edits are exact.
+  let timescale: UInt32
+  /// One list a track, in the order of the tracks.
+  let edits: [[Edit]]
+  /// Of each track and of the movie, in movie ticks, edits applied.
+  let durations: [UInt64]
+
+  /// `shown` is the stretch of media time that a clip shows; nil for all there is.
+  init(_ tracks: [MovieTables.Track], showing shown: Range<MediaTime>? = nil) {
+    let leader = tracks.first { $0.descriptions.first?.kind == .video } ?? tracks.first
+    let timescale = leader?.table.timescale ?? 1000
+    let starts = tracks.map { MediaTime(ticks: $0.table.presentationStart, timescale: $0.table.timescale) }
+    var origin = starts.min() ?? .zero
+    if let shown {
+      origin = shown.lowerBound
+    } else if let leader {
+      let start = MediaTime(ticks: leader.table.presentationStart, timescale: leader.table.timescale)
+      if start - Self.trimmedLead <= origin { origin = start }
+    }
+    self.timescale = timescale
+    edits = zip(tracks, starts).map { track, start in
+      let table = track.table
+      var list: [Edit] = []
+      let delay = (start - origin).rescaled(to: timescale)
+      if delay > 0 { list.append(Edit(duration: UInt64(delay), mediaTime: -1)) }
+      let start = max(table.presentationStart, origin.rescaled(to: table.timescale))
+      let end = shown.map { min(table.presentationEnd, $0.upperBound.rescaled(to: table.timescale)) }
+      let length = max(0, (end ?? table.presentationEnd) &- start)
+      list.append(
+        Edit(
+          duration: Self.roundedUp(length, from: table.timescale, to: timescale),
+          mediaTime: start &- table.decodeStart))
+      return list
+    }
+    durations = edits.map { $0.reduce(0) { $0 &+ $1.duration } }
+  }
+
+  /// Rounded up: an edit that is too short by less than a tick takes the last sample away.
+  private static func roundedUp(_ ticks: Int64, from timescale: UInt32, to other: UInt32) -> UInt64 {
+    let nearest = MediaTime(ticks: ticks, timescale: timescale).rescaled(to: other)
+    let isShort = MediaTime(ticks: nearest, timescale: other) < MediaTime(ticks: ticks, timescale: timescale)
+    return UInt64(max(0, isShort ? nearest &+ 1 : nearest))
+  }
+}

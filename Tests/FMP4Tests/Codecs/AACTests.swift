@@ -1,0 +1,77 @@
+import NIOCore
+import Testing
+
+@testable import FMP4
+
+@Suite struct AACTests {
+  struct Example: Sendable, CustomStringConvertible {
+    var configuration: String
+    var codecString: String
+    var rate: UInt32
+    var channels: Int
+    var samplesPerFrame: UInt32
+    var description: String { configuration }
+
+    init(_ configuration: String, _ codecString: String, _ rate: UInt32, _ channels: Int, _ samplesPerFrame: UInt32) {
+      self.configuration = configuration
+      self.codecString = codecString
+      self.rate = rate
+      self.channels = channels
+      self.samplesPerFrame = samplesPerFrame
+    }
+  }
+
+  @Test(arguments: [
+    // As the encoder of ffmpeg 5.1.9 wrote them, `-f lavfi -i sine=r=RATE -ac CHANNELS -c:a aac`; the fifth has the
+    // layout 2.1, which takes a program config element.
+    Example("121056e500", "mp4a.40.2", 44_100, 2, 1024),
+    Example("118856e500", "mp4a.40.2", 48_000, 1, 1024),
+    Example("11b056e500", "mp4a.40.2", 48_000, 6, 1024),
+    Example("101056e500", "mp4a.40.2", 96_000, 2, 1024),
+    Example("118004c4010020000d4c61766335392e33372e31303056e500", "mp4a.40.2", 48_000, 3, 1024),
+    // Put together field by field from ISO/IEC 14496-3 §1.6.2.1:
+    Example("1210", "mp4a.40.2", 44_100, 2, 1024),
+    Example("11b8", "mp4a.40.2", 48_000, 8, 1024),
+    // LC at 24000 Hz, then the sync extension: SBR to 48000 Hz.
+    Example("131056e598", "mp4a.40.5", 48_000, 2, 2048),
+    // The same over one channel, then parametric stereo.
+    Example("130856e59d4880", "mp4a.40.29", 48_000, 2, 2048),
+    // Object type 5 first: 22050 Hz, stereo, SBR to 44100 Hz, LC.
+    Example("2b920800", "mp4a.40.5", 44_100, 2, 2048),
+    // Object type 29 first: 24000 Hz, mono, SBR to 48000 Hz, LC.
+    Example("eb098800", "mp4a.40.29", 48_000, 2, 2048),
+    // Down-sampled SBR: 48000 Hz stay 48000 Hz, and a frame stays a frame.
+    Example("29918800", "mp4a.40.5", 48_000, 2, 1024),
+    // frameLengthFlag.
+    Example("1194", "mp4a.40.2", 48_000, 2, 960),
+    // 48001 Hz behind frequency index 15.
+    Example("17805dc088", "mp4a.40.2", 48_001, 1, 1024),
+  ])
+  func readsEveryFormOfTheConfiguration(_ example: Example) throws {
+    let bytes = RecordFixture.bytes(example.configuration)
+    let configuration = try AAC.Configuration(audioSpecificConfig: ByteBuffer(bytes: bytes))
+    #expect(configuration.codecString == example.codecString)
+    #expect(configuration.samplingFrequency == example.rate)
+    #expect(configuration.channels == example.channels)
+    #expect(configuration.samplesPerFrame == example.samplesPerFrame)
+    #expect(configuration.audioSpecificConfig == bytes)
+  }
+
+  @Test(arguments: [
+    ("f8e640", CodecError.Code.unsupported, "ELD"), ("0990", .unsupported, "Main"), ("1690", .invalid, "index 13"),
+    ("11c0", .invalid, "configuration 8"), ("2b100800", .invalid, "96000"), ("12", .truncated, "end"),
+  ])
+  func refusalsSayWhatIsWrong(_ configuration: String, _ code: CodecError.Code, _ word: String) {
+    let error = #expect(throws: CodecError.self) {
+      try AAC.Configuration(audioSpecificConfig: ByteBuffer(bytes: RecordFixture.bytes(configuration)))
+    }
+    #expect(error?.code == code)
+    #expect(error?.reason.contains(word) == true, "\(error?.reason ?? "")")
+  }
+
+  @Test func the1024thByteIsTakenAndThe1025thRefused() throws {
+    let bytes = [0x12, 0x10] + [UInt8](repeating: 0, count: 1022)
+    _ = try AAC.Configuration(audioSpecificConfig: ByteBuffer(bytes: bytes))
+    #expect(throws: CodecError.self) { try AAC.Configuration(audioSpecificConfig: ByteBuffer(bytes: bytes + [0])) }
+  }
+}

@@ -1,0 +1,101 @@
+import NIOCore
+import Support
+import Testing
+
+@testable import FMP4
+
+/// What is told of a segment with its first fragment, and what it comes to.
+@Suite struct ForetoldSegmentTests {
+  private struct Segment {
+    /// Of its first fragment.
+    var start: MediaTime
+    var expectedDuration: MediaTime?
+    var followersEnd: MediaTime?
+    /// Decode times at which its pictures and its sound end.
+    var pictureEnd = MediaTime.zero
+    var soundStart: Int64?
+    var soundEnd: Int64 = 0
+    /// The sample with which its last fragment came out.
+    var completedBy: TrackID?
+  }
+
+  /// Groups of two seconds; sound comes `lag` milliseconds after the picture of the same time.
+  private func segments(
+    lag: Int64, seconds: Int = 20, policy: CutPolicy = CutPolicy(), group: (Int) -> Int = { _ in 60 }
+  ) throws -> [Segment] {
+    var segmenter = Segmenter(policy: policy)
+    _ = segmenter.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
+    let pictures = (0..<seconds * 30).map { SyntheticMedia.picture($0, group: group($0), isSteady: true) }
+    let sounds = (0..<seconds * 48_000 / 1024).map { SyntheticMedia.sound($0) }
+    func arrival(_ sample: Sample) -> Int64 {
+      sample.track == .video ? sample.decodeTime * 1600 : sample.decodeTime * 1000 + lag * 48_000
+    }
+    var segments: [Segment] = []
+    for sample in (pictures + sounds).sorted(by: { arrival($0) < arrival($1) }) {
+      for case .fragment(let fragment) in segmenter.receive(.sample(sample)) {
+        if fragment.startsSegment {
+          segments.append(
+            Segment(
+              start: fragment.start, expectedDuration: fragment.expectedSegmentDuration,
+              followersEnd: fragment.expectedFollowersEnd))
+        }
+        let newest = segments.count - 1
+        segments[newest].pictureEnd = fragment.end
+        segments[newest].completedBy = sample.track
+        guard let run = fragment.run(of: .audio) else { continue }
+        segments[newest].soundStart = segments[newest].soundStart ?? run.baseDecodeTime
+        segments[newest].soundEnd = run.endDecodeTime
+      }
+    }
+    return segments.dropLast()
+  }
+
+  private func expectToldTrue(_ segment: Segment) throws {
+    let duration = try #require(segment.expectedDuration)
+    #expect(segment.start + duration == segment.pictureEnd)
+    let end = try #require(segment.followersEnd).rescaled(to: 48_000)
+    #expect(segment.soundEnd >= end && segment.soundEnd - 1024 < end, "\(segment)")
+  }
+
+  @Test func nothingIsToldBeforeTheDistanceOfKeyFramesHasProvedSteady() throws {
+    let told = try segments(lag: 0).map { $0.expectedDuration?.seconds }
+    #expect(told == [nil, nil] + Array(repeating: 2, count: told.count - 2))
+  }
+
+  @Test(arguments: [-300, 0, 20, 45] as [Int64])
+  func soundEndsWhereItWasToldAndNothingWaitsForIt(_ lag: Int64) throws {
+    let segments = try segments(lag: lag).dropFirst(2)
+    #expect(segments.count >= 6)
+    for segment in segments {
+      try expectToldTrue(segment)
+      #expect(segment.completedBy == .video)
+    }
+  }
+
+  @Test(arguments: [100, 180] as [Int64])
+  func lateSoundIsWaitedForOnceAndAllowedForAfterwards(_ lag: Int64) throws {
+    let segments = try segments(lag: lag).dropFirst(2)
+    for segment in segments { try expectToldTrue(segment) }
+    #expect(segments.first?.completedBy == .audio)
+    #expect(segments.dropFirst(2).allSatisfy { $0.completedBy == .video })
+  }
+
+  @Test func deliveredAloneTheTracksEndTogether() throws {
+    for segment in try segments(lag: 40, policy: CutPolicy(fragmentsWaitForFollowers: true)).dropFirst(2) {
+      try expectToldTrue(segment)
+      #expect(segment.followersEnd == segment.pictureEnd)
+    }
+  }
+
+  @Test func soundGoesOnInASegmentThatGrowsLongerThanTold() throws {
+    // After 10 s a key frame is late by half a second.
+    let segments = try segments(lag: 0) { $0 < 300 ? 60 : 315 }
+    let longer = try #require(
+      segments.first {
+        $0.expectedDuration.map { $0.seconds } != $0.pictureEnd.seconds - $0.start.seconds && $0.expectedDuration != nil
+      })
+    let end = longer.pictureEnd.rescaled(to: 48_000)
+    #expect(abs(longer.soundEnd - end) <= 48_000 / 10)
+    for (a, b) in zip(segments, segments.dropFirst()) { #expect(a.soundEnd == b.soundStart) }
+  }
+}

@@ -1,0 +1,281 @@
+import NIOCore
+import Support
+import Testing
+
+@testable import FMP4
+
+@Suite struct SegmenterTests {
+  /// Runs samples through a segmenter and ends it.
+  private func run(
+    _ samples: [Sample], tracks: [TrackDescription], policy: CutPolicy = CutPolicy()
+  ) -> [FragmentEvent] {
+    var segmenter = Segmenter(policy: policy)
+    var events = segmenter.receive(.tracks(tracks))
+    for sample in samples { events += segmenter.receive(.sample(sample)) }
+    return events + segmenter.receive(.end(.finished))
+  }
+
+  private func fragments(_ events: [FragmentEvent]) -> [Fragment] {
+    events.compactMap { if case .fragment(let fragment) = $0 { fragment } else { nil } }
+  }
+
+  @Test func aStreamOf30FramesIsCutEvery200MillisecondsAndEveryTwoSeconds() throws {
+    let events = run(
+      SyntheticMedia.interleaved(seconds: 6), tracks: [try SyntheticMedia.video(), try SyntheticMedia.audio()])
+    let fragments = fragments(events)
+    #expect(fragments.count == 30)
+    #expect(fragments.allSatisfy { $0.runs[0].samples.count == 6 && $0.runs[0].track == .video })
+    #expect(fragments.enumerated().allSatisfy { $1.startsSegment == ($0 % 10 == 0) })
+    #expect(fragments.enumerated().allSatisfy { $1.isIndependent == ($0 % 10 == 0) })
+    #expect(fragments.map(\.sequenceNumber) == Array(1...30))
+    #expect(events.filter { if case .segmentEnd = $0 { true } else { false } }.count == 3)
+  }
+
+  @Test func noSampleIsLostDoubledOrMovedWhateverTheTracks() throws {
+    let video = try SyntheticMedia.video()
+    let audio = try SyntheticMedia.audio()
+    let both = SyntheticMedia.interleaved(seconds: 5, offset: 2000)
+    for tracks in [[video, audio], [video], [audio]] {
+      let sent = both.filter { sample in tracks.contains { $0.id == sample.track } }
+      let fragments = fragments(run(sent, tracks: tracks))
+      for track in tracks {
+        let runs = fragments.compactMap { $0.run(of: track.id) }
+        var times: [Int64] = []
+        for run in runs {
+          var time = run.baseDecodeTime
+          for sample in run.samples {
+            times.append(time)
+            time += Int64(sample.duration)
+          }
+        }
+        #expect(times == sent.filter { $0.track == track.id }.map(\.decodeTime))
+      }
+      let bytes = fragments.flatMap(\.payloads).reduce(0) { $0 + $1.readableBytes }
+      #expect(bytes == sent.reduce(0) { $0 + $1.payload.readableBytes })
+    }
+  }
+
+  @Test func decodeTimesOfATrackContinueFromFragmentToFragment() throws {
+    let events = run(
+      SyntheticMedia.interleaved(seconds: 5), tracks: [try SyntheticMedia.video(), try SyntheticMedia.audio()])
+    for track in [TrackID.video, .audio] {
+      let runs = fragments(events).compactMap { $0.run(of: track) }
+      #expect(zip(runs, runs.dropFirst()).allSatisfy { $0.endDecodeTime == $1.baseDecodeTime })
+    }
+  }
+
+  @Test func soundIsCutWithThePictureWithinOneFrameAlsoWhenItArrivesLater() throws {
+    let samples = SyntheticMedia.interleaved(seconds: 6)
+    let pictures = samples.filter { $0.track == .video }
+    let sounds = samples.filter { $0.track == .audio }
+    // Every sound comes 150 ms after its time.
+    var late: [(MediaTime, Sample)] = pictures.map { (MediaTime(ticks: $0.decodeTime, timescale: 30_000), $0) }
+    late += sounds.map { (MediaTime(ticks: $0.decodeTime, timescale: 48_000) + MediaTime(milliseconds: 150), $0) }
+    let ordered = late.sorted { $0.0 < $1.0 }.map(\.1)
+    let events = run(ordered, tracks: [try SyntheticMedia.video(), try SyntheticMedia.audio()])
+    for fragment in fragments(events) where fragment.startsSegment {
+      let picture = try #require(fragment.run(of: .video))
+      let sound = try #require(fragment.run(of: .audio))
+      let distance =
+        sound.baseDecodeTime - MediaTime(ticks: picture.baseDecodeTime, timescale: 30_000).rescaled(to: 48_000)
+      #expect((0..<1024).contains(distance))
+    }
+  }
+
+  @Test func silenceNeverStallsThePicture() throws {
+    let pictures = (0..<180).map { SyntheticMedia.picture($0) }
+    var segmenter = Segmenter()
+    _ = segmenter.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
+    var emitted = 0
+    for picture in pictures {
+      emitted += fragments(segmenter.receive(.sample(picture))).reduce(0) { $0 + $1.runs[0].samples.count }
+      // Part, patience and the picture that closes the part.
+      #expect(Int(picture.decodeTime) / 1000 - emitted <= 6 + 10 + 2)
+    }
+  }
+
+  @Test func aSilentPictureNeverStallsTheSound() throws {
+    var segmenter = Segmenter()
+    _ = segmenter.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
+    var out: [Fragment] = []
+    for sample in SyntheticMedia.interleaved(seconds: 2) { out += fragments(segmenter.receive(.sample(sample))) }
+    for index in 93..<800 { out += fragments(segmenter.receive(.sample(SyntheticMedia.sound(index)))) }
+    let last = try #require(out.compactMap { $0.run(of: .audio) }.last)
+    #expect(last.endDecodeTime >= 796 * 1024 - 3 * 48_000 - 48_000)
+    // The picture comes back in mid-group and continues behind what stood in for it.
+    for index in 512..<640 { out += fragments(segmenter.receive(.sample(SyntheticMedia.picture(index)))) }
+    let runs = out.compactMap { $0.run(of: .video) }
+    #expect(zip(runs, runs.dropFirst()).allSatisfy { $0.endDecodeTime <= $1.baseDecodeTime })
+    #expect(runs.last?.baseDecodeTime ?? 0 > 600_000)
+  }
+
+  @Test func nothingIsEmittedBeforeTheFirstKeyFrame() throws {
+    let samples = (7..<200).map { SyntheticMedia.picture($0) }
+    let fragments = fragments(run(samples, tracks: [try SyntheticMedia.video()]))
+    #expect(fragments.first?.runs[0].baseDecodeTime == 60_000)
+    #expect(fragments.first?.isIndependent == true)
+  }
+
+  @Test func aGroupLongerThanTheLimitIsCutWithoutAKeyFrame() throws {
+    let policy = CutPolicy(wholeSecondLimit: 2)
+    let samples = (0..<300).map { SyntheticMedia.picture($0, group: 250) }
+    let fragments = fragments(run(samples, tracks: [try SyntheticMedia.video()], policy: policy))
+    let starts = fragments.filter(\.startsSegment)
+    let lengths = zip(starts, starts.dropFirst()).map { $1.runs[0].baseDecodeTime - $0.runs[0].baseDecodeTime }
+    #expect(lengths.allSatisfy { $0 <= 2499 * 30 })
+    #expect(starts.map(\.isIndependent) == [true, false, false, false, false, true])
+  }
+
+  @Test func shortGroupsFillASegmentUpToItsTargetAndNotBeyondItsLimit() throws {
+    // Groups of 1.5 s with a target of 2 s and a limit of 2.499 s: one group a segment.
+    let policy = CutPolicy(wholeSecondLimit: 2)
+    let samples = (0..<300).map { SyntheticMedia.picture($0, group: 45) }
+    let starts = fragments(run(samples, tracks: [try SyntheticMedia.video()], policy: policy)).filter(\.startsSegment)
+    let lengths = zip(starts, starts.dropFirst()).map { $1.runs[0].baseDecodeTime - $0.runs[0].baseDecodeTime }
+    #expect(lengths.dropFirst().allSatisfy { $0 == 45_000 })
+    #expect(starts.allSatisfy { $0.isIndependent })
+  }
+
+  @Test func equalTracksAgainChangeNothing() throws {
+    let video = try SyntheticMedia.video()
+    var segmenter = Segmenter()
+    var events = segmenter.receive(.tracks([video]))
+    for index in 0..<120 {
+      if index % 10 == 0 { events += segmenter.receive(.tracks([video])) }
+      events += segmenter.receive(.sample(SyntheticMedia.picture(index)))
+    }
+    #expect(events.filter { if case .initialization = $0 { true } else { false } }.count == 1)
+    #expect(!events.contains { if case .discontinuity = $0 { true } else { false } })
+  }
+
+  @Test func otherTracksEndTheSegmentAndBringANewInitSegmentBehindADiscontinuity() throws {
+    var segmenter = Segmenter()
+    var events = segmenter.receive(.tracks([try SyntheticMedia.video()]))
+    for index in 0..<45 { events += segmenter.receive(.sample(SyntheticMedia.picture(index))) }
+    let change = segmenter.receive(.tracks([try SyntheticMedia.video(timescale: 60_000, frameDuration: 1000)]))
+    let names = change.map { event in
+      switch event {
+      case .fragment: "fragment"
+      case .segmentEnd: "segmentEnd"
+      case .discontinuity: "discontinuity"
+      case .initialization(let segment): "init \(segment.version)"
+      default: "other"
+      }
+    }
+    #expect(names == ["fragment", "segmentEnd", "discontinuity", "init 2"])
+  }
+
+  @Test func soundThatJoinsInMidGroupWaitsForTheNextKeyFrameAndNothingIsLost() throws {
+    let video = try SyntheticMedia.video()
+    var segmenter = Segmenter()
+    var events = segmenter.receive(.tracks([video]))
+    // Sound comes with picture 75, half a second after a key frame.
+    let sounds = (117..<300).map { SyntheticMedia.sound($0) }
+    var nextSound = 0
+    for index in 0..<180 {
+      if index == 75 { events += segmenter.receive(.tracks([video, try SyntheticMedia.audio()])) }
+      events += segmenter.receive(.sample(SyntheticMedia.picture(index)))
+      while index >= 75, nextSound < sounds.count, sounds[nextSound].decodeTime * 30 <= Int64(index) * 48_000 {
+        events += segmenter.receive(.sample(sounds[nextSound]))
+        nextSound += 1
+      }
+    }
+    events += segmenter.receive(.end(.finished))
+    let fragments = fragments(events)
+    let pictures = fragments.compactMap { $0.run(of: .video) }.reduce(0) { $0 + $1.samples.count }
+    #expect(pictures == 180)
+    let heard = fragments.compactMap { $0.run(of: .audio) }
+    #expect(heard.first?.baseDecodeTime == sounds[0].decodeTime)
+    #expect(heard.reduce(0) { $0 + $1.samples.count } == nextSound)
+    let change = try #require(events.firstIndex { if case .discontinuity = $0 { true } else { false } })
+    guard case .initialization(let segment) = events[change + 1], case .fragment(let first) = events[change + 2] else {
+      Issue.record("a discontinuity, the new init segment, then a fragment")
+      return
+    }
+    #expect(segment.tracks.count == 2)
+    #expect(first.isIndependent)
+    #expect(first.run(of: .video)?.baseDecodeTime == 120_000)
+  }
+
+  /// The key frame that waiting tracks join at never comes when the publisher is lost or ends before it.
+  @Test(arguments: [MediaEvent.discontinuity, .end(.finished)])
+  func soundThatWaitsForAKeyFrameIsBroughtOutAtTheEnd(_ last: MediaEvent) throws {
+    let video = try SyntheticMedia.video()
+    var segmenter = Segmenter()
+    _ = segmenter.receive(.tracks([video]))
+    for index in 0..<75 { _ = segmenter.receive(.sample(SyntheticMedia.picture(index))) }
+    _ = segmenter.receive(.tracks([video, try SyntheticMedia.audio()]))
+    for index in 117..<130 { _ = segmenter.receive(.sample(SyntheticMedia.sound(index))) }
+    let names = segmenter.receive(last).map { event in
+      switch event {
+      case .fragment(let fragment):
+        "fragment of " + fragment.runs.map { "\($0.track.rawValue):\($0.samples.count)" }.joined(separator: " ")
+      case .segmentEnd: "segmentEnd"
+      case .discontinuity: "discontinuity"
+      case .initialization(let segment): "init \(segment.version)"
+      case .end: "end"
+      default: "other"
+      }
+    }
+    let expected = [
+      "fragment of 1:3", "segmentEnd", "discontinuity", "init 2", "fragment of 2:13", "segmentEnd",
+    ]
+    if case .end = last {
+      #expect(names == expected + ["end"])
+    } else {
+      #expect(names == expected + ["discontinuity"])
+    }
+  }
+
+  @Test(arguments: [(15, 2.0), (41, 1.366667), (45, 1.5), (58, 1.933333), (60, 2.0), (75, 2.5), (250, 8.333333)])
+  func theFirstGroupAlreadyLetsItselfThrough(group: Int, length: Double) throws {
+    let samples = (0..<900).map { SyntheticMedia.picture($0, group: group) }
+    let starts = fragments(run(samples, tracks: [try SyntheticMedia.video()])).filter(\.startsSegment)
+    #expect(starts.allSatisfy { $0.isIndependent })
+    let lengths = zip(starts, starts.dropFirst()).map { $1.start.seconds - $0.start.seconds }
+    #expect(lengths.dropLast().allSatisfy { abs($0 - length) < 0.001 }, "\(lengths)")
+  }
+
+  @Test func aForcedCutFallsWhereThePictureOrderAllowsIt() throws {
+    // I P B B …: decode order 0 3 1 2 6 4 5, three frames of reordering at most.
+    var order = [0]
+    for group in 0..<99 { order += [3 * group + 3, 3 * group + 1, 3 * group + 2] }
+    var samples: [Sample] = []
+    for (index, shown) in order.enumerated() {
+      let offset = Int32(shown + 1 - index) * 1000
+      samples.append(
+        Sample(
+          track: .video, decodeTime: Int64(index) * 1000, compositionOffset: offset, isSync: index == 0,
+          payload: ByteBuffer(repeating: 1, count: 10)))
+    }
+    let policy = CutPolicy(wholeSecondLimit: 2)
+    let fragments = fragments(run(samples, tracks: [try SyntheticMedia.video()], policy: policy))
+    var start: Int64?
+    for fragment in fragments {
+      guard fragment.startsSegment else { continue }
+      let earliest = fragment.start.rescaled(to: 30_000)
+      if let start { #expect(earliest > start) }
+      start = earliest
+    }
+    let ends = zip(fragments, fragments.dropFirst()).filter { $1.startsSegment }
+    #expect(ends.count >= 3)
+    #expect(ends.allSatisfy { $0.end == $1.start }, "no hole and no overlap between segments")
+  }
+
+  @Test func aClockThatDoesNotMoveCannotMakeAFragmentGrow() throws {
+    let samples = (0..<10_000).map { index in
+      Sample(track: .video, decodeTime: 0, isSync: index == 0, payload: ByteBuffer(repeating: 1, count: 10))
+    }
+    let fragments = fragments(run(samples, tracks: [try SyntheticMedia.video()]))
+    #expect(fragments.allSatisfy { $0.runs[0].samples.count <= CutPolicy.fragmentSampleLimit + 1 })
+    #expect(fragments.flatMap(\.runs).allSatisfy { $0.samples.allSatisfy { $0.duration > 0 } })
+  }
+
+  @Test func theDistanceOfKeyFramesIsToldWhenItGrows() throws {
+    let samples = (0..<300).map { SyntheticMedia.picture($0, group: 60) }
+    let groups = run(samples, tracks: [try SyntheticMedia.video()]).compactMap { event -> MediaTime? in
+      if case .groupOfPictures(let time) = event { time } else { nil }
+    }
+    #expect(groups == [MediaTime(milliseconds: 2000)])
+  }
+}
