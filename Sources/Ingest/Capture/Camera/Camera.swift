@@ -1,0 +1,145 @@
+internal import CV4L2
+internal import FMP4
+internal import Glibc
+
+/// A camera that streams: buffers of the driver, mapped once, always given back. It lives on one thread.
+final class Camera {
+  /// One picture in the driver's memory, valid only while it is looked at.
+  struct Shot {
+    let bytes: UnsafeRawBufferPointer
+    /// Nanoseconds on the monotonic clock: when it was taken, as the driver says; nil where the driver uses another
+    /// clock.
+    let time: Int64?
+    /// The driver's count, which leaps where it dropped pictures.
+    let sequence: UInt32
+  }
+
+  let mode: CameraMode
+  /// Bytes from one row of the first plane to the next.
+  let stride: Int
+  let handle: CameraHandle
+  private var buffers: [UnsafeMutableRawBufferPointer] = []
+  /// Pictures that the driver called broken.
+  private(set) var broken = 0
+  /// When it was started, on the monotonic clock; nil once a picture has come.
+  private var started: Int64?
+
+  private static let bufferCount: UInt32 = 4
+  /// A buffer larger than this is no picture: 8K in 4:2:2.
+  private static let largestBuffer = 8192 * 4608 * 2
+  /// A time on a clock that the driver does not name is believed up to this age, in nanoseconds.
+  private static let oldestUnsaid: Int64 = 1_000_000_000
+
+  /// Opens the camera in the mode that suits best, and starts it.
+  init(_ settings: CameraSettings) throws(CaptureError) {
+    handle = try CameraHandle(settings.device)
+    try handle.set(settings.controls)
+    guard let mode = CameraMode.best(of: handle.modes(), for: settings) else {
+      let wanted = settings.format?.rawValue ?? "a format that weir knows (yuyv, nv12, yu12, mjpeg, h264)"
+      throw CaptureError(.camera(settings.device), .unusable("it does not offer \(wanted)"))
+    }
+    var format = v4l2_format()
+    format.type = V4L2_BUF_TYPE_VIDEO_CAPTURE.rawValue
+    format.fmt.pix.width = UInt32(clamping: mode.size.width)
+    format.fmt.pix.height = UInt32(clamping: mode.size.height)
+    format.fmt.pix.pixelformat = mode.format.code
+    format.fmt.pix.field = V4L2_FIELD_ANY.rawValue
+    try handle.call(weir_s_fmt, &format, "set its format")
+    let given = format.fmt.pix
+    guard let known = CameraFormat(code: given.pixelformat), (16...8192).contains(given.width),
+      (16...8192).contains(given.height)
+    else { throw CaptureError(.camera(settings.device), .unusable("it refuses \(mode.format.rawValue)")) }
+    stride = Int(given.bytesperline)
+    var rate = mode.rate
+    var parameters = v4l2_streamparm()
+    parameters.type = V4L2_BUF_TYPE_VIDEO_CAPTURE.rawValue
+    parameters.parm.capture.timeperframe = v4l2_fract(numerator: rate.denominator, denominator: rate.numerator)
+    // Drivers without a choice of rates refuse; they send what they send.
+    if handle.ask(weir_s_parm, &parameters) {
+      let step = parameters.parm.capture.timeperframe
+      rate = FrameRate(numerator: step.denominator, denominator: step.numerator) ?? rate
+    }
+    self.mode = CameraMode(
+      format: known, size: CameraSettings.Size(width: Int(given.width), height: Int(given.height)), rate: rate)
+    try start()
+  }
+
+  deinit {
+    var type = V4L2_BUF_TYPE_VIDEO_CAPTURE.rawValue
+    _ = handle.ask(weir_streamoff, &type)
+    for buffer in buffers { v4l2_munmap(buffer.baseAddress, buffer.count) }
+  }
+
+  private func start() throws(CaptureError) {
+    var request = v4l2_requestbuffers()
+    request.count = Self.bufferCount
+    request.type = V4L2_BUF_TYPE_VIDEO_CAPTURE.rawValue
+    request.memory = V4L2_MEMORY_MMAP.rawValue
+    try handle.call(weir_reqbufs, &request, "share memory with it")
+    for index in 0..<min(request.count, 32) {
+      var buffer = Self.buffer(index)
+      try handle.call(weir_querybuf, &buffer, "share memory with it")
+      guard buffer.length <= Self.largestBuffer,
+        let memory = weir_v4l2_map(handle.descriptor, Int(buffer.length), Int64(buffer.m.offset))
+      else { throw CaptureError(.camera(handle.path), .unusable("cannot map \(buffer.length) bytes of its memory")) }
+      buffers.append(UnsafeMutableRawBufferPointer(start: memory, count: Int(buffer.length)))
+      try handle.call(weir_qbuf, &buffer, "give it a buffer")
+    }
+    var type = V4L2_BUF_TYPE_VIDEO_CAPTURE.rawValue
+    started = Self.now
+    try handle.call(weir_streamon, &type, "start it")
+  }
+
+  /// Waits for the next picture and looks at it; false where none came in time, or a broken one. The buffer is given back whatever
+  /// happens, and before an error is thrown.
+  func next(milliseconds: Int32, _ look: (Shot) throws -> Void) throws -> Bool {
+    var waiting = pollfd(fd: handle.descriptor, events: Int16(POLLIN), revents: 0)
+    guard poll(&waiting, 1, milliseconds) > 0 else { return false }
+    var buffer = Self.buffer(0)
+    let code = handle.send(weir_dqbuf, &buffer)
+    if code == -EAGAIN { return false }
+    guard code >= 0 else {
+      // A device that has gone answers in several ways; none of them gets better by asking again.
+      throw CaptureError(.camera(handle.path), .lost)
+    }
+    var returning = Self.buffer(buffer.index)
+    defer { _ = handle.ask(weir_qbuf, &returning) }
+    guard buffer.flags & weir_buffer_error == 0, buffers.indices.contains(Int(buffer.index)) else {
+      broken += 1
+      return false
+    }
+    let memory = UnsafeRawBufferPointer(buffers[Int(buffer.index)])
+    let time = Int64(buffer.timestamp.tv_sec) &* 1_000_000_000 &+ Int64(buffer.timestamp.tv_usec) &* 1000
+    let isMonotonic =
+      switch buffer.flags & weir_buffer_timestamp_mask {
+      case weir_buffer_timestamp_monotonic: true
+      // Some drivers (v4l2loopback) do not say which clock it is; what is just gone by on this one, is of this one.
+      case 0: (0..<Self.oldestUnsaid).contains(Self.now &- time)
+      default: false
+      }
+    let begin = started
+    started = nil
+    // v4l2loopback begins with what was written last, however long ago that was.
+    if let begin, time > 0, time < begin { return false }
+    try look(
+      Shot(
+        bytes: UnsafeRawBufferPointer(rebasing: memory.prefix(Int(buffer.bytesused))),
+        time: isMonotonic && time > 0 ? time : nil, sequence: buffer.sequence))
+    return true
+  }
+
+  /// The monotonic clock in nanoseconds, as drivers read it.
+  private static var now: Int64 {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
+  }
+
+  private static func buffer(_ index: UInt32) -> v4l2_buffer {
+    var buffer = v4l2_buffer()
+    buffer.index = index
+    buffer.type = V4L2_BUF_TYPE_VIDEO_CAPTURE.rawValue
+    buffer.memory = V4L2_MEMORY_MMAP.rawValue
+    return buffer
+  }
+}

@@ -1,0 +1,49 @@
+/// The picture's number as a row of black and white squares, which survives coding and scaling and is read back by
+/// machines.
+///
+/// Geometry, in units of `TestPicture.unit` (`width / 80`, rounded down to even; 16 pixels at 1280): 32 squares of
+/// 2 × 2 units, the first with its left edge at 8 and its top edge at 1, each next one 2 units to the right, without
+/// gaps. White (luma above 128) is 1, black is 0; the most significant bit comes first. A reader that takes the mean
+/// of the middle quarter of each square reads it right from any decoded picture, also a scaled one (scale the
+/// geometry alike). The number is that of the picture in the source's rhythm: 0, 1, 2 … modulo 2³², with a gap
+/// exactly where the source itself dropped a picture.
+package struct CounterBlock: Sendable, Hashable {
+  package static let squares = 32
+
+  /// Pixels from the left to the first square, from the top to all of them, and along a square's side.
+  let left: Int
+  let top: Int
+  let side: Int
+
+  package init(pictureWidth: Int) {
+    let unit = TestPicture.unit(width: pictureWidth)
+    left = 8 * unit
+    top = unit
+    side = 2 * unit
+  }
+
+  /// Draws the squares that differ from those of another number.
+  func draw(_ number: UInt32, over previous: UInt32?, into plane: LumaPlane) {
+    let changed = previous.map { $0 ^ number } ?? .max
+    for index in 0..<Self.squares where bit(index, of: changed) {
+      let value = bit(index, of: number) ? LumaPlane.white : LumaPlane.black
+      plane.fill(x: left + index * side, y: top, width: side, height: side, with: value)
+    }
+  }
+
+  /// The number in a decoded picture of the width that the block was made for.
+  package func read(from plane: LumaPlane) -> UInt32 {
+    var number: UInt32 = 0
+    for index in 0..<Self.squares {
+      let inset = side / 4
+      let mean = plane.mean(
+        x: left + index * side + inset, y: top + inset, width: side - 2 * inset, height: side - 2 * inset)
+      number = number << 1 | (mean > 128 ? 1 : 0)
+    }
+    return number
+  }
+
+  private func bit(_ index: Int, of number: UInt32) -> Bool {
+    number >> UInt32(Self.squares - 1 - index) & 1 == 1
+  }
+}

@@ -1,0 +1,199 @@
+internal import CLibAV
+internal import FMP4
+internal import NIOCore
+
+/// Pictures to H.264, HEVC or AV1 by libavcodec. Times are counted in ticks of its own time base. It lives on one
+/// thread.
+final class VideoEncoder {
+  /// What the pictures are that an encoder takes: 4:2:0 of limited range.
+  struct Format: Sendable, Hashable {
+    /// Pixels; even sides.
+    var width: Int
+    var height: Int
+    var rate: FrameRate
+    /// Ticks a second, and how many of them a tick of the encoder has: 90000 and 1, or a rate of pictures.
+    var timescale: UInt32
+    var ticks: UInt32
+    var matrix: Matrix
+
+    init(
+      width: Int, height: Int, rate: FrameRate, timescale: UInt32, ticks: UInt32 = 1, matrix: Matrix = .bt709
+    ) {
+      self.width = width
+      self.height = height
+      self.rate = rate
+      self.timescale = timescale
+      self.ticks = ticks
+      self.matrix = matrix
+    }
+
+    /// How luma and chroma are made from red, green and blue.
+    enum Matrix: Sendable, Hashable {
+      case bt709
+      /// What cameras use, whatever their size (V4L2's default for sRGB).
+      case bt601
+    }
+  }
+
+  /// One coded picture as a sample stores it; the decode time may be negative with B-frames.
+  struct CodedPicture {
+    var presentationTime: Int64
+    var decodeTime: Int64
+    var isSync: Bool
+    var isDisposable: Bool
+    var payload: ByteBuffer
+  }
+
+  /// What an encoder is to make of a picture.
+  enum PictureKind {
+    case asEncoderLikes
+    /// Decoding may start here.
+    case keyFrame
+  }
+
+  let name: VideoEncoderName
+  /// What the pictures are coded as; hardware tells with its first key frame only.
+  private(set) var codec: Codec?
+  private let format: Format
+  private let encoding: VideoEncoding
+  private let hardware: HardwareFrames?
+  private var encoder: LibAVEncoder
+  /// Nothing has been put in yet: what comes first is a key frame anyway.
+  private var isFresh = true
+
+  /// Opens one encoder; throws where it does not work on this machine.
+  init(_ name: VideoEncoderName, _ format: Format, _ encoding: VideoEncoding) throws {
+    if name.family == .v4l2 { try CodecDevices.check() }
+    self.name = name
+    self.format = format
+    self.encoding = encoding
+    hardware = name.family == .vaapi ? try HardwareFrames(width: format.width, height: format.height) : nil
+    encoder = try Self.open(name, format, encoding, hardware)
+    codec = try Self.codec(name.coding, encoder.extradata)
+  }
+
+  private static func open(
+    _ name: VideoEncoderName, _ format: Format, _ encoding: VideoEncoding, _ hardware: HardwareFrames?
+  ) throws(LibAVError) -> LibAVEncoder {
+    try LibAVEncoder(name.rawValue, options: encoding.options(for: name)) { context in
+      configure(&context, name, format, encoding)
+      guard let hardware else { return }
+      context.pix_fmt = AV_PIX_FMT_VAAPI
+      context.hw_frames_ctx = hardware.reference()
+    }
+  }
+
+  deinit {
+    // SVT-AV1 1.4 waits for ever to be closed when it has seen no picture.
+    guard isFresh, name.family == .svtAV1,
+      let blank = try? PictureFrame(width: format.width, height: format.height, format: AV_PIX_FMT_YUV420P)
+    else { return }
+    blank.frame.pointee.pts = 0
+    try? encoder.encode(blank.frame) { _ in }
+  }
+
+  /// Whether key frames come by themselves, counted in pictures; one that is asked for takes a new encoder then.
+  var keepsItsOwnRhythm: Bool { name.family == .svtAV1 }
+
+  /// Opens the first of the encoders that the settings allow and the machine has.
+  ///
+  /// - Parameter passedOver: hears of each that was tried in vain, and why.
+  static func best(
+    _ format: Format, _ encoding: VideoEncoding, except failed: Set<VideoEncoderName> = [],
+    passedOver: (VideoEncoderName, any Error) -> Void = { _, _ in }
+  ) throws -> VideoEncoder {
+    let candidates = VideoEncoderName.candidates(encoding.encoder, coding: encoding.coding)
+    // What has failed is taken again only where there is nothing else.
+    let left = candidates.filter { !failed.contains($0) }
+    var failure: any Error = LibAVError("find an encoder of \(encoding.coding.rawValue)", code: weir_averror_eof)
+    for name in left.isEmpty ? candidates : left {
+      do {
+        return try VideoEncoder(name, format, encoding)
+      } catch {
+        failure = error
+        passedOver(name, error)
+      }
+    }
+    throw failure
+  }
+
+  private static func configure(
+    _ context: inout AVCodecContext, _ name: VideoEncoderName, _ format: Format, _ encoding: VideoEncoding
+  ) {
+    let framesPerSecond = format.rate.framesPerSecond
+    let bitRate = encoding.bitRate(width: format.width, height: format.height, framesPerSecond: framesPerSecond)
+    context.width = Int32(clamping: format.width)
+    context.height = Int32(clamping: format.height)
+    context.pix_fmt = AV_PIX_FMT_YUV420P
+    context.time_base = AVRational(num: Int32(clamping: format.ticks), den: Int32(clamping: format.timescale))
+    context.framerate = AVRational(
+      num: Int32(clamping: format.rate.numerator), den: Int32(clamping: format.rate.denominator))
+    switch encoding.rateControl {
+    case .constant: (context.bit_rate, context.rc_max_rate) = (Int64(bitRate), Int64(bitRate))
+    case .variable: (context.bit_rate, context.rc_max_rate) = (Int64(bitRate), Int64(bitRate) * 3 / 2)
+    case .quality: context.rc_max_rate = Int64(bitRate)
+    }
+    context.rc_buffer_size = Int32(clamping: encoding.rateControl == .variable ? 2 * bitRate : bitRate)
+    // SVT-AV1 keeps a constant rate by its own parameters, and limits quality alone.
+    if name.family == .svtAV1, context.bit_rate > 0 { (context.rc_max_rate, context.rc_buffer_size) = (0, 0) }
+    let group = Int(max(1, min((framesPerSecond * Double(encoding.keyFrameMilliseconds) / 1000).rounded(), 1e6)))
+    // Longer than any distance that is asked for: the source decides. SVT-AV1 1.4 hears of no key frame in between.
+    context.gop_size = Int32(clamping: name.family == .svtAV1 ? group : 16 * group)
+    context.max_b_frames = Int32(clamping: encoding.bFrames)
+    context.thread_count = Int32(clamping: encoding.threads)
+    context.color_range = AVCOL_RANGE_MPEG
+    context.color_primaries = AVCOL_PRI_BT709
+    context.color_trc = AVCOL_TRC_BT709
+    context.colorspace = format.matrix == .bt709 ? AVCOL_SPC_BT709 : AVCOL_SPC_SMPTE170M
+  }
+
+  func encode(
+    _ frame: UnsafeMutablePointer<AVFrame>, at time: Int64, as kind: PictureKind,
+    _ receive: (CodedPicture) -> Void
+  ) throws {
+    if kind == .keyFrame, keepsItsOwnRhythm, !isFresh {
+      try encoder.encode(nil) { give($0, receive) }
+      encoder = try Self.open(name, format, encoding, hardware)
+    }
+    isFresh = false
+    let uploaded = try hardware?.upload(frame)
+    let frame = uploaded?.frame ?? frame
+    frame.pointee.pts = time
+    frame.pointee.pict_type = kind == .keyFrame ? AV_PICTURE_TYPE_I : AV_PICTURE_TYPE_NONE
+    try encoder.encode(frame) { give($0, receive) }
+  }
+
+  /// Takes the pictures that the encoder still holds; it takes none afterwards.
+  func finish(_ receive: (CodedPicture) -> Void) throws {
+    try encoder.encode(nil) { give($0, receive) }
+  }
+
+  // MARK: Bitstreams
+
+  private func give(_ packet: LibAVEncoder.Packet, _ receive: (CodedPicture) -> Void) {
+    guard let unit = accessUnit(packet.bytes), unit.payload.readableBytes > 0 else { return }
+    if codec == nil, unit.isSync { codec = try? Self.codec(name.coding, packet.bytes) }
+    receive(
+      CodedPicture(
+        presentationTime: packet.presentationTime, decodeTime: packet.decodeTime, isSync: unit.isSync,
+        isDisposable: unit.isDisposable, payload: unit.payload))
+  }
+
+  private func accessUnit(_ bytes: ByteBuffer) -> AccessUnit? {
+    switch name.coding {
+    case .h264: H264.accessUnit(annexB: bytes)
+    case .hevc: HEVC.accessUnit(annexB: bytes)
+    case .av1: try? AV1.accessUnit(bytes)
+    }
+  }
+
+  /// Nil where there is nothing to read it from.
+  private static func codec(_ coding: VideoCoding, _ bytes: ByteBuffer) throws(CodecError) -> Codec? {
+    guard bytes.readableBytes > 0 else { return nil }
+    return switch coding {
+    case .h264: .h264(try H264.Configuration(annexB: bytes))
+    case .hevc: .hevc(try HEVC.Configuration(annexB: bytes))
+    case .av1: .av1(try AV1.Configuration(obus: bytes))
+    }
+  }
+}

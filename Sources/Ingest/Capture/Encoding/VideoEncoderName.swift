@@ -1,0 +1,64 @@
+/// What pictures are coded as.
+package enum VideoCoding: String, Sendable, Hashable, CaseIterable {
+  case h264
+  case hevc
+  case av1
+}
+
+/// The encoders of pictures that weir knows, by their names in libavcodec; of one coding, in the order in which `auto`
+/// tries them: what the machine has hardware for comes first.
+package enum VideoEncoderName: String, Sendable, Hashable, CaseIterable {
+  case h264NVENC = "h264_nvenc"
+  case h264VAAPI = "h264_vaapi"
+  case h264V4L2 = "h264_v4l2m2m"
+  case x264 = "libx264"
+  case hevcNVENC = "hevc_nvenc"
+  case hevcVAAPI = "hevc_vaapi"
+  case hevcV4L2 = "hevc_v4l2m2m"
+  case x265 = "libx265"
+  case svtAV1 = "libsvtav1"
+
+  package var coding: VideoCoding {
+    switch self {
+    case .h264NVENC, .h264VAAPI, .h264V4L2, .x264: .h264
+    case .hevcNVENC, .hevcVAAPI, .hevcV4L2, .x265: .hevc
+    case .svtAV1: .av1
+    }
+  }
+
+  /// How an encoder is spoken to.
+  enum Family: Sendable, Hashable {
+    case x264
+    case x265
+    case svtAV1
+    case nvenc
+    case vaapi
+    case v4l2
+  }
+
+  var family: Family {
+    switch self {
+    case .x264: .x264
+    case .x265: .x265
+    case .svtAV1: .svtAV1
+    case .h264NVENC, .hevcNVENC: .nvenc
+    case .h264VAAPI, .hevcVAAPI: .vaapi
+    case .h264V4L2, .hevcV4L2: .v4l2
+    }
+  }
+
+  /// Whether it needs hardware that not every machine has.
+  package var isHardware: Bool {
+    switch family {
+    case .x264, .x265, .svtAV1: false
+    case .nvenc, .vaapi, .v4l2: true
+    }
+  }
+
+  /// What may stand in for it: the encoder itself, or all of the coding for `auto`, and the software at the end.
+  static func candidates(_ wish: VideoEncoderName?, coding: VideoCoding) -> [VideoEncoderName] {
+    let all = allCases.filter { $0.coding == coding }
+    guard let wish, wish.coding == coding else { return all }
+    return [wish] + all.filter { !$0.isHardware && $0 != wish }
+  }
+}

@@ -1,0 +1,123 @@
+internal import FMP4
+
+/// Lays a file's passes one after the other: pictures follow each other without a gap, and the sound of each pass
+/// begins with its pictures, to the nearest frame of sound, so that coded frames join and nothing drifts.
+struct FileLoop {
+  /// Units that are looked at for the file's beginning, at most.
+  static let longestLook = 500
+  /// Sound that goes on for longer than this behind the last picture lengthens the pass; less is cut off by the next.
+  private static let longestTail = MediaTime(milliseconds: 250)
+
+  private struct Line {
+    let timescale: UInt32
+    /// Where the last unit ends, on the stream's timeline.
+    var end: Int64 = 0
+    var last: Int64?
+    /// Added to the file's times in this pass, once its first unit is placed.
+    var shift: Int64?
+  }
+
+  /// The file's time that becomes 0.
+  private var origin: MediaTime?
+  /// Where this pass begins: time 0 of the file, on the stream's timeline.
+  private var start = MediaTime.zero
+  private var video: Line?
+  private var audio: Line?
+  /// How far behind the file's beginning its sound begins.
+  private var soundLead = MediaTime.zero
+
+  var hasOrigin: Bool { origin != nil }
+
+  /// Where the passes so far end.
+  var end: MediaTime {
+    let picture = video.map { MediaTime(ticks: $0.end, timescale: $0.timescale) }
+    let sound = audio.map { MediaTime(ticks: $0.end, timescale: $0.timescale) }
+    guard let picture else { return sound ?? .zero }
+    guard let sound, sound > picture + Self.longestTail else { return picture }
+    return sound
+  }
+
+  /// `units` are the file's first.
+  mutating func setOrigin(_ units: [MediaFile.Unit]) {
+    origin = units.map { MediaTime(ticks: $0.decodeTime, timescale: $0.timescale) }.min() ?? .zero
+  }
+
+  /// The file begins anew.
+  mutating func beginPass() {
+    start = begin
+    video?.shift = nil
+    audio?.shift = nil
+  }
+
+  /// Sound that went on behind the pictures goes on with the next pass's, without waiting for its pictures to be shown.
+  private var begin: MediaTime {
+    guard let video, let audio, end == MediaTime(ticks: audio.end, timescale: audio.timescale) else { return end }
+    let picture = MediaTime(ticks: video.end, timescale: video.timescale)
+    let joined = end - soundLead
+    return joined < picture ? picture : joined
+  }
+
+  /// The unit as a sample; nil where it lies in what is there already.
+  mutating func place(_ unit: MediaFile.Unit) -> Sample? {
+    unit.track == .video ? placePicture(unit) : placeSound(unit)
+  }
+
+  private mutating func placePicture(_ unit: MediaFile.Unit) -> Sample? {
+    var line = video ?? Line(timescale: unit.timescale)
+    defer { video = line }
+    if line.shift == nil {
+      // Decoding starts here, in each pass.
+      guard unit.isSync else { return nil }
+      let nominal = nominalTime(unit)
+      // Pictures join pictures, unless sound has gone on behind them.
+      let joins = line.last != nil && start == MediaTime(ticks: line.end, timescale: line.timescale)
+      line.shift = (joins ? line.end : max(nominal, line.end)) &- unit.decodeTime
+      if joins { start = MediaTime(ticks: line.end &- (nominal &- ticks(start, unit)), timescale: unit.timescale) }
+    }
+    let time = unit.decodeTime &+ (line.shift ?? 0)
+    if let last = line.last, time <= last { return nil }
+    let step = unit.duration > 0 ? Int64(unit.duration) : line.last.map { time &- $0 } ?? 1
+    line.last = time
+    line.end = time &+ step
+    return sample(unit, at: time)
+  }
+
+  private mutating func placeSound(_ unit: MediaFile.Unit) -> Sample? {
+    var line = audio ?? Line(timescale: unit.timescale)
+    defer { audio = line }
+    let length = max(Int64(unit.duration), 1)
+    if line.shift == nil {
+      let nominal = nominalTime(unit)
+      if line.last == nil {
+        line.shift = max(nominal, 0) &- unit.decodeTime
+        soundLead = MediaTime(ticks: max(nominal, 0), timescale: unit.timescale)
+      } else {
+        // Half a frame of the last pass may reach into this one; what reaches further takes this frame's place.
+        let distance = nominal &- line.end
+        if distance < -length / 2 { return nil }
+        line.shift = line.end &+ (distance &+ length / 2) / length &* length &- unit.decodeTime
+      }
+    }
+    var time = unit.decodeTime &+ (line.shift ?? 0)
+    // Times that the file rounded to milliseconds join exactly.
+    if line.last != nil, (time &- line.end).magnitude <= UInt64(unit.timescale / 500) { time = line.end }
+    if let last = line.last, time <= last { return nil }
+    line.last = time
+    line.end = time &+ length
+    return sample(unit, at: time)
+  }
+
+  /// Where the unit would lie if tracks were laid by their times alone.
+  private func nominalTime(_ unit: MediaFile.Unit) -> Int64 {
+    unit.decodeTime &- ticks(origin ?? .zero, unit) &+ ticks(start, unit)
+  }
+
+  private func ticks(_ time: MediaTime, _ unit: MediaFile.Unit) -> Int64 { time.rescaled(to: unit.timescale) }
+
+  private func sample(_ unit: MediaFile.Unit, at time: Int64) -> Sample {
+    Sample(
+      track: unit.track, decodeTime: time, compositionOffset: unit.compositionOffset,
+      duration: unit.duration > 0 ? unit.duration : nil, isSync: unit.isSync, isDisposable: unit.isDisposable,
+      payload: unit.payload)
+  }
+}

@@ -1,0 +1,83 @@
+package import FMP4
+package import Logging
+
+/// A file of this machine as a publisher: demuxed, not decoded, paced by the steady clock, and begun anew at its end
+/// without a gap in its times.
+package final class FileSource: MediaSource {
+  package let name: StreamName
+  private let path: String
+  private let clock: SteadyClock
+  private let publication: OwnPublication
+
+  package init(name: StreamName, path: String, gate: any PublishGate, clock: SteadyClock, logger: Logger) {
+    self.name = name
+    self.path = path
+    self.clock = clock
+    publication = OwnPublication(name: name, kind: "file", gate: gate, logger: logger)
+  }
+
+  package func run() async {
+    await publication.run {
+      let outcome = Outcome()
+      try await DedicatedThread.run(named: "weir-file") { outcome.keep { try self.play() } }
+      try outcome.get()
+    }
+  }
+
+  package func stop(_ reason: EndReason) { publication.stop(reason) }
+
+  // MARK: On the source's own thread
+
+  private func play() throws {
+    var file = try MediaFile(path)
+    let words = file.tracks.map(\.description.summary).joined(separator: ", ")
+    publication.logger.notice("\(publication.name): publishing \(path) in a loop: \(words)")
+    let start = clock.monotonicNanoseconds()
+    var loop = FileLoop()
+    publication.give(.clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: start &+ clock.wallOffset)))
+    publication.give(.tracks(file.tracks.map(\.description)))
+    while !publication.isEnding {
+      let reached = loop.end
+      try pass(&file, &loop, start)
+      loop.beginPass()
+      guard publication.isEnding || loop.end != reached else { throw FileError.empty(path) }
+      if publication.isEnding { return }
+      // Opened anew, so that each pass begins in the same state.
+      let before = file.tracks.map(\.description)
+      file = try MediaFile(path)
+      let now = file.tracks.map(\.description)
+      guard now.map(\.timescale) == before.map(\.timescale) else { throw FileError.changed(path) }
+      if now != before { publication.give(.tracks(now)) }
+    }
+  }
+
+  private func pass(_ file: inout MediaFile, _ loop: inout FileLoop, _ start: Int64) throws {
+    var waiting: [MediaFile.Unit] = []
+    while !publication.isEnding, let unit = try file.next() {
+      // The earliest time of any track is the file's beginning: the first units are looked at before they are placed.
+      if !loop.hasOrigin {
+        waiting.append(unit)
+        guard waiting.count >= FileLoop.longestLook || file.hasSeenAllTracks else { continue }
+        loop.setOrigin(waiting)
+        for unit in waiting { place(unit, &loop, start) }
+        waiting = []
+        continue
+      }
+      place(unit, &loop, start)
+    }
+    guard !waiting.isEmpty else { return }
+    loop.setOrigin(waiting)
+    for unit in waiting { place(unit, &loop, start) }
+  }
+
+  private func place(_ unit: MediaFile.Unit, _ loop: inout FileLoop, _ start: Int64) {
+    guard let sample = loop.place(unit) else { return }
+    let due = start &+ MediaTime(ticks: sample.decodeTime, timescale: unit.timescale).nanoseconds
+    while !publication.isEnding {
+      let wait = due &- clock.monotonicNanoseconds()
+      if wait <= 0 { break }
+      DedicatedThread.sleep(nanoseconds: wait)
+    }
+    if !publication.isEnding { publication.give(.sample(sample)) }
+  }
+}

@@ -1,0 +1,94 @@
+internal import CLibAV
+internal import FMP4
+internal import Glibc
+internal import NIOCore
+
+/// A file that libavformat takes apart: its picture and its sound as coded, one unit after the other. Only ordinary
+/// files of this machine are opened; what a file refers to is not followed. It lives on one thread.
+final class MediaFile {
+  /// One coded picture or block of sound, with the times of the file in ticks of its track.
+  struct Unit {
+    var track: TrackID
+    var timescale: UInt32
+    var decodeTime: Int64
+    var compositionOffset: Int32
+    /// Ticks; 0 where the file does not say.
+    var duration: UInt32
+    var isSync: Bool
+    var isDisposable: Bool
+    var payload: ByteBuffer
+  }
+
+  private static let formats = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,mpegts,flv,aac,ogg"
+
+  private let path: String
+  private var context: UnsafeMutablePointer<AVFormatContext>?
+  private let packet: UnsafeMutablePointer<AVPacket>
+  private(set) var tracks: [FileTrack] = []
+  /// Units that have been read and not been given out.
+  private var ready: [Unit] = []
+  private var seen: Set<TrackID> = []
+
+  init(_ path: String) throws {
+    // The library's own lines would bypass our log; what fails is thrown with the library's reason.
+    av_log_set_level(AV_LOG_QUIET)
+    self.path = path
+    guard let packet = av_packet_alloc() else { throw LibAVError("read \(path)", code: -ENOMEM) }
+    self.packet = packet
+    try Self.checkOrdinary(path)
+    var options: OpaquePointer?
+    av_dict_set(&options, "protocol_whitelist", "file", 0)
+    av_dict_set(&options, "format_whitelist", Self.formats, 0)
+    defer { av_dict_free(&options) }
+    let code = avformat_open_input(&context, "file:" + path, nil, &options)
+    guard code >= 0 else {
+      throw FileError.unknownFormat(path, reason: LibAVError("open the file", code: code).reason)
+    }
+    try LibAVError.check(avformat_find_stream_info(context, nil), "read what \(path) consists of")
+    try addTrack(AVMEDIA_TYPE_VIDEO, .video)
+    try addTrack(AVMEDIA_TYPE_AUDIO, .audio)
+    guard !tracks.isEmpty else { throw FileError.empty(path) }
+  }
+
+  deinit {
+    var packet: UnsafeMutablePointer<AVPacket>? = packet
+    av_packet_free(&packet)
+    avformat_close_input(&context)
+  }
+
+  /// Something of each track has been read.
+  var hasSeenAllTracks: Bool { seen.count == tracks.count }
+
+  /// The next unit in the file's order; nil at its end.
+  func next() throws -> Unit? {
+    while true {
+      if !ready.isEmpty { return ready.removeFirst() }
+      let code = av_read_frame(context, packet)
+      if code == weir_averror_eof {
+        for index in tracks.indices { ready += try tracks[index].dated(before: nil) }
+        if ready.isEmpty { return nil }
+        continue
+      }
+      try LibAVError.check(code, "read \(path)")
+      defer { av_packet_unref(packet) }
+      guard let index = tracks.firstIndex(where: { $0.streamIndex == packet.pointee.stream_index }) else { continue }
+      ready += try tracks[index].units(packet)
+      if !ready.isEmpty { seen.insert(tracks[index].description.id) }
+    }
+  }
+
+  private func addTrack(_ type: AVMediaType, _ id: TrackID) throws {
+    let index = av_find_best_stream(context, type, -1, -1, nil, 0)
+    guard index >= 0, let stream = context?.pointee.streams[Int(index)] else { return }
+    // A cover is a picture, but not a moving one.
+    if stream.pointee.disposition & AV_DISPOSITION_ATTACHED_PIC != 0 { return }
+    tracks.append(try FileTrack(stream, id: id, path: path))
+  }
+
+  private static func checkOrdinary(_ path: String) throws(FileError) {
+    var status = stat()
+    guard stat(path, &status) == 0 else { throw .unreadable(path, code: errno) }
+    guard status.st_mode & S_IFMT == S_IFREG else { throw .noFile(path) }
+    guard access(path, R_OK) == 0 else { throw .unreadable(path, code: errno) }
+  }
+}

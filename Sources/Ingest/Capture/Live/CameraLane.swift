@@ -1,0 +1,211 @@
+internal import FMP4
+internal import Glibc
+internal import Logging
+internal import Synchronization
+
+/// The thread that takes pictures: opens the camera, converts what it sends, shows a slate while it is away, and goes
+/// over to another camera when it is asked to.
+final class CameraLane: Sendable {
+  private let wish: Wish<CameraSettings>
+  private let controls = Mutex<[CameraSettings.Control]>([])
+  private let queue: PictureQueue
+  private let mux: CaptureMux
+  private let clock: SteadyClock
+  private let publication: OwnPublication
+  private let figures: CaptureFigures
+
+  /// How long a camera that does not open is left alone.
+  private static let retry: Int64 = 1_000_000_000
+  /// A camera that sends nothing for so long is taken for lost.
+  private static let longestSilence: Int64 = 2_000_000_000
+  /// What an encoder that is asked to give out all it holds may take.
+  private static let longestFlush: Int64 = 1_000_000_000
+  private static let usualSize = CameraSettings.Size(width: 1280, height: 720)
+
+  init(
+    _ wish: Wish<CameraSettings>, queue: PictureQueue, mux: CaptureMux, clock: SteadyClock,
+    publication: OwnPublication, figures: CaptureFigures
+  ) {
+    self.wish = wish
+    self.queue = queue
+    self.mux = mux
+    self.clock = clock
+    self.publication = publication
+    self.figures = figures
+  }
+
+  /// Sets controls of the camera that is there, soon.
+  func set(_ controls: [CameraSettings.Control]) { self.controls.withLock { $0 += controls } }
+
+  func run() throws {
+    var memory = CameraMemory()
+    defer { tell() }
+    while !publication.isEnding {
+      let wish = wish.current
+      if memory.version != wish.number { memory.begin(wish.value, version: wish.number) }
+      do {
+        let camera = try Camera(located(wish.value, memory))
+        memory.found(camera)
+        try stream(camera, wish, &memory)
+      } catch let error as CaptureError {
+        if memory.told?.reason != error.reason { publication.logger.warning("\(error)") }
+        memory.told = error
+        figures.update { $0.picture?.state = .away("\(error)") }
+        try wait(wish, &memory)
+      }
+    }
+  }
+
+  /// A camera that comes back may have another number: it is looked for where it was plugged in. Another one, which
+  /// nobody asked a size of, is to send what the last one sent.
+  private func located(_ settings: CameraSettings, _ memory: CameraMemory) -> CameraSettings {
+    var settings = settings
+    settings.size = settings.size ?? memory.size
+    settings.frameRate = settings.frameRate ?? memory.rate
+    guard let bus = memory.bus, let name = memory.name else { return settings }
+    if let handle = try? CameraHandle(settings.device), handle.bus == bus { return settings }
+    if let found = CameraCatalogue.paths().first(where: { path in
+      guard let handle = try? CameraHandle(path) else { return false }
+      return handle.bus == bus && handle.name == name
+    }) {
+      settings.device = found
+    }
+    return settings
+  }
+
+  /// Its first picture has come.
+  private func greet(_ camera: Camera, _ memory: inout CameraMemory) {
+    let (mode, name) = (camera.mode, camera.handle.name)
+    let rate = Decimals.trimmed(thousandths: Int((mode.rate.framesPerSecond * 1000).rounded()))
+    let words = "\(mode.size.width)×\(mode.size.height) \(mode.format.rawValue) \(rate) fps"
+    publication.logger.notice(
+      "\(publication.name): \(memory.told == nil ? "the camera" : "back again: the camera") \(name), \(words)")
+    memory.told = nil
+    let listed = camera.handle.controls()
+    figures.update { status in
+      status.picture?.device = camera.handle.path
+      status.picture?.name = name
+      status.picture?.mode = words
+      status.picture?.state = .running
+      status.picture?.controls = listed
+      if mode.format == .h264 { status.picture?.encoder = nil }
+    }
+  }
+
+  private func stream(_ camera: Camera, _ wish: Wish<CameraSettings>.Version, _ memory: inout CameraMemory) throws {
+    let converter = PictureConverter(size: memory.size ?? camera.mode.size)
+    let passage = camera.mode.format == .h264 ? CodedPassage(rotation: wish.value.rotation) : nil
+    var lastSeen = clock.monotonicNanoseconds()
+    var hasSent = false
+    // However it ends: what this camera's driver called broken stays counted.
+    defer { memory.brokenBefore += Int64(camera.broken) }
+    while !publication.isEnding, self.wish.current.number == wish.number {
+      apply(to: camera)
+      // A camera that came back, and sends nothing yet, is away still.
+      let patience = hasSent || memory.told == nil ? 100_000_000 : try showSlate(wish, &memory)
+      let seen = try camera.next(milliseconds: Int32(clamping: max(1, min(patience, 100_000_000) / 1_000_000))) {
+        shot in
+        count(shot, rate: camera.mode.rate, &memory)
+        let time = max(shot.time ?? clock.monotonicNanoseconds(), memory.lastTime &+ 1)
+        if let passage {
+          guard passage.pass(shot.bytes, at: time, mux, beginning: drain) else { return }
+        } else if let picture = try converter.convert(shot.bytes, mode: camera.mode, stride: camera.stride) {
+          push(picture, time, wish.value, memory)
+        } else {
+          memory.broken += 1
+          return
+        }
+        if !hasSent { greet(camera, &memory) }
+        hasSent = true
+        memory.lastTime = time
+      }
+      let now = clock.monotonicNanoseconds()
+      let broken = memory.brokenBefore + memory.broken + Int64(camera.broken)
+      figures.update { $0.picture?.broken = broken }
+      if seen { lastSeen = now }
+      if now &- lastSeen > Self.longestSilence {
+        throw CaptureError(.camera(wish.value.device), hasSent ? .lost : .silent)
+      }
+    }
+  }
+
+  /// The encoder's last pictures come before those that are passed by it.
+  private func drain() {
+    queue.flush()
+    let end = clock.monotonicNanoseconds() &+ Self.longestFlush
+    while !queue.isIdle, clock.monotonicNanoseconds() < end { DedicatedThread.sleep(nanoseconds: 1_000_000) }
+  }
+
+  private func apply(to camera: Camera) {
+    let wanted = controls.withLock { controls in
+      defer { controls = [] }
+      return controls
+    }
+    guard !wanted.isEmpty else { return }
+    do throws(CaptureError) {
+      try camera.handle.set(wanted)
+    } catch {
+      publication.logger.warning("\(error)")
+    }
+    let listed = camera.handle.controls()
+    figures.update { $0.picture?.controls = listed }
+  }
+
+  private func count(_ shot: Camera.Shot, rate: FrameRate, _ memory: inout CameraMemory) {
+    let lost = memory.lost(before: shot.sequence, at: clock.monotonicNanoseconds(), rate: rate)
+    figures.update { status in
+      status.picture?.taken += 1
+      status.picture?.lostByDriver += lost
+    }
+  }
+
+  private func push(_ picture: PictureFrame, _ time: Int64, _ settings: CameraSettings, _ memory: CameraMemory) {
+    guard let rate = memory.rate else { return }
+    let isTaken = queue.push(
+      QueuedPicture(
+        picture: picture, time: time, rate: rate, rotation: settings.rotation, encoding: settings.encoding))
+    guard !isTaken else { return }
+    let dropped = queue.dropped
+    figures.update { $0.picture?.leftOut = dropped }
+    // The 1st, 10th, 100th … is told.
+    guard String(dropped).count > String(dropped - 1).count || dropped == 1 else { return }
+    publication.logger.warning(
+      "the encoder was too busy for \(dropped) of the camera's pictures so far; ask for smaller or fewer ones")
+  }
+
+  /// Shows the slate, at a picture's pace, until it is time to try again.
+  private func wait(_ wish: Wish<CameraSettings>.Version, _ memory: inout CameraMemory) throws {
+    let end = clock.monotonicNanoseconds() &+ Self.retry
+    if memory.size == nil {
+      let size = wish.value.size ?? Self.usualSize
+      memory.size = CameraSettings.Size(width: size.width & ~1, height: size.height & ~1)
+      memory.rate = wish.value.frameRate ?? FrameRate(numerator: 30, denominator: 1)
+    }
+    while !publication.isEnding, clock.monotonicNanoseconds() < end, self.wish.current.number == wish.number {
+      let due = try showSlate(wish, &memory)
+      if due > 0 { DedicatedThread.sleep(nanoseconds: due) }
+    }
+  }
+
+  /// One picture of the slate where it is time for one; nanoseconds until the next.
+  private func showSlate(_ wish: Wish<CameraSettings>.Version, _ memory: inout CameraMemory) throws -> Int64 {
+    let size = memory.size ?? Self.usualSize
+    if memory.slate?.size != size { memory.slate = (size, try Slate.picture(size: size)) }
+    let step = Int64(1e9 / (memory.rate?.framesPerSecond ?? 30))
+    let now = clock.monotonicNanoseconds()
+    let due = memory.lastTime == .min ? now : memory.lastTime &+ step
+    guard let slate = memory.slate, due <= now else { return due &- now }
+    // After a hiccup the slate goes on from now.
+    memory.lastTime = now &- due > 4 &* step ? now : due
+    // A reference of its own: the encoder may keep the one before.
+    push(try slate.picture.shared(), memory.lastTime, wish.value, memory)
+    return memory.lastTime &+ step &- now
+  }
+
+  private func tell() {
+    guard let picture = figures.status.picture else { return }
+    let losses =
+      "\(picture.lostByDriver) dropped by the driver, \(picture.broken) broken, \(picture.leftOut) for a busy encoder"
+    publication.logger.notice("\(publication.name): \(picture.taken) pictures taken; lost: \(losses)")
+  }
+}

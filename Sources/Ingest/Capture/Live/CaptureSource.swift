@@ -1,0 +1,112 @@
+package import FMP4
+package import Logging
+
+/// A camera and a microphone of this machine as a publisher: taken, coded and put on one timeline in this process.
+/// A device that goes away is bridged by a slate or by silence, and taken up again when it comes back.
+package final class CaptureSource: MediaSource {
+  package let name: StreamName
+  private let clock: SteadyClock
+  private let publication: OwnPublication
+  private let figures: CaptureFigures
+  private let sound: Wish<MicrophoneSettings>?
+  private let picture: Wish<CameraSettings>?
+  private let lanes: Wish<Lanes?> = Wish(nil)
+
+  /// The parts that changes are told to.
+  private struct Lanes: Sendable {
+    let camera: CameraLane
+    let encoder: EncodeLane
+  }
+
+  package init(
+    name: StreamName, settings: CaptureSettings, gate: any PublishGate, clock: SteadyClock, logger: Logger
+  ) {
+    self.name = name
+    self.clock = clock
+    publication = OwnPublication(name: name, kind: "capture", gate: gate, logger: logger)
+    figures = CaptureFigures(
+      CaptureStatus(
+        picture: settings.camera.map { CaptureStatus.Picture(device: $0.device) },
+        sound: settings.microphone.map { CaptureStatus.Sound(device: $0.device) }))
+    sound = settings.microphone.map { Wish($0) }
+    picture = settings.camera.map { Wish($0) }
+  }
+
+  package var status: CaptureStatus? { figures.status }
+
+  package func run() async {
+    await publication.run { try await self.capture() }
+  }
+
+  package func stop(_ reason: EndReason) { publication.stop(reason) }
+
+  package func change(_ change: CaptureChange) -> CaptureRefusal? {
+    switch change {
+    case .camera(var settings):
+      guard let picture else { return .hasNoCamera }
+      // How pictures are coded stays, unless something else was asked for.
+      if settings.encoding == VideoEncoding() { settings.encoding = picture.current.value.encoding }
+      picture.change(to: settings)
+    case .microphone(var settings):
+      guard let sound else { return .hasNoMicrophone }
+      (settings.bitRate, settings.coding) = (sound.current.value.bitRate, sound.current.value.coding)
+      sound.change(to: settings)
+    case .controls(let controls):
+      guard let status = figures.status.picture, let lanes = lanes.current.value else { return .hasNoCamera }
+      for wish in controls {
+        guard let known = status.controls.first(where: { $0.name == wish.name }) else {
+          return .unknownControl(wish.name, status.controls.map(\.name))
+        }
+        guard (known.minimum...max(known.minimum, known.maximum)).contains(wish.value) else {
+          return .outOfRange(known, wish.value)
+        }
+      }
+      lanes.camera.set(controls)
+    case .keyFrame:
+      guard let lanes = lanes.current.value else { return .hasNoCamera }
+      lanes.encoder.refresh()
+    }
+    return nil
+  }
+
+  private func capture() async throws {
+    let mux = CaptureMux(
+      publication, wallOffset: clock.wallOffset, wantsVideo: picture != nil, wantsAudio: sound != nil)
+    let outcome = Outcome()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      if let picture {
+        let queue = PictureQueue(clock: clock)
+        let taking = CameraLane(
+          picture, queue: queue, mux: mux, clock: clock, publication: publication, figures: figures)
+        let coding = EncodeLane(queue: queue, sink: mux, clock: clock, figures: figures, logger: publication.logger)
+        lanes.change(to: Lanes(camera: taking, encoder: coding))
+        group.addTask { try await self.thread("weir-camera", outcome, { queue.close() }) { try taking.run() } }
+        group.addTask { try await self.thread("weir-encode", outcome) { try coding.run() } }
+      }
+      if let sound {
+        let listening = SoundLane(sound, mux: mux, clock: clock, publication: publication, figures: figures)
+        group.addTask { try await self.thread("weir-sound", outcome) { try listening.run() } }
+      }
+      try await group.waitForAll()
+    }
+    try outcome.get()
+  }
+
+  /// Runs one lane; when it fails, the others end as well.
+  private func thread(
+    _ name: String, _ outcome: Outcome, _ after: @escaping @Sendable () -> Void = {},
+    _ work: @escaping @Sendable () throws -> Void
+  ) async throws {
+    try await DedicatedThread.run(named: name) {
+      outcome.keep {
+        do {
+          try work()
+        } catch {
+          self.publication.stop(.failed("\(error)"))
+          throw error
+        }
+      }
+      after()
+    }
+  }
+}

@@ -1,0 +1,185 @@
+internal import FMP4
+internal import Logging
+internal import NIOCore
+internal import Synchronization
+
+/// Codes a camera's pictures on a thread of its own, and watches over that thread: an encoder that fails or does not come
+/// back is left behind, a new one takes over with a key frame, and the stream goes on.
+final class EncodeLane: Sendable {
+  typealias Maker = @Sendable (QueuedPicture, Set<VideoEncoderName>) throws -> any PictureCoding
+
+  private let queue: PictureQueue
+  private let sink: any CodedPictureSink
+  private let clock: SteadyClock
+  private let logger: Logger
+  private let figures: CaptureFigures
+  private let make: Maker
+  /// Nanoseconds after which an encoder that still works on the same picture is given up.
+  private let patience: Int64
+  private let isRefreshWanted = Atomic(false)
+
+  /// Slow settings at large sizes take a second for a picture.
+  static let usualPatience: Int64 = 5_000_000_000
+  private static let glance: Int64 = 200_000_000
+
+  init(
+    queue: PictureQueue, sink: any CodedPictureSink, clock: SteadyClock, figures: CaptureFigures, logger: Logger,
+    patience: Int64 = EncodeLane.usualPatience, make: Maker? = nil
+  ) {
+    self.queue = queue
+    self.sink = sink
+    self.clock = clock
+    self.figures = figures
+    self.logger = logger
+    self.patience = patience
+    self.make =
+      make ?? { first, avoided in
+        try PictureCoder(first: first, except: avoided) { name, error in
+          // What `auto` finds missing is no news; what was asked for is.
+          if first.encoding.encoder == name || !name.isHardware {
+            logger.warning("\(name.rawValue) does not work here, another encoder is taken: \(error)")
+          }
+        }
+      }
+  }
+
+  /// The next picture is to be a key frame.
+  func refresh() { isRefreshWanted.store(true, ordering: .relaxed) }
+
+  /// Codes until the queue is closed, and then gives out what the encoder still holds.
+  func run() throws {
+    var history = EncoderHistory()
+    while true {
+      let worker = Worker(self, avoided: history.avoided)
+      try DedicatedThread.start(named: "weir-encoder") { worker.run() }
+      guard let trouble = watch(worker) else { return }
+      switch history.decide(on: trouble, of: worker.encoder, at: clock.monotonicNanoseconds()) {
+      case .giveUp(let reason): throw EncoderLost(description: reason)
+      case .rebuild:
+        figures.update { $0.picture?.encoderRestarts = history.rebuilt }
+        logger.warning("\(trouble) and is started anew")
+      }
+    }
+  }
+
+  /// Waits for the worker's end; nil where it has coded everything.
+  private func watch(_ worker: Worker) -> EncoderHistory.Trouble? {
+    while true {
+      worker.ended.wait(nanoseconds: Self.glance)
+      switch worker.outcome {
+      case .done: return nil
+      case .failed(let reason): return .failed(reason)
+      case .working:
+        guard let busy = queue.busyFor, busy > patience else { continue }
+        // Between the look and now it may have come back.
+        guard worker.abandon() else { continue }
+        queue.abandonWork()
+        return .stalled(nanoseconds: busy)
+      }
+    }
+  }
+
+  struct EncoderLost: Error, CustomStringConvertible {
+    let description: String
+  }
+
+  /// One thread with one encoder after the other, as sizes change.
+  private final class Worker: Sendable {
+    enum Outcome: Sendable {
+      case working
+      case done
+      case failed(String)
+    }
+
+    private struct State {
+      var outcome = Outcome.working
+      var isAbandoned = false
+      var encoder: VideoEncoderName?
+    }
+
+    let ended = Semaphore()
+    private let lane: EncodeLane
+    private let avoided: Set<VideoEncoderName>
+    private let state = Mutex(State())
+
+    init(_ lane: EncodeLane, avoided: Set<VideoEncoderName>) {
+      self.lane = lane
+      self.avoided = avoided
+    }
+
+    var outcome: Outcome { state.withLock { $0.outcome } }
+    var encoder: VideoEncoderName? { state.withLock { $0.encoder } }
+
+    /// Leaves it behind: what it still gives out is not heard. False where it has ended meanwhile.
+    func abandon() -> Bool {
+      state.withLock { state in
+        guard case .working = state.outcome else { return false }
+        state.isAbandoned = true
+        return true
+      }
+    }
+
+    func run() {
+      let outcome: Outcome
+      do {
+        try code()
+        outcome = .done
+      } catch {
+        outcome = .failed("\(error)")
+      }
+      state.withLock { $0.outcome = outcome }
+      ended.post()
+    }
+
+    private var isAbandoned: Bool { state.withLock { $0.isAbandoned } }
+
+    private func code() throws {
+      let sink = GuardedSink(sink: lane.sink) { self.isAbandoned }
+      var coder: (any PictureCoding)?
+      while let item = lane.queue.pop() {
+        switch item {
+        case .flush:
+          try coder?.finish(sink)
+          coder = nil
+        case .picture(let picture):
+          if let current = coder, !current.fits(picture) {
+            try current.finish(sink)
+            coder = nil
+          }
+          let current = try coder ?? begin(picture)
+          coder = current
+          let isWanted = lane.isRefreshWanted.exchange(false, ordering: .relaxed)
+          let began = lane.clock.monotonicNanoseconds()
+          try current.encode(picture, forcingKeyFrame: isWanted, sink)
+          let took = lane.clock.monotonicNanoseconds() &- began
+          lane.figures.update { $0.picture?.count(codedIn: took) }
+        }
+        if isAbandoned { return }
+      }
+      try coder?.finish(sink)
+    }
+
+    private func begin(_ first: QueuedPicture) throws -> any PictureCoding {
+      let coder = try lane.make(first, avoided)
+      state.withLock { $0.encoder = coder.encoder }
+      lane.figures.update { $0.picture?.encoder = coder.encoder.rawValue }
+      return coder
+    }
+  }
+
+  /// Lets nothing through once its encoder was left behind.
+  private struct GuardedSink: CodedPictureSink {
+    let sink: any CodedPictureSink
+    let isShut: @Sendable () -> Bool
+
+    func describe(video codec: Codec, rotation: Rotation) {
+      if !isShut() { sink.describe(video: codec, rotation: rotation) }
+    }
+
+    func picture(presentation: Int64, decode: Int64, isSync: Bool, isDisposable: Bool, payload: ByteBuffer) {
+      guard !isShut() else { return }
+      sink.picture(
+        presentation: presentation, decode: decode, isSync: isSync, isDisposable: isDisposable, payload: payload)
+    }
+  }
+}

@@ -1,0 +1,94 @@
+internal import FMP4
+internal import Glibc
+internal import Synchronization
+
+/// A picture on its way to the encoder. Handed over whole: whoever holds it is the only one.
+struct QueuedPicture: @unchecked Sendable {
+  let picture: PictureFrame
+  /// Nanoseconds on the monotonic clock.
+  let time: Int64
+  let rate: FrameRate
+  let rotation: Rotation
+  let encoding: VideoEncoding
+}
+
+/// Between the thread that takes pictures and the one that codes them: a few at most. When the encoder is slower than
+/// the camera, a picture that finds no room is left out, which happens evenly, and is counted.
+final class PictureQueue: Sendable {
+  enum Item: Sendable {
+    case picture(QueuedPicture)
+    /// The encoder is to give out what it holds, since other pictures follow that it does not see.
+    case flush
+  }
+
+  private struct State {
+    var items: [Item] = []
+    var isClosed = false
+    var dropped: Int64 = 0
+    /// Since when, on the monotonic clock, what was taken last is being coded; nil where nothing is.
+    var busySince: Int64?
+  }
+
+  /// A burst after a hiccup fits in; more would be delay.
+  static let limit = 3
+
+  private let state = Mutex(State())
+  private let signal = Semaphore()
+  private let clock: SteadyClock
+
+  init(clock: SteadyClock) { self.clock = clock }
+
+  /// Pictures that found no room so far.
+  var dropped: Int64 { state.withLock { $0.dropped } }
+
+  /// True where the picture was taken.
+  func push(_ picture: QueuedPicture) -> Bool {
+    let isTaken = state.withLock { state in
+      guard state.items.count < Self.limit, !state.isClosed else {
+        state.dropped += 1
+        return false
+      }
+      state.items.append(.picture(picture))
+      return true
+    }
+    if isTaken { signal.post() }
+    return isTaken
+  }
+
+  /// Asks for everything that the encoder holds.
+  func flush() {
+    state.withLock { $0.items.append(.flush) }
+    signal.post()
+  }
+
+  /// Waits for the next item; nil once the queue is closed and empty. Whoever asks is done with the last one.
+  func pop() -> Item? {
+    state.withLock { $0.busySince = nil }
+    while true {
+      let (item, isClosed) = state.withLock { state -> (Item?, Bool) in
+        guard !state.items.isEmpty else { return (nil, state.isClosed) }
+        state.busySince = clock.monotonicNanoseconds()
+        return (state.items.removeFirst(), false)
+      }
+      if item != nil || isClosed { return item }
+      signal.wait()
+    }
+  }
+
+  /// Nanoseconds for which the same item has been in work; nil where none is.
+  var busyFor: Int64? {
+    state.withLock { $0.busySince }.map { clock.monotonicNanoseconds() &- $0 }
+  }
+
+  /// Whoever was at work has been left behind.
+  func abandonWork() { state.withLock { $0.busySince = nil } }
+
+  /// Nothing waits, and nothing is being coded.
+  var isIdle: Bool { state.withLock { $0.items.isEmpty && $0.busySince == nil } }
+
+  /// No more pictures come.
+  func close() {
+    state.withLock { $0.isClosed = true }
+    signal.post()
+  }
+}

@@ -1,0 +1,112 @@
+internal import FMP4
+internal import Logging
+internal import NIOCore
+
+/// The thread that listens: opens the microphone, brings its samples onto the clock, codes them, fills in silence while
+/// it is away, and goes over to another microphone when it is asked to.
+final class SoundLane: Sendable {
+  private let wish: Wish<MicrophoneSettings>
+  private let mux: CaptureMux
+  private let clock: SteadyClock
+  private let publication: OwnPublication
+  private let figures: CaptureFigures
+
+  private static let retry: Int64 = 1_000_000_000
+  private static let longestSilence: Int64 = 1_000_000_000
+  /// Silence is filled in up to this long ago, so that a microphone that begins meanwhile is not cut.
+  private static let silenceDelay: Int64 = 40_000_000
+
+  init(
+    _ wish: Wish<MicrophoneSettings>, mux: CaptureMux, clock: SteadyClock, publication: OwnPublication,
+    figures: CaptureFigures
+  ) {
+    self.wish = wish
+    self.mux = mux
+    self.clock = clock
+    self.publication = publication
+    self.figures = figures
+  }
+
+  func run() throws {
+    let first = wish.current.value
+    let encoder = try AudioEncoder(first.coding, sampleRate: SoundAligner.rate, bitRate: first.bitRate)
+    mux.describe(audio: encoder.codec, rate: UInt32(SoundAligner.rate))
+    let aligner = SoundAligner()
+    let framer = SoundFramer(encoder)
+    var told: CaptureError?
+    var version = 0
+    while !publication.isEnding {
+      let wish = wish.current
+      if wish.number != version { (told, version) = (nil, wish.number) }
+      do {
+        let microphone = try Microphone(wish.value)
+        let what = "the microphone \(wish.value.device), \(microphone.rate) Hz, \(microphone.channels) channels"
+        publication.logger.notice("\(publication.name): \(told == nil ? what : "back again: " + what)")
+        told = nil
+        greet(microphone, wish.value)
+        try listen(microphone, version, aligner, framer)
+      } catch let error as CaptureError {
+        if told?.reason != error.reason { publication.logger.warning("\(error)") }
+        told = error
+        figures.update { $0.sound?.state = .away("\(error)") }
+        try wait(version, aligner, framer)
+      }
+    }
+    try framer.finish { self.give($0, $1, $2, aligner) }
+    tell(aligner)
+  }
+
+  private func greet(_ microphone: Microphone, _ settings: MicrophoneSettings) {
+    figures.update { status in
+      status.sound?.device = settings.device
+      status.sound?.state = .running
+      status.sound?.rate = microphone.rate
+      status.sound?.channels = microphone.channels
+    }
+  }
+
+  private func tell(_ aligner: SoundAligner) {
+    let overruns = figures.status.sound?.overruns ?? 0
+    let gaps =
+      "\(aligner.bridged) of them silence that bridged gaps, \(overruns) overruns, skew \(aligner.skew / 1000) µs"
+    publication.logger.notice("\(publication.name): \(aligner.produced) samples of sound, \(gaps)")
+  }
+
+  private func listen(
+    _ microphone: Microphone, _ version: Int, _ aligner: SoundAligner, _ framer: SoundFramer
+  ) throws {
+    try aligner.connect(rate: microphone.rate, channels: microphone.channels, format: microphone.format)
+    var lastHeard = clock.monotonicNanoseconds()
+    let overrunsBefore = figures.status.sound?.overruns ?? 0
+    while !publication.isEnding, wish.current.number == version {
+      let overruns = microphone.overruns
+      let heard = try microphone.next(milliseconds: 100, now: clock.monotonicNanoseconds) { block in
+        try aligner.add(block.bytes, count: block.count, time: block.time) { framer.collect($0, $1) }
+        try framer.encode { self.give($0, $1, $2, aligner) }
+      }
+      figures.update { status in
+        status.sound?.overruns = overrunsBefore + microphone.overruns
+        status.sound?.bridgedSamples = aligner.bridged
+        status.sound?.skewMicroseconds = aligner.skew / 1000
+      }
+      let now = clock.monotonicNanoseconds()
+      // A device that has run over is there: it was this thread that did not come.
+      if heard || microphone.overruns > overruns { lastHeard = now }
+      if now &- lastHeard > Self.longestSilence { throw CaptureError(.microphone(wish.current.value.device), .lost) }
+    }
+  }
+
+  private func wait(_ version: Int, _ aligner: SoundAligner, _ framer: SoundFramer) throws {
+    let end = clock.monotonicNanoseconds() &+ Self.retry
+    while !publication.isEnding, clock.monotonicNanoseconds() < end, wish.current.number == version {
+      aligner.silence(until: clock.monotonicNanoseconds() &- Self.silenceDelay) { framer.collect($0, $1) }
+      try framer.encode { self.give($0, $1, $2, aligner) }
+      figures.update { $0.sound?.bridgedSamples = aligner.bridged }
+      DedicatedThread.sleep(nanoseconds: 10_000_000)
+    }
+  }
+
+  private func give(_ samples: Int64, _ duration: Int, _ payload: ByteBuffer, _ aligner: SoundAligner) {
+    mux.sound(start: aligner.start ?? 0, samples: samples, duration: UInt32(duration), payload: payload)
+  }
+}

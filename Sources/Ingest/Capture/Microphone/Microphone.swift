@@ -1,0 +1,164 @@
+internal import CALSA
+internal import CLibAV
+internal import FMP4
+internal import Glibc
+
+/// A microphone that runs, by ALSA: interleaved samples and when the first of them was heard. It lives on one thread.
+final class Microphone {
+  /// Samples in the device's memory order, valid only while they are looked at.
+  struct Block {
+    let bytes: UnsafeRawBufferPointer
+    /// Samples of each channel.
+    let count: Int
+    /// Nanoseconds on the monotonic clock: when the first of them was heard.
+    let time: Int64
+  }
+
+  let rate: Int
+  let channels: Int
+  /// As libswresample calls the format.
+  let format: AVSampleFormat
+  private let device: String
+  private let handle: OpaquePointer
+  private var buffer: UnsafeMutableRawBufferPointer
+  private let bytesPerSample: Int
+  /// Times at which the device's buffer had run over, or the device had stopped by itself.
+  private(set) var overruns = 0
+
+  /// Samples that are waited for, in milliseconds, and how many the device keeps for us where it can: a machine that is
+  /// busy for a while loses nothing, and nothing waits for it otherwise.
+  private static let periodMilliseconds = 10
+  private static let bufferMilliseconds = 2000
+  /// A time that the device tells is not older, in nanoseconds; some plugins tell when they were started.
+  private static let oldestStamp: Int64 = 100_000_000
+
+  init(_ settings: MicrophoneSettings) throws(CaptureError) {
+    weir_alsa_quiet()
+    device = settings.device
+    let owner = CaptureError.Device.microphone(settings.device)
+    var opened: OpaquePointer?
+    let code = snd_pcm_open(&opened, settings.device, SND_PCM_STREAM_CAPTURE, SND_PCM_NONBLOCK)
+    guard code >= 0, let pcm = opened else {
+      throw CaptureError(owner, code: code == -ENODEV ? ENOENT : -code, "open it")
+    }
+    do throws(CaptureError) {
+      (rate, channels, format) = try Self.negotiate(pcm, settings)
+    } catch {
+      snd_pcm_close(pcm)
+      throw error
+    }
+    handle = pcm
+    bytesPerSample = Int(av_get_bytes_per_sample(format)) * channels
+    buffer = .allocate(byteCount: bytesPerSample * rate / 10, alignment: 16)
+    let started = snd_pcm_start(pcm)
+    guard started >= 0 else { throw CaptureError(owner, code: -started, "start it") }
+  }
+
+  deinit {
+    snd_pcm_close(handle)
+    buffer.deallocate()
+  }
+
+  /// The best format, and the rate and number of channels nearest to what is wanted.
+  private static func negotiate(
+    _ pcm: OpaquePointer, _ settings: MicrophoneSettings
+  ) throws(CaptureError) -> (Int, Int, AVSampleFormat) {
+    let owner = CaptureError.Device.microphone(settings.device)
+    func check(_ code: Int32, _ attempt: String) throws(CaptureError) {
+      if code < 0 { throw CaptureError(owner, code: -code, attempt) }
+    }
+    var allocated: OpaquePointer?
+    try check(snd_pcm_hw_params_malloc(&allocated), "describe its sound")
+    defer { snd_pcm_hw_params_free(allocated) }
+    guard let parameters = allocated else { throw CaptureError(owner, .unusable("there is no memory")) }
+    try check(snd_pcm_hw_params_any(pcm, parameters), "ask what it offers")
+    try check(
+      snd_pcm_hw_params_set_access(pcm, parameters, SND_PCM_ACCESS_RW_INTERLEAVED), "take its channels interleaved")
+    let formats: [(snd_pcm_format_t, AVSampleFormat)] = [
+      (SND_PCM_FORMAT_FLOAT_LE, AV_SAMPLE_FMT_FLT), (SND_PCM_FORMAT_S32_LE, AV_SAMPLE_FMT_S32),
+      (SND_PCM_FORMAT_S16_LE, AV_SAMPLE_FMT_S16), (SND_PCM_FORMAT_U8, AV_SAMPLE_FMT_U8),
+    ]
+    let format = formats.first { snd_pcm_hw_params_test_format(pcm, parameters, $0.0) == 0 }
+    guard let format else {
+      throw CaptureError(
+        owner, .unusable("it has samples of no usual format; plug\(settings.device) may convert them"))
+    }
+    try check(snd_pcm_hw_params_set_format(pcm, parameters, format.0), "set its format")
+    var channels = UInt32(settings.channels ?? 2)
+    try check(snd_pcm_hw_params_set_channels_near(pcm, parameters, &channels), "set its channels")
+    if let wanted = settings.channels, wanted != Int(channels) {
+      throw CaptureError(owner, .unusable("it has \(channels) channels, not \(wanted)"))
+    }
+    var rate = UInt32(settings.rate ?? 48000)
+    try check(snd_pcm_hw_params_set_rate_near(pcm, parameters, &rate, nil), "set its rate")
+    if let wanted = settings.rate, wanted != Int(rate) {
+      throw CaptureError(owner, .unusable("it offers \(rate) Hz, not \(wanted)"))
+    }
+    var period = snd_pcm_uframes_t(Int(rate) * periodMilliseconds / 1000)
+    try check(snd_pcm_hw_params_set_period_size_near(pcm, parameters, &period, nil), "set its period")
+    var buffer = snd_pcm_uframes_t(Int(rate) * bufferMilliseconds / 1000)
+    try check(snd_pcm_hw_params_set_buffer_size_near(pcm, parameters, &buffer), "set its buffer")
+    try check(snd_pcm_hw_params(pcm, parameters), "set its format")
+    try stampTimes(pcm, owner)
+    return (Int(rate), Int(channels), format.1)
+  }
+
+  /// Times on the monotonic clock, as the camera's.
+  private static func stampTimes(_ pcm: OpaquePointer, _ owner: CaptureError.Device) throws(CaptureError) {
+    var allocated: OpaquePointer?
+    guard snd_pcm_sw_params_malloc(&allocated) >= 0, let parameters = allocated else { return }
+    defer { snd_pcm_sw_params_free(allocated) }
+    snd_pcm_sw_params_current(pcm, parameters)
+    snd_pcm_sw_params_set_tstamp_mode(pcm, parameters, SND_PCM_TSTAMP_ENABLE)
+    snd_pcm_sw_params_set_tstamp_type(pcm, parameters, SND_PCM_TSTAMP_TYPE_MONOTONIC)
+    let code = snd_pcm_sw_params(pcm, parameters)
+    if code < 0 { throw CaptureError(owner, code: -code, "make it tell times") }
+  }
+
+  /// Waits for samples and looks at them; nil where none came in time, or where the device had to be started again
+  /// after an overrun. Throws when the device is gone.
+  func next(milliseconds: Int32, now: () -> Int64, _ look: (Block) throws -> Void) throws -> Bool {
+    let ready = snd_pcm_wait(handle, milliseconds)
+    if ready == 0 { return false }
+    if ready < 0 {
+      try recover(ready)
+      return false
+    }
+    let time = firstSampleTime(now())
+    let count = snd_pcm_readi(handle, buffer.baseAddress, snd_pcm_uframes_t(rate / 10))
+    if count == -Int(EAGAIN) { return false }
+    guard count >= 0 else {
+      try recover(Int32(count))
+      return false
+    }
+    try look(
+      Block(
+        bytes: UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<(Int(count) * bytesPerSample)]),
+        count: Int(count), time: time))
+    return true
+  }
+
+  /// When the first sample that can be read was heard: as many samples ago as there are.
+  private func firstSampleTime(_ now: Int64) -> Int64 {
+    var available: snd_pcm_uframes_t = 0
+    var stamp = timespec()
+    let told = snd_pcm_htimestamp(handle, &available, &stamp) >= 0
+    var time = Int64(stamp.tv_sec) &* 1_000_000_000 &+ Int64(stamp.tv_nsec)
+    // Plugins do not all tell times; then it is now, or nearly.
+    if !told || time == 0 || (now &- time).magnitude > UInt64(Self.oldestStamp) {
+      available = snd_pcm_uframes_t(max(0, snd_pcm_avail(handle)))
+      time = now
+    }
+    return time &- MediaTime(ticks: Int64(available), timescale: UInt32(rate)).nanoseconds
+  }
+
+  private func recover(_ code: Int32) throws(CaptureError) {
+    guard code == -EPIPE || code == -ESTRPIPE || code == -EINTR else {
+      throw CaptureError(.microphone(device), .lost)
+    }
+    overruns += 1
+    guard snd_pcm_prepare(handle) >= 0, snd_pcm_start(handle) >= 0 else {
+      throw CaptureError(.microphone(device), .lost)
+    }
+  }
+}

@@ -1,0 +1,128 @@
+internal import CLibAV
+internal import FMP4
+internal import Glibc
+
+/// Brings a microphone's samples onto the monotonic clock: to 48 kHz and two channels, stretched by a hair where the
+/// microphone's own clock is fast or slow, and bridged with silence where samples are missing. It lives on one thread.
+///
+/// Sample `n` that comes out was heard `n / 48000` seconds after `start`.
+final class SoundAligner {
+  static let rate = 48000
+  /// Missing sound longer than this is bridged; less is made up by stretching.
+  private static let longestStretched: Int64 = 60_000_000
+  /// The spread of one correction, in samples; long, so that it can be fine: steps of 1/480000.
+  private static let compensationDistance = 10 * rate
+
+  /// Nanoseconds on the monotonic clock; nil before the first sample.
+  private(set) var start: Int64?
+  /// Samples given out so far.
+  private(set) var produced: Int64 = 0
+  /// Samples of silence that bridged gaps.
+  private(set) var bridged: Int64 = 0
+  private var drift = DriftEstimator()
+  private var resampler: OpaquePointer?
+  private var lastUpdate: Int64 = 0
+  private var inputRate = rate
+  private var left: [Float] = []
+  private var right: [Float] = []
+
+  init() {}
+
+  deinit { swr_free(&resampler) }
+
+  /// A microphone begins, or begins again, with sound of this kind.
+  func connect(rate inputRate: Int, channels: Int, format: AVSampleFormat) throws(LibAVError) {
+    swr_free(&resampler)
+    self.inputRate = inputRate
+    var input = AVChannelLayout()
+    var output = AVChannelLayout()
+    av_channel_layout_default(&input, Int32(clamping: channels))
+    av_channel_layout_default(&output, 2)
+    try LibAVError.check(
+      swr_alloc_set_opts2(
+        &resampler, &output, AV_SAMPLE_FMT_FLTP, Int32(Self.rate), &input, format, Int32(clamping: inputRate), 0, nil),
+      "convert sound")
+    // One channel is heard on both sides as it is, not weakened as a centre between them would be.
+    let both = [1.0, 1.0]
+    if channels == 1 { try LibAVError.check(swr_set_matrix(resampler, both, 1), "convert sound") }
+    // Always resampling, so that stretching can begin at any time without a click.
+    av_opt_set_int(UnsafeMutableRawPointer(resampler), "flags", Int64(SWR_FLAG_RESAMPLE), 0)
+    try LibAVError.check(swr_init(resampler), "convert sound")
+    drift.restart()
+  }
+
+  /// Takes samples, the first of which was heard at `time`.
+  func add(_ bytes: UnsafeRawBufferPointer, count: Int, time: Int64, _ receive: ([Float], [Float]) -> Void)
+    throws(LibAVError)
+  {
+    guard count > 0, let resampler else { return }
+    if start == nil { start = time }
+    let inside = swr_get_delay(resampler, 1_000_000_000)
+    let behind = time &- inside &- end
+    if behind > Self.longestStretched {
+      silence(until: time &- inside, receive)
+      drift.restart()
+    } else if behind < -Self.longestStretched * 4 {
+      // Heard before what has been given out: a clock has jumped. What overlaps is left out.
+      return
+    } else {
+      try correct(Double(behind) / 1e9, time, resampler)
+    }
+    try convert(bytes, count, resampler, receive)
+  }
+
+  /// Fills up with silence: where nothing is heard, time goes on.
+  func silence(until time: Int64, _ receive: ([Float], [Float]) -> Void) {
+    if start == nil { start = time }
+    var missing = MediaTime(nanoseconds: time &- end).rescaled(to: UInt32(Self.rate))
+    while missing > 0 {
+      let count = Int(min(missing, Int64(Self.rate / 10)))
+      let zeros = [Float](repeating: 0, count: count)
+      produced += Int64(count)
+      bridged += Int64(count)
+      missing -= Int64(count)
+      receive(zeros, zeros)
+    }
+  }
+
+  /// When the next sample that comes out was heard, on the monotonic clock.
+  var end: Int64 {
+    (start ?? 0) &+ MediaTime(ticks: produced, timescale: UInt32(Self.rate)).nanoseconds
+  }
+
+  /// Nanoseconds by which the sound is behind the clock, smoothed; for figures.
+  var skew: Int64 { Int64(drift.error * 1e9) }
+
+  private func correct(_ error: Double, _ time: Int64, _ resampler: OpaquePointer) throws(LibAVError) {
+    let elapsed = lastUpdate == 0 ? 0 : Double(time &- lastUpdate) / 1e9
+    lastUpdate = time
+    let correction = drift.correction(error: error, elapsed: elapsed)
+    let samples = Int32((correction * Double(Self.compensationDistance)).rounded())
+    try LibAVError.check(
+      swr_set_compensation(resampler, samples, Int32(Self.compensationDistance)), "stretch sound")
+  }
+
+  private func convert(
+    _ bytes: UnsafeRawBufferPointer, _ count: Int, _ resampler: OpaquePointer,
+    _ receive: ([Float], [Float]) -> Void
+  ) throws(LibAVError) {
+    let room = Int(swr_get_out_samples(resampler, Int32(clamping: count))) + 32
+    if left.count < room {
+      left = [Float](repeating: 0, count: room)
+      right = left
+    }
+    let produced = left.withUnsafeMutableBytes { left in
+      right.withUnsafeMutableBytes { right in
+        var planes = [
+          left.baseAddress?.assumingMemoryBound(to: UInt8.self), right.baseAddress?.assumingMemoryBound(to: UInt8.self),
+        ]
+        var input = [bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)]
+        return swr_convert(resampler, &planes, Int32(clamping: room), &input, Int32(clamping: count))
+      }
+    }
+    try LibAVError.check(produced, "convert sound")
+    guard produced > 0 else { return }
+    self.produced += Int64(produced)
+    receive(Array(left[..<Int(produced)]), Array(right[..<Int(produced)]))
+  }
+}

@@ -1,0 +1,88 @@
+internal import CLibAV
+internal import FMP4
+internal import Glibc
+
+/// A picture in memory that libav* reads and writes.
+final class PictureFrame {
+  /// What JPEGs are made from: 4:2:0 of full range.
+  static let format = AV_PIX_FMT_YUVJ420P
+
+  let frame: UnsafeMutablePointer<AVFrame>
+
+  /// An empty one, for a decoder to fill.
+  init() throws(LibAVError) {
+    guard let frame = av_frame_alloc() else { throw LibAVError("hold a picture", code: -ENOMEM) }
+    self.frame = frame
+  }
+
+  /// One with room for its pixels. Sides are even.
+  convenience init(width: Int, height: Int, format: AVPixelFormat = PictureFrame.format) throws(LibAVError) {
+    try self.init()
+    frame.pointee.width = Int32(width)
+    frame.pointee.height = Int32(height)
+    frame.pointee.format = format.rawValue
+    frame.pointee.color_range = format == Self.format ? AVCOL_RANGE_JPEG : AVCOL_RANGE_MPEG
+    try LibAVError.check(av_frame_get_buffer(frame, 0), "hold a picture of \(width)×\(height)")
+  }
+
+  deinit {
+    var frame: UnsafeMutablePointer<AVFrame>? = frame
+    av_frame_free(&frame)
+  }
+
+  /// Another one with the same pixels, which are copied only when somebody writes to them.
+  func shared() throws(LibAVError) -> PictureFrame {
+    let other = try PictureFrame()
+    try LibAVError.check(av_frame_ref(other.frame, frame), "hold a picture")
+    return other
+  }
+
+  /// Makes a planar picture of limited range black.
+  func blacken() throws(LibAVError) {
+    let picture = frame.pointee
+    var planes = [picture.data.0, picture.data.1, picture.data.2, nil]
+    let strides = [Int(picture.linesize.0), Int(picture.linesize.1), Int(picture.linesize.2), 0]
+    try LibAVError.check(
+      av_image_fill_black(
+        &planes, strides, AVPixelFormat(picture.format), AVCOL_RANGE_MPEG, picture.width, picture.height),
+      "make a picture black")
+  }
+
+  /// The same picture turned clockwise; itself where it is upright.
+  func turned(by rotation: Rotation) throws(LibAVError) -> PictureFrame {
+    if rotation == .none { return self }
+    let (width, height) = (Int(frame.pointee.width), Int(frame.pointee.height))
+    let turned =
+      rotation == .clockwise180
+      ? try PictureFrame(width: width, height: height) : try PictureFrame(width: height, height: width)
+    for (plane, divisor) in [1, 2, 2].enumerated() {
+      guard let source = lines(plane), let target = turned.lines(plane) else { continue }
+      let (columns, rows) = (width / divisor, height / divisor)
+      for row in 0..<rows {
+        for column in 0..<columns {
+          let place: (column: Int, row: Int) =
+            switch rotation {
+            case .none: (column, row)
+            case .clockwise90: (rows - 1 - row, column)
+            case .clockwise180: (columns - 1 - column, rows - 1 - row)
+            case .clockwise270: (row, columns - 1 - column)
+            }
+          target.base[place.row * target.stride + place.column] = source.base[row * source.stride + column]
+        }
+      }
+    }
+    return turned
+  }
+
+  private func lines(_ plane: Int) -> (base: UnsafeMutablePointer<UInt8>, stride: Int)? {
+    let data = frame.pointee.data
+    let sizes = frame.pointee.linesize
+    let (base, stride) =
+      switch plane {
+      case 0: (data.0, sizes.0)
+      case 1: (data.1, sizes.1)
+      default: (data.2, sizes.2)
+      }
+    return base.map { ($0, Int(stride)) }
+  }
+}

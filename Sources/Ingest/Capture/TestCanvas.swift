@@ -1,0 +1,46 @@
+internal import CLibAV
+internal import Glibc
+
+/// The frame that the test picture is drawn into, in the encoder's memory layout (planar YUV 4:2:0). It lives on one
+/// thread.
+final class TestCanvas {
+  let frame: UnsafeMutablePointer<AVFrame>
+  private var picture: TestPicture
+  private let width: Int
+  private let height: Int
+
+  init(settings: TestSourceSettings, schedule: TestSchedule) throws(LibAVError) {
+    guard let frame = av_frame_alloc() else { throw LibAVError("make a picture", code: -ENOMEM) }
+    self.frame = frame
+    (width, height) = (settings.width, settings.height)
+    picture = TestPicture(settings: settings, schedule: schedule)
+    frame.pointee.format = AV_PIX_FMT_YUV420P.rawValue
+    frame.pointee.width = Int32(width)
+    frame.pointee.height = Int32(height)
+    try LibAVError.check(av_frame_get_buffer(frame, 0), "make a picture of \(width)x\(height)")
+    guard let luma = plane(frame.pointee.data.0, frame.pointee.linesize.0, width, height),
+      let blue = plane(frame.pointee.data.1, frame.pointee.linesize.1, width / 2, height / 2),
+      let red = plane(frame.pointee.data.2, frame.pointee.linesize.2, width / 2, height / 2)
+    else { throw LibAVError("make a picture", code: -ENOMEM) }
+    picture.drawBackground(luma: luma, blue: blue, red: red, width: width, height: height)
+  }
+
+  deinit {
+    var frame: UnsafeMutablePointer<AVFrame>? = frame
+    av_frame_free(&frame)
+  }
+
+  /// Changes the frame into a picture. The encoder may still hold the last one; libav* copies it then.
+  func draw(_ number: Int64) throws(LibAVError) {
+    try LibAVError.check(av_frame_make_writable(frame), "draw a picture")
+    guard let luma = plane(frame.pointee.data.0, frame.pointee.linesize.0, width, height) else { return }
+    picture.draw(number, into: luma)
+  }
+
+  private func plane(_ data: UnsafeMutablePointer<UInt8>?, _ stride: Int32, _ width: Int, _ height: Int) -> LumaPlane? {
+    guard let data else { return nil }
+    return LumaPlane(
+      pixels: UnsafeMutableRawBufferPointer(start: data, count: Int(stride) * height), stride: Int(stride),
+      width: width, height: height)
+  }
+}

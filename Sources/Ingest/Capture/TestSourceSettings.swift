@@ -1,0 +1,93 @@
+internal import FMP4
+
+/// What the test source makes. The defaults are the demo's.
+package struct TestSourceSettings: Sendable, Hashable {
+  /// Pixels; even. The width decides about the size of everything in the picture (`TestPicture`).
+  package var width: Int
+  /// Pixels; even, and at least 44/80 of the width, so that everything fits.
+  package var height: Int
+  package var frameRate: FrameRate
+  /// Pictures from one key frame to the next.
+  package var keyFrameInterval: Int
+  /// Most B-frames in a row; 0 for the least delay.
+  package var bFrames: Int
+  /// Bits a second.
+  package var videoBitRate: Int
+  /// Hz; the sound's timescale.
+  package var sampleRate: Int
+  /// Bits a second.
+  package var audioBitRate: Int
+  package var pacing: Pacing
+  /// The source ends by itself after this many pictures; nil for never.
+  package var pictureLimit: Int64?
+
+  /// Pictures a second as timescale / frameDuration: 30000/1000, 30000/1001, 25000/1000.
+  package struct FrameRate: Sendable, Hashable {
+    /// Ticks a second; the video track's timescale.
+    package var timescale: UInt32
+    /// Ticks a picture.
+    package var frameDuration: UInt32
+
+    package init(timescale: UInt32, frameDuration: UInt32) {
+      precondition(timescale > 0 && frameDuration > 0, "a frame rate has no zero in it")
+      self.timescale = timescale
+      self.frameDuration = frameDuration
+    }
+  }
+
+  /// How quickly pictures come.
+  package enum Pacing: Sendable, Hashable {
+    /// Each at its time on the clock.
+    case realTime
+    /// As quickly as they can be made, as if the clock ran along: for tests.
+    case unpaced
+  }
+
+  package init(
+    width: Int = 1280, height: Int = 720, frameRate: FrameRate = FrameRate(timescale: 30000, frameDuration: 1000),
+    keyFrameInterval: Int = 60, bFrames: Int = 0, videoBitRate: Int = 2_000_000, sampleRate: Int = 48000,
+    audioBitRate: Int = 96000, pacing: Pacing = .realTime, pictureLimit: Int64? = nil
+  ) {
+    precondition(width >= 160 && width % 2 == 0 && height % 2 == 0, "a test picture is at least 160 wide, and even")
+    precondition(height >= TestPicture.unit(width: width) * 44, "a test picture of this width needs more height")
+    precondition(keyFrameInterval > 0 && bFrames >= 0, "key frames come, and B-frames are not fewer than none")
+    self.width = width
+    self.height = height
+    self.frameRate = frameRate
+    self.keyFrameInterval = keyFrameInterval
+    self.bFrames = bFrames
+    self.videoBitRate = videoBitRate
+    self.sampleRate = sampleRate
+    self.audioBitRate = audioBitRate
+    self.pacing = pacing
+    self.pictureLimit = pictureLimit
+  }
+
+  /// The demo's settings for a server that cuts segments of this length: each begins with a key frame.
+  package static func demo(segmentDuration: Duration) -> TestSourceSettings {
+    var settings = TestSourceSettings()
+    let (seconds, attoseconds) = segmentDuration.components
+    let rate = Double(settings.frameRate.timescale) / Double(settings.frameRate.frameDuration)
+    let pictures = (Double(seconds) + Double(attoseconds) / 1e18) * rate
+    settings.keyFrameInterval = Int(min(max(pictures.rounded(), 1), 100_000))
+    return settings
+  }
+}
+
+extension TestSourceSettings {
+  /// What the encoder is told of the pictures; its times count pictures.
+  var format: VideoEncoder.Format {
+    guard let rate = FMP4.FrameRate(numerator: frameRate.timescale, denominator: frameRate.frameDuration) else {
+      preconditionFailure("a frame rate has no zero in it")
+    }
+    return VideoEncoder.Format(
+      width: width, height: height, rate: rate, timescale: frameRate.timescale, ticks: frameRate.frameDuration)
+  }
+
+  /// One thread, so that equal pictures give equal bytes on every run.
+  var encoding: VideoEncoding {
+    let interval = Int64(keyFrameInterval) * Int64(frameRate.frameDuration) * 1000 / Int64(frameRate.timescale)
+    return VideoEncoding(
+      encoder: .x264, bitRate: videoBitRate, keyFrameMilliseconds: Int(interval), bFrames: bFrames, threads: 1)
+  }
+}

@@ -1,0 +1,136 @@
+package import FMP4
+
+/// What a publisher asks for, once its protocol has told everything that decides about admission.
+package struct PublishRequest: Sendable {
+  package var stream: StreamName
+  /// The key it gave, if any; printed as `***`.
+  package var key: Secret?
+  /// "RTMP", "RTMPS", "test" …, for the log and the API.
+  package var protocolName: String
+  /// Address and port, for the log.
+  package var remoteAddress: String
+  /// Name and version that the publisher's software gave of itself; empty when it gave none. Not trusted.
+  package var software: String
+  /// Called at most once, from any thread, when the server ends this publication (taken over, shutting down).
+  /// What the publisher sends afterwards is ignored.
+  package var onEviction: @Sendable (EndReason) -> Void
+  /// A publication of this kind is never recorded (the demo).
+  package var recording: RecordingWish
+  package var origin: Origin
+  /// How far apart its key frames are, where that is certain before they come: a source of the server's own.
+  package var keyFrameInterval: MediaTime?
+
+  package enum RecordingWish: Sendable { case asConfigured, never }
+
+  /// Who speaks for the publication.
+  package enum Origin: Sendable, Hashable {
+    /// A publisher over a network: it has to show its key where one is asked for.
+    case peer
+    /// A source of the server's own, which nobody else can speak for: it needs no key.
+    case server
+  }
+
+  package init(
+    stream: StreamName, key: Secret?, protocolName: String, remoteAddress: String, software: String = "",
+    recording: RecordingWish = .asConfigured, origin: Origin = .peer, keyFrameInterval: MediaTime? = nil,
+    onEviction: @escaping @Sendable (EndReason) -> Void
+  ) {
+    self.stream = stream
+    self.key = key
+    self.protocolName = protocolName
+    self.remoteAddress = remoteAddress
+    self.software = software
+    self.recording = recording
+    self.origin = origin
+    self.keyFrameInterval = keyFrameInterval
+    self.onEviction = onEviction
+  }
+}
+
+/// Why a publisher is not admitted. The text says what failed, with which value, why, and what to do.
+package enum PublishRefusal: Error, Sendable, Hashable {
+  /// The key is missing or wrong.
+  case unauthorized
+  /// Another publisher holds the name and keeps it.
+  case busy(stream: StreamName, holder: String)
+  /// Too many switches of publisher within a short time.
+  case tooManyTakeovers(stream: StreamName, retryAfterSeconds: Int)
+  /// The address failed too often; it may try again later.
+  case banned(retryAfterSeconds: Int)
+  /// The server is going down.
+  case shuttingDown
+
+  /// One word for figures.
+  package var code: String {
+    switch self {
+    case .unauthorized: "unauthorized"
+    case .busy: "busy"
+    case .tooManyTakeovers: "takeovers"
+    case .banned: "banned"
+    case .shuttingDown: "shutdown"
+    }
+  }
+
+  package var description: String {
+    switch self {
+    case .unauthorized:
+      "the publish key is missing or wrong; put it behind the stream name: NAME?key=SECRET"
+    case .busy(let stream, let holder):
+      "\"\(stream)\" is being published by \(holder); stop that publisher or choose another name"
+    case .tooManyTakeovers(let stream, let seconds):
+      "two publishers are fighting for \"\(stream)\"; wait \(seconds) s or choose another name"
+    case .banned(let seconds):
+      "too many failed attempts from this address; wait \(seconds) s"
+    case .shuttingDown: "the server is shutting down"
+    }
+  }
+}
+
+/// The door between publishers and streams: protocols knock, the server's registry answers.
+package protocol PublishGate: Sendable {
+  /// Admits a publisher to the stream it names, or says why not. May take the name over from another publisher.
+  func admit(_ request: PublishRequest) async throws(PublishRefusal) -> any MediaSink
+}
+
+/// Where an admitted publication's events go. Calls come from one thread at a time, in order; the first event is
+/// `.clock` or `.tracks`, the last is `.end`, and nothing follows it.
+package protocol MediaSink: AnyObject, Sendable {
+  /// Takes the event, without blocking. `.closed` says that this publication is over for the sink (taken over,
+  /// refused in mid-stream, shutting down) and why: the publisher is told and its connection is closed.
+  func receive(_ event: MediaEvent) -> SinkVerdict
+  /// Takes note of a picture or a frame of sound that came and could not be used, without blocking.
+  func lost(_ kind: MediaKind)
+  /// Takes note of what is wrong with the publication, without blocking. It has been logged already; here it is for
+  /// pages and the API.
+  func warn(_ warning: PublicationWarning)
+  /// What was warned of is over.
+  func withdraw(_ warning: PublicationWarning)
+}
+
+extension MediaSink {
+  package func lost(_ kind: MediaKind) {}
+}
+
+/// What whoever looks after a stream should know about its publication, which goes on all the same.
+package enum PublicationWarning: Sendable, Hashable, CustomStringConvertible {
+  /// A track was announced and waited for in vain. It no longer holds once `.tracks` has one of this kind.
+  case neverCame(MediaKind)
+  /// Media arrives more slowly than it plays; withdrawn when it keeps up again.
+  case fallsBehind
+
+  package var description: String {
+    switch self {
+    case .neverCame(let kind):
+      "\(kind.rawValue) never came, though it was announced; the stream began without it"
+    case .fallsBehind:
+      "media arrives more slowly than it plays, so viewers will stall: the publisher's uplink or encoder is too slow for"
+        + " its bit rate; lower the bit rate"
+    }
+  }
+}
+
+/// What a sink says to an event.
+package enum SinkVerdict: Sendable, Equatable {
+  case accepted
+  case closed(EndReason)
+}

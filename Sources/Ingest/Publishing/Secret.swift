@@ -1,0 +1,25 @@
+internal import COpenSSL
+
+/// A publish key or token. Prints as `***`, so that it can travel in values that are logged, and is compared in
+/// constant time: both sides are hashed first, so that not even the length shows.
+package struct Secret: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+  private let digest: [UInt8]
+
+  package init(_ text: some StringProtocol) {
+    digest = Self.sha256(Array(text.utf8))
+  }
+
+  package func matches(_ other: Secret) -> Bool {
+    CRYPTO_memcmp(digest, other.digest, digest.count) == 0
+  }
+
+  package var description: String { "***" }
+  package var debugDescription: String { "***" }
+  package var customMirror: Mirror { Mirror(self, children: []) }
+
+  private static func sha256(_ bytes: [UInt8]) -> [UInt8] {
+    var digest = [UInt8](repeating: 0, count: Int(SHA256_DIGEST_LENGTH))
+    SHA256(bytes, bytes.count, &digest)
+    return digest
+  }
+}

@@ -1,0 +1,244 @@
+internal import NIOCore
+
+/// The conversation of NetConnection and NetStream commands (RTMP 7.2), server side: from connect to publish and
+/// to the end. Answers are appended to a buffer; what concerns the world outside is returned.
+struct CommandSession {
+  /// What a command asks of whoever runs the session.
+  enum Outcome: Equatable {
+    case nothing
+    /// The peer wants to publish: answer with `accept` or `refuse`.
+    case publish(PublishIntent)
+    /// The peer says that its publication is over.
+    case finished
+    /// An answer with this reason is written; the connection is to be closed after it.
+    case refused(String)
+  }
+
+  /// What a publish command says, with what connect said before it.
+  struct PublishIntent: Equatable {
+    var stream: StreamName
+    var key: Secret?
+    /// What the peer's software calls itself; not trusted.
+    var software: String
+
+    /// Keys are compared in constant time elsewhere; two intents are equal when they name the same stream.
+    static func == (a: Self, b: Self) -> Bool { a.stream == b.stream && a.software == b.software }
+  }
+
+  private struct Connection {
+    var software: String
+    var key: Secret?
+  }
+
+  private enum State {
+    case fresh
+    case connected(Connection)
+    case asking(Connection, stream: UInt32)
+    case publishing(Connection, stream: UInt32)
+    case closed
+  }
+
+  private var state = State.fresh
+  private var commands = 0
+  private var streams: UInt32 = 0
+  var writer = ChunkWriter()
+
+  /// What we tell the peer to acknowledge, and how fast it may send, in bytes.
+  private static let window: UInt32 = 2_500_000
+  /// Our answers are small; one chunk holds each.
+  private static let answerChunkSize = 4096
+
+  var isPublishing: Bool {
+    if case .publishing = state { return true }
+    return false
+  }
+
+  /// One command message (types 20 and 17), already decoded. `messageStream` is the stream it came on.
+  mutating func receive(
+    _ values: [AMFValue], messageStream: UInt32, to out: inout ByteBuffer
+  ) throws(RTMPError) -> Outcome {
+    guard case .string(let name)? = values.first else {
+      throw RTMPError(.malformed, "a command without a name")
+    }
+    if !isPublishing {
+      commands += 1
+      guard commands <= RTMPLimits.commandsBeforePublish else {
+        throw RTMPError(.limit, "more than \(RTMPLimits.commandsBeforePublish) commands without publishing")
+      }
+    }
+    let transaction = values.count > 1 ? values[1].number ?? 0 : 0
+    switch name {
+    case "connect": return connect(transaction, values.count > 2 ? values[2] : .null, to: &out)
+    case "createStream": createStream(transaction, to: &out)
+    case "publish": return publish(values, messageStream: messageStream, transaction, to: &out)
+    case "play", "play2": return play(values, messageStream: messageStream, to: &out)
+    case "FCPublish": answerFCPublish(values, transaction, to: &out)
+    case "FCUnpublish": return unpublish(to: &out)
+    case "closeStream": return unpublish(to: &out)
+    case "deleteStream":
+      // Without a number, or with another one, it still can only mean the one stream that there is.
+      return unpublish(to: &out)
+    case "releaseStream", "_checkbw", "checkBandwidth", "getStreamLength":
+      result(transaction, [.null, name == "getStreamLength" ? .number(0) : .undefined], to: &out)
+    case "_result", "_error", "onStatus", "onBWDone": break
+    default:
+      // A command nobody knows is answered where an answer is waited for, and otherwise passed over.
+      if transaction != 0 { result(transaction, [.null, .undefined], to: &out) }
+    }
+    return .nothing
+  }
+
+  // MARK: answers of the one who runs the session
+
+  /// The publication begins: StreamBegin and NetStream.Publish.Start.
+  mutating func accept(to out: inout ByteBuffer) {
+    guard case .asking(let connection, let stream) = state else { return }
+    state = .publishing(connection, stream: stream)
+    commands = 0
+    writer.writeUserControl(.streamBegin, stream, to: &out)
+    status(
+      stream, level: "status", code: "NetStream.Publish.Start", description: "weir takes the stream", to: &out)
+  }
+
+  /// The publication does not begin, or does not go on: the peer hears why, and the connection is to be closed.
+  mutating func refuse(code: String, reason: String, to out: inout ByteBuffer) {
+    switch state {
+    case .asking(_, let stream), .publishing(_, let stream):
+      status(stream, level: "error", code: code, description: reason, to: &out)
+    default: status(0, level: "error", code: code, description: reason, to: &out)
+    }
+    state = .closed
+  }
+
+  // MARK: commands
+
+  private mutating func connect(_ transaction: Double, _ object: AMFValue, to out: inout ByteBuffer) -> Outcome {
+    guard case .fresh = state else { return .nothing }
+    let (application, applicationKey) = PublishAddress.application(of: object["app"]?.string ?? "")
+    guard application == PublishAddress.application else {
+      let reason = """
+        application "\(PublishAddress.printable(application))" is unknown; publish to \
+        rtmp://HOST/\(PublishAddress.application)/NAME
+        """
+      writer.writeCommand(
+        [
+          .string("_error"), .number(transaction), .null,
+          Self.information(level: "error", code: "NetConnection.Connect.Rejected", description: reason),
+        ], to: &out)
+      state = .closed
+      return .refused(reason)
+    }
+    let software = PublishAddress.printableText(object["flashVer"]?.string ?? "", limit: 64)
+    let key = applicationKey ?? object["tcUrl"]?.string.flatMap { PublishAddress.key(ofURL: $0) }
+    state = .connected(Connection(software: software, key: key))
+    writer.writeWindowAcknowledgementSize(Self.window, to: &out)
+    writer.writeSetPeerBandwidth(Self.window, to: &out)
+    writer.writeSetChunkSize(Self.answerChunkSize, to: &out)
+    var information: [AMFValue.Property] = [
+      .init(name: "level", value: .string("status")),
+      .init(name: "code", value: .string("NetConnection.Connect.Success")),
+      .init(name: "description", value: .string("weir is listening")),
+      .init(name: "objectEncoding", value: .number(0)),
+    ]
+    // Enhanced RTMP v2, "Enhancing NetConnection connect": told to everybody, since old clients pass it over.
+    information += EnhancedRTMP.capabilities
+    writer.writeCommand(
+      [
+        .string("_result"), .number(transaction),
+        .object(["fmsVer": .string("FMS/3,5,7,7009"), "capabilities": .number(31), "mode": .number(1)]),
+        .object(information),
+      ], to: &out)
+    return .nothing
+  }
+
+  private mutating func createStream(_ transaction: Double, to out: inout ByteBuffer) {
+    if case .fresh = state { return }
+    streams = streams &+ 1
+    result(transaction, [.null, .number(Double(streams))], to: &out)
+  }
+
+  private mutating func publish(
+    _ values: [AMFValue], messageStream: UInt32, _ transaction: Double, to out: inout ByteBuffer
+  ) -> Outcome {
+    guard case .connected(let connection) = state else {
+      if case .fresh = state { return refusal(messageStream, "publish before connect", to: &out) }
+      return .nothing
+    }
+    let text = values.count > 3 ? values[3].string ?? "" : ""
+    guard let (stream, key) = PublishAddress.stream(of: text) else {
+      return refusal(
+        messageStream,
+        "stream name \"\(PublishAddress.printable(text))\" is not possible; use \(StreamName.grammar)", to: &out)
+    }
+    state = .asking(connection, stream: messageStream)
+    return .publish(PublishIntent(stream: stream, key: key ?? connection.key, software: connection.software))
+  }
+
+  private mutating func refusal(_ stream: UInt32, _ reason: String, to out: inout ByteBuffer) -> Outcome {
+    status(stream, level: "error", code: "NetStream.Publish.BadName", description: reason, to: &out)
+    state = .closed
+    return .refused(reason)
+  }
+
+  private mutating func play(_ values: [AMFValue], messageStream: UInt32, to out: inout ByteBuffer) -> Outcome {
+    let stream = PublishAddress.stream(of: values.count > 3 ? values[3].string ?? "" : "")
+    let reason = "weir plays over HTTP: /watch/\(stream?.name.description ?? "NAME")"
+    status(messageStream, level: "error", code: "NetStream.Play.Failed", description: reason, to: &out)
+    state = .closed
+    return .refused(reason)
+  }
+
+  /// FCPublish is what Flash Media Live Encoder says before publish; it may wait for onFCPublish.
+  private func answerFCPublish(_ values: [AMFValue], _ transaction: Double, to out: inout ByteBuffer) {
+    result(transaction, [.null, .undefined], to: &out)
+    writer.writeCommand(
+      [
+        .string("onFCPublish"), .number(0), .null,
+        Self.information(level: "status", code: "NetStream.Publish.Start", description: "FCPublish heard"),
+      ], to: &out)
+  }
+
+  private mutating func unpublish(to out: inout ByteBuffer) -> Outcome {
+    guard case .publishing(let connection, let stream) = state else { return .nothing }
+    state = .connected(connection)
+    status(
+      stream, level: "status", code: "NetStream.Unpublish.Success", description: "the stream has ended", to: &out)
+    return .finished
+  }
+
+  // MARK: forms of answers
+
+  private func result(_ transaction: Double, _ values: [AMFValue], to out: inout ByteBuffer) {
+    writer.writeCommand([.string("_result"), .number(transaction)] + values, to: &out)
+  }
+
+  private func status(_ stream: UInt32, level: String, code: String, description: String, to out: inout ByteBuffer) {
+    writer.writeCommand(
+      [
+        .string("onStatus"), .number(0), .null,
+        Self.information(level: level, code: code, description: description),
+      ], chunkStream: ChunkWriter.statusStream, messageStream: stream, to: &out)
+  }
+
+  private static func information(level: String, code: String, description: String) -> AMFValue {
+    .object(["level": .string(level), "code": .string(code), "description": .string(description)])
+  }
+}
+
+/// What weir does of Enhanced RTMP v2, in the words of its connect answer.
+enum EnhancedRTMP {
+  /// FourCcInfoMask: the server passes the codec on (CanForward).
+  private static let canForward: AMFValue = .number(4)
+  /// CapsExMask: ModEx and its nanosecond offset; neither reconnect requests nor multitrack.
+  private static let capsEx: AMFValue = .number(4 + 8)
+
+  static let video = ["avc1", "hvc1", "av01"]
+  static let audio = ["mp4a", "Opus"]
+
+  static let capabilities: [AMFValue.Property] = [
+    .init(name: "fourCcList", value: .strictArray((video + audio).map { .string($0) })),
+    .init(name: "videoFourCcInfoMap", value: .object(video.map { .init(name: $0, value: canForward) })),
+    .init(name: "audioFourCcInfoMap", value: .object(audio.map { .init(name: $0, value: canForward) })),
+    .init(name: "capsEx", value: capsEx),
+  ]
+}

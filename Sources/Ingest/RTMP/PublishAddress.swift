@@ -1,0 +1,78 @@
+/// Where a publisher wants to go, taken from the texts that it sends: application, stream name and key. Nothing
+/// of a key ever leaves this type but as a `Secret`.
+enum PublishAddress {
+  static let application = "live"
+
+  /// The application of a connect command without its query, and the key in that query, if any
+  /// (`live?key=SECRET`, `live/`).
+  static func application(of text: String) -> (name: String, key: Secret?) {
+    let (path, query) = split(text)
+    var name = path[...]
+    while name.hasSuffix("/") { name.removeLast() }
+    while name.hasPrefix("/") { name.removeFirst() }
+    return (String(name), key(in: query))
+  }
+
+  /// The key in the query of a tcUrl.
+  static func key(ofURL text: String) -> Secret? { key(in: split(text).query) }
+
+  /// The stream that a publish or play command names (`cam`, `cam?key=SECRET`); nil when the name does not fit.
+  static func stream(of text: String) -> (name: StreamName, key: Secret?)? {
+    let (path, query) = split(text)
+    var name = path[...]
+    while name.hasPrefix("/") { name.removeFirst() }
+    while name.hasSuffix("/") { name.removeLast() }
+    return StreamName(name).map { ($0, key(in: query)) }
+  }
+
+  /// The part of a name that may be repeated in an answer or a log line: without query, printable, bounded.
+  static func printable(_ text: String) -> String {
+    printableText(split(text).path, limit: RTMPLimits.printedNameBytes)
+  }
+
+  /// Text of a peer as it may stand in a log line: ASCII without control characters, at most `limit` characters.
+  static func printableText(_ text: String, limit: Int) -> String {
+    let bytes = text.utf8.prefix(limit).map { (0x20...0x7E).contains($0) && $0 != 0x22 ? $0 : 0x3F }
+    return String(decoding: bytes, as: UTF8.self) + (text.utf8.count > limit ? "…" : "")
+  }
+
+  private static func split(_ text: String) -> (path: String, query: String) {
+    guard let mark = text.firstIndex(of: "?") else { return (text, "") }
+    return (String(text[..<mark]), String(text[text.index(after: mark)...]))
+  }
+
+  private static func key(in query: String) -> Secret? {
+    for part in query.split(separator: "&") where part.hasPrefix("key=") {
+      return Secret(percentDecoded(part.dropFirst(4)))
+    }
+    return nil
+  }
+
+  /// `%41` becomes `A`; what is not a valid escape stays as it is.
+  private static func percentDecoded(_ text: Substring) -> String {
+    let bytes = Array(text.utf8)
+    var decoded: [UInt8] = []
+    var index = 0
+    while index < bytes.count {
+      if bytes[index] == UInt8(ascii: "%"), index + 2 < bytes.count, let high = hexDigit(bytes[index + 1]),
+        let low = hexDigit(bytes[index + 2])
+      {
+        decoded.append(high << 4 | low)
+        index += 3
+      } else {
+        decoded.append(bytes[index])
+        index += 1
+      }
+    }
+    return String(decoding: decoded, as: UTF8.self)
+  }
+
+  private static func hexDigit(_ byte: UInt8) -> UInt8? {
+    switch byte {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+    default: nil
+    }
+  }
+}

@@ -1,0 +1,149 @@
+internal import FMP4
+internal import Logging
+internal import NIOCore
+
+/// From the wish to publish to the end of the publication: asks the gate, hands events to the sink, tells the log.
+extension RTMPConnection {
+  // MARK: admission
+
+  func ask(_ intent: CommandSession.PublishIntent) {
+    guard let context else { return }
+    attempt += 1
+    pending = intent
+    setReading()
+    let attempt = attempt
+    let evicted = onLoopWith(context) { (connection, reason: EndReason) in connection.evicted(attempt, reason) }
+    let request = PublishRequest(
+      stream: intent.stream, key: intent.key, protocolName: protocolName, remoteAddress: remote,
+      software: intent.software, onEviction: evicted)
+    let answered = onLoopWith(context) { (connection, answer: Answer) in connection.answered(answer) }
+    let gate = shared.gate
+    Task {
+      do throws(PublishRefusal) {
+        answered(.admitted(try await gate.admit(request)))
+      } catch {
+        answered(.refused(error))
+      }
+    }
+  }
+
+  private enum Answer: Sendable {
+    case admitted(any MediaSink)
+    case refused(PublishRefusal)
+  }
+
+  private func answered(_ answer: Answer) {
+    guard let intent = pending else { return }
+    pending = nil
+    switch answer {
+    case .admitted(let sink):
+      guard let context, !isClosing else {
+        _ = sink.receive(.end(.connectionLost("the publisher left while it was admitted")))
+        return
+      }
+      publication = Publication(stream: intent.stream, software: intent.software, sink: sink)
+      if isStranger {
+        isStranger = false
+        shared.door.leaveDoor(peer, failed: false, now: now)
+      }
+      deadline?.cancel()
+      lastRead = now
+      context.channel.setOption(
+        .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: RTMPLimits.readSizeWhilePublishing)
+      ).whenFailure { _ in }
+      watchIdleness(context)
+      session.admit(now: now, to: &actions)
+      perform()
+      setReading()
+    case .refused(let refusal):
+      guard context != nil, !isClosing else { return }
+      shared.logger.warning(
+        "\(intent.stream): refused \(remote): \(refusal.description)",
+        metadata: ["stream": "\(intent.stream)", "remote": "\(remote)"])
+      guard refusal == .unauthorized else { return refuse(refusal.description, .quiet) }
+      // Whoever guesses keys waits, and learns nothing from how long.
+      let delay = TimeAmount.milliseconds(.random(in: 100...400))
+      if let context {
+        context.eventLoop.scheduleTask(
+          in: delay, onLoop(context) { $0.refuse(refusal.description, .failure) })
+      }
+    }
+  }
+
+  func refuse(_ reason: String, _ ending: RTMPAction.Ending) {
+    guard context != nil, !isClosing else { return }
+    session.refuse(reason: reason, ending: ending, to: &actions)
+    perform()
+  }
+
+  // MARK: the publication
+
+  func deliver(_ event: MediaEvent) {
+    guard let current = publication else { return }
+    if case .tracks(let tracks) = event { tell(tracks) }
+    if case .end(let reason) = event { return endPublication(reason) }
+    if case .closed(let reason) = current.sink.receive(event) {
+      publication = nil
+      ended(current.stream, reason)
+      refuse(reason.text, .quiet)
+    }
+  }
+
+  private func tell(_ tracks: [TrackDescription]) {
+    guard let current = publication else { return }
+    publication?.isAnnounced = true
+    let what = tracks.map(\.summary).joined(separator: ", ")
+    let software = session.encoder.isEmpty ? current.software : session.encoder
+    shared.logger.notice(
+      "\(current.stream): \(current.isAnnounced ? "now" : "publishing") \(what) from \(remote) (\(software))",
+      metadata: metadata)
+  }
+
+  /// Tells the sink that it was the last event.
+  func endPublication(_ reason: EndReason) {
+    guard let current = publication else { return }
+    publication = nil
+    idleTimer?.cancel()
+    idleTimer = nil
+    _ = current.sink.receive(.end(reason))
+    ended(current.stream, reason)
+    if let context, !isClosing {
+      // The connection may publish again, within the time that any connection has.
+      deadline = context.eventLoop.scheduleTask(
+        in: .nanoseconds(shared.configuration.publishDeadline), onLoop(context) { $0.publishDeadlinePassed() })
+    }
+  }
+
+  private func ended(_ stream: StreamName, _ reason: EndReason) {
+    let level: Logger.Level = if case .failed = reason { .warning } else { .notice }
+    shared.logger.log(
+      level: level, "\(stream): ended: \(reason.text)", metadata: ["stream": "\(stream)", "remote": "\(remote)"])
+  }
+
+  /// The server has given the publication up; what the publisher still sends is ignored.
+  private func evicted(_ attempt: Int, _ reason: EndReason) {
+    guard attempt == self.attempt, let current = publication else { return }
+    publication = nil
+    ended(current.stream, reason)
+    refuse(reason.text, .quiet)
+  }
+
+  /// The listener stops.
+  func shutDown() {
+    endPublication(.shutdown)
+    if isClosing { context?.close(promise: nil) } else { refuse(EndReason.shutdown.text, .quiet) }
+  }
+}
+
+extension EndReason {
+  /// The reason in words, for publishers and the log.
+  var text: String {
+    switch self {
+    case .finished: "the publisher ended the stream"
+    case .connectionLost(let why): "connection lost: \(why)"
+    case .failed(let why): why
+    case .replaced: "another publisher took the name over"
+    case .shutdown: "the server is shutting down"
+    }
+  }
+}

@@ -1,0 +1,222 @@
+internal import FMP4
+internal import Logging
+internal import NIOCore
+
+/// One connection: carries bytes between the socket and an `RTMPSession`, and keeps the time; admission and the
+/// publication itself are in `RTMPConnection+Publishing`. Lives on its event loop.
+final class RTMPConnection: ChannelInboundHandler {
+  typealias InboundIn = ByteBuffer
+  typealias OutboundOut = ByteBuffer
+
+  /// An admitted publication.
+  struct Publication {
+    var stream: StreamName
+    var software: String
+    var sink: any MediaSink
+    var isAnnounced = false
+  }
+
+  let shared: RTMPListener.Shared
+  /// The address as it is held to account, and with its port for the log.
+  let peer: String
+  let remote: String
+  let protocolName: String
+  var session: RTMPSession
+  var actions: [RTMPAction] = []
+  private var spare: [RTMPAction] = []
+  var context: ChannelHandlerContext?
+  var publication: Publication?
+  /// Counts publish commands, so that an eviction reaches the publication it means.
+  var attempt = 0
+  var pending: CommandSession.PublishIntent?
+  var isStranger = true
+  var isClosing = false
+  private var hasFailed = true
+  var lastRead: Int64
+  private var lossReason = "the publisher closed the connection without ending the stream"
+  var deadline: Scheduled<Void>?
+  var idleTimer: RepeatedTask?
+  private var gateTimer: Scheduled<Void>?
+
+  init(shared: RTMPListener.Shared, peer: String, remote: String, protocolName: String) {
+    self.shared = shared
+    self.peer = peer
+    self.remote = remote
+    self.protocolName = protocolName
+    session = RTMPSession(wallOffset: shared.clock.wallOffset)
+    lastRead = shared.clock.monotonicNanoseconds()
+  }
+
+  var now: Int64 { shared.clock.monotonicNanoseconds() }
+
+  // MARK: the channel
+
+  func handlerAdded(context: ChannelHandlerContext) {
+    self.context = context
+    let end = onLoop(context) { $0.shutDown() }
+    guard shared.door.add(self, end: end) else { return context.close(promise: nil) }
+    deadline = context.eventLoop.scheduleTask(
+      in: .nanoseconds(shared.configuration.publishDeadline), onLoop(context) { $0.publishDeadlinePassed() })
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    finish()
+    context.fireChannelInactive()
+  }
+
+  func handlerRemoved(context: ChannelHandlerContext) {
+    finish()
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    lossReason = "\(error)"
+    if publication == nil {
+      shared.logger.debug("\(protocolName) \(remote): \(error)", metadata: metadata)
+    }
+    context.close(promise: nil)
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    if isClosing { return }
+    var bytes = unwrapInboundIn(data)
+    let now = now
+    lastRead = now
+    session.receive(&bytes, now: now, to: &actions)
+    perform()
+    watchGate(now)
+  }
+
+  /// A peer that leaves our answers unread is not read either.
+  func channelWritabilityChanged(context: ChannelHandlerContext) {
+    setReading()
+    context.fireChannelWritabilityChanged()
+  }
+
+  func setReading() {
+    guard let context else { return }
+    let isReading = isClosing || pending == nil && context.channel.isWritable
+    context.channel.setOption(.autoRead, value: isReading).whenFailure { _ in }
+  }
+
+  /// The connection is over, whoever ended it.
+  private func finish() {
+    guard context != nil else { return }
+    context = nil
+    deadline?.cancel()
+    idleTimer?.cancel()
+    gateTimer?.cancel()
+    endPublication(.connectionLost(lossReason))
+    if isStranger {
+      isStranger = false
+      shared.door.leaveDoor(peer, failed: hasFailed, now: now)
+    }
+    shared.door.remove(self)
+  }
+
+  // MARK: what the session wants
+
+  func perform() {
+    while !actions.isEmpty {
+      // Deliveries may lead to new actions: they are done after these.
+      var batch = spare
+      spare = []
+      swap(&batch, &actions)
+      for action in batch { perform(action) }
+      batch.removeAll(keepingCapacity: true)
+      spare = batch
+    }
+  }
+
+  private func perform(_ action: RTMPAction) {
+    switch action {
+    case .send(let bytes): context?.writeAndFlush(wrapOutboundOut(bytes), promise: nil)
+    case .event(let event): deliver(event)
+    case .lost(let kind): publication?.sink.lost(kind)
+    case .warn(let warning): publication?.sink.warn(warning)
+    case .withdraw(let warning): publication?.sink.withdraw(warning)
+    case .ask(let intent): ask(intent)
+    case .log(let level, let text): shared.logger.log(level: level, "\(subject): \(text)", metadata: metadata)
+    case .close(let ending):
+      hasFailed = ending == .failure
+      closeGently()
+    }
+  }
+
+  private var subject: String { publication.map { "\($0.stream)" } ?? "\(protocolName) \(remote)" }
+
+  var metadata: Logger.Metadata {
+    var metadata: Logger.Metadata = ["remote": "\(remote)"]
+    if let publication { metadata["stream"] = "\(publication.stream)" }
+    return metadata
+  }
+
+  // MARK: time
+
+  func publishDeadlinePassed() {
+    guard publication == nil, !isClosing else { return }
+    shared.logger.info("\(protocolName) \(remote): closed: nothing was published in time", metadata: metadata)
+    refuse("nothing was published in time", .failure)
+  }
+
+  func watchIdleness(_ context: ChannelHandlerContext) {
+    let check = onLoop(context) { $0.checkIdleness() }
+    let interval = TimeAmount.nanoseconds(max(shared.configuration.idleTimeout / 10, 1_000_000))
+    idleTimer = context.eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in check() }
+  }
+
+  private func checkIdleness() {
+    let silence = now &- lastRead
+    guard publication != nil, silence >= shared.configuration.idleTimeout else { return }
+    endPublication(.connectionLost("no byte for \(silence / 1_000_000_000) s"))
+    context?.close(promise: nil)
+  }
+
+  /// Wakes the session when a wait for a track ends without input.
+  private func watchGate(_ now: Int64) {
+    guard gateTimer == nil, let context, let deadline = session.deadline(after: now) else { return }
+    gateTimer = context.eventLoop.scheduleTask(
+      in: .nanoseconds(deadline &- now), onLoop(context) { $0.gateDeadlinePassed() })
+  }
+
+  private func gateDeadlinePassed() {
+    gateTimer = nil
+    guard !isClosing else { return }
+    let now = now
+    session.tick(now: now, to: &actions)
+    perform()
+    watchGate(now)
+  }
+
+  /// Half-closes, and reads on for a moment: closing with bytes unread would make the system reset the connection
+  /// and take our last words from the peer.
+  private func closeGently() {
+    guard let context, !isClosing else { return }
+    isClosing = true
+    deadline?.cancel()
+    setReading()
+    context.close(mode: .output, promise: nil)
+    context.eventLoop.scheduleTask(
+      in: .nanoseconds(RTMPLimits.lingerTimeout), onLoop(context) { $0.context?.close(promise: nil) })
+  }
+
+  // MARK: threads
+
+  /// A call of this connection that may be made from any thread and happens on its event loop.
+  func onLoop(
+    _ context: ChannelHandlerContext, _ body: @escaping @Sendable (RTMPConnection) -> Void
+  ) -> @Sendable () -> Void {
+    let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+    let loop = context.eventLoop
+    return {
+      if loop.inEventLoop { body(bound.value) } else { loop.execute { body(bound.value) } }
+    }
+  }
+
+  func onLoopWith<Value: Sendable>(
+    _ context: ChannelHandlerContext, _ body: @escaping @Sendable (RTMPConnection, Value) -> Void
+  ) -> @Sendable (Value) -> Void {
+    let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+    let loop = context.eventLoop
+    return { value in loop.execute { body(bound.value, value) } }
+  }
+}

@@ -1,0 +1,86 @@
+/// Every bound that the RTMP server puts on what a peer may ask of it. A peer that passes one hears why, and only
+/// its own connection ends.
+///
+/// Memory of one connection, worst case: before it may publish, a read buffer of `readSizeBeforePublish`, an
+/// unfinished message set of `partialBytesBeforePublish`, and answers of `pendingAnswerBytes`: together below
+/// 0.5 MiB, and about 10 KiB for a peer that stalls in the handshake. While it publishes, a read buffer of
+/// `readSizeWhilePublishing`, unfinished messages of `partialBytesWhilePublishing` and, for the first two seconds,
+/// samples of `gateBytes`: together below 37 MiB, and typically below 0.3 MiB, because only what has arrived is held.
+enum RTMPLimits {
+  // Chunk stream (RTMP 5.3, 5.4).
+
+  /// Bytes of one audio, video or aggregate message.
+  static let mediaMessageBytes = 16 << 20
+  /// Bytes of one command, data, shared object or control message.
+  static let commandMessageBytes = 64 << 10
+  /// Chunk streams that a connection may use.
+  static let chunkStreams = 64
+  /// A chunk size above this is equivalent to it, since no message is longer (RTMP 5.4.1).
+  static let largestChunkSize = 0xFF_FFFF
+  /// Chunks smaller than the protocol's default cost more to read than they carry: they are metered.
+  static let smallChunkSize = 128
+  /// Small chunks a second, and in one burst, before the connection is closed.
+  static let smallChunksPerSecond: Int64 = 100_000
+  static let smallChunkBurst: Int64 = 200_000
+  /// Bytes of all unfinished messages of one connection together.
+  static let partialBytesBeforePublish = 256 << 10
+  static let partialBytesWhilePublishing = 20 << 20
+  /// What is reserved for a message at its first chunk; the rest follows as bytes arrive.
+  static let firstReservationBeforePublish = 4 << 10
+  static let firstReservationWhilePublishing = 128 << 10
+
+  // AMF (AMF0 2, AMF3 3).
+
+  static let amfDepth = 16
+  static let amfNodes = 4096
+
+  // Commands (RTMP 7.2).
+
+  /// Commands that a connection may send before it publishes.
+  static let commandsBeforePublish = 100
+  /// Bytes of a name that is repeated in a log line or an answer.
+  static let printedNameBytes = 80
+
+  // Time, in nanoseconds.
+
+  /// From accept to an accepted publish command.
+  static let publishDeadline: Int64 = 10_000_000_000
+  /// Without any byte while publishing.
+  static let idleTimeout: Int64 = 10_000_000_000
+  /// How long a refused peer may take to read why.
+  static let lingerTimeout: Int64 = 2_000_000_000
+
+  // Start of a publication.
+
+  /// Wait for a track that was announced, in milliseconds of media or of the clock.
+  static let announcedTrackWait: Int64 = 2000
+  /// Wait for a second kind of track that nobody announced.
+  static let unannouncedTrackWait: Int64 = 500
+  /// Samples held meanwhile.
+  static let gateSamples = 4096
+  static let gateBytes = 16 << 20
+
+  // Sockets.
+
+  static let readSizeBeforePublish = 2 << 10
+  static let readSizeWhilePublishing = 64 << 10
+  /// Answers that a peer leaves unread before it is no longer read itself.
+  static let pendingAnswerBytes = 64 << 10
+}
+
+/// How many strangers one address may keep at the door. Only connections that have not published count, and only
+/// failures take from the bucket; a publisher that was admitted never does.
+package struct RTMPPeerLimits: Sendable {
+  /// Connections of one address that have not published yet.
+  package var strangersPerAddress = 256
+  /// Connections of all addresses that have not published yet.
+  package var strangers = 8192
+  /// Failures that an address may have at once.
+  package var failureBurst = 100.0
+  /// Failures that it is forgiven in a second.
+  package var failuresPerSecond = 5.0
+  /// Addresses that are remembered; the oldest is forgotten first.
+  package var addresses = 65_536
+
+  package init() {}
+}

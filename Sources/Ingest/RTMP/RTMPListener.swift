@@ -1,0 +1,119 @@
+internal import FMP4
+package import Logging
+package import NIOCore
+internal import NIOPosix
+package import NIOSSL
+internal import Synchronization
+
+/// The certificate and settings of TLS for the next connection: they may be others than those of the last.
+package typealias TLSContextSource = @Sendable () -> NIOSSLContext
+
+/// The RTMP and RTMPS server: accepts connections, keeps strangers within bounds, and ends everything on `stop`.
+/// What goes over a connection is `RTMPSession`'s, what happens around it `RTMPConnection`'s.
+package final class RTMPListener: Sendable {
+  /// What may be set; the defaults are right for a server on the open net.
+  package struct Configuration: Sendable {
+    package var peerLimits = RTMPPeerLimits()
+    /// From accept to an accepted publish command, in nanoseconds.
+    package var publishDeadline = RTMPLimits.publishDeadline
+    /// Without any byte while publishing, in nanoseconds; then the connection counts as lost.
+    package var idleTimeout = RTMPLimits.idleTimeout
+
+    package init() {}
+  }
+
+  /// What the listener's connections share.
+  struct Shared: Sendable {
+    var gate: any PublishGate
+    var clock: SteadyClock
+    var logger: Logger
+    var configuration: Configuration
+    var door: RTMPDoor
+  }
+
+  private let shared: Shared
+  private let group: any EventLoopGroup
+  private let servers = Mutex<[any Channel]>([])
+
+  /// `group` runs the connections; `clock` dates the media.
+  package init(
+    gate: any PublishGate, clock: SteadyClock, logger: Logger, group: any EventLoopGroup,
+    configuration: Configuration = Configuration()
+  ) {
+    shared = Shared(
+      gate: gate, clock: clock, logger: logger, configuration: configuration,
+      door: RTMPDoor(limits: configuration.peerLimits))
+    self.group = group
+  }
+
+  /// Listens at an address; with `tls`, which is asked for each connection, for RTMPS. May be called for several addresses. Port 0 takes a free one.
+  /// Returns where it listens; throws what the system says when it cannot.
+  package func start(host: String, port: Int, tls: TLSContextSource? = nil) async throws -> SocketAddress {
+    let shared = shared
+    let channel = try await ServerBootstrap(group: group)
+      .serverChannelOption(.backlog, value: 1024)
+      .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+      .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+      .childChannelOption(
+        .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: RTMPLimits.readSizeBeforePublish)
+      )
+      .childChannelOption(
+        .writeBufferWaterMark,
+        value: ChannelOptions.Types.WriteBufferWaterMark(
+          low: RTMPLimits.pendingAnswerBytes / 4, high: RTMPLimits.pendingAnswerBytes)
+      )
+      .childChannelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture {
+          let address = channel.remoteAddress
+          let peer = RTMPDoor.name(of: address)
+          if let refusal = shared.door.arrive(peer, now: shared.clock.monotonicNanoseconds()) {
+            shared.tell(refusal, peer: peer)
+            throw Refused()
+          }
+          let connection = RTMPConnection(
+            shared: shared, peer: peer, remote: RTMPDoor.text(of: address), protocolName: tls == nil ? "RTMP" : "RTMPS")
+          if let tls {
+            try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls()))
+          }
+          try channel.pipeline.syncOperations.addHandler(connection)
+        }
+      }
+      .bind(host: host, port: port).get()
+    servers.withLock { $0.append(channel) }
+    guard let address = channel.localAddress else { throw ChannelError.unknownLocalAddress }
+    return address
+  }
+
+  /// Of all addresses, since the start.
+  package var refusals: RTMPRefusals { shared.door.refusals }
+
+  /// Stops listening, ends every publication with `EndReason.shutdown`, tells the publishers, and returns when all
+  /// connections are closed.
+  package func stop() async {
+    let channels = servers.withLock { servers in
+      defer { servers = [] }
+      return servers
+    }
+    for channel in channels { try? await channel.close() }
+    for connection in shared.door.closeForGood() { connection() }
+    await shared.door.allGone()
+  }
+
+  private struct Refused: Error {}
+}
+
+extension RTMPListener.Shared {
+  func tell(_ refusal: RTMPPeers.Refusal, peer: String) {
+    switch refusal {
+    case .banned(let seconds, let isNew):
+      if isNew {
+        logger.warning(
+          "RTMP \(peer): too many failed attempts; connections are closed at once until they get rarer (\(seconds) s or more)"
+        )
+      }
+    case .tooManyStrangers:
+      logger.debug("RTMP \(peer): too many connections that do not publish; this one is closed")
+    case .closed: break
+    }
+  }
+}

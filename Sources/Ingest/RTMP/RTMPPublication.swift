@@ -1,0 +1,271 @@
+internal import FMP4
+internal import Logging
+internal import NIOCore
+
+/// One publication: audio, video and data messages in, media events out. Holds the beginning back until the tracks
+/// that were announced are there (`TrackGate`), lays all times on one timeline whose earliest sample is 0, and tells
+/// parameter changes in their place among the samples.
+struct RTMPPublication {
+  /// Causes that are warned of once.
+  private enum Cause: Hashable {
+    case damagedVideo, damagedAudio, earlyAudio, stepBack, clocksDiffer, fallsBehind, noConfiguration(MediaKind)
+  }
+
+  private enum State {
+    case gathering
+    /// `origin` is where the timeline's milliseconds begin; sound before `audioFloor` precedes the first picture.
+    case open(origin: Int64, audioFloor: Int64)
+  }
+
+  private let wallOffset: Int64
+  private var state = State.gathering
+  private var unwrapper = TimestampUnwrapper()
+  private var timeline = Timeline()
+  private var gate = TrackGate(
+    announcedWait: RTMPLimits.announcedTrackWait, unannouncedWait: RTMPLimits.unannouncedTrackWait)
+  private var video = VideoIntake()
+  private var audio = AudioIntake()
+  private var held = HeldMedia()
+  private var mediaClock = MediaClock()
+  private var arrivals = ArrivalMeter()
+  /// The least of arrival minus timeline, in nanoseconds: the most direct way a sample has taken so far.
+  private var leastDelay: Int64 = .max
+  private var statedRate: Double?
+  private var warned: Set<Cause> = []
+  /// What the encoder calls itself.
+  private(set) var encoder = ""
+
+  /// `wallOffset` as in `SteadyClock`: wall time minus monotonic time, in nanoseconds.
+  init(wallOffset: Int64) {
+    self.wallOffset = wallOffset
+  }
+
+  /// When `tick` wants to be called, in nanoseconds; nil when nothing waits.
+  func deadline(after now: Int64) -> Int64? {
+    switch state {
+    case .gathering: gate.deadline(after: now)
+    case .open: mediaClock.deadline(after: now)
+    }
+  }
+
+  /// Time has passed: a wait for a track may be over, here or further on.
+  mutating func tick(now: Int64, to out: inout [RTMPAction]) {
+    switch state {
+    case .gathering: openIfReady(now, to: &out)
+    case .open(let origin, _):
+      guard let time = mediaClock.tell(now: now) else { return }
+      out.append(.event(.progress(MediaTime(milliseconds: time &- origin))))
+    }
+  }
+
+  // MARK: messages
+
+  mutating func receiveMetadata(_ metadata: PublicationMetadata) {
+    if !metadata.encoder.isEmpty { encoder = metadata.encoder }
+    guard case .gathering = state else { return }
+    statedRate = metadata.framesPerSecond ?? statedRate
+    if metadata.hasVideo || metadata.hasAudio {
+      gate.announce(
+        video: metadata.hasVideo || video.codec != nil, audio: metadata.hasAudio || audio.codec != nil)
+    }
+  }
+
+  /// `timestamp` is the message's, in milliseconds modulo 2³²; `now` the time of arrival in nanoseconds.
+  mutating func receiveVideo(
+    _ payload: ByteBuffer, timestamp: UInt32, now: Int64, to out: inout [RTMPAction]
+  ) throws(RTMPError) {
+    let tag = try FLVVideoTag(payload)
+    let wire = unwrapper.unwrap(timestamp)
+    switch tag.content {
+    case .nothing: return
+    case .metadata(let packet):
+      if let color = ColorInformation.read(packet) { video.state(color) }
+    case .configuration(let coding, let record):
+      gate.saw(.video, time: nil, now: now)
+      do {
+        if try video.configure(coding, record) { held.forget(.video) }
+      } catch {
+        throw RTMPError(.unsupported, "\(coding.name) configuration: \(error)")
+      }
+    case .frame(let coding, let bytes, let composition):
+      gate.saw(.video, time: nil, now: now)
+      guard video.codec != nil else {
+        out.append(.lost(.video))
+        return warn(.noConfiguration(.video), "video before its configuration is dropped", to: &out)
+      }
+      let unit: AccessUnit
+      do {
+        guard let found = try video.accessUnit(coding, bytes) else { return openIfReady(now, to: &out) }
+        unit = found
+      } catch {
+        out.append(.lost(.video))
+        return warn(.damagedVideo, "a damaged access unit is dropped: \(error)", to: &out)
+      }
+      guard let place = place(.video, wire, nil, now, to: &out) else { return }
+      take(
+        .video(
+          VideoIntake.Unit(
+            time: place.time, composition: composition, nanoseconds: tag.nanoseconds, isSync: unit.isSync,
+            isDisposable: unit.isDisposable, payload: unit.payload, isMoved: place.isMoved)),
+        now, to: &out)
+    }
+  }
+
+  mutating func receiveAudio(
+    _ payload: ByteBuffer, timestamp: UInt32, now: Int64, to out: inout [RTMPAction]
+  ) throws(RTMPError) {
+    let tag = try FLVAudioTag(payload)
+    let wire = unwrapper.unwrap(timestamp)
+    switch tag.content {
+    case .nothing: return
+    case .configuration(let coding, let record):
+      gate.saw(.audio, time: nil, now: now)
+      do {
+        if try audio.configure(coding, record) { held.forget(.audio) }
+      } catch {
+        throw RTMPError(.unsupported, "\(coding.name) configuration: \(error)")
+      }
+    case .frame(let coding, let bytes):
+      gate.saw(.audio, time: nil, now: now)
+      guard audio.codec != nil else {
+        out.append(.lost(.audio))
+        return warn(.noConfiguration(.audio), "sound before its configuration is dropped", to: &out)
+      }
+      guard let duration = audio.duration(coding, bytes), let timescale = audio.timescale else {
+        out.append(.lost(.audio))
+        return warn(.damagedAudio, "a damaged \(coding.name) frame is dropped", to: &out)
+      }
+      let length = Int64(duration) &* 1000 / Int64(timescale)
+      guard let place = place(.audio, wire, length, now, to: &out) else { return }
+      take(
+        .audio(AudioIntake.Unit(time: place.time, duration: duration, payload: bytes, isMoved: place.isMoved)),
+        now, to: &out)
+    }
+  }
+
+  // MARK: time
+
+  /// Where a sample lies on the timeline; nil when it is dropped.
+  private mutating func place(
+    _ kind: MediaKind, _ wire: Int64, _ length: Int64?, _ now: Int64, to out: inout [RTMPAction]
+  ) -> Timeline.Place? {
+    guard let place = timeline.place(kind, wire: wire, length: length, now: now) else {
+      out.append(.lost(.audio))
+      warn(.stepBack, "sound stepped back in time; it is dropped until it catches up", to: &out)
+      return nil
+    }
+    if let difference = place.alignedBy {
+      warn(
+        .clocksDiffer, "the clocks of audio and video are \(difference) ms apart; aligned by arrival", to: &out)
+    }
+    if place.isBreak {
+      if case .gathering = state {
+        // Nothing has gone out yet: begin again from here.
+        held.forget(.video)
+        held.forget(.audio)
+        gate.forgetMedia()
+        leastDelay = .max
+      } else {
+        out.append(.event(.discontinuity))
+        out.append(.log(.warning, "the publisher's timestamps jumped; the timeline goes on with a discontinuity"))
+      }
+    }
+    mediaClock.saw(place.time, now: now)
+    if place.isBreak { arrivals = ArrivalMeter() }
+    if let fallsBehind = arrivals.saw(place.time, now: now) {
+      let warning = PublicationWarning.fallsBehind
+      out.append(fallsBehind ? .warn(warning) : .withdraw(warning))
+      if fallsBehind { warn(.fallsBehind, warning.description, to: &out) }
+    }
+    return place
+  }
+
+  // MARK: the beginning
+
+  private mutating func take(_ unit: MediaUnit, _ now: Int64, to out: inout [RTMPAction]) {
+    if case .open(let origin, let audioFloor) = state {
+      emit(unit, origin, audioFloor, to: &out)
+      return
+    }
+    gate.saw(unit.kind, time: unit.time, now: now)
+    leastDelay = min(leastDelay, now &- unit.time &* 1_000_000)
+    held.append(unit)
+    openIfReady(now, to: &out)
+  }
+
+  private mutating func openIfReady(_ now: Int64, to out: inout [RTMPAction]) {
+    guard case .gathering = state, !held.isEmpty else { return }
+    let firstPicture = held.firstPicture
+    let floor = firstPicture.map { audioFloor($0) } ?? .min
+    let firstSound = held.firstSound(from: floor)
+    var decision = gate.decide(videoReady: firstPicture != nil, audioReady: firstSound != nil, now: now)
+    if decision == .wait, held.isFull { decision = .open(missing: []) }
+    guard case .open(let missing) = decision, let origin = [firstPicture?.time, firstSound].compactMap({ $0 }).min()
+    else { return }
+    for kind in missing {
+      let warning = PublicationWarning.neverCame(kind)
+      out.append(.log(.warning, warning.description))
+      out.append(.warn(warning))
+    }
+    state = .open(origin: origin, audioFloor: floor)
+    let anchor = WallClockAnchor(
+      mediaTime: .zero, wallNanoseconds: leastDelay &+ origin &* 1_000_000 &+ wallOffset)
+    out.append(.event(.clock(anchor)))
+    announce(video: firstPicture != nil, audio: firstSound != nil, to: &out)
+    for unit in held.takeAll() { emit(unit, origin, floor, to: &out) }
+  }
+
+  /// Sound from here on begins with the picture: not earlier than it by more than one frame of either.
+  private func audioFloor(_ first: VideoIntake.Unit) -> Int64 {
+    first.time &+ Int64(first.composition) &- Self.leadOfSound
+  }
+
+  /// One frame of sound (AAC at 24 kHz: 43 ms) or of 24 pictures a second, and a millisecond of rounding.
+  private static let leadOfSound: Int64 = 44
+
+  // MARK: samples
+
+  private mutating func emit(_ unit: MediaUnit, _ origin: Int64, _ audioFloor: Int64, to out: inout [RTMPAction]) {
+    switch unit {
+    case .video(let unit):
+      guard unit.time >= origin else { return }
+      if video.isUnannounced { announce(video: true, audio: false, to: &out) }
+      out.append(.event(.sample(video.sample(unit, origin: origin))))
+    case .audio(let unit):
+      guard unit.time >= audioFloor, unit.time >= origin else {
+        return warn(.earlyAudio, "sound before the first key frame is left out", level: .info, to: &out)
+      }
+      if audio.isUnannounced { announce(video: false, audio: true, to: &out) }
+      let (sample, correction) = audio.sample(unit, origin: origin)
+      if let correction {
+        let what = correction.milliseconds > 0 ? "a gap" : "dropping sound"
+        out.append(
+          .log(
+            .warning,
+            "sound and its timestamps are \(correction.milliseconds) ms apart; corrected by \(what) "
+              + "(correction \(correction.count))"))
+      }
+      if let sample { out.append(.event(.sample(sample))) }
+    }
+  }
+
+  /// Tells the tracks: those that are newly there or changed, and those that go on.
+  private mutating func announce(video newVideo: Bool, audio newAudio: Bool, to out: inout [RTMPAction]) {
+    var tracks: [TrackDescription] = []
+    if newVideo || !video.isUnannounced {
+      let track = newVideo ? video.announce(stated: statedRate) : video.description
+      if let track { tracks.append(track) }
+    }
+    if newAudio || !audio.isUnannounced {
+      let track = newAudio ? audio.announce() : audio.description
+      if let track { tracks.append(track) }
+    }
+    out.append(.event(.tracks(tracks)))
+  }
+
+  private mutating func warn(
+    _ cause: Cause, _ text: String, level: Logger.Level = .warning, to out: inout [RTMPAction]
+  ) {
+    if warned.insert(cause).inserted { out.append(.log(level, text)) }
+  }
+}

@@ -1,0 +1,32 @@
+/// Tokens that refill with time: allows bursts and bounds the rate. A value, told what time it is.
+struct TokenBucket: Sendable {
+  let burst: Double
+  let perSecond: Double
+  private(set) var tokens: Double
+  private var last: Int64?
+
+  init(burst: Double, perSecond: Double) {
+    self.burst = burst
+    self.perSecond = perSecond
+    tokens = burst
+  }
+
+  /// Takes a token, or says that there is none. `now` is in nanoseconds on a clock that never goes back.
+  mutating func take(now: Int64) -> Bool {
+    refill(now: now)
+    guard tokens >= 1 else { return false }
+    tokens -= 1
+    return true
+  }
+
+  /// Adds what has accrued since the last call.
+  mutating func refill(now: Int64) {
+    if let last, now > last {
+      tokens = min(burst, tokens + Double(now &- last) / 1e9 * perSecond)
+    }
+    last = now
+  }
+
+  /// Seconds until there is a token again.
+  var secondsUntilToken: Double { tokens >= 1 ? 0 : (1 - tokens) / perSecond }
+}

@@ -1,0 +1,134 @@
+internal import FMP4
+internal import NIOCore
+
+/// A publication's picture on its way in: configuration, access units, and the frame grid.
+struct VideoIntake {
+  /// An access unit as it came, before its time is laid on a grid.
+  struct Unit {
+    /// Milliseconds on the publication's timeline.
+    var time: Int64
+    /// Presentation minus decode time, in milliseconds, and what is added in nanoseconds.
+    var composition: Int32
+    var nanoseconds: UInt32
+    var isSync: Bool
+    var isDisposable: Bool
+    var payload: ByteBuffer
+    /// The track's clock was laid anew before it.
+    var isMoved: Bool
+  }
+
+  private(set) var codec: Codec?
+  /// The record that was announced last, to know a repetition without parsing it.
+  private var record: (FLVVideoTag.Coding, ByteBuffer)?
+  /// Until the first key frame under the present configuration nothing can be decoded.
+  private(set) var awaitsKeyFrame = true
+  /// The configuration has not been told yet.
+  var isUnannounced = true
+  /// What the publisher states about colours, and what was announced of it.
+  private var statedColor: PictureColor?
+  private var announcedColor: PictureColor?
+  private var grid = FrameGrid(rate: nil)
+
+  /// Takes a configuration record; true when it changes the picture's parameters.
+  mutating func configure(_ coding: FLVVideoTag.Coding, _ bytes: ByteBuffer) throws(CodecError) -> Bool {
+    if let record, record.0 == coding, record.1 == bytes { return false }
+    let new: Codec =
+      switch coding {
+      case .h264: .h264(try H264.Configuration(record: bytes))
+      case .hevc: .hevc(try HEVC.Configuration(record: bytes))
+      case .av1: .av1(try AV1.Configuration(record: bytes))
+      }
+    record = (coding, bytes)
+    guard new != codec else {
+      // Equal in what it describes; the size of NAL unit lengths may still differ.
+      codec = new
+      return false
+    }
+    change(to: new)
+    return true
+  }
+
+  /// Takes what the publisher states about colours. Once pictures have gone out, it counts from the next key frame on.
+  mutating func state(_ color: PictureColor?) {
+    statedColor = color
+  }
+
+  private mutating func change(to new: Codec) {
+    codec = new
+    awaitsKeyFrame = true
+    isUnannounced = true
+  }
+
+  /// The access unit in a tag's payload; nil when there is nothing to decode with, or nothing in it. Parameter sets
+  /// that travel in the stream and differ change the configuration first.
+  mutating func accessUnit(_ coding: FLVVideoTag.Coding, _ bytes: ByteBuffer) throws(CodecError) -> AccessUnit? {
+    let unit: AccessUnit
+    switch (coding, codec) {
+    case (.h264, .h264(let configuration)?):
+      unit = try H264.accessUnit(bytes, lengthSize: configuration.lengthSize)
+      if !unit.parameterSets.isEmpty, let new = configuration.updated(withParameterSets: unit.parameterSets) {
+        change(to: .h264(new))
+      }
+    case (.hevc, .hevc(let configuration)?):
+      unit = try HEVC.accessUnit(
+        bytes, lengthSize: configuration.lengthSize, temporalLayers: configuration.temporalLayers)
+      if !unit.parameterSets.isEmpty, let new = configuration.updated(withParameterSets: unit.parameterSets) {
+        change(to: .hevc(new))
+      }
+    case (.av1, .av1(let configuration)?):
+      unit = try AV1.accessUnit(bytes)
+      if !unit.parameterSets.isEmpty, let new = configuration.updated(withParameterSets: unit.parameterSets) {
+        change(to: .av1(new))
+      }
+    default: return nil
+    }
+    if awaitsKeyFrame {
+      guard unit.isSync else { return nil }
+      awaitsKeyFrame = false
+    }
+    if unit.isSync, statedColor != announcedColor { isUnannounced = true }
+    return unit.payload.readableBytes > 0 ? unit : nil
+  }
+
+  /// Settles rate and timescale, and describes the track. `stated` is the metadata's frame rate.
+  mutating func announce(stated: Double?) -> TrackDescription? {
+    guard let codec else { return nil }
+    isUnannounced = false
+    announcedColor = statedColor
+    let rate = Self.rate(of: codec, stated: stated)
+    if FrameClock.timescale(for: rate) != grid.timescale || grid.frameDuration != FrameGrid(rate: rate).frameDuration {
+      grid = FrameGrid(rate: rate)
+    }
+    return description
+  }
+
+  /// The track as it was announced.
+  var description: TrackDescription? {
+    codec.map {
+      TrackDescription(
+        id: .video, codec: $0, timescale: grid.timescale, frameDuration: grid.frameDuration,
+        statedColor: announcedColor)
+    }
+  }
+
+  /// A sample at the unit's time after `origin`, in milliseconds.
+  mutating func sample(_ unit: Unit, origin: Int64) -> Sample {
+    if unit.isMoved { grid.restart() }
+    let place = grid.place(
+      decode: unit.time &- origin, composition: unit.composition, nanoseconds: unit.nanoseconds)
+    return Sample(
+      track: .video, decodeTime: place.decodeTime, compositionOffset: place.compositionOffset,
+      duration: place.duration, isSync: unit.isSync, isDisposable: unit.isDisposable, payload: unit.payload)
+  }
+
+  /// Of what the bitstream and the metadata say, the likelier: a bitstream that states the rate of fields, or of a
+  /// clock, yields to the metadata.
+  private static func rate(of codec: Codec, stated: Double?) -> FrameRate? {
+    let picture = codec.picture
+    let inStream = FrameClock.recognise(picture?.frameRate)
+    guard let stated = stated.flatMap({ FrameClock.recognise(framesPerSecond: $0) }) else { return inStream }
+    guard let inStream, picture?.cadence == .fixed else { return stated }
+    let ratio = inStream.framesPerSecond / stated.framesPerSecond
+    return abs(ratio - 2) < 0.01 ? stated : inStream
+  }
+}

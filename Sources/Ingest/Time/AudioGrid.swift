@@ -1,0 +1,99 @@
+internal import FMP4
+
+/// Lays sound on its own sample grid: each frame begins where the one before it ended, whatever milliseconds the
+/// wire says. Where the publisher's clock and its samples part for good, they are brought together once, by a gap
+/// or by dropping frames; frames are never stretched.
+struct AudioGrid: Sendable {
+  enum Place: Sendable, Equatable {
+    /// Ticks of the grid's timescale.
+    case at(Int64)
+    case drop
+  }
+
+  /// A correction that was made: positive is a gap, negative is sound that is dropped.
+  struct Correction: Sendable, Equatable {
+    var milliseconds: Int64
+    /// How many there have been, this one included.
+    var count: Int
+  }
+
+  /// A deviation of this much is corrected at once, in milliseconds.
+  private static let jump: Int64 = 500
+  /// A smaller one, of more than a frame, is corrected when it has lasted this long.
+  private static let patience: Int64 = 1000
+
+  /// Ticks a second.
+  let timescale: UInt32
+  /// Where the next frame begins.
+  private var next: Int64?
+  /// A deviation that lasts: its side, the least of it, and how many ticks of media it has lasted.
+  private var deviation: (isLate: Bool, least: Int64, lasted: Int64)?
+  private var isDropping = false
+  private var isRestarting = false
+  private var corrections = 0
+  /// The correction that the last call began.
+  private(set) var correction: Correction?
+
+  init(timescale: UInt32) {
+    self.timescale = max(timescale, 1)
+  }
+
+  /// The timeline has jumped: the next frame lies where its time says, but never on sound that was there before.
+  mutating func restart() {
+    isRestarting = next != nil
+    deviation = nil
+    isDropping = false
+  }
+
+  /// Places the next frame. `milliseconds` is the wire's time, `duration` the frame's length in ticks.
+  mutating func place(milliseconds: Int64, duration: UInt32) -> Place {
+    correction = nil
+    let wire = MediaTime(milliseconds: milliseconds).rescaled(to: timescale)
+    let length = Int64(duration)
+    guard let expected = next else {
+      next = wire &+ length
+      return .at(wire)
+    }
+    let error = wire &- expected
+    if isRestarting {
+      isRestarting = false
+      if error > 0 { return advance(to: wire, length) }
+      isDropping = error < 0
+    }
+    if isDropping {
+      if error < -(length / 2) { return .drop }
+      isDropping = false
+      return advance(to: expected, length)
+    }
+    guard let amount = correctionDue(error, length) else { return advance(to: expected, length) }
+    deviation = nil
+    corrections += 1
+    correction = Correction(
+      milliseconds: MediaTime(ticks: amount, timescale: timescale).rescaled(to: 1000), count: corrections)
+    if amount > 0 { return advance(to: expected &+ amount, length) }
+    isDropping = true
+    return .drop
+  }
+
+  private mutating func advance(to time: Int64, _ length: Int64) -> Place {
+    next = time &+ length
+    return .at(time)
+  }
+
+  /// By how many ticks the grid is to be moved now; nil for not at all.
+  private mutating func correctionDue(_ error: Int64, _ length: Int64) -> Int64? {
+    if error.magnitude >= UInt64(Self.jump &* Int64(timescale) / 1000) { return error }
+    guard error.magnitude > UInt64(length) else {
+      deviation = nil
+      return nil
+    }
+    let isLate = error > 0
+    if let before = deviation, before.isLate == isLate {
+      deviation = (isLate, isLate ? min(before.least, error) : max(before.least, error), before.lasted &+ length)
+    } else {
+      deviation = (isLate, error, 0)
+    }
+    guard let now = deviation, now.lasted > Self.patience &* Int64(timescale) / 1000 else { return nil }
+    return now.least
+  }
+}

@@ -1,0 +1,133 @@
+internal import FMP4
+
+/// Lays the pictures of a constant rate, whose times the wire has rounded to milliseconds, back on their grid.
+///
+/// Whatever comes out lies within one millisecond of what the wire said, relative to one constant: a frame that
+/// does not fit the grid is given out exactly as it came, and the grid takes over again when enough frames fit.
+/// Decode times strictly rise. Dropped frames are gaps of whole steps. Presentation times are laid on the grid for
+/// themselves, since senders round them for themselves.
+struct FrameGrid: Sendable {
+  /// Where a picture lies, in ticks of the grid's timescale.
+  struct Place: Sendable, Equatable {
+    var decodeTime: Int64
+    var compositionOffset: Int32
+    /// Ticks until the next picture, where the grid predicts it.
+    var duration: UInt32?
+  }
+
+  /// A row of frames on one grid: its frame 0, and the last frame seen.
+  private struct Row: Sendable {
+    var anchor: Int64
+    var last: Int64
+    /// Frames that fitted in a row.
+    var count: Int
+  }
+
+  /// Frames in a row that must fit before the grid takes over again.
+  private static let fittingFrames = 16
+  /// Equal steps in a row before a step is predicted again after an unequal one.
+  private static let equalSteps = 8
+
+  /// Ticks a second; a multiple of 1000.
+  let timescale: UInt32
+  private var clock: FrameClock?
+  private var row: Row?
+  private var isOnGrid: Bool
+  private var learner: RateLearner?
+  private var lastDecode: Int64?
+  private var step: (frames: Int64, count: Int, varied: Bool) = (1, 0, false)
+
+  /// `rate` is what the publisher says, nil when it says nothing; then the rate is learned.
+  init(rate: FrameRate?) {
+    timescale = FrameClock.timescale(for: rate)
+    clock = rate.map { [timescale] in FrameClock(rate: $0, timescale: timescale) }
+    isOnGrid = rate != nil
+    learner = rate == nil ? RateLearner() : nil
+  }
+
+  /// The rate that the pictures have kept to so far; nil when they keep to none.
+  var rate: FrameRate? { isOnGrid ? clock?.rate : nil }
+
+  /// Ticks between two pictures, where the rate is known and that is a whole number.
+  var frameDuration: UInt32? { clock?.wholeStep }
+
+  /// Begins a new row at the next picture: the timeline has jumped.
+  mutating func restart() {
+    row = nil
+    isOnGrid = clock != nil
+    step = (1, 0, false)
+    if learner != nil { learner = RateLearner() }
+  }
+
+  /// Places the next picture in decoding order. `decode` and `composition` are milliseconds of the wire,
+  /// `nanoseconds` what it adds to the presentation time.
+  mutating func place(decode: Int64, composition: Int32, nanoseconds: UInt32 = 0) -> Place {
+    let perMillisecond = Int64(timescale / 1000)
+    let wire = decode &* perMillisecond
+    let finer = (Int64(nanoseconds) &* perMillisecond &+ 500_000) / 1_000_000
+    var presentation = wire &+ Int64(composition) &* perMillisecond &+ finer
+    var time = wire
+    follow(wire, decode, tolerance: perMillisecond)
+    var duration: UInt32?
+    if isOnGrid, let clock, let row {
+      time = row.anchor &+ clock.ticks(ofFrame: row.last)
+      let shown = clock.frame(nearest: presentation &- row.anchor)
+      let onGrid = row.anchor &+ clock.ticks(ofFrame: shown)
+      if (onGrid &- presentation).magnitude <= UInt64(perMillisecond) { presentation = onGrid }
+      if !step.varied || step.count >= Self.equalSteps {
+        let next = row.anchor &+ clock.ticks(ofFrame: row.last &+ step.frames)
+        duration = UInt32(exactly: next &- time)
+      }
+    }
+    if let lastDecode, time <= lastDecode { time = lastDecode &+ 1 }
+    lastDecode = time
+    return Place(
+      decodeTime: time, compositionOffset: Int32(clamping: presentation &- time), duration: duration)
+  }
+
+  /// Decides whether the frame lies on the grid, and where.
+  private mutating func follow(_ wire: Int64, _ milliseconds: Int64, tolerance: Int64) {
+    if let rate = learner?.learn(milliseconds) {
+      learner = nil
+      if rate != clock?.rate || !isOnGrid {
+        clock = FrameClock(rate: rate, timescale: timescale)
+        row = Row(anchor: wire, last: 0, count: 0)
+        isOnGrid = true
+        step = (1, 0, false)
+        return
+      }
+    }
+    guard let clock else { return }
+    guard let row else {
+      self.row = Row(anchor: wire, last: 0, count: 0)
+      return
+    }
+    let frame = clock.frame(nearest: wire &- row.anchor)
+    let error = (row.anchor &+ clock.ticks(ofFrame: frame) &- wire).magnitude
+    guard error <= UInt64(tolerance), frame > row.last else {
+      if isOnGrid {
+        // The old row may go on behind a single stray frame.
+        self.row?.count = 0
+        isOnGrid = false
+        if learner == nil { learner = RateLearner() }
+      } else {
+        self.row = Row(anchor: wire, last: 0, count: 0)
+      }
+      return
+    }
+    note(step: frame &- row.last)
+    self.row?.last = frame
+    if !isOnGrid {
+      self.row?.count += 1
+      isOnGrid = row.count + 1 >= Self.fittingFrames
+    }
+  }
+
+  private mutating func note(step frames: Int64) {
+    if frames == step.frames {
+      step.count += 1
+    } else {
+      step = (frames, 1, step.varied || step.count > 0)
+    }
+  }
+}

@@ -1,0 +1,11 @@
+#pragma once
+
+/* prctl takes a variable number of arguments, which Swift cannot call. <sys/prctl.h> and <signal.h> are left out: what
+   they declare beside it would belong to this module as well as to Glibc. The numbers are the kernel's (linux/prctl.h). */
+extern int prctl(int option, ...);
+
+enum { weir_pr_set_pdeathsig = 1, weir_pr_set_dumpable = 4, weir_pr_set_no_new_privs = 38, weir_sigkill = 9 };
+
+static inline int weir_die_with_parent(void) { return prctl(weir_pr_set_pdeathsig, (unsigned long)weir_sigkill); }
+static inline int weir_gain_nothing(void) { return prctl(weir_pr_set_no_new_privs, 1UL, 0UL, 0UL, 0UL); }
+static inline int weir_be_private(void) { return prctl(weir_pr_set_dumpable, 0UL, 0UL, 0UL, 0UL); }

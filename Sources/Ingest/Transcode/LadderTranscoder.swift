@@ -1,0 +1,170 @@
+package import FMP4
+internal import Glibc
+package import Logging
+internal import NIOCore
+internal import Synchronization
+
+/// Makes the rungs of one stream's picture, or its sound anew, in a worker, which it starts, feeds, watches and starts
+/// again. Whoever feeds it never waits: what is too much is left out. Its own thread does the rest.
+package final class LadderTranscoder: Sendable {
+  private let aim: Aim
+  private let launcher: WorkerLauncher
+  private let logger: Logger
+  private let name: String
+  private let deliver: @Sendable ([TranscodeEvent]) -> Void
+  let shared: Mutex<Shared>
+  private let wake: WakePipe
+
+  /// What is to be made.
+  package enum Aim: Sendable, Hashable {
+    case pictures([RungSpecification])
+    case sound(SoundSpecification)
+
+    var names: [String] {
+      switch self {
+      case .pictures(let rungs): rungs.map(\.name)
+      case .sound(let sound): [sound.name]
+      }
+    }
+  }
+
+  struct Shared: Sendable {
+    var backlog = TranscodeBacklog()
+    /// What is coded in the samples that are appended; nil where nothing is made of it.
+    var source: TrackDescription?
+    var isFinishing = false
+    var status = TranscodeStatus()
+  }
+
+  /// - Parameters:
+  ///   - name: of the stream, for the log.
+  ///   - deliver: takes what comes out, from the transcoder's thread; without waiting.
+  package init(
+    name: String, aim: Aim, launcher: WorkerLauncher, logger: Logger,
+    deliver: @escaping @Sendable ([TranscodeEvent]) -> Void
+  ) throws {
+    self.name = name
+    self.aim = aim
+    self.launcher = launcher
+    self.logger = logger
+    self.deliver = deliver
+    shared = Mutex(Shared())
+    wake = try WakePipe()
+    try DedicatedThread.start(named: "weir-ladder") { [self] in
+      var session = TranscodeSession(host: self)
+      session.run()
+    }
+  }
+
+  /// What follows is a picture, or sound, of this kind; nil where there is none.
+  package func use(_ track: TrackDescription?) {
+    shared.withLock { shared in
+      let plan = track.flatMap { TranscodePlan(source: $0, aim: aim) }
+      shared.source = plan?.source
+      shared.status.rungs = plan.map { plan in plan.numbers.map { aim.names[$0] } } ?? []
+      shared.backlog.drain()
+      guard let plan else { return }
+      shared.backlog.configure(plan)
+      tell(plan)
+    }
+    wake.signal()
+  }
+
+  /// The next coded picture, or frame of sound. False where nothing is made of it.
+  package func feed(_ sample: Sample) -> Bool {
+    let isWanted = shared.withLock { shared in
+      guard shared.source?.id == sample.track, !shared.isFinishing else { return false }
+      let before = shared.backlog.discarded
+      shared.backlog.append(
+        TranscodeRequest.SourcePicture(
+          presentationTime: sample.decodeTime &+ Int64(sample.compositionOffset), decodeTime: sample.decodeTime,
+          isSync: sample.isSync, lateness: 0, payload: sample.payload))
+      note(dropped: shared.backlog.discarded - before, &shared.status)
+      return true
+    }
+    if isWanted { wake.signal() }
+    return isWanted
+  }
+
+  /// The timeline breaks: what was fed comes out, what follows begins with a key frame.
+  package func drain() {
+    shared.withLock { $0.backlog.drain() }
+    wake.signal()
+  }
+
+  /// No more comes; `.ended` follows when the last picture is out, soon.
+  package func finish() {
+    shared.withLock { shared in
+      shared.backlog.drain()
+      shared.isFinishing = true
+    }
+    wake.signal()
+  }
+
+  package var status: TranscodeStatus { shared.withLock { $0.status } }
+
+  // MARK: For the session
+
+  func startWorker() throws(WorkerFailure) -> RunningWorker { try launcher.start() }
+
+  /// Waits until a worker can be read, or written, or somebody has something to say; at most so long.
+  func wait(for worker: Int32?, writing: Bool, milliseconds: Int32) {
+    wake.wait(for: worker, writing: writing, milliseconds: milliseconds)
+  }
+
+  func give(_ events: [TranscodeEvent]) {
+    if !events.isEmpty { deliver(events) }
+  }
+
+  func warn(_ text: String) { logger.warning("\(name): \(text)") }
+
+  /// Tells of the 1st, 10th, 100th … drop: soon at first, seldom on a machine that is always too slow.
+  func note(dropped count: Int, _ status: inout TranscodeStatus) {
+    guard count > 0 else { return }
+    let before = status.droppedPictures
+    status.droppedPictures += count
+    guard String(status.droppedPictures).count > (before == 0 ? 0 : String(before).count) else { return }
+    var what = "pictures"
+    if case .sound = aim { what = "frames of sound" }
+    warn(
+      "transcoding left out \(status.droppedPictures) \(what) so far: this machine is too busy; take a rung away or free"
+        + " a core for it")
+  }
+
+  private func tell(_ plan: TranscodePlan) {
+    logger.notice("\(name): transcoding to \(plan.description)")
+  }
+}
+
+/// Lets a thread wait for a socket and for words from other threads.
+final class WakePipe: Sendable {
+  private let reading: Int32
+  private let writing: Int32
+
+  init() throws {
+    var ends: [Int32] = [-1, -1]
+    guard pipe2(&ends, O_CLOEXEC | O_NONBLOCK) == 0 else { throw WorkerFailure("make a pipe", errno) }
+    (reading, writing) = (ends[0], ends[1])
+  }
+
+  deinit {
+    close(reading)
+    close(writing)
+  }
+
+  /// Never waits: a full pipe wakes as well as one byte.
+  func signal() {
+    var byte: UInt8 = 1
+    _ = write(writing, &byte, 1)
+  }
+
+  func wait(for socket: Int32?, writing isWriting: Bool, milliseconds: Int32) {
+    var interest = [pollfd(fd: reading, events: Int16(POLLIN), revents: 0)]
+    if let socket {
+      interest.append(pollfd(fd: socket, events: Int16(POLLIN | (isWriting ? POLLOUT : 0)), revents: 0))
+    }
+    guard poll(&interest, nfds_t(interest.count), milliseconds) > 0, interest[0].revents != 0 else { return }
+    var bytes = [UInt8](repeating: 0, count: 512)
+    while read(reading, &bytes, bytes.count) == bytes.count {}
+  }
+}

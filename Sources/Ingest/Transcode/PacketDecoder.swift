@@ -1,0 +1,63 @@
+internal import CLibAV
+internal import Glibc
+internal import NIOCore
+
+/// libavcodec's decoder of a source's picture or sound, with the packet through which it is fed. It lives on one thread.
+final class PacketDecoder {
+  private let context: UnsafeMutablePointer<AVCodecContext>
+  private let packet: UnsafeMutablePointer<AVPacket>
+  private let coding: DecoderContext.Coding
+
+  /// `largestPicture` in pixels, 0 for sound; `timescale` of the times it is given.
+  init(
+    _ coding: DecoderContext.Coding, record: [UInt8], largestPicture: Int64 = 0, timescale: UInt32
+  ) throws(LibAVError) {
+    guard let packet = av_packet_alloc() else {
+      throw LibAVError("make a decoder of \(coding.rawValue)", code: -ENOMEM)
+    }
+    do throws(LibAVError) {
+      context = try DecoderContext.open(
+        coding, record: record, largestPicture: largestPicture, timescale: Int32(clamping: timescale))
+    } catch {
+      var packet: UnsafeMutablePointer<AVPacket>? = packet
+      av_packet_free(&packet)
+      throw error
+    }
+    self.packet = packet
+    self.coding = coding
+  }
+
+  deinit {
+    var packet: UnsafeMutablePointer<AVPacket>? = packet
+    av_packet_free(&packet)
+    var context: UnsafeMutablePointer<AVCodecContext>? = context
+    avcodec_free_context(&context)
+  }
+
+  /// Gives it the next access unit; returns what libavcodec says of the bytes. Throws where there is no memory for them.
+  func send(_ unit: TranscodeRequest.SourcePicture) throws(LibAVError) -> Int32 {
+    let size = unit.payload.readableBytes
+    guard av_new_packet(packet, Int32(clamping: size)) == 0 else {
+      throw LibAVError("hold \(size) bytes of \(coding.rawValue)", code: -ENOMEM)
+    }
+    defer { av_packet_unref(packet) }
+    unit.payload.withUnsafeReadableBytes { bytes in
+      if let base = bytes.baseAddress {
+        packet.pointee.data.update(from: base.assumingMemoryBound(to: UInt8.self), count: bytes.count)
+      }
+    }
+    packet.pointee.pts = unit.presentationTime
+    packet.pointee.dts = unit.decodeTime
+    if unit.isSync { packet.pointee.flags |= AV_PKT_FLAG_KEY }
+    return avcodec_send_packet(context, packet)
+  }
+
+  /// Asks for all that is inside; returns what libavcodec says.
+  func sendEnd() -> Int32 { avcodec_send_packet(context, nil) }
+
+  /// The next decoded frame; returns what libavcodec says.
+  func receive(_ frame: UnsafeMutablePointer<AVFrame>) -> Int32 { avcodec_receive_frame(context, frame) }
+
+  /// After the end, another beginning.
+  func flush() { avcodec_flush_buffers(context) }
+}

@@ -1,0 +1,90 @@
+internal import CLibAV
+internal import FMP4
+internal import Glibc
+internal import NIOCore
+
+/// Scales pictures to a rung's size and encodes them with H.264. Times are ticks of the source. It is made on one thread
+/// and lives on another.
+final class RungEncoder: @unchecked Sendable {
+  private let encoder: LibAVEncoder
+  private let rung: TranscodeConfiguration.Rung
+  private let scaler = PictureScaler(flags: Int32(SWS_BICUBIC))
+  let configuration: H264.Configuration
+
+  init(_ rung: TranscodeConfiguration.Rung, of source: TranscodeConfiguration) throws {
+    self.rung = rung
+    let timescale = Int32(clamping: source.timescale)
+    let bitRate = Int64(rung.bitRate)
+    encoder = try LibAVEncoder(
+      "libx264",
+      options: [
+        "preset": rung.preset.rawValue, "tune": "zerolatency", "forced-idr": "1",
+        // One thread each: rungs are encoded side by side. Key frames come where the source has them.
+        "x264-params": "sliced-threads=0:scenecut=0",
+      ]
+    ) { context in
+      context.width = Int32(rung.width)
+      context.height = Int32(rung.height)
+      context.pix_fmt = AV_PIX_FMT_YUV420P
+      context.sample_aspect_ratio = AVRational(num: 1, den: 1)
+      context.time_base = AVRational(num: 1, den: timescale)
+      if source.frameDuration > 0 {
+        context.framerate = AVRational(num: timescale, den: Int32(clamping: source.frameDuration))
+      } else {
+        context.framerate = AVRational(num: 30, den: 1)
+      }
+      context.bit_rate = bitRate
+      context.rc_max_rate = bitRate
+      context.rc_buffer_size = Int32(clamping: bitRate)
+      context.gop_size = 1_000_000
+      context.max_b_frames = 0
+      context.thread_count = 1
+      context.color_range = AVCOL_RANGE_MPEG
+      context.color_primaries = AVColorPrimaries(UInt32(source.color[0]))
+      context.color_trc = AVColorTransferCharacteristic(UInt32(source.color[1]))
+      context.colorspace = AVColorSpace(UInt32(source.color[2]))
+    }
+    configuration = try H264.Configuration(annexB: encoder.extradata)
+  }
+
+  /// Encodes a picture that `scale` made.
+  func encode(
+    _ picture: DecodedPicture, _ receive: (_ time: Int64, _ isSync: Bool, _ payload: ByteBuffer) -> Void
+  ) throws(LibAVError) {
+    try encoder.encode(picture.picture.frame) { pass($0, receive) }
+  }
+
+  /// Gives out the pictures that the encoder still holds; it takes none afterwards.
+  func finish(
+    _ receive: (_ time: Int64, _ isSync: Bool, _ payload: ByteBuffer) -> Void
+  ) throws(LibAVError) {
+    try encoder.encode(nil) { pass($0, receive) }
+  }
+
+  private func pass(
+    _ packet: LibAVEncoder.Packet, _ receive: (_ time: Int64, _ isSync: Bool, _ payload: ByteBuffer) -> Void
+  ) {
+    let unit = H264.accessUnit(annexB: packet.bytes)
+    receive(packet.presentationTime, unit.isSync, unit.payload)
+  }
+
+  /// The picture in the rung's size, in limited range.
+  func scale(_ picture: DecodedPicture) throws(LibAVError) -> DecodedPicture {
+    let source = picture.picture.frame
+    // The numbers keep their meaning, but for the range.
+    let scaler = try scaler.context(
+      for: source.pointee, to: (Int(rung.width), Int(rung.height)), matrix: Int32(source.pointee.colorspace.rawValue))
+    let scaled = try PictureFrame()
+    let frame = scaled.frame
+    frame.pointee.width = Int32(rung.width)
+    frame.pointee.height = Int32(rung.height)
+    frame.pointee.format = AV_PIX_FMT_YUV420P.rawValue
+    frame.pointee.pts = picture.time
+    frame.pointee.pict_type = picture.isKey ? AV_PICTURE_TYPE_I : AV_PICTURE_TYPE_NONE
+    frame.pointee.color_range = AVCOL_RANGE_MPEG
+    frame.pointee.colorspace = source.pointee.colorspace
+    try LibAVError.check(av_frame_get_buffer(frame, 0), "hold a picture of \(rung.width)×\(rung.height)")
+    try LibAVError.check(sws_scale_frame(scaler, frame, source), "scale the picture")
+    return DecodedPicture(picture: scaled, time: picture.time, isKey: picture.isKey)
+  }
+}

@@ -1,0 +1,79 @@
+internal import CLibAV
+internal import Glibc
+internal import NIOCore
+
+/// A decoded picture, shared by the encoders that scale it: nobody changes it.
+final class DecodedPicture: @unchecked Sendable {
+  let picture: PictureFrame
+  /// Ticks of the source.
+  let time: Int64
+  /// The rungs' next key frame.
+  let isKey: Bool
+
+  init(picture: PictureFrame, time: Int64, isKey: Bool) {
+    self.picture = picture
+    self.time = time
+    self.isKey = isKey
+  }
+}
+
+/// The source's decoder: coded pictures in decoding order in, pictures in the order in which they are shown out. It
+/// knows which of them a key frame must be made of: the first that is shown from a sync sample's time on. It lives on
+/// one thread.
+final class SourceDecoder {
+  private let decoder: PacketDecoder
+  /// Presentation times of sync samples whose pictures have not come yet.
+  private var keyTimes: [Int64] = []
+  private var lastTime = Int64.min
+
+  init(_ configuration: TranscodeConfiguration) throws(LibAVError) {
+    let coding: DecoderContext.Coding =
+      switch configuration.codec {
+      case .h264: .h264
+      case .hevc: .hevc
+      case .av1: .av1
+      }
+    decoder = try PacketDecoder(
+      coding, record: configuration.record, largestPicture: TranscodeLimits.pictureSamples,
+      timescale: configuration.timescale)
+  }
+
+  /// Takes a coded picture and gives out what can be shown by now. Throws where the bytes make no picture; the next
+  /// ones can be decoded all the same, from a key frame on.
+  func decode(
+    _ picture: TranscodeRequest.SourcePicture, _ receive: (DecodedPicture) -> Void
+  ) throws(LibAVError) {
+    if picture.isSync, keyTimes.count < 256 { keyTimes.append(picture.presentationTime) }
+    let code = try decoder.send(picture)
+    try collect(receive)
+    try LibAVError.check(code, "decode a picture of \(picture.payload.readableBytes) bytes")
+  }
+
+  /// Gives out the pictures that wait for their turn. The next coded picture must be a key frame.
+  func drain(_ receive: (DecodedPicture) -> Void) throws(LibAVError) {
+    defer {
+      decoder.flush()
+      keyTimes = []
+      lastTime = .min
+    }
+    guard decoder.sendEnd() == 0 else { return }
+    try collect(receive)
+  }
+
+  private func collect(_ receive: (DecodedPicture) -> Void) throws(LibAVError) {
+    while true {
+      let picture = try PictureFrame()
+      let code = decoder.receive(picture.frame)
+      if code == weir_averror_again || code == weir_averror_eof { return }
+      try LibAVError.check(code, "take a picture from the decoder")
+      let stated = picture.frame.pointee.pts
+      let time = stated == Int64.min ? picture.frame.pointee.best_effort_timestamp : stated
+      // Broken streams repeat times; encoders take only ones that rise.
+      guard time > lastTime else { continue }
+      lastTime = time
+      let isKey = keyTimes.contains { $0 <= time }
+      keyTimes.removeAll { $0 <= time }
+      receive(DecodedPicture(picture: picture, time: time, isKey: isKey))
+    }
+  }
+}

@@ -1,0 +1,142 @@
+internal import FMP4
+internal import NIOCore
+
+/// What one worker was told and has to answer for. It is not trusted: what it says must follow from what it was told.
+struct TranscodeConversation: Sendable {
+  private struct Rung: Sendable {
+    let number: Int
+    let track: TrackDescription
+    var lastTime = Int64.min
+    var pictures = 0
+    /// Something was drained since: a frame of sound may begin before the last one's end.
+    var isBroken = true
+  }
+
+  /// What was sent of one configuration.
+  private struct Stretch: Sendable {
+    let plan: TranscodePlan
+    var newestTime = Int64.min
+    var pictures = 0
+  }
+
+  /// The first is the one that it is answering, once it has said so.
+  private var stretches: [Stretch] = []
+  private var hasBegun = false
+  private var rungs: [Int: Rung] = [:]
+  /// Presentation times of the pictures that it has not taken in.
+  private var waiting: [Int64] = []
+  private var drains: [MediaTime] = []
+  /// What it said of its end.
+  private(set) var farewell: String?
+
+  /// Pictures that it has not taken in.
+  var inFlight: Int { waiting.count }
+
+  /// It has nothing to answer.
+  var isSilent: Bool { waiting.isEmpty && drains.isEmpty && (stretches.isEmpty || (hasBegun && stretches.count == 1)) }
+
+  private var current: Stretch? { hasBegun ? stretches.first : nil }
+
+  /// Of what is shown before this time nothing comes any more if the worker is gone.
+  var lost: MediaTime? {
+    let newest = stretches.last { $0.newestTime != .min }
+    return newest.map { MediaTime(ticks: $0.newestTime &+ 1, timescale: $0.plan.source.timescale) }
+  }
+
+  mutating func sent(_ plan: TranscodePlan) { stretches.append(Stretch(plan: plan)) }
+
+  mutating func sent(_ picture: TranscodeRequest.SourcePicture) {
+    waiting.append(picture.presentationTime)
+    guard let last = stretches.indices.last else { return }
+    stretches[last].pictures += 1
+    stretches[last].newestTime = max(stretches[last].newestTime, picture.presentationTime)
+  }
+
+  mutating func sentDrain(nothingBefore time: MediaTime) { drains.append(time) }
+
+  /// Takes what it says, and tells how many pictures it left out.
+  mutating func take(
+    _ reply: TranscodeReply, _ events: inout [TranscodeEvent]
+  ) throws(TranscodeProtocolError) -> Int {
+    switch reply {
+    case .track(let rung, let record): events.append(try track(Int(rung), record))
+    case .picture(let picture): events.append(try self.picture(picture))
+    case .consumed(let pictures, let dropped):
+      guard pictures <= waiting.count, dropped <= UInt32(Int32.max) else {
+        throw TranscodeProtocolError(description: "\(pictures) pictures taken in, \(waiting.count) were sent")
+      }
+      let newest = waiting.prefix(Int(pictures)).max()
+      waiting.removeFirst(Int(pictures))
+      if let newest, let timescale = current?.plan.source.timescale {
+        let delay = MediaTime(milliseconds: TranscodeLimits.longestDelay)
+        events.append(.lost(before: MediaTime(ticks: newest, timescale: timescale) - delay))
+      }
+      return Int(dropped)
+    case .drained:
+      guard !drains.isEmpty else { throw TranscodeProtocolError(description: "an answer to nothing") }
+      events.append(.lost(before: drains.removeFirst()))
+      for index in rungs.keys { rungs[index]?.isBroken = true }
+    case .failed(let text):
+      farewell = text
+      throw TranscodeProtocolError(description: text)
+    }
+    return 0
+  }
+
+  private mutating func track(
+    _ index: Int, _ record: ByteBuffer
+  ) throws(TranscodeProtocolError) -> TranscodeEvent {
+    if index == 0 {
+      guard stretches.count > (hasBegun ? 1 : 0) else {
+        throw TranscodeProtocolError(description: "a track that nobody asked for")
+      }
+      if hasBegun { stretches.removeFirst() }
+      hasBegun = true
+      rungs = [:]
+    }
+    guard let plan = current?.plan, plan.numbers.indices.contains(index), rungs[index] == nil else {
+      throw TranscodeProtocolError(description: "a track of rung \(index)")
+    }
+    let track: TrackDescription
+    do {
+      track = try plan.track(ofRung: index, record: record)
+    } catch {
+      throw TranscodeProtocolError(description: "\(error)")
+    }
+    rungs[index] = Rung(number: plan.numbers[index], track: track)
+    return .track(rung: plan.numbers[index], track)
+  }
+
+  private mutating func picture(
+    _ picture: TranscodeReply.RungPicture
+  ) throws(TranscodeProtocolError) -> TranscodeEvent {
+    guard var rung = rungs[Int(picture.rung)] else {
+      throw TranscodeProtocolError(description: "a picture of rung \(picture.rung)")
+    }
+    rung.pictures += 1
+    guard let current, picture.presentationTime > rung.lastTime, isDue(picture, of: rung, current) else {
+      throw TranscodeProtocolError(description: "a picture of the time \(picture.presentationTime)")
+    }
+    rung.isBroken = false
+    rung.lastTime = picture.presentationTime
+    rungs[Int(picture.rung)] = rung
+    return .picture(
+      rung: rung.number,
+      Sample(
+        track: rung.track.id, decodeTime: picture.presentationTime, isSync: picture.isSync, payload: picture.payload))
+  }
+
+  /// It follows from what was sent: no picture more than the source's, and frames of sound that end where they should.
+  private func isDue(_ picture: TranscodeReply.RungPicture, of rung: Rung, _ stretch: Stretch) -> Bool {
+    switch stretch.plan.work {
+    case .pictures: return picture.presentationTime <= stretch.newestTime && rung.pictures <= stretch.pictures
+    case .sound:
+      let newest = MediaTime(ticks: stretch.newestTime, timescale: stretch.plan.timescale)
+      let time = MediaTime(ticks: picture.presentationTime, timescale: rung.track.timescale)
+      let length = Int64(rung.track.sampleDuration ?? 1)
+      // A packet of the source may last 120 ms.
+      return time <= newest + MediaTime(milliseconds: 150)
+        && (rung.isBroken || picture.presentationTime &- rung.lastTime >= length)
+    }
+  }
+}

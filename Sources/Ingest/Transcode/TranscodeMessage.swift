@@ -1,0 +1,264 @@
+internal import NIOCore
+
+/// What the worker is to make: how the source is coded, and the rungs.
+struct TranscodeConfiguration: Sendable, Hashable {
+  enum SourceCodec: UInt8, Sendable, Hashable {
+    case h264 = 1
+    case hevc = 2
+    case av1 = 3
+  }
+
+  struct Rung: Sendable, Hashable {
+    var width: UInt16
+    var height: UInt16
+    /// Bits a second.
+    var bitRate: UInt32
+    var preset = VideoEncoding.Preset.veryfast
+  }
+
+  var codec: SourceCodec
+  /// The decoder configuration record.
+  var record: [UInt8]
+  /// Of the pictures' times, ticks a second.
+  var timescale: UInt32
+  /// Ticks of a picture; 0 where the rate is not known.
+  var frameDuration: UInt32
+  /// Code points of ITU-T H.273: primaries, transfer, matrix.
+  var color: [UInt8]
+  var rungs: [Rung]
+}
+
+/// What the server tells the worker.
+enum TranscodeRequest: Sendable, Hashable {
+  /// What was before is over; its last pictures come first.
+  case configure(TranscodeConfiguration)
+  /// The same for sound: what follows are frames of it, as pictures that are all sync samples.
+  case configureSound(SoundConfiguration)
+  case picture(SourcePicture)
+  /// The timeline breaks: give out everything that is inside.
+  case drain
+
+  /// A coded picture of the source, or a frame of its sound.
+  struct SourcePicture: Sendable, Hashable {
+    /// Ticks.
+    var presentationTime: Int64
+    var decodeTime: Int64
+    var isSync: Bool
+    /// How long pictures wait by now, in milliseconds.
+    var lateness: UInt16
+    var payload: ByteBuffer
+  }
+}
+
+/// What the worker tells the server.
+enum TranscodeReply: Sendable, Hashable {
+  /// The `avcC` record of what follows of a rung; of sound, its AudioSpecificConfig or OpusHead.
+  case track(rung: UInt8, record: ByteBuffer)
+  case picture(RungPicture)
+  /// It has taken in so many more pictures, and left out so many before the encoders.
+  case consumed(pictures: UInt32, dropped: UInt32)
+  /// Everything has been given out.
+  case drained
+  case failed(String)
+
+  struct RungPicture: Sendable, Hashable {
+    var rung: UInt8
+    /// Ticks of the source; of sound, samples of what is made.
+    var presentationTime: Int64
+    var isSync: Bool
+    /// NAL units behind four-byte lengths, or a frame of sound.
+    var payload: ByteBuffer
+  }
+}
+
+/// The other side does not keep to the protocol.
+struct TranscodeProtocolError: Error, Sendable, Hashable, CustomStringConvertible {
+  var description: String
+}
+
+/// A message on the wire: the length of type and body in four bytes, a byte of type, the body; numbers are big-endian.
+enum TranscodeWire {
+  private enum RequestType: UInt8 { case configure = 1, picture, drain, configureSound }
+  private enum ReplyType: UInt8 { case track = 65, picture, consumed, drained, failed }
+
+  // MARK: Requests
+
+  static func encode(_ request: TranscodeRequest) -> ByteBuffer {
+    switch request {
+    case .configure(let configuration):
+      return message(RequestType.configure.rawValue) { out in
+        out.writeInteger(configuration.codec.rawValue)
+        out.writeInteger(configuration.timescale)
+        out.writeInteger(configuration.frameDuration)
+        for index in 0..<3 {
+          out.writeInteger(configuration.color.indices.contains(index) ? configuration.color[index] : 2)
+        }
+        out.writeInteger(UInt8(clamping: configuration.rungs.count))
+        for rung in configuration.rungs {
+          out.writeInteger(rung.width)
+          out.writeInteger(rung.height)
+          out.writeInteger(rung.bitRate)
+          out.writeInteger(UInt8(clamping: VideoEncoding.Preset.allCases.firstIndex(of: rung.preset) ?? 0))
+        }
+        out.writeBytes(configuration.record)
+      }
+    case .picture(let picture):
+      return message(RequestType.picture.rawValue, reserving: 19 + picture.payload.readableBytes) { out in
+        out.writeInteger(picture.presentationTime)
+        out.writeInteger(picture.decodeTime)
+        out.writeInteger(UInt8(picture.isSync ? 1 : 0))
+        out.writeInteger(picture.lateness)
+        out.writeImmutableBuffer(picture.payload)
+      }
+    case .configureSound(let configuration):
+      return message(RequestType.configureSound.rawValue) { configuration.write(to: &$0) }
+    case .drain: return message(RequestType.drain.rawValue) { _ in }
+    }
+  }
+
+  static func request(_ type: UInt8, _ body: ByteBuffer) throws(TranscodeProtocolError) -> TranscodeRequest {
+    var body = body
+    switch RequestType(rawValue: type) {
+    case .configure: return .configure(try configuration(&body))
+    case .configureSound: return .configureSound(try SoundConfiguration(reading: &body))
+    case .picture:
+      guard let presentation: Int64 = body.readInteger(), let decode: Int64 = body.readInteger(),
+        let sync: UInt8 = body.readInteger(), let lateness: UInt16 = body.readInteger()
+      else { throw truncated(type) }
+      return .picture(
+        TranscodeRequest.SourcePicture(
+          presentationTime: presentation, decodeTime: decode, isSync: sync == 1, lateness: lateness, payload: body))
+    case .drain: return .drain
+    case nil: throw unknown(type)
+    }
+  }
+
+  private static func configuration(
+    _ body: inout ByteBuffer
+  ) throws(TranscodeProtocolError) -> TranscodeConfiguration {
+    guard let codec = body.readInteger(as: UInt8.self).flatMap(TranscodeConfiguration.SourceCodec.init(rawValue:)),
+      let timescale: UInt32 = body.readInteger(), timescale > 0, timescale <= UInt32(Int32.max),
+      let frameDuration: UInt32 = body.readInteger(), frameDuration <= UInt32(Int32.max),
+      let color = body.readBytes(length: 3), let count: UInt8 = body.readInteger(), count <= TranscodeLimits.rungs
+    else { throw TranscodeProtocolError(description: "a configuration that makes no sense") }
+    var rungs: [TranscodeConfiguration.Rung] = []
+    for _ in 0..<count {
+      guard let width: UInt16 = body.readInteger(), let height: UInt16 = body.readInteger(),
+        let bitRate: UInt32 = body.readInteger(), bitRate <= UInt32(Int32.max), let preset: UInt8 = body.readInteger(),
+        VideoEncoding.Preset.allCases.indices.contains(Int(preset))
+      else { throw truncated(RequestType.configure.rawValue) }
+      rungs.append(
+        TranscodeConfiguration.Rung(
+          width: width, height: height, bitRate: bitRate, preset: VideoEncoding.Preset.allCases[Int(preset)]))
+    }
+    guard body.readableBytes <= TranscodeLimits.recordBytes else {
+      throw TranscodeProtocolError(description: "a record of \(body.readableBytes) bytes")
+    }
+    return TranscodeConfiguration(
+      codec: codec, record: Array(body.readableBytesView), timescale: timescale, frameDuration: frameDuration,
+      color: color, rungs: rungs)
+  }
+
+  // MARK: Replies
+
+  static func encode(_ reply: TranscodeReply) -> ByteBuffer {
+    switch reply {
+    case .track(let rung, let record):
+      return message(ReplyType.track.rawValue) { out in
+        out.writeInteger(rung)
+        out.writeImmutableBuffer(record)
+      }
+    case .picture(let picture):
+      return message(ReplyType.picture.rawValue, reserving: 10 + picture.payload.readableBytes) { out in
+        out.writeInteger(picture.rung)
+        out.writeInteger(picture.presentationTime)
+        out.writeInteger(UInt8(picture.isSync ? 1 : 0))
+        out.writeImmutableBuffer(picture.payload)
+      }
+    case .consumed(let pictures, let dropped):
+      return message(ReplyType.consumed.rawValue) { out in
+        out.writeInteger(pictures)
+        out.writeInteger(dropped)
+      }
+    case .drained: return message(ReplyType.drained.rawValue) { _ in }
+    case .failed(let text):
+      return message(ReplyType.failed.rawValue) { $0.writeBytes(text.utf8.prefix(TranscodeLimits.textBytes)) }
+    }
+  }
+
+  static func reply(_ type: UInt8, _ body: ByteBuffer) throws(TranscodeProtocolError) -> TranscodeReply {
+    var body = body
+    switch ReplyType(rawValue: type) {
+    case .track:
+      guard let rung: UInt8 = body.readInteger(), body.readableBytes <= TranscodeLimits.recordBytes else {
+        throw truncated(type)
+      }
+      return .track(rung: rung, record: body)
+    case .picture:
+      guard let rung: UInt8 = body.readInteger(), let time: Int64 = body.readInteger(),
+        let sync: UInt8 = body.readInteger()
+      else { throw truncated(type) }
+      return .picture(
+        TranscodeReply.RungPicture(rung: rung, presentationTime: time, isSync: sync == 1, payload: body))
+    case .consumed:
+      guard let pictures: UInt32 = body.readInteger(), let dropped: UInt32 = body.readInteger() else {
+        throw truncated(type)
+      }
+      return .consumed(pictures: pictures, dropped: dropped)
+    case .drained: return .drained
+    case .failed:
+      guard body.readableBytes <= TranscodeLimits.textBytes else { throw truncated(type) }
+      return .failed(String(buffer: body))
+    case nil: throw unknown(type)
+    }
+  }
+
+  // MARK: Frames
+
+  private static func message(
+    _ type: UInt8, reserving capacity: Int = 64, _ write: (inout ByteBuffer) -> Void
+  ) -> ByteBuffer {
+    var out = ByteBuffer()
+    out.reserveCapacity(5 + capacity)
+    out.writeInteger(UInt32(0))
+    out.writeInteger(type)
+    write(&out)
+    out.setInteger(UInt32(clamping: out.readableBytes - 4), at: 0)
+    return out
+  }
+
+  private static func truncated(_ type: UInt8) -> TranscodeProtocolError {
+    TranscodeProtocolError(description: "a message of type \(type) that is too short or too long")
+  }
+
+  private static func unknown(_ type: UInt8) -> TranscodeProtocolError {
+    TranscodeProtocolError(description: "a message of the unknown type \(type)")
+  }
+}
+
+/// Finds the messages in what arrives, in pieces of any size. A length beyond the limit is refused before anything of
+/// its body is kept.
+struct TranscodeFrameReader: Sendable {
+  private var buffer = ByteBuffer()
+
+  mutating func append(_ bytes: UnsafeRawBufferPointer) {
+    buffer.writeBytes(bytes)
+  }
+
+  /// The next whole message: its type and its body.
+  mutating func next() throws(TranscodeProtocolError) -> (type: UInt8, body: ByteBuffer)? {
+    guard let length = buffer.getInteger(at: buffer.readerIndex, as: UInt32.self) else { return nil }
+    guard (1...UInt32(TranscodeLimits.messageBytes)).contains(length) else {
+      throw TranscodeProtocolError(description: "a message of \(length) bytes")
+    }
+    guard buffer.readableBytes >= 4 + Int(length) else { return nil }
+    buffer.moveReaderIndex(forwardBy: 4)
+    guard var message = buffer.readSlice(length: Int(length)), let type: UInt8 = message.readInteger() else {
+      return nil
+    }
+    // A buffer of its own size: what is kept of it must not keep its neighbours.
+    let body = ByteBuffer(bytes: message.readableBytesView)
+    buffer.discardReadBytes()
+    return (type, body)
+  }
+}

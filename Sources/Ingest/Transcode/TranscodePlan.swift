@@ -1,0 +1,110 @@
+internal import FMP4
+internal import NIOCore
+
+/// What is made of one kind of source picture, or of sound.
+struct TranscodePlan: Sendable {
+  /// What the worker is told.
+  enum Work: Sendable, Hashable {
+    case pictures(TranscodeConfiguration)
+    case sound(SoundConfiguration)
+  }
+
+  let source: TrackDescription
+  let work: Work
+  /// The ladder's number of each rung that is made; 0 for sound.
+  let numbers: [Int]
+
+  private init(_ source: TrackDescription, _ work: Work, numbers: [Int]) {
+    self.source = source
+    self.work = work
+    self.numbers = numbers
+  }
+
+  /// Nil where nothing is made of it.
+  init?(source: TrackDescription, aim: LadderTranscoder.Aim) {
+    switch aim {
+    case .pictures(let ladder): self.init(source: source, ladder: ladder)
+    case .sound(let sound):
+      guard let configuration = SoundConfiguration(source: source, as: sound),
+        configuration.record.count <= TranscodeLimits.recordBytes
+      else { return nil }
+      self.init(source, .sound(configuration), numbers: [0])
+    }
+  }
+
+  /// Nil where no rung is below the source.
+  init?(source: TrackDescription, ladder: [RungSpecification]) {
+    guard let size = source.codec.displaySize else { return nil }
+    let numbers = ladder.indices.prefix(TranscodeLimits.rungs).filter { ladder[$0].applies(toSource: size) }
+    guard !numbers.isEmpty else { return nil }
+    let codec: TranscodeConfiguration.SourceCodec
+    let record: [UInt8]
+    switch source.codec {
+    case .h264(let configuration): (codec, record) = (.h264, configuration.record())
+    case .hevc(let configuration): (codec, record) = (.hevc, configuration.record())
+    case .av1(let configuration): (codec, record) = (.av1, configuration.record())
+    case .aac, .opus: return nil
+    }
+    guard record.count <= TranscodeLimits.recordBytes, source.timescale <= UInt32(Int32.max) else { return nil }
+    let color = source.color
+    var frameDuration = source.frameDuration ?? 0
+    if frameDuration == 0, let rate = source.codec.frameRate, rate.framesPerSecond > 0 {
+      frameDuration = UInt32(min(Double(source.timescale) / rate.framesPerSecond, Double(source.timescale)))
+    }
+    let configuration = TranscodeConfiguration(
+      codec: codec, record: record, timescale: source.timescale, frameDuration: frameDuration,
+      color: [color?.primaries ?? 2, color?.transfer ?? 2, color?.matrix ?? 2],
+      rungs: numbers.map { number in
+        let side = ladder[number].size(ofSource: size)
+        return TranscodeConfiguration.Rung(
+          width: UInt16(clamping: side.width), height: UInt16(clamping: side.height),
+          bitRate: UInt32(clamping: ladder[number].bitRate), preset: ladder[number].preset)
+      })
+    self.init(source, .pictures(configuration), numbers: numbers)
+  }
+
+  /// Ticks a second of the source's times.
+  var timescale: UInt32 { source.timescale }
+
+  /// The first message to a worker.
+  var request: TranscodeRequest {
+    switch work {
+    case .pictures(let configuration): .configure(configuration)
+    case .sound(let configuration): .configureSound(configuration)
+    }
+  }
+
+  /// For people.
+  var description: String {
+    switch work {
+    case .pictures(let configuration):
+      configuration.rungs.map { "\($0.width)×\($0.height) at \($0.bitRate / 1000) kbit/s" }.joined(separator: ", ")
+    case .sound(let configuration):
+      "\(configuration.coding == .aac ? "AAC" : "Opus") at \(configuration.bitRate / 1000) kbit/s"
+    }
+  }
+
+  /// What follows of a rung, by what its encoder says.
+  func track(ofRung index: Int, record: ByteBuffer) throws(CodecError) -> TrackDescription {
+    switch work {
+    case .pictures:
+      return TrackDescription(
+        id: source.id, codec: .h264(try H264.Configuration(record: record)), timescale: source.timescale,
+        frameDuration: source.frameDuration, language: source.language, rotation: source.rotation)
+    case .sound(let configuration):
+      switch configuration.coding {
+      case .aac:
+        return TrackDescription(
+          id: source.id, codec: .aac(try AAC.Configuration(audioSpecificConfig: record)),
+          timescale: configuration.sampleRate, language: source.language)
+      case .opus:
+        return TrackDescription(
+          id: source.id, codec: .opus(try Opus.Configuration(opusHead: record)), timescale: Opus.timescale,
+          frameDuration: Self.opusFrame, language: source.language)
+      }
+    }
+  }
+
+  /// Ticks of one of our encoder's packets of Opus: 20 ms.
+  private static let opusFrame: UInt32 = 960
+}

@@ -1,0 +1,202 @@
+internal import FMP4
+internal import Glibc
+internal import NIOCore
+internal import Synchronization
+
+/// The transcoder's thread: gives the worker what waits, as much at a time as it can take in, and takes what it makes.
+/// A worker that dies, is stuck or talks nonsense is ended and, after a pause, another one begins with the next key
+/// frame.
+struct TranscodeSession {
+  private let host: LadderTranscoder
+  private var worker: RunningWorker?
+  private var startedAt: Int64 = 0
+  private var pause = TranscodeLimits.shortestPause
+  private var notBefore: Int64 = 0
+  private var lastWord: Int64 = 0
+  private var farewellUntil: Int64?
+
+  private var reader = TranscodeFrameReader()
+  /// What is being written, and how much of it has been.
+  private var outgoing = ByteBuffer()
+  /// The latest configuration, which each new worker needs.
+  private var plan: TranscodePlan?
+  private var conversation = TranscodeConversation()
+  private let chunk = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 17, alignment: 16)
+
+  init(host: LadderTranscoder) { self.host = host }
+
+  /// Returns when the transcoder is finished and everything is out.
+  mutating func run() {
+    defer { chunk.deallocate() }
+    while true {
+      var events: [TranscodeEvent] = []
+      let now = Self.now()
+      fill(&events, now)
+      do {
+        try flush()
+        try receive(&events, now)
+        try watch(now)
+      } catch {
+        lose("\(error)", &events, now)
+      }
+      let isOver = isOver(now)
+      if isOver { events.append(.ended) }
+      host.give(events)
+      if isOver { break }
+      if events.isEmpty || worker == nil {
+        host.wait(for: worker?.socket, writing: outgoing.readableBytes > 0, milliseconds: worker == nil ? 100 : 250)
+      }
+    }
+    _ = worker?.end()
+  }
+
+  private static func now() -> Int64 {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
+  }
+
+  private mutating func isOver(_ now: Int64) -> Bool {
+    let (isFinishing, isEmpty) = host.shared.withLock { ($0.isFinishing, $0.backlog.isEmpty) }
+    guard isFinishing else { return false }
+    if worker == nil || (isEmpty && outgoing.readableBytes == 0 && conversation.isSilent) { return true }
+    let until = farewellUntil ?? now &+ TranscodeLimits.farewell
+    farewellUntil = until
+    return now >= until
+  }
+
+  // MARK: To the worker
+
+  /// Takes from the backlog what the worker can have now.
+  private mutating func fill(_ events: inout [TranscodeEvent], _ now: Int64) {
+    if worker == nil, hasWork, now >= notBefore { start(now) }
+    while outgoing.readableBytes < 1 << 18, conversation.inFlight < TranscodeLimits.picturesInFlight {
+      let hasWorker = worker != nil
+      let entry = host.shared.withLock { shared in
+        hasWorker ? shared.backlog.next() : shared.backlog.nextWithoutWorker()
+      }
+      guard let entry else { return }
+      switch entry {
+      case .configure(let plan):
+        self.plan = plan
+        if hasWorker { send(plan) }
+      case .picture(let picture):
+        if conversation.inFlight == 0 { lastWord = now }
+        conversation.sent(picture)
+        outgoing.writeImmutableBuffer(TranscodeWire.encode(.picture(picture)))
+      case .drain(let time):
+        if hasWorker {
+          conversation.sentDrain(nothingBefore: time)
+          outgoing.writeImmutableBuffer(TranscodeWire.encode(.drain))
+        } else {
+          events.append(.lost(before: time))
+        }
+      }
+    }
+  }
+
+  private var hasWork: Bool {
+    host.shared.withLock { $0.source != nil && !$0.isFinishing }
+  }
+
+  private mutating func send(_ plan: TranscodePlan) {
+    conversation.sent(plan)
+    outgoing.writeImmutableBuffer(TranscodeWire.encode(plan.request))
+  }
+
+  private mutating func start(_ now: Int64) {
+    do throws(WorkerFailure) {
+      let worker = try host.startWorker()
+      self.worker = worker
+      (startedAt, lastWord) = (now, now)
+      let flags = fcntl(worker.socket, F_GETFL)
+      _ = fcntl(worker.socket, F_SETFL, flags | O_NONBLOCK)
+      host.shared.withLock { shared in
+        shared.status.worker = .running
+        shared.status.processID = worker.processID
+      }
+      if let plan { send(plan) }
+    } catch {
+      host.warn("the transcoder cannot be started: \(error.description)")
+      rest(now)
+    }
+  }
+
+  private mutating func flush() throws(WorkerLost) {
+    guard let worker, outgoing.readableBytes > 0 else { return }
+    let count = outgoing.withUnsafeReadableBytes { bytes in
+      Glibc.send(worker.socket, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+    }
+    if count < 0 {
+      if errno == EAGAIN || errno == EINTR { return }
+      throw WorkerLost("it takes nothing any more")
+    }
+    outgoing.moveReaderIndex(forwardBy: count)
+    if outgoing.readableBytes == 0 { outgoing.clear() }
+  }
+
+  // MARK: From the worker
+
+  private mutating func receive(_ events: inout [TranscodeEvent], _ now: Int64) throws(WorkerLost) {
+    guard let worker else { return }
+    let count = recv(worker.socket, chunk.baseAddress, chunk.count, 0)
+    if count < 0 {
+      if errno == EAGAIN || errno == EINTR { return }
+      throw WorkerLost("it says nothing any more")
+    }
+    if count == 0 { throw WorkerLost(conversation.farewell ?? "it is gone") }
+    lastWord = now
+    reader.append(UnsafeRawBufferPointer(rebasing: chunk[..<count]))
+    do {
+      while let (type, body) = try reader.next() {
+        let dropped = try conversation.take(try TranscodeWire.reply(type, body), &events)
+        if dropped > 0 { host.shared.withLock { host.note(dropped: dropped, &$0.status) } }
+      }
+    } catch {
+      throw WorkerLost("it does not keep to the protocol: \(error.description)")
+    }
+  }
+
+  private func watch(_ now: Int64) throws(WorkerLost) {
+    guard worker != nil, !conversation.isSilent, now &- lastWord > TranscodeLimits.silence else { return }
+    throw WorkerLost("it has said nothing for \(TranscodeLimits.silence / 1_000_000_000) s")
+  }
+
+  private mutating func lose(_ reason: String, _ events: inout [TranscodeEvent], _ now: Int64) {
+    let ending = worker?.end() ?? ""
+    worker = nil
+    if now &- startedAt >= TranscodeLimits.healthyLife { pause = TranscodeLimits.shortestPause }
+    if let time = conversation.lost { events.append(.lost(before: time)) }
+    conversation = TranscodeConversation()
+    reader = TranscodeFrameReader()
+    outgoing.clear()
+    let isFinishing = host.shared.withLock { shared in
+      let before = shared.backlog.discarded
+      shared.backlog.restart()
+      host.note(dropped: shared.backlog.discarded - before, &shared.status)
+      shared.status.restarts += 1
+      return shared.isFinishing
+    }
+    if !isFinishing {
+      host.warn(
+        "the transcoder was lost (\(reason); \(ending)); the source goes on, its rungs come back in"
+          + " \(pause / 1_000_000) ms with the next key frame")
+    }
+    rest(now)
+  }
+
+  private mutating func rest(_ now: Int64) {
+    notBefore = now &+ pause
+    pause = min(pause &* 2, TranscodeLimits.longestPause)
+    host.shared.withLock { shared in
+      shared.status.worker = .waiting
+      shared.status.processID = nil
+    }
+  }
+}
+
+/// Why a worker is given up.
+private struct WorkerLost: Error, CustomStringConvertible {
+  let description: String
+  init(_ description: String) { self.description = description }
+}

@@ -1,0 +1,88 @@
+internal import Glibc
+
+/// How workers come to life.
+package struct WorkerLauncher: Sendable {
+  /// Starts one. Called on a thread that outlives the worker.
+  var start: @Sendable () throws(WorkerFailure) -> RunningWorker
+
+  package init(start: @escaping @Sendable () throws(WorkerFailure) -> RunningWorker) {
+    self.start = start
+  }
+
+  /// As processes of their own, which have nothing of this one but a socket for their standard input and its standard
+  /// error.
+  ///
+  /// - Parameters:
+  ///   - executable: the path of this program.
+  ///   - arguments: what makes it a worker.
+  package static func process(executable: String = "/proc/self/exe", arguments: [String]) -> WorkerLauncher {
+    WorkerLauncher { () throws(WorkerFailure) in try spawn(executable, arguments) }
+  }
+
+  private static func spawn(_ executable: String, _ arguments: [String]) throws(WorkerFailure) -> RunningWorker {
+    var ends: [Int32] = [-1, -1]
+    let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+    guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else { throw WorkerFailure("socketpair", errno) }
+    defer { close(ends[1]) }
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO)
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0)
+    posix_spawn_file_actions_addclosefrom_np(&actions, 3)
+    var attributes = posix_spawnattr_t()
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
+    // A group of its own: what a terminal sends to the server's group is the server's to handle.
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP))
+    posix_spawnattr_setpgroup(&attributes, 0)
+    var words = (["weir"] + arguments).map { strdup($0) } + [nil]
+    defer { for word in words { free(word) } }
+    // No variable of the server's reaches it: they may hold keys.
+    var environment: [UnsafeMutablePointer<CChar>?] = [nil]
+    var process = pid_t()
+    let code = posix_spawn(&process, executable, &actions, &attributes, &words, &environment)
+    guard code == 0 else {
+      close(ends[0])
+      throw WorkerFailure("start \(executable)", code)
+    }
+    let (identifier, socket) = (process, ends[0])
+    return RunningWorker(socket: socket, processID: identifier) {
+      kill(identifier, SIGKILL)
+      var status: Int32 = 0
+      while waitpid(identifier, &status, 0) < 0, errno == EINTR {}
+      close(socket)
+      return Self.words(forStatus: status)
+    }
+  }
+
+  /// How a process ended, by its status (wait(2)).
+  private static func words(forStatus status: Int32) -> String {
+    let signal = status & 0x7f
+    return signal == 0 ? "it exited with \(status >> 8 & 0xff)" : "signal \(signal) ended it"
+  }
+}
+
+/// A worker and the server's end of its socket.
+package struct RunningWorker: Sendable {
+  let socket: Int32
+  /// Nil where it is no process.
+  let processID: Int32?
+  /// Ends it at once, whatever it does, and closes the socket. Returns how it ended. To be called once.
+  let end: @Sendable () -> String
+
+  package init(socket: Int32, processID: Int32?, end: @escaping @Sendable () -> String) {
+    self.socket = socket
+    self.processID = processID
+    self.end = end
+  }
+}
+
+/// The system gives no worker; `code` is errno's.
+package struct WorkerFailure: Error, Sendable, CustomStringConvertible {
+  package let description: String
+
+  package init(_ attempt: String, _ code: Int32) {
+    description = "cannot \(attempt): \(String(cString: strerror(code))) (errno \(code))"
+  }
+}

@@ -1,0 +1,76 @@
+import CLibAV
+import Testing
+
+@testable import Ingest
+
+@Suite struct SoundAlignerTests {
+  /// Feeds seconds of a ramp in blocks of 10 ms from a microphone whose clock is off, and counts what comes out.
+  private func feed(
+    _ aligner: SoundAligner, seconds: Double, from start: Int64 = 1_000_000_000, rate: Int = 48000,
+    partsPerMillion: Double = 0
+  ) throws -> Int {
+    let count = rate / 100
+    var samples = [Float](repeating: 0.25, count: count * 2)
+    var received = 0
+    let blocks = Int(seconds * 100 * (1 + partsPerMillion * 1e-6))
+    for block in 0..<blocks {
+      let heard = Double(block) * 0.01 / (1 + partsPerMillion * 1e-6)
+      try samples.withUnsafeMutableBytes { bytes in
+        try aligner.add(UnsafeRawBufferPointer(bytes), count: count, time: start + Int64(heard * 1e9)) { left, right in
+          #expect(left.count == right.count)
+          received += left.count
+        }
+      }
+    }
+    return received
+  }
+
+  @Test(arguments: [48000, 44100, 16000])
+  func whatComesOutLastsAsLongAsWhatWentIn(rate: Int) throws {
+    let aligner = SoundAligner()
+    try aligner.connect(rate: rate, channels: 2, format: AV_SAMPLE_FMT_FLT)
+    let received = try feed(aligner, seconds: 10, rate: rate)
+    #expect(abs(received - 480_000) < 100 && aligner.bridged == 0)
+    #expect(aligner.start == 1_000_000_000 && Int(aligner.produced) == received)
+  }
+
+  @Test(arguments: [100.0, -100])
+  func aMicrophoneThatIsOffIsStretchedBackOntoTheClock(partsPerMillion: Double) throws {
+    let aligner = SoundAligner()
+    try aligner.connect(rate: 48000, channels: 2, format: AV_SAMPLE_FMT_FLT)
+    let received = try feed(aligner, seconds: 600, partsPerMillion: partsPerMillion)
+    // Without stretching it would be 60 ms, 2880 samples, off.
+    #expect(abs(received - 600 * 48000) < 240, "\(received - 600 * 48000) samples off")
+    #expect(aligner.bridged == 0)
+  }
+
+  @Test func aGapIsBridgedWithSilenceOfItsLength() throws {
+    let aligner = SoundAligner()
+    try aligner.connect(rate: 48000, channels: 2, format: AV_SAMPLE_FMT_FLT)
+    let first = try feed(aligner, seconds: 1)
+    let second = try feed(aligner, seconds: 1, from: 2_500_000_000)
+    #expect(abs(Int(aligner.bridged) - 24_000) < 100)
+    #expect(abs(first + second - 120_000) < 100)
+  }
+
+  @Test func whileNothingIsHeardTimeGoesOnInSilence() throws {
+    let aligner = SoundAligner()
+    var zeros = 0
+    aligner.silence(until: 1_000_000_000) { _, _ in }
+    aligner.silence(until: 3_000_000_000) { left, _ in
+      zeros += left.count { $0 == 0 }
+    }
+    #expect(zeros == 96_000 && aligner.end == 3_000_000_000)
+    try aligner.connect(rate: 48000, channels: 1, format: AV_SAMPLE_FMT_S16)
+    let sample = [Int16](repeating: 1000, count: 480)
+    var received: [Float] = []
+    try sample.withUnsafeBytes { bytes in
+      for block in 0..<10 {
+        try aligner.add(bytes, count: 480, time: 3_000_000_000 + Int64(block) * 10_000_000) { left, _ in
+          received += left
+        }
+      }
+    }
+    #expect(abs(received.count - 4800) < 100 && received.contains { abs($0 - 0.0305) < 0.005 })
+  }
+}

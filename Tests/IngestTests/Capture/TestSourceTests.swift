@@ -1,0 +1,134 @@
+import FMP4
+import Logging
+import Synchronization
+import Testing
+
+@testable import Ingest
+
+@Suite struct TestSourceTests {
+  /// Admits or refuses, and keeps what it hears.
+  private final class Door: PublishGate, MediaSink {
+    private struct State {
+      var request: PublishRequest?
+      var events: [MediaEvent] = []
+      var closeAfter = Int.max
+    }
+    private let state: Mutex<State>
+    private let refusal: PublishRefusal?
+
+    init(closeAfter: Int = .max, refusal: PublishRefusal? = nil) {
+      state = Mutex(State(closeAfter: closeAfter))
+      self.refusal = refusal
+    }
+
+    func admit(_ request: PublishRequest) async throws(PublishRefusal) -> any MediaSink {
+      if let refusal { throw refusal }
+      state.withLock { $0.request = request }
+      return self
+    }
+
+    func warn(_: PublicationWarning) {}
+    func withdraw(_: PublicationWarning) {}
+
+    func receive(_ event: MediaEvent) -> SinkVerdict {
+      state.withLock { state in
+        state.events.append(event)
+        return state.events.count >= state.closeAfter ? .closed(.replaced) : .accepted
+      }
+    }
+
+    var request: PublishRequest? { state.withLock { $0.request } }
+    var events: [MediaEvent] { state.withLock { $0.events } }
+    var pictures: Int {
+      events.count { if case .sample(let sample) = $0 { sample.track == .video } else { false } }
+    }
+  }
+
+  private func source(
+    _ door: Door, pacing: TestSourceSettings.Pacing = .unpaced, limit: Int64? = nil,
+    clock: SteadyClock = SteadyClock(wallOffset: 1_795_262_584_400_000_000) { 0 }
+  ) throws -> TestSource {
+    let settings = TestSourceSettings(
+      width: 320, height: 180, videoBitRate: 300_000, pacing: pacing, pictureLimit: limit)
+    return TestSource(
+      name: try #require(StreamName("demo")), settings: settings, gate: door, clock: clock,
+      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+  }
+
+  private func isEnd(_ event: MediaEvent?, _ reason: EndReason) -> Bool {
+    if case .end(let given)? = event { given == reason } else { false }
+  }
+
+  @Test func itPublishesLikeAnyOtherButIsNeverRecorded() async throws {
+    let door = Door()
+    try await source(door, limit: 45).run()
+    let request = try #require(door.request)
+    #expect(request.stream.description == "demo" && request.protocolName == "test")
+    #expect(request.recording == .never)
+    guard case .clock(let anchor)? = door.events.first, case .tracks(let tracks) = door.events[1] else {
+      Issue.record("the clock and the tracks come first")
+      return
+    }
+    #expect(anchor.wallNanoseconds == 1_795_262_584_400_000_000)
+    #expect(tracks.map(\.timescale) == [30000, 48000])
+    #expect(tracks.map(\.frameDuration) == [1000, nil])
+    #expect(door.pictures == 45)
+    #expect(isEnd(door.events.last, .finished))
+    let decoded = try DecodedTestMedia(events: door.events, width: 320)
+    #expect(decoded.pictures.map(\.number) == Array(0..<45))
+  }
+
+  @Test func nothingIsSaidToASinkThatHasClosed() async throws {
+    let door = Door(closeAfter: 20)
+    try await source(door).run()
+    #expect(door.events.count == 20)
+    #expect(!door.events.contains { isEnd($0, .finished) || isEnd($0, .shutdown) })
+  }
+
+  @Test func aRefusedSourceEnds() async throws {
+    let door = Door(refusal: .shuttingDown)
+    try await source(door).run()
+    #expect(door.events.isEmpty)
+  }
+
+  @Test func stoppingIsToldWithItsReason() async throws {
+    let door = Door()
+    let source = try source(door, pacing: .realTime, clock: .system())
+    async let running: Void = source.run()
+    while door.pictures < 3 { try await Task.sleep(for: .milliseconds(10)) }
+    source.stop(.shutdown)
+    await running
+    #expect(isEnd(door.events.last, .shutdown))
+  }
+
+  @Test func cancellingTheTaskStopsIt() async throws {
+    let door = Door()
+    let source = try source(door, pacing: .realTime, clock: .system())
+    let running = Task { await source.run() }
+    while door.pictures < 3 { try await Task.sleep(for: .milliseconds(10)) }
+    running.cancel()
+    await running.value
+    #expect(isEnd(door.events.last, .shutdown))
+  }
+
+  @Test func anEvictedSourceFallsSilent() async throws {
+    let door = Door()
+    let source = try source(door, pacing: .realTime, clock: .system())
+    async let running: Void = source.run()
+    while door.pictures < 3 { try await Task.sleep(for: .milliseconds(10)) }
+    try #require(door.request).onEviction(.replaced)
+    await running
+    guard case .sample? = door.events.last else {
+      Issue.record("it spoke on: \(String(describing: door.events.last))")
+      return
+    }
+  }
+
+  @Test func picturesComeInRealTime() async throws {
+    let door = Door()
+    let start = ContinuousClock.now
+    try await source(door, pacing: .realTime, limit: 16, clock: .system()).run()
+    #expect(ContinuousClock.now - start >= .milliseconds(499))
+    #expect(door.pictures == 16)
+  }
+}

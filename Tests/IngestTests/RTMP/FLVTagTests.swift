@@ -1,0 +1,133 @@
+import NIOCore
+import Testing
+
+@testable import Ingest
+
+@Suite("FLV and Enhanced RTMP tags")
+struct FLVTagTests {
+  private func video(_ bytes: [UInt8]) throws(RTMPError) -> FLVVideoTag { try FLVVideoTag(ByteBuffer(bytes: bytes)) }
+  private func audio(_ bytes: [UInt8]) throws(RTMPError) -> FLVAudioTag { try FLVAudioTag(ByteBuffer(bytes: bytes)) }
+  private func cc(_ text: String) -> [UInt8] { Array(text.utf8) }
+
+  /// `coding configuration|frame composition bytes`, to compare at a glance.
+  private func describe(_ tag: FLVVideoTag) -> String {
+    switch tag.content {
+    case .configuration(let coding, let bytes): "\(coding) configuration \(Array(bytes.readableBytesView))"
+    case .frame(let coding, let bytes, let composition):
+      "\(coding) frame \(composition) \(Array(bytes.readableBytesView))"
+    case .metadata(let bytes): "metadata \(Array(bytes.readableBytesView))"
+    case .nothing: "nothing"
+    }
+  }
+
+  private func describe(_ tag: FLVAudioTag) -> String {
+    switch tag.content {
+    case .configuration(let coding, let bytes): "\(coding) configuration \(Array(bytes.readableBytesView))"
+    case .frame(let coding, let bytes): "\(coding) frame \(Array(bytes.readableBytesView))"
+    case .nothing: "nothing"
+    }
+  }
+
+  @Test func legacyVideoIsRead() throws {
+    #expect(describe(try video([0x17, 0, 0, 0, 0, 1, 2])) == "h264 configuration [1, 2]")
+    #expect(describe(try video([0x27, 1, 0, 0, 80, 9])) == "h264 frame 80 [9]")
+    #expect(describe(try video([0x27, 1, 0xFF, 0xFF, 0xFE, 9])) == "h264 frame -2 [9]")
+    #expect(describe(try video([0x27, 1, 0x80, 0, 0, 9])) == "h264 frame -8388608 [9]")
+    #expect(describe(try video([0x1C, 1, 0, 0, 0, 9])) == "hevc frame 0 [9]")
+    // End of sequence, empty tags, a command frame.
+    for bytes in [[0x17, 2, 0, 0, 0], [], [0x17], [0x17, 1, 0, 0, 0], [0x57, 0]] as [[UInt8]] {
+      #expect(describe(try video(bytes)) == "nothing")
+    }
+  }
+
+  @Test func enhancedVideoIsRead() throws {
+    #expect(describe(try video([0x90] + cc("hvc1") + [1, 2])) == "hevc configuration [1, 2]")
+    #expect(describe(try video([0x91] + cc("hvc1") + [0, 0, 5, 7])) == "hevc frame 5 [7]")
+    #expect(describe(try video([0xA1] + cc("avc1") + [0xFF, 0xFF, 0xFF, 7])) == "h264 frame -1 [7]")
+    #expect(describe(try video([0xA1] + cc("av01") + [7])) == "av1 frame 0 [7]")
+    #expect(describe(try video([0xA3] + cc("hvc1") + [7])) == "hevc frame 0 [7]")
+    for bytes in [[0x92] + cc("hvc1"), [0x95] + cc("av01") + [1], [0xD1, 0], [0x91]] {
+      #expect(describe(try video(bytes)) == "nothing")
+    }
+  }
+
+  @Test func metadataOfThePictureComesAsACommandToo() throws {
+    #expect(describe(try video([0x94] + cc("hvc1") + [2, 0, 0])) == "metadata [2, 0, 0]")
+    #expect(describe(try video([0xD4] + cc("av01") + [2])) == "metadata [2]")
+  }
+
+  @Test func modifiersAreReadAndUnknownOnesPassedOver() throws {
+    // Nanosecond offset 0x01E240 = 123456, then coded frames.
+    let tag = try video([0x97, 2, 0x01, 0xE2, 0x40, 0x01] + cc("av01") + [7])
+    #expect(tag.nanoseconds == 123_456)
+    #expect(describe(tag) == "av1 frame 0 [7]")
+    // An unknown modifier of 256 bytes with a long size, then a second one.
+    let long = [0x97, 255, 0, 255] + [UInt8](repeating: 0, count: 256) + [0x17] + [0, 9, 0x33] + cc("hvc1") + [7]
+    #expect(describe(try video(long)) == "hevc frame 0 [7]")
+    #expect(describe(try video([0x97, 200, 0])) == "nothing")
+    #expect(describe(try audio([0x97, 0, 0, 0x01] + cc("Opus") + [7])) == "opus frame [7]")
+  }
+
+  @Test func theFirstOfSeveralTracksIsTakenAndOthersRefused() throws {
+    #expect(describe(try video([0x96, 0x01] + cc("av01") + [0, 7])) == "av1 frame 0 [7]")
+    #expect(describe(try audio([0x95, 0x01] + cc("Opus") + [0, 7])) == "opus frame [7]")
+    for bytes in [
+      [0x96, 0x01] + cc("av01") + [1, 7], [0x96, 0x11] + cc("av01") + [0, 7], [0x96, 0x21] + cc("av01"),
+    ] {
+      let error = #expect(throws: RTMPError.self) { try video(bytes) }
+      #expect(error?.reason == "multitrack is not supported; send one video and one audio track")
+    }
+  }
+
+  @Test func audioIsRead() throws {
+    #expect(describe(try audio([0xAF, 0, 0x11, 0x90])) == "aac configuration [17, 144]")
+    #expect(describe(try audio([0xAF, 1, 9])) == "aac frame [9]")
+    #expect(describe(try audio([0x90] + cc("Opus") + [1])) == "opus configuration [1]")
+    #expect(describe(try audio([0x91] + cc("mp4a") + [1])) == "aac frame [1]")
+    for bytes in [[], [0xAF], [0xAF, 1], [0x92] + cc("Opus"), [0x94] + cc("Opus") + [0, 2], [0x20]] {
+      #expect(describe(try audio(bytes)) == "nothing")
+    }
+  }
+
+  @Test func codecsThatAreNotCarriedAreRefusedByName() {
+    let expected: [([UInt8], String)] = [
+      ([0x90] + cc("vp09") + [1], "vp09"), ([0x12, 1], "Sorenson H.263"), ([0x14, 1], "VP6"),
+      ([0x91] + [0, 10, 200, 65], "???A"), ([0x1F, 1], "video codec 15"),
+    ]
+    for (bytes, name) in expected {
+      #expect(throws: RTMPError(.unsupported, "codec \(name) unsupported; supported: H.264, HEVC, AV1, AAC, Opus")) {
+        try video(bytes)
+      }
+    }
+    for (bytes, name) in [([0x2F, 1], "MP3"), ([0xB2, 1], "Speex"), ([0x90] + cc("fLaC"), "fLaC")]
+      as [([UInt8], String)]
+    {
+      #expect(throws: RTMPError(.unsupported, "codec \(name) unsupported; supported: H.264, HEVC, AV1, AAC, Opus")) {
+        try audio(bytes)
+      }
+    }
+  }
+
+  @Test func partsOfAnAggregateAreMessagesOfTheirOwn() throws {
+    func part(_ type: UInt8, _ time: UInt32, _ body: [UInt8]) -> [UInt8] {
+      [type] + RTMPScript.u24(UInt32(body.count)) + RTMPScript.u24(time & 0xFF_FFFF) + [UInt8(time >> 24), 0, 0, 0]
+        + body + RTMPScript.u32(UInt32(body.count + 11))
+    }
+    let bytes = part(8, 0x0100_0000, [1]) + part(9, 0x0100_0028, [2, 3])
+    func read(_ bytes: [UInt8]) throws -> [RTMPMessage] {
+      var aggregate = AggregateMessage(
+        RTMPMessage(type: 22, timestamp: 0xFFFF_FFF0, streamID: 1, payload: ByteBuffer(bytes: bytes)))
+      var messages: [RTMPMessage] = []
+      while let message = try aggregate.next() { messages.append(message) }
+      return messages
+    }
+    let messages = try read(bytes)
+    #expect(messages.map(\.timestamp) == [0xFFFF_FFF0, 0x18])
+    #expect(messages.map(\.type) == [8, 9])
+    #expect(messages.map { Array($0.payload.readableBytesView) } == [[1], [2, 3]])
+    for count in 1..<bytes.count where ![12, 13, 14, 15, 16].contains(count) && count < bytes.count - 4 {
+      #expect(throws: RTMPError.self) { try read(Array(bytes[..<count])) }
+    }
+    #expect(throws: RTMPError.self) { try read(part(22, 0, [1])) }
+  }
+}

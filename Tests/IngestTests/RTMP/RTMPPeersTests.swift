@@ -1,0 +1,74 @@
+import NIOCore
+import Testing
+
+@testable import Ingest
+
+@Suite("Strangers at the door")
+struct RTMPPeersTests {
+  private func limits(_ change: (inout RTMPPeerLimits) -> Void = { _ in }) -> RTMPPeerLimits {
+    var limits = RTMPPeerLimits()
+    limits.strangersPerAddress = 3
+    limits.strangers = 5
+    limits.failureBurst = 4
+    limits.failuresPerSecond = 1
+    change(&limits)
+    return limits
+  }
+
+  @Test func anAddressHasAsManyStrangersAsItMayAndNoMore() {
+    var peers = RTMPPeers(limits: limits())
+    for _ in 0..<3 { #expect(peers.arrive("a", now: 0) == nil) }
+    #expect(peers.arrive("a", now: 0) == .tooManyStrangers)
+    #expect(peers.arrive("b", now: 0) == nil)
+    #expect(peers.arrive("b", now: 0) == nil)
+    // All addresses together.
+    #expect(peers.arrive("c", now: 0) == .tooManyStrangers)
+    peers.leaveDoor("a", failed: false, now: 0)
+    #expect(peers.arrive("c", now: 0) == nil)
+  }
+
+  @Test func failuresBanAnAddressUntilTimeForgivesThem() {
+    var peers = RTMPPeers(limits: limits())
+    for _ in 0..<4 {
+      #expect(peers.arrive("a", now: 0) == nil)
+      peers.leaveDoor("a", failed: true, now: 0)
+    }
+    #expect(peers.arrive("a", now: 0) == .banned(seconds: 1, isNew: true))
+    #expect(peers.arrive("a", now: 0) == .banned(seconds: 1, isNew: false))
+    #expect(peers.arrive("b", now: 0) == nil)
+    #expect(peers.arrive("a", now: 1_000_000_000) == nil)
+  }
+
+  @Test func goodPublishersNeverCount() {
+    var peers = RTMPPeers(limits: limits())
+    for _ in 0..<1000 {
+      #expect(peers.arrive("a", now: 0) == nil)
+      peers.leaveDoor("a", failed: false, now: 0)
+    }
+  }
+
+  @Test func noMoreAddressesAreRememberedThanMayBe() {
+    var peers = RTMPPeers(limits: limits { $0.addresses = 100 })
+    for index in 0..<1000 {
+      _ = peers.arrive("\(index)", now: Int64(index))
+      peers.leaveDoor("\(index)", failed: true, now: Int64(index))
+    }
+    #expect(peers.remembered <= 100)
+  }
+
+  @Test func addressesAreNamedByWhatOneHostOwns() throws {
+    #expect(RTMPDoor.name(of: try SocketAddress(ipAddress: "10.0.0.5", port: 1)) == "10.0.0.5")
+    #expect(RTMPDoor.name(of: try SocketAddress(ipAddress: "::ffff:10.0.0.5", port: 1)) == "10.0.0.5")
+    #expect(RTMPDoor.name(of: try SocketAddress(ipAddress: "2001:db8:1:2:3:4:5:6", port: 1)) == "2001:db8:1:2::/64")
+    #expect(RTMPDoor.text(of: try SocketAddress(ipAddress: "2001:db8::1", port: 7)) == "[2001:db8::1]:7")
+    #expect(RTMPDoor.text(of: try SocketAddress(ipAddress: "::ffff:10.0.0.5", port: 7)) == "10.0.0.5:7")
+  }
+
+  @Test func aBucketRefillsWithTimeAndNeverOverflows() {
+    var bucket = TokenBucket(burst: 2, perSecond: 1)
+    let taken = [0, 0, 999_999_999, 1_000_000_000].map { bucket.take(now: $0) }
+    #expect(taken == [true, true, false, true])
+    bucket.refill(now: 1_000_000_000_000)
+    #expect(bucket.tokens == 2)
+  }
+}

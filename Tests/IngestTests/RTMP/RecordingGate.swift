@@ -1,0 +1,115 @@
+import FMP4
+@testable import Ingest
+import Logging
+import NIOCore
+import Synchronization
+
+/// A gate that admits whoever has the key and keeps every event.
+final class RecordingGate: PublishGate {
+  final class Sink: MediaSink {
+    private let events = Mutex<[MediaEvent]>([])
+    private let verdict = Mutex(SinkVerdict.accepted)
+    let request: PublishRequest
+
+    init(request: PublishRequest) {
+      self.request = request
+    }
+
+    func receive(_ event: MediaEvent) -> SinkVerdict {
+      events.withLock { $0.append(event) }
+      return verdict.withLock { $0 }
+    }
+
+    private let noted = Mutex<[PublicationWarning]>([])
+
+    func warn(_ warning: PublicationWarning) {
+      noted.withLock { $0.append(warning) }
+    }
+
+    func withdraw(_ warning: PublicationWarning) {
+      noted.withLock { $0.removeAll { $0 == warning } }
+    }
+
+    var warnings: [PublicationWarning] { noted.withLock { $0 } }
+
+    func close(_ reason: EndReason) {
+      verdict.withLock { $0 = .closed(reason) }
+    }
+
+    var recorded: [MediaEvent] { events.withLock { $0 } }
+    var ending: EndReason? {
+      if case .end(let reason)? = recorded.last { return reason }
+      return nil
+    }
+    var samples: [Sample] {
+      recorded.compactMap {
+        if case .sample(let sample) = $0 { return sample }
+        return nil
+      }
+    }
+    var tracks: [[TrackDescription]] {
+      recorded.compactMap {
+        if case .tracks(let tracks) = $0 { return tracks }
+        return nil
+      }
+    }
+    var discontinuities: Int {
+      recorded.count {
+        if case .discontinuity = $0 { return true }
+        return false
+      }
+    }
+  }
+
+  let key: Secret?
+  private let refusal: PublishRefusal?
+  private let admitted = Mutex<[Sink]>([])
+
+  init(key: String? = nil, refusal: PublishRefusal? = nil) {
+    self.key = key.map { Secret($0) }
+    self.refusal = refusal
+  }
+
+  var sinks: [Sink] { admitted.withLock { $0 } }
+
+  func admit(_ request: PublishRequest) async throws(PublishRefusal) -> any MediaSink {
+    if let refusal { throw refusal }
+    if let key {
+      guard let given = request.key, key.matches(given) else { throw .unauthorized }
+    }
+    let sink = Sink(request: request)
+    admitted.withLock { $0.append(sink) }
+    return sink
+  }
+}
+
+/// Keeps log lines.
+final class LogCollector: LogHandler {
+  private let collected = Mutex<[String]>([])
+
+  var lines: [String] { collected.withLock { $0 } }
+  var logger: Logger {
+    var logger = Logger(label: "test") { _ in self }
+    logger.logLevel = .trace
+    return logger
+  }
+
+  func log(event: LogEvent) {
+    collected.withLock { $0.append("\(event.level): \(event.message)") }
+  }
+
+  subscript(metadataKey _: String) -> Logger.Metadata.Value? {
+    get { nil }
+    set {}
+  }
+
+  var metadata: Logger.Metadata {
+    get { [:] }
+    set {}
+  }
+
+  var logLevel: Logger.Level {
+    get { .trace }
+    set {}
+  }
+}

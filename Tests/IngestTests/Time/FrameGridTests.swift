@@ -1,0 +1,229 @@
+import FMP4
+import Testing
+
+@testable import Ingest
+
+/// How a sender turns an exact time into milliseconds.
+enum Rounding: CaseIterable {
+  case nearest, floor
+
+  /// `numerator / denominator` seconds in milliseconds; both are positive.
+  func milliseconds(_ numerator: Int64, _ denominator: Int64) -> Int64 {
+    switch self {
+    case .nearest: (numerator * 2000 + denominator) / (2 * denominator)
+    case .floor: numerator * 1000 / denominator
+    }
+  }
+}
+
+@Suite("The frame grid")
+struct FrameGridTests {
+  static let rates: [(UInt32, UInt32)] = [
+    (24_000, 1001), (24, 1), (25, 1), (30_000, 1001), (30, 1), (50, 1), (60_000, 1001), (60, 1), (120, 1), (25, 2),
+  ]
+
+  @Test(arguments: rates, Rounding.allCases)
+  func aConstantRateComesOutExactlyForTenHours(_ fraction: (UInt32, UInt32), _ rounding: Rounding) throws {
+    let rate = try #require(FrameRate(numerator: fraction.0, denominator: fraction.1))
+    var grid = FrameGrid(rate: rate)
+    let step = try #require(grid.frameDuration)
+    // A start that is no multiple of the frame, as a publication in mid-life has it.
+    let start: Int64 = 77
+    let frames = 36_000 * Int64(fraction.0) / Int64(fraction.1)
+    var worst: Int64 = 0
+    var wrong = 0
+    var index: Int64 = 0
+    while index < frames {
+      // Every frame for a while, then every 23rd: a predicted step only holds where frames follow one another.
+      let isDense = index % 100_000 < 500
+      defer { index += isDense ? 1 : 23 }
+      let time = start + rounding.milliseconds(index * Int64(fraction.1), Int64(fraction.0))
+      let place = grid.place(decode: time, composition: 0)
+      let expected = start * Int64(grid.timescale) / 1000 + index * Int64(step)
+      if place.decodeTime != expected || place.compositionOffset != 0 { wrong += 1 }
+      if index < 500, place.duration != step { wrong += 1 }
+      worst = max(worst, abs(place.decodeTime - time * Int64(grid.timescale) / 1000))
+    }
+    #expect(wrong == 0)
+    #expect(worst <= Int64(grid.timescale) / 1000)
+  }
+
+  @Test func timescalesAreTheRatesNumerators() throws {
+    let expected: [(UInt32, UInt32, UInt32, UInt32)] = [
+      (24_000, 1001, 24_000, 1001), (24, 1, 24_000, 1000), (25, 1, 25_000, 1000), (30_000, 1001, 30_000, 1001),
+      (30, 1, 30_000, 1000), (50, 1, 50_000, 1000), (60_000, 1001, 60_000, 1001), (60, 1, 60_000, 1000),
+      (25, 2, 25_000, 2000),
+    ]
+    for (numerator, denominator, timescale, step) in expected {
+      let grid = FrameGrid(rate: FrameRate(numerator: numerator, denominator: denominator))
+      #expect(grid.timescale == timescale)
+      #expect(grid.frameDuration == step)
+      #expect(timescale % 1000 == 0)
+    }
+    #expect(FrameGrid(rate: nil).timescale == 90_000)
+    #expect(FrameGrid(rate: nil).frameDuration == nil)
+  }
+
+  @Test func decimalRatesAreRecognised() {
+    #expect(FrameClock.recognise(framesPerSecond: 29.97) == FrameRate(numerator: 30_000, denominator: 1001))
+    #expect(FrameClock.recognise(framesPerSecond: 23.98) == FrameRate(numerator: 24_000, denominator: 1001))
+    #expect(FrameClock.recognise(framesPerSecond: 30) == FrameRate(numerator: 30, denominator: 1))
+    #expect(FrameClock.recognise(framesPerSecond: 59.94) == FrameRate(numerator: 60_000, denominator: 1001))
+    #expect(FrameClock.recognise(framesPerSecond: 27.3) == nil)
+    #expect(FrameClock.recognise(framesPerSecond: .nan) == nil)
+    #expect(FrameClock.recognise(framesPerSecond: .infinity) == nil)
+    #expect(FrameClock.recognise(FrameRate(numerator: 45_000, denominator: 1)) == nil)
+    #expect(
+      FrameClock.recognise(FrameRate(numerator: 2997, denominator: 100))
+        == FrameRate(numerator: 30_000, denominator: 1001))
+  }
+
+  @Test(arguments: rates)
+  func picturesThatAreReorderedKeepBothTimesExactly(_ fraction: (UInt32, UInt32)) throws {
+    let rate = try #require(FrameRate(numerator: fraction.0, denominator: fraction.1))
+    var grid = FrameGrid(rate: rate)
+    let step = Int64(try #require(grid.frameDuration))
+    // I P B B in decoding order: presentation, in frames, of each group of four, delayed by two.
+    let order: [Int64] = [2, 5, 3, 4]
+    for index in 0..<Int64(800) {
+      let shown = index / 4 * 4 + order[Int(index % 4)]
+      // Both times are rounded for themselves, as ffmpeg's FLV muxer does.
+      let decode = Rounding.nearest.milliseconds(index * Int64(fraction.1), Int64(fraction.0))
+      let presentation = Rounding.nearest.milliseconds(shown * Int64(fraction.1), Int64(fraction.0))
+      let place = grid.place(decode: decode, composition: Int32(presentation - decode))
+      #expect(place.decodeTime == index * step)
+      #expect(place.decodeTime + Int64(place.compositionOffset) == shown * step)
+    }
+  }
+
+  @Test func droppedFramesAreGapsOfWholeSteps() throws {
+    var grid = FrameGrid(rate: FrameRate(numerator: 30, denominator: 1))
+    var random = SplitMix(state: 7)
+    var frame: Int64 = 0
+    for _ in 0..<3000 {
+      let place = grid.place(decode: Rounding.nearest.milliseconds(frame, 30), composition: 0)
+      #expect(place.decodeTime == frame * 1000)
+      frame += Int64(random.next() % 8 == 0 ? random.next() % 9 + 1 : 1)
+    }
+  }
+
+  @Test func aVariableRateIsNeverOffByMoreThanAMillisecond() throws {
+    for rate in [nil, FrameRate(numerator: 30, denominator: 1), FrameRate(numerator: 60_000, denominator: 1001)] {
+      var grid = FrameGrid(rate: rate)
+      var random = SplitMix(state: 3)
+      var time: Int64 = 1000
+      var last = Int64.min
+      for _ in 0..<3000 {
+        time += Int64(random.next() % 120 + 1)
+        let composition = Int32(random.next() % 200)
+        let place = grid.place(decode: time, composition: composition)
+        let ticks = Int64(grid.timescale / 1000)
+        #expect(abs(place.decodeTime - time * ticks) <= ticks)
+        #expect(
+          abs(place.decodeTime + Int64(place.compositionOffset) - (time + Int64(composition)) * ticks) <= ticks)
+        #expect(place.decodeTime > last)
+        last = place.decodeTime
+      }
+    }
+  }
+
+  @Test func aFrameOffTheGridComesOutAsItCameAndTheGridReturns() throws {
+    var grid = FrameGrid(rate: FrameRate(numerator: 25, denominator: 1))
+    for index in 0..<Int64(10) { _ = grid.place(decode: index * 40, composition: 0) }
+    let stray = grid.place(decode: 10 * 40 + 13, composition: 0)
+    #expect(stray.decodeTime == (10 * 40 + 13) * 25)
+    #expect(stray.duration == nil)
+    for index in Int64(11)..<26 {
+      #expect(grid.place(decode: index * 40, composition: 0).duration == nil)
+    }
+    let back = grid.place(decode: 26 * 40, composition: 0)
+    #expect(back.decodeTime == 26 * 1000)
+    #expect(grid.rate != nil)
+  }
+
+  @Test func decodeTimesRiseEvenWhereTheWiresDoNot() {
+    var grid = FrameGrid(rate: FrameRate(numerator: 30, denominator: 1))
+    var last = Int64.min
+    for time: Int64 in [0, 33, 33, 33, 30, 67, 66, 100, 100] {
+      let place = grid.place(decode: time, composition: 10)
+      #expect(place.decodeTime > last)
+      #expect(abs(place.decodeTime + Int64(place.compositionOffset) - (time + 10) * 30) <= 30)
+      last = place.decodeTime
+    }
+  }
+
+  @Test(arguments: rates.filter { $0.0 != 120 }, Rounding.allCases)
+  func aRateThatNobodyNamedIsLearned(_ fraction: (UInt32, UInt32), _ rounding: Rounding) throws {
+    var grid = FrameGrid(rate: nil)
+    let rate = try #require(FrameRate(numerator: fraction.0, denominator: fraction.1))
+    let frames = 12 * Int64(fraction.0) / Int64(fraction.1)
+    var worst: Int64 = 0
+    var steps: Set<Int64> = []
+    var last: Int64?
+    for index in 0..<frames {
+      let time = rounding.milliseconds(index * Int64(fraction.1), Int64(fraction.0))
+      let place = grid.place(decode: time, composition: 0)
+      worst = max(worst, abs(place.decodeTime - time * 90))
+      if index > frames / 2 {
+        if let last { steps.insert(place.decodeTime - last) }
+        last = place.decodeTime
+      }
+    }
+    #expect(grid.rate == rate)
+    #expect(worst <= 90)
+    // One step, or two neighbours where a frame is no whole number of ticks.
+    #expect(steps.count <= 2)
+    #expect((steps.max() ?? 0) - (steps.min() ?? 0) <= 1)
+  }
+
+  @Test func aRateThatTheMetadataGotWrongIsReplacedByTheTrueOne() throws {
+    var grid = FrameGrid(rate: FrameRate(numerator: 30, denominator: 1))
+    for index in 0..<Int64(900) {
+      let time = Rounding.nearest.milliseconds(index * 1001, 30_000)
+      let place = grid.place(decode: time, composition: 0)
+      #expect(abs(place.decodeTime - time * 30) <= 30)
+    }
+    #expect(grid.rate == FrameRate(numerator: 30_000, denominator: 1001))
+    #expect(grid.timescale == 30_000)
+  }
+
+  @Test func aClockThatRunsFastIsFollowedWithinAMillisecond() throws {
+    // 100 ppm, for ten minutes.
+    var grid = FrameGrid(rate: FrameRate(numerator: 30, denominator: 1))
+    for index in 0..<Int64(18_000) {
+      let time = Rounding.nearest.milliseconds(index * 999_900, 30_000_000)
+      let place = grid.place(decode: time, composition: 0)
+      #expect(abs(place.decodeTime - time * 30) <= 30)
+    }
+  }
+
+  @Test func nanosecondsRefineThePresentationTime() {
+    var grid = FrameGrid(rate: nil)
+    let place = grid.place(decode: 100, composition: 5, nanoseconds: 500_000)
+    #expect(place.decodeTime == 9000)
+    #expect(place.compositionOffset == 495)
+  }
+
+  @Test func timesBeyondAllBoundsDoNotTrap() {
+    for rate in [nil, FrameRate(numerator: 60_000, denominator: 1001), FrameRate(numerator: 5, denominator: 1)] {
+      var grid = FrameGrid(rate: rate)
+      for time in [Int64.max, .min, 0, .max / 2, .min / 2, -1, 1 << 61] {
+        _ = grid.place(decode: time, composition: .min, nanoseconds: .max)
+        _ = grid.place(decode: time, composition: .max)
+      }
+    }
+  }
+}
+
+/// A small deterministic generator, so that a failure repeats.
+struct SplitMix: RandomNumberGenerator {
+  var state: UInt64
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var z = state
+    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+    return z ^ (z >> 31)
+  }
+}

@@ -1,0 +1,86 @@
+import NIOCore
+import Testing
+
+@testable import Ingest
+
+@Suite struct TranscodeMessageTests {
+  private let requests: [TranscodeRequest] = [
+    .configure(
+      TranscodeConfiguration(
+        codec: .hevc, record: [1, 2, 3], timescale: 30_000, frameDuration: 1001, color: [1, 16, 9],
+        rungs: [
+          TranscodeConfiguration.Rung(width: 1280, height: 720, bitRate: 3_000_000),
+          TranscodeConfiguration.Rung(width: 640, height: 360, bitRate: 800_000, preset: .slow),
+        ])),
+    .picture(
+      TranscodeRequest.SourcePicture(
+        presentationTime: 2002, decodeTime: -1001, isSync: true, lateness: 1234, payload: ByteBuffer(bytes: 0..<200))),
+    .configureSound(
+      SoundConfiguration(
+        codec: .opus, record: [4, 5], timescale: 48_000, coding: .aac, sampleRate: 48_000, channels: 2,
+        bitRate: 160_000)),
+    .drain,
+  ]
+
+  private let replies: [TranscodeReply] = [
+    .track(rung: 1, record: ByteBuffer(bytes: [9, 8, 7])),
+    .picture(
+      TranscodeReply.RungPicture(
+        rung: 1, presentationTime: 90_000, isSync: false, payload: ByteBuffer(bytes: 0..<100))),
+    .consumed(pictures: 3, dropped: 2), .drained, .failed("no decoder"),
+  ]
+
+  private func frames(_ bytes: ByteBuffer, step: Int) throws -> [(type: UInt8, body: ByteBuffer)] {
+    var reader = TranscodeFrameReader()
+    var found: [(type: UInt8, body: ByteBuffer)] = []
+    var rest = bytes
+    while rest.readableBytes > 0 {
+      let piece = rest.readSlice(length: min(step, rest.readableBytes)) ?? ByteBuffer()
+      piece.withUnsafeReadableBytes { reader.append($0) }
+      while let frame = try reader.next() { found.append(frame) }
+    }
+    return found
+  }
+
+  @Test(arguments: [1, 7, 100_000])
+  func requestsAreReadAsTheyWereWritten(step: Int) throws {
+    var wire = ByteBuffer()
+    for request in requests { wire.writeImmutableBuffer(TranscodeWire.encode(request)) }
+    let read = try frames(wire, step: step).map { try TranscodeWire.request($0.type, $0.body) }
+    #expect(read == requests)
+  }
+
+  @Test(arguments: [1, 7, 100_000])
+  func repliesAreReadAsTheyWereWritten(step: Int) throws {
+    var wire = ByteBuffer()
+    for reply in replies { wire.writeImmutableBuffer(TranscodeWire.encode(reply)) }
+    let read = try frames(wire, step: step).map { try TranscodeWire.reply($0.type, $0.body) }
+    #expect(read == replies)
+  }
+
+  @Test func aMessageOfTheLimitIsWaitedForAndOneByteMoreIsRefused() throws {
+    for (length, isTaken) in [
+      (TranscodeLimits.messageBytes, true), (TranscodeLimits.messageBytes + 1, false), (0, false),
+    ] {
+      var reader = TranscodeFrameReader()
+      let head = ByteBuffer(integer: UInt32(length))
+      head.withUnsafeReadableBytes { reader.append($0) }
+      if isTaken {
+        #expect(try reader.next() == nil)
+      } else {
+        #expect(throws: TranscodeProtocolError.self) { _ = try reader.next() }
+      }
+    }
+  }
+
+  @Test func whatIsCutShortIsRefused() throws {
+    for reply in replies where reply != .drained {
+      let whole = try #require(try frames(TranscodeWire.encode(reply), step: 1000).first)
+      let short = ByteBuffer(bytes: whole.body.readableBytesView.prefix(0))
+      if case .failed = reply { continue }
+      #expect(throws: TranscodeProtocolError.self) { _ = try TranscodeWire.reply(whole.type, short) }
+    }
+    #expect(throws: TranscodeProtocolError.self) { _ = try TranscodeWire.reply(200, ByteBuffer()) }
+    #expect(throws: TranscodeProtocolError.self) { _ = try TranscodeWire.request(200, ByteBuffer()) }
+  }
+}

@@ -1,0 +1,70 @@
+package import FMP4
+internal import NIOCore
+
+/// Streams made of arithmetic: tracks, samples and times that tests can predict.
+package enum SyntheticMedia {
+  /// What `ffmpeg -f lavfi -i testsrc2=s=320x180:r=30 -c:v libx264 -bf 2` wrote as avcC.
+  package static let h264Record: [UInt8] = hex(
+    "0164000dffe1001a6764000dacd941419f9f0110000003001000000303c0f142996001000668ebe3cb22c0fdf8f800")
+
+  package static func video(timescale: UInt32 = 30_000, frameDuration: UInt32? = 1000) throws -> TrackDescription {
+    let configuration = try H264.Configuration(record: ByteBuffer(bytes: h264Record))
+    return TrackDescription(id: .video, codec: .h264(configuration), timescale: timescale, frameDuration: frameDuration)
+  }
+
+  /// AAC-LC, 48 kHz, stereo.
+  package static func audio() throws -> TrackDescription {
+    let configuration = try AAC.Configuration(audioSpecificConfig: ByteBuffer(bytes: [0x11, 0x90]))
+    return TrackDescription(id: .audio, codec: .aac(configuration), timescale: 48_000)
+  }
+
+  /// Picture number `index` of a stream with a key frame every `group` pictures; its bytes are the number's last byte.
+  /// `isSteady`: it states its duration, as pictures on a known grid do.
+  package static func picture(
+    _ index: Int, group: Int = 60, duration: Int64 = 1000, offset: Int32 = 0, size: Int = 100, start: Int64 = 0,
+    isSteady: Bool = false
+  ) -> Sample {
+    Sample(
+      track: .video, decodeTime: start + Int64(index) * duration, compositionOffset: offset,
+      duration: isSteady ? UInt32(duration) : nil, isSync: index % group == 0,
+      payload: ByteBuffer(repeating: UInt8(truncatingIfNeeded: index), count: size))
+  }
+
+  /// Sound frame number `index`, 1024 ticks each.
+  package static func sound(_ index: Int, size: Int = 20, start: Int64 = 0) -> Sample {
+    Sample(
+      track: .audio, decodeTime: start + Int64(index) * 1024, duration: 1024, isSync: true,
+      payload: ByteBuffer(repeating: UInt8(truncatingIfNeeded: index), count: size))
+  }
+
+  /// Pictures at 30 and sound at 46.875 frames a second, interleaved by decode time, as a publisher sends them.
+  package static func interleaved(
+    seconds: Int, group: Int = 60, offset: Int32 = 0, isSteady: Bool = false
+  ) -> [Sample] {
+    let pictures = (0..<seconds * 30).map { picture($0, group: group, offset: offset, isSteady: isSteady) }
+    let sounds = (0..<seconds * 48_000 / 1024).map { sound($0) }
+    return (pictures + sounds).sorted { a, b in
+      let (timeA, timeB) = (time(a), time(b))
+      return timeA == timeB ? a.track < b.track : timeA < timeB
+    }
+  }
+
+  private static func time(_ sample: Sample) -> MediaTime {
+    MediaTime(ticks: sample.decodeTime, timescale: sample.track == .video ? 30_000 : 48_000)
+  }
+
+  package static func hex(_ text: String) -> [UInt8] {
+    var bytes: [UInt8] = []
+    var high: UInt8?
+    for character in text {
+      guard let value = character.hexDigitValue.map({ UInt8($0) }) else { continue }
+      if let first = high {
+        bytes.append(first << 4 | value)
+        high = nil
+      } else {
+        high = value
+      }
+    }
+    return bytes
+  }
+}
