@@ -1,0 +1,84 @@
+internal import FMP4
+internal import Ingest
+
+/// A device of a capture and its options: `/dev/video0?size=1280x720&fps=30`.
+struct DeviceOptions {
+  private let device: String
+  private let options: [(name: String, value: String)]
+
+  /// - Parameters:
+  ///   - kind: "a camera", for messages.
+  ///   - example: how one is written.
+  init(_ text: String, device kind: String, example: String) throws(ValueError) {
+    let parts = text.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+    device = String(parts.first ?? "")
+    guard !device.isEmpty, !device.utf8.contains(0) else {
+      throw ValueError("the device of \(kind) is missing", advice: "write \(example); weir devices lists them")
+    }
+    var options: [(name: String, value: String)] = []
+    for option in parts.dropFirst().flatMap({ $0.split(separator: "&") }) {
+      guard let equals = option.firstIndex(of: "=") else {
+        throw ValueError("the option \"\(option)\" has no value", advice: "write \(example)?OPTION=VALUE&OPTION=VALUE")
+      }
+      let name = String(option[..<equals])
+      guard !options.contains(where: { $0.name == name }) else {
+        throw ValueError("the option \"\(name)\" is given twice", advice: "give it once")
+      }
+      options.append((name, String(option[option.index(after: equals)...])))
+    }
+    self.options = options
+  }
+
+  /// - Parameter encoder: what is taken where the options name none; nil for the best that the machine has.
+  func camera(encoder: VideoEncoderName? = nil) throws(ValueError) -> CameraSettings {
+    var settings = CameraSettings(device: device)
+    var encoding = EncodingOptions(encoder: encoder)
+    for (name, value) in options {
+      switch name {
+      case "size": settings.size = try OptionValues.size(value)
+      case "fps": settings.frameRate = try OptionValues.frameRate(value)
+      case "format": settings.format = .some(try OptionValues.word(name, value))
+      case "rotate": settings.rotation = try Self.rotation(value)
+      default:
+        if try encoding.take(name, value) { continue }
+        guard let control = name.rest(after: "control."), !control.isEmpty else {
+          let names = ["size", "fps", "format", "rotate"] + EncodingOptions.names + ["control.NAME"]
+          throw ValueError("a camera has no option \"\(name)\"", advice: "use \(names.joined(separator: ", "))")
+        }
+        settings.controls.append(try Self.control(control, value))
+      }
+    }
+    settings.encoding = try encoding.checked()
+    return settings
+  }
+
+  func microphone() throws(ValueError) -> MicrophoneSettings {
+    var settings = MicrophoneSettings(device: device)
+    for (name, value) in options {
+      switch name {
+      case "rate": settings.rate = try OptionValues.number(name, value, 8000...192_000)
+      case "channels": settings.channels = try OptionValues.number(name, value, 1...8)
+      case "bitrate": settings.bitRate = try OptionValues.bitRate(value, 16_000...512_000)
+      case "codec": settings.coding = try OptionValues.word(name, value)
+      default:
+        throw ValueError("a microphone has no option \"\(name)\"", advice: "use rate, channels, bitrate or codec")
+      }
+    }
+    return settings
+  }
+
+  private static func rotation(_ text: String) throws(ValueError) -> Rotation {
+    guard let rotation = UInt16(text).flatMap(Rotation.init(rawValue:)) else {
+      throw ValueError("rotate=\(text) is unknown", advice: "use one of 0, 90, 180, 270")
+    }
+    return rotation
+  }
+
+  /// A control by its name as `weir devices` lists it, and a whole number.
+  static func control(_ name: String, _ text: String) throws(ValueError) -> CameraSettings.Control {
+    guard let value = Int32(text) else {
+      throw ValueError("the control \(name) is set to no whole number", advice: "weir devices tells its range")
+    }
+    return CameraSettings.Control(name: name, value: value)
+  }
+}

@@ -1,0 +1,80 @@
+internal import Ingest
+
+/// The options of an encoder, as everything that encodes has them: `codec=hevc&bitrate=2M&preset=fast&gop=1s`.
+struct EncodingOptions {
+  private(set) var encoding: VideoEncoding
+
+  static let names = [
+    "codec", "encoder", "bitrate", "rc", "preset", "tune", "profile", "gop", "bframes", "threads",
+  ]
+
+  /// - Parameter encoder: what is taken where the options name none; nil for the best that the machine has.
+  init(encoder: VideoEncoderName? = nil) { encoding = VideoEncoding(encoder: encoder) }
+
+  /// Takes an option; false where it is none of an encoder.
+  mutating func take(_ name: String, _ value: String) throws(ValueError) -> Bool {
+    switch name {
+    case "codec":
+      encoding.coding = try OptionValues.word(name, value)
+      // The encoder that all sources are given may code something else.
+      if !isEncoderNamed, encoding.encoder?.coding != encoding.coding { encoding.encoder = nil }
+      isCodingNamed = true
+    case "encoder":
+      encoding.encoder = try Self.encoder(name, value)
+      isEncoderNamed = true
+      if !isCodingNamed { encoding.coding = encoding.encoder?.coding ?? .h264 }
+    case "bitrate": encoding.bitRate = try OptionValues.bitRate(value, 50_000...100_000_000)
+    case "rc": encoding.rateControl = try Self.rateControl(value)
+    case "preset": encoding.preset = try OptionValues.word(name, value)
+    case "tune": encoding.tune = try OptionValues.word(name, value)
+    case "profile": encoding.profile = .some(try OptionValues.word(name, value))
+    case "gop": encoding.keyFrameMilliseconds = try Self.interval(value)
+    case "bframes": encoding.bFrames = try OptionValues.number(name, value, 0...8)
+    case "threads": encoding.threads = try OptionValues.number(name, value, 0...64)
+    default: return false
+    }
+    return true
+  }
+
+  private var isCodingNamed = false
+  private var isEncoderNamed = false
+
+  /// Throws where the options contradict each other.
+  func checked() throws(ValueError) -> VideoEncoding {
+    if let contradiction = encoding.contradiction {
+      throw ValueError(contradiction, advice: "leave one of the two out")
+    }
+    return encoding
+  }
+
+  /// `auto`, which is nil, or an encoder's name in libavcodec.
+  static func encoder(_ name: String, _ text: String) throws(ValueError) -> VideoEncoderName? {
+    if text == "auto" { return nil }
+    guard let encoder = VideoEncoderName(rawValue: text) else {
+      let words = VideoEncoderName.allCases.map(\.rawValue).joined(separator: ", ")
+      throw ValueError("\(name)=\(text) is unknown", advice: "use auto or one of \(words)")
+    }
+    return encoder
+  }
+
+  /// `cbr`, `vbr` or `crf:23`.
+  private static func rateControl(_ text: String) throws(ValueError) -> VideoEncoding.RateControl {
+    switch text {
+    case "cbr": return .constant
+    case "vbr": return .variable
+    default:
+      guard let quality = text.rest(after: "crf:").flatMap(Int.init), (0...51).contains(quality) else {
+        throw ValueError("rc=\(text) is no rate control", advice: "write rc=cbr, rc=vbr or rc=crf:23, from 0 to 51")
+      }
+      return .quality(quality)
+    }
+  }
+
+  private static func interval(_ text: String) throws(ValueError) -> Int {
+    let duration = try DurationText.parse(text)
+    guard (.milliseconds(100)...Duration.seconds(30)).contains(duration) else {
+      throw ValueError("gop=\(text) is outside 100ms to 30s", advice: "write gop=2s")
+    }
+    return Int(duration / .milliseconds(1))
+  }
+}

@@ -1,0 +1,52 @@
+internal import Glibc
+internal import NIOCore
+
+extension ListenAddress {
+  /// Binds by trying `bindCandidates` in turn, and says in one line why nothing could be bound.
+  ///
+  /// - Parameters:
+  ///   - setting: which listener this is, for the message.
+  ///   - attempt: binds one host and port, for example by a `ServerBootstrap`.
+  func bind<Bound: Sendable>(
+    for setting: Setting, _ attempt: (_ host: String, _ port: Int) async throws -> Bound
+  ) async throws(ConfigurationError) -> Bound {
+    var remaining = bindCandidates[...]
+    while let candidate = remaining.popFirst() {
+      do {
+        return try await attempt(candidate, Int(port))
+      } catch {
+        // Only a missing IPv6 makes the next candidate worth a try: a busy port is busy there as well.
+        if !remaining.isEmpty, Self.lacksAddressFamily(error) { continue }
+        throw Self.failure(self, setting, error)
+      }
+    }
+    throw ConfigurationError(.configuration, "\(setting.flag) \(self): no address to listen on")
+  }
+
+  private static func lacksAddressFamily(_ error: any Error) -> Bool {
+    guard let code = (error as? IOError)?.errnoCode else { return false }
+    return code == EAFNOSUPPORT || code == EADDRNOTAVAIL || code == EPFNOSUPPORT
+  }
+
+  private static func failure(_ address: ListenAddress, _ setting: Setting, _ error: any Error) -> ConfigurationError {
+    let (why, advice): (String, String)
+    switch (error as? IOError)?.errnoCode {
+    case EADDRINUSE:
+      let other = address.port == .max ? address.port - 1 : address.port + 1
+      let suggestion = ListenAddress(host: address.host, port: other)
+      (why, advice) = (
+        "the port is in use", "stop the other program or choose another port: \(setting.flag) \(suggestion)"
+      )
+    case EACCES, EPERM:
+      (why, advice) = ("this user may not use that port", "take a port above 1023 or grant CAP_NET_BIND_SERVICE")
+    case EADDRNOTAVAIL:
+      (why, advice) = ("this machine has no such address", "write :\(address.port) to listen on every address")
+    case .some(let code):
+      (why, advice) = (String(cString: strerror(code)), "choose another address")
+    case nil:
+      (why, advice) = ("\(error)", "choose another address")
+    }
+    return ConfigurationError(
+      .configuration, "cannot listen on \(address) (\(setting.flag) or \(setting.variable)): \(why); \(advice)")
+  }
+}

@@ -1,0 +1,46 @@
+internal import Glibc
+
+extension ServerConfiguration {
+  /// Asks this machine about every folder that was named: makes the last component of the folders that are written
+  /// to, and says in one line what is missing. Blocks on the disk: for the start only, before any event loop runs.
+  func prepareFolders() throws(ConfigurationError) {
+    if case .folder(let folder) = recording {
+      try Self.prepareWritable(folder, .record, advice: "or use \(Setting.noRecord.flag)")
+    }
+    if let folder = segmentsFolder { try Self.prepareWritable(folder, .segments, advice: "or leave it out") }
+    if case .folder(let folder) = webFiles {
+      guard Self.isFolder(folder) else { throw Self.failure(.web, folder, "no such folder", "name an existing folder") }
+    }
+  }
+
+  private static func prepareWritable(
+    _ folder: String, _ setting: Setting, advice: String
+  ) throws(ConfigurationError) {
+    if mkdir(folder, 0o755) != 0, errno != EEXIST {
+      let reason =
+        errno == ENOENT
+        ? "the folder above it does not exist" : "cannot make the folder: \(String(cString: strerror(errno)))"
+      throw failure(setting, folder, reason, "make it or name another one, \(advice)")
+    }
+    guard isFolder(folder) else {
+      throw failure(setting, folder, "it is a file, not a folder", "name another one, \(advice)")
+    }
+    guard access(folder, W_OK | X_OK) == 0 else {
+      let reason = "cannot write there: \(String(cString: strerror(errno)))"
+      throw failure(setting, folder, reason, "change its permissions or name another one, \(advice)")
+    }
+  }
+
+  private static func isFolder(_ path: String) -> Bool {
+    var status = stat()
+    return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+  }
+
+  private static func failure(
+    _ setting: Setting, _ folder: String, _ reason: String, _ advice: String
+  ) -> ConfigurationError {
+    let folder = LogText.escaped(folder)
+    return ConfigurationError(
+      .configuration, "\(folder) (\(setting.flag) or \(setting.variable)): \(reason); \(advice)")
+  }
+}

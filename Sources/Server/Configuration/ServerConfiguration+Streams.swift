@@ -1,0 +1,47 @@
+internal import FMP4
+
+extension ServerConfiguration {
+  /// What streams need to know of the configuration.
+  var streamSettings: StreamSettings {
+    StreamSettings(
+      partTarget: MediaTime(partDuration), segmentTarget: MediaTime(segmentDuration),
+      targetDuration: targetDuration.setting, window: MediaTime(window),
+      rewind: rewind.map { MediaTime($0) }, reconnectWindow: MediaTime(reconnectWindow),
+      layout: hlsLayout, partAddressing: partAddressing)
+  }
+}
+
+extension ServerConfiguration {
+  /// Where recordings are; nil where nothing is recorded.
+  var recordingsFolder: String? {
+    switch recording {
+    case .off: nil
+    case .folder(let folder): folder
+    }
+  }
+
+  /// The folder that pages are read from; nil for the embedded ones.
+  var webFolder: String? {
+    switch webFiles {
+    case .embedded: nil
+    case .folder(let folder): folder
+    }
+  }
+}
+
+extension ServerConfiguration.TargetDuration {
+  fileprivate var setting: StreamSettings.TargetDuration {
+    switch self {
+    case .automatic: .automatic
+    case .seconds(let seconds): .seconds(seconds)
+    }
+  }
+}
+
+extension MediaTime {
+  /// Whole milliseconds of a duration.
+  init(_ duration: Duration) {
+    let (seconds, attoseconds) = duration.components
+    self.init(milliseconds: seconds &* 1000 &+ attoseconds / 1_000_000_000_000_000)
+  }
+}

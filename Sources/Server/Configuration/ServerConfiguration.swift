@@ -1,0 +1,90 @@
+internal import Ingest
+internal import Logging
+
+/// Everything `weir serve` is told, parsed and checked. How flags, environment and defaults become one of these is
+/// in `ServerConfiguration+Loading.swift`; what this machine has to say about it in `ServerConfiguration+Places.swift`.
+struct ServerConfiguration: Sendable {
+  // MARK: Listeners
+
+  var http: ListenAddress
+  var https: ListenAddress?
+  var rtmp: ListenAddress
+  var rtmps: ListenAddress?
+  /// Set whenever `https` or `rtmps` is.
+  var tls: TLSFiles?
+
+  // MARK: Publishing
+
+  /// The sources that weir runs itself; no two of one name.
+  var sources: [SourceSpecification]
+  /// The key that admits to any stream; nil lets anybody publish.
+  var publishKey: Secret?
+  /// How long a stream waits for its publisher to come back.
+  var reconnectWindow: Duration
+
+  // MARK: Cutting
+
+  /// What a fragment aims at; shorter than a segment.
+  var partDuration: Duration
+  /// What a segment aims at.
+  var segmentDuration: Duration
+  var targetDuration: TargetDuration
+  var hlsLayout: StreamSettings.HLSLayout
+  var partAddressing: StreamSettings.PartAddressing
+  /// Which streams are also made in smaller sizes.
+  var ladders: Ladders
+  /// Whose sound is also made in another codec.
+  var sounds: Sounds
+  /// How much of a stream is kept in memory for viewers; at least three segments.
+  var window: Duration
+  /// How far back viewers can go beyond the window, on disk; nil for no further.
+  var rewind: Duration?
+
+  /// What EXT-X-TARGETDURATION promises.
+  enum TargetDuration: Sendable, Hashable {
+    /// Measured: the longer of the segment duration and the distance between key frames.
+    case automatic
+    /// Whole seconds, promised from the first part on.
+    case seconds(Int)
+  }
+
+  // MARK: Viewers and disk
+
+  var maxViewers: Int
+  /// Repeats of an unchanged playlist that one connection may ask for, a second; 0 for no limit.
+  var pollLimit: Int
+  var recording: Recording
+  var recordingPolicy: RecordingPolicy
+  /// Recording stops while the disk has fewer free bytes than this.
+  var keepFree: Int64
+  var retention: RetentionSettings
+  /// The token that admits to changing things over HTTP; nil lets nobody.
+  var adminToken: Secret?
+  /// The folder that segments and playlists are also written to; nil for none.
+  var segmentsFolder: String?
+  var webFiles: WebFiles
+
+  /// Whether streams are recorded, and where.
+  enum Recording: Sendable, Hashable {
+    case off
+    case folder(String)
+  }
+
+  /// Where the pages come from.
+  enum WebFiles: Sendable, Hashable {
+    case embedded
+    /// A folder that is read anew on each request, for work on the pages.
+    case folder(String)
+  }
+
+  // MARK: Log
+
+  var logLevel: Logger.Level
+  var logFormat: LogFormat
+}
+
+/// The files of a certificate chain and its private key, both PEM.
+struct TLSFiles: Sendable, Hashable {
+  var certificate: String
+  var key: String
+}

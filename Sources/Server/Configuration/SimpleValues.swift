@@ -1,0 +1,47 @@
+/// Whole numbers within a range.
+enum WholeNumber {
+  /// - Parameter alternative: a word that is allowed instead of a number, for the advice.
+  static func parse(
+    _ text: String, in range: ClosedRange<Int>, orElse alternative: String? = nil
+  ) throws(ValueError) -> Int {
+    guard let number = Int(text), range.contains(number) else {
+      let advice = "use a number from \(range.lowerBound) to \(range.upperBound)"
+      throw ValueError(
+        "that is not a whole number in range", advice: alternative.map { "\(advice), or \($0)" } ?? advice)
+    }
+    return number
+  }
+}
+
+/// One of a few words.
+enum WordList {
+  static func parse<Word: RawRepresentable<String> & CaseIterable>(_ text: String) throws(ValueError) -> Word {
+    guard let word = Word(rawValue: text) else {
+      let words = Word.allCases.map(\.rawValue).joined(separator: " or ")
+      throw ValueError("there is no such choice", advice: "use \(words)")
+    }
+    return word
+  }
+}
+
+/// Names of folders: anything but nothing.
+enum FolderName {
+  static func parse(_ text: String) throws(ValueError) -> String {
+    guard !text.isEmpty else { throw ValueError("the folder's name is empty", advice: "name a folder") }
+    return text
+  }
+}
+
+/// What a variable may say in place of a flag without a value.
+enum Switch: Sendable, Hashable {
+  case on
+  case off
+
+  static func parse(_ text: String) throws(ValueError) -> Switch {
+    switch text.lowercased() {
+    case "1", "true", "yes", "on": return .on
+    case "0", "false", "no", "off": return .off
+    default: throw ValueError("that is neither yes nor no", advice: "use 1 or 0")
+    }
+  }
+}

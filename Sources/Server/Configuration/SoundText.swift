@@ -1,0 +1,50 @@
+internal import Ingest
+
+/// The sound of a stream as it is written: `source`, `aac` or `opus@64k`, of all streams or, behind `NAME=`, of one.
+struct SoundText: Sendable, Hashable {
+  /// Nil for all streams that have no setting of their own.
+  var name: StreamName?
+  /// Nil for the source's sound alone.
+  var sound: SoundSpecification?
+
+  /// What a bit rate may be, inclusive.
+  static let bitRate = 24_000...512_000
+
+  init(parsing text: String) throws(ValueError) {
+    var word = text[...]
+    if let equals = text.firstIndex(of: "=") {
+      name = try StreamName(parsing: String(text[..<equals]))
+      word = text[text.index(after: equals)...]
+    }
+    if word == "source" { return }
+    let halves = word.split(separator: "@", maxSplits: 1, omittingEmptySubsequences: false)
+    guard let coding = halves.first.flatMap({ AudioCoding(rawValue: String($0)) }) else {
+      throw ValueError("\"\(word)\" is no codec of sound", advice: "use source, aac or opus, or aac@128k")
+    }
+    guard halves.count == 2 else {
+      sound = SoundSpecification(coding)
+      return
+    }
+    sound = SoundSpecification(coding, bitRate: try OptionValues.bitRate(String(halves[1]), Self.bitRate))
+  }
+}
+
+extension SettingLoader {
+  func sounds() throws(ConfigurationError) -> Sounds {
+    var sounds = Sounds()
+    for given in sources.all(.audioCodec) {
+      let text = try value(given) { text throws(ValueError) in try SoundText(parsing: text) }
+      let isTaken = text.name.map { sounds.byName[$0] != nil } ?? (sounds.standard != nil)
+      guard !isTaken else {
+        let whose = text.name.map { "\"\($0)\"" } ?? "all streams"
+        throw Self.error(given, "the sound of \(whose) is given twice", "keep one of the two")
+      }
+      if let name = text.name {
+        sounds.byName[name] = .some(text.sound)
+      } else {
+        sounds.standard = text.sound
+      }
+    }
+    return sounds
+  }
+}

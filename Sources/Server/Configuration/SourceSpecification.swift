@@ -1,0 +1,112 @@
+internal import Ingest
+
+/// A source that weir itself runs: `demo=test`, `loop=file:clip.mp4`, `cam=v4l2:/dev/video0?size=1280x720,alsa:default`.
+struct SourceSpecification: Sendable, Hashable {
+  /// Where the pictures and the sound come from.
+  enum Kind: Sendable, Hashable {
+    /// The built-in test pattern.
+    case test
+    /// A file of this machine, over and over.
+    case file(path: String)
+    case capture(CaptureSettings)
+  }
+
+  var name: StreamName
+  var kind: Kind
+
+  init(name: StreamName, kind: Kind) {
+    self.name = name
+    self.kind = kind
+  }
+
+  private static let advice =
+    "write NAME=test, NAME=file:PATH, NAME=v4l2:DEVICE, NAME=alsa:DEVICE or NAME=v4l2:DEVICE,alsa:DEVICE"
+
+  /// Parses `NAME=KIND`.
+  ///
+  /// - Parameter encoder: what cameras' pictures are coded by where their options name none.
+  init(parsing text: String, encoder: VideoEncoderName? = nil) throws(ValueError) {
+    guard let equals = text.firstIndex(of: "=") else {
+      throw ValueError("a source needs a name and a kind", advice: Self.advice)
+    }
+    let name = try StreamName(parsing: String(text[..<equals]))
+    self.init(name: name, kind: try Self.kind(String(text[text.index(after: equals)...]), encoder))
+  }
+
+  private static func kind(_ text: String, _ encoder: VideoEncoderName?) throws(ValueError) -> Kind {
+    if text == "test" { return .test }
+    if let path = text.rest(after: "file:") {
+      guard !path.isEmpty else { throw ValueError("no file is named", advice: "write NAME=file:PATH") }
+      return .file(path: path)
+    }
+    var settings = CaptureSettings()
+    for part in devices(text) {
+      if let camera = part.rest(after: "v4l2:") {
+        guard settings.camera == nil else {
+          throw ValueError("two cameras in one source", advice: "give each camera a source of its own")
+        }
+        settings.camera = try DeviceOptions(camera, device: "a camera", example: "v4l2:/dev/video0")
+          .camera(encoder: encoder)
+      } else if let microphone = part.rest(after: "alsa:") {
+        guard settings.microphone == nil else {
+          throw ValueError("two microphones in one source", advice: "give each microphone a source of its own")
+        }
+        settings.microphone = try DeviceOptions(microphone, device: "a microphone", example: "alsa:default")
+          .microphone()
+      } else {
+        throw ValueError("the kind of source \"\(part)\" is unknown", advice: advice)
+      }
+    }
+    return .capture(settings)
+  }
+
+  /// The devices of a capture. ALSA's names may hold commas themselves: `hw:1,0`.
+  private static func devices(_ text: String) -> [String] {
+    var parts: [String] = []
+    for piece in text.split(separator: ",", omittingEmptySubsequences: false).map(String.init) {
+      if parts.isEmpty || begins(piece) { parts.append(piece) } else { parts[parts.count - 1] += "," + piece }
+    }
+    return parts
+  }
+
+  private static func begins(_ piece: String) -> Bool {
+    piece.hasPrefix("v4l2:") || piece.hasPrefix("alsa:")
+  }
+
+  /// Several sources in one text, separated by commas, as a variable has them: a comma that no new source follows
+  /// belongs to the one before it.
+  static func list(_ text: String) -> [String] {
+    var sources: [String] = []
+    for piece in text.split(separator: ",").map(String.init) {
+      let equals = piece.firstIndex(of: "=")
+      let isNew = equals.map { StreamName(piece[..<$0]) != nil && isKind(String(piece[piece.index(after: $0)...])) }
+      if sources.isEmpty || isNew == true {
+        sources.append(piece)
+      } else {
+        sources[sources.count - 1] += "," + piece
+      }
+    }
+    return sources
+  }
+
+  private static func isKind(_ text: String) -> Bool {
+    text == "test" || text.hasPrefix("file:") || begins(text)
+  }
+}
+
+extension String {
+  /// What follows a prefix; nil where the text does not begin with it.
+  func rest(after prefix: String) -> String? {
+    hasPrefix(prefix) ? String(dropFirst(prefix.count)) : nil
+  }
+}
+
+extension StreamName {
+  /// The name, or why it is none.
+  init(parsing text: String) throws(ValueError) {
+    guard let name = StreamName(text) else {
+      throw ValueError("\"\(text)\" cannot name a stream", advice: "use \(StreamName.grammar)")
+    }
+    self = name
+  }
+}

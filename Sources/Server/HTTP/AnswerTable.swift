@@ -1,0 +1,168 @@
+internal import NIOCore
+internal import NIOHTTP1
+
+/// What one event loop has answered in this moment or is waiting to answer, by request target: thousands of players ask
+/// for the same playlist and the same part within milliseconds, and only the first of them has it found, rendered and
+/// encoded. Holds plain requests only (GET, HTTP/1.1, nothing conditional). Confined to the loop.
+final class AnswerTable {
+  /// Targets that are kept at a time.
+  static let capacity = 256
+  /// Longer targets are not kept, in bytes.
+  static let targetBytes = 512
+
+  private struct Entry {
+    let target: ByteBuffer
+    let answer: SharedAnswer
+    /// The tick in which it was kept.
+    let tick: Int
+  }
+
+  private var entries: [UInt64: Entry] = [:]
+  private var tick = 0
+
+  /// What is known for a target, if that is still true.
+  func find(_ target: ByteBuffer) -> SharedAnswer? {
+    let bytes = target.readableBytesUInt8Span
+    guard let entry = entries[bytes.mixed()], entry.answer.isUseful,
+      entry.target.readableBytesUInt8Span.isEqual(to: bytes)
+    else { return nil }
+    return entry.answer
+  }
+
+  func keep(_ answer: SharedAnswer, for target: ByteBuffer) {
+    guard target.readableBytes <= Self.targetBytes, entries.count < Self.capacity else { return }
+    // A copy: a slice would keep all that was read with it.
+    entries[target.readableBytesUInt8Span.mixed()] = Entry(
+      target: ByteBuffer(bytes: target.readableBytesView), answer: answer, tick: tick)
+  }
+
+  /// Forgets what is of no use any more and what is known since before the last tick: the media that a table holds is
+  /// what was sent in two of them at most.
+  func purge() {
+    tick &+= 1
+    guard !entries.isEmpty else { return }
+    entries = entries.filter { _, entry in
+      entry.answer.isUseful && (entry.answer.isAwaited || tick &- entry.tick < 2)
+    }
+  }
+}
+
+/// An answer that many get. Confined to one event loop.
+final class SharedAnswer {
+  /// Somebody who waits for it.
+  struct Seat {
+    let connection: any AnswerTaker
+    let acceptsGzip: Bool
+  }
+
+  /// Bodies up to this size are sent with their head from one buffer, as soon as a second client wants them.
+  static let flatBytes = 128 * 1024
+
+  let sharing: Sharing
+  /// Whether it was waited for: then it was for those who waited. Who comes later may have to wait again.
+  private let wasAwaited: Bool
+  /// Until `seats` is nil: that it is not known.
+  private(set) var response: HTTPResponse
+  /// Nil once the answer is known.
+  private var seats: [Seat]?
+  /// Plain and gzip, for the second in which they were encoded.
+  private var plain = Encoded()
+  private var gzip = Encoded()
+  private var second: Int64 = .min
+
+  private struct Encoded {
+    var content: HTTP1Response.Content?
+    var uses = 0
+  }
+
+  /// An answer that is known.
+  init(_ response: HTTPResponse, _ sharing: Sharing) {
+    self.sharing = sharing
+    self.response = response
+    wasAwaited = false
+  }
+
+  /// An answer that is waited for.
+  init(awaited sharing: Sharing) {
+    self.sharing = sharing
+    response = FixedAnswer.failed
+    wasAwaited = true
+    seats = []
+  }
+
+  /// Whether the next one who asks may have it, too: an answer to come is good until it has come.
+  var isUseful: Bool { wasAwaited ? isAwaited : sharing.isCurrent }
+
+  var isAwaited: Bool { seats != nil }
+
+  /// Lets a connection wait; false where the answer is known.
+  @discardableResult
+  func join(_ connection: any AnswerTaker, acceptsGzip: Bool) -> Bool {
+    guard seats != nil else { return false }
+    seats?.append(Seat(connection: connection, acceptsGzip: acceptsGzip))
+    return true
+  }
+
+  /// The answer has come: everybody who waits is given it.
+  func resolve(_ response: HTTPResponse) {
+    guard let seats = seats.take() else { return }
+    self.response = response
+    for seat in seats { seat.connection.take(self, acceptsGzip: seat.acceptsGzip) }
+  }
+
+  /// Head and body for a connection that goes on.
+  func content(acceptsGzip: Bool, date: HTTPDate) -> HTTP1Response.Content {
+    if second != date.second {
+      (plain, gzip) = (Encoded(), Encoded())
+      second = date.second
+    }
+    return acceptsGzip
+      ? Self.content(&gzip, response, acceptsGzip: true, date: date)
+      : Self.content(&plain, response, acceptsGzip: false, date: date)
+  }
+
+  private static func content(
+    _ encoded: inout Encoded, _ response: HTTPResponse, acceptsGzip: Bool, date: HTTPDate
+  ) -> HTTP1Response.Content {
+    encoded.uses &+= 1
+    if let content = encoded.content {
+      guard encoded.uses == 2 else { return content }
+      let flat = flat(content)
+      encoded.content = flat
+      return flat
+    }
+    let plan = ResponsePlan(response, to: request(acceptsGzip: acceptsGzip))
+    let content = HTTP1Response(plan, version: .http1_1, keepsAlive: true, date: date).content
+    encoded.content = content
+    return content
+  }
+
+  /// What all who share an answer have asked, but for the target.
+  static func request(acceptsGzip: Bool) -> HTTPRequest { acceptsGzip ? gzipRequest : plainRequest }
+
+  private static let plainRequest = HTTPRequest(method: .get, target: RequestTarget(segments: []))
+  private static let gzipRequest = HTTPRequest(
+    method: .get, target: RequestTarget(segments: []), fields: .list(["accept-encoding": "gzip"]))
+
+  /// Copying a body once costs less than sending it from several places hundreds of times.
+  private static func flat(_ content: HTTP1Response.Content) -> HTTP1Response.Content {
+    guard case .pieces(let head, let pieces) = content, pieces.totalLength <= flatBytes else { return content }
+    var buffer = ByteBuffer()
+    buffer.reserveCapacity(head.readableBytes + pieces.totalLength)
+    buffer.writeImmutableBuffer(head)
+    for piece in pieces {
+      switch piece {
+      case .bytes(let bytes): buffer.writeImmutableBuffer(bytes)
+      case .file(let range):
+        guard range.file.kind == .memory, range.copy(into: &buffer) else { return content }
+      }
+    }
+    return .buffer(buffer)
+  }
+}
+
+/// A connection that waits for an answer.
+protocol AnswerTaker: AnyObject {
+  /// On the connection's loop.
+  func take(_ answer: SharedAnswer, acceptsGzip: Bool)
+}

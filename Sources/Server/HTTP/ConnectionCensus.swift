@@ -1,0 +1,92 @@
+internal import NIOCore
+internal import Synchronization
+
+/// Counts the connections of the whole server. Per address only those are counted that have not sent a request yet:
+/// viewers are never counted against each other, since a CDN or an office is one address (decisions.md, Limits).
+final class ConnectionCensus: Sendable {
+  enum Admission: Sendable {
+    case served
+    /// The server is full: the peer hears so.
+    case refused
+    /// Too many even for that: closed without a word.
+    case dropped
+  }
+
+  private struct Counts {
+    var connections = 0
+    /// Those of them that only hear that there is no room.
+    var refused = 0
+    var unproven: [String: Int] = [:]
+  }
+
+  private let capacity: Int
+  private let refusedCapacity: Int
+  private let unprovenPerAddress: Int
+  private let memory: MemoryBudget
+  private let traffic: HTTPTraffic
+  private let counts = Mutex(Counts())
+
+  /// `capacity` is the number of connections that are served.
+  init(capacity: Int, limits: HTTPLimits, memory: MemoryBudget, traffic: HTTPTraffic) {
+    self.traffic = traffic
+    self.capacity = capacity
+    refusedCapacity = limits.refusedConnections
+    unprovenPerAddress = limits.unprovenConnectionsPerAddress
+    self.memory = memory
+  }
+
+  /// The connections that are open.
+  var connections: Int { counts.withLock { $0.connections } }
+
+  /// Counts a connection in unless it is dropped; whoever is counted in leaves once.
+  func admit(_ address: String, isTLS: Bool) -> Admission {
+    let hasMemory = memory.take(isTLS ? MemoryBudget.secureConnectionBytes : MemoryBudget.plainConnectionBytes)
+    let admission = admit(address, hasMemory: hasMemory)
+    switch admission {
+    case .served: traffic.add(.openConnections)
+    case .refused:
+      traffic.add(.openConnections)
+      traffic.add(.refusedConnections)
+    case .dropped: traffic.add(.droppedConnections)
+    }
+    return admission
+  }
+
+  private func admit(_ address: String, hasMemory: Bool) -> Admission {
+    counts.withLock { counts in
+      guard counts.connections < capacity + refusedCapacity,
+        counts.unproven[address, default: 0] < unprovenPerAddress
+      else { return .dropped }
+      if !hasMemory {
+        // Hearing so takes memory as well.
+        guard counts.refused < refusedCapacity else { return .dropped }
+      }
+      counts.connections += 1
+      counts.unproven[address, default: 0] += 1
+      guard hasMemory, counts.connections <= capacity else {
+        counts.refused += 1
+        return .refused
+      }
+      return .served
+    }
+  }
+
+  /// The connection has sent a whole request.
+  func prove(_ address: String) {
+    counts.withLock { Self.decrement(address, in: &$0.unproven) }
+  }
+
+  func leave(_ address: String, isServed: Bool, isProven: Bool) {
+    traffic.add(.openConnections, -1)
+    counts.withLock { counts in
+      counts.connections -= 1
+      if !isServed { counts.refused -= 1 }
+      if !isProven { Self.decrement(address, in: &counts.unproven) }
+    }
+  }
+
+  private static func decrement(_ address: String, in unproven: inout [String: Int]) {
+    guard let count = unproven[address] else { return }
+    unproven[address] = count > 1 ? count - 1 : nil
+  }
+}

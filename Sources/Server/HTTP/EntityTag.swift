@@ -1,0 +1,40 @@
+internal import NIOCore
+
+/// Entity tags (RFC 9110 §8.8.3) and the conditions that name them.
+enum EntityTag {
+  /// A tag for bytes that have no name of their own: FNV-1a over them, 64 bits.
+  static func of(_ bytes: ByteBuffer) -> String {
+    var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+    for byte in bytes.readableBytesView { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+    return "\"\(String(hash, radix: 36))\""
+  }
+
+  /// The tag of the compressed form: a strong tag names one sequence of bytes.
+  static func compressed(_ tag: String) -> String {
+    tag.hasSuffix("\"") ? tag.dropLast() + "-gz\"" : tag
+  }
+
+  /// If-None-Match: whether one of the listed tags, or `*`, matches by the weak comparison (RFC 9110 §13.1.2).
+  static func list(_ condition: String, contains tag: String) -> Bool {
+    condition.utf8.split(separator: UInt8(ascii: ",")).contains { item in
+      let candidate = opaque(trimmed(item))
+      return candidate.elementsEqual("*".utf8) || candidate.elementsEqual(opaque(tag.utf8[...]))
+    }
+  }
+
+  /// If-Range: only the same strong tag lets a part be sent; a date never does (RFC 9110 §13.1.5).
+  static func condition(_ condition: String, isExactly tag: String) -> Bool {
+    let candidate = trimmed(condition.utf8[...])
+    return candidate.first == UInt8(ascii: "\"") && candidate.elementsEqual(tag.utf8)
+  }
+
+  private static func opaque(_ tag: Substring.UTF8View) -> Substring.UTF8View {
+    tag.starts(with: "W/".utf8) ? tag.dropFirst(2) : tag
+  }
+
+  private static func trimmed(_ text: Substring.UTF8View) -> Substring.UTF8View {
+    var text = text.drop { $0 == 0x20 || $0 == 0x09 }
+    while text.last == 0x20 || text.last == 0x09 { text = text.dropLast() }
+    return text
+  }
+}

@@ -1,0 +1,38 @@
+internal import Glibc
+internal import NIOCore
+internal import NIOPosix
+
+extension FileRange {
+  /// Copies a memory file's bytes; false if they are not all there.
+  func copy(into buffer: inout ByteBuffer) -> Bool {
+    let read = buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: length) { room in
+      max(0, pread(file.descriptor, room.baseAddress, length, off_t(offset)))
+    }
+    return read == length
+  }
+
+  /// Reads up to `count` bytes from the front of the range on `pool`; nil if they cannot be read.
+  func readFront(_ count: Int, on pool: NIOThreadPool, for eventLoop: any EventLoop) -> EventLoopFuture<ByteBuffer?> {
+    readFront(count, on: pool, for: eventLoop, attempts: Self.attempts)
+  }
+
+  /// While the file's bytes are pushed back, a read is tried again after `pause`: for up to a minute.
+  private static let attempts = 12_000
+  private static let pause = TimeAmount.milliseconds(5)
+
+  private func readFront(
+    _ count: Int, on pool: NIOThreadPool, for eventLoop: any EventLoop, attempts: Int
+  ) -> EventLoopFuture<ByteBuffer?> {
+    let count = min(length, count)
+    return pool.runIfActive(eventLoop: eventLoop) { file.read(at: offset, count: count) }.flatMap { outcome in
+      switch outcome {
+      case .read(let bytes): return eventLoop.makeSucceededFuture(bytes.readableBytes > 0 ? bytes : nil)
+      case .moving:
+        guard attempts > 0 else { return eventLoop.makeSucceededFuture(nil) }
+        return eventLoop.flatScheduleTask(in: Self.pause) {
+          readFront(count, on: pool, for: eventLoop, attempts: attempts - 1)
+        }.futureResult
+      }
+    }
+  }
+}

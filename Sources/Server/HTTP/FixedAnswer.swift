@@ -1,0 +1,54 @@
+internal import NIOCore
+internal import NIOHTTP1
+
+/// What the HTTP layer says by itself, whatever the routes are.
+enum FixedAnswer {
+  /// RFC 9110 §15.2.1
+  static let goOn = ByteBuffer(string: "HTTP/1.1 100 Continue\r\n\r\n")
+
+  /// OPTIONS of every address (requirements B22). Authorization is not among the fields that another origin may send:
+  /// writes are for pages of this server.
+  static let preflight = HTTPResponse(
+    status: .noContent,
+    headers: [
+      HeaderField("Allow", "GET, HEAD, OPTIONS"),
+      HeaderField("Access-Control-Allow-Methods", "GET, HEAD, OPTIONS"),
+      HeaderField("Access-Control-Allow-Headers", "Range, If-None-Match, If-Range, Content-Type"),
+      HeaderField("Access-Control-Max-Age", "86400"),
+    ])
+
+  static let full = Problem.full("This server has as many connections as it can serve.").response
+
+  /// RFC 6585 §4.
+  static let polled = Problem(
+    status: .tooManyRequests, title: "Too many requests",
+    detail: "This connection asks for the same over and over, and nothing in it has changed.",
+    help: "Wait a second, or let the server hold the request back with _HLS_msn and _HLS_part.",
+    headers: [HeaderField("Retry-After", "1")]
+  ).response
+
+  static let failed = Problem(
+    status: .internalServerError, title: "Failed", detail: "The request failed; the server's log says why."
+  ).response
+
+  static let targetTooLong = Problem(
+    status: .uriTooLong, title: "Address too long", detail: "The address is longer than this server takes.")
+
+  static let fieldsTooLarge = Problem(
+    status: .requestHeaderFieldsTooLarge, title: "Request header fields too large",
+    detail: "The request's head is larger than this server takes.")
+
+  /// What the peer is told when its bytes are no request.
+  static func problem(_ fault: HTTP1Scanner.Fault) -> Problem {
+    switch fault {
+    case .fieldsTooLarge: fieldsTooLarge
+    case .targetTooLong: targetTooLong
+    case .unknownVersion:
+      Problem(
+        status: .httpVersionNotSupported, title: "HTTP version not supported",
+        detail: "This server speaks HTTP/1.1 and HTTP/1.0 here, and HTTP/2 over TLS.")
+    case .unknownMethod: .methodNotAllowed()
+    case .malformed(let what): .badRequest("This is no HTTP request: \(what).")
+    }
+  }
+}

@@ -1,0 +1,71 @@
+internal import CZlib
+internal import NIOCore
+internal import NIOHTTP1
+
+/// Compression of text for those who accept it (requirements B24); media is never compressed.
+enum Gzip {
+  /// Below this many bytes the answer is one packet either way.
+  static let smallestBody = 256
+  /// Up to this many bytes are compressed on the event loop (about half a millisecond); more than that only on a
+  /// thread pool.
+  static let largestInline = 32 * 1024
+
+  /// The bytes as a gzip member (RFC 1952); nil if zlib finds no memory, and then they are sent as they are.
+  static func compressed(_ bytes: ByteBuffer, level: Int32 = 6) -> ByteBuffer? {
+    guard let count = UInt32(exactly: bytes.readableBytes) else { return nil }
+    var stream = z_stream()
+    guard gzip_deflate_init(&stream, level) == Z_OK else { return nil }
+    defer { deflateEnd(&stream) }
+    var output = ByteBuffer()
+    let bound = Int(deflateBound(&stream, UInt(count)))
+    let result = bytes.withUnsafeReadableBytes { input in
+      output.writeWithUnsafeMutableBytes(minimumWritableBytes: bound) { room in
+        stream.next_in = UnsafeMutablePointer(mutating: input.bindMemory(to: UInt8.self).baseAddress)
+        stream.avail_in = count
+        stream.next_out = room.bindMemory(to: UInt8.self).baseAddress
+        stream.avail_out = UInt32(clamping: room.count)
+        return deflate(&stream, Z_FINISH) == Z_STREAM_END ? Int(clamping: stream.total_out) : 0
+      }
+    }
+    return result > 0 ? output : nil
+  }
+
+  /// Whether Accept-Encoding (RFC 9110 §12.5.3) lists gzip, or everything, with a weight above zero.
+  static func isAccepted(_ acceptEncoding: String) -> Bool {
+    var answer = false
+    for item in acceptEncoding.utf8.split(separator: UInt8(ascii: ",")) {
+      let parts = item.split(separator: UInt8(ascii: ";")).map { String(Substring($0)).filter { $0 != " " } }
+      guard let coding = parts.first?.lowercased(), coding == "gzip" || coding == "x-gzip" || coding == "*" else {
+        continue
+      }
+      let refused = parts.dropFirst().contains { weight in
+        guard weight.lowercased().hasPrefix("q=0") else { return false }
+        return weight.dropFirst(3).allSatisfy { $0 == "." || $0 == "0" }
+      }
+      // An entry for gzip itself beats the asterisk.
+      if coding != "*" { return !refused }
+      answer = !refused
+    }
+    return answer
+  }
+}
+
+extension RequestFields {
+  /// Whether gzip is welcome. Nearly all say it first and without a weight.
+  var acceptsGzip: Bool {
+    switch self {
+    case .lines(let lines, let known):
+      guard known.contains(.acceptEncoding) else { return false }
+      var answer = false
+      Self.forEach(in: lines) { key, value in
+        guard key.count == 15, key.isField("accept-encoding") else { return true }
+        let isPlain = value.count >= 4 && value.extracting(0..<4).isField("gzip")
+        answer =
+          isPlain && (value.count == 4 || value[4] == UInt8(ascii: ",")) || Gzip.isAccepted(String(copying: value))
+        return false
+      }
+      return answer
+    case .list(let list): return list.first(name: "accept-encoding").map(Gzip.isAccepted) ?? false
+    }
+  }
+}

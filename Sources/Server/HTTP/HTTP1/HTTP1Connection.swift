@@ -1,0 +1,431 @@
+internal import Logging
+internal import NIOCore
+internal import NIOHTTP1
+
+/// The life of one HTTP/1.1 connection (RFC 9112): requests are answered in order, one at a time, and while one is
+/// being answered nothing more is read than what is here already. Bytes are `HTTP1Scanner`'s and `SocketWriter`'s business,
+/// judgement about requests `RequestAssembler`'s, about responses `ResponsePlan`'s; what others on the loop have asked for
+/// just now comes from its `AnswerTable`. Confined to the channel's event loop.
+final class HTTP1Connection: HTTPConnection {
+  /// What the connection is doing.
+  private enum Phase {
+    /// Between requests, or within one that has not arrived whole.
+    case receiving
+    /// A route is thinking.
+    case waiting
+    /// A response is on its way; then the connection goes on or does not.
+    case sending(keepsAlive: Bool)
+    /// `live` is growing; then the same.
+    case live(LiveResponse, keepsAlive: Bool)
+    /// We have said our last; what the peer still sends is dropped until it closes, so that it can read it.
+    case lingering
+    case closed
+  }
+
+  private let services: HTTPServices
+  private let loop: LoopContext
+  private let writer: SocketWriter
+  private let context: ChannelHandlerContext
+  private let peer: HTTPPeer
+  private let logsRequests: Bool
+  private var scanner: HTTP1Scanner
+  /// Bytes of a part that is not complete.
+  private var unread = ByteBuffer()
+  private var assembler: RequestAssembler
+  /// The client that was last admitted to something shared.
+  private var admitted: (stamp: ChangeStamp, client: Int, tick: Int)?
+  private var phase = Phase.receiving
+  private var framing: ChunkedFraming?
+  private var waiting = WaitingParts()
+  private var isTakingParts = false
+  private var isReadHeldBack = false
+  private var isStopping = false
+  private var inputIsClosed = false
+  /// The tick in which the phase began, or the first bytes of a head came that is not complete.
+  private var since: Int
+  private var sawPart = false
+  /// Whether `since` counts for a head: the first one, or one of which some bytes are here.
+  private var isWithinHead = true
+
+  init(
+    services: HTTPServices, loop: LoopContext, writer: SocketWriter, context: ChannelHandlerContext, peer: HTTPPeer
+  ) {
+    self.services = services
+    self.loop = loop
+    self.writer = writer
+    self.context = context
+    self.peer = peer
+    since = loop.now
+    logsRequests = services.logger.logLevel <= .debug
+    scanner = HTTP1Scanner(limits: services.limits)
+    assembler = RequestAssembler(limits: services.limits, remoteAddress: peer.socketAddress, isTLS: peer.isTLS)
+  }
+
+  // MARK: What comes in
+
+  private var takesParts: Bool {
+    if case .receiving = phase { true } else { false }
+  }
+
+  func receive(_ bytes: ByteBuffer) {
+    switch phase {
+    case .lingering, .closed: return
+    default: break
+    }
+    guard waiting.refusal == nil else { return }
+    var bytes = bytes
+    let isAlone = unread.readableBytes == 0
+    if !isAlone {
+      unread.writeImmutableBuffer(bytes)
+      bytes = unread
+      unread = ByteBuffer()
+    }
+    let count = bytes.readableBytes
+    do throws(HTTP1Scanner.Fault) {
+      while let part = try scanner.next(&bytes) { receive(part) }
+    } catch {
+      services.logger.debug("request refused", metadata: ["peer": "\(peer.address)", "error": "\(error)"])
+      waiting.refuse(FixedAnswer.problem(error))
+      takeParts()
+      return
+    }
+    guard bytes.readableBytes > 0 else { return }
+    // A copy, so that what was read is free for the next read; but not again for every byte of a slow head.
+    unread = isAlone || bytes.readableBytes < count ? ByteBuffer(bytes: bytes.readableBytesView) : bytes
+  }
+
+  private func receive(_ part: RequestPart) {
+    sawPart = true
+    switch phase {
+    case .receiving where waiting.isEmpty: take(part)
+    case .lingering, .closed: break
+    default: waiting.append(part, limit: services.limits.pipelinedRequests)
+    }
+  }
+
+  func receive(_ error: any Error) {
+    switch phase {
+    case .lingering, .closed: return
+    default: break
+    }
+    services.logger.debug("connection failed", metadata: ["peer": "\(peer.address)", "error": "\(error)"])
+    close()
+  }
+
+  func readDidComplete() {
+    if !sawPart, unread.readableBytes > 0, takesParts, !isWithinHead, !assembler.isReceivingBody {
+      isWithinHead = true
+      since = loop.now
+    }
+    sawPart = false
+  }
+
+  /// Whether NIO may read now; if not, the read is made up for as soon as it may.
+  func mayRead() -> Bool {
+    switch phase {
+    case .receiving, .lingering: return true
+    // Stopping to read costs two system calls a request, and would hide that the peer is gone. Who sends more before
+    // its answer is not read any further.
+    case .waiting where waiting.isEmpty: return true
+    case .waiting, .sending, .live, .closed:
+      isReadHeldBack = true
+      return false
+    }
+  }
+
+  /// The peer has sent its last. It may still be reading a response of known length; whoever waits for a playlist or
+  /// watches a live stream and closes is gone.
+  func inputDidClose() {
+    inputIsClosed = true
+    switch phase {
+    case .sending: break
+    case .receiving where !waiting.isEmpty: break
+    default: close()
+    }
+  }
+
+  func channelDidClose() {
+    let last = phase
+    phase = .closed
+    waiting.removeAll()
+    writer.close()
+    if case .live(let response, _) = last { response.stop() }
+  }
+
+  // MARK: Requests
+
+  /// Takes the parts that have waited, for as long as no response is under way.
+  private func takeParts() {
+    guard !isTakingParts else { return }
+    isTakingParts = true
+    defer { isTakingParts = false }
+    while takesParts, let part = waiting.next() { take(part) }
+    guard takesParts else { return }
+    if let refusal = waiting.refusal {
+      refuse(refusal)
+    } else if inputIsClosed {
+      close()
+    } else if isReadHeldBack {
+      isReadHeldBack = false
+      context.read()
+    }
+  }
+
+  private func take(_ part: RequestPart) {
+    var head: RequestHead?
+    if case .head(let found) = part {
+      if answerAtOnce(found) { return }
+      head = found
+    }
+    switch assembler.receive(part) {
+    case .nothing:
+      if head != nil {
+        since = loop.now
+        isWithinHead = false
+      }
+    case .sendContinue:
+      since = loop.now
+      isWithinHead = false
+      _ = writer.send(FixedAnswer.goOn)
+    case .request(let request, let keepsAlive):
+      answer(request, head: head, keepsAlive: keepsAlive && peer.isServed && !isStopping)
+    case .refuse(let problem): refuse(problem)
+    }
+  }
+
+  private func answer(_ request: HTTPRequest, head: RequestHead?, keepsAlive: Bool) {
+    switch services.answer(to: request, of: peer, on: loop.eventLoop) {
+    case .now(let response, let sharing):
+      if let sharing, let head, response.status == .ok, mayShare(head) {
+        loop.answers.keep(SharedAnswer(response, sharing), for: head.target)
+      }
+      send(response, to: request, keepsAlive: keepsAlive)
+    case .later(let future, let sharing):
+      phase = .waiting
+      if let sharing, let head, mayShare(head) {
+        let answer = SharedAnswer(awaited: sharing)
+        loop.answers.keep(answer, for: head.target)
+        answer.join(self, acceptsGzip: head.fields.acceptsGzip)
+        future.hop(to: loop.eventLoop).assumeIsolated().whenComplete { result in
+          answer.resolve(self.services.response(of: result, to: request))
+        }
+        return
+      }
+      future.hop(to: loop.eventLoop).assumeIsolated().whenComplete { result in
+        guard case .waiting = self.phase else { return }
+        let response = self.services.response(of: result, to: request)
+        self.send(response, to: request, keepsAlive: keepsAlive && !self.isStopping)
+        self.takeParts()
+      }
+    }
+  }
+
+  /// Answers what is no proper request, and ends the connection.
+  private func refuse(_ problem: Problem) {
+    waiting.removeAll()
+    send(problem.response, to: HTTPRequest(method: .get, target: RequestTarget(segments: [])), keepsAlive: false)
+  }
+
+  // MARK: Responses
+
+  private func send(_ response: HTTPResponse, to request: HTTPRequest, keepsAlive: Bool) {
+    if logsRequests { services.log(response, to: request, of: peer) }
+    let response = HTTP1Response(
+      ResponsePlan(response, to: request), version: request.version, keepsAlive: keepsAlive, date: loop.date)
+    phase = .sending(keepsAlive: response.keepsAlive)
+    transmit(response.content, keepsAlive: response.keepsAlive)
+  }
+
+  private func transmit(_ content: HTTP1Response.Content, keepsAlive: Bool) {
+    let outcome: SocketWriter.Outcome
+    switch content {
+    case .buffer(let bytes): outcome = writer.send(bytes)
+    case .pieces(let head, let pieces): outcome = writer.send(CollectionOfOne(.bytes(head)) + pieces)
+    case .live(let head, let body, let framing):
+      self.framing = framing
+      startLive(LiveResponse(body), head: head, keepsAlive: keepsAlive)
+      return
+    }
+    // Writing may have found the connection closed.
+    guard case .sending = phase else { return }
+    switch outcome {
+    case .sent: responseDidEnd(keepsAlive: keepsAlive)
+    case .waiting: break
+    case .failed: close()
+    }
+  }
+
+  private func responseDidEnd(keepsAlive: Bool) {
+    guard keepsAlive, !isStopping else {
+      linger()
+      return
+    }
+    phase = .receiving
+    since = loop.now
+    isWithinHead = false
+  }
+
+  /// Says that we are done and waits a little for the peer to close: closing a socket with unread bytes in it would
+  /// take the answer back from a peer that has not read it.
+  private func linger() {
+    phase = .lingering
+    since = loop.now
+    waiting.removeAll()
+    guard !peer.isTLS, !inputIsClosed else {
+      close()
+      return
+    }
+    context.close(mode: .output, promise: nil)
+    if isReadHeldBack {
+      isReadHeldBack = false
+      context.read()
+    }
+  }
+
+  func close() {
+    channelDidClose()
+    context.close(promise: nil)
+  }
+
+  /// Takes the connection from a peer that does not read: what the kernel still holds for it goes with it.
+  private func cut(_ reason: String) {
+    services.logger.debug("viewer cut", metadata: ["peer": "\(peer.address)", "reason": "\(reason)"])
+    writer.resetOnClose()
+    close()
+  }
+
+  func stop() {
+    isStopping = true
+    if case .receiving = phase, waiting.isEmpty { close() }
+  }
+}
+
+// MARK: What others have asked for, too
+
+extension HTTP1Connection: AnswerTaker {
+  /// Whether the answer follows from the target alone, but for gzip.
+  private func mayShare(_ head: RequestHead) -> Bool {
+    head.method == .get && head.body == .none && head.keepsAlive && head.hosts == 1 && head.version == .http1_1
+      && head.expectation == .nothing && !head.fields.areConditional && !isStopping && !logsRequests && peer.isServed
+  }
+
+  /// Answers from what the loop knows, or waits with those who wait for the same; false if it knows nothing.
+  private func answerAtOnce(_ head: RequestHead) -> Bool {
+    guard mayShare(head), peer.isProven, let answer = loop.answers.find(head.target), admit(head, to: answer.sharing)
+    else { return false }
+    let acceptsGzip = head.fields.acceptsGzip
+    if answer.join(self, acceptsGzip: acceptsGzip) {
+      phase = .waiting
+    } else if peer.polls(answer.response) {
+      services.traffic.add(.refusedPolls)
+      send(FixedAnswer.polled, to: SharedAnswer.request(acceptsGzip: acceptsGzip), keepsAlive: true)
+    } else {
+      give(answer, acceptsGzip: acceptsGzip)
+    }
+    return true
+  }
+
+  /// Counts the viewer, once a tick for as long as it is the same: its connection is asked far more often.
+  private func admit(_ head: RequestHead, to sharing: Sharing) -> Bool {
+    let client = head.fields.clientHash
+    if let admitted, admitted.stamp === sharing.stamp, admitted.client == client, admitted.tick == loop.now {
+      return true
+    }
+    guard sharing.admission.admit(ClientID(peer.socketAddress, head.fields)) else { return false }
+    admitted = (sharing.stamp, client, loop.now)
+    return true
+  }
+
+  func take(_ answer: SharedAnswer, acceptsGzip: Bool) {
+    guard case .waiting = phase else { return }
+    give(answer, acceptsGzip: acceptsGzip)
+    if !waiting.isEmpty || isReadHeldBack || inputIsClosed { takeParts() }
+  }
+
+  private func give(_ answer: SharedAnswer, acceptsGzip: Bool) {
+    if isStopping {
+      send(answer.response, to: SharedAnswer.request(acceptsGzip: acceptsGzip), keepsAlive: false)
+    } else {
+      phase = .sending(keepsAlive: true)
+      transmit(answer.content(acceptsGzip: acceptsGzip, date: loop.date), keepsAlive: true)
+    }
+  }
+}
+
+// MARK: Endless bodies
+
+extension HTTP1Connection: LiveBodySink {
+  private func startLive(_ response: LiveResponse, head: ByteBuffer, keepsAlive: Bool) {
+    phase = .live(response, keepsAlive: keepsAlive)
+    writer.limitUnsent()
+    if case .failed = writer.send(head) {
+      close()
+    } else {
+      response.start(on: loop.eventLoop, sink: self)
+    }
+  }
+
+  var liveBacklog: Int { writer.backlog }
+
+  func writeLive(_ pieces: [BodyPiece]) {
+    guard case .live = phase, pieces.totalLength > 0 else { return }
+    if case .failed = writer.send(framing?.chunk(pieces) ?? pieces) {
+      close()
+    } else if writer.backlog > services.limits.liveBacklogBytes {
+      cut("\(writer.backlog) bytes wait to be sent")
+    }
+  }
+
+  func finishLive() {
+    guard case .live(_, let keepsAlive) = phase else { return }
+    phase = .sending(keepsAlive: keepsAlive)
+    switch writer.send(framing.map { [$0.end] } ?? []) {
+    case .sent:
+      responseDidEnd(keepsAlive: keepsAlive)
+      takeParts()
+    case .waiting: break
+    case .failed: close()
+    }
+  }
+}
+
+// MARK: The writer reports
+
+extension HTTP1Connection: SocketWriter.Delegate {
+  func writerDidDrain() {
+    guard case .sending(let keepsAlive) = phase else { return }
+    responseDidEnd(keepsAlive: keepsAlive)
+    takeParts()
+  }
+
+  func writerDidFail(_ reason: String) {
+    services.logger.debug("response broken off", metadata: ["peer": "\(peer.address)", "reason": "\(reason)"])
+    close()
+  }
+}
+
+// MARK: Deadlines
+
+extension HTTP1Connection: LoopContext.Member {
+  func tick() {
+    let limits = services.limits
+    switch phase {
+    case .receiving:
+      let limit =
+        isWithinHead ? limits.headerTime : assembler.isReceivingBody ? limits.bodyTime : limits.idleTime
+      guard loop.now &- since >= loop.ticks(limit) else { return }
+      if isWithinHead || assembler.isReceivingBody {
+        services.logger.debug("request took too long to arrive", metadata: ["peer": "\(peer.address)"])
+      }
+      if writer.kernelHoldsBytes { writer.resetOnClose() }
+      close()
+    case .waiting, .closed: break
+    case .sending:
+      if writer.isStalled(for: loop.ticks(limits.writeStall)) { cut("nothing was taken for too long") }
+    case .live:
+      if writer.isStalled(for: loop.ticks(limits.liveStall)) { cut("nothing was taken for too long") }
+    case .lingering:
+      if loop.now &- since >= loop.ticks(limits.lingerTime) { close() }
+    }
+  }
+}

@@ -1,0 +1,70 @@
+internal import NIOCore
+
+/// Where NIO's pipeline meets `HTTP1Connection`: hands bytes, errors and the end of reading on, and asks it whether more
+/// may be read. Stands last.
+final class HTTP1Handler: ChannelInboundHandler, ChannelOutboundHandler {
+  typealias InboundIn = ByteBuffer
+  typealias OutboundIn = Never
+
+  private let services: HTTPServices
+  private let loop: LoopContext
+  private let peer: HTTPPeer
+  private var connection: HTTP1Connection?
+
+  init(services: HTTPServices, loop: LoopContext, peer: HTTPPeer) {
+    self.services = services
+    self.loop = loop
+    self.peer = peer
+  }
+
+  func handlerAdded(context: ChannelHandlerContext) {
+    let operations = context.pipeline.syncOperations
+    // Asked for once: looking it up costs more than a write. It is used only while the channel is active, which NIO
+    // ends in the same breath in which it closes the socket.
+    let socket =
+      peer.isTLS
+      ? nil
+      : try? operations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { PlainSocket(descriptor: $0) }
+    let writer = SocketWriter(context: context, socket: socket, loop: loop, pool: services.pool)
+    let connection = HTTP1Connection(services: services, loop: loop, writer: writer, context: context, peer: peer)
+    writer.delegate = connection
+    self.connection = connection
+    loop.add(connection)
+  }
+
+  func handlerRemoved(context: ChannelHandlerContext) {
+    guard let connection else { return }
+    self.connection = nil
+    loop.remove(connection)
+    connection.channelDidClose()
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    connection?.channelDidClose()
+    context.fireChannelInactive()
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    connection?.receive(Self.unwrapInboundIn(data))
+  }
+
+  func channelReadComplete(context: ChannelHandlerContext) {
+    connection?.readDidComplete()
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    connection?.receive(error)
+  }
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    if let event = event as? ChannelEvent, event == .inputClosed {
+      connection?.inputDidClose()
+    } else {
+      context.fireUserInboundEventTriggered(event)
+    }
+  }
+
+  func read(context: ChannelHandlerContext) {
+    if connection?.mayRead() ?? true { context.read() }
+  }
+}

@@ -1,0 +1,183 @@
+internal import Logging
+internal import NIOCore
+internal import NIOHTTP2
+
+/// The life of one HTTP/2 connection (RFC 9113). NIO parses, checks and limits what the peer does; here streams are
+/// opened, each a request and its response on its own, and the connection ends when it is idle, stalled, at fault or no
+/// longer wanted. What is sent when is `HTTP2Sender`'s business. Confined to the channel's event loop.
+final class HTTP2Connection: HTTPConnection {
+  /// What the peer may send before it hears that more is taken (RFC 9113 §6.9.2).
+  private static let inboundWindow = 65_535
+  /// Asks whether the peer has got a GOAWAY.
+  private static let farewell = HTTP2PingData(withInteger: 0x7765_6972)
+
+  let services: HTTPServices
+  let loop: LoopContext
+  let peer: HTTPPeer
+  let sender: HTTP2Sender
+  let logsRequests: Bool
+  private let context: ChannelHandlerContext
+  private var streams: [HTTP2StreamID: HTTP2Stream] = [:]
+  private var lastStream: HTTP2StreamID = .rootStream
+  /// What the peer lets a new stream send.
+  private var streamWindow = 65_535
+  /// The tick in which the connection began, or had its last stream.
+  private var idleSince: Int
+  private var isStopping = false
+  private var isClosed = false
+  /// NIO has told the peer that it made a fault that ends the connection.
+  private var hasFailed = false
+
+  init(services: HTTPServices, loop: LoopContext, context: ChannelHandlerContext, peer: HTTPPeer) {
+    self.services = services
+    self.loop = loop
+    self.context = context
+    self.peer = peer
+    idleSince = loop.now
+    logsRequests = services.logger.logLevel <= .debug
+    sender = HTTP2Sender(context: context, loop: loop, pool: services.pool)
+    sender.didDrain = { [unowned self] in endIfDone() }
+  }
+
+  // MARK: What comes in
+
+  func receive(_ frame: HTTP2Frame) {
+    guard !isClosed else { return }
+    sender.isHeld = true
+    switch frame.payload {
+    case .headers(let headers):
+      if let stream = streams[frame.streamID] {
+        if headers.endStream { stream.end() }
+      } else {
+        let stream = HTTP2Stream(id: frame.streamID, window: streamWindow, connection: self)
+        streams[frame.streamID] = stream
+        lastStream = max(lastStream, frame.streamID)
+        stream.begin(headers.headers, isEnd: headers.endStream)
+      }
+    case .data(let data):
+      guard case .byteBuffer(let bytes) = data.data, let stream = streams[frame.streamID] else { return }
+      let bodies = streams.values.reduce(0) { $0 &+ $1.bodyBytes }
+      stream.receive(bytes, isEnd: data.endStream, room: services.limits.requestBodyBytes &- bodies)
+    case .windowUpdate(let increment):
+      if frame.streamID == .rootStream {
+        sender.widen(by: increment)
+      } else if let stream = streams[frame.streamID] {
+        sender.widen(stream.outbox, by: increment)
+      }
+    case .settings(.settings(let settings)):
+      // The last of several counts (RFC 9113 §6.5.3).
+      guard let window = settings.last(where: { $0.parameter == .initialWindowSize })?.value else { return }
+      for stream in streams.values { sender.widen(stream.outbox, by: window &- streamWindow) }
+      streamWindow = window
+    case .ping(Self.farewell, ack: true):
+      if isStopping { goAway(lastStream) }
+    default: break
+    }
+  }
+
+  func readDidComplete() {
+    sender.isHeld = false
+    sender.pump()
+    endIfDone()
+  }
+
+  /// The window of what the peer may send: opened again as soon as half of it is used.
+  func inboundWindowDidChange(of id: HTTP2StreamID, to size: Int) {
+    guard !isClosed, size < Self.inboundWindow / 2, id == .rootStream || streams[id]?.isReceiving == true else {
+      return
+    }
+    sender.write(.windowUpdate(windowSizeIncrement: Self.inboundWindow &- size), on: id)
+  }
+
+  func streamDidClose(_ id: HTTP2StreamID) {
+    guard let stream = streams.removeValue(forKey: id) else { return }
+    stream.close()
+    if streams.isEmpty { idleSince = loop.now }
+    endIfDone()
+  }
+
+  /// Errors of one stream are NIO's to answer, with a reset.
+  func receive(_ error: any Error) {
+    guard !isClosed else { return }
+    let isFatal = hasFailed || !(error is any NIOHTTP2Error)
+    services.logger.debug(
+      isFatal ? "connection failed" : "stream failed", metadata: ["peer": "\(peer.address)", "error": "\(error)"])
+    if isFatal { close() }
+  }
+
+  /// The peer has sent its last: nobody waits for an answer any more.
+  func inputDidClose() { close() }
+
+  // MARK: What NIO wrote
+
+  func didWrite(_ count: Int, on id: HTTP2StreamID) {
+    streams[id]?.outbox.handedOver &-= count
+  }
+
+  func didWriteGoAway(_ code: HTTP2ErrorCode) {
+    if code != .noError { hasFailed = true }
+  }
+
+  // MARK: The end
+
+  /// Ends one stream; it closes when NIO says so.
+  func reset(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {
+    guard !isClosed, streams[stream.outbox.id] === stream else { return }
+    sender.write(.rstStream(code), on: stream.outbox.id)
+    sender.pump()
+  }
+
+  /// The peer is told that no new stream is wanted; those that it opens before it has heard so are served (RFC 9113
+  /// §6.8), and when the last has ended, so does the connection.
+  func stop() {
+    guard !isStopping, !isClosed else { return }
+    isStopping = true
+    if !streams.isEmpty {
+      goAway(.maxID)
+      sender.write(.ping(Self.farewell, ack: false), on: .rootStream)
+      sender.pump()
+    }
+    endIfDone()
+  }
+
+  private func goAway(_ last: HTTP2StreamID) {
+    sender.write(.goAway(lastStreamID: last, errorCode: .noError, opaqueData: nil), on: .rootStream)
+  }
+
+  private func endIfDone() {
+    guard isStopping, !isClosed, !sender.isHeld, streams.isEmpty, sender.inFlight == 0 else { return }
+    goAway(lastStream)
+    sender.pump()
+    close()
+  }
+
+  func close() {
+    guard !isClosed else { return }
+    channelDidClose()
+    context.close(promise: nil)
+  }
+
+  func channelDidClose() {
+    guard !isClosed else { return }
+    isClosed = true
+    let open = streams
+    streams.removeAll()
+    for stream in open.values { stream.close() }
+  }
+
+  // MARK: Deadlines
+
+  func tick() {
+    guard !isClosed else { return }
+    let limits = services.limits
+    if sender.isStalled(for: loop.ticks(limits.writeStall)) {
+      services.logger.debug(
+        "viewer cut", metadata: ["peer": "\(peer.address)", "reason": "nothing was taken for too long"])
+      close()
+    } else if streams.isEmpty {
+      if loop.now &- idleSince >= loop.ticks(peer.isProven ? limits.idleTime : limits.headerTime) { stop() }
+    } else {
+      for stream in streams.values { stream.tick() }
+    }
+  }
+}

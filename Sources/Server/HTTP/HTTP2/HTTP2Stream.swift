@@ -1,0 +1,201 @@
+internal import Logging
+internal import NIOCore
+internal import NIOHPACK
+internal import NIOHTTP1
+internal import NIOHTTP2
+
+/// One request of an HTTP/2 connection and its response (RFC 9113 §8.1). Confined to the connection's event loop.
+final class HTTP2Stream {
+  private enum Phase {
+    /// The request's body is on its way.
+    case receiving
+    /// A route is thinking.
+    case waiting
+    case sending
+    case live(LiveResponse)
+    case closed
+  }
+
+  let outbox: HTTP2Outbox
+  private let connection: HTTP2Connection
+  private let services: HTTPServices
+  private var assembler: RequestAssembler
+  private var phase = Phase.receiving
+  /// Whether the peer has sent its last frame on this stream.
+  private var remoteHasEnded = false
+  /// The tick in which the stream began.
+  private let since: Int
+  /// Bytes of the request's body that are here, while the rest is not.
+  private(set) var bodyBytes = 0
+
+  init(id: HTTP2StreamID, window: Int, connection: HTTP2Connection) {
+    self.connection = connection
+    services = connection.services
+    outbox = HTTP2Outbox(id: id, window: window)
+    since = connection.loop.now
+    assembler = RequestAssembler(
+      limits: services.limits, remoteAddress: connection.peer.socketAddress, isTLS: connection.peer.isTLS)
+    outbox.owner = self
+  }
+
+  var isReceiving: Bool {
+    if case .receiving = phase { !remoteHasEnded } else { false }
+  }
+
+  // MARK: The request
+
+  func begin(_ headers: HPACKHeaders, isEnd: Bool) {
+    remoteHasEnded = isEnd
+    if let head = HTTP2RequestHead.make(headers, isComplete: isEnd, limits: services.limits) {
+      take(.head(head))
+    } else {
+      refuse(FixedAnswer.fieldsTooLarge)
+    }
+  }
+
+  /// A part of the body; `room` is what the connection takes of bodies beyond what it has.
+  func receive(_ bytes: ByteBuffer, isEnd: Bool, room: Int) {
+    remoteHasEnded = remoteHasEnded || isEnd
+    guard case .receiving = phase else { return }
+    guard bytes.readableBytes <= room else {
+      refuse(RequestAssembler.bodyTooLarge(services.limits))
+      return
+    }
+    bodyBytes &+= bytes.readableBytes
+    take(.body(bytes))
+    if isEnd { end() }
+  }
+
+  /// Trailers, which nobody here has a use for, or an empty last frame.
+  func end() {
+    remoteHasEnded = true
+    if case .receiving = phase { take(.end) }
+  }
+
+  private func take(_ part: RequestPart) {
+    guard case .receiving = phase else { return }
+    switch assembler.receive(part) {
+    case .nothing: break
+    case .sendContinue:
+      if !remoteHasEnded { connection.sender.write(.headers(.init(headers: HTTP2Response.goOn)), on: outbox.id) }
+    case .request(let request, _): answer(request)
+    case .refuse(let problem): refuse(problem)
+    }
+  }
+
+  private func answer(_ request: HTTPRequest) {
+    bodyBytes = 0
+    let loop = connection.loop.eventLoop
+    switch services.answer(to: request, of: connection.peer, on: loop) {
+    case .now(let response, _): send(response, to: request)
+    case .later(let future, _):
+      phase = .waiting
+      future.hop(to: loop).assumeIsolated().whenComplete { result in
+        guard case .waiting = self.phase else { return }
+        self.send(self.services.response(of: result, to: request), to: request)
+        self.connection.sender.pump()
+      }
+    }
+  }
+
+  private func refuse(_ problem: Problem) {
+    bodyBytes = 0
+    send(
+      problem.response,
+      to: HTTPRequest(method: .get, target: RequestTarget(segments: []), version: HTTP2RequestHead.version))
+  }
+
+  // MARK: The response
+
+  private func send(_ response: HTTPResponse, to request: HTTPRequest) {
+    if connection.logsRequests { services.log(response, to: request, of: connection.peer) }
+    let response = HTTP2Response(ResponsePlan(response, to: request), date: connection.loop.date)
+    phase = .sending
+    let sender = connection.sender
+    switch response.body {
+    case .pieces(let pieces):
+      sender.write(.headers(.init(headers: response.headers, endStream: pieces.isEmpty)), on: outbox.id)
+      if pieces.isEmpty {
+        leaveRequest()
+      } else {
+        outbox.append(pieces, at: connection.loop.now)
+        outbox.end()
+        sender.schedule(outbox)
+      }
+    case .live(let body):
+      sender.write(.headers(.init(headers: response.headers)), on: outbox.id)
+      let live = LiveResponse(body)
+      phase = .live(live)
+      live.start(on: connection.loop.eventLoop, sink: self)
+    }
+    if !connection.peer.isServed { connection.stop() }
+  }
+
+  /// The response is out; what is left of the request is not wanted (RFC 9113 §8.1).
+  private func leaveRequest() {
+    if !remoteHasEnded { connection.reset(self, .noError) }
+  }
+
+  /// The stream is over, whoever ended it.
+  func close() {
+    let last = phase
+    phase = .closed
+    bodyBytes = 0
+    connection.sender.close(outbox)
+    if case .live(let response) = last { response.stop() }
+  }
+
+  /// Takes the stream from a viewer that does not read.
+  private func cut(_ reason: String) {
+    services.logger.debug("viewer cut", metadata: ["peer": "\(connection.peer.address)", "reason": "\(reason)"])
+    connection.reset(self, .cancel)
+  }
+
+  func tick() {
+    let limits = services.limits
+    let loop = connection.loop
+    switch phase {
+    case .receiving:
+      guard loop.now &- since >= loop.ticks(limits.bodyTime) else { return }
+      services.logger.debug("request took too long to arrive", metadata: ["peer": "\(connection.peer.address)"])
+      connection.reset(self, .cancel)
+    case .sending:
+      if outbox.isStalled(for: loop.ticks(limits.writeStall), at: loop.now) { cut("nothing was taken for too long") }
+    case .live:
+      if outbox.isStalled(for: loop.ticks(limits.liveStall), at: loop.now) { cut("nothing was taken for too long") }
+    case .waiting, .closed: break
+    }
+  }
+}
+
+extension HTTP2Stream: HTTP2Outbox.Owner {
+  func outboxDidDrain() {
+    if case .sending = phase { leaveRequest() }
+  }
+
+  func outboxDidFail(_ reason: String) {
+    services.logger.debug(
+      "response broken off", metadata: ["peer": "\(connection.peer.address)", "reason": "\(reason)"])
+    connection.reset(self, .internalError)
+  }
+}
+
+// MARK: Endless bodies
+
+extension HTTP2Stream: LiveBodySink {
+  var liveBacklog: Int { outbox.backlog }
+
+  func writeLive(_ pieces: [BodyPiece]) {
+    guard case .live = phase else { return }
+    outbox.append(pieces, at: connection.loop.now)
+    connection.sender.schedule(outbox)
+    if outbox.backlog > services.limits.liveBacklogBytes { cut("\(outbox.backlog) bytes wait to be sent") }
+  }
+
+  func finishLive() {
+    guard case .live = phase else { return }
+    phase = .sending
+    outbox.end()
+    connection.sender.schedule(outbox)
+  }
+}

@@ -1,0 +1,118 @@
+internal import Glibc
+internal import Ingest
+internal import Logging
+internal import NIOCore
+internal import NIOPosix
+internal import NIOSSL
+internal import Synchronization
+
+/// The HTTP server's sockets: any number of addresses, plain or TLS, that share one responder, one set of limits and
+/// one count of connections.
+final class HTTPListener: Sendable {
+  private let services: HTTPServices
+  private let group: any EventLoopGroup
+  private let loops: [ObjectIdentifier: NIOLoopBoundBox<LoopContext>]
+  private let channels = Mutex<[any Channel]>([])
+
+  /// `tickInterval` is the grain of all deadlines. `clock` dates the responses. `memory` is what connections may take.
+  init(
+    responder: any HTTPResponder, limits: HTTPLimits = HTTPLimits(), memory: MemoryBudget = .unlimited,
+    clock: SteadyClock, traffic: HTTPTraffic = HTTPTraffic(), logger: Logger,
+    group: any EventLoopGroup = NIOSingletons.posixEventLoopGroup,
+    pool: NIOThreadPool = NIOSingletons.posixBlockingThreadPool, tickInterval: TimeAmount = .milliseconds(250)
+  ) {
+    let capacity = max(1, min(limits.connections, Self.descriptorLimit() - limits.descriptorReserve))
+    services = HTTPServices(
+      responder: responder, limits: limits,
+      census: ConnectionCensus(capacity: capacity, limits: limits, memory: memory, traffic: traffic),
+      traffic: traffic, pool: pool, logger: logger)
+    self.group = group
+    var loops: [ObjectIdentifier: NIOLoopBoundBox<LoopContext>] = [:]
+    for loop in group.makeIterator() {
+      loops[ObjectIdentifier(loop)] = NIOLoopBoundBox.makeBoxSendingValue(
+        LoopContext(eventLoop: loop, interval: tickInterval, traffic: traffic) {
+          clock.wallNanoseconds / 1_000_000_000
+        },
+        eventLoop: loop)
+    }
+    self.loops = loops
+  }
+
+  /// The connections that are open.
+  var connections: Int { services.census.connections }
+
+  /// Listens, and returns the address with the port that was chosen for port 0. Throws what the system says: address
+  /// in use, not permitted, not available. `tls` is asked for each connection; what is spoken over it follows from the
+  /// protocol that its context agreed on with the client.
+  func start(_ address: SocketAddress, tls: TLSContextSource? = nil) async throws -> SocketAddress {
+    let services = services
+    let loops = loops
+    let bootstrap = ServerBootstrap(group: group)
+      .serverChannelOption(.backlog, value: services.limits.listenBacklog)
+      .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+      .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+      // Requests are small; a large read buffer would only hold more pipelined ones.
+      .childChannelOption(
+        .recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 1024, initial: 2048, maximum: 16384)
+      )
+      // A client may close its side and still read the answer.
+      .childChannelOption(.allowRemoteHalfClosure, value: true)
+      .childChannelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture {
+          try Self.configure(channel, services: services, loops: loops, tls: tls)
+        }
+      }
+    let channel = try await bootstrap.bind(to: address).get()
+    channels.withLock { $0.append(channel) }
+    guard let bound = channel.localAddress else { throw ChannelError.unknownLocalAddress }
+    return bound
+  }
+
+  /// Stops listening, lets responses that are under way end for `HTTPLimits.stopTime`, then closes what is left.
+  func stop() async {
+    let listening = channels.withLock { channels in
+      defer { channels = [] }
+      return channels
+    }
+    for channel in listening { try? await channel.close().get() }
+    await eachConnection { $0.stop() }
+    let deadline = ContinuousClock.now + .nanoseconds(services.limits.stopTime.nanoseconds)
+    while connections > 0, ContinuousClock.now < deadline { try? await Task.sleep(for: .milliseconds(20)) }
+    await eachConnection { $0.close() }
+  }
+
+  private func eachConnection(_ body: @escaping @Sendable (any HTTPConnection) -> Void) async {
+    for loop in loops.values {
+      try? await loop.eventLoop.submit {
+        for case let connection as any HTTPConnection in loop.value.currentMembers { body(connection) }
+      }.get()
+    }
+  }
+
+  private static func configure(
+    _ channel: any Channel, services: HTTPServices, loops: [ObjectIdentifier: NIOLoopBoundBox<LoopContext>],
+    tls: TLSContextSource?
+  ) throws {
+    guard let loop = loops[ObjectIdentifier(channel.eventLoop)] else {
+      throw ChannelError.inappropriateOperationForState
+    }
+    guard let peer = HTTPPeer(of: channel, isTLS: tls != nil, services: services, loop: loop.value) else {
+      throw ChannelError.ioOnClosedChannel
+    }
+    let pipelines = HTTPPipelines(services: services, loop: loop.value, peer: peer)
+    let operations = channel.pipeline.syncOperations
+    if let tls {
+      try operations.addHandler(NIOSSLServerHandler(context: tls()))
+      try operations.addHandler(TLSNegotiation(pipelines))
+    } else {
+      try operations.addHandlers(pipelines.http1)
+    }
+  }
+
+  /// Descriptors that this process may have open.
+  private static func descriptorLimit() -> Int {
+    var limit = rlimit()
+    guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return 1024 }
+    return Int(clamping: limit.rlim_cur)
+  }
+}

@@ -1,0 +1,43 @@
+internal import NIOCore
+
+/// Who is at the other end of a connection, as the census counts it. Confined to the channel's event loop.
+final class HTTPPeer {
+  /// Without the port; empty for channels that have none.
+  let address: String
+  let socketAddress: SocketAddress?
+  let isTLS: Bool
+  /// Whether the server has room for it: else all it hears is that the server is full.
+  let isServed: Bool
+  /// Whether a whole request has come.
+  private(set) var isProven = false
+
+  private let census: ConnectionCensus
+  private var polls: PollLimit
+
+  /// Counts the connection in until the channel closes; nil where it is to be closed without a word.
+  init?(of channel: any Channel, isTLS: Bool, services: HTTPServices, loop: LoopContext) {
+    let census = services.census
+    let address = channel.remoteAddress?.ipAddress ?? ""
+    let admission = census.admit(address, isTLS: isTLS)
+    guard admission != .dropped else { return nil }
+    self.address = address
+    socketAddress = channel.remoteAddress
+    self.isTLS = isTLS
+    isServed = admission == .served
+    self.census = census
+    polls = PollLimit(repeatsPerSecond: services.limits.repeatedPolls, loop: loop)
+    channel.closeFuture.assumeIsolated().whenComplete { _ in
+      census.leave(address, isServed: admission == .served, isProven: self.isProven)
+    }
+  }
+
+  /// Whether this answer, which is about to be given, is one of too many in a row.
+  func polls(_ response: HTTPResponse) -> Bool { polls.isExceeded(by: response) }
+
+  /// A whole request has come.
+  func prove() {
+    guard !isProven else { return }
+    isProven = true
+    census.prove(address)
+  }
+}

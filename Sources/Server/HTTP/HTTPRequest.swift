@@ -1,0 +1,66 @@
+internal import NIOCore
+internal import NIOHTTP1
+
+/// A request whose target has been checked and whose body, if it has one, has arrived whole. A class, since it is
+/// handed through many hands and never changes.
+final class HTTPRequest: Sendable {
+  /// What is asked for. `other` stands for every method that weir has no use for.
+  enum Method: Sendable, Equatable {
+    case get, head, options, post, put, patch, delete, other
+  }
+
+  let method: Method
+  let target: RequestTarget
+  /// Empty unless the request had a body; at most `HTTPLimits.requestBodyBytes`.
+  let body: ByteBuffer
+  /// The peer of the connection (a proxy, if there is one); nil only for channels that have no address.
+  let remoteAddress: SocketAddress?
+  /// Whether this connection is HTTPS.
+  let isTLS: Bool
+  let version: HTTPVersion
+  let fields: RequestFields
+
+  init(
+    method: Method, target: RequestTarget, version: HTTPVersion = .http1_1, fields: RequestFields = .list([:]),
+    body: ByteBuffer = ByteBuffer(), remoteAddress: SocketAddress? = nil, isTLS: Bool = false
+  ) {
+    self.method = method
+    self.target = target
+    self.version = version
+    self.fields = fields
+    self.body = body
+    self.remoteAddress = remoteAddress
+    self.isTLS = isTLS
+  }
+
+  /// The segments of the path, percent-decoded, none of them empty, `.` or `..`, none with a slash, a backslash or a
+  /// control character in it; none at all for `/`.
+  var path: [String] { target.segments }
+
+  /// The value of the first field of that name, in whatever case.
+  func header(_ name: String) -> String? { fields.first(name) }
+
+  /// The values of all fields of that name, in whatever case, in order.
+  func headers(_ name: String) -> [String] { fields.all(name) }
+
+  /// The value of the first query item of that name, percent-decoded, with "+" for a space; "" where it has no "=".
+  func query(_ name: String) -> String? { target.query(name) }
+
+  /// GET and HEAD, which are answered alike.
+  var isRead: Bool { method == .get || method == .head }
+}
+
+extension HTTPRequest.Method {
+  init(_ method: HTTPMethod) {
+    switch method {
+    case .GET: self = .get
+    case .HEAD: self = .head
+    case .OPTIONS: self = .options
+    case .POST: self = .post
+    case .PUT: self = .put
+    case .PATCH: self = .patch
+    case .DELETE: self = .delete
+    default: self = .other
+    }
+  }
+}

@@ -1,0 +1,48 @@
+internal import Synchronization
+
+/// What goes through the HTTP server: counted by its event loops, read by whoever wants to know.
+final class HTTPTraffic: Sendable {
+  enum Count: Sendable {
+    /// Bytes of heads and bodies that sockets took.
+    case http1Bytes
+    /// Bytes of bodies that sockets took.
+    case http2Bytes
+    /// Connections that are there now.
+    case openConnections
+    /// Connections that only heard that there is no room for them.
+    case refusedConnections
+    /// Connections that were closed without a word.
+    case droppedConnections
+    /// Requests of connections that ask for one unchanged playlist again and again.
+    case refusedPolls
+  }
+
+  private let http1Bytes = Atomic(0)
+  private let http2Bytes = Atomic(0)
+  private let openConnections = Atomic(0)
+  private let refusedConnections = Atomic(0)
+  private let droppedConnections = Atomic(0)
+  private let refusedPolls = Atomic(0)
+
+  func add(_ count: Count, _ more: Int = 1) {
+    switch count {
+    case .http1Bytes: http1Bytes.wrappingAdd(more, ordering: .relaxed)
+    case .http2Bytes: http2Bytes.wrappingAdd(more, ordering: .relaxed)
+    case .openConnections: openConnections.wrappingAdd(more, ordering: .relaxed)
+    case .refusedConnections: refusedConnections.wrappingAdd(more, ordering: .relaxed)
+    case .droppedConnections: droppedConnections.wrappingAdd(more, ordering: .relaxed)
+    case .refusedPolls: refusedPolls.wrappingAdd(more, ordering: .relaxed)
+    }
+  }
+
+  subscript(count: Count) -> Int {
+    switch count {
+    case .http1Bytes: http1Bytes.load(ordering: .relaxed)
+    case .http2Bytes: http2Bytes.load(ordering: .relaxed)
+    case .openConnections: openConnections.load(ordering: .relaxed)
+    case .refusedConnections: refusedConnections.load(ordering: .relaxed)
+    case .droppedConnections: droppedConnections.load(ordering: .relaxed)
+    case .refusedPolls: refusedPolls.load(ordering: .relaxed)
+    }
+  }
+}

@@ -1,0 +1,80 @@
+internal import NIOCore
+
+/// Pieces that wait to be sent, in order.
+struct PieceQueue {
+  /// A file has fewer bytes than a range of it says.
+  struct BrokenFile: Error, CustomStringConvertible {
+    let range: FileRange
+    var description: String { "a file is shorter than it was: \(range.offset) + \(range.length)" }
+  }
+
+  private(set) var pieces = CircularBuffer<BodyPiece>()
+
+  var first: BodyPiece? { pieces.first }
+  var count: Int { pieces.count }
+  var isEmpty: Bool { pieces.isEmpty }
+
+  /// The range of a file on disk that comes next, if one does: whoever sends has to have it read first.
+  var nextOnDisk: FileRange? {
+    guard case .file(let range) = pieces.first, range.file.kind == .disk else { return nil }
+    return range
+  }
+
+  /// What goes on in the same file becomes one piece. Pieces are not empty.
+  mutating func append(_ piece: BodyPiece) {
+    if let last = pieces.last, let joined = last.joined(with: piece) {
+      pieces[pieces.index(before: pieces.endIndex)] = joined
+    } else {
+      pieces.append(piece)
+    }
+  }
+
+  /// Removes `count` bytes from the front.
+  mutating func drop(_ count: Int) {
+    var left = count
+    while left > 0, let piece = pieces.first {
+      if piece.length <= left {
+        left &-= piece.length
+        pieces.removeFirst()
+      } else {
+        pieces[pieces.startIndex] = piece.dropping(first: left)
+        left = 0
+      }
+    }
+  }
+
+  /// The bytes take the place of the stretch of the first piece that they were read from.
+  mutating func replaceFront(with bytes: ByteBuffer) {
+    drop(bytes.readableBytes)
+    pieces.prepend(.bytes(bytes))
+  }
+
+  mutating func removeAll() { pieces.removeAll() }
+
+  /// Takes up to `limit` bytes from the front, as far as no disk has to be read for them: as one buffer, copied unless
+  /// it is a stretch of one that is in memory already.
+  mutating func takeBytes(upTo limit: Int, allocator: ByteBufferAllocator) throws(BrokenFile) -> ByteBuffer {
+    var wanted = 0
+    var isAlone = true
+    for piece in pieces {
+      if case .file(let range) = piece, range.file.kind == .disk { break }
+      isAlone = wanted == 0
+      wanted = min(limit, wanted &+ piece.length)
+      if wanted >= limit { break }
+    }
+    if isAlone, case .bytes(let bytes) = pieces.first {
+      drop(wanted)
+      return bytes.getSlice(at: bytes.readerIndex, length: wanted) ?? bytes
+    }
+    var buffer = allocator.buffer(capacity: wanted)
+    while buffer.readableBytes < wanted, let piece = pieces.first {
+      let part = piece.prefix(min(piece.length, wanted &- buffer.readableBytes))
+      switch part {
+      case .bytes(let bytes): buffer.writeImmutableBuffer(bytes)
+      case .file(let range): guard range.copy(into: &buffer) else { throw BrokenFile(range: range) }
+      }
+      drop(part.length)
+    }
+    return buffer
+  }
+}

@@ -1,0 +1,69 @@
+internal import NIOHTTP1
+
+/// An error as a client sees it (RFC 9457 `application/problem+json`): what failed, with which value and why, and what
+/// to do next.
+struct Problem: Sendable {
+  var status: HTTPResponseStatus
+  /// What failed, the same for every occurrence: "No such stream".
+  var title: String
+  /// With which value and why.
+  var detail: String
+  /// What to do next; nil where there is nothing to do.
+  var help: String?
+  var cache: CachePolicy = .never
+  var headers: [HeaderField] = []
+
+  var response: HTTPResponse {
+    var members: [(name: String, value: JSON)] = [
+      ("type", "about:blank"), ("status", .integer(Int64(status.code))), ("title", .string(title)),
+      ("detail", .string(detail)),
+    ]
+    if let help { members.append(("help", .string(help))) }
+    return HTTPResponse(
+      status: status,
+      headers: [
+        HeaderField("Content-Type", ContentType.problem.rawValue), HeaderField("Cache-Control", cache.value),
+      ] + headers,
+      body: .pieces([.bytes(JSON.object(members).serialized())]))
+  }
+
+  /// Nothing is served under this path.
+  static func notFound(_ detail: String, help: String? = nil) -> Problem {
+    Problem(status: .notFound, title: "Not found", detail: detail, help: help, cache: .missing)
+  }
+
+  static let nothingHere = Problem.notFound("There is nothing at this address.")
+
+  /// A stream that begins.
+  static func notYet(_ stream: some CustomStringConvertible) -> Problem {
+    Problem(
+      status: .serviceUnavailable, title: "Not yet",
+      detail: "The stream \"\(stream)\" has a publisher, but no complete segment yet.",
+      help: "Try again in a second.", headers: [HeaderField("Retry-After", "1")])
+  }
+
+  /// RFC 9110 §15.5.6: the answer names what is allowed.
+  static func methodNotAllowed(allow: String = "GET, HEAD, OPTIONS") -> Problem {
+    Problem(
+      status: .methodNotAllowed, title: "Method not allowed", detail: "This address answers \(allow).",
+      headers: [HeaderField("Allow", allow)])
+  }
+
+  /// No room for another viewer or connection; `retryAfter` in seconds.
+  static func full(_ detail: String, retryAfter: Int = 5) -> Problem {
+    Problem(
+      status: .serviceUnavailable, title: "Full", detail: detail, help: "Try again in \(retryAfter) seconds.",
+      headers: [HeaderField("Retry-After", String(retryAfter))])
+  }
+
+  /// The disk, or a file on it, does not do what it should.
+  static func unreadable(_ detail: String) -> Problem {
+    Problem(
+      status: .serviceUnavailable, title: "Not readable", detail: "Something on disk cannot be read: \(detail).",
+      headers: [HeaderField("Retry-After", "5")])
+  }
+
+  static func badRequest(_ detail: String, help: String? = nil) -> Problem {
+    Problem(status: .badRequest, title: "Bad request", detail: detail, help: help)
+  }
+}

@@ -1,0 +1,131 @@
+internal import NIOCore
+internal import NIOHTTP1
+
+/// The header fields of a request. Those of HTTP/1.1 stay the bytes that they came as: a value becomes a string when
+/// somebody asks for it, which for most of them nobody does.
+enum RequestFields: Sendable {
+  /// Lines of `name: value`, each with its line end, all of them checked; and which of the names that are asked for
+  /// often are among them.
+  case lines(ByteBuffer, Known)
+  /// HTTP/2's.
+  case list(HTTPHeaders)
+
+  /// Names that are looked for in each request: a bit says whether a search is worth it.
+  struct Known: OptionSet, Sendable {
+    let rawValue: UInt8
+    static let range = Known(rawValue: 1)
+    static let ifRange = Known(rawValue: 2)
+    static let ifNoneMatch = Known(rawValue: 4)
+    static let acceptEncoding = Known(rawValue: 8)
+    static let userAgent = Known(rawValue: 16)
+
+    /// Nothing for other names.
+    @inline(__always)
+    init(_ name: Span<UInt8>) {
+      switch name.count {
+      case 5 where name.isField("range"): self = .range
+      case 8 where name.isField("if-range"): self = .ifRange
+      case 10 where name.isField("user-agent"): self = .userAgent
+      case 13 where name.isField("if-none-match"): self = .ifNoneMatch
+      case 15 where name.isField("accept-encoding"): self = .acceptEncoding
+      default: self = []
+      }
+    }
+
+    init(rawValue: UInt8) { self.rawValue = rawValue }
+  }
+
+  /// Whether the response depends on fields: conditions and ranges.
+  var areConditional: Bool {
+    switch self {
+    case .lines(_, let known): !known.isDisjoint(with: [.range, .ifRange, .ifNoneMatch])
+    case .list: true
+    }
+  }
+
+  /// The value of the first field of that name, in whatever case.
+  func first(_ name: String) -> String? {
+    switch self {
+    case .lines(let lines, let known):
+      let wanted = Known(name.utf8Span.span)
+      guard wanted.isEmpty || known.contains(wanted) else { return nil }
+      var found: String?
+      Self.forEach(in: lines) { key, value in
+        guard Self.areEqual(key, name) else { return true }
+        found = String(copying: value)
+        return false
+      }
+      return found
+    case .list(let list): return list.first(name: name)
+    }
+  }
+
+  /// The values of all fields of that name, in whatever case, in order.
+  func all(_ name: String) -> [String] {
+    switch self {
+    case .lines(let lines, _):
+      var found: [String] = []
+      Self.forEach(in: lines) { key, value in
+        if Self.areEqual(key, name) { found.append(String(copying: value)) }
+        return true
+      }
+      return found
+    case .list(let list): return list[name]
+    }
+  }
+
+  /// All of them, in order.
+  var all: [(name: String, value: String)] {
+    switch self {
+    case .lines(let lines, _):
+      var found: [(name: String, value: String)] = []
+      Self.forEach(in: lines) { key, value in
+        found.append((String(copying: key), String(copying: value)))
+        return true
+      }
+      return found
+    case .list(let list): return list.map { ($0.name, $0.value) }
+    }
+  }
+
+  /// A number for the client that names itself by User-Agent: equal for equal names.
+  var clientHash: Int {
+    var hash = 0
+    switch self {
+    case .lines(let lines, let known):
+      guard known.contains(.userAgent) else { return 0 }
+      Self.forEach(in: lines) { key, value in
+        guard key.count == 10, key.isField("user-agent") else { return true }
+        hash = Int(truncatingIfNeeded: value.mixed())
+        return false
+      }
+    case .list(let list):
+      if let name = list.first(name: "user-agent") { hash = Int(truncatingIfNeeded: name.utf8Span.span.mixed()) }
+    }
+    return hash
+  }
+
+  /// `body` returns whether to go on.
+  static func forEach(
+    in lines: ByteBuffer, _ body: (_ name: Span<UInt8>, _ value: Span<UInt8>) -> Bool
+  ) {
+    let bytes = lines.readableBytesUInt8Span
+    var start = 0
+    while start < bytes.count {
+      var colon = start
+      while colon < bytes.count, bytes[colon] != UInt8(ascii: ":") { colon += 1 }
+      guard colon < bytes.count else { return }
+      let end = bytes.endOfText(from: colon + 1)
+      let value = bytes.extracting(bytes.trimmed(colon + 1..<end))
+      guard body(bytes.extracting(start..<colon), value) else { return }
+      start = end + 2
+    }
+  }
+
+  private static func areEqual(_ bytes: Span<UInt8>, _ name: String) -> Bool {
+    let name = name.utf8Span.span
+    guard bytes.count == name.count else { return false }
+    for index in bytes.indices where bytes[index].lowercased != name[index].lowercased { return false }
+    return true
+  }
+}

@@ -1,0 +1,110 @@
+internal import Glibc
+internal import NIOCore
+internal import NIOPosix
+internal import Synchronization
+
+/// A file descriptor with many readers: a segment's memfd, a recording, a rewind spool. It is closed when the last
+/// reference goes, so that whoever holds a `FileRange` can read to its end, whatever was removed from a window or
+/// unlinked meanwhile. Reads always name their offset (`pread`, `sendfile`); the descriptor's own position means
+/// nothing.
+final class SharedFile: Sendable {
+  /// Where the bytes are, which decides who may read them.
+  enum Kind: Sendable {
+    /// A memfd: reading copies memory and never waits, so event loops read and send it themselves.
+    case memory
+    /// A file system: reading may wait for a disk, so only a thread pool reads it.
+    case disk
+  }
+
+  /// Valid for as long as this object lives.
+  let descriptor: CInt
+  let kind: Kind
+  /// Set for a file on disk whose bytes can be pushed back under its readers; offsets of ranges count from there.
+  let origin: FileOrigin?
+  /// Where the file is mapped: 0 before the first use, 1 if it cannot be.
+  private let mapping = Atomic<UInt>(0)
+
+  /// How much of a memory file is mapped: more than a segment can have (decisions.md: 64 MiB) and its heads.
+  private static let mappedBytes = 80 << 20
+
+  /// Takes the descriptor over: nobody else closes it from here on.
+  init(taking descriptor: CInt, kind: Kind, origin: FileOrigin? = nil) {
+    self.descriptor = descriptor
+    self.kind = kind
+    self.origin = origin
+  }
+
+  /// What became of an attempt to read.
+  enum ReadOutcome {
+    case read(ByteBuffer)
+    /// The bytes are being pushed back: to be tried again in a moment.
+    case moving
+  }
+
+  /// Up to `count` bytes at `offset`; fewer at the end of the file or where the disk fails. Waits for the disk.
+  func read(at offset: Int, count: Int) -> ReadOutcome {
+    var buffer = ByteBuffer()
+    let isRead = origin.map { origin in origin.read { fill(&buffer, at: offset &+ $0, count) } != nil }
+    if isRead == nil { fill(&buffer, at: offset, count) }
+    return isRead == false ? .moving : .read(buffer)
+  }
+
+  private func fill(_ buffer: inout ByteBuffer, at offset: Int, _ count: Int) {
+    buffer.clear()
+    while buffer.readableBytes < count {
+      let done = buffer.readableBytes
+      let got = buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: count - done) { room in
+        max(0, pread(descriptor, room.baseAddress, count - done, off_t(offset &+ done)))
+      }
+      if got == 0 { return }
+    }
+  }
+
+  /// The bytes of `range` as an address to hand to the kernel, so that one `sendmsg` sends many small ranges without
+  /// a copy of ours. Nobody else may follow it: where a file was cut short the kernel answers EFAULT, a load would
+  /// trap. Nil for files on disk and where the range is not mapped. Memory files are mapped when first asked for.
+  func kernelAddress(of range: FileRange) -> UnsafeRawPointer? {
+    guard kind == .memory, range.offset >= 0, range.offset <= Self.mappedBytes,
+      range.length <= Self.mappedBytes &- range.offset
+    else { return nil }
+    var address = mapping.load(ordering: .acquiring)
+    if address == 0 {
+      address = Self.map(descriptor)
+      let (won, found) = mapping.compareExchange(
+        expected: 0, desired: address, ordering: .acquiringAndReleasing)
+      if !won {
+        Self.unmap(address)
+        address = found
+      }
+    }
+    return address == 1 ? nil : UnsafeRawPointer(bitPattern: address)?.advanced(by: range.offset)
+  }
+
+  private static func map(_ descriptor: CInt) -> UInt {
+    let address = mmap(nil, mappedBytes, PROT_READ, MAP_SHARED, descriptor, 0)
+    return address == MAP_FAILED ? 1 : UInt(bitPattern: address)
+  }
+
+  private static func unmap(_ address: UInt) {
+    if address > 1 { munmap(UnsafeMutableRawPointer(bitPattern: address), mappedBytes) }
+  }
+
+  deinit {
+    Self.unmap(mapping.load(ordering: .acquiring))
+    let descriptor = descriptor
+    switch kind {
+    case .memory:
+      Glibc.close(descriptor)
+    case .disk:
+      // The last close of an unlinked file frees its blocks, which waits for the disk.
+      NIOSingletons.posixBlockingThreadPool.submit { _ in Glibc.close(descriptor) }
+    }
+  }
+}
+
+/// Bytes of a file that are complete and never change again. Offset and length are bytes.
+struct FileRange: Sendable {
+  var file: SharedFile
+  var offset: Int
+  var length: Int
+}

@@ -1,0 +1,62 @@
+internal import Logging
+internal import NIOCore
+internal import NIOTLS
+
+/// Waits for the end of the TLS handshake, then gives the pipeline the handlers of the protocol that was agreed on (ALPN,
+/// RFC 7301): HTTP/2 where the client knows it, HTTP/1.1 for everybody else.
+final class TLSNegotiation: ChannelInboundHandler, RemovableChannelHandler, HTTPConnection {
+  typealias InboundIn = Never
+
+  /// What is offered, the preferred one first.
+  static let protocols = ["h2", "http/1.1"]
+
+  private let pipelines: HTTPPipelines
+  private let since: Int
+  private var context: ChannelHandlerContext?
+
+  init(_ pipelines: HTTPPipelines) {
+    self.pipelines = pipelines
+    since = pipelines.loop.now
+  }
+
+  func handlerAdded(context: ChannelHandlerContext) {
+    self.context = context
+    pipelines.loop.add(self)
+  }
+
+  func handlerRemoved(context: ChannelHandlerContext) {
+    self.context = nil
+    pipelines.loop.remove(self)
+  }
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    if case .handshakeCompleted(let negotiated) = event as? TLSUserEvent {
+      let handlers = negotiated == "h2" ? pipelines.http2 : pipelines.http1
+      do {
+        // At once, so that what follows in the same read finds them in place.
+        try context.pipeline.syncOperations.addHandlers(handlers, position: .after(self))
+        context.fireUserInboundEventTriggered(event)
+        context.pipeline.syncOperations.removeHandler(context: context, promise: nil)
+      } catch {
+        context.close(promise: nil)
+      }
+    } else {
+      context.fireUserInboundEventTriggered(event)
+    }
+  }
+
+  /// No TLS, or no TLS that we speak.
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    pipelines.services.logger.debug(
+      "TLS handshake failed", metadata: ["peer": "\(pipelines.peer.address)", "error": "\(error)"])
+    context.close(promise: nil)
+  }
+
+  func tick() {
+    if pipelines.loop.now &- since >= pipelines.loop.ticks(pipelines.services.limits.headerTime) { close() }
+  }
+
+  func stop() { close() }
+
+  func close() { context?.close(promise: nil) }
+}

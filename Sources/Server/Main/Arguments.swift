@@ -1,0 +1,43 @@
+internal import Glibc
+
+/// The process's arguments without its name.
+enum Arguments {
+  /// `CommandLine.arguments` is empty where a library called setenv before main (swift#76080, seen under
+  /// libfaketime); the kernel's copy has them then.
+  static func ofProcess() -> [String] {
+    let arguments = CommandLine.arguments
+    return Array((arguments.isEmpty ? kernelCopy() : arguments).dropFirst())
+  }
+
+  /// The arguments in /proc/self/cmdline, each ended by a zero byte; empty where there is no procfs.
+  static func kernelCopy() -> [String] {
+    let descriptor = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return [] }
+    defer { close(descriptor) }
+    var bytes: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 4096)
+    while true {
+      let count = read(descriptor, &chunk, chunk.count)
+      guard count > 0 else { break }
+      bytes += chunk[..<count]
+    }
+    return split(bytes)
+  }
+
+  /// Splits text fields that each end in a zero byte; empty fields count.
+  static func split(_ bytes: [UInt8]) -> [String] {
+    bytes.split(separator: 0, omittingEmptySubsequences: false).dropLast().map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// The environment; of a name that is there twice the first counts, as getenv has it.
+  static func environment() -> [String: String] {
+    var result: [String: String] = [:]
+    var entry = environ
+    while let text = entry.pointee {
+      let parts = String(cString: text).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      if parts.count == 2, result[String(parts[0])] == nil { result[String(parts[0])] = String(parts[1]) }
+      entry += 1
+    }
+    return result
+  }
+}

@@ -1,0 +1,58 @@
+internal import ArgumentParser
+internal import Ingest
+
+/// `weir capture`: a server with one camera and one microphone, and its page.
+struct CaptureCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "capture", abstract: "A camera and a microphone of this machine, live at once.",
+    discussion: """
+      Examples:
+        weir capture
+            The first camera and the default microphone, watched in the browser
+        weir capture --camera '/dev/video2?size=1920x1080&fps=30' --microphone none
+        weir capture --record recordings
+            Recorded from the first picture on; without --record on request
+
+      Everything that weir serve takes can be given as well; weir devices lists
+      what there is, docs/capture.md the options of a device.
+      """)
+
+  @Option(help: ArgumentHelp("Camera, with its options; auto takes the first.", valueName: "device|auto|none"))
+  var camera = "auto"
+  @Option(help: ArgumentHelp("Microphone, with its options; auto takes ALSA's default.", valueName: "device|auto|none"))
+  var microphone = "auto"
+  @Option(help: ArgumentHelp("The stream's name.", valueName: "name")) var name = "cam"
+  @Flag(help: "Leave the browser alone.") var noOpen = false
+  @OptionGroup var server: ServeCommand
+
+  func run() async throws {
+    var flags = server.flags
+    let devices = [cameraPart, microphonePart].compactMap(\.self)
+    guard !devices.isEmpty else {
+      throw ConfigurationError(
+        .configuration,
+        "there is no camera and no microphone; plug one in, or name it: weir capture --camera /dev/video0")
+    }
+    flags[.source] = ["\(name)=\(devices.joined(separator: ","))"] + (flags[.source] ?? [])
+    // Who names a folder wants a recording; else one is made when it is asked for.
+    if flags[.record] == nil, flags[.recordMode] == nil { flags[.recordMode] = ["manual"] }
+    try await server.serve(flags, openingPage: !noOpen)
+  }
+
+  private var cameraPart: String? {
+    switch camera {
+    case "none": nil
+    case "auto": CameraCatalogue.list().first { $0.problem == nil && !$0.modes.isEmpty }.map { "v4l2:\($0.path)" }
+    default: "v4l2:\(camera)"
+    }
+  }
+
+  private var microphonePart: String? {
+    switch microphone {
+    case "none": nil
+    // The default is often a sound server's, which shares the device with other programs.
+    case "auto": MicrophoneCatalogue.list().isEmpty ? nil : "alsa:default"
+    default: "alsa:\(microphone)"
+    }
+  }
+}

@@ -1,0 +1,86 @@
+internal import ArgumentParser
+internal import Glibc
+internal import NIOCore
+
+/// What a command says of each file: a line, or a JSON array at the end; exit status 1 when one is not good.
+struct CommandReport {
+  struct Entry {
+    var text: String
+    var members: [(name: String, value: JSON)]
+    var isGood: Bool
+  }
+
+  private let json: Bool
+  private var entries: [JSON] = []
+  private var isGood = true
+
+  init(json: Bool) {
+    self.json = json
+  }
+
+  mutating func add(_ work: () throws -> Entry) {
+    let entry: Entry
+    do {
+      entry = try work()
+    } catch {
+      entry = Entry(text: "error: \(error)", members: [("ok", false), ("error", .string("\(error)"))], isGood: false)
+    }
+    isGood = isGood && entry.isGood
+    if json { entries.append(.object(entry.members)) } else { print(entry.text) }
+  }
+
+  func conclude() throws {
+    if json { print(String(buffer: JSON.array(entries).serialized())) }
+    if !isGood { throw ExitCode.failure }
+  }
+}
+
+/// How far a command is: a bar on a terminal, now and then a line elsewhere; on standard error.
+final class ProgressLine {
+  private let label: String
+  private let isShown: Bool
+  private let isTerminal: Bool
+  private var lastShown: timespec
+  private var hasBar = false
+
+  init(label: String, isShown: Bool) {
+    self.label = label
+    self.isShown = isShown
+    isTerminal = isatty(STDERR_FILENO) == 1
+    lastShown = Self.now
+  }
+
+  private static let width = 30
+
+  /// `done` of `total` bytes.
+  func update(_ done: UInt64, _ total: UInt64) {
+    guard isShown, total > 0 else { return }
+    let now = Self.now
+    let milliseconds = (now.tv_sec - lastShown.tv_sec) * 1000 + (now.tv_nsec - lastShown.tv_nsec) / 1_000_000
+    guard milliseconds >= (isTerminal ? 100 : 5000) else { return }
+    lastShown = now
+    let percent = Int(min(100, done / max(1, total / 100)))
+    guard isTerminal else { return write("\(label): \(percent) %\n") }
+    let filled = Self.width * percent / 100
+    let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: Self.width - filled)
+    write("\r\(label) \(bar) \(percent) %")
+    hasBar = true
+  }
+
+  /// Removes the bar.
+  func finish() {
+    if hasBar { write("\r\u{1b}[K") }
+    hasBar = false
+  }
+
+  private func write(_ text: String) {
+    let bytes = Array(text.utf8)
+    _ = Glibc.write(STDERR_FILENO, bytes, bytes.count)
+  }
+
+  private static var now: timespec {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return time
+  }
+}

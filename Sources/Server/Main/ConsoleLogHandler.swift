@@ -1,0 +1,66 @@
+internal import Glibc
+internal import Logging
+
+/// Writes log lines to stderr: `12:03:04 notice rtmp studio: connected`, or JSON objects. Times are UTC.
+///
+/// The logger's label is the component. The metadata `stream` names the stream and stands before the message; all
+/// other metadata follows it as `key=value`, sorted.
+struct ConsoleLogHandler: LogHandler {
+  var logLevel: Logger.Level
+  var metadata: Logger.Metadata = [:]
+  var metadataProvider: Logger.MetadataProvider?
+  private let component: String
+  private let format: LogFormat
+  private let output: LogOutput
+
+  /// Nanoseconds since 1970 for the lines' times.
+  private let now: @Sendable () -> Int64
+
+  init(
+    label: String, level: Logger.Level, format: LogFormat, output: LogOutput,
+    now: @escaping @Sendable () -> Int64 = Self.systemTime
+  ) {
+    component = label
+    logLevel = level
+    self.format = format
+    self.output = output
+    self.now = now
+  }
+
+  subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    get { metadata[key] }
+    set { metadata[key] = newValue }
+  }
+
+  func log(event: LogEvent) {
+    var all = metadata
+    if let provided = metadataProvider?.get() { all.merge(provided) { _, new in new } }
+    if let own = event.metadata { all.merge(own) { _, new in new } }
+    if let error = event.error { all["error"] = "\(error)" }
+    output.write(line(event.level, event.message.description, all))
+  }
+
+  private func line(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata) -> String {
+    let time = UTCText(nanosecondsSince1970: now())
+    let stream = metadata["stream"].map(\.description)
+    let others = metadata.filter { $0.key != "stream" }.sorted { $0.key < $1.key }
+    switch format {
+    case .text:
+      let subject = stream.map { "\(component) \(LogText.escaped($0))" } ?? component
+      let tail = others.map { " \(LogText.escaped($0.key))=\(LogText.escaped($0.value.description))" }.joined()
+      return "\(time.clock) \(level) \(subject): \(LogText.escaped(message))\(tail)\n"
+    case .json:
+      var fields = [("time", time.internet), ("level", level.rawValue), ("component", component)]
+      if let stream { fields.append(("stream", stream)) }
+      fields.append(("message", message))
+      fields += others.map { ($0.key, $0.value.description) }
+      return "{" + fields.map { "\(LogText.json($0)):\(LogText.json($1))" }.joined(separator: ",") + "}\n"
+    }
+  }
+
+  private static func systemTime() -> Int64 {
+    var time = timespec()
+    clock_gettime(CLOCK_REALTIME, &time)
+    return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
+  }
+}

@@ -1,0 +1,88 @@
+internal import ArgumentParser
+internal import Glibc
+internal import Ingest
+
+/// `weir pattern`: the test pattern's pictures before they are coded.
+struct PatternCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "pattern", abstract: "Write the test pattern's pictures, uncoded, as YUV4MPEG2 to standard output.",
+    discussion: """
+      What a player shows of the test source can be compared with them, picture by picture: the number is burned in, and \
+      EXT-X-PROGRAM-DATE-TIME less the number's time is when picture 0 was.
+
+      Examples:
+        weir pattern --count 300 > pattern.y4m
+        weir pattern --start 2026-11-21T07:24:10.500Z --first 120 --count 60 | ffmpeg -i copy.mp4 -i - -lavfi psnr -f null -
+      """)
+
+  @Option(help: ArgumentHelp("When picture 0 is, in UTC.", valueName: "time")) var start = "2026-01-01T00:00:00Z"
+  @Option(help: ArgumentHelp("The number of the first picture.", valueName: "number")) var first: Int64 = 0
+  @Option(help: ArgumentHelp("How many pictures.", valueName: "number")) var count: Int64 = 150
+
+  /// Years of pictures: numbers stay far from where arithmetic would end.
+  private static let largestNumber: Int64 = 1 << 32
+
+  func validate() throws {
+    for (option, value) in [("--first", first), ("--count", count)] where !(0...Self.largestNumber).contains(value) {
+      throw ValidationError("\(option) \(value): give a number from 0 to \(Self.largestNumber)")
+    }
+    guard UTCText.parse(start) != nil else {
+      throw ValidationError("--start '\(start)' is no time; write it as 2026-11-21T07:24:10.500Z")
+    }
+    guard isatty(STDOUT_FILENO) == 0 else {
+      throw ValidationError("pictures are no text; send them to a file or a program: weir pattern > pattern.y4m")
+    }
+  }
+
+  func run() throws {
+    guard let wallStart = UTCText.parse(start) else { return }
+    // A reader that has seen enough closes the pipe, which is an answer to a write and no reason to die.
+    signal(SIGPIPE, SIG_IGN)
+    var output = BufferedOutput(descriptor: STDOUT_FILENO)
+    do {
+      try TestPatternFile(wallStart: wallStart).write(first..<first + count) { try output.write($0) }
+      try output.flush()
+    } catch let failure as BufferedOutput.Failure {
+      if failure.code == EPIPE { return }
+      throw ConfigurationError(.configuration, "the pictures could not be written: \(failure)")
+    }
+  }
+}
+
+/// Collects small writes to a descriptor into large ones.
+struct BufferedOutput {
+  private let descriptor: Int32
+  private var waiting: [UInt8] = []
+  private static let size = 1 << 20
+
+  /// What write(2) said.
+  struct Failure: Error, CustomStringConvertible {
+    let code: Int32
+    var description: String { String(cString: strerror(code)) }
+  }
+
+  init(descriptor: Int32) {
+    self.descriptor = descriptor
+    waiting.reserveCapacity(Self.size)
+  }
+
+  mutating func write(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
+    if waiting.count + bytes.count > Self.size { try flush() }
+    waiting.append(contentsOf: bytes)
+  }
+
+  mutating func flush() throws(Failure) {
+    var done = 0
+    while done < waiting.count {
+      let count = waiting.withUnsafeBytes {
+        Glibc.write(descriptor, $0.baseAddress?.advanced(by: done), $0.count - done)
+      }
+      guard count > 0 else {
+        if errno == EINTR { continue }
+        throw Failure(code: errno)
+      }
+      done += count
+    }
+    waiting.removeAll(keepingCapacity: true)
+  }
+}

@@ -1,0 +1,103 @@
+internal import ArgumentParser
+
+/// `weir record`: work on recordings without a server.
+struct RecordCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "record", abstract: "List, check, finish and cut recordings; the server need not run.",
+    discussion: """
+      The commands also take fragmented MP4 from other programs (ffmpeg's
+      -movflags frag_keyframe+empty_moov, OBS's fragmented and hybrid MP4) with
+      H.264, HEVC, AV1, AAC and Opus, and say where they cannot.
+      """,
+    subcommands: [
+      RecordListCommand.self, RecordVerifyCommand.self, RecordFinalizeCommand.self, RecordClipCommand.self,
+    ])
+}
+
+/// What the commands below have in common.
+struct RecordOutputOptions: ParsableArguments {
+  @Flag(help: "Print the result as JSON, and no progress.") var json = false
+}
+
+/// `weir record verify`
+struct RecordVerifyCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "verify", abstract: "Read every fragment's head and say what is whole.",
+    discussion:
+      "Example:\n  weir record verify recordings/cam/20261121T072410Z.mp4\n\nExit status 1 when something is damaged.")
+
+  @Argument(help: "Recordings, finished or not.") var files: [String]
+  @OptionGroup var output: RecordOutputOptions
+
+  func run() throws {
+    var report = CommandReport(json: output.json)
+    for path in files {
+      report.add {
+        let progress = ProgressLine(label: "checking \(LogText.escaped(path))", isShown: !output.json)
+        defer { progress.finish() }
+        let check = try RecordingCheck(path: path, progress: progress.update)
+        return CommandReport.Entry(text: check.text, members: check.members, isGood: check.isGood)
+      }
+    }
+    try report.conclude()
+  }
+}
+
+/// `weir record finalize`
+struct RecordFinalizeCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "finalize", abstract: "Make ordinary movies of fragmented files, in place.",
+    discussion: """
+      The head goes in front without moving the media where the file system can
+      (ext4, xfs); elsewhere the file is copied. Folders are searched for what a
+      server left: *.part.mp4.
+
+      Examples:
+        weir record finalize recordings/
+        weir record finalize obs.mp4
+      """)
+
+  @Argument(help: "Files, or folders of recordings.") var paths: [String]
+  @OptionGroup var output: RecordOutputOptions
+
+  func run() throws {
+    var report = CommandReport(json: output.json)
+    for path in try paths.flatMap(FragmentedFile.search) {
+      report.add {
+        let progress = ProgressLine(label: "finishing \(LogText.escaped(path))", isShown: !output.json)
+        defer { progress.finish() }
+        let result = try FragmentedFile.finalize(path, progress: progress.update)
+        return CommandReport.Entry(text: result.text, members: result.members, isGood: true)
+      }
+    }
+    try report.conclude()
+  }
+}
+
+/// `weir record clip`
+struct RecordClipCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "clip", abstract: "Cut a stretch out of a recording, exact to the frame, without encoding.",
+    discussion: """
+      Examples:
+        weir record clip cam.mp4 --from 90 --to 150.5 -o goal.mp4
+        weir record clip cam.mp4 --from 2026-11-21T07:30:00Z -o rest.mp4
+      """)
+
+  @Argument(help: "A recording, finished or not.") var file: String
+  @Option(help: "Where it begins: seconds, or a UTC time.") var from: String?
+  @Option(help: "Where it ends: seconds, or a UTC time.") var to: String?
+  @Option(name: [.customShort("o"), .long], help: "The new file; it must not be there yet.") var out: String
+  @OptionGroup var output: RecordOutputOptions
+
+  func run() throws {
+    var report = CommandReport(json: output.json)
+    report.add {
+      let progress = ProgressLine(label: "writing \(LogText.escaped(out))", isShown: !output.json)
+      defer { progress.finish() }
+      let clip = try ClipFile.write(file, from: from, to: to, out: out, progress: progress.update)
+      return CommandReport.Entry(text: clip.text, members: clip.members, isGood: true)
+    }
+    try report.conclude()
+  }
+}

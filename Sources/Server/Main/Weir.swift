@@ -1,0 +1,43 @@
+internal import ArgumentParser
+internal import Glibc
+
+/// The program: finds the command, runs it, and turns what goes wrong into one line and an exit status: 0 ok,
+/// 1 failed, 2 usage, 78 configuration.
+@main
+enum Weir {
+  static func main() async {
+    // SVT-AV1's own lines would bypass our log. Nothing else runs yet that could read the environment.
+    setenv("SVT_LOG", "0", 0)
+    do {
+      var command = try RootCommand.parseAsRoot(Arguments.ofProcess())
+      if var asynchronous = command as? any AsyncParsableCommand {
+        try await asynchronous.run()
+      } else {
+        try command.run()
+      }
+    } catch {
+      exit(report(error))
+    }
+  }
+
+  /// Prints what went wrong, or the help that was asked for, and gives the exit status.
+  private static func report(_ error: any Error) -> Int32 {
+    if let error = error as? ConfigurationError {
+      LogOutput.standardError.write("weir: error: \(error)\n")
+      return error.exitCode
+    }
+    // A command that has said what is wrong.
+    if let code = error as? ExitCode { return code.rawValue }
+    if RootCommand.exitCode(for: error).isSuccess {
+      print(RootCommand.fullMessage(for: error))
+      return 0
+    }
+    let message = LogText.escaped(RootCommand.message(for: error))
+    if RootCommand.exitCode(for: error) == .validationFailure {
+      LogOutput.standardError.write("weir: error: \(message); see weir --help\n")
+      return 2
+    }
+    LogOutput.standardError.write("weir: error: \(message)\n")
+    return 1
+  }
+}

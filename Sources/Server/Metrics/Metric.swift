@@ -1,0 +1,103 @@
+/// What `/metrics` tells, in the order in which it does. The raw value is the name: base units (seconds, bytes), counters
+/// end in `_total` (prometheus.io, "Metric and label naming"); docs/metrics.md explains each to people.
+enum Metric: String, CaseIterable, Sendable {
+  case build = "weir_build_info"
+  case renderTime = "weir_metrics_render_seconds"
+  case streams = "weir_streams"
+  case publishRejected = "weir_publish_rejected_total"
+  case connections = "weir_http_connections"
+  case connectionsRefused = "weir_http_connections_refused_total"
+  case viewersRefused = "weir_viewers_refused_total"
+  case egress = "weir_egress_bytes_total"
+
+  case live = "weir_stream_live"
+  case started = "weir_stream_start_time_seconds"
+  case rate = "weir_stream_bytes_per_second"
+  case memory = "weir_stream_memory_bytes"
+  case warnings = "weir_stream_warnings"
+  case keyFrameInterval = "weir_keyframe_interval_seconds"
+  case skew = "weir_av_skew_seconds"
+  case publications = "weir_ingest_publications_total"
+  case ingestBytes = "weir_ingest_bytes_total"
+  case ingestFrames = "weir_ingest_frames_total"
+  case ingestKeyFrames = "weir_ingest_keyframes_total"
+  case ingestLost = "weir_ingest_frames_lost_total"
+  case jumps = "weir_ingest_timestamp_jumps_total"
+  case partDelay = "weir_part_delay_seconds"
+  case blockedReload = "weir_blocked_reload_seconds"
+  case renders = "weir_playlist_renders_total"
+  case viewers = "weir_viewers"
+
+  case ladderRungs = "weir_ladder_rungs"
+  case ladderWorker = "weir_ladder_worker_up"
+  case ladderRestarts = "weir_ladder_worker_restarts_total"
+  case ladderDropped = "weir_ladder_pictures_dropped_total"
+  case soundWorker = "weir_sound_worker_up"
+  case soundRestarts = "weir_sound_worker_restarts_total"
+
+  case cameraUp = "weir_camera_up"
+  case cameraTaken = "weir_camera_pictures_total"
+  case cameraLost = "weir_camera_pictures_lost_total"
+  case cameraBroken = "weir_camera_pictures_broken_total"
+  case leftOut = "weir_encoder_pictures_left_out_total"
+  case coded = "weir_encoder_pictures_total"
+  case encodeTime = "weir_encoder_picture_seconds"
+  case encoderRestarts = "weir_encoder_restarts_total"
+  case microphoneUp = "weir_microphone_up"
+  case overruns = "weir_microphone_overruns_total"
+  case bridged = "weir_microphone_bridged_samples_total"
+  case microphoneSkew = "weir_microphone_skew_seconds"
+
+  case recordingRunning = "weir_recording_running"
+  case recordingFailed = "weir_recording_failed"
+  case recordingBytes = "weir_recording_file_bytes"
+  case recordingLag = "weir_recording_lag_seconds"
+  case recordingUnsynced = "weir_recording_unsynced_bytes"
+  case recordingGaps = "weir_recording_gap_seconds"
+  case recordingQueue = "weir_recording_queued_bytes"
+  case recordings = "weir_recordings_total"
+  case recordingLost = "weir_recording_lost_seconds_total"
+  case finalize = "weir_recording_finalize_seconds"
+  case diskFree = "weir_disk_free_bytes"
+  case diskKeepFree = "weir_disk_keep_free_bytes"
+  case diskAge = "weir_disk_look_age_seconds"
+
+  case processCPU = "process_cpu_seconds_total"
+  case processResident = "process_resident_memory_bytes"
+  case processVirtual = "process_virtual_memory_bytes"
+  case processDescriptors = "process_open_fds"
+  case processDescriptorLimit = "process_max_fds"
+  case processStart = "process_start_time_seconds"
+
+  /// As `# TYPE` has it.
+  enum Kind: String, Sendable {
+    /// Only rises, until the server is started again.
+    case counter
+    case gauge
+    /// How many there were, and how long they took together: two series, `_count` and `_sum`.
+    case summary
+  }
+
+  var kind: Kind {
+    switch self {
+    case .partDelay, .blockedReload, .finalize: .summary
+    default: rawValue.hasSuffix("_total") ? .counter : .gauge
+    }
+  }
+
+  /// What becomes of it where streams are told together.
+  enum Merging: Sendable {
+    case sum
+    case maximum
+    /// Nothing can be said of several.
+    case none
+  }
+
+  var merging: Merging {
+    switch self {
+    case .recordingLag, .encodeTime: .maximum
+    case .started, .keyFrameInterval, .skew, .microphoneSkew: .none
+    default: .sum
+    }
+  }
+}

@@ -1,0 +1,212 @@
+internal import FMP4
+internal import Ingest
+internal import NIOCore
+
+/// Gathers what `/metrics` tells from where it is kept: what the API tells of a stream and what this tells of it are the
+/// same figures. Nothing is counted for it while media flows but what is counted anyway.
+struct MetricsReport: Sendable {
+  let streams: StreamRegistry
+  let viewers: ViewerRegistry
+  let recordings: RecordingLibrary?
+  let sources: [any MediaSource]
+  let traffic: HTTPTraffic
+  /// Publishers' connections that were closed unheard.
+  let refusals: @Sendable () -> RTMPRefusals
+
+  /// `renderTime`: nanoseconds that the report before took; nil for the first.
+  func sheet(renderTime: Int64?) -> MetricSheet {
+    var sheet = MetricSheet()
+    sheet.add(.build, 1, [("version", Version.number)])
+    if let renderTime { sheet.add(.renderTime, Double(renderTime) / 1_000_000_000) }
+    let overview = streams.overview
+    let audience = viewers.census
+    tell(of: overview, audience.streams, &sheet)
+    tellOfServer(overview, refusedViewers: audience.refused, &sheet)
+    tellOfSources(overview, &sheet)
+    if let recordings { tell(of: recordings.overview, overview, keepFree: recordings.keepFree, &sheet) }
+    tell(of: ProcessFigures.read(), &sheet)
+    return sheet
+  }
+
+  // MARK: The server
+
+  private func tellOfServer(_ overview: StreamRegistry.Overview, refusedViewers: Int, _ sheet: inout MetricSheet) {
+    for (reason, count) in rejections(overview) { sheet.add(.publishRejected, count, [("reason", reason)]) }
+    sheet.add(.connections, traffic[.openConnections])
+    sheet.add(.connectionsRefused, traffic[.refusedConnections], [("reason", "full")])
+    sheet.add(.connectionsRefused, traffic[.droppedConnections], [("reason", "dropped")])
+    sheet.add(.viewersRefused, refusedViewers, [("reason", "full")])
+    sheet.add(.viewersRefused, traffic[.refusedPolls], [("reason", "polls")])
+    sheet.add(.egress, traffic[.http1Bytes], [("version", "1.1")])
+    sheet.add(.egress, traffic[.http2Bytes], [("version", "2")])
+  }
+
+  /// All reasons, also those of which nothing is known yet: an alert cannot see a series begin.
+  private func rejections(_ overview: StreamRegistry.Overview) -> [(reason: String, count: Int)] {
+    let door = refusals()
+    var counts = ["unauthorized": 0, "busy": 0, "takeovers": 0, "shutdown": 0, "banned": 0]
+    counts.merge(overview.rejections) { $1 }
+    counts["banned", default: 0] += door.banned
+    counts["crowded"] = door.tooManyStrangers
+    return counts.sorted { $0.key < $1.key }.map { (reason: $0.key, count: $0.value) }
+  }
+
+  private func tell(of process: ProcessFigures, _ sheet: inout MetricSheet) {
+    if let value = process.cpuSeconds { sheet.add(.processCPU, value) }
+    if let value = process.residentBytes { sheet.add(.processResident, value) }
+    if let value = process.virtualBytes { sheet.add(.processVirtual, value) }
+    if let value = process.openDescriptors { sheet.add(.processDescriptors, value) }
+    if let value = process.descriptorLimit { sheet.add(.processDescriptorLimit, value) }
+    if let value = process.startSeconds { sheet.add(.processStart, value) }
+  }
+
+  // MARK: Streams
+
+  private func tell(
+    of overview: StreamRegistry.Overview, _ audience: [StreamName: [Delivery?: Int]], _ sheet: inout MetricSheet
+  ) {
+    var phases: [StreamPhase: Int] = [:]
+    for stream in overview.streams {
+      let status = stream.status
+      phases[status.phase, default: 0] += 1
+      let subject = overview.subject(of: status.name)
+      tell(of: status, subject, &sheet)
+      tell(of: status.counters, subject, &sheet)
+      tell(of: audience[status.name] ?? [:], subject, &sheet)
+    }
+    if overview.departed.publications > 0 { tell(of: overview.departed, .other, &sheet) }
+    for phase in [StreamPhase.starting, .live, .reconnecting, .ended] {
+      sheet.add(.streams, phases[phase] ?? 0, [("state", phase.rawValue)])
+    }
+  }
+
+  private func tell(of status: StreamStatus, _ subject: MetricSheet.Subject, _ sheet: inout MetricSheet) {
+    sheet.add(.live, status.phase == .live, of: subject)
+    sheet.add(.started, Double(status.startedAt) / 1_000_000_000, of: subject)
+    sheet.add(.rate, Double(status.bitrate) / 8, of: subject)
+    sheet.add(.memory, status.residentBytes, of: subject)
+    sheet.add(.warnings, status.warnings.count, of: subject)
+    if let group = status.longestGroup { sheet.add(.keyFrameInterval, group.seconds, of: subject) }
+    if let skew = status.skew { sheet.add(.skew, skew, of: subject) }
+    if let transcoding = status.transcoding {
+      sheet.add(.ladderRungs, status.rungs.count, of: subject)
+      sheet.add(.ladderWorker, transcoding.worker == .running, of: subject)
+    }
+    if let transcoding = status.soundTranscoding {
+      sheet.add(.soundWorker, transcoding.worker == .running, of: subject)
+    }
+    if status.soundTranscoding != nil || status.counters.soundRestarts > 0 {
+      sheet.add(.soundRestarts, status.counters.soundRestarts, of: subject)
+    }
+    if status.transcoding != nil || status.counters.workerRestarts > 0 || status.counters.droppedPictures > 0 {
+      sheet.add(.ladderRestarts, status.counters.workerRestarts, of: subject)
+      sheet.add(.ladderDropped, status.counters.droppedPictures, of: subject)
+    }
+  }
+
+  private func tell(of counters: StreamCounters, _ subject: MetricSheet.Subject, _ sheet: inout MetricSheet) {
+    sheet.add(.publications, counters.publications, of: subject)
+    for (protocolName, intake) in counters.intakes {
+      let label = (name: "protocol", value: protocolName)
+      let (video, audio) = ((name: "kind", value: "video"), (name: "kind", value: "audio"))
+      sheet.add(.ingestBytes, intake.bytes, of: subject, [label])
+      sheet.add(.ingestFrames, intake.pictures, of: subject, [label, video])
+      sheet.add(.ingestFrames, intake.soundFrames, of: subject, [label, audio])
+      sheet.add(.ingestKeyFrames, intake.keyFrames, of: subject, [label])
+      sheet.add(.ingestLost, intake.lostPictures, of: subject, [label, video])
+      sheet.add(.ingestLost, intake.lostSoundFrames, of: subject, [label, audio])
+      sheet.add(.jumps, intake.jumps, of: subject, [label])
+    }
+    sheet.add(.partDelay, counters.partDelay, of: subject)
+    sheet.add(.blockedReload, counters.waits, of: subject)
+    sheet.add(.renders, counters.playlistRenders, of: subject)
+  }
+
+  private func tell(of audience: [Delivery?: Int], _ subject: MetricSheet.Subject, _ sheet: inout MetricSheet) {
+    for delivery in Delivery.allCases {
+      sheet.add(.viewers, audience[delivery] ?? 0, of: subject, [("protocol", delivery.rawValue)])
+    }
+    if let undecided = audience[nil] { sheet.add(.viewers, undecided, of: subject, [("protocol", "unknown")]) }
+  }
+
+  // MARK: Sources
+
+  private func tellOfSources(_ overview: StreamRegistry.Overview, _ sheet: inout MetricSheet) {
+    for source in sources {
+      guard let status = source.status else { continue }
+      let subject = overview.subject(of: source.name)
+      if let picture = status.picture { tell(of: picture, subject, &sheet) }
+      if let sound = status.sound {
+        sheet.add(.microphoneUp, sound.state == .running, of: subject)
+        sheet.add(.overruns, sound.overruns, of: subject)
+        sheet.add(.bridged, sound.bridgedSamples, of: subject)
+        sheet.add(.microphoneSkew, Double(sound.skewMicroseconds) / 1_000_000, of: subject)
+      }
+    }
+  }
+
+  private func tell(
+    of picture: CaptureStatus.Picture, _ subject: MetricSheet.Subject, _ sheet: inout MetricSheet
+  ) {
+    sheet.add(.cameraUp, picture.state == .running, of: subject)
+    sheet.add(.cameraTaken, picture.taken, of: subject)
+    sheet.add(.cameraLost, picture.lostByDriver, of: subject)
+    sheet.add(.cameraBroken, picture.broken, of: subject)
+    sheet.add(.leftOut, picture.leftOut, of: subject)
+    sheet.add(.coded, picture.coded, of: subject)
+    sheet.add(.encodeTime, Double(picture.encodeMicroseconds) / 1_000_000, of: subject)
+    sheet.add(.encoderRestarts, picture.encoderRestarts, of: subject)
+  }
+
+  // MARK: Recordings
+
+  private func tell(
+    of recordings: RecordingLibrary.Overview, _ overview: StreamRegistry.Overview, keepFree: Int64,
+    _ sheet: inout MetricSheet
+  ) {
+    for stream in overview.streams {
+      guard let recorder = recordings.recorders[stream.name] else { continue }
+      tell(of: recorder, overview.subject(of: stream.name), &sheet)
+    }
+    sheet.add(.recordingQueue, recordings.queuedBytes)
+    for (event, count) in recordings.tally.events.sorted(by: { $0.key < $1.key }) {
+      sheet.add(.recordings, count, [("event", event)])
+    }
+    for cause in RecordingTally.Cause.allCases {
+      sheet.add(.recordingLost, recordings.tally.lost[cause] ?? 0, [("cause", cause.rawValue)])
+    }
+    for (way, durations) in recordings.tally.finishing.sorted(by: { $0.key < $1.key }) {
+      sheet.add(.finalize, durations, [("way", way)])
+    }
+    sheet.add(.diskKeepFree, keepFree)
+    if let disk = recordings.disk {
+      sheet.add(.diskFree, disk.freeBytes)
+      sheet.add(.diskAge, Double(disk.age) / 1_000_000_000)
+    }
+  }
+
+  private func tell(of recorder: Recorder, _ subject: MetricSheet.Subject, _ sheet: inout MetricSheet) {
+    let state = recorder.state
+    var progress: RecordingProgress?
+    var (isRunning, hasFailed) = (false, false)
+    switch state {
+    case .idle, .cancelled: break
+    case .running(let known): (progress, isRunning) = (known, true)
+    case .completed(let known): progress = known
+    case .failed(let known, _): (progress, hasFailed) = (known, true)
+    }
+    sheet.add(.recordingRunning, isRunning, of: subject)
+    sheet.add(.recordingFailed, hasFailed, of: subject)
+    sheet.add(.recordingBytes, progress?.bytes ?? 0, of: subject)
+    sheet.add(.recordingLag, Double(recorder.lag) / 1_000_000_000, of: subject)
+    sheet.add(.recordingUnsynced, isRunning ? progress?.unsyncedBytes ?? 0 : 0, of: subject)
+    sheet.add(.recordingGaps, progress?.gaps.reduce(0) { $0 + $1.seconds } ?? 0, of: subject)
+  }
+}
+
+extension StreamRegistry.Overview {
+  /// Under which name `/metrics` tells of a stream. A source of our own that is not published yet is one of the others.
+  func subject(of name: StreamName) -> MetricSheet.Subject {
+    named.contains(name) ? .stream(name.description) : .other
+  }
+}

@@ -1,0 +1,23 @@
+internal import Glibc
+
+/// Files of /proc and /sys, which have no size before they are read.
+enum KernelFile {
+  /// More than the longest of those that are read has.
+  private static let longest = 64 << 10
+
+  /// What one says, as far as 64 KiB; nil where it cannot be opened.
+  static func text(_ path: String) -> String? {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    let bytes = [UInt8](unsafeUninitializedCapacity: longest) { room, count in
+      count = 0
+      while count < room.count {
+        let more = Glibc.read(descriptor, room.baseAddress.map { $0 + count }, room.count - count)
+        guard more > 0 else { break }
+        count += more
+      }
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}

@@ -1,0 +1,89 @@
+internal import Glibc
+
+/// Where the kernel says how much memory this process may have and how much of that is in use: its control groups
+/// (versions 1 and 2) and the machine. What is tightest counts.
+struct MemorySources: Sendable {
+  /// In bytes.
+  struct Reading: Sendable, Hashable {
+    var limit: Int
+    var available: Int
+  }
+
+  /// A level of the control groups.
+  private struct Group: Sendable {
+    let limit: String
+    let usage: String
+    let statistics: String
+    /// The line of `statistics` with pages of files that can be given back at any time.
+    let reclaimable: String
+  }
+
+  private let groups: [Group]
+
+  /// Finds the groups of this process. `root` is where they are mounted.
+  init(root: String = "/sys/fs/cgroup") {
+    var groups: [Group] = []
+    for line in (KernelFile.text("/proc/self/cgroup") ?? "").split(separator: "\n") {
+      let fields = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
+      guard fields.count == 3 else { continue }
+      if fields[1].split(separator: ",").contains("memory") {
+        for folder in Self.levels(root + "/memory", String(fields[2])) {
+          groups.append(
+            Group(
+              limit: folder + "/memory.limit_in_bytes", usage: folder + "/memory.usage_in_bytes",
+              statistics: folder + "/memory.stat", reclaimable: "total_inactive_file"))
+        }
+      } else if fields[0] == "0" {
+        for folder in Self.levels(root, String(fields[2])) {
+          groups.append(
+            Group(
+              limit: folder + "/memory.max", usage: folder + "/memory.current", statistics: folder + "/memory.stat",
+              reclaimable: "inactive_file"))
+        }
+      }
+    }
+    self.groups = groups
+  }
+
+  /// The group and those above it. Within a container the path may not be there; its root is.
+  private static func levels(_ root: String, _ path: String) -> [String] {
+    var folders = [root]
+    for part in path.split(separator: "/") where part != ".." {
+      folders.append(folders[folders.count - 1] + "/" + part)
+    }
+    return folders
+  }
+
+  /// Nil where the kernel does not say.
+  func read() -> Reading? {
+    let levels = groups.compactMap(Self.read) + [Self.machine].compactMap(\.self)
+    return levels.min { $0.available < $1.available }
+  }
+
+  private static func read(_ group: Group) -> Reading? {
+    guard let limit = KernelFile.text(group.limit).flatMap(number), limit < 1 << 60,
+      let usage = KernelFile.text(group.usage).flatMap(number)
+    else { return nil }
+    let reclaimable = value(of: group.reclaimable, in: KernelFile.text(group.statistics) ?? "") ?? 0
+    return Reading(limit: limit, available: max(0, limit - usage + reclaimable))
+  }
+
+  private static var machine: Reading? {
+    guard let text = KernelFile.text("/proc/meminfo"), let total = value(of: "MemTotal:", in: text),
+      let available = value(of: "MemAvailable:", in: text)
+    else { return nil }
+    return Reading(limit: total << 10, available: available << 10)
+  }
+
+  /// The first number behind a word that begins a line.
+  private static func value(of name: String, in text: String) -> Int? {
+    for line in text.split(separator: "\n") {
+      let words = line.split(separator: " ", omittingEmptySubsequences: true)
+      if words.count >= 2, words[0] == name { return Int(words[1]) }
+    }
+    return nil
+  }
+
+  /// Nil for "max" and what else is no number.
+  private static func number(_ text: String) -> Int? { Int(text.prefix { $0 != "\n" }) }
+}

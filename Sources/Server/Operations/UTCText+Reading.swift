@@ -1,0 +1,72 @@
+internal import Glibc
+
+extension UTCText {
+  /// Nanoseconds since 1970 of `2026-11-21T07:24:10Z` (RFC 3339, with a fraction or an offset if need be), or of the form
+  /// that names recordings: `20261121T072410Z`. Nil for anything else.
+  static func nanoseconds(_ text: String) -> Int64? {
+    var reader = Reader(bytes: Array(text.utf8)[...])
+    guard text.utf8.count <= 40, let year = reader.number(4) else { return nil }
+    let isCompact = !reader.take("-")
+    guard let month = reader.number(2), isCompact || reader.take("-"), let day = reader.number(2),
+      reader.take("T") || reader.take("t"), let hour = reader.number(2), isCompact || reader.take(":"),
+      let minute = reader.number(2), isCompact || reader.take(":"), let second = reader.number(2)
+    else { return nil }
+    guard (1...12).contains(month), (1...31).contains(day), hour < 24, minute < 60, second < 61 else { return nil }
+    let fraction = reader.take(".") ? reader.fraction() : 0
+    guard let fraction, let offset = reader.offset(), reader.bytes.isEmpty else { return nil }
+    var parts = tm()
+    (parts.tm_year, parts.tm_mon, parts.tm_mday) = (Int32(year - 1900), Int32(month - 1), Int32(day))
+    (parts.tm_hour, parts.tm_min, parts.tm_sec) = (Int32(hour), Int32(minute), Int32(second))
+    let seconds = Int64(timegm(&parts)) &- Int64(offset) &* 60
+    let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+    return overflow ? nil : whole &+ fraction
+  }
+
+  private struct Reader {
+    var bytes: ArraySlice<UInt8>
+
+    mutating func take(_ letter: Unicode.Scalar) -> Bool {
+      guard bytes.first == UInt8(ascii: letter) else { return false }
+      bytes.removeFirst()
+      return true
+    }
+
+    private mutating func digit() -> Int? {
+      guard let byte = bytes.first, (0x30...0x39).contains(byte) else { return nil }
+      bytes.removeFirst()
+      return Int(byte) - 0x30
+    }
+
+    mutating func number(_ digits: Int) -> Int? {
+      var value = 0
+      for _ in 0..<digits {
+        guard let digit = digit() else { return nil }
+        value = value * 10 + digit
+      }
+      return value
+    }
+
+    /// Nanoseconds; what is finer is cut off.
+    mutating func fraction() -> Int64? {
+      var unit: Int64 = 100_000_000
+      guard let first = digit() else { return nil }
+      var value = Int64(first) * unit
+      while let digit = digit() {
+        unit /= 10
+        value += Int64(digit) * unit
+      }
+      return value
+    }
+
+    /// Minutes east of Greenwich.
+    mutating func offset() -> Int? {
+      if take("Z") || take("z") { return 0 }
+      // A plus sign that was not escaped in a query arrives as a space.
+      let sign = take("+") || take(" ") ? 1 : take("-") ? -1 : 0
+      guard sign != 0, let hours = number(2), take(":"), let minutes = number(2), hours < 24, minutes < 60 else {
+        return nil
+      }
+      return sign * (hours * 60 + minutes)
+    }
+  }
+}

@@ -1,0 +1,181 @@
+internal import FMP4
+
+/// A Period of a manifest and what is in it (ISO/IEC 23009-1 §5.3.2 to §5.3.9). Its start and its offset into the media
+/// make media time and wall-clock time agree: availabilityStartTime + start + (t − presentationTimeOffset).
+struct DASHPeriod {
+  let manifest: DASHManifest
+  let period: LiveWindow.Period
+  /// Those listed segments that are in it.
+  let segments: [LiveSegment]
+
+  var element: XMLElement {
+    let start = MediaTime(nanoseconds: period.wallStart &- manifest.epoch.availabilityStart)
+    let tracks = manifest.window.inits[period.initVersion]?.tracks ?? []
+    return XMLElement(
+      "Period", ["id": String(period.ordinal), "start": DASHManifest.duration(start)],
+      children: tracks.compactMap(adaptationSet) + sounds)
+  }
+
+  /// The sound in another codec: a set of its own, since players do not change codecs within one.
+  private var sounds: [XMLElement] {
+    guard let first = segments.first?.sequenceNumber, let last = segments.last?.sequenceNumber else { return [] }
+    return manifest.epoch.playableSounds.compactMap { rung in
+      guard let track = rung.window.inits[period.initVersion]?.tracks.first else { return nil }
+      let own = rung.window.segments.filter { (first...last).contains($0.sequenceNumber) && $0.isComplete }
+      let spans = Self.spans(of: track, in: own)
+      guard !spans.isEmpty else { return nil }
+      return XMLElement(
+        "AdaptationSet",
+        [
+          "id": String(Self.soundSets + track.id.rawValue), "contentType": "audio", "mimeType": "audio/mp4",
+          "segmentAlignment": "true", "startWithSAP": "1", "lang": track.language == "und" ? nil : track.language,
+        ], children: continuity + [referenceTime(track), representation(track, .rung(rung), spans)])
+    }
+  }
+
+  /// Numbers of sets with sound in another codec begin here.
+  private static let soundSets: UInt32 = 100
+
+  private func adaptationSet(_ track: TrackDescription) -> XMLElement? {
+    let spans = Self.spans(of: track, in: segments)
+    guard !spans.isEmpty else { return nil }
+    // A set promises the access point with which its segments start; those that broke the promise take it away.
+    let startsWithAccessPoint = segments.allSatisfy(\.isIndependent) || track.kind == .audio
+    return XMLElement(
+      "AdaptationSet",
+      [
+        "id": String(track.id.rawValue), "contentType": track.kind.rawValue, "mimeType": "\(track.kind.rawValue)/mp4",
+        "segmentAlignment": "true", "startWithSAP": startsWithAccessPoint ? "1" : nil,
+        "lang": track.language == "und" ? nil : track.language,
+      ],
+      children: continuity + [referenceTime(track)] + resynchronization(track)
+        + [representation(track, .source(track.kind), spans)] + (track.kind == .video ? rungs(of: track) : []))
+  }
+
+  private static func spans(of track: TrackDescription, in segments: [LiveSegment]) -> [LiveSegment.TrackSpan] {
+    segments.compactMap { segment in
+      segment.span(of: track.id).flatMap { segment.isComplete || $0.announced != nil ? $0 : nil }
+    }
+  }
+
+  /// The rungs' representations: their segments have the source's numbers, so they are in the same Periods.
+  private func rungs(of source: TrackDescription) -> [XMLElement] {
+    guard let first = segments.first?.sequenceNumber, let last = segments.last?.sequenceNumber else { return [] }
+    return manifest.epoch.playableRungs.compactMap { rung in
+      guard let track = rung.window.inits[period.initVersion]?.tracks.first, track.timescale == source.timescale else {
+        return nil
+      }
+      let own = rung.window.segments.filter { (first...last).contains($0.sequenceNumber) }
+      let spans = Self.spans(of: track, in: own)
+      return spans.isEmpty ? nil : representation(track, .rung(rung), spans)
+    }
+  }
+
+  /// Whose pictures or sound a representation has.
+  private enum Maker {
+    case source(MediaKind)
+    case rung(LadderRung)
+
+    var rendition: Rendition {
+      switch self {
+      case .source(.video): .video
+      case .source(.audio): .audio
+      case .rung(let rung): rung.rendition
+      }
+    }
+  }
+
+  /// §5.3.2.4: the media go on where the Period before ended, with the same init segment.
+  private var continuity: [XMLElement] {
+    guard let continued = period.continued else { return [] }
+    let scheme = "urn:mpeg:dash:period-continuity:2015"
+    return [XMLElement("SupplementalProperty", ["schemeIdUri": scheme, "value": String(continued)])]
+  }
+
+  /// §5.12: which wall-clock time the Period's first media time had; each segment says it of its own in a `prft`.
+  private func referenceTime(_ track: TrackDescription) -> XMLElement {
+    XMLElement(
+      "ProducerReferenceTime",
+      [
+        "id": DASHManifest.referenceTimeID, "inband": "true", "type": "captured",
+        "wallClockTime": DASHManifest.moment(nanoseconds: period.wallStart), "presentationTime": offset(track),
+      ], children: [DASHManifest.clock])
+  }
+
+  /// §5.3.12: chunks are where a parser can begin anew; every chunk of sound can also be decoded by itself.
+  private func resynchronization(_ track: TrackDescription) -> [XMLElement] {
+    guard let chunk = manifest.chunk else { return [] }
+    let distance = max(1, chunk.rescaled(to: track.timescale))
+    return [XMLElement("Resync", ["type": track.kind == .audio ? "1" : "0", "dT": String(distance)])]
+  }
+
+  private func offset(_ track: TrackDescription) -> String {
+    String(period.mediaStart.rescaled(to: track.timescale))
+  }
+
+  // MARK: Representation
+
+  private func representation(
+    _ track: TrackDescription, _ maker: Maker, _ spans: [LiveSegment.TrackSpan]
+  ) -> XMLElement {
+    let rendition = maker.rendition
+    let bandwidth =
+      if case .rung(let rung) = maker { rung.window.bandwidth } else { manifest.window.bandwidth }
+    let size = track.codec.codedSize
+    let audio = track.codec.audio
+    let rate = track.kind == .video ? track.frameDuration.flatMap { $0 > 0 ? "\(track.timescale)/\($0)" : nil } : nil
+    var children: [XMLElement] = []
+    if let audio {
+      let scheme = "urn:mpeg:dash:23003:3:audio_channel_configuration:2011"
+      children.append(
+        XMLElement("AudioChannelConfiguration", ["schemeIdUri": scheme, "value": String(audio.channels)]))
+    }
+    children.append(segmentTemplate(track, rendition, spans))
+    return XMLElement(
+      "Representation",
+      [
+        "id": rendition.rawValue, "codecs": track.codec.codecString,
+        "bandwidth": String(max(bandwidth.peakOfTrack[track.id] ?? 0, 1)),
+        "width": size.map { String($0.width) }, "height": size.map { String($0.height) }, "frameRate": rate,
+        "audioSamplingRate": audio.map { String($0.sampleRate) },
+      ], children: children)
+  }
+
+  private func segmentTemplate(
+    _ track: TrackDescription, _ rendition: Rendition, _ spans: [LiveSegment.TrackSpan]
+  ) -> XMLElement {
+    let base = manifest.epoch.prefix + rendition.rawValue
+    let early = manifest.availabilityOffset
+    return XMLElement(
+      "SegmentTemplate",
+      [
+        "timescale": String(track.timescale), "presentationTimeOffset": offset(track),
+        "availabilityTimeOffset": early.map { Decimals.trimmed(thousandths: Int($0.rescaled(to: 1000))) },
+        "availabilityTimeComplete": early == nil ? nil : "false",
+        "initialization": "\(base)/\(MediaName.initSegment(period.initVersion))",
+        "media": "\(base)/\(MediaName.timePrefix(initVersion: period.initVersion))$Time$.m4s",
+      ], children: [XMLElement("SegmentTimeline", children: timeline(spans))])
+  }
+
+  /// Earliest presentation times and lengths of the segments, equal neighbours together (§5.3.9.6).
+  private func timeline(_ spans: [LiveSegment.TrackSpan]) -> [XMLElement] {
+    var entries: [(start: Int64, duration: Int64, count: Int64)] = []
+    for span in spans.map(\.listed) {
+      if let last = entries.last, last.duration == span.duration,
+        span.start == last.start &+ last.duration &* last.count
+      {
+        entries[entries.count - 1].count += 1
+      } else {
+        entries.append((span.start, span.duration, 1))
+      }
+    }
+    return entries.map { entry in
+      XMLElement(
+        "S",
+        [
+          "t": String(entry.start), "d": String(entry.duration),
+          "r": entry.count > 1 ? String(entry.count - 1) : nil,
+        ])
+    }
+  }
+}

@@ -1,0 +1,62 @@
+internal import FMP4
+
+/// What a client asks of a media playlist by its query (RFC 8216bis §6.2.5): to be answered when a part is there, and
+/// to leave out what it has.
+struct HLSDirectives: Equatable, Sendable {
+  /// Answer when this part, or a later one, is in the playlist; nil for at once.
+  var position: PartPosition?
+  /// A delta update is welcome.
+  var skips = false
+
+  /// A directive that has no meaning: 400.
+  struct Malformed: Error, Equatable {
+    var detail: String
+  }
+
+  /// `value` gives the query's items.
+  init(_ value: (String) -> String?) throws(Malformed) {
+    let part = try Self.number("_HLS_part", value)
+    if let segment = try Self.number("_HLS_msn", value) {
+      position = PartPosition(segment: segment, part: part ?? 0)
+    } else if part != nil {
+      throw Malformed(detail: "_HLS_part needs _HLS_msn.")
+    }
+    switch value("_HLS_skip") {
+    case "YES", "v2": skips = true
+    default: break
+    }
+  }
+
+  private static func number(_ name: String, _ value: (String) -> String?) throws(Malformed) -> Int? {
+    guard let text = value(name) else { return nil }
+    guard (1...15).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+      let number = Int(text)
+    else { throw Malformed(detail: "\(name) is a whole number, not \(LogText.escaped(String(text.prefix(40)))).") }
+    return number
+  }
+
+  // MARK: Judged by a window
+
+  enum Verdict: Equatable {
+    case now
+    case wait
+    /// It lies so far ahead that the client must be wrong: 400 at once (§6.2.5.2).
+    case tooFar
+  }
+
+  func verdict(_ window: LiveWindow, _ rendition: Rendition) -> Verdict {
+    guard let position, !window.isEnded else { return .now }
+    if window.hasReached(position, in: rendition) { return .now }
+    let edge = window.edge(of: rendition)
+    // The newest complete segment, and two more.
+    if position.segment > edge.segment + 1 { return .tooFar }
+    let known = position.segment == edge.segment ? edge.part : 0
+    return position.part - known > advanceLimit(window) ? .tooFar : .wait
+  }
+
+  /// The Advance Part Limit.
+  private func advanceLimit(_ window: LiveWindow) -> Int {
+    guard let target = window.partTarget?.seconds, target > 0, target < 1 else { return 3 }
+    return Int((3 / target).rounded(.up))
+  }
+}

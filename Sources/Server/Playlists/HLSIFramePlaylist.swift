@@ -1,0 +1,40 @@
+internal import FMP4
+internal import NIOCore
+
+/// The key frames of the picture's rendition as byte ranges of its segments (RFC 8216bis §4.4.3.6), for trick play and
+/// for previews while seeking. Rendered from a window.
+struct HLSIFramePlaylist {
+  let window: LiveWindow
+
+  /// URIs are relative to the playlist: `…/{epoch}/video/iframes.m3u8`.
+  func render() -> ByteBuffer {
+    let listed = window.listed
+    var out = ByteBuffer()
+    let keyFrames = listed.map { segment in
+      window.layout(.video, of: segment)?.trackID.flatMap { segment.keyFrameLength(of: $0) }
+    }
+    out.writeString(
+      "#EXTM3U\n#EXT-X-VERSION:\(keyFrames.contains(nil) ? 8 : 5)\n#EXT-X-TARGETDURATION:\(window.targetDuration ?? 1)\n"
+        + "#EXT-X-MEDIA-SEQUENCE:\(listed.first?.sequenceNumber ?? window.nextSequenceNumber)\n")
+    if window.discontinuitySequence > 0 {
+      out.writeString("#EXT-X-DISCONTINUITY-SEQUENCE:\(window.discontinuitySequence)\n")
+    }
+    out.writeStaticString("#EXT-X-I-FRAMES-ONLY\n")
+    var initVersion: Int?
+    for (segment, length) in zip(listed, keyFrames) {
+      if segment.followsDiscontinuity { out.writeStaticString("#EXT-X-DISCONTINUITY\n") }
+      if length != nil, segment.initVersion != initVersion {
+        out.writeString("#EXT-X-MAP:URI=\"\(MediaName.initSegment(segment.initVersion))\"\n")
+        initVersion = segment.initVersion
+      }
+      out.writeString("#EXT-X-PROGRAM-DATE-TIME:\(UTCText(nanosecondsSince1970: segment.wallStart).internet)\n")
+      // The frame stands until the next one; a segment without one leaves a gap of its length.
+      if length == nil { out.writeStaticString("#EXT-X-GAP\n") }
+      out.writeString("#EXTINF:\(Decimals.fixed(segment.duration, digits: 6)),\n")
+      if let length { out.writeString("#EXT-X-BYTERANGE:\(length)@0\n") }
+      out.writeString("\(MediaName.segment(segment.sequenceNumber))\n")
+    }
+    if window.isEnded { out.writeStaticString("#EXT-X-ENDLIST\n") }
+    return out
+  }
+}

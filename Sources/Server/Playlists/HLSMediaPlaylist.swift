@@ -1,0 +1,202 @@
+internal import FMP4
+internal import NIOCore
+
+/// A live media playlist (RFC 8216bis §4.4.3), rendered from a window: no clock, no lock, no socket.
+struct HLSMediaPlaylist {
+  let window: LiveWindow
+  var rendition = Rendition.interleaved
+  /// Nil for a server that cannot hold requests back: an ordinary playlist of whole segments.
+  var lowLatency: LowLatency?
+
+  /// What a playlist offers beyond whole segments.
+  struct LowLatency {
+    var addressing = StreamSettings.PartAddressing.url
+    /// The other renditions of the presentation, whose newest parts are reported.
+    var siblings: [Sibling] = []
+    /// Leaves out the segments that the client has by now (EXT-X-SKIP), where there are any.
+    var isDelta = false
+  }
+
+  /// Another rendition of the presentation.
+  struct Sibling {
+    var rendition: Rendition
+    /// Where it is kept.
+    var window: LiveWindow
+  }
+
+  /// CAN-SKIP-UNTIL and the listing of parts, in target durations.
+  static let skipTargets = 6
+  static let partTargets = 3
+
+  /// URIs are relative to the playlist: `…/{epoch}/{rendition}/index.m3u8`.
+  func render() -> ByteBuffer {
+    let listed = window.listed
+    let growing = growingSegment
+    let offer = window.isEnded || window.partTarget == nil ? nil : lowLatency
+    let skipped = offer?.isDelta == true ? skippable(listed, growing) : 0
+    var out = ByteBuffer()
+    out.reserveCapacity(512 + listed.count * 96 + (offer == nil ? 0 : 4096))
+    // EXT-X-SKIP needs version 9, EXT-X-GAP 8, EXT-X-MAP 6 (§8).
+    let version = skipped > 0 ? 9 : listed.contains(where: isGap) ? 8 : 6
+    out.writeString("#EXTM3U\n#EXT-X-VERSION:\(version)\n")
+    out.writeString("#EXT-X-TARGETDURATION:\(target)\n")
+    if offer != nil { writeServerControl(&out) }
+    out.writeString("#EXT-X-MEDIA-SEQUENCE:\(listed.first?.sequenceNumber ?? window.nextSequenceNumber)\n")
+    if window.discontinuitySequence > 0 {
+      out.writeString("#EXT-X-DISCONTINUITY-SEQUENCE:\(window.discontinuitySequence)\n")
+    }
+    if window.isIndependent { out.writeStaticString("#EXT-X-INDEPENDENT-SEGMENTS\n") }
+    if skipped > 0 { out.writeString("#EXT-X-SKIP:SKIPPED-SEGMENTS=\(skipped)\n") }
+
+    var head = HLSSegmentLines()
+    let firstWithParts = offer == nil ? Int.max : firstSegmentWithParts(listed, growing)
+    for segment in listed.dropFirst(skipped) {
+      writeHead(of: segment, &head, &out)
+      if let offer, segment.sequenceNumber >= firstWithParts { writeParts(of: segment, offer, &out) }
+      writeSegment(segment, &out)
+    }
+    if let offer {
+      if let growing {
+        writeHead(of: growing, &head, &out)
+        writeParts(of: growing, offer, &out)
+      }
+      writeHint(offer, &out)
+      for sibling in offer.siblings { writeReport(of: sibling, &out) }
+    }
+    if window.isEnded { out.writeStaticString("#EXT-X-ENDLIST\n") }
+    return out
+  }
+
+  /// The lines of whole segments alone.
+  func writeSegments(_ segments: ArraySlice<LiveSegment>, _ out: inout ByteBuffer) {
+    var head = HLSSegmentLines()
+    for segment in segments {
+      writeHead(of: segment, &head, &out)
+      writeSegment(segment, &out)
+    }
+  }
+
+  private var target: Int { window.targetDuration ?? 1 }
+
+  private var growingSegment: LiveSegment? {
+    guard let newest = window.segments.last, !newest.isComplete, !newest.fragments.isEmpty else { return nil }
+    return newest
+  }
+
+  // MARK: Tags
+
+  private func writeServerControl(_ out: inout ByteBuffer) {
+    guard let partTarget = window.partTarget else { return }
+    let hold = MediaTime(ticks: partTarget.ticks &* 3, timescale: partTarget.timescale)
+    out.writeString(
+      "#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=\(Decimals.fixed(hold, digits: 6))"
+        + ",HOLD-BACK=\(3 * target),CAN-SKIP-UNTIL=\(Self.skipTargets * target)\n")
+    out.writeString("#EXT-X-PART-INF:PART-TARGET=\(Decimals.fixed(partTarget, digits: 6))\n")
+  }
+
+  private func writeSegment(_ segment: LiveSegment, _ out: inout ByteBuffer) {
+    var duration = segment.duration
+    let isGap = isGap(segment)
+    if !isGap, let span = window.layout(rendition, of: segment)?.trackID.flatMap(segment.span) {
+      duration = MediaTime(ticks: span.duration, timescale: span.timescale)
+    }
+    HLSSegmentLines.write(segment.sequenceNumber, duration: duration, isGap: isGap, &out)
+  }
+
+  private func writeHead(of segment: LiveSegment, _ lines: inout HLSSegmentLines, _ out: inout ByteBuffer) {
+    lines.writeHead(
+      followsDiscontinuity: segment.followsDiscontinuity,
+      initVersion: window.layout(rendition, of: segment) == nil ? nil : segment.initVersion,
+      wallStart: segment.wallStart, &out)
+  }
+
+  /// The stream had nothing of the rendition then.
+  private func isGap(_ segment: LiveSegment) -> Bool {
+    guard let layout = window.layout(rendition, of: segment) else { return true }
+    return layout.trackID.map { segment.span(of: $0) == nil } ?? false
+  }
+
+  private func writeParts(of segment: LiveSegment, _ offer: LowLatency, _ out: inout ByteBuffer) {
+    switch window.layout(rendition, of: segment) {
+    case .interleaved: write(segment.parts(of: nil, isSound: isSound(segment)), segment, offer, &out)
+    case .track(let track):
+      write(segment.parts(of: track.id, isSound: track.kind == .audio), segment, offer, &out)
+    case nil: break
+    }
+  }
+
+  private func isSound(_ segment: LiveSegment) -> Bool {
+    window.inits[segment.initVersion]?.tracks.allSatisfy { $0.kind == .audio } ?? false
+  }
+
+  private func write(_ parts: [LivePart], _ segment: LiveSegment, _ offer: LowLatency, _ out: inout ByteBuffer) {
+    for part in parts {
+      out.writeString("#EXT-X-PART:DURATION=\(Decimals.fixed(part.duration, digits: 6)),URI=\"")
+      switch offer.addressing {
+      case .url:
+        out.writeString("\(MediaName.part(PartPosition(segment: segment.sequenceNumber, part: part.index)))\"")
+      case .byterange:
+        out.writeString(
+          "\(MediaName.segment(segment.sequenceNumber))\",BYTERANGE=\"\(part.bytes.count)@\(part.bytes.lowerBound)\"")
+      }
+      out.writeString(part.isIndependent ? ",INDEPENDENT=YES\n" : "\n")
+    }
+  }
+
+  private func writeHint(_ offer: LowLatency, _ out: inout ByteBuffer) {
+    let next = window.nextPart(of: rendition)
+    switch offer.addressing {
+    case .url:
+      out.writeString("#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"\(MediaName.part(next))\"\n")
+    case .byterange:
+      var start = 0
+      if let growing = growingSegment, growing.sequenceNumber == next.segment, next.part > 0 {
+        start = window.layout(rendition, of: growing).map { growing.byteCount(of: $0.trackID) } ?? 0
+      }
+      out.writeString(
+        "#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"\(MediaName.segment(next.segment))\",BYTERANGE-START=\(start)\n")
+    }
+  }
+
+  private func writeReport(of other: Sibling, _ out: inout ByteBuffer) {
+    let (sibling, window) = (other.rendition, other.window)
+    let edge = window.edge(of: sibling)
+    var last = PartPosition(segment: edge.segment, part: edge.part - 1)
+    if last.part < 0 {
+      guard let before = window.segment(edge.segment - 1) else { return }
+      last = PartPosition(
+        segment: before.sequenceNumber, part: max(0, window.partCount(of: sibling, in: before) - 1))
+    }
+    out.writeString(
+      "#EXT-X-RENDITION-REPORT:URI=\"../\(sibling.rawValue)/\(MediaName.playlist)\",LAST-MSN=\(last.segment)"
+        + ",LAST-PART=\(last.part)\n")
+  }
+
+  // MARK: What is old
+
+  /// How many segments lie wholly before the Skip Boundary (§4.4.3.8).
+  private func skippable(_ listed: ArraySlice<LiveSegment>, _ growing: LiveSegment?) -> Int {
+    let boundary = MediaTime(milliseconds: Int64(Self.skipTargets * target) * 1000)
+    var behind = growing?.duration.converted(to: 1_000_000) ?? .zero
+    var kept = 0
+    for segment in listed.reversed() {
+      if behind >= boundary { break }
+      behind = behind + segment.duration
+      kept += 1
+    }
+    return listed.count - kept
+  }
+
+  /// Parts are listed as far back as three target durations from the end.
+  private func firstSegmentWithParts(_ listed: ArraySlice<LiveSegment>, _ growing: LiveSegment?) -> Int {
+    let limit = MediaTime(milliseconds: Int64(Self.partTargets * target) * 1000)
+    var behind = growing?.duration.converted(to: 1_000_000) ?? .zero
+    var first = window.nextSequenceNumber
+    for segment in listed.reversed() {
+      if behind >= limit { break }
+      behind = behind + segment.duration
+      first = segment.sequenceNumber
+    }
+    return first
+  }
+}

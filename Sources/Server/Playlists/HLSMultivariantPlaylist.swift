@@ -1,0 +1,138 @@
+internal import FMP4
+internal import NIOCore
+
+/// The multivariant playlist (RFC 8216bis §4.4.6) at a stream's stable address; it names the current epoch's media
+/// playlists. Bandwidths are measured.
+struct HLSMultivariantPlaylist {
+  let epoch: EpochView
+  var layout = StreamSettings.HLSLayout.interleaved
+  /// The name of the media playlists.
+  var mediaPlaylist = MediaName.playlist
+  /// How far back the playlist of the whole programme reaches, for players that ask for it; nil where it does not.
+  var rewind: MediaTime?
+
+  private var window: LiveWindow { epoch.window }
+
+  func render() -> ByteBuffer {
+    let tracks = window.currentInit?.tracks ?? []
+    let video = tracks.first { $0.kind == .video }
+    let sound = tracks.first { $0.kind == .audio }
+    var out = ByteBuffer()
+    out.writeStaticString("#EXTM3U\n#EXT-X-VERSION:6\n")
+    if window.isIndependent { out.writeStaticString("#EXT-X-INDEPENDENT-SEGMENTS\n") }
+    if let rewind {
+      // §4.4.6.4.
+      out.writeString("#EXT-X-SESSION-DATA:DATA-ID=\"weir.rewind\",VALUE=\"\(rewind.rescaled(to: 1))\"\n")
+    }
+    var sounds: [Sound?] = [
+      sound.map { Sound(track: $0, rendition: .audio, group: "sound", peak: window.bandwidth.peakOfTrack[$0.id] ?? 0) }
+    ]
+    // A group for each codec: what a player cannot play it leaves out by the codecs of the variants (§4.4.6.2.1).
+    if mediaPlaylist == MediaName.playlist {
+      sounds += epoch.playableSounds.compactMap { rung in
+        rung.currentTrack.map {
+          Sound(track: $0, rendition: rung.rendition, group: rung.name, peak: rate(of: rung.window).peak)
+        }
+      }
+    }
+    let hasGroup = layout == .separate && video != nil && sound != nil
+    if hasGroup { for case let sound? in sounds { writeGroup(sound, &out) } }
+    for each in sounds { writeVariants(video, source: sounds[0], each, group: hasGroup ? each?.group : nil, &out) }
+    // Key frames are listed of the window alone.
+    if let video, mediaPlaylist == MediaName.playlist { writeKeyFrames(video, &out) }
+    return out
+  }
+
+  /// Sound that goes with the pictures.
+  private struct Sound {
+    var track: TrackDescription
+    var rendition: Rendition
+    var group: String
+    /// Bits a second.
+    var peak: Int
+  }
+
+  /// All pictures with one of the sounds, or that sound alone. `source`: the sound that is measured with the source's
+  /// picture.
+  private func writeVariants(
+    _ video: TrackDescription?, source: Sound?, _ sound: Sound?, group: String?, _ out: inout ByteBuffer
+  ) {
+    let soundCodec = sound.map { [$0.track.codec.codecString] } ?? []
+    guard let video else {
+      guard let sound else { return }
+      let own = epoch.window(of: sound.rendition) ?? window
+      return writeVariant(nil, address(main(video: nil, sound)), rate(of: own), soundCodec, group: nil, &out)
+    }
+    let more = (sound?.peak ?? 0) - (source?.peak ?? 0)
+    writeVariant(
+      video, address(main(video: video, sound)), rate(of: window, with: more), [video.codec.codecString] + soundCodec,
+      group: group, &out)
+    for rung in rungs {
+      guard let track = rung.currentTrack else { continue }
+      // What is measured of the source has its sound in it, a rung's has not.
+      writeVariant(
+        track, address(rung.rendition), rate(of: rung.window, with: sound?.peak ?? 0),
+        [track.codec.codecString] + soundCodec, group: group, &out)
+    }
+  }
+
+  /// On disk there is the source alone.
+  private var rungs: [LadderRung] { mediaPlaylist == MediaName.playlist ? epoch.playableRungs : [] }
+
+  /// Bits a second. Before the first segment is complete its parts, which begin with a key frame, are rather too much.
+  private func rate(of window: LiveWindow, with sound: Int = 0) -> (peak: Int, average: Int) {
+    let peak = window.bandwidth.peak > 0 ? window.bandwidth.peak : window.bitrateOfNewest
+    let average = window.bandwidth.peak > 0 ? window.bandwidth.average : peak
+    return (max(peak + sound, 1), max(average + sound, 1))
+  }
+
+  private func writeVariant(
+    _ video: TrackDescription?, _ address: String, _ rate: (peak: Int, average: Int), _ codecs: [String],
+    group: String?, _ out: inout ByteBuffer
+  ) {
+    var attributes = ["BANDWIDTH=\(rate.peak)", "AVERAGE-BANDWIDTH=\(rate.average)"]
+    attributes.append("CODECS=\"\(codecs.joined(separator: ","))\"")
+    if let video { attributes += picture(video) + ["CLOSED-CAPTIONS=NONE"] }
+    if let group { attributes.append("AUDIO=\"\(group)\"") }
+    out.writeString("#EXT-X-STREAM-INF:\(attributes.joined(separator: ","))\n")
+    out.writeString("\(address)/\(mediaPlaylist)\n")
+  }
+
+  private func main(video: TrackDescription?, _ sound: Sound?) -> Rendition {
+    guard layout == .separate else { return .interleaved }
+    return video == nil ? sound?.rendition ?? .audio : .video
+  }
+
+  private func address(_ rendition: Rendition) -> String { epoch.prefix + rendition.rawValue }
+
+  private func writeGroup(_ each: Sound, _ out: inout ByteBuffer) {
+    let sound = each.track
+    var attributes = [
+      "TYPE=AUDIO", "GROUP-ID=\"\(each.group)\"", "NAME=\"\(sound.language == "und" ? "Sound" : sound.language)\"",
+    ]
+    if sound.language != "und" { attributes.append("LANGUAGE=\"\(sound.language)\"") }
+    attributes += ["DEFAULT=YES", "AUTOSELECT=YES"]
+    if let channels = sound.codec.audio?.channels { attributes.append("CHANNELS=\"\(channels)\"") }
+    attributes.append("URI=\"\(address(each.rendition))/\(mediaPlaylist)\"")
+    out.writeString("#EXT-X-MEDIA:\(attributes.joined(separator: ","))\n")
+  }
+
+  private func picture(_ video: TrackDescription) -> [String] {
+    var attributes: [String] = []
+    if let size = video.codec.displaySize { attributes.append("RESOLUTION=\(size.width)x\(size.height)") }
+    if let rate = video.frameRate { attributes.append("FRAME-RATE=\(Decimals.scaled(Int64(rate), digits: 3))") }
+    // Where it is absent, players take SDR (§4.4.6.2).
+    if let range = video.videoRange, range != .sdr { attributes.append("VIDEO-RANGE=\(range.rawValue)") }
+    return attributes
+  }
+
+  private func writeKeyFrames(_ video: TrackDescription, _ out: inout ByteBuffer) {
+    guard window.bandwidth.keyFramePeak > 0 else { return }
+    var attributes = [
+      "BANDWIDTH=\(window.bandwidth.keyFramePeak)", "CODECS=\"\(video.codec.codecString)\"",
+    ]
+    if let size = video.codec.displaySize { attributes.append("RESOLUTION=\(size.width)x\(size.height)") }
+    attributes.append("URI=\"\(address(.video))/\(MediaName.keyFrames)\"")
+    out.writeString("#EXT-X-I-FRAME-STREAM-INF:\(attributes.joined(separator: ","))\n")
+  }
+}

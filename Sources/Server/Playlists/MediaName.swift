@@ -1,0 +1,66 @@
+/// The names of media below `/live/{stream}/{epoch}/{rendition}/`.
+enum MediaName {
+  static let playlist = "index.m3u8"
+  static let keyFrames = "iframes.m3u8"
+  /// The playlist of the whole programme.
+  static let programme = "dvr.m3u8"
+  /// Before the time in names of segments that DASH addresses by `$Time$`: times are ticks, and the init segment's version
+  /// says which ones. A later version may count in others, and come to the same number again.
+  static func timePrefix(initVersion: Int) -> String { "t\(initVersion)-" }
+
+  static func initSegment(_ version: Int) -> String { "init-\(version).mp4" }
+  static func segment(at time: Int64, initVersion: Int) -> String {
+    "\(timePrefix(initVersion: initVersion))\(time).m4s"
+  }
+  static func segment(_ sequenceNumber: Int) -> String { "\(sequenceNumber)\(segmentEnding)" }
+  static let segmentEnding: StaticString = ".m4s"
+  static func part(_ position: PartPosition) -> String { "\(position.segment).\(position.part).m4s" }
+
+  enum Asked: Equatable {
+    case playlist
+    /// The I-frame playlist.
+    case keyFrames
+    /// The playlist of the whole programme.
+    case programme
+    case initSegment(Int)
+    /// By media sequence number.
+    case segment(Int)
+    /// By the earliest presentation time of the rendition's track, in its ticks.
+    case segmentAt(Int64, initVersion: Int)
+    case part(PartPosition)
+  }
+
+  /// What a name asks for; nil for what is no such name. Numbers are plain decimals without leading zeros, so that
+  /// one thing has one URL.
+  static func parse(_ name: String) -> Asked? {
+    if name == playlist { return .playlist }
+    if name == keyFrames { return .keyFrames }
+    if name == programme { return .programme }
+    if name.hasPrefix("init-"), name.hasSuffix(".mp4") {
+      return number(name.dropFirst(5).dropLast(4)).map { .initSegment($0) }
+    }
+    guard name.hasSuffix(".m4s") else { return nil }
+    let stem = name.dropLast(4)
+    if stem.hasPrefix("t") {
+      guard let dash = stem.firstIndex(of: "-"), let version = number(stem[..<dash].dropFirst()),
+        let time = countingFromZero(stem[stem.index(after: dash)...])
+      else { return nil }
+      return .segmentAt(Int64(time), initVersion: version)
+    }
+    guard let dot = stem.firstIndex(of: ".") else { return number(stem).map { .segment($0) } }
+    guard let segment = number(stem[..<dot]), let part = countingFromZero(stem[stem.index(after: dot)...]) else {
+      return nil
+    }
+    return .part(PartPosition(segment: segment, part: part))
+  }
+
+  private static func countingFromZero(_ text: Substring) -> Int? {
+    text == "0" ? 0 : number(text)
+  }
+
+  private static func number(_ text: Substring) -> Int? {
+    guard (1...15).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), text.first != "0"
+    else { return nil }
+    return Int(text)
+  }
+}

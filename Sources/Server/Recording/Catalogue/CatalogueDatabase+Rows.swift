@@ -1,0 +1,130 @@
+internal import GRDB
+internal import Ingest
+
+/// Rows of the catalogue, as recordings.
+extension Database {
+  private static let chosen = "SELECT \(RecordingEntry.columns) FROM recording WHERE "
+
+  /// Statements are prepared once: that takes longer than finding a row.
+  private func rows(_ condition: String, _ arguments: StatementArguments) throws -> [RecordingEntry] {
+    let statement = try cachedStatement(sql: Self.chosen + condition)
+    return try Row.fetchAll(statement, arguments: arguments).compactMap(RecordingEntry.init)
+  }
+
+  func entry(_ key: RecordingKey) throws -> RecordingEntry? {
+    try rows("stream = ? AND name = ?", [key.stream.description, key.name.stem]).first
+  }
+
+  /// In no order.
+  func entries(of stream: StreamName) throws -> [RecordingEntry] {
+    try rows("stream = ?", [stream.description])
+  }
+
+  func put(_ entry: RecordingEntry) throws {
+    try cachedStatement(
+      sql: """
+        INSERT OR REPLACE INTO recording (\(RecordingEntry.columns))
+          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        """
+    ).execute(arguments: [
+      entry.stream.description, entry.name.stem, entry.state.rawValue, entry.startedAt, entry.seconds, entry.bytes,
+      entry.codecs.joined(separator: ","), RecordingGap.text(entry.gaps), entry.reason, entry.isSalvaged,
+      entry.isProtected, entry.deletedAt, entry.isPlayable, entry.modifiedAt,
+    ])
+  }
+
+  func remove(_ key: RecordingKey) throws {
+    try cachedStatement(sql: "DELETE FROM recording WHERE stream = ? AND name = ?")
+      .execute(arguments: [key.stream.description, key.name.stem])
+  }
+
+  func removeAll(of stream: String) throws {
+    try execute(sql: "DELETE FROM recording WHERE stream = ?", arguments: [stream])
+  }
+
+  func streams() throws -> [String] {
+    try String.fetchAll(self, sql: "SELECT DISTINCT stream FROM recording")
+  }
+
+  /// The page, newest first, and how many there are in all.
+  func page(_ query: CatalogueQuery) throws -> (entries: [RecordingEntry], total: Int) {
+    var conditions: [String] = []
+    var arguments = StatementArguments()
+    func add(_ condition: String, _ values: any DatabaseValueConvertible...) {
+      conditions.append(condition)
+      arguments += StatementArguments(values)
+    }
+    switch query.selection {
+    case .kept: add("deletedAt IS NULL")
+    case .state(let state): add("deletedAt IS NULL AND state = ?", state.rawValue)
+    case .deleted: add("deletedAt IS NOT NULL")
+    }
+    if let stream = query.stream { add("stream = ?", stream.description) }
+    if let from = query.from { add("start >= ?", from) }
+    if let to = query.to { add("start < ?", to) }
+    let counted =
+      "SELECT COUNT(*) FROM (SELECT 1 FROM recording WHERE \(conditions.joined(separator: " AND "))"
+      + " LIMIT \(CatalogueQuery.countLimit))"
+    let total = try Int.fetchOne(try cachedStatement(sql: counted), arguments: arguments) ?? 0
+    if let after = query.after {
+      add("(start, name, stream) < (?, ?, ?)", after.startedAt, after.key.name.stem, after.key.stream.description)
+    }
+    arguments += [query.limit]
+    let chosen = conditions.joined(separator: " AND ") + " ORDER BY start DESC, name DESC, stream DESC LIMIT ?"
+    return (try rows(chosen, arguments), total)
+  }
+
+  /// Those that retention may remove, oldest first, at most `limit`; of one stream, or of all.
+  func removable(of stream: StreamName?, limit: Int) throws -> [RecordingEntry] {
+    let conditions = "deletedAt IS NULL AND protected = 0 AND state <> 'running'"
+    guard let stream else { return try rows(conditions + " ORDER BY start, name, stream LIMIT ?", [limit]) }
+    return try rows(conditions + " AND stream = ? ORDER BY start, name LIMIT ?", [stream.description, limit])
+  }
+
+  /// Those that were deleted, the longest ago first; nil `before` means all.
+  func deleted(before: Int64?) throws -> [RecordingEntry] {
+    try rows("deletedAt IS NOT NULL AND deletedAt < ? ORDER BY deletedAt", [before ?? .max])
+  }
+
+  /// Bytes of what was not deleted, by stream.
+  func bytesByStream() throws -> [StreamName: Int64] {
+    let rows = try Row.fetchAll(
+      self, sql: "SELECT stream, SUM(bytes) AS bytes FROM recording WHERE deletedAt IS NULL GROUP BY stream")
+    return rows.reduce(into: [:]) { sums, row in
+      if let stream = StreamName(row["stream"] as String) { sums[stream] = row["bytes"] }
+    }
+  }
+}
+
+extension RecordingEntry {
+  /// In the order in which rows are read and written: a page has a thousand, and names would be looked up in each.
+  fileprivate static let columns =
+    "stream, name, state, start, seconds, bytes, codecs, gaps, reason, salvaged, protected, deletedAt, playable, modified"
+
+  /// Nil for a row whose names are none of ours.
+  fileprivate init?(_ row: Row) {
+    let (streamText, stem, stateText, codecs): (String, String, String, String) = (row[0], row[1], row[2], row[6])
+    guard let stream = StreamName(streamText), let name = RecordingName(finished: stem + ".mp4"),
+      let state = State(rawValue: stateText)
+    else { return nil }
+    self.init(
+      stream: stream, name: name, state: state, startedAt: row[3], seconds: row[4], bytes: row[5],
+      codecs: codecs.split(separator: ",").map(String.init), gaps: RecordingGap.read(row[7]), reason: row[8],
+      isSalvaged: row[9], isProtected: row[10], deletedAt: row[11], isPlayable: row[12], modifiedAt: row[13])
+  }
+}
+
+extension RecordingGap {
+  /// One a line: seconds of the recording, seconds that are missing, and why.
+  fileprivate static func text(_ gaps: [RecordingGap]) -> String {
+    gaps.map { "\($0.at)\t\($0.seconds)\t\($0.reason.filter { $0 != "\t" && !$0.isNewline })" }.joined(separator: "\n")
+  }
+
+  fileprivate static func read(_ text: String) -> [RecordingGap] {
+    text.split(separator: "\n").compactMap { line in
+      let parts = line.split(separator: "\t", maxSplits: 2, omittingEmptySubsequences: false)
+      guard parts.count == 3, let at = Double(parts[0]), let seconds = Double(parts[1]) else { return nil }
+      return RecordingGap(at: at, seconds: seconds, reason: String(parts[2]))
+    }
+  }
+}

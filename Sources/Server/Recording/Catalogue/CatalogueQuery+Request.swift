@@ -1,0 +1,50 @@
+internal import Ingest
+
+extension CatalogueQuery {
+  /// `?stream=&from=&to=&state=&limit=&cursor=`; what is left out or empty does not restrict anything.
+  init(_ request: HTTPRequest) throws(ValueError) {
+    func value(_ name: String) -> String? { request.query(name).flatMap { $0.isEmpty ? nil : $0 } }
+    try self.init(stream: value("stream"), state: value("state"))
+    from = try value("from").map { text throws(ValueError) in try Self.time(text, "from") }
+    to = try value("to").map { text throws(ValueError) in try Self.time(text, "to") }
+    if let text = value("limit") {
+      guard let limit = Int(text), (1...Self.maximumLimit).contains(limit) else {
+        throw ValueError("limit is not between 1 and \(Self.maximumLimit)", advice: "Leave it out for \(limit).")
+      }
+      self.limit = limit
+    }
+    if let text = value("cursor") {
+      guard let cursor = CatalogueCursor(text) else {
+        throw ValueError("cursor was not given by this server", advice: "Take it from \"next\" of a page.")
+      }
+      after = cursor
+    }
+  }
+
+  /// Only one stream's, or only those of a state, where one is given.
+  init(stream: String?, state: String?) throws(ValueError) {
+    self.init()
+    if let stream {
+      guard let name = StreamName(stream) else {
+        throw ValueError("stream is no stream's name", advice: "Write one as \(StreamName.grammar).")
+      }
+      self.stream = name
+    }
+    if let state { selection = try Self.selection(state) }
+  }
+
+  private static func time(_ text: String, _ name: String) throws(ValueError) -> Int64 {
+    guard let time = UTCText.nanoseconds(text) else {
+      throw ValueError("\(name) is no time", advice: "Write it as 2026-11-21T07:24:10Z.")
+    }
+    return time
+  }
+
+  private static func selection(_ text: String) throws(ValueError) -> Selection {
+    if text == "deleted" { return .deleted }
+    guard let state = RecordingEntry.State(rawValue: text) else {
+      throw ValueError("there is no state of that name", advice: "Use running, completed, failed or deleted.")
+    }
+    return .state(state)
+  }
+}

@@ -1,0 +1,181 @@
+internal import GRDB
+internal import Ingest
+
+/// Compares the catalogue with the folders, a few hundred files a step, and puts right what differs: what is new is
+/// read, what is gone is forgotten. Between two steps the catalogue may change.
+struct CatalogueReading {
+  /// On whose behalf it reads.
+  enum Reader: Sendable {
+    /// The server that records here: whatever it did not begin itself is not running any more.
+    case owner
+    /// Somebody who looks on.
+    case visitor
+  }
+
+  private let root: RecordingFolder
+  private let reader: Reader
+  private var streams: [StreamName]
+  private var current: Current?
+  /// How many files have been looked at.
+  private(set) var filesSeen = 0
+
+  private struct Current {
+    var stream: StreamName
+    var folder: RecordingFolder
+    /// What was deleted; nil where nothing was.
+    var deleted: RecordingFolder?
+    var names: ArraySlice<String>
+    var deletedNames: ArraySlice<String>
+    /// By stem; whoever was found is taken out.
+    var known: [String: Known]
+  }
+
+  /// What a row says that a look at the file can confirm.
+  private struct Known {
+    var state: RecordingEntry.State
+    var bytes: Int
+    var modifiedAt: Int64
+    var isProtected: Bool
+    var isDeleted: Bool
+    var isPlayable: Bool
+  }
+
+  private static let filesInStep = 500
+
+  init(folder: String, reader: Reader) throws(RecordingError) {
+    root = try RecordingFolder.open(folder)
+    self.reader = reader
+    streams = try root.streams()
+  }
+
+  /// Begins: rows of streams that have no folder any more go.
+  func forgetLostStreams(_ database: Database) throws {
+    let there = Set(streams.map(\.description))
+    for stream in try database.streams() where !there.contains(stream) { try database.removeAll(of: stream) }
+  }
+
+  /// False when there is nothing left to do. `running`: what this server has begun to write.
+  mutating func step(_ database: Database, running: Set<RecordingKey>) throws -> Bool {
+    if current == nil {
+      guard let stream = streams.popLast() else { return false }
+      current = try Self.begin(stream, in: root, database)
+    }
+    guard var now = current else { return true }
+    for _ in 0..<Self.filesInStep {
+      filesSeen += 1
+      if let name = now.names.popFirst() {
+        try visit(name, &now, database, running)
+      } else if let name = now.deletedNames.popFirst() {
+        try visitDeleted(name, &now, database)
+      } else {
+        try forget(now, database, running)
+        current = nil
+        return !streams.isEmpty
+      }
+    }
+    current = now
+    return true
+  }
+
+  private static func begin(
+    _ stream: StreamName, in root: RecordingFolder, _ database: Database
+  ) throws -> Current? {
+    guard let folder = try? root.folder(of: stream, ifAbsent: .fail), let names = try? folder.names(ending: ".mp4")
+    else { return nil }
+    let deleted = try? folder.folder(named: RecordingFolder.deletedName, ifAbsent: .fail)
+    var known: [String: Known] = [:]
+    let rows = try Row.fetchCursor(
+      database,
+      sql: "SELECT name, state, bytes, modified, protected, deletedAt, playable FROM recording WHERE stream = ?",
+      arguments: [stream.description])
+    while let row = try rows.next() {
+      let state: String = row[1]
+      known[row[0]] = Known(
+        state: RecordingEntry.State(rawValue: state) ?? .failed, bytes: row[2], modifiedAt: row[3],
+        isProtected: row[4], isDeleted: row[5] as Int64? != nil, isPlayable: row[6])
+    }
+    return Current(
+      stream: stream, folder: folder, deleted: deleted, names: names[...],
+      deletedNames: ((try? deleted?.names(ending: ".mp4")) ?? [])[...], known: known)
+  }
+
+  private func visit(
+    _ file: String, _ now: inout Current, _ database: Database, _ running: Set<RecordingKey>
+  ) throws {
+    guard file.hasSuffix(".mp4") else { return }
+    if file.hasSuffix(".part.mp4") { return try visitUnfinished(file, &now, database, running) }
+    let stem = String(file.dropLast(4))
+    guard let look = now.folder.look(at: file) else { return }
+    let known = now.known.removeValue(forKey: stem)
+    if let known, known.isPlayable, !known.isDeleted, known.bytes == look.bytes,
+      known.modifiedAt == look.modifiedAt, known.isProtected == look.isReadOnly
+    {
+      return
+    }
+    guard let name = RecordingName(finished: file) else { return }
+    let old = known == nil ? nil : try database.entry(RecordingKey(stream: now.stream, name: name))
+    let contents = now.folder.contents(of: file)
+    var entry = RecordingEntry(
+      stream: now.stream, name: name, state: .completed, startedAt: old?.startedAt ?? name.startNanoseconds ?? 0,
+      seconds: contents.seconds, bytes: look.bytes, codecs: contents.codecs, isProtected: look.isReadOnly,
+      modifiedAt: look.modifiedAt)
+    if let remark = contents.remark {
+      entry.take(remark)
+    } else if let old {
+      (entry.gaps, entry.isSalvaged) = (old.gaps, old.isSalvaged)
+      if old.state == .failed, old.isPlayable { (entry.state, entry.reason) = (.failed, old.reason) }
+    }
+    try database.put(entry)
+  }
+
+  /// A server that went down leaves it, and another process or the finishing that goes on may hold it.
+  private func visitUnfinished(
+    _ file: String, _ now: inout Current, _ database: Database, _ running: Set<RecordingKey>
+  ) throws {
+    guard let name = RecordingName(unfinished: file), let look = now.folder.look(at: file) else { return }
+    let key = RecordingKey(stream: now.stream, name: name)
+    let known = now.known.removeValue(forKey: name.stem)
+    guard !running.contains(key) else { return }
+    if let known, known.state == .failed || reader == .visitor { return }
+    var entry =
+      try database.entry(key)
+      ?? RecordingEntry(
+        stream: now.stream, name: name, state: .failed, startedAt: name.startNanoseconds ?? 0, seconds: 0,
+        bytes: look.bytes)
+    entry.state = reader == .visitor ? .running : .failed
+    entry.reason = reader == .visitor ? nil : Self.interrupted
+    entry.isPlayable = false
+    (entry.bytes, entry.modifiedAt) = (look.bytes, look.modifiedAt)
+    try database.put(entry)
+  }
+
+  static let interrupted = "the server ended while it was being written"
+
+  private func visitDeleted(_ file: String, _ now: inout Current, _ database: Database) throws {
+    guard let folder = now.deleted, let look = folder.look(at: file),
+      let name = RecordingName(finished: file) ?? RecordingName(unfinished: file)
+    else { return }
+    if let known = now.known.removeValue(forKey: name.stem), known.isDeleted { return }
+    let isPlayable = file == name.finished
+    let contents = folder.contents(of: file)
+    var entry = RecordingEntry(
+      stream: now.stream, name: name, state: isPlayable ? .completed : .failed,
+      startedAt: name.startNanoseconds ?? 0, seconds: contents.seconds, bytes: look.bytes, codecs: contents.codecs,
+      deletedAt: look.changedAt, isPlayable: isPlayable, modifiedAt: look.modifiedAt)
+    if let remark = contents.remark { entry.take(remark) }
+    try database.put(entry)
+  }
+
+  /// Rows whose file was not among the names, and is still not there.
+  private func forget(_ now: Current, _ database: Database, _ running: Set<RecordingKey>) throws {
+    for stem in now.known.keys {
+      guard let name = RecordingName(finished: stem + ".mp4") else { continue }
+      let key = RecordingKey(stream: now.stream, name: name)
+      let files = [name.finished, name.unfinished]
+      guard !running.contains(key), !files.contains(where: { now.folder.look(at: $0) != nil }),
+        !files.contains(where: { now.deleted?.look(at: $0) != nil })
+      else { continue }
+      try database.remove(key)
+    }
+  }
+}

@@ -1,0 +1,93 @@
+internal import Ingest
+internal import Logging
+internal import NIOCore
+
+/// What people do with recordings that are there. All of it happens on the catalogue's thread.
+extension RecordingCatalogue {
+  /// Moves a recording aside, from where it can be restored for a while. `now` in nanoseconds since 1970.
+  func delete(
+    _ key: RecordingKey, now: Int64, on eventLoop: any EventLoop
+  ) -> EventLoopFuture<Result<RecordingEntry, CatalogueRefusal>> {
+    change(key, on: eventLoop) { entry throws(CatalogueRefusal) in
+      guard entry.deletedAt == nil else { throw .notFound }
+      guard entry.state != .running else { throw .running }
+      guard !entry.isProtected else { throw .protected }
+      let (folder, deleted) = try self.folders(of: key.stream)
+      try Self.onDisk { () throws(RecordingError) in
+        try folder.move(entry.isPlayable ? key.name.finished : key.name.unfinished, to: deleted)
+      }
+      entry.deletedAt = now
+      self.logger.notice("\(key.stream): deleted \(entry.file); it can be restored for a while")
+    }
+  }
+
+  /// Takes a deletion back.
+  func restore(
+    _ key: RecordingKey, on eventLoop: any EventLoop
+  ) -> EventLoopFuture<Result<RecordingEntry, CatalogueRefusal>> {
+    change(key, on: eventLoop) { entry throws(CatalogueRefusal) in
+      guard entry.deletedAt != nil else { throw .conflict("It is not deleted.") }
+      let (folder, deleted) = try self.folders(of: key.stream)
+      try Self.onDisk { () throws(RecordingError) in
+        try deleted.move(entry.isPlayable ? key.name.finished : key.name.unfinished, to: folder)
+      }
+      entry.deletedAt = nil
+      self.logger.notice("\(key.stream): restored \(entry.file)")
+    }
+  }
+
+  /// Protection is written into the file's permissions, where it outlives the catalogue.
+  func setProtection(
+    _ isProtected: Bool, _ key: RecordingKey, on eventLoop: any EventLoop
+  ) -> EventLoopFuture<Result<RecordingEntry, CatalogueRefusal>> {
+    change(key, on: eventLoop) { entry throws(CatalogueRefusal) in
+      guard entry.deletedAt == nil else { throw .notFound }
+      guard entry.state != .running else { throw .running }
+      guard entry.isPlayable else { throw .conflict("It is not finished; at its next start the server finishes it.") }
+      guard entry.isProtected != isProtected else { return }
+      let (folder, _) = try self.folders(of: key.stream)
+      try Self.onDisk { () throws(RecordingError) in try folder.setReadOnly(isProtected, key.name.finished) }
+      entry.isProtected = isProtected
+    }
+  }
+
+  private func change(
+    _ key: RecordingKey, on eventLoop: any EventLoop,
+    _ change: @escaping @Sendable (inout RecordingEntry) throws(CatalogueRefusal) -> Void
+  ) -> EventLoopFuture<Result<RecordingEntry, CatalogueRefusal>> {
+    self.change(on: eventLoop) { database in
+      guard var entry = try database.read({ try $0.entry(key) }) else { return .failure(.notFound) }
+      do throws(CatalogueRefusal) {
+        try change(&entry)
+      } catch {
+        return .failure(error)
+      }
+      do {
+        try database.write { [entry] in try $0.put(entry) }
+      } catch {
+        // The files have it already.
+        self.failed("note a change", error)
+      }
+      return .success(entry)
+    }
+  }
+
+  private func folders(
+    of stream: StreamName
+  ) throws(CatalogueRefusal) -> (folder: RecordingFolder, deleted: RecordingFolder) {
+    try Self.onDisk { () throws(RecordingError) in
+      let folder = try RecordingFolder.open(folder).folder(of: stream, ifAbsent: .fail)
+      return (folder, try folder.folder(named: RecordingFolder.deletedName, ifAbsent: .make))
+    }
+  }
+
+  private static func onDisk<Value>(
+    _ work: () throws(RecordingError) -> Value
+  ) throws(CatalogueRefusal) -> Value {
+    do throws(RecordingError) {
+      return try work()
+    } catch {
+      throw .disk(error.description)
+    }
+  }
+}

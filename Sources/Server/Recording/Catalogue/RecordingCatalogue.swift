@@ -1,0 +1,251 @@
+internal import Glibc
+internal import Ingest
+internal import Logging
+internal import NIOCore
+internal import NIOPosix
+internal import Synchronization
+
+/// What is recorded, in a database beside the files. The files are what counts: the catalogue follows recordings by
+/// their events, compares itself with the folders at start, and is made anew when it is lost. One thread changes it, so
+/// that events, deletions and retention happen one after another; two more read. Nobody who records or serves media
+/// waits for any of them.
+final class RecordingCatalogue: RecordingObserver, Sendable {
+  let folder: String
+  let logger: Logger
+  let thread = NIOThreadPool(numberOfThreads: 1)
+  private let readers = NIOThreadPool(numberOfThreads: 2)
+  private let state = Mutex(State())
+
+  private struct State {
+    /// Nil until the thread has opened it.
+    var database: CatalogueDatabase?
+    var events: [RecordingEvent] = []
+    /// Events wait for the thread, or are with it.
+    var isApplying = false
+    /// What this server has begun to write and not ended.
+    var running: Set<RecordingKey> = []
+    /// The folders have been read to their end.
+    var isComplete = false
+    /// The last change could not be written.
+    var isBehind = false
+  }
+
+  init(folder: String, logger: Logger) {
+    self.folder = folder
+    self.logger = logger
+    thread.start()
+    readers.start()
+    thread.submit { pool in
+      if case .active = pool { self.openDatabase() }
+    }
+  }
+
+  deinit {
+    thread.shutdownGracefully { _ in }
+    readers.shutdownGracefully { _ in }
+  }
+
+  // MARK: Opening
+
+  /// Compares the catalogue with the folders. Returns when that is done, or after `patience`: it then goes on by itself.
+  func compare(patience: Duration = .milliseconds(500)) async {
+    startComparing()
+    let deadline = ContinuousClock.now + patience
+    while !state.withLock({ $0.isComplete }), ContinuousClock.now < deadline {
+      try? await Task.sleep(for: .milliseconds(5))
+    }
+  }
+
+  private func openDatabase() {
+    do {
+      let (database, opening) = try CatalogueDatabase.open(folder: folder)
+      if case .replaced(let reason) = opening {
+        logger.warning("the catalogue of recordings is made anew from the files: \(reason)")
+      }
+      state.withLock { $0.database = database }
+    } catch {
+      logger.warning("the catalogue of recordings is kept in memory, and read from the files at each start: \(error)")
+      let database = try? CatalogueDatabase.inMemory()
+      state.withLock { $0.database = database }
+    }
+  }
+
+  private func startComparing() {
+    thread.submit { pool in
+      guard case .active = pool else { return }
+      do {
+        let reading = try CatalogueReading(folder: self.folder, reader: .owner)
+        try self.database().write { try reading.forgetLostStreams($0) }
+        self.goOnComparing(reading)
+      } catch {
+        self.failed("compare it with the files", error)
+      }
+    }
+  }
+
+  /// A step at a time, so that events and requests get their turn between.
+  private func goOnComparing(_ reading: CatalogueReading) {
+    var reading = reading
+    do {
+      let running = state.withLock { $0.running }
+      let isMore = try database().write { try reading.step($0, running: running) }
+      guard isMore else { return state.withLock { $0.isComplete = true } }
+    } catch {
+      return failed("compare it with the files", error)
+    }
+    let next = reading
+    thread.submit { pool in
+      if case .active = pool { self.goOnComparing(next) }
+    }
+  }
+
+  // MARK: Following recordings
+
+  func receive(_ event: RecordingEvent) {
+    let mustSubmit = state.withLock { state in
+      // A recording that goes on tells only its newest figures: what waits is bounded by the recordings there are.
+      if case .progressed = event.kind,
+        let index = state.events.lastIndex(where: {
+          $0.facts.name == event.facts.name && $0.facts.stream == event.facts.stream
+        }),
+        case .progressed = state.events[index].kind
+      {
+        state.events[index] = event
+      } else {
+        state.events.append(event)
+      }
+      defer { state.isApplying = true }
+      return !state.isApplying
+    }
+    guard mustSubmit else { return }
+    thread.submit { pool in
+      if case .active = pool { self.applyEvents() }
+    }
+  }
+
+  private func applyEvents() {
+    while true {
+      let events = state.withLock { state in
+        defer { state.events = [] }
+        if state.events.isEmpty { state.isApplying = false }
+        for event in state.events { state.running.follow(event) }
+        return state.events
+      }
+      if events.isEmpty { return }
+      do {
+        let folder = try RecordingFolder.open(folder)
+        try database().write { database in
+          for event in events { try CatalogueUpdate(event, root: folder).apply(to: database) }
+        }
+      } catch {
+        failed("follow a recording", error)
+      }
+    }
+  }
+
+  // MARK: Reading and changing
+
+  /// Runs beside everything else, unless what it would see is about to change.
+  func read<Value: Sendable>(
+    on eventLoop: any EventLoop, _ look: @escaping @Sendable (CatalogueDatabase) throws -> Value
+  ) -> EventLoopFuture<Value> {
+    let isSettled = state.withLock { !$0.isApplying && $0.database != nil }
+    return (isSettled ? readers : thread).runIfActive(eventLoop: eventLoop) { try look(self.database()) }
+  }
+
+  /// Runs on the thread, behind all that came before.
+  func change<Value: Sendable>(
+    on eventLoop: any EventLoop, _ change: @escaping @Sendable (CatalogueDatabase) throws -> Value
+  ) -> EventLoopFuture<Value> {
+    thread.runIfActive(eventLoop: eventLoop) { try change(self.database()) }
+  }
+
+  func list(_ query: CatalogueQuery, on eventLoop: any EventLoop) -> EventLoopFuture<CataloguePage> {
+    read(on: eventLoop) { database in
+      let isComplete = self.state.withLock { $0.isComplete }
+      var wider = query
+      wider.limit = query.limit + 1
+      var (entries, total) = try database.read { try $0.page(wider) }
+      let isMore = entries.count > query.limit
+      if isMore { entries.removeLast() }
+      return CataloguePage(
+        entries: entries, next: isMore ? entries.last.map(CatalogueCursor.init) : nil, total: total,
+        isComplete: isComplete)
+    }
+  }
+
+  /// Nil when there is none.
+  func entry(_ key: RecordingKey, on eventLoop: any EventLoop) -> EventLoopFuture<RecordingEntry?> {
+    read(on: eventLoop) { try $0.read { try $0.entry(key) } }
+  }
+
+  func database() throws(RecordingError) -> CatalogueDatabase {
+    guard let database = state.withLock({ $0.database }) else {
+      throw RecordingError("there is no catalogue of the recordings in \(LogText.escaped(folder))")
+    }
+    return database
+  }
+
+  // MARK: When it fails
+
+  /// Says so once; what is missing is read from the files as soon as the database can be written again.
+  func failed(_ action: String, _ error: any Error) {
+    let isNew = state.withLock { state in
+      defer { state.isBehind = true }
+      return !state.isBehind
+    }
+    if isNew { logger.warning("the catalogue of recordings cannot \(action): \(error)") }
+    guard CatalogueDatabase.isDamage(error) else { return }
+    state.withLock { state in
+      state.database?.close()
+      state.database = nil
+    }
+    unlink("\(folder)/\(CatalogueDatabase.fileName)")
+    openDatabase()
+  }
+
+  /// After a failure: reads the folders again. On the thread.
+  func catchUp() {
+    let isBehind = state.withLock { state in
+      defer { state.isBehind = false }
+      return state.isBehind
+    }
+    if isBehind { startComparing() }
+  }
+
+  /// Closes the database once all that came before has been done; waits for that at most `patience`, since the disk may
+  /// not answer any more.
+  func close(patience: Duration = .seconds(1)) async {
+    let isClosed = Flag()
+    thread.submit { _ in
+      self.state.withLock { state in
+        state.database?.close()
+        state.database = nil
+      }
+      isClosed.set()
+    }
+    let deadline = ContinuousClock.now + patience
+    while !isClosed.isSet, ContinuousClock.now < deadline { try? await Task.sleep(for: .milliseconds(2)) }
+  }
+}
+
+/// Set once, by another thread.
+private final class Flag: Sendable {
+  private let value = Atomic(false)
+
+  var isSet: Bool { value.load(ordering: .acquiring) }
+
+  func set() {
+    value.store(true, ordering: .releasing)
+  }
+}
+
+extension Set<RecordingKey> {
+  fileprivate mutating func follow(_ event: RecordingEvent) {
+    let key = RecordingKey(stream: event.facts.stream, name: event.facts.name)
+    switch event.kind {
+    case .started, .progressed: insert(key)
+    case .stored, .failed, .cancelled, .salvaged, .deleted: remove(key)
+    }
+  }
+}

@@ -1,0 +1,108 @@
+internal import FMP4
+internal import Glibc
+internal import NIOCore
+
+/// What the catalogue asks of a stream's folder, and does there.
+extension RecordingFolder {
+  /// Holds what was deleted and can still be restored.
+  static let deletedName = ".deleted"
+  /// Holds the pictures that were made of recordings.
+  static let thumbnailsName = ".thumbnails"
+
+  /// What a file's inode tells.
+  struct FileLook: Sendable, Hashable {
+    var bytes: Int
+    /// Nanoseconds since 1970, of the contents.
+    var modifiedAt: Int64
+    /// Nanoseconds since 1970, of the inode: a file that was moved changes here.
+    var changedAt: Int64
+    /// Nobody may write it: that is how a protected recording says so, whatever becomes of the catalogue.
+    var isReadOnly: Bool
+  }
+
+  /// Nil when there is no regular file of that name.
+  func look(at name: String) -> FileLook? {
+    var status = stat()
+    guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0, status.st_mode & S_IFMT == S_IFREG else {
+      return nil
+    }
+    return FileLook(
+      bytes: Int(status.st_size), modifiedAt: Self.nanoseconds(status.st_mtim),
+      changedAt: Self.nanoseconds(status.st_ctim), isReadOnly: status.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH) == 0)
+  }
+
+  private static func nanoseconds(_ time: timespec) -> Int64 {
+    Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
+  }
+
+  /// What a movie says of itself; nothing where it is none.
+  func contents(of name: String) -> MovieContents {
+    guard let (file, status) = openFile(name, O_RDONLY) else { return MovieContents() }
+    defer { close(file) }
+    let (seconds, codecs) = Self.outline(file, status)
+    return MovieContents(
+      seconds: seconds, codecs: codecs, remark: RecordingRemark.read(file, size: UInt64(clamping: status.st_size)))
+  }
+
+  private static func outline(_ file: CInt, _ status: stat) -> (seconds: Double, codecs: [String]) {
+    var outline = MovieOutline(fileSize: UInt64(clamping: status.st_size))
+    // Most of what is asked for lies within the first few kilobytes.
+    var window = (start: UInt64(0), bytes: Self.read(file, at: 0, count: Self.windowSize))
+    while case .read(let offset, let length) = outline.step {
+      if offset < window.start || offset + UInt64(length) > window.start + UInt64(window.bytes.readableBytes) {
+        window = (offset, Self.read(file, at: offset, count: max(length, 512)))
+      }
+      let piece = window.bytes.getSlice(
+        at: window.bytes.readerIndex + Int(offset - window.start),
+        length: min(length, window.bytes.readableBytes - Int(offset - window.start)))
+      outline.receive(piece ?? ByteBuffer())
+    }
+    return (outline.duration?.seconds ?? 0, outline.codecs)
+  }
+
+  private static let windowSize = 4096
+
+  private static func read(_ file: CInt, at offset: UInt64, count: Int) -> ByteBuffer {
+    var buffer = ByteBuffer()
+    buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: count) {
+      max(0, pread(file, $0.baseAddress, count, off_t(offset)))
+    }
+    return buffer
+  }
+
+  /// What a finished recording tells whoever has nothing but its file.
+  struct MovieContents: Sendable {
+    /// Of media.
+    var seconds = 0.0
+    /// RFC 6381, each once.
+    var codecs: [String] = []
+    /// Nil where it was made before there were remarks, or by somebody else.
+    var remark: RecordingRemark?
+  }
+
+  /// Moves a file to another folder, where nothing of its name may be, and makes that durable.
+  func move(_ name: String, to other: RecordingFolder) throws(RecordingError) {
+    guard renameat2(descriptor, name, other.descriptor, name, UInt32(RENAME_NOREPLACE)) == 0 else {
+      throw .system("move to \(other.path) the file", "\(path)/\(name)", errno: errno)
+    }
+    fsync(other.descriptor)
+    fsync(descriptor)
+  }
+
+  /// Lets everybody who may read the file read it, and its owner write it or nobody.
+  func setReadOnly(_ isReadOnly: Bool, _ name: String) throws(RecordingError) {
+    guard fchmodat(descriptor, name, isReadOnly ? 0o444 : 0o644, 0) == 0 else {
+      throw .system("change the permissions of", "\(path)/\(name)", errno: errno)
+    }
+  }
+
+  /// The file is gone for good, and whatever was made of it.
+  func erase(_ key: RecordingKey) {
+    for name in [key.name.finished, key.name.unfinished] { remove(name) }
+    removeThumbnail(of: key.name)
+  }
+
+  func removeThumbnail(of name: RecordingName) {
+    unlinkat(descriptor, "\(Self.thumbnailsName)/\(name.stem).jpg", 0)
+  }
+}

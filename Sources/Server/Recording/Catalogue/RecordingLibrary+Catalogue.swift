@@ -1,0 +1,99 @@
+internal import FMP4
+internal import Glibc
+internal import Ingest
+internal import NIOCore
+internal import NIOPosix
+internal import Synchronization
+
+/// What there is to find in the library, and how long it is kept.
+extension RecordingLibrary {
+  /// All that are kept, newest first, up to the largest page.
+  func list(on eventLoop: any EventLoop) -> EventLoopFuture<[RecordingEntry]> {
+    var query = CatalogueQuery()
+    query.limit = CatalogueQuery.maximumLimit
+    return catalogue.list(query, on: eventLoop).map(\.entries)
+  }
+
+  /// A finished recording's bytes, for `/recordings/{stream}/{file}`; nil when there is none of that name. `file` comes
+  /// from a URL.
+  func open(
+    stream: StreamName, file: String, on eventLoop: any EventLoop
+  ) -> EventLoopFuture<(range: FileRange, entityTag: String)?> {
+    guard let name = RecordingName(finished: file) else { return eventLoop.makeSucceededFuture(nil) }
+    return threads.runIfActive(eventLoop: eventLoop) { self.openNow(stream, name) }
+  }
+
+  /// The same, on the calling thread, which waits for the disk.
+  func openNow(_ stream: StreamName, _ name: RecordingName) -> (range: FileRange, entityTag: String)? {
+    guard let folder = try? RecordingFolder.open(folder).folder(of: stream, ifAbsent: .fail),
+      let (descriptor, status) = folder.openFile(name.finished, O_RDONLY)
+    else { return nil }
+    let file = SharedFile(taking: descriptor, kind: .disk)
+    return (FileRange(file: file, offset: 0, length: Int(status.st_size)), "\"\(Self.identity(status))\"")
+  }
+
+  /// The same for as long as the file is: inode, size and time of the last change.
+  private static func identity(_ status: stat) -> String {
+    let time = Int64(status.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_mtim.tv_nsec)
+    return [Int64(clamping: status.st_ino), Int64(status.st_size), time].map { String($0, radix: 36) }
+      .joined(separator: "-")
+  }
+
+  /// Applies the rules of retention and forgets what was deleted long ago; `now` in nanoseconds since 1970. To be called
+  /// about once a second. Returns at once: the disk may keep the work waiting, and then it is not asked for twice.
+  func retainSoon(now: Int64) {
+    guard !isRetaining.exchange(true, ordering: .relaxed) else { return }
+    catalogue.thread.submit { pool in
+      if case .active = pool { self.retain(now: now) }
+      self.isRetaining.store(false, ordering: .relaxed)
+    }
+  }
+
+  /// The same, and waits for it.
+  func retain(now: Int64) async throws {
+    try await catalogue.thread.runIfActive { self.retain(now: now) }
+  }
+
+  private func retain(now: Int64) {
+    do {
+      catalogue.catchUp()
+      try keeper.withLock { try $0.look(now: now) }
+    } catch {
+      catalogue.failed("follow the rules of retention", error)
+    }
+  }
+
+  /// What the disk and the recordings on it come to.
+  func storage(on eventLoop: any EventLoop) -> EventLoopFuture<RecordingStorage> {
+    catalogue.read(on: eventLoop) { database in
+      let bytes = try database.read { try $0.bytesByStream() }.values.reduce(0, &+)
+      let deleted = try database.read { try $0.deleted(before: nil) }.reduce(0) { $0 + Int64($1.bytes) }
+      let space = try? RecordingFolder.open(self.folder).space
+      return RecordingStorage(
+        recordedBytes: bytes, deletedBytes: deleted, freeBytes: space?.free, totalBytes: space?.total)
+    }
+  }
+}
+
+/// How full the disk is, in bytes.
+struct RecordingStorage: Sendable {
+  var recordedBytes: Int64
+  /// Deleted, and can still be restored.
+  var deletedBytes: Int64
+  /// Nil where the file system does not say.
+  var freeBytes: Int64?
+  var totalBytes: Int64?
+}
+
+extension RecordingFolder {
+  /// Bytes of its file system: those that an unprivileged user may still write, and all.
+  var space: (free: Int64, total: Int64)? {
+    var status = statvfs()
+    guard fstatvfs(descriptor, &status) == 0 else { return nil }
+    let unit = UInt64(status.f_frsize)
+    return (
+      Int64(clamping: UInt64(status.f_bavail).multipliedReportingOverflow(by: unit).partialValue),
+      Int64(clamping: UInt64(status.f_blocks).multipliedReportingOverflow(by: unit).partialValue)
+    )
+  }
+}

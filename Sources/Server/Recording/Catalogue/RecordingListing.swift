@@ -1,0 +1,74 @@
+internal import Ingest
+internal import NIOCore
+
+/// The recordings of a folder for whoever looks on: the catalogue as it is, put right in memory by what the files say.
+/// Nothing on the disk changes.
+struct RecordingListing {
+  let folder: String
+  let query: CatalogueQuery
+
+  /// All that the query finds. `progress` hears now and then how many files have been looked at.
+  func read(_ progress: (Int) -> Void = { _ in }) throws -> [RecordingEntry] {
+    var reading = try CatalogueReading(folder: folder, reader: .visitor)
+    let database = try CatalogueDatabase.copy(folder: folder)
+    try database.write { try reading.forgetLostStreams($0) }
+    while try database.write({ try reading.step($0, running: []) }) { progress(reading.filesSeen) }
+    var query = query
+    query.limit = CatalogueQuery.maximumLimit
+    var entries: [RecordingEntry] = []
+    while true {
+      let (page, _) = try database.read { try $0.page(query) }
+      entries += page
+      guard page.count == query.limit, let last = page.last else { return entries }
+      query.after = CatalogueCursor(last)
+    }
+  }
+
+  func json(_ entries: [RecordingEntry]) -> String {
+    let page = CataloguePage(entries: entries, next: nil, total: entries.count, isComplete: true)
+    return String(buffer: page.json.serialized()) + "\n"
+  }
+
+  /// One line a recording: when it began, how long and large it is, its state, its file.
+  func table(_ entries: [RecordingEntry]) -> String {
+    if entries.isEmpty { return "no recordings in \(LogText.escaped(folder))\n" }
+    let rows = entries.map { entry in
+      [
+        UTCText(nanosecondsSince1970: entry.startedAt).internet, Self.duration(entry.seconds), Self.size(entry.bytes),
+        Self.state(entry), "\(entry.stream)/\(entry.file)",
+      ]
+    }
+    let widths = (0..<4).map { column in rows.map { $0[column].count }.max() ?? 0 }
+    return rows.map { row in
+      (0..<4).map { column in
+        let padding = String(repeating: " ", count: widths[column] - row[column].count)
+        // Figures stand to the right.
+        return column == 1 || column == 2 ? padding + row[column] : row[column] + padding
+      }.joined(separator: "  ") + "  " + row[4] + "\n"
+    }.joined()
+  }
+
+  private static func state(_ entry: RecordingEntry) -> String {
+    var words = [entry.deletedAt == nil ? entry.state.rawValue : "deleted"]
+    if entry.isSalvaged { words.append("salvaged") }
+    if entry.isProtected { words.append("protected") }
+    if !entry.gaps.isEmpty { words.append(entry.gaps.count == 1 ? "1 gap" : "\(entry.gaps.count) gaps") }
+    return words.joined(separator: ", ")
+  }
+
+  /// `0:07`, `12:30`, `3:04:05`.
+  private static func duration(_ seconds: Double) -> String {
+    let whole = Int(min(max(seconds, 0), 1e9))
+    func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+    let (hours, minutes) = (whole / 3600, whole / 60 % 60)
+    return hours > 0 ? "\(hours):\(two(minutes)):\(two(whole % 60))" : "\(minutes):\(two(whole % 60))"
+  }
+
+  /// In powers of ten, as disks are sold.
+  private static func size(_ bytes: Int) -> String {
+    var (value, unit) = (Double(bytes), "B")
+    for next in ["kB", "MB", "GB", "TB"] where value >= 1000 { (value, unit) = (value / 1000, next) }
+    let tenths = Int((value * 10).rounded())
+    return unit == "B" ? "\(bytes) B" : "\(tenths / 10).\(tenths % 10) \(unit)"
+  }
+}

@@ -1,0 +1,85 @@
+internal import Ingest
+
+/// Which recordings have to go: a pure function of the rules and of what there is.
+struct Retention: Sendable, Hashable {
+  /// Nanoseconds since a recording ended; nil keeps it however old it is.
+  var maximumAge: Int64?
+  /// Bytes of all recordings together.
+  var maximumBytes: Int64?
+  /// Bytes of one stream's recordings.
+  var maximumBytesPerStream: Int64?
+  /// Bytes that stay free on the disk; recording stops below it.
+  var keepFree: Int64 = 0
+  var whenFull = RetentionSettings.WhenFull.evict
+
+  /// Why a recording goes.
+  enum Reason: String, Sendable, Hashable {
+    case age = "older than --retain-age"
+    case streamSize = "its stream has more than --retain-stream-size"
+    case totalSize = "the recordings have more than --retain-size"
+    case freeSpace = "the disk is nearly as full as --keep-free allows"
+  }
+
+  /// What is on the disk.
+  struct Usage: Sendable, Hashable {
+    /// Bytes of what is not deleted, running and protected recordings included.
+    var byStream: [StreamName: Int64] = [:]
+    /// Bytes that may still be written; nil where nobody knows.
+    var free: Int64?
+    /// Bytes above `keepFree` that are to be free, so that writing never gets there: what a second or two may bring.
+    var headroom: Int64 = 0
+
+    var total: Int64 { byStream.values.reduce(0, &+) }
+  }
+
+  struct Victim: Sendable, Hashable {
+    var entry: RecordingEntry
+    var reason: Reason
+  }
+
+  /// Bytes that are missing to what is to be free; 0 when there is enough.
+  func shortage(_ usage: Usage) -> Int64 {
+    usage.free.map { max(0, keepFree &+ usage.headroom &- $0) } ?? 0
+  }
+
+  /// `candidates` are what may go: neither protected nor running, the oldest first. `deleted` can still be restored, and
+  /// goes first where space is short. `now` in nanoseconds since 1970.
+  func victims(
+    among candidates: [RecordingEntry], deleted: [RecordingEntry] = [], usage: Usage, now: Int64
+  ) -> [Victim] {
+    var victims: [Victim] = []
+    var byStream = usage.byStream
+    var total = usage.total
+    var shortage = shortage(usage)
+    for entry in deleted where shortage > 0 {
+      victims.append(Victim(entry: entry, reason: .freeSpace))
+      shortage -= Int64(entry.bytes)
+    }
+    for entry in candidates {
+      let ofStream = byStream[entry.stream] ?? 0
+      let reason: Reason? =
+        if let maximumAge, entry.endedAt < now &- maximumAge {
+          .age
+        } else if let maximumBytesPerStream, ofStream > maximumBytesPerStream {
+          .streamSize
+        } else if let maximumBytes, total > maximumBytes {
+          .totalSize
+        } else if shortage > 0, whenFull == .evict {
+          .freeSpace
+        } else {
+          nil
+        }
+      guard let reason else { continue }
+      victims.append(Victim(entry: entry, reason: reason))
+      byStream[entry.stream] = ofStream - Int64(entry.bytes)
+      total -= Int64(entry.bytes)
+      shortage -= Int64(entry.bytes)
+    }
+    return victims
+  }
+}
+
+extension RecordingEntry {
+  /// Nanoseconds since 1970.
+  var endedAt: Int64 { startedAt &+ Int64(min(max(seconds, 0), 1e9) * 1e9) }
+}

@@ -1,0 +1,196 @@
+internal import FMP4
+internal import Glibc
+internal import NIOCore
+
+/// Makes an ordinary movie of a fragmented file of any name, ours or another program's, in place.
+enum FragmentedFile {
+  struct Result {
+    var text: String
+    var members: [(name: String, value: JSON)]
+  }
+
+  /// The files that a path means: itself, or of a folder what a server left unfinished in it and one level below.
+  static func search(_ path: String) throws(RecordingError) -> [String] {
+    var status = stat()
+    guard stat(path, &status) == 0 else { throw .system("find", path, errno: errno) }
+    guard status.st_mode & S_IFMT == S_IFDIR else { return [path] }
+    let folder = try RecordingFolder.open(path)
+    var found: [String] = []
+    for name in try folder.names() {
+      if RecordingName(unfinished: name) != nil {
+        found.append("\(path)/\(name)")
+      } else if let inner = try? RecordingFolder.open("\(path)/\(name)") {
+        let names = try inner.names().filter { RecordingName(unfinished: $0) != nil }
+        found += names.map { "\(path)/\(name)/\($0)" }
+      }
+    }
+    return found
+  }
+
+  /// `progress` is given bytes that are done, and of how many. A crash at any point leaves a file of which this makes a
+  /// movie when it is called again.
+  static func finalize(_ path: String, progress: (UInt64, UInt64) -> Void) throws(RecordingError) -> Result {
+    let name = path.split(separator: "/").last.map(String.init) ?? path
+    if RecordingName(unfinished: name) != nil { return try salvage(path, name) }
+    let file = try PlainFile(path, .change)
+    let insertion = HeadInsertion(descriptor: file.descriptor, path: path)
+    file.noteSize(file.size - (try insertion.takeBack(length: file.size)))
+    var content = try scan(file, progress)
+    if case .fragmented(_, let length) = content, length < file.size {
+      let hole = try insertion.closeHole(length: file.size)
+      file.noteSize(file.size - hole)
+      if hole > 0 { content = try scan(file, progress) }
+    }
+    switch content {
+    case .finished:
+      // Perhaps by a run that was killed before it was durable.
+      guard fdatasync(file.descriptor) == 0 else { throw .system("make durable", path, errno: errno) }
+      return result(path, "is an ordinary movie already", "nothing to do", seconds: nil)
+    case .unknown, .mixed: throw RecordingError("\(LogText.escaped(path)): \(try Complaint.about(file))")
+    case .fragmented(let tables, let length):
+      let metadata = MovieMetadata(title: "", date: "", tool: "\(Version.name) \(Version.number)", creation: 0)
+      guard var builder = MovieBuilder(tables, metadata: metadata) else {
+        throw RecordingError("\(LogText.escaped(path)) holds no whole fragment")
+      }
+      if let index = try? file.reader.index(length: length) { builder.annex = index.stored }
+      let way = try finish(file, builder, length: length, progress)
+      let torn = file.size - length
+      let loss = torn > 0 ? "; \(torn) bytes at its end were not whole" : ""
+      return result(path, "is an ordinary movie now (\(way))\(loss)", way, seconds: tables.seconds)
+    }
+  }
+
+  static func scan(
+    _ file: PlainFile, _ progress: (UInt64, UInt64) -> Void
+  ) throws(RecordingError) -> RecordingScanner.Content {
+    var scanner = RecordingScanner(fileSize: file.size)
+    while case .read(let offset, let length) = scanner.step {
+      scanner.receive(
+        try RecordingFile.read(from: file.descriptor, at: offset, count: length, path: file.path))
+      progress(offset, file.size)
+    }
+    return scanner.content
+  }
+
+  private static func result(_ path: String, _ text: String, _ way: String, seconds: Double?) -> Result {
+    let length = seconds.map { ", \(Decimals.scaled(Int64(($0 * 10).rounded()), digits: 1)) s" } ?? ""
+    return Result(
+      text: "\(LogText.escaped(path)): \(text)\(length)",
+      members: [
+        ("file", .string(path)), ("ok", true), ("result", .string(way)),
+        ("seconds", seconds.map { .number($0) } ?? .null),
+      ])
+  }
+
+  /// What a server left is finished as its next start would.
+  private static func salvage(_ path: String, _ name: String) throws(RecordingError) -> Result {
+    let parent = path.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
+    let folder = try RecordingFolder.open(parent.isEmpty ? (path.hasPrefix("/") ? "/" : ".") : parent)
+    guard let recording = RecordingName(unfinished: name) else { throw RecordingError("\(path) is no recording") }
+    switch RecordingFile.reopen(in: folder, name: recording) {
+    case .gone: throw RecordingError("\(LogText.escaped(path)) is gone, or no file")
+    case .unreadable(let error): throw error
+    case .locked:
+      throw RecordingError("\(LogText.escaped(path)) is being written by another process; it is left as it is")
+    case .opened(let file):
+      let title = parent.split(separator: "/").last.map(String.init) ?? ""
+      switch try RecordingSalvage(file: file, title: title, effort: .whatItTakes).run() {
+      case .finished(let outcome, let contents):
+        let way = outcome == .inserted ? "head inserted" : outcome == .shared ? "blocks shared" : "copied"
+        return result("\(folder.path)/\(recording.finished)", "finished (\(way))", way, seconds: contents.seconds)
+      case .renamed: return result("\(folder.path)/\(recording.finished)", "was finished", "renamed", seconds: nil)
+      case .removed: return result(path, "held nothing and is removed", "removed", seconds: nil)
+      case .unknown: throw RecordingError("\(LogText.escaped(path)): \(try Complaint.about(PlainFile(path, .read)))")
+      }
+    }
+  }
+
+  // MARK: In place
+
+  /// Returns how it was done.
+  private static func finish(
+    _ file: PlainFile, _ builder: MovieBuilder, length: UInt64, _ progress: (UInt64, UInt64) -> Void
+  ) throws(RecordingError) -> String {
+    let head = builder.head(contentLength: length, blockSize: HeadInsertion.blockSize(file.descriptor))
+    if length < file.size, ftruncate(file.descriptor, off_t(clamping: length)) != 0 {
+      throw .system("truncate", file.path, errno: errno)
+    }
+    guard fdatasync(file.descriptor) == 0 else { throw .system("make durable", file.path, errno: errno) }
+    do throws(HeadInsertion.Failure) {
+      let insertion = HeadInsertion(descriptor: file.descriptor, path: file.path)
+      if try insertion.insert(head) == .inserted { return "head inserted" }
+    } catch {
+      throw error.error
+    }
+    let (folder, name) = try place(of: file)
+    let copy = MovieCopy(
+      source: file.descriptor, length: length, folder: folder, temporary: ".\(name).weir-tmp",
+      permissions: file.permissions)
+    let outcome = try copy.make(head, effort: .whatItTakes) { progress($0, length) }
+    try folder.rename(copy.temporary, to: name)
+    return outcome == .shared ? "blocks shared" : "copied"
+  }
+
+  /// The folder that a file is in and its name there, whatever links lead to it.
+  private static func place(of file: PlainFile) throws(RecordingError) -> (RecordingFolder, name: String) {
+    guard let resolved = realpath(file.path, nil) else { throw .system("find", file.path, errno: errno) }
+    defer { free(resolved) }
+    let parts = String(cString: resolved).split(separator: "/")
+    guard let name = parts.last else { throw .system("find", file.path, errno: EISDIR) }
+    return (try RecordingFolder.open("/" + parts.dropLast().joined(separator: "/")), String(name))
+  }
+}
+
+/// Why a file cannot be worked on.
+enum Complaint {
+  /// What stands in files of this kind on the outermost level.
+  static let types: Set<String> = [
+    "ftyp", "styp", "moov", "mdat", "moof", "mfra", "free", "skip", "wide", "uuid", "sidx", "ssix", "pdin", "prft",
+    "emsg", "meta",
+  ]
+
+  static func about(_ file: PlainFile) throws(RecordingError) -> String {
+    var position: UInt64 = 0
+    var seen: [String] = []
+    do {
+      while file.size >= 8, position <= file.size - 8, seen.count < 16 {
+        var head = try file.reader.read(at: position, count: 16)
+        guard let short = head.readInteger(as: UInt32.self), let type = head.readString(length: 4) else { break }
+        let size = short == 1 ? head.readInteger(as: UInt64.self) ?? 0 : UInt64(short)
+        guard types.contains(type) else { break }
+        seen.append(type)
+        guard size >= 8, size <= file.size - position else { break }
+        if type == "moov" {
+          switch try FragmentedFile.scan(file, { _, _ in }) {
+          case .finished: return "it is an ordinary MP4 already; this takes fragmented ones, and recordings of weir"
+          case .mixed: return mixed
+          case .unknown, .fragmented: break
+          }
+          return "its moov describes a track that weir does not know (it knows H.264, HEVC, AV1, AAC and Opus)"
+        }
+        position += size
+      }
+    } catch {
+      throw RecordingError("\(error)")
+    }
+    if seen.isEmpty, try isZero(file) {
+      return "it begins with zeros: if its finishing was interrupted, `weir record finalize` puts that right"
+    }
+    guard !seen.isEmpty else { return "that is no MP4" }
+    if seen.contains("mdat") {
+      return "it has media but no moov before it: it was written as an ordinary MP4 and never finished, so that"
+        + " nothing tells where its samples are"
+    }
+    return "it has no moov (it begins with \(seen.map { LogText.escaped($0) }.joined(separator: ", ")))"
+  }
+
+  /// ffmpeg writes such without `empty_moov`.
+  static let mixed =
+    "its moov has samples of its own besides those in fragments, which this does not put together;"
+    + " `ffmpeg -i FILE -c copy OUT.mp4` does"
+
+  private static func isZero(_ file: PlainFile) throws(RecordingError) -> Bool {
+    let start = try RecordingFile.read(from: file.descriptor, at: 0, count: 8, path: file.path)
+    return start.readableBytes == 8 && start.readableBytesView.allSatisfy { $0 == 0 }
+  }
+}

@@ -1,0 +1,159 @@
+internal import Glibc
+internal import NIOCore
+
+/// Puts a movie's head before a file's fragments, whose bytes stay where they are on the disk, and takes back what a
+/// crash left of that. A crash at any point leaves the fragmented file, the movie, or a file that begins with zeros, of
+/// which `takeBack` makes the fragmented one again. Waits for the disk.
+struct HeadInsertion {
+  let descriptor: CInt
+  /// For messages.
+  let path: String
+  /// Where readers find the first byte of the fragments, if there may be any.
+  var origin: FileOrigin?
+
+  enum Outcome: Sendable {
+    /// The file is a movie, durably.
+    case inserted
+    /// The file system cannot insert room (tmpfs, btrfs, NFS …): errno tells, whatever its name. Nothing has changed.
+    case unsupported
+  }
+
+  /// Something is wrong with the disk.
+  struct Failure: Error {
+    var error: RecordingError
+    var remains: Remains
+  }
+
+  /// What a failed insertion leaves before the fragments.
+  enum Remains: Sendable {
+    case nothing
+    /// Room, perhaps with some of the head.
+    case room
+  }
+
+  /// Bytes that a disk writes whole or not at all. The first ones go last: until they are there the file begins with
+  /// zeros, and it is plain that it has no head yet.
+  static let sector = 512
+
+  /// The unit in which the file system can insert room and share blocks.
+  static func blockSize(_ descriptor: CInt) -> Int {
+    var status = statvfs()
+    guard fstatvfs(descriptor, &status) == 0, status.f_bsize > 0 else { return 4096 }
+    return Int(status.f_bsize)
+  }
+
+  /// `head` is a whole number of the file system's blocks. What follows must be durable.
+  func insert(_ head: ByteBuffer) throws(Failure) -> Outcome {
+    let room = head.readableBytes
+    let code = move(by: room, FALLOC_FL_INSERT_RANGE)
+    guard code == 0 else {
+      guard [ENOSPC, EDQUOT, EFBIG, EIO, EROFS].contains(code) else { return .unsupported }
+      throw Failure(error: .system("put the head into", path, errno: code), remains: .nothing)
+    }
+    var rest = head
+    let first = rest.readSlice(length: min(Self.sector, room)) ?? head
+    do throws(RecordingError) {
+      try RecordingFile.write(rest, to: descriptor, at: UInt64(first.readableBytes), path: path)
+      try sync()
+      try RecordingFile.write(first, to: descriptor, at: 0, path: path)
+      try sync()
+    } catch {
+      // A full disk has no room for the head's blocks: give the room back.
+      throw Failure(error: error, remains: move(by: -room, FALLOC_FL_COLLAPSE_RANGE) == 0 ? .nothing : .room)
+    }
+    return .inserted
+  }
+
+  private func sync() throws(RecordingError) {
+    guard fdatasync(descriptor) == 0 else { throw .system("make durable", path, errno: errno) }
+  }
+
+  /// 0, or why the file system did not do it.
+  private func move(by count: Int, _ mode: CInt) -> CInt {
+    var code: CInt = 0
+    let act = {
+      if fallocate(descriptor, mode, 0, off_t(abs(count))) == 0 { return true }
+      code = errno
+      return false
+    }
+    // Of a file that an earlier run left nobody has read a byte yet.
+    if let origin, count > 0 || origin.shift >= -count {
+      _ = origin.push(by: count, act)
+    } else {
+      _ = act()
+    }
+    return code
+  }
+
+  // MARK: After a crash
+
+  /// Removes room that was inserted and does not begin with a head. `length` is the file's. Returns how many bytes went.
+  func takeBack(length: UInt64) throws(RecordingError) -> UInt64 {
+    guard length > UInt64(Self.sector), try read(at: 0, count: 8).readableBytesView.allSatisfy({ $0 == 0 }),
+      let start = try beginning(length)
+    else { return 0 }
+    let code = move(by: -Int(clamping: start), FALLOC_FL_COLLAPSE_RANGE)
+    guard code == 0 else { throw .system("remove the unfinished head of", path, errno: code) }
+    try sync()
+    return start
+  }
+
+  /// A file system moves a file's pieces one after another, and a power failure may come between them: a hole parts
+  /// those that have moved from those that have not. Closes it, so that the file is what it was before. To be called
+  /// where a file of that length is not whole: there may be another reason for the hole, and then nothing is gained.
+  /// Returns how many bytes went.
+  func closeHole(length: UInt64) throws(RecordingError) -> UInt64 {
+    let hole = lseek(descriptor, 0, SEEK_HOLE)
+    guard hole > 0, UInt64(hole) < length else { return 0 }
+    let data = lseek(descriptor, hole, SEEK_DATA)
+    guard data > hole, UInt64(data - hole) <= Self.largestRoom else { return 0 }
+    guard fallocate(descriptor, FALLOC_FL_COLLAPSE_RANGE, hole, data - hole) == 0 else { return 0 }
+    try sync()
+    return UInt64(data - hole)
+  }
+
+  /// Where the fragmented file begins behind the room: at a multiple of a sector, as file systems have no smaller blocks.
+  func beginning(_ length: UInt64) throws(RecordingError) -> UInt64? {
+    var position = UInt64(Self.sector)
+    while position < min(length, Self.largestRoom) {
+      let window = try read(at: position, count: Self.windowSize)
+      for offset in stride(from: 0, to: window.readableBytes, by: Self.sector) {
+        if window.getInteger(at: window.readerIndex + offset + 4, as: UInt32.self) == Self.fileType,
+          try isBeginning(position + UInt64(offset), length)
+        {
+          return position + UInt64(offset)
+        }
+      }
+      position += UInt64(Self.windowSize)
+    }
+    return nil
+  }
+
+  /// `ftyp`.
+  private static let fileType: UInt32 = 0x6674_7970
+  /// No head is larger: it would be that of a month of pictures and sound.
+  private static let largestRoom: UInt64 = 1 << 30
+  private static let windowSize = 256 << 10
+  /// An `ftyp` with more brands is none.
+  private static let largestFileType: UInt32 = 1024
+
+  /// Whether there is an `ftyp` as programs write it, followed by a box that may follow one and lies within the file.
+  private func isBeginning(_ offset: UInt64, _ length: UInt64) throws(RecordingError) -> Bool {
+    var head = try read(at: offset, count: 16)
+    guard let size = head.readInteger(as: UInt32.self), (16...Self.largestFileType).contains(size), size % 4 == 0,
+      head.readInteger(as: UInt32.self) == Self.fileType,
+      let brand = head.readBytes(length: 4), brand.allSatisfy({ (0x20...0x7E).contains($0) })
+    else { return false }
+    let next = offset + UInt64(size)
+    var following = try read(at: next, count: 16)
+    guard let short = following.readInteger(as: UInt32.self), let type = following.readString(length: 4),
+      Complaint.types.contains(type)
+    else { return false }
+    let long = short == 1 ? following.readInteger(as: UInt64.self) ?? 0 : UInt64(short)
+    return long >= 8 && long <= length - next
+  }
+
+  private func read(at offset: UInt64, count: Int) throws(RecordingError) -> ByteBuffer {
+    try RecordingFile.read(from: descriptor, at: offset, count: count, path: path)
+  }
+}

@@ -1,0 +1,102 @@
+internal import Glibc
+internal import NIOCore
+
+/// Bytes of one file to another, within the kernel.
+struct MediaCopy {
+  let source: CInt
+  let target: CInt
+  /// The target's, for messages.
+  let path: String
+
+  /// Bytes after which progress is told.
+  private static let step: off_t = 32 << 20
+
+  /// Makes the first `length` bytes part of the target from `start` on, without reading them (XFS, btrfs). False when the
+  /// file system cannot share blocks between files. `start` is a whole number of blocks, and nothing follows `length`.
+  func share(at start: Int) -> Bool {
+    var range = CloneRange(source: Int64(source), sourceOffset: 0, length: 0, targetOffset: UInt64(clamping: start))
+    return withUnsafeMutablePointer(to: &range) { ioctl(target, CloneRange.request, $0) } == 0
+  }
+
+  /// Copies a stretch to the target from `start` on: copy_file_range shares or copies within the kernel, and where it
+  /// cannot, sendfile does. `progress` is told bytes that are done.
+  func copy(
+    _ range: Range<UInt64>, to start: Int, progress: (UInt64) -> Void
+  ) throws(RecordingError) {
+    var offset = off_t(clamping: range.lowerBound)
+    var position = off_t(start)
+    let end = off_t(clamping: range.upperBound)
+    while offset < end {
+      let count = Int(min(end - offset, Self.step))
+      var copied = copy_file_range(source, &offset, target, &position, count, 0)
+      if copied < 0, [EXDEV, EOPNOTSUPP, EINVAL, ENOSYS].contains(errno) {
+        guard lseek(target, position, SEEK_SET) >= 0 else { throw .system("seek in", path, errno: errno) }
+        copied = sendfile(target, source, &offset, count)
+        if copied > 0 { position += off_t(copied) }
+      }
+      if copied < 0, errno == EINTR { continue }
+      guard copied > 0 else { throw .system("copy into", path, errno: copied == 0 ? EIO : errno) }
+      progress(UInt64(clamping: offset) - range.lowerBound)
+    }
+  }
+}
+
+/// `struct file_clone_range` of linux/fs.h.
+private struct CloneRange {
+  var source: Int64
+  var sourceOffset: UInt64
+  /// 0: to the end.
+  var length: UInt64
+  var targetOffset: UInt64
+
+  /// FICLONERANGE, `_IOW(0x94, 13, struct file_clone_range)`.
+  static let request: UInt = 0x4020_940D
+}
+
+/// A movie as another file than its fragments': head, then media. Waits for the disk.
+struct MovieCopy {
+  /// The fragmented file, and how long it is.
+  let source: CInt
+  let length: UInt64
+  /// Where the copy is made, and its name until it is whole. What is there of that name goes: a crash left it.
+  let folder: RecordingFolder
+  let temporary: String
+  /// Who may do what with the copy; nil for what files usually get.
+  var permissions: mode_t?
+
+  /// Makes it, durably, under its temporary name. `progress` is told bytes that are done. After `.leftFragmented`, and
+  /// after an error, there is none.
+  func make(
+    _ head: ByteBuffer, effort: RecordingFile.Effort, progress: (UInt64) -> Void
+  ) throws(RecordingError) -> RecordingFile.Outcome {
+    let path = "\(folder.path)/\(temporary)"
+    folder.remove(temporary)
+    let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
+    let target = openat(folder.descriptor, temporary, flags, 0o644)
+    guard target >= 0 else { throw .system("make", path, errno: errno) }
+    defer { close(target) }
+    if let permissions { fchmod(target, permissions) }
+    do throws(RecordingError) {
+      let media = MediaCopy(source: source, target: target, path: path)
+      var outcome = RecordingFile.Outcome.shared
+      if !media.share(at: head.readableBytes) {
+        guard case .whatItTakes = effort else {
+          folder.remove(temporary)
+          return .leftFragmented
+        }
+        // Half a copy helps nobody, and takes the room of those who are recorded.
+        if let free = folder.freeBytes, UInt64(clamping: free) < length + UInt64(head.readableBytes) {
+          throw .system("copy into", path, errno: ENOSPC)
+        }
+        try media.copy(0..<length, to: head.readableBytes, progress: progress)
+        outcome = .copied
+      }
+      try RecordingFile.write(head, to: target, at: 0, path: path)
+      guard fdatasync(target) == 0 else { throw .system("make durable", path, errno: errno) }
+      return outcome
+    } catch {
+      folder.remove(temporary)
+      throw error
+    }
+  }
+}

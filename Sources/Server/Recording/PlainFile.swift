@@ -1,0 +1,47 @@
+internal import Glibc
+
+/// A file that a command works on, by its path. Waits for the disk.
+final class PlainFile {
+  let path: String
+  let shared: SharedFile
+  private(set) var size: UInt64
+  /// Who may do what with it.
+  let permissions: mode_t
+
+  var descriptor: CInt { shared.descriptor }
+
+  enum Access {
+    case read
+    /// Nobody else may be writing it: the recorder and whoever finishes it hold a lock.
+    case change
+  }
+
+  init(_ path: String, _ access: Access) throws(RecordingError) {
+    let flags = access == .read ? O_RDONLY : O_RDWR
+    let descriptor = open(path, flags | O_NONBLOCK | O_CLOEXEC)
+    guard descriptor >= 0 else { throw .system("open", path, errno: errno) }
+    shared = SharedFile(taking: descriptor, kind: .disk)
+    self.path = path
+    var status = stat()
+    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+      throw RecordingError("\(LogText.escaped(path)) is not a file")
+    }
+    if access == .change, flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
+      throw RecordingError("\(LogText.escaped(path)) is being written by another process; it is left as it is")
+    }
+    size = UInt64(clamping: status.st_size)
+    permissions = status.st_mode & 0o7777
+  }
+
+  /// It has become so long.
+  func noteSize(_ size: UInt64) { self.size = size }
+
+  var reader: RecordingFileReader { RecordingFileReader(file: shared) }
+
+  /// The same with offsets that count from byte `start`.
+  func reader(from start: UInt64) throws(RecordingError) -> RecordingFileReader {
+    guard start > 0 else { return reader }
+    guard let file = shared.shifted(by: Int(clamping: start)) else { throw .system("open again", path, errno: errno) }
+    return RecordingFileReader(file: file)
+  }
+}

@@ -1,0 +1,137 @@
+internal import FMP4
+internal import NIOCore
+
+/// What is whole of a recording: every fragment's head is read, no media.
+struct RecordingCheck {
+  enum Kind: String {
+    /// A movie with weir's fragments inside.
+    case finished
+    /// Fragments without tables.
+    case fragmented
+    /// An ordinary movie of another program.
+    case ordinary
+  }
+
+  private let path: String
+  private var kind: Kind
+  private var fragments = 0
+  private var samples = 0
+  /// What the finished movie's tables say.
+  private var tableSamples: Int?
+  private var seconds: Double = 0
+  private var wholeBytes: UInt64 = 0
+  private var tornBytes: UInt64 = 0
+  private var holes = 0
+
+  init(path: String, progress: (UInt64, UInt64) -> Void) throws {
+    self.path = path
+    let file = try PlainFile(path, .read)
+    guard let layout = try file.reader.layout(size: file.size) else {
+      guard let movie = try Self.ordinary(file) else {
+        throw RecordingError("\(LogText.escaped(path)): \(try Complaint.about(file))")
+      }
+      (kind, tableSamples, samples, seconds) = (.ordinary, movie.samples, movie.samples, movie.seconds)
+      wholeBytes = file.size
+      return
+    }
+    kind = layout.contentStart > 0 ? .finished : .fragmented
+    if kind == .finished { tableSamples = try Self.ordinary(file)?.samples }
+    var ends: [TrackID: Int64] = [:]
+    var first: MediaTime?
+    var last = MediaTime.zero
+    var wholeEnd: UInt64 = 0
+    var (fragments, samples, holes) = (0, 0, 0)
+    let reader = try file.reader(from: layout.contentStart)
+    try reader.walk(0..<layout.length) { step in
+      guard case .fragment(let walked) = step else { return true }
+      fragments += 1
+      for run in walked.fragment.runs {
+        samples += run.samples.count
+        if let expected = ends[run.track], run.baseDecodeTime > expected { holes += 1 }
+        ends[run.track] = run.endDecodeTime
+      }
+      if first == nil { first = walked.fragment.start }
+      last = max(last, walked.fragment.end)
+      wholeEnd = walked.end
+      progress(walked.end, layout.length)
+      return true
+    }
+    guard fragments > 0 else {
+      guard let movie = try Self.ordinary(file), movie.samples > 0 else {
+        throw RecordingError("\(LogText.escaped(path)): \(try Complaint.about(file))")
+      }
+      (kind, tableSamples, self.samples, seconds) = (.ordinary, movie.samples, movie.samples, movie.seconds)
+      wholeBytes = file.size
+      return
+    }
+    (self.fragments, self.samples, self.holes) = (fragments, samples, holes)
+    seconds = (last - (first ?? .zero)).seconds
+    (wholeBytes, tornBytes) = (wholeEnd, try Self.torn(reader, from: wholeEnd, to: layout.length))
+  }
+
+  /// Bytes behind the last whole fragment that are no boxes of their own, as an index at the end of the file is.
+  private static func torn(_ reader: RecordingFileReader, from start: UInt64, to end: UInt64) throws -> UInt64 {
+    var position = start
+    while end - position >= 8 {
+      var head = try reader.read(at: position, count: 8)
+      guard let size = head.readInteger(as: UInt32.self), let type = head.readString(length: 4), size >= 8,
+        UInt64(size) <= end - position, ["mfra", "free", "skip", "uuid"].contains(type)
+      else { return end - position }
+      position += UInt64(size)
+    }
+    return end - position
+  }
+
+  /// What the tables of a movie at the front, or at the end, of the file say; nil when there is none.
+  private static func ordinary(_ file: PlainFile) throws -> (samples: Int, seconds: Double)? {
+    if case .mixed = try FragmentedFile.scan(file, { _, _ in }) {
+      throw RecordingError("\(LogText.escaped(file.path)): \(Complaint.mixed)")
+    }
+    var position: UInt64 = 0
+    while file.size >= 8, position <= file.size - 8 {
+      var head = try file.reader.read(at: position, count: 16)
+      guard let short = head.readInteger(as: UInt32.self), let type = head.readString(length: 4) else { return nil }
+      let size = short == 1 ? head.readInteger(as: UInt64.self) ?? 0 : UInt64(short)
+      guard size >= 8, size <= file.size - position else { return nil }
+      if type == "moov" {
+        guard size <= maximumMovieBytes else { return nil }
+        return MovieSummary.read(try file.reader.read(at: position, count: Int(size)))
+      }
+      position += size
+    }
+    return nil
+  }
+
+  private static let maximumMovieBytes: UInt64 = 1 << 30
+
+  var isGood: Bool { tornBytes == 0 && (tableSamples.map { $0 == samples } ?? true) }
+
+  var text: String {
+    let length = "\(Decimals.scaled(Int64((seconds * 1000).rounded()), digits: 3)) s"
+    let name = LogText.escaped(path)
+    switch kind {
+    case .ordinary:
+      return "\(name): an ordinary movie of another program, \(samples) samples, \(length); its tables fit"
+    case .finished where !isGood && tornBytes == 0:
+      return "\(name): damaged: its tables tell of \(tableSamples ?? 0) samples, its fragments of \(samples)"
+    case .finished, .fragmented:
+      var words = [
+        kind == .finished ? "a finished recording" : "fragmented, not finished", "\(fragments) fragments",
+        "\(samples) samples", length,
+      ]
+      if holes > 0 { words.append("\(holes) holes in its timeline") }
+      if tornBytes > 0 { words.append("damaged: the last \(tornBytes) bytes are not whole") }
+      return "\(name): \(words.joined(separator: ", "))"
+    }
+  }
+
+  var members: [(name: String, value: JSON)] {
+    [
+      ("file", .string(path)), ("ok", .bool(isGood)), ("kind", .string(kind.rawValue)),
+      ("fragments", .integer(fragments)),
+      ("samples", .integer(samples)), ("seconds", .number(seconds)),
+      ("wholeBytes", .integer(Int64(clamping: wholeBytes))),
+      ("tornBytes", .integer(Int64(clamping: tornBytes))), ("holes", .integer(holes)),
+    ]
+  }
+}

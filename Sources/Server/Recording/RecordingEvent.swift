@@ -1,0 +1,61 @@
+internal import Ingest
+
+/// What happens to one recording, in order. The catalogue, the log and the API follow recordings by these.
+struct RecordingEvent: Sendable, Hashable {
+  enum Kind: Sendable, Hashable {
+    /// The file exists and holds its first fragment.
+    case started
+    /// More has been written; told at most once a second.
+    case progressed
+    /// An ordinary movie under its final name, which a power failure cannot take any more.
+    case stored
+    /// Recording stopped before it was asked to; what `facts` tell of is kept. Where a movie could be made of it at
+    /// once, `.stored` has been told before; where that takes a copy, it comes later.
+    case failed(reason: String)
+    /// Nobody wanted it: the file is gone.
+    case cancelled
+    /// An earlier run left it unfinished; now it is stored.
+    case salvaged
+    /// Its file was removed: by retention, or because the time to take a deletion back is over.
+    case deleted(reason: String)
+  }
+
+  var kind: Kind
+  var facts: RecordingFacts
+}
+
+/// What is known of a recording.
+struct RecordingFacts: Sendable, Hashable {
+  var stream: StreamName
+  var name: RecordingName
+  /// Nanoseconds since 1970, of its first picture or sound.
+  var startedAt: Int64
+  /// Of media.
+  var seconds: Double
+  var bytes: UInt64
+  /// RFC 6381, one a track.
+  var codecs: [String]
+  /// Where media is missing, in order.
+  var gaps: [RecordingGap]
+  /// Why it ended before its stream did, where only the file still told.
+  var failure: String?
+}
+
+/// Media that a recording lacks, and why.
+struct RecordingGap: Sendable, Hashable {
+  /// Seconds of the recording after which it is missing.
+  var at: Double
+  /// Wall-clock seconds that are missing.
+  var seconds: Double
+  /// `nothing came from the publisher`, `the disk was too slow` …
+  var reason: String
+
+  /// `{"at":12.0,"seconds":3.2,"reason":"the disk was too slow"}`
+  var json: JSON { ["at": .number(at), "seconds": .number(seconds), "reason": .string(reason)] }
+}
+
+/// Hears of every event, on whatever thread of the recordings' pools it happens, one recording's events in order. It
+/// hands slow work to a thread of its own.
+protocol RecordingObserver: AnyObject, Sendable {
+  func receive(_ event: RecordingEvent)
+}

@@ -1,0 +1,88 @@
+internal import FMP4
+internal import Glibc
+internal import NIOCore
+
+extension RecordingFile {
+  /// What may be done to make a movie of the fragments.
+  enum Effort: Sendable {
+    /// Also copy the media, which may take as long as it took the disk to write it.
+    case whatItTakes
+    /// Only what takes milliseconds.
+    case inPlace
+  }
+
+  enum Outcome: Sendable, Hashable {
+    /// The head was inserted before the media, which stayed where it was.
+    case inserted
+    /// The media's blocks became part of another file, behind the head, without being read (XFS, btrfs).
+    case shared
+    /// The media was copied behind the head.
+    case copied
+    /// The file stays as it is, whole and fragmented.
+    case leftFragmented
+  }
+
+  /// Makes an ordinary movie of the file and gives it its final name, durably. A crash at any point leaves either the
+  /// fragmented file or the movie; `RecordingSalvage` tells which. What the file system can is found out by asking it:
+  /// first to insert room for the head, then to share the media's blocks, then to copy, of which `onProgress` is told
+  /// in bytes.
+  func finish(
+    _ builder: MovieBuilder, effort: Effort, onProgress: (UInt64) -> Void = { _ in }
+  ) throws(RecordingError) -> Outcome {
+    guard case .fragments = stage else {
+      throw RecordingError("\(LogText.escaped(path)) has its head, but is not known to be durable", code: EIO)
+    }
+    try sync()
+    releaseReserve()
+    let head = builder.head(contentLength: length, blockSize: HeadInsertion.blockSize(descriptor))
+    if try insert(head) {
+      try folder.rename(name.unfinished, to: name.finished)
+      noteFinished(length + UInt64(head.readableBytes))
+      return .inserted
+    }
+    let copy = MovieCopy(source: descriptor, length: length, folder: folder, temporary: name.temporary)
+    let outcome = try copy.make(head, effort: effort, progress: onProgress)
+    if outcome != .leftFragmented {
+      stage = .movie
+      try folder.rename(name.temporary, to: name.finished)
+      folder.remove(name.unfinished)
+      noteFinished(length + UInt64(head.readableBytes))
+    }
+    return outcome
+  }
+
+  /// The file's contents are of no use.
+  func discard() {
+    folder.remove(name.unfinished)
+  }
+
+  private var insertion: HeadInsertion { HeadInsertion(descriptor: descriptor, path: path, origin: origin) }
+
+  /// False when the file system cannot insert room.
+  private func insert(_ head: ByteBuffer) throws(RecordingError) -> Bool {
+    guard length > 0 else { return false }
+    do throws(HeadInsertion.Failure) {
+      guard try insertion.insert(head) == .inserted else { return false }
+    } catch {
+      if error.remains == .room { stage = .movie }
+      throw error.error
+    }
+    stage = .movie
+    return true
+  }
+
+  /// Removes what a crash, or a disk that failed, left of a head that was being inserted.
+  func takeBackUnfinishedHead() throws(RecordingError) {
+    let room = try insertion.takeBack(length: length)
+    guard room > 0 else { return }
+    stage = .fragments
+    try truncate(to: length - room)
+  }
+
+  /// Closes the hole that a power failure left while a head was being inserted or taken back. False where there is none.
+  func closeHole() throws(RecordingError) -> Bool {
+    let room = try insertion.closeHole(length: length)
+    if room > 0 { try truncate(to: length - room) }
+    return room > 0
+  }
+}

@@ -1,0 +1,304 @@
+internal import Glibc
+internal import NIOCore
+
+/// The file of a recording on its way from fragments to a movie. Every call may wait for the disk, so it is used on
+/// one thread of a pool at a time, never on an event loop.
+final class RecordingFile {
+  let folder: RecordingFolder
+  let name: RecordingName
+  /// Bytes that are whole: what a failed write left behind them is cut off.
+  private(set) var length: UInt64
+  /// Bytes that a power failure cannot take any more, name and folder included.
+  private(set) var durableLength: UInt64 = 0
+  let descriptor: CInt
+  /// Where its first byte lies, for those who read it while it becomes a movie.
+  let origin = FileOrigin()
+  private var unsynced = Unsynced.nothing
+  private var trust = Trust.whole
+  private var isNameDurable = false
+  /// Up to where the disk keeps room for this file.
+  private var reservedLength: UInt64 = 0
+  /// How far it is on its way to a movie.
+  var stage = Stage.fragments
+
+  enum Stage: Sendable {
+    case fragments
+    /// A head has been put in front, or is being put there: what is left to do is left to the next start.
+    case movie
+  }
+
+  private enum Unsynced {
+    case nothing
+    case something
+  }
+
+  /// Whether what was written and read back is what the disk will have.
+  private enum Trust {
+    case whole
+    /// The disk failed to take something that lies behind `durableLength`, and will not say so again.
+    case durablePart
+  }
+
+  /// For messages.
+  var path: String { "\(folder.path)/\(name.unfinished)" }
+  var finishedPath: String { "\(folder.path)/\(name.finished)" }
+
+  private init(folder: RecordingFolder, name: RecordingName, taking descriptor: CInt, length: UInt64) {
+    self.folder = folder
+    self.name = name
+    self.descriptor = descriptor
+    self.length = length
+  }
+
+  deinit {
+    close(descriptor)
+  }
+
+  /// A new file of that name, with the first number that nobody has.
+  static func create(in folder: RecordingFolder, name: RecordingName) throws(RecordingError) -> RecordingFile {
+    for number in 1...RecordingName.maximumNumber {
+      let name = name.numbered(number)
+      if folder.contains(name.finished) { continue }
+      let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
+      let descriptor = openat(folder.descriptor, name.unfinished, flags, 0o644)
+      if descriptor < 0, errno == EEXIST { continue }
+      guard descriptor >= 0 else { throw .system("make", "\(folder.path)/\(name.unfinished)", errno: errno) }
+      flock(descriptor, LOCK_EX | LOCK_NB)
+      return RecordingFile(folder: folder, name: name, taking: descriptor, length: 0)
+    }
+    throw RecordingError("no free name for a recording like \(name.base) in \(LogText.escaped(folder.path))")
+  }
+
+  /// What became of an attempt to take up a file that an earlier run left.
+  enum Reopening {
+    case opened(RecordingFile)
+    /// Somebody holds its lock: another process writes it, or a child of one has not yet let go of what it inherited.
+    case locked
+    case gone
+    case unreadable(RecordingError)
+  }
+
+  static func reopen(in folder: RecordingFolder, name: RecordingName) -> Reopening {
+    guard let (descriptor, status) = folder.openFile(name.unfinished, O_RDWR) else {
+      let code = errno
+      let isGone = !folder.contains(name.unfinished) && errno == ENOENT
+      return isGone ? .gone : .unreadable(.system("open", "\(folder.path)/\(name.unfinished)", errno: code))
+    }
+    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+      close(descriptor)
+      return .locked
+    }
+    let file = RecordingFile(
+      folder: folder, name: name, taking: descriptor, length: UInt64(clamping: status.st_size))
+    file.unsynced = .something
+    return .opened(file)
+  }
+
+  /// The file for readers, who may keep it for as long as they like: it shares neither the lock nor the right to write.
+  func shared() -> SharedFile? {
+    let copy = open("/proc/self/fd/\(descriptor)", O_RDONLY | O_CLOEXEC)
+    return copy < 0 ? nil : SharedFile(taking: copy, kind: .disk, origin: origin)
+  }
+
+  // MARK: Appending
+
+  /// Appends a fragment from the memory it lies in, without a copy through this process, behind `prefix`. Returns
+  /// where the fragment begins.
+  @discardableResult
+  func append(_ range: FileRange, behind prefix: ByteBuffer = ByteBuffer()) throws(RecordingError) -> UInt64 {
+    let start = length + UInt64(prefix.readableBytes)
+    unsynced = .something
+    do throws(RecordingError) {
+      try Self.write(prefix, to: descriptor, at: length, path: path)
+      try send(range, to: start)
+    } catch {
+      ftruncate(descriptor, off_t(length))
+      reservedLength = 0
+      throw error
+    }
+    length = start + UInt64(range.length)
+    return start
+  }
+
+  private func send(_ range: FileRange, to start: UInt64) throws(RecordingError) {
+    guard lseek(descriptor, off_t(start), SEEK_SET) >= 0 else { throw .system("seek in", path, errno: errno) }
+    var offset = off_t(range.offset)
+    var left = range.length
+    while left > 0 {
+      let sent = sendfile(descriptor, range.file.descriptor, &offset, left)
+      if sent < 0, errno == EINTR { continue }
+      guard sent > 0 else {
+        let code = sent == 0 ? EIO : errno
+        throw .system("write", path, errno: code)
+      }
+      left -= sent
+    }
+  }
+
+  /// Appends boxes that are in memory.
+  func append(_ bytes: ByteBuffer) throws(RecordingError) {
+    unsynced = .something
+    do throws(RecordingError) {
+      try Self.write(bytes, to: descriptor, at: length, path: path)
+    } catch {
+      ftruncate(descriptor, off_t(length))
+      reservedLength = 0
+      throw error
+    }
+    length += UInt64(bytes.readableBytes)
+  }
+
+  // MARK: Durability
+
+  var hasUnsynced: Bool { unsynced == .something }
+
+  /// Makes what was written durable, and with the first time the file's name. After a failure the system may take what
+  /// it could not write for written: it is not asked again.
+  func sync() throws(RecordingError) {
+    guard case .whole = trust else { throw .system("make durable", path, errno: EIO) }
+    try checkThatItIsThere()
+    guard hasUnsynced || !isNameDurable else { return }
+    guard fdatasync(descriptor) == 0 else {
+      trust = .durablePart
+      throw .system("make durable", path, errno: errno)
+    }
+    if !isNameDurable {
+      do throws(RecordingError) {
+        try folder.makeDurable()
+      } catch {
+        trust = .durablePart
+        throw error
+      }
+      isNameDurable = true
+    }
+    unsynced = .nothing
+    durableLength = length
+  }
+
+  enum Cut: Sendable {
+    case unneeded
+    case cut
+  }
+
+  /// Gives up what a failed `sync` may have lost: the file ends where the last one left it. Throws where there was none:
+  /// the file is then left for the next start to judge.
+  func cutToDurable() throws(RecordingError) -> Cut {
+    guard case .durablePart = trust else { return .unneeded }
+    guard durableLength > 0 else { throw .system("make durable", path, errno: EIO) }
+    try truncate(to: durableLength)
+    trust = .whole
+    return .cut
+  }
+
+  /// A file that was removed can be written to as before, for nobody.
+  private func checkThatItIsThere() throws(RecordingError) {
+    var status = stat()
+    guard fstat(descriptor, &status) == 0, status.st_nlink == 0 else { return }
+    throw RecordingError("\(LogText.escaped(path)) was removed while it was being recorded", code: ENOENT)
+  }
+
+  /// Cuts the file off behind `length` bytes: what follows is not whole.
+  func truncate(to length: UInt64) throws(RecordingError) {
+    guard ftruncate(descriptor, off_t(length)) == 0 else { throw .system("truncate", path, errno: errno) }
+    self.length = length
+    durableLength = min(durableLength, length)
+    unsynced = .something
+    reservedLength = 0
+  }
+
+  /// It has become a movie of so many bytes.
+  func noteFinished(_ length: UInt64) {
+    self.length = length
+    durableLength = length
+  }
+
+  // MARK: Room
+
+  /// Has the disk keep room for `media` more bytes and for a head of `head` bytes, so that what was recorded can be
+  /// finished when the disk is full. Throws when there is none. Where the file system cannot keep room, nothing is
+  /// kept.
+  func reserve(media: Int, head: Int) throws(RecordingError) {
+    let needed = length + UInt64(media + head)
+    guard needed > reservedLength else { return }
+    for room in [needed + Self.reserveStep, needed] {
+      if fallocate(descriptor, FALLOC_FL_KEEP_SIZE, off_t(length), off_t(room - length)) == 0 {
+        reservedLength = room
+        return
+      }
+      let code = errno
+      guard [ENOSPC, EDQUOT, EFBIG, EIO, EROFS].contains(code) else {
+        reservedLength = .max
+        return
+      }
+      if room == needed { throw .system("keep room for", path, errno: code) }
+    }
+  }
+
+  /// Room is taken in steps of so many bytes, which also keeps the file in few pieces.
+  private static let reserveStep: UInt64 = 4 << 20
+
+  /// Gives the room behind the file's end back to the disk, for the head to take.
+  func releaseReserve() {
+    guard reservedLength > length else { return }
+    ftruncate(descriptor, off_t(length))
+    reservedLength = 0
+  }
+
+  // MARK: Reading and writing anywhere
+
+  /// Up to `count` bytes at `offset`; fewer at the end of the file.
+  func read(at offset: UInt64, count: Int) throws(RecordingError) -> ByteBuffer {
+    try Self.read(from: descriptor, at: offset, count: count, path: path)
+  }
+
+  static func read(
+    from descriptor: CInt, at offset: UInt64, count: Int, path: String
+  ) throws(RecordingError) -> ByteBuffer {
+    var buffer = ByteBuffer()
+    while buffer.readableBytes < count {
+      let at = off_t(clamping: offset &+ UInt64(buffer.readableBytes))
+      let wanted = count - buffer.readableBytes
+      var failure: CInt = 0
+      let read = buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: wanted) { space in
+        let count = pread(descriptor, space.baseAddress, wanted, at)
+        if count < 0 { failure = errno }
+        return max(0, count)
+      }
+      if failure != 0, failure != EINTR { throw .system("read", path, errno: failure) }
+      if failure == 0, read == 0 { break }
+    }
+    return buffer
+  }
+
+  /// The checksum of `count` bytes at `offset`.
+  func checksum(at offset: UInt64, count: Int) throws(RecordingError) -> UInt32 {
+    var checksum = Checksum()
+    var done = 0
+    while done < count {
+      let bytes = try read(at: offset + UInt64(done), count: min(count - done, Self.readStep))
+      guard bytes.readableBytes > 0 else { break }
+      checksum.add(bytes)
+      done += bytes.readableBytes
+    }
+    return checksum.value
+  }
+
+  private static let readStep = 1 << 20
+
+  static func write(
+    _ bytes: ByteBuffer, to descriptor: CInt, at offset: UInt64, path: String
+  ) throws(RecordingError) {
+    var left = bytes
+    var position = off_t(offset)
+    while left.readableBytes > 0 {
+      let written = left.withUnsafeReadableBytes { pwrite(descriptor, $0.baseAddress, $0.count, position) }
+      if written < 0, errno == EINTR { continue }
+      guard written > 0 else {
+        let code = written == 0 ? EIO : errno
+        throw .system("write", path, errno: code)
+      }
+      left.moveReaderIndex(forwardBy: written)
+      position += off_t(written)
+    }
+  }
+}

@@ -1,0 +1,329 @@
+internal import FMP4
+internal import Glibc
+internal import Ingest
+internal import Logging
+internal import NIOCore
+
+/// The part of a recorder that works with the disk: events in their order, on one thread at a time. It may wait for
+/// the disk anywhere. When the disk fails it, it ends the file as well as it can and goes on in another one.
+final class RecordingJob {
+  let library: RecordingSettings
+  let stream: StreamName
+  private let tell: @Sendable (RecordingState) -> Void
+
+  private var state = RecordingState.idle
+  private var initSegment: InitSegment?
+  private var anchor: WallClockAnchor?
+  private var current: RecordingInProgress?
+  /// What keeps it from recording, until when (monotonic nanoseconds).
+  private var trouble: (error: RecordingError, until: Int64)?
+  /// Why there may be a gap before the next fragment.
+  private var missing: String?
+  /// Where what was written last ends: in media, and in nanoseconds since 1970.
+  private var written: (until: MediaTime, wall: Int64?)?
+  /// What earlier files of this recording hold.
+  private var earlier: (seconds: Double, bytes: UInt64) = (0, 0)
+  /// The end has been told, or the recording is as long as it may be.
+  private(set) var isOver = false
+  private let epoch: String?
+
+  /// `tell` hears of every change of state; `epoch` is the life of the stream that is recorded.
+  init(
+    library: RecordingSettings, stream: StreamName, epoch: String? = nil,
+    tell: @escaping @Sendable (RecordingState) -> Void
+  ) {
+    self.library = library
+    self.stream = stream
+    self.epoch = epoch
+    self.tell = tell
+  }
+
+  func receive(_ event: StoredEvent) {
+    guard !isOver else { return }
+    do throws(RecordingError) {
+      switch event {
+      case .initialization(let initSegment): try change(to: initSegment)
+      case .fragment(let fragment): try record(fragment)
+      case .clock(let anchor): self.anchor = anchor
+      case .end(let reason):
+        library.archive?.forgetLater(epoch: epoch)
+        try finish(effort: reason == .shutdown ? .inPlace : .whatItTakes)
+      // The timeline carries on in the tables, and the samples' own times say where. Nothing may come for a while.
+      case .discontinuity:
+        noteMissing(Self.publisherAway)
+        current?.replay?.breakTimeline()
+        try current?.sync(now)
+      case .segmentEnd: break
+      }
+    } catch {
+      suspend(error)
+    }
+  }
+
+  /// Fragments are left out here.
+  func noteMissing(_ reason: String) {
+    if missing == nil { missing = reason }
+  }
+
+  /// What depends on the time alone.
+  func tick() {
+    do throws(RecordingError) {
+      try syncIfDue()
+    } catch {
+      suspend(error)
+    }
+  }
+
+  /// Nobody wants the recording: its file goes.
+  func cancel() {
+    guard !isOver, state.cancel() == .done else { return }
+    isOver = true
+    if let current {
+      current.file.discard()
+      leave(current, .discarded)
+      announce(.cancelled, current.facts)
+    }
+    current = nil
+    tell(state)
+  }
+
+  private var now: Int64 { library.clock.monotonicNanoseconds() }
+
+  private func announce(_ kind: RecordingEvent.Kind, _ facts: RecordingFacts) {
+    library.announce(RecordingEvent(kind: kind, facts: facts))
+  }
+
+  // MARK: Writing
+
+  private func change(to initSegment: InitSegment) throws(RecordingError) {
+    self.initSegment = initSegment
+    guard let tables = current?.tables else { return }
+    if tables.canContinue(with: initSegment.tracks) {
+      try current?.change(to: initSegment)
+    } else {
+      library.logger.notice(
+        "\(stream): one file cannot hold what comes now (another codec, or turned pictures); the recording goes on in another"
+      )
+      try close(effort: .whatItTakes)
+    }
+  }
+
+  private func record(_ published: PublishedFragment) throws(RecordingError) {
+    guard let initSegment else { return }
+    let fragment = published.fragment
+    if let trouble, now < trouble.until {
+      return noteMissing(trouble.error.description)
+    }
+    if try splits(before: fragment) { try close(effort: .whatItTakes) }
+    if current == nil {
+      // Never half a group of pictures.
+      guard fragment.isIndependent else { return }
+      try begin(with: fragment, initSegment)
+    } else if let folder = current?.file.folder {
+      try library.checkFreeSpace(folder)
+    }
+    if try completes(before: published) { return }
+    try noteGap(before: fragment)
+    let isFirst = current?.tables.sampleCount == 0
+    try current?.write(published, anchor: anchor)
+    trouble = nil
+    written = (fragment.end, anchor?.wallNanoseconds(at: fragment.end))
+    if isFirst, let current { announce(.started, current.facts) }
+    try syncIfDue()
+    report()
+  }
+
+  private func begin(with fragment: Fragment, _ initSegment: InitSegment) throws(RecordingError) {
+    let folder = try RecordingFolder.open(library.folder).folder(of: stream, ifAbsent: .make)
+    try library.checkFreeSpace(folder, isResuming: trouble != nil)
+    let wall = anchor?.wallNanoseconds(at: fragment.start) ?? library.clock.wallNanoseconds
+    let start = UTCText(nanosecondsSince1970: wall)
+    let name = library.policy.naming.name(stream: stream, start: start) ?? RecordingName(start: start)
+    let file = try RecordingFile.create(in: folder, name: name)
+    let replay = library.archive?.begin(stream: stream, epoch: epoch, file: file)
+    current = RecordingInProgress(
+      file: file, stream: stream, initSegment: initSegment, startedAt: wall, replay: replay, now: now)
+    try current?.begin()
+    library.logger.notice("\(stream): recording to \(folder.path)/\(file.name.finished)")
+  }
+
+  /// Whether this fragment opens another file.
+  private func splits(before fragment: Fragment) throws(RecordingError) -> Bool {
+    guard let current, current.tables.sampleCount > 0, fragment.isIndependent, fragment.startsSegment else {
+      return false
+    }
+    if let written, (fragment.start - written.until).seconds > Self.longestHole { return true }
+    guard let wall = anchor?.wallNanoseconds(at: fragment.start) else { return false }
+    return library.policy.split.isDue(at: wall, fileStart: current.startedAt, seconds: current.tables.seconds)
+  }
+
+  /// A longer hole in the media makes another file: no player is asked to show a still picture for minutes. In
+  /// seconds. Outages of the publisher make no hole.
+  private static let longestHole = 10.0
+
+  /// Whether the recording is as long as it may be; it is finished then.
+  private func completes(before published: PublishedFragment) throws(RecordingError) -> Bool {
+    guard let current else { return false }
+    let seconds = earlier.seconds + current.tables.seconds + published.fragment.duration.seconds
+    let bytes = earlier.bytes + current.expectedBytes + UInt64(published.range.length)
+    let policy = library.policy
+    if let limit = policy.maximumDuration, seconds * 1_000_000_000 > Double(limit) + 1_000_000 {
+      library.logger.notice("\(stream): the recording is as long as \(Setting.recordMaxDuration.flag) lets it be")
+    } else if let limit = policy.maximumBytes, bytes > limit {
+      library.logger.notice("\(stream): the recording is as large as \(Setting.recordMaxSize.flag) lets it be")
+    } else {
+      return false
+    }
+    try finish(effort: .whatItTakes)
+    return true
+  }
+
+  private func syncIfDue() throws(RecordingError) {
+    guard try current?.syncIfDue(library.policy.syncInterval, now) == true, let current else { return }
+    announce(.progressed, current.facts)
+    report()
+  }
+
+  private func report() {
+    guard let current else { return }
+    if state.advance(to: current.progress) == .done { tell(state) }
+  }
+
+  // MARK: Gaps
+
+  /// Wall-clock seconds between what was written last and this fragment; nil where that is not known.
+  private func gap(before fragment: Fragment) -> Double? {
+    guard let end = written?.wall, let start = anchor?.wallNanoseconds(at: fragment.start) else { return nil }
+    return Double(start &- end) / 1_000_000_000
+  }
+
+  private func noteGap(before fragment: Fragment) throws(RecordingError) {
+    guard let reason = missing else { return }
+    missing = nil
+    guard let gap = gap(before: fragment), gap > Self.shortestGap else { return }
+    library.tally.lost(seconds: gap, reason == Self.publisherAway ? .publisher : .disk)
+    let place = current?.tables.seconds ?? 0
+    try current?.note(RecordingGap(at: place, seconds: gap, reason: reason))
+    library.logger.warning("\(stream): \(Self.text(gap)) s are missing in the recording: \(reason)")
+  }
+
+  private static let publisherAway = "nothing came from the publisher"
+
+  /// What a change of parameters takes is no gap. In seconds.
+  private static let shortestGap = 0.1
+
+  static func text(_ seconds: Double) -> String {
+    Decimals.scaled(Int64((seconds * 10).rounded()), digits: 1)
+  }
+
+  // MARK: Trouble
+
+  /// The disk does not take what it should. The file is finished as far as it is known to be whole; recording goes on
+  /// in another one, sometime.
+  private func suspend(_ error: RecordingError) {
+    guard !isOver else { return }
+    if trouble == nil || trouble?.error.code != error.code {
+      library.logger.error(
+        "\(stream): recording stops: \(error.description); the live stream goes on, and recording when the disk lets it"
+      )
+    }
+    trouble = (error, now &+ RecordingSettings.retryInterval)
+    noteMissing(error.description)
+    let interrupted = current
+    current = nil
+    if state.fail(error.description) == .done { tell(state) }
+    guard let interrupted else { return }
+    guard interrupted.tables.sampleCount > 0 else { return discard(interrupted) }
+    count(interrupted)
+    announce(.failed(reason: error.description), rescue(interrupted, error.description))
+  }
+
+  /// Makes a movie of what is known to be whole, and gives what is known of that.
+  private func rescue(_ interrupted: RecordingInProgress, _ reason: String) -> RecordingFacts {
+    // It may become shorter: who asks for it afterwards reads it anew.
+    leave(interrupted, .left)
+    var facts = interrupted.facts
+    do throws(RecordingError) {
+      let start = now
+      let (outcome, seconds) = try interrupted.rescue(failure: reason)
+      library.tally.finished(outcome, nanoseconds: now &- start)
+      // What was given up belongs to the gap.
+      let lost = Int64(max(0, facts.seconds - seconds) * 1_000_000_000)
+      if let until = written { written = (until.until, until.wall.map { $0 &- lost }) }
+      facts.seconds = seconds
+      facts.bytes = interrupted.file.length
+      settle(interrupted.file, facts, outcome, failure: reason)
+    } catch {
+      library.logger.error("\(stream): \(interrupted.file.path) is left to the next start: \(error)")
+    }
+    return facts
+  }
+
+  // MARK: The end
+
+  private func finish(effort: RecordingFile.Effort) throws(RecordingError) {
+    isOver = true
+    do throws(RecordingError) {
+      try close(effort: effort)
+      if state.complete() == .done { tell(state) }
+    } catch {
+      if state.fail(error.description) == .done { tell(state) }
+    }
+  }
+
+  /// Makes a movie of the current file, if there is one.
+  private func close(effort: RecordingFile.Effort) throws(RecordingError) {
+    guard let closing = current else { return }
+    current = nil
+    guard closing.tables.sampleCount > 0 else { return discard(closing) }
+    count(closing)
+    do throws(RecordingError) {
+      let start = now
+      let outcome = try closing.finish()
+      library.tally.finished(outcome, nanoseconds: now &- start)
+      leave(closing, outcome == .inserted ? .finished : .left)
+      settle(closing.file, closing.facts, outcome, effort, index: closing.replay?.stored)
+    } catch {
+      library.logger.error("\(stream): \(closing.file.path) cannot be finished: \(error)")
+      announce(.failed(reason: error.description), rescue(closing, error.description))
+      throw error
+    }
+  }
+
+  private func discard(_ file: RecordingInProgress) {
+    file.file.discard()
+    leave(file, .discarded)
+  }
+
+  /// Nothing more is written to a file that others may watch.
+  private func leave(_ file: RecordingInProgress, _ end: RecordingArchive.End) {
+    if let replay = file.replay { library.archive?.end(replay, end) }
+  }
+
+  private func count(_ file: RecordingInProgress) {
+    earlier.seconds += file.tables.seconds
+    earlier.bytes += file.expectedBytes
+  }
+
+  /// Tells what became of a file.
+  private func settle(
+    _ file: RecordingFile, _ facts: RecordingFacts, _ outcome: RecordingFile.Outcome,
+    _ effort: RecordingFile.Effort = .whatItTakes, index: ByteBuffer? = nil, failure: String? = nil
+  ) {
+    let seconds = Self.text(facts.seconds)
+    switch (outcome, effort) {
+    case (.inserted, _), (.shared, _), (.copied, _):
+      library.logger.notice("\(stream): recorded \(seconds) s to \(file.finishedPath)")
+      var facts = facts
+      facts.bytes = file.length
+      announce(.stored, facts)
+    case (.leftFragmented, .inPlace):
+      library.logger.notice("\(stream): recorded \(seconds) s to \(file.path), to be finished at the next start")
+    case (.leftFragmented, .whatItTakes):
+      library.logger.notice("\(stream): recorded \(seconds) s to \(file.path); to finish it, it is copied")
+      library.finishLater(
+        UnfinishedRecording(
+          folder: file.folder, name: file.name, stream: stream, facts: facts, failure: failure, index: index))
+    }
+  }
+}

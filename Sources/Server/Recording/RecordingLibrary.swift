@@ -1,0 +1,267 @@
+internal import FMP4
+internal import Ingest
+internal import Logging
+internal import NIOCore
+internal import NIOPosix
+internal import Synchronization
+
+/// The folder of recordings: makes the recorders of new epochs, lists and opens what is finished. All work with the
+/// disk is done on its own threads.
+final class RecordingLibrary: Sendable {
+  /// The recordings folder; below it one folder a stream.
+  let folder: String
+  let logger: Logger
+  private let settings: RecordingSettings
+  private let finisher: RecordingFinisher
+  /// For lists and opening.
+  let threads: NIOThreadPool
+  /// For writing: a disk that does not answer keeps these busy and nobody else.
+  let writers: NIOThreadPool
+  /// For copying what an earlier run left, one file after another.
+  private let copier = NIOThreadPool(numberOfThreads: 1)
+  let catalogue: RecordingCatalogue
+  /// Bytes that stay free on the disk.
+  let keepFree: Int64
+  /// How long a deletion can be taken back.
+  let undoSeconds: Int64
+  let keeper: Mutex<RetentionKeeper>
+  /// Retention waits for the catalogue's thread, or is with it.
+  let isRetaining = Atomic(false)
+  private let registers = Registers()
+  /// What retention saw of the disk.
+  private let diskLook = DiskLook()
+
+  /// Who is recorded, and who is told.
+  private final class Registers: Sendable {
+    let recorders = Mutex(Recorders())
+    let observers = Mutex<[any RecordingObserver]>([])
+    let streams = Mutex(Streams())
+  }
+
+  private struct Recorders {
+    /// The newest of each stream.
+    var newest: [StreamName: Recorder] = [:]
+    /// Earlier ones that are still busy with their files.
+    var retired: [Recorder] = []
+
+    mutating func replace(_ recorder: Recorder) {
+      retired.removeAll { $0.isIdle }
+      if let before = newest.updateValue(recorder, forKey: recorder.stream), !before.isIdle { retired.append(before) }
+    }
+  }
+
+  private struct Streams {
+    weak var registry: StreamRegistry?
+  }
+
+  /// `keepFree`: bytes that stay free on the disk. `archive` shows recordings while they are written. `threads` reads
+  /// what is finished; writing has threads of its own.
+  init(
+    folder: String, keepFree: Int64, policy: RecordingPolicy = RecordingPolicy(),
+    retention: RetentionSettings = RetentionSettings(), threads: NIOThreadPool, writerCount: Int = 4,
+    archive: RecordingArchive? = nil, logger: Logger
+  ) {
+    self.folder = folder
+    self.threads = threads
+    self.logger = logger
+    let registers = registers
+    let clock = SteadyClock.system()
+    var settings = RecordingSettings(folder: folder, keepFree: keepFree, policy: policy, clock: clock, logger: logger)
+    settings.archive = archive
+    settings.announce = { event in
+      for observer in registers.observers.withLock({ $0 }) { observer.receive(event) }
+    }
+    let finisher = RecordingFinisher(
+      announce: settings.announce, tally: settings.tally, clock: clock, copier: copier, logger: logger)
+    settings.finishLater = { finisher.finishLater($0) }
+    self.finisher = finisher
+    self.settings = settings
+    self.keepFree = keepFree
+    undoSeconds = retention.undoTime / 1_000_000_000
+    catalogue = RecordingCatalogue(folder: folder, logger: logger)
+    let tally = settings.tally
+    registers.observers.withLock { [catalogue] in $0 = [catalogue, tally] }
+    var retention = retention
+    let askDisk = retention.freeBytes ?? { try? RecordingFolder.open(folder).freeBytes }
+    retention.freeBytes = { [diskLook] in
+      let free = askDisk()
+      if let free { diskLook.note(freeBytes: free, at: clock.monotonicNanoseconds()) }
+      return free
+    }
+    keeper = Mutex(
+      RetentionKeeper(catalogue: catalogue, settings: retention, keepFree: keepFree, tell: settings.announce))
+    writers = NIOThreadPool(numberOfThreads: writerCount)
+    writers.start()
+    copier.start()
+  }
+
+  deinit {
+    writers.shutdownGracefully { _ in }
+    copier.shutdownGracefully { _ in }
+  }
+
+  /// Finishes what an earlier run left fragmented. Returns when all is done that takes milliseconds; where the file
+  /// system needs a copy, that goes on afterwards. To be called once, at start; recordings in progress are locked.
+  func finishLeftovers() async {
+    do {
+      try await writers.runIfActive { self.finishLeftoversNow() }
+    } catch {
+      logger.warning("unfinished recordings wait for the next start: \(error)")
+    }
+    await catalogue.compare()
+  }
+
+  private func finishLeftoversNow() {
+    guard let root = try? RecordingFolder.open(folder), let streams = try? root.streams() else { return }
+    for stream in streams {
+      guard let folder = try? root.folder(of: stream, ifAbsent: .fail),
+        let names = try? folder.names(ending: ".part.mp4")
+      else { continue }
+      for name in names.sorted() {
+        guard let unfinished = RecordingName(unfinished: name) else { continue }
+        finisher.finishSoon(UnfinishedRecording(folder: folder, name: unfinished, stream: stream))
+      }
+    }
+  }
+
+  /// Nothing is being copied any more.
+  var isCopying: Bool { finisher.isBusy }
+
+  /// How much of a recording has been copied to finish it, 0 to 1; nil where none is.
+  func finishing(_ key: RecordingKey) -> Double? { finisher.progress(of: key) }
+
+  // MARK: Who is told
+
+  /// Adds one that hears of all events from now on.
+  func observe(_ observer: any RecordingObserver) {
+    registers.observers.withLock { $0.append(observer) }
+  }
+
+  // MARK: Recorders
+
+  /// Where `start`, `stop` and `cancel` find streams. To be called once, before the first of them.
+  func follow(_ streams: StreamRegistry) {
+    registers.streams.withLock { $0.registry = streams }
+  }
+
+  private func liveStream(_ name: StreamName) -> LiveStream? {
+    registers.streams.withLock { $0.registry }?.stream(name)
+  }
+
+  /// A recorder for a new epoch of a stream; nil when nothing is to be recorded by itself.
+  func makeRecorder(stream: StreamName, epoch: String) -> (any FragmentSink)? {
+    guard case .automatic = settings.policy.start else { return nil }
+    let recorder = Recorder(stream: stream, epoch: epoch, settings: settings, threads: writers)
+    registers.recorders.withLock { recorders in
+      if recorders.newest.count >= Self.maximumRemembered {
+        recorders.newest = recorders.newest.filter { $0.value.isActive || !$0.value.isIdle }
+      }
+      recorders.replace(recorder)
+    }
+    return recorder
+  }
+
+  /// Names come from publishers: beyond this many, recordings that are over are told only by the list.
+  private static let maximumRemembered = 1000
+
+  /// Begins to record a live stream, with the newest key frame in memory. It ends with the stream, or when it is
+  /// stopped or cancelled.
+  func start(_ name: StreamName) -> RecordingAnswer {
+    guard let stream = liveStream(name) else { return .refused(.notLive) }
+    // Where streams are recorded by themselves, rewinding relies on what is recorded; else there is a spool.
+    let epoch = settings.policy.start == .automatic ? stream.current.epoch.id : nil
+    let recorder = Recorder(stream: name, epoch: epoch, settings: settings, threads: writers)
+    // Not with the stream's lock held, under which `makeRecorder` is called.
+    let isFirst = registers.recorders.withLock { recorders in
+      if recorders.newest[name]?.isActive == true { return false }
+      recorders.replace(recorder)
+      return true
+    }
+    guard isFirst else { return .refused(.alreadyRecording) }
+    let attachment = stream.attach(recorder)
+    guard attachment != .attached else { return .done }
+    registers.recorders.withLock { recorders in
+      if recorders.newest[name] === recorder { recorders.newest[name] = nil }
+    }
+    return .refused(attachment == .notLive ? .notLive : .neverRecorded)
+  }
+
+  /// Ends the recording of a stream, which goes on; what there is becomes a movie. It begins again with the stream's
+  /// next epoch, if streams are recorded by themselves.
+  func stop(_ name: StreamName) -> RecordingAnswer {
+    end(name) { $0.stop() }
+  }
+
+  /// Ends the recording of a stream and removes the file being written; files that were stored before stay.
+  func cancel(_ name: StreamName) -> RecordingAnswer {
+    end(name) { $0.cancel() }
+  }
+
+  private func end(_ name: StreamName, _ act: (Recorder) -> Bool) -> RecordingAnswer {
+    guard let recorder = registers.recorders.withLock({ $0.newest[name] }), act(recorder) else {
+      return .refused(liveStream(name) == nil ? .notLive : .notRecording)
+    }
+    liveStream(name)?.detach(recorder)
+    return .done
+  }
+
+  /// To be called about twice a second: makes durable what lies about, and tries again what failed.
+  func tend() {
+    for recorder in registers.recorders.withLock({ Array($0.newest.values) }) where recorder.isActive {
+      recorder.tick()
+    }
+  }
+
+  /// What the newest recording of a stream is doing; nil before the first.
+  func state(of stream: StreamName) -> RecordingState? {
+    registers.recorders.withLock { $0.newest[stream] }?.state
+  }
+
+  /// The same for the API; null before the first.
+  func describe(_ stream: StreamName) -> JSON {
+    guard let recorder = registers.recorders.withLock({ $0.newest[stream] }) else { return .null }
+    return recorder.state.json(warning: recorder.warning)
+  }
+
+  /// What `/metrics` tells. Nothing of it waits for a disk.
+  struct Overview: Sendable {
+    /// The newest of each stream.
+    var recorders: [StreamName: Recorder]
+    var tally: RecordingTally.Figures
+    /// Bytes that wait for the disk.
+    var queuedBytes: Int
+    /// What the disk last said, and how many nanoseconds ago.
+    var disk: (freeBytes: Int64, age: Int64)?
+  }
+
+  var overview: Overview {
+    let look = diskLook.newest
+    return Overview(
+      recorders: registers.recorders.withLock { $0.newest }, tally: settings.tally.figures,
+      queuedBytes: settings.budget.waiting,
+      disk: look.map { ($0.freeBytes, max(0, settings.clock.monotonicNanoseconds() &- $0.at)) })
+  }
+
+  /// Brings all recordings to an end within a few seconds: finished where that is cheap, else left whole and
+  /// fragmented for the next start.
+  func shutDown() async {
+    await finishRecorders()
+    await catalogue.close()
+  }
+
+  private func finishRecorders() async {
+    let all = registers.recorders.withLock { $0.retired + Array($0.newest.values) }
+    for recorder in all { recorder.receive(.end(.shutdown)) }
+    let deadline = ContinuousClock.now + Self.shutdownPatience
+    while !all.allSatisfy(\.isIdle) {
+      guard ContinuousClock.now < deadline else {
+        let late = all.filter { !$0.isIdle }.map(\.stream.description).sorted().joined(separator: ", ")
+        logger.error("the disk does not answer; recordings that wait for the next start: \(late)")
+        return
+      }
+      try? await Task.sleep(for: .milliseconds(10))
+    }
+  }
+
+  private static let shutdownPatience = Duration.seconds(4)
+}

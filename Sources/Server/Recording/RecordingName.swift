@@ -1,0 +1,151 @@
+internal import Glibc
+
+/// The name of a recording: a stem that holds its UTC start (`RecordingNaming` makes it), and a number from 2 where two
+/// would have the same. Whatever does not fit is not a recording, and never reaches the file system.
+struct RecordingName: Sendable, Hashable {
+  /// `20261121T072410Z`, however the stem writes it.
+  let start: String
+  /// 1 for the first of that stem.
+  let number: Int
+  /// What stands before the number: `20261121T072410Z`, `cam_2026-11-21_07-24-10`.
+  let base: String
+
+  static let maximumNumber = 9999
+  /// Bytes of `base`: a file name has 255, and the longest ending is `.part.mp4` behind a number.
+  static let maximumBase = 200
+
+  init(start: UTCText, number: Int = 1) {
+    self.start = start.compact
+    self.number = number
+    base = start.compact
+  }
+
+  /// Of a stem without a number; nil when no start can be read from it.
+  init?(base: String) {
+    guard let name = Self(base, ending: ""), name.number == 1 else { return nil }
+    self = name
+  }
+
+  /// Reads `20261121T072410Z.mp4`, `20261121T072410Z-2.mp4`.
+  init?(finished file: String) {
+    self.init(file, ending: Self.finishedEnding)
+  }
+
+  /// Reads `20261121T072410Z.part.mp4`, `20261121T072410Z-2.part.mp4`.
+  init?(unfinished file: String) {
+    self.init(file, ending: Self.unfinishedEnding)
+  }
+
+  /// Reads `20261121T072410Z.jpg`, a recording's picture.
+  init?(picture file: String) {
+    self.init(file, ending: ".jpg")
+  }
+
+  private init?(_ file: String, ending: String) {
+    guard file.hasSuffix(ending) else { return nil }
+    let bytes = Array(file.utf8.dropLast(ending.utf8.count))
+    guard bytes.count <= Self.maximumBase + 5, let first = bytes.first, Self.isDigit(first) || Self.isLetter(first),
+      bytes.allSatisfy(Self.isAllowed), let time = Self.time(in: bytes)
+    else { return nil }
+    var end = bytes.count
+    var number = 1
+    if let hyphen = bytes[time.end...].lastIndex(of: UInt8(ascii: "-")) {
+      let digits = bytes[(hyphen + 1)...]
+      guard (1...4).contains(digits.count), digits.first != UInt8(ascii: "0"), digits.allSatisfy(Self.isDigit),
+        let value = Int(String(decoding: digits, as: UTF8.self)), value >= 2
+      else { return nil }
+      (number, end) = (value, hyphen)
+    }
+    guard end <= Self.maximumBase, bytes[time.end..<end].allSatisfy(Self.mayFollowTime) else { return nil }
+    self.number = number
+    start = time.compact
+    base = String(decoding: bytes[..<end], as: UTF8.self)
+  }
+
+  var finished: String { stem + Self.finishedEnding }
+  var unfinished: String { stem + Self.unfinishedEnding }
+  /// A copy in the making; worth nothing after a crash.
+  var temporary: String { stem + Self.temporaryEnding }
+
+  static let temporaryEnding = ".tmp"
+  private static let finishedEnding = ".mp4"
+  private static let unfinishedEnding = ".part.mp4"
+
+  /// Without an ending, as addresses of replays name it: `20261121T072410Z-2`.
+  var stem: String { number == 1 ? base : "\(base)-\(number)" }
+
+  /// What it is called where it is saved.
+  func title(of stream: String) -> String { base.hasPrefix(stream) ? stem : "\(stream)-\(stem)" }
+
+  /// The same with another number.
+  func numbered(_ number: Int) -> RecordingName { RecordingName(start: start, number: number, base: base) }
+
+  private init(start: String, number: Int, base: String) {
+    self.start = start
+    self.number = number
+    self.base = base
+  }
+
+  /// Nanoseconds since 1970; nil when the digits are no date.
+  var startNanoseconds: Int64? {
+    let digits = start.utf8.filter(Self.isDigit).map { Int32($0 - UInt8(ascii: "0")) }
+    guard digits.count == 14 else { return nil }
+    var time = tm()
+    time.tm_year = digits[0] * 1000 + digits[1] * 100 + digits[2] * 10 + digits[3] - 1900
+    time.tm_mon = digits[4] * 10 + digits[5] - 1
+    time.tm_mday = digits[6] * 10 + digits[7]
+    time.tm_hour = digits[8] * 10 + digits[9]
+    time.tm_min = digits[10] * 10 + digits[11]
+    time.tm_sec = digits[12] * 10 + digits[13]
+    guard (0...11).contains(time.tm_mon), (1...31).contains(time.tm_mday), time.tm_hour < 24, time.tm_min < 60,
+      time.tm_sec < 61
+    else { return nil }
+    return Int64(timegm(&time)) &* 1_000_000_000
+  }
+}
+
+// MARK: The time in a stem
+
+extension RecordingName {
+  /// The last time in a stem, as 4, 2, 2, 2, 2 and 2 digits with at most one separator between two of them, and where it
+  /// ends. What `RecordingNaming` puts behind it has no digits, and a number, which has at most four, makes no later time
+  /// with the end of this one: its year would be a month and a day.
+  private static func time(in bytes: [UInt8]) -> (compact: String, end: Int)? {
+    for start in stride(from: bytes.count - 14, through: 0, by: -1) where start == 0 || !isDigit(bytes[start - 1]) {
+      if let found = time(in: bytes, at: start) { return found }
+    }
+    return nil
+  }
+
+  private static func time(in bytes: [UInt8], at start: Int) -> (compact: String, end: Int)? {
+    var at = start
+    var digits: [UInt8] = []
+    for (index, count) in [4, 2, 2, 2, 2, 2].enumerated() {
+      if index > 0, at < bytes.count, isSeparator(bytes[at]) { at += 1 }
+      guard at + count <= bytes.count, bytes[at..<at + count].allSatisfy(isDigit) else { return nil }
+      digits += bytes[at..<at + count]
+      at += count
+    }
+    guard at == bytes.count || !isDigit(bytes[at]), digits.starts(with: "19".utf8) || digits[0] >= UInt8(ascii: "2")
+    else { return nil }
+    let (date, clock) = (String(decoding: digits[..<8], as: UTF8.self), String(decoding: digits[8...], as: UTF8.self))
+    return ("\(date)T\(clock)Z", at)
+  }
+
+  static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
+
+  private static func isLetter(_ byte: UInt8) -> Bool {
+    (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+  }
+
+  /// In a file's name at all.
+  static func isAllowed(_ byte: UInt8) -> Bool {
+    isDigit(byte) || isLetter(byte) || ".-_".utf8.contains(byte)
+  }
+
+  /// Between the fields of a time.
+  static func isSeparator(_ byte: UInt8) -> Bool { "-_.T".utf8.contains(byte) }
+
+  /// Behind the time, before the number.
+  static func mayFollowTime(_ byte: UInt8) -> Bool { isLetter(byte) || byte == UInt8(ascii: "_") }
+}

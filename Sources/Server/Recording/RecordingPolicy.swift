@@ -1,0 +1,51 @@
+/// What is recorded without being asked for, how long recordings and files may grow, and how much a power failure may
+/// take.
+struct RecordingPolicy: Sendable, Hashable {
+  var start = Start.automatic
+  /// How often what was written is made durable, in nanoseconds; 0 after each fragment.
+  var syncInterval: Int64 = 1_000_000_000
+  /// Nanoseconds of media after which a recording is complete, though its stream goes on; nil for no limit.
+  var maximumDuration: Int64?
+  /// Bytes of all its files after which a recording is complete; nil for no limit.
+  var maximumBytes: UInt64?
+  var split = RecordingSplit.never
+  var naming = RecordingNaming.standard
+
+  /// What begins a recording.
+  enum Start: String, Sendable, Hashable, CaseIterable {
+    /// A publisher that begins a stream.
+    case automatic = "auto"
+    /// Only somebody who asks for it over the API.
+    case manual
+  }
+}
+
+/// When a recording goes on in another file. A file ends before a segment that can be decoded by itself, and the next
+/// begins with that segment, so that together they hold every sample once.
+enum RecordingSplit: Sendable, Hashable {
+  case never
+  /// Once a file holds so many nanoseconds of media.
+  case length(Int64)
+  /// At the multiples of so many nanoseconds of the day (UTC).
+  case clock(Int64)
+
+  /// Whether a segment that begins at `wall` opens another file, where the present one began at `start` (nanoseconds
+  /// since 1970) and holds `seconds` of media.
+  func isDue(at wall: Int64, fileStart start: Int64, seconds: Double) -> Bool {
+    switch self {
+    case .never: return false
+    case .length(let length): return seconds * 1_000_000_000 >= Double(length) - Self.rounding
+    case .clock(let period): return Self.count(wall, period) > Self.count(start, period)
+    }
+  }
+
+  /// Segments of two seconds are two seconds long but for a tick.
+  private static let rounding = 1_000_000.0
+
+  /// Whole periods since 1970, rounded down.
+  private static func count(_ time: Int64, _ period: Int64) -> Int64 {
+    let period = max(1, period)
+    let quotient = time / period
+    return time % period < 0 ? quotient - 1 : quotient
+  }
+}

@@ -1,0 +1,65 @@
+internal import Glibc
+internal import NIOCore
+
+/// The remark in a file. Waits for the disk.
+extension RecordingRemark {
+  /// Bytes read at once: the headers of `ftyp`, of `moov` and of what follows it are as many reads, and mostly the last
+  /// holds the remark.
+  private static let windowSize = 512
+  /// Boxes that are looked at before the remark is given up.
+  private static let maximumBoxes = 8
+
+  /// What a finished recording of `size` bytes says of itself. Nil for what is none of weir's, was made before there were
+  /// remarks, is still fragmented, or is damaged there.
+  static func read(_ descriptor: CInt, size: UInt64) -> RecordingRemark? {
+    guard let place = offset(descriptor, size: size),
+      let head = try? RecordingFile.read(from: descriptor, at: place, count: windowSize, path: ""),
+      let length = Self.size(head)
+    else { return nil }
+    if length <= head.readableBytes { return RecordingRemark(stored: head) }
+    let all = try? RecordingFile.read(from: descriptor, at: place, count: length, path: "")
+    return all.flatMap { RecordingRemark(stored: $0) }
+  }
+
+  /// Where in a file of `size` bytes the remark would begin: in the `free` box behind `moov`.
+  static func offset(_ descriptor: CInt, size: UInt64) -> UInt64? {
+    var position: UInt64 = 0
+    var isMovie = false
+    for _ in 0..<maximumBoxes {
+      guard size >= 8, position <= size - 8,
+        let head = try? RecordingFile.read(from: descriptor, at: position, count: 16, path: ""),
+        let short = head.getInteger(at: 0, as: UInt32.self), let type = head.getString(at: 4, length: 4)
+      else { return nil }
+      let long = short == 1 ? head.getInteger(at: 8, as: UInt64.self) ?? 0 : UInt64(short)
+      guard long >= 8, long <= size - position else { return nil }
+      switch type {
+      case "free" where isMovie: return position + 8
+      case "moov": isMovie = true
+      case "mdat", "moof": return nil
+      default: break
+      }
+      position += long
+    }
+    return nil
+  }
+
+  /// Says in a finished file that it was salvaged, durably. Nothing happens where there is no remark.
+  static func noteSalvaged(_ descriptor: CInt, size: UInt64, path: String) throws(RecordingError) {
+    guard let place = offset(descriptor, size: size),
+      let head = try? RecordingFile.read(from: descriptor, at: place, count: headSize, path: path),
+      Self.size(head) != nil
+    else { return }
+    try RecordingFile.write(
+      ByteBuffer(bytes: [1]), to: descriptor, at: place + UInt64(salvagedOffset), path: path)
+    guard fdatasync(descriptor) == 0 else { throw .system("make durable", path, errno: errno) }
+  }
+}
+
+extension RecordingFolder {
+  /// The same of a file in this folder.
+  func remark(of name: String) -> RecordingRemark? {
+    guard let (file, status) = openFile(name, O_RDONLY) else { return nil }
+    defer { close(file) }
+    return RecordingRemark.read(file, size: UInt64(clamping: status.st_size))
+  }
+}

@@ -1,0 +1,58 @@
+internal import FMP4
+internal import Ingest
+internal import Logging
+internal import NIOCore
+
+/// What the recorders of a server have in common.
+struct RecordingSettings: Sendable {
+  /// The recordings folder.
+  var folder: String
+  /// Recording stops while the disk has fewer free bytes than this.
+  var keepFree: Int64
+  var policy = RecordingPolicy()
+  var clock: SteadyClock
+  var logger: Logger
+  /// Hears what is written where, for replay while it is written.
+  var archive: RecordingArchive?
+  var budget = RecordingBudget(limit: 64 << 20)
+  var tally = RecordingTally()
+  /// Hears of everything that happens to recordings.
+  var announce: @Sendable (RecordingEvent) -> Void = { _ in }
+  /// Makes a movie of a file whose finishing takes a copy, sometime; the file must have been let go.
+  var finishLater: @Sendable (UnfinishedRecording) -> Void = { _ in }
+
+  /// A recording that could not go on is tried again after so many nanoseconds, with the next key frame.
+  static let retryInterval: Int64 = 2_000_000_000
+
+  /// So many bytes more than `keepFree` must be free before recording goes on: files of a moment each are of no use.
+  private static let resumeMargin: Int64 = 16 << 20
+
+  /// Throws when the disk is fuller than `keepFree` allows; `isResuming` after that happened.
+  func checkFreeSpace(_ folder: RecordingFolder, isResuming: Bool = false) throws(RecordingError) {
+    guard let free = folder.freeBytes, free < (isResuming ? keepFree.saturatingAdd(Self.resumeMargin) : keepFree)
+    else { return }
+    throw RecordingError(
+      "the disk of \(LogText.escaped(self.folder)) has \(free / 1_000_000) MB free, below --keep-free"
+        + " (\(keepFree / 1_000_000) MB); free space or lower --keep-free", code: nil)
+  }
+}
+
+/// A recording whose fragments are whole and whose movie is still to be made.
+struct UnfinishedRecording: Sendable {
+  var folder: RecordingFolder
+  var name: RecordingName
+  var stream: StreamName
+  /// What its recorder knew of it; nil when an earlier run left it.
+  var facts: RecordingFacts?
+  /// Why it ended before its stream did, where that is known.
+  var failure: String?
+  /// Where its segments lie, as the finished file is to keep it (`RecordingIndex.stored`).
+  var index: ByteBuffer?
+}
+
+extension Int64 {
+  fileprivate func saturatingAdd(_ other: Int64) -> Int64 {
+    let (sum, overflow) = addingReportingOverflow(other)
+    return overflow ? .max : sum
+  }
+}

@@ -1,0 +1,106 @@
+/// How far a recording is, in numbers.
+struct RecordingProgress: Sendable, Hashable {
+  /// Path of the file, below the recordings folder: `cam/20261121T072410Z.mp4`. While it is written the file's name
+  /// ends in `.part.mp4`.
+  var file: String
+  /// Bytes of the file.
+  var bytes: UInt64
+  /// Bytes of it that a power cut would take.
+  var unsyncedBytes: UInt64 = 0
+  /// Of media.
+  var seconds: Double
+  /// Where media is missing, in order.
+  var gaps: [RecordingGap] = []
+}
+
+/// What a recording is doing, with what is known then and nothing else. Transitions that make no sense are refused.
+enum RecordingState: Sendable, Hashable {
+  /// Nothing has come yet.
+  case idle
+  case running(RecordingProgress)
+  /// The file is whole and has its final name, or is whole and fragmented and gets it at the next start.
+  case completed(RecordingProgress)
+  /// The disk takes no more. What had been written is kept; while the stream lives, recording goes on in another file
+  /// as soon as it can.
+  case failed(RecordingProgress?, reason: String)
+  /// Somebody did not want it: the file is gone.
+  case cancelled
+
+  enum Transition: Sendable, Hashable {
+    case done
+    case refused
+  }
+
+  /// Fragments are being written: from `idle`, while `running`, or again after `failed`; the file may be another one
+  /// than before.
+  mutating func advance(to progress: RecordingProgress) -> Transition {
+    switch self {
+    case .idle, .running, .failed:
+      self = .running(progress)
+      return .done
+    case .completed, .cancelled: return .refused
+    }
+  }
+
+  mutating func complete() -> Transition {
+    guard case .running(let progress) = self else { return .refused }
+    self = .completed(progress)
+    return .done
+  }
+
+  mutating func fail(_ reason: String) -> Transition {
+    switch self {
+    case .idle: self = .failed(nil, reason: reason)
+    case .running(let progress), .failed(let progress?, _): self = .failed(progress, reason: reason)
+    case .failed(nil, _): self = .failed(nil, reason: reason)
+    case .completed, .cancelled: return .refused
+    }
+    return .done
+  }
+
+  mutating func cancel() -> Transition {
+    switch self {
+    case .idle, .running, .failed:
+      self = .cancelled
+      return .done
+    case .completed, .cancelled: return .refused
+    }
+  }
+
+  /// No further change is possible.
+  var isOver: Bool {
+    switch self {
+    case .idle, .running, .failed: false
+    case .completed, .cancelled: true
+    }
+  }
+
+  /// `{"state":"running","reason":null,"file":"cam/20261121T072410Z.mp4","seconds":12.0,"bytes":123,"gaps":[]}`; of a
+  /// recording that runs, `reason` tells what is wrong at the moment.
+  func json(warning: String? = nil) -> JSON {
+    var members: [(name: String, value: JSON)] = [("state", .string(name))]
+    var known: RecordingProgress?
+    var told = warning
+    switch self {
+    case .idle, .cancelled: break
+    case .running(let progress), .completed(let progress): known = progress
+    case .failed(let progress, let reason): (known, told) = (progress, reason)
+    }
+    members.append(("reason", told.map { .string($0) } ?? .null))
+    members.append(("file", known.map { .string($0.file) } ?? .null))
+    members.append(("seconds", .number(known?.seconds ?? 0)))
+    members.append(("bytes", .integer(Int64(clamping: known?.bytes ?? 0))))
+    members.append(("gaps", .array((known?.gaps ?? []).map(\.json))))
+    return .object(members)
+  }
+
+  private var name: String {
+    switch self {
+    case .idle: "idle"
+    case .running: "running"
+    case .completed: "completed"
+    case .failed: "failed"
+    case .cancelled: "cancelled"
+    }
+  }
+}

@@ -1,0 +1,135 @@
+internal import FMP4
+internal import Glibc
+internal import NIOCore
+
+/// Reads heads and boxes of a recording's file on a thread of a pool: it may wait for the disk. Offsets are those of the
+/// fragmented file, wherever that lies by now.
+struct RecordingFileReader: Sendable {
+  let file: SharedFile
+
+  /// The file is shorter than its index says, or cannot be read.
+  struct Unreadable: Error, CustomStringConvertible {
+    var offset: UInt64
+    var description: String { "the recording cannot be read at \(offset)" }
+  }
+
+  /// Up to `count` bytes; fewer at the end. Tries again while the bytes are being pushed back.
+  func read(at offset: UInt64, count: Int) throws(Unreadable) -> ByteBuffer {
+    for _ in 0..<Self.attempts {
+      if case .read(let bytes) = file.read(at: Int(clamping: offset), count: count) { return bytes }
+      usleep(Self.pause)
+    }
+    throw Unreadable(offset: offset)
+  }
+
+  private static let attempts = 30_000
+  /// Microseconds.
+  private static let pause: UInt32 = 1000
+
+  /// Walks over a stretch of the file. `body` is given what is found and tells whether to go on.
+  func walk(
+    _ range: Range<UInt64>, tracks: [TrackDescription] = [], _ body: (FragmentWalker.Step) -> Bool
+  ) throws(Unreadable) {
+    var walker = FragmentWalker(range, tracks: tracks)
+    while true {
+      switch walker.next() {
+      case .read(let offset, let length): walker.receive(try read(at: offset, count: length))
+      case .finished: return
+      case let step: if !body(step) { return }
+      }
+    }
+  }
+
+  /// Walks over a stretch of the file whose tracks, and what else its fragments leave out, are told at `movie`.
+  func walk(
+    _ range: Range<UInt64>, movie: UInt64, _ body: (FragmentWalker.Step) -> Bool
+  ) throws(Unreadable) {
+    var walker = FragmentWalker(movie..<range.upperBound)
+    var isInside = false
+    while true {
+      switch walker.next() {
+      case .read(let offset, let length): walker.receive(try read(at: offset, count: length))
+      case .finished: return
+      case .tracks where !isInside:
+        isInside = true
+        walker.skip(to: range.lowerBound)
+      case let step: if !body(step) { return }
+      }
+    }
+  }
+
+  /// The tracks that the boxes at an offset tell of.
+  func tracks(at offset: UInt64, end: UInt64) throws(Unreadable) -> [TrackDescription]? {
+    var found: [TrackDescription]?
+    try walk(offset..<end) { step in
+      if case .tracks(let tracks, _) = step { found = tracks }
+      return false
+    }
+    return found
+  }
+
+  // MARK: The index
+
+  /// Where the fragmented file lies within a file, and where a stored index may be.
+  struct Layout: Sendable {
+    /// 0 for one that is fragmented.
+    var contentStart: UInt64
+    var length: UInt64
+    var index: Range<UInt64>?
+  }
+
+  /// Looks at the outer boxes of a file of `size` bytes; nil for one that weir's recordings do not look like.
+  func layout(size: UInt64) throws(Unreadable) -> Layout? {
+    var position: UInt64 = 0
+    var index: Range<UInt64>?
+    var isMovie = false
+    while size >= 8, position <= size - 8 {
+      var head = try read(at: position, count: 16)
+      guard let short = head.readInteger(as: UInt32.self), let type = head.readString(length: 4) else { return nil }
+      let long = short == 1 ? head.readInteger(as: UInt64.self) ?? 0 : UInt64(short)
+      guard long >= 8, long <= size - position else { return nil }
+      let body = position + (short == 1 ? 16 : 8)
+      switch type {
+      case "moov": isMovie = true
+      case "moof", "prft": return Layout(contentStart: 0, length: size)
+      case "free": index = body..<position + long
+      case "mdat" where isMovie:
+        guard try read(at: body + 4, count: 4) == ByteBuffer(string: "ftyp") else { return nil }
+        return Layout(contentStart: body, length: position + long - body, index: index)
+      default: break
+      }
+      position += long
+    }
+    return isMovie ? Layout(contentStart: 0, length: size) : nil
+  }
+
+  /// The index of a fragmented file of that length: by its fragments' heads.
+  func index(length: UInt64) throws(Unreadable) -> RecordingIndex {
+    var index = RecordingIndex()
+    var anchor: WallClockAnchor?
+    try walk(0..<length) { step in
+      switch step {
+      case .tracks(let tracks, let offset): index.change(to: tracks, version: index.versions.count + 1, at: offset)
+      case .fragment(let walked):
+        var fragment = walked.fragment
+        // The clock of a publication is told again with each segment, with the same relation to the media.
+        if let clock = walked.clock, anchor?.wallNanoseconds(at: clock.mediaTime) != clock.wallNanoseconds {
+          anchor = clock
+        }
+        if anchor == nil { fragment.startsSegment = Self.startsSegment(fragment, behind: index) }
+        let number = index.segments.count + (fragment.startsSegment || !index.isGrowing ? 1 : 0)
+        index.add(fragment, number: number, range: walked.offset..<walked.end, anchor: anchor)
+      case .read, .finished: break
+      }
+      return true
+    }
+    index.finish()
+    return index
+  }
+
+  /// Of files in which nothing marks segments: at key frames, a second apart or more.
+  private static func startsSegment(_ fragment: Fragment, behind index: RecordingIndex) -> Bool {
+    guard let last = index.segments.last else { return true }
+    return fragment.isIndependent && index.duration(of: last) >= MediaTime(milliseconds: 1000)
+  }
+}

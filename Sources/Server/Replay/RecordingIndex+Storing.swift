@@ -1,0 +1,162 @@
+internal import FMP4
+internal import NIOCore
+
+/// The index as bytes, which stand in the `free` box between a finished movie's `moov` and its media, behind the
+/// `RecordingRemark`: whoever opens the recording later need not look at every fragment. What does not look right is passed over, and the file is walked.
+///
+/// | bytes | what |
+/// |---|---|
+/// | 8 | `weir-ix1` |
+/// | 8 | FNV-1a of all that follows |
+/// | 4 × 4 | numbers of tracks, versions, segments, clocks |
+/// | 12 + 4 × tracks | each version: number, offset; ticks of a picture of each track |
+/// | 24 | each clock: first segment, media time, timescale, wall-clock time |
+/// | 45 + 16 × tracks | each segment, and what it holds of each track |
+extension RecordingIndex {
+  private static let magic: StaticString = "weir-ix1"
+  private static let headSize = 16
+  /// More is not believed: 300 days of segments.
+  static let maximumStoredBytes = 1 << 30
+
+  /// Bytes of `stored`.
+  var storedSize: Int {
+    let tracks = versions.first?.tracks.count ?? 0
+    return Self.headSize + Self.size(tracks, versions.count, segments.count, anchors.count)
+  }
+
+  /// Bytes of the beginning of `stored` by which its size is known.
+  static let storedHeadSize = headSize + 16
+
+  /// How many bytes an index that begins with these has in all; nil when none does.
+  static func size(ofStored head: ByteBuffer) -> Int? {
+    var head = head
+    guard head.readString(length: 8) == "\(magic)", head.readInteger(as: UInt64.self) != nil,
+      let counts = head.readIntegers(4).map({ $0.map(Int.init) })
+    else { return nil }
+    // Four numbers of 32 bits do not overflow this.
+    return headSize + size(min(counts[0], 16), counts[1], counts[2], counts[3])
+  }
+
+  private static func size(_ tracks: Int, _ versions: Int, _ segments: Int, _ anchors: Int) -> Int {
+    16 + versions * (12 + 4 * tracks) + anchors * 24 + segments * (45 + 16 * tracks)
+  }
+
+  var stored: ByteBuffer {
+    let tracks = versions.first?.tracks.count ?? 0
+    var rest = ByteBuffer()
+    rest.reserveCapacity(storedSize)
+    for count in [tracks, versions.count, segments.count, anchors.count] { rest.writeInteger(UInt32(clamping: count)) }
+    for version in versions {
+      rest.writeInteger(UInt32(clamping: version.number))
+      rest.writeInteger(version.offset)
+      for track in version.tracks { rest.writeInteger(track.frameDuration ?? 0) }
+    }
+    for (segment, anchor) in anchors {
+      rest.writeInteger(UInt32(clamping: segment))
+      rest.writeInteger(anchor.mediaTime.ticks)
+      rest.writeInteger(anchor.mediaTime.timescale)
+      rest.writeInteger(anchor.wallNanoseconds)
+    }
+    for (index, segment) in segments.enumerated() {
+      rest.write(segment)
+      for span in spans[index * tracks..<(index + 1) * tracks] {
+        rest.writeInteger(span.start)
+        rest.writeInteger(span.duration)
+        rest.writeInteger(span.mediaBytes)
+      }
+    }
+    var bytes = ByteBuffer()
+    bytes.reserveCapacity(Self.headSize + rest.readableBytes)
+    bytes.writeStaticString(Self.magic)
+    bytes.writeInteger(Self.checksum(rest))
+    bytes.writeImmutableBuffer(rest)
+    return bytes
+  }
+
+  /// Reads what `stored` wrote. `tracks` are those that a version's boxes tell, at that offset; nil when anything does
+  /// not fit, or lies beyond `length` bytes of the fragmented file.
+  init?(stored bytes: ByteBuffer, length: UInt64, tracks: (UInt64) -> [TrackDescription]?) {
+    var bytes = bytes
+    guard bytes.readString(length: 8) == "\(Self.magic)", let sum = bytes.readInteger(as: UInt64.self) else {
+      return nil
+    }
+    var rest = bytes
+    guard let numbers = rest.readIntegers(4).map({ $0.map(Int.init) }) else { return nil }
+    let (trackCount, versionCount, segmentCount, anchorCount) = (numbers[0], numbers[1], numbers[2], numbers[3])
+    guard (1...16).contains(trackCount), versionCount <= Int(UInt16.max),
+      segmentCount <= rest.readableBytes / 45, anchorCount <= rest.readableBytes / 24
+    else { return nil }
+    let size = Self.size(trackCount, versionCount, segmentCount, anchorCount)
+    guard let covered = bytes.getSlice(at: bytes.readerIndex, length: size), Self.checksum(covered) == sum else {
+      return nil
+    }
+    for _ in 0..<versionCount {
+      guard let number = rest.readInteger(as: UInt32.self), let offset = rest.readInteger(as: UInt64.self),
+        let durations = rest.readIntegers(trackCount), offset < length, var found = tracks(offset),
+        found.count == trackCount
+      else { return nil }
+      for (index, duration) in durations.enumerated() { found[index].frameDuration = duration > 0 ? duration : nil }
+      versions.append(Version(number: Int(number), tracks: found, offset: offset))
+    }
+    for _ in 0..<anchorCount {
+      guard let segment = rest.readInteger(as: UInt32.self), let ticks = rest.readInteger(as: Int64.self),
+        let timescale = rest.readInteger(as: UInt32.self), let wall = rest.readInteger(as: Int64.self)
+      else { return nil }
+      let time = MediaTime(ticks: ticks, timescale: timescale)
+      anchors.append((Int(segment), WallClockAnchor(mediaTime: time, wallNanoseconds: wall)))
+    }
+    segments.reserveCapacity(segmentCount)
+    spans.reserveCapacity(segmentCount * trackCount)
+    for _ in 0..<segmentCount {
+      guard let segment = rest.readSegment(), Int(segment.version) < versionCount, segment.offset <= length,
+        UInt64(segment.length) <= length - segment.offset
+      else { return nil }
+      segments.append(segment)
+      for _ in 0..<trackCount {
+        guard let (start, duration, mediaBytes) = rest.readMultipleIntegers(as: (Int64, UInt32, UInt32).self) else {
+          return nil
+        }
+        spans.append(Span(start: start, duration: duration, mediaBytes: mediaBytes))
+      }
+    }
+  }
+
+  private static func checksum(_ bytes: ByteBuffer) -> UInt64 {
+    bytes.readableBytesView.withContiguousStorageIfAvailable { bytes in
+      bytes.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+    } ?? 0
+  }
+}
+
+extension ByteBuffer {
+  fileprivate mutating func write(_ segment: RecordingIndex.Segment) {
+    writeInteger(segment.offset)
+    writeInteger(segment.start)
+    writeInteger(segment.wallStart)
+    for value in [segment.duration, segment.length, segment.number, segment.keyFrameLength] { writeInteger(value) }
+    writeInteger(segment.version)
+    writeInteger(segment.fragmentCount)
+    writeInteger(segment.flags.rawValue)
+  }
+
+  fileprivate mutating func readSegment() -> RecordingIndex.Segment? {
+    // Ten hours have 18,000 of them: one check of the length for each, and no array.
+    typealias Fields = (UInt64, Int64, Int64, UInt32, UInt32, UInt32, UInt32, UInt16, UInt16, UInt8)
+    guard
+      let (offset, start, wall, duration, length, number, keyFrame, version, count, flags) = readMultipleIntegers(
+        as: Fields.self)
+    else { return nil }
+    return RecordingIndex.Segment(
+      offset: offset, start: start, wallStart: wall, duration: duration, length: length, number: number,
+      keyFrameLength: keyFrame, version: version, fragmentCount: count, flags: RecordingIndex.Flags(rawValue: flags))
+  }
+
+  fileprivate mutating func readIntegers(_ count: Int) -> [UInt32]? {
+    var result: [UInt32] = []
+    for _ in 0..<count {
+      guard let value = readInteger(as: UInt32.self) else { return nil }
+      result.append(value)
+    }
+    return result
+  }
+}

@@ -1,0 +1,224 @@
+internal import FMP4
+internal import NIOCore
+
+/// Where the segments of a recording lie and what playlists say of them: 80 bytes a segment of picture and sound, built
+/// while the recording is written, or from its file. A value; it holds no media and no heads.
+struct RecordingIndex: Sendable {
+  /// The parameters of a stretch of segments.
+  struct Version: Sendable {
+    /// `InitSegment.version` in the epoch that was recorded.
+    var number: Int
+    var tracks: [TrackDescription]
+    /// Where its `moov`, or the `free` that holds one, lies.
+    var offset: UInt64
+  }
+
+  /// Times are ticks of the leading track of its version, offsets are bytes of the fragmented file.
+  struct Segment: Sendable, Hashable {
+    /// Where its first fragment begins; the segment type before it is not in the file.
+    var offset: UInt64
+    /// Earliest presentation time of the leading track.
+    var start: Int64
+    /// Wall-clock time of that, in nanoseconds since 1970.
+    var wallStart: Int64
+    var duration: UInt32
+    var length: UInt32
+    /// Media sequence number in the epoch that was recorded.
+    var number: UInt32
+    /// What an I-frame playlist takes of it; 0 where it starts with no key frame.
+    var keyFrameLength: UInt32
+    /// Index into `versions`.
+    var version: UInt16
+    var fragmentCount: UInt16
+    var flags: Flags
+  }
+
+  struct Flags: OptionSet, Sendable, Hashable {
+    let rawValue: UInt8
+    static let followsDiscontinuity = Flags(rawValue: 1)
+    static let isIndependent = Flags(rawValue: 2)
+  }
+
+  /// What a segment holds of one track, in ticks of it.
+  struct Span: Sendable, Hashable {
+    /// Earliest presentation time.
+    var start: Int64
+    /// 0 where the segment has nothing of the track.
+    var duration: UInt32
+    var mediaBytes: UInt32
+  }
+
+  var versions: [Version] = []
+  var segments: [Segment] = []
+  /// One for each track of each segment, in the order of the version's tracks, whose number is the same in all.
+  var spans: [Span] = []
+  /// Which clock holds from which segment on.
+  var anchors: [(segment: Int, anchor: WallClockAnchor)] = []
+  /// The newest segment may still grow.
+  private(set) var isGrowing = false
+  private var breaksBeforeNext = false
+
+  /// Those that are complete.
+  var completeCount: Int { segments.count - (isGrowing ? 1 : 0) }
+
+  // MARK: How it grows
+
+  /// What follows has these tracks; the first call begins the recording.
+  mutating func change(to tracks: [TrackDescription], version: Int, at offset: UInt64) {
+    breakTimeline()
+    guard versions.count < Int(UInt16.max) else { return }
+    versions.append(Version(number: version, tracks: tracks, offset: offset))
+  }
+
+  /// What follows does not continue what came before.
+  mutating func breakTimeline() {
+    isGrowing = false
+    breaksBeforeNext = !segments.isEmpty
+  }
+
+  /// Nothing follows.
+  mutating func finish() { isGrowing = false }
+
+  /// Takes a fragment that lies at `range` of the file, in segment `number` of its epoch.
+  mutating func add(_ fragment: Fragment, number: Int, range: Range<UInt64>, anchor: WallClockAnchor?) {
+    guard let version = versions.last else { return }
+    let isNext = segments.last.map { Int($0.number) != number } ?? true
+    if fragment.startsSegment || !isGrowing || isNext { open(fragment, number, range, anchor, version) }
+    guard let newest = segments.indices.last else { return }
+    // From the first picture shown to the first of what follows.
+    let timescale = Self.leader(of: version.tracks)?.timescale ?? fragment.start.timescale
+    let length = fragment.end.rescaled(to: timescale) &- segments[newest].start
+    segments[newest].duration = max(segments[newest].duration, UInt32(clamping: length))
+    segments[newest].length = UInt32(clamping: range.upperBound &- segments[newest].offset)
+    segments[newest].fragmentCount &+= 1
+    for run in fragment.runs {
+      guard let index = version.tracks.firstIndex(where: { $0.id == run.track }) else { continue }
+      let leads = run.track == fragment.leader
+      add(run, to: newest * version.tracks.count + index, end: leads ? segments[newest] : nil)
+    }
+  }
+
+  private mutating func open(
+    _ fragment: Fragment, _ number: Int, _ range: Range<UInt64>, _ anchor: WallClockAnchor?, _ version: Version
+  ) {
+    let timescale = Self.leader(of: version.tracks)?.timescale ?? fragment.start.timescale
+    var flags: Flags = breaksBeforeNext ? [.followsDiscontinuity] : []
+    // Something is missing between this segment and the one before.
+    if let last = segments.last, number > 0, Int(last.number) + 1 != number { flags.insert(.followsDiscontinuity) }
+    if fragment.isIndependent { flags.insert(.isIndependent) }
+    if let anchor, anchors.last?.anchor != anchor { anchors.append((segments.count, anchor)) }
+    let start = fragment.start.rescaled(to: timescale)
+    let before = segments.last.map { $0.wallStart &+ duration(of: $0).nanoseconds } ?? 0
+    segments.append(
+      Segment(
+        offset: range.lowerBound, start: start,
+        wallStart: anchor?.wallNanoseconds(at: fragment.start) ?? before, duration: 0, length: 0,
+        number: UInt32(clamping: number), keyFrameLength: Self.keyFrameLength(fragment, version, anchor),
+        version: UInt16(clamping: versions.count - 1), fragmentCount: 0, flags: flags))
+    spans += Array(repeating: Span(start: 0, duration: 0, mediaBytes: 0), count: version.tracks.count)
+    isGrowing = true
+    breaksBeforeNext = false
+  }
+
+  private mutating func add(_ run: TrackRun, to index: Int, end segment: Segment?) {
+    guard spans.indices.contains(index) else { return }
+    let start = run.earliestPresentationTime
+    if spans[index].mediaBytes == 0 { spans[index].start = start }
+    spans[index].start = min(spans[index].start, start)
+    spans[index].mediaBytes &+= UInt32(clamping: run.byteCount)
+    spans[index].duration =
+      segment.map { max(1, $0.duration) } ?? spans[index].duration &+ UInt32(clamping: run.duration)
+  }
+
+  private static func keyFrameLength(
+    _ fragment: Fragment, _ version: Version, _ anchor: WallClockAnchor?
+  ) -> UInt32 {
+    guard fragment.isIndependent, let track = version.tracks.first(where: { $0.kind == .video }),
+      let size = fragment.run(of: track.id)?.samples.first?.size,
+      let head = FragmentBoxes.singleHead(of: fragment, track: track.id, clock: anchor)
+    else { return 0 }
+    return UInt32(clamping: FragmentBoxes.singleSegmentType.readableBytes + head.readableBytes + Int(size))
+  }
+
+  static func leader(of tracks: [TrackDescription]) -> TrackDescription? {
+    tracks.first { $0.kind == .video } ?? tracks.first
+  }
+}
+
+// MARK: What it tells
+
+extension RecordingIndex {
+  func version(of segment: Segment) -> Version? {
+    versions.indices.contains(Int(segment.version)) ? versions[Int(segment.version)] : nil
+  }
+
+  private func timescale(of segment: Segment) -> UInt32 {
+    version(of: segment).flatMap { Self.leader(of: $0.tracks) }?.timescale ?? 1000
+  }
+
+  func start(of segment: Segment) -> MediaTime { MediaTime(ticks: segment.start, timescale: timescale(of: segment)) }
+
+  func duration(of segment: Segment) -> MediaTime {
+    MediaTime(ticks: Int64(segment.duration), timescale: timescale(of: segment))
+  }
+
+  /// The track that a rendition shows of a segment, and what there is of it; nil where the segment has nothing of it.
+  func span(_ kind: MediaKind, at index: Int) -> (track: TrackDescription, span: Span)? {
+    guard segments.indices.contains(index), let version = version(of: segments[index]),
+      let place = version.tracks.firstIndex(where: { $0.kind == kind })
+    else { return nil }
+    let at = index * version.tracks.count + place
+    guard spans.indices.contains(at), spans[at].mediaBytes > 0 else { return nil }
+    return (version.tracks[place], spans[at])
+  }
+
+  /// Which segment has that number in its epoch.
+  func index(ofNumber number: Int) -> Int? {
+    let at = partition { Int($0.number) >= number }
+    return at < segments.count && Int(segments[at].number) == number ? at : nil
+  }
+
+  /// Which segment of an init segment's version a rendition's samples begin with at a time, in ticks of its track.
+  func index(ofTime time: Int64, kind: MediaKind, initVersion: Int) -> Int? {
+    segments.indices.last {
+      version(of: segments[$0])?.number == initVersion && span(kind, at: $0)?.span.start == time
+    }
+  }
+
+  /// The last segment that starts at a time or before it; nil before the first.
+  func index(at time: MediaTime) -> Int? {
+    let after = partition { start(of: $0) > time }
+    return after > 0 ? after - 1 : nil
+  }
+
+  /// The same by the wall clock, in nanoseconds since 1970.
+  func index(atWall time: Int64) -> Int? {
+    let after = partition { $0.wallStart > time }
+    return after > 0 ? after - 1 : nil
+  }
+
+  /// The first segment for which that is true, as it is for all that follow it.
+  private func partition(_ isBehind: (Segment) -> Bool) -> Int {
+    var (low, high) = (0, segments.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if isBehind(segments[middle]) { high = middle } else { low = middle + 1 }
+    }
+    return low
+  }
+
+  /// The clock that a segment's `prft` follows.
+  func anchor(at index: Int) -> WallClockAnchor? { anchors.last { $0.segment <= index }?.anchor }
+
+  /// Where the presentation begins, as the finished movie counts.
+  var origin: MediaTime {
+    guard let first = segments.first else { return .zero }
+    let start = start(of: first)
+    guard let (track, span) = span(.audio, at: 0) else { return start }
+    let sound = MediaTime(ticks: span.start, timescale: track.timescale)
+    return sound < start - MovieTimeline.trimmedLead ? sound : start
+  }
+
+  /// Where it ends, as far as it is there.
+  var end: MediaTime { segments.last.map { start(of: $0) + duration(of: $0) } ?? .zero }
+}

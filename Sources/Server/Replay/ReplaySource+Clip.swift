@@ -1,0 +1,81 @@
+internal import FMP4
+internal import NIOCore
+
+/// A stretch of a recording as a movie of its own: a new head, and the media where it is.
+struct RecordingClip: Sendable {
+  var head: ByteBuffer
+  var media: FileRange
+  /// Of media.
+  var seconds: Double
+}
+
+extension ReplaySource {
+  /// Where a clip begins or ends.
+  enum Moment: Sendable, Hashable {
+    /// Since the recording's beginning.
+    case media(MediaTime)
+    /// Nanoseconds since 1970.
+    case wall(Int64)
+  }
+
+  enum ClipFailure: Error, Equatable {
+    /// The recording has nothing of it; it is that long, in seconds.
+    case outside(length: Double)
+    /// It ends before it begins.
+    case empty
+    /// It is longer than may be asked for.
+    case tooLong
+  }
+
+  /// The stretch from one moment to another; nil for the recording's beginning or end. Waits for the disk.
+  func clip(
+    from: Moment?, to: Moment?, atMost limit: MediaTime? = nil, metadata: MovieMetadata
+  ) throws -> RecordingClip {
+    let index = withIndex { index in copy index }
+    let start = from.map { index.time(of: $0) } ?? index.origin
+    let end = to.map { index.time(of: $0) } ?? index.end
+    let failure = ClipFailure.outside(length: (index.end - index.origin).seconds)
+    guard start < index.end else { throw failure }
+    guard start < end else { throw ClipFailure.empty }
+    if let limit, min(end, index.end) - start > limit { throw ClipFailure.tooLong }
+    guard end > index.origin, let last = index.segments.last else { throw failure }
+    var first = index.independent(at: index.index(at: start) ?? 0)
+    // Sound of the first picture's time may stand before it.
+    if first > 0, index.segments[first - 1].version == index.segments[first].version { first -= 1 }
+    guard let version = index.version(of: index.segments[first]) else { throw failure }
+    var tables = ClipTables(max(start, index.origin)..<end, tracks: version.tracks)
+    let stretch = index.segments[first].offset..<last.offset + UInt64(last.length)
+    try reader.walk(stretch, movie: version.offset) { step in
+      switch step {
+      case .tracks(let tracks, _): tables.change(to: tracks)
+      case .fragment(let walked): return tables.append(walked)
+      case .read, .finished: break
+      }
+      return true
+    }
+    guard let clip = tables.make(metadata: metadata) else { throw failure }
+    return RecordingClip(
+      head: clip.head,
+      media: range(clip.media.lowerBound, Int(clamping: clip.media.upperBound - clip.media.lowerBound)),
+      seconds: (min(clip.shown.upperBound, index.end) - clip.shown.lowerBound).seconds)
+  }
+}
+
+extension RecordingIndex {
+  /// The media time of a moment.
+  fileprivate func time(of moment: ReplaySource.Moment) -> MediaTime {
+    switch moment {
+    case .media(let time): return origin + time
+    case .wall(let time):
+      guard let at = index(atWall: time) else { return origin }
+      // During an outage the picture stands.
+      let since = MediaTime(nanoseconds: time &- segments[at].wallStart)
+      return start(of: segments[at]) + min(since, duration(of: segments[at]))
+    }
+  }
+
+  /// The last segment up to that one with which decoding can begin, else the first.
+  fileprivate func independent(at index: Int) -> Int {
+    segments.indices.prefix(index + 1).last { segments[$0].flags.contains(.isIndependent) } ?? 0
+  }
+}

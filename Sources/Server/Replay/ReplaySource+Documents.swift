@@ -1,0 +1,134 @@
+internal import FMP4
+internal import NIOCore
+
+/// What is rendered of a recording.
+enum ReplayDocument: Sendable, Hashable {
+  case multivariant(StreamSettings.HLSLayout)
+  case media(Rendition)
+  case keyFrames
+  case manifest
+}
+
+/// Playlists and manifests of a recording, by the renderers of the live stream. While it is written they grow.
+extension ReplaySource {
+  /// `target` is what the live stream promises of a recording that is still being written, in seconds. Nil while there
+  /// is no segment.
+  func document(_ document: ReplayDocument, target: Int?) -> PreencodedResponse? {
+    withState { state in
+      let count = state.index.completeCount
+      guard count > 0 else { return nil }
+      if let known = state.rendered[document], known.count == count, known.isOver == state.isOver {
+        return known.response
+      }
+      let response = PreencodedResponse(
+        type: document == .manifest ? .dash : .hls, cache: state.isOver ? .recording : .livePlaylist,
+        body: render(document, &state, target: target))
+      state.rendered[document] = (count, state.isOver, response)
+      return response
+    }
+  }
+
+  private func render(_ document: ReplayDocument, _ state: inout State, target: Int?) -> ByteBuffer {
+    switch document {
+    case .media(let rendition): return mediaPlaylist(rendition, &state, target: target)
+    case .multivariant(let layout):
+      let window = window(&state, segments: [], target: target)
+      return HLSMultivariantPlaylist(epoch: view(window, state, from: 0), layout: layout).render()
+    case .keyFrames:
+      return HLSIFramePlaylist(window: window(&state, segments: segments(state, .asTold), target: target)).render()
+    case .manifest:
+      let segments = segments(state, state.isOver ? .asPlayed : .asTold)
+      let window = window(&state, segments: segments, target: target)
+      let start = segments.first?.wallStart ?? 0
+      let publishTime = (segments.last?.wallStart ?? 0) / 1_000_000
+      return DASHManifest(epoch: view(window, state, from: start), source: .folder).root(publishTime: publishTime)
+        .document
+    }
+  }
+
+  private func mediaPlaylist(_ rendition: Rendition, _ state: inout State, target: Int?) -> ByteBuffer {
+    var lines = state.lines[rendition] ?? RecordedLines(rendition, .ofRecording)
+    state.lines[rendition] = nil
+    lines.extend(state.index)
+    var out = ByteBuffer()
+    out.reserveCapacity(lines.text.readableBytes + 256)
+    RecordedPlaylistHead(
+      target: max(target ?? 1, lines.target), firstNumber: 1, type: state.isOver ? "VOD" : "EVENT",
+      isIndependent: lines.isIndependent, hasGaps: lines.hasGaps
+    ).write(&out)
+    out.writeImmutableBuffer(lines.text)
+    if state.isOver { out.writeStaticString("#EXT-X-ENDLIST\n") }
+    state.lines[rendition] = lines
+    return out
+  }
+
+  // MARK: As a window
+
+  private func view(_ window: LiveWindow, _ state: State, from start: Int64) -> EpochView {
+    EpochView(id: name ?? "spool", window: window, availabilityStart: start, prefix: "")
+  }
+
+  private func window(_ state: inout State, segments: [LiveSegment], target: Int?) -> LiveWindow {
+    measure(&state)
+    let longest = state.index.segments.indices.prefix(state.index.completeCount).map {
+      Int(state.index.duration(of: state.index.segments[$0]).rescaled(to: 1))
+    }.max()
+    let inits = state.index.versions.map { ($0.number, InitSegment(version: $0.number, tracks: $0.tracks)) }
+    var window = LiveWindow(
+      recorded: segments, inits: Dictionary(inits, uniquingKeysWith: { first, _ in first }),
+      targetDuration: max(1, target ?? 1, longest ?? 1), bandwidth: state.bandwidth, isEnded: state.isOver)
+    if state.index.segments.prefix(state.index.completeCount).contains(where: { !$0.flags.contains(.isIndependent) }) {
+      window.breakIndependence()
+    }
+    return window
+  }
+
+  private func measure(_ state: inout State) {
+    while state.bandwidthCount < state.index.completeCount {
+      let segment = state.index.segments[state.bandwidthCount]
+      state.bandwidth.add(
+        live(state.bandwidthCount, state.index, wallStart: 0), keyFrameLength: Int(segment.keyFrameLength),
+        fragmentCount: Int(segment.fragmentCount))
+      state.bandwidthCount += 1
+    }
+  }
+
+  private enum Clock {
+    /// The wall clock's times.
+    case asTold
+    /// The times at which a player shows it: an outage leaves no hole.
+    case asPlayed
+  }
+
+  private func segments(_ state: State, _ clock: Clock) -> [LiveSegment] {
+    let index = state.index
+    let first = index.segments.first
+    let begin = first.map { index.start(of: $0) } ?? .zero
+    return (0..<index.completeCount).map { at in
+      let segment = index.segments[at]
+      let played = (first?.wallStart ?? 0) &+ (index.start(of: segment) - begin).nanoseconds
+      return live(at, index, wallStart: clock == .asTold ? segment.wallStart : played)
+    }
+  }
+
+  private func live(_ at: Int, _ index: RecordingIndex, wallStart: Int64) -> LiveSegment {
+    let segment = index.segments[at]
+    let version = index.version(of: segment)
+    var result = LiveSegment(
+      sequenceNumber: at + 1, initVersion: version?.number ?? 1,
+      followsDiscontinuity: segment.flags.contains(.followsDiscontinuity),
+      isIndependent: segment.flags.contains(.isIndependent), start: index.start(of: segment), wallStart: wallStart,
+      memory: SegmentMemory(recorded: Int(segment.length), in: reader.file), expectedDuration: nil,
+      expectedFollowersEnd: nil, duration: index.duration(of: segment))
+    result.isComplete = true
+    result.recordedKeyFrameLength = segment.keyFrameLength > 0 ? Int(segment.keyFrameLength) : nil
+    for track in version?.tracks ?? [] {
+      guard let (_, span) = index.span(track.kind, at: at) else { continue }
+      result.spans.append(
+        LiveSegment.TrackSpan(
+          track: track.id, timescale: track.timescale, start: span.start, duration: Int64(span.duration),
+          mediaBytes: Int(span.mediaBytes)))
+    }
+    return result
+  }
+}

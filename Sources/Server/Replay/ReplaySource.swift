@@ -1,0 +1,141 @@
+internal import FMP4
+internal import Ingest
+internal import NIOCore
+internal import Synchronization
+
+/// A recording, or a spool, that can be replayed: its index and its file, finished or still being written. What is
+/// rendered of it is kept until it changes. Apart from `add` and what belongs to it, everything may wait for the disk.
+final class ReplaySource: Sendable {
+  let stream: StreamName
+  /// The recording's name without its ending; nil for a spool.
+  let name: String?
+  /// The life of the stream that it is of; nil when it was read from a file.
+  let epoch: String?
+  let reader: RecordingFileReader
+  private let state: Mutex<State>
+
+  struct State: Sendable {
+    var index: RecordingIndex
+    /// Nothing follows any more.
+    var isOver: Bool
+    var lines: [Rendition: RecordedLines] = [:]
+    var rendered: [ReplayDocument: (count: Int, isOver: Bool, response: PreencodedResponse)] = [:]
+    var bandwidth = Bandwidth()
+    var bandwidthCount = 0
+  }
+
+  /// A recording that was read from its file.
+  init(stream: StreamName, name: String, file: SharedFile, index: RecordingIndex) {
+    self.stream = stream
+    self.name = name
+    epoch = nil
+    reader = RecordingFileReader(file: file)
+    state = Mutex(State(index: index, isOver: true))
+  }
+
+  /// A file in the making.
+  init(stream: StreamName, name: String?, epoch: String?, file: SharedFile) {
+    self.stream = stream
+    self.name = name
+    self.epoch = epoch
+    reader = RecordingFileReader(file: file)
+    state = Mutex(State(index: RecordingIndex(), isOver: false))
+  }
+
+  // MARK: Being written
+
+  func change(to initSegment: InitSegment, at offset: UInt64) {
+    state.withLock { $0.index.change(to: initSegment.tracks, version: initSegment.version, at: offset) }
+  }
+
+  /// A fragment has been written at that offset.
+  func add(_ fragment: PublishedFragment, at offset: UInt64, anchor: WallClockAnchor?) {
+    let range = offset..<offset &+ UInt64(fragment.range.length)
+    state.withLock {
+      $0.index.add(fragment.fragment, number: fragment.sequenceNumberOfSegment, range: range, anchor: anchor)
+    }
+  }
+
+  func breakTimeline() {
+    state.withLock { $0.index.breakTimeline() }
+  }
+
+  func end() {
+    state.withLock { state in
+      state.index.finish()
+      state.isOver = true
+    }
+  }
+
+  /// The index as bytes, for the finished file.
+  var stored: ByteBuffer { state.withLock { $0.index }.stored }
+
+  // MARK: Asking
+
+  var isOver: Bool { state.withLock { $0.isOver } }
+
+  func withIndex<R: Sendable>(_ body: (borrowing RecordingIndex) -> R) -> R { state.withLock { body($0.index) } }
+
+  /// `body` is called with the lock held.
+  func withState<R>(_ body: (inout State) -> sending R) -> sending R { state.withLock { body(&$0) } }
+
+  /// The init segment of a rendition.
+  func initSegment(_ version: Int, _ rendition: Rendition) -> ByteBuffer? {
+    guard let tracks = withIndex({ index in index.versions.first { $0.number == version }?.tracks }) else { return nil }
+    let initSegment = InitSegment(version: version, tracks: tracks)
+    guard let kind = rendition.kind else { return initSegment.interleaved }
+    return tracks.first { $0.kind == kind }.map(initSegment.single)
+  }
+
+  /// A complete segment as a rendition shows it; nil when there is nothing of it.
+  func pieces(ofSegment index: Int, _ rendition: Rendition) throws(RecordingFileReader.Unreadable) -> [BodyPiece]? {
+    let found = withIndex { all -> (RecordingIndex.Segment, [TrackDescription], WallClockAnchor?)? in
+      guard index >= 0, index < all.completeCount, let version = all.version(of: all.segments[index]) else {
+        return nil
+      }
+      return (all.segments[index], version.tracks, all.anchor(at: index))
+    }
+    guard let (segment, tracks, anchor) = found else { return nil }
+    let bytes = segment.offset..<segment.offset + UInt64(segment.length)
+    guard let kind = rendition.kind else { return try interleaved(bytes, tracks) }
+    guard let track = tracks.first(where: { $0.kind == kind })?.id else { return nil }
+    var pieces: [BodyPiece] = [.bytes(FragmentBoxes.singleSegmentType)]
+    var isFirst = true
+    try reader.walk(bytes, tracks: tracks) { step in
+      guard case .fragment(var walked) = step else { return true }
+      walked.fragment.startsSegment = isFirst
+      isFirst = false
+      if let head = FragmentBoxes.singleHead(of: walked.fragment, track: track, clock: anchor) {
+        pieces.append(.bytes(head))
+        for (run, offset) in zip(walked.fragment.runs, walked.mediaOffsets) where run.track == track {
+          pieces.append(.file(range(offset, run.byteCount)))
+        }
+      }
+      return true
+    }
+    return pieces.count > 1 ? pieces : nil
+  }
+
+  /// The fragments as viewers got them live: without the seals that stand between them in the file.
+  private func interleaved(
+    _ bytes: Range<UInt64>, _ tracks: [TrackDescription]
+  ) throws(RecordingFileReader.Unreadable) -> [BodyPiece]? {
+    var stretches: [Range<UInt64>] = []
+    try reader.walk(bytes, tracks: tracks) { step in
+      guard case .fragment(let walked) = step else { return true }
+      if let last = stretches.last, last.upperBound == walked.offset {
+        stretches[stretches.count - 1] = last.lowerBound..<walked.end
+      } else {
+        stretches.append(walked.offset..<walked.end)
+      }
+      return true
+    }
+    guard !stretches.isEmpty else { return nil }
+    return [.bytes(FragmentBoxes.interleavedSegmentType)]
+      + stretches.map { .file(range($0.lowerBound, Int($0.upperBound - $0.lowerBound))) }
+  }
+
+  func range(_ offset: UInt64, _ length: Int) -> FileRange {
+    FileRange(file: reader.file, offset: Int(clamping: offset), length: length)
+  }
+}

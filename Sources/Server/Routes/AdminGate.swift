@@ -1,0 +1,56 @@
+internal import Ingest
+internal import NIOHTTP1
+
+/// Who may change things: whoever sends the admin token as a bearer (RFC 6750 §2.1), and no page of another origin.
+/// Without a configured token nobody may, not even from this machine.
+struct AdminGate: Sendable {
+  /// Nil where the server was started without one.
+  let token: Secret?
+
+  /// Why the request is refused; nil when it may go on. It tells nothing about what the request is for.
+  func refusal(of request: HTTPRequest) -> Problem? {
+    guard let token else {
+      return Problem(
+        status: .forbidden, title: "Read-only", detail: "This server was started without an admin token.",
+        help: "Start it with --admin-token or WEIR_ADMIN_TOKEN to change recordings over HTTP.")
+    }
+    guard Self.isOwnOrigin(request) else {
+      return Problem(
+        status: .forbidden, title: "Another origin", detail: "Only this server's own pages may change anything.",
+        help: "Send the request without an Origin field, or from a page of this server.")
+    }
+    let fields = request.headers("Authorization")
+    guard !fields.isEmpty else {
+      return Self.unauthorized("The request has no admin token.", challenge: #"Bearer realm="weir""#)
+    }
+    guard fields.count == 1, let given = Self.bearer(fields[0]), Secret(given).matches(token) else {
+      return Self.unauthorized(
+        "The admin token is not the right one.", challenge: #"Bearer realm="weir", error="invalid_token""#)
+    }
+    return nil
+  }
+
+  private static func unauthorized(_ detail: String, challenge: String) -> Problem {
+    Problem(
+      status: .unauthorized, title: "Not authorized", detail: detail,
+      help: "Send the admin token: Authorization: Bearer TOKEN.",
+      headers: [HeaderField("WWW-Authenticate", challenge)])
+  }
+
+  /// The token of `Bearer TOKEN`; the scheme's name is of any case (RFC 9110 §11.1).
+  private static func bearer(_ field: String) -> Substring? {
+    let parts = field.split(separator: " ", maxSplits: 1)
+    guard parts.count == 2, parts[0].lowercased() == "bearer" else { return nil }
+    return parts[1]
+  }
+
+  /// A request without Origin is no page's. Behind a proxy that ends TLS the page's origin is https where the connection
+  /// is not; the reverse never is the same origin.
+  private static func isOwnOrigin(_ request: HTTPRequest) -> Bool {
+    let origins = request.headers("Origin")
+    guard !origins.isEmpty else { return true }
+    guard origins.count == 1, let host = request.header("Host"), !host.isEmpty else { return false }
+    let schemes = request.isTLS ? ["https"] : ["http", "https"]
+    return schemes.contains { "\($0)://\(host)".lowercased() == origins[0].lowercased() }
+  }
+}

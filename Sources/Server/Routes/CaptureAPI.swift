@@ -1,0 +1,123 @@
+internal import Ingest
+internal import NIOCore
+
+/// What the server's own sources say of themselves, and `POST /api/v1/streams/{stream}/capture/…`: what may be asked of a
+/// camera and a microphone while they are live. What is asked for is the request's body, written as a source has it:
+/// `v4l2:/dev/video2?rotate=90`, `alsa:hw:1,0`, `brightness=128&contrast=3`.
+struct CaptureAPI {
+  private let sources: [StreamName: any MediaSource]
+  private let gate: AdminGate
+
+  init(sources: [any MediaSource], gate: AdminGate) {
+    self.sources = Dictionary(sources.map { ($0.name, $0) }) { first, _ in first }
+    self.gate = gate
+  }
+
+  /// What may be changed, as the last segment of the address.
+  private enum Subject: String, CaseIterable {
+    case camera, microphone, controls
+    case keyFrame = "keyframe"
+  }
+
+  func describe(_ name: StreamName) -> JSON { sources[name]?.status.map(\.json) ?? .null }
+
+  func change(_ request: HTTPRequest, stream: String, _ subject: String) -> HTTPResponse {
+    guard let subject = Subject(rawValue: subject) else {
+      let names = Subject.allCases.map(\.rawValue).joined(separator: ", ")
+      return Problem.notFound("The API has no such address.", help: "Use one of \(names).").response
+    }
+    guard request.method == .post else { return Problem.methodNotAllowed(allow: "POST, OPTIONS").response }
+    if let refusal = gate.refusal(of: request) { return refusal.response }
+    guard let source = StreamName(stream).flatMap({ sources[$0] }) else {
+      return Problem.notFound(CaptureRefusal.isNoCapture.description).response
+    }
+    let wanted = String(buffer: request.body)
+    do throws(ValueError) {
+      if let refusal = source.change(try Self.change(subject, wanted)) {
+        return RecordingAPI.conflict(refusal.description)
+      }
+    } catch {
+      return Problem.badRequest("\(error.reason).", help: "\(error.advice).").response
+    }
+    return .json(source.status.map(\.json) ?? .null)
+  }
+
+  private static func change(_ subject: Subject, _ text: String) throws(ValueError) -> CaptureChange {
+    switch subject {
+    case .camera:
+      let device = text.rest(after: "v4l2:") ?? ""
+      return .camera(try DeviceOptions(device, device: "a camera", example: "v4l2:/dev/video0").camera())
+    case .microphone:
+      let device = text.rest(after: "alsa:") ?? ""
+      return .microphone(try DeviceOptions(device, device: "a microphone", example: "alsa:default").microphone())
+    case .controls:
+      var controls: [CameraSettings.Control] = []
+      for pair in text.split(separator: "&") {
+        guard let equals = pair.firstIndex(of: "=") else {
+          throw ValueError("the control \"\(pair)\" has no value", advice: "write NAME=VALUE&NAME=VALUE")
+        }
+        controls.append(
+          try DeviceOptions.control(String(pair[..<equals]), String(pair[pair.index(after: equals)...])))
+      }
+      guard !controls.isEmpty else {
+        throw ValueError("no control is named", advice: "write NAME=VALUE&NAME=VALUE")
+      }
+      return .controls(controls)
+    case .keyFrame: return .keyFrame
+    }
+  }
+}
+
+extension CaptureStatus {
+  /// As the API has it.
+  var json: JSON {
+    .object([("picture", picture.map(\.json) ?? .null), ("sound", sound.map(\.json) ?? .null)])
+  }
+}
+
+extension CaptureStatus.Picture {
+  fileprivate var json: JSON {
+    .object([
+      ("device", .string(device)), ("name", .string(name)), ("mode", .string(mode)), ("state", .string(state.word)),
+      ("problem", state.problem), ("taken", .integer(taken)), ("lostByDriver", .integer(lostByDriver)),
+      ("broken", .integer(broken)), ("leftOut", .integer(leftOut)), ("coded", .integer(coded)),
+      ("encoder", encoder.map { .string($0) } ?? .null), ("encoderRestarts", .integer(encoderRestarts)),
+      ("encodeMicroseconds", .integer(encodeMicroseconds)),
+      ("controls", .array(controls.map(\.json))),
+    ])
+  }
+}
+
+extension CaptureStatus.Sound {
+  fileprivate var json: JSON {
+    .object([
+      ("device", .string(device)), ("state", .string(state.word)), ("problem", state.problem),
+      ("sampleRate", .integer(rate)), ("channels", .integer(channels)), ("overruns", .integer(overruns)),
+      ("bridgedSamples", .integer(bridgedSamples)), ("skewMicroseconds", .integer(skewMicroseconds)),
+    ])
+  }
+}
+
+extension CaptureStatus.State {
+  fileprivate var word: String {
+    switch self {
+    case .starting: "starting"
+    case .running: "running"
+    case .away: "away"
+    }
+  }
+
+  fileprivate var problem: JSON {
+    if case .away(let reason) = self { .string(reason) } else { .null }
+  }
+}
+
+extension CameraControl {
+  /// As `weir devices --json` and the API have it.
+  var json: JSON {
+    .object([
+      ("name", .string(name)), ("value", .integer(Int64(value))), ("minimum", .integer(Int64(minimum))),
+      ("maximum", .integer(Int64(maximum))), ("default", .integer(Int64(standard))),
+    ])
+  }
+}

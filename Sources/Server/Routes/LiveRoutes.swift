@@ -1,0 +1,114 @@
+internal import FMP4
+internal import Glibc
+internal import Ingest
+internal import NIOCore
+internal import NIOHTTP1
+
+/// `/live/{stream}/…`: playlists at addresses that stay, media below an epoch at addresses that never change meaning.
+struct LiveRoutes {
+  let streams: StreamRegistry
+  let viewers: ViewerRegistry
+  let thumbnails: Thumbnails
+  let archive: RecordingArchive?
+
+  /// How long a request waits for a stream that has a publisher but nothing to show yet.
+  static let patience = MediaTime(milliseconds: 12_000)
+
+  func respond(to request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
+    let path = request.path
+    guard path.count >= 3 else {
+      return .now(Problem.notFound("A stream's address is /live/NAME/index.m3u8.").response)
+    }
+    guard let name = StreamName(path[1]) else {
+      return .now(Problem.notFound("No stream can have that name: a name is \(StreamName.grammar).").response)
+    }
+    guard let stream = streams.stream(name) else {
+      return .now(
+        Problem.notFound(
+          "No stream \"\(name)\" is live.", help: "Publish it to rtmp://HOST/live with the stream key \(name)."
+        ).response)
+    }
+    // Before anything is looked at: an answer must not outlive a change that it has not seen.
+    let sharing = Sharing(
+      stream.stamp,
+      admission: StreamAdmission(
+        stream: stream, viewers: viewers, delivery: path.last.flatMap { Delivery(lastPathSegment: $0) }))
+    guard sharing.admission.admit(ClientID(request.remoteAddress, request.fields)) else {
+      return .now(Problem.full("The server has as many viewers as it may have (--max-viewers).").response)
+    }
+    switch path.count {
+    case 3 where path[2] == "manifest.mpp": return .now(patch(request, of: stream))
+    case 3 where path[2] == "index.m3u8":
+      return when(.beginning, stream, on: eventLoop) { $0.multivariantPlaylist() }.shared(sharing)
+    case 3: return stable(path[2], of: stream, on: eventLoop)
+    case 5:
+      guard let rendition = Rendition(pathSegment: path[3]), let asked = MediaName.parse(path[4]) else {
+        return .now(missing)
+      }
+      return MediaRoutes(
+        stream: stream, epoch: path[2], rendition: rendition, eventLoop: eventLoop, sharing: sharing, archive: archive
+      ).respond(to: request, asking: asked)
+    default: return .now(missing)
+    }
+  }
+
+  private var missing: HTTPResponse { Problem.nothingHere.response }
+
+  // MARK: Addresses that stay
+
+  private func stable(_ name: String, of stream: LiveStream, on eventLoop: any EventLoop) -> HTTPAnswer {
+    switch name {
+    case "dvr.m3u8": return when(.release, stream, on: eventLoop) { $0.programmePlaylist() }
+    case "manifest.mpd": return when(.release, stream, on: eventLoop) { $0.dashManifest() }
+    case "stream.mp4":
+      guard stream.phase != .ended else { return .now(ended(stream)) }
+      return .now(
+        HTTPResponse(
+          headers: [
+            HeaderField("Content-Type", ContentType.mp4.rawValue),
+            HeaderField("Cache-Control", CachePolicy.never.value),
+          ], body: .live(ProgressiveBody(stream: stream))))
+    case "thumbnail.jpg": return thumbnails.answer(for: stream, on: eventLoop)
+    default: return .now(missing)
+    }
+  }
+
+  private func ended(_ stream: LiveStream) -> HTTPResponse {
+    Problem.notFound("The stream \"\(stream.name)\" has ended.").response
+  }
+
+  /// Playlists are given out once their target duration is known and there is something in them.
+  private func when(
+    _ condition: WaitingRoom.Condition, _ stream: LiveStream, on eventLoop: any EventLoop,
+    _ render: @escaping @Sendable (LiveStream) -> PreencodedResponse?
+  ) -> HTTPAnswer {
+    let answer: @Sendable () -> HTTPResponse = {
+      let current = stream.current
+      guard condition == .beginning ? current.epoch.hasBegun : current.epoch.isReleased,
+        !current.epoch.window.segments.isEmpty
+      else {
+        return current.phase == .ended ? self.ended(stream) : Problem.notYet(stream.name).response
+      }
+      return render(stream).map { HTTPResponse($0) } ?? self.missing
+    }
+    guard let wait = stream.wait(for: condition, on: eventLoop, atMost: Self.patience) else { return .now(answer()) }
+    return .later(wait.map { answer() })
+  }
+}
+
+/// Counts those who watch a stream.
+private final class StreamAdmission: Admission {
+  private let stream: LiveStream
+  private let viewers: ViewerRegistry
+  private let delivery: Delivery?
+
+  init(stream: LiveStream, viewers: ViewerRegistry, delivery: Delivery?) {
+    self.stream = stream
+    self.viewers = viewers
+    self.delivery = delivery
+  }
+
+  func admit(_ client: ClientID) -> Bool {
+    viewers.touch(stream: stream.name, client: client, lifetime: stream.viewerLifetime, delivery: delivery)
+  }
+}

@@ -1,0 +1,279 @@
+internal import FMP4
+internal import Ingest
+internal import NIOCore
+internal import NIOHTTP1
+
+/// `/live/{stream}/{epoch}/{rendition}/…`: media playlists, init segments, segments and parts. What will be there in a
+/// moment is waited for.
+struct MediaRoutes {
+  let stream: LiveStream
+  let epoch: String
+  let rendition: Rendition
+  let eventLoop: any EventLoop
+  /// What depends on nothing but the address is shared with others who ask for it.
+  let sharing: Sharing
+  /// What is on disk of it.
+  var archive: RecordingArchive?
+
+  func respond(to request: HTTPRequest, asking asked: MediaName.Asked) -> HTTPAnswer {
+    guard let window = stream.window(ofEpoch: epoch, rendition) else {
+      return .now(Problem.notFound("This part of the stream \"\(stream.name)\" is over and forgotten.").response)
+    }
+    switch asked {
+    case .playlist: return playlist(request, window).shared(sharing)
+    case .keyFrames:
+      guard rendition == .video else { return .now(missing) }
+      return .now(stream.keyFramePlaylist(epoch: epoch).map { HTTPResponse($0) } ?? missing, sharing)
+    case .programme: return rendition.isRung ? .now(missing) : programme(window)
+    case .initSegment(let version):
+      if let initSegment = initSegment(version, window) { return .now(initSegment, sharing) }
+      return .now(oldInitSegment(version) ?? missing)
+    case .segment(let number): return segment(number, request, window)
+    case .segmentAt(let time, let version):
+      guard let kind = rendition.kind else { return .now(missing) }
+      guard let number = window.sequenceNumber(ofTime: time, kind: kind, initVersion: version) else {
+        return oldSegment(at: time, initVersion: version, kind) ?? .now(missing)
+      }
+      // What is expected to begin at that time may turn out to begin at another, or with other parameters.
+      return segment(number, request, window) {
+        $0.sequenceNumber(ofTime: time, kind: kind, initVersion: version) == number
+      }
+    case .part(let position): return part(position, window).shared(sharing)
+    }
+  }
+
+  var missing: HTTPResponse { Problem.nothingHere.response }
+
+  /// A request for what comes next waits this long: three target durations (RFC 8216bis §6.2.5.2).
+  private func patience(_ window: LiveWindow) -> MediaTime {
+    MediaTime(milliseconds: 3000 * Int64(window.targetDuration ?? 4))
+  }
+
+  /// Waits, and answers from the window of that time.
+  private func after(
+    _ wait: EventLoopFuture<Void>, _ answer: @escaping @Sendable (LiveWindow) -> HTTPResponse
+  ) -> HTTPAnswer {
+    .later(wait.map { stream.window(ofEpoch: epoch, rendition).map(answer) ?? missing })
+  }
+
+  // MARK: Playlists
+
+  private func playlist(_ request: HTTPRequest, _ window: LiveWindow) -> HTTPAnswer {
+    guard !window.segments.isEmpty, window.targetDuration != nil else {
+      return .now(Problem.notYet(stream.name).response)
+    }
+    let directives: HLSDirectives
+    do throws(HLSDirectives.Malformed) {
+      directives = try HLSDirectives(request.query)
+    } catch {
+      return .now(Problem.badRequest(error.detail).response)
+    }
+    let answer: @Sendable () -> HTTPResponse = {
+      stream.mediaPlaylist(rendition, epoch: epoch, directives).map { HTTPResponse($0) } ?? missing
+    }
+    guard let position = directives.position else {
+      guard window.listed.isEmpty, !window.isEnded,
+        let wait = stream.wait(for: .release, on: eventLoop, atMost: LiveRoutes.patience)
+      else { return .now(answer()) }
+      return after(wait) { window in
+        window.listed.isEmpty && !window.isEnded ? Problem.notYet(stream.name).response : answer()
+      }
+    }
+    switch directives.verdict(window, rendition) {
+    case .now: return .now(answer())
+    case .tooFar:
+      let edge = window.edge(of: rendition)
+      return .now(
+        Problem.badRequest(
+          "Segment \(position.segment), part \(position.part) lies too far ahead of \(edge.segment), \(edge.part).",
+          help: "Load the playlist without _HLS_msn."
+        ).response)
+    case .wait:
+      let wait = stream.wait(for: .part(position, rendition), on: eventLoop, atMost: patience(window))
+      guard let wait else { return .now(answer()) }
+      return after(wait) { window in
+        window.hasReached(position, in: rendition) || window.isEnded ? answer() : late(window)
+      }
+    }
+  }
+
+  /// The publisher is stuck or gone for now.
+  private func late(_ window: LiveWindow) -> HTTPResponse {
+    Problem(
+      status: .serviceUnavailable, title: "Not yet",
+      detail: "The stream \"\(stream.name)\" brought nothing new in \(3 * (window.targetDuration ?? 4)) s.",
+      help: "Try again in a second.", headers: [HeaderField("Retry-After", "1")]
+    ).response
+  }
+
+  // MARK: Media
+
+  private func initSegment(_ version: Int, _ window: LiveWindow) -> HTTPResponse? {
+    guard let initSegment = window.inits[version] else { return nil }
+    let bytes: ByteBuffer
+    if let kind = rendition.kind {
+      guard let track = initSegment.tracks.first(where: { $0.kind == kind }) else { return nil }
+      bytes = initSegment.single(track)
+    } else {
+      bytes = initSegment.interleaved
+    }
+    return .media([.bytes(bytes)], type: type, cache: .immutable)
+  }
+
+  var type: ContentType { rendition == .audio ? .audioMP4 : .mp4 }
+
+  /// A part that is there, or the one that comes next, whole.
+  private func part(_ position: PartPosition, _ window: LiveWindow) -> HTTPAnswer {
+    if let response = part(position, in: window) { return .now(response) }
+    let isNext = position == window.edge(of: rendition) || position == window.nextPart(of: rendition)
+    guard isNext, !window.isEnded,
+      let wait = stream.wait(for: .part(position, rendition), on: eventLoop, atMost: patience(window))
+    else { return .now(missing) }
+    return after(wait) { window in
+      part(position, in: window)
+        ?? (window.hasReached(position, in: rendition) || window.isEnded ? missing : late(window))
+    }
+  }
+
+  private func part(_ position: PartPosition, in window: LiveWindow) -> HTTPResponse? {
+    guard let segment = window.segment(position.segment), let layout = layout(of: segment, window),
+      let pieces = segment.pieces(ofPart: position.part, of: layout.trackID)
+    else { return nil }
+    return .media(
+      pieces, type: type, cache: .immutable,
+      entityTag: "\"\(epoch)-\(rendition.rawValue)-\(position.segment).\(position.part)\"")
+  }
+
+  /// Nil where the segment has nothing of the rendition.
+  private func layout(of segment: LiveSegment, _ window: LiveWindow) -> SegmentLayout? {
+    guard let layout = window.layout(rendition, of: segment) else { return nil }
+    if let track = layout.trackID, segment.span(of: track) == nil { return nil }
+    return layout
+  }
+
+  /// `isMeant` is asked again after a wait.
+  private func segment(
+    _ number: Int, _ request: HTTPRequest, _ window: LiveWindow,
+    isMeant: @escaping @Sendable (LiveWindow) -> Bool = { _ in true }
+  ) -> HTTPAnswer {
+    if let response = segment(number, request, in: window) { return response }
+    if window.segment(number) == nil, number < window.nextSequenceNumber {
+      return oldSegment(number) ?? .now(missing)
+    }
+    // The segment that begins next, asked for a little early, is worth a wait; later ones are not there.
+    let first = PartPosition(segment: number, part: 0)
+    guard number == window.nextSequenceNumber || number == window.segments.last?.sequenceNumber, !window.isEnded,
+      let wait = stream.wait(for: .part(first, rendition), on: eventLoop, atMost: patience(window))
+    else { return .now(missing) }
+    return .later(
+      wait.flatMap {
+        guard let window = stream.window(ofEpoch: epoch, rendition), isMeant(window),
+          let answer = segment(number, request, in: window)
+        else {
+          return eventLoop.makeSucceededFuture(missing)
+        }
+        switch answer {
+        case .now(let response, _): return eventLoop.makeSucceededFuture(response)
+        case .later(let future, _): return future
+        }
+      })
+  }
+
+  /// Nil while nothing of it is there.
+  private func segment(_ number: Int, _ request: HTTPRequest, in window: LiveWindow) -> HTTPAnswer? {
+    guard let segment = window.segment(number), let layout = layout(of: segment, window) else { return nil }
+    guard segment.isComplete else { return growing(segment, layout, request, window) }
+    let response = HTTPResponse.media(
+      segment.pieces(of: layout.trackID), type: type, cache: .immutable,
+      entityTag: "\"\(epoch)-\(rendition.rawValue)-\(number)\"")
+    return .now(response, sharing)
+  }
+
+  /// A segment in the making: all of it from now on in chunks, or from a byte on, or a closed range once it is there.
+  private func growing(
+    _ segment: LiveSegment, _ layout: SegmentLayout, _ request: HTTPRequest, _ window: LiveWindow
+  ) -> HTTPAnswer {
+    let number = segment.sequenceNumber
+    let known = segment.byteCount(of: layout.trackID)
+    switch request.header("Range").map(GrowingRange.init) ?? .whole {
+    case .whole: return .now(growing(number, layout, from: 0))
+    case .from(let start):
+      guard start <= known else { return .now(unsatisfiable(known)) }
+      return .now(growing(number, layout, from: start))
+    case .closed(let range):
+      if range.upperBound <= known {
+        let pieces = segment.pieces(of: layout.trackID).slice(range)
+        return .now(partial(range, .pieces(pieces)))
+      }
+      // Only what the next part may bring can be meant.
+      guard range.lowerBound <= known else { return .now(unsatisfiable(known)) }
+      let next = window.edge(of: rendition)
+      guard let wait = stream.wait(for: .part(next, rendition), on: eventLoop, atMost: patience(window)) else {
+        return .now(unsatisfiable(known))
+      }
+      return after(wait) { window in
+        guard let segment = window.segment(number) else { return missing }
+        let known = segment.byteCount(of: layout.trackID)
+        guard range.lowerBound < known else { return unsatisfiable(known) }
+        let range = range.clamped(to: 0..<known)
+        return partial(range, .pieces(segment.pieces(of: layout.trackID).slice(range)))
+      }
+    }
+  }
+
+  private func growing(_ number: Int, _ layout: SegmentLayout, from start: Int) -> HTTPResponse {
+    let body = HTTPResponse.Body.live(
+      GrowingSegmentBody(
+        stream: stream, epoch: epoch, rendition: rendition, sequenceNumber: number, track: layout.trackID,
+        offset: start))
+    guard start > 0 else {
+      return HTTPResponse(headers: mediaHeaders, body: body)
+    }
+    // Nobody knows the last byte yet (RFC 8673 §2.2).
+    return partial(start..<GrowingRange.endOfTime, body)
+  }
+
+  private var mediaHeaders: [HeaderField] {
+    [HeaderField("Content-Type", type.rawValue), HeaderField("Cache-Control", CachePolicy.immutable.value)]
+  }
+
+  private func partial(_ range: Range<Int>, _ body: HTTPResponse.Body) -> HTTPResponse {
+    HTTPResponse(
+      status: .partialContent,
+      headers: mediaHeaders + [
+        HeaderField("Accept-Ranges", "bytes"),
+        HeaderField("Content-Range", "bytes \(range.lowerBound)-\(range.upperBound - 1)/*"),
+      ], body: body)
+  }
+
+  private func unsatisfiable(_ known: Int) -> HTTPResponse {
+    Problem(
+      status: .rangeNotSatisfiable, title: "Range not satisfiable",
+      detail: "The segment is still being made; \(known) bytes of it are there.", cache: .never
+    ).response
+  }
+}
+
+/// The Range field of a request for something that still grows. Suffixes and lists have no meaning there: they get the
+/// whole.
+enum GrowingRange: Equatable {
+  case whole
+  /// From a byte to wherever it ends.
+  case from(Int)
+  case closed(Range<Int>)
+
+  /// What stands for "no end" in ranges (RFC 8673 §2.1: 2⁵³−1 is the last byte).
+  static let endOfTime = 1 << 53
+
+  init(_ field: String) {
+    switch ByteRange(field, length: Self.endOfTime) {
+    case .part(let range) where field.contains("-") && !field.contains("=-"):
+      if range.upperBound >= Self.endOfTime {
+        self = range.lowerBound == 0 ? .whole : .from(range.lowerBound)
+      } else {
+        self = .closed(range)
+      }
+    case .part, .whole, .unsatisfiable: self = .whole
+    }
+  }
+}

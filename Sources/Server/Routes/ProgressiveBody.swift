@@ -1,0 +1,23 @@
+internal import NIOCore
+internal import Synchronization
+
+/// The endless `stream.mp4`: the init segment, the fragments since the last key frame, then each as it comes. It ends
+/// with the stream, and where the parameters change.
+final class ProgressiveBody: LiveBody {
+  private let stream: LiveStream
+  private let eventLoop = Mutex<(any EventLoop)?>(nil)
+
+  init(stream: LiveStream) {
+    self.stream = stream
+  }
+
+  func start(_ writer: LiveBodyWriter) {
+    eventLoop.withLock { $0 = writer.eventLoop }
+    stream.join(writer, key: ObjectIdentifier(self))
+  }
+
+  func stop() {
+    guard let eventLoop = eventLoop.withLock({ $0 }) else { return }
+    stream.leave(key: ObjectIdentifier(self), eventLoop: eventLoop)
+  }
+}

@@ -1,0 +1,37 @@
+internal import Ingest
+internal import NIOCore
+
+/// `/recordings/{stream}/{file}`: finished recordings with byte ranges, and their pictures (`….jpg`).
+struct RecordingRoutes {
+  let library: RecordingLibrary?
+  let thumbnails: RecordingThumbnails?
+
+  func respond(to request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
+    let path = request.path
+    guard path.count == 3, let library, let stream = StreamName(path[1]) else { return .now(missing) }
+    if let name = RecordingName(picture: path[2]), let thumbnails {
+      return thumbnails.answer(for: RecordingKey(stream: stream, name: name), on: eventLoop)
+    }
+    let disposition = Self.disposition(stream, path[2], isDownload: request.query("download") != nil)
+    return .later(
+      library.open(stream: stream, file: path[2], on: eventLoop).map { opened in
+        guard let opened else { return self.missing }
+        var response = HTTPResponse.media(
+          [.file(opened.range)], type: .mp4, cache: .recording, entityTag: opened.entityTag)
+        response.headers.append(disposition)
+        return response
+      })
+  }
+
+  /// RFC 6266: what the file is called where it is saved, and with `?download` that it is to be saved. Both names have
+  /// only letters, digits, dots, underscores and hyphens.
+  private static func disposition(_ stream: StreamName, _ file: String, isDownload: Bool) -> HeaderField {
+    let kind = isDownload ? "attachment" : "inline"
+    let name = RecordingName(finished: file).map { "\($0.title(of: stream.description)).mp4" } ?? "recording.mp4"
+    return HeaderField("Content-Disposition", "\(kind); filename=\"\(name)\"")
+  }
+
+  private var missing: HTTPResponse {
+    Problem.notFound("There is no such recording.", help: "See /api/v1/recordings.").response
+  }
+}

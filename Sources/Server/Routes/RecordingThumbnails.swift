@@ -1,0 +1,194 @@
+internal import FMP4
+internal import Glibc
+internal import Ingest
+internal import Logging
+internal import NIOCore
+internal import NIOHTTP1
+internal import NIOPosix
+internal import Synchronization
+
+/// `/recordings/{stream}/{name}.jpg`: a key frame near the first tenth of a recording, as a JPEG. It is decoded when
+/// somebody asks for it first, by one thread for all, and kept beside the recording; what cannot be decoded is not tried
+/// again by this server.
+final class RecordingThumbnails: Sendable {
+  private let library: RecordingLibrary
+  private let logger: Logger
+  private let thread = NIOThreadPool(numberOfThreads: 1)
+  private let state = Mutex(State())
+
+  /// Pictures that wait for the thread before others are told to come back.
+  private static let queueLimit = 64
+  /// Names of what cannot be decoded that are remembered.
+  private static let failureLimit = 1000
+  /// How long a request waits for its picture.
+  private static let patience = TimeAmount.seconds(10)
+  /// Where in the recording the picture is taken.
+  static let place = 0.1
+  /// The largest `moov` that is read for one: some hundred hours.
+  private static let largestMovie = 256 << 20
+  /// The largest key frame.
+  private static let largestSample = 64 << 20
+
+  private struct State {
+    var waiting: [RecordingKey: [EventLoopPromise<HTTPResponse>]] = [:]
+    var failures: Set<RecordingKey> = []
+
+    enum Step {
+      case make
+      case wait
+      case refuse
+    }
+
+    mutating func ask(_ key: RecordingKey, _ promise: EventLoopPromise<HTTPResponse>) -> Step {
+      if waiting[key] != nil {
+        waiting[key]?.append(promise)
+        return .wait
+      }
+      guard waiting.count < RecordingThumbnails.queueLimit else { return .refuse }
+      waiting[key] = [promise]
+      return .make
+    }
+  }
+
+  init(library: RecordingLibrary, logger: Logger) {
+    self.library = library
+    self.logger = logger
+    thread.start()
+  }
+
+  deinit {
+    thread.shutdownGracefully { _ in }
+  }
+
+  /// 404 where there is no such recording or no picture in it, 503 where the thread does not follow.
+  func answer(for key: RecordingKey, on eventLoop: any EventLoop) -> HTTPAnswer {
+    let promise = eventLoop.makePromise(of: HTTPResponse.self)
+    switch state.withLock({ $0.ask(key, promise) }) {
+    case .make: thread.submit { _ in self.produce(key) }
+    case .wait: break
+    case .refuse: promise.succeed(Self.tooBusy)
+    }
+    let timeout = eventLoop.scheduleTask(in: Self.patience) { promise.succeed(Self.tooBusy) }
+    promise.futureResult.whenComplete { _ in timeout.cancel() }
+    return .later(promise.futureResult)
+  }
+
+  // MARK: On the thread
+
+  private func produce(_ key: RecordingKey) {
+    let response: HTTPResponse
+    if let folder = try? RecordingFolder.open(library.folder).folder(of: key.stream, ifAbsent: .fail),
+      let movie = folder.look(at: key.name.finished), let jpeg = picture(of: key, in: folder)
+    {
+      response = Self.response(jpeg, tag: "\"\(String(movie.modifiedAt, radix: 36))-\(movie.bytes)\"")
+    } else {
+      response = Self.missing
+    }
+    let waiting = state.withLock { $0.waiting.removeValue(forKey: key) } ?? []
+    for promise in waiting { promise.succeed(response) }
+  }
+
+  private func picture(of key: RecordingKey, in folder: RecordingFolder) -> ByteBuffer? {
+    let kept = try? folder.folder(named: RecordingFolder.thumbnailsName, ifAbsent: .make)
+    let name = "\(key.name.stem).jpg"
+    if let jpeg = kept?.contents(of: name, atMost: 1 << 20) { return jpeg }
+    guard !state.withLock({ $0.failures.contains(key) }) else { return nil }
+    do {
+      let jpeg = try Self.make(from: key.name.finished, in: folder)
+      kept?.keep(jpeg, as: name)
+      return jpeg
+    } catch {
+      logger.warning("\(key.stream): no picture of \(key.name.finished): \(error)")
+      state.withLock { state in
+        if state.failures.count >= Self.failureLimit { state.failures = [] }
+        state.failures.insert(key)
+      }
+      return nil
+    }
+  }
+
+  private static func make(from name: String, in folder: RecordingFolder) throws -> ByteBuffer {
+    guard let (file, status) = folder.openFile(name, O_RDONLY) else { throw RecordingError("it cannot be opened") }
+    defer { close(file) }
+    guard let movie = movieBox(file, size: UInt64(clamping: status.st_size)) else {
+      throw RecordingError("it has no movie header that can be read")
+    }
+    guard let frame = MovieKeyFrame(in: movie, near: place) else { throw RecordingError("it has no key frame") }
+    guard frame.length > 0, frame.length <= largestSample, let sample = read(file, at: frame.offset, frame.length)
+    else { throw RecordingError("its key frame cannot be read") }
+    return try StillPicture.jpeg(of: sample, track: frame.track)
+  }
+
+  /// The payload of `moov`, which stands within the first boxes of the file.
+  private static func movieBox(_ file: CInt, size: UInt64) -> ByteBuffer? {
+    var position: UInt64 = 0
+    for _ in 0..<8 {
+      guard size &- position >= 8, var header = read(file, at: position, 8),
+        let length = header.readInteger(as: UInt32.self).map(UInt64.init), let type = header.readString(length: 4),
+        length >= 8, length <= size &- position
+      else { return nil }
+      if type == "moov" {
+        return length <= UInt64(largestMovie) ? read(file, at: position + 8, Int(length) - 8) : nil
+      }
+      position += length
+    }
+    return nil
+  }
+
+  /// Nil when they are not all there.
+  private static func read(_ file: CInt, at offset: UInt64, _ count: Int) -> ByteBuffer? {
+    var buffer = ByteBuffer()
+    while buffer.readableBytes < count {
+      let left = count - buffer.readableBytes
+      let read = buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: left) {
+        max(0, pread(file, $0.baseAddress, left, off_t(offset) + off_t(count - left)))
+      }
+      if read == 0 { return nil }
+    }
+    return buffer
+  }
+
+  // MARK: Answers
+
+  private static func response(_ jpeg: ByteBuffer, tag: String) -> HTTPResponse {
+    HTTPResponse(
+      headers: [
+        HeaderField("Content-Type", ContentType.jpeg.rawValue),
+        HeaderField("Cache-Control", CachePolicy.recording.value),
+      ], entityTag: tag, body: .pieces([.bytes(jpeg)]))
+  }
+
+  private static let missing = Problem.notFound(
+    "There is no picture of such a recording.", help: "See /api/v1/recordings."
+  ).response
+
+  private static let tooBusy = Problem(
+    status: .serviceUnavailable, title: "Busy", detail: "Other pictures are being made.",
+    help: "Try again in 2 seconds.", headers: [HeaderField("Retry-After", "2")]
+  ).response
+}
+
+extension RecordingFolder {
+  /// A small file, whole; nil when there is none, or a larger one.
+  fileprivate func contents(of name: String, atMost limit: Int) -> ByteBuffer? {
+    guard let (file, status) = openFile(name, O_RDONLY) else { return nil }
+    defer { close(file) }
+    let size = Int(status.st_size)
+    guard size > 0, size <= limit else { return nil }
+    var buffer = ByteBuffer()
+    let read = buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: size) {
+      max(0, pread(file, $0.baseAddress, size, 0))
+    }
+    return read == size ? buffer : nil
+  }
+
+  /// Writes a file that is whole or not there. Where the disk does not take it, it is not there.
+  fileprivate func keep(_ bytes: ByteBuffer, as name: String) {
+    let temporary = name + RecordingName.temporaryEnding
+    let file = openat(descriptor, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o644)
+    guard file >= 0 else { return }
+    let written = bytes.withUnsafeReadableBytes { pwrite(file, $0.baseAddress, $0.count, 0) }
+    close(file)
+    if written != bytes.readableBytes || renameat(descriptor, temporary, descriptor, name) != 0 { remove(temporary) }
+  }
+}

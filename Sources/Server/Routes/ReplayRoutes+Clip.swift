@@ -1,0 +1,68 @@
+internal import FMP4
+internal import Ingest
+internal import NIOCore
+
+/// `/api/v1/recordings/{stream}/{file}/clip?from&to`: a stretch of a recording as an ordinary MP4. `from` and `to` are
+/// seconds of the recording or UTC times; without them it goes from the beginning, or to the end.
+extension ReplayRoutes {
+  func clip(_ request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
+    guard request.isRead else { return .now(Problem.methodNotAllowed().response) }
+    let path = request.path
+    guard path.count == 6, let stream = StreamName(path[3]) else { return .now(missing) }
+    let name = RecordingName(finished: path[4]) ?? RecordingName(finished: path[4] + ".mp4")
+    guard let name else { return .now(missing) }
+    let from: ReplaySource.Moment?
+    let to: ReplaySource.Moment?
+    do throws(MalformedMoment) {
+      from = try request.query("from").map { text throws(MalformedMoment) in try Self.moment(text, "from") }
+      to = try request.query("to").map { text throws(MalformedMoment) in try Self.moment(text, "to") }
+    } catch {
+      return .now(Problem.badRequest(error.detail, help: "Write from=12.5&to=72.5, or UTC times.").response)
+    }
+    return open(stream, name.stem, on: eventLoop) { source in
+      do {
+        let clip = try source.clip(
+          from: from, to: to, atMost: Self.longest, metadata: .recording(title: stream.description, name: name))
+        return Self.response(clip, fileName: "\(name.title(of: stream.description))-clip.mp4", isOver: source.isOver)
+      } catch let failure as ReplaySource.ClipFailure {
+        return Self.problem(failure).response
+      }
+    }
+  }
+
+  private static func response(_ clip: RecordingClip, fileName: String, isOver: Bool) -> HTTPResponse {
+    var response = HTTPResponse.media(
+      [.bytes(clip.head), .file(clip.media)], type: .mp4, cache: isOver ? .recording : .never,
+      entityTag: EntityTag.of(clip.head))
+    response.headers.append(HeaderField("Content-Disposition", "attachment; filename=\"\(fileName)\""))
+    return response
+  }
+
+  /// A clip's head is made in memory: 20 MB for so much.
+  private static let longest = MediaTime(milliseconds: 4 * 3_600_000)
+
+  private static func problem(_ failure: ReplaySource.ClipFailure) -> Problem {
+    switch failure {
+    case .tooLong:
+      .badRequest("A clip lasts at most \(Int(longest.seconds) / 3600) h.", help: "Download the recording instead.")
+    case .empty: .badRequest("The clip would end before it begins.", help: "Let to come after from.")
+    case .outside(let length):
+      Problem.notFound("The recording has nothing of that: it is \(Int(length)) s long.")
+    }
+  }
+
+  /// A moment that cannot be read.
+  struct MalformedMoment: Error {
+    var detail: String
+  }
+
+  /// Seconds (`90`, `12.5`) or a UTC time (`2026-11-21T07:24:10.5Z`).
+  static func moment(_ text: String, _ name: String) throws(MalformedMoment) -> ReplaySource.Moment {
+    if let time = DecimalText.split(text), time.1.isEmpty, let nanoseconds = time.0.times(1_000_000_000) {
+      return .media(MediaTime(nanoseconds: nanoseconds))
+    }
+    if let wall = UTCText.parse(text) { return .wall(wall) }
+    throw MalformedMoment(
+      detail: "\(name) is a number of seconds or a UTC time, not \(LogText.escaped(String(text.prefix(40)))).")
+  }
+}

@@ -1,0 +1,61 @@
+internal import FMP4
+internal import Ingest
+internal import NIOCore
+
+/// `/api/v1/recordings/{stream}/{file}/keyframes`: where decoding can begin, and which time of day it was. It is the index
+/// that the recording's own file carries; while it is written, as far as it has come.
+extension ReplayRoutes {
+  func keyFrames(_ request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
+    guard request.isRead else { return .now(Problem.methodNotAllowed().response) }
+    let path = request.path
+    guard path.count == 6, let stream = StreamName(path[3]) else { return .now(missing) }
+    let name = RecordingName(finished: path[4]) ?? RecordingName(finished: path[4] + ".mp4")
+    guard let name else { return .now(missing) }
+    return open(stream, name.stem, on: eventLoop) { source in
+      .json(RecordedKeyFrames(source.withIndex { index in copy index }).json)
+    }
+  }
+}
+
+/// The key frames of a recording, and the clock beside them. Times are seconds as its finished movie counts them.
+struct RecordedKeyFrames: Sendable {
+  /// Of the recording, as far as it is there.
+  let seconds: Double
+  /// In order.
+  let keyFrames: [Double]
+  /// The time of day in nanoseconds since 1970 at a place; it moves with the media up to the next of them.
+  let clock: [(at: Double, wall: Int64)]
+
+  /// Clocks of publishers and servers drift by less from one segment to the next; in nanoseconds.
+  private static let tolerance: UInt64 = 50_000_000
+
+  init(_ index: RecordingIndex) {
+    let origin = index.origin
+    seconds = Self.rounded((index.end - origin).seconds)
+    var keyFrames: [Double] = []
+    var clock: [(at: Double, wall: Int64)] = []
+    var known: (start: MediaTime, wall: Int64)?
+    for segment in index.segments {
+      let start = index.start(of: segment)
+      let at = Self.rounded((start - origin).seconds)
+      if segment.flags.contains(.isIndependent) { keyFrames.append(at) }
+      let expected = known.map { $0.wall &+ (start - $0.start).nanoseconds }
+      if let expected, (expected &- segment.wallStart).magnitude <= Self.tolerance { continue }
+      known = (start, segment.wallStart)
+      clock.append((at, segment.wallStart))
+    }
+    self.keyFrames = keyFrames
+    self.clock = clock
+  }
+
+  /// To the microsecond: ticks of most timescales are no finite decimals.
+  private static func rounded(_ seconds: Double) -> Double { (seconds * 1e6).rounded() / 1e6 }
+
+  var json: JSON {
+    [
+      "seconds": .number(seconds), "keyFrames": .array(keyFrames.map { .number($0) }),
+      "clock": .array(
+        clock.map { ["at": .number($0.at), "time": .string(UTCText(nanosecondsSince1970: $0.wall).internet)] }),
+    ]
+  }
+}

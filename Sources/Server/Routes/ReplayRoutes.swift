@@ -1,0 +1,90 @@
+internal import FMP4
+internal import Ingest
+internal import NIOCore
+internal import NIOPosix
+
+/// `/recordings/{stream}/{name}/…`: a recording as HLS and DASH, finished or still being written; `{name}` is its file's
+/// name without the ending. Segments count from 1, and an address never means other bytes.
+struct ReplayRoutes {
+  let archive: RecordingArchive
+  let streams: StreamRegistry
+  let layout: StreamSettings.HLSLayout
+
+  /// `/recordings/{stream}/{name}/index.m3u8`, `manifest.mpd`, `{rendition}/…`
+  func respond(to request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
+    let path = request.path
+    guard path.count == 4 || path.count == 5, let stream = StreamName(path[1]) else { return .now(missing) }
+    let answer: @Sendable (ReplaySource) throws -> HTTPResponse
+    if path.count == 4 {
+      let document: ReplayDocument
+      switch path[3] {
+      case "index.m3u8": document = .multivariant(layout)
+      case "manifest.mpd": document = .manifest
+      default: return .now(missing)
+      }
+      answer = { self.document(document, of: $0) }
+    } else {
+      guard let rendition = Rendition(rawValue: path[3]), let asked = MediaName.parse(path[4]) else {
+        return .now(missing)
+      }
+      answer = { try self.media(asked, rendition, of: $0) }
+    }
+    return open(stream, path[2], on: eventLoop, answer)
+  }
+
+  /// Looks the recording up and answers on a thread that may wait for the disk.
+  func open(
+    _ stream: StreamName, _ name: String, on eventLoop: any EventLoop,
+    _ answer: @escaping @Sendable (ReplaySource) throws -> HTTPResponse
+  ) -> HTTPAnswer {
+    .later(
+      archive.threads.runIfActive(eventLoop: eventLoop) {
+        guard let source = archive.open(stream, name) else { return missing }
+        return try answer(source)
+      }.flatMapErrorThrowing { error in Problem.unreadable("\(error)").response })
+  }
+
+  var missing: HTTPResponse {
+    Problem.notFound("There is no such recording, or nothing of it here.", help: "See /api/v1/recordings.").response
+  }
+
+  private func document(_ document: ReplayDocument, of source: ReplaySource) -> HTTPResponse {
+    source.document(document, target: promisedTarget(source)).map { HTTPResponse($0) }
+      ?? Problem.notYet(source.stream).response
+  }
+
+  /// What the live stream promises of a recording in the making, so that its own promise need never change.
+  private func promisedTarget(_ source: ReplaySource) -> Int? {
+    guard !source.isOver, let epoch = source.epoch else { return nil }
+    return streams.stream(source.stream)?.window(ofEpoch: epoch)?.targetDuration
+  }
+
+  private func media(
+    _ asked: MediaName.Asked, _ rendition: Rendition, of source: ReplaySource
+  ) throws -> HTTPResponse {
+    switch asked {
+    case .playlist: return document(.media(rendition), of: source)
+    case .keyFrames: return rendition == .video ? document(.keyFrames, of: source) : missing
+    case .initSegment(let version):
+      return source.initSegment(version, rendition).map {
+        .media([.bytes($0)], type: type(rendition), cache: .immutable)
+      } ?? missing
+    case .segment(let number): return try segment(number - 1, rendition, of: source)
+    case .segmentAt(let time, let version):
+      guard let kind = rendition.kind,
+        let index = source.withIndex({ $0.index(ofTime: time, kind: kind, initVersion: version) })
+      else { return missing }
+      return try segment(index, rendition, of: source)
+    case .part, .programme: return missing
+    }
+  }
+
+  private func segment(_ index: Int, _ rendition: Rendition, of source: ReplaySource) throws -> HTTPResponse {
+    guard let pieces = try source.pieces(ofSegment: index, rendition) else { return missing }
+    return .media(
+      pieces, type: type(rendition), cache: .immutable,
+      entityTag: "\"\(source.name ?? "")-\(rendition.rawValue)-\(index + 1)\"")
+  }
+
+  private func type(_ rendition: Rendition) -> ContentType { rendition == .audio ? .audioMP4 : .mp4 }
+}

@@ -1,0 +1,93 @@
+internal import CWeb
+internal import Glibc
+internal import NIOCore
+internal import NIOPosix
+
+/// The files of web/: embedded in the binary, or read from a folder while somebody works on them (`--web`).
+/// Pages carry the Content-Security-Policy of decisions.md; everything is asked for again and answered with 304 while
+/// it is the same.
+final class WebFiles: Sendable {
+  /// The largest file that is read from a folder, in bytes.
+  static let largestFile = 8 << 20
+
+  private enum Source: Sendable {
+    case embedded([String: PreencodedResponse])
+    case folder(String, NIOThreadPool)
+  }
+
+  private let source: Source
+  private let securityPolicy: HeaderField
+
+  /// `frameAncestors` is who may embed the pages, as the directive of that name writes it.
+  init(
+    folder: String? = nil, frameAncestors: String = "'self'",
+    pool: NIOThreadPool = NIOSingletons.posixBlockingThreadPool
+  ) {
+    let policy = HeaderField(
+      "Content-Security-Policy", "default-src 'self'; media-src 'self' blob:; frame-ancestors \(frameAncestors)")
+    securityPolicy = policy
+    if let folder {
+      source = .folder(folder, pool)
+    } else {
+      source = .embedded(
+        Self.embeddedFiles().reduce(into: [:]) { files, file in
+          files[file.name] = Self.response(name: file.name, body: file.bytes, securityPolicy: policy)
+        })
+    }
+  }
+
+  /// The file of that path below web/ (`["index.html"]`), whose segments a `RequestTarget` has checked.
+  func answer(_ path: [String], to request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
+    guard request.isRead else { return .now(Problem.methodNotAllowed().response) }
+    let name = path.joined(separator: "/")
+    switch source {
+    case .embedded(let files):
+      return .now(files[name].map { HTTPResponse($0) } ?? Self.missing(name))
+    case .folder(let folder, let pool):
+      let policy = securityPolicy
+      return .later(
+        pool.runIfActive(eventLoop: eventLoop) {
+          guard let body = Self.read(folder + "/" + name) else { return Self.missing(name) }
+          return HTTPResponse(Self.response(name: name, body: body, securityPolicy: policy))
+        })
+    }
+  }
+
+  private static func missing(_ name: String) -> HTTPResponse {
+    Problem.notFound("There is no file \(name) among the pages.").response
+  }
+
+  private static func response(name: String, body: ByteBuffer, securityPolicy: HeaderField) -> PreencodedResponse {
+    let type = ContentType(fileName: name)
+    let headers = [securityPolicy, HeaderField("Referrer-Policy", "same-origin")]
+    return PreencodedResponse(type: type, cache: .page, headers: type == .html ? headers : [], body: body)
+  }
+
+  private static func embeddedFiles() -> [(name: String, bytes: ByteBuffer)] {
+    (0..<weir_web_file_count).compactMap { index in
+      guard let file = weir_web_file_at(index) else { return nil }
+      let bytes = UnsafeRawBufferPointer(start: file.pointee.bytes, count: file.pointee.length)
+      return (String(cString: file.pointee.path), ByteBuffer(bytes: bytes))
+    }
+  }
+
+  /// A whole file; nil if it is not a readable file of at most `largestFile` bytes.
+  private static func read(_ path: String) -> ByteBuffer? {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size <= largestFile else {
+      return nil
+    }
+    var body = ByteBuffer()
+    while body.readableBytes < Int(status.st_size) {
+      let wanted = Int(status.st_size) - body.readableBytes
+      let read = body.writeWithUnsafeMutableBytes(minimumWritableBytes: wanted) { room in
+        max(0, Glibc.read(descriptor, room.baseAddress, wanted))
+      }
+      guard read > 0 else { return nil }
+    }
+    return body
+  }
+}

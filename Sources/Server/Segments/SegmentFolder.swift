@@ -1,0 +1,166 @@
+internal import FMP4
+internal import Glibc
+internal import Ingest
+internal import Logging
+internal import NIOCore
+internal import NIOPosix
+internal import Synchronization
+
+/// Writes a stream's rolling segments and playlists to a folder, for a web server or CDN that reads from there: the
+/// same tree as below `/live`, so that the same relative addresses hold. Files appear whole, by rename; playlists name
+/// only what is there. One thread writes; a disk that cannot follow loses segments, told once, and never the live
+/// stream.
+final class SegmentFolder: FragmentSink {
+  private let stream: StreamName
+  private let folder: String
+  private let thread: NIOThreadPool
+  private let logger: Logger
+  private let pending = Mutex(Pending())
+  private let newest = Mutex<EpochView?>(nil)
+  /// Touched by the thread only.
+  private let written = Mutex(Written())
+
+  private struct Pending {
+    var jobs = 0
+    var isBehind = false
+  }
+
+  private struct Written: ~Copyable {
+    /// Held from the first write on.
+    var folder: EpochFolder?
+    var inits: Set<Int> = []
+    /// Names of the files of each segment, for their removal.
+    var segments: [(number: Int, paths: [String])] = []
+    var hasFailed = false
+  }
+
+  /// Segments that wait for the disk before new ones are left out.
+  private static let pendingLimit = 8
+
+  /// `folder` is what `--segments` names; `thread` has one thread, so that jobs keep their order.
+  init(stream: StreamName, folder: String, thread: NIOThreadPool, logger: Logger) {
+    self.stream = stream
+    self.folder = folder
+    self.thread = thread
+    self.logger = logger
+  }
+
+  func receive(_ event: StoredEvent) {
+    switch event {
+    case .segmentEnd(let view):
+      newest.withLock { $0 = view }
+      submit(view, isLast: false)
+    case .end: if let view = newest.withLock({ $0 }) { submit(view.ended, isLast: true) }
+    case .initialization, .fragment, .clock, .discontinuity: break
+    }
+  }
+
+  private func submit(_ view: EpochView, isLast: Bool) {
+    let isAdmitted = pending.withLock { pending in
+      guard isLast || pending.jobs < Self.pendingLimit else {
+        let isNew = !pending.isBehind
+        pending.isBehind = true
+        if isNew { logger.warning("\(stream): the disk of \(folder) is too slow; segments are left out there") }
+        return false
+      }
+      pending.jobs += 1
+      return true
+    }
+    guard isAdmitted else { return }
+    thread.submit { _ in
+      self.write(view)
+      self.pending.withLock { $0.jobs -= 1 }
+    }
+  }
+
+  // MARK: On the thread
+
+  private func write(_ view: EpochView) {
+    do throws(StorageError) {
+      try written.withLock { written throws(StorageError) in try write(view, &written) }
+    } catch {
+      let isNew = written.withLock { written in
+        defer { written.hasFailed = true }
+        return !written.hasFailed
+      }
+      if isNew { logger.error("\(stream): cannot write segments below \(folder): \(error); live goes on") }
+    }
+  }
+
+  private func write(_ view: EpochView, _ written: inout Written) throws(StorageError) {
+    let base = "\(folder)/\(stream)"
+    let epoch = "\(base)/\(view.id)"
+    let renditions = self.renditions(of: view.window)
+    try FolderFile.makeFolder(base)
+    if written.folder == nil { written.folder = try EpochFolder(making: epoch) }
+    for path in renditions.map({ "\(epoch)/\($0.rawValue)" }) { try FolderFile.makeFolder(path) }
+    for (version, initSegment) in view.window.inits where !written.inits.contains(version) {
+      try write(initSegment, below: epoch)
+      written.inits.insert(version)
+    }
+    if let newest = view.window.segments.last, newest.isComplete,
+      newest.sequenceNumber != written.segments.last?.number
+    {
+      written.segments.append((newest.sequenceNumber, try write(newest, view.window, below: epoch)))
+    }
+    for rendition in renditions {
+      try FolderFile.replace(
+        "\(epoch)/\(rendition.rawValue)/\(MediaName.playlist)",
+        [.bytes(HLSMediaPlaylist(window: view.window, rendition: rendition).render())])
+    }
+    if renditions.contains(.video) {
+      try FolderFile.replace(
+        "\(epoch)/\(Rendition.video.rawValue)/\(MediaName.keyFrames)",
+        [.bytes(HLSIFramePlaylist(window: view.window).render())])
+    }
+    // A manifest is as old as what it lists: its newest segment was complete when its end had come.
+    let published = view.window.listed.last.map { $0.wallStart &+ $0.duration.nanoseconds } ?? view.availabilityStart
+    let manifest = DASHManifest(epoch: view, source: .folder).root(publishTime: published / 1_000_000)
+    try FolderFile.replace("\(base)/manifest.mpd", [.bytes(manifest.document)])
+    try FolderFile.replace("\(base)/index.m3u8", [.bytes(HLSMultivariantPlaylist(epoch: view).render())])
+    removeForgotten(view.window, &written)
+  }
+
+  private func renditions(of window: LiveWindow) -> [Rendition] {
+    let kinds = Set(window.inits.values.flatMap { $0.tracks.map(\.kind) })
+    return Rendition.allCases.filter { rendition in rendition.kind.map { kinds.contains($0) } ?? true }
+  }
+
+  private func write(_ initSegment: InitSegment, below epoch: String) throws(StorageError) {
+    let name = MediaName.initSegment(initSegment.version)
+    try FolderFile.replace("\(epoch)/\(Rendition.interleaved.rawValue)/\(name)", [.bytes(initSegment.interleaved)])
+    for track in initSegment.tracks {
+      let rendition: Rendition = track.kind == .video ? .video : .audio
+      try FolderFile.replace("\(epoch)/\(rendition.rawValue)/\(name)", [.bytes(initSegment.single(track))])
+    }
+  }
+
+  private func write(
+    _ segment: LiveSegment, _ window: LiveWindow, below epoch: String
+  ) throws(StorageError) -> [String] {
+    let name = MediaName.segment(segment.sequenceNumber)
+    var paths = ["\(epoch)/\(Rendition.interleaved.rawValue)/\(name)"]
+    try FolderFile.replace(paths[0], segment.pieces(of: nil))
+    for track in window.inits[segment.initVersion]?.tracks ?? [] {
+      guard let span = segment.span(of: track.id) else { continue }
+      let rendition: Rendition = track.kind == .video ? .video : .audio
+      // DASH asks by time, HLS by number: one file with two names.
+      let byTime =
+        "\(epoch)/\(rendition.rawValue)/\(MediaName.segment(at: span.start, initVersion: segment.initVersion))"
+      let byNumber = "\(epoch)/\(rendition.rawValue)/\(name)"
+      try FolderFile.replace(byTime, segment.pieces(of: track.id))
+      try FolderFile.link(byTime, as: byNumber)
+      paths += [byTime, byNumber]
+    }
+    return paths
+  }
+
+  /// What left the window is no longer anybody's to fetch.
+  private func removeForgotten(_ window: LiveWindow, _ written: inout Written) {
+    guard let oldest = window.segments.first?.sequenceNumber else { return }
+    while let first = written.segments.first, first.number < oldest {
+      for path in first.paths { unlink(path) }
+      written.segments.removeFirst()
+    }
+  }
+}

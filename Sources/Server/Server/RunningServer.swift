@@ -1,0 +1,60 @@
+internal import FMP4
+internal import Ingest
+internal import ServiceLifecycle
+
+/// The server between its start and its stop.
+struct RunningServer: Service {
+  let report: StartupReport
+  let streams: StreamRegistry
+  let recordings: RecordingLibrary?
+  let clock: SteadyClock
+  let rtmp: RTMPListener
+  let http: HTTPListener
+  let sources: [any MediaSource]
+  let certificate: ServerCertificate?
+  let memory: MemoryBudget
+  /// Whether the first source's page is opened in a browser.
+  let opensPage: Bool
+
+  func run() async throws {
+    // Only now are signals caught: whoever reads that weir is up may stop it.
+    report.print()
+    if opensPage { PageOpener.open(report.page) }
+    await withTaskGroup(of: Void.self) { group in
+      for source in sources { group.addTask { await source.run() } }
+      group.addTask { await tendStreams() }
+      if let recordings { group.addTask { await tend(recordings) } }
+      if let certificate { group.addTask { await certificate.watch() } }
+      try? await gracefulShutdown()
+      await stop()
+      group.cancelAll()
+    }
+  }
+
+  /// Ends streams whose publishers stay away, looks after recordings, and how much memory is left.
+  private func tendStreams() async {
+    while !Task.isCancelled {
+      streams.tend()
+      recordings?.tend()
+      memory.look(expectedGrowth: streams.expectedGrowth)
+      try? await Task.sleep(for: .milliseconds(500))
+    }
+  }
+
+  /// Removes recordings that are not to be kept any longer.
+  private func tend(_ recordings: RecordingLibrary) async {
+    while !Task.isCancelled {
+      recordings.retainSoon(now: clock.wallNanoseconds)
+      try? await Task.sleep(for: .seconds(1))
+    }
+  }
+
+  /// In the order that loses nothing: no new publishers, playlists ended, recordings finished, viewers let go.
+  private func stop() async {
+    streams.shutDown()
+    for source in sources { source.stop(.shutdown) }
+    await rtmp.stop()
+    await recordings?.shutDown()
+    await http.stop()
+  }
+}

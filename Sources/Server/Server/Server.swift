@@ -1,0 +1,170 @@
+internal import FMP4
+internal import Glibc
+internal import Ingest
+internal import Logging
+internal import NIOCore
+internal import NIOPosix
+internal import ServiceLifecycle
+internal import UnixSignals
+
+/// The server, put together from its parts. Read from the top: what there is, how it starts, how it stops.
+struct Server {
+  private let configuration: ServerConfiguration
+  private let logger: Logger
+  private let clock: SteadyClock
+  private let recordings: RecordingLibrary?
+  private let archive: RecordingArchive
+  private let streams: StreamRegistry
+
+  init(configuration: ServerConfiguration, logger: Logger) {
+    self.configuration = configuration
+    self.logger = logger
+    let clock = SteadyClock.system()
+    self.clock = clock
+    let disk = NIOSingletons.posixBlockingThreadPool
+    let archive = RecordingArchive(
+      folder: configuration.recordingsFolder, rewind: configuration.rewind.map(MediaTime.init))
+    self.archive = archive
+    let library = configuration.recordingsFolder.map { folder in
+      RecordingLibrary(
+        folder: folder, keepFree: configuration.keepFree, policy: configuration.recordingPolicy,
+        retention: configuration.retention, threads: disk, archive: archive, logger: logger)
+    }
+    recordings = library
+    let spools = NIOThreadPool(numberOfThreads: 1)
+    if configuration.rewind != nil { spools.start() }
+    let segments = configuration.segmentsFolder.map { folder in
+      (folder: folder, thread: NIOThreadPool(numberOfThreads: 1))
+    }
+    segments?.thread.start()
+    streams = StreamRegistry(
+      settings: configuration.streamSettings, ladders: configuration.ladders, sounds: configuration.sounds,
+      publishKey: configuration.publishKey, clock: clock, logger: logger
+    ) { stream, epoch, wish in
+      var sinks: [any FragmentSink] = []
+      if wish == .asConfigured, let recorder = library?.makeRecorder(stream: stream, epoch: epoch) {
+        sinks.append(recorder)
+      } else if configuration.rewind != nil {
+        sinks.append(
+          RewindSpool(
+            stream: stream, epoch: epoch, folder: configuration.recordingsFolder ?? "/var/tmp",
+            keepFree: configuration.keepFree, archive: archive, threads: spools, logger: logger))
+      }
+      if let segments {
+        sinks.append(SegmentFolder(stream: stream, folder: segments.folder, thread: segments.thread, logger: logger))
+      }
+      return sinks
+    }
+    library?.follow(streams)
+  }
+
+  /// Listens, serves until SIGTERM or SIGINT, then ends everything in order. Throws `ConfigurationError` when the
+  /// machine does not let it start.
+  ///
+  /// - Parameter openingPage: whether the first source's page is opened in a browser, where there is a desktop.
+  func run(openingPage: Bool = false) async throws {
+    DescriptorLimit.raise()
+    // A file that may not grow is an error of its recording (EFBIG), not the end of the server.
+    signal(SIGXFSZ, SIG_IGN)
+    await recordings?.finishLeftovers()
+    let certificate = try readCertificate()
+    if let folder = configuration.segmentsFolder {
+      try? await NIOSingletons.posixBlockingThreadPool.runIfActive { [logger] in
+        SegmentSweep.run(folder: folder, logger: logger)
+      }
+    }
+    let rtmp = RTMPListener(
+      gate: streams, clock: clock, logger: logger, group: NIOSingletons.posixEventLoopGroup)
+    let addresses = try await listenRTMP(rtmp, tls: certificate?.rtmps)
+    let memory = MemoryBudget(logger: logger)
+    let sources = configuration.sources.map(makeSource)
+    let http = makeHTTPListener(rtmp, port: addresses.rtmp.port, memory: memory, sources: sources)
+    let pages = try await listenHTTP(http, tls: certificate?.https)
+    let report = StartupReport(
+      configuration: configuration, http: pages.http, https: pages.https, rtmp: addresses.rtmp, rtmps: addresses.rtmps)
+    let running = RunningServer(
+      report: report, streams: streams, recordings: recordings, clock: clock, rtmp: rtmp, http: http, sources: sources,
+      certificate: certificate, memory: memory, opensPage: openingPage)
+    let services = ServiceGroup(
+      configuration: ServiceGroupConfiguration(
+        services: [.init(service: running)], gracefulShutdownSignals: [.sigterm, .sigint],
+        logger: Logger(label: "lifecycle") { _ in SwiftLogNoOpLogHandler() }))
+    try await services.run()
+    logger.notice("stopped")
+  }
+
+  private func makeSource(_ source: SourceSpecification) -> any MediaSource {
+    switch source.kind {
+    case .test:
+      TestSource(
+        name: source.name, settings: .demo(segmentDuration: configuration.segmentDuration), gate: streams, clock: clock,
+        logger: logger)
+    case .file(let path):
+      FileSource(name: source.name, path: path, gate: streams, clock: clock, logger: logger)
+    case .capture(let settings):
+      CaptureSource(name: source.name, settings: settings, gate: streams, clock: clock, logger: logger)
+    }
+  }
+
+  // MARK: Listeners
+
+  private func makeHTTPListener(
+    _ rtmp: RTMPListener, port rtmpPort: Int?, memory: MemoryBudget, sources: [any MediaSource]
+  ) -> HTTPListener {
+    let gate = AdminGate(token: configuration.adminToken)
+    let viewers = ViewerRegistry(limit: configuration.maxViewers, clock: clock)
+    let traffic = HTTPTraffic()
+    let metrics = MetricsReport(
+      streams: streams, viewers: viewers, recordings: recordings, sources: sources, traffic: traffic
+    ) { rtmp.refusals }
+    let router = Router(
+      live: LiveRoutes(streams: streams, viewers: viewers, thumbnails: Thumbnails(logger: logger), archive: archive),
+      api: APIRoutes(
+        streams: streams, viewers: viewers, recordings: recordings, captures: CaptureAPI(sources: sources, gate: gate),
+        gate: gate, clock: clock, rtmpPort: rtmpPort, publishKeyRequired: configuration.publishKey != nil),
+      recordings: RecordingRoutes(
+        library: recordings, thumbnails: recordings.map { RecordingThumbnails(library: $0, logger: logger) }),
+      replay: ReplayRoutes(archive: archive, streams: streams, layout: configuration.hlsLayout),
+      pages: PageRoutes(files: WebFiles(folder: configuration.webFolder)),
+      metrics: MetricsRoutes(report: metrics, clock: clock))
+    var limits = HTTPLimits()
+    limits.repeatedPolls = configuration.pollLimit
+    return HTTPListener(
+      responder: router, limits: limits, memory: memory, clock: clock, traffic: traffic, logger: logger)
+  }
+
+  private func listenHTTP(
+    _ http: HTTPListener, tls: TLSContextSource?
+  ) async throws -> (http: SocketAddress, https: SocketAddress?) {
+    let plain = try await configuration.http.bind(for: .http) { host, port in
+      try await http.start(try SocketAddress(ipAddress: host, port: port))
+    }
+    guard let address = configuration.https, let tls else { return (plain, nil) }
+    let secure = try await address.bind(for: .https) { host, port in
+      try await http.start(try SocketAddress(ipAddress: host, port: port), tls: tls)
+    }
+    return (plain, secure)
+  }
+
+  private func listenRTMP(
+    _ rtmp: RTMPListener, tls: TLSContextSource?
+  ) async throws -> (rtmp: SocketAddress, rtmps: SocketAddress?) {
+    let plain = try await configuration.rtmp.bind(for: .rtmp) { host, port in
+      try await rtmp.start(host: host, port: port)
+    }
+    guard let address = configuration.rtmps, let tls else { return (plain, nil) }
+    let secure = try await address.bind(for: .rtmps) { host, port in
+      try await rtmp.start(host: host, port: port, tls: tls)
+    }
+    return (plain, secure)
+  }
+
+  /// Nil where nothing is served over TLS.
+  private func readCertificate() throws(ConfigurationError) -> ServerCertificate? {
+    guard configuration.https != nil || configuration.rtmps != nil else { return nil }
+    guard let files = configuration.tls else {
+      throw ConfigurationError(.usage, "TLS needs a certificate: give --tls-cert and --tls-key")
+    }
+    return try ServerCertificate(files: files, logger: logger)
+  }
+}

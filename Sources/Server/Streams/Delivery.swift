@@ -1,0 +1,28 @@
+/// How a viewer gets a stream.
+enum Delivery: String, CaseIterable, Sendable {
+  case hls
+  case dash
+  /// The endless `stream.mp4`.
+  case mp4
+
+  /// By the last segment of an address below `/live/NAME`; nil where several ask for the same.
+  init?(lastPathSegment name: String) {
+    let name = name.utf8
+    if name.elementsEqual("stream.mp4".utf8) {
+      self = .mp4
+    } else if name.ends(with: ".m3u8") {
+      self = .hls
+    } else if name.ends(with: ".mpd") || name.ends(with: ".mpp") {
+      self = .dash
+    } else if name.ends(with: ".m4s") {
+      // DASH addresses segments by their time.
+      self = name.first == UInt8(ascii: "t") ? .dash : .hls
+    } else {
+      return nil
+    }
+  }
+}
+
+extension String.UTF8View {
+  fileprivate func ends(with ending: String) -> Bool { suffix(ending.utf8.count).elementsEqual(ending.utf8) }
+}

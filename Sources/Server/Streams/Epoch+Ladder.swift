@@ -1,0 +1,42 @@
+internal import FMP4
+internal import Ingest
+
+/// The rungs of an epoch.
+extension Epoch {
+  /// A rendition's window: the source's, or that of a rung. Nil for a rung that the epoch does not have.
+  func window(of rendition: Rendition) -> LiveWindow? {
+    rendition.isRung ? rungs.first { $0.rendition == rendition }?.window : window
+  }
+
+  /// What players can choose from, beside the source's own picture.
+  var playableRungs: [LadderRung] { rungs.filter { $0.isPlayable && $0.mediaKind == .video } }
+
+  /// Rises with each change that a playlist of any rendition can show.
+  var version: Int { rungs.reduce(window.version) { $0 + $1.window.version } }
+
+  /// Segments of the source after which nobody waits for rungs any more before playlists are given out.
+  private static let patience = 3
+
+  /// Rungs that are on their way are worth a wait, so that players learn of them: `areExpected` by name.
+  func hasRungs(_ areExpected: [String], withSegments: Bool) -> Bool {
+    if window.isEnded || window.nextSequenceNumber > Self.patience { return true }
+    return rungs.allSatisfy { rung in
+      !areExpected.contains(rung.name) || (withSegments ? !rung.window.listed.isEmpty : rung.isPlayable)
+    }
+  }
+
+  /// What comes from the transcoder of the picture, or of the sound.
+  mutating func receive(_ event: TranscodeEvent, of kind: MediaKind = .video) throws(StorageError) {
+    let own = rungs.indices.filter { rungs[$0].mediaKind == kind }
+    switch event {
+    case .track(let number, let track):
+      if own.indices.contains(number) { rungs[own[number]].use(track) }
+    case .picture(let number, let sample):
+      if own.indices.contains(number) { try rungs[own[number]].take(sample) }
+    case .lost(let time):
+      for index in own { try rungs[index].lose(before: time) }
+    case .ended:
+      for index in own { rungs[index].end() }
+    }
+  }
+}

@@ -1,0 +1,60 @@
+internal import FMP4
+
+extension Epoch {
+  /// The init segment and the interleaved fragments since the newest one that decoding can start with; empty when
+  /// there is none yet. What a new viewer of `stream.mp4` begins with.
+  func piecesSinceLastKeyFrame() -> [BodyPiece] {
+    guard let initSegment else { return [] }
+    var pieces: [BodyPiece] = []
+    for segment in window.segments.reversed() where segment.initVersion == initSegment.version {
+      for fragment in segment.fragments.reversed() {
+        pieces.append(
+          .file(FileRange(file: segment.memory.file, offset: fragment.offset, length: fragment.length)))
+        if fragment.isIndependent { return [.bytes(initSegment.interleaved)] + pieces.reversed() }
+      }
+      if segment.followsDiscontinuity { break }
+    }
+    // Nothing that decoding can start with: the fragments to come begin with a key frame.
+    return [.bytes(initSegment.interleaved)]
+  }
+}
+
+extension LiveWindow {
+  /// The segment whose samples of that kind begin at a time (ticks of their track): one in memory, or the next one if
+  /// the newest ends there or is expected to. Only segments of that version of the init segment: with another one the
+  /// same number may be another time.
+  func sequenceNumber(ofTime time: Int64, kind: MediaKind, initVersion: Int) -> Int? {
+    for segment in segments.reversed() where segment.initVersion == initVersion {
+      guard let track = inits[segment.initVersion]?.tracks.first(where: { $0.kind == kind }),
+        let span = segment.span(of: track.id)
+      else { continue }
+      let listing = span.listed
+      if span.start == time || listing.start == time { return segment.sequenceNumber }
+      let next = self.segment(segment.sequenceNumber + 1)
+      if next.map({ $0.initVersion == initVersion && $0.span(of: track.id) == nil }) ?? true,
+        segment.isComplete || span.announced != nil, listing.start &+ listing.duration == time
+      {
+        return segment.sequenceNumber + 1
+      }
+    }
+    return nil
+  }
+
+  /// Bits a second of what there is of the newest segment.
+  var bitrateOfNewest: Int {
+    guard let newest = segments.last, newest.duration.nanoseconds > 0 else { return 0 }
+    return Int(Double(newest.memory.byteCount) * 8e9 / Double(newest.duration.nanoseconds))
+  }
+
+  /// Bits a second over the newest complete segments, about ten seconds of them; 0 before the first.
+  var recentBitrate: Int {
+    var bytes = 0
+    var nanoseconds: Int64 = 0
+    for segment in segments.reversed() where segment.isComplete {
+      bytes += segment.memory.byteCount
+      nanoseconds &+= segment.duration.nanoseconds
+      if nanoseconds >= 10_000_000_000 { break }
+    }
+    return nanoseconds > 0 ? Int(Double(bytes) * 8e9 / Double(nanoseconds)) : 0
+  }
+}

@@ -1,0 +1,173 @@
+internal import FMP4
+internal import NIOCore
+
+/// One life of a stream's URLs: from its first publisher to its end. Reconnects and changes of parameters happen
+/// within it; what a player was told stays true for as long as it lasts. A value: media events in, stored events out,
+/// the bytes in its window.
+struct Epoch: Sendable {
+  /// Unique over restarts: the wall-clock millisecond of its birth, in base 36. One path segment.
+  let id: String
+  private(set) var window: LiveWindow
+  private var segmenter: Segmenter
+  private var splicer = Splicer()
+  private let settings: StreamSettings
+  /// Where the current publication's media times lie on the wall clock.
+  private(set) var anchor: WallClockAnchor?
+  /// Wall-clock time of media time 0, in nanoseconds since 1970 (DASH availabilityStartTime); fixed by the first
+  /// publication.
+  private(set) var availabilityStart: Int64?
+  private(set) var longestGroup: MediaTime?
+  /// Where the media ends on the epoch's timeline, counted in presentation time.
+  private(set) var mediaEnd: MediaTime?
+  private var breaksBeforeNextSegment = false
+  private(set) var mediaBytes = 0
+  var rungs: [LadderRung] = []
+
+  /// `knownGroup` is how far apart the key frames of the name's last publisher were. `mayPromiseIndependence` is false
+  /// for a name whose last epoch broke the promise that each segment starts with a key frame.
+  init(id: String, settings: StreamSettings, knownGroup: MediaTime? = nil, mayPromiseIndependence: Bool = true) {
+    self.id = id
+    self.settings = settings
+    window = LiveWindow(
+      length: settings.window,
+      promisesIndependence: settings.targetDuration == .automatic && mayPromiseIndependence)
+    let made = settings.ladder.map(LadderRung.Kind.picture) + (settings.sound.map { [.sound($0)] } ?? [])
+    rungs = made.map { kind in
+      LadderRung(
+        kind, length: settings.window,
+        promisesIndependence: settings.targetDuration == .automatic && mayPromiseIndependence)
+    }
+    segmenter = Segmenter(
+      policy: CutPolicy(
+        partTarget: settings.partTarget, segmentTarget: settings.segmentTarget,
+        fragmentsWaitForFollowers: settings.layout == .separate))
+    if case .seconds(let seconds) = settings.targetDuration {
+      decideTarget(seconds: seconds)
+    } else if let knownGroup {
+      decideTarget(for: knownGroup)
+    }
+  }
+
+  /// The newest init segment; nil before the tracks are known.
+  var initSegment: InitSegment? { window.currentInit }
+
+  /// What renderers and followers need of the source.
+  var view: EpochView {
+    EpochView(id: id, window: window, availabilityStart: availabilityStart ?? 0)
+  }
+
+  /// The same with the rungs.
+  var viewWithRungs: EpochView {
+    EpochView(id: id, window: window, availabilityStart: availabilityStart ?? 0, rungs: rungs, version: version)
+  }
+
+  /// Who asks for parts can have a playlist: the target duration is decided and a part is there.
+  var hasBegun: Bool { window.targetDuration != nil && !window.segments.isEmpty }
+
+  /// Everybody can have a playlist: a segment is complete as well. Players that know no parts take a playlist without a
+  /// segment for a broken one (libavformat, GStreamer).
+  var isReleased: Bool { window.targetDuration != nil && (!window.listed.isEmpty || window.isEnded) }
+
+  /// The next publication of this epoch begins: its timeline is laid behind what there is.
+  mutating func startPublication() {
+    splicer.startPublication(after: mediaEnd)
+  }
+
+  /// The current publication is over, the epoch goes on: everything inside is brought out, and what follows does not
+  /// continue it.
+  mutating func interrupt() throws(StorageError) -> [StoredEvent] {
+    try store(segmenter.receive(.discontinuity))
+  }
+
+  mutating func end(_ reason: EndReason) throws(StorageError) -> [StoredEvent] {
+    try store(segmenter.receive(.end(reason)))
+  }
+
+  mutating func receive(_ event: MediaEvent) throws(StorageError) -> [StoredEvent] {
+    try take(shift(event))
+  }
+
+  /// The publication's event on the epoch's timeline.
+  mutating func shift(_ event: MediaEvent) -> MediaEvent { splicer.shift(event) }
+
+  /// Takes an event on the epoch's timeline.
+  mutating func take(_ event: MediaEvent) throws(StorageError) -> [StoredEvent] {
+    try store(segmenter.receive(event))
+  }
+
+  // MARK: Storing
+
+  private mutating func store(_ events: [FragmentEvent]) throws(StorageError) -> [StoredEvent] {
+    guard !events.isEmpty else { return [] }
+    var stored: [StoredEvent] = []
+    for event in events {
+      switch event {
+      case .initialization(let initSegment):
+        window.add(initSegment)
+        if let limit = segmenter.policy.partLimit { window.setPartTarget(limit) }
+        if !initSegment.tracks.contains(where: { $0.kind == .video }) { decideTarget(for: settings.segmentTarget) }
+        stored.append(.initialization(initSegment))
+      case .fragment(let fragment):
+        stored.append(.fragment(try store(fragment)))
+      case .segmentEnd:
+        if window.targetDuration == nil, let newest = window.segments.last {
+          // No second key frame within the longest first segment: its length is the target.
+          if newest.duration >= settings.segmentTarget { decideTarget(for: newest.duration) }
+        }
+        window.completeNewest()
+        for index in rungs.indices { try? rungs[index].completeSegment(in: window) }
+        stored.append(.segmentEnd(view))
+      case .clock(let anchor):
+        self.anchor = anchor
+        if availabilityStart == nil { availabilityStart = anchor.wallNanoseconds(at: .zero) }
+        stored.append(.clock(anchor))
+      case .discontinuity:
+        breaksBeforeNextSegment = !window.segments.isEmpty
+        stored.append(.discontinuity)
+      case .groupOfPictures(let length):
+        longestGroup = length
+        decideTarget(for: length)
+      case .end(let reason):
+        window.end()
+        stored.append(.end(reason))
+      }
+    }
+    return stored
+  }
+
+  private mutating func store(_ fragment: Fragment) throws(StorageError) -> PublishedFragment {
+    if fragment.startsSegment { try openSegment(fragment) }
+    let published = try window.store(fragment, anchor: anchor)
+    // What becomes of the rungs is no matter of the source.
+    for index in rungs.indices { try? rungs[index].follow(fragment, in: window, anchor: anchor) }
+    for run in fragment.runs {
+      let end = MediaTime(ticks: run.presentationEnd, timescale: run.timescale)
+      mediaEnd = mediaEnd.map { max($0, end) } ?? end
+    }
+    mediaBytes += fragment.mediaByteCount
+    return published
+  }
+
+  private mutating func openSegment(_ fragment: Fragment) throws(StorageError) {
+    let wallStart = anchor?.wallNanoseconds(at: fragment.start) ?? 0
+    let memory = try SegmentMemory(name: "weir-segment")
+    window.open(
+      fragment, initVersion: window.currentInit?.version ?? 1, followsDiscontinuity: breaksBeforeNextSegment,
+      wallStart: wallStart, memory: memory)
+    breaksBeforeNextSegment = false
+  }
+
+  // MARK: Target duration
+
+  /// The target that lets every segment of groups of this length through, once: it never changes within an epoch.
+  private mutating func decideTarget(for group: MediaTime) {
+    decideTarget(seconds: segmenter.policy.wholeSecondLimit ?? segmenter.policy.wholeSeconds(for: group))
+  }
+
+  /// EXTINF rounded to the nearest integer must not exceed the target (RFC 8216bis §4.4.3.1), so a segment may be
+  /// just short of half a second longer.
+  private mutating func decideTarget(seconds: Int) {
+    window.setTargetDuration(seconds)
+    segmenter.policy.wholeSecondLimit = window.targetDuration
+  }
+}

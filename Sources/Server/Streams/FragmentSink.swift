@@ -1,0 +1,31 @@
+internal import FMP4
+
+/// Whatever follows a stream from its beginning: a recorder, a folder of segments. It is told in order, while the
+/// stream's lock is held, so it hands the work to a thread of its own and returns at once.
+protocol FragmentSink: AnyObject, Sendable {
+  func receive(_ event: StoredEvent)
+}
+
+/// What happens to a stream once its bytes are in memory.
+enum StoredEvent: Sendable {
+  case initialization(InitSegment)
+  case fragment(PublishedFragment)
+  /// The segment that the fragments since the last `startsSegment` make up is complete: the newest of the view.
+  case segmentEnd(EpochView)
+  case clock(WallClockAnchor)
+  case discontinuity
+  case end(EndReason)
+}
+
+/// A fragment as it lies in memory.
+struct PublishedFragment: Sendable {
+  /// Its samples' sizes and times; the payloads are gone, their bytes are in `range`.
+  var fragment: Fragment
+  /// `moof`, `mdat` header and media, interleaved.
+  var range: FileRange
+  /// Bytes of `range` before the first byte of media.
+  var headLength: Int
+  /// CRC-32C of the bytes in `range`.
+  var checksum: UInt32
+  var sequenceNumberOfSegment: Int
+}

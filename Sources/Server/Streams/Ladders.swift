@@ -1,0 +1,24 @@
+internal import Ingest
+
+/// Which streams have which rungs.
+struct Ladders: Sendable, Hashable {
+  /// Of streams that have no ladder of their own.
+  var standard: [RungSpecification] = []
+  var byName: [StreamName: [RungSpecification]] = [:]
+
+  subscript(name: StreamName) -> [RungSpecification] { byName[name] ?? standard }
+}
+
+/// Which streams have their sound in which other codec, beside the source's.
+struct Sounds: Sendable, Hashable {
+  /// Of streams that have no setting of their own.
+  var standard: SoundSpecification?
+  var byName: [StreamName: SoundSpecification?] = [:]
+
+  subscript(name: StreamName) -> SoundSpecification? { byName[name] ?? standard }
+}
+
+extension WorkerLauncher {
+  /// Workers are processes of this program.
+  static var ownProcess: WorkerLauncher { .process(arguments: [TranscodeWorkerCommand.name]) }
+}

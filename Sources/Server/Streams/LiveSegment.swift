@@ -1,0 +1,131 @@
+internal import FMP4
+internal import NIOCore
+
+/// A fragment in the window: where its bytes lie in its segment's memory, and the heads that the one-track layouts
+/// put before the same media.
+struct StoredFragment: Sendable {
+  /// `moof` + `mdat`, head and media, as ranges of the segment's memory.
+  var offset: Int
+  var length: Int
+  var runs: [StoredRun]
+  /// Earliest presentation time of the leading track.
+  var start: MediaTime
+  /// From the end of the fragment before (of the first: from the segment's start) to its own, on the leading track:
+  /// these lengths add up to the segment's.
+  var duration: MediaTime
+  /// Decoding may start with it.
+  var isIndependent: Bool
+  /// No further fragment is expected in its segment.
+  var isExpectedLast: Bool
+}
+
+/// One track's part of a stored fragment.
+struct StoredRun: Sendable {
+  var track: TrackID
+  /// `moof` + `mdat` header of the one-track layout.
+  var head: ByteBuffer
+  /// The run's media within the segment's memory.
+  var mediaOffset: Int
+  var mediaLength: Int
+  /// Bytes of the first sample, where media begin.
+  var firstSampleLength: Int
+  /// What it adds to its track in the segment; of the leading track as `StoredFragment.duration` counts.
+  var duration: MediaTime
+
+  /// Bytes of the run in the one-track layout.
+  var length: Int { head.readableBytes + mediaLength }
+}
+
+/// A segment of the window: fragments from one independent start to the next.
+struct LiveSegment: Sendable {
+  /// Media sequence number; the first of an epoch is 1.
+  let sequenceNumber: Int
+  /// Which init segment its fragments belong to.
+  let initVersion: Int
+  /// The timeline breaks before it.
+  let followsDiscontinuity: Bool
+  let isIndependent: Bool
+  /// Earliest presentation time of the leading track.
+  let start: MediaTime
+  /// Wall-clock time of `start`, in nanoseconds since 1970.
+  let wallStart: Int64
+  var memory: SegmentMemory
+  var fragments: [StoredFragment] = []
+  /// One entry a track that has samples here.
+  var spans: [TrackSpan] = []
+  var isComplete = false
+  /// Of a recorded segment, whose fragments are not listed: what an I-frame playlist takes of it.
+  var recordedKeyFrameLength: Int?
+  /// How long it will be if the sync samples keep their distance; nil where they have none. Known with its first
+  /// fragment, and not promised.
+  let expectedDuration: MediaTime?
+  /// The presentation time before which its samples of the other tracks begin then.
+  let expectedFollowersEnd: MediaTime?
+  /// Length on the leading track.
+  var duration: MediaTime
+
+  /// What the fragments so far hold of one track, in its ticks.
+  struct TrackSpan: Sendable {
+    let track: TrackID
+    let timescale: UInt32
+    /// Earliest presentation time.
+    var start: Int64
+    var duration: Int64
+    var mediaBytes: Int
+    /// What manifests list of it since its first samples are here; nil where nothing could be foretold.
+    var announced: Listing?
+  }
+
+  func span(of track: TrackID) -> TrackSpan? {
+    spans.first { $0.track == track }
+  }
+
+  /// Bytes that this segment keeps in memory: its media with the interleaved heads, and the one-track heads.
+  var residentBytes: Int {
+    memory.byteCount + fragments.reduce(0) { $0 + $1.runs.reduce(0) { $0 + $1.head.readableBytes } }
+  }
+
+  /// Makes it last as long as its presentation's segment does, although its media end before.
+  mutating func lengthen(to length: MediaTime) {
+    guard length > duration else { return }
+    duration = length.converted(to: duration.timescale)
+    guard let index = spans.indices.first else { return }
+    spans[index].duration = max(spans[index].duration, length.rescaled(to: spans[index].timescale))
+  }
+
+  mutating func add(_ fragment: Fragment, at offset: Int, headLength: Int, singleHeads: [ByteBuffer]) {
+    let before = duration
+    // From the first picture shown to the first of what follows.
+    duration = max(before, fragment.end - start)
+    let added = duration - before
+    var mediaOffset = offset + headLength
+    var runs: [StoredRun] = []
+    for (run, head) in zip(fragment.runs, singleHeads) {
+      runs.append(
+        StoredRun(
+          track: run.track, head: head, mediaOffset: mediaOffset, mediaLength: run.byteCount,
+          firstSampleLength: Int(run.samples.first?.size ?? 0),
+          duration: run.track == fragment.leader ? added : MediaTime(ticks: run.duration, timescale: run.timescale)))
+      mediaOffset += run.byteCount
+      if let index = spans.firstIndex(where: { $0.track == run.track }) {
+        spans[index].start = min(spans[index].start, run.earliestPresentationTime)
+        spans[index].duration &+= run.duration
+        spans[index].mediaBytes += run.byteCount
+      } else {
+        spans.append(
+          TrackSpan(
+            track: run.track, timescale: run.timescale, start: run.earliestPresentationTime, duration: run.duration,
+            mediaBytes: run.byteCount, announced: announcement(of: run, leads: run.track == fragment.leader)))
+      }
+    }
+    if fragment.run(of: fragment.leader) != nil,
+      let index = spans.firstIndex(where: { $0.track == fragment.leader })
+    {
+      spans[index].duration = max(1, fragment.end.rescaled(to: spans[index].timescale) &- spans[index].start)
+    }
+    fragments.append(
+      StoredFragment(
+        offset: offset, length: mediaOffset - offset, runs: runs, start: fragment.start, duration: added,
+        isIndependent: fragment.isIndependent, isExpectedLast: fragment.isExpectedLast))
+  }
+}

@@ -1,0 +1,123 @@
+internal import FMP4
+internal import Ingest
+internal import Logging
+internal import Synchronization
+
+/// The ladder and the sound in another codec: the source's pictures and sound go to transcoders, what they make comes into
+/// the rungs' windows. The source never waits for it.
+extension LiveStream {
+  /// Gives the transcoder what concerns it of an event on the epoch's timeline.
+  func feedLadder(_ event: MediaEvent, _ state: inout State) {
+    guard !settings.ladder.isEmpty || settings.sound != nil else { return }
+    switch event {
+    case .tracks(let tracks):
+      let picture = tracks.first { $0.kind == .video }
+      if state.transcoder == nil, picture != nil, !settings.ladder.isEmpty {
+        state.transcoder = makeTranscoder(.pictures(settings.ladder), .video, epoch: state.epoch.id)
+      }
+      state.transcoder?.use(picture)
+      let sound = tracks.first { $0.kind == .audio }
+      if state.soundTranscoder == nil, sound != nil, let aim = settings.sound {
+        state.soundTranscoder = makeTranscoder(.sound(aim), .audio, epoch: state.epoch.id)
+      }
+      state.soundTranscoder?.use(sound)
+    case .sample(let sample):
+      if state.transcoder?.feed(sample) != true { _ = state.soundTranscoder?.feed(sample) }
+    case .discontinuity:
+      state.transcoder?.drain()
+      state.soundTranscoder?.drain()
+    case .clock, .progress, .end: break
+    }
+  }
+
+  /// The epoch is over: the last pictures of its rungs come in a moment.
+  func finishLadder(_ state: inout State) {
+    for (transcoder, kind) in [(state.transcoder, MediaKind.video), (state.soundTranscoder, .audio)] {
+      if let transcoder {
+        state.counters.add(transcoder.status, of: kind)
+        transcoder.finish()
+      } else {
+        try? state.epoch.receive(.ended, of: kind)
+        dismissRungs(of: kind, &state)
+      }
+    }
+    (state.transcoder, state.soundTranscoder) = (nil, nil)
+  }
+
+  private func makeTranscoder(
+    _ aim: LadderTranscoder.Aim, _ kind: MediaKind, epoch: String
+  ) -> LadderTranscoder? {
+    do {
+      return try LadderTranscoder(
+        name: "\(name)", aim: aim, launcher: workers, logger: logger
+      ) { [weak self] events in
+        self?.receive(events, of: kind, epoch: epoch)
+      }
+    } catch {
+      logger.error("\(name): nothing is made of the stream: \(error)")
+      return nil
+    }
+  }
+
+  /// Takes what a transcoder made for an epoch. On its thread.
+  func receive(_ events: [TranscodeEvent], of kind: MediaKind, epoch id: String) {
+    state.withLock { state in
+      guard state.epoch.id == id else {
+        guard state.previous?.epoch.id == id else { return }
+        for event in events { try? state.previous?.epoch.receive(event, of: kind) }
+        return stamp.change()
+      }
+      let before = state.epoch.rungs.map(\.window.version)
+      for event in events {
+        do {
+          try state.epoch.receive(event, of: kind)
+        } catch {
+          logger.error("\(name): a fragment of a rung is lost: \(error)")
+        }
+      }
+      let hasChanged = feedRungs(since: before, &state)
+      if events.contains(where: { if case .ended = $0 { true } else { false } }) {
+        dismissRungs(of: kind, &state)
+      }
+      guard hasChanged else { return }
+      stamp.change()
+      wake(&state)
+    }
+  }
+
+  /// Hands what is new in the rungs' windows since they had these versions to those who follow their segments.
+  func feedRungs(since versions: [Int], _ state: inout State) -> Bool {
+    var hasChanged = false
+    for (rung, version) in zip(state.epoch.rungs, versions) where rung.window.version != version {
+      hasChanged = true
+      // The one before may have been completed at the same time.
+      let newest = rung.window.nextSequenceNumber - 1
+      for number in max(1, newest - 1)...max(1, newest) { feedFollowers(number, rung: rung, &state) }
+    }
+    return hasChanged
+  }
+
+  /// Nothing more comes of the rungs' segments; nil: of none of them.
+  func dismissRungs(of kind: MediaKind? = nil, _ state: inout State) {
+    for (key, followers) in state.followers where key.rung != nil && (kind == nil || key.rung?.kind == kind) {
+      followers.finish()
+      state.followers[key] = nil
+    }
+  }
+}
+
+extension LiveStream.State {
+  /// The rungs that are being made.
+  var expectedRungs: [String] { (transcoder?.status.rungs ?? []) + (soundTranscoder?.status.rungs ?? []) }
+}
+
+extension Epoch {
+  /// Rises with each change that a rendering of this kind can show.
+  func version(for kind: RenderCache.Kind) -> Int {
+    switch kind {
+    case .media(let rendition, _, _): window(of: rendition)?.version ?? 0
+    case .keyFrames, .programme: window.version
+    case .multivariant: version
+    }
+  }
+}

@@ -1,0 +1,88 @@
+internal import FMP4
+
+extension LiveStream {
+  /// The multivariant playlist of the current epoch.
+  func multivariantPlaylist() -> PreencodedResponse? {
+    rendered(.multivariant, epoch: nil) { epoch in
+      PreencodedResponse(
+        type: .hls, cache: epoch.cachePolicy,
+        body: HLSMultivariantPlaylist(epoch: epoch, layout: settings.layout, rewind: settings.rewind).render())
+    }
+  }
+
+  /// The same for the whole programme, as far as rewinding reaches.
+  func programmePlaylist() -> PreencodedResponse? {
+    rendered(.programme, epoch: nil) { epoch in
+      let playlist = HLSMultivariantPlaylist(
+        epoch: epoch, layout: settings.layout, mediaPlaylist: MediaName.programme)
+      return PreencodedResponse(type: .hls, cache: epoch.cachePolicy, body: playlist.render())
+    }
+  }
+
+  /// A media playlist of an epoch as the directives want it; nil when it is no longer available.
+  func mediaPlaylist(
+    _ rendition: Rendition, epoch id: String, _ directives: HLSDirectives
+  ) -> PreencodedResponse? {
+    let form: RenderCache.Form = directives.position == nil ? .current : .awaited
+    return rendered(.media(rendition, form, isDelta: directives.skips), epoch: id) { epoch in
+      let cache =
+        form == .awaited && !epoch.window.isEnded
+        ? CachePolicy.awaitedPlaylist(seconds: HLSMediaPlaylist.skipTargets * (epoch.window.targetDuration ?? 1))
+        : epoch.cachePolicy
+      return PreencodedResponse(
+        type: .hls, cache: cache, body: mediaPlaylist(rendition, epoch, isDelta: directives.skips).render())
+    }
+  }
+
+  /// The I-frame playlist of an epoch; nil when it is no longer available.
+  func keyFramePlaylist(epoch id: String) -> PreencodedResponse? {
+    rendered(.keyFrames, epoch: id) { epoch in
+      PreencodedResponse(type: .hls, cache: epoch.cachePolicy, body: HLSIFramePlaylist(window: epoch.window).render())
+    }
+  }
+
+  private func mediaPlaylist(_ rendition: Rendition, _ epoch: EpochView, isDelta: Bool) -> HLSMediaPlaylist {
+    let presented: [Rendition]
+    switch settings.layout {
+    case .interleaved: presented = [.interleaved]
+    case .separate:
+      let kinds = epoch.window.currentInit?.tracks.map(\.kind) ?? []
+      presented =
+        [Rendition.video, .audio].filter { rendition in rendition.kind.map(kinds.contains) ?? false }
+        + (epoch.playableRungs + epoch.playableSounds).map(\.rendition)
+    }
+    let window = epoch.window(of: rendition) ?? epoch.window
+    // Other renditions can be had, but no multivariant playlist names them: they are ordinary. A rung that has fallen
+    // silent goes on for those who play it.
+    guard presented.contains(rendition) || rendition.isRung else {
+      return HLSMediaPlaylist(window: window, rendition: rendition)
+    }
+    return HLSMediaPlaylist(
+      window: window, rendition: rendition,
+      lowLatency: HLSMediaPlaylist.LowLatency(
+        addressing: settings.partAddressing,
+        siblings: presented.filter { $0 != rendition }.map { sibling in
+          HLSMediaPlaylist.Sibling(rendition: sibling, window: epoch.window(of: sibling) ?? epoch.window)
+        }, isDelta: isDelta))
+  }
+
+  /// The DASH manifest of the current epoch.
+  func dashManifest() -> PreencodedResponse {
+    withManifests { history, epoch, now in history.manifest(of: epoch, wallNanoseconds: now) }
+  }
+
+  /// What leads from the manifest that was published at `base`, in milliseconds since 1970, to the current one.
+  func dashPatch(from base: Int64) -> DASHHistory.Patch {
+    withManifests { history, epoch, now in history.patch(from: base, of: epoch, wallNanoseconds: now) }
+  }
+
+  /// How long a client counts as a viewer after each request: three target durations.
+  var viewerLifetime: MediaTime {
+    MediaTime(milliseconds: 3000 * Int64(targetDuration ?? 2))
+  }
+}
+
+extension EpochView {
+  /// Of its playlists and manifests.
+  var cachePolicy: CachePolicy { window.isEnded ? .endedPlaylist : .livePlaylist }
+}

@@ -1,0 +1,470 @@
+internal import FMP4
+internal import Ingest
+internal import Logging
+internal import NIOCore
+internal import Synchronization
+
+/// A stream by its name: it outlives its publishers. All of its state lies behind one lock, held for microseconds:
+/// by the publisher's thread while an event is stored, by viewers while they copy the window's value.
+final class LiveStream: Sendable {
+  let name: StreamName
+  let settings: StreamSettings
+  private let clock: SteadyClock
+  let logger: Logger
+  private let epochIDs: EpochID
+  /// How workers come to life that make the ladder.
+  let workers: WorkerLauncher
+  let state: Mutex<State>
+  /// Changes with whatever an answer to a viewer may depend on, while the lock is held.
+  let stamp = ChangeStamp()
+
+  /// Identifies one publication of this stream.
+  struct PublicationToken: Hashable, Sendable {
+    fileprivate let number: Int
+  }
+
+  struct Holder {
+    var token: PublicationToken
+    var protocolName: String
+    var remoteAddress: String
+    var evict: @Sendable (EndReason) -> Void
+    var lastReceived: Int64
+  }
+
+  struct State {
+    var epoch: Epoch
+    /// The epoch before, while it is still available.
+    var previous: (epoch: Epoch, until: Int64)?
+    var phase = StreamPhase.starting
+    var phaseSince: Int64
+    var startedAt: Int64
+    var holder: Holder?
+    var lastHolder: (protocolName: String, remoteAddress: String)
+    var lastTakeover: Int64?
+    var publications = 0
+    var sinks: [any FragmentSink] = []
+    /// The epoch that `sinks` were made for: whoever was detached since then stays away.
+    var sinksEpoch = ""
+    var recordingWish = PublishRequest.RecordingWish.asConfigured
+    /// The fragments of the newest segment, if decoding can start with it, for a recording that begins now.
+    var newestSegment: [PublishedFragment] = []
+    var audiences: [ObjectIdentifier: (audience: LoopAudience, count: Int)] = [:]
+    /// By event loop, of each window.
+    var followers: [FollowerKey: SegmentFollowers] = [:]
+    /// Counts fragments for those who join between two of them.
+    var position = 0
+    var waiting = WaitingRoom()
+    /// What has come since the name came up, and how far it reaches now.
+    var counters = StreamCounters()
+    var ends = TrackEnds()
+    var warnings: [String] = []
+    /// What is wrong with the present publication.
+    var publicationWarnings: [PublicationWarning] = []
+    var knownGroup: MediaTime?
+    var cache = RenderCache()
+    /// Makes the rungs of the current epoch, from its first picture on.
+    var transcoder: LadderTranscoder?
+    /// Makes its sound in another codec. A worker of its own: what ends the picture's leaves the sound alone.
+    var soundTranscoder: LadderTranscoder?
+
+    /// The epoch of that name, if it is still available.
+    func epoch(_ id: String) -> Epoch? {
+      if epoch.id == id { return epoch }
+      return previous.flatMap { $0.epoch.id == id ? $0.epoch : nil }
+    }
+
+    mutating func enter(_ phase: StreamPhase, now: Int64) {
+      guard self.phase != phase else { return }
+      self.phase = phase
+      phaseSince = now
+    }
+  }
+
+  init(
+    name: StreamName, settings: StreamSettings, clock: SteadyClock, epochIDs: EpochID, logger: Logger,
+    knownGroup: MediaTime?, workers: WorkerLauncher
+  ) {
+    self.name = name
+    self.settings = settings
+    self.clock = clock
+    self.epochIDs = epochIDs
+    self.workers = workers
+    self.logger = logger
+    let wall = clock.wallNanoseconds
+    state = Mutex(
+      State(
+        epoch: Epoch(id: epochIDs.next(wallNanoseconds: wall), settings: settings, knownGroup: knownGroup),
+        phaseSince: clock.monotonicNanoseconds(), startedAt: wall, lastHolder: ("", ""), knownGroup: knownGroup))
+  }
+
+  // MARK: Publishers
+
+  /// What became of a publisher's wish to publish.
+  enum Admission: Sendable {
+    /// `evicted` is told that it was replaced, outside of the stream's lock.
+    case admitted(PublicationToken, evicted: (@Sendable (EndReason) -> Void)?)
+    case refused(PublishRefusal)
+  }
+
+  /// Gives the name to a publisher, by the rules of takeover: with a valid key the newest wins, at most once in five
+  /// seconds; without keys a holder that is still sending keeps the name. `makeSinks` is called with the epoch's name
+  /// when the publisher begins one.
+  func admit(
+    _ request: PublishRequest, isAuthenticated: Bool, makeSinks: (_ epoch: String) -> [any FragmentSink]
+  ) -> Admission {
+    let now = clock.monotonicNanoseconds()
+    return state.withLock { state in
+      stamp.change()
+      let evicted = state.holder?.evict
+      if let holder = state.holder {
+        let refusal = refusal(holder: holder, isAuthenticated: isAuthenticated, lastTakeover: state.lastTakeover, now)
+        if let refusal { return .refused(refusal) }
+        state.lastTakeover = now
+        logger.warning(
+          "\(request.protocolName) publisher \(request.remoteAddress) takes over from \(holder.remoteAddress)")
+        interrupt(&state)
+      }
+      if state.phase == .ended { renewEpoch(&state, now: now) }
+      state.recordingWish = request.recording
+      if state.sinksEpoch != state.epoch.id {
+        state.sinksEpoch = state.epoch.id
+        state.sinks = makeSinks(state.epoch.id)
+      }
+      state.publications += 1
+      state.counters.begin(request.protocolName)
+      state.publicationWarnings = []
+      let token = PublicationToken(number: state.publications)
+      state.epoch.startPublication()
+      state.holder = Holder(
+        token: token, protocolName: request.protocolName, remoteAddress: request.remoteAddress,
+        evict: request.onEviction, lastReceived: now)
+      state.lastHolder = (request.protocolName, request.remoteAddress)
+      state.enter(state.epoch.hasBegun ? .live : .starting, now: now)
+      return .admitted(token, evicted: evicted)
+    }
+  }
+
+  private func refusal(
+    holder: Holder, isAuthenticated: Bool, lastTakeover: Int64?, _ now: Int64
+  ) -> PublishRefusal? {
+    if isAuthenticated {
+      let interval = StreamSettings.takeoverInterval.nanoseconds
+      guard let lastTakeover, now &- lastTakeover < interval else { return nil }
+      let seconds = Int((interval &- (now &- lastTakeover)) / 1_000_000_000) + 1
+      return .tooManyTakeovers(stream: name, retryAfterSeconds: seconds)
+    }
+    guard now &- holder.lastReceived < StreamSettings.holderGrace.nanoseconds else { return nil }
+    return .busy(stream: name, holder: holder.remoteAddress)
+  }
+
+  private func renewEpoch(_ state: inout State, now: Int64) {
+    state.previous = (state.epoch, now &+ StreamSettings.endedAvailability.nanoseconds)
+    let wall = clock.wallNanoseconds
+    dismissRungs(&state)
+    state.epoch = Epoch(
+      id: epochIDs.next(wallNanoseconds: wall), settings: settings,
+      knownGroup: state.epoch.longestGroup ?? state.knownGroup,
+      mayPromiseIndependence: state.epoch.window.keepsIndependence)
+    state.startedAt = wall
+    state.warnings = []
+    state.sinks = []
+    state.cache = RenderCache(after: state.cache)
+  }
+
+  /// Takes an event of a publication. `.closed` once the publication no longer holds the name.
+  func receive(_ event: MediaEvent, from token: PublicationToken) -> SinkVerdict {
+    let now = clock.monotonicNanoseconds()
+    return state.withLock { state in
+      guard state.holder?.token == token else { return .closed(state.phase == .ended ? .shutdown : .replaced) }
+      switch event {
+      case .progress: break  // of the clock, not of the publisher
+      case .sample(let sample):
+        state.holder?.lastReceived = now
+        state.count(sample)
+      case .discontinuity:
+        state.holder?.lastReceived = now
+        state.counters.intake.jumps &+= 1
+      case .tracks(let tracks):
+        state.holder?.lastReceived = now
+        state.ends.use(tracks)
+        state.publicationWarnings.removeAll { warning in tracks.contains { warning == .neverCame($0.kind) } }
+      default: state.holder?.lastReceived = now
+      }
+      if case .end(let reason) = event {
+        state.holder = nil
+        switch reason {
+        case .finished, .shutdown: end(reason, &state)
+        case .connectionLost, .failed, .replaced: lose(reason, &state, now: now)
+        }
+        return .accepted
+      }
+      do {
+        let version = state.epoch.window.version
+        let rungs = state.epoch.rungs.map(\.window.version)
+        let shifted = state.epoch.shift(event)
+        let stored = try state.epoch.take(shifted)
+        feedLadder(shifted, &state)
+        _ = feedRungs(since: rungs, &state)
+        if !stored.isEmpty { publish(stored, &state) } else if state.epoch.window.version != version { stamp.change() }
+        return .accepted
+      } catch {
+        logger.error("the stream ends: \(error)")
+        state.holder = nil
+        end(.failed("\(error)"), &state)
+        return .closed(.failed("the server has no memory for this stream: \(error)"))
+      }
+    }
+  }
+
+  /// Takes note of what is wrong with a publication, for the API.
+  func warn(_ warning: PublicationWarning, from token: PublicationToken) {
+    state.withLock { state in
+      guard state.holder?.token == token, !state.publicationWarnings.contains(warning) else { return }
+      state.publicationWarnings.append(warning)
+    }
+  }
+
+  /// What was wrong with a publication is over.
+  func withdraw(_ warning: PublicationWarning, from token: PublicationToken) {
+    state.withLock { state in
+      guard state.holder?.token == token else { return }
+      state.publicationWarnings.removeAll { $0 == warning }
+    }
+  }
+
+  /// Takes note of a sample that came and could not be used.
+  func lost(_ kind: MediaKind, from token: PublicationToken) {
+    state.withLock { state in
+      guard state.holder?.token == token else { return }
+      switch kind {
+      case .video: state.counters.intake.lostPictures &+= 1
+      case .audio: state.counters.intake.lostSoundFrames &+= 1
+      }
+    }
+  }
+
+  private func lose(_ reason: EndReason, _ state: inout State, now: Int64) {
+    stamp.change()
+    interrupt(&state)
+    guard state.epoch.initSegment != nil else { return end(reason, &state) }
+    state.enter(.reconnecting, now: now)
+  }
+
+  /// Brings out what the publication left inside; the epoch goes on.
+  private func interrupt(_ state: inout State) {
+    state.transcoder?.drain()
+    state.soundTranscoder?.drain()
+    do {
+      publish(try state.epoch.interrupt(), &state)
+    } catch {
+      logger.error("the last fragment before the interruption is lost: \(error)")
+    }
+  }
+
+  /// Ends the stream when its publisher has not come back in time. Called now and then by the registry.
+  /// Returns false once the stream is over and nothing of it is available any more.
+  func tend() -> Bool {
+    let now = clock.monotonicNanoseconds()
+    return state.withLock { state in
+      if let previous = state.previous, previous.until <= now {
+        state.previous = nil
+        stamp.change()
+      }
+      state.waiting.giveUp(now: now)
+      let age = now &- state.phaseSince
+      switch state.phase {
+      case .starting, .live: return true
+      case .reconnecting:
+        if age >= settings.reconnectWindow.nanoseconds {
+          logger.notice("ended, its publisher did not come back")
+          end(.connectionLost("the publisher did not come back"), &state)
+        }
+        return true
+      case .ended:
+        let isOver = age >= StreamSettings.endedAvailability.nanoseconds
+        if isOver { stamp.change() }
+        return !isOver
+      }
+    }
+  }
+
+  /// Ends the stream now, whoever publishes it.
+  func shutDown() {
+    let evict = state.withLock { state -> (@Sendable (EndReason) -> Void)? in
+      let evict = state.holder?.evict
+      state.holder = nil
+      end(.shutdown, &state)
+      return evict
+    }
+    evict?(.shutdown)
+  }
+
+  private func end(_ reason: EndReason, _ state: inout State) {
+    guard state.phase != .ended else { return }
+    stamp.change()
+    do {
+      publish(try state.epoch.end(reason), &state)
+    } catch {
+      logger.error("the last fragment is lost: \(error)")
+      for sink in state.sinks { sink.receive(.end(reason)) }
+    }
+    dismissAudiences(&state)
+    dismissFollowers(&state)
+    finishLadder(&state)
+    state.sinks = []
+    state.newestSegment = []
+    state.knownGroup = state.epoch.longestGroup ?? state.knownGroup
+    let now = clock.monotonicNanoseconds()
+    state.enter(.ended, now: now)
+    state.waiting.wakeAll(now: now)
+  }
+
+  // MARK: What follows the stream
+
+  private func publish(_ events: [StoredEvent], _ state: inout State) {
+    stamp.change()
+    for event in events {
+      for sink in state.sinks { sink.receive(event) }
+      switch event {
+      case .fragment(let fragment):
+        state.position += 1
+        state.noteNewest(fragment)
+        if let due = state.epoch.anchor?.wallNanoseconds(at: fragment.fragment.end) {
+          state.counters.partDelay.add(nanoseconds: clock.wallNanoseconds &- due)
+        }
+        for (_, entry) in state.audiences where entry.count > 0 {
+          entry.audience.deliver([.file(fragment.range)], position: state.position)
+        }
+        feedFollowers(fragment.sequenceNumberOfSegment, rung: nil, &state)
+      case .initialization(let initSegment):
+        state.newestSegment = []
+        // A response has one init segment: it ends where the parameters change. Before the first, it waits for it.
+        if initSegment.version == 1 {
+          state.position += 1
+          for (_, entry) in state.audiences {
+            entry.audience.deliver([.bytes(initSegment.interleaved)], position: state.position)
+          }
+        } else {
+          dismissAudiences(&state)
+        }
+      case .segmentEnd(let view):
+        if let newest = view.window.segments.last { feedFollowers(newest.sequenceNumber, rung: nil, &state) }
+      case .discontinuity: state.newestSegment = []
+      case .clock, .end: break
+      }
+    }
+    if state.phase == .starting, state.epoch.hasBegun { state.enter(.live, now: clock.monotonicNanoseconds()) }
+    warnOfLongGroups(&state)
+    wake(&state)
+  }
+
+  private func dismissAudiences(_ state: inout State) {
+    for (_, entry) in state.audiences { entry.audience.finish() }
+    state.audiences = [:]
+  }
+
+  private func dismissFollowers(_ state: inout State) {
+    for (key, followers) in state.followers where key.rung == nil {
+      followers.finish()
+      state.followers[key] = nil
+    }
+  }
+
+  private func warnOfLongGroups(_ state: inout State) {
+    guard let group = state.epoch.longestGroup, state.warnings.isEmpty,
+      group.seconds > settings.segmentTarget.seconds * 1.5
+    else { return }
+    let warning =
+      "key frames are \(Decimals.fixed(group, digits: 1)) s apart, so segments and latency are as long; set the"
+      + " encoder's key frame interval to \(Decimals.fixed(settings.segmentTarget, digits: 0)) s"
+    state.warnings.append(warning)
+    logger.warning("\(warning)")
+  }
+
+  func wake(_ state: inout State) {
+    guard !state.waiting.isEmpty else { return }
+    let expected = state.expectedRungs
+    state.waiting.wake(now: clock.monotonicNanoseconds()) { Self.isMet($0, state.epoch, expected) }
+  }
+
+  private static func isMet(
+    _ condition: WaitingRoom.Condition, _ epoch: borrowing Epoch, _ expected: [String]
+  ) -> Bool {
+    switch condition {
+    case .beginning: epoch.hasBegun && epoch.hasRungs(expected, withSegments: false)
+    case .release: epoch.isReleased && epoch.hasRungs(expected, withSegments: true)
+    case .part(let position, let rendition):
+      epoch.window(of: rendition)?.hasReached(position, in: rendition) ?? true
+    }
+  }
+
+  /// A future that is fulfilled when the condition is met, the stream ends or the time is over; nil when there is
+  /// nothing to wait for.
+  func wait(
+    for condition: WaitingRoom.Condition, on eventLoop: any EventLoop, atMost time: MediaTime
+  ) -> EventLoopFuture<Void>? {
+    let now = clock.monotonicNanoseconds()
+    return state.withLock { state in
+      guard state.phase != .ended, !Self.isMet(condition, state.epoch, state.expectedRungs) else { return nil }
+      return state.waiting.add(condition, on: eventLoop, now: now, deadline: now &+ time.nanoseconds)
+    }
+  }
+
+  // MARK: Views
+
+  /// A rendition's window in an epoch, if both are there.
+  func window(ofEpoch id: String, _ rendition: Rendition = .interleaved) -> LiveWindow? {
+    state.withLock { $0.epoch(id)?.window(of: rendition) }
+  }
+
+  /// The current epoch's name and window.
+  var current: (epoch: Epoch, phase: StreamPhase) {
+    state.withLock { ($0.epoch, $0.phase) }
+  }
+
+  /// EXT-X-TARGETDURATION of the current epoch, in seconds; nil until it is decided.
+  var targetDuration: Int? { state.withLock { $0.epoch.window.targetDuration } }
+
+  var phase: StreamPhase { state.withLock { $0.phase } }
+
+  /// A rendered playlist or manifest: made once for each change of the window and shared by everybody who asks.
+  /// `render` is called with the stream's lock held; nil when the epoch is gone.
+  func rendered(
+    _ kind: RenderCache.Kind, epoch id: String?, render: (EpochView) -> PreencodedResponse
+  ) -> PreencodedResponse? {
+    state.withLock { state in
+      if let id, state.epoch.id != id {
+        guard let previous = state.previous, previous.epoch.id == id else { return nil }
+        return render(previous.epoch.viewWithRungs)
+      }
+      return state.cache.response(kind, version: state.epoch.version(for: kind)) { render(state.epoch.viewWithRungs) }
+    }
+  }
+
+  /// The manifests of the current epoch, with its view and the wall clock in nanoseconds since 1970. `body` is called
+  /// with the stream's lock held.
+  func withManifests<R>(
+    _ body: (_ history: inout DASHHistory, _ epoch: EpochView, _ now: Int64) -> sending R
+  ) -> sending R {
+    state.withLock { state in body(&state.cache.dash, state.epoch.viewWithRungs, clock.wallNanoseconds) }
+  }
+
+  var status: StreamStatus {
+    state.withLock { state in
+      StreamStatus(
+        name: name, phase: state.phase, epoch: state.epoch.id, protocolName: state.lastHolder.protocolName,
+        startedAt: state.startedAt, tracks: state.epoch.initSegment?.tracks ?? [],
+        bitrate: state.epoch.window.recentBitrate, longestGroup: state.epoch.longestGroup,
+        targetDuration: state.epoch.window.targetDuration,
+        warnings: state.warnings + state.publicationWarnings.map(\.description), anchor: state.epoch.anchor,
+        residentBytes: state.epoch.rungs.reduce(state.epoch.window.residentBytes) { $0 + $1.window.residentBytes },
+        playlistRenders: state.cache.renders, counters: state.allCounters, skew: state.ends.skew,
+        transcoding: state.transcoder?.status, rungs: state.epoch.playableRungs.compactMap(RungStatus.init),
+        soundTranscoding: state.soundTranscoder?.status,
+        sound: state.epoch.viewWithRungs.playableSounds.first.flatMap(RungStatus.init))
+    }
+  }
+
+  /// The distance of key frames that the name's encoder is known to use.
+  var knownGroup: MediaTime? { state.withLock { $0.epoch.longestGroup ?? $0.knownGroup } }
+}

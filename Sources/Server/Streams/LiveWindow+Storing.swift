@@ -1,0 +1,48 @@
+internal import FMP4
+internal import NIOCore
+
+extension LiveWindow {
+  /// Puts a fragment's bytes into the memory of the newest segment, which it belongs to. `anchor` says what time it is in
+  /// the media.
+  mutating func store(_ fragment: Fragment, anchor: WallClockAnchor?) throws(StorageError) -> PublishedFragment {
+    let head = FragmentBoxes.interleavedHead(of: fragment, clock: anchor)
+    let singleHeads = fragment.runs.map { run in
+      FragmentBoxes.singleHead(of: fragment, track: run.track, clock: anchor) ?? ByteBuffer()
+    }
+    // While the bytes are in the processor's cache.
+    var checksum = Checksum()
+    checksum.add(head)
+    for payload in fragment.payloads { checksum.add(payload) }
+    let prefix = fragment.startsSegment ? [FragmentBoxes.interleavedSegmentType, head] : [head]
+    let published = try withNewest { segment throws(StorageError) -> PublishedFragment in
+      let start = try segment.memory.append(prefix + fragment.payloads)
+      let offset = start + (fragment.startsSegment ? FragmentBoxes.interleavedSegmentType.readableBytes : 0)
+      segment.add(fragment, at: offset, headLength: head.readableBytes, singleHeads: singleHeads)
+      var stripped = fragment
+      stripped.payloads = []
+      let length = segment.memory.byteCount - offset
+      return PublishedFragment(
+        fragment: stripped, range: FileRange(file: segment.memory.file, offset: offset, length: length),
+        headLength: head.readableBytes, checksum: checksum.value, sequenceNumberOfSegment: segment.sequenceNumber)
+    }
+    guard let published else { throw StorageError(operation: "store a fragment outside a segment", errno: 0) }
+    return published
+  }
+
+  /// A segment of which the rendition has nothing: it keeps the numbers and times of its presentation.
+  mutating func addGap(like source: LiveSegment, duration: MediaTime, memory: SegmentMemory) {
+    append(
+      LiveSegment(
+        sequenceNumber: nextSequenceNumber, initVersion: source.initVersion,
+        followsDiscontinuity: source.followsDiscontinuity, isIndependent: true, start: source.start,
+        wallStart: source.wallStart, memory: memory, expectedDuration: nil, expectedFollowersEnd: nil,
+        duration: duration))
+    completeNewest()
+  }
+
+  /// The newest complete segment has something.
+  var endsWithMedia: Bool {
+    guard let newest = segments.last(where: \.isComplete) else { return segments.last?.fragments.isEmpty == false }
+    return !newest.fragments.isEmpty
+  }
+}

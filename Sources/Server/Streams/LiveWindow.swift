@@ -1,0 +1,222 @@
+internal import FMP4
+
+/// The segments of one epoch that are in memory: a bounded log. Playlists, manifests and byte ranges are functions
+/// of a copy of it; copying costs a reference.
+///
+/// The newer half is listed in playlists. The older half stays downloadable for players that still follow an older
+/// playlist: a segment outlives its listing by its own length and that of the longest playlist it was in
+/// (RFC 8216bis §6.2.2).
+struct LiveWindow: Sendable {
+  /// How much media is kept in memory.
+  let length: MediaTime
+  /// All segments in memory, oldest first; the last may be growing.
+  private(set) var segments: [LiveSegment] = []
+  private(set) var inits: [Int: InitSegment] = [:]
+  private(set) var periods: [Period] = []
+  /// EXT-X-TARGETDURATION, in seconds; nil until it is decided, and never changed afterwards.
+  private(set) var targetDuration: Int?
+  /// PART-TARGET: no part is longer. Nil until the first tracks are known, and never changed afterwards.
+  private(set) var partTarget: MediaTime?
+  private(set) var isEnded = false
+  /// Discontinuities before the oldest segment in memory.
+  private var forgottenDiscontinuities = 0
+  private(set) var nextSequenceNumber = 1
+  /// Every complete segment so far started with a sync sample.
+  private(set) var keepsIndependence = true
+  /// Bits a second of the segment that needed most, and what all of them held, for BANDWIDTH.
+  private(set) var bandwidth = Bandwidth()
+  /// Rises with each change that a playlist can show.
+  private(set) var version = 0
+
+  /// A stretch of segments without a discontinuity inside, and without one that came to something else than manifests
+  /// had announced: a DASH Period.
+  struct Period: Sendable, Hashable {
+    /// Counts from 0 within the epoch.
+    let ordinal: Int
+    /// Media time at which it starts.
+    let mediaStart: MediaTime
+    /// Wall-clock time of that, in nanoseconds since 1970.
+    let wallStart: Int64
+    let initVersion: Int
+    let firstSequenceNumber: Int
+    /// The ordinal of the Period whose media and parameters go on in this one.
+    let continued: Int?
+  }
+
+  /// Whether playlists may promise that every segment starts with a key frame: only a measured target duration lets
+  /// every group of pictures through.
+  private let promisesIndependence: Bool
+
+  init(length: MediaTime, promisesIndependence: Bool = true) {
+    self.length = length
+    self.promisesIndependence = promisesIndependence
+  }
+
+  /// A recording as renderers see it: all of its segments, which are complete, each with its number. `isEnded`: none
+  /// follows.
+  init(
+    recorded segments: [LiveSegment], inits: [Int: InitSegment], targetDuration: Int, bandwidth: Bandwidth,
+    isEnded: Bool
+  ) {
+    self.init(length: MediaTime(milliseconds: Int64(Int32.max) * 1000))
+    self.segments = segments
+    self.inits = inits
+    self.targetDuration = targetDuration
+    self.bandwidth = bandwidth
+    self.isEnded = isEnded
+    keepsIndependence = segments.allSatisfy(\.isIndependent)
+    nextSequenceNumber = (segments.last?.sequenceNumber ?? 0) + 1
+    for segment in segments where periods.isEmpty || segment.followsDiscontinuity { openPeriod(with: segment) }
+  }
+
+  /// Some segment that is not in memory starts without a key frame.
+  mutating func breakIndependence() { keepsIndependence = false }
+
+  private mutating func openPeriod(with segment: LiveSegment, continuing last: Int? = nil) {
+    periods.append(
+      Period(
+        ordinal: periods.last.map { $0.ordinal + 1 } ?? 0, mediaStart: segment.start, wallStart: segment.wallStart,
+        initVersion: segment.initVersion, firstSequenceNumber: segment.sequenceNumber, continued: last))
+  }
+
+  /// EXT-X-INDEPENDENT-SEGMENTS.
+  var isIndependent: Bool { promisesIndependence && keepsIndependence }
+
+  // MARK: What playlists show
+
+  /// The complete segments that playlists list, oldest first.
+  var listed: ArraySlice<LiveSegment> {
+    let complete = segments.last?.isComplete == false ? segments.dropLast() : segments[...]
+    var first = complete.endIndex
+    var total = MediaTime.zero
+    let limit = listedLength
+    while first > complete.startIndex {
+      let longer = total + complete[first - 1].duration
+      if longer > limit, first < complete.endIndex { break }
+      total = longer
+      first -= 1
+    }
+    return complete[first...]
+  }
+
+  /// How much media playlists list: what leaves room for segments to outlive their listing, and never less than
+  /// three target durations.
+  var listedLength: MediaTime {
+    let target = MediaTime(milliseconds: Int64(targetDuration ?? 2) * 1000)
+    let half = MediaTime(milliseconds: max(0, (length - target).rescaled(to: 1000) / 2))
+    return max(half, minimumListedLength)
+  }
+
+  private var minimumListedLength: MediaTime {
+    // Segments may be half a second longer than the target, which is a rounded figure.
+    MediaTime(milliseconds: 3 * (Int64(targetDuration ?? 2) * 1000 + 500))
+  }
+
+  /// Discontinuities before the first listed segment (EXT-X-DISCONTINUITY-SEQUENCE).
+  var discontinuitySequence: Int {
+    let firstListed = listed.first?.sequenceNumber ?? nextSequenceNumber
+    return segments.reduce(forgottenDiscontinuities) {
+      $0 + ($1.followsDiscontinuity && $1.sequenceNumber < firstListed ? 1 : 0)
+    }
+  }
+
+  func segment(_ sequenceNumber: Int) -> LiveSegment? {
+    guard let first = segments.first?.sequenceNumber, sequenceNumber >= first else { return nil }
+    let index = sequenceNumber - first
+    return index < segments.count ? segments[index] : nil
+  }
+
+  /// How a rendition shows a segment; nil where the stream had nothing for it then.
+  func layout(_ rendition: Rendition, of segment: LiveSegment) -> SegmentLayout? {
+    guard let kind = rendition.kind else { return .interleaved }
+    return inits[segment.initVersion]?.tracks.first { $0.kind == kind }.map { .track($0) }
+  }
+
+  var residentBytes: Int { segments.reduce(0) { $0 + $1.residentBytes } }
+
+  /// The init segment that the newest fragments belong to.
+  var currentInit: InitSegment? { inits[inits.keys.max() ?? 0] }
+
+  // MARK: How it grows
+
+  mutating func setTargetDuration(_ seconds: Int) {
+    guard targetDuration == nil else { return }
+    targetDuration = max(1, seconds)
+    version += 1
+  }
+
+  mutating func setPartTarget(_ target: MediaTime) {
+    if partTarget == nil { partTarget = target }
+  }
+
+  mutating func add(_ initSegment: InitSegment) {
+    inits[initSegment.version] = initSegment
+  }
+
+  /// Opens the next segment. `wallStart` in nanoseconds since 1970.
+  mutating func open(
+    _ fragment: Fragment, initVersion: Int, followsDiscontinuity: Bool, wallStart: Int64, memory: SegmentMemory
+  ) {
+    let segment = LiveSegment(
+      sequenceNumber: nextSequenceNumber, initVersion: initVersion, followsDiscontinuity: followsDiscontinuity,
+      isIndependent: fragment.isIndependent, start: fragment.start, wallStart: wallStart, memory: memory,
+      expectedDuration: fragment.expectedSegmentDuration, expectedFollowersEnd: fragment.expectedFollowersEnd,
+      duration: MediaTime(ticks: 0, timescale: fragment.duration.timescale))
+    append(segment)
+  }
+
+  /// Opens a segment that is made already.
+  mutating func append(_ segment: LiveSegment) {
+    if periods.isEmpty || segment.followsDiscontinuity || segments.last?.brokeItsAnnouncement == true {
+      openPeriod(with: segment, continuing: segment.followsDiscontinuity ? nil : periods.last?.ordinal)
+    }
+    nextSequenceNumber += 1
+    segments.append(segment)
+  }
+
+  /// Changes the growing segment.
+  mutating func withNewest<R>(_ body: (inout LiveSegment) throws(StorageError) -> R) throws(StorageError) -> R? {
+    guard let index = segments.indices.last, !segments[index].isComplete else { return nil }
+    version += 1
+    return try body(&segments[index])
+  }
+
+  /// Completes the growing segment and forgets what no longer fits. `length` is how long it is although some of it is
+  /// missing; nil where it is as long as its media.
+  mutating func completeNewest(lasting length: MediaTime? = nil) {
+    guard let index = segments.indices.last, !segments[index].isComplete else { return }
+    if let length { segments[index].lengthen(to: length) }
+    segments[index].isComplete = true
+    keepsIndependence = keepsIndependence && segments[index].isIndependent
+    let picture = layout(.video, of: segments[index])?.trackID
+    if !segments[index].fragments.isEmpty {
+      bandwidth.add(
+        segments[index], keyFrameLength: picture.flatMap { segments[index].keyFrameLength(of: $0) },
+        fragmentCount: segments[index].fragments.count)
+    }
+    version += 1
+    evict()
+  }
+
+  mutating func end() {
+    isEnded = true
+    version += 1
+  }
+
+  private mutating func evict() {
+    let target = MediaTime(milliseconds: Int64(targetDuration ?? 10) * 1000 + 500)
+    let keep = max(length, listedLength + listedLength + target)
+    var total = segments.reduce(MediaTime.zero) { $0 + $1.duration }
+    var dropped = 0
+    while dropped < segments.count - 1, total > keep {
+      total = total - segments[dropped].duration
+      if segments[dropped].followsDiscontinuity { forgottenDiscontinuities += 1 }
+      dropped += 1
+    }
+    guard dropped > 0 else { return }
+    segments.removeFirst(dropped)
+    guard let oldest = segments.first else { return }
+    while periods.count > 1, periods[1].firstSequenceNumber <= oldest.sequenceNumber { periods.removeFirst() }
+    inits = inits.filter { $0.key >= oldest.initVersion }
+  }
+}

@@ -1,0 +1,48 @@
+internal import FMP4
+
+/// A part's place in a rendition: the media sequence number of its segment, and its index there, from 0.
+struct PartPosition: Hashable, Sendable, Comparable {
+  var segment: Int
+  var part: Int
+
+  static func < (a: PartPosition, b: PartPosition) -> Bool {
+    (a.segment, a.part) < (b.segment, b.part)
+  }
+}
+
+extension LiveWindow {
+  /// The part of a rendition that comes next: what playlists hint at. Behind a fragment with which its segment is
+  /// expected to be complete, that is the first of the next segment.
+  func nextPart(of rendition: Rendition) -> PartPosition {
+    guard let newest = segments.last, !newest.isComplete else {
+      return PartPosition(segment: nextSequenceNumber, part: 0)
+    }
+    if newest.fragments.last?.isExpectedLast == true {
+      return PartPosition(segment: nextSequenceNumber, part: 0)
+    }
+    return PartPosition(segment: newest.sequenceNumber, part: partCount(of: rendition, in: newest))
+  }
+
+  /// Where a playlist of the rendition ends: behind its newest part.
+  func edge(of rendition: Rendition) -> PartPosition {
+    guard let newest = segments.last, !newest.isComplete else {
+      return PartPosition(segment: nextSequenceNumber, part: 0)
+    }
+    return PartPosition(segment: newest.sequenceNumber, part: partCount(of: rendition, in: newest))
+  }
+
+  /// Whether the rendition's playlist contains the part or a later one. A part beyond the last of a complete segment
+  /// is the next segment's first (RFC 8216bis §6.2.5.2).
+  func hasReached(_ position: PartPosition, in rendition: Rendition) -> Bool {
+    let edge = edge(of: rendition)
+    guard position.segment < edge.segment else { return position < edge }
+    guard let segment = segment(position.segment), position.part >= partCount(of: rendition, in: segment) else {
+      return true
+    }
+    return PartPosition(segment: position.segment + 1, part: 0) < edge
+  }
+
+  func partCount(of rendition: Rendition, in segment: LiveSegment) -> Int {
+    layout(rendition, of: segment).map { segment.partCount(of: $0.trackID) } ?? 0
+  }
+}

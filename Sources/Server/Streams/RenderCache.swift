@@ -1,0 +1,40 @@
+/// Rendered playlists and manifests of one epoch, each valid for one version of the window.
+struct RenderCache: Sendable {
+  /// What is rendered.
+  enum Kind: Sendable, Hashable {
+    case multivariant
+    /// The multivariant playlist of the whole programme.
+    case programme
+    case media(Rendition, Form, isDelta: Bool)
+    case keyFrames
+  }
+
+  /// The same playlist may be kept for different times.
+  enum Form: Sendable, Hashable {
+    /// What there is now: the next request may have another answer.
+    case current
+    /// What a client waited for: the address names a position, and the answer stays good.
+    case awaited
+  }
+
+  /// How many playlists were rendered, over the stream's life.
+  private(set) var renders = 0
+  /// Manifests keep what they were, for patches.
+  var dash = DASHHistory()
+  private var entries: [Kind: (version: Int, response: PreencodedResponse)] = [:]
+
+  init() {}
+
+  /// That of the epoch after `last`.
+  init(after last: RenderCache) {
+    renders = last.renders
+  }
+
+  mutating func response(_ kind: Kind, version: Int, render: () -> PreencodedResponse) -> PreencodedResponse {
+    if let entry = entries[kind], entry.version == version { return entry.response }
+    renders += 1
+    let response = render()
+    entries[kind] = (version, response)
+    return response
+  }
+}

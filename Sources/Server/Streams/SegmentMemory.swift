@@ -1,0 +1,80 @@
+internal import Glibc
+internal import NIOCore
+
+/// The one home of a segment's bytes: a memfd that holds the interleaved segment as it is served. Whole segments,
+/// fragments and the runs of single tracks are ranges of it, sent by sendfile; no viewer and no layout has a copy.
+struct SegmentMemory: Sendable {
+  let file: SharedFile
+  private(set) var byteCount = 0
+
+  /// Throws when the system gives no descriptor or memory.
+  init(name: String) throws(StorageError) {
+    let descriptor = memfd_create(name, UInt32(MFD_CLOEXEC))
+    guard descriptor >= 0 else { throw StorageError(operation: "memfd_create", errno: errno) }
+    file = SharedFile(taking: descriptor, kind: .memory)
+  }
+
+  /// So many bytes that are elsewhere: a recorded segment, whose place its index knows.
+  init(recorded byteCount: Int, in file: SharedFile) {
+    self.file = file
+    self.byteCount = byteCount
+  }
+
+  /// Appends buffers in order with as few system calls as possible; memory, so it never waits for a disk.
+  /// Returns the offset of the first byte.
+  mutating func append(_ buffers: [ByteBuffer]) throws(StorageError) -> Int {
+    let start = byteCount
+    var retained: [Unmanaged<AnyObject>] = []
+    defer { for storage in retained { storage.release() } }
+    var vectors: [iovec] = []
+    vectors.reserveCapacity(buffers.count)
+    retained.reserveCapacity(buffers.count)
+    for buffer in buffers where buffer.readableBytes > 0 {
+      buffer.withUnsafeReadableBytesWithStorageManagement { bytes, storage in
+        retained.append(storage.retain())
+        vectors.append(iovec(iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress), iov_len: bytes.count))
+      }
+    }
+    var next = 0
+    while next < vectors.count {
+      let count = min(vectors.count - next, Int(maximumVectors))
+      let written = vectors.withUnsafeBufferPointer { all -> Int in
+        guard let base = all.baseAddress else { return 0 }
+        return pwritev(file.descriptor, base + next, Int32(count), off_t(byteCount))
+      }
+      if written < 0 {
+        if errno == EINTR { continue }
+        throw StorageError(operation: "pwritev", errno: errno)
+      }
+      byteCount += written
+      next = Self.advance(&vectors, from: next, by: written)
+    }
+    return start
+  }
+
+  /// Skips what was written; returns the index of the first vector that still has bytes.
+  private static func advance(_ vectors: inout [iovec], from first: Int, by written: Int) -> Int {
+    var index = first
+    var left = written
+    while index < vectors.count, left >= vectors[index].iov_len {
+      left -= vectors[index].iov_len
+      index += 1
+    }
+    if index < vectors.count, left > 0 {
+      vectors[index].iov_base += left
+      vectors[index].iov_len -= left
+    }
+    return index
+  }
+}
+
+/// glibc's limit on vectors a call; the header's macro does not reach Swift.
+private let maximumVectors: Int32 = 1024
+
+/// A system call on a stream's storage failed.
+struct StorageError: Error, Sendable, CustomStringConvertible {
+  var operation: String
+  var errno: Int32
+
+  var description: String { "\(operation) failed: \(String(cString: strerror(errno))) (errno \(errno))" }
+}

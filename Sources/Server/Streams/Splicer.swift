@@ -1,0 +1,38 @@
+internal import FMP4
+
+/// Lays each publication's timeline behind the last one's, so that an outage leaves no hole in media time: the
+/// publications of one epoch share one timeline, and the wall clock tells how long the outage was.
+struct Splicer: Sendable {
+  /// Where the current publication's origin lies on the epoch's timeline.
+  private(set) var offset = MediaTime.zero
+  private var offsets: [TrackID: Int64] = [:]
+
+  /// The next publication starts where the media ended, on a whole millisecond: exact in every timescale that is a
+  /// multiple of 1000.
+  mutating func startPublication(after end: MediaTime?) {
+    guard let end else { return }
+    let milliseconds = end.converted(to: 1000)
+    let roundedUp = milliseconds < end ? milliseconds.ticks &+ 1 : milliseconds.ticks
+    offset = MediaTime(milliseconds: roundedUp)
+    offsets = [:]
+  }
+
+  /// The event on the epoch's timeline.
+  mutating func shift(_ event: MediaEvent) -> MediaEvent {
+    guard offset.ticks != 0 else { return event }
+    switch event {
+    case .tracks(let tracks):
+      for track in tracks { offsets[track.id] = offset.rescaled(to: track.timescale) }
+      return event
+    case .sample(var sample):
+      sample.decodeTime &+= offsets[sample.track] ?? 0
+      return .sample(sample)
+    case .clock(let anchor):
+      return .clock(WallClockAnchor(mediaTime: anchor.mediaTime + offset, wallNanoseconds: anchor.wallNanoseconds))
+    case .progress(let time):
+      return .progress(time + offset)
+    case .discontinuity, .end:
+      return event
+    }
+  }
+}

@@ -1,0 +1,150 @@
+internal import FMP4
+internal import Ingest
+internal import NIOCore
+
+/// What has come of a stream since its name came up. Only ever rises.
+struct StreamCounters: Sendable {
+  /// What came by one protocol.
+  struct Intake: Sendable, Hashable {
+    /// Of coded media.
+    var bytes = 0
+    var pictures = 0
+    var keyFrames = 0
+    var soundFrames = 0
+    /// What came and could not be used.
+    var lostPictures = 0
+    var lostSoundFrames = 0
+    /// Breaks of the publisher's timestamps.
+    var jumps = 0
+
+    static func += (total: inout Intake, more: Intake) {
+      total.bytes &+= more.bytes
+      total.pictures &+= more.pictures
+      total.keyFrames &+= more.keyFrames
+      total.soundFrames &+= more.soundFrames
+      total.lostPictures &+= more.lostPictures
+      total.lostSoundFrames &+= more.lostSoundFrames
+      total.jumps &+= more.jumps
+    }
+  }
+
+  var publications = 0
+  /// Of the publication of the moment, and those of the same protocol before it.
+  var intake = Intake()
+  private var protocolName = ""
+  private var others: [String: Intake] = [:]
+  /// From the end of a part's media to where it could be had.
+  var partDelay = Durations()
+  /// Waits for what was not there yet.
+  var waits = Durations()
+  var playlistRenders = 0
+  var droppedPictures = 0
+  var workerRestarts = 0
+  /// Of the worker that transcodes sound.
+  var soundRestarts = 0
+
+  /// A publication begins.
+  mutating func begin(_ protocolName: String) {
+    publications += 1
+    guard protocolName != self.protocolName else { return }
+    if publications > 1 { others[self.protocolName] = intake }
+    intake = others.removeValue(forKey: protocolName) ?? Intake()
+    self.protocolName = protocolName
+  }
+
+  /// By protocol.
+  var intakes: [(protocolName: String, intake: Intake)] {
+    var all = others.sorted { $0.key < $1.key }.map { (protocolName: $0.key, intake: $0.value) }
+    if !protocolName.isEmpty { all.append((protocolName, intake)) }
+    return all
+  }
+
+  static func += (total: inout StreamCounters, more: StreamCounters) {
+    total.publications &+= more.publications
+    for (name, intake) in more.intakes { total.others[name, default: Intake()] += intake }
+    total.partDelay += more.partDelay
+    total.waits += more.waits
+    total.playlistRenders &+= more.playlistRenders
+    total.droppedPictures &+= more.droppedPictures
+    total.workerRestarts &+= more.workerRestarts
+    total.soundRestarts &+= more.soundRestarts
+  }
+}
+
+/// How far the newest sound and the newest picture of a publication reach.
+struct TrackEnds: Sendable {
+  private struct Track: Sendable {
+    let id: TrackID
+    let timescale: UInt32
+    /// What a sample lasts that does not say so itself.
+    let step: UInt32
+    var end: MediaTime?
+
+    init(_ track: TrackDescription) {
+      id = track.id
+      timescale = track.timescale
+      step = track.frameDuration ?? 0
+    }
+
+    mutating func take(_ sample: Sample) {
+      end = MediaTime(ticks: sample.decodeTime &+ Int64(sample.duration ?? step), timescale: timescale)
+    }
+  }
+
+  private var picture: Track?
+  private var sound: Track?
+
+  mutating func use(_ tracks: [TrackDescription]) {
+    picture = tracks.first { $0.kind == .video }.map(Track.init)
+    sound = tracks.first { $0.kind == .audio }.map(Track.init)
+  }
+
+  /// Whether the sample is a picture.
+  mutating func take(_ sample: Sample) -> Bool {
+    guard sample.track == picture?.id else {
+      sound?.take(sample)
+      return false
+    }
+    picture?.take(sample)
+    return true
+  }
+
+  /// Seconds by which sound is ahead of the picture; nil where one of them is missing.
+  var skew: Double? {
+    guard let picture = picture?.end, let sound = sound?.end else { return nil }
+    return (sound - picture).seconds
+  }
+}
+
+extension LiveStream.State {
+  mutating func count(_ sample: Sample) {
+    counters.intake.bytes &+= sample.payload.readableBytes
+    if ends.take(sample) {
+      counters.intake.pictures &+= 1
+      if sample.isSync { counters.intake.keyFrames &+= 1 }
+    } else {
+      counters.intake.soundFrames &+= 1
+    }
+  }
+
+  /// With what is counted elsewhere.
+  var allCounters: StreamCounters {
+    var all = counters
+    all.waits += waiting.waits
+    all.playlistRenders = cache.renders
+    if let transcoder { all.add(transcoder.status, of: .video) }
+    if let soundTranscoder { all.add(soundTranscoder.status, of: .audio) }
+    return all
+  }
+}
+
+extension StreamCounters {
+  mutating func add(_ transcoding: TranscodeStatus, of kind: MediaKind) {
+    switch kind {
+    case .video:
+      droppedPictures &+= transcoding.droppedPictures
+      workerRestarts &+= transcoding.restarts
+    case .audio: soundRestarts &+= transcoding.restarts
+    }
+  }
+}

@@ -1,0 +1,196 @@
+internal import FMP4
+internal import Ingest
+internal import Logging
+internal import NIOCore
+internal import Synchronization
+
+/// All streams by name, and the door that publishers knock at.
+final class StreamRegistry: PublishGate {
+  private let settings: StreamSettings
+  private let ladders: Ladders
+  private let sounds: Sounds
+  private let workers: WorkerLauncher
+  private let publishKey: Secret?
+  private let clock: SteadyClock
+  private let logger: Logger
+  private let makeSinks:
+    @Sendable (_ stream: StreamName, _ epoch: String, _ wish: PublishRequest.RecordingWish)
+      -> [any FragmentSink]
+  private let epochIDs = EpochID()
+  private let state = Mutex(State())
+
+  private struct State {
+    var streams: [StreamName: LiveStream] = [:]
+    var groups = KnownGroups()
+    var isShuttingDown = false
+    var rejections: [String: Int] = [:]
+    /// Those that `/metrics` tells by name; what has come of the others that are gone.
+    var namedInMetrics: Set<StreamName> = []
+    var departed = StreamCounters()
+  }
+
+  init(
+    settings: StreamSettings, ladders: Ladders = Ladders(), sounds: Sounds = Sounds(),
+    workers: WorkerLauncher = .ownProcess,
+    publishKey: Secret?, clock: SteadyClock, logger: Logger,
+    makeSinks: @escaping @Sendable (StreamName, String, PublishRequest.RecordingWish) -> [any FragmentSink]
+  ) {
+    self.settings = settings
+    self.ladders = ladders
+    self.sounds = sounds
+    self.workers = workers
+    self.publishKey = publishKey
+    self.clock = clock
+    self.logger = logger
+    self.makeSinks = makeSinks
+  }
+
+  func stream(_ name: StreamName) -> LiveStream? {
+    state.withLock { $0.streams[name] }
+  }
+
+  /// Sorted by name.
+  var all: [LiveStream] {
+    state.withLock { $0.streams.values.sorted { $0.name < $1.name } }
+  }
+
+  func admit(_ request: PublishRequest) async throws(PublishRefusal) -> any MediaSink {
+    do throws(PublishRefusal) {
+      return try admitNow(request)
+    } catch {
+      state.withLock { $0.rejections[error.code, default: 0] += 1 }
+      throw error
+    }
+  }
+
+  private func admitNow(_ request: PublishRequest) throws(PublishRefusal) -> any MediaSink {
+    let isAuthenticated = publishKey != nil
+    if let publishKey, request.origin == .peer {
+      guard let key = request.key, key.matches(publishKey) else { throw .unauthorized }
+    }
+    let (stream, admission) = state.withLock { state -> (LiveStream?, LiveStream.Admission) in
+      guard !state.isShuttingDown else { return (nil, .refused(.shuttingDown)) }
+      let known = state.streams[request.stream]
+      let stream = known ?? newStream(request, state.groups)
+      let admission = stream.admit(request, isAuthenticated: isAuthenticated) { epoch in
+        makeSinks(request.stream, epoch, request.recording)
+      }
+      state.streams[request.stream] = stream
+      if known == nil, state.namedInMetrics.count < MetricsLimits.streams {
+        state.namedInMetrics.insert(request.stream)
+      }
+      return (stream, admission)
+    }
+    switch admission {
+    case .refused(let refusal): throw refusal
+    case .admitted(let token, let evicted):
+      evicted?(.replaced)
+      guard let stream else { throw .shuttingDown }
+      return Publication(stream: stream, token: token)
+    }
+  }
+
+  private func newStream(_ request: PublishRequest, _ groups: borrowing KnownGroups) -> LiveStream {
+    var settings = settings
+    settings.ladder = ladders[request.stream]
+    settings.sound = sounds[request.stream]
+    if !settings.ladder.isEmpty || settings.sound != nil { settings.layout = .separate }
+    return LiveStream(
+      name: request.stream, settings: settings, clock: clock, epochIDs: epochIDs, logger: logger,
+      knownGroup: request.keyFrameInterval ?? groups[request.stream], workers: workers)
+  }
+
+  /// Ends streams whose publisher did not come back and forgets those that are over. To be called about once a second.
+  func tend() {
+    for stream in all where !stream.tend() {
+      state.withLock { state in
+        guard state.streams[stream.name] === stream else { return }
+        state.groups.remember(stream.knownGroup, of: stream.name)
+        state.streams[stream.name] = nil
+        if state.namedInMetrics.remove(stream.name) == nil { state.departed += stream.status.counters }
+      }
+    }
+  }
+
+  /// What `/metrics` tells of streams. Who has a name there keeps it for as long as the stream is known, and what the
+  /// others came to is kept when they go: no counter ever falls.
+  struct Overview: Sendable {
+    var streams: [LiveStream]
+    var named: Set<StreamName>
+    var departed: StreamCounters
+    /// Publishers that were turned away, by reason.
+    var rejections: [String: Int]
+  }
+
+  var overview: Overview {
+    state.withLock { state in
+      Overview(
+        streams: state.streams.values.sorted { $0.name < $1.name }, named: state.namedInMetrics,
+        departed: state.departed, rejections: state.rejections)
+    }
+  }
+
+  /// Publishers are admitted.
+  var isOpen: Bool { state.withLock { !$0.isShuttingDown } }
+
+  /// Bytes by which the windows of all streams that have a publisher will still grow.
+  var expectedGrowth: Int {
+    all.reduce(0) { sum, stream in
+      let status = stream.status
+      guard status.phase == .live || status.phase == .starting else { return sum }
+      let bitrate = status.rungs.reduce(status.bitrate) { $0 + $1.bitrate }
+      return sum + max(0, bitrate / 8 * Int(settings.window.rescaled(to: 1)) - status.residentBytes)
+    }
+  }
+
+  /// Ends all streams and admits no more.
+  func shutDown() {
+    let streams = state.withLock { state in
+      state.isShuttingDown = true
+      return Array(state.streams.values)
+    }
+    for stream in streams { stream.shutDown() }
+  }
+}
+
+/// How far apart the key frames of names seen before were, so that their next playlist need not wait to find out.
+private struct KnownGroups: Sendable {
+  private var lengths: [StreamName: MediaTime] = [:]
+
+  /// Names come from publishers: beyond this many none is remembered.
+  private static let limit = 1000
+
+  subscript(name: StreamName) -> MediaTime? { lengths[name] }
+
+  mutating func remember(_ length: MediaTime?, of name: StreamName) {
+    guard lengths[name] != nil || lengths.count < Self.limit else { return }
+    lengths[name] = length
+  }
+}
+
+/// One publisher's hold on a stream.
+private final class Publication: MediaSink {
+  private let stream: LiveStream
+  private let token: LiveStream.PublicationToken
+
+  init(stream: LiveStream, token: LiveStream.PublicationToken) {
+    self.stream = stream
+    self.token = token
+  }
+
+  func receive(_ event: MediaEvent) -> SinkVerdict {
+    stream.receive(event, from: token)
+  }
+
+  func lost(_ kind: MediaKind) {
+    stream.lost(kind, from: token)
+  }
+
+  func warn(_ warning: PublicationWarning) {
+    stream.warn(warning, from: token)
+  }
+
+  func withdraw(_ warning: PublicationWarning) {
+    stream.withdraw(warning, from: token)
+  }
+}

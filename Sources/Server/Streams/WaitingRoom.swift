@@ -1,0 +1,83 @@
+internal import NIOCore
+
+/// Requests that wait for something of a stream. Those that wait for the same thing are judged once and woken
+/// together, each loop's by one call: a thousand players that wait for the next part cost one look at the window.
+struct WaitingRoom {
+  /// What can be waited for, in the current epoch.
+  enum Condition: Sendable, Hashable {
+    /// The multivariant playlist, and playlists of parts, can be given out.
+    case beginning
+    /// All playlists can be given out.
+    case release
+    /// A part of a rendition, or a later one, is there.
+    case part(PartPosition, Rendition)
+  }
+
+  private struct Waiter {
+    let promise: EventLoopPromise<Void>
+    /// From when and until when, in monotonic nanoseconds.
+    let start: Int64
+    let deadline: Int64
+  }
+
+  private struct LoopGroup {
+    let eventLoop: any EventLoop
+    var waiters: [Waiter] = []
+
+    /// Later on the waiters' loop: what follows asks the stream, whose lock is held here.
+    func wake() {
+      let promises = waiters.map(\.promise)
+      eventLoop.execute { for promise in promises { promise.succeed() } }
+    }
+  }
+
+  private var groups: [Condition: [ObjectIdentifier: LoopGroup]] = [:]
+  /// Those who waited, and how long.
+  private(set) var waits = Durations()
+
+  var isEmpty: Bool { groups.isEmpty }
+
+  /// The future is fulfilled when the condition is met, or nothing more is to be expected, or the deadline is over,
+  /// within the interval of `giveUp`. All times are monotonic nanoseconds.
+  mutating func add(
+    _ condition: Condition, on eventLoop: any EventLoop, now: Int64, deadline: Int64
+  ) -> EventLoopFuture<Void> {
+    let promise = eventLoop.makePromise(of: Void.self)
+    groups[condition, default: [:]][ObjectIdentifier(eventLoop), default: LoopGroup(eventLoop: eventLoop)]
+      .waiters.append(Waiter(promise: promise, start: now, deadline: deadline))
+    return promise.futureResult
+  }
+
+  mutating func wake(now: Int64, where isMet: (Condition) -> Bool) {
+    for condition in Array(groups.keys) where isMet(condition) { wake(condition, now) }
+  }
+
+  mutating func wakeAll(now: Int64) {
+    for condition in Array(groups.keys) { wake(condition, now) }
+  }
+
+  private mutating func wake(_ condition: Condition, _ now: Int64) {
+    guard let loops = groups.removeValue(forKey: condition) else { return }
+    for group in loops.values { wake(group, now) }
+  }
+
+  private mutating func wake(_ group: LoopGroup, _ now: Int64) {
+    for waiter in group.waiters { waits.add(nanoseconds: now &- waiter.start) }
+    group.wake()
+  }
+
+  /// Wakes those whose deadline is over.
+  mutating func giveUp(now: Int64) {
+    for (condition, loops) in groups {
+      for (key, group) in loops where group.waiters.contains(where: { $0.deadline <= now }) {
+        var late = group
+        late.waiters = group.waiters.filter { $0.deadline <= now }
+        wake(late, now)
+        let left = group.waiters.filter { $0.deadline > now }
+        groups[condition]?[key]?.waiters = left
+        if left.isEmpty { groups[condition]?[key] = nil }
+      }
+      if groups[condition]?.isEmpty == true { groups[condition] = nil }
+    }
+  }
+}

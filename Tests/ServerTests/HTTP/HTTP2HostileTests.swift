@@ -1,0 +1,208 @@
+import NIOCore
+import NIOHTTP2
+import Synchronization
+import Testing
+
+@testable import Server
+
+@Suite(.timeLimit(.minutes(3))) struct HTTP2HostileTests {
+  private func run(
+    limits: HTTPLimits = HTTPLimits(), window: Int = 65535,
+    route: @escaping HTTPTestServer.Route = HTTPTestServer.defaultRoute,
+    _ body: (_ client: HTTP2TestClient, _ other: HTTP2TestClient, _ listener: HTTPListener) async throws -> Void
+  ) async throws {
+    let (server, client) = try tlsContexts(TLSNegotiation.protocols, client: ["h2"])
+    try await HTTPTestServer.run(limits: limits, tls: server, route: route) { address, listener in
+      let connection = try await HTTP2TestClient.connect(to: address, tls: client, window: window)
+      let other = try await HTTP2TestClient.connect(to: address, tls: client)
+      #expect(try await other.get("/").status == 200)
+      try await body(connection, other, listener)
+      await connection.close()
+      await other.close()
+    }
+  }
+
+  private func mediaRoute(_ total: Int) throws -> HTTPTestServer.Route {
+    let file = try memoryFile(total)
+    return { request, _ in
+      .now(
+        request.path.isEmpty
+          ? .text("x", cache: .never)
+          : .media([.file(FileRange(file: file, offset: 0, length: total))], type: .mp4, cache: .immutable))
+    }
+  }
+
+  @Test func aStreamWhoseWindowStaysClosedIsCutAndHoldsUpNobody() async throws {
+    var limits = HTTPLimits()
+    limits.writeStall = .milliseconds(2000)
+    try await run(limits: limits, window: 1000, route: try mediaRoute(1 << 20)) { client, _, _ in
+      let stalled = try await client.request("/media")
+      let reading = try await client.request("/media")
+      try await client.open(reading)
+      #expect(try await client.response(reading).body == patternBytes(0..<(1 << 20)))
+      #expect(!client[stalled].isOver)
+      try await client.wait("the stalled stream is cut") { $0.streams[stalled]?.reset == .cancel }
+      #expect(client[stalled].body.count == 1000)
+      #expect(try await client.get("/").text == "x")
+    }
+  }
+
+  @Test func aTrickleOfWindowsIsNoReading() async throws {
+    var limits = HTTPLimits()
+    limits.writeStall = .milliseconds(600)
+    try await run(limits: limits, window: 0, route: try mediaRoute(1 << 20)) { client, _, _ in
+      let id = try await client.request("/media")
+      var count = 0
+      while client[id].reset == nil, count < 2000 {
+        try? await client.open(id, by: 1)
+        try await Task.sleep(for: .milliseconds(10))
+        count += 1
+      }
+      #expect(client[id].reset == .cancel)
+      #expect(client[id].body.count < 1000)
+    }
+  }
+
+  @Test func aClosedConnectionWindowCutsWhoWaitsForIt() async throws {
+    var limits = HTTPLimits()
+    limits.writeStall = .milliseconds(600)
+    try await run(limits: limits, window: 1 << 20, route: try mediaRoute(1 << 20)) { client, _, _ in
+      let ids = [try await client.request("/media"), try await client.request("/media")]
+      for id in ids { try await client.wait("the stream is cut") { $0.streams[id]?.reset == .cancel } }
+      #expect(client[ids[0]].body.count + client[ids[1]].body.count == 65535)
+      try await client.open()
+      #expect(try await client.get("/").text == "x")
+    }
+  }
+
+  @Test func aLiveViewerThatDoesNotFollowIsCutByItsBacklog() async throws {
+    final class Flood: LiveBody {
+      let isStopped = Mutex(false)
+      func start(_ writer: LiveBodyWriter) {
+        for _ in 0..<20 { writer.write([.bytes(ByteBuffer(repeating: 0, count: 10_000))]) }
+      }
+      func stop() { isStopped.withLock { $0 = true } }
+    }
+    let flood = Flood()
+    var limits = HTTPLimits()
+    limits.liveBacklogBytes = 100_000
+    try await run(
+      limits: limits,
+      route: { request, _ in
+        .now(request.path.isEmpty ? .text("x", cache: .never) : HTTPResponse(body: .live(flood)))
+      }
+    ) { client, _, _ in
+      let id = try await client.request("/live")
+      #expect(try await client.response(id).reset == .cancel)
+      #expect(flood.isStopped.withLock { $0 })
+      #expect(try await client.get("/").text == "x")
+    }
+  }
+
+  @Test func aFloodOfResetsEndsItsConnectionAndNoOther() async throws {
+    try await run { client, other, _ in
+      for _ in 0..<400 where !client.now.isClosed {
+        guard let id = try? await client.request("/") else { break }
+        try? await client.reset(id)
+      }
+      try await client.wait("the flood is ended") { $0.isClosed }
+      #expect(try await other.get("/").status == 200)
+    }
+  }
+
+  @Test func aFloodOfPingsEndsItsConnection() async throws {
+    try await run { client, other, _ in
+      for _ in 0..<400 where !client.now.isClosed {
+        try? await client.send(.ping(HTTP2PingData(withInteger: 1), ack: false))
+      }
+      try await client.wait("the flood is ended") { $0.isClosed }
+      #expect(try await other.get("/").status == 200)
+    }
+  }
+
+  @Test func moreStreamsThanAllowedAreRefusedAndTheOthersGoOn() async throws {
+    var limits = HTTPLimits()
+    limits.streams = 3
+    let waiting = Mutex<[EventLoopPromise<HTTPResponse>]>([])
+    try await run(
+      limits: limits,
+      route: { request, loop in
+        guard request.path.first == "later" else { return .now(.text("x", cache: .never)) }
+        let promise = loop.makePromise(of: HTTPResponse.self)
+        waiting.withLock { $0.append(promise) }
+        return .later(promise.futureResult)
+      }
+    ) { client, _, _ in
+      #expect(try await client.get("/").text == "x", "the settings are here")
+      var ids: [HTTP2StreamID] = []
+      for _ in 0..<3 { ids.append(try await client.request("/later")) }
+      // NIO's client keeps the fourth back by itself: it leaves when another stream ends.
+      try await client.wait("three wait") { _ in waiting.withLock { $0.count } == 3 }
+      for promise in waiting.withLock({ $0 }) { promise.succeed(.text("y", cache: .never)) }
+      for id in ids { #expect(try await client.response(id).text == "y") }
+    }
+  }
+
+  @Test func silenceBeforeWithinAndAfterARequestEndsTheConnection() async throws {
+    var limits = HTTPLimits()
+    limits.headerTime = .milliseconds(1000)
+    limits.idleTime = .milliseconds(1500)
+    limits.bodyTime = .milliseconds(500)
+    try await run(limits: limits) { silent, idle, listener in
+      try await silent.wait("a connection without a request is closed") { $0.isClosed }
+      try await idle.wait("an idle connection is closed") { $0.isClosed }
+      #expect(idle.now.goAways.map(\.code) == [.noError])
+      #expect(idle.now.goAways.first?.last == 1, "the client knows what was answered")
+      while listener.connections > 0 { try await Task.sleep(for: .milliseconds(5)) }
+    }
+    limits.idleTime = .seconds(60)
+    try await run(limits: limits) { client, _, _ in
+      let id = try await client.request("/", method: "POST", isEnd: false)
+      #expect(try await client.response(id).reset == .cancel, "a body that does not come")
+      #expect(try await client.get("/").status == 200)
+    }
+  }
+
+  @Test func aServerThatStopsLetsStreamsEnd() async throws {
+    let waiting = Mutex<[EventLoopPromise<HTTPResponse>]>([])
+    var limits = HTTPLimits()
+    limits.stopTime = .seconds(20)
+    try await run(
+      limits: limits,
+      route: { request, loop in
+        guard request.path.first == "later" else { return .now(.text("x", cache: .never)) }
+        let promise = loop.makePromise(of: HTTPResponse.self)
+        waiting.withLock { $0.append(promise) }
+        return .later(promise.futureResult)
+      }
+    ) { client, other, listener in
+      let id = try await client.request("/later")
+      try await client.wait("the route thinks") { _ in !waiting.withLock { $0.isEmpty } }
+      async let stopped: Void = listener.stop()
+      try await other.wait("an idle connection is closed at once") { $0.isClosed }
+      try await client.wait("the peer is told") { $0.goAways.count == 2 }
+      #expect(client.now.goAways.map(\.last) == [.maxID, id])
+      for promise in waiting.withLock({ $0 }) { promise.succeed(.text("the last word", cache: .never)) }
+      #expect(try await client.response(id).text == "the last word")
+      try await client.wait("then the connection ends") { $0.isClosed }
+      await stopped
+    }
+  }
+
+  @Test func aFullServerSaysSoAndCloses() async throws {
+    var limits = HTTPLimits()
+    limits.connections = 1
+    let (server, context) = try tlsContexts(TLSNegotiation.protocols, client: ["h2"])
+    try await HTTPTestServer.run(limits: limits, tls: server) { address, listener in
+      let first = try await HTTP2TestClient.connect(to: address, tls: context)
+      #expect(try await first.get("/").status == 200)
+      let second = try await HTTP2TestClient.connect(to: address, tls: context)
+      let answer = try await second.get("/")
+      #expect(answer.status == 503)
+      #expect(answer["retry-after"] != nil)
+      try await second.wait("the refused connection is closed") { $0.isClosed }
+      #expect(try await first.get("/").status == 200)
+      await first.close()
+    }
+  }
+}

@@ -1,0 +1,95 @@
+import Glibc
+import Ingest
+import Logging
+import NIOCore
+import NIOPosix
+import NIOSSL
+import Testing
+
+@testable import Server
+
+/// A listener on a port of its own, with routes given as a closure.
+struct HTTPTestServer: HTTPResponder {
+  typealias Route = @Sendable (_ request: HTTPRequest, _ eventLoop: any EventLoop) -> HTTPAnswer
+
+  let route: Route
+
+  func respond(to request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer { route(request, eventLoop) }
+
+  /// Runs `body` with a server that stops afterwards.
+  static func run(
+    limits: HTTPLimits = HTTPLimits(), address: String = "127.0.0.1", tls: NIOSSLContext? = nil,
+    group: any EventLoopGroup = NIOSingletons.posixEventLoopGroup, tickInterval: TimeAmount = .milliseconds(20),
+    route: @escaping Route = defaultRoute,
+    _ body: (_ address: SocketAddress, _ listener: HTTPListener) async throws -> Void
+  ) async throws {
+    let listener = HTTPListener(
+      responder: HTTPTestServer(route: route), limits: limits, clock: .system(),
+      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, group: group, tickInterval: tickInterval)
+    let source: TLSContextSource? = tls.map { context in { @Sendable in context } }
+    let bound = try await listener.start(
+      try SocketAddress(ipAddress: address, port: 0), tls: source)
+    do {
+      try await body(bound, listener)
+    } catch {
+      await listener.stop()
+      throw error
+    }
+    await listener.stop()
+  }
+
+  /// Says what it was asked.
+  static let defaultRoute: Route = { request, _ in
+    .now(.text("\(request.method) \(request.target.path) \(request.body.readableBytes)", cache: .never))
+  }
+
+  /// Answers every request with the same response.
+  static func always(_ response: HTTPResponse) -> Route { { _, _ in .now(response) } }
+}
+
+/// The bytes that test files hold, made once; no two stretches of them are alike.
+private let pattern: [UInt8] = {
+  var bytes = [UInt8](repeating: 0, count: 16 << 20)
+  bytes.withUnsafeMutableBytes { room in
+    var state: UInt64 = 0x9E37_79B9_7F4A_7C15
+    for index in stride(from: 0, to: room.count, by: 8) {
+      state ^= state << 13
+      state ^= state >> 7
+      state ^= state << 17
+      room.storeBytes(of: state, toByteOffset: index, as: UInt64.self)
+    }
+  }
+  return bytes
+}()
+
+/// A stretch of the pattern.
+func patternBytes(_ range: Range<Int>) -> [UInt8] { Array(pattern[range]) }
+
+/// A memfd that holds the first `count` bytes of the pattern.
+func memoryFile(_ count: Int) throws -> SharedFile {
+  let descriptor = memfd_create("test", UInt32(MFD_CLOEXEC))
+  try #require(descriptor >= 0)
+  let file = SharedFile(taking: descriptor, kind: .memory)
+  try write(patternBytes(0..<count), to: descriptor)
+  return file
+}
+
+/// An unlinked file on disk that holds the first `count` bytes of the pattern.
+func diskFile(_ count: Int) throws -> SharedFile {
+  var path = Array("/tmp/weir-test-XXXXXX".utf8CString)
+  let descriptor = mkstemp(&path)
+  try #require(descriptor >= 0)
+  unlink(path)
+  let file = SharedFile(taking: descriptor, kind: .disk)
+  try write(patternBytes(0..<count), to: descriptor)
+  return file
+}
+
+private func write(_ bytes: [UInt8], to descriptor: CInt) throws {
+  var done = 0
+  while done < bytes.count {
+    let written = bytes[done...].withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+    try #require(written > 0)
+    done += written
+  }
+}

@@ -1,0 +1,59 @@
+import Glibc
+import NIOCore
+import NIOPosix
+import Testing
+
+@testable import Server
+
+@Suite(.timeLimit(.minutes(3))) struct HTTPWebFilesTests {
+  @Test func embeddedPagesCarryTheirPolicyAndAnswer304() async throws {
+    let files = WebFiles()
+    try await HTTPTestServer.run(
+      route: { request, loop in files.answer(request.path, to: request, on: loop) },
+      { address, _ in
+        let client = try await HTTPRawClient.connect(to: address)
+        let page = try await client.get("/index.html")
+        #expect(page.status == 200)
+        #expect(page["Content-Type"] == "text/html; charset=utf-8")
+        #expect(page["Cache-Control"] == "no-cache")
+        #expect(
+          page["Content-Security-Policy"]
+            == "default-src 'self'; media-src 'self' blob:; frame-ancestors 'self'")
+        #expect(page.text.contains("weir"))
+        #expect(try await client.get("/index.html", "If-None-Match: \(try #require(page["ETag"]))").status == 304)
+        #expect(try await client.get("/none.html").status == 404)
+        let refused = try await client.get("/index.html", method: "DELETE")
+        #expect(refused.status == 405)
+        #expect(refused["Allow"] == "GET, HEAD, OPTIONS")
+        await client.close()
+      })
+  }
+
+  @Test func aFolderIsServedInTheirPlaceAsItIsNow() async throws {
+    var path = Array("/tmp/weir-web-XXXXXX".utf8CString)
+    try #require(mkdtemp(&path) != nil)
+    let folder = String(decoding: path.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    let name = folder + "/a.js"
+    defer {
+      unlink(name)
+      rmdir(folder)
+    }
+    let files = WebFiles(folder: folder)
+    try await HTTPTestServer.run(
+      route: { request, loop in files.answer(request.path, to: request, on: loop) },
+      { address, _ in
+        let client = try await HTTPRawClient.connect(to: address)
+        #expect(try await client.get("/a.js").status == 404)
+        for text in ["let a = 1\n", "let b = 22\n"] {
+          let descriptor = open(name, O_CREAT | O_TRUNC | O_WRONLY, 0o600)
+          try #require(descriptor >= 0)
+          try #require(Glibc.write(descriptor, text, text.utf8.count) == text.utf8.count)
+          close(descriptor)
+          let response = try await client.get("/a.js")
+          #expect(response.text == text)
+          #expect(response["Content-Type"] == "text/javascript; charset=utf-8")
+        }
+        await client.close()
+      })
+  }
+}

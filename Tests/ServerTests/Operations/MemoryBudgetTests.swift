@@ -1,0 +1,77 @@
+import Glibc
+import Logging
+import Testing
+
+@testable import Server
+
+@Suite struct MemoryBudgetTests {
+  /// A folder like a control group's, of either version, whose files tests write.
+  private final class Group {
+    let folder: String
+
+    init() throws {
+      var path = Array("/tmp/weir-group-XXXXXX".utf8CString)
+      folder = try #require(mkdtemp(&path).map { String(cString: $0) })
+      mkdir(folder + "/memory", 0o755)
+    }
+
+    /// In MiB.
+    func set(limit: Int?, usage: Int, reclaimable: Int = 0) throws {
+      try write(limit.map { "\($0 << 20)" } ?? "max", to: ["memory.max", "memory/memory.limit_in_bytes"])
+      try write("\(usage << 20)", to: ["memory.current", "memory/memory.usage_in_bytes"])
+      try write(
+        "anon 1\ninactive_file \(reclaimable << 20)\ntotal_inactive_file \(reclaimable << 20)\n",
+        to: ["memory.stat", "memory/memory.stat"])
+    }
+
+    private func write(_ text: String, to names: [String]) throws {
+      for name in names {
+        let file = try #require(fopen("\(folder)/\(name)", "w"))
+        fputs(text + "\n", file)
+        fclose(file)
+      }
+    }
+
+    func remove() {
+      for name in ["memory.max", "memory.current", "memory.stat"] { unlink("\(folder)/\(name)") }
+      for name in ["limit_in_bytes", "usage_in_bytes", "stat"] { unlink("\(folder)/memory/memory.\(name)") }
+      rmdir(folder + "/memory")
+      rmdir(folder)
+    }
+  }
+
+  private let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
+  @Test func theTightestLimitCountsAndFilesThatCanBeGivenBackAreFree() throws {
+    let group = try Group()
+    defer { group.remove() }
+    try group.set(limit: 256, usage: 100, reclaimable: 40)
+    let sources = MemorySources(root: group.folder)
+    #expect(sources.read() == MemorySources.Reading(limit: 256 << 20, available: 196 << 20))
+    // Without a limit of the group's the machine's memory is what there is.
+    try group.set(limit: nil, usage: 100)
+    #expect(try #require(sources.read()).limit > 256 << 20)
+  }
+
+  @Test func connectionsAreRefusedBeforeMemoryIsGoneAndAdmittedWhenThereIsSome() throws {
+    let group = try Group()
+    defer { group.remove() }
+    try group.set(limit: 256, usage: 100)
+    let budget = MemoryBudget(sources: MemorySources(root: group.folder), logger: logger)
+    var admitted = 0
+    while admitted < 10_000, budget.take(MemoryBudget.secureConnectionBytes) { admitted += 1 }
+    // 156 MiB are left, of which an eighth of 256 are kept.
+    #expect(admitted == (124 << 20) / MemoryBudget.secureConnectionBytes)
+    #expect(!budget.take(MemoryBudget.secureConnectionBytes))
+    // What was admitted just now counts in full, though it shows nowhere yet.
+    budget.look(expectedGrowth: 0)
+    #expect(!budget.take(MemoryBudget.secureConnectionBytes))
+    // Later it shows in what the system counts, which is less.
+    try group.set(limit: 256, usage: 150)
+    for _ in 0..<12 { budget.look(expectedGrowth: 0) }
+    #expect(budget.take(MemoryBudget.secureConnectionBytes))
+    // What windows will still need is left aside.
+    budget.look(expectedGrowth: 100 << 20)
+    #expect(!budget.take(MemoryBudget.plainConnectionBytes))
+  }
+}

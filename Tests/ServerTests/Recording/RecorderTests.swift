@@ -1,0 +1,279 @@
+import Glibc
+import NIOCore
+import NIOPosix
+import Support
+import Testing
+
+@testable import FMP4
+@testable import Server
+
+@Suite struct RecorderTests {
+  @Test(arguments: TemporaryFolder.Place.allCases)
+  func aStreamBecomesAMovieNamedByItsStart(_ place: TemporaryFolder.Place) async throws {
+    let harness = try RecordingHarness(try TemporaryFolder(place))
+    try harness.startPublication([try SyntheticMedia.video(), try SyntheticMedia.audio()])
+    try harness.send(SyntheticMedia.interleaved(seconds: 2))
+    try await harness.settle()
+    #expect(harness.folder.files == ["cam/20261121T072410Z.part.mp4"])
+    let growing = try #require(Box.parse(try harness.bytes("cam/20261121T072410Z.part.mp4")))
+    #expect(growing.prefix(6).map(\.type) == ["ftyp", "moov", "free", "prft", "moof", "mdat"])
+    guard case .running(let progress) = harness.recorder.state else {
+      Issue.record("\(harness.recorder.state)")
+      return
+    }
+    #expect(progress.file == "cam/20261121T072410Z.mp4")
+
+    try await harness.end()
+    #expect(harness.folder.files == ["cam/20261121T072410Z.mp4"])
+    #expect(try harness.sampleCounts("cam/20261121T072410Z.mp4") == [60, 93])
+    guard case .completed(let result) = harness.recorder.state else {
+      Issue.record("\(harness.recorder.state)")
+      return
+    }
+    #expect(abs(result.seconds - 2) < 0.01)
+  }
+
+  /// The bytes that the tables point at are the samples' own: each sample's is its number.
+  @Test(arguments: TemporaryFolder.Place.allCases)
+  func theTablesPointAtTheSamples(_ place: TemporaryFolder.Place) async throws {
+    let harness = try RecordingHarness(try TemporaryFolder(place))
+    try await harness.record()
+    let bytes = try harness.bytes("cam/20261121T072410Z.mp4")
+    let moov = try #require(Box.parse(bytes)?.first { $0.type == "moov" })
+    for (track, size) in zip(moov.all("trak"), [100, 20]) {
+      let table = try #require(track.first("mdia/minf/stbl"))
+      let chunks = try #require(table.first("stco"))
+      let runs = try #require(table.first("stsc"))
+      var number = 0
+      for chunk in 0..<chunks.number(4) {
+        let run = (0..<runs.number(4)).last { runs.number(8 + 12 * $0) <= chunk + 1 } ?? 0
+        var offset = chunks.number(8 + 4 * chunk)
+        for _ in 0..<runs.number(12 + 12 * run) {
+          #expect(bytes[offset..<offset + size].allSatisfy { $0 == UInt8(truncatingIfNeeded: number) })
+          offset += size
+          number += 1
+        }
+      }
+      #expect(number == (size == 100 ? 60 : 93))
+    }
+  }
+
+  @Test func theHeadIsInsertedWhereTheFileSystemCan() async throws {
+    let folder = try TemporaryFolder(.disk)
+    try #require(
+      try await folder.canInsert(), "the file system of /var/tmp cannot insert room, so nothing is shown here")
+    let root = try RecordingFolder.open(folder.path)
+    let file = try RecordingFile.create(
+      in: root, name: RecordingName(start: UTCText(nanosecondsSince1970: RecordingHarness.start)))
+    var tables = MovieTables(tracks: [try SyntheticMedia.audio()])
+    let run = TrackRun(
+      track: .audio, timescale: 48_000, baseDecodeTime: 0,
+      samples: [RunSample(size: 5, duration: 1024, compositionOffset: 0, isSync: true)], byteCount: 5, duration: 1024)
+    try file.append(ByteBuffer(string: "hello"))
+    tables.append([run], mediaOffset: 0)
+    let metadata = MovieMetadata(title: "", date: "", tool: "", creation: 0)
+    let builder = try #require(MovieBuilder(tables, metadata: metadata))
+    #expect(try file.finish(builder, effort: .inPlace) == .inserted)
+    #expect(folder.files == ["20261121T072410Z.mp4"])
+  }
+
+  @Test func recordingsOfTheSameSecondGetANumber() async throws {
+    let folder = try TemporaryFolder()
+    for _ in 0..<3 { try await RecordingHarness(folder).record() }
+    #expect(
+      folder.files == ["cam/20261121T072410Z-2.mp4", "cam/20261121T072410Z-3.mp4", "cam/20261121T072410Z.mp4"])
+  }
+
+  @Test func aReconnectContinuesTheFile() async throws {
+    let harness = try RecordingHarness(try TemporaryFolder())
+    let tracks = [try SyntheticMedia.video(), try SyntheticMedia.audio()]
+    try harness.startPublication(tracks)
+    try harness.send(SyntheticMedia.interleaved(seconds: 1))
+    try harness.interrupt()
+    try harness.startPublication(tracks, wall: RecordingHarness.start + 20_000_000_000)
+    try harness.send(SyntheticMedia.interleaved(seconds: 1))
+    try await harness.end()
+    #expect(try harness.sampleCounts("cam/20261121T072410Z.mp4") == [60, 92])
+    guard case .completed(let progress) = harness.recorder.state else {
+      Issue.record("\(harness.recorder.state)")
+      return
+    }
+    #expect(abs(progress.seconds - 2) < 0.05, "the outage leaves no hole")
+  }
+
+  @Test func changedParametersContinueTheFileAndAnotherCodecBeginsOne() async throws {
+    let harness = try RecordingHarness(try TemporaryFolder())
+    let video = try SyntheticMedia.video()
+    var wide = video
+    wide.codec = .h264(
+      try H264.Configuration(
+        record: ByteBuffer(
+          bytes: SyntheticMedia.hex(
+            "0164001effe1001e6764001eacd940a02ff97016a0202028000003000800000301e078b16cb001000668ebe3cb22c0fdf8f800"))))
+    var other = video
+    other.codec = .av1(
+      try AV1.Configuration(record: ByteBuffer(bytes: SyntheticMedia.hex("81010c000a0e0000000cc4ff6736be4404040410"))))
+    try harness.startPublication([video])
+    for (index, track) in [video, wide, other].enumerated() {
+      if index > 0 { try harness.receive(.tracks([track])) }
+      try harness.send((0..<30).map { SyntheticMedia.picture($0, group: 30, start: Int64(index) * 30_000) })
+    }
+    try await harness.end()
+    #expect(harness.folder.files == ["cam/20261121T072410Z.mp4", "cam/20261121T072412Z.mp4"])
+    #expect(try harness.sampleCounts("cam/20261121T072410Z.mp4") == [60])
+    #expect(try harness.sampleCounts("cam/20261121T072412Z.mp4") == [30])
+    let movie = try #require(Box.parse(try harness.bytes("cam/20261121T072410Z.mp4")))
+    #expect(movie[1].first("trak/mdia/minf/stbl/stsd")?.number(4) == 2)
+  }
+
+  @Test func belowTheFreeSpaceToKeepNothingIsRecordedAndTheReasonIsTold() async throws {
+    let harness = try RecordingHarness(try TemporaryFolder(), keepFree: .max)
+    try await harness.record()
+    guard case .failed(nil, let reason) = harness.recorder.state else {
+      Issue.record("\(harness.recorder.state)")
+      return
+    }
+    #expect(reason.contains("--keep-free"))
+    #expect(harness.folder.files.isEmpty)
+  }
+
+  @Test func aLinkInPlaceOfTheStreamsFolderIsNotFollowed() async throws {
+    let folder = try TemporaryFolder()
+    let outside = try TemporaryFolder()
+    #expect(symlink(outside.path, "\(folder.path)/cam") == 0)
+    let harness = try RecordingHarness(folder)
+    try await harness.record()
+    guard case .failed(nil, let reason) = harness.recorder.state else {
+      Issue.record("\(harness.recorder.state)")
+      return
+    }
+    #expect(reason.contains("/cam"))
+    #expect(outside.files.isEmpty)
+  }
+
+  @Test func aCancelledRecordingIsGone() async throws {
+    let harness = try RecordingHarness(try TemporaryFolder())
+    try harness.startPublication([try SyntheticMedia.video(), try SyntheticMedia.audio()])
+    try harness.send(SyntheticMedia.interleaved(seconds: 1))
+    try await harness.settle()
+    harness.recorder.cancel()
+    try await harness.end()
+    #expect(harness.recorder.state == .cancelled)
+    #expect(harness.folder.files.isEmpty)
+  }
+
+  @Test func aStreamWithoutMediaLeavesNoFile() async throws {
+    let harness = try RecordingHarness(try TemporaryFolder())
+    try harness.startPublication([try SyntheticMedia.video()])
+    try await harness.end()
+    #expect(harness.recorder.state == .idle)
+    #expect(harness.folder.files.isEmpty)
+  }
+
+  @Test func whatADiskThatDoesNotAnswerCannotTakeIsLeftOutByWholeGroupsAndTold() async throws {
+    let harness = try RecordingHarness(try TemporaryFolder())
+    try harness.startPublication([try SyntheticMedia.video()])
+    try harness.send((0..<60).map { SyntheticMedia.picture($0, group: 30) })
+    try await harness.settle()
+    let thaw = try harness.freezeDisk()
+    // Fragments of six pictures: the eighth does not fit below 64 MiB.
+    for index in 60..<120 { try harness.receive(.sample(SyntheticMedia.picture(index, group: 30, size: 1_400_000))) }
+    #expect(!harness.recorder.isIdle)
+    thaw()
+    try await harness.settle()
+    // In the middle of a group nothing begins.
+    for index in 120..<210 { try harness.receive(.sample(SyntheticMedia.picture(index, group: 60))) }
+    try await harness.end()
+    guard case .completed(let progress) = harness.recorder.state else {
+      Issue.record("\(harness.recorder.state)")
+      return
+    }
+    // Of the 210 pictures the last of the large ones are missing, up to the key frame that came after the thaw.
+    let count = try #require(try harness.sampleCounts("cam/20261121T072410Z.mp4").first)
+    #expect(count >= 60 + 42 + 30 && count < 210)
+    #expect(abs(progress.seconds - 7) < 0.01, "time goes on")
+    let stored = try #require(harness.events.all.last)
+    #expect(harness.events.steps == [.started, .stored])
+    let gap = try #require(stored.facts.gaps.first)
+    #expect(stored.facts.gaps.count == 1)
+    #expect(gap.reason.contains("slow"))
+    #expect(abs(gap.seconds - Double(210 - count) / 30) < 0.01)
+    #expect(gap.at > 2 && gap.at < 4)
+  }
+
+  @Test func anOutageIsTold() async throws {
+    let harness = try RecordingHarness(try TemporaryFolder())
+    let tracks = [try SyntheticMedia.video()]
+    try harness.startPublication(tracks)
+    try harness.send((0..<60).map { SyntheticMedia.picture($0, group: 30) })
+    try harness.interrupt()
+    try harness.startPublication(tracks, wall: RecordingHarness.start + 20_000_000_000)
+    try harness.send((0..<60).map { SyntheticMedia.picture($0, group: 30) })
+    try await harness.end()
+    let stored = try #require(harness.events.all.last)
+    #expect(stored.kind == .stored)
+    let gap = try #require(stored.facts.gaps.first)
+    #expect(abs(gap.at - 2) < 0.01 && abs(gap.seconds - 18) < 0.01)
+    #expect(gap.reason.contains("publisher"))
+    #expect(stored.facts.codecs.count == 1 && stored.facts.codecs[0].hasPrefix("avc1."))
+    #expect(stored.facts.startedAt == RecordingHarness.start)
+  }
+
+  @Test(arguments: [RecordingSplit.length(2_000_000_000), .clock(2_000_000_000)])
+  func aSplitLosesNoFrame(_ split: RecordingSplit) async throws {
+    let harness = try RecordingHarness(try TemporaryFolder(), policy: RecordingPolicy(split: split))
+    try harness.startPublication([try SyntheticMedia.video(), try SyntheticMedia.audio()])
+    try harness.send(SyntheticMedia.interleaved(seconds: 7))
+    try await harness.end()
+    #expect(
+      harness.folder.files == [10, 12, 14, 16].map { "cam/20261121T0724\($0)Z.mp4" })
+    let counts = try harness.folder.files.map { try harness.sampleCounts($0) }
+    #expect(counts.map { $0[0] } == [60, 60, 60, 30])
+    #expect(counts.reduce(0) { $0 + $1[1] } == 7 * 48_000 / 1024)
+    let kinds = harness.events.steps
+    #expect(kinds == Array(repeating: [RecordingEvent.Kind.started, .stored], count: 4).flatMap { $0 })
+  }
+
+  @Test func aRecordingEndsAtItsLongestOrLargest() async throws {
+    for policy in [RecordingPolicy(maximumDuration: 3_000_000_000), RecordingPolicy(maximumBytes: 30_000)] {
+      let harness = try RecordingHarness(try TemporaryFolder(), policy: policy)
+      try harness.startPublication([try SyntheticMedia.video()])
+      try harness.send((0..<210).map { SyntheticMedia.picture($0) })
+      try await harness.settle()
+      guard case .completed(let progress) = harness.recorder.state else {
+        Issue.record("\(harness.recorder.state)")
+        return
+      }
+      #expect(progress.seconds > 1 && progress.seconds <= (policy.maximumDuration == nil ? 6.5 : 3.001))
+      #expect(!harness.recorder.isActive)
+      try await harness.end()
+      #expect(harness.folder.files == ["cam/20261121T072410Z.mp4"])
+      #expect(try harness.bytes("cam/20261121T072410Z.mp4").count <= 30_000)
+      #expect(harness.events.steps == [.started, .stored])
+    }
+  }
+
+  @Test func aFileThatIsRemovedWhileItIsWrittenIsTold() async throws {
+    var policy = RecordingPolicy()
+    policy.syncInterval = 0
+    let harness = try RecordingHarness(try TemporaryFolder(), policy: policy)
+    try harness.startPublication([try SyntheticMedia.video()])
+    try harness.send((0..<60).map { SyntheticMedia.picture($0, group: 30) })
+    try await harness.settle()
+    #expect(unlink("\(harness.folder.path)/cam/20261121T072410Z.part.mp4") == 0)
+    #expect(rmdir("\(harness.folder.path)/cam") == 0)
+    try harness.send((60..<90).map { SyntheticMedia.picture($0, group: 30) })
+    try await harness.settle()
+    guard case .failed(_, let reason) = harness.recorder.state else {
+      Issue.record("\(harness.recorder.state)")
+      return
+    }
+    #expect(reason.contains("removed"))
+    // Two seconds later the recording goes on in a folder that is made anew.
+    try await Task.sleep(for: .milliseconds(2100))
+    try harness.send((90..<150).map { SyntheticMedia.picture($0, group: 30) })
+    try await harness.end()
+    #expect(harness.folder.files == ["cam/20261121T072413Z.mp4"])
+    #expect(harness.events.all.last?.facts.gaps.first?.at == 0)
+  }
+}

@@ -1,0 +1,131 @@
+import Ingest
+import FMP4
+import Logging
+import NIOCore
+import NIOPosix
+import Support
+import Testing
+
+@testable import Server
+
+/// Recordings that are started, stopped and cancelled while their stream runs.
+@Suite struct RecordingControlTests {
+  private struct Scene {
+    let folder: TemporaryFolder
+    let library: RecordingLibrary
+    let registry: StreamRegistry
+    let events = RecordedEvents()
+    let name: StreamName
+
+    init(_ start: RecordingPolicy.Start = .manual) throws {
+      folder = try TemporaryFolder()
+      let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+      let library = RecordingLibrary(
+        folder: folder.path, keepFree: 0, policy: RecordingPolicy(start: start), threads: .singleton, writerCount: 1,
+        logger: logger)
+      self.library = library
+      registry = StreamRegistry(
+        settings: StreamSettings(), publishKey: nil, clock: .system(), logger: logger
+      ) { stream, epoch, wish in
+        guard wish == .asConfigured, let recorder = library.makeRecorder(stream: stream, epoch: epoch) else {
+          return []
+        }
+        return [recorder]
+      }
+      name = try #require(StreamName("cam"))
+      library.follow(registry)
+      library.observe(events)
+    }
+
+    func publish(_ recording: PublishRequest.RecordingWish = .asConfigured) async throws -> any MediaSink {
+      let sink = try await registry.admit(
+        PublishRequest(
+          stream: name, key: nil, protocolName: "RTMP", remoteAddress: "10.0.0.1:5", recording: recording
+        ) { _ in })
+      _ = sink.receive(.clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: RecordingHarness.start)))
+      _ = sink.receive(.tracks([try SyntheticMedia.video()]))
+      return sink
+    }
+
+    func send(_ pictures: Range<Int>, to sink: any MediaSink) {
+      for index in pictures { _ = sink.receive(.sample(SyntheticMedia.picture(index, group: 60))) }
+    }
+
+    /// Waits until the newest recording is what it should be.
+    func wait(_ isThere: (RecordingState) -> Bool) async throws {
+      for _ in 0..<1000 {
+        if let state = library.state(of: name), isThere(state) { return }
+        try await Task.sleep(for: .milliseconds(10))
+      }
+      Issue.record("\(library.state(of: name).debugDescription)")
+    }
+  }
+
+  @Test func aRecordingBeginsWithTheNewestKeyFrameAndEndsWhenAsked() async throws {
+    let scene = try Scene()
+    let sink = try await scene.publish()
+    scene.send(0..<200, to: sink)
+    #expect(scene.library.state(of: scene.name) == nil, "nothing is recorded by itself")
+    #expect(scene.library.start(scene.name) == .done)
+    #expect(scene.library.start(scene.name) == .refused(.alreadyRecording))
+    scene.send(200..<300, to: sink)
+    #expect(scene.library.stop(scene.name) == .done)
+    #expect(scene.library.stop(scene.name) == .refused(.notRecording))
+    #expect(scene.library.cancel(scene.name) == .refused(.notRecording))
+    scene.send(300..<400, to: sink)
+    try await scene.wait { if case .completed = $0 { true } else { false } }
+    // Picture 180 is the key frame before the start.
+    #expect(scene.folder.files == ["cam/20261121T072416Z.mp4"])
+    let stored = try #require(scene.events.all.last)
+    #expect(scene.events.steps == [.started, .stored])
+    #expect(stored.facts.startedAt == RecordingHarness.start + 6_000_000_000)
+    #expect(stored.facts.seconds > 3.5 && stored.facts.seconds <= 4)
+
+    #expect(scene.library.start(scene.name) == .done, "and once more")
+    scene.send(400..<500, to: sink)
+    _ = sink.receive(.end(.finished))
+    try await scene.wait { if case .completed = $0 { true } else { false } }
+    #expect(scene.folder.files.count == 2)
+    #expect(scene.library.stop(scene.name) == .refused(.notRecording))
+  }
+
+  @Test func aCancelledRecordingIsGoneAndTold() async throws {
+    let scene = try Scene(.automatic)
+    let sink = try await scene.publish()
+    scene.send(0..<100, to: sink)
+    try await scene.wait { if case .running = $0 { true } else { false } }
+    #expect(scene.library.start(scene.name) == .refused(.alreadyRecording))
+    #expect(scene.library.cancel(scene.name) == .done)
+    scene.send(100..<200, to: sink)
+    try await scene.wait { $0 == .cancelled }
+    #expect(scene.folder.files.isEmpty)
+    #expect(scene.events.steps == [.started, .cancelled])
+  }
+
+  /// A publisher that comes back does not undo what somebody asked for.
+  @Test func whatWasStoppedStaysStoppedWhenThePublisherReturns() async throws {
+    let scene = try Scene(.automatic)
+    let sink = try await scene.publish()
+    scene.send(0..<100, to: sink)
+    #expect(scene.library.stop(scene.name) == .done)
+    _ = sink.receive(.end(.connectionLost("gone")))
+    let again = try await scene.publish()
+    scene.send(0..<100, to: again)
+    try await scene.wait { if case .completed = $0 { true } else { false } }
+    #expect(scene.folder.files.count == 1)
+    #expect(scene.events.steps == [.started, .stored])
+  }
+
+  @Test func whatCannotBeRecordedIsRefusedWithTheReason() async throws {
+    let scene = try Scene()
+    #expect(scene.library.start(scene.name) == .refused(.notLive))
+    #expect(scene.library.stop(scene.name) == .refused(.notLive))
+    let sink = try await scene.publish(.never)
+    scene.send(0..<100, to: sink)
+    #expect(scene.library.start(scene.name) == .refused(.neverRecorded))
+    #expect(scene.library.stop(scene.name) == .refused(.notRecording))
+    _ = sink.receive(.end(.finished))
+    #expect(scene.library.start(scene.name) == .refused(.notLive))
+    #expect(RecordingRefusal.notLive.description.hasSuffix("."))
+  }
+}

@@ -1,0 +1,195 @@
+import FMP4
+import Glibc
+import Ingest
+import Logging
+import NIOCore
+import NIOPosix
+import Support
+import Synchronization
+import Testing
+
+@testable import Server
+
+/// A folder of its own for a test, removed with it.
+final class TemporaryFolder: Sendable {
+  enum Place: String, Sendable, CaseIterable {
+    /// A file system of the disk.
+    case disk = "/var/tmp"
+    /// tmpfs, where no room can be inserted into a file.
+    case memory = "/dev/shm"
+  }
+
+  let path: String
+
+  init(_ place: Place = .disk) throws {
+    var template = Array("\(place.rawValue)/weir-test-XXXXXX".utf8CString)
+    guard mkdtemp(&template) != nil else { throw RecordingError("cannot make a folder in \(place.rawValue)") }
+    path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+
+  deinit {
+    Self.removeContents(of: path)
+    rmdir(path)
+  }
+
+  private static func removeContents(of path: String) {
+    guard let listing = opendir(path) else { return }
+    var names: [String] = []
+    while let entry = readdir(listing) {
+      names.append(
+        withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) })
+    }
+    closedir(listing)
+    for name in names where name != "." && name != ".." {
+      let path = "\(path)/\(name)"
+      if unlink(path) != 0 {
+        removeContents(of: path)
+        rmdir(path)
+      }
+    }
+  }
+
+  /// Paths of the files below, relative, sorted.
+  var files: [String] {
+    guard let root = try? RecordingFolder.open(path), let names = try? root.names() else { return [] }
+    return names.flatMap { name -> [String] in
+      guard let stream = StreamName(name), let folder = try? root.folder(of: stream, ifAbsent: .fail) else {
+        return [name]
+      }
+      return ((try? folder.names()) ?? []).map { "\(name)/\($0)" }
+    }
+  }
+
+  /// Whether the file system is one that can insert room at the front of a file: ext4 or XFS.
+  func canInsert() async throws -> Bool {
+    ["ef53", "58465342"].contains(try await run("stat -f -c %t \(path)").filter { !$0.isWhitespace })
+  }
+}
+
+/// A stream that is recorded: media events in, a file out.
+final class RecordingHarness {
+  let folder: TemporaryFolder
+  let library: RecordingLibrary
+  let events: RecordedEvents
+  let stream: StreamName
+  private var epoch: Epoch
+  private(set) var recorder: Recorder
+
+  /// 2026-11-21T07:24:10Z.
+  static let start: Int64 = 1_795_245_850_000_000_000
+
+  init(
+    _ folder: TemporaryFolder, keepFree: Int64 = 0, stream: String = "cam",
+    policy: RecordingPolicy = RecordingPolicy(), retention: RetentionSettings = RetentionSettings(),
+    archive: RecordingArchive? = nil
+  ) throws {
+    self.folder = folder
+    self.stream = try #require(StreamName(stream))
+    library = RecordingLibrary(
+      folder: folder.path, keepFree: keepFree, policy: policy, retention: retention, threads: .singleton,
+      writerCount: 1, archive: archive,
+      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    events = RecordedEvents()
+    library.observe(events)
+    epoch = Epoch(id: "e", settings: StreamSettings())
+    recorder = try #require(library.makeRecorder(stream: self.stream, epoch: "e") as? Recorder)
+  }
+
+  /// What is in memory of the stream.
+  var window: LiveWindow { epoch.window }
+
+  /// A second life of the stream's name.
+  func renew() throws {
+    epoch = Epoch(id: "f", settings: StreamSettings())
+    recorder = try #require(library.makeRecorder(stream: stream, epoch: "f") as? Recorder)
+  }
+
+  func startPublication(_ tracks: [TrackDescription], wall: Int64 = RecordingHarness.start) throws {
+    epoch.startPublication()
+    try receive(.clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: wall)))
+    try receive(.tracks(tracks))
+  }
+
+  func receive(_ event: MediaEvent) throws {
+    for stored in try epoch.receive(event) { recorder.receive(stored) }
+  }
+
+  func send(_ samples: [Sample]) throws {
+    for sample in samples { try receive(.sample(sample)) }
+  }
+
+  /// The publisher's connection is lost; another publication may follow.
+  func interrupt() throws {
+    for stored in try epoch.interrupt() { recorder.receive(stored) }
+  }
+
+  func end(_ reason: EndReason = .finished) async throws {
+    for stored in try epoch.end(reason) { recorder.receive(stored) }
+    try await settle()
+  }
+
+  /// Keeps the only thread that writes busy until what is returned is called: a disk that does not answer.
+  func freezeDisk() throws -> @Sendable () -> Void {
+    var ends: [CInt] = [0, 0]
+    try #require(pipe(&ends) == 0)
+    let (reading, writing) = (ends[0], ends[1])
+    library.writers.submit { _ in
+      var byte: UInt8 = 0
+      _ = read(reading, &byte, 1)
+      close(reading)
+    }
+    return { close(writing) }
+  }
+
+  /// Finishes what an earlier run left, as the next start of the server does, and waits for the copies too.
+  func finishLeftovers() async throws {
+    await library.finishLeftovers()
+    for _ in 0..<3000 where folder.files.contains(where: { $0.hasSuffix(".part.mp4") || $0.hasSuffix(".tmp") }) {
+      try await Task.sleep(for: .milliseconds(10))
+    }
+  }
+
+  /// Waits until nothing waits for the disk, and no copy is being made.
+  func settle() async throws {
+    for _ in 0..<3000 where !recorder.isIdle || library.isCopying { try await Task.sleep(for: .milliseconds(10)) }
+    #expect(recorder.isIdle && !library.isCopying)
+  }
+
+  /// Two seconds of pictures and sound, from the publication's own time 0.
+  func record(seconds: Int = 2) async throws {
+    try startPublication([try SyntheticMedia.video(), try SyntheticMedia.audio()])
+    try send(SyntheticMedia.interleaved(seconds: seconds))
+    try await end()
+  }
+
+  func bytes(_ file: String) throws -> [UInt8] {
+    let descriptor = open("\(folder.path)/\(file)", O_RDONLY)
+    guard descriptor >= 0 else { throw RecordingError("no \(file)") }
+    defer { close(descriptor) }
+    var status = stat()
+    fstat(descriptor, &status)
+    var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
+    #expect(pread(descriptor, &bytes, bytes.count, 0) == bytes.count)
+    return bytes
+  }
+
+  /// Sizes of the samples as the movie's tables tell them, one list a track.
+  func sampleCounts(_ file: String) throws -> [Int] {
+    let boxes = try #require(Box.parse(try bytes(file)))
+    #expect(boxes.map(\.type) == ["ftyp", "moov", "free", "mdat"])
+    return try boxes[1].all("trak").map { try #require($0.first("mdia/minf/stbl/stsz")).number(8) }
+  }
+}
+
+/// What was told of recordings.
+final class RecordedEvents: RecordingObserver {
+  private let events = Mutex<[RecordingEvent]>([])
+
+  var all: [RecordingEvent] { events.withLock { $0 } }
+  /// Without the mere progress.
+  var steps: [RecordingEvent.Kind] { all.map(\.kind).filter { $0 != .progressed } }
+
+  func receive(_ event: RecordingEvent) {
+    events.withLock { $0.append(event) }
+  }
+}

@@ -1,0 +1,153 @@
+import CChecksum
+import NIOCore
+import Testing
+
+@testable import Server
+
+@Suite struct RecordingValueTests {
+  private let progress = RecordingProgress(file: "cam/20261121T072410Z.mp4", bytes: 5, seconds: 1)
+
+  @Test func aRecordingThatIsOverStaysAsItIs() {
+    for over in [RecordingState.completed(progress), .cancelled] {
+      var state = over
+      #expect(state.advance(to: progress) == .refused)
+      #expect(state.complete() == .refused)
+      #expect(state.fail("again") == .refused)
+      #expect(state.cancel() == .refused)
+      #expect(state == over)
+    }
+  }
+
+  @Test func onlyWhatRunsCanComplete() {
+    var state = RecordingState.idle
+    #expect(state.complete() == .refused)
+    #expect(state.advance(to: progress) == .done)
+    #expect(state.complete() == .done)
+    #expect(state == .completed(progress))
+  }
+
+  @Test func whatFailedGoesOnWhenItCanAndDoesNotCompleteOtherwise() {
+    var state = RecordingState.idle
+    #expect(state.fail("full") == .done)
+    #expect(state.complete() == .refused)
+    #expect(state.advance(to: progress) == .done)
+    #expect(state.fail("full") == .done)
+    #expect(state.fail("broken") == .done)
+    #expect(state == .failed(progress, reason: "broken"))
+    #expect(!state.isOver)
+    #expect(state.cancel() == .done)
+  }
+
+  @Test func filesAreSplitAtTheClockOrByTheirLength() throws {
+    let hour: Int64 = 3_600_000_000_000
+    let start: Int64 = 1_795_245_850_000_000_000  // 07:24:10
+    let clock = try RecordingSplit(parsing: "1h")
+    #expect(clock == .clock(hour))
+    let full = start - 850_000_000_000 - 600_000_000_000 + hour  // 08:00:00
+    #expect(!clock.isDue(at: full - 1, fileStart: start, seconds: 9999))
+    #expect(clock.isDue(at: full, fileStart: start, seconds: 0))
+    #expect(!clock.isDue(at: full + 1, fileStart: full, seconds: 9999))
+    let length = try RecordingSplit(parsing: "each:90m")
+    #expect(length == .length(90 * 60_000_000_000))
+    #expect(!length.isDue(at: 0, fileStart: 0, seconds: 5399.9))
+    #expect(length.isDue(at: 0, fileStart: 0, seconds: 5400))
+    #expect(!RecordingSplit.never.isDue(at: .max, fileStart: 0, seconds: .infinity))
+  }
+
+  @Test(arguments: ["7h", "0s", "1", "each:", "each:1ms", "48h", "hourly", "500ms"])
+  func splitsThatMakeNoSenseAreRefused(_ text: String) {
+    #expect(throws: ValueError.self) { try RecordingSplit(parsing: text) }
+  }
+
+  @Test func checksumsAreThoseOfTheStandardByInstructionAndByTables() {
+    // RFC 3720 appendix B.4.
+    #expect(Checksum.of(ByteBuffer(repeating: 0, count: 32)) == 0x8A91_36AA)
+    #expect(Checksum.of(ByteBuffer(repeating: 0xFF, count: 32)) == 0x62A8_AB43)
+    #expect(Checksum.of(ByteBuffer(bytes: 0..<32)) == 0x46DD_794E)
+    #expect(Checksum.of(ByteBuffer(string: "123456789")) == 0xE306_9283)
+    #expect(Checksum.of(ByteBuffer()) == 0)
+    let bytes = (0..<1000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+    for length in Array(0..<40) + [999, 1000] {
+      let expected = weir_crc32c_tables(0, bytes, length)
+      #expect(weir_crc32c(0, bytes, length) == expected)
+      let half = length / 3
+      var pieces = Checksum()
+      pieces.add(ByteBuffer(bytes: bytes[..<half]))
+      pieces.add(ByteBuffer(bytes: bytes[half..<length]))
+      #expect(pieces.value == expected)
+    }
+  }
+
+  @Test func theBudgetIsSharedAndNeverExceeded() {
+    let budget = RecordingBudget(limit: 100)
+    #expect(budget.take(60))
+    #expect(!budget.isRelaxed)
+    #expect(!budget.take(41))
+    #expect(budget.take(40))
+    budget.give(60)
+    #expect(budget.isRelaxed)
+    #expect(budget.take(60))
+  }
+
+  @Test func theStateIsToldWithItsReason() {
+    var progress = progress
+    progress.gaps = [RecordingGap(at: 0.5, seconds: 3, reason: "away")]
+    let json = RecordingState.failed(progress, reason: "disk full").json().serialized()
+    #expect(
+      String(buffer: json)
+        == #"{"state":"failed","reason":"disk full","file":"cam/20261121T072410Z.mp4","seconds":1.0,"bytes":5,"gaps":[{"at":0.5,"seconds":3.0,"reason":"away"}]}"#
+    )
+    #expect(
+      String(buffer: RecordingState.idle.json().serialized())
+        == #"{"state":"idle","reason":null,"file":null,"seconds":0.0,"bytes":0,"gaps":[]}"#)
+    let slow = String(buffer: RecordingState.running(progress).json(warning: "slow").serialized())
+    #expect(slow.contains(#""reason":"slow""#))
+  }
+
+  @Test func namesAreTheUTCStart() throws {
+    let name = try #require(RecordingName(finished: "20261121T072410Z.mp4"))
+    #expect(name.startNanoseconds == 1_795_245_850_000_000_000)
+    #expect(name.unfinished == "20261121T072410Z.part.mp4")
+    #expect(RecordingName(start: UTCText(nanosecondsSince1970: 1_795_245_850_999_999_999)) == name)
+    let second = try #require(RecordingName(unfinished: "20261121T072410Z-2.part.mp4"))
+    #expect(second.number == 2)
+    #expect(second.finished == "20261121T072410Z-2.mp4")
+    #expect(RecordingName(finished: "20261121T072410Z-9999.mp4")?.number == 9999)
+  }
+
+  @Test(arguments: [
+    "20261121T072410Z", "20261121T072410Z.mp", "20261121T072410Z.part.mp4", "20261121T07241.mp4",
+    "2026112AT072410Z.mp4", "20261121T072410Z-1.mp4", "20261121T072410Z-02.mp4", "20261121T072410Z-10000.mp4",
+    "20261121T072410Z-.mp4", "20261121T072410Z2.mp4", "../20261121T072410Z.mp4", "20261121T072410Z.mp4 ", "",
+    "20261121T07\u{0}410Z.mp4", "２０２６1121T072410Z.mp4", "20261121T072410Z_1.mp4", "20261121T072410Z.x.mp4",
+    "1234_20261121--072410.mp4", "120261121T072410Z.mp4", "-20261121T072410Z.mp4", "09991121T072410Z.mp4",
+  ])
+  func whatDoesNotFitIsNoRecording(_ file: String) {
+    #expect(RecordingName(finished: file) == nil)
+  }
+}
+
+@Suite struct TimeTextTests {
+  @Test(arguments: [
+    ("2026-11-21T07:24:10Z", 0), ("20261121T072410Z", 0), ("2026-11-21T07:24:10.5Z", 500_000_000),
+    ("2026-11-21T08:24:10.000000001+01:00", 1), ("2026-11-21T08:24:10 01:00", 0), ("2026-11-21t02:24:10-05:00", 0),
+  ])
+  func timesAreRead(_ text: String, _ nanoseconds: Int64) {
+    #expect(UTCText.nanoseconds(text) == RecordingHarness.start + nanoseconds)
+  }
+
+  @Test(arguments: [
+    "", "2026", "2026-11-21", "2026-11-21T07:24:10", "2026-13-21T07:24:10Z", "2026-11-21T24:24:10Z",
+    "2026-11-21T07:24:10.Z", "2026-11-21T07:24:10Z ", "2026-11-21T07:24:10+25:00", "9999-99-99T99:99:99Z", "-1",
+    "2026-11-21T07:24:10.0000000000000000000000000000000000000Z",
+  ])
+  func whatIsNoTimeIsRefused(_ text: String) {
+    #expect(UTCText.nanoseconds(text) == nil)
+  }
+
+  @Test(arguments: ["", "~", "1~2~3", "x~20261121T072410Z~cam", "1~20261121T072410Z~", "1~20261121T072410Z~cam~x"])
+  func aCursorThatWasNotGivenIsRefused(_ text: String) {
+    #expect(CatalogueCursor(text) == nil)
+    #expect(CatalogueCursor("-5~20261121T072410Z-2~cam")?.description == "-5~20261121T072410Z-2~cam")
+  }
+}

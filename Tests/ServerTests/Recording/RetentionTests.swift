@@ -1,0 +1,155 @@
+import Ingest
+import NIOCore
+import NIOPosix
+import Support
+import Synchronization
+import Testing
+
+@testable import Server
+
+@Suite struct RetentionTests {
+  private static let hour: Int64 = 3_600_000_000_000
+  private static let now = RecordingHarness.start
+
+  /// Recordings of 100 bytes and one hour, the first the oldest; each ended `hoursAgo`.
+  private func entries(_ hoursAgo: [Int64], stream: String = "cam") throws -> [RecordingEntry] {
+    try hoursAgo.map { hours in
+      let start = Self.now - (hours + 1) * Self.hour
+      let name = RecordingName(start: UTCText(nanosecondsSince1970: start))
+      return RecordingEntry(
+        stream: try #require(StreamName(stream)), name: name, state: .completed, startedAt: start, seconds: 3600,
+        bytes: 100)
+    }
+  }
+
+  private func usage(_ bytes: [String: Int64], free: Int64? = nil, headroom: Int64 = 0) throws -> Retention.Usage {
+    var byStream: [StreamName: Int64] = [:]
+    for (name, size) in bytes { byStream[try #require(StreamName(name))] = size }
+    return Retention.Usage(byStream: byStream, free: free, headroom: headroom)
+  }
+
+  @Test func withoutRulesEverythingStays() throws {
+    let victims = Retention().victims(
+      among: try entries([9000, 1]), usage: try usage(["cam": .max / 2], free: 0), now: Self.now)
+    #expect(victims.isEmpty)
+  }
+
+  @Test func ageCountsFromTheEnd() throws {
+    let all = try entries([49, 48, 47])
+    let victims = Retention(maximumAge: 48 * Self.hour).victims(among: all, usage: try usage([:]), now: Self.now)
+    #expect(victims == [.init(entry: all[0], reason: .age)])
+  }
+
+  @Test func theOldestGoUntilTheRestFits() throws {
+    let all = try entries([9, 8, 7, 6])
+    let rules = Retention(maximumBytes: 250)
+    // 50 more bytes are protected or being written: they count, and stay.
+    #expect(rules.victims(among: all, usage: try usage(["cam": 450]), now: Self.now).map(\.entry) == Array(all[..<2]))
+    #expect(rules.victims(among: all, usage: try usage(["cam": 250]), now: Self.now).isEmpty)
+    #expect(
+      rules.victims(among: all, usage: try usage(["cam": 450]), now: Self.now).allSatisfy { $0.reason == .totalSize })
+  }
+
+  @Test func aStreamsOwnLimitSparesOtherStreams() throws {
+    let (large, small) = (try entries([5, 4, 3], stream: "large"), try entries([9], stream: "small"))
+    let victims = Retention(maximumBytesPerStream: 200).victims(
+      among: small + large, usage: try usage(["large": 300, "small": 100]), now: Self.now)
+    #expect(victims == [.init(entry: large[0], reason: .streamSize)])
+  }
+
+  @Test func aFullDiskTakesWhatIsDeletedFirst() throws {
+    let (kept, deleted) = (try entries([9, 8, 7]), try entries([2]))
+    let rules = Retention(keepFree: 1000)
+    func victims(free: Int64, headroom: Int64 = 0) throws -> [RecordingEntry] {
+      rules.victims(
+        among: kept, deleted: deleted, usage: try usage([:], free: free, headroom: headroom), now: Self.now
+      ).map(\.entry)
+    }
+    #expect(try victims(free: 1000) == [])
+    #expect(try victims(free: 999) == deleted)
+    #expect(try victims(free: 900) == deleted)
+    #expect(try victims(free: 899) == deleted + kept[..<1])
+    #expect(try victims(free: 1000, headroom: 250) == deleted + kept[..<2])
+    #expect(try victims(free: 0) == deleted + kept)
+  }
+
+  @Test func theDiskMayBeOfUnknownSize() throws {
+    #expect(try Retention(keepFree: 1000).victims(among: entries([1]), usage: usage([:]), now: Self.now).isEmpty)
+  }
+
+  // MARK: In a folder
+
+  private let loop = NIOSingletons.posixEventLoopGroup.any()
+
+  /// Three recordings, an hour apart.
+  private func recorded(_ retention: RetentionSettings, keepFree: Int64 = 0) async throws -> RecordingHarness {
+    let harness = try RecordingHarness(try TemporaryFolder(), keepFree: keepFree, retention: retention)
+    await harness.library.finishLeftovers()
+    for hour in 0..<3 {
+      try harness.renew()
+      try harness.startPublication([try SyntheticMedia.audio()], wall: RecordingHarness.start + Int64(hour) * Self.hour)
+      try harness.send((0..<200).map { SyntheticMedia.sound($0) })
+      try await harness.end()
+    }
+    #expect(harness.folder.files.count == 3)
+    return harness
+  }
+
+  @Test func theOldestFilesGoAndProtectedOnesStay() async throws {
+    let harness = try await recorded(RetentionSettings(maximumAge: 30 * 60_000_000_000))
+    let all = try await harness.library.list(on: loop).get()
+    _ = try await harness.library.catalogue.setProtection(true, all[2].key, on: loop).get()
+    try await harness.library.retain(now: RecordingHarness.start + 2 * Self.hour + 60_000_000_000)
+    #expect(harness.folder.files == ["cam/20261121T072410Z.mp4", "cam/20261121T092410Z.mp4"])
+    #expect(try await harness.library.list(on: loop).get().map(\.key) == [all[0].key, all[2].key])
+  }
+
+  @Test func spaceIsMadeBeforeTheFloorIsReached() async throws {
+    let free = Shared(.max / 2)
+    let harness = try await recorded(RetentionSettings(whenFull: .evict, freeBytes: { free.value }))
+    let files = harness.folder.files
+    let one = Int64(try harness.bytes(files[0]).count)
+    free.value = RetentionKeeper.leastHeadroom - 1
+    try await harness.library.retain(now: RecordingHarness.start)
+    #expect(harness.folder.files == Array(files[1...]))
+    free.value = RetentionKeeper.leastHeadroom
+    try await harness.library.retain(now: RecordingHarness.start)
+    #expect(harness.folder.files == Array(files[1...]))
+    free.value = RetentionKeeper.leastHeadroom - one - 1
+    try await harness.library.retain(now: RecordingHarness.start)
+    #expect(harness.folder.files == [])
+  }
+
+  @Test func nothingGoesFromAFullDiskUnlessThatWasSaid() async throws {
+    let harness = try await recorded(RetentionSettings(freeBytes: { 0 }), keepFree: 0)
+    try await harness.library.retain(now: RecordingHarness.start)
+    #expect(harness.folder.files.count == 3)
+  }
+
+  @Test func aDeletionIsForGoodAfterItsTime() async throws {
+    let harness = try await recorded(RetentionSettings(undoTime: Self.hour))
+    let key = try #require(try await harness.library.list(on: loop).get().last?.key)
+    _ = try await harness.library.catalogue.delete(key, now: Self.now, on: loop).get()
+    try await harness.library.retain(now: Self.now + Self.hour)
+    var query = CatalogueQuery()
+    query.selection = .deleted
+    #expect(try await harness.library.catalogue.list(query, on: loop).get().total == 1)
+    try await harness.library.retain(now: Self.now + Self.hour + 1)
+    #expect(try await harness.library.catalogue.list(query, on: loop).get().total == 0)
+    #expect(try await harness.library.catalogue.restore(key, on: loop).get() == .failure(.notFound))
+  }
+}
+
+/// A number that a test changes while others read it.
+private final class Shared: Sendable {
+  private let number: Mutex<Int64>
+
+  init(_ value: Int64) {
+    number = Mutex(value)
+  }
+
+  var value: Int64 {
+    get { number.withLock { $0 } }
+    set { number.withLock { $0 = newValue } }
+  }
+}

@@ -1,0 +1,120 @@
+import FMP4
+import Ingest
+import NIOCore
+import Support
+import Testing
+
+@testable import Server
+
+@Suite struct RecordingIndexTests {
+  /// Records that many seconds, and gives the index as the recorder made it and the recording opened from its file.
+  private func record(
+    seconds: Int, in folder: TemporaryFolder, interruptAt: Int? = nil
+  ) async throws -> (written: RecordingIndex, opened: ReplaySource) {
+    let archive = RecordingArchive(folder: folder.path)
+    let harness = try RecordingHarness(folder, archive: archive)
+    try harness.startPublication([try SyntheticMedia.video(), try SyntheticMedia.audio()])
+    try harness.send(SyntheticMedia.interleaved(seconds: seconds, offset: 1000, isSteady: true))
+    if interruptAt != nil {
+      try harness.interrupt()
+      try harness.startPublication(
+        [try SyntheticMedia.video(), try SyntheticMedia.audio()], wall: RecordingHarness.start + 60_000_000_000)
+      try harness.send(SyntheticMedia.interleaved(seconds: seconds, offset: 1000, isSteady: true))
+    }
+    try await harness.settle()
+    let growing = try #require(archive.open(harness.stream, "20261121T072410Z"))
+    #expect(!growing.isOver)
+    try await harness.end()
+    #expect(growing.isOver)
+    let fresh = RecordingArchive(folder: folder.path)
+    let opened = try #require(fresh.open(harness.stream, "20261121T072410Z"))
+    return (growing.withIndex { copy $0 }, opened)
+  }
+
+  @Test(arguments: TemporaryFolder.Place.allCases)
+  func aFinishedFileKeepsTheIndexOfItsRecorder(_ place: TemporaryFolder.Place) async throws {
+    let (written, opened) = try await record(seconds: 9, in: try TemporaryFolder(place), interruptAt: 9)
+    let read = opened.withIndex { copy $0 }
+    #expect(written.segments.count >= 8)
+    #expect(read.segments == written.segments)
+    #expect(read.spans == written.spans)
+    #expect(read.anchors.map(\.segment) == written.anchors.map(\.segment))
+    #expect(read.versions.map(\.tracks) == written.versions.map(\.tracks))
+    #expect(written.segments.filter { $0.flags.contains(.followsDiscontinuity) }.count == 1)
+  }
+
+  @Test func theFragmentsAloneTellTheSameIndex() async throws {
+    let (written, opened) = try await record(seconds: 9, in: try TemporaryFolder())
+    let last = try #require(written.segments.last)
+    let walked = try opened.reader.index(length: last.offset + UInt64(last.length))
+    #expect(walked.segments == written.segments)
+    #expect(walked.spans == written.spans)
+  }
+
+  @Test func keyFramesAreToldInTheMoviesTimeWithTheClockBesideThem() async throws {
+    let (_, opened) = try await record(seconds: 9, in: try TemporaryFolder(), interruptAt: 9)
+    let told = RecordedKeyFrames(opened.withIndex { copy $0 })
+    let index = opened.withIndex { copy $0 }
+    #expect(told.keyFrames.count == index.segments.count && told.keyFrames.first.map { $0 < 0.1 } == true)
+    #expect(told.keyFrames == told.keyFrames.sorted())
+    #expect(abs(told.seconds - 18) < 0.2)
+    // The publisher was away for most of a minute, which the media knows nothing of.
+    #expect(told.clock.count == 2)
+    let (first, second) = (told.clock[0], told.clock[told.clock.count - 1])
+    #expect(first.at < 0.1 && abs(second.at - 9) < 0.1)
+    #expect(abs(Double(second.wall - first.wall) / 1e9 - 60) < 0.1)
+  }
+
+  @Test func anIndexThatWasDamagedIsNotBelieved() async throws {
+    let (written, _) = try await record(seconds: 5, in: try TemporaryFolder())
+    let stored = written.stored
+    let tracks = written.versions[0].tracks
+    let length = UInt64(1) << 40
+    #expect(RecordingIndex(stored: stored, length: length) { _ in tracks }?.segments == written.segments)
+    for at in stride(from: 0, to: stored.readableBytes, by: 7) {
+      var damaged = stored
+      damaged.setInteger(stored.getInteger(at: at, as: UInt8.self).map { $0 ^ 0x40 } ?? 0, at: at)
+      #expect(RecordingIndex(stored: damaged, length: length) { _ in tracks } == nil, "byte \(at)")
+      #expect(
+        RecordingIndex(stored: stored.getSlice(at: 0, length: at) ?? stored, length: length) { _ in tracks } == nil)
+    }
+    #expect(RecordingIndex(stored: stored, length: 1000) { _ in tracks } == nil)
+  }
+
+  @Test func aSegmentOnDiskHasTheBytesThatItHadInMemory() async throws {
+    let folder = try TemporaryFolder()
+    let archive = RecordingArchive(folder: folder.path, rewind: MediaTime(milliseconds: 3_600_000))
+    let harness = try RecordingHarness(folder, archive: archive)
+    try harness.startPublication([try SyntheticMedia.video(), try SyntheticMedia.audio()])
+    try harness.send(SyntheticMedia.interleaved(seconds: 9, offset: 1000))
+    try await harness.settle()
+    let window = harness.window
+    let epoch = try #require(archive.epoch("e"))
+    var compared = 0
+    for segment in window.segments where segment.isComplete {
+      guard let (source, index) = epoch.find(segment.sequenceNumber) else { continue }
+      for rendition in Rendition.allCases {
+        let layout = try #require(window.layout(rendition, of: segment))
+        let found = try #require(try source.pieces(ofSegment: index, rendition))
+        #expect(try bytes(found) == bytes(segment.pieces(of: layout.trackID)))
+        compared += 1
+      }
+    }
+    #expect(compared >= 9)
+  }
+
+  private func bytes(_ pieces: [BodyPiece]) throws -> ByteBuffer {
+    var all = ByteBuffer()
+    for piece in pieces {
+      switch piece {
+      case .bytes(let bytes): all.writeImmutableBuffer(bytes)
+      case .file(let range):
+        guard case .read(let bytes) = range.file.read(at: range.offset, count: range.length) else {
+          throw RecordingError("the bytes move")
+        }
+        all.writeImmutableBuffer(bytes)
+      }
+    }
+    return all
+  }
+}

@@ -1,0 +1,120 @@
+import Ingest
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import Testing
+
+@testable import Server
+
+/// faults.md row 81: each route that changes something × tokens × origins.
+@Suite struct AdminGateTests {
+  private static let token = "sesame-4711"
+  private static let host = "weir.example:8080"
+
+  enum Credential: String, CaseIterable, Sendable {
+    case none = ""
+    case empty = "Bearer "
+    case wrong = "Bearer sesame-4712"
+    case longer = "Bearer sesame-47111"
+    case shorter = "Bearer sesame-471"
+    case bare = "sesame-4711"
+    case basic = "Basic sesame-4711"
+    case right = "Bearer sesame-4711"
+    case lowerCase = "bearer sesame-4711"
+
+    var isRight: Bool { self == .right || self == .lowerCase }
+  }
+
+  enum Origin: String, CaseIterable, Sendable {
+    case absent = ""
+    case own = "http://weir.example:8080"
+    case ownBehindTLS = "https://weir.example:8080"
+    case otherPort = "http://weir.example:8081"
+    case noPort = "http://weir.example"
+    case otherHost = "http://evil.example:8080"
+    case suffix = "http://evil-weir.example:8080"
+    case opaque = "null"
+    case file = "file://"
+
+    var isOwn: Bool { self == .absent || self == .own || self == .ownBehindTLS }
+  }
+
+  static let routes: [(HTTPRequest.Method, [String])] = [
+    (.delete, ["api", "v1", "recordings", "cam", "20261121T072410Z.mp4"]),
+    (.post, ["api", "v1", "recordings", "cam", "20261121T072410Z.mp4", "restore"]),
+    (.post, ["api", "v1", "recordings", "cam", "20261121T072410Z.mp4", "protect"]),
+    (.post, ["api", "v1", "recordings", "cam", "20261121T072410Z.mp4", "unprotect"]),
+    (.post, ["api", "v1", "streams", "cam", "recording", "start"]),
+    (.post, ["api", "v1", "streams", "cam", "recording", "stop"]),
+    (.post, ["api", "v1", "streams", "cam", "recording", "cancel"]),
+  ]
+
+  private func request(
+    _ route: (HTTPRequest.Method, [String]), _ credential: Credential, _ origin: Origin, isTLS: Bool = false
+  ) -> HTTPRequest {
+    var fields = HTTPHeaders([("Host", Self.host)])
+    if credential != .none { fields.add(name: "Authorization", value: credential.rawValue) }
+    if origin != .absent { fields.add(name: "Origin", value: origin.rawValue) }
+    return HTTPRequest(method: route.0, target: RequestTarget(segments: route.1), fields: .list(fields), isTLS: isTLS)
+  }
+
+  private func status(_ request: HTTPRequest, token: String?) throws -> Int {
+    let api = RecordingAPI(library: nil, gate: AdminGate(token: token.map { Secret($0) }), clock: .system())
+    if request.path[2] == "streams" {
+      return Int(api.control(request, stream: request.path[3], request.path[5]).status.code)
+    }
+    let loop = NIOSingletons.posixEventLoopGroup.any()
+    guard case .now(let response, _) = api.respond(to: request, request.path.dropFirst(3), on: loop) else {
+      Issue.record("it waits")
+      return 0
+    }
+    return Int(response.status.code)
+  }
+
+  @Test(arguments: Credential.allCases, Origin.allCases)
+  func onlyTheTokenAndTheOwnOriginMayChangeAnything(_ credential: Credential, _ origin: Origin) throws {
+    for route in Self.routes {
+      let request = request(route, credential, origin)
+      // Whoever is let in learns that this server records nothing.
+      let admitted = route.1[2] == "streams" ? 409 : 404
+      let expected = !origin.isOwn ? 403 : credential.isRight ? admitted : 401
+      #expect(try status(request, token: Self.token) == expected, "\(route)")
+      #expect(try status(request, token: nil) == 403, "\(route)")
+    }
+  }
+
+  @Test func aPageOverPlainHTTPIsNotTheOriginOfOneOverTLS() throws {
+    for (origin, expected) in [(Origin.own, 403), (.ownBehindTLS, 404)] {
+      #expect(try status(request(Self.routes[0], .right, origin, isTLS: true), token: Self.token) == expected)
+    }
+  }
+
+  @Test func twoCredentialsOrOriginsAreNone() throws {
+    var fields = HTTPHeaders([("Host", Self.host), ("Authorization", "Bearer \(Self.token)")])
+    fields.add(name: "Authorization", value: "Bearer \(Self.token)")
+    let target = RequestTarget(segments: Self.routes[0].1)
+    #expect(try status(HTTPRequest(method: .delete, target: target, fields: .list(fields)), token: Self.token) == 401)
+    fields = HTTPHeaders([("Host", Self.host), ("Authorization", "Bearer \(Self.token)")])
+    for _ in 0..<2 { fields.add(name: "Origin", value: Origin.own.rawValue) }
+    #expect(try status(HTTPRequest(method: .delete, target: target, fields: .list(fields)), token: Self.token) == 403)
+  }
+
+  @Test func aRefusalSaysHowToAskAndNeverTheToken() throws {
+    let gate = AdminGate(token: Secret(Self.token))
+    let refusal = try #require(gate.refusal(of: request(Self.routes[0], .wrong, .absent)))
+    #expect(refusal.headers == [HeaderField("WWW-Authenticate", #"Bearer realm="weir", error="invalid_token""#)])
+    var text = ""
+    dump(refusal, to: &text)
+    dump(gate, to: &text)
+    #expect(!text.contains("4711") && !text.contains("4712"))
+  }
+
+  @Test func otherMethodsAreNotAllowed() throws {
+    for (method, path) in [
+      (HTTPRequest.Method.post, ["api", "v1", "recordings"]), (.put, Self.routes[0].1), (.get, Self.routes[1].1),
+      (.delete, Self.routes[2].1),
+    ] {
+      #expect(try status(request((method, path), .right, .absent), token: Self.token) == 405)
+    }
+  }
+}

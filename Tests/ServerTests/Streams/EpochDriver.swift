@@ -1,0 +1,34 @@
+import FMP4
+import Ingest
+import Support
+
+@testable import Server
+
+/// Feeds synthetic media to an epoch.
+struct EpochDriver {
+  var epoch: Epoch
+  private(set) var events: [StoredEvent] = []
+
+  init(_ settings: StreamSettings = StreamSettings(), knownGroup: MediaTime? = nil) {
+    epoch = Epoch(id: "epoch1", settings: settings, knownGroup: knownGroup)
+  }
+
+  /// 2026-11-21T07:24:10.123Z
+  static let wall: Int64 = 1_795_245_850_123_000_000
+
+  /// A publication of both tracks from its own time 0.
+  mutating func publish(
+    seconds: Int, group: Int = 60, wall: Int64 = EpochDriver.wall, isSteady: Bool = false
+  ) throws {
+    epoch.startPublication()
+    try receive(.clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: wall)))
+    try receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
+    for sample in SyntheticMedia.interleaved(seconds: seconds, group: group, isSteady: isSteady) {
+      try receive(.sample(sample))
+    }
+  }
+
+  mutating func receive(_ event: MediaEvent) throws { events += try epoch.receive(event) }
+  mutating func interrupt() throws { events += try epoch.interrupt() }
+  mutating func end() throws { events += try epoch.end(.finished) }
+}

@@ -1,0 +1,54 @@
+import NIOCore
+import NIOEmbedded
+import Testing
+
+@testable import Server
+
+@Suite struct WaitingRoomTests {
+  private let first = WaitingRoom.Condition.part(PartPosition(segment: 3, part: 1), .interleaved)
+  private let second = WaitingRoom.Condition.part(PartPosition(segment: 3, part: 2), .interleaved)
+
+  @Test func thoseWhoWaitForTheSameAreJudgedOnceAndWokenTogether() throws {
+    let loop = EmbeddedEventLoop()
+    var room = WaitingRoom()
+    var woken = 0
+    for _ in 0..<100 {
+      room.add(first, on: loop, now: 0, deadline: .max).assumeIsolated().whenSuccess { woken += 1 }
+    }
+    room.add(second, on: loop, now: 0, deadline: .max).assumeIsolated().whenSuccess { woken += 1000 }
+    var questions = 0
+    room.wake(now: 0) { condition in
+      questions += 1
+      return condition == first
+    }
+    #expect(questions == 2)
+    #expect(woken == 0, "nobody runs while the stream's lock is held")
+    loop.run()
+    #expect(woken == 100)
+    room.wakeAll(now: 0)
+    loop.run()
+    #expect(woken == 1100)
+    #expect(room.isEmpty)
+  }
+
+  @Test func nobodyWaitsBeyondItsDeadline() throws {
+    let loop = EmbeddedEventLoop()
+    var room = WaitingRoom()
+    var woken: [Int64] = []
+    for deadline in [10, 20, 30] as [Int64] {
+      room.add(first, on: loop, now: 0, deadline: deadline).assumeIsolated().whenSuccess { woken.append(deadline) }
+    }
+    room.giveUp(now: 9)
+    loop.run()
+    #expect(woken.isEmpty)
+    room.giveUp(now: 20)
+    loop.run()
+    #expect(woken == [10, 20])
+    room.giveUp(now: 40)
+    loop.run()
+    #expect(woken == [10, 20, 30])
+    #expect(room.isEmpty)
+    #expect(room.waits.count == 3)
+    #expect(room.waits.nanoseconds == 20 + 20 + 40, "from 0 until they were woken")
+  }
+}
