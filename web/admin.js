@@ -1,0 +1,49 @@
+/** The admin token: kept for this tab, and sent with what changes something. */
+
+const KEY = "weir.adminToken";
+/** A request that takes longer than this has failed. */
+const TIMEOUT_MILLISECONDS = 15000;
+
+export const hasToken = () => sessionStorage.getItem(KEY) !== null;
+
+export const forgetToken = () => sessionStorage.removeItem(KEY);
+
+/** @param {string} path @param {string} token @param {string} method */
+function send(path, token, method) {
+  return fetch(path, {
+    method, cache: "no-store", headers: { Authorization: `Bearer ${token}` },
+    signal: AbortSignal.timeout(TIMEOUT_MILLISECONDS),
+  });
+}
+
+/** @param {Response} response @returns {Promise<string>} What the server says of a failure. */
+async function reason(response) {
+  const problem = await response.json().catch(() => ({}));
+  return [problem.detail, problem.help].filter(Boolean).join(" ") || `The server answered ${response.status}.`;
+}
+
+/**
+ * Keeps a token if the server takes it.
+ * @param {string} token
+ * @returns {Promise<string | null>} Why not, or null.
+ */
+export async function useToken(token) {
+  const response = await send("/api/v1/admin", token, "GET");
+  if (response.status === 401) return "That is not the admin token of this server.";
+  if (!response.ok) return reason(response);
+  sessionStorage.setItem(KEY, token);
+  return null;
+}
+
+/**
+ * Changes something; throws an Error whose message is for people.
+ * @param {"POST" | "DELETE"} method
+ * @param {string} path
+ * @returns {Promise<any>}
+ */
+export async function change(method, path) {
+  const response = await send(path, sessionStorage.getItem(KEY) ?? "", method);
+  if (response.status === 401) forgetToken();
+  if (!response.ok) throw new Error(await reason(response));
+  return response.json();
+}

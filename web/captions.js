@@ -1,0 +1,47 @@
+/** A menu of subtitles and captions, where the stream has any. */
+
+import { byId, make } from "./dom.js";
+
+/** @param {TextTrack} track */
+const isShown = (track) => track.kind === "subtitles" || track.kind === "captions";
+
+export class CaptionsMenu {
+  #tracks;
+  #select = byId("captions", HTMLSelectElement);
+
+  /** @param {HTMLVideoElement} video */
+  constructor(video) {
+    this.#tracks = video.textTracks;
+    this.#select.addEventListener("change", () => this.#choose(this.#select.value));
+    for (const event of ["addtrack", "removetrack", "change"]) {
+      this.#tracks.addEventListener(event, () => this.#refresh());
+    }
+    this.#refresh();
+  }
+
+  /** Turns captions on, in the first language, or off. */
+  toggle() {
+    if (this.#select.hidden) return;
+    this.#choose(this.#select.value === "" ? this.#select.options[1].value : "");
+  }
+
+  /** @param {string} index Of the track; "" for none. */
+  #choose(index) {
+    [...this.#tracks].forEach((track, n) => {
+      if (isShown(track)) track.mode = String(n) === index ? "showing" : "disabled";
+    });
+    this.#refresh();
+  }
+
+  #refresh() {
+    const tracks = [...this.#tracks];
+    const options = [Object.assign(make("option", "", "No captions"), { value: "" })];
+    tracks.forEach((track, n) => {
+      if (!isShown(track)) return;
+      options.push(Object.assign(make("option", "", track.label || track.language || `Captions ${n + 1}`), { value: String(n) }));
+    });
+    this.#select.replaceChildren(...options);
+    this.#select.hidden = options.length === 1;
+    this.#select.value = String(tracks.findIndex((t) => isShown(t) && t.mode === "showing")).replace("-1", "");
+  }
+}

@@ -1,0 +1,316 @@
+/**
+ * Feeds the sink from the live window: segment after segment from any place in it, and at its edge part after part,
+ * each as soon as it is made.
+ */
+
+import { readInit, startSeconds } from "./boxes.js";
+import { failure } from "./ending.js";
+import { fetchBytes, HTTPFailure, pause } from "./window.js";
+
+/** Seconds of media ahead of the playhead that are enough. */
+const AHEAD = 20;
+/** How often a download that waits for room looks again. */
+const ROOM_MILLISECONDS = 500;
+/** How often one resource is tried before the connection is taken for lost. */
+const TRIES = 4;
+const RETRY_MILLISECONDS = 300;
+/** A resource takes no longer than this. */
+const PATIENCE_MILLISECONDS = 20_000;
+/** Times that the media and the playlist tell as different as this mean another time axis after a discontinuity. */
+const SAME_AXIS = 0.5;
+
+/** @typedef {import("./window.js").Rendition} Rendition */
+/** @typedef {import("./timeline.js").PlacedSegment} PlacedSegment */
+/** @typedef {{sequence: number, part: number}} Cursor What is to be fetched next. */
+
+/** Thrown where the tracks change so that the element must begin anew. */
+class NewTracks extends Error {
+  /** @param {number} time Seconds at which they begin. */
+  constructor(time) {
+    super("the tracks change");
+    this.time = time;
+  }
+}
+
+export class PlaylistFeeder {
+  #video;
+  #window;
+  #sink;
+  #edge;
+  /** @type {Map<string, import("./boxes.js").InitTrack[]>} The tracks of each lane. */
+  #tracks = new Map();
+  /** @type {Map<string, string>} The init segment that each lane has, by its URL. */
+  #maps = new Map();
+  /** @type {Map<string, {url: string, bytes: Promise<Uint8Array>, abort: AbortController}>} Asked for early, by lane. */
+  #early = new Map();
+  /** @type {Map<number, number>} Seconds to add to media times, by discontinuity sequence number. */
+  #offsets = new Map();
+  #publication = "";
+
+  /**
+   * @param {HTMLVideoElement} video
+   * @param {import("./window.js").LiveWindow} window
+   * @param {import("./sink.js").MediaSink} sink
+   * @param {import("./edge.js").LiveEdge} edge
+   */
+  constructor(video, window, sink, edge) {
+    this.#video = video;
+    this.#window = window;
+    this.#sink = sink;
+    this.#edge = edge;
+  }
+
+  /**
+   * Feeds until the stream ends; resolves with the reason and never throws.
+   * @param {number | "edge"} from Seconds, or the newest place to begin at.
+   * @param {string} publication
+   * @param {AbortSignal} signal
+   * @returns {Promise<import("./ending.js").Ending>}
+   */
+  async run(from, publication, signal) {
+    this.#publication = publication;
+    this.#offsets.clear();
+    try {
+      while (!this.#window.isReady && !signal.aborted) await this.#window.changed(signal);
+      for (let start = from; !signal.aborted;) {
+        try {
+          await this.#feedAll(start, signal);
+          await this.#sink.end();
+          return { kind: "finished" };
+        } catch (error) {
+          if (!(error instanceof NewTracks)) throw error;
+          start = error.time;
+          await this.#playedTo(start, signal);
+        }
+      }
+      return { kind: "stopped" };
+    } catch (error) {
+      return signal.aborted ? { kind: "stopped" } : failure(error);
+    }
+  }
+
+  /** @param {number | "edge"} from @param {AbortSignal} signal */
+  async #feedAll(from, signal) {
+    const { renditions } = this.#window;
+    const atEdge = from === "edge";
+    const wanted = atEdge ? newestStart(renditions[0]) : from;
+    this.#maps.clear();
+    for (const rendition of renditions) await this.#readTracks(rendition, segmentAt(rendition, wanted), signal);
+    const anew = await this.#sink.prepare(this.#lanes(), this.#publication);
+    signal.throwIfAborted();
+    const begins = atEdge ? wanted : await this.#makePlace(wanted, anew);
+    signal.throwIfAborted();
+    const stopped = new AbortController();
+    const both = AbortSignal.any([signal, stopped.signal]);
+    try {
+      await Promise.all(renditions.map((rendition) => this.#feed(rendition, begins, atEdge, both)));
+    } finally {
+      stopped.abort();
+      this.#early.clear();
+    }
+  }
+
+  /** Goes on after what is there, or begins with empty buffers. @param {number} time @param {boolean} anew */
+  async #makePlace(time, anew) {
+    const { buffered } = this.#video;
+    const last = buffered.length - 1;
+    if (!anew && last >= 0 && buffered.start(last) <= time + 0.1 && time <= buffered.end(last)) {
+      return buffered.end(last);
+    }
+    await this.#sink.clear();
+    if (this.#video.currentTime !== time) this.#video.currentTime = time;
+    return time;
+  }
+
+  /** @param {Rendition} rendition @param {number} from @param {boolean} atEdge @param {AbortSignal} signal */
+  async #feed(rendition, from, atEdge, signal) {
+    const first = segmentAt(rendition, from);
+    /** @type {Cursor} */
+    let cursor = { sequence: first.sequence, part: 0 };
+    for (;;) {
+      await this.#room(rendition, signal);
+      signal.throwIfAborted();
+      if (cursor.part === 0) rendition = this.#present(rendition, cursor.sequence);
+      const { timeline, playlist } = rendition;
+      this.#edge.floor = atEdge && playlist && !playlist.canBlockReload ? playlist.targetDuration : 0;
+      const segment = timeline.numbered(cursor.sequence);
+      const oldest = timeline.segments[0].sequence;
+      if (cursor.sequence < oldest) cursor = { sequence: oldest, part: 0 };
+      else if (segment?.gap) cursor = after(segment);
+      else if (segment?.complete && (cursor.part === 0 || segment.parts.length === 0)) {
+        await this.#fetch(rendition, segment, segment, 0, signal);
+        cursor = after(segment);
+      } else if (segment && cursor.part < segment.parts.length) {
+        const part = segment.parts[cursor.part];
+        const offset = segment.parts.slice(0, cursor.part).reduce((sum, p) => sum + p.duration, 0);
+        if (!part.gap) await this.#fetch(rendition, segment, part, offset, signal);
+        cursor = { ...cursor, part: cursor.part + 1 };
+      } else if (segment?.complete) cursor = after(segment);
+      else if (playlist?.isEnded) return;
+      else {
+        if (this.#sink.bufferedEnd(rendition.kind, from) > from) this.#edge.arrived();
+        this.#ask(rendition, signal);
+        await this.#window.changed(signal);
+        continue;
+      }
+      if (!atEdge) this.#edge.arrived();
+    }
+  }
+
+  /**
+   * The rendition to go on with at the beginning of a segment: the one that has taken the other's place, once it has that
+   * segment, whose number and times are the same in both.
+   * @param {Rendition} rendition
+   * @param {number} sequence
+   */
+  #present(rendition, sequence) {
+    const present = this.#window.renditions.find((r) => r.kind === rendition.kind) ?? rendition;
+    return present === rendition || present.timeline.numbered(sequence) === null ? rendition : present;
+  }
+
+  /** Waits while enough is ahead of the playhead. @param {Rendition} rendition @param {AbortSignal} signal */
+  async #room(rendition, signal) {
+    await this.#sink.trim();
+    const { currentTime } = this.#video;
+    while (!signal.aborted && this.#sink.bufferedEnd(rendition.kind, this.#video.currentTime) >
+        this.#video.currentTime + AHEAD) {
+      await pause(ROOM_MILLISECONDS, signal);
+      if (this.#video.currentTime > currentTime + AHEAD) await this.#sink.trim();
+    }
+  }
+
+  /**
+   * @param {Rendition} rendition
+   * @param {PlacedSegment} segment
+   * @param {import("./playlist.js").Resource} resource The segment, or one of its parts.
+   * @param {number} offset Seconds from the segment's beginning.
+   * @param {AbortSignal} signal
+   */
+  async #fetch(rendition, segment, resource, offset, signal) {
+    if (segment.map !== null && this.#maps.get(rendition.kind) !== segment.map.url) {
+      await this.#changeTracks(rendition, segment, signal);
+    }
+    for (let tries = 1; ; tries += 1) {
+      try {
+        const bytes = await this.#bytes(rendition, resource, signal);
+        await this.#append(rendition, segment, bytes, offset);
+        return;
+      } catch (error) {
+        if (signal.aborted) throw error;
+        // What has left the window is a hole in the media, and no reason to stop.
+        if (error instanceof HTTPFailure && (error.status === 404 || error.status === 410)) return;
+        if (tries >= TRIES || !this.#sink.isOpen) throw error;
+        await pause(RETRY_MILLISECONDS * 2 ** tries, signal);
+      }
+    }
+  }
+
+  /**
+   * Asks for the part that comes next before it is there; the answer comes when it is made, and is used when the playlist
+   * lists it: only then it is known which init segment it belongs to.
+   * @param {Rendition} rendition
+   * @param {AbortSignal} signal
+   */
+  #ask(rendition, signal) {
+    const hint = rendition.playlist?.hint ?? null;
+    const early = this.#early.get(rendition.kind);
+    // A hinted range without an end goes on to the end of the segment: nothing to wait for as a whole.
+    if (this.#window.pace !== "parts" || hint === null || hint.start > 0 || early?.url === hint.url) return;
+    early?.abort.abort();
+    const abort = new AbortController();
+    const patience = AbortSignal.any([signal, abort.signal, AbortSignal.timeout(PATIENCE_MILLISECONDS)]);
+    const bytes = fetchBytes({ url: hint.url, range: null }, patience, this.#throughput(rendition));
+    bytes.catch(() => {});
+    this.#early.set(rendition.kind, { url: hint.url, bytes, abort });
+  }
+
+  /**
+   * @param {Rendition} rendition
+   * @param {import("./playlist.js").Resource} resource
+   * @param {AbortSignal} signal
+   */
+  async #bytes(rendition, resource, signal) {
+    const early = this.#early.get(rendition.kind);
+    if (early?.url === resource.url && resource.range === null) {
+      this.#early.delete(rendition.kind);
+      try {
+        return await early.bytes;
+      } catch {
+        signal.throwIfAborted();
+      }
+    }
+    const patience = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MILLISECONDS)]);
+    return fetchBytes(resource, patience, this.#throughput(rendition));
+  }
+
+  /** Only the picture is measured: sound is too little. @param {Rendition} rendition */
+  #throughput(rendition) { return rendition.kind === "main" ? this.#window.throughput : null; }
+
+  /**
+   * @param {Rendition} rendition
+   * @param {PlacedSegment} segment
+   * @param {Uint8Array} bytes
+   * @param {number} offset Seconds from the segment's beginning.
+   */
+  async #append(rendition, segment, bytes, offset) {
+    const tracks = this.#tracks.get(rendition.kind) ?? [];
+    const group = segment.discontinuity;
+    if (!this.#offsets.has(group)) {
+      const told = segment.start + offset, found = startSeconds(bytes, tracks) ?? told;
+      this.#offsets.set(group, Math.abs(told - found) < SAME_AXIS ? 0 : told - found);
+    }
+    await this.#sink.append(rendition.kind, bytes, this.#offsets.get(group));
+  }
+
+  /** @param {Rendition} rendition @param {PlacedSegment} segment @param {AbortSignal} signal */
+  async #readTracks(rendition, segment, signal) {
+    if (segment.map === null) throw new Error("the playlist names no init segment");
+    const init = await fetchBytes(segment.map, signal);
+    const tracks = readInit(init);
+    if (tracks.length === 0) throw new Error("the init segment announces no track");
+    this.#tracks.set(rendition.kind, tracks);
+    return init;
+  }
+
+  /** @param {Rendition} rendition @param {PlacedSegment} segment @param {AbortSignal} signal */
+  async #changeTracks(rendition, segment, signal) {
+    const init = await this.#readTracks(rendition, segment, signal);
+    const lane = this.#lanes().find((l) => l.key === rendition.kind);
+    if (lane === undefined || !this.#sink.fits(lane)) throw new NewTracks(segment.start);
+    await this.#sink.prepare(this.#lanes(), this.#publication);
+    await this.#sink.append(rendition.kind, init);
+    this.#maps.set(rendition.kind, segment.map?.url ?? "");
+  }
+
+  #lanes() {
+    return this.#window.renditions.map((r) => ({ key: r.kind, tracks: this.#tracks.get(r.kind) ?? [] }));
+  }
+
+  /** Waits until the playhead has come to the end of what is there. @param {number} time @param {AbortSignal} signal */
+  async #playedTo(time, signal) {
+    let last = -1;
+    while (!signal.aborted && this.#video.currentTime < time - 0.1) {
+      if (!this.#video.paused && this.#video.currentTime === last) return;
+      last = this.#video.currentTime;
+      await pause(ROOM_MILLISECONDS, signal);
+    }
+  }
+}
+
+/** @param {Rendition} rendition @param {number} time @returns {PlacedSegment} */
+function segmentAt(rendition, time) {
+  const segment = rendition.timeline.at(time);
+  if (segment === null) throw new Error("the playlist is empty");
+  // The segment after a boundary, where only a rounding error of the playhead lies before it.
+  const next = rendition.timeline.numbered(segment.sequence + 1);
+  return next !== null && next.start - time < 0.02 ? next : segment;
+}
+
+/** @param {Rendition} rendition @returns {number} Where the newest segment begins. */
+function newestStart(rendition) {
+  const newest = rendition.timeline.segments.findLast((s) => !s.gap && (s.complete || s.parts[0]?.independent));
+  return newest?.start ?? 0;
+}
+
+/** @param {PlacedSegment} segment @returns {Cursor} */
+const after = (segment) => ({ sequence: segment.sequence + 1, part: 0 });
