@@ -1,0 +1,305 @@
+"""Runs inside the guest: what a person does with cameras and microphones, and what befalls those. What is seen is left in
+the folder that the host shares, and judged there (judge.py)."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import time
+import urllib.error
+import urllib.request
+
+from devices import FedCamera, Loudspeaker, get_control, occupy, set_control
+
+OUT = pathlib.Path("/tmp/out")
+WEB = "http://127.0.0.1:8080"
+FIRST, SECOND, JPEG, CODED = "/dev/video0", "/dev/video1", "/dev/video10", "/dev/video11"
+# Emulated processors are slow, at floating point above all: few pictures, few bits, and little to hear.
+USUAL = "preset=ultrafast"
+RATE = 5
+hasFed = os.path.exists(JPEG)
+seen: dict = {"fed": hasFed, "moments": {}, "seconds": {}, "wall": time.time() - time.monotonic()}
+
+
+def say(words: str) -> None:
+    print(f"{time.monotonic():8.1f}  {words}", flush=True)
+
+
+def moment(name: str) -> None:
+    """Notes the wall-clock time of what happens now."""
+    seen["moments"][name] = time.time()
+    say(name)
+
+
+def ask(path: str, body: str | None = None):
+    """The API's answer, with its code where it refuses."""
+    request = urllib.request.Request(
+        WEB + path, None if body is None else body.encode(), {"Authorization": "Bearer devices"})
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            data = answer.read()
+    except urllib.error.HTTPError as refusal:
+        data = refusal.read()
+    except OSError:
+        return {}
+    return data if path.startswith("/live") else json.loads(data or b"{}")
+
+
+def status(name: str = "cam", base: str = "") -> dict:
+    return ask(f"{base}/api/v1/streams/{name}")
+
+
+def capture(kind: str) -> dict:
+    return (status().get("capture") or {}).get(kind) or {}
+
+
+def change(subject: str, wanted: str):
+    return ask(f"/api/v1/streams/cam/capture/{subject}", wanted)
+
+
+def until(what: str, condition, seconds: float = 20) -> None:
+    """Waits, and notes how long that took; none where it did not come to pass."""
+    began = time.monotonic()
+    while not (isSo := condition()) and time.monotonic() - began < seconds:
+        time.sleep(0.05)
+    seen["seconds"][what] = round(time.monotonic() - began, 2) if isSo else None
+    say(f"{what}: {seen['seconds'][what]} s")
+
+
+def log() -> str:
+    return (OUT / "weir.log").read_text(errors="replace")
+
+
+def keep(name: str, **more) -> None:
+    seen[name] = {"capture": status().get("capture"), "recording": status().get("recording"), **more}
+
+
+def threads(weir: subprocess.Popen) -> dict[str, float]:
+    """Seconds of processor time that each of its threads has used."""
+    used: dict[str, float] = {}
+    for task in pathlib.Path(f"/proc/{weir.pid}/task").iterdir():
+        name, rest = (task / "stat").read_text().split("(", 1)[1].rsplit(")", 1)
+        used[name] = round(used.get(name, 0) + sum(map(int, rest.split()[11:13])) / 100, 2)
+    return used
+
+
+def recording(action: str, state: str, what: str) -> None:
+    ask(f"/api/v1/streams/cam/recording/{action}", "")
+    until(what, lambda: (status().get("recording") or {}).get("state") == state, 15)
+
+
+def listing() -> None:
+    (OUT / "devices.json").write_bytes(subprocess.run(["./weir", "devices", "--json"], capture_output=True).stdout)
+    text = subprocess.run(["./weir", "devices"], capture_output=True, text=True).stdout
+    (OUT / "devices.txt").write_text(text)
+    # Somebody who is not in the group video.
+    refused = subprocess.run(["./weir", "devices"], capture_output=True, text=True, user=65534, group=65534)
+    (OUT / "forbidden.txt").write_text(refused.stdout + refused.stderr)
+    say("listed")
+
+
+def start() -> subprocess.Popen:
+    sources = ["--source", f"none=v4l2:/dev/video9?size=160x90&fps=2&{USUAL}"]
+    if hasFed:
+        sources += ["--source", f"mjpeg=v4l2:{JPEG}?{USUAL}&gop=1s,alsa:hw:1,1,0?bitrate=32k", "--source", f"coded=v4l2:{CODED}"]
+    weir = subprocess.Popen(
+        ["./weir", "capture", "--camera", f"{FIRST}?size=320x180&fps={RATE}&{USUAL}&gop=3s", "--microphone", "hw:0,1?bitrate=32k",
+         "--no-open", "--http", "0.0.0.0:8080", "--rtmp", "127.0.0.1:1935", "--admin-token", "devices",
+         "--record", "/tmp/recordings", "--record-mode", "manual", "--keep-free", "10MB", *sources],
+        stdout=(OUT / "weir.log").open("w"), stderr=subprocess.STDOUT)
+    until("weir answers", lambda: ask("/api/v1/streams"), 60)
+    wanted = {"cam", "mjpeg", "coded"} if hasFed else {"cam"}
+    until("live", lambda: wanted <= {
+        s["name"] for s in ask("/api/v1/streams").get("streams", []) if s["state"] == "live"}, 60)
+    return weir
+
+
+def controls() -> None:
+    (OUT / "before.jpg").write_bytes(ask("/live/cam/thumbnail.jpg"))
+    change("controls", "brightness=250&contrast=100")
+    until("controls set", lambda: get_control(FIRST, "Brightness") == 250)
+    listed = {c["name"]: c["value"] for c in capture("picture").get("controls", [])}
+    seen["controls"] = {
+        "api": [listed.get("brightness"), listed.get("contrast")],
+        "driver": [get_control(FIRST, "Brightness"), get_control(FIRST, "Contrast")],
+        "unknown": change("controls", "glow=1"), "outside": change("controls", "brightness=1000")}
+    time.sleep(0.5)
+    for number in (1, 2, 3):
+        change("keyframe", "")
+        moment(f"key frame {number}")
+        time.sleep(1.2)
+    (OUT / "after.jpg").write_bytes(ask("/live/cam/thumbnail.jpg"))
+    change("controls", "brightness=128&contrast=128")
+
+
+def switching() -> None:
+    held = occupy(SECOND)
+    moment("busy camera")
+    change("camera", f"v4l2:{SECOND}")
+    until("busy is told", lambda: f"the camera {SECOND} is in use by another program" in log())
+    time.sleep(1)
+    os.close(held)
+    until("taken when free", lambda: capture("picture").get("state") == "running", 10)
+    keep("second camera")
+    time.sleep(2)
+    if hasFed:
+        change("microphone", "alsa:hw:1,1,0")
+        until("busy microphone is told", lambda: "the microphone hw:1,1,0 is in use by another program" in log())
+    moment("other microphone")
+    change("microphone", "alsa:hw:1,1,1")
+    until("other microphone runs", lambda: capture("sound").get("state") == "running"
+          and capture("sound").get("device") == "hw:1,1,1", 10)
+    keep("second microphone")
+    time.sleep(2)
+    change("camera", f"v4l2:{FIRST}")
+    until("first camera again", lambda: capture("picture").get("device") == FIRST
+          and capture("picture").get("state") == "running", 10)
+    time.sleep(1)
+
+
+def injections() -> None:
+    keep("before injections")
+    change("controls", "percentage_of_dropped_buffers=40")
+    time.sleep(3)
+    change("controls", "percentage_of_dropped_buffers=0")
+    camera = os.open(FIRST, os.O_RDWR)
+    for _ in range(5):
+        set_control(camera, "Inject V4L2_BUF_FLAG_ERROR", 1)
+        time.sleep(0.4)
+    keep("after injections")
+    moment("fatal error")
+    taken = capture("picture").get("taken", 0)
+    set_control(camera, "Inject Fatal Streaming Error", 1)
+    os.close(camera)
+    until("told of the fatal error", lambda: f"device lost: the camera {FIRST}" in log(), 5)
+    until("back from a fatal error", lambda: capture("picture").get("taken", 0) > taken + 3, 10)
+
+
+def unplugging() -> None:
+    """vivid stays away for as long as somebody holds the device."""
+    before = log().count("device lost")
+    camera = os.open(FIRST, os.O_RDWR)
+    set_control(camera, "Disconnect", 1)
+    moment("unplugged")
+    until("loss is told", lambda: log().count("device lost") > before, 5)
+    time.sleep(4)
+    keep("away")
+    back = log().count("back again: the camera")
+    os.close(camera)
+    moment("plugged in")
+    until("back after its return", lambda: log().count("back again: the camera") > back, 10)
+    if hasFed:
+        # A camera that codes itself falls silent: slate from an encoder, and its own pictures again.
+        coded.isFed, coded.fallsSilent = False, coded.written[-1][0] + 1
+        until("silence is told", lambda: f"device lost: the camera {CODED}" in log(), 6)
+        until("silence is told with what to do", lambda: f"the camera {CODED} is there, but sends nothing" in log(), 20)
+        seen["came and went"] = log().count("coded: back again")
+        coded.isFed = True
+        moment("feeds again")
+        until("coded camera back", lambda: "coded: back again: the camera" in log(), 10)
+
+
+def starvation(weir: subprocess.Popen) -> None:
+    """For longer than the microphone's buffer of 2 s."""
+    keep("before starvation")
+    moment("stopped")
+    weir.send_signal(signal.SIGSTOP)
+    time.sleep(3.5)
+    weir.send_signal(signal.SIGCONT)
+    moment("continued")
+    counted = [0, -1]
+    until("starvation is made up for", lambda: counted.append(capture("sound").get("bridgedSamples", 0)) or (
+        time.sleep(0.5) or counted[-1] == counted[-2] and counted[-1] > seen["before starvation"]["capture"]["sound"][
+            "bridgedSamples"]), 15)
+    keep("after starvation")
+
+
+def sessions() -> None:
+    """Recording is one thing, being live another."""
+    recording("stop", "completed", "first recording is complete")
+    seen["live after stop"] = status().get("state")
+    recording("start", "running", "second recording runs")
+    time.sleep(1.5)
+    seen["files before cancel"] = len(list(pathlib.Path("/tmp/recordings/cam").glob("*.mp4")))
+    recording("cancel", "cancelled", "second recording is cancelled")
+    time.sleep(1)
+    seen["files after cancel"] = len(list(pathlib.Path("/tmp/recordings/cam").glob("*.mp4")))
+
+
+def playlist() -> str:
+    base = "/live/cam/"
+    multivariant = ask(base + "index.m3u8").decode()
+    media = next(line for line in multivariant.splitlines() if line and not line.startswith("#"))
+    return ask(base + media).decode()
+
+
+def parameters() -> None:
+    (OUT / "same.m3u8").write_text(playlist())
+    recording("start", "running", "third recording runs")
+    moment("another size")
+    change("camera", f"v4l2:{FIRST}?size=640x360&fps=5")
+    until("another size runs", lambda: any(t.get("width") == 640 for t in status().get("tracks", [])), 10)
+    time.sleep(2)
+    moment("turned")
+    change("camera", f"v4l2:{FIRST}?size=640x360&fps=5&rotate=90")
+    time.sleep(4)
+    (OUT / "changed.m3u8").write_text(playlist())
+    keep("turned")
+    recording("stop", "completed", "third recording is complete")
+
+
+def bare() -> None:
+    """`weir capture` as a person calls it, with a recording that ends by itself while the stream goes on."""
+    weir = subprocess.Popen(
+        ["./weir", "capture", "--no-open", "--record", "/tmp/limited", "--record-max-duration", "3s", "--keep-free", "10MB"],
+        stdout=(OUT / "bare.log").open("w"), stderr=subprocess.STDOUT)
+    until("weir capture is live", lambda: status().get("state") == "live", 30)
+    until("weir capture's recording is complete",
+          lambda: (status().get("recording") or {}).get("state") == "completed", 60)
+    time.sleep(1)
+    seen["bare"] = {key: status().get(key) for key in ("state", "recording", "capture")}
+    weir.terminate()
+    seen["bare ended"] = weir.wait(20)
+
+
+os.environ.update(HOME="/tmp", PATH="/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
+os.chdir("/tmp")
+shutil.copy(OUT / "weir", "weir")
+if hasFed:
+    jpeg = FedCamera(JPEG, b"MJPG", f"{OUT}/mjpeg", (320, 180), RATE)
+    coded = FedCamera(CODED, b"H264", f"{OUT}/h264", (320, 180), RATE)
+    Loudspeaker.shift_rate("hw:1", 0, 100010)
+    speaker = Loudspeaker("hw:1,0,0", [jpeg.due(n) for n in range(0, 10000, 2 * RATE)])
+    for thread in (jpeg, coded, speaker):
+        thread.start()
+now = time.monotonic()
+Loudspeaker("hw:1,0,1", [now + n / 2 for n in range(1, 2000)]).start()
+try:
+    listing()
+    weir = start()
+    until("viewers came", lambda: status().get("viewers", 0) >= 2, 30)
+    recording("start", "running", "first recording runs")
+    time.sleep(3)
+    for step in (controls, switching, injections, unplugging):
+        step()
+    starvation(weir)
+    sessions()
+    parameters()
+    streams = ask("/api/v1/streams")
+    (OUT / "streams.json").write_text(json.dumps(streams, indent=1))
+    seen["threads"] = threads(weir)
+    weir.terminate()
+    seen["ended"] = weir.wait(30)
+    bare()
+finally:
+    for folder in ("recordings", "limited"):
+        if os.path.exists(f"/tmp/{folder}"):
+            shutil.copytree(f"/tmp/{folder}", OUT / folder, dirs_exist_ok=True)
+    if hasFed:
+        fed = [number for number, *_ in coded.written if number < coded.fallsSilent]
+        seen["unsent"] = fed[-1] - fed[0] + 1 - len(fed)
+        seen["pictures"], seen["heard"], seen["beeped"] = jpeg.written, speaker.heard, speaker.beeped
+    (OUT / "seen.json").write_text(json.dumps(seen, indent=1))
+    say("done")

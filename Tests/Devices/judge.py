@@ -1,0 +1,262 @@
+"""Judges what the guest and its viewers have left; each line is something that was seen."""
+
+import bisect
+import datetime
+import json
+import pathlib
+import re
+import sys
+
+from media import FLASH, decoded, key_frames, loudness, onsets, packet_hashes, pictures, sent_hashes, sizes, sound_times
+
+FOLDER = pathlib.Path(sys.argv[1])
+failures = []
+
+
+def expect(condition, what: str) -> None:
+    print(("ok      " if condition else "FAILED  ") + what)
+    if not condition:
+        failures.append(what)
+
+
+def text(name: str) -> str:
+    path = FOLDER / name
+    return path.read_text(errors="replace") if path.exists() else ""
+
+
+def steps(values) -> list:
+    return [b - a for a, b in zip(values, values[1:])]
+
+
+seen = json.loads(text("seen.json") or "{}")
+log, took = text("weir.log"), seen.get("seconds", {})
+if "away" not in seen or "ended" not in seen:
+    print(text("guest.log"), log[-4000:], sep="\n")
+    sys.exit("error: the guest did not come to its end")
+
+
+# A machine with other work emulates slowly: what took four seconds on one without tells how much longer everything may take.
+slowness = max(1, (took.get("weir answers") or 4) / 4)
+print(f"        weir took {took.get('weir answers')} s to start: limits are stretched by {slowness:.1f}")
+
+
+def within(what: str, limit: float) -> None:
+    value, limit = took.get(what), round(limit * slowness, 1)
+    expect(value is not None and value <= limit, f"{what}: {'never' if value is None else value} s, at most {limit:g}")
+
+
+def figure(moment: str, kind: str, name: str) -> int:
+    return seen[moment]["capture"][kind][name]
+
+
+# Lists, and what cannot be had.
+listed = json.loads(text("devices.json") or "{}")
+cameras = {c["device"]: c for c in listed.get("cameras", [])}
+formats = {d: {(m["format"], m["width"], m["height"]) for m in c.get("modes", [])} for d, c in cameras.items()}
+first = cameras.get("v4l2:/dev/video0", {})
+expect(first.get("name") == "vivid" and "v4l2:/dev/video1" in cameras, f"{len(cameras)} cameras are listed by name")
+expect({("yuyv", 320, 180), ("nv12", 640, 360), ("yu12", 320, 180)} <= formats.get("v4l2:/dev/video0", set()),
+       f"the first one's {len(first.get('modes', []))} modes are listed")
+expect("brightness" in [c["name"] for c in first.get("controls", [])], "its controls are listed")
+expect({"alsa:hw:0,1", "alsa:hw:1,1"} <= {m["device"] for m in listed.get("microphones", [])}, "microphones are listed")
+expect(any(e["name"] == "libx264" and e["works"] for e in listed.get("encoders", [])), "libx264 works")
+expect("weir may not use the camera /dev/video0; add its user to the group video" in text("forbidden.txt"),
+       "a forbidden camera is told with what to do")
+expect("there is no camera /dev/video9; plug it in" in log, "a missing camera is told with what to do")
+expect(took.get("busy is told") is not None, "a busy camera is told with what to do")
+
+# The stream of raw pictures, over all that befell it, until its size changes.
+frames, sound = decoded(FOLDER / "cam.mp4"), sound_times(FOLDER / "cam.mp4")
+times = [at for at, _ in frames]
+span = times[-1] - times[0] if times else 0
+expect(span > 30, f"stream.mp4: {len(frames)} pictures decoded over {span:.1f} s")
+# The guest's processors are emulated: on a busy machine pictures are left out, and counted.
+expect(len(frames) >= 5 * span * 0.6, f"stream.mp4: {len(frames) / span if span else 0:.1f} pictures a second of 5")
+expect(all(step > 0 for step in steps(times)), "stream.mp4: pictures in order")
+widest = max(steps(times), default=99)
+expect(widest < 4.5, f"stream.mp4: the longest picture lasts {widest:.2f} s (the process was stopped for 3.5 s)")
+expect(len(sound) > 46 * span * 0.9 and all(abs(step - 1024 / 48000) < 1e-4 for step in steps(sound[1:])),
+       f"stream.mp4: {len(sound)} frames of sound without a gap")
+
+
+def same(name: str, others: list, least: int) -> None:
+    """Pictures are the very ones of stream.mp4, all of those between the first and the last that both have."""
+    known = [digest for _, digest in frames]
+    digests = [digest for _, digest in others]
+    common = [digest for digest in digests if digest in set(known)]
+    if not common:
+        return expect(False, f"{name}: no picture of {len(digests)} is one of stream.mp4's {len(known)}")
+    begin, end = known.index(common[0]), len(known) - 1 - known[::-1].index(common[-1])
+    at, last = digests.index(common[0]), len(digests) - 1 - digests[::-1].index(common[-1])
+    expect(digests[at:last + 1] == known[begin:end + 1] and end - begin >= least,
+           f"{name}: {len(digests)} pictures decoded, {end - begin + 1} of them compared with stream.mp4: the same")
+
+
+hls = [line.split(",") for line in text("hls.md5").splitlines() if line.startswith("0,")]
+same("HLS, read by ffmpeg", [(0, line[5].strip()) for line in hls], int(len(frames) * 0.8))
+files = sorted((FOLDER / "recordings/cam").glob("*.mp4"))
+# The turn is told in the head: another file.
+expect(len(files) == 3, f"recordings: {[f.name for f in files]}; the cancelled one has gone")
+if files:
+    same("the first recording", decoded(files[0]), int(len(frames) * 0.7))
+    recorded = sound_times(files[0])
+    expect(recorded and all(abs(step - 1024 / 48000) < 1e-4 for step in steps(recorded[1:])),
+           f"the first recording: {len(recorded)} frames of sound without a gap")
+
+# Controls and key frames.
+controls = seen["controls"]
+expect(controls["api"] == [250, 100] and controls["driver"] == [250, 100], f"controls set and read back: {controls['api']}")
+before, after = sum(pictures(FOLDER / "before.jpg")[0]), sum(pictures(FOLDER / "after.jpg")[0])
+expect(after > before * 1.2, f"the preview is brighter by {100 * after / max(1, before) - 100:.0f} %")
+expect("has no control glow" in json.dumps(controls["unknown"]) and "outside 0 to 255" in json.dumps(controls["outside"]),
+       "unknown controls and values out of range are refused")
+streams = {s["name"]: s for s in json.loads(text("streams.json") or "{}").get("streams", [])}
+anchor = streams["cam"]["anchor"]
+wall = datetime.datetime.fromisoformat(anchor["wall"].replace("Z", "+00:00")).timestamp() - anchor["mediaSeconds"]
+keys = key_frames(FOLDER / "cam.mp4")
+for number in (1, 2, 3):
+    asked = seen["moments"][f"key frame {number}"] - wall
+    after = [key - asked for key in keys if key > asked - 0.15]
+    expect(after and after[0] < 0.8 * slowness, f"key frame asked for: there after {after[0] if after else 99:.2f} s")
+
+# Switching.
+expect(figure("second camera", "picture", "device") == "/dev/video1", "the other camera runs")
+within("taken when free", 3)
+if seen["fed"]:
+    expect(took.get("busy microphone is told") is not None, "a busy microphone is told with what to do")
+expect(figure("second microphone", "sound", "device") == "hw:1,1,1", "the other microphone runs")
+within("other microphone runs", 3)
+switched = seen["moments"]["other microphone"] - wall
+quiet, loud = loudness(FOLDER / "cam.mp4", switched - 3, switched), loudness(FOLDER / "cam.mp4", switched + 1, switched + 3)
+expect(quiet < 50 < 1000 < loud, f"its tone is heard from then on: {quiet:.0f} before, {loud:.0f} after")
+within("first camera again", 3)
+
+# What drivers do.
+lost = figure("after injections", "picture", "lostByDriver") - figure("before injections", "picture", "lostByDriver")
+broken = figure("after injections", "picture", "broken") - figure("before injections", "picture", "broken")
+expect(lost >= 3, f"dropped buffers: {lost} pictures counted as lost by the driver")
+expect(broken >= 4, f"error flags: {broken} pictures of 5 counted as broken")
+within("back from a fatal error", 3)
+expect(took.get("loss is told") is not None and figure("away", "picture", "state") == "away", "unplugged: told by name")
+within("back after its return", 3)
+if seen["fed"]:
+    expect(took.get("silence is told") is not None, "a camera that falls silent is told by name")
+    expect(took.get("silence is told with what to do") is not None and seen["came and went"] == 0,
+           "it counts as back with its first picture")
+    within("coded camera back", 3)
+
+# A process that gets no processor for longer than the microphone's buffer of 2 s.
+away = seen["moments"]["continued"] - seen["moments"]["stopped"]
+overruns = figure("after starvation", "sound", "overruns") - figure("before starvation", "sound", "overruns")
+bridged = (figure("after starvation", "sound", "bridgedSamples") - figure("before starvation", "sound", "bridgedSamples")) / 48000
+expect(overruns >= 1, f"starved for {away:.2f} s: {overruns} overrun counted")
+others = figure("before starvation", "sound", "overruns")
+# Where the guest cannot keep up with the sound by itself, some is bridged before, and some of its own after.
+calm = others == 0 and overruns == 1
+expect(away - (0.15 if calm else 1) < bridged < away + (0.5 if calm else 8),
+       f"starved: bridged with {bridged:.3f} s of silence ({others} overruns before, of the guest's own slowness)")
+expect(log.count("device lost: the microphone") == 0, "starved: the microphone is not taken for lost")
+skew = figure("after starvation", "sound", "skewMicroseconds")
+expect(abs(skew) <= 20_000, f"starved: {skew} µs off the clock afterwards")
+
+# Recording is one thing, being live another.
+for what in ("first recording runs", "first recording is complete", "second recording runs", "second recording is cancelled",
+             "third recording runs", "third recording is complete"):
+    within(what, 15)
+expect(seen["live after stop"] == "live", "live without a recording, too")
+expect(seen["files before cancel"] == 2 and seen["files after cancel"] == 1, "a cancelled recording's file is removed")
+
+# Parameters.
+unchanged, changed = text("same.m3u8"), text("changed.m3u8")
+expect(unchanged and "#EXT-X-DISCONTINUITY\n" not in unchanged, "no discontinuity as long as the size stays")
+breaks = changed.count("#EXT-X-DISCONTINUITY\n")
+expect(breaks == 2, f"{breaks} discontinuities: another size, and a turn")
+dates = [datetime.datetime.fromisoformat(d.replace("Z", "+00:00")).timestamp()
+         for d in re.findall(r"PROGRAM-DATE-TIME:(\S+)\n#EXTINF", unchanged)]
+lengths = [float(d) for d in re.findall(r"PROGRAM-DATE-TIME:\S+\n#EXTINF:([\d.]+)", unchanged)]
+holes = [b - a - length for a, b, length in zip(dates, dates[1:], lengths)]
+# A camera that is opened anew sends nothing meanwhile, which an emulated processor makes long.
+expect(holes and -0.05 < min(holes) and max(holes) < 2.5 and sum(hole > 0.05 for hole in holes) < 3,
+       f"wall-clock times of {len(dates)} segments follow from their lengths, the longest hole is {max(holes, default=99):.2f} s")
+if len(files) > 1:
+    kinds = sizes(files[1])
+    expect({(320, 180), (640, 360)} <= set(kinds), f"the recording went on over the change: {kinds}")
+
+# `weir capture` without anything.
+bare = seen["bare"]
+within("weir capture is live", 30)
+expect(bare["recording"]["state"] == "completed" and bare["state"] == "live",
+       f"weir capture: its recording ended after 3 s, and it is {bare['state']} ({bare['capture']['picture']['mode']})")
+limited = list((FOLDER / "limited/cam").glob("*.mp4"))
+length = [decoded(file)[-1][0] - decoded(file)[0][0] for file in limited if decoded(file)]
+expect(len(length) == 1 and 1.5 < length[0] < 3.2, f"weir capture: {length} s are recorded")
+expect(seen["ended"] == 0 and seen["bare ended"] == 0, "weir ends with 0")
+
+if not seen["fed"]:
+    print(text("skipped").strip())
+    sys.exit(1 if failures else 0)
+
+# A camera that sends JPEGs, with a microphone whose clock is 100 ppm slow.
+expect(("mjpeg", 320, 180) in formats["v4l2:/dev/video10"], "MJPEG: the camera is listed")
+shown = pictures(FOLDER / "mjpeg.mp4")
+times = [at for at, _ in decoded(FOLDER / "mjpeg.mp4")]
+span = times[-1] - times[0] if times else 0
+expect(len(shown) == len(times) > 2.5 * span > 75, f"MJPEG: {len(shown)} pictures decoded over {span:.1f} s")
+# The clip goes round: when a picture was shown tells which of those with its number it is.
+anchor = streams["mjpeg"]["anchor"]
+clock = datetime.datetime.fromisoformat(anchor["wall"].replace("Z", "+00:00")).timestamp() - anchor["mediaSeconds"] - seen["wall"]
+written, laps = {number: (begun, done) for number, begun, done in seen["pictures"]}, {}
+for number in written:
+    laps.setdefault(number % FLASH.COUNT, []).append(number)
+numbers = [min(laps.get(FLASH.number(picture), [-1]), key=lambda n: abs(written.get(n, (0, 0))[0] - at - clock))
+           for at, picture in zip(times, shown)]
+expect(all(step > 0 for step in steps(numbers)) and -1 not in numbers, "MJPEG: numbers read back: none twice or out of order")
+# The driver's time is one between the beginning and the end of the call that wrote it.
+late = sorted(at + clock - min(max(at + clock, written[number][0]), written[number][1])
+              for at, number in zip(times, numbers) if number in written)
+expect(late and max(abs(late[0]), abs(late[-1])) <= 0.02,
+       f"MJPEG: pictures have the times at which they were written, {1000 * late[0]:+.1f} to {1000 * late[-1]:+.1f} ms")
+counted = streams["mjpeg"]["capture"]["picture"]
+missing = sum(1 for number in written if numbers[0] < number < numbers[-1]) - len(numbers) + 2
+known = counted["lostByDriver"] + counted["leftOut"] + counted["broken"]
+expect(missing <= known, f"MJPEG: {missing} of {missing + len(numbers)} pictures are missing, {known} counted as lost")
+heard = [tuple(look) for look in seen["heard"]]
+truth = []
+for sample in seen["beeped"]:
+    at = bisect.bisect_left([played for _, played in heard], sample)
+    if 0 < at < len(heard) and heard[at][1] > heard[at - 1][1] and heard[at][0] - heard[at - 1][0] < 0.2:
+        (t0, p0), (t1, p1) = heard[at - 1], heard[at]
+        truth.append(t0 + (t1 - t0) * (sample - p0) / (p1 - p0))
+errors, beeps = [], onsets(FOLDER / "mjpeg.mp4")
+for at, number, picture in zip(times, numbers, shown):
+    begun, done = written.get(number, (0, 0))
+    beep = min(beeps, key=lambda b: abs(b - at), default=99)
+    beeped = min(truth, key=lambda b: abs(b - begun), default=99)
+    if FLASH.isWhite(picture) and done - begun < 0.005 and abs(beep - at) < 0.3 and abs(beeped - begun) < 0.3:
+        errors.append(1000 * ((beep - at) - (beeped - begun)))
+expect(len(errors) > 5, f"A/V: {len(errors)} flashes with their beeps")
+if errors:
+    half, far = len(errors) // 2, sum(1 for error in errors if abs(error) > 20)
+    # Where the guest itself was starved, a beep may be cut off by the silence that bridged it.
+    expect(10 * far <= len(errors), f"A/V with a microphone 100 ppm slow: {len(errors) - far} of {len(errors)} within 20 ms, "
+           f"the farthest {max(map(abs, errors)):.1f} ms, "
+           f"{sum(errors[:half]) / max(1, half):+.1f} ms in the first half, {sum(errors[half:]) / (len(errors) - half):+.1f} after")
+skew = streams["mjpeg"]["capture"]["sound"]["skewMicroseconds"]
+expect(abs(skew) <= 20_000, f"A/V: weir's own figure of the skew: {skew} µs")
+
+# A camera that sends H.264.
+expect(("h264", 320, 180) in formats["v4l2:/dev/video11"], "H.264: the camera is listed")
+passed, sent = packet_hashes(FOLDER / "coded.mp4"), sent_hashes(FOLDER / "h264")
+order: list[int | None] = []
+for digest in passed:
+    last = order[-1] if order and order[-1] is not None else 0
+    order.append(min(sent.get(digest, [None]), key=lambda n: 0 if n is None else (n - last - 1) % FLASH.COUNT))
+expect(len(order) > 50 and None not in order, f"H.264: {len(order)} access units, each byte for byte as it was sent")
+gaps = [(b - a) % FLASH.COUNT for a, b in zip(order, order[1:]) if None not in (a, b)]
+expect(all(0 < gap < 100 for gap in gaps), "H.264: none twice or out of order")
+missing, known = sum(gap - 1 for gap in gaps), streams["coded"]["capture"]["picture"]["lostByDriver"]
+expect(missing <= known + seen["unsent"], f"H.264: {missing} of {sum(gaps)} are missing, {known} counted as lost, "
+       f"{seen['unsent']} not sent by a starved feeder")
+count = len(decoded(FOLDER / "coded.mp4"))
+expect(count >= len(passed) - 4, f"H.264: {count} pictures decoded of {len(passed)}")
+sys.exit(1 if failures else 0)

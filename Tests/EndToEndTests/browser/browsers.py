@@ -1,0 +1,337 @@
+"""Headless Chromium (DevTools protocol) and Firefox (WebDriver BiDi), each started, driven and ended by its own process."""
+
+import base64
+import contextlib
+import ctypes
+import json
+import os
+import pathlib
+import queue
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+
+START_SECONDS = 60
+ANSWER_SECONDS = 60
+# A machine that also builds and encodes lets a browser wait for many seconds; a page that works is not slowed by it.
+PATIENCE_SECONDS = 40
+
+# What a page's security policy forbids becomes an error of the console, in both browsers in the same words.
+TELL_VIOLATIONS = """
+document.addEventListener("securitypolicyviolation", (event) =>
+  console.error(`policy violation: ${event.violatedDirective} ${event.blockedURI}`));
+"""
+
+
+def _die_with_parent():
+    """A test run that is killed takes its browsers along (prctl PR_SET_PDEATHSIG)."""
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+
+
+class BrowserFailure(Exception):
+    """The browser answered with an error, or a page's script threw."""
+
+
+class Wire:
+    """A WebSocket of numbered commands, answers by number, and events in between."""
+
+    def __init__(self, address, on_event):
+        self._socket = connect(address, max_size=None, open_timeout=START_SECONDS, proxy=None, ping_interval=None).__enter__()
+        self._on_event = on_event
+        self._answers = {}
+        self._lock = threading.Lock()
+        self._number = 0
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self):
+        try:
+            for text in self._socket:
+                message = json.loads(text)
+                waiting = self._answers.pop(message.get("id"), None)
+                if waiting is not None:
+                    waiting.put(message)
+                elif "method" in message:
+                    self._on_event(message)
+        except ConnectionClosed:
+            pass
+
+    def call(self, method, _extra=None, **params):
+        answer = queue.Queue()
+        with self._lock:
+            self._number += 1
+            number = self._number
+            self._answers[number] = answer
+        self._socket.send(json.dumps({"id": number, "method": method, "params": params, **(_extra or {})}))
+        try:
+            message = answer.get(timeout=ANSWER_SECONDS)
+        except queue.Empty:
+            raise BrowserFailure(f"{method}: no answer in {ANSWER_SECONDS} s") from None
+        if "error" in message:
+            raise BrowserFailure(f"{method}: {message['error']} {message.get('message', '')}")
+        return message["result"]
+
+    def close(self):
+        self._socket.close()
+
+
+class Browser:
+    """One browser with one page. `errors` has what the console called an error since the page was opened."""
+
+    name = ""
+
+    def __init__(self, command, profile):
+        self.errors = []
+        self._profile = profile
+        self._log = open(pathlib.Path(profile) / "browser.log", "w+b")
+        self._process = subprocess.Popen(
+            command, stdout=self._log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True,
+            preexec_fn=_die_with_parent,
+        )
+
+    def evaluate(self, expression):
+        """The value of a JavaScript expression; a promise is awaited. Must be expressible in JSON."""
+        raise NotImplementedError
+
+    def wait(self, expression, seconds=PATIENCE_SECONDS):
+        """Waits until a JavaScript expression is truthy, and gives its value."""
+        deadline = time.monotonic() + seconds
+        while True:
+            value = self.evaluate(expression)
+            if value:
+                return value
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{self.name}: not within {seconds} s: {expression}; it is {value!r}; errors {self.errors}")
+            time.sleep(0.1)
+
+    def _wait_for_text(self, find):
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            found = find()
+            if found:
+                return found
+            if self._process.poll() is not None:
+                break
+            time.sleep(0.05)
+        self._log.seek(0)
+        tail = self._log.read()[-2000:].decode(errors="replace")
+        self.close()
+        raise BrowserFailure(f"{self.name} did not start: {tail}")
+
+    def close(self):
+        """Ends the browser's own process group, and nothing else."""
+        wire = getattr(self, "_wire", None)
+        if wire is not None:
+            wire.close()
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            try:
+                os.killpg(self._process.pid, number)
+                self._process.wait(timeout=5)
+            except ProcessLookupError:
+                break
+            except subprocess.TimeoutExpired:
+                continue
+        self._process.wait()
+        self._log.close()
+        shutil.rmtree(self._profile, ignore_errors=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+class Chromium(Browser):
+    name = "chromium"
+
+    def __init__(self, *flags):
+        profile = tempfile.mkdtemp(prefix="weir-chromium-")
+        super().__init__(
+            [
+                "chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+                "--disable-background-networking", "--mute-audio", "--force-color-profile=srgb", "--hide-scrollbars",
+                "--autoplay-policy=user-gesture-required", f"--user-data-dir={profile}", "--remote-debugging-port=0", *flags,
+                "about:blank",
+            ],
+            profile,
+        )
+        port_file = pathlib.Path(profile) / "DevToolsActivePort"
+        lines = self._wait_for_text(lambda: port_file.exists() and port_file.read_text().splitlines()[1:] and port_file.read_text().splitlines())
+        self._wire = Wire(f"ws://127.0.0.1:{lines[0]}{lines[1]}", self._event)
+        target = self._wire.call("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self._wire.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log"):
+            self.call(f"{domain}.enable")
+        self.call("Page.addScriptToEvaluateOnNewDocument", source=TELL_VIOLATIONS)
+
+    def call(self, method, **params):
+        """A DevTools command to the page."""
+        return self._wire.call(method, {"sessionId": self._session}, **params)
+
+    def _event(self, message):
+        method, params = message["method"], message["params"]
+        if method == "Runtime.exceptionThrown":
+            details = params["exceptionDetails"]
+            self.errors.append(details.get("exception", {}).get("description") or details["text"])
+        elif method == "Runtime.consoleAPICalled" and params["type"] in ("error", "assert"):
+            self.errors.append(" ".join(str(a.get("value", a.get("description"))) for a in params["args"]))
+        elif method == "Log.entryAdded" and params["entry"]["level"] == "error":
+            self.errors.append(f"{params['entry']['text']} {params['entry'].get('url', '')}")
+        elif method == "Fetch.requestPaused":
+            # Not on the thread that reads the answers: a command waits for one.
+            threading.Thread(target=self._fulfil, args=(params,), daemon=True).start()
+
+    def open(self, url):
+        self.errors.clear()
+        failure = self.call("Page.navigate", url=url).get("errorText")
+        if failure:
+            raise BrowserFailure(f"{url}: {failure}")
+        self.wait("document.readyState === 'complete'")
+
+    def evaluate(self, expression):
+        result = self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True, userGesture=False)
+        if "exceptionDetails" in result:
+            raise BrowserFailure(str(result["exceptionDetails"]))
+        return result["result"].get("value")
+
+    def viewport(self, width, height, scale=1):
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=False)
+
+    def prefer(self, **features):
+        """Sets media features, for example prefer(color_scheme="dark", reduced_motion="reduce")."""
+        named = [{"name": f"prefers-{k.replace('_', '-')}", "value": v} for k, v in features.items()]
+        self.call("Emulation.setEmulatedMedia", features=named)
+
+    def click(self, element):
+        """A click of a mouse in the middle of what a JavaScript expression names: a viewer's wish, as autoplay rules see it."""
+        x, y = self.evaluate(
+            f"(() => {{ const e = {element}; e.scrollIntoView({{ block: 'center', behavior: 'instant' }});"
+            " const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()")
+        for kind in ("mousePressed", "mouseReleased"):
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def drag(self, element, over, part):
+        """Drags what an expression names to a part of another's width, as a mouse does."""
+        middle = "(() => {{ const r = {}.getBoundingClientRect(); return [r.x + r.width * {}, r.y + r.height / 2]; }})()"
+        x, y = self.evaluate(middle.format(element, 0.5))
+        to, _ = self.evaluate(middle.format(over, part))
+        self.call("Input.dispatchMouseEvent", type="mousePressed", x=x, y=y, button="left", clickCount=1)
+        for step in (0.5, 1):
+            self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x + (to - x) * step, y=y, button="left", buttons=1)
+        self.call("Input.dispatchMouseEvent", type="mouseReleased", x=to, y=y, button="left", clickCount=1)
+
+    def press(self, key, code="", modifiers=0):
+        """A key as from a keyboard."""
+        text = key if len(key) == 1 else {"Enter": "\r"}.get(key, "")
+        for kind in ("keyDown", "keyUp"):
+            extra = {"text": text} if kind == "keyDown" and text else {}
+            number = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32}.get(key, ord(key[0].upper()))
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=code, modifiers=modifiers, windowsVirtualKeyCode=number, **extra)
+
+    @contextlib.contextmanager
+    def answering(self, pattern, answer):
+        """Answers requests of this URL pattern itself, with the text or bytes that `answer(url)` gives."""
+        self._answer = answer
+        self.call("Fetch.enable", patterns=[{"urlPattern": pattern}])
+        try:
+            yield
+        finally:
+            self.call("Fetch.disable")
+
+    def _fulfil(self, params):
+        answer = self._answer(params["request"]["url"])
+        body = base64.b64encode(answer.encode() if isinstance(answer, str) else answer).decode()
+        headers = [{"name": "Content-Type", "value": "application/json"}]
+        # A page that has been left wants no answer any more.
+        with contextlib.suppress(BrowserFailure):
+            self.call("Fetch.fulfillRequest", requestId=params["requestId"], responseCode=200, responseHeaders=headers, body=body)
+
+    def screenshot(self, path, full=False):
+        data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=full)["data"]
+        pathlib.Path(path).write_bytes(base64.b64decode(data))
+
+
+class Firefox(Browser):
+    name = "firefox"
+
+    PREFERENCES = {
+        "browser.shell.checkDefaultBrowser": False,
+        "browser.startup.homepage_override.mstone": "ignore",
+        "datareporting.policy.dataSubmissionEnabled": False,
+        "app.normandy.enabled": False,
+        "network.captive-portal-service.enabled": False,
+        "network.connectivity-service.enabled": False,
+        "browser.safebrowsing.update.enabled": False,
+        "media.gmp-manager.updateEnabled": False,
+        "media.gmp-manager.url": "",
+        "toolkit.cosmeticAnimations.enabled": False,
+    }
+
+    def __init__(self, **preferences):
+        profile = tempfile.mkdtemp(prefix="weir-firefox-")
+        lines = [
+            f"user_pref({json.dumps(key)}, {json.dumps(value)});"
+            for key, value in {**self.PREFERENCES, **preferences}.items()
+        ]
+        (pathlib.Path(profile) / "user.js").write_text("\n".join(lines))
+        super().__init__(
+            ["firefox-esr", "--headless", "--no-remote", "--profile", profile, "--remote-debugging-port", "0", "about:blank"], profile
+        )
+        log = pathlib.Path(profile) / "browser.log"
+        pattern = re.compile(r"WebDriver BiDi listening on (ws://\S+)")
+        address = self._wait_for_text(lambda: pattern.search(log.read_text(errors="replace")))
+        self._wire = Wire(f"{address[1]}/session", self._event)
+        self.call("session.new", capabilities={})
+        self.call("session.subscribe", events=["log.entryAdded"])
+        self.call("script.addPreloadScript", functionDeclaration="() => {" + TELL_VIOLATIONS + "}")
+        self._context = self.call("browsingContext.getTree")["contexts"][0]["context"]
+
+    def call(self, method, **params):
+        """A WebDriver BiDi command."""
+        return self._wire.call(method, **params)
+
+    def _event(self, message):
+        entry = message["params"]
+        if message["method"] == "log.entryAdded" and entry["level"] == "error":
+            self.errors.append(entry["text"])
+
+    def open(self, url):
+        self.errors.clear()
+        self.call("browsingContext.navigate", context=self._context, url=url, wait="complete")
+
+    def evaluate(self, expression):
+        result = self.call(
+            "script.evaluate",
+            expression=f"(async () => JSON.stringify((await ({expression})) ?? null))()",
+            target={"context": self._context},
+            awaitPromise=True,
+        )
+        if result["type"] != "success":
+            raise BrowserFailure(str(result["exceptionDetails"].get("text")))
+        return json.loads(result["result"]["value"])
+
+    def viewport(self, width, height, scale=1):
+        self.call("browsingContext.setViewport", context=self._context, viewport={"width": width, "height": height}, devicePixelRatio=scale)
+
+    def screenshot(self, path, full=False):
+        origin = "document" if full else "viewport"
+        data = self.call("browsingContext.captureScreenshot", context=self._context, origin=origin)["data"]
+        pathlib.Path(path).write_bytes(base64.b64decode(data))
+
+
+def chromium(*flags):
+    """Starts headless Chromium; use it as a context manager."""
+    return Chromium(*flags)
+
+
+def firefox(**preferences):
+    """Starts headless Firefox; use it as a context manager."""
+    return Firefox(**preferences)

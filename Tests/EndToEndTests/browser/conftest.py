@@ -1,0 +1,36 @@
+"""Fixtures of the browser tests: one browser of each kind for all of them, and a server with the demo stream."""
+
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+import browsers  # noqa: E402  (the path above makes it importable)
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    with browsers.chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="session")
+def firefox():
+    with browsers.firefox() as browser:
+        yield browser
+
+
+@pytest.fixture
+def browser(request):
+    """The browser that a test is parametrised with, by name."""
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture(scope="module")
+def demo(start_shared):
+    """A server whose stream `demo` is the built-in test picture with its beep."""
+    server = start_shared("--test-pattern", "demo")
+    server.wait_state("demo", "live", seconds=30)
+    return server

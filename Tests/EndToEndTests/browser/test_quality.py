@@ -1,0 +1,135 @@
+"""The menu of pictures: a change is a change of size at a segment's boundary, and nothing else."""
+
+import os
+import re
+import signal
+
+import pytest
+
+import watching
+
+#: Notes every hole in what is buffered and every wait, from now on.
+OBSERVE = """(() => {
+  const video = document.querySelector("#video");
+  window.seen = { holes: 0, waits: 0, heights: [video.videoHeight] };
+  video.addEventListener("waiting", () => { seen.waits += 1; });
+  video.addEventListener("emptied", () => { seen.waits += 100; });
+  video.addEventListener("resize", () => { seen.heights.push(video.videoHeight); });
+  // A picture that a busy machine leaves out is none.
+  setInterval(() => {
+    const { buffered } = video;
+    for (let n = 1; n < buffered.length; n += 1) if (buffered.start(n) - buffered.end(n - 1) > 0.3) seen.holes += 1;
+  }, 50);
+})()"""
+
+CHOOSE = """(() => {
+  const menu = document.querySelector("#quality");
+  menu.value = %r;
+  menu.dispatchEvent(new Event("change", { bubbles: true }));
+})()"""
+
+def choose(browser, name, height):
+    """Chooses a picture and waits for it; again where a busy machine had nothing of it yet."""
+    for attempt in range(4):
+        browser.evaluate(CHOOSE % name)
+        try:
+            return browser.wait(HEIGHT % height, 12)
+        except AssertionError:
+            if attempt == 3:
+                raise
+
+
+HEIGHT = "document.querySelector('#video').videoHeight === %d"
+
+
+@pytest.fixture(scope="module")
+def laddered(start_shared):
+    server = start_shared("--test-pattern", "demo", "--ladder", "360p@800k,180p@300k", "--audio-codec", "opus")
+    server.wait(lambda: len(((server.stream("demo") or {}).get("ladder") or {}).get("rungs", [])) == 2, 30, "two rungs")
+    return server
+
+
+def test_the_picture_changes_at_a_boundary_without_a_gap(chromium, laddered):
+    watching.watch(chromium, laddered, "demo")
+    chromium.wait("!document.querySelector('#quality').hidden")
+    texts = chromium.evaluate("[...document.querySelectorAll('#quality option')].map((o) => o.textContent)")
+    assert [text.split(" ")[0] for text in texts] == ["Auto", "720p", "360p", "180p"], texts
+    assert texts[1].endswith("(source)")
+    chromium.wait("document.querySelector('#video').currentTime > 3")
+    chromium.evaluate(OBSERVE)
+    for name, height in (("360p", 360), ("180p", 180), ("", 720)):
+        choose(chromium, name, height)
+        before = watching.state(chromium)
+        chromium.wait(f"document.querySelector('#video').currentTime > {before['time']} + 2")
+    seen = chromium.evaluate("window.seen")
+    assert seen["heights"] == [720, 360, 180, 720]
+    # A machine that does other things too may hold the player up once; a picture that begins anew counts a hundred.
+    assert seen["holes"] == 0 and seen["waits"] < 3, seen
+    assert watching.state(chromium)["error"] is None
+    # A hinted part that a busy machine did not make is no fault.
+    assert [error for error in chromium.errors if "404" not in error] == []
+    watching.leave(chromium)
+
+
+def test_the_panel_tells_how_the_rungs_are_made(chromium, laddered):
+    watching.watch(chromium, laddered, "demo")
+    shown = chromium.evaluate(watching.DETAILS)
+    assert shown["Ladder"] == "360p, 180p"
+    told = re.fullmatch(r"at work, (\d+) restarts?, (\d+) pictures left out", shown["Transcoder"])
+    before = laddered.stream("demo")["ladder"]
+    assert int(told[1]) == before["restarts"] and int(told[2]) <= before["droppedPictures"]
+    os.kill(before["processID"], signal.SIGKILL)
+    chromium.wait(
+        "[...document.querySelectorAll('#figures > div')].some((row) => row.querySelector('dt').textContent === 'Transcoder'"
+        f" && / {before['restarts'] + 1} restart/.test(row.querySelector('dd').textContent))", 15)
+    watching.leave(chromium)
+
+
+def test_a_stream_without_a_ladder_has_no_menu(chromium, demo):
+    watching.watch(chromium, demo, "demo")
+    assert chromium.evaluate("document.querySelector('#quality').hidden")
+    watching.leave(chromium)
+
+
+THROTTLE = dict(offline=False, latency=20, uploadThroughput=-1)
+
+
+def test_what_the_connection_carries_decides_where_nobody_chose(chromium, laddered):
+    watching.watch(chromium, laddered, "demo")
+    chromium.wait("document.querySelector('#quality').value === 'auto'")
+    chromium.wait("document.querySelector('#video').currentTime > 3")
+    chromium.evaluate(OBSERVE)
+    chromium.call("Network.enable")
+    try:
+        # The source needs 2.1 Mbit/s, the larger rung 0.9.
+        chromium.call("Network.emulateNetworkConditions", downloadThroughput=1_500_000 / 8, **THROTTLE)
+        chromium.wait("document.querySelector('#video').videoHeight < 720", 30)
+        before = watching.state(chromium)
+        chromium.wait(f"document.querySelector('#video').currentTime > {before['time']} + 3", 20)
+        assert chromium.evaluate("document.querySelector('#quality').selectedOptions[0].textContent").startswith("Auto · ")
+    finally:
+        chromium.call("Network.emulateNetworkConditions", downloadThroughput=-1, **THROTTLE)
+    chromium.wait(HEIGHT % 720, 60)
+    before = watching.state(chromium)
+    chromium.wait(f"document.querySelector('#video').currentTime > {before['time']} + 2", 20)
+    seen = chromium.evaluate("window.seen")
+    assert seen["holes"] == 0 and seen["waits"] < 100, seen
+    assert seen["heights"][0] == seen["heights"][-1] == 720 and min(seen["heights"]) < 720, seen
+    watching.leave(chromium)
+
+
+#: A browser that lacks a codec.
+LACK = """MediaSource.isTypeSupported = ((asked) => (type) => !/mp4a/.test(type) && asked(type))(
+  MediaSource.isTypeSupported.bind(MediaSource))"""
+
+
+def test_a_browser_without_the_sources_codec_plays_the_other_one(chromium, laddered):
+    script = chromium.call("Page.addScriptToEvaluateOnNewDocument", source=LACK)["identifier"]
+    try:
+        watching.watch(chromium, laddered, "demo")
+        chromium.wait("document.querySelector('#video').webkitAudioDecodedByteCount > 5000", 20)
+        figures = chromium.evaluate(watching.DETAILS)
+        assert "Opus" in " ".join(figures.values()) and "AAC" not in " ".join(figures.values()), figures
+    finally:
+        chromium.call("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
+    watching.leave(chromium)

@@ -1,0 +1,143 @@
+"""What the tests ask a watch page."""
+
+#: The player as it is: seconds, frames, sound, and what the page says of it.
+STATE = """(() => {
+  const video = document.querySelector("#video");
+  const quality = video.getVideoPlaybackQuality();
+  return {
+    time: video.currentTime, paused: video.paused, muted: video.muted, ready: video.readyState,
+    frames: quality.totalVideoFrames, dropped: quality.droppedVideoFrames,
+    width: video.videoWidth, height: video.videoHeight,
+    audioBytes: video.webkitAudioDecodedByteCount ?? null,
+    error: video.error?.message ?? null, source: video.currentSrc,
+    phase: document.querySelector("#stage").dataset.phase,
+    message: document.querySelector("#message").hidden ? "" : document.querySelector("#message-title").textContent,
+    badge: document.querySelector("#badge").textContent,
+  };
+})()"""
+
+#: The figures of the details panel by their labels; opens it where it is closed.
+DETAILS = """(async () => {
+  if (document.querySelector("#details").hidden) document.querySelector("#info").click();
+  await new Promise((resume) => setTimeout(resume, 1500));
+  return Object.fromEntries([...document.querySelectorAll("#figures > div")].map(
+    (row) => [row.querySelector("dt").textContent, row.querySelector("dd").textContent]));
+})()"""
+
+#: Loudest sample of two seconds of what Firefox decodes: recorded from the element, decoded again. 0 is silence.
+FIREFOX_LOUDNESS = """(async () => {
+  const stream = document.querySelector("#video").mozCaptureStream();
+  const recorder = new MediaRecorder(new MediaStream(stream.getAudioTracks()));
+  const parts = [];
+  recorder.ondataavailable = (event) => parts.push(event.data);
+  const stopped = new Promise((resume) => { recorder.onstop = resume; });
+  recorder.start();
+  await new Promise((resume) => setTimeout(resume, 2500));
+  recorder.stop();
+  await stopped;
+  const sound = await new OfflineAudioContext(1, 48000, 48000).decodeAudioData(await new Blob(parts).arrayBuffer());
+  return sound.getChannelData(0).reduce((loudest, sample) => Math.max(loudest, Math.abs(sample)), 0);
+})()"""
+
+
+def state(browser):
+    return browser.evaluate(STATE)
+
+
+def wait_phase(browser, phase, seconds=40):
+    browser.wait(f"document.querySelector('#stage')?.dataset.phase === {phase!r}", seconds)
+    return state(browser)
+
+
+def watch(browser, server, name, query=""):
+    """Opens the page of a stream and waits until it plays."""
+    browser.open(f"{server.web}/watch/{name}{query}")
+    return wait_phase(browser, "playing")
+
+
+def leave(browser):
+    """Nothing of a page goes on after its test."""
+    browser.open("about:blank")
+
+
+def distance(browser):
+    """Seconds behind the live edge, as the button says."""
+    text = browser.evaluate("document.querySelector('#distance').textContent")
+    minutes, _, seconds = text.strip("−").removesuffix(" s").replace(",", ".").rpartition(":")
+    return int(minutes or 0) * 60 + float(seconds)
+
+
+def seek_to(browser, seconds_behind):
+    """Drags the bar to a place so far behind its end; returns the place in seconds of media."""
+    return browser.evaluate(f"""(() => {{
+      const bar = document.querySelector("#seek");
+      bar.value = Number(bar.max) - {seconds_behind};
+      for (const kind of ["input", "change"]) bar.dispatchEvent(new Event(kind, {{ bubbles: true }}));
+      return Number(bar.value);
+    }})()""")
+
+
+#: The time that is burned into the shown picture of the test source, in milliseconds since 1970; null where it cannot be
+#: read. Letters of five by seven dots, each dot half a unit; the layout is that of TestPicture.swift.
+_READ_TIMECODE = """
+const shapes = {
+  "0": [14, 17, 19, 21, 25, 17, 14], "1": [4, 12, 4, 4, 4, 4, 14], "2": [14, 17, 1, 6, 8, 16, 31],
+  "3": [30, 1, 1, 14, 1, 1, 30], "4": [2, 6, 10, 18, 31, 2, 2], "5": [31, 16, 30, 1, 1, 17, 14],
+  "6": [6, 8, 16, 30, 17, 17, 14], "7": [31, 1, 2, 4, 8, 8, 8], "8": [14, 17, 17, 14, 17, 17, 14],
+  "9": [14, 17, 17, 15, 1, 2, 12], ":": [0, 4, 4, 0, 4, 4, 0], ".": [0, 0, 0, 0, 0, 12, 12], "-": [0, 0, 0, 31, 0, 0, 0],
+};
+const unit = 16, dot = unit / 2, canvas = document.createElement("canvas");
+canvas.width = 13 * 6 * dot;
+canvas.height = 12 * unit;
+const pen = canvas.getContext("2d", { willReadFrequently: true });
+const readTimecode = (video) => {
+  if (video.videoWidth !== 1280) return null;
+  pen.drawImage(video, 4 * unit, 30 * unit, canvas.width, canvas.height, 0, 0, canvas.width, canvas.height);
+  const { data } = pen.getImageData(0, 0, canvas.width, canvas.height);
+  const line = (top, length) => Array.from({ length }, (_, n) => {
+    const seen = Array.from({ length: 7 }, (_, row) => Array.from({ length: 5 }, (_, column) => {
+      const x = (n * 6 + column) * dot + dot / 2, y = top + row * dot + dot / 2;
+      return data[4 * (y * canvas.width + x) + 1] > 120 ? 2 ** (4 - column) : 0;
+    }).reduce((a, b) => a + b));
+    return Object.keys(shapes).find((letter) => shapes[letter].every((bits, row) => bits === seen[row])) ?? "?";
+  }).join("");
+  const read = Date.parse(`${line(5 * unit, 10)}T${line(0, 12)}Z`);
+  return Number.isNaN(read) ? null : read;
+};
+const video = document.querySelector("#video");
+"""
+
+#: {read, position, now}: the burned-in time, the one that the page shows for it, and the server's, in milliseconds
+#: since 1970, at one presented frame.
+SHOWN_TIME = """(async () => {
+  %s
+  const { ServerClock } = await import("/web/api.js");
+  const clock = new ServerClock();
+  await clock.measure();
+  for (let tries = 0; tries < 50; tries += 1) {
+    await new Promise((resume) => video.requestVideoFrameCallback(resume));
+    const read = readTimecode(video);
+    if (read === null) continue;
+    video.dispatchEvent(new Event("timeupdate"));
+    const position = document.querySelector("#position");
+    return { read, position: Date.parse(position.dateTime), text: position.textContent, now: clock.now() };
+  }
+  return null;
+})()""" % _READ_TIMECODE
+
+#: Seconds from the burned-in time of pictures to their display, by the server's clock: a sorted list.
+GLASS_TO_GLASS = """(async () => {
+  %s
+  const { ServerClock } = await import("/web/api.js");
+  const clock = new ServerClock();
+  await clock.measure(5);
+  const delays = [];
+  const until = performance.now() + 10_000;
+  while (performance.now() < until) {
+    const shown = await new Promise((resume) => video.requestVideoFrameCallback((now, frame) => resume(frame.expectedDisplayTime)));
+    const read = readTimecode(video);
+    if (read !== null) delays.push((clock.now() - performance.now() + shown - read) / 1000);
+    await new Promise((resume) => setTimeout(resume, 150));
+  }
+  return delays.sort((a, b) => a - b);
+})()""" % _READ_TIMECODE

@@ -1,0 +1,90 @@
+"""Fixtures of the end-to-end tests: servers that are checked when they end, and folders that are removed."""
+
+import pathlib
+import secrets
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+from harness.weir import Weir  # noqa: E402  (the path above makes it importable)
+
+
+class Starter:
+    """Starts servers; every one of them is stopped and judged when the scope ends, also when a test failed."""
+
+    def __init__(self, folder: pathlib.Path):
+        self.folder = folder
+        self.running: list[Weir] = []
+
+    def __call__(self, *flags, **options) -> Weir:
+        folder = self.folder / f"weir-{len(self.running)}"
+        folder.mkdir(parents=True)
+        weir = Weir(*flags, folder=folder, **options)
+        self.running.append(weir)
+        return weir
+
+    def finish(self) -> None:
+        problems = []
+        for weir in self.running:
+            try:
+                weir.stop()
+            except AssertionError as error:
+                problems.append(str(error))
+            finally:
+                weir.kill()
+        if problems:
+            raise AssertionError("\n".join(problems))
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Starts servers with flags of one's own, for one test: `start("--no-record")`."""
+    starter = Starter(tmp_path)
+    yield starter
+    starter.finish()
+
+
+@pytest.fixture(scope="module")
+def start_shared(tmp_path_factory):
+    """The same for all tests of a file."""
+    starter = Starter(tmp_path_factory.mktemp("servers"))
+    yield starter
+    starter.finish()
+
+
+@pytest.fixture(scope="module")
+def weir(start_shared):
+    """One server for a file of tests, with default flags on ports of its own."""
+    return start_shared()
+
+
+@pytest.fixture(scope="session")
+def canary() -> str:
+    """A publish key that must never show up in anything weir prints or serves."""
+    return "canary" + secrets.token_hex(12)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """A file of tests at a time for each worker, and all that need a browser one after the other: browsers decode and show
+    on the same cores that servers and their judges keep time on."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class OneBrowserAtATime(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "browser" if "browser/" in nodeid.split("::")[0] else super()._split_scope(nodeid)
+
+    return OneBrowserAtATime(config, log)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """The figures that tests measured, in one list."""
+    figures = [
+        value for reports in terminalreporter.stats.values() for report in reports
+        if getattr(report, "when", "") == "call" for name, value in report.user_properties if name == "figure"]
+    if figures:
+        terminalreporter.section("figures")
+        for figure in sorted(figures):
+            terminalreporter.write_line(figure)

@@ -1,0 +1,96 @@
+"""File systems of a test's own, in files: they can be filled, frozen and cut off."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import time
+
+import pytest
+
+MAKERS = {"ext4": ["mkfs.ext4", "-q", "-F"], "xfs": ["mkfs.xfs", "-q", "-f"], "btrfs": ["mkfs.btrfs", "-q", "-f"]}
+
+
+def needs(*programs: str, root: bool = True) -> None:
+    """Skips the test, saying why, where it cannot be run."""
+    if root and os.geteuid() != 0:
+        pytest.skip("skipped: only root can mount file systems and make them fail")
+    for program in programs:
+        if not shutil.which(program):
+            pytest.skip(f"skipped: {program} is not installed")
+
+
+def command(*parts, check: bool = True) -> subprocess.CompletedProcess:
+    return subprocess.run([str(part) for part in parts], check=check, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
+
+
+class Disk:
+    """A file system in a file, mounted; a context."""
+
+    def __init__(self, kind: str, megabytes: int, *options: str):
+        """`options` are those of the program that makes it: `-b 1024` for blocks of 1 KiB."""
+        needs(MAKERS[kind][0], "mount")
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="weir-disk-", dir="/var/tmp"))
+        self.image = self.folder / "image"
+        self.path = self.folder / "mounted"
+        self.path.mkdir()
+        self.kind = kind
+        self.frozen = False
+        with open(self.image, "wb") as image:
+            image.truncate(megabytes << 20)
+        command(*MAKERS[kind], *options, self.image)
+        self.mount()
+
+    def mount(self, options: str = "loop") -> None:
+        done = command("mount", "-o", options, self.image, self.path, check=False)
+        if done.returncode != 0:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            pytest.skip(f"skipped: {self.kind} cannot be mounted here: {done.stdout.decode().strip()}")
+
+    def restart(self) -> None:
+        """Mounts what the disk holds, after `cut_power`. A copy of it: other mount namespaces may still have the one
+        that was shut down."""
+        command("umount", self.path)
+        copy = self.folder / f"image-{time.monotonic_ns()}"
+        command("cp", "--sparse=always", self.image, copy)
+        self.image.unlink()
+        self.image = copy
+        self.mount("loop,nouuid" if self.kind == "xfs" else "loop")
+
+    @property
+    def device(self) -> str:
+        """The loop device, as major:minor."""
+        return command("findmnt", "-n", "-o", "MAJ:MIN", self.path).stdout.decode().strip()
+
+    def cut_power(self) -> None:
+        """What is not on the disk now never gets there."""
+        needs("xfs_io")
+        command("xfs_io", "-x", "-c", "shutdown", self.path)
+
+    def freeze(self) -> None:
+        command("fsfreeze", "-f", self.path)
+        self.frozen = True
+
+    def thaw(self) -> None:
+        if self.frozen:
+            command("fsfreeze", "-u", self.path)
+        self.frozen = False
+
+    def fill(self, leaving_megabytes: float) -> pathlib.Path:
+        """Takes all room but so much; the file that takes it."""
+        ballast = self.path / "ballast"
+        free = os.statvfs(self.path)
+        size = free.f_bavail * free.f_frsize - int(leaving_megabytes * (1 << 20))
+        command("fallocate", "-l", max(size, 4096), ballast)
+        return ballast
+
+    def __enter__(self) -> "Disk":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.thaw()
+        if command("umount", self.path, check=False).returncode != 0:
+            command("umount", "-l", self.path, check=False)
+        shutil.rmtree(self.folder, ignore_errors=True)

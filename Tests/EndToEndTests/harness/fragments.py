@@ -1,0 +1,91 @@
+"""What a recording lost, counted: the fragments that a viewer was sent against those in the file."""
+
+import http.client
+import pathlib
+import struct
+import threading
+import time
+
+from . import boxes, http as web, nothing_wrong, recordings, tools
+
+
+def whole_fragments(data: bytes) -> list[tuple[int, dict[int, int], int]]:
+    """Of bytes that may end anywhere: (sequence number, samples by track, end offset) of each moof whose mdat is all
+    there."""
+    found: list[tuple[int, dict[int, int], int]] = []
+    at, moof = 0, None
+    while at + 8 <= len(data):
+        size, kind = struct.unpack_from(">I4s", data, at)
+        if size < 8 or at + size > len(data):
+            break
+        if kind == b"moof":
+            moof = boxes.read_boxes(data, at, at + size)[0]
+        elif kind == b"mdat" and moof:
+            sequence = struct.unpack_from(">I", data, moof.one(b"mfhd").body + 4)[0]
+            counts = {}
+            for traf in moof.all(b"traf"):
+                track = struct.unpack_from(">I", data, traf.one(b"tfhd").body + 4)[0]
+                counts[track] = counts.get(track, 0) + struct.unpack_from(">I", data, traf.one(b"trun").body + 4)[0]
+            found.append((sequence, counts, at + size))
+            moof = None
+        at += size
+    return found
+
+
+def total(fragments) -> dict[int, int]:
+    counts: dict[int, int] = {}
+    for _, tracks, _ in fragments:
+        for track, count in tracks.items():
+            counts[track] = counts.get(track, 0) + count
+    return counts
+
+
+def sample_counts(path: pathlib.Path) -> dict[int, int]:
+    """Samples by track in a finished movie."""
+    movie = boxes.read_movie(path.read_bytes())
+    return {track.id: len(recordings.read_tables(movie, track)) for track in movie.tracks.values()}
+
+
+def check_movie(path: pathlib.Path, decode: bool = True) -> None:
+    """AssertionError unless it is an ordinary movie, every frame of which decodes."""
+    nothing_wrong(recordings.check_recording(path))
+    if not decode:
+        return
+    done = tools.run(tools.FFMPEG, "-nostdin", "-v", "error", "-i", path, "-map", "0", "-f", "framecrc", "-",
+                     timeout=120)
+    assert done.returncode == 0 and not done.stderr, f"{path}: {done.stderr[:2000]}"
+    pictures = sum(line.startswith("0,") for line in done.stdout.splitlines())
+    movie = boxes.read_movie(path.read_bytes())
+    expected = next(len(recordings.read_tables(movie, t)) for t in movie.tracks.values() if t.kind == "video")
+    assert pictures == expected, f"{path}: {pictures} pictures of {expected} can be decoded"
+
+
+class Viewer:
+    """Reads `stream.mp4` and keeps it, with the time at which each piece came."""
+
+    def __init__(self, weir, name: str):
+        self.stream = web.Stream(f"{weir.web}/live/{name}/stream.mp4")
+        self.data = bytearray()
+        self.arrivals: list[tuple[float, int]] = []
+        self.thread = threading.Thread(target=self._read, daemon=True)
+        self.thread.start()
+
+    def _read(self) -> None:
+        try:
+            while piece := self.stream.answer.read1(1 << 18):
+                self.data += piece
+                self.arrivals.append((time.monotonic(), len(self.data)))
+        except (OSError, ValueError, http.client.HTTPException, AttributeError):  # the last: closed meanwhile
+            pass
+
+    def fragments(self):
+        return whole_fragments(bytes(self.data))
+
+    def longest_pause(self, since: float = 0) -> float:
+        """Seconds without a byte, at most, since a moment."""
+        times = [moment for moment, _ in list(self.arrivals) if moment >= since]
+        return max((b - a for a, b in zip(times, times[1:])), default=float("inf"))
+
+    def close(self) -> None:
+        self.stream.close()
+        self.thread.join(2)

@@ -1,0 +1,92 @@
+"""A small HTTP client that hides nothing: status, every header, the raw body."""
+
+import dataclasses
+import http.client
+import socket
+import ssl
+import time
+import urllib.parse
+
+
+@dataclasses.dataclass(frozen=True)
+class Response:
+    status: int
+    headers: dict[str, str]  # names in lower case
+    body: bytes
+    url: str
+
+    @property
+    def text(self) -> str:
+        return self.body.decode()
+
+    def good(self) -> "Response":
+        if self.status not in (200, 206):
+            raise AssertionError(f"{self.url}: {self.status} {self.body[:200]!r}")
+        return self
+
+
+def _connection(parts: urllib.parse.SplitResult, timeout: float) -> http.client.HTTPConnection:
+    if parts.scheme == "https":
+        context = ssl.create_default_context()
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        return http.client.HTTPSConnection(parts.hostname, parts.port, timeout=timeout, context=context)
+    return http.client.HTTPConnection(parts.hostname, parts.port, timeout=timeout)
+
+
+def fetch(url: str, method: str = "GET", headers: dict[str, str] | None = None, timeout: float = 20,
+          body: bytes | None = None) -> Response:
+    """One request on a connection of its own; redirects are not followed. A playlist's answer may wait until there is
+    something in it."""
+    parts = urllib.parse.urlsplit(url)
+    connection = _connection(parts, timeout)
+    try:
+        path = parts.path + (f"?{parts.query}" if parts.query else "")
+        connection.request(method, path or "/", body=body, headers=headers or {})
+        answer = connection.getresponse()
+        received = answer.read()
+        return Response(answer.status, {k.lower(): v for k, v in answer.getheaders()}, received, url)
+    finally:
+        connection.close()
+
+
+class Stream:
+    """An endless response, read as it comes."""
+
+    def __init__(self, url: str, timeout: float = 20, headers: dict[str, str] | None = None):
+        parts = urllib.parse.urlsplit(url)
+        self.connection = _connection(parts, timeout)
+        self.connection.request("GET", parts.path, headers=headers or {})
+        self.answer = self.connection.getresponse()
+        self.status = self.answer.status
+
+    def read(self, limit: float = 60) -> bytes:
+        """Everything until the server ends it, at most `limit` seconds."""
+        end = time.monotonic() + limit
+        pieces = []
+        while time.monotonic() < end:
+            piece = self.answer.read1(1 << 16)
+            if not piece:
+                return b"".join(pieces)
+            pieces.append(piece)
+        raise AssertionError(f"the response did not end within {limit} s")
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+def raw(url: str, data: bytes, timeout: float = 5) -> bytes:
+    """Sends these very bytes and returns what comes until the server closes, or until `timeout`."""
+    parts = urllib.parse.urlsplit(url)
+    answer = b""
+    with socket.create_connection((parts.hostname, parts.port), timeout=timeout) as connection:
+        try:
+            connection.sendall(data)
+            while True:
+                piece = connection.recv(65536)
+                if not piece:
+                    break
+                answer += piece
+        except (TimeoutError, ConnectionError):
+            pass
+    return answer

@@ -1,0 +1,80 @@
+"""Stock publishers, each a process of its own: ffmpeg 5.1, the newer ffmpeg, GStreamer."""
+
+import pathlib
+import subprocess
+import time
+
+from . import tools
+from .sources import RECIPES, source
+
+
+class Publisher:
+    """A publishing process; `log` is what it printed on standard error."""
+
+    def __init__(self, command: list[str]):
+        self.command = command
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.PIPE)
+
+    def wait(self, seconds: float = 60) -> "Publisher":
+        """Waits for its end; AssertionError when it failed."""
+        code, log = self.outcome(seconds)
+        if code != 0:
+            raise AssertionError(f"{' '.join(self.command)}: exit {code}\n{log}")
+        return self
+
+    def outcome(self, seconds: float = 30) -> tuple[int, str]:
+        """Its exit code and its log."""
+        try:
+            _, log = self.process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            _, log = self.process.communicate()
+            return 124, log.decode("utf-8", "replace")
+        return self.process.returncode, log.decode("utf-8", "replace")
+
+    def kill(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+    def interrupt(self) -> None:
+        """As Ctrl-C does: ffmpeg then says goodbye."""
+        self.process.send_signal(2)
+
+
+def ffmpeg(film: str | pathlib.Path, url: str, *, version: str | None = None, paced: bool = True,
+           loop: int = 0, options: tuple[str, ...] = (), rate: float = 1) -> Publisher:
+    """Publishes a film (its name, or a path) with `-c copy`, by the ffmpeg that can; `rate` times as fast as it is."""
+    path = source(film) if isinstance(film, str) else film
+    version = version or (RECIPES[film].publisher if isinstance(film, str) else "debian")
+    program = tools.new_ffmpeg() if version == "new" else tools.FFMPEG
+    command = [program, "-hide_banner", "-nostdin", "-v", "warning"]
+    command += ["-readrate", str(rate)] if paced else []
+    command += ["-stream_loop", str(loop)] if loop else []
+    command += ["-i", str(path), "-c", "copy", *options, "-f", "flv", url]
+    return Publisher(command)
+
+
+def gstreamer(film: str, url: str) -> Publisher:
+    """Publishes a film by rtmp2sink: demuxed, parsed and muxed to FLV, not encoded again."""
+    if not tools.GSTREAMER:
+        raise FileNotFoundError("gst-launch-1.0 is missing; install gstreamer1.0-tools and the good and bad plugins")
+    return Publisher([
+        tools.GSTREAMER, "-q", "filesrc", f"location={source(film)}", "!", "qtdemux", "name=d",
+        "flvmux", "streamable=true", "name=m", "!", "rtmp2sink", f"location={url}", "sync=true",
+        "d.video_0", "!", "queue", "!", "h264parse", "!", "m.video",
+        "d.audio_0", "!", "queue", "!", "aacparse", "!", "m.audio"])
+
+
+def wait_all(publishers: list[Publisher], seconds: float) -> None:
+    """Waits for every publisher; AssertionError names all that failed."""
+    end = time.monotonic() + seconds
+    failures = []
+    for publisher in publishers:
+        try:
+            publisher.wait(max(end - time.monotonic(), 0.1))
+        except AssertionError as error:
+            failures.append(str(error))
+    if failures:
+        raise AssertionError("\n".join(failures))

@@ -1,0 +1,68 @@
+"""A viewer of the live edge in a process of its own, so that what a test does to the server in its process does not
+slow down the measuring: `python -m harness.pulse PLAYLIST` prints when each part was announced."""
+
+import http.client
+import pathlib
+import re
+import subprocess
+import sys
+import time
+import urllib.parse
+
+HINT = re.compile(r'PRELOAD-HINT:TYPE=PART,URI="(\d+)\.(\d+)\.m4s"')
+#: Of parts of 200 ms in segments of 2 s, as the tests publish them.
+PART, PARTS = 0.2, 10
+
+
+def follow(url: str) -> None:
+    parts = urllib.parse.urlsplit(url)
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=30)
+    query = ""
+    while True:
+        connection.request("GET", parts.path + query)
+        answer = connection.getresponse()
+        text = answer.read().decode("utf-8", "replace")
+        if answer.status != 200:
+            print(f"{answer.status} {text[:100]!r}", file=sys.stderr)
+            sys.exit(1)
+        if "#EXT-X-ENDLIST" in text:
+            return
+        segment, part = map(int, HINT.search(text).groups())
+        print(f"{time.monotonic():.6f} {segment * PARTS + part}", flush=True)
+        query = f"?_HLS_msn={segment}&_HLS_part={part}"
+
+
+class Pulse:
+    """Starts one; `late` tells how late parts were within a stretch of time."""
+
+    def __init__(self, url: str):
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "harness.pulse", url], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            cwd=pathlib.Path(__file__).resolve().parents[1])
+        self.began = time.monotonic()
+
+    def stop(self) -> "Pulse":
+        assert self.process.poll() is None, f"the viewer at the live edge gave up: {self.process.stderr.read()}"
+        self.process.kill()
+        out, _ = self.process.communicate()
+        lines = [line.split() for line in out.splitlines() if len(line.split()) == 2]
+        found = [(float(at), int(number)) for at, number in lines]
+        # The quickest part of all says when each would have come at best.
+        least = min(at - number * PART for at, number in found)
+        self.lateness = [(at, at - number * PART - least) for at, number in found]
+        return self
+
+    def kill(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.communicate()
+
+    def late(self, begin: float, end: float) -> float:
+        """Seconds by which the latest of a hundred parts was late, of those announced in that time."""
+        values = sorted(late for at, late in self.lateness if begin <= at <= end)
+        assert len(values) >= 5, f"only {len(values)} parts in {end - begin:.1f} s"
+        return values[min(len(values) - 1, int(len(values) * 0.99))]
+
+
+if __name__ == "__main__":
+    follow(sys.argv[1])

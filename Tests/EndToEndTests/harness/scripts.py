@@ -1,0 +1,170 @@
+"""Publications that no stock client can be told to make: each is a function (url, name) that publishes and returns.
+
+All are paced like live encoders; media comes from the same films, as FLV tags.
+"""
+
+import dataclasses
+import struct
+import time
+
+from . import flv, packets, sources
+from .flv import AUDIO, DATA, VIDEO, Tag
+from .rawrtmp import AGGREGATE, RawRTMP
+
+
+def tags_of(film: str) -> list[Tag]:
+    return flv.read(sources.flv(film))
+
+
+def whole(url: str, name: str, tags: list[Tag], *, speed: float = 1, **options) -> None:
+    """Publishes the tags and says goodbye."""
+    with RawRTMP(url, **options).start(name) as client:
+        client.play_out(tags, speed=speed)
+        client.finish()
+
+
+def starting_at(milliseconds: int, *, repeat_extended: bool = True):
+    """The film with its first time at `milliseconds`, which may be beyond what 24 or 32 bits hold at its end."""
+
+    def publish(url: str, name: str) -> None:
+        whole(url, name, flv.shifted(tags_of("h264-30"), milliseconds), repeat_extended=repeat_extended)
+
+    return publish
+
+
+def headers_before_every_key_frame(url: str, name: str) -> None:
+    tags = tags_of("h264-30")
+    headers = [tag for tag in tags if tag.is_header]
+    out = []
+    for tag in tags:
+        if tag.is_key:
+            out += [dataclasses.replace(header, milliseconds=tag.milliseconds) for header in headers]
+        out.append(tag)
+    whole(url, name, out)
+
+
+def sound_never_comes(url: str, name: str) -> None:
+    """The metadata announce sound; only pictures follow."""
+    whole(url, name, flv.only(tags_of("h264-30"), VIDEO, DATA))
+
+
+def sound_comes_late(url: str, name: str) -> None:
+    """The first 5 s have no sound at all, not even its header; the metadata say nothing of it."""
+    tags = flv.only(tags_of("h264-30"), VIDEO, AUDIO)
+    late = [t for t in tags if t.type == VIDEO or (t.milliseconds >= 5000 and not t.is_header)]
+    header = next(t for t in tags if t.type == AUDIO and t.is_header)
+    at = next(i for i, t in enumerate(late) if t.type == AUDIO)
+    late.insert(at, dataclasses.replace(header, milliseconds=late[at].milliseconds))
+    whole(url, name, late)
+
+
+def sound_arrives_ahead(url: str, name: str) -> None:
+    """Sound is sent 700 ms before the picture of the same time, as encoders with a look-ahead do."""
+    tags = tags_of("h264-30")
+    headers = [tag for tag in tags if tag.is_header or tag.type == DATA]
+    rest = [tag for tag in tags if not tag.is_header and tag.type != DATA]
+    rest.sort(key=lambda tag: tag.milliseconds - (700 if tag.type == AUDIO else 0))
+    with RawRTMP(url).start(name) as client:
+        for tag in headers:
+            client.tag(tag)
+        began = time.monotonic()
+        for tag in rest:
+            delay = began + (tag.milliseconds - (700 if tag.type == AUDIO else 0)) / 1000 - time.monotonic()
+            if delay > 0:
+                time.sleep(delay)
+            client.drain()
+            client.tag(tag)
+        client.finish()
+
+
+def joined(first: str, second: str, gap_milliseconds: int = 0) -> list[Tag]:
+    """Two films one after the other on one clock: the second begins one frame (and the gap) after the first ends."""
+    a, b = tags_of(first), tags_of(second)
+    end = max(tag.milliseconds for tag in a if tag.type == VIDEO) + 33
+    return a + flv.shifted(b, end + gap_milliseconds)
+
+
+def parameters_change(second: str):
+    """A film, then one with other parameters, on one connection."""
+
+    def publish(url: str, name: str) -> None:
+        whole(url, name, joined("short", second))
+
+    return publish
+
+
+def clock_jumps(milliseconds: int):
+    """The encoder's clock jumps between two films (their parameters are the same)."""
+
+    def publish(url: str, name: str) -> None:
+        first, second = tags_of("short"), [tag for tag in tags_of("short") if not tag.is_header]
+        with RawRTMP(url).start(name) as client:
+            start = max(0, -milliseconds)
+            client.play_out(flv.shifted(first, start))
+            end = start + 4000 + milliseconds
+            client.play_out(flv.shifted(second, end))
+            client.finish()
+
+    return publish
+
+
+def line_drops(pause: float):
+    """A film, a reset in its middle of nowhere, `pause` seconds of nothing, and the film again from time 0."""
+
+    def publish(url: str, name: str) -> None:
+        client = RawRTMP(url).start(name)
+        client.play_out(tags_of("short"))
+        client.reset()
+        time.sleep(pause)
+        whole(url, name, tags_of("short"))
+
+    return publish
+
+
+def ends_and_returns(url: str, name: str) -> None:
+    """Two publications with a goodbye between them."""
+    whole(url, name, tags_of("short"))
+    time.sleep(1)
+    whole(url, name, tags_of("short"))
+
+
+def in_aggregates(url: str, name: str) -> None:
+    """Media as aggregate messages of eight tags (RTMP §7.1.6); their times are relative to the message's."""
+    tags = tags_of("h264-30")
+    with RawRTMP(url).start(name) as client:
+        for tag in [t for t in tags if t.type == DATA or t.is_header]:
+            client.tag(tag)
+        rest = [t for t in tags if t.type != DATA and not t.is_header]
+        began = time.monotonic()
+        for at in range(0, len(rest), 8):
+            group = rest[at : at + 8]
+            delay = began + group[-1].milliseconds / 1000 - time.monotonic()
+            if delay > 0:
+                time.sleep(delay)
+            body = b""
+            for tag in group:
+                head = bytes([tag.type]) + len(tag.body).to_bytes(3, "big")
+                head += (tag.milliseconds & 0xFFFFFF).to_bytes(3, "big") + bytes([tag.milliseconds >> 24]) + b"\0\0\0"
+                body += head + tag.body + struct.pack(">I", len(tag.body) + 11)
+            client.drain()
+            client.send(6, AGGREGATE, body, timestamp=group[0].milliseconds, stream=client.stream)
+        client.finish()
+
+
+def with_oddities(url: str, name: str) -> None:
+    """Empty tags, command frames, an end-of-sequence tag, unknown data messages: tolerated, and nothing is lost."""
+    tags = tags_of("h264-30")
+    out = []
+    for number, tag in enumerate(tags):
+        if number in (30, 60, 90):
+            out += [Tag(VIDEO, tag.milliseconds, b""), Tag(AUDIO, tag.milliseconds, b""),
+                    Tag(VIDEO, tag.milliseconds, b"\x57\x00"), Tag(VIDEO, tag.milliseconds, b"\x57\x01\0\0\0"),
+                    Tag(DATA, tag.milliseconds, b"\x02\x00\x03foo\x05")]
+        out.append(tag)
+    out.append(Tag(VIDEO, tags[-1].milliseconds, b"\x17\x02\x00\x00\x00"))
+    whole(url, name, out)
+
+
+def frames(film: str) -> dict[str, list[str]]:
+    """The digests of a film's packets by kind."""
+    return {kind: [p.digest for p in found] for kind, found in packets.probe(sources.source(film)).items()}

@@ -1,0 +1,141 @@
+"""The films that are published: made once by ffmpeg, kept in a temporary folder, named by their recipe."""
+
+import dataclasses
+import fcntl
+import hashlib
+import os
+import pathlib
+import subprocess
+import tempfile
+
+from .tools import FFMPEG, new_ffmpeg
+
+#: Sound whose coded frames all differ, so that a frame can be found by its bytes.
+SOUND = "anoisesrc=color=pink:seed=7:amplitude=0.3:sample_rate={rate}"
+X264 = ["-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-b:v", "400k", "-bf", "3"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Recipe:
+    """How a film is made, and what a judge may expect of it."""
+
+    name: str
+    seconds: float = 8
+    rate: str | None = "30"  # frames a second; None: no picture
+    gop: int = 60  # frames between sync samples
+    video: tuple[str, ...] = tuple(X264)
+    filter: str = "null"
+    size: str = "320x180"
+    sound: str | None = "aac"
+    sound_rate: int = 48000
+    channels: int = 2
+    encoder: str = "debian"  # whose ffmpeg makes it
+    publisher: str = "debian"  # whose ffmpeg can send it
+    variable: bool = False  # no constant frame rate
+
+    def command(self) -> list[str]:
+        command = [new_ffmpeg() if self.encoder == "new" else FFMPEG, "-v", "error", "-y"]
+        if self.rate:
+            command += ["-f", "lavfi", "-i", f"testsrc2=size={self.size}:rate={self.rate}"]
+        if self.sound:
+            command += ["-f", "lavfi", "-i", SOUND.format(rate=self.sound_rate)]
+        command += ["-t", str(self.seconds)]
+        if self.rate:
+            command += [*self.video, "-g", str(self.gop), "-keyint_min", str(self.gop), "-vf", self.filter]
+            if "libx264" in self.video:
+                command += ["-sc_threshold", "0"]
+            if self.variable:
+                command += ["-vsync", "vfr"]
+        if self.sound:
+            command += ["-c:a", self.sound, "-ac", str(self.channels), "-b:a", "96k"]
+        return command + ["-f", "mp4"]
+
+
+HEVC = ("-c:v", "libx265", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-b:v", "400k", "-tag:v", "hvc1",
+        "-x265-params", "keyint=60:min-keyint=60:scenecut=0:bframes=3:open-gop=0:log-level=error")
+HEVC_10 = (*HEVC[:5], "yuv420p10le", *HEVC[6:])
+HEVC_PQ = (*HEVC_10[:-1], HEVC_10[-1] + ":colorprim=bt2020:transfer=smpte2084:colormatrix=bt2020nc")
+AV1 = ("-c:v", "libsvtav1", "-preset", "12", "-pix_fmt", "yuv420p", "-b:v", "400k")
+
+RECIPES = {
+    recipe.name: recipe
+    for recipe in [
+        Recipe("h264-30"),
+        Recipe("h264-2997", rate="30000/1001", sound_rate=44100),
+        Recipe("h264-25", rate="25", gop=50, channels=1),
+        Recipe("h264-23976", rate="24000/1001", gop=48),
+        Recipe("h264-60", rate="60", gop=120),
+        Recipe("hevc", video=HEVC, publisher="new"),
+        # Ten bits, without a word about colours, and with PQ in the bitstream.
+        Recipe("hevc-10", seconds=5, video=HEVC_10, sound=None, encoder="new", publisher="new"),
+        Recipe("hevc-pq", seconds=5, video=HEVC_PQ, sound=None, encoder="new", publisher="new"),
+        Recipe("portrait", seconds=5, size="360x640", sound=None),
+        # A shape that no rung has in whole macroblocks.
+        Recipe("odd", seconds=4, size="354x190", sound=None),
+        Recipe("av1-opus", video=AV1, sound="libopus", encoder="new", publisher="new"),
+        Recipe("h264-opus", sound="libopus", publisher="new"),
+        Recipe("audio-only", rate=None),
+        Recipe("video-only", sound=None),
+        Recipe("long-gop", seconds=18, gop=250),
+        Recipe("clip", seconds=4),
+        Recipe("vfr", filter="select='not(eq(mod(n\\,7)\\,3)+eq(mod(n\\,11)\\,5)+eq(mod(n\\,5)\\,4))'", variable=True),
+        # Groups of pictures that do not fill the segment target of 2 s.
+        Recipe("gop-1920", rate="25", gop=48),
+        Recipe("gop-1500", gop=45),
+        # The same codec at another size and another sample rate, for changes in mid-stream.
+        Recipe("small", seconds=4, size="256x144", gop=30),
+        Recipe("sound-441", seconds=4, gop=30, sound_rate=44100),
+        Recipe("short", seconds=4, gop=30),
+        # Steady groups of pictures, then some that are not.
+        Recipe("uneven", seconds=15, gop=600, video=(*X264, "-force_key_frames", "0,2,4,6,8,9.4,11,13")),
+        # 40 Mbit/s of noise, for disks that cannot keep up.
+        Recipe("heavy", seconds=4, gop=30, size="640x360", filter="noise=alls=100:allf=t",
+               video=("-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-b:v", "40M",
+                      "-minrate", "40M", "-maxrate", "40M", "-bufsize", "10M")),
+        # Segments of a megabyte.
+        Recipe("megabyte", seconds=4, size="640x360", video=(
+            "-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-b:v", "4M", "-minrate", "4M",
+            "-maxrate", "4M", "-bufsize", "2M", "-x264-params", "nal-hrd=cbr")),
+        # Long enough to be measured while it is live.
+        Recipe("steady", seconds=60),
+    ]
+}
+
+
+def folder() -> pathlib.Path:
+    """Where films are kept between runs; $WEIR_E2E_SOURCES overrides."""
+    chosen = os.environ.get("WEIR_E2E_SOURCES")
+    path = pathlib.Path(chosen) if chosen else pathlib.Path(tempfile.gettempdir()) / f"weir-e2e-sources-{os.getuid()}"
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if path.stat().st_uid != os.getuid():
+        raise PermissionError(f"{path} belongs to somebody else; remove it or set WEIR_E2E_SOURCES")
+    return path
+
+
+def source(name: str) -> pathlib.Path:
+    """The film of that name as MP4; made now when it is not there yet."""
+    recipe = RECIPES[name]
+    return _made(name, ".mp4", recipe.command())
+
+
+def flv(name: str) -> pathlib.Path:
+    """The same film as FLV: the very tags that an RTMP publisher sends."""
+    maker = new_ffmpeg() if RECIPES[name].publisher == "new" else FFMPEG
+    command = [maker, "-v", "error", "-y", "-i", str(source(name)), "-c", "copy",
+               "-flvflags", "no_duration_filesize", "-f", "flv"]
+    return _made(name, ".flv", command)
+
+
+def _made(name: str, suffix: str, command: list[str]) -> pathlib.Path:
+    stamp = hashlib.sha256("\0".join(command).encode()).hexdigest()[:10]
+    path = folder() / f"{name}-{stamp}{suffix}"
+    if path.exists():
+        return path
+    with open(folder() / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two test runs at once make each film once
+        if not path.exists():
+            half = path.with_suffix(".half")
+            subprocess.run([*command, str(half)], check=True, stdin=subprocess.DEVNULL, timeout=120,
+                           env={**os.environ, "SVT_LOG": "0"})
+            half.rename(path)
+    return path

@@ -1,0 +1,75 @@
+"""How soon a stream can be watched: playlists with the first part where the distance of key frames is known, and what
+players make of them that know no parts."""
+
+import concurrent.futures
+import time
+
+import pytest
+
+from harness import hls, http, llhls, publishers, tools
+
+NAME = "cam"
+
+
+def begins(weir, name: str) -> tuple[str, float, llhls.Playlist, float]:
+    """Waits for the multivariant playlist, then for the first part, and for the whole of an ordinary playlist: its
+    address, when the playlist of parts was there, that playlist, and when the ordinary one was."""
+    index = f"{weir.web}/live/{name}/index.m3u8"
+    weir.wait(lambda: http.fetch(index).status == 200, 15, "a multivariant playlist", every=0.01)
+    top = hls.parse_multivariant(http.fetch(index).text, index)
+    assert int(top.variants[0].attributes["BANDWIDTH"]) > 10_000, "a guess by what there is"
+    url = top.absolute(top.variants[0].uri)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        ordinary = pool.submit(lambda: (http.fetch(url).good(), time.monotonic()))
+        parts = llhls.parse(http.fetch(f"{url}?_HLS_msn=1&_HLS_part=0").good().text, url)
+        at = time.monotonic()
+        whole, later = ordinary.result(20)
+    assert hls.parse_media(whole.text, url).segments, "players that know no parts are given a segment"
+    return index, at, parts, later
+
+
+def consists_of_parts(playlist: llhls.Playlist) -> bool:
+    return [segment.uri for segment in playlist.segments] == [None] and 1 <= len(playlist.segments[0].parts) <= 6
+
+
+def test_the_test_source_has_a_playlist_with_its_first_part(start, record_property):
+    weir = start("--test-pattern", "demo", "--no-record")
+    _, at, parts, later = begins(weir, "demo")
+    assert consists_of_parts(parts)
+    assert later - at > 1
+    record_property("figure", f"test source: a playlist of parts {later - at:.1f} s before the first segment is complete")
+
+
+def test_a_name_seen_before_has_a_playlist_with_its_first_part(start, record_property):
+    weir = start("--no-record")
+    publishers.ffmpeg("short", f"{weir.rtmp}/live/{NAME}").wait(20)
+    weir.wait_state(NAME, "ended")
+    began = time.monotonic()
+    publisher = publishers.ffmpeg("short", f"{weir.rtmp}/live/{NAME}")
+    try:
+        old = http.fetch(f"{weir.web}/live/{NAME}/index.m3u8").good().text
+        weir.wait(lambda: http.fetch(f"{weir.web}/live/{NAME}/index.m3u8").text != old, 10, "the new epoch", every=0.01)
+        _, at, parts, _ = begins(weir, NAME)
+    finally:
+        publisher.kill()
+    assert consists_of_parts(parts)
+    record_property("figure", f"a name seen before: a playlist of parts {at - began:.2f} s after ffmpeg was started")
+
+
+@pytest.mark.parametrize("layout", ["interleaved", "separate"])
+def test_players_that_know_no_parts_play_a_stream_from_its_first_part_on(start, layout):
+    weir = start("--no-record", "--target-duration", "2", "--hls-layout", layout)
+    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{NAME}", loop=-1)
+    try:
+        index = f"{weir.web}/live/{NAME}/index.m3u8"
+        weir.wait(lambda: http.fetch(index).status == 200, 15, "a multivariant playlist", every=0.01)
+        probe = tools.run(tools.FFPROBE, "-v", "error", "-show_entries", "stream=codec_name", "-of", "csv=p=0", index)
+        assert set(probe.stdout.split()) >= {"h264", "aac"}
+        frames = tools.run(
+            tools.FFMPEG, "-v", "error", "-i", index, "-t", "5", "-map", "0:v", "-f", "framehash", "-")
+        assert frames.stderr == ""
+        numbers = [int(line.split(",")[1]) for line in frames.stdout.splitlines() if not line.startswith("#")]
+        # Time begins with the sound, which may come a picture earlier.
+        assert numbers == list(range(numbers[0], 150)) and numbers[0] <= 1
+    finally:
+        publisher.kill()

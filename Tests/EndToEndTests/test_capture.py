@@ -1,0 +1,244 @@
+"""Sources that weir runs itself: files that go round, and what is said of those that cannot."""
+
+import json
+import re
+import time
+
+import pytest
+
+from harness import http, sources, tools
+from harness.metrics import Metrics
+
+#: Pictures of the clip, and ticks between two of them at the timescale that ffmpeg gives an MP4 of 30 fps.
+SECONDS, PICTURES = 4, 120
+CONTAINERS = ("mp4", "mkv", "ts", "flv")
+
+
+def packets(path) -> dict[str, list[tuple[int, int, str]]]:
+    """Decode time, presentation time and hash of each packet, by kind of track."""
+    probed = tools.run(
+        tools.FFPROBE, "-v", "error", "-show_packets", "-show_data_hash", "md5", "-show_entries",
+        "packet=codec_type,dts,pts,data_hash", "-of", "json", path)
+    found: dict[str, list[tuple[int, int, str]]] = {"video": [], "audio": []}
+    for packet in json.loads(probed.stdout)["packets"]:
+        found[packet["codec_type"]].append((int(packet["dts"]), int(packet["pts"]), packet["data_hash"]))
+    return found
+
+
+def download(weir, name: str, path) -> None:
+    """All segments of a live stream that are in its window, as one file."""
+    base = f"/live/{name}/"
+    multivariant = weir.get(base + "index.m3u8").good().body.decode()
+    media = next(line for line in multivariant.splitlines() if line and not line.startswith("#"))
+    folder = base + media.rsplit("/", 1)[0] + "/"
+    playlist = weir.get(base + media).good().body.decode()
+    initial = re.search(r'#EXT-X-MAP:URI="([^"]+)"', playlist)[1]
+    parts = [initial] + [line for line in playlist.splitlines() if line.endswith(".m4s") and not line.startswith("#")]
+    assert playlist.count("#EXT-X-DISCONTINUITY\n") == 0, playlist
+    path.write_bytes(b"".join(weir.get(folder + part).good().body for part in parts))
+
+
+@pytest.fixture(scope="module")
+def loops(start_shared, tmp_path_factory):
+    """The same clip in several containers, each gone round for more than two passes, and what ffprobe sees in it."""
+    folder = tmp_path_factory.mktemp("loops")
+    clip = sources.source("clip")
+    flags = []
+    for container in CONTAINERS:
+        path = folder / f"clip.{container}"
+        tools.run(tools.FFMPEG, "-v", "error", "-i", clip, "-c", "copy", path)
+        flags += ["--source", f"{container}=file:{path}"]
+    weir = start_shared(*flags, "--no-record")
+    time.sleep(2 * SECONDS + 5)
+    seen = {}
+    for container in CONTAINERS:
+        path = folder / f"live-{container}.mp4"
+        download(weir, container, path)
+        seen[container] = packets(path)
+    return seen, packets(clip)
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_pictures_follow_each_other_exactly_over_the_seam(loops, container):
+    live = loops[0][container]["video"]
+    assert len(live) > 2 * PICTURES, f"only {len(live)} pictures"
+    steps = {b[0] - a[0] for a, b in zip(live, live[1:])}
+    assert len(steps) == 1, f"decode times step by {sorted(steps)}"
+    step = steps.pop()
+    shown = sorted(pts for _, pts, _ in live[:2 * PICTURES])
+    assert {b - a for a, b in zip(shown, shown[1:])} == {step}
+
+
+def test_every_picture_of_every_pass_is_the_clips_own(loops):
+    live, clip = loops[0]["mp4"]["video"], loops[1]["video"]
+    assert len(clip) == PICTURES
+    for number, (_, _, seen) in enumerate(live):
+        assert seen == clip[number % PICTURES][2], f"picture {number}"
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_sound_goes_on_without_a_gap_and_stays_with_its_pictures(loops, container):
+    live, clip = loops[0][container]["audio"], loops[1]["audio"]
+    steps = {b[0] - a[0] for a, b in zip(live, live[1:])}
+    assert steps == {1024}, f"sound steps by {sorted(steps)}"
+    # A frame of the second pass lies one pass after itself, to half a frame of sound, and to the milliseconds that
+    # Matroska and FLV round to.
+    allowed = 512 + (96 if container in ("mkv", "flv") else 0)
+    known = {seen: dts for dts, _, seen in reversed(live)}
+    later = [(dts - known[seen]) for dts, _, seen in live if dts > known[seen]]
+    assert later and all(min(abs(d - n * SECONDS * 48000) for n in range(1, 20)) <= allowed for d in later)
+    assert {seen for _, _, seen in clip[2:-2]} <= set(known) or container == "ts"
+
+
+@pytest.mark.parametrize("arguments, words", [
+    (["-c:v", "libvpx-vp9", "-an", "x.webm"], "is vp9, which is not passed through; H.264, HEVC, AV1, AAC and Opus work"),
+    (["-vn", "-c:a", "libmp3lame", "x.mkv"], "is mp3, which is not passed through"),
+])
+def test_other_codecs_are_refused_by_name(start, tmp_path, arguments, words):
+    tools.run(tools.FFMPEG, "-v", "error", "-i", sources.source("clip"), "-t", "1", *arguments[:-1],
+              tmp_path / arguments[-1])
+    weir = start("--source", f"x=file:{tmp_path / arguments[-1]}", "--no-record")
+    weir.wait_log(re.escape(words), 15)
+
+
+def test_only_ordinary_files_of_this_machine_are_opened(start, tmp_path):
+    """A playlist would open what it names; a device or a missing file would wait or surprise."""
+    (tmp_path / "list.m3u8").write_text("#EXTM3U\n#EXTINF:1,\nhttp://127.0.0.1:9/x.ts\n#EXT-X-ENDLIST\n")
+    (tmp_path / "list.txt").write_text("ffconcat version 1.0\nfile /etc/passwd\n")
+    weir = start("--source", f"a=file:{tmp_path / 'list.m3u8'}", "--source", f"b=file:{tmp_path / 'list.txt'}",
+                 "--source", "c=file:/dev/zero", "--source", "d=file:/nowhere.mp4",
+                 "--source", "e=file:http://127.0.0.1:9/x.mp4", "--no-record")
+    weir.wait_log(r"list\.m3u8 is no media file that weir reads")
+    weir.wait_log(r"list\.txt is no media file that weir reads")
+    weir.wait_log(r"/dev/zero is no ordinary file")
+    weir.wait_log(r"cannot read /nowhere\.mp4: No such file or directory; check the path")
+    weir.wait_log(r"cannot read http://127\.0\.0\.1:9/x\.mp4: No such file")
+
+
+def test_a_capture_without_devices_shows_a_slate_and_says_what_to_do(start):
+    weir = start("--source", "cam=v4l2:/dev/video63?size=320x180&preset=ultrafast,alsa:hw:9", "--no-record")
+    weir.wait_log(r"there is no camera /dev/video63; plug it in, or choose one that weir devices lists")
+    weir.wait_log(r"there is no microphone hw:9; plug it in, or choose one that weir devices lists")
+    stream = weir.wait_state("cam", "live")
+    assert [track["codec"] for track in stream["tracks"]] == ["H.264", "AAC"]
+    assert (stream["tracks"][0]["width"], stream["tracks"][0]["height"]) == (320, 180)
+
+
+def test_devices_are_listed_as_text_and_json():
+    text = tools.run(tools.weir_binary(), "devices").stdout
+    assert re.search(r"^cameras\n.*^microphones\n.*^encoders\n.*^  libx264  h264  works$", text, re.S | re.M)
+    assert re.search(r"^  h264_vaapi  h264, hardware  ", text, re.M)
+    listed = json.loads(tools.run(tools.weir_binary(), "devices", "--json").stdout)
+    assert list(listed) == ["cameras", "microphones", "encoders"]
+    works = {encoder["name"]: encoder["works"] for encoder in listed["encoders"]}
+    assert all(works[name] for name in ("libx264", "libx265", "libsvtav1", "aac", "libopus")), listed["encoders"]
+
+
+TOKEN = "let-me-in"
+
+
+@pytest.fixture(scope="module")
+def slates(start_shared):
+    """Captures without devices, each coded otherwise: slate and silence are sources as good as any."""
+    size = "size=320x180&fps=10&preset=ultrafast&gop=1s"
+    weir = start_shared(
+        "--source", f"avc=v4l2:/dev/video63?{size}&encoder=h264_nvenc,alsa:hw:9",
+        "--source", f"hevc=v4l2:/dev/video63?{size}&codec=hevc,alsa:hw:9?codec=opus",
+        "--source", f"av1=v4l2:/dev/video63?{size}&codec=av1&rotate=90", "--no-record", "--admin-token", TOKEN)
+    for name in ("avc", "hevc", "av1"):
+        weir.wait_state(name, "live")
+    return weir
+
+
+@pytest.mark.parametrize("name, codecs", [("avc", ["H.264", "AAC"]), ("hevc", ["HEVC", "Opus"]), ("av1", ["AV1"])])
+def test_each_codec_is_served_and_decoded(slates, tmp_path, name, codecs):
+    assert [track["codec"] for track in slates.stream(name)["tracks"]] == codecs
+    path = tmp_path / "live.mp4"
+    tools.run(tools.FFMPEG, "-v", "error", "-nostdin", "-t", "2", "-i", f"{slates.web}/live/{name}/stream.mp4", "-c", "copy",
+              path)
+    probed = tools.run(tools.FFPROBE, "-v", "error", "-count_frames", "-select_streams", "v", "-show_entries",
+                       "stream=nb_read_frames:stream_side_data=rotation", "-of", "json", path)
+    stream = json.loads(probed.stdout)["streams"][0]
+    assert int(stream["nb_read_frames"]) >= 15 and probed.stderr == "", probed.stderr
+    assert ("side_data_list" in stream) == (name == "av1"), "the picture's turn travels with the track"
+
+
+def test_an_encoder_that_the_machine_lacks_is_told_and_another_one_taken(slates):
+    slates.wait_log(r"h264_nvenc does not work here, another encoder is taken: cannot open the encoder h264_nvenc")
+    picture = slates.stream("avc")["capture"]["picture"]
+    assert picture["encoder"] == "libx264" and picture["coded"] > 0 and picture["state"] == "away"
+    assert "there is no camera /dev/video63" in picture["problem"]
+
+
+def test_captures_are_told_to_prometheus(slates):
+    metrics, capture = Metrics(slates), slates.stream("avc")["capture"]
+    picture, sound = capture["picture"], capture["sound"]
+    for name, value in {
+            "weir_camera_up": 0, "weir_microphone_up": 0, "weir_camera_pictures_total": picture["taken"],
+            "weir_camera_pictures_lost_total": picture["lostByDriver"],
+            "weir_camera_pictures_broken_total": picture["broken"],
+            "weir_encoder_restarts_total": picture["encoderRestarts"],
+            "weir_microphone_overruns_total": sound["overruns"]}.items():
+        assert metrics(name, stream="avc") == value, name
+    assert 0 < metrics("weir_encoder_pictures_total", stream="avc") <= picture["coded"]
+    assert metrics("weir_encoder_pictures_left_out_total", stream="avc") <= picture["leftOut"]
+    assert 0 < metrics("weir_encoder_picture_seconds", stream="avc") < 1
+    assert ("weir_microphone_up", ("stream", "av1")) not in metrics.values, "it has none"
+
+
+def ask(weir, stream: str, subject: str, body: str, token: str | None = TOKEN):
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    return http.fetch(f"{weir.web}/api/v1/streams/{stream}/capture/{subject}", method="POST", body=body.encode(),
+                      headers=headers)
+
+
+def media_playlist(weir, stream: str) -> str:
+    index = weir.get(f"/live/{stream}/index.m3u8").good().text
+    return next(line for line in index.splitlines() if line and not line.startswith("#"))
+
+
+def test_camera_and_microphone_are_switched_while_live(slates):
+    assert ask(slates, "avc", "camera", "v4l2:/dev/video62", None).status == 401
+    media = media_playlist(slates, "avc")
+    answer = ask(slates, "avc", "camera", "v4l2:/dev/video62")
+    assert answer.status == 200, answer.text
+    slates.wait_log(r"there is no camera /dev/video62")
+    assert ask(slates, "avc", "microphone", "alsa:hw:8").status == 200
+    slates.wait_log(r"there is no microphone hw:8")
+    time.sleep(2)
+    assert media_playlist(slates, "avc") == media
+    assert "#EXT-X-DISCONTINUITY\n" not in slates.get(f"/live/avc/{media}").text, "nothing has changed for players"
+
+
+def test_another_size_is_a_discontinuity(slates):
+    assert ask(slates, "hevc", "camera", "v4l2:/dev/video63?size=160x90").status == 200
+    slates.wait(lambda: slates.stream("hevc")["tracks"][0]["width"] == 160, 10, "the other size", every=0.2)
+    media = media_playlist(slates, "hevc")
+    slates.wait(lambda: "#EXT-X-DISCONTINUITY\n" in slates.get(f"/live/hevc/{media}").text, 10, "a discontinuity", every=0.2)
+
+
+@pytest.mark.parametrize("stream, subject, body, status, words", [
+    ("avc", "camera", "/dev/video62", 400, "the device of a camera is missing"),
+    ("avc", "camera", "v4l2:/dev/video62?size=big", 400, "size=big is no size"),
+    ("avc", "controls", "brightness", 400, "has no value"),
+    ("avc", "controls", "brightness=1", 409, "The camera is not there, or has no controls, brightness among them."),
+    ("av1", "microphone", "alsa:default", 409, "has no microphone"),
+    ("nobody", "camera", "v4l2:/dev/video0", 404, "does not come from a camera"),
+    ("avc", "lens", "", 404, "Use one of camera, microphone, controls, keyframe"),
+    ("avc", "keyframe", "", 200, "libx264"),
+])
+def test_what_cannot_be_changed_is_said(slates, stream, subject, body, status, words):
+    answer = ask(slates, stream, subject, body)
+    assert answer.status == status and words in answer.text, (answer.status, answer.text)
+
+
+def test_weir_capture_names_what_is_missing():
+    done = tools.run(tools.weir_binary(), "capture", "--camera", "none", "--microphone", "none", "--no-open")
+    assert done.returncode == 78 and "there is no camera and no microphone; plug one in" in done.stderr
+
+
+def test_weir_capture_is_a_server_with_one_source(start):
+    weir = start("--camera", "/dev/video63?size=320x180&fps=10&preset=ultrafast", "--microphone", "none",
+                 "--name", "desk", "--no-open", "--no-record", command="capture")
+    weir.wait_state("desk", "live")
+    assert weir.stream("desk")["tracks"][0]["width"] == 320

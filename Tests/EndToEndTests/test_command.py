@@ -1,0 +1,382 @@
+"""The command line: start, end, wrong flags, busy ports, other addresses, TLS, and the options that change what is
+kept. Every refusal is one line that says what, which value, why, and what to do."""
+
+import contextlib
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+
+from harness import nothing_wrong, boxes, dash, hls, http, packets, publishers, recordings, scripts, sources, tools
+from harness.rawrtmp import RawRTMP, Refused
+from harness.weir import clean_environment
+
+USAGE, CONFIGURATION = 2, 78
+
+
+def command(*arguments, environment: dict[str, str] | None = None, cwd=None, seconds: float = 20):
+    done = subprocess.run(
+        [tools.weir_binary(), *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        timeout=seconds, cwd=cwd, env={**clean_environment(), "SWIFT_BACKTRACE": "enable=no", **(environment or {})})
+    return done.returncode, done.stdout, done.stderr
+
+
+def refused(code: int, *arguments, environment: dict[str, str] | None = None, cwd=None) -> str:
+    """Runs weir, which must say no in a line, and returns that line."""
+    got, out, err = command(*arguments, environment=environment, cwd=cwd)
+    assert got == code, f"exit {got}\n{out}\n{err}"
+    lines = [line for line in err.splitlines() if line.strip()]
+    if code == CONFIGURATION:
+        assert len(lines) == 1, err
+    assert lines and len(lines[0]) > 20, err
+    return err
+
+
+SERVE = ("serve", "--http", "127.0.0.1:0", "--rtmp", "127.0.0.1:0")
+
+
+def test_version_and_help():
+    code, out, _ = command("version")
+    assert code == 0 and re.search(r"\d+\.\d+", out)
+    code, out, _ = command("--help")
+    assert code == 0 and "serve" in out
+    code, out, _ = command("serve", "--help")
+    assert code == 0
+    for flag in ("--http", "--https", "--rtmp", "--rtmps", "--source", "--part-duration", "--target-duration",
+                 "--reconnect-window", "--max-viewers", "--poll-limit", "--keep-free", "--record", "--record-name", "--no-record", "--segments",
+                 "--segment-duration", "--window", "--publish-key", "--test-pattern", "--tls-cert", "--tls-key",
+                 "--log-level", "--log"):
+        assert flag in out, flag
+    assert "Examples:" in out
+
+
+@pytest.mark.parametrize("arguments, names", [
+    (("--http", "nonsense"), "nonsense"),
+    (("--http", "127.0.0.1:99999"), "99999"),
+    (("--rtmp", "host:"), "host:"),
+    (("--no-such-flag",), "--no-such-flag"),
+    (("--window", "yesterday"), "yesterday"),
+    (("--part-duration=-1s",), "-1s"),
+    (("--segment-duration", "0"), "0"),
+    (("--log-level", "loud"), "loud"),
+    (("--log", "xml"), "xml"),
+    (("--max-viewers", "many"), "many"),
+    (("--test-pattern", "../x"), "../x"),
+    (("--source", "cam=what"), "what"),
+    (("--record-name", "{stream}/{day}"), "{stream}/{day}"),
+], ids=lambda value: value[0] if isinstance(value, tuple) else "")
+def test_a_wrong_flag_is_named_with_its_value(tmp_path, arguments, names):
+    assert names in refused(USAGE, *SERVE, "--no-record", *arguments, cwd=tmp_path)
+
+
+def test_a_busy_port_is_one_line_and_78(tmp_path):
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        port = holder.getsockname()[1]
+        for flag, other in (("--http", "--rtmp"), ("--rtmp", "--http")):
+            said = refused(CONFIGURATION, "serve", flag, f"127.0.0.1:{port}", other, "127.0.0.1:0", "--no-record",
+                           cwd=tmp_path)
+            assert str(port) in said and flag in said
+
+
+def test_a_recordings_folder_that_is_a_file_is_one_line_and_78(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("")
+    assert str(file) in refused(CONFIGURATION, *SERVE, "--record", file, cwd=tmp_path)
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root may write everywhere")
+def test_a_recordings_folder_that_may_not_be_written_is_one_line_and_78(tmp_path):
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o500)
+    assert str(closed) in refused(CONFIGURATION, *SERVE, "--record", closed, cwd=tmp_path)
+
+
+def test_a_missing_or_wrong_certificate_is_one_line_and_78(tmp_path):
+    cert, key = certificate(tmp_path)
+    missing = tmp_path / "nothing.pem"
+    said = refused(CONFIGURATION, *SERVE, "--https", "127.0.0.1:0", "--tls-cert", missing, "--tls-key", key,
+                   "--no-record", cwd=tmp_path)
+    assert str(missing) in said
+    wrong = tmp_path / "wrong.pem"
+    wrong.write_text("this is no certificate")
+    said = refused(CONFIGURATION, *SERVE, "--https", "127.0.0.1:0", "--tls-cert", wrong, "--tls-key", key,
+                   "--no-record", cwd=tmp_path)
+    assert str(wrong) in said
+    code, _, said = command(*SERVE, "--https", "127.0.0.1:0", "--no-record", cwd=tmp_path)
+    assert code in (USAGE, CONFIGURATION) and "--tls-cert" in said
+
+
+def test_flags_have_environment_twins_and_the_flag_wins(start, tmp_path):
+    weir = start("--no-record", environment={"WEIR_PUBLISH_KEY": "from-the-environment", "WEIR_LOG_LEVEL": "debug"})
+    weir.secrets.append("from-the-environment")
+    with RawRTMP(weir.rtmp) as client:
+        client.handshake()
+        client.connect()
+        with pytest.raises(Refused):
+            client.publish("cam")
+    refused(USAGE, *SERVE, "--no-record", environment={"WEIR_WINDOW": "yesterday"}, cwd=tmp_path)
+    again = start("--no-record", "--publish-key", "the-flag", environment={"WEIR_PUBLISH_KEY": "from-the-environment"})
+    with RawRTMP(again.rtmp).start("cam?key=the-flag") as client:
+        client.finish()
+
+
+def test_without_a_key_it_warns_that_anybody_may_publish(start):
+    weir = start()
+    assert re.search(r"(?i)any(body|one).*publish", weir.text())
+    assert str(weir.recordings) in weir.text() or "recordings" in weir.text()
+    keyed = start("--publish-key", "something-long")
+    keyed.secrets.append("something-long")
+    assert not re.search(r"(?i)any(body|one).*publish", keyed.text())
+
+
+def test_json_logs_are_one_object_a_line(start):
+    import json
+    weir = start("--log", "json", "--no-record")
+    with contextlib.suppress(OSError), RawRTMP(weir.rtmp) as client:
+        client.socket.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        client.wait_closed(12)
+    weir.stop()
+    lines = [line for line in weir.text("err").splitlines() if line]
+    assert lines
+    for line in lines:
+        assert isinstance(json.loads(line), dict)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "Ctrl-C"])
+def test_the_end_of_the_server_finishes_recordings_and_playlists_within_five_seconds(start, number):
+    weir = start("--target-duration", "2")
+    running = [publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam{n}") for n in range(4)]
+    viewers = [http.Stream(f"{weir.web}/live/cam0/stream.mp4") for _ in range(5) if weir.wait_state("cam0", "live")]
+    watch = hls.Watch(f"{weir.web}/live/cam0/index.m3u8", every=0.02)
+    time.sleep(5)
+    took = weir.stop(number)
+    assert took < 5
+    watch.stop()
+    assert [p for p in watch.problems if "refused" not in p.lower() and "reset" not in p.lower()
+            and "Disconnected" not in p] == []
+    for publisher in running:
+        publisher.kill()
+    for viewer in viewers:
+        with contextlib.suppress(Exception):
+            viewer.read(2)
+        viewer.close()
+    film = [p.digest for p in packets.probe(sources.source("h264-30"))["video"]]
+    for n in range(4):
+        (path,) = (weir.recordings / f"cam{n}").glob("*.mp4")
+        nothing_wrong(recordings.check_recording(path))
+        errors, _ = packets.decode(path)
+        assert errors == ""
+        got = [p.digest for p in packets.probe(path)["video"]]
+        assert got == film[: len(got)] and len(got) > 120, f"{len(got)} frames after 5 s"
+        assert [p.name for p in path.parent.iterdir()] == [path.name]
+
+
+def test_a_second_start_finds_and_serves_the_recordings_of_the_first(start, tmp_path):
+    folder = tmp_path / "kept"
+    first = start("--record", folder)
+    publishers.ffmpeg("short", f"{first.rtmp}/live/cam").wait(15)
+    first.wait(lambda: any(r["state"] == "completed" for r in first.recordings_of("cam")), 5, "cam is recorded")
+    first.stop()
+    second = start("--record", folder)
+    (entry,) = second.recordings_of("cam")
+    assert entry["state"] == "completed"
+    assert abs(entry["seconds"] - 4) < 0.2
+    body = second.get(entry["url"]).good().body
+    assert body == next((folder / "cam").glob("*.mp4")).read_bytes()
+
+
+def test_no_record_writes_nothing(start):
+    weir = start("--no-record")
+    publishers.ffmpeg("short", f"{weir.rtmp}/live/cam").wait(15)
+    weir.wait_state("cam", "ended")
+    nothing_wrong(list(weir.folder.rglob("*")))
+    nothing_wrong(weir.recordings_of("cam"))
+
+
+def test_below_keep_free_recording_stops_with_a_reason_and_live_goes_on(start):
+    weir = start("--keep-free", "900000GB", "--target-duration", "2")
+    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam")
+    try:
+        stream = weir.wait_state("cam", "live")
+        weir.wait(lambda: weir.stream("cam")["recording"]["state"] == "failed", 5, "the recording has failed")
+        reason = weir.stream("cam")["recording"]["reason"]
+        assert "free" in reason.lower()
+        weir.wait_log(r"(?i)free")
+        publisher.wait(20)
+        weir.wait(lambda: hls_frames(weir, "cam") == 240, 5, "every picture is in the playlist")
+        assert stream
+    finally:
+        publisher.kill()
+
+
+def hls_frames(weir, name: str) -> int:
+    top = hls.parse_multivariant(weir.get(f"/live/{name}/index.m3u8").text, f"{weir.web}/live/{name}/index.m3u8")
+    url = top.absolute(top.variants[0].uri)
+    playlist = hls.parse_media(weir.get(url).text, url)
+    count = 0
+    for segment in playlist.segments:
+        movie = boxes.read_movie(weir.get(playlist.absolute(segment.map)).body)
+        read = boxes.read_segment(weir.get(playlist.absolute(segment.uri)).good().body, movie)
+        count += sum(len(r.samples) for f in read.fragments for r in f.runs if movie.tracks[r.track].kind == "video")
+    return count
+
+
+@pytest.mark.skipif(not socket.has_ipv6 or not os.path.exists("/proc/net/if_inet6"), reason="no IPv6 on this machine")
+def test_ipv6_works_for_publishers_and_viewers(start):
+    weir = start("--http", "[::1]:0", "--rtmp", "[::1]:0", "--target-duration", "2")
+    assert "[::1]" in weir.web and "[::1]" in weir.rtmp
+    publishers.ffmpeg("short", f"{weir.rtmp}/live/cam").wait(15)
+    weir.wait_state("cam", "ended")
+    served = packets.probe(f"{weir.web}/live/cam/index.m3u8")
+    nothing_wrong(packets.compare(packets.probe(sources.source("short")), served))
+
+
+def certificate(folder: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:
+    cert, key = folder / "cert.pem", folder / "key.pem"
+    done = tools.run(tools.OPENSSL, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+                     "-nodes", "-keyout", key, "-out", cert, "-days", "2", "-subj", "/CN=localhost",
+                     "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1")
+    assert done.returncode == 0, done.stderr
+    return cert, key
+
+
+def test_https_and_rtmps_serve_the_same_as_http_and_rtmp(start, tmp_path):
+    cert, key = certificate(tmp_path)
+    weir = start("--https", "127.0.0.1:0", "--rtmps", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key,
+                 "--target-duration", "2", listeners=("http", "https", "rtmp", "rtmps"))
+    secure, publish = weir.addresses["https"], weir.addresses["rtmps"]
+    stock = publishers.ffmpeg("h264-30", f"{publish}/live/stock")
+    scripted = threading.Thread(target=scripts.whole, args=(publish, "scripted", scripts.tags_of("h264-30")))
+    scripted.start()
+    stock.wait(30)
+    scripted.join(30)
+    for name in ("stock", "scripted"):
+        weir.wait_state(name, "ended")
+        assert weir.stream(name)["protocol"] == "RTMPS"
+        served = packets.probe(f"{secure}/live/{name}/index.m3u8", "-tls_verify", "0")
+        nothing_wrong(packets.compare(packets.probe(sources.source("h264-30")), served))
+        for base in (weir.web, secure):
+            assert http.fetch(f"{base}/live/{name}/index.m3u8").status == 200
+        url = f"/live/{name}/index.m3u8"
+        assert http.fetch(secure + url).body == http.fetch(weir.web + url).body
+    entry = weir.wait(lambda: next((r for r in weir.recordings_of("stock") if r["state"] == "completed"), None), 5,
+                      "stock is recorded")
+    whole = http.fetch(weir.web + entry["url"]).body
+    assert http.fetch(secure + entry["url"]).body == whole
+    part = http.fetch(secure + entry["url"], headers={"Range": "bytes=1000-400000"})
+    assert part.status == 206 and part.body == whole[1000:400001]
+
+
+def test_a_segments_folder_plays_from_disk_and_is_never_half_written(start, tmp_path):
+    folder = tmp_path / "segments"
+    weir = start("--segments", folder, "--target-duration", "2", "--no-record")
+    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam")
+    states, problems = 0, []
+    try:
+        while publisher.process.poll() is None:
+            top = next(iter(folder.rglob("cam/index.m3u8")), None)
+            if top is not None:
+                try:
+                    index = hls.parse_multivariant(top.read_text(), top.as_uri())
+                    media = top.parent / index.variants[0].uri
+                    playlist = hls.parse_media(media.read_text(), media.as_uri())
+                    problems += hls.check_media(playlist)
+                    for segment in playlist.segments:
+                        movie = boxes.read_movie((media.parent / segment.map).read_bytes())
+                        boxes.read_segment((media.parent / segment.uri).read_bytes(), movie)
+                    states += 1
+                except (AssertionError, OSError) as error:
+                    problems.append(f"{error!r}")
+            time.sleep(0.05)
+        publisher.wait(5)
+    finally:
+        publisher.kill()
+    assert problems == [] and states > 20
+    weir.wait_state("cam", "ended")
+    top = next(iter(folder.rglob("cam/index.m3u8")))
+    manifest = next(iter(folder.rglob("cam/manifest.mpd")))
+    weir.wait(lambda: dash.parse(manifest.read_text(), manifest.as_uri()).type == "static", 5, "the manifest is static")
+    film = packets.probe(sources.source("h264-30"))
+    nothing_wrong(packets.compare(film, packets.probe(top, "-allowed_extensions", "ALL")))
+    nothing_wrong(packets.compare(film, packets.probe(manifest), whole=False))
+    assert not [p for p in folder.rglob("*") if p.suffix in (".tmp", ".part", ".half")]
+
+
+def test_when_full_new_viewers_get_503_and_nobody_playing_is_dropped(start):
+    weir = start("--max-viewers", "3", "--no-record", "--target-duration", "2")
+    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam")
+    try:
+        weir.wait_state("cam", "live")
+        # A viewer is an address with a user agent.
+        inside = [http.Stream(f"{weir.web}/live/cam/stream.mp4", headers={"User-Agent": f"player {n}"}) for n in range(3)]
+        assert [viewer.status for viewer in inside] == [200, 200, 200]
+        weir.wait(lambda: weir.get("/live/cam/stream.mp4", timeout=2).status == 503, 5, "the fourth viewer gets 503")
+        assert int(weir.get("/live/cam/stream.mp4").headers["retry-after"]) >= 1
+        assert weir.get("/healthz").status == 200
+        assert all(viewer.answer.read1(100) for viewer in inside)
+        for viewer in inside:
+            viewer.close()
+    finally:
+        publisher.kill()
+
+
+def test_the_test_pattern_is_a_stream_like_any_other_and_is_never_recorded(start):
+    weir = start("--test-pattern", "demo")
+    weir.wait_state("demo", "live", seconds=10)
+    weir.wait(lambda: weir.get("/live/demo/index.m3u8").status == 200, 10, "demo has a playlist")
+    watch = hls.Watch(f"{weir.web}/live/demo/index.m3u8")
+    time.sleep(5)
+    watch.stop()
+    assert watch.problems == [] and watch.last and len(watch.last.segments) >= 2
+    nothing_wrong(weir.recordings_of("demo"))
+    assert not list(weir.recordings.rglob("*.mp4"))
+    tracks = weir.stream("demo")["tracks"]
+    assert sorted(track["kind"] for track in tracks) == ["audio", "video"]
+
+
+def test_without_a_key_a_holder_that_sends_keeps_the_name(start):
+    weir = start("--no-record")
+    holder = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam")
+    try:
+        weir.wait_state("cam", "live")
+        with RawRTMP(weir.rtmp) as client:
+            client.handshake()
+            client.connect()
+            with pytest.raises(Refused) as refusal:
+                client.publish("cam")
+        assert refusal.value.code == "NetStream.Publish.BadName"
+        holder.wait(20)
+    finally:
+        holder.kill()
+
+
+def test_without_a_key_a_silent_holder_loses_the_name_after_three_seconds(start):
+    weir = start("--no-record", "--target-duration", "2")
+    silent = RawRTMP(weir.rtmp).start("cam")
+    silent.play_out(scripts.tags_of("short"), until=1)
+    time.sleep(3.5)
+    with RawRTMP(weir.rtmp).start("cam") as client:
+        client.play_out(scripts.tags_of("short"), until=1)
+        client.finish()
+    silent.close()
+
+
+def test_a_publisher_that_does_not_come_back_ends_the_stream_after_the_window(start):
+    weir = start("--reconnect-window", "2s", "--target-duration", "2")
+    client = RawRTMP(weir.rtmp).start("cam")
+    client.play_out(scripts.tags_of("short"), until=3)
+    client.reset()
+    weir.wait_state("cam", "reconnecting", seconds=2)
+    weir.wait_state("cam", "ended", seconds=4)
+    top = hls.parse_multivariant(weir.get("/live/cam/index.m3u8").text, f"{weir.web}/live/cam/index.m3u8")
+    url = top.absolute(top.variants[0].uri)
+    assert hls.parse_media(weir.get(url).text, url).ended
+    weir.wait(lambda: [r["state"] for r in weir.recordings_of("cam")] == ["completed"], 3, "the recording is whole")

@@ -1,0 +1,125 @@
+"""What weir codes itself, as HLS, as DASH and as one endless MP4: no picture lost, doubled or out of order, and the sound where its picture is."""
+
+import array
+import concurrent.futures
+import re
+import subprocess
+
+import pytest
+
+from harness import tools
+
+SECONDS = 5
+OUTPUTS = {"hls": "index.m3u8", "progressive": "stream.mp4", "dash": "manifest.mpd"}
+#: Pictures are looked at in this size; a unit of the test picture's grid is 4 pixels then.
+WIDTH, HEIGHT, UNIT = 320, 180, 4
+
+
+class Copy:
+    """Some seconds of one output, without decoding; then what a decoder sees and hears in them."""
+
+    def __init__(self, url: str, path, choice: tuple[str, ...] = ()):
+        """`choice`: which of the streams behind the address, in ffmpeg's words."""
+        tools.run(tools.FFMPEG, "-v", "error", "-nostdin", "-y", "-t", SECONDS, "-i", url, *choice, "-c", "copy", path,
+                  timeout=40)
+        self.path = path
+        self.picture_times = self.times("v")
+        self.numbers, self.flashing = self.pictures()
+        self.sound_start = self.times("a")[0]
+        self.samples = array.array("h", tools.output(
+            tools.FFMPEG, "-v", "error", "-i", path, "-vn", "-ac", "1", "-f", "s16le", "-"))
+
+    def times(self, kind: str) -> list[float]:
+        probed = tools.run(tools.FFPROBE, "-v", "error", "-select_streams", kind, "-show_entries", "frame=pts_time", "-of",
+                           "csv=p=0", self.path)
+        return [float(line.split(",")[0]) for line in probed.stdout.split()]
+
+    def pictures(self) -> tuple[list[int], list[bool]]:
+        decoded = tools.output(
+            tools.FFMPEG, "-v", "error", "-i", self.path, "-an", "-vf", f"scale={WIDTH}:{HEIGHT},format=gray", "-vsync",
+            "passthrough", "-f", "rawvideo", "-")
+        size = WIDTH * HEIGHT
+        frames = [decoded[at:at + size] for at in range(0, len(decoded), size)]
+        return [counter(frame) for frame in frames], [frame[15 * UNIT * WIDTH + 40 * UNIT] > 128 for frame in frames]
+
+    def flashes(self) -> list[float]:
+        """Where a flash begins; not where the picture before it is missing."""
+        numbers, flashing = self.numbers, self.flashing
+        return [self.picture_times[at] for at in range(1, len(numbers))
+                if flashing[at] and not flashing[at - 1] and numbers[at] == numbers[at - 1] + 1]
+
+    def beeps(self) -> list[float]:
+        found, last = [], -48000
+        for at, value in enumerate(self.samples):
+            if abs(value) > 3000:
+                if at - last > 24000:
+                    found.append(self.sound_start + at / 48000)
+                last = at
+        return found
+
+
+def counter(frame: bytes) -> int:
+    """The number in a picture: 32 squares of two units, white is 1 (Sources/Ingest/Capture/CounterBlock.swift)."""
+    number = 0
+    for square in range(32):
+        x, y = (8 + 2 * square + 1) * UNIT, 2 * UNIT
+        number = number << 1 | (frame[y * WIDTH + x] > 128)
+    return number
+
+
+@pytest.fixture(scope="module")
+def copies(start_shared, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("copies")
+    weir = start_shared("--test-pattern", "demo", "--no-record")
+    weir.wait_state("demo", "live")
+    weir.wait(lambda: weir.get("/live/demo/index.m3u8").status == 200, 10, "a playlist", every=0.1)
+
+    def copy(kind):
+        if kind == "dash":
+            # Where one segment is listed, ffmpeg asks for the one after it, and then for that one again (docs/playback.md).
+            weir.wait(lambda: weir.stream("demo")["ageSeconds"] > 5, 10, "a stream of three segments", every=0.1)
+        return Copy(f"{weir.web}/live/demo/{OUTPUTS[kind]}", folder / f"{kind}.mp4")
+
+    with concurrent.futures.ThreadPoolExecutor(len(OUTPUTS)) as pool:
+        made = pool.map(copy, OUTPUTS)
+        found = re.search(r'availabilityStartTime="([^"]+)"', weir.get("/live/demo/manifest.mpd").text)
+        return dict(zip(OUTPUTS, made)), weir.stream("demo")["capture"]["picture"], found.group(1)
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_no_picture_is_lost_doubled_or_out_of_order(copies, output):
+    copy, picture = copies[0][output], copies[1]
+    assert len(copy.numbers) == len(copy.picture_times) >= 30 * SECONDS - 75, f"{len(copy.numbers)} pictures"
+    steps = [b - a for a, b in zip(copy.numbers, copy.numbers[1:])]
+    assert min(steps) == 1, "a picture twice, or out of order"
+    # A machine that is too busy leaves pictures out before the encoder, and says how many.
+    assert sum(steps) - len(steps) <= picture["leftOut"], f"{sum(steps) - len(steps)} lost, {picture['leftOut']} left out"
+    assert picture["coded"] > len(copy.numbers) and picture["encodeMicroseconds"] > 0
+    for number, time in zip(copy.numbers, copy.picture_times):
+        expected = copy.picture_times[0] + (number - copy.numbers[0]) / 30
+        assert abs(time - expected) < 0.002, f"picture {number} at {time}"
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_flash_and_beep_come_together(copies, output, record_property):
+    copy = copies[0][output]
+    pairs = [(flash, beep) for flash in copy.flashes() for beep in copy.beeps() if abs(flash - beep) < 0.3]
+    assert len(pairs) >= 2, f"flashes at {copy.flashes()}, beeps at {copy.beeps()}"
+    worst = max((abs(flash - beep) for flash, beep in pairs))
+    record_property("figure", f"{output}: flash and beep at most {worst * 1000:.1f} ms apart")
+    assert worst <= 0.020
+
+
+def test_pictures_are_nearly_what_was_drawn(copies, record_property):
+    copy, drawn_since = copies[0]["hls"], copies[2]
+    first, count = copy.numbers[0], copy.numbers[-1] - copy.numbers[0] + 1
+    with subprocess.Popen([tools.weir_binary(), "pattern", "--start", drawn_since, "--first", str(first), "--count", str(count)],
+                          stdout=subprocess.PIPE) as drawn:
+        # Half a picture later, so that each meets the one of its own time however times are rounded.
+        judged = subprocess.run(
+            [tools.FFMPEG, "-v", "info", "-nostdin", "-i", str(copy.path), "-i", "-", "-lavfi",
+             "[0:v]setpts=PTS-STARTPTS+0.5/30/TB[a];[1:v]setpts=PTS-STARTPTS[b];[a][b]psnr", "-f", "null", "-"],
+            stdin=drawn.stdout, stderr=subprocess.PIPE, timeout=60)
+    decibels = dict(re.findall(r"(average|min|y):([\d.]+)", judged.stderr.decode().rsplit("PSNR", 1)[-1]))
+    record_property("figure", f"PSNR {decibels['average']} dB, the worst picture {decibels['min']}")
+    assert float(decibels["average"]) >= 38 and float(decibels["y"]) >= 38, decibels

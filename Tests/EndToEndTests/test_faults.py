@@ -1,0 +1,337 @@
+"""What goes wrong with publishers and their networks (resets, silent losses, outages, fights, floods), as often as a
+test run has time for; `make faults` runs the counts that are promised.
+
+The counts are in WEIR_FAULTS: "short" (the default) or "long".
+"""
+
+import concurrent.futures
+import os
+import re
+import socket
+import threading
+import time
+
+import pytest
+
+from harness import nothing_wrong, flv, hls, http, publishers, scripts, sources
+from harness.rawrtmp import Closed, RawRTMP, Refused
+
+LONG = os.environ.get("WEIR_FAULTS") == "long"
+#: Streams at a time, and faults of each: 20 resets and 5 losses in a test run; 100 and 50 in a long one.
+RESETS = (5, 20) if LONG else (5, 4)
+LOSSES = (10, 5) if LONG else (5, 1)
+GROUP = 1.0  # seconds between the key frames of the film "short"
+
+
+class Player:
+    """Reads `stream.mp4` from beginning to end and notes when each fragment came."""
+
+    def __init__(self, weir, name: str):
+        self.stream = http.Stream(f"{weir.web}/live/{name}/stream.mp4")
+        self.arrivals: list[float] = []
+        self.ended = False
+        self.thread = threading.Thread(target=self._read, daemon=True)
+        self.thread.start()
+
+    def _read(self) -> None:
+        last = b""
+        try:
+            while piece := self.stream.answer.read1(1 << 16):
+                if b"moof" in last + piece:
+                    self.arrivals.append(time.monotonic())
+                last = piece[-3:]
+        except (OSError, ValueError):
+            pass
+        self.ended = True
+
+    def first_after(self, moment: float, seconds: float) -> float:
+        """When the first fragment after `moment` came; AssertionError when none does."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if later := [arrival for arrival in list(self.arrivals) if arrival > moment]:
+                return later[0]
+            time.sleep(0.01)
+        raise AssertionError(f"no fragment within {seconds} s")
+
+    def close(self) -> None:
+        self.stream.close()
+
+
+def begin(weir, name: str, key: str, seconds: float = 2.5) -> RawRTMP:
+    """Publishes the beginning of a film and returns the open connection."""
+    client = RawRTMP(weir.rtmp).start(f"{name}?key={key}")
+    client.play_out(scripts.tags_of("short"), until=seconds)
+    return client
+
+
+@pytest.fixture(scope="module")
+def keyed(start_shared, canary):
+    sources.flv("short")
+    weir = start_shared("--publish-key", canary, "--no-record", "--target-duration", "2")
+    weir.secrets.append(canary)
+    return weir
+
+
+def media_address(weir, name: str) -> str:
+    """The media playlist's address, in which the epoch stands."""
+    url = f"{weir.web}/live/{name}/index.m3u8"
+    return hls.parse_multivariant(http.fetch(url).good().text, url).variants[0].uri
+
+
+def each(count: int, work) -> list:
+    with concurrent.futures.ThreadPoolExecutor(count) as pool:
+        return list(pool.map(work, range(count)))
+
+
+def test_after_a_reset_within_a_group_the_stream_goes_on_within_a_group_and_a_second(keyed, canary):
+    def fight(number: int) -> list[float]:
+        name = f"reset{number}"
+        client = begin(keyed, name, canary)
+        keyed.wait_state(name, "live")
+        player = Player(keyed, name)
+        watch = hls.Watch(f"{keyed.web}/live/{name}/index.m3u8")
+        times = []
+        for _ in range(RESETS[1]):
+            player.first_after(0, 5)
+            client.reset()
+            keyed.wait_state(name, "reconnecting", seconds=2)
+            # What was left inside came out when the connection went.
+            time.sleep(0.3)
+            back = time.monotonic()
+            client = RawRTMP(keyed.rtmp).start(f"{name}?key={canary}")
+            # It is in mid-group again when the next reset comes: 1.4 s into groups of a second.
+            client.play_out(scripts.tags_of("short"), until=1.4)
+            times.append(player.first_after(back, 5) - back)
+        client.finish()
+        keyed.wait_state(name, "ended")
+        time.sleep(0.7)
+        watch.stop()
+        nothing_wrong(watch.problems)
+        playlist = watch.states[-1][1]
+        assert playlist.ended
+        numbers = [segment.sequence for _, state in watch.states for segment in state.segments]
+        assert playlist.segments[-1].sequence == max(numbers)
+        assert len({state.url for _, state in watch.states}) == 1, "one epoch"
+        # One discontinuity for each reset, counted over all that the playlist ever listed.
+        assert playlist.segments[-1].discontinuities == RESETS[1]
+        return times
+
+    times = [seconds for found in each(RESETS[0], fight) for seconds in found]
+    print(f"\nresets: {len(times)}, back after {sorted(times)[len(times) // 2]:.2f} s (median), {max(times):.2f} s (most)")
+    assert len(times) == RESETS[0] * RESETS[1]
+    assert max(times) <= GROUP + 1
+
+
+def test_a_publisher_that_vanished_is_replaced_at_once(keyed, canary):
+    def vanish(number: int) -> list[float]:
+        name = f"lost{number}"
+        silent = [begin(keyed, name, canary, seconds=1)]
+        times = []
+        for _ in range(LOSSES[1]):
+            # The line is dead: nothing comes and nothing goes, and no end of the old connection has been seen.
+            time.sleep(0.5)
+            back = time.monotonic()
+            client = RawRTMP(keyed.rtmp).start(f"{name}?key={canary}")
+            times.append(time.monotonic() - back)
+            client.play_out(scripts.tags_of("short"), until=0.5)
+            silent.append(client)
+            # At most one switch in five seconds is promised to whoever publishes.
+            time.sleep(4.7)
+        silent.pop().finish()
+        for client in silent:
+            client.close()
+        return times
+
+    times = [seconds for found in each(LOSSES[0], vanish) for seconds in found]
+    print(f"\nlosses: {len(times)}, accepted after {max(times) * 1000:.0f} ms (most)")
+    assert len(times) == LOSSES[0] * LOSSES[1]
+    assert max(times) <= 1
+
+
+def test_two_encoders_that_fight_for_a_name_take_turns_of_five_seconds(keyed, canary):
+    switches: list[tuple[float, int]] = []
+    refused: list[str] = []
+    ports: dict[int, set[int]] = {0: set(), 1: set()}
+    end = time.monotonic() + 13
+
+    def encoder(number: int) -> None:
+        """Publishes, and whenever it is thrown out comes back at once."""
+        while time.monotonic() < end:
+            client = RawRTMP(keyed.rtmp)
+            try:
+                client.start(f"fight?key={canary}")
+                switches.append((time.monotonic(), number))
+                ports[number].add(client.socket.getsockname()[1])
+                client.play_out(scripts.tags_of("short"), until=end - time.monotonic())
+                client.wait_closed(max(0.1, end - time.monotonic()))
+            except Refused as error:
+                refused.append(str(error))
+                time.sleep(0.05)
+            except (Closed, OSError, AssertionError):
+                pass
+            finally:
+                client.close()
+
+    fighters = [threading.Thread(target=encoder, args=(number,)) for number in (0, 1)]
+    for fighter in fighters:
+        fighter.start()
+        time.sleep(0.3)
+    for fighter in fighters:
+        fighter.join(20)
+    gaps = [later - earlier for (earlier, a), (later, b) in zip(switches, switches[1:]) if a != b]
+    assert len(gaps) >= 2, switches
+    # The first switch follows the first publisher at once.
+    assert min(gaps[1:]) >= 4.9, gaps
+    assert any("fighting" in text for text in refused), refused[:3]
+    line = keyed.wait_log(r"takes over from 127\.0\.0\.1:\d+")
+    named = {int(port) for port in re.findall(r"127\.0\.0\.1:(\d+)", line)}
+    assert len(named) == 2, "the warning names both addresses"
+
+
+def test_an_outage_of_ten_seconds_costs_ten_seconds(keyed, canary):
+    client = begin(keyed, "outage", canary)
+    keyed.wait_state("outage", "live")
+    player = Player(keyed, "outage")
+    player.first_after(0, 5)
+    address = media_address(keyed, "outage")
+    client.reset()
+    began = time.monotonic()
+    keyed.wait_state("outage", "reconnecting", seconds=2)
+    time.sleep(10 - (time.monotonic() - began))
+    assert keyed.stream("outage")["state"] == "reconnecting"
+    client = begin(keyed, "outage", canary)
+    gap = player.first_after(began + 1, 5) - began
+    print(f"\noutage: back after {gap:.2f} s")
+    assert gap <= 10 + 2
+    assert not player.ended, "nobody who watches is dropped"
+    assert media_address(keyed, "outage") == address, "the epoch goes on"
+    client.finish()
+
+
+def cpu_seconds(pid: int) -> float:
+    fields = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_a_thousand_reconnects_a_second_cost_half_a_core_at_most_and_disturb_nobody(keyed, canary):
+    host, port = keyed.rtmp.removeprefix("rtmp://").rsplit(":", 1)
+    good = begin(keyed, "steady", canary, seconds=1)
+    stop = threading.Event()
+    tags = [tag for tag in scripts.tags_of("short") if tag.type == flv.VIDEO and not tag.is_header]
+
+    def publish() -> None:
+        clock = 1100
+        while not stop.is_set():
+            for tag in tags:
+                if stop.is_set():
+                    return
+                clock += 33
+                good.drain()
+                good.tag(flv.Tag(tag.type, clock, tag.body))
+                time.sleep(0.033)
+
+    publisher = threading.Thread(target=publish)
+    publisher.start()
+    keyed.wait_state("steady", "live")
+    player = Player(keyed, "steady")
+    player.first_after(0, 5)
+    seconds, rate = 4, 1000
+    idle, began, made = cpu_seconds(keyed.process.pid), time.monotonic(), 0
+    hello = b"\x03" + bytes(1536)
+    try:
+        while time.monotonic() - began < seconds:
+            ahead = made / rate - (time.monotonic() - began)
+            if ahead > 0:
+                time.sleep(ahead)
+            with socket.create_connection((host, int(port)), timeout=2) as knocker:
+                try:
+                    knocker.sendall(hello)
+                except OSError:
+                    pass  # closed at once: that is what it is there for
+            made += 1
+        took = time.monotonic() - began
+        used = cpu_seconds(keyed.process.pid) - idle
+        gaps = [b - a for a, b in zip(player.arrivals, player.arrivals[1:]) if a > began]
+        assert keyed.stream("steady")["state"] == "live"
+    finally:
+        stop.set()
+        publisher.join(5)
+    good.finish()
+    print(f"\nreconnects: {made / took:.0f}/s, {used / took * 100:.0f} % of a core, longest gap {max(gaps):.2f} s")
+    assert made / took >= 0.5 * rate, "this machine is too busy to ask so often"
+    assert used / took <= 0.5 * max(1, made / took / rate)
+    assert max(gaps) < 1, "the good publisher's viewers see nothing of it"
+    # Whoever knocks rarely is listened to again.
+    keyed.wait(lambda: may_publish(keyed, canary), 20, "the address is listened to again", every=0.25)
+
+
+def may_publish(weir, key: str) -> bool:
+    """Whether somebody who comes from this address now is let in."""
+    try:
+        with RawRTMP(weir.rtmp) as client:
+            client.start(f"after?key={key}")
+            client.finish()
+        return True
+    except (Closed, OSError):
+        return False
+
+
+class Uplink:
+    """A line between a publisher and the server that takes so many bytes a second, or any number of them."""
+
+    def __init__(self, rtmp: str):
+        self.rate: float | None = None
+        self.bytes = 0
+        host, port = rtmp.removeprefix("rtmp://").rsplit(":", 1)
+        self.server = (host, int(port))
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.rtmp = f"rtmp://127.0.0.1:{self.listener.getsockname()[1]}"
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def _run(self) -> None:
+        near, _ = self.listener.accept()
+        far = socket.create_connection(self.server)
+        threading.Thread(target=self._carry, args=(far, near, False), daemon=True).start()
+        self._carry(near, far, True)
+
+    def _carry(self, source: socket.socket, sink: socket.socket, counts: bool) -> None:
+        try:
+            while data := source.recv(2048):
+                if counts:
+                    self.bytes += len(data)
+                    if self.rate:
+                        time.sleep(len(data) / self.rate)
+                sink.sendall(data)
+        except OSError:
+            pass
+        sink.close()
+
+    def close(self) -> None:
+        self.listener.close()
+
+
+def test_a_publisher_whose_uplink_is_too_narrow_is_told_of_within_five_seconds(keyed, canary):
+    uplink = Uplink(keyed.rtmp)
+    publisher = publishers.ffmpeg("h264-30", f"{uplink.rtmp}/live/narrow?key={canary}", loop=-1)
+
+    def is_warned() -> bool:
+        return any("arrives more slowly" in warning for warning in keyed.stream("narrow")["warnings"])
+
+    try:
+        keyed.wait_state("narrow", "live")
+        began, before = time.monotonic(), uplink.bytes
+        time.sleep(4)
+        assert not is_warned()
+        uplink.rate = (uplink.bytes - before) / (time.monotonic() - began) / 2
+        narrow, resident = time.monotonic(), keyed.resident_kilobytes()
+        keyed.wait(is_warned, 6, "a warning")
+        took = time.monotonic() - narrow
+        # What does not get through waits with the publisher.
+        assert keyed.resident_kilobytes() - resident < 8 << 10
+        uplink.rate = None
+        keyed.wait(lambda: not is_warned(), 10, "no warning any more")
+    finally:
+        publisher.kill()
+        uplink.close()
+    print(f"\nuplink of half the bit rate: told after {took:.1f} s")
+    assert took <= 5

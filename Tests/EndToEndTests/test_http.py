@@ -1,0 +1,262 @@
+"""HTTP as viewers, caches and browsers rely on it: methods, ranges, headers, compression."""
+
+import gzip
+import json
+import re
+import socket
+import time
+
+import pytest
+
+from harness import dash, hls, http, publishers, timing
+
+NAME = "cam"
+
+
+@pytest.fixture(scope="module")
+def live(weir):
+    """A stream that is live all along, a finished recording, and the URLs a viewer finds."""
+    short = publishers.ffmpeg("short", f"{weir.rtmp}/live/short")
+    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{NAME}", loop=-1)
+    try:
+        short.wait(20)
+        weir.wait(lambda: any(r["state"] == "completed" for r in weir.recordings_of("short")), 10, "short is recorded")
+        weir.wait(lambda: weir.get(f"/live/{NAME}/index.m3u8").status == 200, 15, "cam has a playlist")
+        top = hls.parse_multivariant(weir.get(f"/live/{NAME}/index.m3u8").text, f"{weir.web}/live/{NAME}/index.m3u8")
+        media = top.absolute(top.variants[0].uri)
+        playlist = hls.parse_media(weir.get(media).text, media)
+        manifest = weir.get(f"/live/{NAME}/manifest.mpd")
+        one = dash.parse(manifest.text, manifest.url).representations[0]
+        yield weir, {
+            "multivariant": top.url, "playlist": media, "manifest": manifest.url,
+            "init": playlist.absolute(playlist.segments[0].map), "segment": playlist.absolute(playlist.segments[0].uri),
+            "track-init": one.init, "track-segment": one.entries[0].url,
+            "recording": weir.web + weir.recordings_of("short")[0]["url"], "time": f"{weir.web}/time",
+            "page": f"{weir.web}/watch/{NAME}", "front": f"{weir.web}/", "api": f"{weir.web}/api/v1/streams",
+            "health": f"{weir.web}/healthz",
+        }
+    finally:
+        publisher.kill()
+        short.kill()
+
+
+TYPES = {
+    "multivariant": "application/vnd.apple.mpegurl", "playlist": "application/vnd.apple.mpegurl",
+    "manifest": "application/dash+xml", "init": "video/mp4", "segment": "video/mp4", "track-init": "video/mp4",
+    "track-segment": "video/mp4", "recording": "video/mp4", "time": "text/plain", "page": "text/html",
+    "front": "text/html", "api": "application/json", "health": None,
+}
+MEDIA = ["init", "segment", "track-init", "track-segment", "recording"]
+TEXT = ["multivariant", "playlist", "manifest", "page", "front", "api"]
+OPEN = ["multivariant", "playlist", "manifest", "init", "segment", "track-init", "track-segment", "time"]
+
+
+@pytest.mark.parametrize("what", TYPES)
+def test_every_route_answers_with_its_type(live, what):
+    answer = http.fetch(live[1][what])
+    assert answer.status == 200
+    if TYPES[what]:
+        expected = {TYPES[what]} | ({"audio/mp4"} if what.startswith("track") else set())
+        assert answer.headers["content-type"].split(";")[0] in expected
+    assert int(answer.headers["content-length"]) == len(answer.body)
+
+
+@pytest.mark.parametrize("what", MEDIA + ["front", "page", "health"])
+def test_head_answers_as_get_without_the_body(live, what):
+    get, head = http.fetch(live[1][what]), http.fetch(live[1][what], method="HEAD")
+    assert head.status == get.status and head.body == b""
+    for name in ("content-length", "content-type", "cache-control", "accept-ranges", "etag"):
+        assert head.headers.get(name) == get.headers.get(name), name
+
+
+@pytest.mark.parametrize("what", ["multivariant", "playlist", "manifest"])
+def test_head_of_what_changes_has_the_headers_of_a_get(live, what):
+    get, head = http.fetch(live[1][what]), http.fetch(live[1][what], method="HEAD")
+    assert head.status == 200 and head.body == b""
+    for name in ("content-type", "cache-control", "access-control-allow-origin"):
+        assert head.headers.get(name) == get.headers.get(name), name
+
+
+@pytest.mark.parametrize("what", MEDIA)
+@pytest.mark.parametrize("asked", ["bytes=0-0", "bytes=1-100", "bytes=200-", "bytes=-7", "bytes=5-99999999999"])
+def test_a_single_range_is_answered_with_just_these_bytes(live, what, asked):
+    whole = http.fetch(live[1][what]).body
+    first, _, last = asked.removeprefix("bytes=").partition("-")
+    start = len(whole) - int(last) if not first else int(first)
+    end = min(int(last), len(whole) - 1) if first and last else len(whole) - 1
+    answer = http.fetch(live[1][what], headers={"Range": asked})
+    assert answer.status == 206
+    assert answer.body == whole[start : end + 1]
+    assert answer.headers["content-range"] == f"bytes {start}-{end}/{len(whole)}"
+    head = http.fetch(live[1][what], method="HEAD", headers={"Range": asked})
+    assert head.body == b"" and head.status in (200, 206)
+
+
+@pytest.mark.parametrize("what", MEDIA)
+def test_a_range_beyond_the_end_is_416_with_the_size(live, what):
+    size = len(http.fetch(live[1][what]).body)
+    answer = http.fetch(live[1][what], headers={"Range": f"bytes={size}-"})
+    assert answer.status == 416
+    assert answer.headers["content-range"] == f"bytes */{size}"
+
+
+@pytest.mark.parametrize("asked", ["bytes=5-2", "bytes=a-b", "items=0-1", "bytes=", "bytes=0-1,3-4",
+                                   "bytes=" + ",".join(f"{n}-{n}" for n in range(1000)), "bytes=-0",
+                                   "bytes=99999999999999999999999-"])
+def test_an_odd_range_is_ignored_or_refused_never_answered_wrongly(live, asked):
+    whole = http.fetch(live[1]["segment"])
+    answer = http.fetch(live[1]["segment"], headers={"Range": asked})
+    assert answer.status in (200, 400, 416)
+    if answer.status == 200:
+        assert answer.body == whole.body
+
+
+@pytest.mark.parametrize("what", OPEN)
+def test_players_of_other_origins_may_read(live, what):
+    answer = http.fetch(live[1][what], headers={"Origin": "https://player.example"})
+    assert answer.headers["access-control-allow-origin"] in ("*", "https://player.example")
+    exposed = {name.strip().lower() for name in answer.headers.get("access-control-expose-headers", "").split(",")}
+    assert {"content-length", "content-range", "date"} <= exposed or "*" in exposed
+    preflight = http.fetch(live[1][what], method="OPTIONS", headers={
+        "Origin": "https://player.example", "Access-Control-Request-Method": "GET",
+        "Access-Control-Request-Headers": "range"})
+    assert preflight.status == 204
+    assert {"GET", "HEAD"} <= {m.strip() for m in preflight.headers["access-control-allow-methods"].split(",")}
+    assert "range" in preflight.headers.get("access-control-allow-headers", "").lower() or \
+        preflight.headers.get("access-control-allow-headers") == "*"
+
+
+def test_errors_can_be_read_across_origins_too(live):
+    weir, _ = live
+    answer = weir.get("/live/nobody/index.m3u8", headers={"Origin": "https://player.example"})
+    assert answer.status == 404
+    assert answer.headers["access-control-allow-origin"] in ("*", "https://player.example")
+
+
+def seconds_of(answer: http.Response) -> int:
+    control = answer.headers.get("cache-control", "")
+    if "no-store" in control or "no-cache" in control:
+        return 0
+    match = re.search(r"max-age=(\d+)", control)
+    assert match, f"{answer.url}: Cache-Control {control!r}"
+    return int(match.group(1))
+
+
+def test_what_changes_is_cached_for_less_than_half_a_target_duration_and_media_for_long(live):
+    for what in ("multivariant", "playlist", "manifest"):
+        assert seconds_of(http.fetch(live[1][what])) <= 1, what
+    for what in ("init", "segment", "track-init", "track-segment"):
+        answer = http.fetch(live[1][what])
+        assert seconds_of(answer) >= 60 and "immutable" in answer.headers["cache-control"], what
+    weir, urls = live
+    future = urls["segment"].rsplit("/", 1)[0] + "/999999.m4s"
+    answer = http.fetch(future)
+    assert answer.status == 404
+    assert seconds_of(answer) <= 1
+    assert seconds_of(http.fetch(urls["time"])) == 0
+
+
+@pytest.mark.parametrize("what", TEXT)
+def test_text_is_gzipped_when_asked_for_and_media_never(live, what):
+    answer = http.fetch(live[1][what], headers={"Accept-Encoding": "gzip"})
+    assert "accept-encoding" in answer.headers.get("vary", "").lower()
+    if answer.headers.get("content-encoding") == "gzip":
+        assert gzip.decompress(answer.body)
+    else:
+        assert len(answer.body) < 1024, "only what a packet holds anyway is sent as it is"
+    plain = http.fetch(live[1][what], headers={"Accept-Encoding": "identity"})
+    assert "content-encoding" not in plain.headers
+    assert "accept-encoding" in plain.headers.get("vary", "").lower()
+    refused = http.fetch(live[1][what], headers={"Accept-Encoding": "gzip;q=0"})
+    assert "content-encoding" not in refused.headers
+
+
+@pytest.mark.parametrize("what", MEDIA)
+def test_media_is_never_gzipped(live, what):
+    assert "content-encoding" not in http.fetch(live[1][what], headers={"Accept-Encoding": "gzip"}).headers
+
+
+def test_one_connection_serves_many_requests_also_pipelined(live):
+    weir, urls = live
+    host, port = weir.web.removeprefix("http://").rsplit(":", 1)
+    path = urls["segment"].removeprefix(weir.web)
+    size = len(http.fetch(urls["segment"]).body)
+    request = f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode()
+    with socket.create_connection((host, int(port)), timeout=5) as connection:
+        connection.sendall(request * 5)
+        got = b""
+        while len(got) < 5 * size:
+            piece = connection.recv(1 << 16)
+            assert piece, f"closed after {len(got)} bytes"
+            got += piece
+            if got.count(b"HTTP/1.1 200") == 5 and len(got) >= 5 * size + 5 * 100:
+                break
+        assert got.count(b"HTTP/1.1 200") == 5
+
+
+def test_http_1_0_and_connection_close_end_the_connection(live):
+    weir, _ = live
+    for request in (b"GET /healthz HTTP/1.0\r\n\r\n", b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"):
+        began = time.monotonic()
+        assert b" 200 " in http.raw(weir.web, request).split(b"\r\n")[0]
+        assert time.monotonic() - began < 2
+
+
+def test_the_clock_is_the_wall_clock_and_is_served_without_delay(live):
+    weir, urls = live
+    before = time.time()
+    told = dash.moment(http.fetch(urls["time"]).text).timestamp()
+    assert before - 0.1 <= told <= time.time() + 0.1
+
+
+def test_the_manifest_names_a_clock_that_can_be_read(live):
+    weir, urls = live
+    answer = http.fetch(urls["manifest"])
+    scheme, value = dash.parse(answer.text, answer.url).timing[0]
+    assert scheme in ("urn:mpeg:dash:utc:http-iso:2014", "urn:mpeg:dash:utc:http-xsdate:2014")
+    from urllib.parse import urljoin
+    assert http.fetch(urljoin(answer.url, value)).status == 200
+
+
+def test_a_listed_segment_comes_at_once(live):
+    assert timing.quickest(lambda: http.fetch(live[1]["segment"]).good()) < 0.5
+
+
+def test_the_page_is_protected_by_a_content_security_policy(live):
+    policy = http.fetch(live[1]["page"]).headers["content-security-policy"]
+    assert "default-src 'self'" in policy and "media-src 'self' blob:" in policy and "frame-ancestors" in policy
+
+
+def test_the_catalogue_names_the_recording(live):
+    weir, urls = live
+    (entry,) = weir.recordings_of("short")
+    assert entry["url"] == f"/recordings/short/{entry['file']}"
+    assert entry["bytes"] == len(http.fetch(urls["recording"]).body)
+
+
+def test_stream_mp4_begins_at_a_key_frame_within_a_quarter_of_a_second(live):
+    weir, _ = live
+
+    def first_picture():
+        stream = http.Stream(f"{weir.web}/live/{NAME}/stream.mp4")
+        assert stream.status == 200
+        data = b""
+        while b"mdat" not in data:
+            data += stream.answer.read1(65536)
+        stream.close()
+
+    assert timing.quickest(first_picture) < 0.25
+
+
+def test_viewers_are_counted(live):
+    weir, _ = live
+    http.fetch(live[1]["playlist"])
+    assert json.loads(http.fetch(live[1]["api"]).body)["streams"]
+    assert weir.wait(lambda: weir.stream(NAME)["viewers"] >= 1, 3, "a viewer is counted")
+
+
+def test_unknown_streams_and_pages_are_404(live):
+    weir, _ = live
+    for path in ("/live/nobody/index.m3u8", "/live/nobody/manifest.mpd", "/live/nobody/stream.mp4", "/nothing",
+                 "/live/cam/999/av/index.m3u8", "/recordings/nobody/20260101T000000Z.mp4"):
+        assert weir.get(path).status == 404, path

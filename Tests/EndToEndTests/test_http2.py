@@ -1,0 +1,269 @@
+"""HTTP/2 over TLS beside HTTP/1.1: the same answers, many streams that do not hold each other up, floods that end their
+own connection, and a certificate that is renewed while everybody goes on."""
+
+import contextlib
+import gzip
+import os
+import pathlib
+import re
+import signal
+import time
+import urllib.parse
+
+import pytest
+
+from harness import hls, http, http2, publishers, tools
+from harness.tools import make_certificate
+
+NAME = "cam"
+
+
+def start_secure(start, folder: pathlib.Path, *flags):
+    cert, key = make_certificate(folder)
+    return start("--https", "127.0.0.1:0", "--rtmps", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key,
+                 "--target-duration", "2", *flags, listeners=("http", "https", "rtmp", "rtmps"))
+
+
+def path_of(url: str) -> str:
+    return urllib.parse.urlsplit(url).path
+
+
+@pytest.fixture(scope="module")
+def live(start_shared, tmp_path_factory):
+    """A server with TLS, a stream that is live all along, and the paths that a viewer finds."""
+    # h2load asks for one playlist over and over.
+    weir = start_secure(start_shared, tmp_path_factory.mktemp("tls"), "--poll-limit", "0")
+    short = publishers.ffmpeg("short", f"{weir.rtmp}/live/short")
+    publisher = publishers.ffmpeg("h264-30", f"{weir.addresses['rtmps']}/live/{NAME}", loop=-1)
+    try:
+        short.wait(20)
+        weir.wait(lambda: any(r["state"] == "completed" for r in weir.recordings_of("short")), 10, "short is recorded")
+        weir.wait(lambda: weir.get(f"/live/{NAME}/index.m3u8").status == 200, 15, "cam has a playlist")
+        top = hls.parse_multivariant(weir.get(f"/live/{NAME}/index.m3u8").text, f"{weir.web}/live/{NAME}/index.m3u8")
+        media = top.absolute(top.variants[0].uri)
+        playlist = hls.parse_media(weir.get(media).text, media)
+        yield weir, {
+            "multivariant": f"/live/{NAME}/index.m3u8", "playlist": path_of(media),
+            "manifest": f"/live/{NAME}/manifest.mpd", "init": path_of(playlist.absolute(playlist.segments[0].map)),
+            "segment": path_of(playlist.absolute(playlist.segments[0].uri)),
+            "recording": weir.recordings_of("short")[0]["url"], "page": f"/watch/{NAME}",
+            "missing": "/live/nobody/index.m3u8", "health": "/healthz",
+        }
+    finally:
+        publisher.kill()
+        short.kill()
+
+
+@contextlib.contextmanager
+def connected(weir, **options):
+    connection = http2.Connection(weir.addresses["https"], **options)
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def curl(weir, path: str, *options: str) -> tuple[str, int, dict[str, str], bytes]:
+    """The version that was spoken, status, headers and body."""
+    out = weir.folder / "body"
+    done = tools.run("curl", "-sk", "-o", out, "-D", "-", "-w", "%{http_version}", *options,
+                     weir.addresses["https"] + path)
+    assert done.returncode == 0, done.stderr
+    head, _, version = done.stdout.replace("\r", "").rpartition("\n\n")
+    lines = head.split("\n\n")[-1].splitlines()
+    headers = dict(line.lower().split(": ", 1) if ": " in line else (line, "") for line in lines[1:])
+    body = out.read_bytes() if out.exists() else b""
+    out.unlink(missing_ok=True)
+    return version.strip(), int(lines[0].split()[1]), headers, body
+
+
+FIXED = ("init", "segment", "recording", "page", "missing", "health")
+
+
+@pytest.mark.parametrize("what", FIXED + ("multivariant", "playlist", "manifest"))
+@pytest.mark.parametrize("version", ["2", "1.1"])
+def test_curl_gets_over_both_versions_what_plain_http_gives(live, what, version):
+    weir, paths = live
+    plain = weir.get(paths[what])
+    spoken, status, headers, body = curl(weir, paths[what], f"--http{version}")
+    assert spoken == version
+    assert status == plain.status
+    if what in FIXED:
+        assert body == plain.body
+    changing = {"date"} | (set() if what in FIXED else {"etag", "content-length"})
+    expected = {k: v.lower() for k, v in plain.headers.items() if k not in changing}
+    assert {k: v for k, v in headers.items() if k not in changing} == expected
+    assert int(headers["content-length"]) == len(body)
+
+
+def test_head_ranges_conditions_and_gzip_are_as_over_http_1(live):
+    weir, paths = live
+    whole = weir.get(paths["segment"])
+    with connected(weir) as connection:
+        head = connection.get(paths["segment"], method="HEAD")
+        assert head.status == 200 and not head.body and int(head.headers["content-length"]) == len(whole.body)
+        part = connection.get(paths["segment"], headers={"range": "bytes=1000-40000"})
+        assert part.status == 206 and part.body == whole.body[1000:40001]
+        assert part.headers["content-range"] == f"bytes 1000-40000/{len(whole.body)}"
+        beyond = connection.get(paths["segment"], headers={"range": f"bytes={len(whole.body)}-"})
+        assert beyond.status == 416 and beyond.headers["content-range"] == f"bytes */{len(whole.body)}"
+        page = connection.get(paths["page"], headers={"accept-encoding": "gzip"})
+        assert page.headers["content-encoding"] == "gzip"
+        assert gzip.decompress(bytes(page.body)) == weir.get(paths["page"]).body
+        same = connection.get(paths["page"], headers={"if-none-match": page.headers["etag"]})
+        assert same.status == 304 and not same.body
+        preflight = connection.get(paths["segment"], method="OPTIONS", headers={"origin": "https://player.example"})
+        assert preflight.status == 204 and "GET" in preflight.headers["access-control-allow-methods"]
+        recording = weir.get(paths["recording"]).body
+        assert connection.get(paths["recording"]).body == recording
+        assert connection.get(paths["recording"], headers={"range": "bytes=-5000"}).body == recording[-5000:]
+
+
+def test_a_client_without_alpn_speaks_http_1(live):
+    weir, paths = live
+    assert http.fetch(weir.addresses["https"] + paths["segment"]).body == weir.get(paths["segment"]).body
+
+
+def test_a_hundred_streams_go_on_beside_one_that_nobody_reads(live):
+    weir, paths = live
+    segment = weir.get(paths["segment"]).body
+    with connected(weir, window=100_000) as connection:
+        stalled = connection.request(f"/live/{NAME}/stream.mp4", reads=False)
+        connection.wait(lambda c: len(c.streams[stalled].body) == 100_000, 20, "the stalled stream's window is full")
+        began = time.monotonic()
+        kinds = ["segment", "playlist", "segment", "init", "health"] * 20
+        numbers = [connection.request(paths[kind]) for kind in kinds[:99]]
+        for kind, number in zip(kinds, numbers):
+            answer = connection.response(number)
+            assert answer.status == 200, kind
+            if kind == "segment":
+                assert answer.body == segment
+        assert time.monotonic() - began < 8
+        connection.wait(lambda c: c.streams[stalled].reset is not None, 25, "the stalled viewer is cut")
+        assert connection.streams[stalled].reset == 8  # CANCEL
+        assert len(connection.streams[stalled].body) == 100_000
+        assert connection.get(paths["segment"]).body == segment
+        assert not connection.goaways
+
+
+def test_stream_mp4_flows_and_a_viewer_that_resets_it_is_gone(live):
+    weir, _ = live
+    with connected(weir) as connection:
+        number = connection.request(f"/live/{NAME}/stream.mp4")
+        connection.wait(lambda c: len(c.streams[number].body) > 300_000, 20, "media flows")
+        assert connection.streams[number].body[4:8] == b"ftyp"
+        assert "content-length" not in connection.streams[number].headers
+        connection.reset(number)
+        assert connection.get("/healthz").status == 200
+
+
+def test_h2load_gets_every_answer(live):
+    weir, paths = live
+    done = tools.run("h2load", "-n", "2000", "-c", "4", "-m", "100", weir.addresses["https"] + paths["playlist"])
+    assert "2000 succeeded, 0 failed, 0 errored" in done.stdout, done.stdout + done.stderr
+    assert "status codes: 2000 2xx" in done.stdout
+    done = tools.run("h2load", "-n", "200", "-c", "2", "-m", "20", weir.addresses["https"] + paths["segment"])
+    assert "200 succeeded, 0 failed, 0 errored" in done.stdout, done.stdout + done.stderr
+
+
+def flood(connection, act, count: int) -> None:
+    """Does it `count` times, or until the connection is lost."""
+    for _ in range(count):
+        if connection.closed:
+            return
+        try:
+            act()
+        except (OSError, http2.h2.exceptions.ProtocolError):
+            return
+
+
+def cpu_seconds(weir) -> float:
+    fields = pathlib.Path(f"/proc/{weir.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.parametrize("kind", ["resets", "pings"])
+def test_a_flood_ends_its_own_connection_and_no_viewer_notices(live, kind):
+    weir, paths = live
+    with connected(weir) as good, connected(weir) as bad:
+        viewer = good.request(f"/live/{NAME}/stream.mp4")
+        good.wait(lambda c: len(c.streams[viewer].body) > 1000, 20, "the good viewer watches")
+        before = cpu_seconds(weir)
+        if kind == "resets":  # CVE-2023-44487
+            flood(bad, lambda: bad.request_and_reset(paths["segment"]), 5000)
+        else:
+            flood(bad, bad.ping, 5000)
+        bad.wait(lambda c: c.closed, 10, "the flood's connection is closed")
+        assert cpu_seconds(weir) - before < 2
+        seen = len(good.streams[viewer].body)
+        good.wait(lambda c: len(c.streams[viewer].body) > seen + 100_000, 20, "the good viewer goes on")
+        assert good.get(paths["segment"]).status == 200 and not good.goaways
+    assert weir.wait_state(NAME, "live")
+
+
+def serial(address: str) -> str:
+    """Of the certificate that a new connection is shown."""
+    host = address.split("://")[1]
+    shown = tools.run("sh", "-c", f"{tools.OPENSSL} s_client -connect {host} -servername localhost </dev/null 2>/dev/null"
+                                  f" | {tools.OPENSSL} x509 -noout -serial")
+    return shown.stdout.strip().removeprefix("serial=").lower()
+
+
+def test_a_renewed_certificate_is_shown_to_new_connections_and_old_ones_go_on(start, tmp_path):
+    folder = tmp_path / "tls"
+    weir = start_secure(start, folder, "--no-record")
+    publisher = publishers.ffmpeg("h264-30", f"{weir.addresses['rtmps']}/live/{NAME}", loop=-1)
+    try:
+        weir.wait_state(NAME, "live")
+        weir.wait(lambda: weir.get(f"/live/{NAME}/index.m3u8").status == 200, 15, "a playlist")
+        addresses = [weir.addresses["https"], weir.addresses["rtmps"]]
+        old = serial(addresses[0])
+        assert old and serial(addresses[1]) == old
+        with connected(weir) as viewer:
+            watching = viewer.request(f"/live/{NAME}/stream.mp4")
+            viewer.wait(lambda c: len(c.streams[watching].body) > 1000, 20, "the viewer watches")
+
+            # A key that does not match: told, and nothing changes.
+            cert, key = make_certificate(tmp_path / "new")
+            os.replace(key, folder / "key.pem")
+            line = weir.wait_log("the new certificate is not taken", 10)
+            assert "does not belong to the certificate" in line and "use the matching key" in line
+            assert [serial(a) for a in addresses] == [old, old]
+
+            os.replace(cert, folder / "cert.pem")
+            line = weir.wait_log("new connections get the certificate", 10)
+            new = serial(addresses[0])
+            assert new != old and serial(addresses[1]) == new
+            assert new in line.replace("serial 0", "serial ") or f"serial {new}" in line
+            assert re.search(r"valid until 20\d\d-", line)
+
+            # SIGHUP does not wait for the next look.
+            third = make_certificate(tmp_path / "third")
+            os.replace(third[0], folder / "cert.pem")
+            os.replace(third[1], folder / "key.pem")
+            weir.send(signal.SIGHUP)
+            weir.wait(lambda: serial(addresses[0]) not in (old, new), 10, "the third certificate")
+
+            seen = len(viewer.streams[watching].body)
+            viewer.wait(lambda c: len(c.streams[watching].body) > seen + 100_000, 20, "the old connection goes on")
+            assert not viewer.goaways and not viewer.closed
+        assert publisher.process.poll() is None
+        assert weir.stream(NAME)["state"] == "live" and weir.stream(NAME)["protocol"] == "RTMPS"
+        assert not re.search(r"reconnecting|lost", weir.text("err"))
+    finally:
+        publisher.kill()
+
+
+def test_a_server_that_stops_ends_streams_properly_and_says_goodbye(start, tmp_path):
+    weir = start_secure(start, tmp_path / "tls", "--no-record")
+    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{NAME}", loop=-1)
+    try:
+        weir.wait_state(NAME, "live")
+        with connected(weir) as connection:
+            number = connection.request(f"/live/{NAME}/stream.mp4")
+            connection.wait(lambda c: len(c.streams[number].body) > 1000, 20, "the viewer watches")
+            weir.stop()
+            connection.wait(lambda c: c.closed, 5, "the connection is closed")
+            assert connection.streams[number].ended and connection.goaways[-1] == 0
+    finally:
+        publisher.kill()

@@ -1,0 +1,214 @@
+"""The transcoding ladder: rungs that are cut where the source is, and a transcoder that may die without anybody who
+watches the source noticing."""
+
+import os
+import signal
+import subprocess
+import threading
+import time
+
+import pytest
+
+from harness import boxes, dash, hls, http, llhls, publishers, tools
+from harness.metrics import Metrics
+
+NAME = "cam"
+RUNGS = {"120p": (214, 120), "90p": (160, 90)}
+
+
+def variants(weir) -> dict[str, str]:
+    """The playlists of the picture, by the last folder of their address."""
+    index = f"{weir.web}/live/{NAME}/index.m3u8"
+    weir.wait(lambda: http.fetch(index).status == 200, 20, "a playlist")
+    top = hls.parse_multivariant(http.fetch(index).text, index)
+    assert hls.check_multivariant(top, has_video=True) == []
+    assert len([media for media in top.media if "URI" in media]) == 1, "one group of sound"
+    return {variant.uri.split("/")[-2]: top.absolute(variant.uri) for variant in top.variants}
+
+
+@pytest.fixture(scope="module")
+def live(start_shared):
+    """A stream of B-frames and sound with two rungs, and the playlists of its pictures."""
+    weir = start_shared("--ladder", "180p@1M,120p@200k,90p@100k", "--no-record")
+    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{NAME}", loop=-1)
+    try:
+        urls = variants(weir)
+        weir.wait(lambda: len(llhls.parse(http.fetch(urls["90p"]).text, urls["90p"]).segments) >= 3, 30, "segments")
+        yield weir, urls
+    finally:
+        publisher.kill()
+
+
+def decode_times(url: str, sequences: range) -> dict[int, list[tuple[int, int]]]:
+    """By segment: the decode time and the length of each fragment of a picture's rendition."""
+    playlist = llhls.parse(http.fetch(url).text, url)
+    movie = boxes.read_movie(http.fetch(f"{url.rsplit('/', 1)[0]}/{playlist.segments[0].map}").good().body)
+    found = {}
+    for sequence in sequences:
+        body = http.fetch(f"{url.rsplit('/', 1)[0]}/{sequence}.m4s").good().body
+        runs = [run for fragment in boxes.read_segment(body, movie).fragments for run in fragment.runs]
+        assert runs[0].samples[0].is_sync, f"{url} {sequence}"
+        found[sequence] = [(run.tfdt, sum(sample.duration for sample in run.samples)) for run in runs]
+    return found
+
+
+def test_the_rung_that_equals_the_source_is_the_source(live):
+    weir, urls = live
+    assert set(urls) == {"video", *RUNGS}
+    ladder = weir.stream(NAME)["ladder"]
+    assert {rung["name"]: (rung["width"], rung["height"]) for rung in ladder["rungs"]} == RUNGS
+
+
+def test_fragments_of_all_renditions_begin_at_the_same_decode_times(live):
+    weir, urls = live
+    complete = [s for s in llhls.parse(http.fetch(urls["90p"]).text, urls["90p"]).segments if s.uri and not s.gap]
+    sequences = range(complete[-2].sequence, complete[-1].sequence + 1)
+    source = decode_times(urls["video"], sequences)
+    assert all(len(fragments) >= 5 for fragments in source.values())
+    for name in RUNGS:
+        assert decode_times(urls[name], sequences) == source, name
+
+
+def test_every_rendition_keeps_the_promises_of_low_latency(live):
+    _, urls = live
+    players = [llhls.Player(url) for url in urls.values()]
+    threads = [threading.Thread(target=player.play, args=(6,)) for player in players]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for player in players:
+        player.judge_media()
+        assert player.problems == [], player.url
+
+
+def test_ffmpeg_decodes_every_rung_without_a_fault(live):
+    _, urls = live
+    for name, size in RUNGS.items():
+        done = tools.run("ffprobe", "-v", "error", "-select_streams", "v", "-read_intervals", "%+4", "-show_entries",
+                         "frame=width,height", "-of", "csv=p=0", urls[name], timeout=40)
+        frames = done.stdout.split()
+        assert done.stderr == "" and len(frames) > 100, done.stderr
+        assert {tuple(map(int, frame.split(",")[:2])) for frame in frames} == {size}
+
+
+def test_dash_has_all_pictures_in_one_adaptation_set(live):
+    weir, _ = live
+    url = f"{weir.web}/live/{NAME}/manifest.mpd"
+    manifest = dash.parse(http.fetch(url).good().text, url)
+    assert dash.check(manifest) == []
+    pictures = {r.id: r for r in manifest.representations if r.kind == "video"}
+    assert set(pictures) == {"video", *RUNGS}
+    first = manifest.text.index("<AdaptationSet")
+    assert manifest.text[first:manifest.text.index("</AdaptationSet>")].count("<Representation ") == 3
+    starts = {name: {entry.time for entry in r.entries} for name, r in pictures.items()}
+    assert starts["90p"] & starts["video"] and starts["90p"] - starts["video"] <= {min(starts["90p"])}
+    for r in pictures.values():
+        assert http.fetch(r.entries[-2].url).status == 200
+
+
+def test_the_death_of_the_transcoder_is_nothing_to_the_sources_viewers(live):
+    weir, urls = live
+    before = weir.stream(NAME)["ladder"]
+    player = llhls.Player(urls["video"])
+    thread = threading.Thread(target=player.play, args=(8,))
+    thread.start()
+    time.sleep(1)
+    os.kill(before["processID"], signal.SIGKILL)
+    thread.join()
+    player.judge_media()
+    assert player.problems == []
+    gaps = [b - a for (a, _), (b, _) in zip(player.playlists[1:], player.playlists[2:])]
+    # A machine that does other things too may hold one of them up; whoever waited for the rungs would wait for seconds.
+    assert sorted(gaps)[-2] < 1 and max(gaps) < 2, gaps
+
+    def back():
+        after = weir.stream(NAME)["ladder"]
+        newest = [s for s in llhls.parse(http.fetch(urls["90p"]).text, urls["90p"]).segments if s.uri][-1]
+        return after["restarts"] == before["restarts"] + 1 and not newest.gap and after
+
+    after = weir.wait(back, 15, "the rungs come back")
+    assert after["processID"] != before["processID"]
+    told = Metrics(weir)
+    assert told("weir_ladder_worker_restarts_total", stream=NAME) == after["restarts"]
+    assert told("weir_ladder_pictures_dropped_total", stream=NAME) >= after["droppedPictures"]
+    assert told("weir_ladder_worker_up", stream=NAME) == 1 and told("weir_ladder_rungs", stream=NAME) == len(RUNGS)
+    playlist = llhls.parse(http.fetch(urls["90p"]).text, urls["90p"])
+    assert playlist.sequence == llhls.parse(http.fetch(urls["video"]).text, urls["video"]).sequence \
+        or any(segment.gap for segment in playlist.segments)
+
+
+def test_a_transcoder_that_stands_still_is_replaced(live):
+    weir, urls = live
+    before = weir.stream(NAME)["ladder"]
+    os.kill(before["processID"], signal.SIGSTOP)
+    weir.wait(lambda: weir.stream(NAME)["ladder"]["restarts"] > before["restarts"], 12, "another worker")
+    assert not os.path.exists(f"/proc/{before['processID']}")
+    assert llhls.Player(urls["video"]).play(2).problems == []
+
+
+def test_at_the_end_rungs_are_complete_and_no_process_is_left(start):
+    weir = start("--ladder", f"{NAME}=120p@200k", "--no-record")
+    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{NAME}", paced=True)
+    urls = variants(weir)
+    worker = weir.wait(lambda: weir.stream(NAME)["ladder"]["processID"], 10, "a transcoder")
+    publisher.wait()
+
+    def ended(url):
+        return "#EXT-X-ENDLIST" in http.fetch(url).text
+
+    for url in urls.values():
+        weir.wait(lambda: ended(url), 5, f"the end of {url}")
+    lengths = []
+    for url in urls.values():
+        playlist = llhls.parse(http.fetch(url).text, url)
+        lengths.append([(segment.sequence, segment.duration) for segment in playlist.segments])
+    assert lengths[0] == lengths[1]
+    weir.wait(lambda: not os.path.exists(f"/proc/{worker}"), 5, "the worker is gone")
+
+
+def test_a_reconnect_is_the_same_discontinuity_in_every_rung(start):
+    weir = start("--ladder", "120p@200k", "--no-record")
+    first = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{NAME}", loop=-1)
+    urls = variants(weir)
+
+    def complete(url):
+        return [s for s in llhls.parse(http.fetch(url).text, url).segments if s.uri]
+
+    weir.wait(lambda: len(complete(urls["120p"])) >= 2, 20, "segments")
+    first.kill()
+    weir.wait_state(NAME, "reconnecting")
+    second = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{NAME}", loop=-1)
+    try:
+        weir.wait(lambda: any(s.discontinuity for s in complete(urls["120p"])[:-1]), 20, "what comes after it")
+        shapes = {name: [(s.sequence, s.duration, s.discontinuity) for s in complete(url)] for name, url in urls.items()}
+        assert shapes["video"][:len(shapes["120p"])] == shapes["120p"]
+        broken = next(s.sequence for s in complete(urls["120p"]) if s.discontinuity)
+        sequences = range(broken - 1, broken + 1)
+        assert decode_times(urls["120p"], sequences) == decode_times(urls["video"], sequences)
+    finally:
+        second.kill()
+
+
+def test_the_transcoder_dies_with_the_server(start):
+    weir = start("--ladder", "120p@200k", "--test-pattern", "demo", "--no-record")
+    worker = weir.wait(lambda: ((weir.stream("demo") or {}).get("ladder") or {}).get("processID"), 10, "a transcoder")
+    environment = open(f"/proc/{worker}/environ", "rb").read()
+    assert environment == b"", "nothing of the server's environment reaches it"
+
+    def is_confined():
+        status = open(f"/proc/{worker}/status").read()
+        return "Seccomp:\t2" in status and "NoNewPrivs:\t1" in status
+
+    weir.wait(is_confined, 10, "a worker that may compute, and nothing else")
+    weir.kill()
+    deadline = time.monotonic() + 5
+    while os.path.exists(f"/proc/{worker}") and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not os.path.exists(f"/proc/{worker}") or "Z" in open(f"/proc/{worker}/stat").read()
+
+
+def test_a_worker_that_is_fed_nonsense_says_so_and_ends():
+    done = subprocess.run([tools.weir_binary(), "transcode-worker"], stdin=subprocess.DEVNULL, capture_output=True,
+                          timeout=20)
+    assert done.returncode == 0, "not a socket: there is nothing to do"

@@ -1,0 +1,137 @@
+"""What `/metrics` tells: read by another program's parser, and held against what the API tells and what was sent."""
+
+import os
+import threading
+import time
+
+import pytest
+
+from harness import hls, http, publishers, rawrtmp
+from harness.metrics import Metrics
+
+
+@pytest.fixture(scope="module")
+def watched(start_shared, canary):
+    """A recorded stream with a publish key, a viewer of its HLS, one of its DASH, and one of stream.mp4."""
+    weir = start_shared("--publish-key", canary, "--test-pattern", "demo", "--record-sync", "500ms")
+    weir.secrets.append(canary)
+    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam?key={canary}", loop=-1)
+    over = threading.Event()
+    try:
+        weir.wait_state("cam", "live")
+        index = f"{weir.web}/live/cam/index.m3u8"
+        weir.wait(lambda: http.fetch(index).status == 200, 15, "a playlist")
+        top = hls.parse_multivariant(http.fetch(index).text, index)
+        media = top.absolute(top.variants[0].uri)
+
+        def watch(url: str, agent: str) -> None:
+            while not over.is_set():
+                http.fetch(url, headers={"User-Agent": agent})
+                over.wait(0.5)
+
+        threads = [threading.Thread(target=watch, args=given) for given in (
+            (media, "one"), (f"{weir.web}/live/cam/manifest.mpd", "two"))]
+        for thread in threads:
+            thread.start()
+        time.sleep(4)
+        yield weir, media
+    finally:
+        over.set()
+        publisher.kill()
+
+
+def test_another_programs_parser_reads_it(watched):
+    weir, _ = watched
+    metrics = Metrics(weir)
+    assert len(metrics.values) > 60
+    assert all(f.samples for f in metrics.families.values())
+    assert http.fetch(f"{weir.web}/metrics", headers={"Accept-Encoding": "gzip"}).headers["content-encoding"] == "gzip"
+    assert http.fetch(f"{weir.web}/metrics", method="POST", body=b"").status == 405
+
+
+def test_it_tells_what_the_api_tells(watched):
+    weir, _ = watched
+    streams = {stream["name"]: stream for stream in weir.json("/api/v1/streams")["streams"]}
+    metrics = Metrics(weir)
+    assert {dict(labels)["stream"] for name, *labels in metrics.values if name == "weir_stream_live"} == set(streams)
+    for name, stream in streams.items():
+        assert metrics("weir_stream_live", stream=name) == 1
+        assert metrics("weir_keyframe_interval_seconds", stream=name) == pytest.approx(stream["gopSeconds"], abs=0.001)
+        assert metrics("weir_stream_bytes_per_second", stream=name) == pytest.approx(stream["bitrate"] / 8, rel=0.2)
+        assert metrics("weir_stream_memory_bytes", stream=name) == pytest.approx(stream["memoryBytes"], rel=0.3)
+        assert metrics("weir_stream_warnings", stream=name) == len(stream["warnings"])
+        assert metrics.total("weir_viewers", stream=name) == stream["viewers"]
+        assert metrics.total("weir_ingest_bytes_total", stream=name, protocol=stream["protocol"]) > 0
+    assert metrics("weir_viewers", stream="cam", protocol="hls") >= 1
+    assert metrics("weir_viewers", stream="cam", protocol="dash") == 1
+    recording = streams["cam"]["recording"]
+    assert recording["state"] == "running" and metrics("weir_recording_running", stream="cam") == 1
+    assert metrics("weir_recording_file_bytes", stream="cam") >= recording["bytes"]
+    assert metrics("weir_recording_gap_seconds", stream="cam") == sum(gap["seconds"] for gap in recording["gaps"]) == 0
+    storage = weir.json("/api/v1/storage")
+    assert metrics("weir_disk_free_bytes") == pytest.approx(storage["freeBytes"], rel=0.05)
+    assert metrics("weir_disk_keep_free_bytes") == storage["keepFreeBytes"]
+    assert metrics("weir_disk_look_age_seconds") < 5
+    assert 0 <= metrics("weir_recording_lag_seconds", stream="cam") < 2
+    assert metrics("weir_recording_unsynced_bytes", stream="cam") <= metrics("weir_recording_file_bytes", stream="cam")
+
+
+def test_what_comes_and_goes_is_counted(watched):
+    weir, media = watched
+    cam = {"stream": "cam", "protocol": "RTMP"}
+    before, began = Metrics(weir), time.monotonic()
+    time.sleep(2)
+    playlist = hls.parse_media(http.fetch(media).text, media)
+    body = len(http.fetch(playlist.absolute(playlist.segments[-1].uri)).good().body)
+    # Of the segment after the one that is being made: nobody has it yet.
+    answer = http.fetch(f"{media}?_HLS_msn={playlist.segments[-1].sequence + 2}&_HLS_part=0", timeout=10)
+    assert answer.status == 200
+    weir.wait(lambda: time.monotonic() - began > 4, 5, "time")
+    after, seconds = Metrics(weir), time.monotonic() - began
+
+    def more(name, **labels):
+        return after(name, **labels) - before(name, **labels)
+
+    assert more("weir_ingest_frames_total", kind="video", **cam) == pytest.approx(30 * seconds, rel=0.3)
+    assert more("weir_ingest_frames_total", kind="audio", **cam) > 20 * seconds
+    rate = after("weir_stream_bytes_per_second", stream="cam")
+    assert more("weir_ingest_bytes_total", **cam) == pytest.approx(rate * seconds, rel=0.4)
+    assert more("weir_ingest_keyframes_total", **cam) >= 1
+    assert more("weir_egress_bytes_total", version="1.1") > body
+    assert more("weir_blocked_reload_seconds_count", stream="cam") >= 1
+    assert more("weir_blocked_reload_seconds_sum", stream="cam") > 0
+    parts = more("weir_part_delay_seconds_count", stream="cam")
+    assert parts == pytest.approx(5 * seconds, rel=0.4), "parts of 200 ms"
+    assert more("weir_part_delay_seconds_sum", stream="cam") / parts < 0.5
+    assert abs(after("weir_av_skew_seconds", stream="cam")) < 0.5
+    assert after.total("weir_ingest_frames_lost_total") == 0
+    assert after("weir_recordings_total", event="started") == 1
+
+
+def test_a_wrong_key_is_counted_and_no_key_is_told(watched, canary):
+    weir, _ = watched
+    before = Metrics(weir)("weir_publish_rejected_total", reason="unauthorized")
+    with pytest.raises(rawrtmp.Refused):
+        rawrtmp.RawRTMP(weir.rtmp).start("cam?key=wrong")
+    weir.wait(lambda: Metrics(weir)("weir_publish_rejected_total", reason="unauthorized") == before + 1, 3, "the count")
+    text = Metrics(weir).text
+    assert canary not in text and "127.0.0.1" not in text and "wrong" not in text
+
+
+def test_the_process_is_told_as_the_kernel_tells_it(watched):
+    weir, _ = watched
+    metrics = Metrics(weir)
+    assert metrics("process_resident_memory_bytes") == pytest.approx(weir.resident_kilobytes() * 1024, rel=0.2)
+    fields = open(f"/proc/{weir.process.pid}/stat").read().rsplit(")", 1)[1].split()
+    ticks = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    assert metrics("process_cpu_seconds_total") == pytest.approx(ticks, abs=0.5)
+    descriptors = len(os.listdir(f"/proc/{weir.process.pid}/fd"))
+    assert metrics("process_open_fds") == pytest.approx(descriptors, abs=20)
+    assert time.time() - 600 < metrics("process_start_time_seconds") < time.time()
+    assert 0 < Metrics(weir)("weir_metrics_render_seconds") < 0.1
+
+
+def test_probes_are_answered(watched):
+    weir, _ = watched
+    assert http.fetch(f"{weir.web}/healthz").text == "ok\n"
+    assert http.fetch(f"{weir.web}/readyz").text == "ready\n"

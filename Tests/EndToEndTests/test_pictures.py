@@ -1,0 +1,183 @@
+"""What is said of pictures besides their bytes: a picture of now, their colours, and which of them may be left out."""
+
+import concurrent.futures
+import contextlib
+import re
+import subprocess
+
+import pytest
+
+from harness import nothing_wrong, boxes, http, packets, publishers, sources, tools
+from harness.outcome import Outcome
+
+PQ = ("-color_primaries", "bt2020", "-color_trc", "smpte2084", "-colorspace", "bt2020nc")
+#: Stream → film, and what the publisher states beside it.
+STREAMS = {
+    "h264": ("h264-30", ()), "hevc": ("hevc", ()), "av1": ("av1-opus", ()), "sound": ("audio-only", ()),
+    "portrait": ("portrait", ()), "plain": ("hevc-10", ()), "stated": ("hevc-10", PQ), "in-stream": ("hevc-pq", ()),
+}
+SIZES = {"h264": (320, 180), "hevc": (320, 180), "av1": (320, 180), "portrait": (360, 640)}
+
+
+@pytest.fixture(scope="module")
+def pictures(start_shared, tmp_path_factory):
+    """Publishes everything, asks for a picture of each while it is live, and collects what came out."""
+    folder = tmp_path_factory.mktemp("pictures")
+    for film, _ in STREAMS.values():
+        sources.source(film)
+    weir = start_shared()
+    early = http.fetch(f"{weir.web}/live/nobody/thumbnail.jpg")
+    outcomes = {name: Outcome(weir, name, folder) for name in STREAMS}
+    taken: dict[str, list[http.Response]] = {}
+    with contextlib.ExitStack() as stack:
+        running = {}
+        for name, (film, options) in STREAMS.items():
+            running[name] = publishers.ffmpeg(film, f"{weir.rtmp}/live/{name}", options=options)
+            stack.callback(running[name].kill)
+        for name in STREAMS:
+            weir.wait(lambda: weir.get(f"/live/{name}/thumbnail.jpg").status in (200, 404) and weir.stream(name), 10,
+                      f"a picture of {name}", every=0.2)
+            with concurrent.futures.ThreadPoolExecutor(4) as pool:
+                taken[name] = list(pool.map(lambda _: weir.get(f"/live/{name}/thumbnail.jpg"), range(4)))
+
+        def finish(name: str) -> None:
+            running[name].wait(30)
+            outcomes[name].collect()
+
+        with concurrent.futures.ThreadPoolExecutor(len(STREAMS)) as pool:
+            list(pool.map(finish, STREAMS))
+    return outcomes, taken, early, folder
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_the_picture_of_now_is_a_jpeg_of_the_streams_shape(pictures, name):
+    answer = pictures[1][name][0].good()
+    assert answer.headers["content-type"] == "image/jpeg"
+    assert re.fullmatch(r"public, max-age=[12]", answer.headers["cache-control"])
+    path = pictures[3] / f"{name}.jpg"
+    path.write_bytes(answer.body)
+    probed = tools.run(tools.FFPROBE, "-v", "error", "-count_frames", "-show_entries",
+                       "stream=codec_name,width,height,nb_read_frames", "-of", "csv=p=0", path)
+    assert (probed.stdout.strip(), probed.stderr) == (f"mjpeg,{SIZES[name][0]},{SIZES[name][1]},1", "")
+
+
+@pytest.mark.parametrize("name", ["h264", "hevc", "av1"])
+def test_the_picture_shows_what_the_film_shows(pictures, name):
+    """Against the film's own key frames, as the judge decodes them: one of them looks the same."""
+    path = pictures[3] / f"{name}-seen.jpg"
+    path.write_bytes(pictures[1][name][0].good().body)
+    best = 0.0
+    for at in (0, 2, 4, 6):
+        compared = tools.run(
+            tools.new_ffmpeg(), "-v", "info", "-nostdin", "-ss", str(at), "-i", sources.source(STREAMS[name][0]),
+            "-i", path, "-frames:v", "1", "-lavfi", "[0:v]format=gray[a];[1:v]format=gray[b];[a][b]psnr", "-f", "null", "-")
+        found = re.search(r"average:(inf|[0-9.]+)", compared.stderr)
+        best = max(best, float(found[1]) if found else 0)
+    assert best > 25, f"the likest key frame is {best:.1f} dB away"
+
+
+def test_whoever_asks_within_a_segment_gets_the_same_picture(pictures):
+    for name in SIZES:
+        by_tag: dict[str, set[bytes]] = {}
+        for answer in pictures[1][name]:
+            by_tag.setdefault(answer.headers["etag"], set()).add(answer.good().body)
+        assert all(len(bodies) == 1 for bodies in by_tag.values())
+        assert len(by_tag) <= 2, "four requests at once, at most one change of segment between them"
+
+
+def test_sound_has_no_picture_and_neither_has_an_unknown_stream(pictures):
+    assert {answer.status for answer in pictures[1]["sound"]} == {404}
+    assert pictures[2].status == 404
+
+
+# Colours
+
+def described(path) -> str:
+    """The picture as the newer ffmpeg describes it: it keeps what a file states where the bitstream says nothing."""
+    lines = tools.run(tools.new_ffmpeg(), "-hide_banner", "-nostdin", "-i", path).stderr
+    return re.search(r"Video: .*", lines)[0]
+
+
+def transfer_in_stream(path) -> str:
+    """As ffprobe 5.1 reads it from the bitstream."""
+    return tools.run(tools.FFPROBE, "-v", "error", "-select_streams", "v", "-show_entries", "stream=color_transfer",
+                     "-of", "csv=p=0", path).stdout.strip()
+
+
+@pytest.mark.parametrize(("name", "is_pq"), [("plain", False), ("stated", True), ("in-stream", True)])
+def test_recordings_and_live_media_say_which_colours_the_pictures_have(pictures, name, is_pq):
+    outcome = pictures[0][name]
+    nothing_wrong(outcome.hls.problems)
+    playlist = outcome.media()
+    init = pictures[3] / f"{name}-init.mp4"
+    first = playlist.segments[0]
+    init.write_bytes(outcome.bytes_of(playlist.absolute(first.map)) + outcome.bytes_of(playlist.absolute(first.uri)))
+    for path in (init, outcome.recordings[0]):
+        assert ("bt2020nc/bt2020/smpte2084" in described(path)) == is_pq, described(path)
+        assert (b"colrnclx" + bytes.fromhex("0009 0010 0009 00") in path.read_bytes()) == is_pq
+    if name == "in-stream":
+        assert transfer_in_stream(init) == "smpte2084"
+
+
+def test_stated_colours_cost_no_discontinuity(pictures):
+    assert not [segment for segment in pictures[0]["stated"].media().segments if segment.discontinuity]
+
+
+# Pictures that may be left out
+
+def disposable(path) -> list[int]:
+    """Numbers of the pictures on which no other depends, as `sdtp` says (ISO/IEC 14496-12 §8.6.4)."""
+    data = path.read_bytes()
+    at = data.index(b"sdtp")
+    size = int.from_bytes(data[at - 4 : at], "big")
+    return [number for number, byte in enumerate(data[at + 8 : at - 4 + size]) if byte >> 2 & 3 == 2]
+
+
+def segment_pictures(outcome) -> list[tuple[int, list[bytes]]]:
+    """Sample flags and NAL units of each picture in the HLS segments."""
+    playlist = outcome.media()
+    movie = boxes.read_movie(outcome.bytes_of(playlist.absolute(playlist.segments[0].map)))
+    video = next(track.id for track in movie.tracks.values() if track.kind == "video")
+    found = []
+    for listed in playlist.segments:
+        data = outcome.bytes_of(playlist.absolute(listed.uri))
+        found += [(sample.flags, boxes.nal_units(data, sample))
+                  for fragment in boxes.read_segment(data, movie).fragments for run in fragment.runs
+                  if run.track == video for sample in run.samples]
+    return found
+
+
+def is_unreferenced(name: str, units: list[bytes]) -> bool:
+    """By the headers of its slices (ITU-T H.264 §7.4.1, H.265 table 7-1; one temporal layer)."""
+    if name == "h264":
+        return not any(unit[0] >> 5 & 3 for unit in units if unit[0] & 31 in (1, 5))
+    slices = [unit[0] >> 1 for unit in units if unit[0] >> 1 < 32]
+    return all(kind < 16 and kind % 2 == 0 for kind in slices)
+
+
+def any_of(numbers: list[int]) -> str:
+    """An expression of ffmpeg that is true for these packets; in halves, since its depth is limited."""
+    if len(numbers) == 1:
+        return f"eq(n\\,{numbers[0]})"
+    half = len(numbers) // 2
+    return f"({any_of(numbers[:half])}+{any_of(numbers[half:])})"
+
+
+@pytest.mark.parametrize("name", ["h264", "hevc"])
+def test_pictures_that_no_other_needs_are_marked(pictures, name):
+    outcome = pictures[0][name]
+    recording = outcome.recordings[0]
+    marked = disposable(recording)
+    total = len(packets.probe(recording)["video"])
+    assert 0 < len(marked) < total
+    found = segment_pictures(outcome)
+    # What segments say in their sample flags (§8.8.3.1), the recording says, and the pictures' own headers.
+    assert [number for number, (flags, _) in enumerate(found) if flags >> 22 & 3 == 2] == marked
+    assert [number for number, (_, units) in enumerate(found) if is_unreferenced(name, units)] == marked
+    # What is left can be decoded alone.
+    alone = pictures[3] / f"{name}-alone.mp4"
+    subprocess.run([tools.FFMPEG, "-v", "error", "-nostdin", "-i", recording, "-map", "0:v", "-c", "copy", "-bsf:v",
+                    f"noise=drop={any_of(marked)}", str(alone)], check=True, timeout=30)
+    errors, frames = packets.decode(alone)
+    assert errors == ""
+    assert frames["video"] == total - len(marked)

@@ -1,0 +1,430 @@
+"""Recordings on disks that are full, slow, frozen, broken or gone: the live stream goes on without a stall, what was
+written is kept, the reason is told, and recording goes on when the disk does (faults.md rows 24, 48 to 56).
+
+WEIR_TORTURE, set by `make torture`, tries more of the same.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import threading
+import time
+
+import pytest
+
+from harness import publishers
+from harness.disks import Disk, command, needs
+from harness.fragments import Viewer, check_movie, sample_counts
+from harness.weir import Weir
+
+TORTURE = "WEIR_TORTURE" in os.environ
+
+
+class Scene:
+    """One stream that is published, recorded and watched, on a disk that will fail."""
+
+    def __init__(self, start_home: pathlib.Path, folder: pathlib.Path, *flags, film: str = "short", rate: float = 1,
+                 wrapper: tuple[str, ...] = (), environment: dict[str, str] | None = None):
+        flags = ("--reconnect-window", "1s", *flags)
+        flags = flags if "--keep-free" in flags else ("--keep-free", "0MB", *flags)
+        self.weir = Weir(*flags, folder=start_home, recordings=folder, wrapper=wrapper, environment=environment)
+        self.publisher = publishers.ffmpeg(film, f"{self.weir.rtmp}/live/cam", loop=-1, rate=rate)
+        self.weir.wait_state("cam", "live", "starting")
+        self.weir.wait(lambda: (self.weir.stream("cam") or {}).get("bitrate"), 15, "the first segment is there")
+        self.viewer = Viewer(self.weir, "cam")
+        self.began = time.monotonic()
+
+    @property
+    def recording(self) -> dict:
+        return self.weir.stream("cam")["recording"]
+
+    def wait_recording(self, state: str, seconds: float = 10) -> dict:
+        return self.weir.wait(lambda: self.recording if self.recording["state"] == state else None, seconds,
+                              f"the recording is {state}")
+
+    @property
+    def stall(self) -> float:
+        """The longest time for which the viewer got nothing, in seconds."""
+        return self.viewer.longest_pause(self.began + 0.5)
+
+    def finish(self) -> list[pathlib.Path]:
+        """Ends the stream and gives the finished files; they are movies of which every frame decodes."""
+        self.publisher.interrupt()
+        self.publisher.outcome(10)
+        self.weir.wait_state("cam", "ended", seconds=20)
+        self.weir.wait(lambda: not list(self.weir.recordings.glob("*/*.part.mp4")), 20, "the files are finished")
+        self.viewer.close()
+        self.weir.stop()
+        movies = sorted(self.weir.recordings.glob("*/*.mp4"))
+        for movie in movies:
+            check_movie(movie)
+        return movies
+
+    def close(self) -> None:
+        if not self.publisher.process.stderr.closed:
+            self.publisher.kill()
+        self.viewer.close()
+        self.weir.kill()
+
+
+@pytest.fixture
+def scene(tmp_path):
+    """Makes scenes and ends them, also when the test failed."""
+    scenes = []
+
+    def make(folder: pathlib.Path, *flags, **options) -> Scene:
+        home = tmp_path / f"home-{len(scenes)}"
+        home.mkdir()
+        scenes.append(Scene(home, folder, *flags, **options))
+        return scenes[-1]
+
+    yield make
+    for made in scenes:
+        made.close()
+
+
+def seconds_of(path: pathlib.Path) -> float:
+    return sample_counts(path)[1] / 30
+
+
+@pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs"])
+def test_finishing_needs_no_copy(scene, kind):
+    """Room is inserted, or blocks are shared, as the file system can."""
+    with Disk(kind, 400) as disk:
+        stage = scene(disk.path / "recordings", rate=2)
+        stage.wait_recording("running")
+        time.sleep(1)
+        movies = stage.finish()
+        assert len(movies) == 1
+        assert "it is copied" not in stage.weir.text()
+        stage.weir.wait_log("recorded .* to ", 1)
+
+
+def test_a_full_disk(scene, record_property):
+    with Disk("ext4", 64) as disk:
+        stage = scene(disk.path / "recordings", rate=8)
+        time.sleep(1)
+        ballast = disk.fill(leaving_megabytes=1)
+        # What is kept for the head and for the next seconds of media is used up first.
+        filler = disk.path / "filler"
+        with open(filler, "wb", buffering=0) as file:
+            try:
+                while True:
+                    file.write(b"x" * 65536)
+            except OSError:
+                pass
+        filled = time.monotonic()
+        told = stage.wait_recording("failed", 200)
+        took = time.monotonic() - filled
+        assert "No space left" in told["reason"] and "free space" in told["reason"]
+        stage.weir.wait(lambda: not list(stage.weir.recordings.glob("cam/*.part.mp4")), 3, "it is finished")
+        assert list(stage.weir.recordings.glob("cam/*.mp4")), "from the reserve"
+        ballast.unlink()
+        filler.unlink()
+        freed = time.monotonic()
+        stage.wait_recording("running", 10)
+        resumed = time.monotonic() - freed
+        time.sleep(2)
+        stall = stage.stall
+        movies = stage.finish()
+        assert len(movies) >= 2
+        assert stall < 1.5
+    record_property("figure", f"full disk (ext4): told {took:.1f} s after the last byte was taken, finished from the "
+                    f"reserve, on again {resumed:.1f} s after there was room, longest pause of a viewer {stall:.2f} s")
+
+
+def test_below_the_free_space_to_keep(scene):
+    with Disk("ext4", 200) as disk:
+        stage = scene(disk.path / "recordings", "--keep-free", "50MB")
+        stage.wait_recording("running")
+        ballast = disk.fill(leaving_megabytes=40)
+        told = stage.wait_recording("failed", 3)
+        assert "--keep-free" in told["reason"]
+        ballast.unlink()
+        stage.wait_recording("running", 10)
+        time.sleep(1)
+        assert len(stage.finish()) == 2
+
+
+def test_no_inodes_left(scene):
+    needs("mount")
+    folder = pathlib.Path("/dev/shm") / f"weir-inodes-{os.getpid()}"
+    folder.mkdir()
+    try:
+        command("mount", "-t", "tmpfs", "-o", "size=64m,nr_inodes=16", "tmpfs", folder)
+        try:
+            for number in range(13):
+                (folder / f"{number}").touch()
+            stage = scene(folder / "recordings")
+            told = stage.wait_recording("failed", 5)
+            assert "No space left" in told["reason"] and "df -i" in told["reason"]
+            for number in range(13):
+                (folder / f"{number}").unlink()
+            stage.wait_recording("running", 10)
+            time.sleep(1)
+            assert len(stage.finish()) == 1
+        finally:
+            command("umount", "-l", folder, check=False)
+    finally:
+        folder.rmdir()
+
+
+def test_a_file_size_limit(scene, tmp_path):
+    """EFBIG is an error of the file, not a signal that ends the server; the recording goes on in another file."""
+    stage = scene(tmp_path / "recordings", wrapper=("prlimit", "--fsize=300000"), rate=2)
+    told = stage.weir.wait_log(r"recording stops: .*File too large", 30)
+    assert "ulimit -f" in told
+    stage.weir.wait(lambda: len(list(stage.weir.recordings.glob("cam/*"))) >= 2, 15, "a second file begins")
+    assert stage.weir.process.poll() is None
+    assert stage.stall < 1.5
+    stage.publisher.kill()
+    stage.weir.stop()
+
+
+#: An error, and what is told of it.
+BROKEN = ("EIO", r"Input/output error.*dmesg")
+OVER_QUOTA = ("EDQUOT", r"Disk quota exceeded.*quota")
+
+
+@pytest.mark.parametrize("call,nth,error", [
+    # Each of weir's threads counts its own calls, and four share the syncs.
+    *((call, nth, BROKEN) for call, last in (("sendfile", 100), ("fdatasync", 30))
+      for nth in (range(1, last + 1) if TORTURE else (2,))),
+    # Of the stream's new folder, and of the one above it.
+    *([("fsync", 1, BROKEN), ("fsync", 2, BROKEN)] if TORTURE else [("fsync", 1, BROKEN)]),
+    # A quota is noticed when room is kept, when it is used, or when delayed blocks are written.
+    ("fallocate", 1, OVER_QUOTA),
+    *((call, nth, OVER_QUOTA) for call in ("sendfile", "fdatasync") for nth in (range(1, 11) if TORTURE else (1,)))],
+    ids=lambda value: value[0] if isinstance(value, tuple) else str(value))
+def test_the_nth_write_or_sync_fails(scene, tmp_path, call, nth, error):
+    """EIO or EDQUOT on keeping room, on a write, or on making durable: the file is ended as far as it is known to be
+    whole, another begins."""
+    needs("strace", root=False)
+    # Where there is no room for the next seconds, a little is asked for.
+    times = f"..{nth + 1}" if call == "fallocate" else ""
+    wrapper = ("strace", "-D", "-f", "-qq", "-o", str(tmp_path / "trace"), "-e", f"trace={call}",
+               "-e", f"inject={call}:error={error[0]}:when={nth}{times}")
+    # Without a viewer, sendfile is what the recorder writes with.
+    weir_home = tmp_path / "home"
+    weir_home.mkdir()
+    weir = Weir("--keep-free", "0MB", "--record-sync", "200ms", folder=weir_home, wrapper=wrapper)
+    publisher = publishers.ffmpeg("short", f"{weir.rtmp}/live/cam", loop=-1, rate=4)
+    try:
+        weir.wait_log(rf"recording stops: .*{error[1]}", 20 + nth / 5)
+        weir.wait(lambda: (weir.stream("cam") or {}).get("recording", {}).get("state") == "running", 15, "it goes on")
+        time.sleep(1)
+        publisher.interrupt()
+        publisher.outcome(10)
+        weir.wait_state("cam", "ended")
+        weir.stop()
+    finally:
+        publisher.kill()
+        weir.kill()
+    again = tmp_path / "again"
+    again.mkdir()
+    weir = Weir(folder=again, recordings=weir.recordings)
+    weir.wait(lambda: not list(weir.recordings.glob("*/*.part.mp4")), 20, "the leftovers are finished")
+    weir.stop()
+    movies = sorted(weir.recordings.glob("*/*.mp4"))
+    assert movies
+    for movie in movies:
+        check_movie(movie)
+
+
+def test_a_frozen_disk(scene, record_property):
+    """Nothing waits for it: pages are answered, the stream goes on, and what the queue can hold is not even lost. What
+    only the catalogue on that disk knows is told, or that it cannot be told now, within seconds."""
+    needs("fsfreeze")
+    frozen = 60 if TORTURE else 6
+    with Disk("ext4", 300) as disk:
+        stage = scene(disk.path / "recordings", environment={"WEIR_ADMIN_TOKEN": "a-token-of-this-test"})
+        admin = {"Authorization": "Bearer a-token-of-this-test"}
+        stage.wait_recording("running")
+        # One that is finished, to be changed while the disk is frozen, and one that is written.
+        for action in ("stop", "start"):
+            stage.weir.get(f"/api/v1/streams/cam/recording/{action}", method="POST", headers=admin).good()
+            time.sleep(0.5)
+        stage.wait_recording("running")
+        file = stage.weir.wait(lambda: next((r["file"] for r in stage.weir.recordings_of("cam")
+                                             if r["state"] == "completed"), None), 5, "one is stored")
+        began_recording = time.monotonic()
+        disk.freeze()
+        time.sleep(1)
+        protect = f"/api/v1/recordings/cam/{file}/protect"
+        asked = {path: [] for path in ("/api/v1/recordings", "/api/v1/storage", f"/api/v1/recordings/cam/{file}", protect)}
+
+        def ask(path: str) -> None:
+            while disk.frozen:
+                began = time.monotonic()
+                method = "POST" if path == protect else "GET"
+                answer = stage.weir.get(path, method=method, headers=admin, timeout=20)
+                asked[path].append((answer.status, time.monotonic() - began))
+                time.sleep(0.2)
+
+        askers = [threading.Thread(target=ask, args=(path,)) for path in asked]
+        for asker in askers:
+            asker.start()
+        answers = []
+        end = time.monotonic() + frozen
+        while time.monotonic() < end:
+            began = time.monotonic()
+            stage.weir.get("/api/v1/streams").good()
+            answers.append(time.monotonic() - began)
+            time.sleep(0.02)
+        disk.thaw()
+        for asker in askers:
+            asker.join(10)
+        for path, heard in asked.items():
+            assert heard and all(code in (200, 503) and took < 4 for code, took in heard), f"{path}: {heard}"
+        assert 503 in {code for code, _ in asked[protect]}, "the disk was not frozen"
+        stage.weir.wait(lambda: next(r for r in stage.weir.recordings_of("cam") if r["file"] == file)["protected"], 5,
+                        "what was asked for is done")
+        time.sleep(2)
+        stall = stage.stall
+        live = time.monotonic() - began_recording
+        movies = stage.finish()
+        assert len(movies) == 2
+        assert seconds_of(movies[1]) >= live - 1.5, "nothing was lost"
+        answers.sort()
+        slow = answers[int(len(answers) * 0.99)]
+        assert stall < 1.5 and slow < 0.25
+    record_property("figure", f"disk frozen for {frozen} s: longest pause of a viewer {stall:.2f} s, 99 % of "
+                    f"{len(answers)} API answers within {slow * 1000:.0f} ms, no frame lost")
+
+
+def memory_of_segments(weir) -> float:
+    """Megabytes of the media that weir keeps in memory, for viewers or for the disk."""
+    total, seen = 0, set()
+    for link in pathlib.Path(f"/proc/{weir.process.pid}/fd").iterdir():
+        try:
+            if "memfd:weir-segment" in os.readlink(link):
+                status = os.stat(link)
+                if status.st_ino not in seen:
+                    seen.add(status.st_ino)
+                    total += status.st_blocks * 512
+        except OSError:
+            pass
+    return total / (1 << 20)
+
+
+def test_a_frozen_disk_and_more_than_the_queue_holds(scene, record_property):
+    """Whole groups of pictures are left out, the gap is told, memory stays bounded, and recording goes on."""
+    needs("fsfreeze")
+    frozen = 30 if TORTURE else 8
+    with Disk("ext4", 700) as disk:
+        stage = scene(disk.path / "recordings", "--window", "6s", film="heavy", rate=3)
+        stage.wait_recording("running")
+        time.sleep(3)
+        usual = memory_of_segments(stage.weir)
+        disk.freeze()
+        most = 0.0
+        reasons = set()
+        end = time.monotonic() + frozen
+        while time.monotonic() < end:
+            most = max(most, memory_of_segments(stage.weir))
+            reasons.add(stage.recording["reason"] or "")
+            time.sleep(0.2)
+        disk.thaw()
+        assert any("left out" in reason for reason in reasons), "the API tells while it happens"
+        told = stage.weir.wait_log(r"s are missing in the recording: the disk was too slow", 20)
+        time.sleep(2)
+        stall = stage.stall
+        movies = stage.finish()
+        assert 1 <= len(movies) <= 2
+        assert most <= usual + 64 + 40, f"{most:.0f} MB of segments, {usual:.0f} MB before"
+        assert stall < 1.5
+    gap = float(re.search(r"([\d.]+) s are missing", told)[1])
+    record_property("figure", f"disk frozen for {frozen} s at 120 Mbit/s: {gap:.1f} s left out and told, media in memory "
+                    f"{usual:.0f} -> at most {most:.0f} MB, longest pause of a viewer {stall:.2f} s")
+
+
+def test_a_slow_disk(scene, record_property):
+    """One megabyte a second for five that come."""
+    control = pathlib.Path("/sys/fs/cgroup/blkio")
+    needs("findmnt")
+    if not (control / "blkio.throttle.write_bps_device").exists() and not (control / "blkio.weight").exists():
+        pytest.skip("skipped: there is no blkio cgroup (v1) here")
+    group = control / f"weir-{os.getpid()}"
+    try:
+        group.mkdir()
+    except OSError as error:
+        pytest.skip(f"skipped: no cgroup can be made: {error}")
+    try:
+        with Disk("ext4", 400) as disk:
+            (group / "blkio.throttle.write_bps_device").write_text(f"{disk.device} 1000000")
+            stage = scene(disk.path / "recordings", "--window", "6s", film="heavy", rate=1)
+            (group / "cgroup.procs").write_text(str(stage.weir.process.pid))
+            most, end = 0.0, time.monotonic() + (40 if TORTURE else 8)
+            while time.monotonic() < end:
+                most = max(most, memory_of_segments(stage.weir))
+                time.sleep(0.3)
+            stall = stage.stall
+            (group / "blkio.throttle.write_bps_device").write_text(f"{disk.device} 0")
+            movies = stage.finish()
+            assert movies and stall < 1.5 and most < 64 + 90
+            record_property("figure", f"disk of 1 MB/s for 5 MB/s: media in memory at most {most:.0f} MB, longest "
+                            f"pause of a viewer {stall:.2f} s")
+    finally:
+        for _ in range(50):
+            try:
+                group.rmdir()
+                break
+            except OSError:
+                time.sleep(0.1)
+
+
+def test_a_disk_that_becomes_read_only(scene):
+    with Disk("ext4", 100) as disk:
+        stage = scene(disk.path / "recordings")
+        stage.wait_recording("running")
+        time.sleep(1)
+        began = time.monotonic()
+        if command("mount", "-o", "remount,abort", disk.path, check=False).returncode != 0:
+            pytest.skip("skipped: this kernel cannot abort an ext4 file system")
+        told = stage.wait_recording("failed", 5)
+        assert time.monotonic() - began < 4
+        assert str(disk.path) in told["reason"] and re.search("Read-only|Input/output", told["reason"])
+        time.sleep(3)
+        assert stage.recording["state"] == "failed"
+        assert stage.stall < 1.5
+        stage.publisher.kill()
+        stage.weir.kill()
+
+
+def test_a_folder_that_is_removed(scene, tmp_path):
+    folder = tmp_path / "recordings"
+    stage = scene(folder)
+    stage.wait_recording("running")
+    time.sleep(1)
+    shutil.rmtree(folder)
+    told = stage.wait_recording("failed", 4)
+    assert str(folder) in told["reason"]
+    stage.weir.wait_log(r"was removed while it was being recorded", 2)
+    stage.weir.wait(lambda: "make the folder again" in stage.recording["reason"], 10, "it says what to do")
+    folder.mkdir()
+    stage.wait_recording("running", 10)
+    time.sleep(1)
+    assert stage.stall < 1.5
+    assert len(stage.finish()) == 1
+
+
+def test_a_step_of_the_wall_clock(scene, tmp_path):
+    """A year forth, an hour back: one file, as long as what was recorded."""
+    needs("faketime", root=False)
+    library = next(iter(pathlib.Path("/usr/lib").glob("*/faketime/libfaketime.so.1")), None)
+    if library is None:
+        pytest.skip("skipped: libfaketime is not installed")
+    stamp = tmp_path / "time"
+    stamp.write_text("+0")
+    stage = scene(tmp_path / "recordings", environment={
+        "LD_PRELOAD": str(library), "FAKETIME_TIMESTAMP_FILE": str(stamp), "FAKETIME_NO_CACHE": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1"})
+    stage.wait_recording("running")
+    for step in ("+1y", "-1h", "+0"):
+        stamp.write_text(step)
+        time.sleep(1.5)
+    live = time.monotonic() - stage.began
+    movies = stage.finish()
+    assert len(movies) == 1
+    assert live - 0.5 <= seconds_of(movies[0]) <= live + 6

@@ -1,0 +1,219 @@
+"""What the server makes of a stream, as a decoder sees and hears it: every picture, the sound where its picture is, and
+sources of all kinds."""
+
+import concurrent.futures
+import contextlib
+import math
+import os
+import re
+import signal
+import subprocess
+
+import pytest
+
+from harness import hls, http, llhls, publishers, sources, tools
+from test_encoding import Copy, SECONDS
+
+#: Of the demo stream, by its variants' numbers in the playlist: picture and sound.
+OUTPUTS = {"360p, AAC": 1, "180p, AAC": 2, "720p, Opus": 3, "180p, Opus": 5}
+#: Stream → film and its pictures.
+FILMS = {"hevc": ("hevc", 240), "av1": ("av1-opus", 240), "ten": ("hevc-10", 150), "pq": ("hevc-pq", 150),
+         "portrait": ("portrait", 150), "odd": ("odd", 120)}
+SIZES = {"hevc": (160, 90), "av1": (160, 90), "ten": (160, 90), "pq": (160, 90), "portrait": (90, 160), "odd": (168, 90)}
+
+
+@pytest.fixture(scope="module")
+def demo(start_shared, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("variants")
+    weir = start_shared("--test-pattern", "demo", "--ladder", "360p@800k,180p@300k", "--audio-codec", "opus", "--no-record")
+    weir.wait(lambda: len(((weir.stream("demo") or {}).get("ladder") or {}).get("rungs", [])) == 2, 30, "two rungs")
+    weir.wait(lambda: weir.stream("demo")["sound"]["codecString"], 10, "the sound")
+    url = f"{weir.web}/live/demo/index.m3u8"
+    with concurrent.futures.ThreadPoolExecutor(len(OUTPUTS)) as pool:
+        copies = dict(zip(OUTPUTS, pool.map(
+            lambda name: Copy(url, folder / f"{OUTPUTS[name]}.mp4", ("-map", f"0:p:{OUTPUTS[name]}")), OUTPUTS)))
+    return weir, copies, weir.stream("demo")
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_no_picture_of_a_rung_is_lost_doubled_or_out_of_order(demo, name):
+    copy, stream = demo[1][name], demo[2]
+    assert len(copy.numbers) == len(copy.picture_times) >= 30
+    steps = [b - a for a, b in zip(copy.numbers, copy.numbers[1:])]
+    assert min(steps) == 1, "a picture twice, or out of order"
+    # A machine that is too busy leaves pictures out, and says how many.
+    assert sum(steps) - len(steps) <= stream["capture"]["picture"]["leftOut"] + stream["ladder"]["droppedPictures"]
+    for number, time in zip(copy.numbers, copy.picture_times):
+        assert abs(time - copy.picture_times[0] - (number - copy.numbers[0]) / 30) < 0.002, f"picture {number} at {time}"
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_flash_and_beep_come_together(demo, name, record_property):
+    copy = demo[1][name]
+    pairs = [(flash, beep) for flash in copy.flashes() for beep in copy.beeps() if abs(flash - beep) < 0.3]
+    assert pairs, f"flashes at {copy.flashes()}, beeps at {copy.beeps()}"
+    worst = max(abs(flash - beep) for flash, beep in pairs)
+    record_property("figure", f"{name}: flash and beep at most {worst * 1000:.1f} ms apart")
+    assert worst <= 0.020
+
+
+def media(url: str, path, count: int = 2, sequence: int | None = None):
+    """Some complete segments of a rendition in one file, and the number of the first."""
+    playlist = llhls.parse(http.fetch(url).good().text, url)
+    folder = url.rsplit("/", 1)[0]
+    sequence = sequence or [s for s in playlist.segments if s.uri][-count].sequence
+    names = [playlist.segments[0].map] + [f"{number}.m4s" for number in range(sequence, sequence + count)]
+    path.write_bytes(b"".join(http.fetch(f"{folder}/{name}").good().body for name in names))
+    return sequence
+
+
+def test_a_rung_looks_like_the_source_in_its_size(demo, tmp_path, record_property):
+    weir = demo[0]
+    index = http.fetch(f"{weir.web}/live/demo/index.m3u8").good().text
+    epoch = f"{weir.web}/live/demo/{re.search(r'^(.*)/video/', index, re.M)[1]}"
+    sequence = media(f"{epoch}/video/index.m3u8", tmp_path / "video.mp4")
+    source = times(tmp_path / "video.mp4")
+    for name, size, least in (("360p", "640:360", 38), ("180p", "320:180", 38)):
+        media(f"{epoch}/{name}/index.m3u8", tmp_path / f"{name}.mp4", sequence=sequence)
+        tools.run(
+            tools.FFMPEG, "-v", "error", "-nostdin", "-i", tmp_path / "video.mp4", "-i", tmp_path / f"{name}.mp4", "-lavfi",
+            f"[0:v]scale={size}:flags=bicubic[a];[a][1:v]psnr=stats_file={tmp_path / name}", "-f", "null", "-")
+        errors = [float(error) for error in re.findall(r"mse_avg:([0-9.]+)", (tmp_path / name).read_text())]
+        # Where the machine was too busy for a picture, there is none to compare with.
+        there = set(times(tmp_path / f"{name}.mp4"))
+        compared = [error for time, error in zip(source, errors) if time in there]
+        found = 10 * math.log10(255**2 / (sum(compared) / len(compared)))
+        record_property("figure", f"{name}: {found:.1f} dB against the source in its size, {len(compared)} pictures")
+        assert found >= least and len(compared) >= 30, name
+
+
+def times(path) -> list[float]:
+    done = tools.run(tools.FFPROBE, "-v", "error", "-show_entries", "packet=pts_time", "-of", "csv=p=0", path)
+    assert done.stderr == ""
+    return [float(line.split(",")[0]) for line in done.stdout.split()]
+
+
+def test_sound_in_another_codec_is_cut_where_the_source_is_without_a_hole(demo, tmp_path):
+    weir = demo[0]
+    index = http.fetch(f"{weir.web}/live/demo/index.m3u8").good().text
+    epoch = f"{weir.web}/live/demo/{re.search(r'^(.*)/video/', index, re.M)[1]}"
+    sequence = media(f"{epoch}/opus/index.m3u8", tmp_path / "opus.mp4")
+    media(f"{epoch}/video/index.m3u8", tmp_path / "video.mp4", sequence=sequence)
+
+    sound, picture = times(tmp_path / "opus.mp4"), times(tmp_path / "video.mp4")
+    assert all(abs(b - a - 0.02) < 0.0001 for a, b in zip(sound, sound[1:]))
+    assert 0 <= sound[0] - picture[0] < 0.021 and len(sound) in (199, 200, 201)
+    player = llhls.Player(f"{epoch}/opus/index.m3u8")
+    player.play(4)
+    player.judge_media()
+    assert player.problems == []
+
+
+@pytest.fixture(scope="module")
+def films(start_shared, tmp_path_factory):
+    """Films of all kinds, to their ends, and one that is turned; each with a rung."""
+    turned = tmp_path_factory.mktemp("films") / "turned.mp4"
+    subprocess.run([tools.new_ffmpeg(), "-v", "error", "-display_rotation", "-90", "-i", str(sources.source("clip")), "-c",
+                    "copy", str(turned)], check=True, timeout=30)
+    weir = start_shared("--ladder", "90p@200k", "--source", f"turned=file:{turned}", "--no-record")
+    with contextlib.ExitStack() as stack:
+        running = []
+        for name, (film, *_) in FILMS.items():
+            running.append(publishers.ffmpeg(film, f"{weir.rtmp}/live/{name}"))
+            stack.callback(running[-1].kill)
+        for each in running:
+            each.wait(40)
+    for name in FILMS:
+        weir.wait_state(name, "ended")
+    return weir
+
+
+def probe(weir, name: str, rendition: str) -> tuple[dict[str, str], list[str]]:
+    """What a decoder says of a rendition's pictures, and their times."""
+    index = http.fetch(f"{weir.web}/live/{name}/index.m3u8").good().text
+    epoch = re.search(r"^(.*)/video/", index, re.M)[1]
+    done = tools.run(
+        tools.FFPROBE, "-v", "error", "-select_streams", "v", "-show_entries",
+        "stream=codec_name,width,height,pix_fmt,color_transfer,color_primaries,color_space:frame=pts_time", "-of", "flat",
+        f"{weir.web}/live/{name}/{epoch}/{rendition}/index.m3u8", timeout=60)
+    assert done.stderr == "", done.stderr
+    fields = dict(re.findall(r'^streams\.stream\.0\.(\w+)="?([^"\n]*)', done.stdout, re.M))
+    return fields, re.findall(r'frame\.\d+\.pts_time="([0-9.]+)"', done.stdout)
+
+
+@pytest.mark.parametrize("name", FILMS)
+def test_every_kind_of_source_has_its_rung(films, name):
+    fields, times = probe(films, name, "90p")
+    _, source = probe(films, name, "video")
+    assert (fields["codec_name"], fields["pix_fmt"]) == ("h264", "yuv420p")
+    assert (int(fields["width"]), int(fields["height"])) == SIZES[name]
+    assert len(source) == FILMS[name][1] and set(times) <= set(source)
+    # A machine that is too busy leaves pictures out, and says so.
+    is_busy = any(f"{name}: transcoding left out" in line for _, line in films.lines)
+    assert len(times) == len(source) or is_busy and len(times) > len(source) / 2
+    if name == "pq":
+        assert (fields["color_transfer"], fields["color_primaries"], fields["color_space"]) == (
+            "smpte2084", "bt2020", "bt2020nc")
+        index = http.fetch(f"{films.web}/live/{name}/index.m3u8").good().text
+        assert index.count("VIDEO-RANGE=PQ") == 2
+
+
+def test_a_turned_picture_is_turned_in_its_rung(films, tmp_path):
+    index = http.fetch(f"{films.web}/live/turned/index.m3u8").good().text
+    epoch = f"{films.web}/live/turned/{re.search(r'^(.*)/video/', index, re.M)[1]}"
+    for name in ("video", "90p"):
+        media(f"{epoch}/{name}/index.m3u8", tmp_path / f"{name}.mp4", 1)
+        described = tools.run(tools.FFPROBE, "-v", "error", "-show_streams", tmp_path / f"{name}.mp4").stdout
+        assert "rotation=-90" in described, name
+
+
+def test_sound_survives_a_reconnect_and_the_death_of_its_transcoder(start):
+    weir = start("--audio-codec", "aac", "--no-record")
+    first = publishers.ffmpeg("h264-opus", f"{weir.rtmp}/live/cam", loop=-1)
+    index = f"{weir.web}/live/cam/index.m3u8"
+    weir.wait(lambda: "/aac/" in http.fetch(index).text, 20, "the sound in AAC")
+    epoch = f"{weir.web}/live/cam/{re.search(r'^(.*)/video/', http.fetch(index).text, re.M)[1]}"
+
+    def segments(name):
+        url = f"{epoch}/{name}/index.m3u8"
+        return [s for s in llhls.parse(http.fetch(url).text, url).segments if s.uri]
+
+    weir.wait(lambda: len(segments("aac")) >= 2, 20, "segments")
+    first.kill()
+    weir.wait_state("cam", "reconnecting")
+    second = publishers.ffmpeg("h264-opus", f"{weir.rtmp}/live/cam", loop=-1)
+    try:
+        broken = weir.wait(lambda: next((s.sequence for s in segments("aac")[:-1] if s.discontinuity), None), 20,
+                           "what comes after the reconnect")
+        assert not any(s.gap for s in segments("aac"))
+        assert [s.sequence for s in segments("video") if s.discontinuity] == [broken]
+        os.kill(weir.stream("cam")["sound"]["processID"], signal.SIGKILL)
+        newest = segments("video")[-1].sequence
+        weir.wait(lambda: (s := segments("aac"))[-1].sequence > newest + 2 and not s[-1].gap, 20, "the sound comes back")
+        assert weir.stream("cam")["sound"]["restarts"] == 1
+        assert not any(s.gap for s in segments("video"))
+        numbers = [s.sequence for s in segments("aac")]
+        assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+        assert tools.run(tools.FFPROBE, "-v", "error", "-read_intervals", "%+4", "-show_entries", "frame=pts_time", "-of",
+                         "csv=p=0", f"{epoch}/aac/index.m3u8", timeout=30).stderr == ""
+    finally:
+        second.kill()
+
+
+def test_sound_alone_has_both_codecs(start):
+    weir = start("--audio-codec", "opus", "--no-record")
+    publisher = publishers.ffmpeg("audio-only", f"{weir.rtmp}/live/radio", loop=-1)
+    try:
+        url = f"{weir.web}/live/radio/index.m3u8"
+        weir.wait(lambda: http.fetch(url).status == 200 and "/opus/" in http.fetch(url).text, 20, "two kinds of sound")
+        top = hls.parse_multivariant(http.fetch(url).text, url)
+        assert [variant.uri.split("/")[-2] for variant in top.variants] == ["audio", "opus"]
+        player = llhls.Player(top.absolute(top.variants[1].uri))
+        player.play(5)
+        player.judge_media()
+        assert player.problems == []
+        described = tools.run(tools.FFPROBE, "-v", "error", "-show_entries", "stream=codec_name", "-of", "csv=p=0",
+                              f"{weir.web}/live/radio/manifest.mpd", timeout=30)
+        assert described.stdout.split()[:2] == ["aac", "opus"] and described.stderr == ""
+    finally:
+        publisher.kill()

@@ -1,0 +1,206 @@
+"""Clocks that wrap, jump and break, tracks that come late or change, publishers that drop and return: all at once
+into one server, by scripted RTMP clients."""
+
+import concurrent.futures
+
+import pytest
+
+from harness import nothing_wrong, boxes, packets, publishers, scripts, sources, tools
+from harness.outcome import Outcome
+
+SCRIPTS = {
+    "wrap-24": scripts.starting_at(16_770_000),
+    "wrap-24-bare": scripts.starting_at(16_770_000, repeat_extended=False),
+    "wrap-32": scripts.starting_at((1 << 32) - 4000),
+    "extended": scripts.starting_at(3_000_000_000),
+    "headers": scripts.headers_before_every_key_frame,
+    "no-sound": scripts.sound_never_comes,
+    "late-sound": scripts.sound_comes_late,
+    "sound-ahead": scripts.sound_arrives_ahead,
+    "aggregates": scripts.in_aggregates,
+    "oddities": scripts.with_oddities,
+    "resize": scripts.parameters_change("small"),
+    "resample": scripts.parameters_change("sound-441"),
+    "jump-ahead": scripts.clock_jumps(36_000_000),
+    "jump-back": scripts.clock_jumps(-3_600_000),
+    "line-drops": scripts.line_drops(1.5),
+    "returns": scripts.ends_and_returns,
+}
+#: One publication, one timeline: every output is the film, as if nothing had been odd.
+SMOOTH = ["wrap-24", "wrap-24-bare", "wrap-32", "extended", "headers", "sound-ahead", "aggregates", "oddities"]
+#: Two films in a row with a splice between them.
+SPLICED = {"resize": "small", "resample": "sound-441", "jump-ahead": "short", "jump-back": "short",
+           "line-drops": "short"}
+
+
+@pytest.fixture(scope="module")
+def timelines(start_shared, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("timelines")
+    for film in ("h264-30", "short", "small", "sound-441"):
+        sources.flv(film)
+    weir = start_shared("--target-duration", "2")
+    outcomes = {name: Outcome(weir, name, folder) for name in SCRIPTS}
+    notes: dict[str, list] = {"line-drops": []}
+    published: set[str] = set()
+    with concurrent.futures.ThreadPoolExecutor(len(SCRIPTS)) as pool:
+        def run(name: str) -> None:
+            SCRIPTS[name](weir.rtmp, name)
+            published.add(name)
+            if name == "no-sound":
+                notes[name] = weir.stream(name)["warnings"]
+            # Other codecs or sizes go into another file.
+            outcomes[name].collect(recordings=2 if name in ("returns", "resize", "resample", "late-sound") else 1)
+
+        jobs = {name: pool.submit(run, name) for name in SCRIPTS}
+        weir.wait(lambda: weir.get("/live/line-drops/index.m3u8").status == 200, 10, "line-drops has a playlist")
+        viewer = publishers.Publisher([
+            tools.FFMPEG, "-v", "error", "-live_start_index", "0", "-i", f"{weir.web}/live/line-drops/index.m3u8",
+            "-map", "0", "-c", "copy", "-f", "framemd5", str(folder / "viewer.md5")])
+        while "line-drops" not in published and not jobs["line-drops"].done():
+            state = weir.stream("line-drops")["state"]
+            if notes["line-drops"][-1:] != [state]:
+                notes["line-drops"].append(state)
+            concurrent.futures.wait([jobs["line-drops"]], 0.1)
+        errors = {name: job.exception(60) for name, job in jobs.items()}
+    # Asked now: what has ended is there for a minute, and the tests may take longer.
+    first = outcomes["returns"].hls.states[0][1]
+    notes["returns"] = [weir.get(url).status for url in (first.url, first.absolute(first.segments[0].uri))]
+    nothing_wrong([f"{name}: {error!r}" for name, error in errors.items() if error])
+    code, log = viewer.outcome(20)
+    notes["viewer"] = [code, log, (folder / "viewer.md5").read_text()]
+    return outcomes, notes, weir
+
+
+@pytest.fixture(scope="module")
+def film():
+    return packets.probe(sources.source("h264-30"))
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_an_odd_clock_or_an_odd_sender_leaves_no_trace_in_hls(timelines, film, name):
+    outcome = timelines[0][name]
+    nothing_wrong(outcome.hls.problems)
+    nothing_wrong(outcome.check_hls_boxes())
+    assert not [s for s in outcome.media().segments if s.discontinuity]
+    nothing_wrong(packets.compare(film, outcome.walked_hls()))
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_nor_in_dash_stream_mp4_and_the_recording(timelines, film, name):
+    outcome = timelines[0][name]
+    nothing_wrong(outcome.dash.problems)
+    nothing_wrong(outcome.check_dash_boxes())
+    assert len({r.period for r in outcome.dash.last.representations}) == 1
+    nothing_wrong(packets.compare(film, outcome.walked_dash()))
+    assert outcome.progressive_error == ""
+    nothing_wrong(packets.compare(film, packets.probe(outcome.progressive), whole=False))
+    assert len(outcome.recordings) == 1, outcome.catalogue
+    nothing_wrong(packets.compare(film, packets.probe(outcome.recordings[0])))
+
+
+def test_announced_sound_that_never_comes_delays_the_start_by_a_bounded_time_and_is_told(timelines, film):
+    outcome = timelines[0]["no-sound"]
+    nothing_wrong(outcome.hls.problems)
+    # All pictures, from the first; so nothing was lost while weir waited for the sound.
+    nothing_wrong(packets.compare({"video": film["video"]}, outcome.walked_hls()))
+    first = min(outcome.hls.first_seen.values())
+    seen = [state for state in outcome.hls.states if state[0] < first + 4]
+    assert len(seen) >= 2, "the playlist grew while the film was being published"
+    timelines[2].wait_log(r"no-sound: audio never came")
+    # The stream has ended and is still there for a minute: so are its warnings.
+    assert [w for w in timelines[1]["no-sound"] if "audio never came" in w], timelines[1]["no-sound"]
+
+
+def test_sound_that_comes_late_is_added_with_a_new_map_and_nothing_is_lost(timelines, film):
+    outcome = timelines[0]["late-sound"]
+    nothing_wrong(outcome.hls.problems)
+    nothing_wrong(outcome.check_hls_boxes())
+    segments = outcome.media().segments
+    assert len([s for s in segments if s.discontinuity]) == 1
+    assert len({s.map for s in segments}) == 2
+    movie = boxes.read_movie(outcome.bytes_of(outcome.media().absolute(segments[-1].map)))
+    assert sorted(track.kind for track in movie.tracks.values()) == ["audio", "video"]
+    assert outcome.digests("video") == [p.digest for p in film["video"]]
+    late = [p.digest for p in film["audio"] if p.digest in set(outcome.digests("audio"))]
+    assert outcome.digests("audio") == late
+    assert len(late) >= 2.9 * 48000 / 1024
+
+
+@pytest.mark.parametrize("name", SPLICED)
+def test_a_splice_is_one_discontinuity_in_the_same_epoch_and_loses_nothing(timelines, name):
+    outcome = timelines[0][name]
+    nothing_wrong(outcome.hls.problems)
+    nothing_wrong(outcome.check_hls_boxes())
+    playlist = outcome.media()
+    assert len({state.url for _, state in outcome.hls.states}) == 1, "the epoch stays"
+    assert [s.sequence for s in playlist.segments] == list(range(1, len(playlist.segments) + 1))
+    assert len([s for s in playlist.segments if s.discontinuity]) == 1
+    assert len({s.map for s in playlist.segments}) == (2 if name in ("resize", "resample") else 1)
+    a, b = scripts.frames("short"), scripts.frames(SPLICED[name])
+    assert outcome.digests("video") == a["video"] + b["video"]
+    sound = outcome.digests("audio")
+    assert len(a["audio"]) + len(b["audio"]) - 12 <= len(sound) <= len(a["audio"]) + len(b["audio"])
+    errors, frames = outcome.decode_hls_by_map()
+    assert errors == ""
+    assert frames["video"] == len(a["video"] + b["video"])
+
+
+@pytest.mark.parametrize("name", SPLICED)
+def test_a_splice_is_a_new_period_in_dash(timelines, name):
+    outcome = timelines[0][name]
+    nothing_wrong(outcome.dash.problems)
+    nothing_wrong(outcome.check_dash_boxes())
+    periods = list(dict.fromkeys((r.period, r.period_start) for r in outcome.dash.last.representations))
+    assert len(periods) == 2
+    assert periods[0][1] < periods[1][1]
+    # Other sound alone is taken up at the picture's next key frame, up to a second and a half later in this film.
+    expected, tolerance = {"line-drops": (5.5, 0.7), "resample": (4.75, 0.8)}.get(name, (4, 0.7))
+    assert abs(float(periods[1][1] - periods[0][1]) - expected) < tolerance
+
+
+@pytest.mark.parametrize("name", SPLICED)
+def test_the_recordings_of_a_splice_hold_every_frame(timelines, name):
+    outcome = timelines[0][name]
+    a, b = scripts.frames("short"), scripts.frames(SPLICED[name])
+    found = []
+    for path in outcome.recordings:
+        errors, _ = packets.decode(path)
+        assert errors == ""
+        found += [p.digest for p in packets.probe(path)["video"]]
+    assert found == a["video"] + b["video"], outcome.catalogue
+
+
+def test_a_drop_is_told_as_reconnecting_and_viewers_read_on_through_it(timelines):
+    outcomes, notes, _ = timelines
+    states = notes["line-drops"]
+    assert states[:3] == ["live", "reconnecting", "live"], states
+    code, log, frames = notes["viewer"]
+    assert code == 0 and log == ""
+    video = [line for line in frames.splitlines() if line.startswith("0,")]
+    assert len(video) == 2 * len(scripts.frames("short")["video"])
+
+
+def test_dates_tell_the_real_time_of_an_outage(timelines):
+    segments = timelines[0]["line-drops"].media().segments
+    splice = next(index for index, segment in enumerate(segments) if segment.discontinuity)
+    before, after = segments[splice - 1], segments[splice]
+    gap = (after.date - before.date).total_seconds() - float(before.duration)
+    assert 1.2 < gap < 2.5, f"the line was down for about 1.5 s; the dates say {gap:.2f} s"
+
+
+def test_a_publisher_that_returns_after_the_end_starts_a_new_epoch(timelines):
+    outcome = timelines[0]["returns"]
+    urls = list(dict.fromkeys(state.url for _, state in outcome.hls.states))
+    assert len(urls) == 2
+    for url in urls:
+        last = [state for _, state in outcome.hls.states if state.url == url][-1]
+        assert last.ended or url == urls[0]
+        assert last.segments[0].sequence == 1
+    nothing_wrong(outcome.hls.problems)
+    assert len(outcome.recordings) == 2
+    for path in outcome.recordings:
+        assert [p.digest for p in packets.probe(path)["video"]] == scripts.frames("short")["video"]
+
+
+def test_the_ended_epoch_is_still_there_a_while(timelines):
+    assert timelines[1]["returns"] == [200, 200]

@@ -1,0 +1,109 @@
+@testable import FMP4
+@testable import Ingest
+import NIOCore
+import Support
+
+extension FuzzTarget {
+  /// Inputs that a parser accepts, from the fixtures of the unit tests: where the fuzzer begins.
+  var seeds: [[UInt8]] {
+    switch self {
+    case .rtmp: Self.sessions
+    case .chunks: [RTMPScript.connect() + RTMPScript.createStream, Self.media, Self.extended]
+    case .amf: Self.values
+    case .tags: Self.tagBodies
+    case .codecs: Self.records
+    case .http: Self.requests.map { Array($0.utf8) }
+    case .scanner: Self.connections.map { [7] + Array($0.utf8) }
+    case .recording: [Self.recordingFile].compactMap { $0 }
+    }
+  }
+
+  private static let sessions: [[UInt8]] = {
+    var whole: [UInt8] = [0]
+    whole += RTMPScript.opening() + media
+    var begun: [UInt8] = [1]
+    begun += RTMPScript.connect() + RTMPScript.createStream + RTMPScript.publish() + media
+    return [whole, begun, [2 | 20 << 2] + media, [2] + extended]
+  }()
+
+  private static let values: [[UInt8]] = {
+    let connect = AMFValue.object(["app": .string("live"), "caps": .boolean(true)])
+    let metadata = AMFValue.ecmaArray([.init(name: "width", value: .number(640))])
+    return [
+      RTMPScript.amf([.string("connect"), .number(1), connect]),
+      RTMPScript.amf([.string("onMetaData"), metadata, .null, .undefined, .strictArray([.number(1)]), .date(0)]),
+      [0x11, 0x0A, 0x0B, 1, 3, 0x61, 9, 5, 3, 0x61, 1, 1, 2, 3, 1],
+    ]
+  }()
+
+  private static let tagBodies: [[UInt8]] = {
+    var bodies = [
+      RTMPScript.avcHeader(), RTMPScript.avcFrame(key: true), RTMPScript.aacHeader(), RTMPScript.aacFrame, colors,
+    ]
+    bodies.append([0x90] + Array("av01".utf8) + RTMPScript.av1)
+    bodies.append([0x97, 2, 0, 0, 9, 1] + Array("hvc1".utf8) + [0, 0, 1, 7])
+    bodies.append([0x90] + Array("Opus".utf8) + RTMPScript.opusHead)
+    bodies.append([0xD4] + Array("hvc1".utf8) + colors)
+    return bodies
+  }()
+
+  private static let records: [[UInt8]] = {
+    let all = [
+      RTMPScript.avc25, RecordFixture.hevcMain10, RTMPScript.av1, RTMPScript.aac48, RTMPScript.opusHead,
+    ]
+    return all.enumerated().map { number, record in
+      var seed: [UInt8] = [UInt8(number), UInt8(record.count)]
+      seed += record
+      seed += [0, 0, 0, 4, 0x65, 0x88, 0x84, 0] as [UInt8]
+      return seed
+    }
+  }()
+
+  private static let requests = [
+    "/live/cam/abc/av/7.m4s?_HLS_msn=7&_HLS_part=2\nbytes=0-99\nW/\"abc\", *\n\"abc\"",
+    "http://host/live/%63am/index.m3u8#x\nbytes=-5\n\"a\"\n\"a\"", "/recordings/cam/x.mp4\nbytes=1-\n\n",
+  ]
+
+  private static let connections = [
+    "GET /live/cam/e/av/index.m3u8?_HLS_msn=7&_HLS_part=2 HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip, br\r\n"
+      + "User-Agent: a\r\nIf-None-Match: \"b\"\r\nRange: bytes=0-\r\n\r\nHEAD / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+    "\r\nPOST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\nabcOPTIONS * HTTP/1.1\r\n\r\n",
+    "PUT http://h/x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3;a=\"b\"\r\nabc\r\nA\r\n0123456789\r\n0\r\nT: x\r\n\r\n",
+  ]
+
+  private static let media =
+    RTMPScript.metadata(rate: 25) + RTMPScript.headers + RTMPScript.media(milliseconds: 120)
+
+  private static let extended =
+    RTMPScript.video([0x90] + Array("av01".utf8) + RTMPScript.av1, 0xFF_FFFF)
+    + RTMPScript.audio([0x91] + Array("Opus".utf8) + [0xFC, 1, 2], 0xFFFF_FFF0)
+    + RTMPScript.message(22, [9, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0x27, 1, 0, 0, 0, 0, 0, 0, 16], time: 5)
+
+  private static let colors = RTMPScript.amf([
+    .string("colorInfo"),
+    .object([
+      "colorConfig": .object(["colorPrimaries": .number(9), "transferCharacteristics": .number(16)]),
+      "hdrCll": .object(["maxFall": .number(400), "maxCLL": .number(1000)]),
+    ]),
+  ])
+
+  /// A short recording as it is written: init segment and fragments.
+  private static let recordingFile: [UInt8]? = {
+    guard let video = try? SyntheticMedia.video(), let audio = try? SyntheticMedia.audio() else { return nil }
+    var segmenter = Segmenter()
+    var events = segmenter.receive(.tracks([video, audio]))
+    for sample in SyntheticMedia.interleaved(seconds: 1, offset: 1000) { events += segmenter.receive(.sample(sample)) }
+    events += segmenter.receive(.end(.finished))
+    var bytes: [UInt8] = []
+    for event in events {
+      switch event {
+      case .initialization(let initSegment): bytes += Array(initSegment.interleaved.readableBytesView)
+      case .fragment(let fragment):
+        bytes += Array(FragmentBoxes.interleavedHead(of: fragment).readableBytesView)
+        bytes += fragment.payloads.flatMap { Array($0.readableBytesView) }
+      default: break
+      }
+    }
+    return bytes
+  }()
+}

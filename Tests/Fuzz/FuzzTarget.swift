@@ -1,0 +1,174 @@
+@testable import FMP4
+import Glibc
+@testable import Ingest
+import NIOCore
+@testable import Server
+
+/// A parser of bytes that strangers send, or that lie in files: it may refuse them, never trap.
+enum FuzzTarget: String, CaseIterable {
+  /// A session of RTMP from its handshake on, or in the midst of a publication.
+  case rtmp
+  case chunks
+  case amf
+  /// FLV's tags, plain and extended, and what they carry.
+  case tags
+  /// Configuration records of all codecs, and access units below them.
+  case codecs
+  /// A request's target, its range and its conditions.
+  case http
+  /// An HTTP/1.1 connection, read by weir's scanner and by NIO's decoder.
+  case scanner
+  case recording
+
+  static let chosen: FuzzTarget = {
+    let name = getenv("WEIR_FUZZ_TARGET").map { String(cString: $0) } ?? ""
+    guard let target = FuzzTarget(rawValue: name) else {
+      let known = allCases.map(\.rawValue).joined(separator: " ")
+      print("WEIR_FUZZ_TARGET is \"\(name)\"; it can be: \(known)")
+      exit(64)
+    }
+    return target
+  }()
+
+  func run(_ bytes: [UInt8]) {
+    switch self {
+    case .rtmp: Self.session(bytes)
+    case .chunks: Self.chunks(bytes)
+    case .amf:
+      var buffer = ByteBuffer(bytes: bytes)
+      _ = try? AMF0.readAll(&buffer)
+    case .tags: Self.tags(ByteBuffer(bytes: bytes))
+    case .codecs: Self.codecs(bytes)
+    case .http: Self.request(bytes)
+    case .scanner: Self.connection(bytes)
+    case .recording: Self.scan(bytes)
+    }
+  }
+
+  // MARK: RTMP
+
+  private static let begun: SessionDriver = {
+    var driver = SessionDriver()
+    driver.feed(RTMPScript.handshake)
+    return driver
+  }()
+
+  private static let publishing: SessionDriver = {
+    var driver = begun
+    driver.feed(
+      RTMPScript.connect() + RTMPScript.createStream + RTMPScript.publish() + RTMPScript.metadata()
+        + RTMPScript.headers + RTMPScript.media(milliseconds: 100))
+    return driver
+  }()
+
+  /// The first byte says where the session is, and into which pieces the rest falls.
+  private static func session(_ bytes: [UInt8]) {
+    guard let first = bytes.first else { return }
+    var driver =
+      switch first & 3 {
+      case 0: SessionDriver()
+      case 1: begun
+      default: publishing
+      }
+    driver.feed(Array(bytes.dropFirst()), piece: first >> 2 == 0 ? max(1, bytes.count) : Int(first >> 2))
+    driver.tick(driver.now + 3_000_000_000)
+  }
+
+  private static func chunks(_ bytes: [UInt8]) {
+    var reader = ChunkReader()
+    var buffer = ByteBuffer(bytes: bytes)
+    while let message = try? reader.next(&buffer, now: 0) { precondition(message.payload.readableBytes <= bytes.count) }
+  }
+
+  private static func tags(_ bytes: ByteBuffer) {
+    if let tag = try? FLVVideoTag(bytes), case .metadata(let packet) = tag.content { _ = ColorInformation.read(packet) }
+    _ = try? FLVAudioTag(bytes)
+    _ = ColorInformation.read(bytes)
+  }
+
+  // MARK: Codecs
+
+  /// The first byte names the codec, the second how long its record is; an access unit follows.
+  private static func codecs(_ bytes: [UInt8]) {
+    guard bytes.count > 2 else { return }
+    let record = ByteBuffer(bytes: bytes.dropFirst(2).prefix(Int(bytes[1])))
+    let unit = ByteBuffer(bytes: bytes.dropFirst(2 + Int(bytes[1])))
+    let codec: Codec?
+    switch bytes[0] % 5 {
+    case 0:
+      let configuration = try? H264.Configuration(record: record)
+      codec = configuration.map { .h264($0) }
+      let found = try? H264.accessUnit(unit, lengthSize: configuration?.lengthSize ?? 4)
+      _ = configuration?.updated(withParameterSets: found?.parameterSets ?? [])
+    case 1:
+      let configuration = try? HEVC.Configuration(record: record)
+      codec = configuration.map { .hevc($0) }
+      let found = try? HEVC.accessUnit(unit, lengthSize: configuration?.lengthSize ?? 4)
+      _ = configuration?.updated(withParameterSets: found?.parameterSets ?? [])
+    case 2:
+      let configuration = try? AV1.Configuration(record: record)
+      codec = configuration.map { .av1($0) }
+      let found = try? AV1.accessUnit(unit)
+      _ = configuration?.updated(withParameterSets: found?.parameterSets ?? [])
+    case 3: codec = (try? AAC.Configuration(audioSpecificConfig: record)).map { .aac($0) }
+    default:
+      codec = (try? Opus.Configuration(opusHead: record)).map { .opus($0) }
+      _ = Opus.packetDuration(unit)
+    }
+    guard let codec else { return }
+    // Whatever was accepted can be described and written.
+    let track = TrackDescription(id: .video, codec: codec, timescale: 90_000)
+    _ = track.summary
+    _ = codec.codecString
+    let entry = ByteBuffer.boxes(capacity: track.sampleEntryCapacity) { track.writeSampleEntry(&$0) }
+    precondition(entry.readableBytes <= track.sampleEntryCapacity)
+  }
+
+  // MARK: HTTP
+
+  /// Lines: the target, the range, a condition and a tag.
+  private static func request(_ bytes: [UInt8]) {
+    let lines = bytes.split(separator: 10, omittingEmptySubsequences: false).map { String(decoding: $0, as: UTF8.self) }
+    if let target = try? RequestTarget(parsing: lines[0]) {
+      _ = target.path
+      _ = target.query("_HLS_msn")
+      // No route and no file name needs to think of these again.
+      precondition(target.segments.allSatisfy { !$0.isEmpty && $0 != ".." && $0 != "." && !$0.contains("/") })
+    }
+    if lines.count > 1 {
+      for length in [0, 1, 1 << 20, Int.max] {
+        guard case .part(let range) = ByteRange(lines[1], length: length) else { continue }
+        precondition(!range.isEmpty && range.lowerBound >= 0 && range.upperBound <= length)
+      }
+    }
+    if lines.count > 3 {
+      _ = EntityTag.list(lines[2], contains: lines[3])
+      _ = EntityTag.condition(lines[2], isExactly: lines[3])
+    }
+  }
+
+  /// The first byte says into which pieces the rest falls.
+  private static func connection(_ bytes: [UInt8]) {
+    guard let first = bytes.first else { return }
+    if let objection = HTTP1Reading.objection(to: Array(bytes.dropFirst()), cutAt: { _ in Int(first) }) {
+      print(objection)
+      preconditionFailure("the scanner and NIO's decoder do not agree")
+    }
+  }
+
+  // MARK: Recordings
+
+  private static func scan(_ bytes: [UInt8]) {
+    var scanner = RecordingScanner(fileSize: UInt64(bytes.count))
+    var steps = 0
+    while case .read(let offset, let length) = scanner.step {
+      steps += 1
+      precondition(steps <= bytes.count + 1 && length > 0 && offset + UInt64(length) <= UInt64(bytes.count))
+      scanner.receive(ByteBuffer(bytes: bytes[Int(offset)..<Int(offset) + length]))
+    }
+    guard case .fragmented(let tables, let length) = scanner.content else { return }
+    precondition(length <= UInt64(bytes.count))
+    let metadata = MovieMetadata(title: "x", date: "", tool: "", creation: 0)
+    _ = MovieBuilder(tables, metadata: metadata)?.head(contentLength: length, blockSize: 4096)
+  }
+}
