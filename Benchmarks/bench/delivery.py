@@ -1,0 +1,167 @@
+"""A playlist of about 1 KB and a segment of about 1 MB: weir against nginx serving the same bytes from files, over TCP,
+TLS and HTTP/2."""
+
+import re
+import ssl
+import socket
+import subprocess
+import threading
+import urllib.parse
+
+from harness import hls, http
+from harness.rawrtmp import Closed, RawRTMP
+
+from . import film, meter, peers
+
+WRK = "wrk"
+H2LOAD = "h2load"
+#: Requests that each HTTP/2 connection has open at a time.
+STREAMS = 4
+SECONDS = 4
+
+
+def wrk(url: str, connections: int, pid: int) -> dict:
+    before = meter.split_cpu_seconds(pid)
+    done = subprocess.run([WRK, "-t", "1", "-c", str(connections), "-d", f"{SECONDS}s", url], capture_output=True,
+                          text=True, check=True)
+    after = meter.split_cpu_seconds(pid)
+    requests = int(re.search(r"(\d+) requests in", done.stdout).group(1))
+    if "Non-2xx" in done.stdout or "Socket errors" in done.stdout:
+        raise RuntimeError(f"{url}: {done.stdout}")
+    user, system = (b - a for a, b in zip(before, after))
+    return {"rate": float(re.search(r"Requests/sec:\s+([\d.]+)", done.stdout).group(1)),
+            "cpu": (user + system) / requests * 1e6, "user": user / requests * 1e6}
+
+
+def h2load(url: str, connections: int, pid: int) -> dict:
+    before = meter.split_cpu_seconds(pid)
+    done = subprocess.run([H2LOAD, "-t", "1", "-c", str(connections), "-m", str(STREAMS), "-D", str(SECONDS), url],
+                          capture_output=True, text=True, check=True)
+    after = meter.split_cpu_seconds(pid)
+    if "Application protocol: h2" not in done.stdout:
+        raise RuntimeError(f"{url} does not speak HTTP/2: {done.stdout}")
+    succeeded, failed = (int(re.search(rf"requests:.* (\d+) {word}", done.stdout).group(1)) for word in ("succeeded", "failed"))
+    if failed or not succeeded:
+        raise RuntimeError(f"{url}: {done.stdout}")
+    user, system = (b - a for a, b in zip(before, after))
+    return {"rate": float(re.search(r"([\d.]+) req/s", done.stdout).group(1)),
+            "cpu": (user + system) / succeeded * 1e6, "user": user / succeeded * 1e6}
+
+
+class Publisher(threading.Thread):
+    """One live stream for as long as it is needed."""
+
+    def __init__(self, rtmp: str, seconds: int):
+        super().__init__(daemon=True)
+        headers, media = film.media("4M", seconds)  # before connecting: it may have to be encoded
+        self.tags = headers + media
+        self.client = RawRTMP(rtmp).start("bench", chunk_size=film.CHUNK_SIZE)
+        self.start()
+
+    def run(self) -> None:
+        try:
+            self.client.play_out(self.tags, origin=0)
+        except (OSError, Closed):
+            return
+
+
+def pick(server) -> tuple[str, str]:
+    """The media playlist of the live stream, and its newest segment."""
+    top_url = f"{server.web}/live/bench/index.m3u8"
+    top = hls.parse_multivariant(http.fetch(top_url).good().text, top_url)
+    url = top.absolute(top.variants[0].uri)
+    playlist = hls.parse_media(http.fetch(url).good().text, url)
+    return url, playlist.absolute(playlist.segments[-1].uri)
+
+
+def certificate(path) -> list[str]:
+    """A certificate of this machine's own making; weir's flags for it."""
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+         "-subj", "/CN=localhost", "-keyout", str(path / "key.pem"), "-out", str(path / "cert.pem")],
+        check=True, capture_output=True)
+    return ["--https", "127.0.0.1:0", "--tls-cert", str(path / "cert.pem"), "--tls-key", str(path / "key.pem")]
+
+
+def cipher(url: str) -> str:
+    """What a client like wrk gets."""
+    parts = urllib.parse.urlsplit(url)
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    with socket.create_connection((parts.hostname, parts.port)) as plain, context.wrap_socket(plain) as secure:
+        return " ".join(secure.cipher()[:2])
+
+
+#: What is asked for: the file, the connections, and over what.
+ROWS = [("playlist.m3u8", 64, ""), ("segment.m4s", 16, ""), ("segment.m4s", 64, ""), ("segment.m4s", 16, "TLS"),
+        ("segment.m4s", 16, "HTTP/2")]
+
+
+def run(rounds: int) -> str:
+    with peers.folder() as keys:
+        return measure(rounds, keys, certificate(keys))
+
+
+def measure(rounds: int, keys, flags: list[str]) -> str:
+    rows: dict[tuple, list[dict]] = {}
+    sizes: dict[str, int] = {}
+    # wrk asks for one playlist, unchanged, hundreds of times a second on each connection: what --poll-limit is against.
+    with peers.weir("--window", "56s", "--poll-limit", "0", *flags, listeners=("http", "https", "rtmp")) as server:
+        Publisher(server.rtmp, 60 + rounds * 8 * (SECONDS + 2))
+        server.wait_state("bench", "live")
+
+        def filled() -> bool:
+            try:
+                url, _ = pick(server)
+            except (AssertionError, IndexError):
+                return False
+            return len(hls.parse_media(http.fetch(url).text, url).segments) >= 12
+
+        # The playlist lists a part of the window: what has left it stays available as long again.
+        server.wait(filled, 60, "a playlist of about 1 KB", every=0.5)
+
+        def prepare(path) -> None:
+            playlist, segment = pick(server)
+            (path / "www").mkdir()
+            for name, url in (("playlist.m3u8", playlist), ("segment.m4s", segment)):
+                body = http.fetch(url).good().body
+                (path / "www" / name).write_bytes(body)
+                sizes[name] = len(body)
+
+        with peers.nginx("static.conf", prepare, tls=peers.free_port(), keys=str(keys)) as (pid, port, path):
+            tls = int(re.search(r"listen 127.0.0.1:(\d+) ssl", (path / "nginx.conf").read_text()).group(1))
+            ciphers = {cipher(server.addresses["https"]), cipher(f"https://127.0.0.1:{tls}")}
+            if len(ciphers) != 1:
+                raise RuntimeError(f"TLS is not comparable: {ciphers}")
+            for turn in range(rounds):
+                for row in ROWS:
+                    name, connections, secure = row
+                    playlist, segment = pick(server)
+                    url = playlist if name.startswith("playlist") else segment
+                    if secure:
+                        url = url.replace(server.web, server.addresses["https"])
+                    peer = f"https://127.0.0.1:{tls}/{name}" if secure else f"http://127.0.0.1:{port}/{name}"
+                    contenders = [("**weir**", url, server.process.pid), ("nginx", peer, pid)]
+                    for who, where, process in contenders if turn % 2 else reversed(contenders):
+                        load = h2load if secure == "HTTP/2" else wrk
+                        rows.setdefault((row, who), []).append(load(where, connections, process))
+                print(f"delivery round {turn + 1}/{rounds}: " + "; ".join(
+                    f"{row[0]} {row[1]}{' ' + row[2] if row[2] else ''} {who} {v[-1]['rate']:.0f}/s {v[-1]['cpu']:.1f} µs"
+                    for (row, who), v in rows.items()), flush=True)
+    body = []
+    for row in ROWS:
+        name, connections, secure = row
+        own, peer = rows[row, "**weir**"], rows[row, "nginx"]
+        what = f"{name.split('.')[0]}, {sizes[name]:,} B, {connections} connections" + (f", {secure}" if secure else "")
+        for who, found in (("**weir**", own), ("nginx, sendfile, open_file_cache", peer)):
+            body.append([
+                what, who, meter.spread([r["rate"] for r in found]),
+                f"{meter.median(a['rate'] / b['rate'] for a, b in zip(own, found)):.2f}",
+                meter.spread([r["cpu"] for r in found]),
+                f"{meter.median(a['cpu'] / b['cpu'] for a, b in zip(own, found)):.2f}"])
+    text = (f"Delivery: wrk with one thread on the same machine, two workers or loops each, {SECONDS} s a run, median "
+            f"(min–max) of {rounds} rounds in turn; weir takes in a live stream meanwhile. TLS: {ciphers.pop()}. HTTP/2: h2load, "
+            f"{STREAMS} requests at a time on each connection.\n\n")
+    return text + meter.table(
+        ["what", "server", "requests/s", "weir ÷ this", "server CPU µs/request", "weir ÷ this"], body)

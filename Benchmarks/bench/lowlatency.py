@@ -1,0 +1,214 @@
+"""Low latency: crowds that wait for parts, idle viewers, how long a part takes from RTMP to a waiting client, and how soon
+`stream.mp4` begins."""
+
+import http.client
+import json
+import re
+import resource
+import subprocess
+import threading
+import time
+import urllib.parse
+
+from harness import hls, http as plain
+from harness.flv import VIDEO
+from harness.rawrtmp import RawRTMP
+
+from . import film, meter, peers
+
+SECONDS = 10
+
+
+class Crowd:
+    """The C program, compiled now."""
+
+    def __init__(self, folder):
+        self.program = folder / "players"
+        subprocess.run(["cc", "-O2", "-o", str(self.program), str(peers.HERE / "bench" / "players.c")], check=True)
+
+    def start(self, url: str, count: int, mode: str, seconds: float) -> subprocess.Popen:
+        parts = urllib.parse.urlsplit(url)
+        return subprocess.Popen(
+            [str(self.program), parts.hostname, str(parts.port), parts.path, str(count), str(seconds), mode],
+            stdout=subprocess.PIPE, text=True)
+
+    def run(self, url: str, count: int, mode: str, pid: int) -> dict:
+        """Server CPU in % of a core while `count` players are at it, and what they saw."""
+        process = self.start(url, count, mode, SECONDS + 3)
+        time.sleep(2)  # all are connected and in step
+        began, before = time.monotonic(), meter.cpu_seconds(pid)
+        time.sleep(SECONDS)
+        cpu, took = meter.cpu_seconds(pid) - before, time.monotonic() - began
+        report = json.loads(process.communicate(timeout=60)[0])
+        if report["failures"]:
+            raise RuntimeError(f"{count} players, {mode}: {report}")
+        return {"cpu": 100 * cpu / took, **report}
+
+
+class Publisher(threading.Thread):
+    """A stream for as long as it is needed, ended by `stop`."""
+
+    def __init__(self, rtmp: str, name: str, seconds: int, rate: str = "3M"):
+        super().__init__(daemon=True)
+        headers, media = film.media(rate, seconds)
+        self.headers, self.media = headers, media
+        self.client = RawRTMP(rtmp).start(name, chunk_size=film.CHUNK_SIZE)
+        #: When the last byte of each picture went out, in order.
+        self.sent: list[float] = []
+        self.running = True
+        self.start()
+
+    def run(self) -> None:
+        for tag in self.headers:
+            self.client.tag(tag)
+        began = time.monotonic()
+        for tag in self.media:
+            wait = began + tag.milliseconds / 1000 - time.monotonic()
+            if wait > 0:
+                time.sleep(wait)
+            if not self.running:
+                break
+            try:
+                self.client.tag(tag)
+            except OSError:
+                return
+            if tag.type == VIDEO:
+                self.sent.append(time.monotonic())
+
+    def stop(self) -> None:
+        self.running = False
+        self.join(2)
+        self.client.close()
+
+
+def playlist(server, name: str) -> str:
+    index = f"{server.web}/live/{name}/index.m3u8"
+    server.wait(lambda: plain.fetch(index).status == 200, 30, f"a playlist of {name}", every=0.2)
+    top = hls.parse_multivariant(plain.fetch(index).text, index)
+    return top.absolute(top.variants[0].uri)
+
+
+def hinted_parts(url: str, seconds: float):
+    """One waiting client: (segment, part, monotonic arrival, playlist with that part) for each part that is hinted at."""
+    parts = urllib.parse.urlsplit(url)
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=20)
+    folder = parts.path.rsplit("/", 1)[0]
+
+    def get(path: str) -> str:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        body = answer.read()
+        if answer.status != 200:
+            raise RuntimeError(f"{path}: {answer.status}")
+        return body.decode("utf-8", "replace")
+
+    text = get(parts.path)
+    end = time.monotonic() + seconds
+    try:
+        while time.monotonic() < end:
+            segment, part = map(int, re.search(r'PRELOAD-HINT:TYPE=PART,URI="(\d+)\.(\d+)\.m4s"', text).groups())
+            get(f"{folder}/{segment}.{part}.m4s")
+            arrived = time.monotonic()
+            text = get(f"{parts.path}?_HLS_msn={segment}&_HLS_part={part}")
+            yield segment, part, arrived, text
+    finally:
+        connection.close()
+
+
+def latencies(url: str, publisher: Publisher, seconds: float) -> list[float]:
+    """Milliseconds from the last byte of a part's newest picture to the whole hinted part, at one waiting client."""
+    # All of them first: a part may be here before the publisher's thread has noted that it sent its last picture.
+    arrivals = [(segment, part, arrived) for segment, part, arrived, _ in hinted_parts(url, seconds)]
+    # Sixty pictures a segment, six a part.
+    return [(arrived - publisher.sent[(segment - 1) * 60 + part * 6 + 5]) * 1000 for segment, part, arrived in arrivals]
+
+
+def beginnings(server, count: int) -> list[tuple[float, float]]:
+    """For `count` streams the milliseconds from the last byte of their first key frame to the first byte of the
+    `stream.mp4` that somebody waits for, and to the end of its first fragment's head."""
+    headers, media = film.media("3M", 3)
+    found = []
+    for number in range(count):
+        client = RawRTMP(server.rtmp).start(f"begin{number}", chunk_size=film.CHUNK_SIZE)
+        path = f"/live/begin{number}/stream.mp4"
+        server.wait(lambda: plain.fetch(f"{server.web}/api/v1/streams/begin{number}").status == 200, 5, "the stream", every=0.01)
+        stream = plain.Stream(server.web + path)
+        times: dict[str, float] = {}
+
+        def read() -> None:
+            seen = b""
+            while piece := stream.answer.read1(1 << 16):
+                times.setdefault("first", time.monotonic())
+                seen += piece
+                if b"moof" in seen:
+                    times["media"] = time.monotonic()
+                    return
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        for tag in headers:
+            client.tag(tag)
+        began, key = time.monotonic(), 0.0
+        for tag in media:
+            wait = began + tag.milliseconds / 1000 - time.monotonic()
+            if wait > 0:
+                time.sleep(wait)
+            client.tag(tag)
+            if tag.type == VIDEO and not key:
+                key = time.monotonic()
+            if not reader.is_alive():
+                break
+        reader.join(5)
+        stream.close()
+        client.close()
+        found.append(((times["first"] - key) * 1000, (times["media"] - key) * 1000))
+    return found
+
+
+def percentile(values: list[float], share: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
+
+
+def run(rounds: int) -> str:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 65_536), hard))
+    rows: dict[str, list[dict]] = {}
+    delays: list[float] = []
+    idle = 0.0
+    with peers.folder() as folder:
+        crowd = Crowd(folder)
+        with peers.weir("--max-viewers", "100000", "--window", "20s") as server:
+            pid = server.process.pid
+            publisher = Publisher(server.rtmp, "bench", int(40 + rounds * 70 + 30))
+            url = playlist(server, "bench")
+            time.sleep(8)  # the server knows the distance of key frames by now
+            delays = latencies(url, publisher, 12)
+            starts = beginnings(server, 10)
+            for turn in range(rounds):
+                for name, count, mode in (("600 players, 3 Mbit/s, parts", 600, "parts"),
+                                          ("100 players wait", 100, "waits"), ("1,000 players wait", 1000, "waits"),
+                                          ("5,000 players wait", 5000, "waits")):
+                    rows.setdefault(name, []).append(crowd.run(url, count, mode, pid))
+                print(f"low latency round {turn + 1}/{rounds}: " + "; ".join(
+                    f"{name} {v[-1]['cpu']:.1f} % {v[-1]['p99_ms']:.1f} ms" for name, v in rows.items()), flush=True)
+            before = meter.memory_bytes(pid)["total"]
+            process = crowd.start(url, 10_000, "idle", 14)
+            time.sleep(9)
+            during = meter.memory_bytes(pid)["total"]
+            process.communicate(timeout=60)
+            idle = (during - before) / 10_000
+            publisher.stop()
+    body = [[name, meter.spread([r["cpu"] for r in found]), meter.spread([r["median_ms"] for r in found]),
+             meter.spread([r["p99_ms"] for r in found]), meter.spread([r["written_p99_ms"] for r in found]), f"{meter.median(r['requests'] for r in found) / (SECONDS + 3):,.0f}"]
+            for name, found in rows.items()]
+    return (
+        f"Low latency: parts of 200 ms of a 3 Mbit/s stream; the players run on the same two cores, on one thread; median "
+        f"(min–max) of {rounds} rounds.\n\n"
+        + meter.table(["crowd", "server CPU, % of a core", "last behind first, median ms", "99 %, ms", "last written behind first, 99 %, ms",
+                       "requests/s"], body)
+        + f"\nFrom the last byte of a part's newest picture over RTMP to the whole part at a waiting client: median "
+          f"{meter.median(delays):.2f} ms, 99 % {percentile(delays, 0.99):.2f} ms ({len(delays)} parts). An idle viewer "
+          f"(10,000 of them) costs {idle / 1024:.1f} KiB of the server's memory. `stream.mp4` begins "
+          f"{meter.spread([first for first, _ in starts])} ms after the first key frame, its first fragment comes "
+          f"{meter.spread([media for _, media in starts])} ms after it ({len(starts)} streams).\n")

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""`make bench`: weir beside its peers, and Markdown tables for the README.
+
+    python3 Benchmarks/run.py [--only PART …] [--rounds N] [--publishers 50] [--gigabytes 1 10] [--out FILE]
+
+Needs ffmpeg, nginx with libnginx-mod-rtmp, wrk, h2load and a C compiler; WEIR_BIN or the release build of this checkout.
+"""
+
+import argparse
+import os
+import pathlib
+import platform
+import shutil
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+# The path above makes them importable.
+from bench import delivery, encode, finish, ingest, ladder, longfilm, lowlatency, manifests, mux, peers  # noqa: E402
+from harness import tools  # noqa: E402
+
+
+PARTS = ["mux", "ingest", "streams", "manifests", "delivery", "lowlatency", "encode", "recording", "longfilm", "ladder"]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Measures weir beside ffmpeg and nginx.")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--rounds", type=int, help="rounds of each row (default: mux 5, ingest 3, delivery 5, low latency 3, encode 10)")
+    parser.add_argument("--publishers", type=int, default=50)
+    parser.add_argument("--gigabytes", type=float, nargs="+", default=[1, 10], help="recordings that are finished")
+    parser.add_argument("--out", type=pathlib.Path, help="also write the tables to this file")
+    chosen = parser.parse_args()
+    needed = {"mux": ["ffmpeg"], "ingest": [peers.NGINX, "cc"], "streams": ["cc"], "manifests": ["cc"],
+              "delivery": [peers.NGINX, "wrk", "h2load", "openssl"], "lowlatency": ["cc"], "encode": ["ffmpeg"],
+              "recording": ["ffmpeg", "cc", "mkfs.xfs", "mkfs.ext4"], "longfilm": ["ffmpeg"], "ladder": ["ffmpeg"]}
+    missing = [tool for part in chosen.only for tool in needed[part] if not shutil.which(tool)]
+    if missing:
+        print(f"missing: {', '.join(sorted(set(missing)))}; install ffmpeg nginx libnginx-mod-rtmp wrk nghttp2-client gcc", file=sys.stderr)
+        return 78
+    load = os.getloadavg()[0]
+    text = [f"Run {time.strftime('%Y-%m-%d %H:%M UTC', time.gmtime())} on {os.cpu_count()} cores ({processor()}), Linux "
+            f"{platform.release()}, load average {load:.1f} at the start; `{pathlib.Path(tools.weir_binary()).name}` of "
+            f"{pathlib.Path(tools.weir_binary()).stat().st_size / 1e6:.1f} MB. Trust the ratios.\n"]
+    if "mux" in chosen.only:
+        text.append(mux.run(chosen.rounds or 5))
+    if "ingest" in chosen.only:
+        text.append(ingest.run(chosen.rounds or 3, chosen.publishers))
+    if "streams" in chosen.only:
+        text.append(ingest.scale(chosen.rounds or 2))
+    if "manifests" in chosen.only:
+        text.append(manifests.run(chosen.rounds or 3))
+    if "delivery" in chosen.only:
+        text.append(delivery.run(chosen.rounds or 5))
+    if "lowlatency" in chosen.only:
+        text.append(lowlatency.run(chosen.rounds or 3))
+    if "encode" in chosen.only:
+        text.append(encode.run(chosen.rounds or 10))
+    if "recording" in chosen.only:
+        if os.geteuid() == 0:
+            text.append(finish.run(chosen.gigabytes))
+        else:
+            text.append("Finishing recordings was left out: only root can mount file systems.\n")
+        text.append(finish.cost(chosen.rounds or 3))
+        text.append(ingest.recorded(chosen.rounds or 3, chosen.publishers))
+    if "longfilm" in chosen.only:
+        text.append(longfilm.run(chosen.rounds or 5))
+    if "ladder" in chosen.only:
+        text.append(ladder.run(chosen.rounds or 5))
+    report = "\n".join(text)
+    print("\n" + report)
+    if chosen.out:
+        chosen.out.write_text(report)
+    return 0
+
+
+def processor() -> str:
+    with open("/proc/cpuinfo") as info:
+        return next((line.split(":", 1)[1].strip() for line in info if line.startswith("model name")), "unknown")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
