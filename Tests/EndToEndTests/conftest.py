@@ -1,5 +1,6 @@
 """Fixtures of the end-to-end tests: servers that are checked when they end, and folders that are removed."""
 
+import os
 import pathlib
 import secrets
 import sys
@@ -80,7 +81,9 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """The figures that tests measured, in one list."""
+    """The figures that tests measured, in one list; the names of tests that failed, for `run`."""
+    if "WEIR_FAILED" in os.environ:
+        _name_failed(terminalreporter, pathlib.Path(os.environ["WEIR_FAILED"]))
     figures = [
         value for reports in terminalreporter.stats.values() for report in reports
         if getattr(report, "when", "") == "call" for name, value in report.user_properties if name == "figure"]
@@ -88,3 +91,11 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.section("figures")
         for figure in sorted(figures):
             terminalreporter.write_line(figure)
+
+
+def _name_failed(terminalreporter, path: pathlib.Path):
+    """Writes which tests failed, a line each; nothing where the trouble was in what is around tests: a server that ends
+    badly is no matter of time."""
+    root = pathlib.Path(terminalreporter.config.rootpath)
+    failed = [] if terminalreporter.stats.get("error") else terminalreporter.stats.get("failed", [])
+    path.write_text("".join(f"{root / report.nodeid}\n" for report in failed))
