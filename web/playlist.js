@@ -40,6 +40,7 @@
  * @property {number} partHoldBack Seconds; 0 without parts.
  * @property {Segment[]} segments At least those of the window; the last one may be incomplete.
  * @property {{url: string, start: number, length: number | null} | null} hint The part that comes next.
+ * @property {string[]} reports The playlists of the other renditions that there are by now (§4.4.5.4).
  */
 
 /**
@@ -155,7 +156,7 @@ class MediaReader {
   /** @type {MediaPlaylist} */
   #out = {
     targetDuration: 0, isEnded: false, independentSegments: false, partTarget: 0, canBlockReload: false,
-    canSkipUntil: 0, holdBack: 0, partHoldBack: 0, segments: [], hint: null,
+    canSkipUntil: 0, holdBack: 0, partHoldBack: 0, segments: [], hint: null, reports: [],
   };
   #base;
   #previous;
@@ -204,6 +205,7 @@ class MediaReader {
       case "EXT-X-SERVER-CONTROL": this.#serverControl(attributes(value)); break;
       case "EXT-X-PART": this.#part(attributes(value)); break;
       case "EXT-X-PRELOAD-HINT": this.#hint(attributes(value)); break;
+      case "EXT-X-RENDITION-REPORT": this.#report(attributes(value)); break;
       case "EXT-X-SKIP": this.#skip(Number(attributes(value).get("SKIPPED-SEGMENTS")) || 0); break;
     }
   }
@@ -271,6 +273,11 @@ class MediaReader {
       start: Number(a.get("BYTERANGE-START")) || 0,
       length: length === undefined ? null : Number(length) || 0,
     };
+  }
+
+  /** @param {Map<string, string>} a */
+  #report(a) {
+    if (a.has("URI")) this.#out.reports.push(new URL(a.get("URI") ?? "", this.#base).href);
   }
 
   /** What a delta update leaves out is what the former playlist said of it. @param {number} count */

@@ -11,6 +11,8 @@ const PATIENCE_MILLISECONDS = 8000;
 /** A failed reload is tried again after so long, doubled each time. */
 const RETRY_MILLISECONDS = 500;
 const LONGEST_RETRY_MILLISECONDS = 8000;
+/** Pictures that come and go are learned of no more often than this. */
+const LEARN_MILLISECONDS = 5000;
 /** What a multivariant playlist calls the seconds that can be gone back on the server's disk. */
 const REWIND_DATA = "weir.rewind";
 /** A fragment's header lies within these first bytes of a segment. */
@@ -143,6 +145,8 @@ export class LiveWindow extends EventTarget {
   #joined = null;
   /** Ends with the epoch. @type {AbortSignal | null} */
   #epoch = null;
+  /** The playlists that the multivariant playlist named, and when it did: performance.now() milliseconds. */
+  #known = { /** @type {Set<string>} */ urls: new Set(), at: -Infinity };
 
   /** @param {string} url Of the multivariant playlist. */
   constructor(url) {
@@ -225,16 +229,7 @@ export class LiveWindow extends EventTarget {
 
   /** @param {AbortSignal} signal */
   async #open(signal) {
-    const response = await fetch(this.#url, {
-      cache: "no-store", signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MILLISECONDS)]),
-    });
-    if (!response.ok) throw new HTTPFailure(response);
-    const { variants: all, renditions, data } = parseMultivariant(await response.text(), response.url);
-    const variants = playable(all);
-    this.qualities = variants.map((v, index) => ({
-      name: index === 0 ? "" : new URL(v.url).pathname.split("/").at(-2) ?? "", url: v.url, codecs: v.codecs,
-      bandwidth: v.bandwidth, size: v.size,
-    }));
+    const { variants, renditions, data } = await this.#readMultivariant(signal);
     const index = Math.max(0, this.qualities.findIndex((q) => q.name === this.quality));
     const variant = variants.at(index);
     if (variant === undefined) throw new Error("the multivariant playlist names no variant");
@@ -247,6 +242,39 @@ export class LiveWindow extends EventTarget {
     this.renditions = [new Rendition("main", variant.url, rewind)];
     if (sound !== undefined && sound.url !== variant.url) {
       this.renditions.push(new Rendition("audio", sound.url, rewind));
+    }
+  }
+
+  /** Learns which pictures there are. @param {AbortSignal} signal */
+  async #readMultivariant(signal) {
+    this.#known.at = performance.now();
+    const response = await fetch(this.#url, {
+      cache: "no-store", signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MILLISECONDS)]),
+    });
+    if (!response.ok) throw new HTTPFailure(response);
+    const { variants: all, renditions, data } = parseMultivariant(await response.text(), response.url);
+    this.#known.urls = new Set([...all, ...renditions].map(({ url }) => url));
+    const variants = playable(all);
+    this.qualities = variants.map((v, index) => ({
+      name: index === 0 ? "" : new URL(v.url).pathname.split("/").at(-2) ?? "", url: v.url, codecs: v.codecs,
+      bandwidth: v.bandwidth, size: v.size,
+    }));
+    return { variants, renditions, data };
+  }
+
+  /**
+   * Pictures that came, or came back, after the multivariant playlist was read: the server reports them beside the present
+   * one.
+   * @param {string[]} reports
+   * @param {AbortSignal} signal
+   */
+  async #learn(reports, signal) {
+    const { urls, at } = this.#known;
+    if (performance.now() - at < LEARN_MILLISECONDS || reports.every((url) => urls.has(url))) return;
+    try {
+      await this.#readMultivariant(signal);
+    } catch {
+      // The pictures that are known are enough to go on.
     }
   }
 
@@ -268,6 +296,7 @@ export class LiveWindow extends EventTarget {
         this.dispatchEvent(new Event("change"));
         const { playlist } = rendition;
         if (playlist === null || playlist.isEnded) return "ended";
+        await this.#learn(playlist.reports, signal);
         if (rendition.isLeft) return "left";
         // RFC 8216bis §6.3.4: a target duration after news, half of it after none.
         if (!playlist.canBlockReload) await pause(playlist.targetDuration * (news ? 1000 : 500), signal);

@@ -17,14 +17,21 @@ final class OwnPublication: Sendable {
   let logger: Logger
   private let kind: String
   private let gate: any PublishGate
+  private let onKeyFrameWanted: (@Sendable () -> Void)?
   private let ending = Mutex<Ending?>(nil)
   private let sink = Mutex<(any MediaSink)?>(nil)
 
-  /// - Parameter kind: "file" or "camera", as the API and the log call it.
-  init(name: StreamName, kind: String, gate: any PublishGate, logger: Logger) {
+  /// - Parameters:
+  ///   - kind: "file" or "camera", as the API and the log call it.
+  ///   - onKeyFrameWanted: asks its encoder for a key frame, from any thread; nil where it has none.
+  init(
+    name: StreamName, kind: String, gate: any PublishGate, logger: Logger,
+    onKeyFrameWanted: (@Sendable () -> Void)? = nil
+  ) {
     self.name = name
     self.kind = kind
     self.gate = gate
+    self.onKeyFrameWanted = onKeyFrameWanted
     var logger = logger
     logger[metadataKey: "stream"] = "\(name)"
     self.logger = logger
@@ -71,7 +78,7 @@ final class OwnPublication: Sendable {
   private var request: PublishRequest {
     PublishRequest(
       stream: name, key: nil, protocolName: kind, remoteAddress: "this server", software: "weir \(kind) source",
-      origin: .server
+      origin: .server, onKeyFrameWanted: onKeyFrameWanted
     ) { [weak self] reason in
       self?.end(.silent(reason))
     }

@@ -16,6 +16,7 @@ final class TestMedia {
   /// first picture has come out.
   private var origin: Int64?
   private var nextKeyFrame: Int64 = 0
+  private var isRefreshWanted = false
   /// The first sample of sound that is not encoded yet, counted from picture 0.
   private var nextSound: Int64 = 0
   /// Sound before this one belongs to a time that was left out.
@@ -39,7 +40,8 @@ final class TestMedia {
   /// Makes one picture and the sound up to its end. Numbers only grow; each one that is left out is a picture that
   /// was dropped, and the sound goes on without a gap.
   func advance(to picture: Int64, _ emit: (MediaEvent) -> Void) throws {
-    let isKeyFrame = picture >= nextKeyFrame
+    let isKeyFrame = picture >= nextKeyFrame || isRefreshWanted
+    isRefreshWanted = false
     if isKeyFrame {
       let interval = Int64(settings.keyFrameInterval)
       nextKeyFrame = (picture / interval + 1) * interval
@@ -52,6 +54,9 @@ final class TestMedia {
     try encodeSound(until: lastEnd)
     if let origin { emitSound(before: origin + ticks(picture + 1), emit) }
   }
+
+  /// The next picture is a key frame, too; the others stay where they are.
+  func refresh() { isRefreshWanted = true }
 
   /// Leaves out everything before a picture, sound as well: the timeline breaks. The picture is a key frame.
   func breakTimeline(before picture: Int64, _ emit: (MediaEvent) -> Void) {

@@ -16,6 +16,7 @@ package final class TestSource: MediaSource {
   private let logger: Logger
   private let ending = Mutex<Ending?>(nil)
   private let droppedPictures = Atomic<Int64>(0)
+  private let isKeyFrameWanted = Atomic(false)
   private let figures = CaptureFigures()
 
   /// How the source is to end.
@@ -85,7 +86,8 @@ package final class TestSource: MediaSource {
       recording: .never, origin: .server,
       keyFrameInterval: MediaTime(
         ticks: Int64(settings.keyFrameInterval) * Int64(settings.frameRate.frameDuration),
-        timescale: settings.frameRate.timescale)
+        timescale: settings.frameRate.timescale),
+      onKeyFrameWanted: { [weak self] in self?.isKeyFrameWanted.store(true, ordering: .relaxed) }
     ) { [weak self] reason in
       self?.end(.silent(reason))
     }
@@ -126,6 +128,7 @@ package final class TestSource: MediaSource {
         end(.told(.finished))
         break
       }
+      if isKeyFrameWanted.exchange(false, ordering: .relaxed) { media.refresh() }
       switch step(&pacer, made) {
       case .wait(let nanoseconds):
         DedicatedThread.sleep(nanoseconds: nanoseconds)

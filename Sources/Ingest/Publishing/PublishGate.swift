@@ -14,6 +14,8 @@ package struct PublishRequest: Sendable {
   /// Called at most once, from any thread, when the server ends this publication (taken over, shutting down).
   /// What the publisher sends afterwards is ignored.
   package var onEviction: @Sendable (EndReason) -> Void
+  /// Asks the publication's encoder for a key frame, soon; from any thread, without waiting. Nil where nobody can be asked.
+  package var onKeyFrameWanted: (@Sendable () -> Void)?
   /// A publication of this kind is never recorded (the demo).
   package var recording: RecordingWish
   package var origin: Origin
@@ -33,7 +35,7 @@ package struct PublishRequest: Sendable {
   package init(
     stream: StreamName, key: Secret?, protocolName: String, remoteAddress: String, software: String = "",
     recording: RecordingWish = .asConfigured, origin: Origin = .peer, keyFrameInterval: MediaTime? = nil,
-    onEviction: @escaping @Sendable (EndReason) -> Void
+    onKeyFrameWanted: (@Sendable () -> Void)? = nil, onEviction: @escaping @Sendable (EndReason) -> Void
   ) {
     self.stream = stream
     self.key = key
@@ -43,6 +45,7 @@ package struct PublishRequest: Sendable {
     self.recording = recording
     self.origin = origin
     self.keyFrameInterval = keyFrameInterval
+    self.onKeyFrameWanted = onKeyFrameWanted
     self.onEviction = onEviction
   }
 }

@@ -1,3 +1,4 @@
+internal import CProcess
 internal import FMP4
 internal import Glibc
 internal import NIOCore
@@ -31,6 +32,8 @@ package final class TranscodeWorker {
 
   /// The worker as a process: its socket is its standard input.
   package static func runAsProcess() {
+    // Pictures come and go by the megabyte: memory that is given back each time has to be cleared each time.
+    weir_keep_freed_memory()
     WorkerConfinement.apply()
     TranscodeWorker(descriptor: STDIN_FILENO).run()
   }

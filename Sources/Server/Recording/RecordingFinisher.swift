@@ -15,6 +15,7 @@ final class RecordingFinisher: Sendable {
   private let waiting = Atomic<Int>(0)
   /// Those that are being copied, or wait for it: how much is done, 0 to 1.
   private let copies = Mutex<[RecordingKey: Double]>([:])
+  private let postponed = Mutex(PostponedRecordings())
 
   init(
     announce: @escaping @Sendable (RecordingEvent) -> Void, tally: RecordingTally = RecordingTally(),
@@ -35,7 +36,23 @@ final class RecordingFinisher: Sendable {
 
   /// Finishes it now if that takes milliseconds, else in the background.
   func finishSoon(_ recording: UnfinishedRecording) {
-    if finish(recording, effort: .inPlace) == .left { finishLater(recording) }
+    switch finish(recording, effort: .inPlace) {
+    case .settled: break
+    case .left: finishLater(recording)
+    case .failed: finishAgain(recording)
+    }
+  }
+
+  /// Tries those again whose time has come: what could not be finished because of the disk. To be called now and then.
+  func tend() {
+    let due = postponed.withLock { $0.due(at: clock.monotonicNanoseconds()) }
+    for recording in due { finishLater(recording) }
+  }
+
+  /// The disk did not let it be finished: it is tried again in a while, less and less often.
+  func finishAgain(_ recording: UnfinishedRecording) {
+    let now = clock.monotonicNanoseconds()
+    postponed.withLock { $0.add(recording, at: now) }
   }
 
   /// Finishes it in the background, whatever it takes.
@@ -53,8 +70,11 @@ final class RecordingFinisher: Sendable {
   /// Copies if it must, and gives a process that is just letting go of the file the time to do so.
   private func finishPatiently(_ recording: UnfinishedRecording) {
     for _ in 0..<Self.lockAttempts {
-      if finish(recording, effort: .whatItTakes) == .settled { return }
-      usleep(Self.lockPause)
+      switch finish(recording, effort: .whatItTakes) {
+      case .settled: return postponed.withLock { $0.remove(recording) }
+      case .left: usleep(Self.lockPause)
+      case .failed: return finishAgain(recording)
+      }
     }
     logger.warning(
       """
@@ -72,6 +92,8 @@ final class RecordingFinisher: Sendable {
     case settled
     /// It takes a copy, or somebody holds it.
     case left
+    /// The disk did not let it be done.
+    case failed
   }
 
   private func finish(_ recording: UnfinishedRecording, effort: RecordingFile.Effort) -> Leftover {
@@ -82,8 +104,8 @@ final class RecordingFinisher: Sendable {
     case .locked: return .left
     case .gone: return .settled
     case .unreadable(let error):
-      logger.error("\(stream): a recording stays unfinished: \(error)")
-      return .settled
+      logger.error("\(stream): a recording stays unfinished, for now: \(error)")
+      return .failed
     }
     folder.remove(name.temporary)
     let progress = CopyProgress(stream: stream, path: file.path, total: file.length, logger: logger)
@@ -114,7 +136,8 @@ final class RecordingFinisher: Sendable {
       case .unknown: logger.warning("\(stream): \(file.path) is no recording of weir; it is left as it is")
       }
     } catch {
-      logger.error("\(stream): a recording stays unfinished: \(error)")
+      logger.error("\(stream): a recording stays unfinished, for now: \(error)")
+      return .failed
     }
     return .settled
   }

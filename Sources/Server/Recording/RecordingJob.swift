@@ -254,7 +254,9 @@ final class RecordingJob {
       facts.bytes = interrupted.file.length
       settle(interrupted.file, facts, outcome, failure: reason)
     } catch {
-      library.logger.error("\(stream): \(interrupted.file.path) is left to the next start: \(error)")
+      library.logger.error("\(stream): \(interrupted.file.path) is tried again in a while: \(error)")
+      library.finishAgain(
+        UnfinishedRecording(folder: interrupted.file.folder, name: interrupted.file.name, stream: stream))
     }
     return facts
   }

@@ -74,6 +74,7 @@ final class RecordingLibrary: Sendable {
     let finisher = RecordingFinisher(
       announce: settings.announce, tally: settings.tally, clock: clock, copier: copier, logger: logger)
     settings.finishLater = { finisher.finishLater($0) }
+    settings.finishAgain = { finisher.finishAgain($0) }
     self.finisher = finisher
     self.settings = settings
     self.keepFree = keepFree
@@ -210,6 +211,7 @@ final class RecordingLibrary: Sendable {
     for recorder in registers.recorders.withLock({ Array($0.newest.values) }) where recorder.isActive {
       recorder.tick()
     }
+    finisher.tend()
   }
 
   /// What the newest recording of a stream is doing; nil before the first.

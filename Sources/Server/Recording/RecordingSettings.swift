@@ -20,6 +20,8 @@ struct RecordingSettings: Sendable {
   var announce: @Sendable (RecordingEvent) -> Void = { _ in }
   /// Makes a movie of a file whose finishing takes a copy, sometime; the file must have been let go.
   var finishLater: @Sendable (UnfinishedRecording) -> Void = { _ in }
+  /// Makes a movie of a file that the disk did not let be finished, when it does; the file must have been let go.
+  var finishAgain: @Sendable (UnfinishedRecording) -> Void = { _ in }
 
   /// A recording that could not go on is tried again after so many nanoseconds, with the next key frame.
   static let retryInterval: Int64 = 2_000_000_000

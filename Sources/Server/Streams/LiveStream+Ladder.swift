@@ -69,6 +69,11 @@ extension LiveStream {
       }
       let before = state.epoch.rungs.map(\.window.version)
       for event in events {
+        switch event {
+        case .lost: if kind == .video { state.awaitsSegment = true }
+        case .picture: if kind == .video { state.awaitsSegment = false }
+        case .track, .ended: break
+        }
         do {
           try state.epoch.receive(event, of: kind)
         } catch {
@@ -83,6 +88,17 @@ extension LiveStream {
       stamp.change()
       wake(&state)
     }
+  }
+
+  /// Rungs begin with a segment, and segments with a key frame: where rungs are interrupted, the source's own encoder is
+  /// asked for one as soon as the segment has lasted as long as it is meant to.
+  func hastenRungs(_ state: inout State) {
+    guard state.awaitsSegment, state.transcoder?.status.worker == .running,
+      let segment = state.epoch.window.segments.last, !segment.isComplete, segment.duration >= settings.segmentTarget,
+      state.hastenedSegment != segment.sequenceNumber
+    else { return }
+    state.hastenedSegment = segment.sequenceNumber
+    state.holder?.askForKeyFrame?()
   }
 
   /// Hands what is new in the rungs' windows since they had these versions to those who follow their segments.

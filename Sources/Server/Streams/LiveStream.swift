@@ -28,6 +28,7 @@ final class LiveStream: Sendable {
     var protocolName: String
     var remoteAddress: String
     var evict: @Sendable (EndReason) -> Void
+    var askForKeyFrame: (@Sendable () -> Void)?
     var lastReceived: Int64
   }
 
@@ -66,6 +67,10 @@ final class LiveStream: Sendable {
     var transcoder: LadderTranscoder?
     /// Makes its sound in another codec. A worker of its own: what ends the picture's leaves the sound alone.
     var soundTranscoder: LadderTranscoder?
+    /// The rungs are interrupted, and can begin again with the source's next segment.
+    var awaitsSegment = false
+    /// The segment in which its encoder was asked for a key frame.
+    var hastenedSegment = 0
 
     /// The epoch of that name, if it is still available.
     func epoch(_ id: String) -> Epoch? {
@@ -137,7 +142,7 @@ final class LiveStream: Sendable {
       state.epoch.startPublication()
       state.holder = Holder(
         token: token, protocolName: request.protocolName, remoteAddress: request.remoteAddress,
-        evict: request.onEviction, lastReceived: now)
+        evict: request.onEviction, askForKeyFrame: request.onKeyFrameWanted, lastReceived: now)
       state.lastHolder = (request.protocolName, request.remoteAddress)
       state.enter(state.epoch.hasBegun ? .live : .starting, now: now)
       return .admitted(token, evicted: evicted)
@@ -205,6 +210,7 @@ final class LiveStream: Sendable {
         let stored = try state.epoch.take(shifted)
         feedLadder(shifted, &state)
         _ = feedRungs(since: rungs, &state)
+        if !stored.isEmpty { hastenRungs(&state) }
         if !stored.isEmpty { publish(stored, &state) } else if state.epoch.window.version != version { stamp.change() }
         return .accepted
       } catch {

@@ -261,6 +261,17 @@ def test_a_finished_recording_is_listed_played_and_downloadable(page, weir):
     assert page.errors == []
 
 
+def test_what_a_capture_lacks_is_told_on_its_page(page, start):
+    weir = start("--source", "cam=v4l2:/dev/video63?size=320x180&preset=ultrafast,alsa:hw:9", "--no-record")
+    weir.wait_state("cam", "live")
+    watching.watch(page, weir, "cam")
+    shown = page.evaluate(watching.DETAILS)
+    assert "there is no camera /dev/video63; plug it in" in shown["Camera"]
+    assert "there is no microphone hw:9; plug it in" in shown["Microphone"]
+    assert shown["Encoder"].startswith("libx264, ")
+    watching.leave(page)
+
+
 def test_the_pages_carry_the_content_security_policy(demo):
     for path in ("/", "/watch/demo"):
         policy = demo.get(path).good().headers["content-security-policy"]

@@ -31,6 +31,7 @@ WHOLE = """#EXTM3U
 #EXT-X-PART:DURATION=0.2,URI="10.m4s",BYTERANGE="100@0",INDEPENDENT=YES
 #EXT-X-PART:DURATION=0.2,URI="10.m4s",BYTERANGE="50"
 #EXT-X-PRELOAD-HINT:TYPE=PART,URI="10.m4s",BYTERANGE-START=150
+#EXT-X-RENDITION-REPORT:URI="../360p/index.m3u8",LAST-MSN=10,LAST-PART=1
 """
 
 DELTA = """#EXTM3U
@@ -89,6 +90,7 @@ def test_a_media_playlist_is_read_whole(run):
     assert [p["range"] for p in made["parts"]] == [{"offset": 0, "length": 100}, {"offset": 100, "length": 50}]
     assert [p["independent"] for p in made["parts"]] == [True, False]
     assert read["hint"] == {"url": "http://example.test/live/s/e/av/10.m4s", "start": 150, "length": None}
+    assert read["reports"] == ["http://example.test/live/s/e/360p/index.m3u8"]
 
 
 def test_a_delta_update_gives_what_the_whole_playlist_would(run):

@@ -75,6 +75,8 @@ def test_the_panel_tells_how_the_rungs_are_made(chromium, laddered):
     watching.watch(chromium, laddered, "demo")
     shown = chromium.evaluate(watching.DETAILS)
     assert shown["Ladder"] == "360p, 180p"
+    assert shown["Camera"] == "test pattern, 1280×720"
+    assert re.fullmatch(r"libx264, \d+ left out, 0 lost before it", shown["Encoder"])
     told = re.fullmatch(r"at work, (\d+) restarts?, (\d+) pictures left out", shown["Transcoder"])
     before = laddered.stream("demo")["ladder"]
     assert int(told[1]) == before["restarts"] and int(told[2]) <= before["droppedPictures"]
@@ -82,6 +84,21 @@ def test_the_panel_tells_how_the_rungs_are_made(chromium, laddered):
     chromium.wait(
         "[...document.querySelectorAll('#figures > div')].some((row) => row.querySelector('dt').textContent === 'Transcoder'"
         f" && / {before['restarts'] + 1} restart/.test(row.querySelector('dd').textContent))", 15)
+    watching.leave(chromium)
+
+
+def test_pictures_that_come_back_are_learned_of(chromium, laddered):
+    """Who opens the page while the transcoder begins again gets the menu as soon as there is something to choose."""
+
+    def is_bare():
+        ladder = laddered.stream("demo")["ladder"]
+        if ladder["rungs"] and ladder.get("processID"):
+            os.kill(ladder["processID"], signal.SIGKILL)
+        return not ladder["rungs"]
+
+    laddered.wait(is_bare, 20, "no rung is left")
+    watching.watch(chromium, laddered, "demo")
+    chromium.wait("document.querySelectorAll('#quality option').length === 4")
     watching.leave(chromium)
 
 
@@ -109,7 +126,8 @@ def test_what_the_connection_carries_decides_where_nobody_chose(chromium, ladder
         assert chromium.evaluate("document.querySelector('#quality').selectedOptions[0].textContent").startswith("Auto · ")
     finally:
         chromium.call("Network.emulateNetworkConditions", downloadThroughput=-1, **THROTTLE)
-    chromium.wait(HEIGHT % 720, 60)
+    # A trial that fails, or a wait on a busy machine, doubles the while of calm before the next.
+    chromium.wait(HEIGHT % 720, 150)
     before = watching.state(chromium)
     chromium.wait(f"document.querySelector('#video').currentTime > {before['time']} + 2", 20)
     seen = chromium.evaluate("window.seen")

@@ -5,6 +5,7 @@ import Logging
 import NIOCore
 import NIOPosix
 import Support
+import Synchronization
 import Testing
 
 @testable import Server
@@ -274,6 +275,53 @@ import Testing
     for _ in 0..<500 where finisher.isBusy { try await Task.sleep(for: .milliseconds(10)) }
     #expect(finisher.progress(of: key) == nil)
     #expect(place.contains("20261121T072410Z.mp4"))
+    try await copier.shutdownGracefully()
+  }
+
+  @Test func whatTheDiskDoesNotLetBeFinishedIsTriedAgain() async throws {
+    let folder = try TemporaryFolder()
+    let harness = try RecordingHarness(folder)
+    try harness.startPublication([try SyntheticMedia.video()])
+    try harness.send((0..<60).map { SyntheticMedia.picture($0, group: 30) })
+    try await harness.settle()
+    let left = try harness.bytes("cam/20261121T072410Z.part.mp4")
+    harness.recorder.cancel()
+    try await harness.settle()
+    let file = open("\(folder.path)/cam/20261121T072410Z.part.mp4", O_WRONLY | O_CREAT, 0o644)
+    #expect(write(file, left, left.count) == left.count)
+    close(file)
+    // What has its name already stands in its way.
+    try #require(mkdir("\(folder.path)/cam/20261121T072410Z.mp4", 0o755) == 0)
+
+    let copier = NIOThreadPool(numberOfThreads: 1)
+    copier.start()
+    let now = Mutex<Int64>(0)
+    let events = Mutex<[RecordingEvent.Kind]>([])
+    let finisher = RecordingFinisher(
+      announce: { event in events.withLock { $0.append(event.kind) } },
+      clock: SteadyClock(wallOffset: 0) { now.withLock { $0 } }, copier: copier,
+      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    let place = try RecordingFolder.open("\(folder.path)/cam")
+    func tend(at seconds: Int64) async throws {
+      now.withLock { $0 = seconds * 1_000_000_000 }
+      finisher.tend()
+      for _ in 0..<500 where finisher.isBusy { try await Task.sleep(for: .milliseconds(10)) }
+    }
+
+    finisher.finishSoon(
+      UnfinishedRecording(
+        folder: place, name: try #require(RecordingName(unfinished: "20261121T072410Z.part.mp4")),
+        stream: try #require(StreamName("cam"))))
+    try await tend(at: 11)
+    #expect(place.contains("20261121T072410Z.part.mp4") && events.withLock { $0 }.isEmpty)
+    try #require(rmdir("\(folder.path)/cam/20261121T072410Z.mp4") == 0)
+    try await tend(at: 29)
+    #expect(events.withLock { $0 }.isEmpty, "the pause has doubled")
+    try await tend(at: 32)
+    #expect(events.withLock { $0 } == [.salvaged])
+    #expect(place.contains("20261121T072410Z.mp4") && !place.contains("20261121T072410Z.part.mp4"))
+    try await tend(at: 1000)
+    #expect(events.withLock { $0 } == [.salvaged])
     try await copier.shutdownGracefully()
   }
 

@@ -20,6 +20,8 @@ final class CameraLane: Sendable {
   private static let longestSilence: Int64 = 2_000_000_000
   /// What an encoder that is asked to give out all it holds may take.
   private static let longestFlush: Int64 = 1_000_000_000
+  /// A camera that takes longer to open leaves a hole that is seen.
+  private static let longestOpening: Int64 = 500_000_000
   private static let usualSize = CameraSettings.Size(width: 1280, height: 720)
 
   init(
@@ -44,7 +46,9 @@ final class CameraLane: Sendable {
       let wish = wish.current
       if memory.version != wish.number { memory.begin(wish.value, version: wish.number) }
       do {
-        let camera = try Camera(located(wish.value, memory))
+        let settings = located(wish.value, memory)
+        let camera = try DeviceOpening.open({ try Camera(settings) }) { try meanwhile(wish, &memory) }
+        guard let camera else { break }
         memory.found(camera)
         try stream(camera, wish, &memory)
       } catch let error as CaptureError {
@@ -71,6 +75,13 @@ final class CameraLane: Sendable {
       settings.device = found
     }
     return settings
+  }
+
+  /// While a camera is being opened: one that is away is away still, and one that takes its time is bridged, too.
+  private func meanwhile(_ wish: Wish<CameraSettings>.Version, _ memory: inout CameraMemory) throws -> Int64? {
+    guard !publication.isEnding else { return nil }
+    let isLate = memory.lastTime != .min && clock.monotonicNanoseconds() &- memory.lastTime > Self.longestOpening
+    return memory.told != nil || isLate ? try showSlate(wish, &memory) : Self.longestOpening
   }
 
   /// Its first picture has come.

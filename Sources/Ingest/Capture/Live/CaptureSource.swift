@@ -10,7 +10,7 @@ package final class CaptureSource: MediaSource {
   private let figures: CaptureFigures
   private let sound: Wish<MicrophoneSettings>?
   private let picture: Wish<CameraSettings>?
-  private let lanes: Wish<Lanes?> = Wish(nil)
+  private let lanes: Wish<Lanes?>
 
   /// The parts that changes are told to.
   private struct Lanes: Sendable {
@@ -23,7 +23,11 @@ package final class CaptureSource: MediaSource {
   ) {
     self.name = name
     self.clock = clock
-    publication = OwnPublication(name: name, kind: "capture", gate: gate, logger: logger)
+    let lanes = Wish<Lanes?>(nil)
+    self.lanes = lanes
+    publication = OwnPublication(name: name, kind: "capture", gate: gate, logger: logger) {
+      lanes.current.value?.encoder.refresh()
+    }
     figures = CaptureFigures(
       CaptureStatus(
         picture: settings.camera.map { CaptureStatus.Picture(device: $0.device) },

@@ -15,6 +15,8 @@ final class SoundLane: Sendable {
   private static let longestSilence: Int64 = 1_000_000_000
   /// Silence is filled in up to this long ago, so that a microphone that begins meanwhile is not cut.
   private static let silenceDelay: Int64 = 40_000_000
+  /// How often silence is filled in.
+  private static let step: Int64 = 10_000_000
 
   init(
     _ wish: Wish<MicrophoneSettings>, mux: CaptureMux, clock: SteadyClock, publication: OwnPublication,
@@ -39,7 +41,10 @@ final class SoundLane: Sendable {
       let wish = wish.current
       if wish.number != version { (told, version) = (nil, wish.number) }
       do {
-        let microphone = try Microphone(wish.value)
+        let microphone = try DeviceOpening.open({ try Microphone(wish.value) }) {
+          try meanwhile(isAway: told != nil, aligner, framer)
+        }
+        guard let microphone else { break }
         let what = "the microphone \(wish.value.device), \(microphone.rate) Hz, \(microphone.channels) channels"
         publication.logger.notice("\(publication.name): \(told == nil ? what : "back again: " + what)")
         told = nil
@@ -99,11 +104,22 @@ final class SoundLane: Sendable {
   private func wait(_ version: Int, _ aligner: SoundAligner, _ framer: SoundFramer) throws {
     let end = clock.monotonicNanoseconds() &+ Self.retry
     while !publication.isEnding, clock.monotonicNanoseconds() < end, wish.current.number == version {
-      aligner.silence(until: clock.monotonicNanoseconds() &- Self.silenceDelay) { framer.collect($0, $1) }
-      try framer.encode { self.give($0, $1, $2, aligner) }
-      figures.update { $0.sound?.bridgedSamples = aligner.bridged }
-      DedicatedThread.sleep(nanoseconds: 10_000_000)
+      try fillIn(aligner, framer)
+      DedicatedThread.sleep(nanoseconds: Self.step)
     }
+  }
+
+  /// While a microphone is being opened: one that is away is away still.
+  private func meanwhile(isAway: Bool, _ aligner: SoundAligner, _ framer: SoundFramer) throws -> Int64? {
+    guard !publication.isEnding else { return nil }
+    if isAway { try fillIn(aligner, framer) }
+    return Self.step
+  }
+
+  private func fillIn(_ aligner: SoundAligner, _ framer: SoundFramer) throws {
+    aligner.silence(until: clock.monotonicNanoseconds() &- Self.silenceDelay) { framer.collect($0, $1) }
+    try framer.encode { self.give($0, $1, $2, aligner) }
+    figures.update { $0.sound?.bridgedSamples = aligner.bridged }
   }
 
   private func give(_ samples: Int64, _ duration: Int, _ payload: ByteBuffer, _ aligner: SoundAligner) {

@@ -9,3 +9,14 @@ enum { weir_pr_set_pdeathsig = 1, weir_pr_set_dumpable = 4, weir_pr_set_no_new_p
 static inline int weir_die_with_parent(void) { return prctl(weir_pr_set_pdeathsig, (unsigned long)weir_sigkill); }
 static inline int weir_gain_nothing(void) { return prctl(weir_pr_set_no_new_privs, 1UL, 0UL, 0UL, 0UL); }
 static inline int weir_be_private(void) { return prctl(weir_pr_set_dumpable, 0UL, 0UL, 0UL, 0UL); }
+
+/* <malloc.h> would belong to this module as well as to Glibc. The numbers are the C library's. */
+extern int mallopt(int parameter, int value);
+
+enum { weir_m_trim_threshold = -1, weir_m_mmap_threshold = -3 };
+
+/* What is freed stays with the process, up to 128 MiB, and is taken again without being cleared. */
+static inline void weir_keep_freed_memory(void) {
+  (void)mallopt(weir_m_mmap_threshold, 32 << 20);
+  (void)mallopt(weir_m_trim_threshold, 128 << 20);
+}

@@ -1,0 +1,42 @@
+import Glibc
+import Synchronization
+import Testing
+
+@testable import Ingest
+
+@Suite struct DeviceOpeningTests {
+  private struct Broken: Error {}
+
+  @Test func theStreamGoesOnWhileADeviceIsBeingOpened() throws {
+    let mayOpen = Mutex(false)
+    var calls = 0
+    let device = try DeviceOpening.open {
+      while !mayOpen.withLock({ $0 }) { DedicatedThread.sleep(nanoseconds: 1_000_000) }
+      return "camera"
+    } meanwhile: {
+      calls += 1
+      if calls == 5 { mayOpen.withLock { $0 = true } }
+      return 1_000_000
+    }
+    #expect(device == "camera" && calls >= 5)
+  }
+
+  @Test func whatItThrowsIsToldAndWhatIsWantedNoMoreIsLeft() throws {
+    #expect(throws: Broken.self) {
+      try DeviceOpening.open { () throws -> Int in
+        throw Broken()
+      } meanwhile: {
+        1
+      }
+    }
+    let isOver = Mutex(false)
+    let device = try DeviceOpening.open {
+      while !isOver.withLock({ $0 }) { DedicatedThread.sleep(nanoseconds: 1_000_000) }
+      return 1
+    } meanwhile: {
+      nil
+    }
+    isOver.withLock { $0 = true }
+    #expect(device == nil)
+  }
+}
