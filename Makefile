@@ -58,6 +58,7 @@ format: ## lay the sources out as `make check` wants them
 test: check unit e2e ## check, and all tests
 
 unit: check ## unit tests
+	sync # tests keep time: what the build wrote does not hold the disk up meanwhile
 	$(UNIT) || { echo "once more: a unit test failed"; $(UNIT); echo "unsteady: a unit test (above) failed once and passed once"; }
 
 e2e: check test-deps ## end-to-end tests: publish, watch and record, judged by independent tools (ARGS="-k rtmp" picks some)

@@ -6,12 +6,13 @@ import os
 import shutil
 import signal
 import stat
+import struct
 import subprocess
 import time
 
 import pytest
 
-from harness import packets, publishers, tools
+from harness import packets, publishers, sources, tools
 
 TOKEN = "sesame-0815-4711"
 ADMIN = {"Authorization": f"Bearer {TOKEN}"}
@@ -241,6 +242,32 @@ def test_a_recording_has_a_picture(archive, tmp_path):
     assert archive.get(entry["thumbnail"], headers={"If-None-Match": picture.headers["etag"]}).status == 304
     for path in ("/recordings/yard/20250301T101500Z.jpg", "/recordings/nobody/20250301T101500Z.jpg", "/recordings/yard/x.jpg"):
         assert archive.get(path).status == 404
+
+
+def far_away(movie: bytes) -> bytes:
+    """The same movie, whose tables say that its samples lie beyond what any file can have."""
+    made = b""
+    while movie:
+        size, kind = struct.unpack(">I4s", movie[:8])
+        payload, movie = movie[8:size], movie[size:]
+        if kind in (b"moov", b"trak", b"mdia", b"minf", b"stbl"):
+            payload = far_away(payload)
+        elif kind == b"stco":
+            offsets = struct.unpack(f">{len(payload) // 4 - 2}I", payload[8:])
+            kind, payload = b"co64", payload[:8] + b"".join(struct.pack(">Q", 1 << 63 | offset) for offset in offsets)
+        made += struct.pack(">I4s", len(payload) + 8, kind) + payload
+    return made
+
+
+def test_a_recording_with_a_wrong_bit_has_no_picture_and_the_server_lives(start, tmp_path):
+    folder = tmp_path / "recordings" / "cam"
+    folder.mkdir(parents=True)
+    plain = tmp_path / "plain.mp4"
+    subprocess.run([tools.FFMPEG, "-v", "error", "-i", sources.source("short"), "-c", "copy", plain], check=True)
+    (folder / "20250301T101500Z.mp4").write_bytes(far_away(plain.read_bytes()))
+    weir = start("--record", tmp_path / "recordings")
+    assert weir.get("/recordings/cam/20250301T101500Z.jpg").status == 404
+    assert weir.get("/api/v1/streams").status == 200
 
 
 # MARK: While a stream runs

@@ -17,7 +17,7 @@ enum FragmentReader {
     var shift: Int64 = 0
   }
 
-  /// The most samples of a run that are believed; the segmenter cuts far below.
+  /// The most samples of a `moof` that are believed; the segmenter cuts far below.
   static let maximumSamples = 65_536
   /// The most bytes of media that a run is believed to have.
   static let maximumRunBytes = 1 << 32
@@ -30,8 +30,11 @@ enum FragmentReader {
     var runs: [LocatedRun] = []
     // Where a track's media begins that says nothing of it: behind that of the track before.
     var end = 0
+    var room = maximumSamples
     for box in BoxReader(fragment) where box.type == "traf" {
-      guard let found = trackFragment(box.payload, timescales, defaults, moofOffset, behind: &end) else { return nil }
+      guard let found = trackFragment(box.payload, timescales, defaults, moofOffset, behind: &end, &room) else {
+        return nil
+      }
       runs += found
     }
     return runs.isEmpty ? nil : runs
@@ -39,7 +42,7 @@ enum FragmentReader {
 
   private static func trackFragment(
     _ box: ByteBuffer, _ timescales: [TrackID: UInt32], _ trackDefaults: [TrackID: Defaults], _ moofOffset: UInt64,
-    behind end: inout Int
+    behind end: inout Int, _ room: inout Int
   ) -> [LocatedRun]? {
     guard var header = box.firstBox("tfhd"), var time = box.firstBox("tfdt"),
       let (id, defaults, base) = self.header(&header, trackDefaults, moofOffset, behind: end),
@@ -52,7 +55,7 @@ enum FragmentReader {
       var located = LocatedRun(
         run: TrackRun(
           track: id, timescale: timescale, baseDecodeTime: start, samples: [], byteCount: 0, duration: 0), offset: next)
-      guard samples(&run.payload, defaults, base: base, &located) else { return nil }
+      guard samples(&run.payload, defaults, base: base, &room, &located) else { return nil }
       next = located.offset + located.run.byteCount
       start &+= located.run.duration
       if !located.run.samples.isEmpty { found.append(located) }
@@ -90,13 +93,13 @@ enum FragmentReader {
     return version == 1 ? box.readInteger(as: Int64.self) : box.readInteger(as: UInt32.self).map(Int64.init)
   }
 
-  /// `trun`, §8.8.8. False when it ends before its samples do.
+  /// `trun`, §8.8.8: `room` is how many samples it may have. False when it ends before its samples do, or has more.
   private static func samples(
-    _ box: inout ByteBuffer, _ defaults: Defaults, base: Int, _ located: inout LocatedRun
+    _ box: inout ByteBuffer, _ defaults: Defaults, base: Int, _ room: inout Int, _ located: inout LocatedRun
   ) -> Bool {
-    guard let (_, bits) = box.readFullBoxHeader(), let count = box.readInteger(as: UInt32.self),
-      count <= UInt32(maximumSamples)
+    guard let (_, bits) = box.readFullBoxHeader(), let count = box.readInteger(as: UInt32.self), Int(count) <= room
     else { return false }
+    room -= Int(count)
     let flags = TrackRunFlags(rawValue: bits)
     if flags.contains(.dataOffset) {
       guard let offset = box.readInteger(as: Int32.self), base + Int(offset) >= 0 else { return false }

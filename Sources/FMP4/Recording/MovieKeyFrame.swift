@@ -120,7 +120,12 @@ package struct MovieKeyFrame: Sendable {
           var offset =
             offsets.fields == 2
             ? UInt64(offsets[chunk, 0]) << 32 | UInt64(offsets[chunk, 1]) : UInt64(offsets[chunk, 0])
-          for earlier in (sample - (sample - first) % perChunk)..<sample { offset &+= UInt64(size(of: earlier)) }
+          let before = (sample - first) % perChunk
+          if constantSize > 0 {
+            offset &+= UInt64(constantSize) &* UInt64(before)
+          } else {
+            for earlier in (sample - before)..<sample { offset &+= UInt64(size(of: earlier)) }
+          }
           return (offset, Int(size(of: sample)), Int(chunkRuns[run, 2]))
         }
         first += inRun

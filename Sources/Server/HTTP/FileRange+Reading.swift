@@ -27,6 +27,7 @@ extension FileRange {
     return pool.runIfActive(eventLoop: eventLoop) { file.read(at: offset, count: count) }.flatMap { outcome in
       switch outcome {
       case .read(let bytes): return eventLoop.makeSucceededFuture(bytes.readableBytes > 0 ? bytes : nil)
+      case .failed: return eventLoop.makeSucceededFuture(nil)
       case .moving:
         guard attempts > 0 else { return eventLoop.makeSucceededFuture(nil) }
         return eventLoop.flatScheduleTask(in: Self.pause) {

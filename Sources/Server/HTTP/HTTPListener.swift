@@ -13,6 +13,8 @@ final class HTTPListener: Sendable {
   private let group: any EventLoopGroup
   private let loops: [ObjectIdentifier: NIOLoopBoundBox<LoopContext>]
   private let channels = Mutex<[any Channel]>([])
+  /// Connections that there can be at once: those that `limits` allow, and that the system has descriptors for.
+  let capacity: Int
 
   /// `tickInterval` is the grain of all deadlines. `clock` dates the responses. `memory` is what connections may take.
   init(
@@ -21,7 +23,7 @@ final class HTTPListener: Sendable {
     group: any EventLoopGroup = NIOSingletons.posixEventLoopGroup,
     pool: NIOThreadPool = NIOSingletons.posixBlockingThreadPool, tickInterval: TimeAmount = .milliseconds(250)
   ) {
-    let capacity = max(1, min(limits.connections, Self.descriptorLimit() - limits.descriptorReserve))
+    capacity = max(1, min(limits.connections, Self.descriptorLimit() - limits.descriptorReserve))
     services = HTTPServices(
       responder: responder, limits: limits,
       census: ConnectionCensus(capacity: capacity, limits: limits, memory: memory, traffic: traffic),

@@ -39,25 +39,38 @@ final class SharedFile: Sendable {
     case read(ByteBuffer)
     /// The bytes are being pushed back: to be tried again in a moment.
     case moving
+    /// The disk does not give them; `code` is errno's.
+    case failed(code: CInt)
   }
 
-  /// Up to `count` bytes at `offset`; fewer at the end of the file or where the disk fails. Waits for the disk.
+  /// Up to `count` bytes at `offset`; fewer at the end of the file. Waits for the disk.
   func read(at offset: Int, count: Int) -> ReadOutcome {
     var buffer = ByteBuffer()
-    let isRead = origin.map { origin in origin.read { fill(&buffer, at: offset &+ $0, count) } != nil }
-    if isRead == nil { fill(&buffer, at: offset, count) }
-    return isRead == false ? .moving : .read(buffer)
+    let code: CInt
+    if let origin {
+      guard let read = origin.read({ shift in fill(&buffer, at: offset &+ shift, count) }) else { return .moving }
+      code = read
+    } else {
+      code = fill(&buffer, at: offset, count)
+    }
+    return code == 0 ? .read(buffer) : .failed(code: code)
   }
 
-  private func fill(_ buffer: inout ByteBuffer, at offset: Int, _ count: Int) {
+  /// Gives errno; 0 at the end of the file, too.
+  private func fill(_ buffer: inout ByteBuffer, at offset: Int, _ count: Int) -> CInt {
     buffer.clear()
     while buffer.readableBytes < count {
       let done = buffer.readableBytes
+      var code: CInt = 0
       let got = buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: count - done) { room in
-        max(0, pread(descriptor, room.baseAddress, count - done, off_t(offset &+ done)))
+        let got = pread(descriptor, room.baseAddress, count - done, off_t(offset &+ done))
+        if got < 0 { code = errno }
+        return max(0, got)
       }
-      if got == 0 { return }
+      if code != 0, code != EINTR { return code }
+      if got == 0, code == 0 { return 0 }
     }
+    return 0
   }
 
   /// The bytes of `range` as an address to hand to the kernel, so that one `sendmsg` sends many small ranges without

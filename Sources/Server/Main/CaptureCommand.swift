@@ -5,6 +5,7 @@ internal import Ingest
 struct CaptureCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "capture", abstract: "A camera and a microphone of this machine, live at once.",
+    usage: "weir capture [<options>]",
     discussion: """
       Examples:
         weir capture

@@ -55,7 +55,7 @@ struct ServeCommand: AsyncParsableCommand {
       .audioCodec, "Offer the sound in another codec, too: aac or opus, of all streams or of one.",
       "[name=]source|aac|opus"))
   var audioCodec: [String] = []
-  @Option(help: help(.window, "How much of a stream viewers can reach back.", "duration")) var window: String?
+  @Option(help: help(.window, "Media kept in memory; viewers can go back half of it.", "duration")) var window: String?
   @Option(help: help(.rewind, "How far viewers can go back on disk: recordings, or a spool.", "duration"))
   var rewind: String?
   @Option(help: help(.reconnectWindow, "How long a stream waits for a lost publisher.", "duration"))

@@ -16,6 +16,8 @@ struct DASHManifest {
   enum Source: Sendable, Hashable {
     /// This server: it tells the time, answers for segments in the making, and patches manifests.
     case server
+    /// This server, of a recording: it tells the time, and what it lists is complete.
+    case recording
     /// Whoever reads the folder of segments: complete files and nothing else.
     case folder
   }
@@ -33,10 +35,14 @@ struct DASHManifest {
 
   var window: LiveWindow { epoch.window }
 
-  /// The clock that a client compares its own with; the address is relative to the server, so that a cache in front
-  /// serves it too.
-  static let clock = XMLElement(
-    "UTCTiming", ["schemeIdUri": "urn:mpeg:dash:utc:http-iso:2014", "value": "/time"])
+  /// The clock that a client compares its own with (§5.8.4.11). The address is relative to the server, so that a cache in
+  /// front serves it too; of a folder it is the `Date` that the manifest comes with, whoever serves it.
+  var clock: XMLElement {
+    let (scheme, value) =
+      source == .folder
+      ? ("urn:mpeg:dash:utc:http-head:2014", "manifest.mpd") : ("urn:mpeg:dash:utc:http-iso:2014", "/time")
+    return XMLElement("UTCTiming", ["schemeIdUri": scheme, "value": value])
+  }
 
   /// The ProducerReferenceTime that latency is measured by.
   static let referenceTimeID = "0"
@@ -56,7 +62,7 @@ struct DASHManifest {
       let inside = segments.filter { isIn(period, $0) }
       if !inside.isEmpty { children.append(DASHPeriod(manifest: self, period: period, segments: inside).element) }
     }
-    if !window.isEnded { children.append(Self.clock) }
+    if !window.isEnded { children.append(clock) }
     return XMLElement("MPD", head, children: children)
   }
 

@@ -99,7 +99,7 @@ struct DASHPeriod {
       [
         "id": DASHManifest.referenceTimeID, "inband": "true", "type": "captured",
         "wallClockTime": DASHManifest.moment(nanoseconds: period.wallStart), "presentationTime": offset(track),
-      ], children: [DASHManifest.clock])
+      ], children: [manifest.clock])
   }
 
   /// §5.3.12: chunks are where a parser can begin anew; every chunk of sound can also be decoded by itself.

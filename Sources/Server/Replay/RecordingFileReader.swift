@@ -7,19 +7,24 @@ internal import NIOCore
 struct RecordingFileReader: Sendable {
   let file: SharedFile
 
-  /// The file is shorter than its index says, or cannot be read.
+  /// The disk does not give what is asked for.
   struct Unreadable: Error, CustomStringConvertible {
     var offset: UInt64
-    var description: String { "the recording cannot be read at \(offset)" }
+    /// errno's.
+    var code: CInt
+    var description: String { "the recording cannot be read at \(offset): \(String(cString: strerror(code)))" }
   }
 
   /// Up to `count` bytes; fewer at the end. Tries again while the bytes are being pushed back.
   func read(at offset: UInt64, count: Int) throws(Unreadable) -> ByteBuffer {
     for _ in 0..<Self.attempts {
-      if case .read(let bytes) = file.read(at: Int(clamping: offset), count: count) { return bytes }
-      usleep(Self.pause)
+      switch file.read(at: Int(clamping: offset), count: count) {
+      case .read(let bytes): return bytes
+      case .moving: usleep(Self.pause)
+      case .failed(let code): throw Unreadable(offset: offset, code: code)
+      }
     }
-    throw Unreadable(offset: offset)
+    throw Unreadable(offset: offset, code: EAGAIN)
   }
 
   private static let attempts = 30_000

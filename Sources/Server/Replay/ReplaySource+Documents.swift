@@ -41,7 +41,7 @@ extension ReplaySource {
       let window = window(&state, segments: segments, target: target)
       let start = segments.first?.wallStart ?? 0
       let publishTime = (segments.last?.wallStart ?? 0) / 1_000_000
-      return DASHManifest(epoch: view(window, state, from: start), source: .folder).root(publishTime: publishTime)
+      return DASHManifest(epoch: view(window, state, from: start), source: .recording).root(publishTime: publishTime)
         .document
     }
   }

@@ -22,19 +22,21 @@ extension MediaRoutes {
     onDisk?.initSegment(version, rendition).map { .media([.bytes($0)], type: type, cache: .immutable) }
   }
 
-  /// A segment that the window no longer has; nil when it is not on disk either.
-  func oldSegment(_ number: Int) -> HTTPAnswer? {
-    onDisk?.find(number).map { answer($0.source, $0.index) }
+  /// A segment that the window no longer has.
+  func oldSegment(_ number: Int) -> HTTPAnswer { answer { $0.find(number) } }
+
+  func oldSegment(at time: Int64, initVersion version: Int, _ kind: MediaKind) -> HTTPAnswer {
+    answer { $0.find(time: time, initVersion: version, kind) }
   }
 
-  func oldSegment(at time: Int64, initVersion version: Int, _ kind: MediaKind) -> HTTPAnswer? {
-    onDisk?.find(time: time, initVersion: version, kind).map { answer($0.source, $0.index) }
-  }
-
-  private func answer(_ source: ReplaySource, _ index: Int) -> HTTPAnswer {
-    guard let archive else { return .now(missing) }
+  /// Looking for it may take a while, and waits for whoever renders the programme.
+  private func answer(
+    _ find: @escaping @Sendable (EpochArchive) -> (source: ReplaySource, index: Int)?
+  ) -> HTTPAnswer {
+    guard let archive, let onDisk else { return .now(missing) }
     return .later(
       archive.threads.runIfActive(eventLoop: eventLoop) {
+        guard let (source, index) = find(onDisk) else { return missing }
         let number = source.withIndex { Int($0.segments[index].number) }
         guard let pieces = try source.pieces(ofSegment: index, rendition) else { return missing }
         return .media(

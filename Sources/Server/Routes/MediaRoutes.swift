@@ -32,7 +32,7 @@ struct MediaRoutes {
     case .segmentAt(let time, let version):
       guard let kind = rendition.kind else { return .now(missing) }
       guard let number = window.sequenceNumber(ofTime: time, kind: kind, initVersion: version) else {
-        return oldSegment(at: time, initVersion: version, kind) ?? .now(missing)
+        return oldSegment(at: time, initVersion: version, kind)
       }
       // What is expected to begin at that time may turn out to begin at another, or with other parameters.
       return segment(number, request, window) {
@@ -158,7 +158,7 @@ struct MediaRoutes {
   ) -> HTTPAnswer {
     if let response = segment(number, request, in: window) { return response }
     if window.segment(number) == nil, number < window.nextSequenceNumber {
-      return oldSegment(number) ?? .now(missing)
+      return oldSegment(number)
     }
     // The segment that begins next, asked for a little early, is worth a wait; later ones are not there.
     let first = PartPosition(segment: number, part: 0)

@@ -137,11 +137,13 @@ final class RecordingThumbnails: Sendable {
 
   /// Nil when they are not all there.
   private static func read(_ file: CInt, at offset: UInt64, _ count: Int) -> ByteBuffer? {
+    // The offset is what the file says.
+    guard let start = off_t(exactly: offset), start <= off_t.max - off_t(count) else { return nil }
     var buffer = ByteBuffer()
     while buffer.readableBytes < count {
       let left = count - buffer.readableBytes
       let read = buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: left) {
-        max(0, pread(file, $0.baseAddress, left, off_t(offset) + off_t(count - left)))
+        max(0, pread(file, $0.baseAddress, left, start + off_t(count - left)))
       }
       if read == 0 { return nil }
     }

@@ -77,7 +77,10 @@ final class SegmentFolder: FragmentSink {
 
   private func write(_ view: EpochView) {
     do throws(StorageError) {
-      try written.withLock { written throws(StorageError) in try write(view, &written) }
+      try written.withLock { written throws(StorageError) in
+        try write(view, &written)
+        written.hasFailed = false
+      }
     } catch {
       let isNew = written.withLock { written in
         defer { written.hasFailed = true }
@@ -98,10 +101,10 @@ final class SegmentFolder: FragmentSink {
       try write(initSegment, below: epoch)
       written.inits.insert(version)
     }
-    if let newest = view.window.segments.last, newest.isComplete,
-      newest.sequenceNumber != written.segments.last?.number
-    {
-      written.segments.append((newest.sequenceNumber, try write(newest, view.window, below: epoch)))
+    // Also those that were left out, or that the disk did not take: playlists list them.
+    let last = written.segments.last?.number ?? 0
+    for segment in view.window.segments where segment.isComplete && segment.sequenceNumber > last {
+      written.segments.append((segment.sequenceNumber, try write(segment, view.window, below: epoch)))
     }
     for rendition in renditions {
       try FolderFile.replace(

@@ -129,8 +129,18 @@ struct Server {
       metrics: MetricsRoutes(report: metrics, clock: clock))
     var limits = HTTPLimits()
     limits.repeatedPolls = configuration.pollLimit
-    return HTTPListener(
+    // A player has a connection for playlists and one for media.
+    limits.connections = max(limits.connections, 2 * configuration.maxViewers)
+    let listener = HTTPListener(
       responder: router, limits: limits, memory: memory, clock: clock, traffic: traffic, logger: logger)
+    if listener.capacity < configuration.maxViewers {
+      logger.warning(
+        """
+        --max-viewers is \(configuration.maxViewers), but this system allows weir \(listener.capacity) connections; raise the \
+        limit of open files (ulimit -n, or LimitNOFILE of systemd)
+        """)
+    }
+    return listener
   }
 
   private func listenHTTP(

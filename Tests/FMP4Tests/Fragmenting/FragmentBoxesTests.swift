@@ -139,6 +139,23 @@ import Testing
     #expect(read.map(\.run.samples) == [run.samples])
   }
 
+  @Test func samplesThatNothingIsSaidOfAreBelievedInASmallNumber() throws {
+    func fragment(_ runs: [UInt32]) -> ByteBuffer {
+      func box(_ type: String, _ payload: [UInt8]) -> [UInt8] {
+        bytes([ByteBuffer(integer: UInt32(payload.count + 8))]) + Array(type.utf8) + payload
+      }
+      let header = box("tfhd", [0, 2, 0, 0, 0, 0, 0, 1])
+      let time = box("tfdt", [0, 0, 0, 0, 0, 0, 0, 0])
+      let runs = runs.flatMap { box("trun", [0, 0, 0, 0] + bytes([ByteBuffer(integer: $0)])) }
+      return ByteBuffer(bytes: box("traf", header + time + runs))
+    }
+    let timescales = [TrackID(1): UInt32(30_000)]
+    #expect(FragmentReader.read(fragment([65_536]), timescales: timescales)?.first?.run.samples.count == 65_536)
+    #expect(FragmentReader.read(fragment([65_537]), timescales: timescales) == nil)
+    #expect(FragmentReader.read(fragment([65_535, 1]), timescales: timescales)?.count == 2)
+    #expect(FragmentReader.read(fragment([65_535, 2]), timescales: timescales) == nil)
+  }
+
   @Test func negativeCompositionOffsetsSurvive() throws {
     let run = TrackRun(
       track: .video, timescale: 30_000, baseDecodeTime: 1 << 40,

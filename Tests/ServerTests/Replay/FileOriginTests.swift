@@ -7,6 +7,19 @@ import Testing
 @testable import Server
 
 @Suite struct FileOriginTests {
+  @Test func whatTheDiskDoesNotGiveIsNoEndOfFile() throws {
+    let folder = try TemporaryFolder()
+    // A folder's bytes cannot be read.
+    let descriptor = open(folder.path, O_RDONLY | O_DIRECTORY)
+    try #require(descriptor >= 0)
+    let file = SharedFile(taking: descriptor, kind: .disk)
+    guard case .failed(code: EISDIR) = file.read(at: 0, count: 8) else {
+      Issue.record("it was read")
+      return
+    }
+    #expect(throws: RecordingFileReader.Unreadable.self) { try RecordingFileReader(file: file).read(at: 0, count: 8) }
+  }
+
   /// A file whose every eighth byte tells its own place, pushed back and forth while others read it.
   @Test func readersNoticeNothingWhenTheBytesMove() async throws {
     let folder = try TemporaryFolder(.disk)

@@ -159,6 +159,33 @@ import Testing
     #expect(EpochFolder.isName(name) == isOne)
   }
 
+  @Test func whatWasLeftOutIsMadeUpFor() async throws {
+    try await withFolder { folder in
+      let thread = NIOThreadPool(numberOfThreads: 1)
+      thread.start()
+      let sink = SegmentFolder(
+        stream: try #require(StreamName("cam")), folder: folder, thread: thread, logger: quiet)
+      var driver = EpochDriver(StreamSettings(window: MediaTime(milliseconds: 120_000)))
+      try driver.publish(seconds: 40)
+      try driver.end()
+      // The disk does not answer until everything has come.
+      var ends: [CInt] = [0, 0]
+      try #require(pipe(&ends) == 0)
+      let (reading, writing) = (ends[0], ends[1])
+      thread.submit { _ in
+        var byte: UInt8 = 0
+        _ = read(reading, &byte, 1)
+        close(reading)
+      }
+      for event in driver.events { sink.receive(event) }
+      close(writing)
+      try await thread.runIfActive {}
+      try await thread.shutdownGracefully()
+      let files = names(in: "\(folder)/cam/epoch1/av").filter { $0.hasSuffix(".m4s") }
+      #expect(Set(files) == Set((1...20).map { "\($0).m4s" }))
+    }
+  }
+
   @Test func whatLeftTheWindowLeavesTheFolder() async throws {
     try await withFolder { folder in
       let driver = try await write(seconds: 60, window: 16_000, to: folder)
