@@ -20,10 +20,12 @@ import Testing
     return harness
   }
 
-  /// Until the folders have been read; for some minutes at most.
+  /// Until the folders have been read and what was left is finished: a process that another test has just started may hold
+  /// what it inherited of a file's lock for a moment. For some minutes at most.
   private func waitUntilRead(_ harness: RecordingHarness) async throws {
     for _ in 0..<20_000 {
-      if try await page(harness, CatalogueQuery(limit: 1)).isComplete { return }
+      let isRead = try await page(harness, CatalogueQuery(limit: 1)).isComplete
+      if isRead, !harness.library.isCopying { return }
       try await Task.sleep(for: .milliseconds(10))
     }
   }
