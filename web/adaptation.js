@@ -3,8 +3,9 @@
  * while of calm and only to one of which a whole segment was fetched for a trial, quickly enough.
  */
 
+import { HTTPFailure } from "./ending.js";
 import { parseMedia } from "./playlist.js";
-import { fetchBytes, HTTPFailure } from "./window.js";
+import { fetchBytes } from "./window.js";
 
 /** With less than this many times its own rate, a picture is about to stall. */
 const TOO_SLOW = 1.2;
@@ -135,7 +136,7 @@ function better(qualities, present) {
 async function trial({ url }) {
   const signal = AbortSignal.timeout(PATIENCE_MILLISECONDS);
   const response = await fetch(url, { cache: "no-store", signal });
-  if (!response.ok) throw new HTTPFailure(response);
+  if (!response.ok) throw await HTTPFailure.of(response);
   const segment = parseMedia(await response.text(), url).segments.findLast((s) => s.complete && !s.gap);
   if (segment === undefined) throw new Error("there is no segment of it yet");
   const began = performance.now();

@@ -53,10 +53,10 @@ export class LiveEdge {
   /** When the last stall or the last lowering of the target was. */
   #calmSince = performance.now();
 
-  /** @param {HTMLVideoElement} video */
-  constructor(video) {
+  /** @param {HTMLVideoElement} video @param {AbortSignal} [signal] Aborts when others play in the element. */
+  constructor(video, signal) {
     this.#video = video;
-    video.addEventListener("waiting", () => this.#stalled());
+    video.addEventListener("waiting", () => this.#stalled(), { signal });
   }
 
   /** Seconds of media that should be ahead of the playhead just before the next ones arrive. */

@@ -4,8 +4,8 @@
  */
 
 import { readInit, startSeconds } from "./boxes.js";
-import { failure } from "./ending.js";
-import { fetchBytes, HTTPFailure, pause } from "./window.js";
+import { failure, HTTPFailure } from "./ending.js";
+import { fetchBytes, pause } from "./window.js";
 
 /** Seconds of media ahead of the playhead that are enough. */
 const AHEAD = 20;
@@ -32,6 +32,9 @@ class NewTracks extends Error {
   }
 }
 
+/** Thrown where the window shows another epoch than the one that is being fed. */
+class BegunAnew extends Error {}
+
 export class PlaylistFeeder {
   #video;
   #window;
@@ -46,6 +49,8 @@ export class PlaylistFeeder {
   /** @type {Map<number, number>} Seconds to add to media times, by discontinuity sequence number. */
   #offsets = new Map();
   #publication = "";
+  /** The window's epoch that is being fed. */
+  #epoch = "";
 
   /**
    * @param {HTMLVideoElement} video
@@ -71,7 +76,11 @@ export class PlaylistFeeder {
     this.#publication = publication;
     this.#offsets.clear();
     try {
-      while (!this.#window.isReady && !signal.aborted) await this.#window.changed(signal);
+      while (!this.#window.isReady && !signal.aborted) {
+        if (this.#window.refusal !== null) throw this.#window.refusal;
+        await this.#window.changed(signal);
+      }
+      this.#epoch = this.#window.epoch;
       for (let start = from; !signal.aborted;) {
         try {
           await this.#feedAll(start, signal);
@@ -85,12 +94,14 @@ export class PlaylistFeeder {
       }
       return { kind: "stopped" };
     } catch (error) {
-      return signal.aborted ? { kind: "stopped" } : failure(error);
+      if (signal.aborted) return { kind: "stopped" };
+      return error instanceof BegunAnew ? { kind: "anew" } : failure(error);
     }
   }
 
   /** @param {number | "edge"} from @param {AbortSignal} signal */
   async #feedAll(from, signal) {
+    this.#check();
     const { renditions } = this.#window;
     const atEdge = from === "edge";
     const wanted = atEdge ? newestStart(renditions[0]) : from;
@@ -130,6 +141,7 @@ export class PlaylistFeeder {
     for (;;) {
       await this.#room(rendition, signal);
       signal.throwIfAborted();
+      this.#check();
       if (cursor.part === 0) rendition = this.#present(rendition, cursor.sequence);
       const { timeline, playlist } = rendition;
       this.#edge.floor = atEdge && playlist && !playlist.canBlockReload ? playlist.targetDuration : 0;
@@ -155,6 +167,13 @@ export class PlaylistFeeder {
       }
       if (!atEdge) this.#edge.arrived();
     }
+  }
+
+  /** Throws where no more will come of what is being fed. */
+  #check() {
+    const { epoch, refusal } = this.#window;
+    if (epoch !== this.#epoch) throw new BegunAnew();
+    if (refusal !== null) throw refusal;
   }
 
   /**
@@ -198,7 +217,7 @@ export class PlaylistFeeder {
       } catch (error) {
         if (signal.aborted) throw error;
         // What has left the window is a hole in the media, and no reason to stop.
-        if (error instanceof HTTPFailure && (error.status === 404 || error.status === 410)) return;
+        if (error instanceof HTTPFailure && error.isGone) return;
         if (tries >= TRIES || !this.#sink.isOpen) throw error;
         await pause(RETRY_MILLISECONDS * 2 ** tries, signal);
       }

@@ -175,9 +175,15 @@ export class MSEEngine {
       const turn = this.#switch = new AbortController();
       const both = AbortSignal.any([signal, turn.signal]);
       const atEdge = this.#place === null;
+      const isFed = this.#way === "hls" || !atEdge;
       const ending = await this.#run(both);
       if (signal.aborted) return { kind: "stopped" };
       if (turn.signal.aborted) continue;
+      if (ending.kind === "anew" || (isFed && ending.isFull)) {
+        this.#forget();
+        this.#sink.forget();
+        return ending;
+      }
       const isBehind = ending.kind === "paused" || !this.#edge.isFollowed && ending.kind !== "unplayable";
       if (atEdge && isBehind && this.#window.isReady) {
         // Whoever is behind the edge goes on from the window.
@@ -201,8 +207,7 @@ export class MSEEngine {
 
   /** Lets go of the video element. */
   detach() {
-    this.#reading.abort();
-    this.#publication = "";
+    this.#forget();
     this.#sink.detach();
   }
 
@@ -227,6 +232,12 @@ export class MSEEngine {
     this.#reading.abort();
     this.#reading = new AbortController();
     this.#window.run(AbortSignal.any([signal, this.#reading.signal]));
+  }
+
+  /** Whoever plays next reads the playlists as they are then; until then nobody asks for them. */
+  #forget() {
+    this.#reading.abort();
+    this.#publication = "";
   }
 
   /** @param {number | null} place */

@@ -159,9 +159,7 @@ export class NativeEngine {
     const video = this.#video;
     try {
       const playlist = await fetch(this.#url, { cache: "no-store", signal });
-      if (!playlist.ok) {
-        return refusal(playlist);
-      }
+      if (!playlist.ok) return await refusal(playlist);
       const text = await playlist.text();
       const variant = firstVariant(text);
       this.codecs = codecsOf(text);

@@ -55,7 +55,7 @@ export class ProgressiveSource {
     try {
       heard();
       const response = await fetch(this.#url, { cache: "no-store", signal: connection.signal });
-      if (!response.ok || !response.body) return refusal(response);
+      if (!response.ok || !response.body) return await refusal(response);
       const splitter = new PieceSplitter();
       const reader = response.body.getReader();
       let fresh = true;

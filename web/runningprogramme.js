@@ -27,7 +27,7 @@ export class RunningProgramme {
     this.#publication = url;
     this.#window = new LiveWindow(url);
     this.#sink = new MediaSink(video, () => {});
-    this.#edge = new LiveEdge(video);
+    this.#edge = new LiveEdge(video, this.#left.signal);
     this.#feeder = new PlaylistFeeder(video, this.#window, this.#sink, this.#edge);
     this.#window.run(this.#left.signal);
     this.#timer = setInterval(() => this.#edge.tick(), TICK_MILLISECONDS);

@@ -57,8 +57,8 @@ export class WatchSession extends EventTarget {
   #full = false;
   #movedAt = -Infinity;
   #lastTime = 0;
-  /** @type {{until: "news" | "asked", wake: () => void}[]} */
-  #sleepers = [];
+  /** Those whose time is not over. @type {Set<{until: "news" | "asked", wake: () => void}>} */
+  #sleepers = new Set();
 
   /**
    * @param {HTMLVideoElement} video
@@ -142,7 +142,7 @@ export class WatchSession extends EventTarget {
       this.#connected = true;
       const ending = await this.engine.play(stream.startedAt, signal);
       this.#connected = false;
-      this.#full = ending.kind === "refused" && ending.status === 503;
+      this.#full = ending.isFull === true;
       this.lastFailure = describe(ending);
       failures = performance.now() - began > GOOD_MILLISECONDS ? 0 : failures + 1;
       if (ending.kind === "stopped") return;
@@ -224,6 +224,8 @@ export class WatchSession extends EventTarget {
       if (this.#video.readyState >= HTMLMediaElement.HAVE_CURRENT_DATA) {
         this.#movedAt = now;
         this.hasPlayed = true;
+        // Media that a refused viewer still has say nothing of the server's room.
+        if (this.#connected) this.#full = false;
       }
       this.#lastTime = this.#video.currentTime;
     }
@@ -271,16 +273,20 @@ export class WatchSession extends EventTarget {
    */
   #sleep(milliseconds, until = "news") {
     return new Promise((resume) => {
-      const timer = setTimeout(resume, milliseconds);
-      this.#sleepers.push({ until, wake: () => { clearTimeout(timer); resume(); } });
+      const wake = () => {
+        clearTimeout(timer);
+        this.#sleepers.delete(sleeper);
+        resume();
+      };
+      const sleeper = { until, wake };
+      const timer = setTimeout(wake, milliseconds);
+      this.#sleepers.add(sleeper);
     });
   }
 
   /** @param {"news" | "asked"} cause A wish wakes everybody. */
   #wake(cause = "news") {
-    const woken = this.#sleepers.filter((s) => cause === "asked" || s.until === "news");
-    this.#sleepers = this.#sleepers.filter((s) => !woken.includes(s));
-    for (const sleeper of woken) sleeper.wake();
+    for (const { until, wake } of this.#sleepers) if (cause === "asked" || until === "news") wake();
   }
 }
 
@@ -296,6 +302,7 @@ function backOff(failures) {
 function describe(ending) {
   switch (ending.kind) {
     case "finished": return "the server ended the response";
+    case "anew": return "the stream has begun anew";
     case "refused": return `the server answered ${ending.status}`;
     case "unplayable": return ending.reason || "the browser cannot play this";
     case "lost": return ending.reason || "the connection was lost";

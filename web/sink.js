@@ -167,6 +167,9 @@ export class MediaSink {
     return time;
   }
 
+  /** What comes next lies on another time axis: the element begins anew with it. */
+  forget() { this.#publication = ""; }
+
   /** Lets go of the video element. */
   detach() {
     if (this.#objectURL === "") return;

@@ -3,6 +3,7 @@
 import { parseMedia, parseMultivariant } from "./playlist.js";
 import { readInit, startSeconds } from "./boxes.js";
 import { unplayable } from "./codecs.js";
+import { HTTPFailure } from "./ending.js";
 import { Throughput } from "./throughput.js";
 import { Timeline } from "./timeline.js";
 
@@ -17,15 +18,6 @@ const LEARN_MILLISECONDS = 5000;
 const REWIND_DATA = "weir.rewind";
 /** A fragment's header lies within these first bytes of a segment. */
 const HEAD_BYTES = 16 * 1024;
-
-export class HTTPFailure extends Error {
-  /** @param {Response} response */
-  constructor(response) {
-    super(`the server answered ${response.status}`);
-    this.status = response.status;
-    this.retryAfter = Number(response.headers.get("retry-after")) || 0;
-  }
-}
 
 /** One media playlist and its place in time. */
 export class Rendition {
@@ -90,7 +82,7 @@ export class Rendition {
     const response = await fetch(this.#request(wait), {
       cache: "no-store", signal: AbortSignal.any([signal, AbortSignal.timeout(limit)]),
     });
-    if (!response.ok) throw new HTTPFailure(response);
+    if (!response.ok) throw await HTTPFailure.of(response);
     const text = await response.text();
     try {
       this.playlist = parseMedia(text, this.url, former);
@@ -140,11 +132,15 @@ export class LiveWindow extends EventTarget {
   quality = "";
   /** How fast the picture's media come. */
   throughput = new Throughput();
+  /** What changes when the server begins anew: segments of another epoch have other numbers and times. */
+  epoch = "";
+  /** Why no playlists are to be had, where the server has no room. @type {HTTPFailure | null} */
+  refusal = null;
   #url;
   /** The reading of the latest main playlist. @type {Promise<"ended" | "gone" | "left"> | null} */
   #joined = null;
   /** Ends with the epoch. @type {AbortSignal | null} */
-  #epoch = null;
+  #following = null;
   /** The playlists that the multivariant playlist named, and when it did: performance.now() milliseconds. */
   #known = { /** @type {Set<string>} */ urls: new Set(), at: -Infinity };
 
@@ -162,23 +158,25 @@ export class LiveWindow extends EventTarget {
 
   /**
    * Reads the playlists until the stream ends or the signal aborts; never throws. A stream that has no playlist yet, or
-   * a server that is away, is asked again.
+   * a server that is away or full, is asked again.
    * @param {AbortSignal} signal
    */
   async run(signal) {
     this.renditions = [];
+    this.refusal = null;
     let failures = 0;
     while (!signal.aborted) {
       try {
         await this.#open(signal);
         failures = 0;
-      } catch {
-        await pause(RETRY_MILLISECONDS * (failures++ < 4 ? 1 : 4), signal);
+      } catch (error) {
+        if (!signal.aborted) this.#tell(error);
+        await pause(Math.max(RETRY_MILLISECONDS * (failures++ < 4 ? 1 : 4), wanted(error)), signal);
         continue;
       }
       const epoch = new AbortController();
       const both = AbortSignal.any([signal, epoch.signal]);
-      this.#epoch = both;
+      this.#following = both;
       const followed = this.renditions.map(async (rendition) => {
         let way = await this.#follow(rendition, both);
         while (way === "left" && this.#joined !== null) way = await this.#joined;
@@ -203,13 +201,13 @@ export class LiveWindow extends EventTarget {
     await next.reload("now", signal);
     await anchor(next, signal);
     const former = this.renditions.at(0);
-    if (!next.timeline.isAnchored || former === undefined || this.#epoch === null) throw new Error(`no ${name} is there`);
+    if (!next.timeline.isAnchored || former === undefined || this.#following === null) throw new Error(`no ${name} is there`);
     this.quality = name;
     this.codecs = quality.codecs;
     // What has been begun of the former one is played to its segment's end.
     former.lastSequence = former.timeline.segments.at(-1)?.sequence ?? 0;
     this.renditions = [next, ...this.renditions.slice(1)];
-    this.#joined = this.#follow(next, this.#epoch);
+    this.#joined = this.#follow(next, this.#following);
     this.dispatchEvent(new Event("change"));
   }
 
@@ -230,6 +228,7 @@ export class LiveWindow extends EventTarget {
   /** @param {AbortSignal} signal */
   async #open(signal) {
     const { variants, renditions, data } = await this.#readMultivariant(signal);
+    signal.throwIfAborted();
     const index = Math.max(0, this.qualities.findIndex((q) => q.name === this.quality));
     const variant = variants.at(index);
     if (variant === undefined) throw new Error("the multivariant playlist names no variant");
@@ -239,10 +238,19 @@ export class LiveWindow extends EventTarget {
     // On disk there is the publisher's picture alone.
     const rewind = index === 0 ? Number(data.get(REWIND_DATA)) || 0 : 0;
     this.codecs = variant.codecs;
+    this.refusal = null;
+    // Pictures may come and go in an epoch; all of them are in its folder.
+    this.epoch = new URL("../", variant.url).href;
     this.renditions = [new Rendition("main", variant.url, rewind)];
     if (sound !== undefined && sound.url !== variant.url) {
       this.renditions.push(new Rendition("audio", sound.url, rewind));
     }
+  }
+
+  /** Says that there is no room, where that is so. @param {unknown} error */
+  #tell(error) {
+    this.refusal = error instanceof HTTPFailure && error.isFull ? error : null;
+    if (this.refusal !== null) this.dispatchEvent(new Event("change"));
   }
 
   /** Learns which pictures there are. @param {AbortSignal} signal */
@@ -251,7 +259,7 @@ export class LiveWindow extends EventTarget {
     const response = await fetch(this.#url, {
       cache: "no-store", signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MILLISECONDS)]),
     });
-    if (!response.ok) throw new HTTPFailure(response);
+    if (!response.ok) throw await HTTPFailure.of(response);
     const { variants: all, renditions, data } = parseMultivariant(await response.text(), response.url);
     this.#known.urls = new Set([...all, ...renditions].map(({ url }) => url));
     const variants = playable(all);
@@ -291,6 +299,7 @@ export class LiveWindow extends EventTarget {
       try {
         const news = await rendition.reload(this.pace, signal);
         failures = 0;
+        this.refusal = null;
         if (!rendition.timeline.isAnchored) await anchor(rendition, signal);
         await rendition.readProgramme(signal);
         this.dispatchEvent(new Event("change"));
@@ -303,14 +312,19 @@ export class LiveWindow extends EventTarget {
         // A server that answers a held request at once with nothing new is not asked a thousand times a second.
         else if (!news) await pause(RETRY_MILLISECONDS, signal);
       } catch (error) {
-        if (error instanceof HTTPFailure && (error.status === 404 || error.status === 410)) return "gone";
+        if (error instanceof HTTPFailure && error.isGone) return "gone";
+        if (!signal.aborted && rendition.playlist === null) this.#tell(error);
         failures += 1;
-        await pause(Math.min(LONGEST_RETRY_MILLISECONDS, RETRY_MILLISECONDS * 2 ** failures), signal);
+        const own = Math.min(LONGEST_RETRY_MILLISECONDS, RETRY_MILLISECONDS * 2 ** failures);
+        await pause(Math.max(own, wanted(error)), signal);
       }
     }
     return "gone";
   }
 }
+
+/** @param {unknown} error @returns {number} Milliseconds for which a full server does not want to be asked again. */
+const wanted = (error) => error instanceof HTTPFailure && error.isFull ? error.retryAfter * 1000 : 0;
 
 /**
  * The pictures with one of the sounds that there are: the first that this browser plays.
@@ -342,7 +356,7 @@ async function anchor(/** @type {Rendition} */ rendition, /** @type {AbortSignal
 export async function fetchBytes({ url, range }, signal, throughput = null) {
   const headers = range === null ? {} : { Range: `bytes=${range.offset}-${range.offset + range.length - 1}` };
   const response = await fetch(url, { headers, signal });
-  if (!response.ok) throw new HTTPFailure(response);
+  if (!response.ok) throw await HTTPFailure.of(response);
   if (throughput === null || response.body === null) return new Uint8Array(await response.arrayBuffer());
   return measured(response.body, throughput);
 }

@@ -238,7 +238,8 @@ class Chromium(Browser):
 
     @contextlib.contextmanager
     def answering(self, pattern, answer):
-        """Answers requests of this URL pattern itself, with the text or bytes that `answer(url)` gives."""
+        """Answers requests of this URL pattern itself, with the text or bytes that `answer(url)` gives, or with a status and
+        such a body."""
         self._answer = answer
         self.call("Fetch.enable", patterns=[{"urlPattern": pattern}])
         try:
@@ -248,11 +249,12 @@ class Chromium(Browser):
 
     def _fulfil(self, params):
         answer = self._answer(params["request"]["url"])
+        status, answer = answer if isinstance(answer, tuple) else (200, answer)
         body = base64.b64encode(answer.encode() if isinstance(answer, str) else answer).decode()
         headers = [{"name": "Content-Type", "value": "application/json"}]
         # A page that has been left wants no answer any more.
         with contextlib.suppress(BrowserFailure):
-            self.call("Fetch.fulfillRequest", requestId=params["requestId"], responseCode=200, responseHeaders=headers, body=body)
+            self.call("Fetch.fulfillRequest", requestId=params["requestId"], responseCode=status, responseHeaders=headers, body=body)
 
     def screenshot(self, path, full=False):
         data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=full)["data"]

@@ -42,9 +42,12 @@ def choose(browser, name, height):
 HEIGHT = "document.querySelector('#video').videoHeight === %d"
 
 
+LADDERED = ("--test-pattern", "demo", "--ladder", "360p@800k,180p@300k", "--audio-codec", "opus")
+
+
 @pytest.fixture(scope="module")
 def laddered(start_shared):
-    server = start_shared("--test-pattern", "demo", "--ladder", "360p@800k,180p@300k", "--audio-codec", "opus")
+    server = start_shared(*LADDERED)
     server.wait(lambda: len(((server.stream("demo") or {}).get("ladder") or {}).get("rungs", [])) == 2, 30, "two rungs")
     return server
 
@@ -150,4 +153,20 @@ def test_a_browser_without_the_sources_codec_plays_the_other_one(chromium, ladde
         assert "Opus" in " ".join(figures.values()) and "AAC" not in " ".join(figures.values()), figures
     finally:
         chromium.call("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
+    watching.leave(chromium)
+
+
+def test_goes_on_by_itself_when_the_server_was_killed_and_started_again(chromium, laddered, start_shared):
+    """The new one counts its segments from the beginning."""
+    laddered.wait(lambda: laddered.stream("demo")["ageSeconds"] > 40, 60, "a stream that is far ahead of a new one")
+    watching.watch(chromium, laddered, "demo")
+    assert chromium.evaluate(watching.DETAILS)["Player"] == "Media Source, HLS parts"
+    before = watching.state(chromium)["source"]
+    laddered.kill()
+    chromium.wait("document.querySelector('#stage').dataset.phase !== 'playing'", 10)
+    again = start_shared("--http", laddered.web.removeprefix("http://"), *LADDERED)
+    again.wait_state("demo", "live", seconds=15)
+    chromium.wait(f"document.querySelector('#video').currentSrc !== {before!r}", 20)
+    then = watching.wait_phase(chromium, "playing", 10)["time"]
+    chromium.wait(f"document.querySelector('#video').currentTime > {then} + 2", 10)
     watching.leave(chromium)

@@ -1,0 +1,74 @@
+"""How the watch page tries again: what it tells of a server that has no room, when it asks, and what it keeps of it."""
+
+import time
+
+import pytest
+
+import watching
+from harness import http
+
+ASKED = "performance.getEntriesByType('resource').filter((e) => e.name.endsWith('/live/demo/index.m3u8')).length"
+
+
+@pytest.fixture(scope="module")
+def small(start_shared):
+    """A server with room for two viewers."""
+    server = start_shared("--no-record", "--max-viewers", "2", "--segment-duration", "1s", "--test-pattern", "demo")
+    server.wait(lambda: server.get("/live/demo/index.m3u8", timeout=10).status == 200, 30, "a playlist")
+    return server
+
+
+def test_a_viewer_for_whom_there_is_no_room_is_told_so_and_asks_when_it_was_told_to(chromium, small):
+    for n in range(2):  # Who has asked is a viewer for a few seconds.
+        http.fetch(f"{small.web}/live/demo/index.m3u8", headers={"User-Agent": f"player {n}"})
+    chromium.open(f"{small.web}/watch/demo?player=hls")
+    assert watching.wait_phase(chromium, "full", 4)["message"] == "The server is full"
+    began = time.monotonic()
+    watching.wait_phase(chromium, "playing", 25)
+    # Retry-After is 5 s; whoever gets in reads the list once.
+    assert chromium.evaluate(ASKED) <= 2 + (time.monotonic() - began) / 5
+    watching.leave(chromium)
+
+
+def test_a_stream_without_a_segment_is_no_full_server(chromium, small):
+    early = ['{"title": "Not yet"}'] * 3
+    agent = chromium.evaluate("navigator.userAgent")
+
+    def answer(url):
+        return (503, early.pop()) if early else small.get(url, headers={"User-Agent": agent}).good().body
+
+    with chromium.answering(f"{small.web}/live/demo/index.m3u8", answer):
+        chromium.open(f"{small.web}/watch/demo?player=hls")
+        chromium.evaluate("""window.phases = new Set(), setInterval(() =>
+          window.phases.add(document.querySelector("#stage").dataset.phase), 20)""")
+        watching.wait_phase(chromium, "playing", 15)
+        assert "full" not in chromium.evaluate("[...window.phases]") and early == []
+        watching.leave(chromium)
+
+
+#: How many timers a try wakes after hundreds of pauses, each over at once.
+WOKEN = """(async () => {
+  const { WatchSession } = await import("/web/session.js");
+  const { setTimeout: later, clearTimeout: clear } = window;
+  let pauses = 0, woken = 0;
+  window.fetch = async () => new Response("", { status: 404 });
+  window.setTimeout = (done) => later(done, 0, pauses += 1);
+  window.clearTimeout = (timer) => { woken += 1; clear(timer); };
+  const session = new WatchSession(document.createElement("video"), "nobody", "mse", () => {});
+  session.start();
+  await new Promise((done) => later(done, 1500));
+  const before = pauses;
+  woken = 0;
+  window.setTimeout = later;
+  session.retry();
+  await new Promise((done) => later(done, 50));
+  session.stop();
+  return [before, woken];
+})()"""
+
+
+def test_a_pause_that_is_over_is_forgotten(chromium, small):
+    chromium.open(f"{small.web}/healthz")
+    pauses, woken = chromium.evaluate(WOKEN)
+    assert pauses > 50 and woken < 10, f"{woken} of {pauses}"
+    watching.leave(chromium)
