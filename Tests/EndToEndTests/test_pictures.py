@@ -2,12 +2,17 @@
 
 import concurrent.futures
 import contextlib
+import dataclasses
+import os
 import re
+import signal
 import subprocess
+import threading
+import time
 
 import pytest
 
-from harness import nothing_wrong, boxes, http, packets, publishers, sources, tools
+from harness import nothing_wrong, boxes, flv, http, packets, publishers, scripts, sources, tools
 from harness.outcome import Outcome
 
 PQ = ("-color_primaries", "bt2020", "-color_trc", "smpte2084", "-colorspace", "bt2020nc")
@@ -88,6 +93,77 @@ def test_whoever_asks_within_a_segment_gets_the_same_picture(pictures):
 def test_sound_has_no_picture_and_neither_has_an_unknown_stream(pictures):
     assert {answer.status for answer in pictures[1]["sound"]} == {404}
     assert pictures[2].status == 404
+
+
+# Pictures are made by processes of their own, which harm nobody
+
+def broken(tag: flv.Tag) -> flv.Tag:
+    """A key frame whose slices say of themselves that they are none of a key frame's: no decoder makes a picture of it."""
+    if not tag.is_key:
+        return tag
+    body, at = bytearray(tag.body), 5
+    while at + 4 < len(body):
+        length = int.from_bytes(body[at : at + 4], "big")
+        if body[at + 4] & 31 == 5:
+            body[at + 5 : at + 4 + length] = b"\xff" * (length - 1)
+        at += 4 + length
+    return dataclasses.replace(tag, body=bytes(body))
+
+
+def test_a_key_frame_that_is_garbage_has_no_picture_and_harms_nobody(start):
+    weir = start()
+    good = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/good", loop=-1)
+    film = [broken(tag) for tag in scripts.tags_of("h264-30")]
+    publishing = threading.Thread(target=scripts.whole, args=(weir.rtmp, "garbage", film))
+    publishing.start()
+    try:
+        weir.wait_state("garbage", "live")
+        answer = weir.wait(lambda: (found := weir.get("/live/garbage/thumbnail.jpg")).status not in (404, 503) and found, 10,
+                           "an answer")
+        assert (answer.status, answer.headers["content-type"]) == (500, "application/problem+json")
+        assert "cannot decode the key frame" in weir.wait_log("garbage: no thumbnail of segment")
+        weir.wait(lambda: weir.get("/live/good/thumbnail.jpg").status == 200, 10, "the good stream's picture")
+        publishing.join()
+        entry = weir.wait(lambda: [r for r in weir.recordings_of("garbage") if r["thumbnail"]], 10, "its recording")[0]
+        assert weir.get(entry["thumbnail"]).status == 404
+        assert "cannot decode the key frame" in weir.wait_log("garbage: no picture of")
+        assert weir.stream("good")["state"] == "live"
+        assert weir.children() == {}, "no worker is left"
+    finally:
+        publishing.join()
+        good.kill()
+
+
+def test_a_worker_that_dies_costs_its_picture_alone(start):
+    weir = start("--no-record", "--segment-duration", "1s")
+    publisher = publishers.ffmpeg("short", f"{weir.rtmp}/live/cam", loop=-1)
+    over = threading.Event()
+
+    def kill() -> None:
+        while not over.is_set():
+            for process, line in weir.children().items():
+                if b"transcode-worker" in line:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(process, signal.SIGKILL)
+            time.sleep(0.001)
+
+    killer = threading.Thread(target=kill)
+    try:
+        weir.wait(lambda: weir.get("/live/cam/thumbnail.jpg").status == 200, 10, "a picture")
+        before = weir.stream("cam")
+        killer.start()
+        weir.wait(lambda: weir.get("/live/cam/thumbnail.jpg").status == 500, 20, "no picture")
+        assert "its worker is gone (signal 9 ended it)" in weir.wait_log("cam: no thumbnail of segment")
+        over.set()
+        weir.wait(lambda: weir.get("/live/cam/thumbnail.jpg").status == 200, 10, "the next segment's picture")
+        after = weir.stream("cam")
+        assert (after["state"], after["startedAt"]) == ("live", before["startedAt"])
+        assert weir.children() == {}, "no worker is left"
+    finally:
+        over.set()
+        if killer.ident:
+            killer.join()
+        publisher.kill()
 
 
 # Colours

@@ -1,5 +1,4 @@
 internal import CLibAV
-internal import FMP4
 internal import Glibc
 internal import NIOCore
 
@@ -8,14 +7,7 @@ final class PictureDecoder {
   private let context: UnsafeMutablePointer<AVCodecContext>
 
   /// `largestPicture` in pixels: what claims to be larger is refused before memory is taken for it.
-  init(_ codec: Codec, largestPicture: Int) throws(LibAVError) {
-    let (coding, record): (DecoderContext.Coding, [UInt8]) =
-      switch codec {
-      case .h264(let configuration): (.h264, configuration.record())
-      case .hevc(let configuration): (.hevc, configuration.record())
-      case .av1(let configuration): (.av1, configuration.record())
-      case .aac, .opus: throw LibAVError("find a decoder of pictures in \(codec.name)", code: weir_averror_eof)
-      }
+  init(_ coding: DecoderContext.Coding, record: [UInt8], largestPicture: Int) throws(LibAVError) {
     context = try DecoderContext.open(coding, record: record, largestPicture: Int64(largestPicture))
   }
 

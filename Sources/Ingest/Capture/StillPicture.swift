@@ -1,32 +1,22 @@
 internal import CLibAV
 internal import Glibc
-package import FMP4
-package import NIOCore
+internal import NIOCore
 
-/// One key frame as a JPEG: decoded by libavcodec, scaled, turned and encoded. It computes for tens of milliseconds
-/// (more for very large pictures): for a thread of its own, never for an event loop.
-package enum StillPicture {
+/// One key frame as a JPEG: decoded by libavcodec, scaled, turned and encoded, on one thread. For a worker alone, since
+/// strangers send the key frame; the server asks `StillPictureMaker`.
+enum StillPicture {
   /// Neither side of the JPEG is longer; smaller pictures stay as they are.
-  package static let longestSide = 640
+  static let longestSide = 640
   /// Larger pictures are not decoded: 8K with room.
   static let largestPicture = 8192 * 4608
 
-  /// Why there is no picture.
-  package struct Failure: Error, Sendable, CustomStringConvertible {
-    package let description: String
-  }
-
-  /// `sample` is a sync sample as the track stores it. The JPEG has square pixels, and is upright by the track's
-  /// rotation. Throws when the bytes are no picture of that codec, or one that is too large.
-  package static func jpeg(of sample: ByteBuffer, track: TrackDescription) throws(Failure) -> ByteBuffer {
-    guard let size = track.codec.displaySize else { throw Failure(description: "track \(track.id) has no pictures") }
-    do throws(LibAVError) {
-      let decoded = try decode(sample, track)
-      let upright = try scale(decoded, to: fitting(size)).turned(by: track.rotation)
-      return try encode(upright)
-    } catch {
-      throw Failure(description: error.description)
-    }
+  /// The JPEG has square pixels, and is upright. Throws when the bytes are no picture of that codec, or one that is too
+  /// large.
+  static func jpeg(of still: StillRequest) throws(LibAVError) -> ByteBuffer {
+    let decoder = try PictureDecoder(still.codec.coding, record: still.record, largestPicture: largestPicture)
+    let decoded = try decoder.decode(still.sample)
+    let size = fitting((Int(still.width), Int(still.height)))
+    return try encode(try scale(decoded, to: size).turned(by: still.rotation))
   }
 
   /// The largest size of the same shape within the limit, in even numbers, as 4:2:0 needs them.
@@ -37,11 +27,6 @@ package enum StillPicture {
   }
 
   // MARK: The steps
-
-  private static func decode(_ sample: ByteBuffer, _ track: TrackDescription) throws(LibAVError) -> PictureFrame {
-    let decoder = try PictureDecoder(track.codec, largestPicture: largestPicture)
-    return try decoder.decode(sample)
-  }
 
   private static func scale(
     _ picture: PictureFrame, to size: (width: Int, height: Int)

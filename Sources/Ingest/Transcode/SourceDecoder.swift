@@ -27,14 +27,8 @@ final class SourceDecoder {
   private var lastTime = Int64.min
 
   init(_ configuration: TranscodeConfiguration) throws(LibAVError) {
-    let coding: DecoderContext.Coding =
-      switch configuration.codec {
-      case .h264: .h264
-      case .hevc: .hevc
-      case .av1: .av1
-      }
     decoder = try PacketDecoder(
-      coding, record: configuration.record, largestPicture: TranscodeLimits.pictureSamples,
+      configuration.codec.coding, record: configuration.record, largestPicture: TranscodeLimits.pictureSamples,
       timescale: configuration.timescale)
   }
 

@@ -79,6 +79,7 @@ struct TranscodeConversation: Sendable {
     case .failed(let text):
       farewell = text
       throw TranscodeProtocolError(description: text)
+    case .still: throw TranscodeProtocolError(description: "an answer to nothing")
     }
     return 0
   }

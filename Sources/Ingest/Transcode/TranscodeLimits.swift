@@ -23,6 +23,12 @@ package enum TranscodeLimits {
   static let silence: Int64 = 5_000_000_000
   /// How long a worker has for its last pictures, in nanoseconds.
   static let farewell: Int64 = 2_000_000_000
+  /// Bytes of a key frame of which a JPEG is made: a message, less what stands in it besides.
+  static let stillSampleBytes = messageBytes - recordBytes - 64
+  /// Bytes of that JPEG: more than 640×640 pixels of noise need.
+  static let stillBytes = 1 << 20
+  /// How long a worker has for a JPEG, from its start on, in nanoseconds.
+  static let stillPatience: Int64 = 5_000_000_000
   /// Pictures that are so much older than what the worker has taken in do not come any more, in milliseconds.
   static let longestDelay: Int64 = 3000
   /// Pause before a worker is started again, in nanoseconds: doubled each time, up to the longest; the shortest again

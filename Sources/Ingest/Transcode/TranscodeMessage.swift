@@ -37,6 +37,8 @@ enum TranscodeRequest: Sendable, Hashable {
   case picture(SourcePicture)
   /// The timeline breaks: give out everything that is inside.
   case drain
+  /// Make a JPEG.
+  case still(StillRequest)
 
   /// A coded picture of the source, or a frame of its sound.
   struct SourcePicture: Sendable, Hashable {
@@ -60,6 +62,8 @@ enum TranscodeReply: Sendable, Hashable {
   /// Everything has been given out.
   case drained
   case failed(String)
+  /// The JPEG that was asked for.
+  case still(ByteBuffer)
 
   struct RungPicture: Sendable, Hashable {
     var rung: UInt8
@@ -78,8 +82,8 @@ struct TranscodeProtocolError: Error, Sendable, Hashable, CustomStringConvertibl
 
 /// A message on the wire: the length of type and body in four bytes, a byte of type, the body; numbers are big-endian.
 enum TranscodeWire {
-  private enum RequestType: UInt8 { case configure = 1, picture, drain, configureSound }
-  private enum ReplyType: UInt8 { case track = 65, picture, consumed, drained, failed }
+  private enum RequestType: UInt8 { case configure = 1, picture, drain, configureSound, still }
+  private enum ReplyType: UInt8 { case track = 65, picture, consumed, drained, failed, still }
 
   // MARK: Requests
 
@@ -113,6 +117,9 @@ enum TranscodeWire {
     case .configureSound(let configuration):
       return message(RequestType.configureSound.rawValue) { configuration.write(to: &$0) }
     case .drain: return message(RequestType.drain.rawValue) { _ in }
+    case .still(let still):
+      let size = 11 + still.record.count + still.sample.readableBytes
+      return message(RequestType.still.rawValue, reserving: size) { still.write(to: &$0) }
     }
   }
 
@@ -129,6 +136,7 @@ enum TranscodeWire {
         TranscodeRequest.SourcePicture(
           presentationTime: presentation, decodeTime: decode, isSync: sync == 1, lateness: lateness, payload: body))
     case .drain: return .drain
+    case .still: return .still(try StillRequest(reading: &body))
     case nil: throw unknown(type)
     }
   }
@@ -183,6 +191,8 @@ enum TranscodeWire {
     case .drained: return message(ReplyType.drained.rawValue) { _ in }
     case .failed(let text):
       return message(ReplyType.failed.rawValue) { $0.writeBytes(text.utf8.prefix(TranscodeLimits.textBytes)) }
+    case .still(let jpeg):
+      return message(ReplyType.still.rawValue, reserving: jpeg.readableBytes) { $0.writeImmutableBuffer(jpeg) }
     }
   }
 
@@ -209,6 +219,9 @@ enum TranscodeWire {
     case .failed:
       guard body.readableBytes <= TranscodeLimits.textBytes else { throw truncated(type) }
       return .failed(String(buffer: body))
+    case .still:
+      guard (1...TranscodeLimits.stillBytes).contains(body.readableBytes) else { throw truncated(type) }
+      return .still(body)
     case nil: throw unknown(type)
     }
   }
@@ -239,7 +252,11 @@ enum TranscodeWire {
 /// Finds the messages in what arrives, in pieces of any size. A length beyond the limit is refused before anything of
 /// its body is kept.
 struct TranscodeFrameReader: Sendable {
+  private let limit: UInt32
   private var buffer = ByteBuffer()
+
+  /// - Parameter limit: bytes of the longest message, from its type on.
+  init(limit: Int = TranscodeLimits.messageBytes) { self.limit = UInt32(clamping: limit) }
 
   mutating func append(_ bytes: UnsafeRawBufferPointer) {
     buffer.writeBytes(bytes)
@@ -248,7 +265,7 @@ struct TranscodeFrameReader: Sendable {
   /// The next whole message: its type and its body.
   mutating func next() throws(TranscodeProtocolError) -> (type: UInt8, body: ByteBuffer)? {
     guard let length = buffer.getInteger(at: buffer.readerIndex, as: UInt32.self) else { return nil }
-    guard (1...UInt32(TranscodeLimits.messageBytes)).contains(length) else {
+    guard length >= 1, length <= limit else {
       throw TranscodeProtocolError(description: "a message of \(length) bytes")
     }
     guard buffer.readableBytes >= 4 + Int(length) else { return nil }

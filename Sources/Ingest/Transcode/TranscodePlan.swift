@@ -37,14 +37,7 @@ struct TranscodePlan: Sendable {
     guard let size = source.codec.displaySize else { return nil }
     let numbers = ladder.indices.prefix(TranscodeLimits.rungs).filter { ladder[$0].applies(toSource: size) }
     guard !numbers.isEmpty else { return nil }
-    let codec: TranscodeConfiguration.SourceCodec
-    let record: [UInt8]
-    switch source.codec {
-    case .h264(let configuration): (codec, record) = (.h264, configuration.record())
-    case .hevc(let configuration): (codec, record) = (.hevc, configuration.record())
-    case .av1(let configuration): (codec, record) = (.av1, configuration.record())
-    case .aac, .opus: return nil
-    }
+    guard let (codec, record) = TranscodeConfiguration.SourceCodec.told(of: source.codec) else { return nil }
     guard record.count <= TranscodeLimits.recordBytes, source.timescale <= UInt32(Int32.max) else { return nil }
     let color = source.color
     var frameDuration = source.frameDuration ?? 0

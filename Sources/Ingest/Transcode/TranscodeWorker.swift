@@ -4,8 +4,8 @@ internal import Glibc
 internal import NIOCore
 
 /// The worker's side: reads what to make from a socket and writes what was made to it, until the other side closes.
-/// One thread reads and decodes, one thread each scales and encodes a rung; sound is coded on the one that reads. It holds
-/// nothing but what it is given.
+/// One thread reads and decodes, one thread each scales and encodes a rung; sound is coded on the one that reads,
+/// and so is a still picture. It holds nothing but what it is given.
 package final class TranscodeWorker {
   private let descriptor: Int32
   private let output: ReplyWriter
@@ -77,6 +77,7 @@ package final class TranscodeWorker {
       for lane in lanes { lane.lane.drain() }
       report()
       output.write(.drained)
+    case .still(let still): output.write(.still(try StillPicture.jpeg(of: still)))
     }
   }
 

@@ -7,11 +7,12 @@ internal import NIOHTTP1
 internal import NIOPosix
 internal import Synchronization
 
-/// `/recordings/{stream}/{name}.jpg`: a key frame near the first tenth of a recording, as a JPEG. It is decoded when
-/// somebody asks for it first, by one thread for all, and kept beside the recording; what cannot be decoded is not tried
-/// again by this server.
+/// `/recordings/{stream}/{name}.jpg`: a key frame near the first tenth of a recording, as a JPEG. It is made when
+/// somebody asks for it first, by a worker for which one thread waits, one picture after the other, and kept beside the
+/// recording; what cannot be decoded is not tried again by this server.
 final class RecordingThumbnails: Sendable {
   private let library: RecordingLibrary
+  private let make: Thumbnails.Maker
   private let logger: Logger
   private let thread = NIOThreadPool(numberOfThreads: 1)
   private let state = Mutex(State())
@@ -26,8 +27,6 @@ final class RecordingThumbnails: Sendable {
   static let place = 0.1
   /// The largest `moov` that is read for one: some hundred hours.
   private static let largestMovie = 256 << 20
-  /// The largest key frame.
-  private static let largestSample = 64 << 20
 
   private struct State {
     var waiting: [RecordingKey: [EventLoopPromise<HTTPResponse>]] = [:]
@@ -50,8 +49,12 @@ final class RecordingThumbnails: Sendable {
     }
   }
 
-  init(library: RecordingLibrary, logger: Logger) {
+  init(
+    library: RecordingLibrary, logger: Logger,
+    make: @escaping Thumbnails.Maker = StillPictureMaker(launcher: .ownProcess).jpeg
+  ) {
     self.library = library
+    self.make = make
     self.logger = logger
     thread.start()
   }
@@ -60,7 +63,8 @@ final class RecordingThumbnails: Sendable {
     thread.shutdownGracefully { _ in }
   }
 
-  /// 404 where there is no such recording or no picture in it, 503 where the thread does not follow.
+  /// 404 where there is no such recording or no picture in it, 503 where the thread does not follow or the machine gives
+  /// no worker.
   func answer(for key: RecordingKey, on eventLoop: any EventLoop) -> HTTPAnswer {
     let promise = eventLoop.makePromise(of: HTTPResponse.self)
     switch state.withLock({ $0.ask(key, promise) }) {
@@ -76,47 +80,58 @@ final class RecordingThumbnails: Sendable {
   // MARK: On the thread
 
   private func produce(_ key: RecordingKey) {
-    let response: HTTPResponse
+    var response = Self.missing
     if let folder = try? RecordingFolder.open(library.folder).folder(of: key.stream, ifAbsent: .fail),
-      let movie = folder.look(at: key.name.finished), let jpeg = picture(of: key, in: folder)
+      let movie = folder.look(at: key.name.finished)
     {
-      response = Self.response(jpeg, tag: "\"\(String(movie.modifiedAt, radix: 36))-\(movie.bytes)\"")
-    } else {
-      response = Self.missing
+      switch picture(of: key, in: folder) {
+      case .there(let jpeg):
+        response = Self.response(jpeg, tag: "\"\(String(movie.modifiedAt, radix: 36))-\(movie.bytes)\"")
+      case .none: break
+      case .notNow: response = Self.tooBusy
+      }
     }
     let waiting = state.withLock { $0.waiting.removeValue(forKey: key) } ?? []
     for promise in waiting { promise.succeed(response) }
   }
 
-  private func picture(of key: RecordingKey, in folder: RecordingFolder) -> ByteBuffer? {
+  private enum Picture {
+    case there(ByteBuffer)
+    case none
+    case notNow
+  }
+
+  private func picture(of key: RecordingKey, in folder: RecordingFolder) -> Picture {
     let kept = try? folder.folder(named: RecordingFolder.thumbnailsName, ifAbsent: .make)
     let name = "\(key.name.stem).jpg"
-    if let jpeg = kept?.contents(of: name, atMost: 1 << 20) { return jpeg }
-    guard !state.withLock({ $0.failures.contains(key) }) else { return nil }
+    if let jpeg = kept?.contents(of: name, atMost: StillPictureMaker.largestJPEG) { return .there(jpeg) }
+    guard !state.withLock({ $0.failures.contains(key) }) else { return .none }
     do {
-      let jpeg = try Self.make(from: key.name.finished, in: folder)
+      let jpeg = try picture(in: key.name.finished, folder)
       kept?.keep(jpeg, as: name)
-      return jpeg
+      return .there(jpeg)
     } catch {
       logger.warning("\(key.stream): no picture of \(key.name.finished): \(error)")
+      if let error = error as? StillPictureError, error.cause == .machine { return .notNow }
       state.withLock { state in
         if state.failures.count >= Self.failureLimit { state.failures = [] }
         state.failures.insert(key)
       }
-      return nil
+      return .none
     }
   }
 
-  private static func make(from name: String, in folder: RecordingFolder) throws -> ByteBuffer {
+  private func picture(in name: String, _ folder: RecordingFolder) throws -> ByteBuffer {
     guard let (file, status) = folder.openFile(name, O_RDONLY) else { throw RecordingError("it cannot be opened") }
     defer { close(file) }
-    guard let movie = movieBox(file, size: UInt64(clamping: status.st_size)) else {
+    guard let movie = Self.movieBox(file, size: UInt64(clamping: status.st_size)) else {
       throw RecordingError("it has no movie header that can be read")
     }
-    guard let frame = MovieKeyFrame(in: movie, near: place) else { throw RecordingError("it has no key frame") }
-    guard frame.length > 0, frame.length <= largestSample, let sample = read(file, at: frame.offset, frame.length)
+    guard let frame = MovieKeyFrame(in: movie, near: Self.place) else { throw RecordingError("it has no key frame") }
+    guard frame.length > 0, frame.length <= StillPictureMaker.largestSample,
+      let sample = Self.read(file, at: frame.offset, frame.length)
     else { throw RecordingError("its key frame cannot be read") }
-    return try StillPicture.jpeg(of: sample, track: frame.track)
+    return try make(sample, frame.track)
   }
 
   /// The payload of `moov`, which stands within the first boxes of the file.

@@ -6,9 +6,9 @@ internal import NIOHTTP1
 internal import NIOPosix
 internal import Synchronization
 
-/// `/live/{stream}/thumbnail.jpg`: the newest key frame that starts a segment, as a JPEG. It is decoded when somebody
-/// asks, at most once a segment whoever asks, by one thread for all streams; a picture that cannot be decoded is not
-/// tried again either.
+/// `/live/{stream}/thumbnail.jpg`: the newest key frame that starts a segment, as a JPEG. It is made when somebody
+/// asks, at most once a segment whoever asks, by a worker for which one thread waits, one picture after the other for all
+/// streams; a picture that cannot be made is not tried again either.
 final class Thumbnails: Sendable {
   /// Makes a JPEG of a sync sample. Takes its time.
   typealias Maker = @Sendable (_ sample: ByteBuffer, _ track: TrackDescription) throws -> ByteBuffer
@@ -89,7 +89,7 @@ final class Thumbnails: Sendable {
     case failed
   }
 
-  init(logger: Logger, make: @escaping Maker = { try StillPicture.jpeg(of: $0, track: $1) }) {
+  init(logger: Logger, make: @escaping Maker = StillPictureMaker(launcher: .ownProcess).jpeg) {
     self.make = make
     self.logger = logger
     thread = NIOThreadPool(numberOfThreads: 1)

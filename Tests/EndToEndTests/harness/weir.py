@@ -144,6 +144,20 @@ class Weir:
         with open(f"/proc/{self.process.pid}/status") as status:
             return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
 
+    def children(self) -> dict[int, bytes]:
+        """Processes that it has started and that are still there: the number of each, and its command line."""
+        found = {}
+        for entry in os.scandir("/proc"):
+            if not entry.name.isdigit():
+                continue
+            try:
+                with open(f"/proc/{entry.name}/stat") as stat, open(f"/proc/{entry.name}/cmdline", "rb") as line:
+                    if int(stat.read().rsplit(")", 1)[1].split()[1]) == self.process.pid:
+                        found[int(entry.name)] = line.read()
+            except (FileNotFoundError, ProcessLookupError):
+                pass  # it has ended meanwhile
+        return found
+
     def send(self, number: int = signal.SIGTERM) -> None:
         self.process.send_signal(number)
 

@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct StillPictureTests {
   /// A key frame of the test pattern and its track.
-  private func keyFrame(width: Int = 320, height: Int = 180) throws -> (Sample, TrackDescription) {
+  static func keyFrame(width: Int = 320, height: Int = 180) throws -> (Sample, TrackDescription) {
     let media = try TestMedia(settings: TestSourceSettings(width: width, height: height), wallStart: 0)
     var events: [MediaEvent] = []
     try media.advance(to: 0) { events.append($0) }
@@ -21,6 +21,10 @@ import Testing
       }
     }
     return (try #require(found.0), try #require(found.1))
+  }
+
+  private func jpeg(of sample: ByteBuffer, track: TrackDescription) throws -> ByteBuffer {
+    try StillPicture.jpeg(of: try StillRequest(of: sample, track: track))
   }
 
   /// Width, height and luma of a JPEG, by a decoder of its own.
@@ -39,8 +43,8 @@ import Testing
   }
 
   @Test func aKeyFrameBecomesAJPEGOfItsShape() throws {
-    let (sample, track) = try keyFrame(width: 1280, height: 720)
-    let jpeg = try StillPicture.jpeg(of: sample.payload, track: track)
+    let (sample, track) = try Self.keyFrame(width: 1280, height: 720)
+    let jpeg = try self.jpeg(of: sample.payload, track: track)
     #expect(Array(jpeg.readableBytesView.prefix(3)) == [0xFF, 0xD8, 0xFF])
     #expect(Array(jpeg.readableBytesView.suffix(2)) == [0xFF, 0xD9])
     let picture = try decoded(jpeg)
@@ -64,12 +68,12 @@ import Testing
   }
 
   @Test func picturesAreTurnedAsTheirTrackSays() throws {
-    let (sample, upright) = try keyFrame()
-    let reference = try decoded(try StillPicture.jpeg(of: sample.payload, track: upright))
+    let (sample, upright) = try Self.keyFrame()
+    let reference = try decoded(try jpeg(of: sample.payload, track: upright))
     for rotation in [Rotation.clockwise90, .clockwise180, .clockwise270] {
       var track = upright
       track.rotation = rotation
-      let turned = try decoded(try StillPicture.jpeg(of: sample.payload, track: track))
+      let turned = try decoded(try jpeg(of: sample.payload, track: track))
       let isOnItsSide = rotation != .clockwise180
       #expect(turned.width == (isOnItsSide ? reference.height : reference.width))
       #expect(turned.height == (isOnItsSide ? reference.width : reference.height))
@@ -91,20 +95,20 @@ import Testing
   }
 
   @Test func bitsThatAreNoPictureAreRefused() throws {
-    let (sample, track) = try keyFrame()
+    let (sample, track) = try Self.keyFrame()
     var noise = SystemRandomNumberGenerator()
     let size = sample.payload.readableBytes
     let random = ByteBuffer(bytes: (0..<size).map { _ in UInt8.random(in: 0...255, using: &noise) })
     for bytes in [ByteBuffer(), ByteBuffer(bytes: [0, 0, 0, 1, 0x65]), random] {
-      #expect(throws: StillPicture.Failure.self) { try StillPicture.jpeg(of: bytes, track: track) }
+      #expect(throws: LibAVError.self) { try jpeg(of: bytes, track: track) }
     }
     let sound = TrackDescription(
       id: .audio, codec: .opus(try Opus.Configuration(channels: 2, preSkip: 0)), timescale: 48_000)
-    #expect(throws: StillPicture.Failure.self) { try StillPicture.jpeg(of: sample.payload, track: sound) }
+    #expect(throws: StillPictureError.self) { try jpeg(of: sample.payload, track: sound) }
   }
 
   @Test func damagedPicturesHarmNobody() throws {
-    let (sample, track) = try keyFrame()
+    let (sample, track) = try Self.keyFrame()
     var random = SystemRandomNumberGenerator()
     for _ in 0..<20 {
       var bytes = Array(sample.payload.readableBytesView)
@@ -112,7 +116,7 @@ import Testing
         bytes[Int.random(in: 5..<bytes.count, using: &random)] ^= UInt8.random(in: 1...255, using: &random)
       }
       // A picture with faults or none: both are lawful, as long as it comes back.
-      if let jpeg = try? StillPicture.jpeg(of: ByteBuffer(bytes: bytes), track: track) {
+      if let jpeg = try? self.jpeg(of: ByteBuffer(bytes: bytes), track: track) {
         #expect(jpeg.readableBytes > 100)
       }
     }

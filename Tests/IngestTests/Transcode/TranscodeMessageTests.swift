@@ -1,3 +1,4 @@
+import FMP4
 import NIOCore
 import Testing
 
@@ -20,6 +21,10 @@ import Testing
         codec: .opus, record: [4, 5], timescale: 48_000, coding: .aac, sampleRate: 48_000, channels: 2,
         bitRate: 160_000)),
     .drain,
+    .still(
+      StillRequest(
+        codec: .av1, record: [6, 7, 8], width: 1920, height: 1080, rotation: .clockwise270,
+        sample: ByteBuffer(bytes: 0..<150))),
   ]
 
   private let replies: [TranscodeReply] = [
@@ -28,6 +33,7 @@ import Testing
       TranscodeReply.RungPicture(
         rung: 1, presentationTime: 90_000, isSync: false, payload: ByteBuffer(bytes: 0..<100))),
     .consumed(pictures: 3, dropped: 2), .drained, .failed("no decoder"),
+    .still(ByteBuffer(bytes: [0xFF, 0xD8, 0xFF])),
   ]
 
   private func frames(_ bytes: ByteBuffer, step: Int) throws -> [(type: UInt8, body: ByteBuffer)] {
@@ -71,6 +77,42 @@ import Testing
         #expect(throws: TranscodeProtocolError.self) { _ = try reader.next() }
       }
     }
+  }
+
+  @Test func aStillPictureIsReadOnlyWithAllThatStandsBeforeItsSample() throws {
+    let still = try #require(requests.last)
+    let whole = try #require(try frames(TranscodeWire.encode(still), step: 1000).first)
+    // Codec, sides, rotation, the record and its length.
+    for length in 0..<14 {
+      let short = ByteBuffer(bytes: whole.body.readableBytesView.prefix(length))
+      #expect(throws: TranscodeProtocolError.self) { _ = try TranscodeWire.request(whole.type, short) }
+    }
+    // A codec and a rotation that there are not, and a record beyond the message and beyond its limit.
+    for (place, bytes) in [
+      (0, [4]), (5, [0, 91]), (7, [0, 0, 0, 200]), (7, [0, 1, 0, 1]), (7, [255, 255, 255, 255]),
+    ] as [(Int, [UInt8])] {
+      var wrong = whole.body
+      wrong.setBytes(bytes, at: place)
+      #expect(throws: TranscodeProtocolError.self) { _ = try TranscodeWire.request(whole.type, wrong) }
+    }
+  }
+
+  @Test func aJPEGOfTheLimitIsTakenAndOneByteMoreIsRefused() throws {
+    let type = try #require(try frames(TranscodeWire.encode(.still(ByteBuffer(bytes: [1]))), step: 100).first).type
+    let largest = ByteBuffer(repeating: 1, count: TranscodeLimits.stillBytes)
+    #expect(try TranscodeWire.reply(type, largest) == .still(largest))
+    for count in [0, TranscodeLimits.stillBytes + 1] {
+      #expect(throws: TranscodeProtocolError.self) {
+        _ = try TranscodeWire.reply(type, ByteBuffer(repeating: 1, count: count))
+      }
+    }
+  }
+
+  @Test func theLargestKeyFrameFitsIntoAMessageWithTheLargestRecord() throws {
+    let still = StillRequest(
+      codec: .hevc, record: [UInt8](repeating: 1, count: TranscodeLimits.recordBytes), width: 2, height: 2,
+      rotation: .none, sample: ByteBuffer(repeating: 2, count: TranscodeLimits.stillSampleBytes))
+    #expect(TranscodeWire.encode(.still(still)).readableBytes - 4 <= TranscodeLimits.messageBytes)
   }
 
   @Test func whatIsCutShortIsRefused() throws {
