@@ -13,6 +13,8 @@ const TOO_SLOW = 1.2;
 const USED = 0.7;
 /** A better picture must come this many times as fast as it is shown. */
 const SPARE = 1.6;
+/** A picture that comes this many times as fast as it is shown is not held up by the connection. */
+const AMPLE = 2;
 /** How long a change is left alone, in milliseconds: media that were on their way still tell of the former picture. */
 const SETTLE = 4000;
 /** How long it is calm before a better picture is tried; doubled with each trial that fails, and each return. */
@@ -48,14 +50,19 @@ export class Adaptation {
     this.#calmSince = this.#changedAt = performance.now();
   }
 
-  /** The playhead had to wait. */
-  stalled() { this.#calmSince = performance.now(); }
+  /** The playhead had to wait: for the connection, or for a server that has made nothing. */
+  stalled() {
+    const rate = this.#throughput.rate();
+    if (rate === null || rate < (this.#present?.bandwidth ?? 0) * AMPLE) this.#isCalmAgain();
+  }
+
+  get #present() { return this.#window.qualities.find((q) => q.name === this.#window.quality); }
 
   /** To be called a few times each second while media are fetched at the edge. */
   tick(now = performance.now()) {
     const { qualities } = this.#window;
     if (!this.isOn || this.#isBusy || qualities.length < 2 || !this.#window.isReady) return;
-    const present = qualities.find((q) => q.name === this.#window.quality);
+    const present = this.#present;
     if (present === undefined || now - this.#changedAt < SETTLE) return;
     const rate = this.#throughput.rate(now);
     if (now - this.#raisedAt > PROVED && this.#raisedAt > 0) {
@@ -66,8 +73,12 @@ export class Adaptation {
       this.#calmSince = now;
       const next = affordable(qualities, rate * USED);
       if (next.bandwidth < present.bandwidth) this.#work(() => this.#lower(next));
-    } else if (now - this.#calmSince > this.#calm) {
-      const next = better(qualities, present);
+      return;
+    }
+    // Where nothing comes of a smaller picture, the publisher's own does.
+    const isSilent = present !== qualities[0] && this.#window.isSilent;
+    if (now - this.#calmSince > (isSilent ? SETTLE : this.#calm)) {
+      const next = isSilent ? qualities[0] : better(qualities, present);
       if (next !== null) this.#work(() => this.#raise(next));
     }
   }

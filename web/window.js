@@ -153,6 +153,8 @@ export class LiveWindow extends EventTarget {
   /** The rendition whose times are shown. */
   get main() { return this.renditions.at(0) ?? null; }
   get isReady() { return this.renditions.length > 0 && this.renditions.every((r) => r.timeline.segments.length > 0); }
+  /** Whether nothing comes of the picture at present. */
+  get isSilent() { return this.main?.timeline.segments.findLast((s) => s.complete)?.gap ?? false; }
   /** @param {number} time Seconds of media. @returns {number | null} Milliseconds since 1970. */
   dateAt(time) { return this.main?.timeline.isAnchored ? this.main.timeline.dateAt(time) : null; }
 
@@ -273,7 +275,7 @@ export class LiveWindow extends EventTarget {
   /**
    * Pictures that came, or came back, after the multivariant playlist was read: the server reports them beside the present
    * one.
-   * @param {string[]} reports
+   * @param {string[]} reports What there is.
    * @param {AbortSignal} signal
    */
   async #learn(reports, signal) {
@@ -305,7 +307,7 @@ export class LiveWindow extends EventTarget {
         this.dispatchEvent(new Event("change"));
         const { playlist } = rendition;
         if (playlist === null || playlist.isEnded) return "ended";
-        await this.#learn(playlist.reports, signal);
+        await this.#learn([rendition.url, ...playlist.reports], signal);
         if (rendition.isLeft) return "left";
         // RFC 8216bis §6.3.4: a target duration after news, half of it after none.
         if (!playlist.canBlockReload) await pause(playlist.targetDuration * (news ? 1000 : 500), signal);

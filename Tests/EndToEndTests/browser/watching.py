@@ -45,7 +45,11 @@ def state(browser):
 
 
 def wait_phase(browser, phase, seconds=40):
-    browser.wait(f"document.querySelector('#stage')?.dataset.phase === {phase!r}", seconds)
+    try:
+        browser.wait(f"document.querySelector('#stage')?.dataset.phase === {phase!r}", seconds)
+    except AssertionError as error:
+        text = browser.evaluate("document.body.innerText")[:600]
+        raise AssertionError(f"{error}; {state(browser)}; {text}") from None
     return state(browser)
 
 
