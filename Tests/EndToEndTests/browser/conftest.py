@@ -1,4 +1,4 @@
-"""Fixtures of the browser tests: one browser of each kind for all of them, and a server with the demo stream."""
+"""Fixtures of the browser tests: one browser of each kind for the tests of a file, and a server with the demo stream."""
 
 import pathlib
 import sys
@@ -10,13 +10,13 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import browsers  # noqa: E402  (the path above makes it importable)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium():
     with browsers.chromium() as browser:
         yield browser
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def firefox():
     with browsers.firefox() as browser:
         yield browser
