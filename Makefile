@@ -31,7 +31,9 @@ DEVICE_PACKAGES := binutils busybox-static cpio curl ffmpeg gcc-12 kmod make pyt
 BENCH_PACKAGES := e2fsprogs ffmpeg gcc libc6-dev libnginx-mod-rtmp nghttp2-client nginx-light openssl python3 \
   util-linux-extra wrk xfsprogs
 
-UNIT = $(SWIFT) test $(TESTED) --skip-build --disable-xctest --quiet
+# One at a time: all at once, hundreds of them share as many threads as there are cores, and those that keep time wait for
+# those that compute.
+UNIT = $(SWIFT) test $(TESTED) --skip-build --disable-xctest --no-parallel --quiet
 
 .PHONY: help run build install check format test test-devices unit e2e faults torture fuzz bench deps test-deps bench-deps clean
 
@@ -55,22 +57,27 @@ check: deps ## format, lint, imports, sizes, and a build in which every warning 
 format: ## lay the sources out as `make check` wants them
 	$(SWIFT) format -i -r Package.swift Sources Tests
 
-test: check unit e2e ## check, and all tests
+# Unit tests mostly sleep, one at a time: the others need not wait for them. All that is installed and built is there before.
+test: check test-deps ## check, and all tests
+	$(MAKE) --no-print-directory -j2 CHECKED=1 unit e2e
 
-unit: check ## unit tests
+# Empty where `make test` has checked already.
+CHECK = $(if $(CHECKED),,check)
+
+unit: $(CHECK) ## unit tests
 	sync # tests keep time: what the build wrote does not hold the disk up meanwhile
 	$(UNIT) || { echo "once more: a unit test failed"; $(UNIT); echo "unsteady: a unit test (above) failed once and passed once"; }
 
-e2e: check test-deps ## end-to-end tests: publish, watch and record, judged by independent tools (ARGS="-k rtmp" picks some)
+e2e: $(CHECK) test-deps ## end-to-end tests: publish, watch and record, judged by independent tools (ARGS="-k rtmp" picks some)
 	WEIR_BIN="$(TESTED_BIN)" Tests/EndToEndTests/run $(WORKERS) $(ARGS)
 
 test-devices: check ## cameras and microphones in a virtual machine: record, switch, starve, unplug (3 minutes; root)
 	@.ci/install-packages "the device tests" $(DEVICE_PACKAGES)
 	WEIR_BIN="$(TESTED_BIN)" Tests/Devices/run
 
-faults: check test-deps ## what goes wrong in the field, as often as is promised: 100 resets, 50 losses, 5000 viewers (4 minutes)
+faults: check test-deps ## what goes wrong in the field, as often as is promised: 100 resets, 50 losses, 5000 viewers
 	WEIR_FAULTS=long WEIR_BIN="$(TESTED_BIN)" $(PYTHON) -m pytest Tests/EndToEndTests/test_faults.py \
-	  Tests/EndToEndTests/test_load.py -s $(ARGS)
+	  Tests/EndToEndTests/test_load.py Tests/EndToEndTests/browser/test_tracks.py -s $(ARGS)
 
 # How often weir is killed while it records, within salvage and within finalising, and the power is cut.
 KILLS ?= 250

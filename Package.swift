@@ -93,12 +93,15 @@ let package = Package(
     .testTarget(
       name: "IngestTests",
       dependencies: [
-        "Ingest", "FMP4", "Support", "CLibAV", nio, logging,
+        "Ingest", "FMP4", "Support", "CLibAV", "CProcess", "CProbe", nio, logging,
         .product(name: "NIOEmbedded", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOSSL", package: "swift-nio-ssl"),
       ],
+      exclude: ["Transcode/CProbe"],
       swiftSettings: house),
+    // System calls that a worker must not make, for the tests that try them.
+    .systemLibrary(name: "CProbe", path: "Tests/IngestTests/Transcode/CProbe"),
     .testTarget(
       name: "ServerTests",
       dependencies: [

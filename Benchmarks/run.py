@@ -27,7 +27,7 @@ PARTS = ["mux", "ingest", "streams", "manifests", "delivery", "lowlatency", "enc
 def main() -> int:
     parser = argparse.ArgumentParser(description="Measures weir beside ffmpeg and nginx.")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
-    parser.add_argument("--rounds", type=int, help="rounds of each row (default: mux 5, ingest 3, delivery 5, low latency 3, encode 10)")
+    parser.add_argument("--rounds", type=int, help="rounds of each row (default: 5; encode 10)")
     parser.add_argument("--publishers", type=int, default=50)
     parser.add_argument("--gigabytes", type=float, nargs="+", default=[1, 10], help="recordings that are finished")
     parser.add_argument("--out", type=pathlib.Path, help="also write the tables to this file")
@@ -46,15 +46,15 @@ def main() -> int:
     if "mux" in chosen.only:
         text.append(mux.run(chosen.rounds or 5))
     if "ingest" in chosen.only:
-        text.append(ingest.run(chosen.rounds or 3, chosen.publishers))
+        text.append(ingest.run(chosen.rounds or 5, chosen.publishers))
     if "streams" in chosen.only:
-        text.append(ingest.scale(chosen.rounds or 2))
+        text.append(ingest.scale(chosen.rounds or 5))
     if "manifests" in chosen.only:
-        text.append(manifests.run(chosen.rounds or 3))
+        text.append(manifests.run(chosen.rounds or 5))
     if "delivery" in chosen.only:
         text.append(delivery.run(chosen.rounds or 5))
     if "lowlatency" in chosen.only:
-        text.append(lowlatency.run(chosen.rounds or 3))
+        text.append(lowlatency.run(chosen.rounds or 5))
     if "encode" in chosen.only:
         text.append(encode.run(chosen.rounds or 10))
     if "recording" in chosen.only:
@@ -62,8 +62,8 @@ def main() -> int:
             text.append(finish.run(chosen.gigabytes))
         else:
             text.append("Finishing recordings was left out: only root can mount file systems.\n")
-        text.append(finish.cost(chosen.rounds or 3))
-        text.append(ingest.recorded(chosen.rounds or 3, chosen.publishers))
+        text.append(finish.cost(chosen.rounds or 5))
+        text.append(ingest.recorded(chosen.rounds or 5, chosen.publishers))
     if "longfilm" in chosen.only:
         text.append(longfilm.run(chosen.rounds or 5))
     if "ladder" in chosen.only:

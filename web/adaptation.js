@@ -76,9 +76,10 @@ export class Adaptation {
       return;
     }
     // Where nothing comes of a smaller picture, the publisher's own does.
-    const isSilent = present !== qualities[0] && this.#window.isSilent;
+    const own = qualities.find((q) => q.name === "");
+    const isSilent = own !== undefined && present !== own && this.#window.isSilent;
     if (now - this.#calmSince > (isSilent ? SETTLE : this.#calm)) {
-      const next = isSilent ? qualities[0] : better(qualities, present);
+      const next = isSilent ? own : better(qualities, present);
       if (next !== null) this.#work(() => this.#raise(next));
     }
   }

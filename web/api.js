@@ -60,7 +60,7 @@
  * @property {"idle" | "running" | "waiting"} worker The process that makes the rungs.
  * @property {number} restarts How often it was lost.
  * @property {number} droppedPictures Left out because the machine was too slow, or no worker was there.
- * @property {{name: string, width: number, height: number, bitrate: number}[]} rungs
+ * @property {{name: string, width: number, height: number, codecString: string, bitrate: number}[]} rungs
  */
 
 /**
@@ -96,7 +96,7 @@
  * @property {boolean} salvaged
  * @property {boolean} protected
  * @property {string | null} deletedAt
- * @property {number | null} [finishing] How much of it has been copied to make a movie of it, 0 to 1.
+ * @property {number | null} [finishing] How far it is with making a movie of it, 0 to 1; null while nobody does.
  */
 
 /**

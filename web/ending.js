@@ -34,6 +34,9 @@ export class HTTPFailure extends Error {
     return new HTTPFailure(response, response.status === 503 ? await titleOf(response) : "");
   }
 
+  /** Milliseconds for which the server does not want to be asked again: it is full, or was asked too often. */
+  get patience() { return this.isFull || this.status === 429 ? this.retryAfter * 1000 : 0; }
+
   /** Whether what was asked for is no more there. */
   get isGone() { return this.status === 404 || this.status === 410; }
 }

@@ -19,7 +19,7 @@ const PATIENCE_MILLISECONDS = 20_000;
 /** Times that the media and the playlist tell as different as this mean another time axis after a discontinuity. */
 const SAME_AXIS = 0.5;
 
-/** @typedef {import("./window.js").Rendition} Rendition */
+/** @typedef {import("./rendition.js").Rendition} Rendition */
 /** @typedef {import("./timeline.js").PlacedSegment} PlacedSegment */
 /** @typedef {{sequence: number, part: number}} Cursor What is to be fetched next. */
 
@@ -51,6 +51,10 @@ export class PlaylistFeeder {
   #publication = "";
   /** The window's epoch that is being fed. */
   #epoch = "";
+  /** Which renditions are being fed. @type {Rendition["kind"][]} */
+  #kinds = [];
+  /** Discontinuity sequence number of the picture with which those were chosen. */
+  #chosenAt = 0;
 
   /**
    * @param {HTMLVideoElement} video
@@ -102,9 +106,10 @@ export class PlaylistFeeder {
   /** @param {number | "edge"} from @param {AbortSignal} signal */
   async #feedAll(from, signal) {
     this.#check();
-    const { renditions } = this.#window;
+    const [main] = this.#window.renditions;
     const atEdge = from === "edge";
-    const wanted = atEdge ? newestStart(renditions[0]) : from;
+    const wanted = atEdge ? newestStart(main) : from;
+    const renditions = this.#choose(segmentAt(main, wanted));
     this.#maps.clear();
     for (const rendition of renditions) await this.#readTracks(rendition, segmentAt(rendition, wanted), signal);
     const anew = await this.#sink.prepare(this.#lanes(), this.#publication);
@@ -142,7 +147,10 @@ export class PlaylistFeeder {
       await this.#room(rendition, signal);
       signal.throwIfAborted();
       this.#check();
-      if (cursor.part === 0) rendition = this.#present(rendition, cursor.sequence);
+      if (cursor.part === 0) {
+        rendition = this.#present(rendition, cursor.sequence);
+        this.#checkSound(cursor.sequence);
+      }
       const { timeline, playlist } = rendition;
       this.#edge.floor = atEdge && playlist && !playlist.canBlockReload ? playlist.targetDuration : 0;
       const segment = timeline.numbered(cursor.sequence);
@@ -174,6 +182,45 @@ export class PlaylistFeeder {
     const { epoch, refusal } = this.#window;
     if (epoch !== this.#epoch) throw new BegunAnew();
     if (refusal !== null) throw refusal;
+  }
+
+  /**
+   * What to feed from a segment on: the main rendition, and separate sound where there is any of it.
+   * @param {PlacedSegment} segment Of the main one.
+   * @returns {Rendition[]}
+   */
+  #choose(segment) {
+    this.#chosenAt = segment.discontinuity;
+    const chosen = this.#window.renditions.filter(({ kind, timeline, isReported }) => {
+      if (kind === "main") return true;
+      const own = timeline.numbered(segment.sequence);
+      // What is not listed yet is expected where there was some before.
+      return own === null ? isReported !== false && !(timeline.segments.at(-1)?.gap ?? true) : !own.gap;
+    });
+    this.#kinds = chosen.map((r) => r.kind);
+    return chosen;
+  }
+
+  /**
+   * Throws where sound comes to a picture without any, or goes from it: a buffer that gets nothing any more would hold up
+   * the other. A single missing segment is a hole, and no reason to begin anew.
+   * @param {number} sequence
+   */
+  #checkSound(sequence) {
+    const [main, sound] = this.#window.renditions;
+    const segment = main.timeline.numbered(sequence);
+    if (segment === null || segment.gap || sound === undefined) return;
+    const own = sound.timeline.numbered(sequence);
+    if (!this.#kinds.includes("audio")) {
+      if (own !== null && !own.gap && own.map !== null) throw new NewTracks(segment.start);
+      return;
+    }
+    const isNext = own === null && sequence > (sound.timeline.segments.at(-1)?.sequence ?? Infinity);
+    if (segment.discontinuity !== this.#chosenAt) {
+      if (own?.gap || (isNext && sound.isReported === false)) throw new NewTracks(segment.start);
+    }
+    const before = sound.timeline.numbered(sequence - 1), start = main.timeline.numbered(sequence - 1)?.start;
+    if (own?.gap && before?.gap && start !== undefined) throw new NewTracks(start);
   }
 
   /**
@@ -302,7 +349,7 @@ export class PlaylistFeeder {
   }
 
   #lanes() {
-    return this.#window.renditions.map((r) => ({ key: r.kind, tracks: this.#tracks.get(r.kind) ?? [] }));
+    return this.#kinds.map((kind) => ({ key: kind, tracks: this.#tracks.get(kind) ?? [] }));
   }
 
   /** Waits until the playhead has come to the end of what is there. @param {number} time @param {AbortSignal} signal */

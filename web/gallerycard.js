@@ -91,7 +91,9 @@ function button(symbol, word) {
 function showBadges(place, recording, isDeleted) {
   const words = [];
   if (isDeleted) words.push(["Deleted", "ended"]);
-  if (recording.state === "failed") words.push(["Broke off", "failed"]);
+  const finishing = recording.finishing ?? null;
+  if (finishing !== null) words.push([`Finishing, ${Math.floor(finishing * 100)} %`, "completed"]);
+  else if (recording.state === "failed") words.push(["Broke off", "failed"]);
   if (recording.salvaged) words.push(["Salvaged", "completed"]);
   if (recording.protected) words.push(["Protected", "completed"]);
   const text = words.join();

@@ -62,17 +62,17 @@ function row(name, control) {
       // Before its first segment is complete there is nothing to list.
       play.hidden = recording === null || !(recording.seconds > 0);
       const isInterrupted = recording === null && state?.state === "failed";
-      const copied = recording?.finishing ?? null;
-      const word = copied !== null ? "Finishing" : recording ? "Recording" : isInterrupted ? "Interrupted" : "Not recorded";
+      const done = recording?.finishing ?? null;
+      const word = done !== null ? "Finishing" : recording ? "Recording" : isInterrupted ? "Interrupted" : "Not recorded";
       setText(badge, word);
-      badge.dataset.state = copied !== null ? "completed" : recording ? "live" : isInterrupted ? "failed" : "ended";
+      badge.dataset.state = done !== null ? "completed" : recording ? "live" : isInterrupted ? "failed" : "ended";
       const reason = recording !== null || isInterrupted ? state?.reason ?? "" : "";
       trouble.hidden = reason === "";
       setText(trouble, reason);
       const parts = recording ? [format.duration(recording.seconds), format.size(recording.bytes)] : [];
-      if (copied !== null) parts.push(`${Math.floor(copied * 100)} % copied`);
+      if (done !== null) parts.push(`${Math.floor(done * 100)} % done`);
       setText(figures, parts.join(" · "));
-      buttons.allow(recording === null && mayChange, recording !== null && copied === null && mayChange);
+      buttons.allow(recording === null && mayChange, recording !== null && done === null && mayChange);
     },
   };
 }

@@ -175,13 +175,15 @@ export class WatchSession extends EventTarget {
 
   /** Whether an engine can play what the server says is in the stream. @param {import("./api.js").Stream} stream */
   #choose(stream) {
-    const sound = stream.sound?.codecString;
-    // The source's sound, or what the server makes of it.
+    // The source's picture and sound, or what the server makes of them.
     let isReplaced = false;
     const codecs = stream.tracks.map((t) => {
-      if (t.kind !== "audio" || !sound || unplayable([t.codecString], "mse").length === 0) return t.codecString;
+      if (unplayable([t.codecString], "mse").length === 0) return t.codecString;
+      const made = t.kind === "audio" ? [stream.sound?.codecString] : (stream.ladder?.rungs ?? []).map((r) => r.codecString);
+      const other = made.find((codec) => codec && unplayable([codec], "mse").length === 0);
+      if (!other) return t.codecString;
       isReplaced = true;
-      return sound;
+      return other;
     }).filter(Boolean);
     // Where there are several pictures or sounds to choose from, they come as HLS.
     const own = stream.ladder || isReplaced ? "hls" : "mse";

@@ -1,11 +1,11 @@
 /** The live window: which segments and parts the server offers at this moment, kept fresh by reading its playlists. */
 
-import { parseMedia, parseMultivariant } from "./playlist.js";
+import { parseMultivariant } from "./playlist.js";
 import { readInit, startSeconds } from "./boxes.js";
 import { unplayable } from "./codecs.js";
 import { HTTPFailure } from "./ending.js";
+import { Rendition } from "./rendition.js";
 import { Throughput } from "./throughput.js";
-import { Timeline } from "./timeline.js";
 
 /** A request that is not held open takes no longer than this. */
 const PATIENCE_MILLISECONDS = 8000;
@@ -19,104 +19,6 @@ const REWIND_DATA = "weir.rewind";
 /** A fragment's header lies within these first bytes of a segment. */
 const HEAD_BYTES = 16 * 1024;
 
-/** One media playlist and its place in time. */
-export class Rendition {
-  /** @type {import("./playlist.js").MediaPlaylist | null} */
-  playlist = null;
-  timeline = new Timeline();
-  /** Of the segment with which another rendition takes over; Infinity as long as none does. */
-  lastSequence = Infinity;
-  /** Whether the programme's earlier segments, if there are any to be had, still have to be asked for. */
-  #lacksProgramme;
-  /** Where the newest media was when, for an edge that moves between two reloads: performance.now() milliseconds. */
-  #grownAt = 0;
-  #readAt = -Infinity;
-
-  /**
-   * @param {"main" | "audio"} kind
-   * @param {string} url
-   * @param {number} rewind Seconds that can be gone back beyond what the playlist lists.
-   */
-  constructor(kind, url, rewind) {
-    this.kind = kind;
-    this.url = url;
-    this.timeline.memory = rewind;
-    this.#lacksProgramme = rewind > 0;
-  }
-
-  /** Whether everything is here that is needed of it. */
-  get isLeft() {
-    const newest = this.timeline.segments.findLast((s) => s.complete);
-    return newest !== undefined && newest.sequence >= this.lastSequence;
-  }
-
-  /** Learns once of what was there before the list begins. @param {AbortSignal} signal */
-  async readProgramme(signal) {
-    if (!this.#lacksProgramme) return;
-    this.#lacksProgramme = false;
-    const url = new URL("dvr.m3u8", this.url).href;
-    try {
-      const response = await fetch(url, { signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MILLISECONDS)]) });
-      if (response.ok) this.timeline.prepend(parseMedia(await response.text(), url).segments);
-    } catch {
-      // The window alone can be gone back in.
-    }
-  }
-
-  /** Seconds at which the newest media ends by now: the last playlist's end, moved on with the clock until the next. */
-  get liveEnd() {
-    const end = this.timeline.end;
-    if (end === null || this.playlist === null) return null;
-    if (this.playlist.isEnded) return end;
-    return end + Math.min((performance.now() - this.#grownAt) / 1000, this.playlist.targetDuration);
-  }
-
-  /**
-   * Reads the playlist anew. Where the server offers it, the answer comes as soon as there is something new.
-   * @param {"parts" | "segments" | "now"} wait What must be new in the answer.
-   * @param {AbortSignal} signal
-   */
-  async reload(wait, signal) {
-    const former = this.playlist;
-    const limit = (former?.targetDuration ?? 0) * 3000 + PATIENCE_MILLISECONDS;
-    const response = await fetch(this.#request(wait), {
-      cache: "no-store", signal: AbortSignal.any([signal, AbortSignal.timeout(limit)]),
-    });
-    if (!response.ok) throw await HTTPFailure.of(response);
-    const text = await response.text();
-    try {
-      this.playlist = parseMedia(text, this.url, former);
-    } catch (error) {
-      // The next request asks for the whole playlist.
-      this.#readAt = -Infinity;
-      throw error;
-    }
-    const before = this.timeline.end;
-    this.#readAt = performance.now();
-    this.timeline.update(this.playlist.segments);
-    if (this.timeline.end !== before) this.#grownAt = this.#readAt;
-    return this.timeline.end !== before || this.playlist.isEnded;
-  }
-
-  /** @param {"parts" | "segments" | "now"} wait */
-  #request(wait) {
-    const { playlist } = this;
-    if (playlist === null) return this.url;
-    const url = new URL(this.url);
-    const last = playlist.segments.at(-1);
-    if (wait !== "now" && playlist.canBlockReload && last !== undefined && !playlist.isEnded) {
-      const next = last.complete ? last.sequence + 1 : last.sequence;
-      url.searchParams.set("_HLS_msn", String(next));
-      if (wait === "parts" && playlist.partTarget > 0) {
-        url.searchParams.set("_HLS_part", String(last.complete ? 0 : last.parts.length));
-      }
-    }
-    const age = (performance.now() - this.#readAt) / 1000;
-    if (playlist.canSkipUntil > 0 && age < playlist.canSkipUntil / 2) url.searchParams.set("_HLS_skip", "YES");
-    return url.href;
-  }
-}
-
 /** @typedef {{name: string, url: string, codecs: string[], bandwidth: number, size: {width: number, height: number} | null}} Quality */
 
 export class LiveWindow extends EventTarget {
@@ -126,7 +28,7 @@ export class LiveWindow extends EventTarget {
   codecs = [];
   /** What each reload waits for: whoever plays at the edge by parts wants all of them. @type {"parts" | "segments"} */
   pace = "segments";
-  /** The pictures that there are, the publisher's first. @type {Quality[]} */
+  /** The pictures that this browser plays, the publisher's first. @type {Quality[]} */
   qualities = [];
   /** The name of the chosen one; "" for the publisher's. */
   quality = "";
@@ -137,10 +39,17 @@ export class LiveWindow extends EventTarget {
   /** Why no playlists are to be had, where the server has no room. @type {HTTPFailure | null} */
   refusal = null;
   #url;
+  /** Whether the variant has a picture. */
+  #hasPicture = false;
+  /** Seconds that can be gone back on the server's disk. */
+  #rewind = 0;
+  /** How often the renditions were chosen anew within the server's epoch. */
+  #turns = 0;
   /** The reading of the latest main playlist. @type {Promise<"ended" | "gone" | "left"> | null} */
   #joined = null;
   /** Ends with the epoch. @type {AbortSignal | null} */
   #following = null;
+  #ending = new AbortController();
   /** The playlists that the multivariant playlist named, and when it did: performance.now() milliseconds. */
   #known = { /** @type {Set<string>} */ urls: new Set(), at: -Infinity };
 
@@ -176,15 +85,10 @@ export class LiveWindow extends EventTarget {
         await pause(Math.max(RETRY_MILLISECONDS * (failures++ < 4 ? 1 : 4), wanted(error)), signal);
         continue;
       }
-      const epoch = new AbortController();
-      const both = AbortSignal.any([signal, epoch.signal]);
+      this.#ending = new AbortController();
+      const both = AbortSignal.any([signal, this.#ending.signal]);
       this.#following = both;
-      const followed = this.renditions.map(async (rendition) => {
-        let way = await this.#follow(rendition, both);
-        while (way === "left" && this.#joined !== null) way = await this.#joined;
-        if (way === "gone") epoch.abort();
-        return way;
-      });
+      const followed = this.renditions.map((rendition) => this.#attend(rendition, both));
       if ((await Promise.all(followed)).every((way) => way === "ended")) break;
       await pause(RETRY_MILLISECONDS, signal);
     }
@@ -235,18 +139,16 @@ export class LiveWindow extends EventTarget {
     const variant = variants.at(index);
     if (variant === undefined) throw new Error("the multivariant playlist names no variant");
     this.quality = this.qualities[index].name;
-    const group = renditions.filter((r) => r.type === "AUDIO" && r.group === variant.audio && r.url !== "");
-    const sound = group.find((r) => r.isDefault) ?? group.at(0);
+    const sound = soundOf(variant, renditions);
     // On disk there is the publisher's picture alone.
-    const rewind = index === 0 ? Number(data.get(REWIND_DATA)) || 0 : 0;
+    this.#rewind = this.quality === "" ? Number(data.get(REWIND_DATA)) || 0 : 0;
+    this.#hasPicture = variant.size !== null;
     this.codecs = variant.codecs;
     this.refusal = null;
     // Pictures may come and go in an epoch; all of them are in its folder.
-    this.epoch = new URL("../", variant.url).href;
-    this.renditions = [new Rendition("main", variant.url, rewind)];
-    if (sound !== undefined && sound.url !== variant.url) {
-      this.renditions.push(new Rendition("audio", sound.url, rewind));
-    }
+    this.epoch = `${new URL("../", variant.url).href}#${this.#turns}`;
+    this.renditions = [new Rendition("main", variant.url, this.#rewind)];
+    if (sound !== null) this.renditions.push(new Rendition("audio", sound, this.#rewind));
   }
 
   /** Says that there is no room, where that is so. @param {unknown} error */
@@ -265,27 +167,88 @@ export class LiveWindow extends EventTarget {
     const { variants: all, renditions, data } = parseMultivariant(await response.text(), response.url);
     this.#known.urls = new Set([...all, ...renditions].map(({ url }) => url));
     const variants = playable(all);
-    this.qualities = variants.map((v, index) => ({
-      name: index === 0 ? "" : new URL(v.url).pathname.split("/").at(-2) ?? "", url: v.url, codecs: v.codecs,
+    this.qualities = variants.map((v) => ({
+      name: v.url === all[0].url ? "" : new URL(v.url).pathname.split("/").at(-2) ?? "", url: v.url, codecs: v.codecs,
       bandwidth: v.bandwidth, size: v.size,
     }));
     return { variants, renditions, data };
   }
 
   /**
-   * Pictures that came, or came back, after the multivariant playlist was read: the server reports them beside the present
-   * one.
-   * @param {string[]} reports What there is.
+   * Pictures and sound that came, or came back, after the multivariant playlist was read: the server reports them beside
+   * the present one, and where tracks come or go there is a new init segment.
+   * @param {Rendition} rendition Whose playlist has just been read.
    * @param {AbortSignal} signal
    */
-  async #learn(reports, signal) {
-    const { urls, at } = this.#known;
-    if (performance.now() - at < LEARN_MILLISECONDS || reports.every((url) => urls.has(url))) return;
-    try {
-      await this.#readMultivariant(signal);
-    } catch {
-      // The pictures that are known are enough to go on.
+  async #learn(rendition, signal) {
+    const { playlist, map } = rendition;
+    const reports = playlist?.reports ?? [];
+    if (rendition === this.main && playlist !== null) {
+      for (const other of this.renditions.slice(1)) {
+        if (reports.includes(other.url)) other.isReported = true;
+        else if (other.isReported !== null) other.isReported = false;
+      }
     }
+    rendition.learnedMap ??= map;
+    const { urls, at } = this.#known;
+    const isNew = rendition.learnedMap !== map || [rendition.url, ...reports].some((url) => !urls.has(url));
+    if (!isNew || performance.now() - at < LEARN_MILLISECONDS) return;
+    try {
+      const { variants, renditions } = await this.#readMultivariant(signal);
+      rendition.learnedMap = map;
+      await this.#rearrange(variants, renditions, signal);
+    } catch {
+      // What is known is enough to go on.
+    }
+  }
+
+  /**
+   * Takes separate sound that there was none of before beside the picture. Sound that goes stays in the list: of its
+   * earlier segments something can still be heard. With a first picture, or without the last one, all begins anew.
+   * @param {import("./playlist.js").Variant[]} variants
+   * @param {import("./playlist.js").AlternativeRendition[]} renditions
+   * @param {AbortSignal} signal
+   */
+  async #rearrange(variants, renditions, signal) {
+    const { main } = this, variant = variants.at(0);
+    if (variant === undefined || main === null) return;
+    if ((variant.size !== null) !== this.#hasPicture) {
+      this.#hasPicture = variant.size !== null;
+      // Where everything is in one playlist, that one goes on.
+      if (variant.url === main.url) return;
+      this.#turns += 1;
+      this.#ending.abort();
+      return;
+    }
+    const sound = soundOf(variant, renditions);
+    if (sound === null || this.renditions.length > 1) return;
+    const next = new Rendition("audio", sound, this.#rewind);
+    try {
+      await next.reload("now", signal);
+      next.placeBeside(main);
+      if (!next.timeline.isAnchored) throw new Error("the sound has no place beside the picture yet");
+    } catch (error) {
+      // The next report of it is news again.
+      this.#known.urls.delete(sound);
+      throw error;
+    }
+    signal.throwIfAborted();
+    next.isReported = true;
+    this.renditions = [...this.renditions, next];
+    this.#attend(next, signal);
+  }
+
+  /**
+   * Reads a playlist, and those that take its place, and ends the epoch where one is no more there.
+   * @param {Rendition} rendition
+   * @param {AbortSignal} signal Ends with the epoch.
+   */
+  async #attend(rendition, signal) {
+    const ending = this.#ending;
+    let way = await this.#follow(rendition, signal);
+    while (way === "left" && this.#joined !== null) way = await this.#joined;
+    if (way === "gone") ending.abort();
+    return way;
   }
 
   /**
@@ -307,7 +270,7 @@ export class LiveWindow extends EventTarget {
         this.dispatchEvent(new Event("change"));
         const { playlist } = rendition;
         if (playlist === null || playlist.isEnded) return "ended";
-        await this.#learn([rendition.url, ...playlist.reports], signal);
+        await this.#learn(rendition, signal);
         if (rendition.isLeft) return "left";
         // RFC 8216bis §6.3.4: a target duration after news, half of it after none.
         if (!playlist.canBlockReload) await pause(playlist.targetDuration * (news ? 1000 : 500), signal);
@@ -325,17 +288,30 @@ export class LiveWindow extends EventTarget {
   }
 }
 
-/** @param {unknown} error @returns {number} Milliseconds for which a full server does not want to be asked again. */
-const wanted = (error) => error instanceof HTTPFailure && error.isFull ? error.retryAfter * 1000 : 0;
+/** @param {unknown} error @returns {number} Milliseconds for which the server does not want to be asked again. */
+const wanted = (error) => error instanceof HTTPFailure ? error.patience : 0;
 
 /**
- * The pictures with one of the sounds that there are: the first that this browser plays.
+ * The pictures that this browser plays, with one of the sounds that there are: the first that it plays. All of them where
+ * it plays none.
  * @param {import("./playlist.js").Variant[]} variants
  */
 function playable(variants) {
-  const first = variants.find((v) => unplayable(v.codecs, "mse").length === 0) ?? variants.at(0);
+  const good = variants.filter((v) => unplayable(v.codecs, "mse").length === 0);
+  const [first, ...others] = good.length > 0 ? good : variants;
   if (first === undefined) return [];
-  return first.size === null ? [first] : variants.filter((v) => v.audio === first.audio);
+  return first.size === null ? [first] : [first, ...others.filter((v) => v.audio === first.audio)];
+}
+
+/**
+ * @param {import("./playlist.js").Variant} variant
+ * @param {import("./playlist.js").AlternativeRendition[]} renditions
+ * @returns {string | null} The playlist of its separate sound.
+ */
+function soundOf(variant, renditions) {
+  const group = renditions.filter((r) => r.type === "AUDIO" && r.group === variant.audio && r.url !== "");
+  const url = (group.find((r) => r.isDefault) ?? group.at(0))?.url ?? null;
+  return url === variant.url ? null : url;
 }
 
 /** Finds out where the playlist lies on the media's own time axis, from the head of its newest segment. */

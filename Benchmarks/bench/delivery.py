@@ -107,7 +107,9 @@ def measure(rounds: int, keys, flags: list[str]) -> str:
     rows: dict[tuple, list[dict]] = {}
     sizes: dict[str, int] = {}
     # wrk asks for one playlist, unchanged, hundreds of times a second on each connection: what --poll-limit is against.
-    with peers.weir("--window", "56s", "--poll-limit", "0", *flags, listeners=("http", "https", "rtmp")) as server:
+    # Long parts make it a playlist of about 1 KB.
+    options = ["--window", "56s", "--part-duration", "1s", "--poll-limit", "0", *flags]
+    with peers.weir(*options, listeners=("http", "https", "rtmp")) as server:
         Publisher(server.rtmp, 60 + rounds * 8 * (SECONDS + 2))
         server.wait_state("bench", "live")
 

@@ -7,6 +7,7 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -16,6 +17,7 @@ from devices import FedCamera, Loudspeaker, get_control, occupy, set_control
 OUT = pathlib.Path("/tmp/out")
 WEB = "http://127.0.0.1:8080"
 FIRST, SECOND, JPEG, CODED = "/dev/video0", "/dev/video1", "/dev/video10", "/dev/video11"
+CARD, DRIVER = "hw:2,0", pathlib.Path("/sys/bus/platform/drivers/snd_dummy")
 # Emulated processors are slow, at floating point above all: few pictures, few bits, and little to hear.
 USUAL = "preset=ultrafast"
 RATE = 5
@@ -94,9 +96,15 @@ def listing() -> None:
     (OUT / "devices.json").write_bytes(subprocess.run(["./weir", "devices", "--json"], capture_output=True).stdout)
     text = subprocess.run(["./weir", "devices"], capture_output=True, text=True).stdout
     (OUT / "devices.txt").write_text(text)
-    # Somebody who is not in the group video.
-    refused = subprocess.run(["./weir", "devices"], capture_output=True, text=True, user=65534, group=65534)
-    (OUT / "forbidden.txt").write_text(refused.stdout + refused.stderr)
+    # Somebody who is in neither of the groups video and audio.
+    stranger = {"stdout": (OUT / "forbidden.txt").open("w"), "stderr": subprocess.STDOUT, "user": 65534, "group": 65534}
+    subprocess.run(["./weir", "devices"], **stranger)
+    deaf = subprocess.Popen(
+        ["./weir", "capture", "--camera", "none", "--no-open", "--no-record", "--http", "127.0.0.1:0", "--rtmp", "127.0.0.1:0"],
+        **stranger)
+    until("a forbidden microphone is told", lambda: "the microphone default" in (OUT / "forbidden.txt").read_text(), 30)
+    deaf.terminate()
+    deaf.wait(20)
     say("listed")
 
 
@@ -117,7 +125,8 @@ def start() -> subprocess.Popen:
 
 
 def controls() -> None:
-    (OUT / "before.jpg").write_bytes(ask("/live/cam/thumbnail.jpg"))
+    time.sleep(1)
+    moment("controls are set")
     change("controls", "brightness=250&contrast=100")
     until("controls set", lambda: get_control(FIRST, "Brightness") == 250)
     listed = {c["name"]: c["value"] for c in capture("picture").get("controls", [])}
@@ -130,7 +139,6 @@ def controls() -> None:
         change("keyframe", "")
         moment(f"key frame {number}")
         time.sleep(1.2)
-    (OUT / "after.jpg").write_bytes(ask("/live/cam/thumbnail.jpg"))
     change("controls", "brightness=128&contrast=128")
 
 
@@ -144,7 +152,15 @@ def switching() -> None:
     until("taken when free", lambda: capture("picture").get("state") == "running", 10)
     keep("second camera")
     time.sleep(2)
+    # vivid tells the times of its pictures as of years ahead: times that nobody may believe.
+    taken = capture("picture").get("taken", 0)
+    change("camera", f"v4l2:{SECOND}?control.wrap_timestamp=1")
+    until("camera with a wrong clock runs", lambda: capture("picture").get("taken", 0) > taken + 3
+          and capture("picture").get("state") == "running", 10)
+    time.sleep(2)
+    keep("wrong clock")
     if hasFed:
+        seen["coded camera's key frame"] = ask("/api/v1/streams/coded/capture/keyframe", "")
         change("microphone", "alsa:hw:1,1,0")
         until("busy microphone is told", lambda: "the microphone hw:1,1,0 is in use by another program" in log())
     moment("other microphone")
@@ -201,9 +217,34 @@ def unplugging() -> None:
         until("coded camera back", lambda: "coded: back again: the camera" in log(), 10)
 
 
+def pulled_out() -> None:
+    """A sound card's driver lets go of it, as when it is pulled out."""
+    change("microphone", f"alsa:{CARD}")
+    until("sound card runs", lambda: capture("sound").get("device") == CARD and capture("sound").get("state") == "running", 10)
+    time.sleep(2)
+    keep("before pulling out")
+    # The driver's call lasts until nobody holds the card any more.
+    letting = threading.Thread(target=(DRIVER / "unbind").write_text, args=("snd_dummy.0",))
+    letting.start()
+    moment("pulled out")
+    until("loss of the sound card is told", lambda: f"device lost: the microphone {CARD}" in log(), 5)
+    letting.join(20)
+    seen["let go"] = not letting.is_alive()
+    time.sleep(4)
+    keep("pulled out")
+    (DRIVER / "bind").write_text("snd_dummy.0")
+    moment("put in again")
+    until("sound card back after its return", lambda: f"back again: the microphone {CARD}" in log(), 10)
+    change("microphone", "alsa:hw:1,1,1")
+    until("microphone of before", lambda: capture("sound").get("device") == "hw:1,1,1"
+          and capture("sound").get("state") == "running", 10)
+    time.sleep(2)
+
+
 def starvation(weir: subprocess.Popen) -> None:
     """For longer than the microphone's buffer of 2 s."""
     keep("before starvation")
+    before = log().count("device lost: the microphone")
     moment("stopped")
     weir.send_signal(signal.SIGSTOP)
     time.sleep(3.5)
@@ -213,7 +254,7 @@ def starvation(weir: subprocess.Popen) -> None:
     until("starvation is made up for", lambda: counted.append(capture("sound").get("bridgedSamples", 0)) or (
         time.sleep(0.5) or counted[-1] == counted[-2] and counted[-1] > seen["before starvation"]["capture"]["sound"][
             "bridgedSamples"]), 15)
-    keep("after starvation")
+    keep("after starvation", lost=log().count("device lost: the microphone") - before)
 
 
 def sessions() -> None:
@@ -282,7 +323,7 @@ try:
     until("viewers came", lambda: status().get("viewers", 0) >= 2, 30)
     recording("start", "running", "first recording runs")
     time.sleep(3)
-    for step in (controls, switching, injections, unplugging):
+    for step in (controls, switching, injections, unplugging, pulled_out):
         step()
     starvation(weir)
     sessions()

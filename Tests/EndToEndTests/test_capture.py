@@ -1,7 +1,9 @@
 """Sources that weir runs itself: files that go round, and what is said of those that cannot."""
 
 import json
+import os
 import re
+import signal
 import time
 
 import pytest
@@ -217,6 +219,15 @@ def test_another_size_is_a_discontinuity(slates):
     slates.wait(lambda: "#EXT-X-DISCONTINUITY\n" in slates.get(f"/live/hevc/{media}").text, 10, "a discontinuity", every=0.2)
 
 
+def test_one_option_of_an_encoder_leaves_the_others_as_they_are(slates):
+    media = media_playlist(slates, "av1")
+    before = slates.stream("av1")["tracks"]
+    assert ask(slates, "av1", "camera", "v4l2:/dev/video63?bitrate=300k").status == 200
+    time.sleep(3)
+    assert slates.stream("av1")["tracks"] == before, "the codec, the size and the turn"
+    assert "#EXT-X-DISCONTINUITY\n" not in slates.get(f"/live/av1/{media}").text
+
+
 @pytest.mark.parametrize("stream, subject, body, status, words", [
     ("avc", "camera", "/dev/video62", 400, "the device of a camera is missing"),
     ("avc", "camera", "v4l2:/dev/video62?size=big", 400, "size=big is no size"),
@@ -226,6 +237,9 @@ def test_another_size_is_a_discontinuity(slates):
     ("nobody", "camera", "v4l2:/dev/video0", 404, "does not come from a camera"),
     ("avc", "lens", "", 404, "Use one of camera, microphone, controls, keyframe"),
     ("avc", "keyframe", "", 200, "libx264"),
+    ("avc", "microphone", "alsa:hw:8?codec=opus", 400, "codec=opus cannot be changed while the stream is live"),
+    ("avc", "microphone", "alsa:hw:8?bitrate=64k", 400, "bitrate=64000 cannot be changed while the stream is live"),
+    ("hevc", "camera", "v4l2:/dev/video63?tune=film", 400, "the tune film belongs to H.264"),
 ])
 def test_what_cannot_be_changed_is_said(slates, stream, subject, body, status, words):
     answer = ask(slates, stream, subject, body)
@@ -242,3 +256,64 @@ def test_weir_capture_is_a_server_with_one_source(start):
                  "--name", "desk", "--no-open", "--no-record", command="capture")
     weir.wait_state("desk", "live")
     assert weir.stream("desk")["tracks"][0]["width"] == 320
+
+
+def alsa(folder, *, channels: int = 2, pipe=None) -> dict[str, str]:
+    """An environment in which ALSA has the microphones `many`, with that many channels and always samples at hand, and `slow`,
+    which opens as soon as somebody writes to the pipe."""
+    bindings = "\n".join(f"bindings.{n}.slave a\nbindings.{n}.channel {n}" for n in range(channels))
+    slow = f'pcm.slow {{ type file slave.pcm {{ type null }} file "/dev/null" infile "{pipe}" format "raw" }}'
+    text = f"pcm.many {{ type multi\nslaves.a.pcm {{ type null }}\nslaves.a.channels {channels}\n{bindings}\n}}\n{slow}\n"
+    (folder / "alsa.conf").write_text(text)
+    return {"ALSA_CONFIG_PATH": str(folder / "alsa.conf")}
+
+
+SLATE = "v4l2:/dev/video63?size=320x180&fps=10&preset=ultrafast&gop=1s"
+
+
+@pytest.mark.parametrize("channels", [3, 12, 18])
+def test_a_microphone_of_many_channels_is_heard_and_the_stream_goes_on(start, tmp_path, channels):
+    weir = start("--source", f"cam={SLATE},alsa:missing", "--no-record", "--admin-token", TOKEN,
+                 environment=alsa(tmp_path, channels=channels))
+    weir.wait_state("cam", "live")
+    assert ask(weir, "cam", "microphone", "alsa:many").status == 200
+    weir.wait_log(rf"the microphone many, \d+ Hz, {channels} channels")
+    coded = weir.stream("cam")["capture"]["picture"]["coded"]
+    weir.wait(lambda: weir.stream("cam")["capture"]["picture"]["coded"] > coded + 10, 10, "more pictures", every=0.2)
+    stream = weir.stream("cam")
+    assert stream["state"] == "live" and stream["capture"]["sound"]["state"] == "running"
+    assert stream["capture"]["sound"]["channels"] == channels
+    # It has samples without end, which costs: another one.
+    assert ask(weir, "cam", "microphone", "alsa:missing").status == 200
+
+
+def test_a_microphone_that_does_not_open_is_bridged_and_another_one_taken(start, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    weir = start("--source", f"cam={SLATE},alsa:slow", "--no-record", "--admin-token", TOKEN,
+                 environment=alsa(tmp_path, pipe=tmp_path / "pipe"))
+    weir.wait_state("cam", "live")
+    bridged = lambda: weir.stream("cam")["capture"]["sound"]["bridgedSamples"]
+    began, first = time.monotonic(), bridged()
+    time.sleep(2)
+    # Silence in time, not all at once when the microphone has been opened.
+    assert abs((bridged() - first) / 48000 - (time.monotonic() - began)) < 0.5
+    assert ask(weir, "cam", "microphone", "alsa:missing").status == 200
+    weir.wait_log(r"there is no microphone missing", 5)
+
+
+def test_an_encoder_that_holds_pictures_loses_none_and_has_its_sound_from_the_beginning(start, tmp_path):
+    camera = "v4l2:/dev/video63?size=320x180&fps=30&preset=medium&tune=film&bframes=3&gop=2s"
+    weir = start("--source", f"cam={camera},alsa:missing", environment=alsa(tmp_path))
+    weir.wait_state("cam", "live")
+    time.sleep(4)
+    assert weir.stop(signal.SIGTERM, 8) < 4
+    (recording,) = (weir.recordings / "cam").glob("*.mp4")
+    found = packets(recording)
+    ends = {}
+    for kind, scale in (("video", 90_000), ("audio", 48_000)):
+        times = sorted(pts for _, pts, _ in found[kind])
+        ends[kind] = (times[0] / scale, times[-1] / scale)
+        print(kind, len(times), ends[kind])
+    assert any(dts != pts for dts, pts, _ in found["video"]), "the encoder has B-frames"
+    assert abs(ends["video"][0] - ends["audio"][0]) < 0.2, ends
+    assert abs(ends["video"][1] - ends["audio"][1]) < 0.2, ends

@@ -12,7 +12,7 @@ import urllib.parse
 
 import pytest
 
-from harness import hls, http, http2, publishers, tools
+from harness import hls, http, http2, llhls, publishers, tools
 from harness.tools import make_certificate
 
 NAME = "cam"
@@ -75,6 +75,28 @@ def curl(weir, path: str, *options: str) -> tuple[str, int, dict[str, str], byte
     body = out.read_bytes() if out.exists() else b""
     out.unlink(missing_ok=True)
     return version.strip(), int(lines[0].split()[1]), headers, body
+
+
+def test_one_connection_carries_a_held_list_a_hinted_part_and_the_rest(live):
+    """As Apple's players do it: the playlist of the next part, that part, and others, all on one connection."""
+    weir, paths = live
+    url = weir.addresses["https"] + paths["playlist"]
+    with connected(weir) as connection:
+        for _ in range(5):
+            playlist = llhls.parse(connection.get(paths["playlist"]).body.decode(), url)
+            segment, part = playlist.next
+            hinted = path_of(urllib.parse.urljoin(url, playlist.hint["URI"]))
+            held = connection.request(f"{paths['playlist']}?_HLS_msn={segment}&_HLS_part={part}")
+            media = connection.request(hinted)
+            began = time.monotonic()
+            assert connection.get(paths["segment"]).status == 200
+            other = time.monotonic() - began
+            answer, body = connection.response(held, 5), connection.response(media, 5)
+            assert answer.status == 200 and body.status == 200
+            now = llhls.parse(answer.body.decode(), url)
+            assert now.last >= (segment, part)
+            assert bytes(body.body) == connection.get(hinted).body, "the hinted part came whole"
+            assert other < 0.1, f"what is there took {other:.2f} s beside what is held"
 
 
 FIXED = ("init", "segment", "recording", "page", "missing", "health")

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import pytest
 
-from harness import amf, box_rules, boxes, dash, flv, hls, packets, recordings, sources, tools
+from harness import amf, box_rules, boxes, dash, flv, hls, llhls, packets, recordings, sources, tools
 
 
 @pytest.fixture(scope="module")
@@ -163,6 +163,59 @@ def test_the_playlist_rules_refuse_one_wrong_line(rule, old, new):
     assert hls.check_media(hls.parse_media(GOOD, "http://x/index.m3u8")) == []
     assert old in GOOD
     found = hls.check_media(hls.parse_media(GOOD.replace(old, new), "http://x/index.m3u8"))
+    assert [problem for problem in found if problem.startswith(rule)], found
+
+
+LIVE = """#EXTM3U
+#EXT-X-VERSION:9
+#EXT-X-TARGETDURATION:1
+#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,CAN-SKIP-UNTIL=6.0,PART-HOLD-BACK=1.5,HOLD-BACK=3.0
+#EXT-X-PART-INF:PART-TARGET=0.5
+#EXT-X-MEDIA-SEQUENCE:7
+#EXT-X-MAP:URI="init-1.mp4"
+#EXT-X-PROGRAM-DATE-TIME:2026-11-21T07:24:10.000Z
+#EXT-X-PART:DURATION=0.5,URI="7.0.m4s",INDEPENDENT=YES
+#EXT-X-PART:DURATION=0.5,URI="7.1.m4s"
+#EXTINF:1.00000,
+7.m4s
+#EXT-X-PART:DURATION=0.5,URI="8.0.m4s",INDEPENDENT=YES
+#EXT-X-PART:DURATION=0.3,URI="8.1.m4s"
+#EXTINF:0.80000,
+8.m4s
+#EXT-X-PART:DURATION=0.5,URI="9.0.m4s",INDEPENDENT=YES
+#EXT-X-PRELOAD-HINT:TYPE=PART,URI="9.1.m4s"
+"""
+HINT = '#EXT-X-PRELOAD-HINT:TYPE=PART,URI="9.1.m4s"\n'
+
+
+@pytest.mark.parametrize(
+    "rule, old, new",
+    [
+        ("C01", "CAN-BLOCK-RELOAD=YES,", ""),
+        ("C01", "PART-HOLD-BACK=1.5", "PART-HOLD-BACK=1.2"),
+        ("C01", ",HOLD-BACK=3.0", ",HOLD-BACK=2.5"),
+        ("C02", "CAN-SKIP-UNTIL=6.0", "CAN-SKIP-UNTIL=5.0"),
+        ("C03", "#EXT-X-PART-INF:PART-TARGET=0.5\n", ""),
+        ("C03", 'DURATION=0.5,URI="7.1', 'DURATION=0.6,URI="7.1'),
+        ("C03", 'DURATION=0.5,URI="7.0', 'DURATION=0.4,URI="7.0'),
+        ("C04", "#EXTINF:0.80000", "#EXTINF:0.90000"),
+        ("C05", '"8.0.m4s",INDEPENDENT=YES', '"8.0.m4s"'),
+        ("C14", HINT, ""),
+        ("C14", "TYPE=PART", "TYPE=MAP"),
+        ("C14", HINT, HINT.replace("9.1", "9.3")),
+        ("C14", HINT, HINT.replace("9.1", "9.0")),
+        ("C14", '#EXT-X-PART:DURATION=0.5,URI="9.0', HINT + '#EXT-X-PART:DURATION=0.5,URI="9.0'),
+        ("C19", "#EXT-X-VERSION:9", "#EXT-X-VERSION:6\n#EXT-X-SKIP:SKIPPED-SEGMENTS=3"),
+        ("C20", "#EXT-X-PROGRAM-DATE-TIME:2026-11-21T07:24:10.000Z\n", ""),
+    ],
+)
+def test_the_rules_of_low_latency_refuse_one_wrong_line(rule, old, new):
+    assert llhls.judge(llhls.parse(LIVE, "http://x/index.m3u8")) == []
+    assert old in LIVE
+    text = LIVE.replace(old, new)
+    if HINT in new and HINT not in old:
+        text = text.removesuffix(HINT)
+    found = llhls.judge(llhls.parse(text, "http://x/index.m3u8"))
     assert [problem for problem in found if problem.startswith(rule)], found
 
 

@@ -9,8 +9,9 @@ import time
 
 import pytest
 
-from harness import boxes, dash, hls, http, llhls, publishers, tools
+from harness import boxes, dash, hls, http, llhls, publishers, scripts, tools
 from harness.metrics import Metrics
+from harness.rawrtmp import RawRTMP
 
 NAME = "cam"
 RUNGS = {"120p": (214, 120), "90p": (160, 90)}
@@ -147,6 +148,44 @@ def test_a_transcoder_that_stands_still_is_replaced(live):
     assert llhls.Player(urls["video"]).play(2).problems == []
 
 
+def newest_of_a_rung(url: str) -> int:
+    return max((s.sequence for s in llhls.parse(http.fetch(url).text, url).segments if s.uri and not s.gap), default=0)
+
+
+def test_garbage_with_good_lengths_is_nothing_to_another_streams_rungs(live):
+    weir, urls = live
+    before, pid = weir.stream(NAME)["ladder"], weir.process.pid
+    began = newest_of_a_rung(urls["90p"])
+    tags = scripts.tags_of("h264-30")
+    # The first second is good, so that there is a decoder; the rest is nonsense, in pictures and in key frames.
+    good, bad = [t for t in tags if t.milliseconds < 1000], [t for t in tags if t.milliseconds >= 1000]
+    with RawRTMP(weir.rtmp).start("garbage") as client:
+        client.play_out(good + scripts.garbled(bad))
+        fed = weir.stream("garbage")
+        client.finish()
+    assert fed["state"] == "live" and fed["ladder"]["restarts"] <= 3, fed["ladder"]
+    assert weir.process.poll() is None and weir.process.pid == pid
+    after = weir.stream(NAME)["ladder"]
+    assert after["processID"] == before["processID"] and after["restarts"] == before["restarts"]
+    weir.wait(lambda: newest_of_a_rung(urls["90p"]) > began, 15, "the other stream's rungs go on")
+
+
+def test_pictures_that_change_with_each_key_frame_fill_neither_memory_nor_log(start):
+    weir = start("--ladder", "120p@200k,90p@100k", "--no-record")
+    tags = scripts.two_pictures_in_turn("h264-30", "portrait", 2500, step=4, filler=100_000)
+    before, most = weir.resident_kilobytes(), 0
+    with RawRTMP(weir.rtmp).start(NAME, chunk_size=65_536) as client:
+        for at in range(0, len(tags), 100):
+            client.play_out(tags[at:at + 100])
+            most = max(most, weir.resident_kilobytes())
+        assert weir.stream(NAME)["ladder"]["worker"] == "running"
+    log = weir.text()
+    # Whether the worker keeps up with them or pictures are left out depends on the machine.
+    assert log.count("transcoding to") <= 20 and log.count(": now ") <= 20, weir.tail()
+    # 32 MB wait, the socket's buffers and the worker's have some more; they sent 250 MB.
+    assert most - before < 120_000, f"{most - before} KB"
+
+
 def test_at_the_end_rungs_are_complete_and_no_process_is_left(start):
     weir = start("--ladder", f"{NAME}=120p@200k", "--no-record")
     publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{NAME}", paced=True)
@@ -201,6 +240,9 @@ def test_the_transcoder_dies_with_the_server(start):
         return "Seccomp:\t2" in status and "NoNewPrivs:\t1" in status
 
     weir.wait(is_confined, 10, "a worker that may compute, and nothing else")
+    open_files = {int(n): os.readlink(f"/proc/{worker}/fd/{n}") for n in os.listdir(f"/proc/{worker}/fd")}
+    assert sorted(open_files) == [0, 1, 2] and open_files[0].startswith("socket:"), open_files
+    assert open_files[1] == open_files[2] == "/dev/null"
     weir.kill()
     deadline = time.monotonic() + 5
     while os.path.exists(f"/proc/{worker}") and time.monotonic() < deadline:

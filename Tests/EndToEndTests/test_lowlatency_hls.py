@@ -1,6 +1,7 @@
 """Low-Latency HLS as a demanding player sees it: what playlists promise is what is delivered, in both layouts and with
 both ways of naming parts; hostile and hasty requests; the end."""
 
+import json
 import socket
 import threading
 import time
@@ -143,6 +144,32 @@ def test_absurd_positions_are_refused_at_once(live, query):
     answer = http.fetch(f"{urls[0]}?{query}")
     assert answer.status == 400 and time.monotonic() - start < 0.5
     assert "no-store" in answer.headers["cache-control"]
+
+
+def test_key_frames_can_be_fetched_one_by_one(live, tmp_path):
+    """Each range of the I-frame playlist, behind its init segment, decodes to one picture."""
+    weir, _, _, _ = live
+    index = f"{weir.web}/live/{NAME}/index.m3u8"
+    line = next(line for line in http.fetch(index).text.split("\n") if line.startswith("#EXT-X-I-FRAME-STREAM-INF:"))
+    url = urllib.parse.urljoin(index, hls.attributes(line)["URI"])
+    lines = http.fetch(url).text.split("\n")
+    init = next(hls.attributes(line)["URI"] for line in lines if line.startswith("#EXT-X-MAP:"))
+    head = http.fetch(urllib.parse.urljoin(url, init)).good().body
+    ranges = [line.partition(":")[2] for line in lines if line.startswith("#EXT-X-BYTERANGE:")]
+    names = [line for line in lines if line and not line.startswith("#")]
+    assert len(ranges) == len(names) >= 2
+    for number, (place, name) in enumerate(zip(ranges[-3:], names[-3:])):
+        length, offset = map(int, place.split("@"))
+        wanted = {"Range": f"bytes={offset}-{offset + length - 1}"}
+        got = http.fetch(urllib.parse.urljoin(url, name), headers=wanted)
+        assert got.status == 206 and len(got.body) == length
+        path = tmp_path / f"{number}.mp4"
+        path.write_bytes(head + got.body)
+        done = tools.run(tools.FFPROBE, "-v", "error", "-count_frames", "-select_streams", "v", "-show_entries",
+                         "stream=nb_read_frames:frame=pict_type", "-of", "json", path)
+        assert done.returncode == 0, done.stderr
+        probed = json.loads(done.stdout)
+        assert [frame["pict_type"] for frame in probed["frames"]] == ["I"], probed
 
 
 def test_a_position_that_is_past_gets_the_list_of_now(live):

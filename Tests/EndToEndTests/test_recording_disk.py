@@ -13,9 +13,9 @@ import time
 
 import pytest
 
-from harness import publishers
-from harness.disks import Disk, command, needs
-from harness.fragments import Viewer, check_movie, sample_counts
+from harness import publishers, sources, tools
+from harness.disks import Disk, Faults, command, needs
+from harness.fragments import Standing, Viewer, check_movie, sample_counts
 from harness.weir import Weir
 
 TORTURE = "WEIR_TORTURE" in os.environ
@@ -98,6 +98,7 @@ def test_finishing_needs_no_copy(scene, kind):
         movies = stage.finish()
         assert len(movies) == 1
         assert "it is copied" not in stage.weir.text()
+        stage.weir.wait_log("recording stops: the stream ended", 1)
         stage.weir.wait_log("recorded .* to ", 1)
 
 
@@ -145,6 +146,79 @@ def test_below_the_free_space_to_keep(scene):
         stage.wait_recording("running", 10)
         time.sleep(1)
         assert len(stage.finish()) == 2
+
+
+@pytest.mark.parametrize("flags", [(), ("--rewind", "1h")], ids=["", "rewind"])
+def test_what_is_evicted_frees_its_room(scene, flags):
+    """Recordings are open for replay after they are finished; the removed ones must not be, or the disk stays full and
+    all of them go."""
+    floor = 40_000_000
+    with Disk("ext4", 200) as disk:
+        stage = scene(disk.path / "recordings", "--keep-free", str(floor), "--when-full", "evict", "--record-split",
+                      "each:2s", *flags, film="heavy", rate=2)
+
+        def removed() -> int:
+            return sum("nearly as full as --keep-free allows" in line for _, line in stage.weir.lines)
+
+        stage.weir.wait(lambda: removed() >= 3, 60, "the oldest are removed")
+        least_free, fewest, states = 1 << 60, 1 << 30, set()
+        end = time.monotonic() + 12
+        while time.monotonic() < end:
+            state = os.statvfs(disk.path)
+            least_free = min(least_free, state.f_bavail * state.f_frsize)
+            fewest = min(fewest, len(list(stage.weir.recordings.glob("cam/*Z*.mp4"))))
+            states.add(stage.recording["state"])
+            time.sleep(0.1)
+        assert states == {"running"}, stage.weir.tail()
+        assert fewest >= 4, f"only {fewest} recordings were left"
+        assert least_free > floor - 15_000_000, f"only {least_free} bytes were free"
+        assert "the disk has not become emptier" not in stage.weir.text()
+
+        def kept() -> list[str]:
+            return [name for name in open_files(stage.weir) if name.endswith("(deleted)") and ".mp4" in name]
+
+        stage.weir.wait(lambda: len(kept()) <= 1, 5, "removed files are closed")
+
+
+def open_files(weir) -> list[str]:
+    names = []
+    for link in pathlib.Path(f"/proc/{weir.process.pid}/fd").iterdir():
+        try:
+            names.append(os.readlink(link))
+        except OSError:
+            pass
+    return names
+
+
+def test_while_removed_recordings_are_still_read_the_others_stay(scene):
+    """Somebody downloads the oldest one, slowly: removing it frees nothing, and neither would removing the rest."""
+    floor = 40_000_000
+    with Disk("ext4", 200) as disk:
+        stage = scene(disk.path / "recordings", "--keep-free", str(floor), "--when-full", "evict", "--record-split",
+                      "each:2s", film="heavy", rate=2)
+        old = disk.path / "recordings" / "cam"
+        reader = {}
+
+        def oldest() -> bool:
+            found = sorted(old.glob("*Z*.mp4"))
+            found = [path for path in found if ".part" not in path.name]
+            if found and found[0] not in reader:
+                reader[found[0]] = open(found[0], "rb")
+            for path in found:
+                if path not in reader:
+                    reader[path] = open(path, "rb")
+            return "the disk has not become emptier" in stage.weir.text()
+
+        try:
+            stage.weir.wait(oldest, 90, "it is told", every=0.1)
+            left = len([path for path in old.glob("*Z*.mp4") if ".part" not in path.name])
+            assert left >= 4, f"only {left} recordings were left"
+            time.sleep(6)
+            still = len([path for path in old.glob("*Z*.mp4") if ".part" not in path.name])
+            assert still >= left - 1
+        finally:
+            for file in reader.values():
+                file.close()
 
 
 def test_no_inodes_left(scene):
@@ -230,6 +304,130 @@ def test_the_nth_write_or_sync_fails(scene, tmp_path, call, nth, error):
     assert movies
     for movie in movies:
         check_movie(movie)
+
+
+TOKEN = "a-token-of-this-test"
+
+
+@pytest.fixture
+def standing(tmp_path):
+    """Gives a server, and a recording of it on ext4 of which nothing is missing and nothing comes any more."""
+    needs("strace")
+    home = tmp_path / "home"
+    home.mkdir()
+    with Disk("ext4", 100) as disk:
+        weir = Weir("--keep-free", "0MB", "--record-sync", "200ms", folder=home, recordings=disk.path / "recordings",
+                    environment={"WEIR_ADMIN_TOKEN": TOKEN})
+        try:
+            with Standing(weir, token=TOKEN) as recording:
+                yield weir, recording
+        finally:
+            weir.kill()
+
+
+def test_a_folder_that_is_not_durable_costs_a_finished_file_nothing(standing, tmp_path):
+    """fsync fails behind the renaming, when the head lies before media that is whole and durable: not a byte of the
+    file is touched any more."""
+    weir, recording = standing
+    with Faults(weir, tmp_path / "trace", "fsync:error=EIO", paths=(recording.part.parent,)):
+        recording.end()
+        weir.wait_log("cannot be finished: .*Input/output error", 10)
+    movie, = weir.recordings.glob("cam/*")
+    assert movie.suffixes == [".mp4"]
+    assert movie.read_bytes().endswith(recording.media)
+    assert sample_counts(movie) == recording.samples
+    check_movie(movie)
+    checked = tools.run(tools.weir_binary(), "record", "verify", movie)
+    assert checked.returncode == 0 and "all checksums right" in checked.stdout, checked.stdout
+    # When the disk takes it, it is told to be stored.
+    weir.wait_log(r"cam: recorded to .*\.mp4", 20)
+    told = weir.wait(lambda: next((r for r in weir.recordings_of("cam") if r["url"]), None), 5, "it is listed")
+    assert told["bytes"] == movie.stat().st_size and told["seconds"] == pytest.approx(recording.samples[1] / 30, abs=0.1)
+
+
+def test_a_head_that_the_disk_neither_takes_nor_gives_back_costs_no_media(standing, tmp_path):
+    """Room was inserted, the head cannot be written, nor the room be taken out again: the file keeps every byte of its
+    media behind that room, and whoever opens it next makes the movie."""
+    weir, recording = standing
+    with Faults(weir, tmp_path / "trace", "pwrite64:error=EIO", "fallocate:error=EIO:when=2+", paths=(recording.part,)):
+        recording.end()
+        weir.wait_log("cannot be finished: .*Input/output error", 10)
+        weir.wait_log("is tried again in a while", 5)
+    left = recording.part.read_bytes()
+    assert left[:8] == bytes(8), "no room was inserted: nothing is shown here"
+    assert len(left) > len(recording.media) and left.endswith(recording.media), "media was cut off"
+    weir.wait(lambda: not recording.part.exists(), 20, "it is tried again")
+    movie, = weir.recordings.glob("cam/*.mp4")
+    assert movie.read_bytes().endswith(recording.media)
+    assert sample_counts(movie) == recording.samples
+    check_movie(movie)
+
+
+def test_a_copy_leaves_free_what_is_to_stay_free(tmp_path, fragmented_file):
+    """--keep-free holds for the copy, too, with which a leftover is finished: it waits until there is room."""
+    needs("mount")
+    folder = pathlib.Path("/dev/shm") / f"weir-room-{os.getpid()}"
+    folder.mkdir()
+    try:
+        command("mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", folder)
+        try:
+            left = folder / "recordings" / "cam" / "20261121T072410Z.part.mp4"
+            left.parent.mkdir(parents=True)
+            left.write_bytes(fragmented_file)
+            ballast = folder / "ballast"
+            free = os.statvfs(folder).f_bavail * os.statvfs(folder).f_frsize
+            command("fallocate", "-l", free - 50_000_000 - len(fragmented_file) // 2, ballast)
+            weir = Weir("--keep-free", "50MB", folder=tmp_path, recordings=folder / "recordings")
+            try:
+                weir.wait_log(r"stays unfinished, for now: .*--keep-free", 10)
+                assert list(left.parent.iterdir()) == [left] and left.read_bytes() == fragmented_file
+                ballast.unlink()
+                weir.wait(lambda: not left.exists(), 20, "there is room")
+                movie, = left.parent.glob("*.mp4")
+                check_movie(movie)
+            finally:
+                weir.kill()
+        finally:
+            command("umount", "-l", folder, check=False)
+    finally:
+        folder.rmdir()
+
+
+@pytest.fixture
+def fragmented_file(tmp_path) -> bytes:
+    """Some megabytes as ffmpeg writes them in fragments."""
+    path = tmp_path / "fragmented.mp4"
+    made = tools.run(tools.FFMPEG, "-v", "error", "-stream_loop", "20", "-i", sources.source("short"), "-c", "copy",
+                     "-movflags", "frag_keyframe+empty_moov+default_base_moof", path)
+    assert made.returncode == 0, made.stderr
+    return path.read_bytes()
+
+
+def test_a_start_on_a_frozen_disk(tmp_path):
+    """What an earlier run left is on a disk that does not answer: the server serves, and finishes it when the disk does."""
+    needs("fsfreeze")
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    with Disk("ext4", 100) as disk:
+        weir = Weir("--keep-free", "0MB", folder=tmp_path / "a", recordings=disk.path / "recordings")
+        with Standing(weir) as recording:
+            weir.process.kill()
+            weir.kill()
+        disk.freeze()
+        began = time.monotonic()
+        weir = Weir(folder=tmp_path / "b", recordings=disk.path / "recordings")
+        took = time.monotonic() - began
+        try:
+            assert took < 8 and recording.part.exists()
+            weir.get("/live/nobody/index.m3u8", timeout=3)
+            disk.thaw()
+            weir.wait(lambda: not recording.part.exists(), 20, "it is finished")
+            movie, = weir.recordings.glob("cam/*.mp4")
+            assert sample_counts(movie) == recording.samples
+            weir.stop()
+        finally:
+            disk.thaw()
+            weir.kill()
 
 
 def test_a_frozen_disk(scene, record_property):

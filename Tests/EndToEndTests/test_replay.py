@@ -204,6 +204,30 @@ def test_hls_and_dash_show_every_frame_of_the_movie(server, seen, recording):
 
 
 @pytest.mark.skipif(not tools.GSTREAMER, reason="gst-launch-1.0 is missing")
+def test_gstreamer_decodes_every_picture_of_the_file(recording, tmp_path):
+    """A finished recording as any other MP4: qtdemux finds its way by the tables alone, and nothing is missing."""
+    shown = tmp_path / "shown"
+    done = tools.run(
+        "timeout", "60", tools.GSTREAMER, "-q", "filesrc", f"location={recording}", "!", "qtdemux", "name=d",
+        "d.video_0", "!", "queue", "!", "decodebin", "!", "videoconvert", "!", "video/x-raw,format=GRAY8", "!",
+        "videoscale", "!", "video/x-raw,width=8,height=8", "!", "filesink", f"location={shown}",
+        "d.audio_0", "!", "queue", "!", "decodebin", "!", "fakesink", "sync=false", timeout=70)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    assert shown.stat().st_size == FRAMES * 64
+
+
+@pytest.mark.skipif(not tools.GSTREAMER, reason="gst-launch-1.0 is missing")
+@pytest.mark.parametrize("of", ["file", "address"])
+def test_gstreamer_plays_the_file(server, seen, recording, of):
+    """Also by HTTP, with byte ranges."""
+    uri = recording.as_uri() if of == "file" else f"{server.web}/recordings/cam/{seen.name}.mp4"
+    done = tools.run(
+        "timeout", "30", tools.GSTREAMER, "-q", "playbin3", f"uri={uri}", "video-sink=fakesink sync=false",
+        "audio-sink=fakesink sync=false", timeout=40)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+
+
+@pytest.mark.skipif(not tools.GSTREAMER, reason="gst-launch-1.0 is missing")
 def test_gstreamer_plays_the_replay(server, seen):
     done = tools.run(
         "timeout", "30", tools.GSTREAMER, "-q", "playbin3", f"uri={server.web}/recordings/cam/{seen.name}/index.m3u8",
@@ -306,6 +330,44 @@ def test_without_recording_a_spool_is_rewound_to_and_nothing_is_left_of_it(start
     assert re.search(r"/var/tmp/\S+ \(deleted\)", spools)
 
 
+def test_going_back_survives_a_stop_and_a_start_of_the_recording(start):
+    token = "sesame-rewind-0815"
+    weir = start("--window", "6s", "--rewind", "10m", environment={"WEIR_ADMIN_TOKEN": token})
+    weir.secrets.append(token)
+    publisher = publishers.ffmpeg("short", weir.rtmp + "/live/cam", loop=-1, rate=2)
+    try:
+        weir.wait_state("cam", "live", seconds=20)
+
+        def programme() -> str:
+            epoch = re.search(r"^(\w+)/av/dvr.m3u8$", weir.get("/live/cam/dvr.m3u8").good().text, re.M)[1]
+            return weir.get(f"/live/cam/{epoch}/av/dvr.m3u8").text
+
+        def reach(number: int) -> None:
+            weir.wait(lambda: numbers(programme())[-1] >= number, 40, f"segment {number}", every=0.3)
+
+        weir.wait(lambda: weir.get("/live/cam/dvr.m3u8").status == 200, 20, "a programme")
+        reach(4)
+        bodies = {}
+        for action, until in (("stop", 10), ("start", 16), ("cancel", 22)):
+            answer = weir.get(f"/api/v1/streams/cam/recording/{action}", method="POST",
+                              headers={"Authorization": f"Bearer {token}"})
+            answer.good()
+            while numbers(programme())[-1] < until:
+                text = programme()
+                assert "#EXT-X-PLAYLIST-TYPE:EVENT\n" in text and "#EXT-X-GAP" not in text
+                assert numbers(text) == list(range(1, len(numbers(text)) + 1))
+                epoch = re.search(r"^(\w+)/av/dvr.m3u8$", weir.get("/live/cam/dvr.m3u8").text, re.M)[1]
+                newest = numbers(text)[-1]
+                if newest not in bodies:
+                    bodies[newest] = weir.get(f"/live/cam/{epoch}/av/{newest}.m4s").good().body
+                time.sleep(0.2)
+        for number, body in bodies.items():
+            assert weir.get(f"/live/cam/{epoch}/av/{number}.m4s").good().body == body, f"segment {number} has changed"
+        assert len(bodies) >= 12
+    finally:
+        publisher.kill()
+
+
 # MARK: The command line
 
 
@@ -339,6 +401,7 @@ def test_fragmented_files_of_ffmpeg_are_checked_cut_and_finished(way, tmp_path):
     assert counts(path)["video"] == shown
     assert json.loads(weir_command("verify", "--json", path).stdout)[0] | {"wholeBytes": 0} == {
         "file": str(path), "ok": True, "kind": "finished", "wholeBytes": 0, "tornBytes": 0, "holes": 0,
+        "comparedFragments": 0, "damagedFragments": 0,
         **{key: json.loads(checked.stdout)[0][key] for key in ("fragments", "samples", "seconds")}}
 
 
@@ -364,6 +427,43 @@ def test_a_hybrid_file_whose_writer_was_killed_is_checked_cut_and_finished(tmp_p
     after = json.loads(weir_command("verify", "--json", path).stdout)[0]
     assert after["ok"] and after["kind"] == "finished" and after["samples"] == checked["samples"]
     assert shown == 15 and sum(counts(path).values()) > 0
+
+
+def test_a_file_that_is_still_being_written_is_left_alone(tmp_path):
+    """What is put before the bytes of a file would shift them under ffmpeg, which writes on where it was."""
+    path = tmp_path / "film.mp4"
+    writer = subprocess.Popen(
+        [tools.FFMPEG, "-v", "error", "-re", "-i", sources.source(FILM), "-t", "8", "-c", "copy", "-flush_packets", "1",
+         "-movflags", FLAGS["default-base"], path], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    end = time.monotonic() + 20
+    while time.monotonic() < end and (not path.exists() or path.read_bytes().count(b"moof") < 2):
+        time.sleep(0.05)
+    assert writer.poll() is None
+    done = weir_command("finalize", path)
+    assert done.returncode == 1 and "open in another program" in done.stdout, done.stdout
+    assert writer.wait(30) == 0 and writer.communicate()[1] == b""
+    checked = json.loads(weir_command("verify", "--json", path).stdout)[0]
+    assert checked["ok"] and checked["kind"] == "fragmented"
+    assert counts(path)["video"] == 240
+    assert weir_command("finalize", path).returncode == 0
+    assert counts(path)["video"] == 240
+
+
+def test_damaged_media_is_found_by_its_checksums(recording, tmp_path):
+    """Bytes that a disk gave back wrong, in the middle of the media: no head tells of them."""
+    assert "all checksums right" in weir_command("verify", recording).stdout
+    data = bytearray(recording.read_bytes())
+    middle = len(data) // 2
+    for at in range(middle, middle + 2000):
+        data[at] ^= 0x5A
+    damaged = tmp_path / "damaged.mp4"
+    damaged.write_bytes(data)
+    done = weir_command("verify", damaged)
+    assert done.returncode == 1 and "checksums are wrong" in done.stdout, done.stdout
+    told = json.loads(weir_command("verify", "--json", damaged).stdout)[0]
+    assert not told["ok"] and 0 < told["damagedFragments"] < told["comparedFragments"]
+    heads = json.loads(weir_command("verify", "--json", "--heads", recording).stdout)[0]
+    assert heads["ok"] and heads["comparedFragments"] is None
 
 
 def test_what_cannot_be_worked_on_is_said(tmp_path):

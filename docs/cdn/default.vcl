@@ -42,8 +42,10 @@ sub vcl_backend_response {
     set beresp.keep = 0s;
     # Bytes go on while they come: a segment in the making reaches all its viewers chunk by chunk.
     set beresp.do_stream = true;
-    if (beresp.status >= 500) {
-        set beresp.uncacheable = true;
+    # An error is nobody's own: the crowd gets it from here for a second. What Varnish does by itself with no-store, send
+    # everybody who asks for this address in the next two minutes on to weir, would let one wrong request undo the joining.
+    if (beresp.status >= 400) {
         set beresp.ttl = 1s;
+        return (deliver);
     }
 }

@@ -22,14 +22,7 @@ package struct FragmentWalker: Sendable {
   private var wanted: (offset: UInt64, length: Int)?
   private var isOver = false
 
-  private var leader: TrackID?
-  private var timescales: [TrackID: UInt32] = [:]
-  private var defaults: [TrackID: FragmentReader.Defaults] = [:]
-  /// The newest `prft` and `moof`, until their `mdat` is seen to be whole.
-  private var reference: (time: ProducerReferenceTime, offset: UInt64)?
-  private var pending: (fragment: Fragment, offset: UInt64, mediaOffsets: [UInt64])?
-  /// Where the leading track's media ended.
-  private var leaderEnd = MediaTime.zero
+  private var assembler = FragmentAssembler()
 
   /// Bytes read at once: the heads of a fragment, mostly.
   private static let readSize: UInt64 = 4096
@@ -40,7 +33,7 @@ package struct FragmentWalker: Sendable {
   package init(_ range: Range<UInt64>, tracks: [TrackDescription] = []) {
     position = range.lowerBound
     end = range.upperBound
-    set(tracks)
+    assembler.change(to: tracks)
   }
 
   /// The bytes that were wanted; fewer end the walk.
@@ -64,8 +57,7 @@ package struct FragmentWalker: Sendable {
   package mutating func skip(to offset: UInt64) {
     position = max(position, offset)
     wanted = nil
-    pending = nil
-    reference = nil
+    assembler.forgetPending()
   }
 
   private struct Header {
@@ -137,10 +129,10 @@ package struct FragmentWalker: Sendable {
     case "moov": return movie(payload, at: start)
     case "free": return payload.firstBox("moov").flatMap { movie($0, at: start) }
     case "prft":
-      reference = ProducerReferenceTime(payload).map { ($0, start) }
+      assembler.reference(payload, at: start)
       return nil
     default:
-      fragment(payload, at: start)
+      if case .unreadable = assembler.head(payload, at: start) { isOver = true }
       return nil
     }
   }
@@ -155,71 +147,20 @@ package struct FragmentWalker: Sendable {
       isOver = true
       return nil
     }
-    set(tracks)
-    defaults = MovieReader.fragmentDefaults(payload, tracks: tracks)
+    assembler.change(to: tracks, movie: payload)
     return .tracks(tracks, offset: offset)
-  }
-
-  private mutating func set(_ tracks: [TrackDescription]) {
-    leader = (tracks.first { $0.kind == .video } ?? tracks.first)?.id
-    timescales = Dictionary(tracks.map { ($0.id, $0.timescale) }, uniquingKeysWith: { first, _ in first })
-  }
-
-  private mutating func fragment(_ payload: ByteBuffer, at offset: UInt64) {
-    guard let leader, var sequence = payload.firstBox("mfhd"), sequence.skip(4),
-      let number = sequence.readInteger(as: UInt32.self),
-      let located = FragmentReader.read(payload, timescales: timescales, defaults: defaults, moofOffset: offset)
-    else { return isOver = true }
-    let runs = located.map(\.run)
-    let own = runs.filter { $0.track == leader }
-    var (start, end) = (leaderEnd, leaderEnd)
-    if let first = own.first {
-      start = MediaTime(ticks: own.map(\.earliestPresentationTime).min() ?? 0, timescale: first.timescale)
-      end = MediaTime(ticks: own.map(\.presentationEnd).max() ?? 0, timescale: first.timescale)
-    }
-    leaderEnd = end
-    let fragment = Fragment(
-      sequenceNumber: number, startsSegment: reference != nil, isIndependent: own.first?.samples.first?.isSync ?? false,
-      leader: leader, runs: runs, payloads: [], start: start, duration: end - start, end: end)
-    pending = (fragment, offset, located.map { offset &+ UInt64($0.offset) })
   }
 
   /// An mdat that is whole: its fragment counts, if its runs lie within.
   private mutating func media(_ header: Header) -> Step? {
-    let start = position
+    let body = position + header.length
     position += header.size
-    guard let (fragment, offset, mediaOffsets) = pending else { return nil }
-    pending = nil
-    for (run, offset) in zip(fragment.runs, mediaOffsets) {
-      guard offset >= start &+ header.length, offset &+ UInt64(run.byteCount) <= position else {
-        isOver = true
-        return nil
-      }
+    switch assembler.media(body..<position) {
+    case .fragment(let walked): return .fragment(walked)
+    case .stray: return nil
+    case .unfit:
+      isOver = true
+      return nil
     }
-    let clock = reference.flatMap { reference in
-      timescales[reference.time.track].map { timescale in
-        WallClockAnchor(
-          mediaTime: MediaTime(ticks: reference.time.mediaTime, timescale: timescale),
-          wallNanoseconds: reference.time.wallNanoseconds)
-      }
-    }
-    let from = reference?.offset ?? offset
-    reference = nil
-    return .fragment(
-      WalkedFragment(
-        fragment: fragment, offset: from, end: position, mediaOffsets: mediaOffsets, clock: clock))
   }
-}
-
-/// A fragment of a file: what its heads say, and where it lies.
-package struct WalkedFragment: Sendable {
-  /// Without payloads. It starts a segment where a `prft` stands before it, as weir writes them.
-  package var fragment: Fragment
-  /// Bytes of the file: where its first box begins, and where its last ends.
-  package var offset: UInt64
-  package var end: UInt64
-  /// Where the media of each of the runs begins.
-  package var mediaOffsets: [UInt64]
-  /// What its `prft` says.
-  package var clock: WallClockAnchor?
 }

@@ -27,9 +27,17 @@ package struct RecordingScanner: Sendable {
 
   /// Which sealed fragments are compared with their checksums.
   package enum Comparison: Sendable {
-    /// Those that a power failure may have torn.
+    /// Those that a power failure may have torn; the file ends before the first that differs.
     case uncertain
+    /// Each as soon as its heads were read, also behind one that differs.
     case all
+  }
+
+  /// What lies in the file and is whole.
+  package enum Found: Sendable {
+    /// What follows has these tracks; `offset` is where the `moov`, or the `free` with a changed one, lies.
+    case tracks([TrackDescription], offset: UInt64)
+    case fragment(WalkedFragment)
   }
 
   package private(set) var step: Step
@@ -38,6 +46,16 @@ package struct RecordingScanner: Sendable {
   /// What the file's notes tell, each with where it stands; of a sealed recording's only. Those of what is not whole, too.
   package private(set) var notes: [(offset: UInt64, content: ByteBuffer)] = []
 
+  /// What became of the comparisons so far.
+  package struct Tally: Sendable, Hashable {
+    package var compared = 0
+    package var different = 0
+    /// Where the first that differs begins.
+    package var firstDifferent: UInt64?
+  }
+
+  package private(set) var tally = Tally()
+
   private let fileSize: UInt64
   private let comparison: Comparison
   private let crc: (@Sendable (ByteBuffer) -> UInt32)?
@@ -45,24 +63,21 @@ package struct RecordingScanner: Sendable {
   private var awaited = Awaited.header
   private var tables: MovieTables?
   private var wholeLength: UInt64 = 0
-  private var timescales: [TrackID: UInt32] = [:]
-  private var defaults: [TrackID: FragmentReader.Defaults] = [:]
-  /// The runs of the newest moof, until its mdat is seen to be whole.
-  private var pending: [LocatedRun] = []
+  private var assembler = FragmentAssembler()
+  private var found: [Found] = []
   /// The newest seal, and where what it seals begins, until that is seen to be whole.
   private var seal: (seal: RecordingSeal, start: UInt64)?
   private var sealing = Sealing.unknown
   /// What is whole by its boxes, and not yet by its checksums; oldest first.
   private var uncertain = CircularBuffer<Piece>()
-
-  private struct LocatedRun {
-    var run: TrackRun
-    var offset: UInt64
-  }
+  /// Where reading goes on after the comparison that is under way.
+  private var following: Step?
 
   private enum Awaited {
     case header
     case box(FourCC)
+    /// The header of a box within a `moov` that is too large to be read whole, and how many came before it.
+    case movieChild(at: UInt64, end: UInt64, before: Int)
   }
 
   /// Whether the file's fragments are sealed: all of them or none.
@@ -74,8 +89,7 @@ package struct RecordingScanner: Sendable {
 
   /// A fragment, or a change of parameters.
   private struct Piece {
-    var runs: [LocatedRun] = []
-    var tracks: [TrackDescription] = []
+    var found: Found?
     var start: UInt64
     var end: UInt64
     var checksum: UInt32
@@ -90,6 +104,10 @@ package struct RecordingScanner: Sendable {
   private static let maximumBoxSize: UInt64 = 16 << 20
   /// A box's own header and that of the first box within it.
   private static let headerSize: UInt64 = 16
+  /// A `prft` of another size is passed over.
+  private static let referenceSize = UInt64(ProducerReferenceTime.size)
+  /// Boxes within a `moov`: more than a movie has.
+  private static let maximumChildren = 1024
 
   /// `crc` gives the CRC-32C of bytes; without it seals are passed over.
   package init(
@@ -113,21 +131,25 @@ package struct RecordingScanner: Sendable {
     switch awaited {
     case .header: header(bytes)
     case .box(let type): box(type, bytes)
+    case .movieChild(let offset, let end, let before): movieChild(bytes, at: offset, end: end, before: before)
     }
   }
 
+  /// What was found since this was called last, in order. To be called now and then: it is kept until then.
+  package mutating func takeFound() -> [Found] {
+    defer { found.removeAll(keepingCapacity: true) }
+    return found
+  }
+
   private mutating func header(_ bytes: ByteBuffer) {
-    guard var size = bytes.getInteger(at: bytes.readerIndex, as: UInt32.self).map(UInt64.init),
-      let type = bytes.getInteger(at: bytes.readerIndex + 4, as: UInt32.self).map(FourCC.init)
-    else { return stop() }
-    // §4.2.2: a size that needs 64 bits follows the type.
-    if size == 1 { size = bytes.getInteger(at: bytes.readerIndex + 8, as: UInt64.self) ?? 0 }
-    guard size >= 8, size <= fileSize &- position else { return stop() }
+    guard let (type, size, length) = Self.parse(bytes), size <= fileSize &- position else { return stop() }
     switch type {
-    case "mdat": media(size)
+    case "mdat": media(size, header: length)
+    case "moov" where size > Self.maximumBoxSize && tables == nil:
+      wantMovieChild(at: position &+ length, end: position &+ size, before: 0)
     case "moov", "moof": want(type, size)
     // It belongs to the fragment that follows.
-    case "prft": pass(size)
+    case "prft": if size == Self.referenceSize { want(type, size) } else { pass(size) }
     case "free":
       let magic = bytes.getInteger(at: bytes.readerIndex + 8, as: UInt32.self).map(FourCC.init)
       let inner = bytes.getInteger(at: bytes.readerIndex + 12, as: UInt32.self).map(FourCC.init)
@@ -136,6 +158,17 @@ package struct RecordingScanner: Sendable {
       if isSeal || isNote || inner == "ftyp" { want(type, size) } else { advance(by: size) }
     default: advance(by: size)
     }
+  }
+
+  /// A box's type, its size, and how many bytes of it are its header; nil for none.
+  private static func parse(_ bytes: ByteBuffer) -> (type: FourCC, size: UInt64, header: UInt64)? {
+    guard let short = bytes.getInteger(at: bytes.readerIndex, as: UInt32.self).map(UInt64.init),
+      let type = bytes.getInteger(at: bytes.readerIndex + 4, as: UInt32.self).map(FourCC.init)
+    else { return nil }
+    // §4.2.2: a size that needs 64 bits follows the type.
+    guard short == 1 else { return short >= 8 ? (type, short, 8) : nil }
+    guard let long = bytes.getInteger(at: bytes.readerIndex + 8, as: UInt64.self), long >= 16 else { return nil }
+    return (type, long, 16)
   }
 
   private mutating func want(_ type: FourCC, _ size: UInt64) {
@@ -159,7 +192,7 @@ package struct RecordingScanner: Sendable {
         content = .mixed
         return stop()
       }
-      defaults = MovieReader.fragmentDefaults(payload, tracks: tracks)
+      assembler.change(to: tracks, movie: payload)
       begin(tracks)
     case "free" where crc != nil && payload.getInteger(at: payload.readerIndex) == RecordingSeal.magic.rawValue:
       guard let crc, let read = RecordingSeal.read(bytes, crc: crc), seal == nil else { return stop() }
@@ -176,27 +209,26 @@ package struct RecordingScanner: Sendable {
       guard let movie = payload.firstBox("moov"), let (tracks, _) = MovieReader.read(movie),
         known.canContinue(with: tracks)
       else { return stop() }
-      timescales = Self.timescales(tracks)
-      add(Piece(tracks: tracks, start: position, end: position &+ UInt64(bytes.readableBytes), checksum: 0))
-      return
+      assembler.change(to: tracks, movie: movie)
+      let end = position &+ UInt64(bytes.readableBytes)
+      return add(Piece(found: .tracks(tracks, offset: position), start: position, end: end, checksum: 0))
+    case "prft":
+      assembler.reference(payload, at: position)
+      return pass(UInt64(bytes.readableBytes))
     default:
-      guard
-        let runs = FragmentReader.read(
-          payload, timescales: timescales, defaults: defaults, moofOffset: position)
-      else { return stop() }
-      let start = position
-      pending = runs.map { LocatedRun(run: $0.run, offset: start &+ UInt64($0.offset)) }
+      guard case .read = assembler.head(payload, at: position) else { return stop() }
     }
     advance(by: UInt64(bytes.readableBytes))
   }
 
   private mutating func note(_ bytes: ByteBuffer) {
     guard let crc, notes.count < Self.maximumNotes, let content = RecordingNote.read(bytes, crc: crc) else { return }
-    notes.append((position, content))
+    // A copy: what was read around it need not be kept.
+    notes.append((position, ByteBuffer(bytes: content.readableBytesView)))
     // Behind a fragment that is whole it is whole, too.
-    guard pending.isEmpty, seal == nil, let last = uncertain.indices.last, uncertain[last].wholeEnd == position else {
-      return
-    }
+    guard !assembler.hasPendingSamples, seal == nil, let last = uncertain.indices.last,
+      uncertain[last].wholeEnd == position
+    else { return }
     uncertain[last].notes &+= UInt64(bytes.readableBytes)
   }
 
@@ -206,19 +238,46 @@ package struct RecordingScanner: Sendable {
   private mutating func begin(_ tracks: [TrackDescription]) {
     let tables = MovieTables(tracks: tracks)
     self.tables = tables
-    timescales = Self.timescales(tracks)
+    found.append(.tracks(tracks, offset: position))
     content = .fragmented(tables, length: position)
   }
 
-  /// An mdat that is whole: its fragment counts, if its runs lie within.
-  private mutating func media(_ size: UInt64) {
-    let end = position &+ size
-    for run in pending {
-      guard run.offset >= position &+ 8, run.offset &+ UInt64(run.run.byteCount) <= end else { return stop() }
+  // MARK: A movie with long tables
+
+  private mutating func wantMovieChild(at offset: UInt64, end: UInt64, before: Int) {
+    guard offset < end else {
+      // Whoever writes fragments says so in one of these boxes: the tables are complete.
+      content = .finished
+      return stop()
     }
-    let runs = pending
-    pending = []
-    add(Piece(runs: runs, start: position, end: end, checksum: 0))
+    guard end &- offset >= 8, before < Self.maximumChildren else { return stop() }
+    awaited = .movieChild(at: offset, end: end, before: before)
+    step = .read(offset: offset, length: Int(min(Self.headerSize, end &- offset)))
+  }
+
+  private mutating func movieChild(_ bytes: ByteBuffer, at offset: UInt64, end: UInt64, before: Int) {
+    guard let (type, size, _) = Self.parse(bytes), size <= end &- offset else { return stop() }
+    // Only tables of samples make one so large.
+    if type == "mvex" {
+      content = .mixed
+      return stop()
+    }
+    guard before > 0 || type == "mvhd" else { return stop() }
+    wantMovieChild(at: offset &+ size, end: end, before: before + 1)
+  }
+
+  // MARK: Pieces
+
+  /// An mdat that is whole: its fragment counts, if its runs lie within.
+  private mutating func media(_ size: UInt64, header: UInt64) {
+    let end = position &+ size
+    var found: Found?
+    switch assembler.media(position &+ header..<end) {
+    case .fragment(let walked): found = .fragment(walked)
+    case .stray: break
+    case .unfit: return stop()
+    }
+    add(Piece(found: found, start: position, end: end, checksum: 0))
   }
 
   /// Whole by its boxes.
@@ -237,6 +296,9 @@ package struct RecordingScanner: Sendable {
     }
     seal = nil
     pass(piece.end &- position)
+    guard case .all = comparison, case .read = step, let next = uncertain.first else { return }
+    following = step
+    step = .compare(offset: next.start, length: Int(clamping: next.end &- next.start), checksum: next.checksum)
   }
 
   /// What lies before `durable` needs no comparison.
@@ -246,14 +308,23 @@ package struct RecordingScanner: Sendable {
   }
 
   private mutating func take(_ piece: Piece) {
-    if !piece.tracks.isEmpty { tables?.change(to: piece.tracks) }
-    for run in piece.runs { tables?.append(run.run, at: run.offset) }
+    // Nothing counts behind what differs.
+    guard tally.different == 0 else { return }
+    switch piece.found {
+    case .tracks(let tracks, _): tables?.change(to: tracks)
+    case .fragment(let walked):
+      for (run, offset) in zip(walked.fragment.runs, walked.mediaOffsets) { tables?.append(run, at: offset) }
+    case nil: break
+    }
+    if let found = piece.found { self.found.append(found) }
     wholeLength = piece.wholeEnd
   }
 
   private mutating func advance(by size: UInt64) {
     // Between a moof and its mdat the fragment is not whole yet.
-    if pending.isEmpty, seal == nil, uncertain.isEmpty { wholeLength = position &+ size }
+    if !assembler.hasPendingSamples, seal == nil, uncertain.isEmpty, tally.different == 0 {
+      wholeLength = position &+ size
+    }
     pass(size)
   }
 
@@ -268,7 +339,7 @@ package struct RecordingScanner: Sendable {
   /// There is no more to read; what is uncertain remains to be compared.
   private mutating func stop() {
     if tables != nil, let next = uncertain.first {
-      step = .compare(offset: next.start, length: Int(next.end &- next.start), checksum: next.checksum)
+      step = .compare(offset: next.start, length: Int(clamping: next.end &- next.start), checksum: next.checksum)
       return
     }
     step = .finished
@@ -278,19 +349,21 @@ package struct RecordingScanner: Sendable {
   /// Whether the bytes that `step` asked to compare have the checksum. What follows those that do not is cut off.
   package mutating func compared(_ result: ComparisonResult) {
     guard case .compare = step, let piece = uncertain.popFirst() else { return }
+    tally.compared += 1
     switch result {
     case .equal: take(piece)
-    case .different: uncertain.removeAll()
+    case .different:
+      tally.different += 1
+      if tally.firstDifferent == nil { tally.firstDifferent = piece.start }
+      if case .uncertain = comparison { uncertain.removeAll() }
     }
-    stop()
+    guard let following else { return stop() }
+    step = following
+    self.following = nil
   }
 
   package enum ComparisonResult: Sendable {
     case equal
     case different
-  }
-
-  private static func timescales(_ tracks: [TrackDescription]) -> [TrackID: UInt32] {
-    Dictionary(tracks.map { ($0.id, $0.timescale) }, uniquingKeysWith: { first, _ in first })
   }
 }

@@ -10,11 +10,14 @@ package protocol MediaSource: Sendable {
   func stop(_ reason: EndReason)
   /// What it captures and encodes, in figures; nil where it does neither.
   var status: CaptureStatus? { get }
+  /// What is asked of its devices now; nil where it has none.
+  var settings: CaptureSettings? { get }
   /// Asks something of it while it is live; the reason where it does not do it.
   func change(_ change: CaptureChange) -> CaptureRefusal?
 }
 
 extension MediaSource {
   package var status: CaptureStatus? { nil }
+  package var settings: CaptureSettings? { nil }
   package func change(_ change: CaptureChange) -> CaptureRefusal? { .isNoCapture }
 }

@@ -49,6 +49,7 @@ final class OwnPublication: Sendable {
       sink.withLock { $0 = admitted }
     } catch {
       logger.error("the \(kind) was refused: \(error.description)")
+      end(.silent(.failed(error.description)))
       return
     }
     await withTaskCancellationHandler {

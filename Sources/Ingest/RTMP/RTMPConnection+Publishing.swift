@@ -92,10 +92,11 @@ extension RTMPConnection {
   private func tell(_ tracks: [TrackDescription]) {
     guard let current = publication else { return }
     publication?.isAnnounced = true
+    guard let untold = publication?.changes.tells(now: now) else { return }
     let what = tracks.map(\.summary).joined(separator: ", ")
     let software = session.encoder.isEmpty ? current.software : session.encoder
     shared.logger.notice(
-      "\(current.stream): \(current.isAnnounced ? "now" : "publishing") \(what) from \(remote) (\(software))",
+      "\(current.stream): \(current.isAnnounced ? "now" : "publishing") \(what) from \(remote) (\(software))\(untold)",
       metadata: metadata)
   }
 

@@ -14,6 +14,7 @@ final class RTMPConnection: ChannelInboundHandler {
     var software: String
     var sink: any MediaSink
     var isAnnounced = false
+    var changes = SeldomTold()
   }
 
   let shared: RTMPListener.Shared

@@ -11,6 +11,7 @@ package final class LadderTranscoder: Sendable {
   private let launcher: WorkerLauncher
   private let logger: Logger
   private let name: String
+  private let clock = SteadyClock.system()
   private let deliver: @Sendable ([TranscodeEvent]) -> Void
   let shared: Mutex<Shared>
   private let wake: WakePipe
@@ -34,6 +35,7 @@ package final class LadderTranscoder: Sendable {
     var source: TrackDescription?
     var isFinishing = false
     var status = TranscodeStatus()
+    var changes = SeldomTold()
   }
 
   /// - Parameters:
@@ -65,7 +67,7 @@ package final class LadderTranscoder: Sendable {
       shared.backlog.drain()
       guard let plan else { return }
       shared.backlog.configure(plan)
-      tell(plan)
+      tell(plan, &shared)
     }
     wake.signal()
   }
@@ -131,8 +133,10 @@ package final class LadderTranscoder: Sendable {
         + " a core for it")
   }
 
-  private func tell(_ plan: TranscodePlan) {
-    logger.notice("\(name): transcoding to \(plan.description)")
+  /// A publisher may change its picture with each key frame: that is told now and then.
+  private func tell(_ plan: TranscodePlan, _ shared: inout Shared) {
+    guard let untold = shared.changes.tells(now: clock.monotonicNanoseconds()) else { return }
+    logger.notice("\(name): transcoding to \(plan.description)\(untold)")
   }
 }
 

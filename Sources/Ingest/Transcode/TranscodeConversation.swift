@@ -23,6 +23,10 @@ struct TranscodeConversation: Sendable {
   private var stretches: [Stretch] = []
   private var hasBegun = false
   private var rungs: [Int: Rung] = [:]
+  /// By the ladder's numbers: another configuration gives no other budget.
+  private var budgets: [Int: RungBudget] = [:]
+  /// Bytes of the longest message that can be an answer.
+  private(set) var longestReply = TranscodeLimits.recordBytes + 2
   /// Presentation times of the pictures that it has not taken in.
   private var waiting: [Int64] = []
   private var drains: [MediaTime] = []
@@ -31,6 +35,12 @@ struct TranscodeConversation: Sendable {
 
   /// Pictures that it has not taken in.
   var inFlight: Int { waiting.count }
+
+  /// It can have more before it answers.
+  var takesMore: Bool {
+    let questions = drains.count + stretches.count - (hasBegun ? 1 : 0)
+    return inFlight < TranscodeLimits.picturesInFlight && questions < TranscodeLimits.questions
+  }
 
   /// It has nothing to answer.
   var isSilent: Bool { waiting.isEmpty && drains.isEmpty && (stretches.isEmpty || (hasBegun && stretches.count == 1)) }
@@ -43,7 +53,13 @@ struct TranscodeConversation: Sendable {
     return newest.map { MediaTime(ticks: $0.newestTime &+ 1, timescale: $0.plan.source.timescale) }
   }
 
-  mutating func sent(_ plan: TranscodePlan) { stretches.append(Stretch(plan: plan)) }
+  mutating func sent(_ plan: TranscodePlan) {
+    stretches.append(Stretch(plan: plan))
+    // The largest picture, behind its type, rung, time and kind.
+    for index in plan.numbers.indices {
+      longestReply = max(longestReply, (plan.budget(ofRung: index)?.capacity ?? 0) + 11)
+    }
+  }
 
   mutating func sent(_ picture: TranscodeRequest.SourcePicture) {
     waiting.append(picture.presentationTime)
@@ -105,6 +121,9 @@ struct TranscodeConversation: Sendable {
       throw TranscodeProtocolError(description: "\(error)")
     }
     rungs[index] = Rung(number: plan.numbers[index], track: track)
+    var budget = plan.budget(ofRung: index)
+    if let before = budgets[plan.numbers[index]] { budget?.goOn(after: before) }
+    budgets[plan.numbers[index]] = budget
     return .track(rung: plan.numbers[index], track)
   }
 
@@ -117,6 +136,12 @@ struct TranscodeConversation: Sendable {
     rung.pictures += 1
     guard let current, picture.presentationTime > rung.lastTime, isDue(picture, of: rung, current) else {
       throw TranscodeProtocolError(description: "a picture of the time \(picture.presentationTime)")
+    }
+    let (passed, overflow) = picture.presentationTime.subtractingReportingOverflow(rung.lastTime)
+    let size = picture.payload.readableBytes
+    guard budgets[rung.number]?.take(size, after: overflow ? .max : passed) == true else {
+      throw TranscodeProtocolError(
+        description: "a picture of \(size) bytes is more than rung \(picture.rung) may have by now")
     }
     rung.isBroken = false
     rung.lastTime = picture.presentationTime

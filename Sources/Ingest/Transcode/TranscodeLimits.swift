@@ -11,12 +11,30 @@ package enum TranscodeLimits {
   /// Coded pictures that the worker may have without having taken them in: enough to keep it busy, few enough that
   /// the server knows how late it is.
   static let picturesInFlight = 8
-  /// How much coded media, in milliseconds and in bytes, waits for the worker. Beyond it everything up to the next key
-  /// frame is left out.
+  /// Configurations and breaks that the worker may have without having answered them.
+  static let questions = 16
+  /// How much coded media, in milliseconds, in bytes and in number, waits for the worker. Beyond it everything up to the
+  /// next key frame is left out. The number is more than there are in that time: of Opus, the shortest frames last 2.5 ms.
   static let backlogMilliseconds: Int64 = 3000
   static let backlogBytes = 32 << 20
+  static let backlogEntries = 2048
+  /// Bytes of a coded picture that is given to the worker: a message, less what stands in it besides.
+  static let sourcePictureBytes = messageBytes - 64
   /// For each such span that pictures wait, one more is left out after each one that is encoded.
   static let millisecondsLatePerDrop: Int64 = 400
+  /// How many times its share of the bit rate each picture of a rung may take, in the long run.
+  static let budgetFactor = 2
+  /// How far ahead of that a rung may be, in seconds of its bit rate: its encoder's buffer holds one.
+  static let budgetSeconds = 4
+  /// The same at the lowest bit rates: bytes beside those seconds, and so many least pictures.
+  static let budgetBytes = 64 << 10
+  static let budgetPictures = 8
+  /// Bytes of the least picture, and those of each of its macroblocks: what is all noise and all key frames has 0.8 where
+  /// libx264 can take nothing more away.
+  static let leastPictureBytes = 256
+  static let leastMacroblockBytes = 2
+  /// Pictures that come so many times faster than the encoder believes have a smaller share each.
+  static let budgetHaste: Int64 = 4
   /// Pictures that wait for one encoder.
   static let encoderQueue = 4
   /// A worker that has something to do and says nothing for so long is stuck, in nanoseconds.

@@ -252,7 +252,8 @@ enum TranscodeWire {
 /// Finds the messages in what arrives, in pieces of any size. A length beyond the limit is refused before anything of
 /// its body is kept.
 struct TranscodeFrameReader: Sendable {
-  private let limit: UInt32
+  /// Bytes of the longest message, from its type on.
+  var limit: UInt32
   private var buffer = ByteBuffer()
 
   /// - Parameter limit: bytes of the longest message, from its type on.

@@ -56,6 +56,14 @@ struct TranscodePlan: Sendable {
     self.init(source, .pictures(configuration), numbers: numbers)
   }
 
+  /// Bytes of the decoder's configuration.
+  var recordBytes: Int {
+    switch work {
+    case .pictures(let configuration): configuration.record.count
+    case .sound(let configuration): configuration.record.count
+    }
+  }
+
   /// Ticks a second of the source's times.
   var timescale: UInt32 { source.timescale }
 

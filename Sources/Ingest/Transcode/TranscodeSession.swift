@@ -15,7 +15,8 @@ struct TranscodeSession {
   private var lastWord: Int64 = 0
   private var farewellUntil: Int64?
 
-  private var reader = TranscodeFrameReader()
+  /// What it says is bounded before it is kept: by what it was asked.
+  private var reader = TranscodeFrameReader(limit: TranscodeConversation().longestReply)
   /// What is being written, and how much of it has been.
   private var outgoing = ByteBuffer()
   /// The latest configuration, which each new worker needs.
@@ -70,7 +71,7 @@ struct TranscodeSession {
   /// Takes from the backlog what the worker can have now.
   private mutating func fill(_ events: inout [TranscodeEvent], _ now: Int64) {
     if worker == nil, hasWork, now >= notBefore { start(now) }
-    while outgoing.readableBytes < 1 << 18, conversation.inFlight < TranscodeLimits.picturesInFlight {
+    while outgoing.readableBytes < 1 << 18, conversation.takesMore {
       let hasWorker = worker != nil
       let entry = host.shared.withLock { shared in
         hasWorker ? shared.backlog.next() : shared.backlog.nextWithoutWorker()
@@ -79,13 +80,14 @@ struct TranscodeSession {
       switch entry {
       case .configure(let plan):
         self.plan = plan
-        if hasWorker { send(plan) }
+        if hasWorker { send(plan, now) }
       case .picture(let picture):
-        if conversation.inFlight == 0 { lastWord = now }
+        if conversation.isSilent { lastWord = now }
         conversation.sent(picture)
         outgoing.writeImmutableBuffer(TranscodeWire.encode(.picture(picture)))
       case .drain(let time):
         if hasWorker {
+          if conversation.isSilent { lastWord = now }
           conversation.sentDrain(nothingBefore: time)
           outgoing.writeImmutableBuffer(TranscodeWire.encode(.drain))
         } else {
@@ -99,8 +101,11 @@ struct TranscodeSession {
     host.shared.withLock { $0.source != nil && !$0.isFinishing }
   }
 
-  private mutating func send(_ plan: TranscodePlan) {
+  private mutating func send(_ plan: TranscodePlan, _ now: Int64) {
+    // It may have had nothing to do for long.
+    if conversation.isSilent { lastWord = now }
     conversation.sent(plan)
+    reader.limit = UInt32(clamping: conversation.longestReply)
     outgoing.writeImmutableBuffer(TranscodeWire.encode(plan.request))
   }
 
@@ -115,7 +120,7 @@ struct TranscodeSession {
         shared.status.worker = .running
         shared.status.processID = worker.processID
       }
-      if let plan { send(plan) }
+      if let plan { send(plan, now) }
     } catch {
       host.warn("the transcoder cannot be started: \(error.description)")
       rest(now)
@@ -168,7 +173,7 @@ struct TranscodeSession {
     if now &- startedAt >= TranscodeLimits.healthyLife { pause = TranscodeLimits.shortestPause }
     if let time = conversation.lost { events.append(.lost(before: time)) }
     conversation = TranscodeConversation()
-    reader = TranscodeFrameReader()
+    reader = TranscodeFrameReader(limit: conversation.longestReply)
     outgoing.clear()
     let isFinishing = host.shared.withLock { shared in
       let before = shared.backlog.discarded

@@ -9,8 +9,8 @@ package struct WorkerLauncher: Sendable {
     self.start = start
   }
 
-  /// As processes of their own, which have nothing of this one but a socket for their standard input and its standard
-  /// error.
+  /// As processes of their own, which have nothing of this one but a socket for their standard input. What they write
+  /// elsewhere goes nowhere: who has taken one over could fill a log.
   ///
   /// - Parameters:
   ///   - executable: the path of this program.
@@ -29,6 +29,7 @@ package struct WorkerLauncher: Sendable {
     defer { posix_spawn_file_actions_destroy(&actions) }
     posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO)
     posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0)
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
     posix_spawn_file_actions_addclosefrom_np(&actions, 3)
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)
@@ -48,6 +49,8 @@ package struct WorkerLauncher: Sendable {
     }
     let (identifier, socket) = (process, ends[0])
     return RunningWorker(socket: socket, processID: identifier) {
+      // Its group, which is named after it until it has been waited for: whatever it started ends with it.
+      kill(-identifier, SIGKILL)
       kill(identifier, SIGKILL)
       var status: Int32 = 0
       while waitpid(identifier, &status, 0) < 0, errno == EINTR {}

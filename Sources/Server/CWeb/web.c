@@ -159,6 +159,10 @@ static const unsigned char recordpanel_js[] = {
 #embed "../../../web/recordpanel.js"
 };
 
+static const unsigned char rendition_js[] = {
+#embed "../../../web/rendition.js"
+};
+
 static const unsigned char seekbar_js[] = {
 #embed "../../../web/seekbar.js"
 };
@@ -252,6 +256,7 @@ const weir_web_file weir_web_files[] = {
     {"recordings.html", recordings_html, sizeof recordings_html},
     {"recordings.js", recordings_js, sizeof recordings_js},
     {"recordpanel.js", recordpanel_js, sizeof recordpanel_js},
+    {"rendition.js", rendition_js, sizeof rendition_js},
     {"seekbar.js", seekbar_js, sizeof seekbar_js},
     {"session.js", session_js, sizeof session_js},
     {"sink.js", sink_js, sizeof sink_js},

@@ -31,8 +31,24 @@ struct DeviceOptions {
 
   /// - Parameter encoder: what is taken where the options name none; nil for the best that the machine has.
   func camera(encoder: VideoEncoderName? = nil) throws(ValueError) -> CameraSettings {
-    var settings = CameraSettings(device: device)
-    var encoding = EncodingOptions(encoder: encoder)
+    try camera(CameraSettings(device: device), EncodingOptions(encoder: encoder))
+  }
+
+  /// What a camera that is live is to be instead: what is not named stays as it is, how pictures are coded also where the
+  /// camera is another one.
+  ///
+  /// - Parameter present: what is asked of it now.
+  func camera(insteadOf present: CameraSettings) throws(ValueError) -> CameraSettings {
+    var settings = present.device == device ? present : CameraSettings(device: device)
+    // They were set when it was opened, and may have been set otherwise since.
+    settings.controls = []
+    return try camera(settings, EncodingOptions(changing: present.encoding))
+  }
+
+  private func camera(
+    _ base: CameraSettings, _ baseEncoding: EncodingOptions
+  ) throws(ValueError) -> CameraSettings {
+    var (settings, encoding) = (base, baseEncoding)
     for (name, value) in options {
       switch name {
       case "size": settings.size = try OptionValues.size(value)
@@ -52,12 +68,21 @@ struct DeviceOptions {
     return settings
   }
 
-  func microphone() throws(ValueError) -> MicrophoneSettings {
-    var settings = MicrophoneSettings(device: device)
+  func microphone() throws(ValueError) -> MicrophoneSettings { try microphone(MicrophoneSettings(device: device)) }
+
+  /// What a microphone that is live is to be instead: what is not named stays as it is.
+  func microphone(insteadOf present: MicrophoneSettings) throws(ValueError) -> MicrophoneSettings {
+    try microphone(
+      present.device == device
+        ? present : MicrophoneSettings(device: device, bitRate: present.bitRate, coding: present.coding))
+  }
+
+  private func microphone(_ base: MicrophoneSettings) throws(ValueError) -> MicrophoneSettings {
+    var settings = base
     for (name, value) in options {
       switch name {
       case "rate": settings.rate = try OptionValues.number(name, value, 8000...192_000)
-      case "channels": settings.channels = try OptionValues.number(name, value, 1...8)
+      case "channels": settings.channels = try OptionValues.number(name, value, 1...128)
       case "bitrate": settings.bitRate = try OptionValues.bitRate(value, 16_000...512_000)
       case "codec": settings.coding = try OptionValues.word(name, value)
       default:

@@ -9,7 +9,18 @@ struct EncodingOptions {
   ]
 
   /// - Parameter encoder: what is taken where the options name none; nil for the best that the machine has.
-  init(encoder: VideoEncoderName? = nil) { encoding = VideoEncoding(encoder: encoder) }
+  init(encoder: VideoEncoderName? = nil) {
+    encoding = VideoEncoding(encoder: encoder)
+    usualCoding = .h264
+    advice = "leave one of the two out"
+  }
+
+  /// Options that change what is set already; what they do not name stays.
+  init(changing present: VideoEncoding) {
+    encoding = present
+    usualCoding = present.coding
+    advice = "name the other one, too, which stays as it is otherwise"
+  }
 
   /// Takes an option; false where it is none of an encoder.
   mutating func take(_ name: String, _ value: String) throws(ValueError) -> Bool {
@@ -22,7 +33,7 @@ struct EncodingOptions {
     case "encoder":
       encoding.encoder = try Self.encoder(name, value)
       isEncoderNamed = true
-      if !isCodingNamed { encoding.coding = encoding.encoder?.coding ?? .h264 }
+      if !isCodingNamed { encoding.coding = encoding.encoder?.coding ?? usualCoding }
     case "bitrate": encoding.bitRate = try OptionValues.bitRate(value, 50_000...100_000_000)
     case "rc": encoding.rateControl = try Self.rateControl(value)
     case "preset": encoding.preset = try OptionValues.word(name, value)
@@ -36,13 +47,17 @@ struct EncodingOptions {
     return true
   }
 
+  /// What the best encoder of the machine is to code where no codec is named.
+  private let usualCoding: VideoCoding
+  /// What to do about contradictions.
+  private let advice: String
   private var isCodingNamed = false
   private var isEncoderNamed = false
 
   /// Throws where the options contradict each other.
   func checked() throws(ValueError) -> VideoEncoding {
     if let contradiction = encoding.contradiction {
-      throw ValueError(contradiction, advice: "leave one of the two out")
+      throw ValueError(contradiction, advice: advice)
     }
     return encoding
   }

@@ -16,7 +16,8 @@ extension ServerConfiguration {
   private static func prepareWritable(
     _ folder: String, _ setting: Setting, advice: String
   ) throws(ConfigurationError) {
-    if mkdir(folder, 0o755) != 0, errno != EEXIST {
+    // A frozen disk lets nobody try to make even what is there.
+    if !isFolder(folder), mkdir(folder, 0o755) != 0, errno != EEXIST {
       let reason =
         errno == ENOENT
         ? "the folder above it does not exist" : "cannot make the folder: \(String(cString: strerror(errno)))"

@@ -30,11 +30,23 @@ final class AnswerTable {
   }
 
   func keep(_ answer: SharedAnswer, for target: ByteBuffer) {
-    guard target.readableBytes <= Self.targetBytes, entries.count < Self.capacity else { return }
+    guard target.readableBytes <= Self.targetBytes else { return }
+    if entries.count >= Self.capacity { makeRoom() }
     // A copy: a slice would keep all that was read with it.
     entries[target.readableBytesUInt8Span.mixed()] = Entry(
       target: ByteBuffer(bytes: target.readableBytesView), answer: answer, tick: tick)
   }
+
+  /// Forgets what is of no use any more, else something that nobody waits for, the oldest, so that addresses that were
+  /// made up take nothing from those that many ask for.
+  private func makeRoom() {
+    entries = entries.filter { $0.value.answer.isUseful }
+    guard entries.count >= Self.capacity else { return }
+    let least = entries.min { Self.rank($0.value) < Self.rank($1.value) }
+    if let least { entries[least.key] = nil }
+  }
+
+  private static func rank(_ entry: Entry) -> (Int, Int) { (entry.answer.isAwaited ? 1 : 0, entry.tick) }
 
   /// Forgets what is of no use any more and what is known since before the last tick: the media that a table holds is
   /// what was sent in two of them at most.

@@ -44,8 +44,14 @@ struct HTTPLimits: Sendable {
   var refusedConnections = 64
   /// Connections of one address that have not yet sent a whole request.
   var unprovenConnectionsPerAddress = 2048
-  /// File descriptors kept back for publishers, recordings and segments.
+  /// File descriptors kept back for publishers, recordings and segments, where there are twice as many; else half of
+  /// them.
   var descriptorReserve = 256
   /// The kernel's queue of connections not yet accepted.
   var listenBacklog: Int32 = 1024
+
+  /// How many connections there can be at once in a process that may have so many descriptors open.
+  func capacity(descriptors: Int) -> Int {
+    max(1, min(connections, descriptors - min(descriptorReserve, descriptors / 2)))
+  }
 }

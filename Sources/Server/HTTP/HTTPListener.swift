@@ -23,7 +23,7 @@ final class HTTPListener: Sendable {
     group: any EventLoopGroup = NIOSingletons.posixEventLoopGroup,
     pool: NIOThreadPool = NIOSingletons.posixBlockingThreadPool, tickInterval: TimeAmount = .milliseconds(250)
   ) {
-    capacity = max(1, min(limits.connections, Self.descriptorLimit() - limits.descriptorReserve))
+    capacity = limits.capacity(descriptors: Self.descriptorLimit())
     services = HTTPServices(
       responder: responder, limits: limits,
       census: ConnectionCensus(capacity: capacity, limits: limits, memory: memory, traffic: traffic),

@@ -4,13 +4,14 @@ internal import NIOCore
 /// connection, asks for media between its playlists; who asks on one connection for one unchanged playlist a hundred
 /// times a second, and for nothing else, learns nothing from it. Addresses do not matter: a CDN is one address.
 ///
-/// A bucket of repeats that is filled with time, counted in the loop's ticks. Costs a comparison of two references a
+/// A bucket of repeats that is filled with time, counted in the loop's ticks. Costs a comparison of a few references a
 /// request. Confined to the loop.
 struct PollLimit {
   private let loop: LoopContext
   private let capacity: Int
   private let refill: Int
-  private var last: PreencodedResponse?
+  /// The playlists it was given last, the newest first: who goes round a few unchanged ones learns nothing either.
+  private var latest: [PreencodedResponse] = []
   private var repeats: Int
   private var tick: Int
 
@@ -26,6 +27,9 @@ struct PollLimit {
     tick = loop.now
   }
 
+  /// A stream has as many playlists with three renditions, each whole and skipped.
+  private static let memory = 8
+
   /// What one repeat takes of the bucket.
   private let unit: Int
 
@@ -37,8 +41,9 @@ struct PollLimit {
       repeats = capacity
       return false
     }
-    guard playlist === last else {
-      last = playlist
+    guard latest.contains(where: { $0 === playlist }) else {
+      if latest.count >= Self.memory { latest.removeLast() }
+      latest.insert(playlist, at: 0)
       return false
     }
     if tick != loop.now {

@@ -38,7 +38,10 @@ struct Devices {
     for camera in cameras { lines += Self.lines(camera) }
     lines.append("microphones")
     if microphones.isEmpty { lines.append("  none") }
-    for microphone in microphones { lines.append("  alsa:\(microphone.device)  \(LogText.escaped(microphone.name))") }
+    for microphone in microphones {
+      let what = microphone.problem?.description ?? LogText.escaped(microphone.name)
+      lines.append("  alsa:\(microphone.device)  \(what)")
+    }
     lines.append("encoders")
     for encoder in encoders {
       let kind = encoder.coding + (encoder.isHardware ? ", hardware" : "")
@@ -85,7 +88,12 @@ struct Devices {
       (
         "microphones",
         .array(
-          microphones.map { .object([("device", .string("alsa:\($0.device)")), ("name", .string($0.name))]) })
+          microphones.map {
+            .object([
+              ("device", .string("alsa:\($0.device)")), ("name", .string($0.name)),
+              ("problem", $0.problem.map { .string($0.description) } ?? .null),
+            ])
+          })
       ),
       (
         "encoders",

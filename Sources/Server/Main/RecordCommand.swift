@@ -22,11 +22,20 @@ struct RecordOutputOptions: ParsableArguments {
 /// `weir record verify`
 struct RecordVerifyCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "verify", abstract: "Read every fragment's head and say what is whole.",
-    discussion:
-      "Example:\n  weir record verify recordings/cam/20261121T072410Z.mp4\n\nExit status 1 when something is damaged.")
+    commandName: "verify", abstract: "Read every fragment, compare its checksum and say what is whole.",
+    discussion: """
+      Weir keeps a checksum of each fragment; files of other programs have none, and
+      only their heads are looked at.
+
+      Examples:
+        weir record verify recordings/cam/20261121T072410Z.mp4
+        weir record verify --heads recordings/cam/*.mp4
+
+      Exit status 1 when something is damaged.
+      """)
 
   @Argument(help: "Recordings, finished or not.") var files: [String]
+  @Flag(help: "Read the fragments' heads alone, no media: quick, and blind to damaged pictures.") var heads = false
   @OptionGroup var output: RecordOutputOptions
 
   func run() throws {
@@ -35,7 +44,7 @@ struct RecordVerifyCommand: ParsableCommand {
       report.add {
         let progress = ProgressLine(label: "checking \(LogText.escaped(path))", isShown: !output.json)
         defer { progress.finish() }
-        let check = try RecordingCheck(path: path, progress: progress.update)
+        let check = try RecordingCheck(path: path, depth: heads ? .heads : .media, progress: progress.update)
         return CommandReport.Entry(text: check.text, members: check.members, isGood: check.isGood)
       }
     }

@@ -33,15 +33,16 @@ enum FragmentedFile {
     let name = path.split(separator: "/").last.map(String.init) ?? path
     if RecordingName(unfinished: name) != nil { return try salvage(path, name) }
     let file = try PlainFile(path, .change)
+    try file.requireNoOther()
     let insertion = HeadInsertion(descriptor: file.descriptor, path: path)
     file.noteSize(file.size - (try insertion.takeBack(length: file.size)))
-    var content = try scan(file, progress)
-    if case .fragmented(_, let length) = content, length < file.size {
+    var found = try scan(file, progress)
+    if case .fragmented(_, let length) = found.content, length < file.size {
       let hole = try insertion.closeHole(length: file.size)
       file.noteSize(file.size - hole)
-      if hole > 0 { content = try scan(file, progress) }
+      if hole > 0 { found = try scan(file, progress) }
     }
-    switch content {
+    switch found.content {
     case .finished:
       // Perhaps by a run that was killed before it was durable.
       guard fdatasync(file.descriptor) == 0 else { throw .system("make durable", path, errno: errno) }
@@ -52,7 +53,7 @@ enum FragmentedFile {
       guard var builder = MovieBuilder(tables, metadata: metadata) else {
         throw RecordingError("\(LogText.escaped(path)) holds no whole fragment")
       }
-      if let index = try? file.reader.index(length: length) { builder.annex = index.stored }
+      builder.annex = found.index.stored
       let way = try finish(file, builder, length: length, progress)
       let torn = file.size - length
       let loss = torn > 0 ? "; \(torn) bytes at its end were not whole" : ""
@@ -60,16 +61,8 @@ enum FragmentedFile {
     }
   }
 
-  static func scan(
-    _ file: PlainFile, _ progress: (UInt64, UInt64) -> Void
-  ) throws(RecordingError) -> RecordingScanner.Content {
-    var scanner = RecordingScanner(fileSize: file.size)
-    while case .read(let offset, let length) = scanner.step {
-      scanner.receive(
-        try RecordingFile.read(from: file.descriptor, at: offset, count: length, path: file.path))
-      progress(offset, file.size)
-    }
-    return scanner.content
+  static func scan(_ file: PlainFile, _ progress: (UInt64, UInt64) -> Void) throws(RecordingError) -> RecordingScan {
+    try RecordingScan(file.descriptor, path: file.path, size: file.size, seals: .ignored) { progress($0, file.size) }
   }
 
   private static func result(_ path: String, _ text: String, _ way: String, seconds: Double?) -> Result {
@@ -161,7 +154,7 @@ enum Complaint {
         seen.append(type)
         guard size >= 8, size <= file.size - position else { break }
         if type == "moov" {
-          switch try FragmentedFile.scan(file, { _, _ in }) {
+          switch try FragmentedFile.scan(file, { _, _ in }).content {
           case .finished: return "it is an ordinary MP4 already; this takes fragmented ones, and recordings of weir"
           case .mixed: return mixed
           case .unknown, .fragmented: break

@@ -19,9 +19,9 @@ struct MediaCopy {
   }
 
   /// Copies a stretch to the target from `start` on: copy_file_range shares or copies within the kernel, and where it
-  /// cannot, sendfile does. `progress` is told bytes that are done.
+  /// cannot, sendfile does. `step` is told bytes that are done, and ends the copy by throwing.
   func copy(
-    _ range: Range<UInt64>, to start: Int, progress: (UInt64) -> Void
+    _ range: Range<UInt64>, to start: Int, step: (UInt64) throws(RecordingError) -> Void
   ) throws(RecordingError) {
     var offset = off_t(clamping: range.lowerBound)
     var position = off_t(start)
@@ -36,7 +36,7 @@ struct MediaCopy {
       }
       if copied < 0, errno == EINTR { continue }
       guard copied > 0 else { throw .system("copy into", path, errno: copied == 0 ? EIO : errno) }
-      progress(UInt64(clamping: offset) - range.lowerBound)
+      try step(UInt64(clamping: offset) - range.lowerBound)
     }
   }
 }
@@ -63,6 +63,8 @@ struct MovieCopy {
   let temporary: String
   /// Who may do what with the copy; nil for what files usually get.
   var permissions: mode_t?
+  /// Bytes that stay free on the disk.
+  var keepFree: Int64 = 0
 
   /// Makes it, durably, under its temporary name. `progress` is told bytes that are done. After `.leftFragmented`, and
   /// after an error, there is none.
@@ -85,10 +87,12 @@ struct MovieCopy {
           return .leftFragmented
         }
         // Half a copy helps nobody, and takes the room of those who are recorded.
-        if let free = folder.freeBytes, UInt64(clamping: free) < length + UInt64(head.readableBytes) {
-          throw .system("copy into", path, errno: ENOSPC)
+        let whole = length + UInt64(head.readableBytes)
+        try requireRoom(whole)
+        try media.copy(0..<length, to: head.readableBytes) { done throws(RecordingError) in
+          progress(done)
+          try requireRoom(whole - done)
         }
-        try media.copy(0..<length, to: head.readableBytes, progress: progress)
         outcome = .copied
       }
       try RecordingFile.write(head, to: target, at: 0, path: path)
@@ -98,5 +102,16 @@ struct MovieCopy {
       folder.remove(temporary)
       throw error
     }
+  }
+
+  /// Throws where the disk has no room for so many more bytes.
+  private func requireRoom(_ bytes: UInt64) throws(RecordingError) {
+    guard let free = folder.freeBytes else { return }
+    let usable = max(0, free.subtractingReportingOverflow(keepFree).partialValue)
+    guard UInt64(usable) < bytes else { return }
+    let limit = keepFree > 0 ? " above --keep-free (\(keepFree / 1_000_000) MB)" : ""
+    throw RecordingError(
+      "to finish the recording takes a copy of \(bytes / 1_000_000) MB more, and the disk of "
+        + "\(LogText.escaped(folder.path)) has \(usable / 1_000_000) MB free\(limit); free space", code: ENOSPC)
   }
 }

@@ -33,6 +33,25 @@ final class PlainFile {
     permissions = status.st_mode & 0o7777
   }
 
+  /// Throws when any other process has the file open: what is put before its bytes would shift them under whoever writes
+  /// or reads it. Where the system does not tell, nothing is known and nothing is thrown.
+  func requireNoOther() throws(RecordingError) {
+    // Whoever opens the file while there is a lease makes the system say so by a signal that would end this process.
+    let before = signal(SIGIO, SIG_IGN)
+    defer { signal(SIGIO, before) }
+    guard fcntl(descriptor, Self.setLease, CInt(F_WRLCK)) != 0 else {
+      _ = fcntl(descriptor, Self.setLease, CInt(F_UNLCK))
+      return
+    }
+    guard errno == EAGAIN else { return }
+    throw RecordingError(
+      "\(LogText.escaped(path)) is open in another program, which may still be writing it; it is left as it is: "
+        + "close it there and try again")
+  }
+
+  /// `F_SETLEASE` of linux/fcntl.h.
+  private static let setLease: CInt = 1024
+
   /// It has become so long.
   func noteSize(_ size: UInt64) { self.size = size }
 

@@ -10,6 +10,9 @@ internal import Synchronization
 /// out, by whole groups of pictures, and the gap is told.
 final class Recorder: FragmentSink {
   let stream: StreamName
+  /// The life of the stream in whose programme viewers go back in what is recorded; nil where there is a spool for that.
+  let epoch: String?
+  private let endedEarly: @Sendable (_ epoch: String) -> Void
   private let threads: NIOThreadPool
   private let budget: RecordingBudget
   private let clock: SteadyClock
@@ -30,8 +33,10 @@ final class Recorder: FragmentSink {
 
   fileprivate enum Item {
     case event(StoredEvent)
+    case segmentEnd(SegmentEnd)
     /// Fragments that found no room are missing here.
     case shed
+    case stop
     case cancel
 
     /// Bytes that it keeps in memory.
@@ -61,6 +66,8 @@ final class Recorder: FragmentSink {
 
   init(stream: StreamName, epoch: String? = nil, settings: RecordingSettings, threads: NIOThreadPool) {
     self.stream = stream
+    self.epoch = epoch
+    endedEarly = { settings.endedEarly(stream, $0) }
     self.threads = threads
     budget = settings.budget
     clock = settings.clock
@@ -109,8 +116,7 @@ final class Recorder: FragmentSink {
 
   func receive(_ event: StoredEvent) {
     switch event {
-    // Views hold whole windows; a recorder has no use for them, and would keep them while it waits for the disk.
-    case .segmentEnd: return
+    case .segmentEnd(let view): if let end = SegmentEnd(view) { enqueue { $0.add(end, now: $1) } }
     case .fragment(let fragment):
       var beganShedding = false
       enqueue { beganShedding = $0.admit(fragment, budget, now: $1) == .beganShedding }
@@ -123,7 +129,7 @@ final class Recorder: FragmentSink {
   /// Ends the recording; what there is becomes a movie. False when it has ended already.
   @discardableResult
   func stop() -> Bool {
-    close(with: .event(.end(.finished)))
+    close(with: .stop)
   }
 
   /// Ends the recording and removes the file being written. False when it has ended already.
@@ -182,14 +188,25 @@ final class Recorder: FragmentSink {
       let isOver = job.withLock { job in
         switch work {
         case .item(.event(let event)): job.receive(event)
+        case .item(.segmentEnd(let end)): job.complete(end)
         case .item(.shed): job.noteMissing("the disk was too slow")
+        case .item(.stop): job.stop()
         case .item(.cancel): job.cancel()
         case .tick: job.tick()
         }
         return job.isOver
       }
       if case .item(let item) = work { budget.give(item.cost) }
-      if isOver { queue.withLock { $0.input = .closed } }
+      if isOver, finishInput(), let epoch { endedEarly(epoch) }
+    }
+  }
+
+  /// Nothing more is recorded. False when that was known.
+  private func finishInput() -> Bool {
+    queue.withLock { queue in
+      if case .closed = queue.input { return false }
+      queue.input = .closed
+      return true
     }
   }
 
@@ -224,6 +241,12 @@ extension Recorder.Queue {
   fileprivate mutating func add(_ item: Recorder.Item, now: Int64) {
     if case .closed = input { return }
     items.append((item, now))
+  }
+
+  /// While fragments are left out, nobody needs to know where segments end.
+  fileprivate mutating func add(_ end: SegmentEnd, now: Int64) {
+    guard case .open = input else { return }
+    items.append((.segmentEnd(end), now))
   }
 
   /// Takes a fragment in if there is room for it, else leaves it out and what depends on it.

@@ -1,8 +1,14 @@
 internal import FMP4
 internal import NIOCore
 
-/// What is whole of a recording: every fragment's head is read, no media.
+/// What is whole of a recording: every fragment's head is read, and its checksum compared.
 struct RecordingCheck {
+  enum Depth: Sendable {
+    /// No media is read.
+    case heads
+    case media
+  }
+
   enum Kind: String {
     /// A movie with weir's fragments inside.
     case finished
@@ -22,8 +28,12 @@ struct RecordingCheck {
   private var wholeBytes: UInt64 = 0
   private var tornBytes: UInt64 = 0
   private var holes = 0
+  /// Of the fragments with their checksums; nil where none was made.
+  private var comparison: RecordingScanner.Tally?
+  /// Where the fragments begin in the file.
+  private var contentStart: UInt64 = 0
 
-  init(path: String, progress: (UInt64, UInt64) -> Void) throws {
+  init(path: String, depth: Depth, progress: (UInt64, UInt64) -> Void) throws {
     self.path = path
     let file = try PlainFile(path, .read)
     guard let layout = try file.reader.layout(size: file.size) else {
@@ -67,6 +77,11 @@ struct RecordingCheck {
     (self.fragments, self.samples, self.holes) = (fragments, samples, holes)
     seconds = (last - (first ?? .zero)).seconds
     (wholeBytes, tornBytes) = (wholeEnd, try Self.torn(reader, from: wholeEnd, to: layout.length))
+    guard case .media = depth else { return }
+    contentStart = layout.contentStart
+    comparison = try RecordingScan(
+      file.descriptor, path: path, from: layout.contentStart, size: layout.length, seals: .heeded(.all)
+    ) { progress($0, layout.length) }.tally
   }
 
   /// Bytes behind the last whole fragment that are no boxes of their own, as an index at the end of the file is.
@@ -84,7 +99,7 @@ struct RecordingCheck {
 
   /// What the tables of a movie at the front, or at the end, of the file say; nil when there is none.
   private static func ordinary(_ file: PlainFile) throws -> (samples: Int, seconds: Double)? {
-    if case .mixed = try FragmentedFile.scan(file, { _, _ in }) {
+    if case .mixed = try FragmentedFile.scan(file, { _, _ in }).content {
       throw RecordingError("\(LogText.escaped(file.path)): \(Complaint.mixed)")
     }
     var position: UInt64 = 0
@@ -104,7 +119,11 @@ struct RecordingCheck {
 
   private static let maximumMovieBytes: UInt64 = 1 << 30
 
-  var isGood: Bool { tornBytes == 0 && (tableSamples.map { $0 == samples } ?? true) }
+  private var damagedFragments: Int { comparison?.different ?? 0 }
+
+  var isGood: Bool {
+    tornBytes == 0 && damagedFragments == 0 && (tableSamples.map { $0 == samples } ?? true)
+  }
 
   var text: String {
     let length = "\(Decimals.scaled(Int64((seconds * 1000).rounded()), digits: 3)) s"
@@ -112,7 +131,7 @@ struct RecordingCheck {
     switch kind {
     case .ordinary:
       return "\(name): an ordinary movie of another program, \(samples) samples, \(length); its tables fit"
-    case .finished where !isGood && tornBytes == 0:
+    case .finished where !isGood && tornBytes == 0 && damagedFragments == 0:
       return "\(name): damaged: its tables tell of \(tableSamples ?? 0) samples, its fragments of \(samples)"
     case .finished, .fragmented:
       var words = [
@@ -120,6 +139,14 @@ struct RecordingCheck {
         "\(samples) samples", length,
       ]
       if holes > 0 { words.append("\(holes) holes in its timeline") }
+      switch (comparison?.compared, damagedFragments) {
+      case (nil, _): words.append("checksums not compared")
+      case (0?, _): words.append("no checksums")
+      case (_?, 0): words.append("all checksums right")
+      case (let count?, let damaged):
+        let place = contentStart + (comparison?.firstDifferent ?? 0)
+        words.append("damaged: \(damaged) of \(count) checksums are wrong, the first of the fragment at byte \(place)")
+      }
       if tornBytes > 0 { words.append("damaged: the last \(tornBytes) bytes are not whole") }
       return "\(name): \(words.joined(separator: ", "))"
     }
@@ -132,6 +159,8 @@ struct RecordingCheck {
       ("samples", .integer(samples)), ("seconds", .number(seconds)),
       ("wholeBytes", .integer(Int64(clamping: wholeBytes))),
       ("tornBytes", .integer(Int64(clamping: tornBytes))), ("holes", .integer(holes)),
+      ("comparedFragments", comparison.map { .integer($0.compared) } ?? .null),
+      ("damagedFragments", comparison.map { .integer($0.different) } ?? .null),
     ]
   }
 }

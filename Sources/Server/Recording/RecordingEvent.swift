@@ -7,6 +7,8 @@ struct RecordingEvent: Sendable, Hashable {
     case started
     /// More has been written; told at most once a second.
     case progressed
+    /// Nothing more is recorded to this file; `.stored` follows as soon as it is that, or `.failed`.
+    case stopped(RecordingStop)
     /// An ordinary movie under its final name, which a power failure cannot take any more.
     case stored
     /// Recording stopped before it was asked to; what `facts` tell of is kept. Where a movie could be made of it at

@@ -25,13 +25,11 @@ extension RecordingFile {
   /// Makes an ordinary movie of the file and gives it its final name, durably. A crash at any point leaves either the
   /// fragmented file or the movie; `RecordingSalvage` tells which. What the file system can is found out by asking it:
   /// first to insert room for the head, then to share the media's blocks, then to copy, of which `onProgress` is told
-  /// in bytes.
+  /// in bytes, if `keepFree` bytes of the disk stay free.
   func finish(
-    _ builder: MovieBuilder, effort: Effort, onProgress: (UInt64) -> Void = { _ in }
+    _ builder: MovieBuilder, effort: Effort, keepFree: Int64 = 0, onProgress: (UInt64) -> Void = { _ in }
   ) throws(RecordingError) -> Outcome {
-    guard case .fragments = stage else {
-      throw RecordingError("\(LogText.escaped(path)) has its head, but is not known to be durable", code: EIO)
-    }
+    try requireFragments()
     try sync()
     releaseReserve()
     let head = builder.head(contentLength: length, blockSize: HeadInsertion.blockSize(descriptor))
@@ -40,10 +38,11 @@ extension RecordingFile {
       noteFinished(length + UInt64(head.readableBytes))
       return .inserted
     }
-    let copy = MovieCopy(source: descriptor, length: length, folder: folder, temporary: name.temporary)
+    let copy = MovieCopy(
+      source: descriptor, length: length, folder: folder, temporary: name.temporary, keepFree: keepFree)
     let outcome = try copy.make(head, effort: effort, progress: onProgress)
     if outcome != .leftFragmented {
-      stage = .movie
+      noteHead()
       try folder.rename(name.temporary, to: name.finished)
       folder.remove(name.unfinished)
       noteFinished(length + UInt64(head.readableBytes))
@@ -64,19 +63,18 @@ extension RecordingFile {
     do throws(HeadInsertion.Failure) {
       guard try insertion.insert(head) == .inserted else { return false }
     } catch {
-      if error.remains == .room { stage = .movie }
+      if error.remains == .room { noteHead() }
       throw error.error
     }
-    stage = .movie
+    noteHead()
     return true
   }
 
   /// Removes what a crash, or a disk that failed, left of a head that was being inserted.
   func takeBackUnfinishedHead() throws(RecordingError) {
+    try requireFragments()
     let room = try insertion.takeBack(length: length)
-    guard room > 0 else { return }
-    stage = .fragments
-    try truncate(to: length - room)
+    if room > 0 { try truncate(to: length - room) }
   }
 
   /// Closes the hole that a power failure left while a head was being inserted or taken back. False where there is none.

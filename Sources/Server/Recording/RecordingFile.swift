@@ -16,15 +16,27 @@ final class RecordingFile {
   private var unsynced = Unsynced.nothing
   private var trust = Trust.whole
   private var isNameDurable = false
+  /// Of a file that this process began to write.
+  private var holder: RecordingHolders.Holder?
   /// Up to where the disk keeps room for this file.
   private var reservedLength: UInt64 = 0
   /// How far it is on its way to a movie.
-  var stage = Stage.fragments
+  private(set) var stage = Stage.fragments
 
   enum Stage: Sendable {
     case fragments
-    /// A head has been put in front, or is being put there: what is left to do is left to the next start.
+    /// A head has been put in front, or is being put there, so that `length` tells no more where the media ends: nothing
+    /// is appended and nothing cut off any more. What is left to do is left to whoever opens the file next.
     case movie
+  }
+
+  /// A head lies before the fragments, perhaps not all of it.
+  func noteHead() { stage = .movie }
+
+  /// Throws where offsets are not those of the fragments any more.
+  func requireFragments() throws(RecordingError) {
+    guard case .movie = stage else { return }
+    throw RecordingError("\(LogText.escaped(path)) has its head, but is not known to be durable", code: EIO)
   }
 
   private enum Unsynced {
@@ -59,12 +71,21 @@ final class RecordingFile {
     for number in 1...RecordingName.maximumNumber {
       let name = name.numbered(number)
       if folder.contains(name.finished) { continue }
+      let holder = RecordingHolders.take(name.unfinished, in: folder)
       let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
       let descriptor = openat(folder.descriptor, name.unfinished, flags, 0o644)
       if descriptor < 0, errno == EEXIST { continue }
       guard descriptor >= 0 else { throw .system("make", "\(folder.path)/\(name.unfinished)", errno: errno) }
       flock(descriptor, LOCK_EX | LOCK_NB)
-      return RecordingFile(folder: folder, name: name, taking: descriptor, length: 0)
+      // What an earlier run left of that name has been finished meanwhile: two would become the same.
+      if folder.contains(name.finished) {
+        folder.remove(name.unfinished)
+        close(descriptor)
+        continue
+      }
+      let file = RecordingFile(folder: folder, name: name, taking: descriptor, length: 0)
+      file.holder = holder
+      return file
     }
     throw RecordingError("no free name for a recording like \(name.base) in \(LogText.escaped(folder.path))")
   }
@@ -106,6 +127,7 @@ final class RecordingFile {
   /// where the fragment begins.
   @discardableResult
   func append(_ range: FileRange, behind prefix: ByteBuffer = ByteBuffer()) throws(RecordingError) -> UInt64 {
+    try requireFragments()
     let start = length + UInt64(prefix.readableBytes)
     unsynced = .something
     do throws(RecordingError) {
@@ -137,6 +159,7 @@ final class RecordingFile {
 
   /// Appends boxes that are in memory.
   func append(_ bytes: ByteBuffer) throws(RecordingError) {
+    try requireFragments()
     unsynced = .something
     do throws(RecordingError) {
       try Self.write(bytes, to: descriptor, at: length, path: path)
@@ -199,6 +222,7 @@ final class RecordingFile {
 
   /// Cuts the file off behind `length` bytes: what follows is not whole.
   func truncate(to length: UInt64) throws(RecordingError) {
+    try requireFragments()
     guard ftruncate(descriptor, off_t(length)) == 0 else { throw .system("truncate", path, errno: errno) }
     self.length = length
     durableLength = min(durableLength, length)
@@ -218,6 +242,7 @@ final class RecordingFile {
   /// finished when the disk is full. Throws when there is none. Where the file system cannot keep room, nothing is
   /// kept.
   func reserve(media: Int, head: Int) throws(RecordingError) {
+    try requireFragments()
     let needed = length + UInt64(media + head)
     guard needed > reservedLength else { return }
     for room in [needed + Self.reserveStep, needed] {
@@ -239,7 +264,7 @@ final class RecordingFile {
 
   /// Gives the room behind the file's end back to the disk, for the head to take.
   func releaseReserve() {
-    guard reservedLength > length else { return }
+    guard case .fragments = stage, reservedLength > length else { return }
     ftruncate(descriptor, off_t(length))
     reservedLength = 0
   }
@@ -271,11 +296,14 @@ final class RecordingFile {
   }
 
   /// The checksum of `count` bytes at `offset`.
-  func checksum(at offset: UInt64, count: Int) throws(RecordingError) -> UInt32 {
+  static func checksum(
+    of descriptor: CInt, at offset: UInt64, count: Int, path: String
+  ) throws(RecordingError) -> UInt32 {
     var checksum = Checksum()
     var done = 0
     while done < count {
-      let bytes = try read(at: offset + UInt64(done), count: min(count - done, Self.readStep))
+      let bytes = try read(
+        from: descriptor, at: offset + UInt64(done), count: min(count - done, readStep), path: path)
       guard bytes.readableBytes > 0 else { break }
       checksum.add(bytes)
       done += bytes.readableBytes

@@ -12,35 +12,51 @@ final class RecordingFinisher: Sendable {
   /// One thread: one copy after another.
   private let copier: NIOThreadPool
   private let logger: Logger
+  /// Bytes that stay free on the disk where a copy is made.
+  private let keepFree: Int64
   private let waiting = Atomic<Int>(0)
-  /// Those that are being copied, or wait for it: how much is done, 0 to 1.
-  private let copies = Mutex<[RecordingKey: Double]>([:])
+  /// Those that are being finished, or wait for it: how much is done of what is done with them, 0 to 1.
+  private let underWay = Mutex<[RecordingKey: Progress]>([:])
+  private let tickets = Atomic<Int>(0)
   private let postponed = Mutex(PostponedRecordings())
+
+  private struct Progress {
+    /// Which of several submissions of the same file it speaks of.
+    var ticket: Int
+    var share = 0.0
+  }
 
   init(
     announce: @escaping @Sendable (RecordingEvent) -> Void, tally: RecordingTally = RecordingTally(),
-    clock: SteadyClock = .system(), copier: NIOThreadPool, logger: Logger
+    clock: SteadyClock = .system(), keepFree: Int64 = 0, copier: NIOThreadPool, logger: Logger
   ) {
     self.announce = announce
     self.tally = tally
     self.clock = clock
+    self.keepFree = keepFree
     self.copier = copier
     self.logger = logger
   }
 
-  /// Files wait for their copy.
+  /// Files wait to be finished.
   var isBusy: Bool { waiting.load(ordering: .relaxed) > 0 }
 
-  /// How much of a recording has been copied to finish it; nil where none is.
-  func progress(of key: RecordingKey) -> Double? { copies.withLock { $0[key] } }
+  /// How far it is with a recording that is being finished; nil where none is.
+  func progress(of key: RecordingKey) -> Double? { underWay.withLock { $0[key]?.share } }
 
-  /// Finishes it now if that takes milliseconds, else in the background.
-  func finishSoon(_ recording: UnfinishedRecording) {
-    switch finish(recording, effort: .inPlace) {
-    case .settled: break
-    case .left: finishLater(recording)
-    case .failed: finishAgain(recording)
+  /// Finishes in the background what an earlier run left: first, in this order, those that need no copy. `whenSettled`
+  /// is called when these are done.
+  func finishSoon(_ recordings: [UnfinishedRecording], whenSettled: @escaping @Sendable () -> Void) {
+    for recording in recordings {
+      submit(recording) {
+        switch self.finish(recording, effort: .inPlace) {
+        case .settled: break
+        case .left: self.finishLater(recording)
+        case .failed: self.finishAgain(recording)
+        }
+      }
     }
+    copier.submit { _ in whenSettled() }
   }
 
   /// Tries those again whose time has come: what could not be finished because of the disk. To be called now and then.
@@ -57,12 +73,18 @@ final class RecordingFinisher: Sendable {
 
   /// Finishes it in the background, whatever it takes.
   func finishLater(_ recording: UnfinishedRecording) {
+    submit(recording) { self.finishPatiently(recording) }
+  }
+
+  private func submit(_ recording: UnfinishedRecording, _ work: @escaping @Sendable () -> Void) {
     let key = RecordingKey(stream: recording.stream, name: recording.name)
+    let ticket = tickets.add(1, ordering: .relaxed).newValue
     waiting.add(1, ordering: .relaxed)
-    copies.withLock { $0[key] = 0 }
+    underWay.withLock { $0[key] = Progress(ticket: ticket) }
     copier.submit { pool in
-      if case .active = pool { self.finishPatiently(recording) }
-      self.copies.withLock { $0[key] = nil }
+      if case .active = pool { work() }
+      // Unless it has been submitted again.
+      self.underWay.withLock { if $0[key]?.ticket == ticket { $0[key] = nil } }
       self.waiting.subtract(1, ordering: .relaxed)
     }
   }
@@ -102,23 +124,22 @@ final class RecordingFinisher: Sendable {
     switch RecordingFile.reopen(in: folder, name: name) {
     case .opened(let opened): file = opened
     case .locked: return .left
-    case .gone: return .settled
+    case .gone: return confirm(recording)
     case .unreadable(let error):
       logger.error("\(stream): a recording stays unfinished, for now: \(error)")
       return .failed
     }
     folder.remove(name.temporary)
-    let progress = CopyProgress(stream: stream, path: file.path, total: file.length, logger: logger)
+    let key = RecordingKey(stream: stream, name: name)
+    let progress = FinishingProgress(stream: stream, path: file.path, total: file.length, logger: logger)
     do throws(RecordingError) {
       let salvage = RecordingSalvage(
         file: file, title: stream.description, effort: effort,
         remark: recording.facts.map { RecordingRemark($0, failure: recording.failure) }, index: recording.index,
-        onProgress: { done in
-          progress.note(done)
-          let key = RecordingKey(stream: stream, name: name)
-          self.copies.withLock { copies in
-            if copies[key] != nil { copies[key] = min(1, Double(done) / Double(max(1, progress.total))) }
-          }
+        keepFree: keepFree,
+        onProgress: { work, done in
+          progress.note(work, done)
+          self.underWay.withLock { $0[key]?.share = min(1, Double(done) / Double(progress.total)) }
         })
       let start = clock.monotonicNanoseconds()
       switch try salvage.run() {
@@ -142,6 +163,21 @@ final class RecordingFinisher: Sendable {
     return .settled
   }
 
+  /// What has its final name already: given just now, when the disk did not let that be made durable.
+  private func confirm(_ recording: UnfinishedRecording) -> Leftover {
+    let (stream, folder, name) = (recording.stream, recording.folder, recording.name)
+    guard recording.hasHead, folder.contains(name.finished) else { return .settled }
+    do throws(RecordingError) {
+      try folder.makeDurable()
+    } catch {
+      logger.error("\(stream): a recording is not known to be durable, for now: \(error)")
+      return .failed
+    }
+    logger.notice("\(stream): recorded to \(folder.path)/\(name.finished)")
+    if let facts = recording.facts { announce(RecordingEvent(kind: .stored, facts: facts)) }
+    return .settled
+  }
+
   private func tell(_ recording: UnfinishedRecording, _ file: RecordingFile, _ contents: RecordingSalvage.Contents) {
     if var facts = recording.facts {
       facts.bytes = file.length
@@ -156,8 +192,8 @@ final class RecordingFinisher: Sendable {
   }
 }
 
-/// Tells the log how far a copy is, now and then.
-private final class CopyProgress: Sendable {
+/// Tells the log how far the finishing of a file is, now and then.
+private final class FinishingProgress: Sendable {
   private let stream: StreamName
   private let path: String
   let total: UInt64
@@ -171,14 +207,19 @@ private final class CopyProgress: Sendable {
     self.logger = logger
   }
 
-  func note(_ done: UInt64) {
+  func note(_ work: RecordingSalvage.Work, _ done: UInt64) {
     let isDue = last.withLock { last in
       guard ContinuousClock.now - last >= .seconds(5) else { return false }
       last = .now
       return true
     }
     if isDue {
-      logger.notice("\(stream): finishing \(path): \(done * 100 / total) % of \(total / 1_000_000) MB copied")
+      let words =
+        switch work {
+        case .reading: "looked through"
+        case .copying: "copied"
+        }
+      logger.notice("\(stream): finishing \(path): \(done * 100 / total) % of \(total / 1_000_000) MB \(words)")
     }
   }
 }

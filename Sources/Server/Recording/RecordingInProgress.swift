@@ -99,6 +99,8 @@ struct RecordingInProgress {
   /// The same after something failed: what is not known to be durable is given up, and what is left read again.
   /// Returns also how many seconds that is.
   func rescue(failure: String) throws(RecordingError) -> (RecordingFile.Outcome, seconds: Double) {
+    // Its media is whole and durable, and lies behind a head: nothing is to be given up.
+    try file.requireFragments()
     file.releaseReserve()
     let cut = try file.cutToDurable()
     // Whatever becomes of what follows: who finishes the file one day reads it there. A disk that does not take it has

@@ -45,9 +45,7 @@ final class RecordingJob {
       case .initialization(let initSegment): try change(to: initSegment)
       case .fragment(let fragment): try record(fragment)
       case .clock(let anchor): self.anchor = anchor
-      case .end(let reason):
-        library.archive?.forgetLater(epoch: epoch)
-        try finish(effort: reason == .shutdown ? .inPlace : .whatItTakes)
+      case .end(let reason): try finish(reason == .shutdown ? .shutdown : .streamEnded)
       // The timeline carries on in the tables, and the samples' own times say where. Nothing may come for a while.
       case .discontinuity:
         noteMissing(Self.publisherAway)
@@ -60,6 +58,11 @@ final class RecordingJob {
     }
   }
 
+  /// All fragments of a segment have been told.
+  func complete(_ end: SegmentEnd) {
+    current?.replay?.complete(end)
+  }
+
   /// Fragments are left out here.
   func noteMissing(_ reason: String) {
     if missing == nil { missing = reason }
@@ -69,6 +72,16 @@ final class RecordingJob {
   func tick() {
     do throws(RecordingError) {
       try syncIfDue()
+    } catch {
+      suspend(error)
+    }
+  }
+
+  /// Somebody wants it to be complete, though the stream goes on.
+  func stop() {
+    guard !isOver else { return }
+    do throws(RecordingError) {
+      try finish(.asked)
     } catch {
       suspend(error)
     }
@@ -101,10 +114,7 @@ final class RecordingJob {
     if tables.canContinue(with: initSegment.tracks) {
       try current?.change(to: initSegment)
     } else {
-      library.logger.notice(
-        "\(stream): one file cannot hold what comes now (another codec, or turned pictures); the recording goes on in another"
-      )
-      try close(effort: .whatItTakes)
+      try close(.anotherFormat)
     }
   }
 
@@ -114,7 +124,7 @@ final class RecordingJob {
     if let trouble, now < trouble.until {
       return noteMissing(trouble.error.description)
     }
-    if try splits(before: fragment) { try close(effort: .whatItTakes) }
+    if let stop = split(before: fragment) { try close(stop) }
     if current == nil {
       // Never half a group of pictures.
       guard fragment.isIndependent else { return }
@@ -147,14 +157,15 @@ final class RecordingJob {
     library.logger.notice("\(stream): recording to \(folder.path)/\(file.name.finished)")
   }
 
-  /// Whether this fragment opens another file.
-  private func splits(before fragment: Fragment) throws(RecordingError) -> Bool {
+  /// Why this fragment opens another file; nil where it does not.
+  private func split(before fragment: Fragment) -> RecordingStop? {
     guard let current, current.tables.sampleCount > 0, fragment.isIndependent, fragment.startsSegment else {
-      return false
+      return nil
     }
-    if let written, (fragment.start - written.until).seconds > Self.longestHole { return true }
-    guard let wall = anchor?.wallNanoseconds(at: fragment.start) else { return false }
-    return library.policy.split.isDue(at: wall, fileStart: current.startedAt, seconds: current.tables.seconds)
+    if let written, (fragment.start - written.until).seconds > Self.longestHole { return .hole }
+    guard let wall = anchor?.wallNanoseconds(at: fragment.start) else { return nil }
+    let isDue = library.policy.split.isDue(at: wall, fileStart: current.startedAt, seconds: current.tables.seconds)
+    return isDue ? .split : nil
   }
 
   /// A longer hole in the media makes another file: no player is asked to show a still picture for minutes. In
@@ -168,13 +179,12 @@ final class RecordingJob {
     let bytes = earlier.bytes + current.expectedBytes + UInt64(published.range.length)
     let policy = library.policy
     if let limit = policy.maximumDuration, seconds * 1_000_000_000 > Double(limit) + 1_000_000 {
-      library.logger.notice("\(stream): the recording is as long as \(Setting.recordMaxDuration.flag) lets it be")
+      try finish(.longest)
     } else if let limit = policy.maximumBytes, bytes > limit {
-      library.logger.notice("\(stream): the recording is as large as \(Setting.recordMaxSize.flag) lets it be")
+      try finish(.largest)
     } else {
       return false
     }
-    try finish(effort: .whatItTakes)
     return true
   }
 
@@ -242,6 +252,7 @@ final class RecordingJob {
   private func rescue(_ interrupted: RecordingInProgress, _ reason: String) -> RecordingFacts {
     // It may become shorter: who asks for it afterwards reads it anew.
     leave(interrupted, .left)
+    interrupted.replay?.cut(at: interrupted.file.durableLength)
     var facts = interrupted.facts
     do throws(RecordingError) {
       let start = now
@@ -255,18 +266,21 @@ final class RecordingJob {
       settle(interrupted.file, facts, outcome, failure: reason)
     } catch {
       library.logger.error("\(stream): \(interrupted.file.path) is tried again in a while: \(error)")
-      library.finishAgain(
-        UnfinishedRecording(folder: interrupted.file.folder, name: interrupted.file.name, stream: stream))
+      var unfinished = UnfinishedRecording(
+        folder: interrupted.file.folder, name: interrupted.file.name, stream: stream)
+      // Nothing of it was given up.
+      if case .movie = interrupted.file.stage { (unfinished.facts, unfinished.hasHead) = (facts, true) }
+      library.finishAgain(unfinished)
     }
     return facts
   }
 
   // MARK: The end
 
-  private func finish(effort: RecordingFile.Effort) throws(RecordingError) {
+  private func finish(_ stop: RecordingStop) throws(RecordingError) {
     isOver = true
     do throws(RecordingError) {
-      try close(effort: effort)
+      try close(stop)
       if state.complete() == .done { tell(state) }
     } catch {
       if state.fail(error.description) == .done { tell(state) }
@@ -274,17 +288,19 @@ final class RecordingJob {
   }
 
   /// Makes a movie of the current file, if there is one.
-  private func close(effort: RecordingFile.Effort) throws(RecordingError) {
+  private func close(_ stop: RecordingStop) throws(RecordingError) {
     guard let closing = current else { return }
     current = nil
     guard closing.tables.sampleCount > 0 else { return discard(closing) }
     count(closing)
+    library.logger.notice("\(stream): recording stops: \(stop)")
+    announce(.stopped(stop), closing.facts)
     do throws(RecordingError) {
       let start = now
       let outcome = try closing.finish()
       library.tally.finished(outcome, nanoseconds: now &- start)
       leave(closing, outcome == .inserted ? .finished : .left)
-      settle(closing.file, closing.facts, outcome, effort, index: closing.replay?.stored)
+      settle(closing.file, closing.facts, outcome, stop.effort, index: closing.replay?.stored)
     } catch {
       library.logger.error("\(stream): \(closing.file.path) cannot be finished: \(error)")
       announce(.failed(reason: error.description), rescue(closing, error.description))

@@ -17,8 +17,8 @@ final class RecordingLibrary: Sendable {
   let threads: NIOThreadPool
   /// For writing: a disk that does not answer keeps these busy and nobody else.
   let writers: NIOThreadPool
-  /// For copying what an earlier run left, one file after another.
-  private let copier = NIOThreadPool(numberOfThreads: 1)
+  /// For finishing what an earlier run left and what takes a copy, one file after another.
+  let copier = NIOThreadPool(numberOfThreads: 1)
   let catalogue: RecordingCatalogue
   /// Bytes that stay free on the disk.
   let keepFree: Int64
@@ -52,6 +52,14 @@ final class RecordingLibrary: Sendable {
 
   private struct Streams {
     weak var registry: StreamRegistry?
+    var spools: RewindSpools?
+
+    /// A stream of that name whose epoch goes on, and something to keep its programme with; nil where viewers cannot
+    /// go back.
+    func spool(_ name: StreamName, epoch: String) -> (stream: LiveStream, spool: RewindSpool)? {
+      guard let spools, let stream = registry?.stream(name), stream.current.epoch.id == epoch else { return nil }
+      return (stream, spools.make(name, epoch: epoch))
+    }
   }
 
   /// `keepFree`: bytes that stay free on the disk. `archive` shows recordings while they are written. `threads` reads
@@ -72,16 +80,20 @@ final class RecordingLibrary: Sendable {
       for observer in registers.observers.withLock({ $0 }) { observer.receive(event) }
     }
     let finisher = RecordingFinisher(
-      announce: settings.announce, tally: settings.tally, clock: clock, copier: copier, logger: logger)
+      announce: settings.announce, tally: settings.tally, clock: clock, keepFree: keepFree, copier: copier,
+      logger: logger)
     settings.finishLater = { finisher.finishLater($0) }
     settings.finishAgain = { finisher.finishAgain($0) }
+    settings.endedEarly = { name, epoch in
+      if let (stream, spool) = registers.streams.withLock({ $0.spool(name, epoch: epoch) }) { _ = stream.attach(spool) }
+    }
     self.finisher = finisher
     self.settings = settings
     self.keepFree = keepFree
     undoSeconds = retention.undoTime / 1_000_000_000
     catalogue = RecordingCatalogue(folder: folder, logger: logger)
     let tally = settings.tally
-    registers.observers.withLock { [catalogue] in $0 = [catalogue, tally] }
+    registers.observers.withLock { [catalogue] in $0 = [catalogue, tally] + (archive.map { [$0] } ?? []) }
     var retention = retention
     let askDisk = retention.freeBytes ?? { try? RecordingFolder.open(folder).freeBytes }
     retention.freeBytes = { [diskLook] in
@@ -101,34 +113,40 @@ final class RecordingLibrary: Sendable {
     copier.shutdownGracefully { _ in }
   }
 
-  /// Finishes what an earlier run left fragmented. Returns when all is done that takes milliseconds; where the file
-  /// system needs a copy, that goes on afterwards. To be called once, at start; recordings in progress are locked.
-  func finishLeftovers() async {
-    do {
-      try await writers.runIfActive { self.finishLeftoversNow() }
-    } catch {
-      logger.warning("unfinished recordings wait for the next start: \(error)")
+  /// Finishes what an earlier run left fragmented, in the background. Returns when all is done that needs no copy, or
+  /// after `patience`: a disk may be slow, or not answer at all. To be called once, at start.
+  func finishLeftovers(patience: Duration = .seconds(60)) async {
+    let isSettled = PatientFlag()
+    copier.submit { pool in
+      guard case .active = pool else { return }
+      self.finisher.finishSoon(self.leftovers) { isSettled.set() }
+    }
+    if await !isSettled.wait(patience: patience) {
+      logger.notice("recordings that an earlier run left are being finished, beside serving")
     }
     await catalogue.compare()
   }
 
-  private func finishLeftoversNow() {
-    guard let root = try? RecordingFolder.open(folder), let streams = try? root.streams() else { return }
+  /// The files that nobody in this process writes.
+  private var leftovers: [UnfinishedRecording] {
+    guard let root = try? RecordingFolder.open(folder), let streams = try? root.streams() else { return [] }
+    var found: [UnfinishedRecording] = []
     for stream in streams {
       guard let folder = try? root.folder(of: stream, ifAbsent: .fail),
         let names = try? folder.names(ending: ".part.mp4")
       else { continue }
-      for name in names.sorted() {
+      for name in names.sorted() where !RecordingHolders.isHeld(name, in: folder) {
         guard let unfinished = RecordingName(unfinished: name) else { continue }
-        finisher.finishSoon(UnfinishedRecording(folder: folder, name: unfinished, stream: stream))
+        found.append(UnfinishedRecording(folder: folder, name: unfinished, stream: stream))
       }
     }
+    return found
   }
 
-  /// Nothing is being copied any more.
+  /// Files are being finished in the background, or wait for that.
   var isCopying: Bool { finisher.isBusy }
 
-  /// How much of a recording has been copied to finish it, 0 to 1; nil where none is.
+  /// How far it is with a recording that is being finished, 0 to 1; nil where none is.
   func finishing(_ key: RecordingKey) -> Double? { finisher.progress(of: key) }
 
   // MARK: Who is told
@@ -140,9 +158,13 @@ final class RecordingLibrary: Sendable {
 
   // MARK: Recorders
 
-  /// Where `start`, `stop` and `cancel` find streams. To be called once, before the first of them.
-  func follow(_ streams: StreamRegistry) {
-    registers.streams.withLock { $0.registry = streams }
+  /// Where `start`, `stop` and `cancel` find streams, and what keeps their programmes while nothing is recorded. To be
+  /// called once, before the first of them.
+  func follow(_ streams: StreamRegistry, spools: RewindSpools? = nil) {
+    registers.streams.withLock {
+      $0.registry = streams
+      $0.spools = spools
+    }
   }
 
   private func liveStream(_ name: StreamName) -> LiveStream? {
@@ -180,7 +202,11 @@ final class RecordingLibrary: Sendable {
     }
     guard isFirst else { return .refused(.alreadyRecording) }
     let attachment = stream.attach(recorder)
-    guard attachment != .attached else { return .done }
+    if attachment == .attached {
+      // What is in the recording need not be kept twice.
+      if epoch != nil { for spool in stream.detach(all: RewindSpool.self) { spool.stop() } }
+      return .done
+    }
     registers.recorders.withLock { recorders in
       if recorders.newest[name] === recorder { recorders.newest[name] = nil }
     }
@@ -199,8 +225,18 @@ final class RecordingLibrary: Sendable {
   }
 
   private func end(_ name: StreamName, _ act: (Recorder) -> Bool) -> RecordingAnswer {
-    guard let recorder = registers.recorders.withLock({ $0.newest[name] }), act(recorder) else {
+    guard let recorder = registers.recorders.withLock({ $0.newest[name] }), recorder.isActive else {
       return .refused(liveStream(name) == nil ? .notLive : .notRecording)
+    }
+    // It begins with the newest segment, before the recording ends: none falls between them.
+    let next = recorder.epoch.flatMap { epoch in registers.streams.withLock { $0.spool(name, epoch: epoch) } }
+    if let next { _ = next.stream.attach(next.spool) }
+    guard act(recorder) else {
+      if let next {
+        next.stream.detach(next.spool)
+        next.spool.stop()
+      }
+      return .refused(.notRecording)
     }
     liveStream(name)?.detach(recorder)
     return .done

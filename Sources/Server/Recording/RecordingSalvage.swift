@@ -11,8 +11,18 @@ struct RecordingSalvage {
   var remark: RecordingRemark?
   /// Where the segments lie, for the finished file, if that is known and nothing of the file is torn.
   var index: ByteBuffer?
-  /// Hears how many bytes have been copied, where it takes a copy.
-  var onProgress: (UInt64) -> Void = { _ in }
+  /// Bytes that stay free on the disk where it takes a copy.
+  var keepFree: Int64 = 0
+  /// Hears how far it is, in bytes of the file.
+  var onProgress: (Work, UInt64) -> Void = { _, _ in }
+
+  /// What takes its time.
+  enum Work: Sendable {
+    /// The heads of all fragments are read.
+    case reading
+    /// The media is copied behind the head.
+    case copying
+  }
 
   /// What was found in the file.
   struct Contents: Sendable, Hashable {
@@ -41,11 +51,11 @@ struct RecordingSalvage {
 
   func run() throws(RecordingError) -> Outcome {
     try file.takeBackUnfinishedHead()
-    var (content, notes) = try scan()
-    if case .fragmented(_, let length) = content, length < file.length, try file.closeHole() {
-      (content, notes) = try scan()
+    var found = try scan()
+    if case .fragmented(_, let length) = found.content, length < file.length, try file.closeHole() {
+      found = try scan()
     }
-    switch content {
+    switch found.content {
     case .unknown, .mixed:
       guard file.length == 0 else { return .unknown }
       file.discard()
@@ -58,9 +68,10 @@ struct RecordingSalvage {
       }
       let torn = file.length - length
       if torn > 0 { try file.truncate(to: length) }
-      let annex = annex(notes.filter { $0.offset < length }.map(\.content), isWhole: torn == 0)
+      let annex = annex(
+        found.notes.filter { $0.offset < length }.map(\.content), found.index, isWhole: torn == 0)
       builder.annex = annex.bytes
-      let outcome = try file.finish(builder, effort: effort, onProgress: onProgress)
+      let outcome = try file.finish(builder, effort: effort, keepFree: keepFree) { onProgress(.copying, $0) }
       return .finished(
         outcome,
         Contents(
@@ -69,20 +80,9 @@ struct RecordingSalvage {
     }
   }
 
-  private func scan() throws(RecordingError) -> (
-    RecordingScanner.Content, notes: [(offset: UInt64, content: ByteBuffer)]
-  ) {
-    // Heads lie far apart: what is between them need not be read.
-    posix_fadvise(file.descriptor, 0, 0, POSIX_FADV_RANDOM)
-    var scanner = RecordingScanner(fileSize: file.length, crc: Checksum.of)
-    while true {
-      switch scanner.step {
-      case .read(let offset, let length): scanner.receive(try file.read(at: offset, count: length))
-      case .compare(let offset, let length, let checksum):
-        let isEqual = try file.checksum(at: offset, count: length) == checksum
-        scanner.compared(isEqual ? .equal : .different)
-      case .finished: return (scanner.content, scanner.notes)
-      }
+  private func scan() throws(RecordingError) -> RecordingScan {
+    try RecordingScan(file.descriptor, path: file.path, size: file.length, seals: .heeded(.uncertain)) {
+      onProgress(.reading, $0)
     }
   }
 
@@ -99,11 +99,12 @@ struct RecordingSalvage {
       startedAt: known?.startedAt, seconds: seconds, codecs: [], gaps: known?.gaps ?? [], failure: known?.failure)
   }
 
-  /// What the finished file says of itself besides its media, and where its segments lie.
-  private func annex(_ notes: [ByteBuffer], isWhole: Bool) -> (remark: RecordingRemark, bytes: ByteBuffer) {
-    let known = isWhole ? index : nil
-    let walked = known == nil ? walk() : nil
-    let start = walked?.segments.first?.wallStart ?? 0
+  /// What the finished file says of itself besides its media, and where its segments lie: as its recorder knew it, else
+  /// as it was `found`.
+  private func annex(
+    _ notes: [ByteBuffer], _ found: RecordingIndex, isWhole: Bool
+  ) -> (remark: RecordingRemark, bytes: ByteBuffer) {
+    let start = found.segments.first?.wallStart ?? 0
     let remark =
       remark
       ?? RecordingRemark(
@@ -111,15 +112,9 @@ struct RecordingSalvage {
         gaps: notes.compactMap(RecordingGap.init(note:)),
         failure: notes.compactMap(RecordingRemark.failure(note:)).last, isSalvaged: true)
     var bytes = remark.stored
-    if let index = known ?? walked?.stored { bytes.writeImmutableBuffer(index) }
+    let known = isWhole ? index : nil
+    bytes.writeImmutableBuffer(known ?? found.stored)
     return (remark, bytes)
-  }
-
-  /// The index by the fragments' heads, which the scan has just read. Nil when the disk does not let it: a movie without
-  /// one is a movie.
-  private func walk() -> RecordingIndex? {
-    guard let shared = file.shared() else { return nil }
-    return try? RecordingFileReader(file: shared).index(length: file.length)
   }
 }
 

@@ -18,6 +18,8 @@ struct RecordingSettings: Sendable {
   var tally = RecordingTally()
   /// Hears of everything that happens to recordings.
   var announce: @Sendable (RecordingEvent) -> Void = { _ in }
+  /// Hears that a recording is as long or as large as it may be, while the epoch of its stream goes on.
+  var endedEarly: @Sendable (StreamName, _ epoch: String) -> Void = { _, _ in }
   /// Makes a movie of a file whose finishing takes a copy, sometime; the file must have been let go.
   var finishLater: @Sendable (UnfinishedRecording) -> Void = { _ in }
   /// Makes a movie of a file that the disk did not let be finished, when it does; the file must have been let go.
@@ -50,6 +52,8 @@ struct UnfinishedRecording: Sendable {
   var failure: String?
   /// Where its segments lie, as the finished file is to keep it (`RecordingIndex.stored`).
   var index: ByteBuffer?
+  /// A head was put in front and not known to be durable, or not all of it: it may have its final name already.
+  var hasHead = false
 }
 
 extension Int64 {

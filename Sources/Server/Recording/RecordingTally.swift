@@ -10,7 +10,9 @@ final class RecordingTally: RecordingObserver {
 
   struct Figures: Sendable {
     /// By what happened.
-    var events: [String: Int] = ["started": 0, "stored": 0, "failed": 0, "cancelled": 0, "salvaged": 0, "deleted": 0]
+    var events: [String: Int] = [
+      "started": 0, "stopped": 0, "stored": 0, "failed": 0, "cancelled": 0, "salvaged": 0, "deleted": 0,
+    ]
     /// Seconds.
     var lost: [Cause: Double] = [.publisher: 0, .disk: 0]
     /// By how a movie was made.
@@ -26,6 +28,7 @@ final class RecordingTally: RecordingObserver {
     switch event.kind {
     case .progressed: return
     case .started: name = "started"
+    case .stopped: name = "stopped"
     case .stored: name = "stored"
     case .failed: name = "failed"
     case .cancelled: name = "cancelled"

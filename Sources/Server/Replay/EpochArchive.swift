@@ -1,18 +1,26 @@
 internal import FMP4
+internal import Ingest
 internal import NIOCore
 internal import Synchronization
 
-/// What is on disk of one life of a stream: the files that its recorder wrote, or its spool. Live addresses reach into
-/// it where the window in memory ends.
+/// What is on disk of one life of a stream: the files that its recorder and its spools wrote. Live addresses reach into
+/// it where the window in memory ends, and find there what is whole: an address never means other bytes.
 final class EpochArchive: Sendable {
   /// How far back viewers may go.
   let length: MediaTime
   private let state = Mutex(State())
 
   private struct State {
-    var sources: [ReplaySource] = []
-    var lines: [Rendition: [RecordedLines]] = [:]
-    var rendered: [Rendition: (last: Int, isEnded: Bool, response: PreencodedResponse)] = [:]
+    var programme = JoinedFiles()
+    var rendered: [Rendition: Rendered] = [:]
+  }
+
+  private struct Rendered {
+    /// Media sequence numbers of what was complete in memory, and on disk.
+    var last: Int
+    var lastOnDisk: Int
+    var isEnded: Bool
+    var response: PreencodedResponse
   }
 
   init(length: MediaTime) {
@@ -20,8 +28,26 @@ final class EpochArchive: Sendable {
   }
 
   func add(_ source: ReplaySource) {
-    state.withLock { $0.sources.append(source) }
+    state.withLock { state in
+      state.programme.add(source)
+      state.programme.drop(beyond: reach)
+    }
   }
+
+  /// A recording's file is no longer there.
+  func remove(recording name: String, of stream: StreamName) {
+    for source in sources where source.name == name && source.stream == stream { remove(source) }
+  }
+
+  func remove(_ source: ReplaySource) {
+    state.withLock { state in
+      state.programme.remove { $0 === source }
+      state.rendered = [:]
+    }
+  }
+
+  /// The files that it keeps open.
+  var sources: [ReplaySource] { state.withLock { $0.programme.sources } }
 
   /// The file that has a segment, and the segment's place in it.
   func find(_ number: Int) -> (source: ReplaySource, index: Int)? {
@@ -35,11 +61,13 @@ final class EpochArchive: Sendable {
   }
 
   private func find(_ place: (borrowing RecordingIndex) -> Int?) -> (source: ReplaySource, index: Int)? {
-    let sources = state.withLock { $0.sources }
-    guard let end = sources.last?.withIndex({ $0.end }) else { return nil }
+    let (sources, end) = state.withLock { state in
+      state.programme.drop(beyond: reach)
+      return (state.programme.sources, state.programme.end)
+    }
     for source in sources.reversed() {
       let found = source.withIndex { index -> (at: Int, isReached: Bool)? in
-        guard let at = place(index), at < index.completeCount else { return nil }
+        guard let at = place(index), index.isWhole(at) else { return nil }
         return (at, end - index.start(of: index.segments[at]) <= reach)
       }
       if let found { return found.isReached ? (source, found.at) : nil }
@@ -51,7 +79,6 @@ final class EpochArchive: Sendable {
   var reach: MediaTime { length + MediaTime(milliseconds: 300_000) }
 
   func initSegment(_ version: Int, _ rendition: Rendition) -> ByteBuffer? {
-    let sources = state.withLock { $0.sources }
     for source in sources {
       if let bytes = source.initSegment(version, rendition) { return bytes }
     }
@@ -65,61 +92,72 @@ final class EpochArchive: Sendable {
   func playlist(_ rendition: Rendition, _ window: LiveWindow) -> PreencodedResponse {
     let complete = window.segments.last { $0.isComplete }?.sequenceNumber ?? 0
     return state.withLock { state in
-      if let known = state.rendered[rendition], known.last == complete, known.isEnded == window.isEnded {
+      state.programme.drop(beyond: reach)
+      let files = state.programme.joined(rendition)
+      let onDisk = files.last?.last.number ?? 0
+      if let known = state.rendered[rendition], known.last == complete, known.lastOnDisk == onDisk,
+        known.isEnded == window.isEnded
+      {
         return known.response
       }
-      var lines = state.lines[rendition] ?? []
-      state.lines[rendition] = nil
-      while lines.count < state.sources.count { lines.append(RecordedLines(rendition, .ofEpoch)) }
-      for index in lines.indices { state.sources[index].withIndex { lines[index].extend($0) } }
-      let body = render(lines, state.sources, rendition, window)
-      state.lines[rendition] = lines
+      let body = render(reached(files, end: state.programme.end), rendition, window)
       let response = PreencodedResponse(
         type: .hls, cache: window.isEnded ? .endedPlaylist : .livePlaylist, body: body)
-      state.rendered[rendition] = (complete, window.isEnded, response)
+      state.rendered[rendition] = Rendered(
+        last: complete, lastOnDisk: onDisk, isEnded: window.isEnded, response: response)
       return response
     }
   }
 
-  private func render(
-    _ all: [RecordedLines], _ sources: [ReplaySource], _ rendition: Rendition, _ window: LiveWindow
-  ) -> ByteBuffer {
-    // Only what leads to the window without a missing number is listed.
-    var next = window.segments.first?.sequenceNumber ?? window.nextSequenceNumber
-    var parts: [(lines: RecordedLines, start: RecordedLines.Start)] = []
-    var last = 0
-    let end = sources.last?.withIndex { $0.end } ?? .zero
-    for (lines, source) in zip(all, sources).reversed() where !lines.starts.isEmpty {
-      guard lines.lastNumber + 1 >= next, let start = start(of: lines, source, end: end) else { break }
-      if parts.isEmpty { last = lines.lastNumber }
-      parts.insert((lines, start), at: 0)
-      next = start.number
-      if start.segment > 0 { break }
+  /// A file that is listed, and where the list begins in it.
+  private struct Part {
+    var file: JoinedFiles.File
+    var start: RecordedLines.Start
+  }
+
+  /// The files of which something lies within `length`, each with the last place to begin with behind which all of that
+  /// lies, else its first.
+  private func reached(_ files: [JoinedFiles.File], end: MediaTime) -> [Part] {
+    var parts: [Part] = []
+    for file in files.reversed() {
+      let far = file.lines.starts.last { end - $0.time >= length }
+      guard let start = far ?? file.lines.starts.first else { continue }
+      parts.append(Part(file: file, start: start))
+      if far != nil || file.missing.count > RecordedLines.maximumMissing { break }
     }
-    let tail = window.segments.filter { $0.isComplete && (parts.isEmpty || $0.sequenceNumber > last) }
-    let isWhole = next <= 1
+    return parts.reversed()
+  }
+
+  private func render(_ parts: [Part], _ rendition: Rendition, _ window: LiveWindow) -> ByteBuffer {
+    let last = parts.last?.file.last
+    let tail = window.segments.filter { segment in
+      segment.isComplete && last.map { segment.sequenceNumber > $0.number } ?? true
+    }
+    let first = parts.first?.start.number ?? window.segments.first?.sequenceNumber ?? window.nextSequenceNumber
+    // What the disk has not taken, or not yet, and the window no longer has.
+    let lost = last.map { last in last.number + 1..<max(last.number + 1, tail.first?.sequenceNumber ?? 0) } ?? 0..<0
     var out = ByteBuffer()
-    out.reserveCapacity(parts.reduce(4096 + 128 * tail.count) { $0 + $1.lines.text.readableBytes - $1.start.offset })
+    out.reserveCapacity(parts.reduce(4096 + 128 * tail.count) { $0 + $1.file.lines.text.readableBytes })
     RecordedPlaylistHead(
       target: window.targetDuration ?? 1, firstNumber: parts.first?.start.number ?? tail.first?.sequenceNumber ?? 1,
-      discontinuities: parts.first?.start.discontinuities ?? window.discontinuitySequence,
-      type: isWhole ? "EVENT" : nil, isIndependent: window.isIndependent,
-      hasGaps: parts.contains { $0.lines.hasGaps } || rendition != .interleaved
+      discontinuities: parts.first.map { $0.file.breaksBefore + $0.start.discontinuities }
+        ?? window.discontinuitySequence,
+      type: first <= 1 ? "EVENT" : nil, isIndependent: window.isIndependent,
+      hasGaps: rendition != .interleaved || !lost.isEmpty || parts.contains { $0.file.lines.hasGaps }
+        || parts.dropFirst().contains { !$0.file.missing.isEmpty }
     ).write(&out)
-    for part in parts {
-      let text = part.lines.text
-      let start = text.readerIndex + part.start.offset
-      out.writeImmutableBuffer(text.getSlice(at: start, length: text.readableBytes - part.start.offset) ?? text)
+    for (index, part) in parts.enumerated() {
+      if index > 0 { part.file.writeJoint(&out) }
+      let text = part.file.lines.text
+      let length = max(0, part.file.length - part.start.offset)
+      out.writeImmutableBuffer(text.getSlice(at: text.readerIndex + part.start.offset, length: length) ?? text)
+    }
+    if let last, let next = tail.first {
+      RecordedLines.writeMissing(lost, lasting: next.start - last.time, &out)
+      if !lost.isEmpty, !next.followsDiscontinuity { out.writeStaticString("#EXT-X-DISCONTINUITY\n") }
     }
     HLSMediaPlaylist(window: window, rendition: rendition).writeSegments(tail[...], &out)
     if window.isEnded { out.writeStaticString("#EXT-X-ENDLIST\n") }
     return out
-  }
-
-  /// The last place to begin with behind which everything lies that rewinding reaches, else the first.
-  private func start(of lines: RecordedLines, _ source: ReplaySource, end: MediaTime) -> RecordedLines.Start? {
-    source.withIndex { index in
-      lines.starts.last { end - index.start(of: index.segments[$0.segment]) >= length } ?? lines.starts.first
-    }
   }
 }

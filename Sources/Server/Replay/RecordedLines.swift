@@ -1,14 +1,15 @@
 internal import FMP4
 internal import NIOCore
 
-/// The complete segments of a recording as one rendition's media playlist lists them. The text only ever grows, so that
-/// a playlist of ten hours costs one more line with each segment.
+/// The complete segments of a recording as one rendition's media playlist lists them; as viewers of the live stream find
+/// them, those that are whole. The text only ever grows, so that a playlist of ten hours costs one more line with each
+/// segment.
 struct RecordedLines: Sendable {
   /// How segments are numbered.
   enum Numbering: Sendable, Hashable {
     /// From 1 within the recording.
     case ofRecording
-    /// As the live stream numbered them.
+    /// As the live stream numbered them, where the files of an epoch are joined.
     case ofEpoch
   }
 
@@ -16,8 +17,8 @@ struct RecordedLines: Sendable {
   struct Start: Sendable {
     /// Media sequence number of what follows.
     var number: Int
-    /// Index of the segment.
-    var segment: Int
+    /// Where its media begins.
+    var time: MediaTime
     /// Bytes of `text` before it.
     var offset: Int
     /// Discontinuities before it.
@@ -33,17 +34,26 @@ struct RecordedLines: Sendable {
   private(set) var target = 1
   private(set) var isIndependent = true
   private var lines = HLSSegmentLines()
+  /// Segments of the index that have been looked at.
   private var count = 0
+  /// Of the index when that began.
+  private var revision = 0
+  private var listCount = 0
+  /// Indices of the first and the last that are listed.
+  private(set) var listed: ClosedRange<Int>?
   /// Media sequence number of the newest.
   private(set) var lastNumber = 0
-  private var discontinuities = 0
+  /// Which line begins where, also those of what is missing.
+  private var places: [(number: UInt32, offset: UInt32)] = []
+  /// Breaks of the timeline between what is listed.
+  private(set) var discontinuities = 0
   /// The wall-clock time that what was told so far leads to.
   private var wall: Int64?
 
   /// Every so many segments everything is told again, so that a playlist can begin there.
   static let startInterval = 64
-  /// More missing segments than this are not listed one by one.
-  private static let maximumMissing = 1000
+  /// More missing segments than this are not listed: so long an outage of the disk ends what can be gone back to.
+  static let maximumMissing = 20_000
 
   init(_ rendition: Rendition, _ numbering: Numbering) {
     self.rendition = rendition
@@ -51,11 +61,24 @@ struct RecordedLines: Sendable {
   }
 
   mutating func extend(_ index: RecordingIndex) {
+    if revision != index.revision {
+      self = RecordedLines(rendition, numbering)
+      revision = index.revision
+    }
     while count < index.completeCount {
-      append(index.segments[count], index)
-      lastNumber = number(of: index.segments[count], at: count)
+      if numbering == .ofRecording || index.isWhole(count) {
+        append(index.segments[count], index)
+        listed = (listed?.lowerBound ?? count)...count
+        lastNumber = number(of: index.segments[count], at: count)
+      }
       count += 1
     }
+  }
+
+  /// How much of the text comes before a segment of that number: another file has it and what follows.
+  func length(before number: Int) -> Int {
+    let next = places.lastIndex { Int($0.number) < number }.map { $0 + 1 } ?? 0
+    return next < places.count ? Int(places[next].offset) : text.readableBytes
   }
 
   func number(of segment: RecordingIndex.Segment, at index: Int) -> Int {
@@ -63,17 +86,23 @@ struct RecordedLines: Sendable {
   }
 
   private mutating func append(_ segment: RecordingIndex.Segment, _ index: RecordingIndex) {
-    if numbering == .ofEpoch { appendMissing(before: segment, index) }
-    if count % Self.startInterval == 0 {
+    let number = number(of: segment, at: count)
+    let follows = listed.map { $0.upperBound + 1 == count } ?? true
+    if numbering == .ofEpoch, let last = listed?.upperBound { appendMissing(between: last, segment, index) }
+    note(number)
+    if listCount % Self.startInterval == 0 {
       lines.startOver()
       wall = nil
       starts.append(
         Start(
-          number: number(of: segment, at: count), segment: count, offset: text.readableBytes,
+          number: number, time: index.start(of: segment), offset: text.readableBytes,
           discontinuities: discontinuities))
     }
+    listCount += 1
     let duration = index.duration(of: segment)
-    let breaks = segment.flags.contains(.followsDiscontinuity)
+    // What the first one follows is told where the files are joined.
+    let isJoined = numbering == .ofEpoch && listed == nil
+    let breaks = !isJoined && (segment.flags.contains(.followsDiscontinuity) || !follows && numbering == .ofEpoch)
     if breaks { discontinuities += 1 }
     // Players count on from the last time they were told; what they get wrong by less than a millisecond stays so.
     let isToldAlready = wall.map { !breaks && ($0 &- segment.wallStart).magnitude < 1_000_000 } ?? false
@@ -82,8 +111,7 @@ struct RecordedLines: Sendable {
       followsDiscontinuity: breaks, initVersion: shown == nil ? nil : index.version(of: segment)?.number,
       wallStart: isToldAlready ? nil : segment.wallStart, &text)
     wall = (isToldAlready ? wall ?? 0 : segment.wallStart) &+ duration.nanoseconds
-    HLSSegmentLines.write(
-      number(of: segment, at: count), duration: shown ?? duration, isGap: shown == nil, &text)
+    HLSSegmentLines.write(number, duration: shown ?? duration, isGap: shown == nil, &text)
     hasGaps = hasGaps || shown == nil
     target = max(target, Int(duration.rescaled(to: 1)))
     isIndependent = isIndependent && segment.flags.contains(.isIndependent)
@@ -96,18 +124,29 @@ struct RecordedLines: Sendable {
   }
 
   /// What the disk did not take of the stream keeps its numbers.
-  private mutating func appendMissing(before segment: RecordingIndex.Segment, _ index: RecordingIndex) {
-    guard count > 0 else { return }
-    let last = index.segments[count - 1]
-    let missing = Int(segment.number) - Int(last.number) - 1
-    guard (1...Self.maximumMissing).contains(missing) else { return }
-    let hole = index.start(of: segment) - (index.start(of: last) + index.duration(of: last))
-    let each = MediaTime(nanoseconds: max(1_000_000, hole.nanoseconds / Int64(missing)))
-    for number in Int(last.number) + 1..<Int(segment.number) {
-      HLSSegmentLines.write(number, duration: each, isGap: true, &text)
-      target = max(target, Int(each.rescaled(to: 1)))
-    }
+  private mutating func appendMissing(between last: Int, _ segment: RecordingIndex.Segment, _ index: RecordingIndex) {
+    let before = index.segments[last]
+    let numbers = Int(before.number) + 1..<max(Int(before.number) + 1, Int(segment.number))
+    guard !numbers.isEmpty else { return }
+    let hole = index.start(of: segment) - (index.start(of: before) + index.duration(of: before))
+    for number in numbers.prefix(Self.maximumMissing) { note(number) }
+    Self.writeMissing(numbers, lasting: hole, &text)
+    target = max(target, Int(Self.duration(of: numbers, lasting: hole).rescaled(to: 1)))
     hasGaps = true
+  }
+
+  private mutating func note(_ number: Int) {
+    places.append((UInt32(clamping: number), UInt32(clamping: text.readableBytes)))
+  }
+
+  /// Segments that are nowhere, one like the other.
+  static func writeMissing(_ numbers: Range<Int>, lasting hole: MediaTime, _ text: inout ByteBuffer) {
+    let each = duration(of: numbers, lasting: hole)
+    for number in numbers.prefix(maximumMissing) { HLSSegmentLines.write(number, duration: each, isGap: true, &text) }
+  }
+
+  private static func duration(of numbers: Range<Int>, lasting hole: MediaTime) -> MediaTime {
+    MediaTime(nanoseconds: max(1_000_000, hole.nanoseconds / Int64(max(1, numbers.count))))
   }
 }
 

@@ -8,7 +8,7 @@ internal import Synchronization
 
 /// Everything that can be replayed: recordings as they are written, finished ones that somebody asked for lately, and
 /// what rewinding reaches of each life of a stream.
-final class RecordingArchive: Sendable {
+final class RecordingArchive: RecordingObserver {
   /// The recordings folder; nil where nothing is recorded.
   private let folder: String?
   /// How far live addresses reach back; nil for no further than the window.
@@ -79,14 +79,17 @@ final class RecordingArchive: Sendable {
 
   // MARK: Rewinding
 
-  /// A file of an epoch, which rewinding reaches.
+  /// A life of a stream begins.
+  func begin(epoch: String) {
+    guard let rewind else { return }
+    state.withLock { $0.epochs[epoch] = EpochArchive(length: rewind) }
+  }
+
+  /// A file of an epoch, which rewinding reaches. What is written after the epoch is forgotten, for a disk that was late,
+  /// nobody asks for.
   func add(_ source: ReplaySource) {
-    guard let epoch = source.epoch, let rewind else { return }
-    state.withLock { state in
-      let archive = state.epochs[epoch] ?? EpochArchive(length: rewind)
-      archive.add(source)
-      state.epochs[epoch] = archive
-    }
+    guard let epoch = source.epoch else { return }
+    self.epoch(epoch)?.add(source)
   }
 
   /// What there is of an epoch besides its window.
@@ -99,6 +102,19 @@ final class RecordingArchive: Sendable {
     NIOSingletons.posixEventLoopGroup.next().scheduleTask(in: delay) { [weak self] in
       _ = self?.state.withLock { $0.epochs.removeValue(forKey: epoch) }
     }
+  }
+
+  // MARK: What is removed
+
+  /// A file that was removed takes room on the disk for as long as it is open here.
+  func receive(_ event: RecordingEvent) {
+    guard case .deleted = event.kind else { return }
+    let key = Key(stream: event.facts.stream, name: event.facts.name.stem)
+    let epochs = state.withLock { state in
+      state.forget(key)
+      return Array(state.epochs.values)
+    }
+    for epoch in epochs { epoch.remove(recording: key.name, of: key.stream) }
   }
 
   // MARK: Opening
@@ -129,6 +145,8 @@ final class RecordingArchive: Sendable {
       return nil
     }
     state.withLock { $0.remember(source, as: key) }
+    // Removed meanwhile.
+    if file.isUnlinked { state.withLock { $0.forget(key) } }
     return source
   }
 
@@ -190,6 +208,12 @@ extension SharedFile {
   func shifted(by shift: Int) -> SharedFile? {
     let copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
     return copy < 0 ? nil : SharedFile(taking: copy, kind: .disk, origin: FileOrigin(shift: shift))
+  }
+
+  /// Whether it has no name any more.
+  fileprivate var isUnlinked: Bool {
+    var status = stat()
+    return fstat(descriptor, &status) == 0 && status.st_nlink == 0
   }
 
   /// Whether that is what this file is now.

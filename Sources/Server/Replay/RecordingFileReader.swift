@@ -110,31 +110,15 @@ struct RecordingFileReader: Sendable {
 
   /// The index of a fragmented file of that length: by its fragments' heads.
   func index(length: UInt64) throws(Unreadable) -> RecordingIndex {
-    var index = RecordingIndex()
-    var anchor: WallClockAnchor?
+    var indexer = RecordingIndexer()
     try walk(0..<length) { step in
       switch step {
-      case .tracks(let tracks, let offset): index.change(to: tracks, version: index.versions.count + 1, at: offset)
-      case .fragment(let walked):
-        var fragment = walked.fragment
-        // The clock of a publication is told again with each segment, with the same relation to the media.
-        if let clock = walked.clock, anchor?.wallNanoseconds(at: clock.mediaTime) != clock.wallNanoseconds {
-          anchor = clock
-        }
-        if anchor == nil { fragment.startsSegment = Self.startsSegment(fragment, behind: index) }
-        let number = index.segments.count + (fragment.startsSegment || !index.isGrowing ? 1 : 0)
-        index.add(fragment, number: number, range: walked.offset..<walked.end, anchor: anchor)
+      case .tracks(let tracks, let offset): indexer.add(.tracks(tracks, offset: offset))
+      case .fragment(let walked): indexer.add(.fragment(walked))
       case .read, .finished: break
       }
       return true
     }
-    index.finish()
-    return index
-  }
-
-  /// Of files in which nothing marks segments: at key frames, a second apart or more.
-  private static func startsSegment(_ fragment: Fragment, behind index: RecordingIndex) -> Bool {
-    guard let last = index.segments.last else { return true }
-    return fragment.isIndependent && index.duration(of: last) >= MediaTime(milliseconds: 1000)
+    return indexer.finished
   }
 }

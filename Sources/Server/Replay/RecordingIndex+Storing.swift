@@ -6,14 +6,16 @@ internal import NIOCore
 ///
 /// | bytes | what |
 /// |---|---|
-/// | 8 | `weir-ix1` |
+/// | 8 | `weir-ix2` (`weir-ix1` without the last line) |
 /// | 8 | FNV-1a of all that follows |
 /// | 4 × 4 | numbers of tracks, versions, segments, clocks |
 /// | 12 + 4 × tracks | each version: number, offset; ticks of a picture of each track |
 /// | 24 | each clock: first segment, media time, timescale, wall-clock time |
 /// | 45 + 16 × tracks | each segment, and what it holds of each track |
+/// | 4 | EXT-X-TARGETDURATION in seconds; 0 where nobody knows |
 extension RecordingIndex {
-  private static let magic: StaticString = "weir-ix1"
+  private static let magic: StaticString = "weir-ix2"
+  private static let oldMagic: StaticString = "weir-ix1"
   private static let headSize = 16
   /// More is not believed: 300 days of segments.
   static let maximumStoredBytes = 1 << 30
@@ -21,7 +23,7 @@ extension RecordingIndex {
   /// Bytes of `stored`.
   var storedSize: Int {
     let tracks = versions.first?.tracks.count ?? 0
-    return Self.headSize + Self.size(tracks, versions.count, segments.count, anchors.count)
+    return Self.headSize + Self.size(tracks, versions.count, segments.count, anchors.count) + Self.tailSize
   }
 
   /// Bytes of the beginning of `stored` by which its size is known.
@@ -30,11 +32,22 @@ extension RecordingIndex {
   /// How many bytes an index that begins with these has in all; nil when none does.
   static func size(ofStored head: ByteBuffer) -> Int? {
     var head = head
-    guard head.readString(length: 8) == "\(magic)", head.readInteger(as: UInt64.self) != nil,
+    guard let tail = head.readString(length: 8).flatMap(tailSize(of:)), head.readInteger(as: UInt64.self) != nil,
       let counts = head.readIntegers(4).map({ $0.map(Int.init) })
     else { return nil }
     // Four numbers of 32 bits do not overflow this.
-    return headSize + size(min(counts[0], 16), counts[1], counts[2], counts[3])
+    return headSize + size(min(counts[0], 16), counts[1], counts[2], counts[3]) + tail
+  }
+
+  /// Bytes behind the segments.
+  private static let tailSize = 4
+
+  private static func tailSize(of magic: String) -> Int? {
+    switch magic {
+    case "\(Self.magic)": tailSize
+    case "\(oldMagic)": 0
+    default: nil
+    }
   }
 
   private static func size(_ tracks: Int, _ versions: Int, _ segments: Int, _ anchors: Int) -> Int {
@@ -65,6 +78,7 @@ extension RecordingIndex {
         rest.writeInteger(span.mediaBytes)
       }
     }
+    rest.writeInteger(UInt32(clamping: targetDuration ?? 0))
     var bytes = ByteBuffer()
     bytes.reserveCapacity(Self.headSize + rest.readableBytes)
     bytes.writeStaticString(Self.magic)
@@ -77,16 +91,16 @@ extension RecordingIndex {
   /// not fit, or lies beyond `length` bytes of the fragmented file.
   init?(stored bytes: ByteBuffer, length: UInt64, tracks: (UInt64) -> [TrackDescription]?) {
     var bytes = bytes
-    guard bytes.readString(length: 8) == "\(Self.magic)", let sum = bytes.readInteger(as: UInt64.self) else {
-      return nil
-    }
+    guard let tail = bytes.readString(length: 8).flatMap(Self.tailSize(of:)),
+      let sum = bytes.readInteger(as: UInt64.self)
+    else { return nil }
     var rest = bytes
     guard let numbers = rest.readIntegers(4).map({ $0.map(Int.init) }) else { return nil }
     let (trackCount, versionCount, segmentCount, anchorCount) = (numbers[0], numbers[1], numbers[2], numbers[3])
     guard (1...16).contains(trackCount), versionCount <= Int(UInt16.max),
       segmentCount <= rest.readableBytes / 45, anchorCount <= rest.readableBytes / 24
     else { return nil }
-    let size = Self.size(trackCount, versionCount, segmentCount, anchorCount)
+    let size = Self.size(trackCount, versionCount, segmentCount, anchorCount) + tail
     guard let covered = bytes.getSlice(at: bytes.readerIndex, length: size), Self.checksum(covered) == sum else {
       return nil
     }
@@ -119,6 +133,7 @@ extension RecordingIndex {
         spans.append(Span(start: start, duration: duration, mediaBytes: mediaBytes))
       }
     }
+    if tail > 0, let target = rest.readInteger(as: UInt32.self), target > 0 { targetDuration = Int(target) }
   }
 
   private static func checksum(_ bytes: ByteBuffer) -> UInt64 {

@@ -54,6 +54,14 @@ struct RecordingIndex: Sendable {
   var spans: [Span] = []
   /// Which clock holds from which segment on.
   var anchors: [(segment: Int, anchor: WallClockAnchor)] = []
+  /// EXT-X-TARGETDURATION of the stream that was recorded, in seconds, which playlists keep to; nil where nobody knows.
+  var targetDuration: Int?
+  /// How often the timeline of the epoch had broken, and from which segment on that holds.
+  private var breakCounts: [(segment: Int, count: Int)] = []
+  /// Of each segment that was written here: whether the file has all that viewers got of it.
+  private var wholes: [Bool] = []
+  /// Counts how often something was found to be missing that had been there.
+  private(set) var revision = 0
   /// The newest segment may still grow.
   private(set) var isGrowing = false
   private var breaksBeforeNext = false
@@ -79,11 +87,35 @@ struct RecordingIndex: Sendable {
   /// Nothing follows.
   mutating func finish() { isGrowing = false }
 
-  /// Takes a fragment that lies at `range` of the file, in segment `number` of its epoch.
-  mutating func add(_ fragment: Fragment, number: Int, range: Range<UInt64>, anchor: WallClockAnchor?) {
+  /// Segment `number` of the epoch is complete, and has so many fragments. If the file has all of them, it is whole.
+  mutating func complete(number: Int, fragmentCount: Int) {
+    guard let newest = segments.indices.last, Int(segments[newest].number) == number,
+      segments[newest].fragmentCount == UInt16(truncatingIfNeeded: fragmentCount), wholes.indices.contains(newest)
+    else { return }
+    wholes[newest] = true
+    isGrowing = false
+  }
+
+  /// The file ends there: what lies behind has been given up.
+  mutating func cut(at length: UInt64) {
+    isGrowing = false
+    revision += 1
+    for (index, segment) in segments.enumerated() where segment.offset &+ UInt64(segment.length) > length {
+      if wholes.indices.contains(index) { wholes[index] = false }
+    }
+  }
+
+  /// Takes a fragment that lies at `range` of the file, in segment `number` of its epoch, before which the epoch's
+  /// timeline broke so often.
+  mutating func add(
+    _ fragment: Fragment, number: Int, range: Range<UInt64>, anchor: WallClockAnchor?, breaksBefore: Int = 0
+  ) {
     guard let version = versions.last else { return }
     let isNext = segments.last.map { Int($0.number) != number } ?? true
-    if fragment.startsSegment || !isGrowing || isNext { open(fragment, number, range, anchor, version) }
+    if fragment.startsSegment || !isGrowing || isNext {
+      if breakCounts.last?.count != breaksBefore { breakCounts.append((segments.count, breaksBefore)) }
+      open(fragment, number, range, anchor, version)
+    }
     guard let newest = segments.indices.last else { return }
     // From the first picture shown to the first of what follows.
     let timescale = Self.leader(of: version.tracks)?.timescale ?? fragment.start.timescale
@@ -116,6 +148,7 @@ struct RecordingIndex: Sendable {
         number: UInt32(clamping: number), keyFrameLength: Self.keyFrameLength(fragment, version, anchor),
         version: UInt16(clamping: versions.count - 1), fragmentCount: 0, flags: flags))
     spans += Array(repeating: Span(start: 0, duration: 0, mediaBytes: 0), count: version.tracks.count)
+    wholes.append(false)
     isGrowing = true
     breaksBeforeNext = false
   }
@@ -206,6 +239,12 @@ extension RecordingIndex {
     }
     return low
   }
+
+  /// Whether the file has all that viewers of the live stream got of a segment.
+  func isWhole(_ index: Int) -> Bool { wholes.indices.contains(index) && wholes[index] }
+
+  /// How often the epoch's timeline had broken when a segment began.
+  func breaks(before index: Int) -> Int { breakCounts.last { $0.segment <= index }?.count ?? 0 }
 
   /// The clock that a segment's `prft` follows.
   func anchor(at index: Int) -> WallClockAnchor? { anchors.last { $0.segment <= index }?.anchor }

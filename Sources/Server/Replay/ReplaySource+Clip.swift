@@ -27,6 +27,14 @@ extension ReplaySource {
     case tooLong
   }
 
+  /// How long a clip from one moment to another is at most; nil for the recording's beginning or end.
+  func length(from: Moment?, to: Moment?) -> MediaTime {
+    withIndex { index in
+      let start = from.map { index.time(of: $0) } ?? index.origin
+      return min(to.map { index.time(of: $0) } ?? index.end, index.end) - max(start, index.origin)
+    }
+  }
+
   /// The stretch from one moment to another; nil for the recording's beginning or end. Waits for the disk.
   func clip(
     from: Moment?, to: Moment?, atMost limit: MediaTime? = nil, metadata: MovieMetadata

@@ -11,8 +11,8 @@ enum ReplayDocument: Sendable, Hashable {
 
 /// Playlists and manifests of a recording, by the renderers of the live stream. While it is written they grow.
 extension ReplaySource {
-  /// `target` is what the live stream promises of a recording that is still being written, in seconds. Nil while there
-  /// is no segment.
+  /// `target` is what the live stream promises of a recording that is still being written, in seconds, where its index
+  /// does not tell yet. Nil while there is no segment.
   func document(_ document: ReplayDocument, target: Int?) -> PreencodedResponse? {
     withState { state in
       let count = state.index.completeCount
@@ -22,7 +22,7 @@ extension ReplaySource {
       }
       let response = PreencodedResponse(
         type: document == .manifest ? .dash : .hls, cache: state.isOver ? .recording : .livePlaylist,
-        body: render(document, &state, target: target))
+        body: render(document, &state, target: state.index.targetDuration ?? target))
       state.rendered[document] = (count, state.isOver, response)
       return response
     }

@@ -52,8 +52,23 @@ final class ReplaySource: Sendable {
   func add(_ fragment: PublishedFragment, at offset: UInt64, anchor: WallClockAnchor?) {
     let range = offset..<offset &+ UInt64(fragment.range.length)
     state.withLock {
-      $0.index.add(fragment.fragment, number: fragment.sequenceNumberOfSegment, range: range, anchor: anchor)
+      $0.index.add(
+        fragment.fragment, number: fragment.sequenceNumberOfSegment, range: range, anchor: anchor,
+        breaksBefore: fragment.breaksBefore)
     }
+  }
+
+  /// A segment has all its fragments, so many.
+  func complete(_ end: SegmentEnd) {
+    state.withLock {
+      $0.index.complete(number: end.number, fragmentCount: end.fragmentCount)
+      if let target = end.targetDuration { $0.index.targetDuration = target }
+    }
+  }
+
+  /// What lies behind so many bytes is about to be given up.
+  func cut(at length: UInt64) {
+    state.withLock { $0.index.cut(at: length) }
   }
 
   func breakTimeline() {

@@ -5,7 +5,7 @@ internal import Logging
 internal import NIOPosix
 internal import Synchronization
 
-/// Keeps on disk what leaves the window of a stream that is not recorded: a file without a name, which goes with its
+/// Keeps on disk what leaves the window of a stream while it is not recorded: a file without a name, which goes with its
 /// last reader, also after a crash. The stream only puts events into a queue.
 final class RewindSpool: FragmentSink {
   private let threads: NIOThreadPool
@@ -16,11 +16,17 @@ final class RewindSpool: FragmentSink {
   static let maximumWaitingBytes = 64 << 20
 
   private struct Queue {
-    var events: [StoredEvent] = []
+    var items: [Item] = []
     var bytes = 0
     var isScheduled = false
     /// A fragment found no room, so its segment is left out.
     var isShedding = false
+  }
+
+  fileprivate enum Item {
+    case event(StoredEvent)
+    case segmentEnd(SegmentEnd)
+    case stop
   }
 
   /// `folder` is where the file lies, `keepFree` the bytes that stay free there.
@@ -35,15 +41,33 @@ final class RewindSpool: FragmentSink {
   }
 
   func receive(_ event: StoredEvent) {
-    if case .segmentEnd = event { return }
-    let mustSchedule = queue.withLock { queue -> Bool in
-      if case .fragment(let fragment) = event {
+    switch event {
+    case .segmentEnd(let view):
+      guard let end = SegmentEnd(view) else { return }
+      enqueue { queue in
+        if !queue.isShedding { queue.items.append(.segmentEnd(end)) }
+      }
+    case .fragment(let fragment):
+      enqueue { queue in
         if fragment.fragment.startsSegment { queue.isShedding = false }
         if queue.bytes + fragment.range.length > Self.maximumWaitingBytes { queue.isShedding = true }
-        if queue.isShedding { return false }
+        if queue.isShedding { return }
         queue.bytes += fragment.range.length
+        queue.items.append(.event(event))
       }
-      queue.events.append(event)
+    default: enqueue { $0.items.append(.event(event)) }
+    }
+  }
+
+  /// Nothing follows, though the stream goes on: it is recorded from here on.
+  func stop() {
+    enqueue { $0.items.append(.stop) }
+  }
+
+  private func enqueue(_ change: (inout Queue) -> Void) {
+    let mustSchedule = queue.withLock { queue -> Bool in
+      change(&queue)
+      guard !queue.items.isEmpty else { return false }
       defer { queue.isScheduled = true }
       return !queue.isScheduled
     }
@@ -54,24 +78,24 @@ final class RewindSpool: FragmentSink {
   }
 
   private func drain() {
-    while let events = take() {
+    while let items = take() {
       job.withLock { job in
-        for event in events { job.receive(event) }
+        for item in items { job.receive(item) }
       }
     }
   }
 
-  private func take() -> [StoredEvent]? {
+  private func take() -> [Item]? {
     queue.withLock { queue in
-      guard !queue.events.isEmpty else {
+      guard !queue.items.isEmpty else {
         queue.isScheduled = false
         return nil
       }
       defer {
-        queue.events = []
+        queue.items = []
         queue.bytes = 0
       }
-      return queue.events
+      return queue.items
     }
   }
 }
@@ -110,7 +134,15 @@ private final class SpoolJob {
     if descriptor >= 0 { close(descriptor) }
   }
 
-  func receive(_ event: StoredEvent) {
+  func receive(_ item: RewindSpool.Item) {
+    switch item {
+    case .event(let event): receive(event)
+    case .segmentEnd(let end): source?.complete(end)
+    case .stop: source?.end()
+    }
+  }
+
+  private func receive(_ event: StoredEvent) {
     switch event {
     case .initialization(let initSegment):
       if source == nil { begin() }
@@ -118,9 +150,7 @@ private final class SpoolJob {
     case .fragment(let fragment): write(fragment)
     case .clock(let anchor): self.anchor = anchor
     case .discontinuity: source?.breakTimeline()
-    case .end:
-      source?.end()
-      archive.forgetLater(epoch: epoch)
+    case .end: source?.end()
     case .segmentEnd: break
     }
   }

@@ -33,23 +33,36 @@ struct CaptureAPI {
     }
     let wanted = String(buffer: request.body)
     do throws(ValueError) {
-      if let refusal = source.change(try Self.change(subject, wanted)) {
-        return RecordingAPI.conflict(refusal.description)
-      }
+      if let refusal = source.change(try Self.change(subject, wanted, source.settings)) { return Self.answer(refusal) }
     } catch {
       return Problem.badRequest("\(error.reason).", help: "\(error.advice).").response
     }
     return .json(source.status.map(\.json) ?? .null)
   }
 
-  private static func change(_ subject: Subject, _ text: String) throws(ValueError) -> CaptureChange {
+  private static func answer(_ refusal: CaptureRefusal) -> HTTPResponse {
+    switch refusal {
+    // These are asked for in vain, whenever that is.
+    case .isFixed, .codesByItself: Problem.badRequest(refusal.description).response
+    default: RecordingAPI.conflict(refusal.description)
+    }
+  }
+
+  /// - Parameter present: what is asked of the devices now, and stays where nothing else is named.
+  private static func change(
+    _ subject: Subject, _ text: String, _ present: CaptureSettings?
+  ) throws(ValueError) -> CaptureChange {
     switch subject {
     case .camera:
       let device = text.rest(after: "v4l2:") ?? ""
-      return .camera(try DeviceOptions(device, device: "a camera", example: "v4l2:/dev/video0").camera())
+      let options = try DeviceOptions(device, device: "a camera", example: "v4l2:/dev/video0")
+      guard let camera = present?.camera else { return .camera(try options.camera()) }
+      return .camera(try options.camera(insteadOf: camera))
     case .microphone:
       let device = text.rest(after: "alsa:") ?? ""
-      return .microphone(try DeviceOptions(device, device: "a microphone", example: "alsa:default").microphone())
+      let options = try DeviceOptions(device, device: "a microphone", example: "alsa:default")
+      guard let microphone = present?.microphone else { return .microphone(try options.microphone()) }
+      return .microphone(try options.microphone(insteadOf: microphone))
     case .controls:
       var controls: [CameraSettings.Control] = []
       for pair in text.split(separator: "&") {

@@ -14,8 +14,9 @@ extension MediaRoutes {
     }
     let programme = onDisk ?? EpochArchive(length: .zero)
     guard let archive else { return .now(HTTPResponse(programme.playlist(rendition, window))) }
-    return .later(
-      archive.threads.runIfActive(eventLoop: eventLoop) { HTTPResponse(programme.playlist(rendition, window)) })
+    return .fromDisk(
+      archive.threads.runIfActive(eventLoop: eventLoop) { HTTPResponse(programme.playlist(rendition, window)) },
+      on: eventLoop)
   }
 
   func oldInitSegment(_ version: Int) -> HTTPResponse? {
@@ -34,13 +35,13 @@ extension MediaRoutes {
     _ find: @escaping @Sendable (EpochArchive) -> (source: ReplaySource, index: Int)?
   ) -> HTTPAnswer {
     guard let archive, let onDisk else { return .now(missing) }
-    return .later(
+    return .fromDisk(
       archive.threads.runIfActive(eventLoop: eventLoop) {
         guard let (source, index) = find(onDisk) else { return missing }
         let number = source.withIndex { Int($0.segments[index].number) }
         guard let pieces = try source.pieces(ofSegment: index, rendition) else { return missing }
         return .media(
           pieces, type: type, cache: .immutable, entityTag: "\"\(epoch)-\(rendition.rawValue)-\(number)\"")
-      }.flatMapErrorThrowing { error in Problem.unreadable("\(error)").response })
+      }.flatMapErrorThrowing { error in Problem.unreadable("\(error)").response }, on: eventLoop)
   }
 }

@@ -13,14 +13,14 @@ struct RecordingRoutes {
       return thumbnails.answer(for: RecordingKey(stream: stream, name: name), on: eventLoop)
     }
     let disposition = Self.disposition(stream, path[2], isDownload: request.query("download") != nil)
-    return .later(
+    return .fromDisk(
       library.open(stream: stream, file: path[2], on: eventLoop).map { opened in
         guard let opened else { return self.missing }
         var response = HTTPResponse.media(
           [.file(opened.range)], type: .mp4, cache: .recording, entityTag: opened.entityTag)
         response.headers.append(disposition)
         return response
-      })
+      }, on: eventLoop)
   }
 
   /// RFC 6266: what the file is called where it is saved, and with `?download` that it is to be saved. Both names have

@@ -19,24 +19,39 @@ extension ReplayRoutes {
     } catch {
       return .now(Problem.badRequest(error.detail, help: "Write from=12.5&to=72.5, or UTC times.").response)
     }
-    return open(stream, name.stem, on: eventLoop) { source in
+    return open(stream, name.stem, on: eventLoop, patience: Self.patience) { source in
       do {
-        let clip = try source.clip(
-          from: from, to: to, atMost: Self.longest, metadata: .recording(title: stream.description, name: name))
-        return Self.response(clip, fileName: "\(name.title(of: stream.description))-clip.mp4", isOver: source.isOver)
+        let make = {
+          try source.clip(
+            from: from, to: to, atMost: Self.longest, metadata: .recording(title: stream.description, name: name))
+        }
+        let fileName = "\(name.title(of: stream.description))-clip.mp4"
+        guard source.length(from: from, to: to) > LongClips.shortest else {
+          let clip = try make()
+          return Self.response(clip, .bytes(clip.head), fileName: fileName, isOver: source.isOver)
+        }
+        guard let (clip, head) = try longClips.make(make) else {
+          return Problem.full("Other long clips are being made or sent.").response
+        }
+        return Self.response(clip, .file(head), fileName: fileName, isOver: source.isOver)
       } catch let failure as ReplaySource.ClipFailure {
         return Self.problem(failure).response
       }
     }
   }
 
-  private static func response(_ clip: RecordingClip, fileName: String, isOver: Bool) -> HTTPResponse {
+  private static func response(
+    _ clip: RecordingClip, _ head: BodyPiece, fileName: String, isOver: Bool
+  ) -> HTTPResponse {
     var response = HTTPResponse.media(
-      [.bytes(clip.head), .file(clip.media)], type: .mp4, cache: isOver ? .recording : .never,
+      [head, .file(clip.media)], type: .mp4, cache: isOver ? .recording : .never,
       entityTag: EntityTag.of(clip.head))
     response.headers.append(HeaderField("Content-Disposition", "attachment; filename=\"\(fileName)\""))
     return response
   }
+
+  /// Hours of heads are read for a long one.
+  private static let patience = TimeAmount.seconds(20)
 
   /// A clip's head is made in memory: 20 MB for so much.
   private static let longest = MediaTime(milliseconds: 4 * 3_600_000)

@@ -9,6 +9,7 @@ struct ReplayRoutes {
   let archive: RecordingArchive
   let streams: StreamRegistry
   let layout: StreamSettings.HLSLayout
+  let longClips: LongClips
 
   /// `/recordings/{stream}/{name}/index.m3u8`, `manifest.mpd`, `{rendition}/…`
   func respond(to request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
@@ -32,16 +33,17 @@ struct ReplayRoutes {
     return open(stream, path[2], on: eventLoop, answer)
   }
 
-  /// Looks the recording up and answers on a thread that may wait for the disk.
+  /// Looks the recording up and answers on a thread that may wait for the disk, which is waited for as long as
+  /// `patience`.
   func open(
-    _ stream: StreamName, _ name: String, on eventLoop: any EventLoop,
+    _ stream: StreamName, _ name: String, on eventLoop: any EventLoop, patience: TimeAmount = .seconds(3),
     _ answer: @escaping @Sendable (ReplaySource) throws -> HTTPResponse
   ) -> HTTPAnswer {
-    .later(
+    .fromDisk(
       archive.threads.runIfActive(eventLoop: eventLoop) {
         guard let source = archive.open(stream, name) else { return missing }
         return try answer(source)
-      }.flatMapErrorThrowing { error in Problem.unreadable("\(error)").response })
+      }.flatMapErrorThrowing { error in Problem.unreadable("\(error)").response }, on: eventLoop, patience: patience)
   }
 
   var missing: HTTPResponse {

@@ -20,12 +20,15 @@ struct RunningServer: Service {
     // Only now are signals caught: whoever reads that weir is up may stop it.
     report.print()
     if opensPage { PageOpener.open(report.page) }
+    let ownSources = OwnSources(sources)
     await withTaskGroup(of: Void.self) { group in
-      for source in sources { group.addTask { await source.run() } }
+      group.addTask { await ownSources.run() }
       group.addTask { await tendStreams() }
       if let recordings { group.addTask { await tend(recordings) } }
       if let certificate { group.addTask { await certificate.watch() } }
       try? await gracefulShutdown()
+      // What their encoders hold belongs to streams that are live still.
+      await ownSources.stop()
       await stop()
       group.cancelAll()
     }
@@ -49,10 +52,10 @@ struct RunningServer: Service {
     }
   }
 
-  /// In the order that loses nothing: no new publishers, playlists ended, recordings finished, viewers let go.
+  /// In the order that loses nothing, once its own sources have ended: no new publishers, playlists ended, recordings
+  /// finished, viewers let go.
   private func stop() async {
     streams.shutDown()
-    for source in sources { source.stop(.shutdown) }
     await rtmp.stop()
     await recordings?.shutDown()
     await http.stop()

@@ -31,8 +31,11 @@ struct Server {
         retention: configuration.retention, threads: disk, archive: archive, logger: logger)
     }
     recordings = library
-    let spools = NIOThreadPool(numberOfThreads: 1)
-    if configuration.rewind != nil { spools.start() }
+    let spools = configuration.rewind.map { _ in
+      RewindSpools(
+        folder: configuration.recordingsFolder ?? "/var/tmp", keepFree: configuration.keepFree, archive: archive,
+        logger: logger)
+    }
     let segments = configuration.segmentsFolder.map { folder in
       (folder: folder, thread: NIOThreadPool(numberOfThreads: 1))
     }
@@ -41,21 +44,18 @@ struct Server {
       settings: configuration.streamSettings, ladders: configuration.ladders, sounds: configuration.sounds,
       publishKey: configuration.publishKey, clock: clock, logger: logger
     ) { stream, epoch, wish in
-      var sinks: [any FragmentSink] = []
+      var sinks: [any FragmentSink] = spools == nil ? [] : [EpochWatch(epoch: epoch, archive: archive)]
       if wish == .asConfigured, let recorder = library?.makeRecorder(stream: stream, epoch: epoch) {
         sinks.append(recorder)
-      } else if configuration.rewind != nil {
-        sinks.append(
-          RewindSpool(
-            stream: stream, epoch: epoch, folder: configuration.recordingsFolder ?? "/var/tmp",
-            keepFree: configuration.keepFree, archive: archive, threads: spools, logger: logger))
+      } else if let spools {
+        sinks.append(spools.make(stream, epoch: epoch))
       }
       if let segments {
         sinks.append(SegmentFolder(stream: stream, folder: segments.folder, thread: segments.thread, logger: logger))
       }
       return sinks
     }
-    library?.follow(streams)
+    library?.follow(streams, spools: spools)
   }
 
   /// Listens, serves until SIGTERM or SIGINT, then ends everything in order. Throws `ConfigurationError` when the
@@ -66,7 +66,7 @@ struct Server {
     DescriptorLimit.raise()
     // A file that may not grow is an error of its recording (EFBIG), not the end of the server.
     signal(SIGXFSZ, SIG_IGN)
-    await recordings?.finishLeftovers()
+    await recordings?.finishLeftovers(patience: Self.leftoverPatience)
     let certificate = try readCertificate()
     if let folder = configuration.segmentsFolder {
       try? await NIOSingletons.posixBlockingThreadPool.runIfActive { [logger] in
@@ -92,6 +92,9 @@ struct Server {
     try await services.run()
     logger.notice("stopped")
   }
+
+  /// Most leftovers are finished in milliseconds each, and then whoever asks first finds them.
+  private static let leftoverPatience = Duration.milliseconds(500)
 
   private func makeSource(_ source: SourceSpecification) -> any MediaSource {
     switch source.kind {
@@ -124,7 +127,8 @@ struct Server {
         gate: gate, clock: clock, rtmpPort: rtmpPort, publishKeyRequired: configuration.publishKey != nil),
       recordings: RecordingRoutes(
         library: recordings, thumbnails: recordings.map { RecordingThumbnails(library: $0, logger: logger) }),
-      replay: ReplayRoutes(archive: archive, streams: streams, layout: configuration.hlsLayout),
+      replay: ReplayRoutes(
+        archive: archive, streams: streams, layout: configuration.hlsLayout, longClips: LongClips(memory: memory)),
       pages: PageRoutes(files: WebFiles(folder: configuration.webFolder)),
       metrics: MetricsRoutes(report: metrics, clock: clock))
     var limits = HTTPLimits()

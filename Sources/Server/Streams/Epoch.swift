@@ -20,6 +20,8 @@ struct Epoch: Sendable {
   /// Where the media ends on the epoch's timeline, counted in presentation time.
   private(set) var mediaEnd: MediaTime?
   private var breaksBeforeNextSegment = false
+  /// How often the timeline broke up to the beginning of the newest segment.
+  private var breaks = 0
   private(set) var mediaBytes = 0
   var rungs: [LadderRung] = []
 
@@ -137,7 +139,8 @@ struct Epoch: Sendable {
 
   private mutating func store(_ fragment: Fragment) throws(StorageError) -> PublishedFragment {
     if fragment.startsSegment { try openSegment(fragment) }
-    let published = try window.store(fragment, anchor: anchor)
+    var published = try window.store(fragment, anchor: anchor)
+    published.breaksBefore = breaks
     // What becomes of the rungs is no matter of the source.
     for index in rungs.indices { try? rungs[index].follow(fragment, in: window, anchor: anchor) }
     for run in fragment.runs {
@@ -154,6 +157,7 @@ struct Epoch: Sendable {
     window.open(
       fragment, initVersion: window.currentInit?.version ?? 1, followsDiscontinuity: breaksBeforeNextSegment,
       wallStart: wallStart, memory: memory)
+    if window.segments.last?.followsDiscontinuity == true { breaks += 1 }
     breaksBeforeNextSegment = false
   }
 

@@ -17,6 +17,24 @@ enum StoredEvent: Sendable {
   case end(EndReason)
 }
 
+/// The end of a segment, for those who do not keep windows: views hold the media of all that is in memory.
+struct SegmentEnd: Sendable, Hashable {
+  /// Media sequence number.
+  var number: Int
+  /// How many fragments it has.
+  var fragmentCount: Int
+  /// EXT-X-TARGETDURATION of its stream, in seconds; nil until it is decided.
+  var targetDuration: Int?
+
+  /// Of the newest segment of a view; nil when it has none.
+  init?(_ view: EpochView) {
+    guard let newest = view.window.segments.last else { return nil }
+    number = newest.sequenceNumber
+    fragmentCount = newest.fragments.count
+    targetDuration = view.window.targetDuration
+  }
+}
+
 /// A fragment as it lies in memory.
 struct PublishedFragment: Sendable {
   /// Its samples' sizes and times; the payloads are gone, their bytes are in `range`.
@@ -28,4 +46,6 @@ struct PublishedFragment: Sendable {
   /// CRC-32C of the bytes in `range`.
   var checksum: UInt32
   var sequenceNumberOfSegment: Int
+  /// How often the epoch's timeline broke up to the beginning of its segment.
+  var breaksBefore = 0
 }

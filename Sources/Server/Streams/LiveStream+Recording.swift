@@ -26,6 +26,15 @@ extension LiveStream {
     }
   }
 
+  /// The sinks of a kind hear no more of the stream.
+  func detach<Sink: FragmentSink>(all kind: Sink.Type) -> [Sink] {
+    state.withLock { state in
+      let found = state.sinks.compactMap { $0 as? Sink }
+      state.sinks.removeAll { $0 is Sink }
+      return found
+    }
+  }
+
   /// The sink hears no more of the stream.
   func detach(_ sink: any FragmentSink) {
     state.withLock { state in state.sinks.removeAll { $0 === sink } }

@@ -104,7 +104,8 @@ final class StreamRegistry: PublishGate {
   func tend() {
     for stream in all where !stream.tend() {
       state.withLock { state in
-        guard state.streams[stream.name] === stream else { return }
+        // A publisher may have come in between: they are admitted under this lock.
+        guard state.streams[stream.name] === stream, !stream.tend() else { return }
         state.groups.remember(stream.knownGroup, of: stream.name)
         state.streams[stream.name] = nil
         if state.namedInMetrics.remove(stream.name) == nil { state.departed += stream.status.counters }

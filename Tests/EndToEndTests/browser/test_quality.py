@@ -1,5 +1,6 @@
 """The menu of pictures: a change is a change of size at a segment's boundary, and nothing else."""
 
+import contextlib
 import os
 import re
 import signal
@@ -19,7 +20,7 @@ OBSERVE = """(() => {
   // A picture that a busy machine leaves out is none.
   setInterval(() => {
     const { buffered } = video;
-    for (let n = 1; n < buffered.length; n += 1) if (buffered.start(n) - buffered.end(n - 1) > 0.3) seen.holes += 1;
+    for (let n = 1; n < buffered.length; n += 1) if (buffered.start(n) - buffered.end(n - 1) > 0.05) seen.holes += 1;
   }, 50);
 })()"""
 
@@ -97,7 +98,9 @@ def test_pictures_that_come_back_are_learned_of(chromium, laddered):
     def is_bare():
         ladder = laddered.stream("demo")["ladder"]
         if ladder["rungs"] and ladder.get("processID"):
-            os.kill(ladder["processID"], signal.SIGKILL)
+            # It may have gone since.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(ladder["processID"], signal.SIGKILL)
         return not ladder["rungs"]
 
     laddered.wait(is_bare, 20, "no rung is left")
@@ -167,6 +170,22 @@ def test_a_browser_without_the_sources_codec_plays_the_other_one(chromium, ladde
         chromium.wait("document.querySelector('#video').webkitAudioDecodedByteCount > 5000", 20)
         figures = chromium.evaluate(watching.DETAILS)
         assert "Opus" in " ".join(figures.values()) and "AAC" not in " ".join(figures.values()), figures
+    finally:
+        chromium.call("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
+    watching.leave(chromium)
+
+
+def test_a_browser_without_the_sources_picture_plays_another_one(chromium, laddered):
+    own = next(t["codecString"] for t in laddered.stream("demo")["tracks"] if t["kind"] == "video")
+    assert own not in {r["codecString"] for r in laddered.stream("demo")["ladder"]["rungs"]}
+    script = chromium.call("Page.addScriptToEvaluateOnNewDocument", source=LACK.replace("mp4a", own))["identifier"]
+    try:
+        watching.watch(chromium, laddered, "demo")
+        chromium.wait(f"({HEIGHT % 360}) || ({HEIGHT % 180})", 20)
+        texts = chromium.evaluate("[...document.querySelectorAll('#quality option')].map((o) => o.textContent)")
+        assert [text.split(" ")[0] for text in texts] == ["Auto", "360p", "180p"], texts
+        assert not any("source" in text for text in texts), texts
+        choose(chromium, "180p", 180)
     finally:
         chromium.call("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
     watching.leave(chromium)

@@ -72,3 +72,18 @@ def test_a_pause_that_is_over_is_forgotten(chromium, small):
     pauses, woken = chromium.evaluate(WOKEN)
     assert pauses > 50 and woken < 10, f"{woken} of {pauses}"
     watching.leave(chromium)
+
+
+#: Milliseconds before another request, by the answer's status; each says Retry-After: 7.
+PATIENCE = """(async () => {
+  const { HTTPFailure } = await import("/web/ending.js");
+  const answer = (status) => new Response("{}", { status, headers: { "retry-after": "7" } });
+  const known = await Promise.all([429, 503, 500, 404].map((status) => HTTPFailure.of(answer(status))));
+  return known.map((failure) => failure.patience);
+})()"""
+
+
+def test_who_asks_too_often_or_too_many_waits_as_long_as_the_server_wants(chromium, small):
+    chromium.open(f"{small.web}/healthz")
+    assert chromium.evaluate(PATIENCE) == [7000, 7000, 0, 0]
+    watching.leave(chromium)

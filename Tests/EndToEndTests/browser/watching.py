@@ -4,7 +4,9 @@
 STATE = """(() => {
   const video = document.querySelector("#video");
   const quality = video.getVideoPlaybackQuality();
+  const { buffered } = video;
   return {
+    buffered: Array.from({ length: buffered.length }, (_, n) => [buffered.start(n), buffered.end(n)]), seeking: video.seeking,
     time: video.currentTime, paused: video.paused, muted: video.muted, ready: video.readyState,
     frames: quality.totalVideoFrames, dropped: quality.droppedVideoFrames,
     width: video.videoWidth, height: video.videoHeight,

@@ -26,6 +26,34 @@ def command(*parts, check: bool = True) -> subprocess.CompletedProcess:
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
 
 
+class Faults:
+    """From now on system calls of a running weir fail, or kill it; a context. `faults` are what strace's `inject=` takes:
+    `fsync:error=EIO`, `pwrite64:signal=KILL:when=2`, counted for each thread from here on. Only calls count that concern
+    `paths`, where there are any."""
+
+    def __init__(self, weir, trace: pathlib.Path, *faults: str, paths: tuple[pathlib.Path, ...] = ()):
+        needs("strace", root=False)
+        calls = ",".join(fault.split(":")[0] for fault in faults)
+        line = ["strace", "-f", "-qq", "-y", "-o", trace, "-e", f"trace={calls}"]
+        for fault in faults:
+            line += ["-e", f"inject={fault}"]
+        for path in paths:
+            line += ["-P", path]
+        self.process = subprocess.Popen([str(part) for part in [*line, "-p", weir.process.pid]],
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        tasks = pathlib.Path(f"/proc/{weir.process.pid}/task")
+        weir.wait(lambda: all("TracerPid:\t0" not in (task / "status").read_text() for task in tasks.iterdir()), 10,
+                  "strace follows each of its threads", every=0.02)
+
+    def __enter__(self) -> "Faults":
+        return self
+
+    def __exit__(self, *_) -> None:
+        """Lets it go."""
+        self.process.send_signal(2)
+        self.process.communicate(timeout=10)
+
+
 class Disk:
     """A file system in a file, mounted; a context."""
 

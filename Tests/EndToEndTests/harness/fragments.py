@@ -2,11 +2,13 @@
 
 import http.client
 import pathlib
+import re
+import signal
 import struct
 import threading
 import time
 
-from . import boxes, http as web, nothing_wrong, recordings, tools
+from . import boxes, http as web, nothing_wrong, publishers, recordings, tools
 
 
 def whole_fragments(data: bytes) -> list[tuple[int, dict[int, int], int]]:
@@ -89,3 +91,45 @@ class Viewer:
     def close(self) -> None:
         self.stream.close()
         self.thread.join(2)
+
+
+class Standing:
+    """A stream that is recorded and whose publisher stands still: all that has come is in the file, durably. A context."""
+
+    def __init__(self, weir, name: str = "cam", token: str = "", film: str = "short", fragments: int = 8):
+        self.weir, self.name = weir, name
+        self._admin = {"Authorization": f"Bearer {token}"}
+        self.publisher = publishers.ffmpeg(film, f"{weir.rtmp}/live/{name}", loop=-1, rate=4)
+        try:
+            self.part = weir.wait(lambda: next(weir.recordings.glob(f"{name}/*.part.mp4"), None), 15, "it is recorded")
+            weir.wait(lambda: len(whole_fragments(self.part.read_bytes())) >= fragments, 15, "there is something in it")
+            self.publisher.process.send_signal(signal.SIGSTOP)
+            self.media = weir.wait(self._rest, 15, "nothing comes any more", every=0.7)
+        except BaseException:
+            self.publisher.kill()
+            raise
+
+    def _rest(self) -> bytes | None:
+        before = self.part.read_bytes()
+        time.sleep(0.7)
+        told = self.weir.get("/metrics").good().text
+        waiting = re.search(rf'^weir_recording_unsynced_bytes{{stream="{self.name}"}} (\S+)', told, re.M)
+        return before if waiting and float(waiting[1]) == 0 and self.part.read_bytes() == before else None
+
+    @property
+    def samples(self) -> dict[int, int]:
+        """What is recorded, by track."""
+        return total(whole_fragments(self.media))
+
+    def end(self) -> None:
+        """Somebody stops the recording; it may take weir along."""
+        try:
+            self.weir.get(f"/api/v1/streams/{self.name}/recording/stop", method="POST", headers=self._admin)
+        except (OSError, http.client.HTTPException):
+            pass
+
+    def __enter__(self) -> "Standing":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.publisher.kill()

@@ -14,6 +14,9 @@ from . import http as plain
 from .hls import PlaylistError, attributes
 
 
+POSITION = re.compile(r"(\d+)\.(\d+)\.m4s")
+
+
 @dataclasses.dataclass(frozen=True)
 class Part:
     uri: str
@@ -147,6 +150,10 @@ def judge(playlist: Playlist) -> list[str]:
         problems.append("C14 no hint")
     elif playlist.hint.get("TYPE") != "PART":
         problems.append(f"C14 a hint of type {playlist.hint.get('TYPE')}")
+    else:
+        problems += judge_hint(playlist)
+    if "#EXT-X-PROGRAM-DATE-TIME:" not in playlist.text:
+        problems.append("C20 no PROGRAM-DATE-TIME")
     following = playlist.segments[1:] + [None]
     for segment, after in zip(playlist.segments, following):
         for part in segment.parts:
@@ -168,6 +175,24 @@ def judge(playlist: Playlist) -> list[str]:
         problems.append(f"C07 parts of only {behind} s")
     if behind > 4 * playlist.target + 1:
         problems.append(f"C07 parts of {behind} s")
+    return problems
+
+
+def judge_hint(playlist: Playlist) -> list[str]:
+    """The hint names what comes next, behind all that is there."""
+    problems = []
+    lines = playlist.text.split("\n")
+    at = next(number for number, line in enumerate(lines) if line.startswith("#EXT-X-PRELOAD-HINT"))
+    if any(line.startswith(("#EXT-X-PART:", "#EXTINF")) for line in lines[at:]):
+        problems.append("C14 the hint stands before media that is there")
+    uri, start = playlist.hint.get("URI", ""), int(playlist.hint.get("BYTERANGE-START", 0))
+    if any(part.uri == uri and (part.range is None or part.range[1] >= start) for part in playlist.parts):
+        problems.append(f"C14 {uri} is hinted and is there")
+    if found := POSITION.search(uri):
+        segment, part = map(int, found.groups())
+        # Before its end is known, a segment may end with any of its parts.
+        if (segment, part) not in (playlist.next, (playlist.next[0] + 1, 0)):
+            problems.append(f"C14 {uri} is hinted after {playlist.last}")
     return problems
 
 
@@ -315,7 +340,8 @@ class Player:
         connection.close()
         if not checked:
             self.note("no hinted part could be compared")
+        if self.playlists and not self.playlists[-1][1].ended:
+            for key, (_, answer) in self.hinted.items():
+                if answer.status not in (200, 206):
+                    self.note(f"C14 the hinted {key} never came: {answer.status}")
         return self
-
-
-POSITION = re.compile(r"(\d+)\.(\d+)\.m4s")

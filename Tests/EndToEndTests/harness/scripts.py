@@ -4,6 +4,7 @@ All are paced like live encoders; media comes from the same films, as FLV tags.
 """
 
 import dataclasses
+import random
 import struct
 import time
 
@@ -91,6 +92,33 @@ def parameters_change(second: str):
         whole(url, name, joined("short", second))
 
     return publish
+
+
+def two_pictures_in_turn(first: str, second: str, count: int, *, step: int, filler: int) -> list[Tag]:
+    """Two H.264 films' sequence headers in turn, one key frame of each behind it, with so many bytes of filler."""
+    pair = []
+    for film in (first, second):
+        tags = flv.only(tags_of(film), VIDEO)
+        key = next(tag for tag in tags if tag.is_key)
+        key = dataclasses.replace(key, body=key.body + struct.pack(">IB", filler + 1, 12) + b"\xff" * filler)
+        pair.append((next(tag for tag in tags if tag.is_header), key))
+    return [dataclasses.replace(tag, milliseconds=at * step) for at in range(count) for tag in pair[at % 2]]
+
+
+def garbled(tags: list[Tag], seed: int = 1) -> list[Tag]:
+    """The same with nonsense in each NAL unit of H.264, behind its length and its first byte."""
+    chance = random.Random(seed)
+    out = []
+    for tag in tags:
+        if tag.type == VIDEO and not tag.is_header:
+            body, at = bytearray(tag.body), 5
+            while at + 5 <= len(body):
+                end = min(at + 4 + struct.unpack_from(">I", body, at)[0], len(body))
+                body[at + 5:end] = chance.randbytes(max(0, end - at - 5))
+                at = end
+            tag = dataclasses.replace(tag, body=bytes(body))
+        out.append(tag)
+    return out
 
 
 def clock_jumps(milliseconds: int):

@@ -73,6 +73,76 @@ import Testing
     return scanner.content
   }
 
+  // MARK: A movie already
+
+  /// Gives the scanner a movie whose bytes behind the head are not there, and how many it asked for.
+  private func scan(head: [UInt8], size: UInt64) -> (RecordingScanner.Content, read: Int) {
+    var scanner = RecordingScanner(fileSize: size, crc: Self.crc)
+    var read = 0
+    while case .read(let offset, let length) = scanner.step, read < 1 << 24 {
+      read += length
+      let known = head.dropFirst(Int(clamping: offset)).prefix(length)
+      scanner.receive(ByteBuffer(bytes: known + [UInt8](repeating: 0, count: length - known.count)))
+    }
+    return (scanner.content, read)
+  }
+
+  /// Ten hours of pictures of all sizes: of such tables only the outermost headers are read.
+  @Test func aMovieWithTablesOfAnySizeIsKnownByAFewBytes() throws {
+    var tables = MovieTables(tracks: [try SyntheticMedia.video()])
+    let samples = (0..<10_000).map {
+      RunSample(size: UInt32(1 + $0), duration: 1001, compositionOffset: 0, isSync: $0 == 0)
+    }
+    let bytes = samples.reduce(0) { $0 + Int($1.size) }
+    for index in 0..<440 {
+      tables.append(
+        [
+          TrackRun(
+            track: .video, timescale: 30_000, baseDecodeTime: Int64(index) * 10_010_000, samples: samples,
+            byteCount: bytes, duration: 10_010_000)
+        ], mediaOffset: UInt64(index * bytes))
+    }
+    let metadata = MovieMetadata(title: "cam", date: "", tool: "", creation: 0)
+    let content = UInt64(440 * bytes)
+    let builder = try #require(MovieBuilder(tables, metadata: metadata))
+    let head = Array(builder.head(contentLength: content, blockSize: 4096).readableBytesView)
+    #expect(head.count > 16 << 20)
+    let (found, read) = scan(head: head, size: UInt64(head.count) + content)
+    guard case .finished = found else {
+      Issue.record("\(found)")
+      return
+    }
+    #expect(read < 1024)
+    // Torn within its tables it is nothing yet.
+    guard case .unknown = scan(head: head, size: 16 << 20).0 else {
+      Issue.record("a movie without its end")
+      return
+    }
+  }
+
+  @Test func largeTablesBeforeFragmentsAreNotTakenForAWholeMovie() {
+    func box(_ type: String, _ payload: [UInt8]) -> [UInt8] {
+      [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: (payload.count + 8) >> $0) } + Array(type.utf8) + payload
+    }
+    let tables = box("mvhd", [UInt8](repeating: 0, count: 100)) + box("trak", [UInt8](repeating: 0, count: 17 << 20))
+    let mixed = box("moov", tables + box("mvex", []))
+    guard case .mixed = scan(head: mixed, size: UInt64(mixed.count)).0 else {
+      Issue.record("taken for something else")
+      return
+    }
+    // Children that do not fill it, one that is too large, and none at all.
+    for odd in [
+      tables + [0, 0, 0], tables + [0, 0, 0, 9] + Array("udta".utf8), [UInt8](repeating: 0, count: 17 << 20),
+      Array(tables.dropFirst(108)),
+    ] {
+      let movie = box("moov", odd)
+      guard case .unknown = scan(head: movie, size: UInt64(movie.count)).0 else {
+        Issue.record("taken for a movie")
+        continue
+      }
+    }
+  }
+
   // MARK: Sealed
 
   /// Any function of all bytes will do.

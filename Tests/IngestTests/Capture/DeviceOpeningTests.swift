@@ -39,4 +39,26 @@ import Testing
     isOver.withLock { $0 = true }
     #expect(device == nil)
   }
+
+  /// A device that says when it is closed.
+  private final class Device: Sendable {
+    private let onClose: @Sendable () -> Void
+    init(onClose: @escaping @Sendable () -> Void) { self.onClose = onClose }
+    deinit { onClose() }
+  }
+
+  @Test func aDeviceThatComesTooLateIsClosed() throws {
+    let mayOpen = Mutex(false)
+    let closings = Mutex(0)
+    let device = try DeviceOpening.open {
+      while !mayOpen.withLock({ $0 }) { DedicatedThread.sleep(nanoseconds: 1_000_000) }
+      return Device { closings.withLock { $0 += 1 } }
+    } meanwhile: {
+      nil
+    }
+    #expect(device == nil)
+    mayOpen.withLock { $0 = true }
+    for _ in 0..<2000 where closings.withLock({ $0 }) == 0 { DedicatedThread.sleep(nanoseconds: 10_000_000) }
+    #expect(closings.withLock { $0 } == 1)
+  }
 }

@@ -188,4 +188,28 @@ import Testing
     }
     #expect(taken.filter(\.self).count == PictureQueue.limit && setup.queue.dropped == 7)
   }
+
+  @Test func whoeverWasLeftBehindTakesNothingMoreAndHoldsNothingUp() async throws {
+    let setup = Setup()
+    let queue = setup.queue
+    let taken = Mutex<[Int: Int]>([:])
+    let take: @Sendable (Int, PictureQueue.Turn) async throws -> Void = { number, turn in
+      try await DedicatedThread.run(named: "taker") {
+        while queue.pop(turn) != nil { taken.withLock { $0[number, default: 0] += 1 } }
+      }
+    }
+    let first = queue.takeOver()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { try await take(1, first) }
+      try await setup.push(1...20)
+      // It waits for the next one, as an encoder does that came back at the very moment at which it was given up.
+      try await Task.sleep(for: .milliseconds(20))
+      let second = queue.takeOver()
+      group.addTask { try await take(2, second) }
+      try await setup.push(21...30)
+      queue.close()
+      try await group.waitForAll()
+    }
+    #expect(taken.withLock { $0 } == [1: 20, 2: 10])
+  }
 }

@@ -14,6 +14,14 @@ import Testing
   private static let block = 4800
   private static let blockNanoseconds: Int64 = 100_000_000
 
+  @Test func aNodeTellsTheCardAndTheDevice() throws {
+    let place = try #require(MicrophoneCatalogue.place("pcmC12D3c"))
+    #expect(place == (12, 3))
+    for other in ["pcmC0D0p", "controlC0", "pcmC0c", "pcmCxD0c", "pcmC0D0D0c", "c", ""] {
+      #expect(MicrophoneCatalogue.place(other) == nil, "\(other)")
+    }
+  }
+
   /// A pipe with a microphone behind it.
   private final class Pipe: Sendable {
     let descriptor: Int32

@@ -73,4 +73,74 @@ import Testing
     }
     #expect(abs(received.count - 4800) < 100 && received.contains { abs($0 - 0.0305) < 0.005 })
   }
+
+  /// A block of 10 ms with a value for each channel; what comes out of the left and right.
+  private func add(
+    _ aligner: SoundAligner, at time: Int64, channels: [Int16] = [1000, 1000]
+  ) throws -> (left: [Float], right: [Float]) {
+    let samples = (0..<480).flatMap { _ in channels }
+    var out: (left: [Float], right: [Float]) = ([], [])
+    try samples.withUnsafeBytes { bytes in
+      try aligner.add(bytes, count: 480, time: time) { left, right in
+        out.left += left
+        out.right += right
+      }
+    }
+    return out
+  }
+
+  @Test(arguments: [3, 8, 12, 18, 128])
+  func ofManyChannelsTheFirstTwoAreHeard(count: Int) throws {
+    let aligner = SoundAligner()
+    try aligner.connect(rate: 48000, channels: count, format: AV_SAMPLE_FMT_S16)
+    let channels: [Int16] = [8192, -16384] + [Int16](repeating: .max, count: count - 2)
+    var heard: (left: [Float], right: [Float]) = ([], [])
+    for block in 0..<10 as Range<Int64> {
+      let out = try add(aligner, at: 1_000_000_000 + block * 10_000_000, channels: channels)
+      heard.left += out.left
+      heard.right += out.right
+    }
+    #expect(heard.left.count > 4700 && heard.left.count == heard.right.count)
+    #expect(heard.left[100..<4600].allSatisfy { abs($0 - 0.25) < 0.001 })
+    #expect(heard.right[100..<4600].allSatisfy { abs($0 + 0.5) < 0.001 })
+  }
+
+  @Test(arguments: [2, 12, 30, 59] as [Int64])
+  func aHoleBeforeAMicrophonesFirstSoundIsBridgedExactly(milliseconds: Int64) throws {
+    let aligner = SoundAligner()
+    aligner.silence(until: 1_000_000_000) { _, _ in }
+    aligner.silence(until: 2_000_000_000) { _, _ in }
+    let before = aligner.bridged
+    try aligner.connect(rate: 48000, channels: 2, format: AV_SAMPLE_FMT_S16)
+    let out = try add(aligner, at: 2_000_000_000 + milliseconds * 1_000_000)
+    #expect(aligner.bridged - before == 48 * milliseconds)
+    // The sound itself begins with its first sample, at its time.
+    let hole = Int(48 * milliseconds)
+    #expect(out.left.count { $0 == 0 } == hole && out.left[hole + 20] > 0.02)
+  }
+
+  @Test func soundThatSilenceWasGivenOutForIsLeftOutExactly() throws {
+    let aligner = SoundAligner()
+    aligner.silence(until: 1_000_000_000) { _, _ in }
+    aligner.silence(until: 2_000_000_000) { _, _ in }
+    try aligner.connect(rate: 48000, channels: 2, format: AV_SAMPLE_FMT_S16)
+    var received = 0
+    for block in 0..<10 as Range<Int64> {
+      received += try add(aligner, at: 1_985_000_000 + block * 10_000_000).left.count
+    }
+    // 85 ms are after what has been given out; a fraction of a millisecond is inside still.
+    #expect((4080 - 48...4080).contains(received), "\(received) samples")
+  }
+
+  @Test func whatAnOverrunLostIsBridgedExactlyHoweverShort() throws {
+    let aligner = SoundAligner()
+    try aligner.connect(rate: 48000, channels: 2, format: AV_SAMPLE_FMT_S16)
+    for block in 0..<50 as Range<Int64> { _ = try add(aligner, at: 1_000_000_000 + block * 10_000_000) }
+    // 20 ms that came late are stretched away, those that were lost are not.
+    _ = try add(aligner, at: 1_520_000_000)
+    #expect(aligner.bridged == 0)
+    aligner.interrupt()
+    _ = try add(aligner, at: 1_550_000_000)
+    #expect((1920 - 20...1920 + 20).contains(aligner.bridged), "\(aligner.bridged) samples of silence")
+  }
 }

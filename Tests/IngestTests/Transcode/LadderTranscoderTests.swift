@@ -109,6 +109,25 @@ import Testing
     try await log.until { $0.contains { if case .ended = $0 { true } else { false } } }
   }
 
+  @Test func aWorkerThatHadNothingToDoForLongIsNotTakenForStuck() async throws {
+    let log = Log()
+    let transcoder = try transcoder(log, WorkerThread.launcher())
+    let (track, samples) = try media(count: 10)
+    transcoder.use(track)
+    for sample in samples[..<5] { _ = transcoder.feed(sample) }
+    transcoder.drain()
+    try await log.until { events in
+      events.contains { if case .picture(1, let sample) = $0 { sample.decodeTime > 0 } else { false } }
+    }
+    try await Task.sleep(for: .nanoseconds(TranscodeLimits.silence + 500_000_000))
+    transcoder.use(track)
+    try await Task.sleep(for: .milliseconds(500))
+    for sample in samples[5...] { _ = transcoder.feed(sample) }
+    transcoder.finish()
+    try await log.until { $0.contains { if case .ended = $0 { true } else { false } } }
+    #expect(transcoder.status.restarts == 0)
+  }
+
   @Test func aBacklogThatIsTooLongIsGivenUpUpToTheNextKeyFrame() throws {
     let (track, samples) = try media(count: 1)
     let plan = try #require(

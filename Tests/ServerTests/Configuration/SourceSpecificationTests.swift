@@ -71,6 +71,34 @@ import Testing
     #expect(try encoding("rc=vbr").rateControl == .variable)
   }
 
+  @Test func whatIsNotNamedOfALiveCameraStaysAsItIs() throws {
+    let set = try #require(
+      try capture("c=v4l2:/dev/video0?size=640x360&rotate=90&codec=hevc&preset=fast&gop=1s&control.gain=3").camera)
+    func changed(_ text: String) throws -> CameraSettings {
+      try DeviceOptions(text, device: "a camera", example: "v4l2:/dev/video0").camera(insteadOf: set)
+    }
+    var expected = set
+    expected.controls = []
+    expected.encoding.bitRate = 1_000_000
+    #expect(try changed("/dev/video0?bitrate=1M") == expected)
+    #expect(try changed("/dev/video0?encoder=auto").encoding.coding == .hevc)
+    #expect(try changed("/dev/video2") == CameraSettings(device: "/dev/video2", encoding: set.encoding))
+    do throws(ValueError) {
+      _ = try DeviceOptions("/dev/video0?tune=film", device: "a camera", example: "").camera(insteadOf: set)
+      Issue.record("film is no tune of HEVC")
+    } catch {
+      #expect(error.reason == "the tune film belongs to H.264")
+      #expect(error.advice == "name the other one, too, which stays as it is otherwise")
+    }
+    let microphone = MicrophoneSettings(device: "hw:1", rate: 44100, bitRate: 64_000, coding: .opus)
+    func heard(_ text: String) throws -> MicrophoneSettings {
+      try DeviceOptions(text, device: "a microphone", example: "alsa:default").microphone(insteadOf: microphone)
+    }
+    #expect(try heard("hw:1?channels=18").channels == 18)
+    #expect(try heard("hw:1?channels=18").rate == 44100)
+    #expect(try heard("hw:2") == MicrophoneSettings(device: "hw:2", bitRate: 64_000, coding: .opus))
+  }
+
   @Test func contradictionsOfAnEncoderAreToldAtOnce() {
     #expect(
       complaint("c=v4l2:/dev/video0?codec=hevc&encoder=libx264")

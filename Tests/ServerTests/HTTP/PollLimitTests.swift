@@ -54,6 +54,13 @@ import Testing
     context.remove(nobody)
   }
 
+  @Test func whoGoesRoundAFewUnchangedPlaylistsIsAPollerToo() {
+    var (limit, context, nobody) = self.limit(20)
+    let some = (0..<6).map { _ in playlist() }
+    #expect(refused(&limit, 100) { some } == 600 - 6 - 20)
+    context.remove(nobody)
+  }
+
   @Test func noLimitIsNone() {
     var (limit, context, nobody) = self.limit(0)
     let same = playlist()

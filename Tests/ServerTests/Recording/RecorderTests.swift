@@ -193,7 +193,7 @@ import Testing
     #expect(count >= 60 + 42 + 30 && count < 210)
     #expect(abs(progress.seconds - 7) < 0.01, "time goes on")
     let stored = try #require(harness.events.all.last)
-    #expect(harness.events.steps == [.started, .stored])
+    #expect(harness.events.steps == [.started, .stopped(.streamEnded), .stored])
     let gap = try #require(stored.facts.gaps.first)
     #expect(stored.facts.gaps.count == 1)
     #expect(gap.reason.contains("slow"))
@@ -231,7 +231,8 @@ import Testing
     #expect(counts.map { $0[0] } == [60, 60, 60, 30])
     #expect(counts.reduce(0) { $0 + $1[1] } == 7 * 48_000 / 1024)
     let kinds = harness.events.steps
-    #expect(kinds == Array(repeating: [RecordingEvent.Kind.started, .stored], count: 4).flatMap { $0 })
+    let stops: [RecordingStop] = [.split, .split, .split, .streamEnded]
+    #expect(kinds == stops.flatMap { [.started, .stopped($0), .stored] })
   }
 
   @Test func aRecordingEndsAtItsLongestOrLargest() async throws {
@@ -249,7 +250,8 @@ import Testing
       try await harness.end()
       #expect(harness.folder.files == ["cam/20261121T072410Z.mp4"])
       #expect(try harness.bytes("cam/20261121T072410Z.mp4").count <= 30_000)
-      #expect(harness.events.steps == [.started, .stored])
+      let stop = policy.maximumDuration == nil ? RecordingStop.largest : .longest
+      #expect(harness.events.steps == [.started, .stopped(stop), .stored])
     }
   }
 

@@ -16,13 +16,16 @@ import Testing
     let registry: StreamRegistry
     let events = RecordedEvents()
     let name: StreamName
+    let archive: RecordingArchive
 
-    init(_ start: RecordingPolicy.Start = .manual) throws {
+    init(_ start: RecordingPolicy.Start = .manual, policy: RecordingPolicy? = nil, rewind: MediaTime? = nil) throws {
       folder = try TemporaryFolder()
+      let archive = RecordingArchive(folder: folder.path, rewind: rewind)
+      self.archive = archive
       let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
       let library = RecordingLibrary(
-        folder: folder.path, keepFree: 0, policy: RecordingPolicy(start: start), threads: .singleton, writerCount: 1,
-        logger: logger)
+        folder: folder.path, keepFree: 0, policy: policy ?? RecordingPolicy(start: start), threads: .singleton,
+        writerCount: 1, archive: archive, logger: logger)
       self.library = library
       registry = StreamRegistry(
         settings: StreamSettings(), publishKey: nil, clock: .system(), logger: logger
@@ -30,10 +33,11 @@ import Testing
         guard wish == .asConfigured, let recorder = library.makeRecorder(stream: stream, epoch: epoch) else {
           return []
         }
-        return [recorder]
+        return rewind == nil ? [recorder] : [EpochWatch(epoch: epoch, archive: archive), recorder]
       }
       name = try #require(StreamName("cam"))
-      library.follow(registry)
+      let spools = RewindSpools(folder: folder.path, keepFree: 0, archive: archive, logger: logger)
+      library.follow(registry, spools: rewind == nil ? nil : spools)
       library.observe(events)
     }
 
@@ -77,7 +81,7 @@ import Testing
     // Picture 180 is the key frame before the start.
     #expect(scene.folder.files == ["cam/20261121T072416Z.mp4"])
     let stored = try #require(scene.events.all.last)
-    #expect(scene.events.steps == [.started, .stored])
+    #expect(scene.events.steps == [.started, .stopped(.asked), .stored])
     #expect(stored.facts.startedAt == RecordingHarness.start + 6_000_000_000)
     #expect(stored.facts.seconds > 3.5 && stored.facts.seconds <= 4)
 
@@ -113,7 +117,58 @@ import Testing
     scene.send(0..<100, to: again)
     try await scene.wait { if case .completed = $0 { true } else { false } }
     #expect(scene.folder.files.count == 1)
-    #expect(scene.events.steps == [.started, .stored])
+    #expect(scene.events.steps == [.started, .stopped(.asked), .stored])
+  }
+
+  // MARK: Going back
+
+  /// Which segments up to `number` cannot be gone back to, once that one can be.
+  private func missing(upTo number: Int, in scene: Scene) async throws -> [Int] {
+    let epoch = try #require(scene.registry.stream(scene.name)?.current.epoch.id)
+    let programme = try #require(scene.archive.epoch(epoch))
+    for _ in 0..<1000 where programme.find(number) == nil { try await Task.sleep(for: .milliseconds(10)) }
+    return (1...number).filter { programme.find($0) == nil }
+  }
+
+  @Test func viewersCanGoBackToWhatCameWhileNothingWasRecorded() async throws {
+    let scene = try Scene(.automatic, rewind: MediaTime(milliseconds: 3_600_000))
+    let sink = try await scene.publish()
+    // Segments of 60 pictures; none of these calls comes at the end of one.
+    scene.send(0..<200, to: sink)
+    #expect(scene.library.stop(scene.name) == .done)
+    scene.send(200..<500, to: sink)
+    #expect(try await missing(upTo: 8, in: scene) == [])
+    #expect(scene.library.start(scene.name) == .done)
+    scene.send(500..<700, to: sink)
+    // What is cancelled while it waits for the disk is not written.
+    #expect(try await missing(upTo: 11, in: scene) == [])
+    #expect(scene.library.cancel(scene.name) == .done)
+    scene.send(700..<1000, to: sink)
+    #expect(try await missing(upTo: 16, in: scene) == [])
+    // Each segment's bytes are those that were in memory.
+    let window = try #require(scene.registry.stream(scene.name)?.current.epoch.window)
+    let epoch = try #require(scene.registry.stream(scene.name)?.current.epoch.id)
+    let programme = try #require(scene.archive.epoch(epoch))
+    for segment in window.segments where segment.isComplete {
+      let (source, index) = try #require(programme.find(segment.sequenceNumber))
+      let media = try #require(try source.pieces(ofSegment: index, .interleaved)).reduce(0) { $0 + $1.length }
+      #expect(media == segment.memory.byteCount, "segment \(segment.sequenceNumber)")
+    }
+    let text = String(buffer: programme.playlist(.interleaved, window).body)
+    #expect(!text.contains("GAP") && !text.contains("DISCONTINUITY") && text.contains("#EXT-X-MEDIA-SEQUENCE:1\n"))
+    _ = sink.receive(.end(.finished))
+  }
+
+  @Test func viewersCanGoBackToWhatCameAfterTheLongestRecording() async throws {
+    var policy = RecordingPolicy(start: .automatic)
+    policy.maximumDuration = 5_000_000_000
+    let scene = try Scene(policy: policy, rewind: MediaTime(milliseconds: 3_600_000))
+    let sink = try await scene.publish()
+    scene.send(0..<170, to: sink)
+    try await scene.wait { if case .completed = $0 { true } else { false } }
+    scene.send(170..<500, to: sink)
+    #expect(try await missing(upTo: 8, in: scene) == [])
+    _ = sink.receive(.end(.finished))
   }
 
   @Test func whatCannotBeRecordedIsRefusedWithTheReason() async throws {

@@ -60,6 +60,26 @@ final class TemporaryFolder: Sendable {
     }
   }
 
+  /// What of it this process has open, by the kernel's names: those of removed files end with ` (deleted)`.
+  var openFiles: [String] {
+    guard let listing = opendir("/proc/self/fd") else { return [] }
+    defer { closedir(listing) }
+    var found: [String] = []
+    while let entry = readdir(listing) {
+      let name = withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+      var target = [UInt8](repeating: 0, count: 4096)
+      let length = target.withUnsafeMutableBytes { room in
+        room.baseAddress.map {
+          readlink("/proc/self/fd/\(name)", $0.assumingMemoryBound(to: CChar.self), room.count)
+        } ?? 0
+      }
+      guard length > 0 else { continue }
+      let path = String(decoding: target.prefix(length), as: UTF8.self)
+      if path.hasPrefix(self.path), path.contains(".mp4") { found.append(path) }
+    }
+    return found
+  }
+
   /// Whether the file system is one that can insert room at the front of a file: ext4 or XFS.
   func canInsert() async throws -> Bool {
     ["ef53", "58465342"].contains(try await run("stat -f -c %t \(path)").filter { !$0.isWhitespace })
@@ -92,6 +112,7 @@ final class RecordingHarness {
     events = RecordedEvents()
     library.observe(events)
     epoch = Epoch(id: "e", settings: StreamSettings())
+    archive?.begin(epoch: "e")
     recorder = try #require(library.makeRecorder(stream: self.stream, epoch: "e") as? Recorder)
   }
 
@@ -129,11 +150,16 @@ final class RecordingHarness {
   }
 
   /// Keeps the only thread that writes busy until what is returned is called: a disk that does not answer.
-  func freezeDisk() throws -> @Sendable () -> Void {
+  func freezeDisk() throws -> @Sendable () -> Void { try freeze(library.writers) }
+
+  /// The same for what finishes files in the background.
+  func freezeFinishing() throws -> @Sendable () -> Void { try freeze(library.copier) }
+
+  private func freeze(_ thread: NIOThreadPool) throws -> @Sendable () -> Void {
     var ends: [CInt] = [0, 0]
     try #require(pipe(&ends) == 0)
     let (reading, writing) = (ends[0], ends[1])
-    library.writers.submit { _ in
+    thread.submit { _ in
       var byte: UInt8 = 0
       _ = read(reading, &byte, 1)
       close(reading)

@@ -148,6 +148,62 @@ import Testing
     #expect(after.count == before.count && zip(after, before).filter { $0 != $1 }.map(\.0) == [1])
   }
 
+  /// Ten hours have tables of 16 MiB and more. The server was killed when the head was in front and had not its name.
+  @Test func aMovieWithLongTablesThatOnlyLacksItsNameIsRenamed() async throws {
+    let folder = try TemporaryFolder()
+    let harness = try RecordingHarness(folder)
+    try await harness.record()
+    var movie = try harness.bytes("cam/20261121T072410Z.mp4")
+    let boxes = try #require(Box.parse(movie))
+    let start = boxes[0].payload.count + 8
+    let size = boxes[1].payload.count + 8
+    let more = 17 << 20
+    func number(_ value: Int) -> [UInt8] { [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: value >> $0) } }
+    let tables = number(more) + Array("udta".utf8) + [UInt8](repeating: 0, count: more - 8)
+    movie.insert(contentsOf: tables, at: start + size)
+    movie.replaceSubrange(start..<start + 4, with: number(size + more))
+    let path = "\(folder.path)/cam/20261121T072410Z"
+    #expect(unlink("\(path).mp4") == 0)
+    let file = Glibc.open("\(path).part.mp4", O_WRONLY | O_CREAT, 0o644)
+    try RecordingFile.write(ByteBuffer(bytes: movie), to: file, at: 0, path: path)
+    close(file)
+    let next = try RecordingHarness(folder)
+    await next.library.finishLeftovers()
+    #expect(folder.files == ["cam/20261121T072410Z.mp4"])
+    let list = try await next.library.list(on: loop).get()
+    #expect(list.count == 1 && list[0].state == .completed && abs(list[0].seconds - 2) < 0.01)
+  }
+
+  /// A disk that does not answer.
+  @Test func theStartWaitsForLeftoversNoLongerThanItsPatience() async throws {
+    let folder = try TemporaryFolder()
+    _ = try await leave(in: folder)
+    let harness = try RecordingHarness(folder)
+    let thaw = try harness.freezeFinishing()
+    let start = ContinuousClock.now
+    await harness.library.finishLeftovers(patience: .milliseconds(50))
+    #expect(ContinuousClock.now - start < .seconds(5))
+    #expect(folder.files == ["cam/20261121T072410Z.part.mp4"])
+    thaw()
+    for _ in 0..<3000 where folder.files != ["cam/20261121T072410Z.mp4"] {
+      try await Task.sleep(for: .milliseconds(10))
+    }
+    #expect(try harness.sampleCounts("cam/20261121T072410Z.mp4")[0] >= 48)
+  }
+
+  /// The disk that is to stay free is not taken by a copy.
+  @Test func aCopyWaitsForRoomAboveWhatIsToStayFree() async throws {
+    let folder = try TemporaryFolder(.memory)
+    let bytes = try await leave(in: folder)
+    let full = try RecordingHarness(folder, keepFree: .max / 2)
+    await full.library.finishLeftovers()
+    for _ in 0..<3000 where full.library.isCopying { try await Task.sleep(for: .milliseconds(10)) }
+    #expect(folder.files == ["cam/20261121T072410Z.part.mp4"])
+    #expect(try full.bytes("cam/20261121T072410Z.part.mp4") == bytes)
+    try await RecordingHarness(folder).finishLeftovers()
+    #expect(folder.files == ["cam/20261121T072410Z.mp4"])
+  }
+
   @Test func whatIsNoRecordingIsLeftAlone() async throws {
     let folder = try TemporaryFolder()
     _ = try await leave(in: folder) { $0 = Array("not a recording".utf8) }

@@ -1,3 +1,4 @@
+import FMP4
 import Ingest
 import NIOCore
 import NIOPosix
@@ -118,6 +119,48 @@ import Testing
     free.value = RetentionKeeper.leastHeadroom - one - 1
     try await harness.library.retain(now: RecordingHarness.start)
     #expect(harness.folder.files == [])
+  }
+
+  /// While removed files give nothing back, the others stay: it would go on until none is left.
+  @Test func whatGivesNoRoomBackIsNotFollowedByTheRest() async throws {
+    let free = Shared(.max / 2)
+    let retention = RetentionSettings(whenFull: .evict, freeBytes: { free.value })
+    let harness = try RecordingHarness(try TemporaryFolder(), retention: retention)
+    await harness.library.finishLeftovers()
+    for hour in 0..<3 {
+      try harness.renew()
+      try harness.startPublication([try SyntheticMedia.video()], wall: RecordingHarness.start + Int64(hour) * Self.hour)
+      try harness.send((0..<60).map { SyntheticMedia.picture($0, group: 30, size: 25_000) })
+      try await harness.end()
+    }
+    let files = harness.folder.files
+    let size = Int64(try harness.bytes(files[0]).count)
+    #expect(files.count == 3 && size > RetentionKeeper.leastOwed)
+    free.value = RetentionKeeper.leastHeadroom - 1000
+    for second in Int64(0)..<10 {
+      try await harness.library.retain(now: RecordingHarness.start + second * 1_000_000_000)
+      #expect(harness.folder.files == Array(files[1...]), "at \(second) s")
+    }
+    // Still nothing: another one is tried after a minute.
+    try await harness.library.retain(now: RecordingHarness.start + 61_000_000_000)
+    #expect(harness.folder.files == Array(files[2...]))
+  }
+
+  /// What was recorded or looked at lately is open in the archive; a removed file must not stay so.
+  @Test(arguments: [nil, MediaTime(milliseconds: 3_600_000)])
+  func whatIsRemovedIsNotKeptOpen(_ rewind: MediaTime?) async throws {
+    let folder = try TemporaryFolder()
+    let archive = RecordingArchive(folder: folder.path, rewind: rewind)
+    let retention = RetentionSettings(maximumAge: 60_000_000_000)
+    let harness = try RecordingHarness(folder, retention: retention, archive: archive)
+    await harness.library.finishLeftovers()
+    try await harness.record()
+    #expect(archive.open(harness.stream, "20261121T072410Z") != nil)
+    #expect(folder.openFiles.count > 0)
+    try await harness.library.retain(now: RecordingHarness.start + Self.hour)
+    #expect(folder.files == [])
+    for _ in 0..<500 where !folder.openFiles.isEmpty { try await Task.sleep(for: .milliseconds(10)) }
+    #expect(folder.openFiles == [])
   }
 
   @Test func nothingGoesFromAFullDiskUnlessThatWasSaid() async throws {

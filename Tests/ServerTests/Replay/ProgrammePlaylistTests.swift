@@ -10,11 +10,19 @@ import Testing
 @Suite struct ProgrammePlaylistTests {
   /// So many segments of two seconds.
   private func index(_ count: Int, missing: Range<Int>? = nil) throws -> RecordingIndex {
+    try index(1...count, missing: missing)
+  }
+
+  /// The same with the numbers that the stream gave them. The timeline of the epoch broke before those in `breaks`, and
+  /// `torn` lacks a fragment.
+  private func index(
+    _ numbers: ClosedRange<Int>, missing: Range<Int>? = nil, breaks: [Int] = [], torn: Int? = nil
+  ) throws -> RecordingIndex {
     var index = RecordingIndex()
     index.change(to: [try SyntheticMedia.video(), try SyntheticMedia.audio()], version: 1, at: 0)
     let fragment = try Self.fragment()
     let anchor = WallClockAnchor(mediaTime: .zero, wallNanoseconds: RecordingHarness.start)
-    for number in 1...count where missing?.contains(number) != true {
+    for number in numbers where missing?.contains(number) != true {
       var next = fragment
       let shift = Int64(number - 1) * 60_000
       next.start = MediaTime(ticks: shift, timescale: 30_000)
@@ -22,7 +30,10 @@ import Testing
       next.runs[0].baseDecodeTime = shift
       next.runs[1].baseDecodeTime = Int64(number - 1) * 96_000
       let offset = UInt64(number) * 1_000_000
-      index.add(next, number: number, range: offset..<offset + 900_000, anchor: anchor)
+      index.add(
+        next, number: number, range: offset..<offset + 900_000, anchor: anchor,
+        breaksBefore: breaks.filter { $0 <= number }.count)
+      index.complete(number: number, fragmentCount: number == torn ? 2 : 1)
     }
     index.finish()
     return index
@@ -97,5 +108,119 @@ import Testing
     #expect(text.contains("#EXT-X-MEDIA-SEQUENCE:641\n") && !text.contains("PLAYLIST-TYPE"))
     #expect(text.contains("\n641.m4s\n") && !text.contains("\n640.m4s\n") && text.contains("\n1000.m4s\n"))
     #expect(archive.find(300) == nil && archive.find(600)?.index == 599)
+  }
+
+  // MARK: Several files
+
+  private func programme(_ indices: [RecordingIndex], length: Int64 = 3_600_000) throws -> EpochArchive {
+    let archive = EpochArchive(length: MediaTime(milliseconds: length))
+    for index in indices { archive.add(try source(index)) }
+    return archive
+  }
+
+  private func text(_ archive: EpochArchive, _ rendition: Rendition = .interleaved) -> String {
+    String(buffer: archive.playlist(rendition, LiveWindow(length: MediaTime(milliseconds: 60_000))).body)
+  }
+
+  /// Names of the segments, and `!` before those that are missing.
+  private func listed(_ text: String) -> [String] {
+    let lines = text.split(separator: "\n").map(String.init)
+    return lines.indices.filter { lines[$0].hasSuffix(".m4s") }.map {
+      ($0 >= 2 && lines[$0 - 2] == "#EXT-X-GAP" ? "!" : "") + lines[$0].dropLast(4)
+    }
+  }
+
+  @Test func whatLiesBetweenTwoFilesIsListedAsMissing() throws {
+    let archive = try programme([try index(1...4), try index(7...9)])
+    let text = text(archive)
+    #expect(listed(text) == ["1", "2", "3", "4", "!5", "!6", "7", "8", "9"])
+    #expect(text.contains("#EXT-X-PLAYLIST-TYPE:EVENT\n") && text.contains("#EXT-X-VERSION:8\n"))
+    #expect(text.contains("#EXT-X-GAP\n#EXTINF:2.000000,\n6.m4s\n#EXT-X-DISCONTINUITY\n#EXT-X-MAP"))
+    #expect(archive.find(5) == nil && archive.find(7)?.index == 0)
+  }
+
+  @Test func filesThatFollowEachOtherAreOneProgramme() throws {
+    let text = text(try programme([try index(1...4), try index(5...9)]))
+    #expect(listed(text) == (1...9).map(String.init) && !text.contains("DISCONTINUITY"))
+  }
+
+  /// A spool begins before a recording ends, and the other way round.
+  @Test func whatTwoFilesHaveIsListedOnce() throws {
+    let archive = try programme([try index(1...5, torn: 5), try index(4...9, torn: 9), try index(8...12)])
+    let text = text(archive)
+    #expect(listed(text) == (1...12).map(String.init) && !text.contains("DISCONTINUITY"))
+    #expect(archive.find(5)?.index == 1 && archive.find(9)?.index == 1)
+  }
+
+  /// The last segment of a recording that was stopped has other bytes in the file than in memory.
+  @Test func aSegmentOfWhichTheFileHasAPartIsMissing() throws {
+    let archive = try programme([try index(1...8, torn: 4)])
+    let text = text(archive)
+    #expect(listed(text) == ["1", "2", "3", "!4", "5", "6", "7", "8"])
+    #expect(archive.find(4) == nil && archive.find(3) != nil && archive.find(5) != nil)
+    #expect(archive.find(time: 3 * 60_000, initVersion: 1, .video) == nil)
+    #expect(archive.find(time: 4 * 60_000, initVersion: 1, .video)?.index == 4)
+  }
+
+  @Test func whatIsCutOffIsMissingFromThenOn() throws {
+    let source = try source(try index(1...8))
+    let archive = EpochArchive(length: MediaTime(milliseconds: 3_600_000))
+    archive.add(source)
+    #expect(listed(text(archive)).count == 8)
+    // Segment 6 ends at 6,900,000.
+    source.cut(at: 6_800_000)
+    archive.add(try self.source(try index(9...10)))
+    #expect(listed(text(archive)) == ["1", "2", "3", "4", "5", "!6", "!7", "!8", "9", "10"])
+    #expect(archive.find(6) == nil)
+  }
+
+  @Test func aBreakBetweenTwoFilesIsTold() throws {
+    let archive = try programme([try index(1...4), try index(5...8, breaks: [5]), try index(9...10, breaks: [5])])
+    let text = text(archive)
+    #expect(text.components("#EXT-X-DISCONTINUITY\n") == 1)
+    #expect(text.contains("\n4.m4s\n#EXT-X-DISCONTINUITY\n#EXT-X-MAP"))
+  }
+
+  @Test func discontinuitiesAreCountedOverFilesThatAreGone() throws {
+    let archive = try programme([
+      try index(1...4), try index(5...8, breaks: [5]), try index(11...14, breaks: [5]),
+      try index(15...20, breaks: [5, 15]),
+    ])
+    func sequence() -> Int {
+      let line = text(archive).split(separator: "\n").first { $0.hasPrefix("#EXT-X-DISCONTINUITY-SEQUENCE:") }
+      return line.flatMap { Int($0.dropFirst("#EXT-X-DISCONTINUITY-SEQUENCE:".count)) } ?? 0
+    }
+    #expect(sequence() == 0)
+    let sources = archive.sources
+    for (count, source) in zip([1, 2, 3], sources) {
+      archive.remove(source)
+      #expect(sequence() == count)
+    }
+    #expect(text(archive).contains("#EXT-X-MEDIA-SEQUENCE:15\n") && !text(archive).contains("EVENT"))
+  }
+
+  @Test func filesOutOfReachAreLetGo() throws {
+    let archive = EpochArchive(length: MediaTime(milliseconds: 10_000))
+    var most = 0
+    for file in 0..<400 {
+      archive.add(try source(try index(file + 1...file + 1)))
+      most = max(most, archive.sources.count)
+    }
+    // Ten seconds and five minutes, two seconds each.
+    #expect(most <= 157, "\(most) files")
+    #expect(archive.find(400) != nil && archive.find(300) != nil && archive.find(200) == nil)
+  }
+}
+
+extension String {
+  /// How often something occurs in it.
+  fileprivate func components(_ part: String) -> Int {
+    var count = 0
+    var rest = self[...]
+    while let found = rest.firstRange(of: part) {
+      count += 1
+      rest = rest[found.upperBound...]
+    }
+    return count
   }
 }

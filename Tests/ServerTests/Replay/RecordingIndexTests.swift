@@ -40,6 +40,7 @@ import Testing
     #expect(read.spans == written.spans)
     #expect(read.anchors.map(\.segment) == written.anchors.map(\.segment))
     #expect(read.versions.map(\.tracks) == written.versions.map(\.tracks))
+    #expect(written.targetDuration != nil && read.targetDuration == written.targetDuration)
     #expect(written.segments.filter { $0.flags.contains(.followsDiscontinuity) }.count == 1)
   }
 
@@ -63,6 +64,34 @@ import Testing
     let (first, second) = (told.clock[0], told.clock[told.clock.count - 1])
     #expect(first.at < 0.1 && abs(second.at - 9) < 0.1)
     #expect(abs(Double(second.wall - first.wall) / 1e9 - 60) < 0.1)
+  }
+
+  /// A playlist's promise stays what it was while the recording was written (RFC 8216bis §6.2.1).
+  @Test func theTargetDurationOutlivesTheRecording() async throws {
+    let (written, opened) = try await record(seconds: 5, in: try TemporaryFolder())
+    var promised = written
+    promised.targetDuration = 6
+    let tracks = written.versions[0].tracks
+    let read = try #require(RecordingIndex(stored: promised.stored, length: 1 << 40) { _ in tracks })
+    #expect(read.targetDuration == 6 && promised.stored.readableBytes == promised.storedSize)
+    let source = ReplaySource(stream: opened.stream, name: "x", file: opened.reader.file, index: read)
+    for document in [ReplayDocument.media(.interleaved), .keyFrames] {
+      let text = String(buffer: try #require(source.document(document, target: nil)).body)
+      #expect(text.contains("#EXT-X-TARGETDURATION:6\n"), "\(document)")
+    }
+    // Files of earlier versions do not tell.
+    var old = promised.stored
+    old.moveReaderIndex(forwardBy: 16)
+    let slice = old.readSlice(length: old.readableBytes - 4)
+    var covered = try #require(slice)
+    var sum: UInt64 = 0xcbf2_9ce4_8422_2325
+    for byte in covered.readableBytesView { sum = (sum ^ UInt64(byte)) &* 0x100_0000_01b3 }
+    var stored = ByteBuffer(string: "weir-ix1")
+    stored.writeInteger(sum)
+    stored.writeBuffer(&covered)
+    #expect(RecordingIndex.size(ofStored: stored) == stored.readableBytes)
+    let known = try #require(RecordingIndex(stored: stored, length: 1 << 40) { _ in tracks })
+    #expect(known.segments == written.segments && known.targetDuration == nil)
   }
 
   @Test func anIndexThatWasDamagedIsNotBelieved() async throws {

@@ -16,6 +16,7 @@ import Testing
     let threads = NIOThreadPool(numberOfThreads: 1)
     threads.start()
     let archive = RecordingArchive(folder: nil, rewind: MediaTime(milliseconds: 1000))
+    archive.begin(epoch: "e")
     let spool = RewindSpool(
       stream: try #require(StreamName("cam")), epoch: "e", folder: folder.path, keepFree: 0, archive: archive,
       threads: threads, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })

@@ -62,3 +62,4 @@ static const uint32_t weir_buffer_timestamp_monotonic = V4L2_BUF_FLAG_TIMESTAMP_
 static const uint32_t weir_format_emulated = V4L2_FMT_FLAG_EMULATED;
 static const uint32_t weir_control_disabled = V4L2_CTRL_FLAG_DISABLED;
 static const uint32_t weir_control_next = V4L2_CTRL_FLAG_NEXT_CTRL;
+static const uint32_t weir_control_key_frame = V4L2_CID_MPEG_VIDEO_FORCE_KEY_FRAME;

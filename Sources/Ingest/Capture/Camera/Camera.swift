@@ -7,8 +7,7 @@ final class Camera {
   /// One picture in the driver's memory, valid only while it is looked at.
   struct Shot {
     let bytes: UnsafeRawBufferPointer
-    /// Nanoseconds on the monotonic clock: when it was taken, as the driver says; nil where the driver uses another
-    /// clock.
+    /// Nanoseconds on the monotonic clock: when it was taken, as the driver says; nil where that cannot be.
     let time: Int64?
     /// The driver's count, which leaps where it dropped pictures.
     let sequence: UInt32
@@ -23,12 +22,11 @@ final class Camera {
   private(set) var broken = 0
   /// When it was started, on the monotonic clock; nil once a picture has come.
   private var started: Int64?
+  private var times = PictureTimes()
 
   private static let bufferCount: UInt32 = 4
   /// A buffer larger than this is no picture: 8K in 4:2:2.
   private static let largestBuffer = 8192 * 4608 * 2
-  /// A time on a clock that the driver does not name is believed up to this age, in nanoseconds.
-  private static let oldestUnsaid: Int64 = 1_000_000_000
 
   /// Opens the camera in the mode that suits best, and starts it.
   init(_ settings: CameraSettings) throws(CaptureError) {
@@ -110,21 +108,17 @@ final class Camera {
     }
     let memory = UnsafeRawBufferPointer(buffers[Int(buffer.index)])
     let time = Int64(buffer.timestamp.tv_sec) &* 1_000_000_000 &+ Int64(buffer.timestamp.tv_usec) &* 1000
-    let isMonotonic =
-      switch buffer.flags & weir_buffer_timestamp_mask {
-      case weir_buffer_timestamp_monotonic: true
-      // Some drivers (v4l2loopback) do not say which clock it is; what is just gone by on this one, is of this one.
-      case 0: (0..<Self.oldestUnsaid).contains(Self.now &- time)
-      default: false
-      }
+    // Some drivers (v4l2loopback) do not say which clock it is, and 0 stands for that.
+    let isMonotonic = [weir_buffer_timestamp_monotonic, 0].contains(buffer.flags & weir_buffer_timestamp_mask)
     let begin = started
     started = nil
     // v4l2loopback begins with what was written last, however long ago that was.
     if let begin, time > 0, time < begin { return false }
+    let believed = times.believed(isMonotonic ? time : 0, now: Self.now)
     try look(
       Shot(
         bytes: UnsafeRawBufferPointer(rebasing: memory.prefix(Int(buffer.bytesused))),
-        time: isMonotonic && time > 0 ? time : nil, sequence: buffer.sequence))
+        time: believed, sequence: buffer.sequence))
     return true
   }
 

@@ -57,6 +57,19 @@ extension CameraHandle {
     }
   }
 
+  /// Whether a camera that codes by itself can be asked for a key frame.
+  var canForceKeyFrames: Bool {
+    var query = v4l2_queryctrl()
+    query.id = weir_control_key_frame
+    return ask(weir_queryctrl, &query) && query.flags & weir_control_disabled == 0
+  }
+
+  /// Asks for one; false where the camera does not do it.
+  @discardableResult func forceKeyFrame() -> Bool {
+    var setting = v4l2_control(id: weir_control_key_frame, value: 1)
+    return ask(weir_s_ctrl, &setting)
+  }
+
   /// "Exposure, Auto" is `exposure_auto`.
   static func optionName(_ title: String) -> String {
     title.lowercased().split { !($0.isASCII && ($0.isLetter || $0.isNumber)) }.joined(separator: "_")

@@ -8,6 +8,7 @@ internal import Synchronization
 final class CameraLane: Sendable {
   private let wish: Wish<CameraSettings>
   private let controls = Mutex<[CameraSettings.Control]>([])
+  private let isKeyFrameWanted = Atomic(false)
   private let queue: PictureQueue
   private let mux: CaptureMux
   private let clock: SteadyClock
@@ -39,6 +40,9 @@ final class CameraLane: Sendable {
   /// Sets controls of the camera that is there, soon.
   func set(_ controls: [CameraSettings.Control]) { self.controls.withLock { $0 += controls } }
 
+  /// Asks the camera, which codes by itself, for a key frame, soon.
+  func refresh() { isKeyFrameWanted.store(true, ordering: .relaxed) }
+
   func run() throws {
     var memory = CameraMemory()
     defer { tell() }
@@ -46,40 +50,34 @@ final class CameraLane: Sendable {
       let wish = wish.current
       if memory.version != wish.number { memory.begin(wish.value, version: wish.number) }
       do {
-        let settings = located(wish.value, memory)
-        let camera = try DeviceOpening.open({ try Camera(settings) }) { try meanwhile(wish, &memory) }
-        guard let camera else { break }
+        // Another one, which nobody asked a size of, is to send what the last one sent.
+        var settings = wish.value
+        settings.size = settings.size ?? memory.size
+        settings.frameRate = settings.frameRate ?? memory.rate
+        let camera = try DeviceOpening.open({ [settings, place = memory.place] in
+          var settings = settings
+          if let place { settings.device = place.path(known: settings.device) }
+          return try Camera(settings)
+        }) { try meanwhile(wish, &memory) }
+        // Nobody wants it any more, or another one is wanted.
+        guard let camera else { continue }
         memory.found(camera)
         try stream(camera, wish, &memory)
       } catch let error as CaptureError {
         if memory.told?.reason != error.reason { publication.logger.warning("\(error)") }
         memory.told = error
-        figures.update { $0.picture?.state = .away("\(error)") }
+        figures.update { status in
+          status.picture?.state = .away("\(error)")
+          status.picture?.keyFrames = .encoder
+        }
         try wait(wish, &memory)
       }
     }
   }
 
-  /// A camera that comes back may have another number: it is looked for where it was plugged in. Another one, which
-  /// nobody asked a size of, is to send what the last one sent.
-  private func located(_ settings: CameraSettings, _ memory: CameraMemory) -> CameraSettings {
-    var settings = settings
-    settings.size = settings.size ?? memory.size
-    settings.frameRate = settings.frameRate ?? memory.rate
-    guard let bus = memory.bus, let name = memory.name else { return settings }
-    if let handle = try? CameraHandle(settings.device), handle.bus == bus { return settings }
-    if let found = CameraCatalogue.paths().first(where: { path in
-      guard let handle = try? CameraHandle(path) else { return false }
-      return handle.bus == bus && handle.name == name
-    }) {
-      settings.device = found
-    }
-    return settings
-  }
-
   /// While a camera is being opened: one that is away is away still, and one that takes its time is bridged, too.
   private func meanwhile(_ wish: Wish<CameraSettings>.Version, _ memory: inout CameraMemory) throws -> Int64? {
-    guard !publication.isEnding else { return nil }
+    guard !publication.isEnding, self.wish.current.number == wish.number else { return nil }
     let isLate = memory.lastTime != .min && clock.monotonicNanoseconds() &- memory.lastTime > Self.longestOpening
     return memory.told != nil || isLate ? try showSlate(wish, &memory) : Self.longestOpening
   }
@@ -93,12 +91,15 @@ final class CameraLane: Sendable {
       "\(publication.name): \(memory.told == nil ? "the camera" : "back again: the camera") \(name), \(words)")
     memory.told = nil
     let listed = camera.handle.controls()
+    let keyFrames: CaptureStatus.KeyFrames =
+      if mode.format != .h264 { .encoder } else if camera.handle.canForceKeyFrames { .camera } else { .unasked }
     figures.update { status in
       status.picture?.device = camera.handle.path
       status.picture?.name = name
       status.picture?.mode = words
       status.picture?.state = .running
       status.picture?.controls = listed
+      status.picture?.keyFrames = keyFrames
       if mode.format == .h264 { status.picture?.encoder = nil }
     }
   }
@@ -120,7 +121,7 @@ final class CameraLane: Sendable {
         let time = max(shot.time ?? clock.monotonicNanoseconds(), memory.lastTime &+ 1)
         if let passage {
           guard passage.pass(shot.bytes, at: time, mux, beginning: drain) else { return }
-        } else if let picture = try converter.convert(shot.bytes, mode: camera.mode, stride: camera.stride) {
+        } else if let picture = try convert(shot, of: camera, converter) {
           push(picture, time, wish.value, memory)
         } else {
           memory.broken += 1
@@ -140,6 +141,14 @@ final class CameraLane: Sendable {
     }
   }
 
+  private func convert(
+    _ shot: Camera.Shot, of camera: Camera, _ converter: PictureConverter
+  ) throws(CaptureError) -> PictureFrame? {
+    try CaptureError.blaming(.camera(camera.handle.path)) { () throws(LibAVError) in
+      try converter.convert(shot.bytes, mode: camera.mode, stride: camera.stride)
+    }
+  }
+
   /// The encoder's last pictures come before those that are passed by it.
   private func drain() {
     queue.flush()
@@ -148,6 +157,8 @@ final class CameraLane: Sendable {
   }
 
   private func apply(to camera: Camera) {
+    let isWanted = isKeyFrameWanted.exchange(false, ordering: .relaxed)
+    if isWanted, camera.mode.format == .h264 { camera.handle.forceKeyFrame() }
     let wanted = controls.withLock { controls in
       defer { controls = [] }
       return controls
@@ -208,6 +219,7 @@ final class CameraLane: Sendable {
     guard let slate = memory.slate, due <= now else { return due &- now }
     // After a hiccup the slate goes on from now.
     memory.lastTime = now &- due > 4 &* step ? now : due
+    figures.update { $0.picture?.keyFrames = .encoder }
     // A reference of its own: the encoder may keep the one before.
     push(try slate.picture.shared(), memory.lastTime, wish.value, memory)
     return memory.lastTime &+ step &- now

@@ -6,8 +6,7 @@ struct CameraMemory {
   private(set) var version = -1
   var size: CameraSettings.Size?
   var rate: FrameRate?
-  private(set) var name: String?
-  private(set) var bus: String?
+  private(set) var place: CameraPlace?
   var told: CaptureError?
   /// Nanoseconds on the monotonic clock.
   var lastTime: Int64 = .min
@@ -22,14 +21,13 @@ struct CameraMemory {
   /// A camera is asked for: the first, or another one. The pictures keep their size and rate unless others are wanted.
   mutating func begin(_ settings: CameraSettings, version: Int) {
     self.version = version
-    (name, bus, told, last) = (nil, nil, nil, nil)
+    (place, told, last) = (nil, nil, nil)
     if let wanted = settings.size, wanted != size { size = nil }
     if let wanted = settings.frameRate, wanted != rate { rate = nil }
   }
 
   mutating func found(_ camera: Camera) {
-    name = camera.handle.name
-    bus = camera.handle.bus
+    place = CameraPlace(name: camera.handle.name, bus: camera.handle.bus)
     last = nil
     size = size ?? CameraSettings.Size(width: camera.mode.size.width & ~1, height: camera.mode.size.height & ~1)
     rate = rate ?? camera.mode.rate

@@ -17,6 +17,14 @@ package enum CaptureRefusal: Error, Sendable, Hashable, CustomStringConvertible 
   /// The name, and those that there are.
   case unknownControl(String, [String])
   case outOfRange(CameraControl, Int32)
+  /// An option that holds as long as the stream lasts, and what was asked for.
+  case isFixed(option: String)
+  /// The camera codes by itself: these options of an encoder have nobody to be told to.
+  case codesByItself(device: String)
+  /// The camera codes by itself, and makes key frames when it likes.
+  case hasNoKeyFrames(device: String)
+  /// The capture is over.
+  case hasEnded
 
   package var description: String {
     switch self {
@@ -29,6 +37,13 @@ package enum CaptureRefusal: Error, Sendable, Hashable, CustomStringConvertible 
         : "The camera has no control \(name), only \(known.joined(separator: ", "))."
     case .outOfRange(let control, let value):
       "\(control.name)=\(value) is outside \(control.minimum) to \(control.maximum)."
+    case .isFixed(let option):
+      "The microphone's \(option) cannot be changed while the stream is live; start the source with it."
+    case .codesByItself(let device):
+      "The camera \(device) codes its pictures by itself, which options of an encoder do not change."
+    case .hasNoKeyFrames(let device):
+      "The camera \(device) codes its pictures by itself, and cannot be asked for a key frame."
+    case .hasEnded: "This capture has ended; weir has to be started anew for it."
     }
   }
 }

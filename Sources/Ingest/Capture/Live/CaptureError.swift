@@ -42,6 +42,16 @@ package struct CaptureError: Error, Sendable, Hashable, CustomStringConvertible 
     self.init(device, reason)
   }
 
+  /// Does something with what a device sends. What libav* refuses of that is no failure of the capture: the device cannot
+  /// be used, is bridged, and tried again.
+  static func blaming<Value>(_ device: Device, _ work: () throws(LibAVError) -> Value) throws(CaptureError) -> Value {
+    do throws(LibAVError) {
+      return try work()
+    } catch {
+      throw CaptureError(device, .unusable(error.description))
+    }
+  }
+
   package var description: String {
     switch (device, reason) {
     case (.camera(let name), .missing):

@@ -3,7 +3,7 @@ internal import NIOCore
 internal import Synchronization
 
 /// Where pictures and sound of one capture meet: waits for the first key frame, lays both on one timeline that begins
-/// with it, and gives them to the publication. Threads call it one at a time.
+/// with it, and gives them to the publication. Sound waits for pictures that an encoder holds. Threads call it one at a time.
 final class CaptureMux: CodedPictureSink {
   /// Ticks a second of the picture; cameras' times are kept, not laid on a grid.
   static let videoTimescale: UInt32 = 90_000
@@ -15,8 +15,26 @@ final class CaptureMux: CodedPictureSink {
     var origin: Int64?
     var lastDecode: Int64 = -1
     var lastSound: Int64 = -1
+    /// Sound that pictures have not come near to yet, in its order.
+    var held: [HeldSound] = []
     var pictures: Int64 = 0
   }
+
+  /// A coded frame of sound.
+  private struct HeldSound {
+    /// Nanoseconds on the monotonic clock at which the sound's first sample was heard, and this frame's number of samples after it.
+    var start: Int64
+    var samples: Int64
+    var duration: UInt32
+    var payload: ByteBuffer
+    /// When this frame was heard.
+    var time: Int64
+  }
+
+  /// Sound may be so far ahead of the pictures; only encoders that hold pictures make it wait. In nanoseconds.
+  static let longestLead: Int64 = 250_000_000
+  /// Sound that has waited for so long does not wait any more: pictures may have stopped altogether.
+  static let longestHold: Int64 = 5_000_000_000
 
   private let publication: OwnPublication
   private let wallOffset: Int64
@@ -63,6 +81,7 @@ final class CaptureMux: CodedPictureSink {
           Sample(
             track: .video, decodeTime: time, compositionOffset: Int32(clamping: shown &- time), isSync: isSync,
             isDisposable: isDisposable, payload: payload)))
+      release(&state, until: decode &+ Self.longestLead)
     }
   }
 
@@ -70,16 +89,46 @@ final class CaptureMux: CodedPictureSink {
   func sound(start: Int64, samples: Int64, duration: UInt32, payload: ByteBuffer) {
     state.withLock { state in
       guard let track = state.audio else { return }
-      if state.origin == nil {
-        guard !wantsVideo else { return }
-        begin(&state, at: start &+ MediaTime(ticks: samples, timescale: track.timescale).nanoseconds)
+      let time = start &+ MediaTime(ticks: samples, timescale: track.timescale).nanoseconds
+      let frame = HeldSound(start: start, samples: samples, duration: duration, payload: payload, time: time)
+      guard wantsVideo else {
+        if state.origin == nil { begin(&state, at: time) }
+        return give(frame, track, &state)
       }
-      let time = Self.ticks(start &- (state.origin ?? 0), track.timescale) &+ samples
-      guard time >= 0, time > state.lastSound else { return }
-      state.lastSound = time
-      publication.give(
-        .sample(Sample(track: .audio, decodeTime: time, duration: duration, isSync: true, payload: payload)))
+      state.held.append(frame)
+      guard let origin = state.origin else {
+        // Nobody will hear what is older than the first picture can be.
+        let oldest = time &- Self.longestHold
+        if let first = state.held.first, first.time < oldest { state.held.removeAll { $0.time < oldest } }
+        return
+      }
+      let pictured = origin &+ MediaTime(ticks: max(0, state.lastDecode), timescale: Self.videoTimescale).nanoseconds
+      release(&state, until: max(pictured &+ Self.longestLead, time &- Self.longestHold))
     }
+  }
+
+  /// No more pictures come: what sound still waits for them is given out.
+  func finish() {
+    state.withLock { state in
+      if state.origin != nil { release(&state, until: .max) }
+      state.held = []
+    }
+  }
+
+  private func release(_ state: inout State, until time: Int64) {
+    guard let track = state.audio else { return }
+    let count = state.held.firstIndex { $0.time > time } ?? state.held.count
+    for frame in state.held[..<count] { give(frame, track, &state) }
+    state.held.removeFirst(count)
+  }
+
+  private func give(_ frame: HeldSound, _ track: TrackDescription, _ state: inout State) {
+    let time = Self.ticks(frame.start &- (state.origin ?? 0), track.timescale) &+ frame.samples
+    guard time >= 0, time > state.lastSound else { return }
+    state.lastSound = time
+    publication.give(
+      .sample(
+        Sample(track: .audio, decodeTime: time, duration: frame.duration, isSync: true, payload: frame.payload)))
   }
 
   private func begin(_ state: inout State, at origin: Int64) {

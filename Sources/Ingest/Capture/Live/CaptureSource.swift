@@ -16,6 +16,17 @@ package final class CaptureSource: MediaSource {
   private struct Lanes: Sendable {
     let camera: CameraLane
     let encoder: EncodeLane
+    let figures: CaptureFigures
+
+    func askForKeyFrame() -> CaptureRefusal? {
+      guard let picture = figures.status.picture else { return .hasNoCamera }
+      switch picture.keyFrames {
+      case .encoder: encoder.refresh()
+      case .camera: camera.refresh()
+      case .unasked: return .hasNoKeyFrames(device: picture.device)
+      }
+      return nil
+    }
   }
 
   package init(
@@ -26,7 +37,8 @@ package final class CaptureSource: MediaSource {
     let lanes = Wish<Lanes?>(nil)
     self.lanes = lanes
     publication = OwnPublication(name: name, kind: "capture", gate: gate, logger: logger) {
-      lanes.current.value?.encoder.refresh()
+      // Nobody waits for an answer: a camera that cannot be asked goes on at its own pace.
+      _ = lanes.current.value?.askForKeyFrame()
     }
     figures = CaptureFigures(
       CaptureStatus(
@@ -38,6 +50,10 @@ package final class CaptureSource: MediaSource {
 
   package var status: CaptureStatus? { figures.status }
 
+  package var settings: CaptureSettings? {
+    CaptureSettings(camera: picture?.current.value, microphone: sound?.current.value)
+  }
+
   package func run() async {
     await publication.run { try await self.capture() }
   }
@@ -45,15 +61,23 @@ package final class CaptureSource: MediaSource {
   package func stop(_ reason: EndReason) { publication.stop(reason) }
 
   package func change(_ change: CaptureChange) -> CaptureRefusal? {
+    guard !publication.isEnding else { return .hasEnded }
     switch change {
-    case .camera(var settings):
+    case .camera(let settings):
       guard let picture else { return .hasNoCamera }
-      // How pictures are coded stays, unless something else was asked for.
-      if settings.encoding == VideoEncoding() { settings.encoding = picture.current.value.encoding }
+      let present = picture.current.value
+      if settings.device == present.device, settings.format == present.format, settings.encoding != present.encoding,
+        figures.status.picture.map({ $0.keyFrames != .encoder }) == true
+      {
+        return .codesByItself(device: settings.device)
+      }
       picture.change(to: settings)
-    case .microphone(var settings):
+    case .microphone(let settings):
       guard let sound else { return .hasNoMicrophone }
-      (settings.bitRate, settings.coding) = (sound.current.value.bitRate, sound.current.value.coding)
+      // The track has one encoder for as long as it lasts.
+      let present = sound.current.value
+      guard settings.coding == present.coding else { return .isFixed(option: "codec=\(settings.coding.rawValue)") }
+      guard settings.bitRate == present.bitRate else { return .isFixed(option: "bitrate=\(settings.bitRate)") }
       sound.change(to: settings)
     case .controls(let controls):
       guard let status = figures.status.picture, let lanes = lanes.current.value else { return .hasNoCamera }
@@ -68,7 +92,7 @@ package final class CaptureSource: MediaSource {
       lanes.camera.set(controls)
     case .keyFrame:
       guard let lanes = lanes.current.value else { return .hasNoCamera }
-      lanes.encoder.refresh()
+      return lanes.askForKeyFrame()
     }
     return nil
   }
@@ -83,7 +107,7 @@ package final class CaptureSource: MediaSource {
         let taking = CameraLane(
           picture, queue: queue, mux: mux, clock: clock, publication: publication, figures: figures)
         let coding = EncodeLane(queue: queue, sink: mux, clock: clock, figures: figures, logger: publication.logger)
-        lanes.change(to: Lanes(camera: taking, encoder: coding))
+        lanes.change(to: Lanes(camera: taking, encoder: coding, figures: figures))
         group.addTask { try await self.thread("weir-camera", outcome, { queue.close() }) { try taking.run() } }
         group.addTask { try await self.thread("weir-encode", outcome) { try coding.run() } }
       }
@@ -93,6 +117,7 @@ package final class CaptureSource: MediaSource {
       }
       try await group.waitForAll()
     }
+    mux.finish()
     try outcome.get()
   }
 

@@ -9,6 +9,16 @@ package struct CaptureStatus: Sendable, Hashable {
     case away(String)
   }
 
+  /// Who makes a key frame that is asked for.
+  package enum KeyFrames: Sendable, Hashable {
+    /// Ours, of what the camera sends or of the slate.
+    case encoder
+    /// The camera, which codes by itself and has a control for it.
+    case camera
+    /// Nobody: the camera codes by itself, at its own pace.
+    case unasked
+  }
+
   package struct Picture: Sendable, Hashable {
     /// `/dev/video0`.
     package var device: String
@@ -28,6 +38,7 @@ package struct CaptureStatus: Sendable, Hashable {
     package var coded: Int64 = 0
     /// Nil where the camera codes by itself.
     package var encoder: String?
+    package var keyFrames = KeyFrames.encoder
     package var encoderRestarts = 0
     /// What coding a picture takes, smoothed over some seconds.
     package var encodeMicroseconds: Int64 = 0

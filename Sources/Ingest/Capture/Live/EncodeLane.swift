@@ -73,7 +73,6 @@ final class EncodeLane: Sendable {
         guard let busy = queue.busyFor, busy > patience else { continue }
         // Between the look and now it may have come back.
         guard worker.abandon() else { continue }
-        queue.abandonWork()
         return .stalled(nanoseconds: busy)
       }
     }
@@ -100,11 +99,13 @@ final class EncodeLane: Sendable {
     let ended = Semaphore()
     private let lane: EncodeLane
     private let avoided: Set<VideoEncoderName>
+    private let turn: PictureQueue.Turn
     private let state = Mutex(State())
 
     init(_ lane: EncodeLane, avoided: Set<VideoEncoderName>) {
       self.lane = lane
       self.avoided = avoided
+      turn = lane.queue.takeOver()
     }
 
     var outcome: Outcome { state.withLock { $0.outcome } }
@@ -136,7 +137,7 @@ final class EncodeLane: Sendable {
     private func code() throws {
       let sink = GuardedSink(sink: lane.sink) { self.isAbandoned }
       var coder: (any PictureCoding)?
-      while let item = lane.queue.pop() {
+      while let item = lane.queue.pop(turn) {
         switch item {
         case .flush:
           try coder?.finish(sink)
@@ -156,6 +157,7 @@ final class EncodeLane: Sendable {
         }
         if isAbandoned { return }
       }
+      if isAbandoned { return }
       try coder?.finish(sink)
     }
 

@@ -27,6 +27,8 @@ final class PictureQueue: Sendable {
     var dropped: Int64 = 0
     /// Since when, on the monotonic clock, what was taken last is being coded; nil where nothing is.
     var busySince: Int64?
+    /// Whose turn it is: the number of the latest taker.
+    var turn = 0
   }
 
   /// A burst after a hiccup fits in; more would be delay.
@@ -61,27 +63,44 @@ final class PictureQueue: Sendable {
     signal.post()
   }
 
-  /// Waits for the next item; nil once the queue is closed and empty. Whoever asks is done with the last one.
-  func pop() -> Item? {
-    state.withLock { $0.busySince = nil }
+  /// Somebody else takes what comes from here on; whoever did so before gets nothing more, also where it waits already.
+  func takeOver() -> Turn {
+    let turn = state.withLock { state in
+      state.turn += 1
+      state.busySince = nil
+      return Turn(number: state.turn)
+    }
+    signal.post()
+    return turn
+  }
+
+  /// Waits for the next item; nil once the queue is closed and empty, or once somebody else has taken over. Whoever asks is
+  /// done with the last one.
+  func pop(_ turn: Turn) -> Item? {
+    state.withLock { if $0.turn == turn.number { $0.busySince = nil } }
     while true {
-      let (item, isClosed) = state.withLock { state -> (Item?, Bool) in
+      let (item, isOver) = state.withLock { state -> (Item?, Bool) in
+        guard state.turn == turn.number else { return (nil, true) }
         guard !state.items.isEmpty else { return (nil, state.isClosed) }
         state.busySince = clock.monotonicNanoseconds()
         return (state.items.removeFirst(), false)
       }
-      if item != nil || isClosed { return item }
+      // What has woken this one may have been meant for another one that waits.
+      if isOver { signal.post() }
+      if item != nil || isOver { return item }
       signal.wait()
     }
+  }
+
+  /// The right to take what comes, until somebody else takes over.
+  struct Turn: Sendable {
+    fileprivate let number: Int
   }
 
   /// Nanoseconds for which the same item has been in work; nil where none is.
   var busyFor: Int64? {
     state.withLock { $0.busySince }.map { clock.monotonicNanoseconds() &- $0 }
   }
-
-  /// Whoever was at work has been left behind.
-  func abandonWork() { state.withLock { $0.busySince = nil } }
 
   /// Nothing waits, and nothing is being coded.
   var isIdle: Bool { state.withLock { $0.items.isEmpty && $0.busySince == nil } }

@@ -15,6 +15,8 @@ final class SoundLane: Sendable {
   private static let longestSilence: Int64 = 1_000_000_000
   /// Silence is filled in up to this long ago, so that a microphone that begins meanwhile is not cut.
   private static let silenceDelay: Int64 = 40_000_000
+  /// A microphone that takes longer to open leaves a hole that is heard.
+  private static let longestOpening: Int64 = 100_000_000
   /// How often silence is filled in.
   private static let step: Int64 = 10_000_000
 
@@ -41,15 +43,20 @@ final class SoundLane: Sendable {
       let wish = wish.current
       if wish.number != version { (told, version) = (nil, wish.number) }
       do {
+        let began = clock.monotonicNanoseconds()
         let microphone = try DeviceOpening.open({ try Microphone(wish.value) }) {
-          try meanwhile(isAway: told != nil, aligner, framer)
+          try meanwhile(isAway: told != nil, wish.number, since: began, aligner, framer)
         }
-        guard let microphone else { break }
+        // Nobody wants it any more, or another one is wanted.
+        guard let microphone else { continue }
+        try CaptureError.blaming(.microphone(wish.value.device)) { () throws(LibAVError) in
+          try aligner.connect(rate: microphone.rate, channels: microphone.channels, format: microphone.format)
+        }
         let what = "the microphone \(wish.value.device), \(microphone.rate) Hz, \(microphone.channels) channels"
         publication.logger.notice("\(publication.name): \(told == nil ? what : "back again: " + what)")
         told = nil
         greet(microphone, wish.value)
-        try listen(microphone, version, aligner, framer)
+        try listen(microphone, wish, aligner, framer)
       } catch let error as CaptureError {
         if told?.reason != error.reason { publication.logger.warning("\(error)") }
         told = error
@@ -78,15 +85,17 @@ final class SoundLane: Sendable {
   }
 
   private func listen(
-    _ microphone: Microphone, _ version: Int, _ aligner: SoundAligner, _ framer: SoundFramer
+    _ microphone: Microphone, _ wish: Wish<MicrophoneSettings>.Version, _ aligner: SoundAligner, _ framer: SoundFramer
   ) throws {
-    try aligner.connect(rate: microphone.rate, channels: microphone.channels, format: microphone.format)
+    let device = CaptureError.Device.microphone(wish.value.device)
     var lastHeard = clock.monotonicNanoseconds()
     let overrunsBefore = figures.status.sound?.overruns ?? 0
-    while !publication.isEnding, wish.current.number == version {
+    while !publication.isEnding, self.wish.current.number == wish.number {
       let overruns = microphone.overruns
       let heard = try microphone.next(milliseconds: 100, now: clock.monotonicNanoseconds) { block in
-        try aligner.add(block.bytes, count: block.count, time: block.time) { framer.collect($0, $1) }
+        try CaptureError.blaming(device) { () throws(LibAVError) in
+          try aligner.add(block.bytes, count: block.count, time: block.time) { framer.collect($0, $1) }
+        }
         try framer.encode { self.give($0, $1, $2, aligner) }
       }
       figures.update { status in
@@ -94,10 +103,11 @@ final class SoundLane: Sendable {
         status.sound?.bridgedSamples = aligner.bridged
         status.sound?.skewMicroseconds = aligner.skew / 1000
       }
+      if microphone.overruns > overruns { aligner.interrupt() }
       let now = clock.monotonicNanoseconds()
       // A device that has run over is there: it was this thread that did not come.
       if heard || microphone.overruns > overruns { lastHeard = now }
-      if now &- lastHeard > Self.longestSilence { throw CaptureError(.microphone(wish.current.value.device), .lost) }
+      if now &- lastHeard > Self.longestSilence { throw CaptureError(device, .lost) }
     }
   }
 
@@ -109,10 +119,15 @@ final class SoundLane: Sendable {
     }
   }
 
-  /// While a microphone is being opened: one that is away is away still.
-  private func meanwhile(isAway: Bool, _ aligner: SoundAligner, _ framer: SoundFramer) throws -> Int64? {
-    guard !publication.isEnding else { return nil }
-    if isAway { try fillIn(aligner, framer) }
+  /// While a microphone is being opened: one that is away is away still, and one that takes its time is bridged, too. Nil
+  /// where another one is wanted meanwhile.
+  private func meanwhile(
+    isAway: Bool, _ version: Int, since began: Int64, _ aligner: SoundAligner, _ framer: SoundFramer
+  ) throws -> Int64? {
+    guard !publication.isEnding, wish.current.number == version else { return nil }
+    let heardUntil = aligner.start == nil ? began : aligner.end
+    let isLate = clock.monotonicNanoseconds() &- heardUntil > Self.longestOpening
+    if isAway || isLate { try fillIn(aligner, framer) }
     return Self.step
   }
 

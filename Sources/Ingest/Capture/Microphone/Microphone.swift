@@ -31,6 +31,8 @@ final class Microphone {
   private static let bufferMilliseconds = 2000
   /// A time that the device tells is not older, in nanoseconds; some plugins tell when they were started.
   private static let oldestStamp: Int64 = 100_000_000
+  /// Interfaces of studios have this many; a device that claims more would have us take memory for it.
+  private static let mostChannels = 128
 
   init(_ settings: MicrophoneSettings) throws(CaptureError) {
     weir_alsa_quiet()
@@ -39,7 +41,10 @@ final class Microphone {
     var opened: OpaquePointer?
     let code = snd_pcm_open(&opened, settings.device, SND_PCM_STREAM_CAPTURE, SND_PCM_NONBLOCK)
     guard code >= 0, let pcm = opened else {
-      throw CaptureError(owner, code: code == -ENODEV ? ENOENT : -code, "open it")
+      // By another name than the card's own the library says the same of a card that is away and of one that it may
+      // not open.
+      guard code == -ENODEV || code == -ENOENT else { throw CaptureError(owner, code: -code, "open it") }
+      throw CaptureError(owner, MicrophoneCatalogue.areForbidden ? .forbidden : .missing)
     }
     do throws(CaptureError) {
       (rate, channels, format) = try Self.negotiate(pcm, settings)
@@ -88,6 +93,9 @@ final class Microphone {
     try check(snd_pcm_hw_params_set_channels_near(pcm, parameters, &channels), "set its channels")
     if let wanted = settings.channels, wanted != Int(channels) {
       throw CaptureError(owner, .unusable("it has \(channels) channels, not \(wanted)"))
+    }
+    guard (1...mostChannels).contains(Int(channels)) else {
+      throw CaptureError(owner, .unusable("it has \(channels) channels, more than \(mostChannels)"))
     }
     var rate = UInt32(settings.rate ?? 48000)
     try check(snd_pcm_hw_params_set_rate_near(pcm, parameters, &rate, nil), "set its rate")

@@ -5,17 +5,52 @@ internal import Glibc
 package struct MicrophoneListing: Sendable, Hashable {
   /// As a source names it: `hw:1,0`.
   package var device: String
+  /// Empty where it may not be asked.
   package var name: String
+  /// Why it cannot be used, where that is so.
+  package var problem: CaptureError?
 }
 
-/// The sound cards of this machine that can listen.
+/// The microphones of this machine's sound cards.
 package enum MicrophoneCatalogue {
   package static func list() -> [MicrophoneListing] {
     weir_alsa_quiet()
     var found: [MicrophoneListing] = []
     var card: Int32 = -1
     while snd_card_next(&card) >= 0, card >= 0 { found += devices(card) }
-    return found
+    let usable = Set(found.map(\.device))
+    return found + forbidden().filter { !usable.contains($0.device) }
+  }
+
+  /// There are some, and this process may use none of them.
+  static var areForbidden: Bool {
+    let all = list()
+    return !all.isEmpty && all.allSatisfy { $0.problem != nil }
+  }
+
+  /// The library passes over cards that it may not open; their nodes tell of them.
+  private static func forbidden() -> [MicrophoneListing] {
+    let folder = "/dev/snd"
+    guard let entries = opendir(folder) else { return [] }
+    defer { closedir(entries) }
+    var found: [(card: Int, device: Int)] = []
+    while let entry = readdir(entries) {
+      let name = withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+      guard let place = place(name), access("\(folder)/\(name)", R_OK | W_OK) != 0, errno == EACCES else { continue }
+      found.append(place)
+    }
+    return found.sorted { ($0.card, $0.device) < ($1.card, $1.device) }.map { place in
+      let device = "hw:\(place.card),\(place.device)"
+      return MicrophoneListing(device: device, name: "", problem: CaptureError(.microphone(device), .forbidden))
+    }
+  }
+
+  /// Of a node that samples are read from: `pcmC1D0c` is device 0 of card 1.
+  static func place(_ node: String) -> (card: Int, device: Int)? {
+    guard node.hasPrefix("pcmC"), node.hasSuffix("c") else { return nil }
+    let numbers = node.dropFirst(4).dropLast().split(separator: "D", omittingEmptySubsequences: false)
+    guard numbers.count == 2, let card = Int(numbers[0]), let device = Int(numbers[1]) else { return nil }
+    return (card, device)
   }
 
   private static func devices(_ card: Int32) -> [MicrophoneListing] {

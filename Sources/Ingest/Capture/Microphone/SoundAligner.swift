@@ -8,7 +8,10 @@ internal import Glibc
 /// Sample `n` that comes out was heard `n / 48000` seconds after `start`.
 final class SoundAligner {
   static let rate = 48000
-  /// Missing sound longer than this is bridged; less is made up by stretching.
+  /// Where a microphone begins, or goes on after an overrun, sound is missing or doubled for sure: what is longer than this
+  /// is bridged, or left out, exactly.
+  private static let longestLoose: Int64 = 1_000_000
+  /// Elsewhere missing sound longer than this is bridged; less is made up by stretching.
   private static let longestStretched: Int64 = 60_000_000
   /// The spread of one correction, in samples; long, so that it can be fine: steps of 1/480000.
   private static let compensationDistance = 10 * rate
@@ -23,6 +26,15 @@ final class SoundAligner {
   private var resampler: OpaquePointer?
   private var lastUpdate: Int64 = 0
   private var inputRate = rate
+  /// Of one channel.
+  private var bytesPerSample = 0
+  private var channels = 2
+  /// What is next is the first of a microphone, or the first after an overrun.
+  private var isJoint = true
+  /// The resampler holds sound of this microphone.
+  private var hasConverted = false
+  /// The first two of many channels.
+  private var pairs: [UInt8] = []
   private var left: [Float] = []
   private var right: [Float] = []
 
@@ -30,13 +42,17 @@ final class SoundAligner {
 
   deinit { swr_free(&resampler) }
 
-  /// A microphone begins, or begins again, with sound of this kind.
+  /// A microphone begins, or begins again, with sound of this kind. Of more than two channels the first two are heard: what
+  /// an interface with many sockets has in the others is nobody's left or right.
   func connect(rate inputRate: Int, channels: Int, format: AVSampleFormat) throws(LibAVError) {
     swr_free(&resampler)
     self.inputRate = inputRate
+    self.channels = channels
+    bytesPerSample = Int(av_get_bytes_per_sample(format))
+    (isJoint, hasConverted) = (true, false)
     var input = AVChannelLayout()
     var output = AVChannelLayout()
-    av_channel_layout_default(&input, Int32(clamping: channels))
+    av_channel_layout_default(&input, Int32(clamping: min(channels, 2)))
     av_channel_layout_default(&output, 2)
     try LibAVError.check(
       swr_alloc_set_opts2(
@@ -51,15 +67,29 @@ final class SoundAligner {
     drift.restart()
   }
 
+  /// The microphone had run over: between what came last and what comes next something is missing.
+  func interrupt() { isJoint = true }
+
   /// Takes samples, the first of which was heard at `time`.
   func add(_ bytes: UnsafeRawBufferPointer, count: Int, time: Int64, _ receive: ([Float], [Float]) -> Void)
     throws(LibAVError)
   {
     guard count > 0, let resampler else { return }
     if start == nil { start = time }
-    let inside = swr_get_delay(resampler, 1_000_000_000)
+    // A new resampler's first sample comes out as that of the sound.
+    let inside = hasConverted ? swr_get_delay(resampler, 1_000_000_000) : 0
     let behind = time &- inside &- end
-    if behind > Self.longestStretched {
+    if isJoint, behind < -Self.longestLoose {
+      // Silence has been given out for its beginning already.
+      let doubled = Int(MediaTime(nanoseconds: -behind).rescaled(to: UInt32(clamping: inputRate)))
+      let frame = bytesPerSample * channels
+      guard doubled < count, frame > 0, bytes.count >= count * frame else { return }
+      isJoint = false
+      drift.restart()
+      let rest = UnsafeRawBufferPointer(rebasing: bytes[(doubled * frame)..<(count * frame)])
+      return try convert(rest, count - doubled, resampler, receive)
+    }
+    if behind > (isJoint ? Self.longestLoose : Self.longestStretched) {
       silence(until: time &- inside, receive)
       drift.restart()
     } else if behind < -Self.longestStretched * 4 {
@@ -68,6 +98,7 @@ final class SoundAligner {
     } else {
       try correct(Double(behind) / 1e9, time, resampler)
     }
+    isJoint = false
     try convert(bytes, count, resampler, receive)
   }
 
@@ -106,23 +137,39 @@ final class SoundAligner {
     _ bytes: UnsafeRawBufferPointer, _ count: Int, _ resampler: OpaquePointer,
     _ receive: ([Float], [Float]) -> Void
   ) throws(LibAVError) {
+    hasConverted = true
     let room = Int(swr_get_out_samples(resampler, Int32(clamping: count))) + 32
     if left.count < room {
       left = [Float](repeating: 0, count: room)
       right = left
     }
-    let produced = left.withUnsafeMutableBytes { left in
+    let produced = channels > 2 ? resamplePairs(bytes, count, resampler) : resample(bytes, count, resampler)
+    try LibAVError.check(produced, "convert sound")
+    guard produced > 0 else { return }
+    self.produced += Int64(produced)
+    receive(Array(left[..<Int(produced)]), Array(right[..<Int(produced)]))
+  }
+
+  /// Samples that came out, or libswresample's code.
+  private func resample(_ bytes: UnsafeRawBufferPointer, _ count: Int, _ resampler: OpaquePointer) -> Int32 {
+    let room = Int32(clamping: left.count)
+    return left.withUnsafeMutableBytes { left in
       right.withUnsafeMutableBytes { right in
         var planes = [
           left.baseAddress?.assumingMemoryBound(to: UInt8.self), right.baseAddress?.assumingMemoryBound(to: UInt8.self),
         ]
         var input = [bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)]
-        return swr_convert(resampler, &planes, Int32(clamping: room), &input, Int32(clamping: count))
+        return swr_convert(resampler, &planes, room, &input, Int32(clamping: count))
       }
     }
-    try LibAVError.check(produced, "convert sound")
-    guard produced > 0 else { return }
-    self.produced += Int64(produced)
-    receive(Array(left[..<Int(produced)]), Array(right[..<Int(produced)]))
+  }
+
+  /// The same with the first two channels of many.
+  private func resamplePairs(_ bytes: UnsafeRawBufferPointer, _ count: Int, _ resampler: OpaquePointer) -> Int32 {
+    let (frame, pair) = (bytesPerSample * channels, bytesPerSample * 2)
+    let whole = frame > 0 ? min(count, bytes.count / frame) : 0
+    pairs.removeAll(keepingCapacity: true)
+    for number in 0..<whole { pairs.append(contentsOf: bytes[(number * frame)..<(number * frame + pair)]) }
+    return pairs.withUnsafeBytes { resample($0, whole, resampler) }
   }
 }

@@ -17,7 +17,7 @@ struct CatalogueUpdate {
   func apply(to database: Database) throws {
     switch event.kind {
     case .cancelled, .deleted: try database.remove(key)
-    case .started, .progressed: try database.put(try entry(.running, in: database))
+    case .started, .progressed, .stopped: try database.put(try entry(.running, in: database))
     case .stored:
       // What failed stays so, also when a movie is made of it later.
       let hasFailed = try database.entry(key)?.state == .failed

@@ -216,7 +216,7 @@ final class RecordingCatalogue: RecordingObserver, Sendable {
   /// Closes the database once all that came before has been done; waits for that at most `patience`, since the disk may
   /// not answer any more.
   func close(patience: Duration = .seconds(1)) async {
-    let isClosed = Flag()
+    let isClosed = PatientFlag()
     thread.submit { _ in
       self.state.withLock { state in
         state.database?.close()
@@ -224,19 +224,7 @@ final class RecordingCatalogue: RecordingObserver, Sendable {
       }
       isClosed.set()
     }
-    let deadline = ContinuousClock.now + patience
-    while !isClosed.isSet, ContinuousClock.now < deadline { try? await Task.sleep(for: .milliseconds(2)) }
-  }
-}
-
-/// Set once, by another thread.
-private final class Flag: Sendable {
-  private let value = Atomic(false)
-
-  var isSet: Bool { value.load(ordering: .acquiring) }
-
-  func set() {
-    value.store(true, ordering: .releasing)
+    _ = await isClosed.wait(patience: patience)
   }
 }
 
@@ -244,7 +232,7 @@ extension Set<RecordingKey> {
   fileprivate mutating func follow(_ event: RecordingEvent) {
     let key = RecordingKey(stream: event.facts.stream, name: event.facts.name)
     switch event.kind {
-    case .started, .progressed: insert(key)
+    case .started, .progressed, .stopped: insert(key)
     case .stored, .failed, .cancelled, .salvaged, .deleted: remove(key)
     }
   }

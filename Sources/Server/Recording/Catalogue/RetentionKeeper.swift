@@ -12,12 +12,18 @@ struct RetentionKeeper {
   private let freeBytes: @Sendable () -> Int64?
 
   private var lastFree: Int64?
+  /// Bytes of removed files that have not become free, and until when they are waited for.
+  private var owed: (bytes: Int64, until: Int64)?
   private var nextLook: Int64 = 0
 
   /// The least that is kept free above the floor, in bytes.
   static let leastHeadroom: Int64 = 16 << 20
   /// Seconds of writing at the newest rate that fit above the floor.
   private static let secondsOfHeadroom: Int64 = 3
+  /// Less is not noticed to be missing.
+  static let leastOwed: Int64 = 1 << 20
+  /// How long removed files may keep their room before others are removed in their stead, in nanoseconds.
+  private static let patience: Int64 = 60_000_000_000
   /// Sizes and ages change slowly: nanoseconds between two looks at them.
   private static let lookInterval: Int64 = 5_000_000_000
   /// The most that is looked at, and removed, at a time.
@@ -44,9 +50,13 @@ struct RetentionKeeper {
     for entry in try database.read({ try $0.deleted(before: now &- undoTime) }) {
       try remove(entry, "its deletion can no longer be taken back", database)
     }
-    var usage = Retention.Usage(free: freeBytes())
-    usage.headroom = headroom(usage.free)
-    lastFree = usage.free
+    let free = freeBytes()
+    noteReturned(free, now)
+    var usage = Retention.Usage(free: free)
+    usage.headroom = headroom(free)
+    lastFree = free
+    // What comes back by itself need not be made room for a second time.
+    if let owed { usage.free = free.map { $0 &+ owed.bytes } }
     let isShort = rules.shortage(usage) > 0
     guard isShort || now >= nextLook else { return }
     nextLook = now &+ Self.lookInterval
@@ -59,6 +69,7 @@ struct RetentionKeeper {
     }
     // Some file systems give the space back with their next commit; the next look must not find it missing.
     if isShort, !victims.isEmpty, let root = try? RecordingFolder.open(catalogue.folder) { syncfs(root.descriptor) }
+    if let free { noteOwed(victims.prefix(Self.batch), free: free, now) }
     if victims.count >= Self.batch { nextLook = now }
   }
 
@@ -79,6 +90,32 @@ struct RetentionKeeper {
   private func headroom(_ free: Int64?) -> Int64 {
     let rate = free.flatMap { free in lastFree.map { max(0, $0 &- free) } } ?? 0
     return max(Self.leastHeadroom, Self.secondsOfHeadroom &* rate)
+  }
+
+  /// Removing files is of no use while somebody has them open, or where they have other names elsewhere: it would go on
+  /// until nothing is left.
+  private mutating func noteOwed(_ victims: some Sequence<Retention.Victim>, free: Int64, _ now: Int64) {
+    let removed = victims.filter { $0.reason == .freeSpace }.reduce(0) { $0 &+ Int64($1.entry.bytes) }
+    guard removed >= Self.leastOwed else { return }
+    var returned: Int64 = 0
+    // Descriptors are closed by other threads.
+    for _ in 0..<15 {
+      returned = (freeBytes() ?? .max) &- free
+      if returned >= removed / 2 { return }
+      usleep(20_000)
+    }
+    owed = ((owed?.bytes ?? 0) &+ removed &- max(0, returned), now &+ Self.patience)
+    catalogue.logger.warning(
+      """
+      \(removed / 1_000_000) MB of recordings were removed and the disk has not become emptier: somebody still reads \
+      them, or they have other names; no more are removed for a minute
+      """)
+  }
+
+  private mutating func noteReturned(_ free: Int64?, _ now: Int64) {
+    guard var waiting = owed, let free else { return }
+    waiting.bytes -= max(0, free &- (lastFree ?? free))
+    owed = waiting.bytes >= Self.leastOwed && now < waiting.until ? waiting : nil
   }
 
   private func remove(_ entry: RecordingEntry, _ reason: String, _ database: CatalogueDatabase) throws {

@@ -1,0 +1,84 @@
+internal import FMP4
+internal import Glibc
+internal import NIOCore
+
+/// What is in a file of fragments, by one pass over it: every head is read once, and no media but what is compared with
+/// its checksum. Waits for the disk.
+struct RecordingScan {
+  let content: RecordingScanner.Content
+  /// What the file's notes tell, each with where it stands; those of what is not whole, too.
+  let notes: [(offset: UInt64, content: ByteBuffer)]
+  /// Where the segments lie of what is whole.
+  let index: RecordingIndex
+  let tally: RecordingScanner.Tally
+
+  /// Whether fragments are compared with the seals before them.
+  enum Seals: Sendable {
+    /// They are passed over, as players do.
+    case ignored
+    case heeded(RecordingScanner.Comparison)
+  }
+
+  /// Of the bytes of a file from `start` on, `size` in all; `progress` is given bytes that are done of them.
+  init(
+    _ descriptor: CInt, path: String, from start: UInt64 = 0, size: UInt64, seals: Seals, progress: (UInt64) -> Void
+  ) throws(RecordingError) {
+    // Heads lie far apart: what is between them need not be read.
+    posix_fadvise(descriptor, 0, 0, POSIX_FADV_RANDOM)
+    defer { posix_fadvise(descriptor, 0, 0, POSIX_FADV_NORMAL) }
+    var scanner =
+      switch seals {
+      case .ignored: RecordingScanner(fileSize: size)
+      case .heeded(let comparison): RecordingScanner(fileSize: size, comparing: comparison, crc: Checksum.of)
+      }
+    var window = HeadWindow(descriptor, path: path)
+    var indexer = RecordingIndexer()
+    while scanner.step != .finished {
+      switch scanner.step {
+      case .read(let offset, let length):
+        progress(offset)
+        scanner.receive(try window.read(at: start + offset, count: length))
+      case .compare(let offset, let length, let checksum):
+        progress(offset)
+        let found = try RecordingFile.checksum(of: descriptor, at: start + offset, count: length, path: path)
+        scanner.compared(found == checksum ? .equal : .different)
+      case .finished: break
+      }
+      for found in scanner.takeFound() { indexer.add(found) }
+    }
+    (content, notes, tally) = (scanner.content, scanner.notes, scanner.tally)
+    index = indexer.finished
+  }
+}
+
+/// Reads heads, of which several lie close together and the next ones far away, by whole pages.
+private struct HeadWindow {
+  private let descriptor: CInt
+  private let path: String
+  private var start: UInt64 = 0
+  private var bytes = ByteBuffer()
+
+  private static let page: UInt64 = 4096
+  /// The heads of a short fragment.
+  private static let usual = 512
+
+  init(_ descriptor: CInt, path: String) {
+    self.descriptor = descriptor
+    self.path = path
+  }
+
+  /// Up to `count` bytes at `offset`; fewer at the end of the file.
+  mutating func read(at offset: UInt64, count: Int) throws(RecordingError) -> ByteBuffer {
+    if let known = slice(offset, count) { return known }
+    let first = offset / Self.page * Self.page
+    let end = (offset + UInt64(max(count, Self.usual)) + Self.page - 1) / Self.page * Self.page
+    bytes = try RecordingFile.read(from: descriptor, at: first, count: Int(end - first), path: path)
+    start = first
+    return slice(offset, count) ?? slice(offset, max(0, bytes.readableBytes - Int(offset - first))) ?? ByteBuffer()
+  }
+
+  private func slice(_ offset: UInt64, _ count: Int) -> ByteBuffer? {
+    guard offset >= start, offset - start <= UInt64(bytes.readableBytes) else { return nil }
+    return bytes.getSlice(at: bytes.readerIndex + Int(offset - start), length: count)
+  }
+}

@@ -1,0 +1,245 @@
+"""Tracks that come and go while somebody watches: sound that comes late or stays away, a picture that comes late, another
+size, a clock that jumps. Who watches goes on, in each layout of HLS (WEIR_FAULTS=long: in each way of the page)."""
+
+import concurrent.futures
+import contextlib
+import dataclasses
+import itertools
+import os
+import threading
+import time
+
+import pytest
+
+import watching
+from harness import flv, publishers, scripts
+from harness.flv import AUDIO, VIDEO
+from harness.rawrtmp import RawRTMP
+
+LAYOUTS = {
+    "interleaved": ("--hls-layout", "interleaved"),
+    "separate": ("--hls-layout", "separate"),
+    # Sound is separate there, and the page itself chooses HLS.
+    "ladder": ("--ladder", "90p@100k"),
+}
+LONG = os.environ.get("WEIR_FAULTS") == "long"
+#: Each way of the page, in each layout; a usual run has time for the one in which most can go wrong.
+WAYS = [("separate", "hls")]
+if LONG:
+    WAYS += [("separate", "mse"), ("interleaved", "mse"), ("interleaved", "hls"), ("ladder", "hls")]
+#: What the other browser tests show in part is looked at in each way by `make faults`.
+thorough = pytest.mark.skipif(not LONG, reason="only in long runs (WEIR_FAULTS=long)")
+
+
+@pytest.fixture(scope="module", params=WAYS, ids=["-".join(way) for way in WAYS])
+def server(request, start_shared):
+    """A server, and the way in which the page plays its streams."""
+    layout, way = request.param
+    weir = start_shared("--no-record", *LAYOUTS[layout], "--target-duration", "2")
+    weir.way = way
+    weir.query = f"?player={way}" if layout != "ladder" else ""
+    return weir
+
+
+@contextlib.contextmanager
+def publishing(server, name, *pieces):
+    """Publishes tags in the background, each piece by its own clock, as long as somebody watches."""
+    watched = threading.Event()
+
+    def publish():
+        with RawRTMP(server.rtmp).start(name) as client:
+            for tags in pieces:
+                began = time.monotonic()
+                for tag in tags:
+                    due = began + (tag.milliseconds - tags[0].milliseconds) / 1000
+                    if watched.wait(max(0, due - time.monotonic())):
+                        break
+                    client.drain()
+                    client.tag(tag)
+            client.finish()
+
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        job = pool.submit(publish)
+        try:
+            yield
+        finally:
+            watched.set()
+        job.result(60)
+
+
+def over_and_over(film, times):
+    """A film several times in a row, on one clock."""
+    once = scripts.tags_of(film)
+    length = max(tag.milliseconds for tag in once if tag.type == VIDEO) + 33
+    return [tag for n in range(times) for tag in flv.shifted(once, n * length) if n == 0 or not tag.is_header]
+
+
+def from_then_on(tags, kind, milliseconds):
+    """The tags without those of a kind before a time; that kind's header comes with its first one. The metadata, which
+    would tell of it, are left out."""
+    header = next(tag for tag in tags if tag.type == kind and tag.is_header)
+    first = next(tag for tag in tags if tag.type == kind and tag.milliseconds >= milliseconds
+                 and (kind == AUDIO or tag.is_key))
+    out = []
+    for tag in tags:
+        if tag is first:
+            out.append(dataclasses.replace(header, milliseconds=tag.milliseconds))
+        if tag.type == AUDIO + VIDEO - kind or tag.type == kind and tag.milliseconds >= first.milliseconds:
+            out.append(tag)
+    return out
+
+
+def goes_on(browser, seconds=3):
+    """The playhead moves on in media that nobody has to wait for."""
+    then = watching.wait_phase(browser, "playing")["time"]
+    browser.wait(f"document.querySelector('#video').currentTime > {then} + {seconds}", 20)
+    assert watching.state(browser)["error"] is None
+
+
+def is_heard(browser):
+    then = watching.state(browser)["audioBytes"]
+    browser.wait(f"document.querySelector('#video').webkitAudioDecodedByteCount > {then} + 10000", 20)
+
+
+#: From here on `shown` has the media time of each picture on the screen.
+NOTE_PICTURES = """(() => {
+  const video = document.querySelector("#video");
+  window.shown = [];
+  const note = (now, { mediaTime }) => {
+    window.shown.push(mediaTime);
+    video.requestVideoFrameCallback(note);
+  };
+  video.requestVideoFrameCallback(note);
+})()"""
+
+
+def test_goes_on_when_the_sound_goes_and_again_when_it_returns(chromium, server):
+    name = f"silent-{server.way}"
+    publisher = publishers.ffmpeg("short", f"{server.rtmp}/live/{name}", loop=5)
+    try:
+        server.wait_state(name, "live", seconds=40)
+        watching.watch(chromium, server, name, server.query)
+        is_heard(chromium)
+    finally:
+        publisher.kill()
+    watching.wait_phase(chromium, "reconnecting")
+    publisher = publishers.ffmpeg("short", f"{server.rtmp}/live/{name}", loop=8, options=("-an",))
+    try:
+        server.wait_state(name, "live")
+        goes_on(chromium)
+        assert "AAC" not in chromium.evaluate(watching.DETAILS)["Codecs"]
+    finally:
+        publisher.kill()
+    watching.wait_phase(chromium, "reconnecting")
+    publisher = publishers.ffmpeg("short", f"{server.rtmp}/live/{name}", loop=8)
+    try:
+        server.wait_state(name, "live")
+        goes_on(chromium)
+        is_heard(chromium)
+        assert "AAC" in chromium.evaluate(watching.DETAILS)["Codecs"]
+    finally:
+        publisher.kill()
+    watching.leave(chromium)
+
+
+def test_sound_that_comes_late_is_heard(chromium, server):
+    name = f"late-sound-{server.way}"
+    with publishing(server, name, from_then_on(over_and_over("short", 8), AUDIO, 8000)):
+        server.wait_state(name, "live", seconds=40)
+        watching.watch(chromium, server, name, server.query)
+        assert watching.state(chromium)["audioBytes"] == 0
+        chromium.wait("document.querySelector('#video').webkitAudioDecodedByteCount > 10000", 25)
+        goes_on(chromium)
+        watching.leave(chromium)
+
+
+@thorough
+def test_sound_that_stops_without_a_word_holds_nobody_up(chromium, server):
+    name = f"sound-stops-{server.way}"
+    tags = [t for t in over_and_over("short", 10) if t.type != AUDIO or not 8000 < t.milliseconds < 20_000]
+    with publishing(server, name, tags):
+        server.wait_state(name, "live", seconds=40)
+        watching.watch(chromium, server, name, server.query)
+        is_heard(chromium)
+        before = watching.state(chromium)["time"]
+        chromium.wait(f"document.querySelector('#video').currentTime > {before} + 12", 40)
+        goes_on(chromium)
+        watching.leave(chromium)
+
+
+def test_a_picture_that_comes_late_is_seen(chromium, server):
+    name = f"late-picture-{server.way}"
+    with publishing(server, name, from_then_on(over_and_over("short", 8), VIDEO, 8000)):
+        server.wait_state(name, "live", seconds=40)
+        watching.watch(chromium, server, name, server.query)
+        assert watching.state(chromium)["width"] == 0
+        chromium.wait("document.querySelector('#video').videoWidth === 320", 25)
+        goes_on(chromium)
+        is_heard(chromium)
+        watching.leave(chromium)
+
+
+@thorough
+def test_another_size_in_mid_stream_is_seen(chromium, server):
+    name = f"size-{server.way}"
+    first = over_and_over("short", 2)
+    end = max(tag.milliseconds for tag in first if tag.type == VIDEO) + 33
+    with publishing(server, name, first + flv.shifted(scripts.tags_of("small"), end)
+                    + flv.shifted(over_and_over("small", 2), end + 4000)):
+        server.wait_state(name, "live", seconds=40)
+        assert watching.watch(chromium, server, name, server.query)["width"] == 320
+        chromium.wait("document.querySelector('#video').videoWidth === 256", 25)
+        goes_on(chromium)
+        is_heard(chromium)
+        watching.leave(chromium)
+
+
+@thorough
+@pytest.mark.parametrize("milliseconds", [36_000_000, -3_600_000], ids=["ahead", "back"])
+def test_a_clock_that_jumps_holds_nobody_up(chromium, server, milliseconds):
+    name = f"jump-{server.way}-{'ahead' if milliseconds > 0 else 'back'}"
+    start = max(0, -milliseconds)
+    first = flv.shifted(over_and_over("short", 2), start)
+    then = [tag for tag in over_and_over("short", 4) if not tag.is_header]
+    then = flv.shifted(then, start + 8000 + milliseconds)
+    # Both are played out at their own clock.
+    with publishing(server, name, first, then):
+        server.wait_state(name, "live", seconds=40)
+        watching.watch(chromium, server, name, server.query)
+        before = watching.state(chromium)["time"]
+        chromium.wait(f"document.querySelector('#video').currentTime > {before} + 12", 30)
+        assert watching.state(chromium)["time"] < before + 60
+        watching.leave(chromium)
+
+
+@thorough
+def test_sound_that_went_and_returned_is_heard_again_from_the_window(chromium, server):
+    name = f"window-{server.way}"
+    for options in ((), ("-an",)):
+        publisher = publishers.ffmpeg("short", f"{server.rtmp}/live/{name}", loop=5, options=options)
+        try:
+            server.wait_state(name, "live", seconds=40)
+            time.sleep(5)
+        finally:
+            publisher.kill()
+        server.wait_state(name, "reconnecting")
+    publisher = publishers.ffmpeg("short", f"{server.rtmp}/live/{name}", loop=12)
+    try:
+        server.wait_state(name, "live")
+        watching.watch(chromium, server, name, server.query)
+        is_heard(chromium)
+        chromium.wait("document.querySelector('#seek').max - document.querySelector('#seek').min > 9")
+        place = watching.seek_to(chromium, chromium.evaluate(
+            "document.querySelector('#seek').max - document.querySelector('#seek').min - 1"))
+        is_heard(chromium)
+        assert watching.state(chromium)["time"] < place + 5
+        # Over the silence in the middle, whose pictures are shown, into the sound at the end.
+        chromium.evaluate(NOTE_PICTURES)
+        chromium.wait(f"document.querySelector('#video').currentTime > {place} + 12", 40)
+        is_heard(chromium)
+        shown = sorted(chromium.evaluate("window.shown"))
+        assert max(b - a for a, b in itertools.pairwise(shown)) < 1.5, shown
+        assert watching.state(chromium)["error"] is None
+    finally:
+        publisher.kill()
+    watching.leave(chromium)

@@ -1,0 +1,142 @@
+import FMP4
+import NIOCore
+import Testing
+
+@testable import Ingest
+
+/// What a publisher can make wait by changing its picture.
+@Suite struct TranscodeBacklogTests {
+  private let plans: [TranscodePlan]
+
+  init() throws {
+    plans = try [(320, 180), (640, 360)].map { width, height in
+      let settings = TestSourceSettings(width: width, height: height, keyFrameInterval: 5, videoBitRate: 300_000)
+      let media = try TestMedia(settings: settings, wallStart: TestMediaTests.wallStart)
+      var track: TrackDescription?
+      try media.advance(to: 0) { event in
+        if case .tracks(let tracks) = event { track = tracks.first { $0.kind == .video } }
+      }
+      let source = try #require(track)
+      return try #require(
+        TranscodePlan(source: source, ladder: [RungSpecification(shortSide: 90, bitRate: 100_000)]))
+    }
+  }
+
+  private func picture(milliseconds: Int64, bytes: Int, isSync: Bool = true) -> TranscodeRequest.SourcePicture {
+    let time = milliseconds * Int64(plans[0].timescale) / 1000
+    return TranscodeRequest.SourcePicture(
+      presentationTime: time, decodeTime: time, isSync: isSync, lateness: 0,
+      payload: ByteBuffer(repeating: 1, count: bytes))
+  }
+
+  private func rest(_ backlog: inout TranscodeBacklog) -> [TranscodeBacklog.Entry] {
+    var entries: [TranscodeBacklog.Entry] = []
+    while let entry = backlog.next() { entries.append(entry) }
+    return entries
+  }
+
+  private func bytes(_ entries: [TranscodeBacklog.Entry]) -> Int {
+    entries.reduce(0) { sum, entry in
+      if case .picture(let picture) = entry { return sum + picture.payload.readableBytes }
+      return sum
+    }
+  }
+
+  /// Two configurations in turn, one key frame of each: `step` milliseconds apart.
+  private func alternating(count: Int, step: Int64, bytes: Int) -> TranscodeBacklog {
+    var backlog = TranscodeBacklog()
+    for index in 0..<count {
+      backlog.drain()
+      backlog.configure(plans[index % 2])
+      backlog.append(picture(milliseconds: Int64(index) * step, bytes: bytes))
+    }
+    return backlog
+  }
+
+  @Test func thePicturesOfAllConfigurationsHaveThreeSecondsTogether() {
+    var backlog = alternating(count: 1000, step: 100, bytes: 10)
+    #expect(backlog.discarded > 900)
+    let pictures = rest(&backlog).filter { if case .picture = $0 { true } else { false } }
+    #expect(pictures.count <= 32)
+  }
+
+  @Test func theyHaveTheLimitOfBytesTogether() {
+    var backlog = alternating(count: 100, step: 0, bytes: 1 << 20)
+    #expect(backlog.discarded > 0)
+    let waiting = bytes(rest(&backlog))
+    #expect(waiting > 0 && waiting <= TranscodeLimits.backlogBytes)
+  }
+
+  @Test func theyAreNoMoreThanTheLimitWhateverTheirTimes() {
+    let backlog = alternating(count: 3000, step: 0, bytes: 1)
+    #expect(backlog.discarded > 0)
+    // A break, a configuration and a picture are what one change adds.
+    #expect(backlog.count <= TranscodeLimits.backlogEntries + 3)
+  }
+
+  @Test func aPictureMoreThanTheLimitLeavesTheNewestConfigurationAndABreak() throws {
+    var backlog = TranscodeBacklog()
+    backlog.configure(plans[0])
+    for _ in 1..<TranscodeLimits.backlogEntries { backlog.append(picture(milliseconds: 0, bytes: 1)) }
+    #expect(backlog.discarded == 0 && backlog.count == TranscodeLimits.backlogEntries)
+    backlog.append(picture(milliseconds: 10, bytes: 1, isSync: false))
+    #expect(backlog.discarded == TranscodeLimits.backlogEntries)
+    let entries = rest(&backlog)
+    #expect(entries.count == 2)
+    guard case .configure? = entries.first, case .drain(let time)? = entries.last else {
+      Issue.record("\(entries)")
+      return
+    }
+    #expect(time > MediaTime(milliseconds: 10) && time < MediaTime(milliseconds: 11))
+  }
+
+  @Test func configurationsWithoutPicturesAreTheNewestOne() throws {
+    var backlog = TranscodeBacklog()
+    for index in 0..<1001 {
+      backlog.drain()
+      backlog.configure(plans[index % 2])
+    }
+    #expect(backlog.count == 1)
+    backlog.append(picture(milliseconds: 0, bytes: 1))
+    for index in 0..<1001 {
+      backlog.drain()
+      backlog.configure(plans[index % 2])
+    }
+    #expect(backlog.count == 4, "the picture, its configuration, its break and the newest")
+    #expect(backlog.discarded == 0)
+  }
+
+  @Test func aPictureThatNoMessageHoldsIsLeftOutWithWhatDependsOnIt() {
+    var backlog = TranscodeBacklog()
+    backlog.configure(plans[0])
+    backlog.append(picture(milliseconds: 0, bytes: TranscodeLimits.sourcePictureBytes))
+    #expect(backlog.discarded == 0)
+    backlog.append(picture(milliseconds: 40, bytes: TranscodeLimits.sourcePictureBytes + 1))
+    backlog.append(picture(milliseconds: 80, bytes: 10, isSync: false))
+    #expect(backlog.discarded == 2)
+    backlog.append(picture(milliseconds: 120, bytes: 10))
+    #expect(backlog.discarded == 2)
+    #expect(bytes(rest(&backlog)) == TranscodeLimits.sourcePictureBytes + 10)
+  }
+
+  @Test func aLostWorkersSuccessorIsGivenTheConfigurationOfTheNextKeyFrame() throws {
+    var backlog = TranscodeBacklog()
+    backlog.configure(plans[0])
+    backlog.append(picture(milliseconds: 0, bytes: 1))
+    _ = backlog.next()
+    _ = backlog.next()
+    backlog.append(picture(milliseconds: 40, bytes: 1, isSync: false))
+    backlog.drain()
+    backlog.configure(plans[1])
+    backlog.append(picture(milliseconds: 80, bytes: 1))
+    backlog.restart()
+    #expect(backlog.discarded == 1)
+    let entries = rest(&backlog)
+    guard entries.count == 3, case .configure(let plan) = entries[0], case .drain(let time) = entries[1] else {
+      Issue.record("\(entries)")
+      return
+    }
+    #expect(plan.source == plans[1].source)
+    #expect(time == MediaTime(milliseconds: 80))
+  }
+}

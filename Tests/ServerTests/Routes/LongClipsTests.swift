@@ -1,0 +1,83 @@
+import FMP4
+import Glibc
+import Ingest
+import Logging
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import Testing
+
+@testable import Server
+
+@Suite struct LongClipsTests {
+  private func clip(_ bytes: Int) -> RecordingClip {
+    let file = SharedFile(taking: open("/dev/null", O_RDONLY), kind: .disk)
+    return RecordingClip(
+      head: ByteBuffer(repeating: 1, count: bytes), media: FileRange(file: file, offset: 0, length: 0), seconds: 1)
+  }
+
+  @Test func oneIsMadeAtATime() throws {
+    let clips = LongClips(memory: .unlimited)
+    var inner: FileRange?
+    let outer = try clips.make {
+      inner = try clips.make { clip(10) }?.head
+      return clip(10)
+    }
+    #expect(outer?.head.length == 10 && inner == nil)
+    #expect(try clips.make { clip(10) } != nil)
+  }
+
+  @Test func oneThatCannotBeMadeLeavesRoomForTheNext() throws {
+    let clips = LongClips(memory: .unlimited)
+    #expect(throws: ReplaySource.ClipFailure.empty) { try clips.make { throw ReplaySource.ClipFailure.empty } }
+    #expect(try clips.make { clip(10) } != nil)
+  }
+
+  /// Forty readers that take nothing of theirs.
+  @Test func headsThatNobodyTakesAreBounded() throws {
+    let clips = LongClips(memory: .unlimited)
+    var heads: [FileRange] = []
+    for _ in 0..<40 {
+      if let made = try clips.make({ clip(LongClips.maximumBytes / 8) }) { heads.append(made.head) }
+    }
+    #expect(heads.count == 8 && clips.bytes == LongClips.maximumBytes)
+    guard case .read(let bytes) = heads[3].file.read(at: heads[3].offset, count: 100) else {
+      Issue.record("the head is not there")
+      return
+    }
+    #expect(bytes == ByteBuffer(repeating: 1, count: 100))
+    heads.removeLast()
+    #expect(try clips.make { clip(1) } != nil)
+  }
+
+  /// Whoever asks for something on a frozen disk hears so.
+  @Test func replayDoesNotWaitForAFrozenDisk() async throws {
+    let folder = try TemporaryFolder()
+    let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    let archive = RecordingArchive(folder: folder.path)
+    let streams = StreamRegistry(
+      settings: StreamSettings(), publishKey: nil, clock: .system(), logger: logger
+    ) { _, _, _ in [] }
+    let routes = ReplayRoutes(
+      archive: archive, streams: streams, layout: .interleaved, longClips: LongClips(memory: .unlimited))
+    var ends: [CInt] = [0, 0]
+    try #require(pipe(&ends) == 0)
+    let (reading, writing) = (ends[0], ends[1])
+    for _ in 0..<2 {
+      archive.threads.submit { _ in
+        var byte: UInt8 = 0
+        _ = read(reading, &byte, 1)
+      }
+    }
+    let request = HTTPRequest(
+      method: .get, target: RequestTarget(segments: ["recordings", "cam", "20261121T072410Z", "index.m3u8"]))
+    guard case .later(let answer, _) = routes.respond(to: request, on: MultiThreadedEventLoopGroup.singleton.any())
+    else {
+      Issue.record("it waited")
+      return
+    }
+    let response = try await answer.get()
+    #expect(response.status == .serviceUnavailable && response.headers.contains { $0.name == "Retry-After" })
+    close(writing)
+  }
+}
