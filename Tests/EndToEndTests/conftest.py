@@ -4,12 +4,15 @@ import os
 import pathlib
 import secrets
 import sys
+import tempfile
+import time
 
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from harness.weir import Weir  # noqa: E402  (the path above makes it importable)
+from harness.metronome import Metronome  # noqa: E402  (the path above makes it importable)
+from harness.weir import Weir  # noqa: E402
 
 
 class Starter:
@@ -80,6 +83,28 @@ def pytest_xdist_make_scheduler(config, log):
     return OneBrowserAtATime(config, log)
 
 
+def pytest_sessionstart(session):
+    session.config.metronome = Metronome(pathlib.Path(tempfile.mkdtemp(prefix="weir-metronome-")) / "beats")
+
+
+def pytest_sessionfinish(session):
+    session.config.metronome.stop()
+    session.config.metronome.path.unlink(missing_ok=True)
+    session.config.metronome.path.parent.rmdir()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Says of a test that failed how the machine kept time meanwhile, where it did not."""
+    report = yield
+    if report.failed:
+        kept = item.config.metronome.between(time.monotonic() - call.duration, time.monotonic())
+        if not kept.is_well:
+            report.sections.append(("machine", str(kept)))
+            report.user_properties.append(("held up", str(kept)))
+    return report
+
+
 def pytest_terminal_summary(terminalreporter):
     """The figures that tests measured, in one list; the names of tests that failed, for `run`."""
     if "WEIR_FAILED" in os.environ:
@@ -94,8 +119,8 @@ def pytest_terminal_summary(terminalreporter):
 
 
 def _name_failed(terminalreporter, path: pathlib.Path):
-    """Writes which tests failed, a line each; nothing where the trouble was in what is around tests: a server that ends
-    badly is no matter of time."""
+    """Writes which tests failed, a line each, and of those that the machine itself held up how; nothing where the trouble
+    was in what is around tests: a server that ends badly is no matter of time."""
     root = pathlib.Path(terminalreporter.config.rootpath)
     failed = [] if terminalreporter.stats.get("error") else terminalreporter.stats.get("failed", [])
-    path.write_text("".join(f"{root / report.nodeid}\n" for report in failed))
+    path.write_text("".join(f"{root / r.nodeid}\t{dict(r.user_properties).get('held up', '')}\n" for r in failed))

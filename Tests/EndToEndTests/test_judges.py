@@ -4,12 +4,15 @@ Without these, a test below that finds no fault could mean that nobody looked.
 """
 
 import dataclasses
+import os
+import signal
 import struct
+import time
 from fractions import Fraction
 
 import pytest
 
-from harness import amf, box_rules, boxes, dash, flv, hls, llhls, packets, recordings, sources, tools
+from harness import amf, box_rules, boxes, dash, flv, hls, llhls, metronome, packets, recordings, sources, tools
 
 
 @pytest.fixture(scope="module")
@@ -246,3 +249,23 @@ def test_the_flv_reader_finds_headers_and_key_frames():
     assert len(flv.only(tags, flv.VIDEO)) == 240 + 1
     enhanced = flv.read(sources.flv("hevc"))
     assert sum(tag.is_header and tag.type == flv.VIDEO for tag in enhanced) == 1
+
+
+def test_the_metronome_tells_when_the_machine_stood_still(tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("real-time priority needs root")
+    beside = metronome.Metronome(tmp_path / "beats")
+    try:
+        time.sleep(2)
+        assert (tmp_path / "beats").exists(), "this root may not take real-time priority"
+        began = time.monotonic()
+        beside.process.send_signal(signal.SIGSTOP)
+        time.sleep(0.8)
+        beside.process.send_signal(signal.SIGCONT)
+        time.sleep(0.2)
+        kept = beside.between(began, time.monotonic())
+    finally:
+        beside.stop()
+    assert 0.7 <= kept.still < 1.5 and not kept.is_well, kept
+    assert metronome.judged([]).is_well
+    assert not metronome.judged([("work", 1.0, metronome.USUAL_SECONDS * 4)]).is_well
