@@ -82,6 +82,9 @@ class Metronome:
     def __init__(self, path: pathlib.Path):
         self.path = path
         self.process = subprocess.Popen([sys.executable, __file__, str(path)], stdin=subprocess.PIPE)
+        # Where it may not have its priority it is over at once, and all is taken to be well.
+        while not path.exists() and self.process.poll() is None:
+            time.sleep(0.01)
 
     def between(self, start: float, end: float) -> Kept:
         """By time.monotonic()."""
