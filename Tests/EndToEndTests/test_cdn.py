@@ -13,7 +13,7 @@ import urllib.parse
 
 import pytest
 
-from harness import hls, http, llhls, publishers
+from harness import dash, hls, http, llhls, publishers
 
 NAME = "cam"
 VIEWERS = 1000
@@ -115,6 +115,23 @@ def cached(request, origin, tmp_path_factory):
         yield weir, cache, path
     finally:
         cache.stop()
+
+
+@pytest.fixture(params=CACHES)
+def separate(request, start, tmp_path):
+    """A cache before a server with its default log, whose HLS has picture and sound apart."""
+    weir = start("--no-record", "--hls-layout", "separate")
+    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{NAME}", loop=-1)
+    cache = None
+    try:
+        weir.wait_state(NAME, "live", seconds=20)
+        os.chmod(tmp_path, 0o755)
+        cache = CACHES[request.param](tmp_path, weir.web)
+        yield weir, cache
+    finally:
+        publisher.kill()
+        if cache is not None:
+            cache.stop()
 
 
 def requests(weir) -> collections.Counter:
@@ -237,10 +254,36 @@ def test_media_is_cached_and_playlists_do_not_age(cached):
     url = urllib.parse.urljoin(cache.web + path, playlist.segments[0].uri)
     first, second = http.fetch(url), http.fetch(url)
     assert first.body == second.body
-    # Varnish names the request that brought it, too, where that was another.
-    assert second.headers.get("x-cache") == "HIT" or len(second.headers.get("x-varnish", "").split()) == 2
+    assert was_cached(second)
     # A list that is a second old is asked for anew.
     old = llhls.parse(http.fetch(cache.web + path).text, url)
     time.sleep(2.5)
     new = llhls.parse(http.fetch(cache.web + path).text, url)
     assert new.last > old.last
+
+
+def was_cached(answer: http.Response) -> bool:
+    # Varnish names the request that brought it, too, where that was another.
+    return answer.headers.get("x-cache") == "HIT" or len(answer.headers.get("x-varnish", "").split()) == 2
+
+
+def test_hls_and_dash_are_one_object_at_the_cache(separate):
+    weir, cache = separate
+    weir.wait(lambda: weir.stream(NAME)["ageSeconds"] > 9, 20, "a few segments")
+    index = f"{cache.web}/live/{NAME}/index.m3u8"
+    multivariant = hls.parse_multivariant(http.fetch(index).good().text, index)
+    assert len(multivariant.media) == 1 and len(multivariant.variants) == 1
+    for kind, uri in (("video", multivariant.variants[0].uri), ("audio", multivariant.media[0]["URI"])):
+        playlist_url = urllib.parse.urljoin(index, uri)
+        playlist = llhls.parse(http.fetch(playlist_url).good().text, playlist_url)
+        listed = {urllib.parse.urljoin(playlist_url, s.uri) for s in playlist.segments if s.uri is not None}
+        listed.add(urllib.parse.urljoin(playlist_url, playlist.segments[0].map))
+        bodies = {url: http.fetch(url).good().body for url in listed}
+        manifest_url = f"{cache.web}/live/{NAME}/manifest.mpd"
+        manifest = dash.parse(http.fetch(manifest_url).good().text, manifest_url)
+        (representation,) = [r for r in manifest.representations if r.kind == kind]
+        same = {representation.init, *(entry.url for entry in representation.entries)} & listed
+        assert len(same) >= 4, f"{kind}: HLS lists {sorted(listed)}, DASH {[e.url for e in representation.entries]}"
+        for url in same:
+            again = http.fetch(url).good()
+            assert was_cached(again) and again.body == bodies[url], url

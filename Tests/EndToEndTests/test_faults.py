@@ -5,7 +5,9 @@ The counts are in WEIR_FAULTS: "short" (the default) or "long".
 """
 
 import concurrent.futures
+import dataclasses
 import os
+import random
 import re
 import socket
 import threading
@@ -13,7 +15,8 @@ import time
 
 import pytest
 
-from harness import nothing_wrong, flv, hls, http, publishers, scripts, sources
+from harness import flv, hls, http, nothing_wrong, publishers, scripts, sources, tools
+from harness.metrics import Metrics
 from harness.rawrtmp import Closed, RawRTMP, Refused
 
 LONG = os.environ.get("WEIR_FAULTS") == "long"
@@ -335,3 +338,61 @@ def test_a_publisher_whose_uplink_is_too_narrow_is_told_of_within_five_seconds(k
         uplink.close()
     print(f"\nuplink of half the bit rate: told after {took:.1f} s")
     assert took <= 5
+
+
+#: Of each bit to be wrong, of each message to be cut off; seconds of media, and how many times real time they come.
+WRONG_BIT, CUT_OFF = 1e-5, 0.01
+DAMAGED_SECONDS, HASTE = (3600, 20) if LONG else (48, 6)
+
+
+def damaged(tag: flv.Tag, dice: random.Random) -> flv.Tag:
+    """The tag as a bad line or a bad encoder leaves it; headers stay whole, since they decide whether there is a stream."""
+    if tag.type == flv.DATA or tag.is_header:
+        return tag
+    body = bytearray(tag.body)
+    at = int(dice.expovariate(WRONG_BIT))
+    while at < 8 * len(body):
+        body[at // 8] ^= 1 << at % 8
+        at += 1 + int(dice.expovariate(WRONG_BIT))
+    if dice.random() < CUT_OFF:
+        del body[dice.randrange(len(body)):]
+    return dataclasses.replace(tag, body=bytes(body))
+
+
+def test_wrong_bits_and_cut_off_pictures_harm_nobody(keyed, canary, record_property):
+    dice = random.Random(32)
+    film = scripts.tags_of("h264-30")
+    length = film[-1].milliseconds + 34
+    good = publishers.ffmpeg("short", f"{keyed.rtmp}/live/unharmed?key={canary}", loop=-1)
+    refused = 0
+    try:
+        keyed.wait_state("unharmed", "live", seconds=20)
+        viewer = Player(keyed, "unharmed")
+        began, at = time.monotonic(), 0.0
+        while at < DAMAGED_SECONDS:
+            with RawRTMP(keyed.rtmp).start(f"damaged?key={canary}") as client:
+                try:
+                    while at < DAMAGED_SECONDS:
+                        tags = [damaged(tag, dice) for tag in flv.shifted(film, int(at * 1000))]
+                        client.play_out(tags, speed=HASTE, origin=int(at * 1000))
+                        at += length / 1000
+                except (Closed, OSError):
+                    # What is wrong may name a codec that there is none of. The encoder comes back.
+                    refused += 1
+                    at += length / 1000
+        lost = Metrics(keyed).total("weir_ingest_frames_lost_total", stream="damaged")
+        index = hls.parse_multivariant(
+            http.fetch(f"{keyed.web}/live/damaged/index.m3u8").good().text, f"{keyed.web}/live/damaged/index.m3u8")
+        whole = tools.run(tools.FFPROBE, "-v", "quiet", "-count_packets", "-select_streams", "v", "-show_entries",
+                          "stream=nb_read_packets", "-of", "csv=p=0", "-read_intervals", "%+4",
+                          index.absolute(index.variants[0].uri))
+        assert int(whole.stdout.split()[0].rstrip(",")) > 60, f"{whole.stdout}{whole.stderr}"
+        arrivals = [a for a in viewer.arrivals if a > began]
+        longest = max(b - a for a, b in zip(arrivals, arrivals[1:]))
+        viewer.close()
+        record_property("figure", f"{at:.0f} s of media with wrong bits and cut-off pictures: {refused} connections refused, "
+                                  f"{lost:.0f} units left out; another stream's longest pause {longest:.2f} s")
+        assert longest < 1.5
+        assert keyed.process.poll() is None
+    finally:
+        good.kill()

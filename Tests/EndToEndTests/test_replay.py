@@ -150,6 +150,17 @@ def test_a_recording_in_the_making_is_an_event_that_only_grows(seen):
     assert 'type="dynamic"' in seen.manifest and "video/t1-$Time$.m4s" in seen.manifest
 
 
+def test_names_by_time_reach_back_to_the_beginning(server, seen):
+    for rendition in ("video", "audio"):
+        text = server.get(f"/live/cam/{seen.epoch}/{rendition}/dvr.m3u8").good().text
+        names = re.findall(r"^(t1-\d+\.m4s)$", text, re.M)
+        assert len(names) == text.count("#EXTINF") > 6
+        for number, name in enumerate(names, 1):
+            if (rendition, number) in seen.live:
+                again = server.get(f"/live/cam/{seen.epoch}/{rendition}/{name}").good()
+                assert again.body == seen.live[rendition, number], f"{rendition}/{name} is not segment {number}"
+
+
 def test_live_addresses_reach_back_to_the_beginning_and_keep_their_bytes(server, seen):
     listed = numbers(server.get(f"/live/cam/{seen.epoch}/av/index.m3u8").text)
     old = [key for key in seen.live if key[1] < min(listed) - 3]

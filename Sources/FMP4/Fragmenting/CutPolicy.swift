@@ -8,12 +8,17 @@ package struct CutPolicy: Sendable, Hashable {
   /// Every fragment, not only the last of a segment, waits for the other tracks to reach its end, so that the tracks'
   /// parts are equally long where they are delivered one by one.
   package var fragmentsWaitForFollowers: Bool
+  /// The first fragment of all is short, so that whoever waits for the stream has a picture at once: it starts with a sync
+  /// sample, and such a part may be shorter than the others (RFC 8216bis §4.4.4.9).
+  package var startsEarly: Bool
   /// A segment ends before the first sync sample at which it is at least this long.
   package var segmentTarget: MediaTime
   /// A segment never grows longer than this, rounded to whole seconds; where no sync sample comes in time it is cut
   /// without one. Nil: the first group of pictures decides, and lets itself through.
   package var wholeSecondLimit: Int?
 
+  /// Where the first fragment of all ends that is to be early.
+  package static let firstFragmentTarget = MediaTime(milliseconds: 50)
   /// A segment that reaches this many bytes is cut whatever its length.
   package static let segmentByteLimit = 64 << 20
   /// A fragment that reaches this many bytes is cut whatever its length.
@@ -42,12 +47,13 @@ package struct CutPolicy: Sendable, Hashable {
 
   package init(
     partTarget: MediaTime = MediaTime(milliseconds: 200), segmentTarget: MediaTime = MediaTime(milliseconds: 2000),
-    wholeSecondLimit: Int? = nil, fragmentsWaitForFollowers: Bool = false
+    wholeSecondLimit: Int? = nil, fragmentsWaitForFollowers: Bool = false, startsEarly: Bool = false
   ) {
     self.partTarget = partTarget
     self.segmentTarget = segmentTarget
     self.wholeSecondLimit = wholeSecondLimit
     self.fragmentsWaitForFollowers = fragmentsWaitForFollowers
+    self.startsEarly = startsEarly
   }
 
   /// The longest fragment of a leading track: the smallest whole number of its samples that reaches the target. Where

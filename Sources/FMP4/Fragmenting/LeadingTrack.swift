@@ -16,6 +16,8 @@ struct LeadingTrack: Sendable {
   var fragmentIsIndependent = false
   /// The open fragment has no sample of this track: the one before was closed before its successor was there.
   var fragmentIsEmpty = true
+  /// The open fragment is the first of all, and a short one.
+  var isBeginning = false
   /// Nothing can be decoded before the first sync sample, so nothing is taken.
   var awaitsSync = true
   /// What the other tracks have from before the first picture belongs to the stream: they joined it in its midst.
@@ -87,7 +89,8 @@ struct LeadingTrack: Sendable {
     guard let fragmentStart, !fragmentIsEmpty else { return false }
     let timescale = queue.track.timescale
     let elapsed = decodeTime &- fragmentStart
-    if elapsed >= policy.partTarget.rescaled(to: timescale) { return true }
+    let target = isBeginning ? min(policy.partTarget, CutPolicy.firstFragmentTarget) : policy.partTarget
+    if elapsed >= target.rescaled(to: timescale) { return true }
     if let limit = policy.partLimit, elapsed > 0, elapsed &+ next > limit.rescaled(to: timescale) { return true }
     return queue.readyBytes >= CutPolicy.fragmentByteLimit || queue.ready.count >= CutPolicy.fragmentSampleLimit
   }

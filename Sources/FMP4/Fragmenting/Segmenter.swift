@@ -207,6 +207,7 @@ package struct Segmenter: Sendable {
     let expected = Int64(sample.duration ?? queues[leaderIndex].lastDuration ?? 0)
     if leader.fragmentStart == nil {
       noteSync(sample, at: decodeTime, &output)
+      leader.isBeginning = policy.startsEarly && nextSequenceNumber == 1 && sample.isSync
       leader.openSegment(at: decodeTime, offset: sample.compositionOffset, isSync: sample.isSync)
       if !leader.keepsEarlyFollowers { dropFollowers(endingBefore: decodeTime &+ Int64(sample.compositionOffset)) }
     } else {
@@ -305,6 +306,7 @@ package struct Segmenter: Sendable {
     at decodeTime: Int64, endsSegment: Bool, isExpectedLast: Bool = false, presentationEnd: Int64? = nil
   ) {
     guard let start = leader.fragmentStart else { return }
+    leader.isBeginning = false
     let timescale = queues[leaderIndex].track.timescale
     let taken = queues[leaderIndex].take(before: decodeTime)
     let earliest = taken?.run.earliestPresentationTime ?? start &+ leader.reorderDelay

@@ -8,7 +8,8 @@ internal import NIOCore
 struct RTMPPublication {
   /// Causes that are warned of once.
   private enum Cause: Hashable {
-    case damagedVideo, damagedAudio, earlyAudio, stepBack, clocksDiffer, fallsBehind, noConfiguration(MediaKind)
+    case damagedVideo, damagedAudio, earlyAudio, stepBack, clocksDiffer, clockDrifts, fallsBehind, noConfiguration(
+      MediaKind)
   }
 
   private enum State {
@@ -30,6 +31,8 @@ struct RTMPPublication {
   private var arrivals = ArrivalMeter()
   /// The least of arrival minus timeline, in nanoseconds: the most direct way a sample has taken so far.
   private var leastDelay: Int64 = .max
+  /// Once the beginning is out.
+  private var follower: ClockFollower?
   private var statedRate: Double?
   private var warned: Set<Cause> = []
   /// What the encoder calls itself.
@@ -171,13 +174,33 @@ struct RTMPPublication {
       }
     }
     mediaClock.saw(place.time, now: now)
-    if place.isBreak { arrivals = ArrivalMeter() }
+    if place.isBreak {
+      arrivals = ArrivalMeter()
+      follower?.forget()
+    }
+    follow(place.time, now, to: &out)
     if let fallsBehind = arrivals.saw(place.time, now: now) {
       let warning = PublicationWarning.fallsBehind
       out.append(fallsBehind ? .warn(warning) : .withdraw(warning))
       if fallsBehind { warn(.fallsBehind, warning.description, to: &out) }
     }
     return place
+  }
+
+  /// Tells the time anew where the publisher's clock has drifted.
+  private mutating func follow(_ time: Int64, _ now: Int64, to out: inout [RTMPAction]) {
+    guard case .open(let origin, _) = state, let before = follower?.told, let delay = follower?.saw(time, now: now)
+    else {
+      return
+    }
+    warn(
+      .clockDrifts, "the publisher's clock runs \(delay > before ? "slow" : "fast"); the times of day follow it",
+      level: .info, to: &out)
+    out.append(.event(.clock(anchor(delay: delay, origin))))
+  }
+
+  private func anchor(delay: Int64, _ origin: Int64) -> WallClockAnchor {
+    WallClockAnchor(mediaTime: .zero, wallNanoseconds: delay &+ origin &* 1_000_000 &+ wallOffset)
   }
 
   // MARK: the beginning
@@ -208,9 +231,8 @@ struct RTMPPublication {
       out.append(.warn(warning))
     }
     state = .open(origin: origin, audioFloor: floor)
-    let anchor = WallClockAnchor(
-      mediaTime: .zero, wallNanoseconds: leastDelay &+ origin &* 1_000_000 &+ wallOffset)
-    out.append(.event(.clock(anchor)))
+    follower = ClockFollower(delay: leastDelay, now: now)
+    out.append(.event(.clock(anchor(delay: leastDelay, origin))))
     announce(video: firstPicture != nil, audio: firstSound != nil, to: &out)
     for unit in held.takeAll() { emit(unit, origin, floor, to: &out) }
   }

@@ -32,7 +32,7 @@ struct HLSIFramePlaylist {
       if length == nil { out.writeStaticString("#EXT-X-GAP\n") }
       out.writeString("#EXTINF:\(Decimals.fixed(segment.duration, digits: 6)),\n")
       if let length { out.writeString("#EXT-X-BYTERANGE:\(length)@0\n") }
-      out.writeString("\(MediaName.segment(segment.sequenceNumber))\n")
+      out.writeString("\(window.name(of: segment, in: .video).text)\n")
     }
     if window.isEnded { out.writeStaticString("#EXT-X-ENDLIST\n") }
     return out

@@ -100,7 +100,7 @@ struct HLSMediaPlaylist {
     if !isGap, let span = window.layout(rendition, of: segment)?.trackID.flatMap(segment.span) {
       duration = MediaTime(ticks: span.duration, timescale: span.timescale)
     }
-    HLSSegmentLines.write(segment.sequenceNumber, duration: duration, isGap: isGap, &out)
+    HLSSegmentLines.write(window.name(of: segment, in: rendition), duration: duration, isGap: isGap, &out)
   }
 
   private func writeHead(of segment: LiveSegment, _ lines: inout HLSSegmentLines, _ out: inout ByteBuffer) {
@@ -136,8 +136,8 @@ struct HLSMediaPlaylist {
       case .url:
         out.writeString("\(MediaName.part(PartPosition(segment: segment.sequenceNumber, part: part.index)))\"")
       case .byterange:
-        out.writeString(
-          "\(MediaName.segment(segment.sequenceNumber))\",BYTERANGE=\"\(part.bytes.count)@\(part.bytes.lowerBound)\"")
+        window.name(of: segment, in: rendition).write(&out)
+        out.writeString("\",BYTERANGE=\"\(part.bytes.count)@\(part.bytes.lowerBound)\"")
       }
       out.writeString(part.isIndependent ? ",INDEPENDENT=YES\n" : "\n")
     }
@@ -153,8 +153,8 @@ struct HLSMediaPlaylist {
       if let growing = growingSegment, growing.sequenceNumber == next.segment, next.part > 0 {
         start = window.layout(rendition, of: growing).map { growing.byteCount(of: $0.trackID) } ?? 0
       }
-      out.writeString(
-        "#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"\(MediaName.segment(next.segment))\",BYTERANGE-START=\(start)\n")
+      let name = window.expectedName(ofSegment: next.segment, in: rendition)
+      out.writeString("#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"\(name.text)\",BYTERANGE-START=\(start)\n")
     }
   }
 

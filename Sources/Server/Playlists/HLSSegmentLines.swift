@@ -24,13 +24,12 @@ struct HLSSegmentLines: Sendable {
   /// The next head says everything again, so that a playlist can begin with it.
   mutating func startOver() { initVersion = nil }
 
-  static func write(_ sequenceNumber: Int, duration: MediaTime, isGap: Bool, _ out: inout ByteBuffer) {
+  static func write(_ name: SegmentName, duration: MediaTime, isGap: Bool, _ out: inout ByteBuffer) {
     if isGap { out.writeStaticString("#EXT-X-GAP\n") }
     out.writeStaticString("#EXTINF:")
     out.writeSeconds(duration)
     out.writeStaticString(",\n")
-    out.writeDecimal(UInt64(clamping: sequenceNumber))
-    out.writeStaticString(MediaName.segmentEnding)
+    name.write(&out)
     out.writeStaticString("\n")
   }
 }

@@ -111,7 +111,7 @@ struct RecordedLines: Sendable {
       followsDiscontinuity: breaks, initVersion: shown == nil ? nil : index.version(of: segment)?.number,
       wallStart: isToldAlready ? nil : segment.wallStart, &text)
     wall = (isToldAlready ? wall ?? 0 : segment.wallStart) &+ duration.nanoseconds
-    HLSSegmentLines.write(number, duration: shown ?? duration, isGap: shown == nil, &text)
+    HLSSegmentLines.write(name(index, number), duration: shown ?? duration, isGap: shown == nil, &text)
     hasGaps = hasGaps || shown == nil
     target = max(target, Int(duration.rescaled(to: 1)))
     isIndependent = isIndependent && segment.flags.contains(.isIndependent)
@@ -121,6 +121,14 @@ struct RecordedLines: Sendable {
   private func shown(_ index: RecordingIndex, _ duration: MediaTime) -> MediaTime? {
     guard let kind = rendition.kind else { return duration }
     return index.span(kind, at: count).map { MediaTime(ticks: Int64($0.span.duration), timescale: $0.track.timescale) }
+  }
+
+  /// As the live stream names its segments, for the same reasons.
+  private func name(_ index: RecordingIndex, _ number: Int) -> SegmentName {
+    guard let kind = rendition.kind, let span = index.span(kind, at: count)?.span,
+      let version = index.version(of: index.segments[count])?.number
+    else { return .number(number) }
+    return .time(span.start, initVersion: version)
   }
 
   /// What the disk did not take of the stream keeps its numbers.
@@ -142,7 +150,9 @@ struct RecordedLines: Sendable {
   /// Segments that are nowhere, one like the other.
   static func writeMissing(_ numbers: Range<Int>, lasting hole: MediaTime, _ text: inout ByteBuffer) {
     let each = duration(of: numbers, lasting: hole)
-    for number in numbers.prefix(maximumMissing) { HLSSegmentLines.write(number, duration: each, isGap: true, &text) }
+    for number in numbers.prefix(maximumMissing) {
+      HLSSegmentLines.write(.number(number), duration: each, isGap: true, &text)
+    }
   }
 
   private static func duration(of numbers: Range<Int>, lasting hole: MediaTime) -> MediaTime {

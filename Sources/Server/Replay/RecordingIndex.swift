@@ -211,10 +211,19 @@ extension RecordingIndex {
     return at < segments.count && Int(segments[at].number) == number ? at : nil
   }
 
+  /// A track's samples in a segment begin less than so many segments from where the leading track's do.
+  private static let trackSpread = 8
+
   /// Which segment of an init segment's version a rendition's samples begin with at a time, in ticks of its track.
   func index(ofTime time: Int64, kind: MediaKind, initVersion: Int) -> Int? {
-    segments.indices.last {
-      version(of: segments[$0])?.number == initVersion && span(kind, at: $0)?.span.start == time
+    guard
+      let timescale = versions.last(where: { $0.number == initVersion })?.tracks.first(where: { $0.kind == kind })?
+        .timescale
+    else { return nil }
+    let nearest = index(at: MediaTime(ticks: time, timescale: timescale)) ?? 0
+    return (nearest - Self.trackSpread...nearest + Self.trackSpread).last { at in
+      segments.indices.contains(at) && version(of: segments[at])?.number == initVersion
+        && span(kind, at: at)?.span.start == time
     }
   }
 

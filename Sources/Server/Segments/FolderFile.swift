@@ -27,12 +27,6 @@ enum FolderFile {
     guard rename(temporary, path) == 0 else { throw StorageError(operation: "rename \(temporary)", errno: errno) }
   }
 
-  /// A second name for a file.
-  static func link(_ path: String, as other: String) throws(StorageError) {
-    unlink(other)
-    guard Glibc.link(path, other) == 0 else { throw StorageError(operation: "link \(other)", errno: errno) }
-  }
-
   private static func write(_ buffer: ByteBuffer, to descriptor: CInt, path: String) throws(StorageError) {
     var rest = buffer.readableBytesView[...]
     while !rest.isEmpty {

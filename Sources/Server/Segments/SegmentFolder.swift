@@ -147,13 +147,10 @@ final class SegmentFolder: FragmentSink {
     for track in window.inits[segment.initVersion]?.tracks ?? [] {
       guard let span = segment.span(of: track.id) else { continue }
       let rendition: Rendition = track.kind == .video ? .video : .audio
-      // DASH asks by time, HLS by number: one file with two names.
-      let byTime =
-        "\(epoch)/\(rendition.rawValue)/\(MediaName.segment(at: span.start, initVersion: segment.initVersion))"
-      let byNumber = "\(epoch)/\(rendition.rawValue)/\(name)"
-      try FolderFile.replace(byTime, segment.pieces(of: track.id))
-      try FolderFile.link(byTime, as: byNumber)
-      paths += [byTime, byNumber]
+      let path =
+        "\(epoch)/\(rendition.rawValue)/\(MediaName.segment(at: span.listed.start, initVersion: segment.initVersion))"
+      try FolderFile.replace(path, segment.pieces(of: track.id))
+      paths.append(path)
     }
     return paths
   }

@@ -13,6 +13,10 @@ struct Epoch: Sendable {
   private let settings: StreamSettings
   /// Where the current publication's media times lie on the wall clock.
   private(set) var anchor: WallClockAnchor?
+  /// What they lie on from the next segment on: the publisher's clock has drifted.
+  private var nextAnchor: WallClockAnchor?
+  /// The current publication has not told its clock yet.
+  private var awaitsClock = true
   /// Wall-clock time of media time 0, in nanoseconds since 1970 (DASH availabilityStartTime); fixed by the first
   /// publication.
   private(set) var availabilityStart: Int64?
@@ -42,7 +46,7 @@ struct Epoch: Sendable {
     segmenter = Segmenter(
       policy: CutPolicy(
         partTarget: settings.partTarget, segmentTarget: settings.segmentTarget,
-        fragmentsWaitForFollowers: settings.layout == .separate))
+        fragmentsWaitForFollowers: settings.layout == .separate, startsEarly: true))
     if case .seconds(let seconds) = settings.targetDuration {
       decideTarget(seconds: seconds)
     } else if let knownGroup {
@@ -73,6 +77,8 @@ struct Epoch: Sendable {
   /// The next publication of this epoch begins: its timeline is laid behind what there is.
   mutating func startPublication() {
     splicer.startPublication(after: mediaEnd)
+    awaitsClock = true
+    nextAnchor = nil
   }
 
   /// The current publication is over, the epoch goes on: everything inside is brought out, and what follows does not
@@ -110,7 +116,8 @@ struct Epoch: Sendable {
         if !initSegment.tracks.contains(where: { $0.kind == .video }) { decideTarget(for: settings.segmentTarget) }
         stored.append(.initialization(initSegment))
       case .fragment(let fragment):
-        stored.append(.fragment(try store(fragment)))
+        let followsClock = fragment.startsSegment && takeNextAnchor(&stored)
+        stored.append(.fragment(try store(fragment, followsClock: followsClock)))
       case .segmentEnd:
         if window.targetDuration == nil, let newest = window.segments.last {
           // No second key frame within the longest first segment: its length is the target.
@@ -120,6 +127,12 @@ struct Epoch: Sendable {
         for index in rungs.indices { try? rungs[index].completeSegment(in: window) }
         stored.append(.segmentEnd(view))
       case .clock(let anchor):
+        guard awaitsClock else {
+          // Within a segment all times follow one clock.
+          nextAnchor = anchor
+          continue
+        }
+        awaitsClock = false
         self.anchor = anchor
         if availabilityStart == nil { availabilityStart = anchor.wallNanoseconds(at: .zero) }
         stored.append(.clock(anchor))
@@ -137,8 +150,17 @@ struct Epoch: Sendable {
     return stored
   }
 
-  private mutating func store(_ fragment: Fragment) throws(StorageError) -> PublishedFragment {
-    if fragment.startsSegment { try openSegment(fragment) }
+  /// True where another clock holds from here on.
+  private mutating func takeNextAnchor(_ stored: inout [StoredEvent]) -> Bool {
+    guard let next = nextAnchor else { return false }
+    nextAnchor = nil
+    anchor = next
+    stored.append(.clock(next))
+    return true
+  }
+
+  private mutating func store(_ fragment: Fragment, followsClock: Bool) throws(StorageError) -> PublishedFragment {
+    if fragment.startsSegment { try openSegment(fragment, followsClock: followsClock) }
     var published = try window.store(fragment, anchor: anchor)
     published.breaksBefore = breaks
     // What becomes of the rungs is no matter of the source.
@@ -151,12 +173,12 @@ struct Epoch: Sendable {
     return published
   }
 
-  private mutating func openSegment(_ fragment: Fragment) throws(StorageError) {
+  private mutating func openSegment(_ fragment: Fragment, followsClock: Bool) throws(StorageError) {
     let wallStart = anchor?.wallNanoseconds(at: fragment.start) ?? 0
     let memory = try SegmentMemory(name: "weir-segment")
     window.open(
       fragment, initVersion: window.currentInit?.version ?? 1, followsDiscontinuity: breaksBeforeNextSegment,
-      wallStart: wallStart, memory: memory)
+      wallStart: wallStart, followsClock: followsClock, memory: memory)
     if window.segments.last?.followsDiscontinuity == true { breaks += 1 }
     breaksBeforeNextSegment = false
   }

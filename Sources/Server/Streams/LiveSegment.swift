@@ -49,6 +49,8 @@ struct LiveSegment: Sendable {
   let start: MediaTime
   /// Wall-clock time of `start`, in nanoseconds since 1970.
   let wallStart: Int64
+  /// The media go on, and the time of day in them is told anew from here on.
+  var followsClock = false
   var memory: SegmentMemory
   var fragments: [StoredFragment] = []
   /// One entry a track that has samples here.

@@ -28,8 +28,8 @@ struct LiveWindow: Sendable {
   /// Rises with each change that a playlist can show.
   private(set) var version = 0
 
-  /// A stretch of segments without a discontinuity inside, and without one that came to something else than manifests
-  /// had announced: a DASH Period.
+  /// A stretch of segments on one clock, without a discontinuity inside and without one that came to something else than
+  /// manifests had announced: a DASH Period.
   struct Period: Sendable, Hashable {
     /// Counts from 0 within the epoch.
     let ordinal: Int
@@ -66,7 +66,9 @@ struct LiveWindow: Sendable {
     self.isEnded = isEnded
     keepsIndependence = segments.allSatisfy(\.isIndependent)
     nextSequenceNumber = (segments.last?.sequenceNumber ?? 0) + 1
-    for segment in segments where periods.isEmpty || segment.followsDiscontinuity { openPeriod(with: segment) }
+    for segment in segments where periods.isEmpty || segment.followsDiscontinuity || segment.followsClock {
+      openPeriod(with: segment, continuing: segment.followsDiscontinuity ? nil : periods.last?.ordinal)
+    }
   }
 
   /// Some segment that is not in memory starts without a key frame.
@@ -155,19 +157,22 @@ struct LiveWindow: Sendable {
 
   /// Opens the next segment. `wallStart` in nanoseconds since 1970.
   mutating func open(
-    _ fragment: Fragment, initVersion: Int, followsDiscontinuity: Bool, wallStart: Int64, memory: SegmentMemory
+    _ fragment: Fragment, initVersion: Int, followsDiscontinuity: Bool, wallStart: Int64, followsClock: Bool = false,
+    memory: SegmentMemory
   ) {
-    let segment = LiveSegment(
+    var segment = LiveSegment(
       sequenceNumber: nextSequenceNumber, initVersion: initVersion, followsDiscontinuity: followsDiscontinuity,
       isIndependent: fragment.isIndependent, start: fragment.start, wallStart: wallStart, memory: memory,
       expectedDuration: fragment.expectedSegmentDuration, expectedFollowersEnd: fragment.expectedFollowersEnd,
       duration: MediaTime(ticks: 0, timescale: fragment.duration.timescale))
+    segment.followsClock = followsClock
     append(segment)
   }
 
   /// Opens a segment that is made already.
   mutating func append(_ segment: LiveSegment) {
-    if periods.isEmpty || segment.followsDiscontinuity || segments.last?.brokeItsAnnouncement == true {
+    let begins = periods.isEmpty || segment.followsDiscontinuity || segment.followsClock
+    if begins || segments.last?.brokeItsAnnouncement == true {
       openPeriod(with: segment, continuing: segment.followsDiscontinuity ? nil : periods.last?.ordinal)
     }
     nextSequenceNumber += 1

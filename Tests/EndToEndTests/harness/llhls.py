@@ -160,7 +160,9 @@ def judge(playlist: Playlist) -> list[str]:
             if part.duration > target + 1e-6:
                 problems.append(f"C03 {part.uri} lasts {part.duration}, PART-TARGET {target}")
             is_last = segment.uri is not None and part is segment.parts[-1]
-            if part.duration < 0.85 * target - 1e-6 and not is_last:
+            # The first of all may be short, so that viewers have a picture at once: it is INDEPENDENT (RFC 8216bis §4.4.4.9).
+            is_first = part.position == (1, 0) and part.independent
+            if part.duration < 0.85 * target - 1e-6 and not is_last and not is_first:
                 problems.append(f"C03 {part.uri} lasts only {part.duration} of {target}")
         if segment.uri is not None and segment.parts:
             total = sum(part.duration for part in segment.parts)

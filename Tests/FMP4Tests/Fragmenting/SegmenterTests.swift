@@ -19,6 +19,20 @@ import Testing
     events.compactMap { if case .fragment(let fragment) = $0 { fragment } else { nil } }
   }
 
+  @Test func theFirstFragmentOfAllMayBeShort() throws {
+    var segmenter = Segmenter(policy: CutPolicy(startsEarly: true))
+    var fragments: [Fragment] = []
+    _ = segmenter.receive(.tracks([try SyntheticMedia.video()]))
+    for index in 0..<130 {
+      for case .fragment(let fragment) in segmenter.receive(.sample(SyntheticMedia.picture(index, isSteady: true))) {
+        fragments.append(fragment)
+      }
+    }
+    // 67 ms, and then as ever; also in the second segment.
+    #expect(fragments.prefix(13).map(\.runs[0].samples.count) == [2] + Array(repeating: 6, count: 9) + [4, 6, 6])
+    #expect(fragments[0].isIndependent && fragments[0].startsSegment && fragments[11].startsSegment)
+  }
+
   @Test func aStreamOf30FramesIsCutEvery200MillisecondsAndEveryTwoSeconds() throws {
     let events = run(
       SyntheticMedia.interleaved(seconds: 6), tracks: [try SyntheticMedia.video(), try SyntheticMedia.audio()])

@@ -1,0 +1,98 @@
+import FMP4
+import NIOCore
+import Testing
+
+@testable import Ingest
+
+@Suite struct ClockFollowerTests {
+  /// A day of a publisher whose clock is off, over a network that delays by 20 to 50 ms.
+  @Test(arguments: [100, -100] as [Int64])
+  func aClockThatIsOffIsFollowedForADay(_ partsPerMillion: Int64) throws {
+    typealias S = RTMPScript
+    let start: Int64 = 5_000_000_000
+    let wallOffset: Int64 = 1_795_245_850_000_000_000
+    var publication = RTMPPublication(wallOffset: wallOffset)
+    var out: [RTMPAction] = []
+    let (picture, sound) = (ByteBuffer(bytes: S.avcFrame(key: true)), ByteBuffer(bytes: S.aacFrame))
+    try publication.receiveVideo(ByteBuffer(bytes: S.avcHeader()), timestamp: 0, now: start, to: &out)
+    try publication.receiveAudio(ByteBuffer(bytes: S.aacHeader()), timestamp: 0, now: start, to: &out)
+
+    var noise: UInt64 = 1
+    var anchor: WallClockAnchor?
+    var moves = 0
+    var timescales: [TrackID: UInt32] = [:]
+    var reached: [TrackID: MediaTime] = [:]
+    var (pictures, sounds) = (Int64(0), Int64(0))
+    var (worst, worstSkew) = (0.0, 0.0)
+    var (minute, least) = (Int64(0), Double.infinity)
+    while pictures < 24 * 3600 * 2 {
+      // Two pictures a second, and all of the sound.
+      let (pictureTime, soundTime) = (pictures * 500, sounds * 64 / 3)
+      let isPicture = pictureTime <= soundTime
+      let media = isPicture ? pictureTime : soundTime
+      noise = noise &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+      // Media time passes faster than real time where the clock is fast.
+      let delay = 20_000_000 + Int64(noise >> 39) % 30_000_000
+      let now = start + media * (1_000_000 - partsPerMillion) + delay
+      if isPicture {
+        pictures += 1
+        try publication.receiveVideo(picture, timestamp: UInt32(media), now: now, to: &out)
+      } else {
+        sounds += 1
+        try publication.receiveAudio(sound, timestamp: UInt32(media), now: now, to: &out)
+      }
+      for case .event(let event) in out {
+        switch event {
+        case .clock(let next):
+          moves += anchor == nil ? 0 : 1
+          anchor = next
+        case .tracks(let tracks): for track in tracks { timescales[track.id] = track.timescale }
+        case .sample(let sample):
+          reached[sample.track] = MediaTime(ticks: sample.decodeTime, timescale: timescales[sample.track] ?? 1)
+        case .discontinuity, .end, .progress: break
+        }
+      }
+      out.removeAll(keepingCapacity: true)
+      guard let anchor else { continue }
+      let late = Double(now + wallOffset - anchor.wallNanoseconds(at: MediaTime(milliseconds: media))) / 1e6
+      least = min(least, late)
+      if media / 60_000 != minute {
+        worst = max(worst, abs(least))
+        (minute, least) = (media / 60_000, .infinity)
+        if let video = reached[.video], let audio = reached[.audio] {
+          let apart = abs(video.seconds * 1000 - Double(pictureTime)) + abs(audio.seconds * 1000 - Double(soundTime))
+          worstSkew = max(worstSkew, apart - 500 - 64.0 / 3)
+        }
+      }
+    }
+    #expect(worst <= 100, "\(worst) ms after \(moves) moves")
+    #expect(moves > 200)
+    #expect(worstSkew <= 20, "\(worstSkew) ms")
+  }
+
+  @Test func aGoodClockIsLeftAlone() {
+    var follower = ClockFollower(delay: 20_000_000, now: 0)
+    for second in 0..<86_400 as Range<Int64> {
+      let jitter = second * 7919 % 35_000_000
+      #expect(follower.saw(second * 1000, now: second * 1_000_000_000 + 20_000_000 + jitter) == nil)
+    }
+  }
+
+  @Test func aFullQueueIsNotTakenForADrift() {
+    var follower = ClockFollower(delay: 0, now: 0)
+    var told: Int64 = 0
+    // Ten minutes of three seconds' delay.
+    for tick in 0..<6000 as Range<Int64> {
+      told = follower.saw(tick * 100, now: tick * 100_000_000 + 3_000_000_000) ?? told
+    }
+    #expect(told <= 6 * ClockFollower.step)
+  }
+
+  @Test func whatWasSeenBeforeABreakIsForgotten() {
+    var follower = ClockFollower(delay: 0, now: 0)
+    for second in 0..<140 as Range<Int64> {
+      if second == 119 { follower.forget() }
+      #expect(follower.saw(second * 1000, now: second * 1_000_000_000 + 90_000_000) == nil)
+    }
+  }
+}

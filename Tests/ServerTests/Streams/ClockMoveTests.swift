@@ -1,0 +1,74 @@
+import FMP4
+import NIOCore
+import Support
+import Testing
+
+@testable import Server
+
+/// The time of day in a publication is told anew while it goes on: its clock has drifted.
+@Suite struct ClockMoveTests {
+  private static let move: Int64 = 40_000_000
+
+  /// Ten seconds; the clock moves in the midst of the third segment, 5 s in.
+  private func driver() throws -> EpochDriver {
+    var driver = EpochDriver()
+    driver.epoch.startPublication()
+    let clock = WallClockAnchor(mediaTime: .zero, wallNanoseconds: EpochDriver.wall)
+    try driver.receive(.clock(clock))
+    try driver.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
+    for sample in SyntheticMedia.interleaved(seconds: 10, group: 60) {
+      if sample.track == .video, sample.decodeTime == 150_000 {
+        try driver.receive(.clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: EpochDriver.wall + Self.move)))
+      }
+      try driver.receive(.sample(sample))
+    }
+    try driver.end()
+    return driver
+  }
+
+  @Test func theNextSegmentIsThereLaterAndTheMediaGoOn() throws {
+    let window = try driver().epoch.window
+    #expect(window.segments.map { $0.start.rescaled(to: 1000) } == [0, 2000, 4000, 6000, 8000])
+    #expect(
+      window.segments.map { ($0.wallStart - EpochDriver.wall) / 1_000_000 } == [0, 2000, 4000, 6040, 8040])
+    #expect(window.segments.allSatisfy { !$0.followsDiscontinuity })
+    let playlist = String(buffer: HLSMediaPlaylist(window: window).render())
+    #expect(!playlist.contains("DISCONTINUITY"))
+    #expect(playlist.contains("#EXT-X-PROGRAM-DATE-TIME:2026-11-21T07:24:16.163Z\n"))
+  }
+
+  @Test func dashContinuesInANewPeriod() throws {
+    let driver = try driver()
+    let manifest = DASHManifest(epoch: driver.epoch.view, source: .server).root(publishTime: 0)
+    let periods = manifest.all("Period")
+    try #require(periods.count == 2)
+    #expect(periods.map { $0["start"] } == ["PT0S", "PT6.04S"])
+    let continuity = periods[1].all("SupplementalProperty").filter {
+      $0["schemeIdUri"] == "urn:mpeg:dash:period-continuity:2015"
+    }
+    #expect(continuity.count == 2 && continuity.allSatisfy { $0["value"] == "0" })
+    #expect(periods[1].all("SegmentTemplate").first?["presentationTimeOffset"] == "180000")
+  }
+
+  @Test func whoRecordsHearsOfItBeforeTheSegment() throws {
+    let driver = try driver()
+    var heard: [Int64] = []
+    var anchors: [Int] = []
+    for event in driver.events {
+      if case .clock(let anchor) = event { heard.append(anchor.wallNanoseconds - EpochDriver.wall) }
+      if case .fragment(let published) = event, published.fragment.startsSegment { anchors.append(heard.count) }
+    }
+    #expect(heard == [0, Self.move])
+    #expect(anchors == [1, 1, 1, 2, 2])
+  }
+
+  @Test func theNextPublicationTellsItsOwnAtOnce() throws {
+    var driver = EpochDriver()
+    try driver.publish(seconds: 4)
+    try driver.receive(.clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: EpochDriver.wall + Self.move)))
+    try driver.interrupt()
+    try driver.publish(seconds: 4, wall: EpochDriver.wall + 9_000_000_000)
+    let returned = try #require(driver.epoch.window.segments.first { $0.followsDiscontinuity })
+    #expect(returned.wallStart - EpochDriver.wall == 9_000_000_000)
+  }
+}
