@@ -1,17 +1,18 @@
 package import NIOCore
 
 /// The heads of a fragment in each layout: `moof` and the `mdat` header that its media follows, and before the `moof`
-/// of a segment's first fragment a `prft` where the clock of the publication is known. The media itself is the same
+/// with which a segment, or a track's own segment, begins a `prft` where the clock of the publication is known. The media itself is the same
 /// bytes in every layout, so only heads are ever written twice.
 package enum FragmentBoxes {
   /// `prft`?, `moof` and `mdat` header with all of the fragment's runs; the media is all of its payloads. The `prft`
   /// speaks of the leading track.
   package static func interleavedHead(of fragment: Fragment, clock: WallClockAnchor? = nil) -> ByteBuffer {
-    head(of: fragment, runs: fragment.runs[...], clock)
+    // The clock holds for as long as a segment: once is enough.
+    head(of: fragment, runs: fragment.runs[...], fragment.startsSegment ? clock : nil)
   }
 
   /// `prft`?, `moof` and `mdat` header of one track; the media is that track's run alone. Nil when it has no samples
-  /// here.
+  /// here. `clock` is nil for all but the track's first run in its segment, which need not be in the first fragment.
   package static func singleHead(
     of fragment: Fragment, track: TrackID, clock: WallClockAnchor? = nil
   ) -> ByteBuffer? {
@@ -36,12 +37,10 @@ package enum FragmentBoxes {
 
   /// ISO/IEC 14496-12 §8.16.5 (prft), §8.8.4 (moof), §8.1.1 (mdat).
   private static func head(
-    of fragment: Fragment, runs: ArraySlice<TrackRun>, _ clock: WallClockAnchor?
+    of fragment: Fragment, runs: ArraySlice<TrackRun>, _ reference: WallClockAnchor?
   ) -> ByteBuffer {
     let capacity = runs.reduce(32 + ProducerReferenceTime.size) { $0 + 96 + 16 * $1.samples.count }
     let mediaBytes = runs.reduce(0) { $0 + $1.byteCount }
-    // The clock holds for as long as its publication, which a segment never outlives: once a segment is enough.
-    let reference = fragment.startsSegment ? clock : nil
     return .boxes(capacity: capacity) { out in
       if let reference, let run = runs.first {
         out.producerReferenceTime(ProducerReferenceTime(of: run, anchor: reference))

@@ -115,12 +115,10 @@ final class ReplaySource: Sendable {
     guard let kind = rendition.kind else { return try interleaved(bytes, tracks) }
     guard let track = tracks.first(where: { $0.kind == kind })?.id else { return nil }
     var pieces: [BodyPiece] = [.bytes(FragmentBoxes.singleSegmentType)]
-    var isFirst = true
     try reader.walk(bytes, tracks: tracks) { step in
-      guard case .fragment(var walked) = step else { return true }
-      walked.fragment.startsSegment = isFirst
-      isFirst = false
-      if let head = FragmentBoxes.singleHead(of: walked.fragment, track: track, clock: anchor) {
+      guard case .fragment(let walked) = step else { return true }
+      let begins = pieces.count == 1
+      if let head = FragmentBoxes.singleHead(of: walked.fragment, track: track, clock: begins ? anchor : nil) {
         pieces.append(.bytes(head))
         for (run, offset) in zip(walked.fragment.runs, walked.mediaOffsets) where run.track == track {
           pieces.append(.file(range(offset, run.byteCount)))

@@ -7,7 +7,8 @@ extension LiveWindow {
   mutating func store(_ fragment: Fragment, anchor: WallClockAnchor?) throws(StorageError) -> PublishedFragment {
     let head = FragmentBoxes.interleavedHead(of: fragment, clock: anchor)
     let singleHeads = fragment.runs.map { run in
-      FragmentBoxes.singleHead(of: fragment, track: run.track, clock: anchor) ?? ByteBuffer()
+      let begins = segments.last?.span(of: run.track) == nil
+      return FragmentBoxes.singleHead(of: fragment, track: run.track, clock: begins ? anchor : nil) ?? ByteBuffer()
     }
     // While the bytes are in the processor's cache.
     var checksum = Checksum()

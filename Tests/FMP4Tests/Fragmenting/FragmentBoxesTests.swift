@@ -98,6 +98,9 @@ import Testing
     let clock = WallClockAnchor(mediaTime: .zero, wallNanoseconds: 1)
     #expect(
       FragmentBoxes.interleavedHead(of: fragment, clock: clock) == FragmentBoxes.interleavedHead(of: fragment))
+    // A track's own segment may begin with any of them.
+    let sound = try #require(FragmentBoxes.singleHead(of: fragment, track: .audio, clock: clock))
+    #expect(Box.parse(bytes([sound] + fragment.payloads.suffix(fragment.runs[1].samples.count)))?.first?.type == "prft")
   }
 
   @Test(
