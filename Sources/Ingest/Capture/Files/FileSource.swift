@@ -9,6 +9,9 @@ package final class FileSource: MediaSource {
   private let clock: SteadyClock
   private let publication: OwnPublication
 
+  /// So many pictures and frames of sound may be left out before the first picture comes.
+  private static let mostBeforeFirst = 300
+
   package init(name: StreamName, path: String, gate: any PublishGate, clock: SteadyClock, logger: Logger) {
     self.name = name
     self.path = path
@@ -40,9 +43,10 @@ package final class FileSource: MediaSource {
     publication.give(.tracks(file.tracks.map(\.description)))
     while !publication.isEnding {
       let reached = loop.end
-      pass(file, &loop, &left, start)
+      try pass(file, &loop, &left, start)
       loop.beginPass()
       guard publication.isEnding || loop.end != reached else { throw FileError.empty(path) }
+      try checkPictures(file, loop)
       if publication.isEnding { return }
       // Opened anew, so that each pass begins in the same state.
       let before = file.tracks.map(\.description)
@@ -53,11 +57,12 @@ package final class FileSource: MediaSource {
     }
   }
 
-  private func pass(_ file: MediaFile, _ loop: inout FileLoop, _ left: inout Int, _ start: Int64) {
+  private func pass(_ file: MediaFile, _ loop: inout FileLoop, _ left: inout Int, _ start: Int64) throws {
     var waiting: [MediaFile.Unit] = []
     while !publication.isEnding {
       let unit = file.next()
       note(file, &left)
+      if left >= Self.mostBeforeFirst { try checkPictures(file, loop) }
       guard let unit else { break }
       // The earliest time of any track is the file's beginning: the first units are looked at before they are placed.
       if !loop.hasOrigin {
@@ -73,6 +78,12 @@ package final class FileSource: MediaSource {
     guard !waiting.isEmpty else { return }
     loop.setOrigin(waiting)
     for unit in waiting { place(unit, &loop, start) }
+  }
+
+  /// Pictures lead: sound would wait for them for ever.
+  private func checkPictures(_ file: MediaFile, _ loop: FileLoop) throws(FileError) {
+    guard !publication.isEnding, !loop.hasPicture, file.tracks[0].description.kind == .video else { return }
+    throw .noPicture(path)
   }
 
   /// Counts what was left out, and tells of the 1st, 10th, 100th …: a damaged place comes again with each pass.
