@@ -8,10 +8,10 @@ export const hasToken = () => sessionStorage.getItem(KEY) !== null;
 
 export const forgetToken = () => sessionStorage.removeItem(KEY);
 
-/** @param {string} path @param {string} token @param {string} method */
-function send(path, token, method) {
+/** @param {string} path @param {string} token @param {string} method @param {string} [body] */
+function send(path, token, method, body) {
   return fetch(path, {
-    method, cache: "no-store", headers: { Authorization: `Bearer ${token}` },
+    method, body, cache: "no-store", headers: { Authorization: `Bearer ${token}` },
     signal: AbortSignal.timeout(TIMEOUT_MILLISECONDS),
   });
 }
@@ -36,14 +36,25 @@ export async function useToken(token) {
 }
 
 /**
- * Changes something; throws an Error whose message is for people.
- * @param {"POST" | "DELETE"} method
+ * Changes something, or asks for what only who may change things is told; throws an Error whose message is for people.
+ * @param {"GET" | "POST" | "DELETE"} method
  * @param {string} path
+ * @param {string} [body]
  * @returns {Promise<any>}
  */
-export async function change(method, path) {
-  const response = await send(path, sessionStorage.getItem(KEY) ?? "", method);
+export async function change(method, path, body) {
+  const response = await send(path, sessionStorage.getItem(KEY) ?? "", method, body);
   if (response.status === 401) forgetToken();
   if (!response.ok) throw new Error(await reason(response));
   return response.json();
+}
+
+/**
+ * A picture that only who may change things is shown; null where there is none now.
+ * @param {string} path
+ * @returns {Promise<ImageBitmap | null>}
+ */
+export async function fetchPicture(path) {
+  const response = await send(path, sessionStorage.getItem(KEY) ?? "", "GET");
+  return response.ok ? createImageBitmap(await response.blob()) : null;
 }

@@ -1,10 +1,10 @@
-/** The dialog that asks for the admin token, and the button that opens it. */
+/** The dialog that asks for the admin token, and the buttons that open it. */
 
 import { forgetToken, hasToken, useToken } from "./admin.js";
 import { make, setText } from "./dom.js";
 
 export class AdminDialog {
-  #opener;
+  #openers;
   #changed;
   #dialog = /** @type {HTMLDialogElement} */ (make("dialog", "admin-dialog"));
   #field = /** @type {HTMLInputElement} */ (make("input"));
@@ -12,14 +12,14 @@ export class AdminDialog {
   #forget = button("Forget it", "quiet");
 
   /**
-   * @param {HTMLButtonElement} opener
+   * @param {HTMLButtonElement[]} openers
    * @param {() => void} changed Called when there is a token, or none any more.
    */
-  constructor(opener, changed) {
-    this.#opener = opener;
+  constructor(openers, changed) {
+    this.#openers = openers;
     this.#changed = changed;
     this.#build();
-    opener.addEventListener("click", () => this.open());
+    for (const opener of openers) opener.addEventListener("click", () => this.open());
     this.#forget.addEventListener("click", () => {
       forgetToken();
       this.#end();
@@ -29,7 +29,7 @@ export class AdminDialog {
 
   /** Shows whether there is a token. */
   refresh() {
-    setText(this.#opener, hasToken() ? "Managing" : "Manage");
+    for (const opener of this.#openers) setText(opener, hasToken() ? "Managing" : "Manage");
   }
 
   open() {
@@ -52,13 +52,14 @@ export class AdminDialog {
   }
 
   #build() {
-    const title = make("h2", "", "Manage recordings");
+    const title = make("h2", "", "Manage this server");
     const label = /** @type {HTMLLabelElement} */ (make("label", "", "Admin token"));
     const use = button("Use it");
     const cancel = button("Cancel", "quiet");
     const form = make("form", "", title,
       make("p", "", "With the admin token that the server was started with (", make("code", "", "--admin-token"),
-        ") you can start and stop recordings, delete and protect them. It is kept until this tab is closed."),
+        ") you can start and stop recordings, delete and protect them, and start, stop and switch the server’s own ",
+        "cameras and other sources. It is kept until this tab is closed."),
       label, this.#field, this.#error, make("div", "admin-actions", cancel, this.#forget, use));
     title.id = "admin-title";
     form.id = "admin-form";

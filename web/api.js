@@ -78,6 +78,23 @@
  * @property {Stream[]} streams
  * @property {number | null} rtmpPort
  * @property {boolean} publishKeyRequired
+ * @property {boolean} [writable] Whether the server has an admin token.
+ */
+
+/**
+ * @typedef {object} OwnSource A publisher that is part of the server.
+ * @property {string} name
+ * @property {"test" | "file" | "capture"} kind
+ * @property {"live" | "preview" | "stopping" | "stopped"} state Of a preview nobody else is offered anything.
+ * @property {string | null} reason Why it stopped, where nobody asked it to.
+ * @property {Capture | null} capture
+ */
+
+/**
+ * @typedef {object} Device A camera or a microphone of the server's machine.
+ * @property {string} device As a source has it: "v4l2:/dev/video0".
+ * @property {string} name
+ * @property {string | null} problem Why it cannot be used.
  */
 
 /**

@@ -28,7 +28,7 @@ let loading = false;
 let undoTimer = 0;
 
 const filter = byId("filter", HTMLFormElement);
-const admin = new AdminDialog(byId("manage", HTMLButtonElement), showManage);
+const admin = new AdminDialog([byId("manage", HTMLButtonElement)], showManage);
 const more = byId("more", HTMLButtonElement);
 
 filter.addEventListener("submit", (event) => event.preventDefault());

@@ -1,7 +1,6 @@
 /** What the watch page tells of the stream's recording, and the buttons that change it. */
 
 import { change, hasToken } from "./admin.js";
-import { AdminDialog } from "./admindialog.js";
 import { fetchStorage } from "./api.js";
 import { announce, byId, setText } from "./dom.js";
 import * as format from "./format.js";
@@ -9,6 +8,7 @@ import { showGaps } from "./gaps.js";
 import { recordingButtons } from "./recordingbuttons.js";
 
 /** @typedef {import("./api.js").Stream} Stream */
+/** @typedef {import("./admindialog.js").AdminDialog} AdminDialog */
 
 const RETRY_MILLISECONDS = 5000;
 /** What the server said to a click stays for so long. */
@@ -37,12 +37,16 @@ export class RecordPanel {
   #answer = null;
   #answeredAt = -Infinity;
 
-  /** @param {string} name Of the stream. @param {import("./session.js").WatchSession} session */
-  constructor(name, session) {
+  /**
+   * @param {string} name Of the stream.
+   * @param {import("./session.js").WatchSession} session
+   * @param {AdminDialog} admin
+   */
+  constructor(name, session, admin) {
     this.#name = name;
     this.#session = session;
     this.#buttons = recordingButtons(name, (action) => this.#control(action));
-    this.#admin = new AdminDialog(this.#manage, () => this.refresh());
+    this.#admin = admin;
     this.#manage.before(this.#buttons.element);
     const link = byId("recording-all", HTMLAnchorElement);
     link.href = `/recordings?stream=${encodeURIComponent(name)}`;

@@ -1,5 +1,6 @@
 /** The page of one stream: picture, controls, messages and links. */
 
+import { AdminDialog } from "./admindialog.js";
 import { fetchOverview, ServerClock } from "./api.js";
 import { CaptionsMenu } from "./captions.js";
 import { codecName } from "./codecs.js";
@@ -13,6 +14,7 @@ import { QualityMenu } from "./quality.js";
 import { RecordPanel } from "./recordpanel.js";
 import { SeekBar } from "./seekbar.js";
 import { WatchSession } from "./session.js";
+import { SourcePanel } from "./sourcepanel.js";
 
 /** A wait shorter than this shows no message: it is over before it is read. */
 const PATIENCE_MILLISECONDS = 700;
@@ -47,7 +49,13 @@ function watch() {
   const details = new DetailsPanel(video, session, clock, forced);
   const seekBar = new SeekBar(video, session);
   const quality = new QualityMenu(session);
-  const recording = new RecordPanel(name, session);
+  const managers = [byId("manage", HTMLButtonElement), byId("source-manage", HTMLButtonElement)];
+  const admin = new AdminDialog(managers, () => {
+    recording.refresh();
+    source.ask();
+  });
+  const recording = new RecordPanel(name, session, admin);
+  const source = new SourcePanel(name, session, admin);
   listenToKeys(controls, new CaptionsMenu(video));
   let phaseSince = performance.now();
 
@@ -73,6 +81,7 @@ function watch() {
     quality.refresh();
     details.refresh();
     recording.refresh();
+    source.refresh();
   });
   session.start();
 }

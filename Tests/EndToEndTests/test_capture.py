@@ -126,6 +126,16 @@ def test_a_capture_without_devices_shows_a_slate_and_says_what_to_do(start):
     assert (stream["tracks"][0]["width"], stream["tracks"][0]["height"]) == (320, 180)
 
 
+def test_a_turn_by_pixels_is_in_the_pixels_and_not_in_the_track(slates, tmp_path):
+    assert [(track["width"], track["height"]) for track in slates.stream("upright")["tracks"]] == [(180, 320)]
+    path = tmp_path / "live.mp4"
+    tools.run(tools.FFMPEG, "-v", "error", "-nostdin", "-t", "1", "-i", f"{slates.web}/live/upright/stream.mp4", "-c", "copy",
+              path)
+    probed = tools.run(tools.FFPROBE, "-v", "error", "-select_streams", "v", "-show_entries",
+                       "stream=width,height:stream_side_data=rotation", "-of", "json", path)
+    assert json.loads(probed.stdout)["streams"] == [{"width": 180, "height": 320}]
+
+
 def test_devices_are_listed_as_text_and_json():
     text = tools.run(tools.weir_binary(), "devices").stdout
     assert re.search(r"^cameras\n.*^microphones\n.*^encoders\n.*^  libx264  h264  works$", text, re.S | re.M)
@@ -146,8 +156,9 @@ def slates(start_shared):
     weir = start_shared(
         "--source", f"avc=v4l2:/dev/video63?{size}&encoder=h264_nvenc,alsa:hw:9",
         "--source", f"hevc=v4l2:/dev/video63?{size}&codec=hevc,alsa:hw:9?codec=opus",
-        "--source", f"av1=v4l2:/dev/video63?{size}&codec=av1&rotate=90", "--no-record", "--admin-token", TOKEN)
-    for name in ("avc", "hevc", "av1"):
+        "--source", f"av1=v4l2:/dev/video63?{size}&codec=av1&rotate=90",
+        "--source", f"upright=v4l2:/dev/video63?{size}&rotate=90&rotate-by=pixels", "--no-record", "--admin-token", TOKEN)
+    for name in ("avc", "hevc", "av1", "upright"):
         weir.wait_state(name, "live")
     return weir
 
@@ -239,6 +250,8 @@ def test_one_option_of_an_encoder_leaves_the_others_as_they_are(slates):
     ("avc", "keyframe", "", 200, "libx264"),
     ("avc", "microphone", "alsa:hw:8?codec=opus", 400, "codec=opus cannot be changed while the stream is live"),
     ("avc", "microphone", "alsa:hw:8?bitrate=64k", 400, "bitrate=64000 cannot be changed while the stream is live"),
+    ("avc", "camera", "v4l2:/dev/video63?rotate-by=mirrors", 400, "rotate-by=mirrors is unknown"),
+    ("avc", "camera", "v4l2:/dev/video63?format=h264&rotate=90&rotate-by=pixels", 400, "cannot be turned by pixels"),
     ("hevc", "camera", "v4l2:/dev/video63?tune=film", 400, "the tune film belongs to H.264"),
 ])
 def test_what_cannot_be_changed_is_said(slates, stream, subject, body, status, words):
@@ -317,3 +330,173 @@ def test_an_encoder_that_holds_pictures_loses_none_and_has_its_sound_from_the_be
     assert any(dts != pts for dts, pts, _ in found["video"]), "the encoder has B-frames"
     assert abs(ends["video"][0] - ends["audio"][0]) < 0.2, ends
     assert abs(ends["video"][1] - ends["audio"][1]) < 0.2, ends
+
+
+# Sources that are started and stopped
+
+
+@pytest.fixture(scope="module")
+def switched(start_shared, tmp_path_factory):
+    """The test pattern, a file and a capture, each to be switched by whoever has the token."""
+    clip = tmp_path_factory.mktemp("switched") / "clip.mp4"
+    tools.run(tools.FFMPEG, "-v", "error", "-i", sources.source("clip"), "-c", "copy", clip)
+    weir = start_shared("--source", "demo=test", "--source", f"loop=file:{clip}", "--source", f"cam={SLATE}",
+                        "--source", "nothing=file:/nowhere.mp4", "--admin-token", TOKEN)
+    for name in ("demo", "loop", "cam"):
+        weir.wait_state(name, "live")
+    return weir
+
+
+def own(weir, path: str = "", method: str = "GET", token: str | None = TOKEN):
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    return http.fetch(f"{weir.web}/api/v1/sources{path}", method=method, headers=headers)
+
+
+def activity(weir, name: str) -> str:
+    return own(weir, f"/{name}").good().json["state"]
+
+
+@pytest.mark.parametrize("name", ["demo", "loop", "cam"])
+def test_a_source_is_stopped_and_started_while_weir_runs(switched, name):
+    index = switched.get(f"/live/{name}/index.m3u8").good().text
+    media = f"/live/{name}/" + next(line for line in index.splitlines() if line and not line.startswith("#"))
+    assert own(switched, f"/{name}/stop", "POST").good().json["state"] in ("stopping", "stopped")
+    switched.wait_state(name, "ended", seconds=5)
+    switched.wait(lambda: activity(switched, name) == "stopped", 5, "its devices closed")
+    assert own(switched, f"/{name}").json["reason"] is None and own(switched, f"/{name}").json["capture"] is None
+    assert switched.get(media).good().text.rstrip().endswith("#EXT-X-ENDLIST"), "as a publisher's end"
+    assert ask(switched, name, "keyframe", "").status == 409
+
+    assert own(switched, f"/{name}/start", "POST").good().json["state"] == "live"
+    switched.wait_state(name, "live", seconds=10)
+    again = switched.get(f"/live/{name}/index.m3u8").good().text
+    assert again != index, "new addresses under the same name"
+    if name != "demo":
+        switched.wait(lambda: len([r for r in switched.recordings_of(name) if r["state"] == "completed"]) == 1, 10,
+                      "a recording that ended with it")
+
+
+@pytest.mark.parametrize("name", ["demo", "cam"])
+def test_a_source_is_taken_off_the_air_and_put_on_it_while_its_devices_stay_open(switched, tmp_path, name):
+    coded = lambda: own(switched, f"/{name}").json["capture"]["picture"]["coded"]
+    before = coded()
+    assert own(switched, f"/{name}/preview", "POST").good().json["state"] == "preview"
+    switched.wait_state(name, "ended", seconds=3)
+    assert switched.stream(name)["capture"] is None and switched.get(f"/live/{name}/stream.mp4").status == 404
+    switched.wait(lambda: coded() > before + 15, 5, "pictures that nobody is offered")
+    assert own(switched, f"/{name}/preview.jpg", token=None).status == 401
+    path = tmp_path / "preview.jpg"
+    path.write_bytes(own(switched, f"/{name}/preview.jpg").good().body)
+    probed = tools.run(tools.FFPROBE, "-v", "error", "-show_entries", "stream=codec_name,width", "-of", "csv=p=0", path)
+    assert probed.stdout.strip() == ("mjpeg,640" if name == "demo" else "mjpeg,320")
+
+    assert own(switched, f"/{name}/start", "POST").good().json["state"] == "live"
+    switched.wait_state(name, "live", seconds=5)
+    assert coded() > before, "the same run"
+    tools.run(tools.FFMPEG, "-v", "error", "-nostdin", "-t", "1", "-i", f"{switched.web}/live/{name}/stream.mp4", "-c", "copy",
+              tmp_path / "live.mp4")
+    first = packets(tmp_path / "live.mp4")["video"][0]
+    assert first[0] >= 0
+
+
+def test_starting_what_runs_and_stopping_what_is_stopped_changes_nothing(switched):
+    began = switched.stream("demo")["startedAt"]
+    assert own(switched, "/demo/start", "POST").good().json["state"] == "live"
+    assert switched.stream("demo")["startedAt"] == began
+    assert own(switched, "/nothing/stop", "POST").good().json["state"] == "stopped"
+
+
+def test_the_camera_that_was_chosen_is_the_one_that_starts(switched):
+    assert ask(switched, "cam", "camera", "v4l2:/dev/video62").status == 200
+    own(switched, "/cam/stop", "POST").good()
+    own(switched, "/cam/start", "POST").good()
+    switched.wait(lambda: (own(switched, "/cam").json["capture"] or {}).get("picture", {}).get("device") == "/dev/video62",
+                  10, "the other camera")
+
+
+def test_a_source_that_cannot_begin_says_why_and_is_tried_again(switched):
+    switched.wait(lambda: activity(switched, "nothing") == "stopped", 5, "its end")
+    assert "cannot read /nowhere.mp4" in own(switched, "/nothing").json["reason"]
+    before = len(re.findall("cannot read /nowhere.mp4", switched.text()))
+    own(switched, "/nothing/start", "POST").good()
+    switched.wait(lambda: len(re.findall("cannot read /nowhere.mp4", switched.text())) > before, 5, "another try")
+
+
+@pytest.mark.parametrize("path, method, token, status", [
+    ("", "GET", None, 401), ("", "GET", "wrong", 401), ("/demo", "GET", None, 401), ("/demo/stop", "POST", None, 401),
+    ("/demo/stop", "GET", TOKEN, 405), ("/demo/pause", "POST", TOKEN, 404), ("/nobody/stop", "POST", TOKEN, 404),
+    ("/demo/stop/now", "POST", TOKEN, 404), ("", "POST", TOKEN, 405),
+])
+def test_sources_are_for_whoever_has_the_token(switched, path, method, token, status):
+    assert own(switched, path, method, token).status == status
+    assert activity(switched, "demo") == "live"
+
+
+def test_the_list_has_all_sources_in_their_order(switched):
+    listed = own(switched).good().json["sources"]
+    assert [(source["name"], source["kind"]) for source in listed] == [
+        ("demo", "test"), ("loop", "file"), ("cam", "capture"), ("nothing", "file")]
+
+
+def test_devices_are_told_to_whoever_has_the_token(switched):
+    address = f"{switched.web}/api/v1/devices"
+    assert http.fetch(address).status == 401
+    listed = http.fetch(address, headers={"Authorization": f"Bearer {TOKEN}"}).good().json
+    assert list(listed) == ["cameras", "microphones"]
+
+
+def test_the_test_pattern_makes_a_key_frame_when_it_is_asked_to(switched):
+    switched.wait_state("demo", "live")
+    assert ask(switched, "demo", "keyframe", "").good().json["picture"]["device"] == "test pattern"
+    assert ask(switched, "demo", "camera", "v4l2:/dev/video0").status == 409
+    assert ask(switched, "loop", "keyframe", "").status == 409
+
+
+# Files that are damaged
+
+
+def places_of_pictures(path) -> list[int]:
+    probed = tools.run(
+        tools.FFPROBE, "-v", "error", "-select_streams", "v", "-show_entries", "packet=pos", "-of", "csv=p=0", path)
+    return [int(line.strip(",")) for line in probed.stdout.split()]
+
+
+def damage(path, *, broken=(), length: int | None = None) -> list[int]:
+    """Gives NAL units of these pictures lengths that make no sense, or ends the file within a picture; which are left."""
+    places = places_of_pictures(path)
+    data = bytearray(path.read_bytes())
+    for place in [place for number, place in enumerate(places) if number in broken]:
+        data[place:place + 8] = b"\xff" * 8
+    if length is not None:
+        del data[places[length] + 20:]
+    path.write_bytes(data)
+    return [number for number in range(len(places)) if number not in broken and (length is None or number < length)]
+
+
+def test_damaged_files_go_round_without_what_cannot_be_read(start, tmp_path):
+    whole, flags = {}, []
+    for name, container, how in (("holes", "mp4", {"broken": (7, 8, 23)}), ("cut", "mp4", {"length": 40}),
+                                 ("torn", "mkv", {"length": 40}), ("nothing", "mp4", {"broken": range(1000)})):
+        path = tmp_path / f"{name}.{container}"
+        faststart = ["-movflags", "+faststart"] if container == "mp4" else []
+        tools.run(tools.FFMPEG, "-v", "error", "-i", sources.source("clip"), "-t", "2", "-c", "copy", *faststart, path)
+        whole[name] = damage(path, **how)
+        flags += ["--source", f"{name}=file:{path}"]
+    weir = start(*flags, "--no-record")
+    assert whole.pop("nothing") == []
+    weir.wait_log(r"none of its pictures can be played; ffmpeg -i FILE -vn -c copy NEW\.mp4", 10)
+    for name in whole:
+        weir.wait_state(name, "live")
+    for name in ("holes", "cut"):
+        weir.wait_log(rf"{name}\.mp4 is damaged: 1 of its pictures and frames of sound were left out")
+    # Two passes and more.
+    weir.wait(lambda: all(weir.stream(name)["ageSeconds"] > 6 for name in whole), 15, "passes", every=0.2)
+    clip = packets(sources.source("clip"))["video"]
+    for name, numbers in whole.items():
+        download(weir, name, tmp_path / f"live-{name}.mp4")
+        seen = [hashed for _, _, hashed in packets(tmp_path / f"live-{name}.mp4")["video"]]
+        expected = [clip[number][2] for number in numbers]
+        assert len(seen) > 1.2 * len(numbers) and seen == (10 * expected)[:len(seen)], name
+    # Three in each pass; told of at the first and the tenth.
+    assert Metrics(weir).total("weir_ingest_frames_lost_total", stream="holes") >= 6
+    assert len(re.findall(r"holes\.mp4 is damaged", weir.text())) <= 2

@@ -7,6 +7,7 @@ The counts are in WEIR_FAULTS: "short" (the default) or "long".
 import concurrent.futures
 import dataclasses
 import os
+import pathlib
 import random
 import re
 import socket
@@ -396,3 +397,72 @@ def test_wrong_bits_and_cut_off_pictures_harm_nobody(keyed, canary, record_prope
         assert keyed.process.poll() is None
     finally:
         good.kill()
+
+
+class TenthOfACore:
+    """A control group (version 1) whose processes have a tenth of a core together; `skip` where none can be made."""
+
+    def __init__(self):
+        self.folder = pathlib.Path("/sys/fs/cgroup/cpu") / f"weir-test-{os.getpid()}"
+        try:
+            self.folder.mkdir()
+            (self.folder / "cpu.cfs_period_us").write_text("100000")
+            (self.folder / "cpu.cfs_quota_us").write_text("10000")
+        except OSError as error:
+            if self.folder.exists():
+                self.folder.rmdir()
+            pytest.skip(f"cannot make a control group of processors: {error}")
+
+    def take(self, process: int) -> None:
+        (self.folder / "cgroup.procs").write_text(str(process))
+
+    @property
+    def throttled(self) -> int:
+        """Periods in which they had no time left."""
+        text = (self.folder / "cpu.stat").read_text()
+        return int(next(line.split()[1] for line in text.splitlines() if line.startswith("nr_throttled ")))
+
+    def remove(self) -> None:
+        root = self.folder.parent / "cgroup.procs"
+        for process in (self.folder / "cgroup.procs").read_text().split():
+            try:
+                root.write_text(process)
+            except OSError:
+                pass  # it has ended meanwhile
+        self.folder.rmdir()
+
+
+def pictures_in(path) -> int:
+    probed = tools.run(tools.FFPROBE, "-v", "error", "-select_streams", "v", "-count_packets", "-show_entries",
+                       "stream=nb_read_packets", "-of", "csv=p=0", path)
+    return int(probed.stdout.strip().strip(","))
+
+
+@pytest.mark.skipif(not LONG, reason="only in long runs (WEIR_FAULTS=long)")
+def test_a_tenth_of_a_core_costs_rungs_their_pictures_and_publishers_none(start, record_property):
+    """Four publishers whose ladders need much more than there is: encoders leave pictures out, what comes in is kept."""
+    film = sources.source("h264-30")
+    published = pictures_in(film)
+    names = [f"cam{number}" for number in range(4)]
+    weir = start("--ladder", "144p@400k:preset=medium,90p@200k:preset=medium", listeners=("http", "rtmp"))
+    group = TenthOfACore()
+    try:
+        group.take(weir.process.pid)
+        running = [publishers.ffmpeg(film, f"{weir.rtmp}/live/{name}") for name in names]
+        dropped: dict[str, int] = {}
+        for publisher in running:
+            while publisher.process.poll() is None:
+                for stream in weir.json("/api/v1/streams")["streams"]:
+                    dropped[stream["name"]] = max(dropped.get(stream["name"], 0),
+                                                  (stream["ladder"] or {}).get("droppedPictures", 0))
+                time.sleep(0.5)
+        publishers.wait_all(running, 30)
+        throttled = group.throttled
+    finally:
+        group.remove()
+    for name in names:
+        (recording,) = weir.wait(lambda: [r for r in weir.recordings_of(name) if r["state"] == "completed"], 30, "its recording")
+        assert pictures_in(weir.recordings / name / recording["file"]) == published, f"{name} lost pictures"
+    record_property("figure", f"a tenth of a core: {throttled} periods without time, rungs left out {dropped}")
+    print(f"\n{throttled} periods without time, pictures left out of rungs: {dropped}")
+    assert throttled > 20 and sum(dropped.values()) > 0, "this machine had time enough"

@@ -178,7 +178,9 @@ def test_pictures_that_change_with_each_key_frame_fill_neither_memory_nor_log(st
         for at in range(0, len(tags), 100):
             client.play_out(tags[at:at + 100])
             most = max(most, weir.resident_kilobytes())
-        assert weir.stream(NAME)["ladder"]["worker"] == "running"
+        # Each change is a new encoder, whose first picture costs more than a rung may have in the long run: where the
+        # machine keeps up with very many of them, the worker is taken for a hostile one, and the next one waits.
+        assert weir.stream(NAME)["ladder"]["worker"] in ("running", "waiting")
     log = weir.text()
     # Whether the worker keeps up with them or pictures are left out depends on the machine.
     assert log.count("transcoding to") <= 20 and log.count(": now ") <= 20, weir.tail()

@@ -13,24 +13,36 @@ final class OwnPublication: Sendable {
     case silent(EndReason)
   }
 
+  /// Who publishes.
+  enum Kind: String, Sendable {
+    case test, file, capture
+
+    /// As the log calls it.
+    var title: String { self == .test ? "test source" : rawValue }
+    /// The demo is nobody's memory.
+    var recording: PublishRequest.RecordingWish { self == .test ? .never : .asConfigured }
+  }
+
   let name: StreamName
   let logger: Logger
-  private let kind: String
+  private let kind: Kind
   private let gate: any PublishGate
+  private let keyFrameInterval: MediaTime?
   private let onKeyFrameWanted: (@Sendable () -> Void)?
   private let ending = Mutex<Ending?>(nil)
   private let sink = Mutex<(any MediaSink)?>(nil)
 
   /// - Parameters:
-  ///   - kind: "file" or "camera", as the API and the log call it.
+  ///   - keyFrameInterval: how far apart its key frames are, where that is certain before they come.
   ///   - onKeyFrameWanted: asks its encoder for a key frame, from any thread; nil where it has none.
   init(
-    name: StreamName, kind: String, gate: any PublishGate, logger: Logger,
+    name: StreamName, kind: Kind, gate: any PublishGate, logger: Logger, keyFrameInterval: MediaTime? = nil,
     onKeyFrameWanted: (@Sendable () -> Void)? = nil
   ) {
     self.name = name
     self.kind = kind
     self.gate = gate
+    self.keyFrameInterval = keyFrameInterval
     self.onKeyFrameWanted = onKeyFrameWanted
     var logger = logger
     logger[metadataKey: "stream"] = "\(name)"
@@ -42,28 +54,34 @@ final class OwnPublication: Sendable {
 
   func stop(_ reason: EndReason) { end(.told(reason)) }
 
-  /// Publishes for as long as the work takes; what the work throws fails the publication.
-  func run(_ work: @escaping @Sendable () async throws -> Void) async {
+  /// Publishes for as long as the work takes; what the work throws fails the publication. Returns why it ended.
+  func run(_ work: @escaping @Sendable () async throws -> Void) async -> EndReason {
     do throws(PublishRefusal) {
       let admitted = try await gate.admit(request)
       sink.withLock { $0 = admitted }
     } catch {
-      logger.error("the \(kind) was refused: \(error.description)")
+      logger.error("the \(kind.title) was refused: \(error.description)")
       end(.silent(.failed(error.description)))
-      return
+      return .failed(error.description)
     }
     await withTaskCancellationHandler {
       do {
         try await work()
         end(.told(.finished))
       } catch {
-        logger.error("the \(kind) failed: \(error)")
+        logger.error("the \(kind.title) failed: \(error)")
         end(.told(.failed("\(error)")))
       }
     } onCancel: {
       stop(.shutdown)
     }
-    if case .told(let reason)? = ending.withLock({ $0 }) { _ = sink.withLock { $0 }?.receive(.end(reason)) }
+    switch ending.withLock({ $0 }) {
+    case .told(let reason)?:
+      _ = sink.withLock { $0 }?.receive(.end(reason))
+      return reason
+    case .silent(let reason)?: return reason
+    case nil: return .finished
+    }
   }
 
   /// Gives the sink an event, unless it has closed.
@@ -71,15 +89,19 @@ final class OwnPublication: Sendable {
     if case .silent = ending.withLock({ $0 }) { return }
     guard let sink = sink.withLock({ $0 }) else { return }
     if case .closed(let reason) = sink.receive(event) {
-      logger.notice("the \(kind)'s publication was ended: \(reason)")
+      logger.notice("the \(kind.title)'s publication was ended: \(reason)")
       ending.withLock { $0 = .silent(reason) }
     }
   }
 
+  /// A picture or a frame of sound cannot be used.
+  func lost(_ kind: MediaKind) { sink.withLock { $0 }?.lost(kind) }
+
   private var request: PublishRequest {
     PublishRequest(
-      stream: name, key: nil, protocolName: kind, remoteAddress: "this server", software: "weir \(kind) source",
-      origin: .server, onKeyFrameWanted: onKeyFrameWanted
+      stream: name, key: nil, protocolName: kind.rawValue, remoteAddress: "this server",
+      software: "weir \(kind.rawValue) source", recording: kind.recording, origin: .server,
+      keyFrameInterval: keyFrameInterval, onKeyFrameWanted: onKeyFrameWanted
     ) { [weak self] reason in
       self?.end(.silent(reason))
     }

@@ -48,27 +48,30 @@ final class PictureFrame {
       "make a picture black")
   }
 
-  /// The same picture turned clockwise; itself where it is upright.
+  /// The same planar 4:2:0 picture turned clockwise; itself where it is upright.
   func turned(by rotation: Rotation) throws(LibAVError) -> PictureFrame {
     if rotation == .none { return self }
     let (width, height) = (Int(frame.pointee.width), Int(frame.pointee.height))
+    let format = AVPixelFormat(frame.pointee.format)
     let turned =
       rotation == .clockwise180
-      ? try PictureFrame(width: width, height: height) : try PictureFrame(width: height, height: width)
+      ? try PictureFrame(width: width, height: height, format: format)
+      : try PictureFrame(width: height, height: width, format: format)
     for (plane, divisor) in [1, 2, 2].enumerated() {
       guard let source = lines(plane), let target = turned.lines(plane) else { continue }
       let (columns, rows) = (width / divisor, height / divisor)
-      for row in 0..<rows {
-        for column in 0..<columns {
-          let place: (column: Int, row: Int) =
-            switch rotation {
-            case .none: (column, row)
-            case .clockwise90: (rows - 1 - row, column)
-            case .clockwise180: (columns - 1 - column, rows - 1 - row)
-            case .clockwise270: (row, columns - 1 - column)
-            }
-          target.base[place.row * target.stride + place.column] = source.base[row * source.stride + column]
+      let stride = target.stride
+      // Where the first pixel comes to lie, and how far from there its neighbours to the right and below.
+      let (start, right, below) =
+        switch rotation {
+        case .none: (0, 1, stride)
+        case .clockwise90: (rows - 1, stride, -1)
+        case .clockwise180: ((rows - 1) * stride + columns - 1, -1, -stride)
+        case .clockwise270: ((columns - 1) * stride, -stride, 1)
         }
+      for row in 0..<rows {
+        let (from, to) = (source.base + row * source.stride, target.base + start + row * below)
+        for column in 0..<columns { to[column * right] = from[column] }
       }
     }
     return turned

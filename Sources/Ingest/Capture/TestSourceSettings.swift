@@ -75,6 +75,11 @@ package struct TestSourceSettings: Sendable, Hashable {
 }
 
 extension TestSourceSettings {
+  /// From one key frame to the next.
+  var keyFrameTime: MediaTime {
+    MediaTime(ticks: Int64(keyFrameInterval) * Int64(frameRate.frameDuration), timescale: frameRate.timescale)
+  }
+
   /// What the encoder is told of the pictures; its times count pictures.
   var format: VideoEncoder.Format {
     guard let rate = FMP4.FrameRate(numerator: frameRate.timescale, denominator: frameRate.frameDuration) else {
@@ -86,7 +91,7 @@ extension TestSourceSettings {
 
   /// One thread, so that equal pictures give equal bytes on every run.
   var encoding: VideoEncoding {
-    let interval = Int64(keyFrameInterval) * Int64(frameRate.frameDuration) * 1000 / Int64(frameRate.timescale)
+    let interval = keyFrameTime.nanoseconds / 1_000_000
     return VideoEncoding(
       encoder: .x264, bitRate: videoBitRate, keyFrameMilliseconds: Int(interval), bFrames: bFrames, threads: 1)
   }

@@ -40,6 +40,10 @@ static const unsigned char details_js[] = {
 #embed "../../../web/details.js"
 };
 
+static const unsigned char devicemenu_js[] = {
+#embed "../../../web/devicemenu.js"
+};
+
 static const unsigned char dom_js[] = {
 #embed "../../../web/dom.js"
 };
@@ -175,6 +179,10 @@ static const unsigned char sink_js[] = {
 #embed "../../../web/sink.js"
 };
 
+static const unsigned char sourcepanel_js[] = {
+#embed "../../../web/sourcepanel.js"
+};
+
 static const unsigned char streams_js[] = {
 #embed "../../../web/streams.js"
 };
@@ -226,6 +234,7 @@ const weir_web_file weir_web_files[] = {
     {"codecs.js", codecs_js, sizeof codecs_js},
     {"controls.js", controls_js, sizeof controls_js},
     {"details.js", details_js, sizeof details_js},
+    {"devicemenu.js", devicemenu_js, sizeof devicemenu_js},
     {"dom.js", dom_js, sizeof dom_js},
     {"edge.js", edge_js, sizeof edge_js},
     {"ending.js", ending_js, sizeof ending_js},
@@ -260,6 +269,7 @@ const weir_web_file weir_web_files[] = {
     {"seekbar.js", seekbar_js, sizeof seekbar_js},
     {"session.js", session_js, sizeof session_js},
     {"sink.js", sink_js, sizeof sink_js},
+    {"sourcepanel.js", sourcepanel_js, sizeof sourcepanel_js},
     {"streams.js", streams_js, sizeof streams_js},
     {"style.css", style_css, sizeof style_css},
     {"theatre.css", theatre_css, sizeof theatre_css},

@@ -55,14 +55,19 @@ struct DeviceOptions {
       case "fps": settings.frameRate = try OptionValues.frameRate(value)
       case "format": settings.format = .some(try OptionValues.word(name, value))
       case "rotate": settings.rotation = try Self.rotation(value)
+      case "rotate-by": settings.turning = try OptionValues.word(name, value)
       default:
         if try encoding.take(name, value) { continue }
         guard let control = name.rest(after: "control."), !control.isEmpty else {
-          let names = ["size", "fps", "format", "rotate"] + EncodingOptions.names + ["control.NAME"]
+          let names = ["size", "fps", "format", "rotate", "rotate-by"] + EncodingOptions.names + ["control.NAME"]
           throw ValueError("a camera has no option \"\(name)\"", advice: "use \(names.joined(separator: ", "))")
         }
         settings.controls.append(try Self.control(control, value))
       }
+    }
+    guard settings.format != .h264 || settings.turning == .matrix else {
+      throw ValueError(
+        "pictures that the camera has coded (format=h264) cannot be turned by pixels", advice: "leave rotate-by out")
     }
     settings.encoding = try encoding.checked()
     return settings

@@ -82,29 +82,26 @@ struct Devices {
 
   // MARK: JSON
 
-  var json: JSON {
+  var json: JSON { .object(captureMembers + [("encoders", .array(encoders.map(Self.json)))]) }
+
+  /// Cameras and microphones alone: trying encoders out takes seconds.
+  var captureJSON: JSON { .object(captureMembers) }
+
+  private var captureMembers: [(name: String, value: JSON)] {
+    [("cameras", .array(cameras.map(Self.json))), ("microphones", .array(microphones.map(Self.json)))]
+  }
+
+  private static func json(_ microphone: MicrophoneListing) -> JSON {
     .object([
-      ("cameras", .array(cameras.map(Self.json))),
-      (
-        "microphones",
-        .array(
-          microphones.map {
-            .object([
-              ("device", .string("alsa:\($0.device)")), ("name", .string($0.name)),
-              ("problem", $0.problem.map { .string($0.description) } ?? .null),
-            ])
-          })
-      ),
-      (
-        "encoders",
-        .array(
-          encoders.map {
-            .object([
-              ("name", .string($0.name)), ("codec", .string($0.coding)), ("hardware", .bool($0.isHardware)),
-              ("works", .bool($0.problem == nil)), ("problem", $0.problem.map { .string($0) } ?? .null),
-            ])
-          })
-      ),
+      ("device", .string("alsa:\(microphone.device)")), ("name", .string(microphone.name)),
+      ("problem", microphone.problem.map { .string($0.description) } ?? .null),
+    ])
+  }
+
+  private static func json(_ encoder: EncoderListing) -> JSON {
+    .object([
+      ("name", .string(encoder.name)), ("codec", .string(encoder.coding)), ("hardware", .bool(encoder.isHardware)),
+      ("works", .bool(encoder.problem == nil)), ("problem", encoder.problem.map { .string($0) } ?? .null),
     ])
   }
 

@@ -8,7 +8,7 @@ struct MetricsReport: Sendable {
   let streams: StreamRegistry
   let viewers: ViewerRegistry
   let recordings: RecordingLibrary?
-  let sources: [any MediaSource]
+  let sources: OwnSources
   let traffic: HTTPTraffic
   /// Publishers' connections that were closed unheard.
   let refusals: @Sendable () -> RTMPRefusals
@@ -132,7 +132,7 @@ struct MetricsReport: Sendable {
   // MARK: Sources
 
   private func tellOfSources(_ overview: StreamRegistry.Overview, _ sheet: inout MetricSheet) {
-    for source in sources {
+    for source in sources.all {
       guard let status = source.status else { continue }
       let subject = overview.subject(of: source.name)
       if let picture = status.picture { tell(of: picture, subject, &sheet) }

@@ -8,6 +8,7 @@ struct APIRoutes {
   let viewers: ViewerRegistry
   let recordings: RecordingLibrary?
   let captures: CaptureAPI
+  let sources: SourcesAPI
   /// Who may change things.
   let gate: AdminGate
   let clock: SteadyClock
@@ -30,6 +31,8 @@ struct APIRoutes {
     if path[1] == "streams", path.count == 5, path[3] == "capture" {
       return .now(captures.change(request, stream: path[2], path[4]))
     }
+    if path[1] == "sources" { return sources.respond(to: request, path.dropFirst(), on: eventLoop) }
+    if path == ["v1", "devices"] { return sources.devices(request, on: eventLoop) }
     guard request.isRead else { return .now(Problem.methodNotAllowed().response) }
     // Whether a token is the right one, for pages that ask for it.
     if path == ["v1", "admin"] { return .now(gate.refusal(of: request)?.response ?? .json(["admin": true])) }
@@ -54,7 +57,7 @@ struct APIRoutes {
   private var list: JSON {
     var members: [(name: String, value: JSON)] = [
       ("version", .string(Version.number)), ("streams", .array(streams.all.map(describe))),
-      ("publishKeyRequired", .bool(publishKeyRequired)),
+      ("publishKeyRequired", .bool(publishKeyRequired)), ("writable", .bool(gate.token != nil)),
     ]
     members.append(("rtmpPort", rtmpPort.map { .integer($0) } ?? .null))
     return .object(members)

@@ -12,7 +12,7 @@ struct AdminGate: Sendable {
     guard let token else {
       return Problem(
         status: .forbidden, title: "Read-only", detail: "This server was started without an admin token.",
-        help: "Start it with --admin-token or WEIR_ADMIN_TOKEN to change recordings over HTTP.")
+        help: "Start it with --admin-token or WEIR_ADMIN_TOKEN to change anything over HTTP.")
     }
     guard Self.isOwnOrigin(request) else {
       return Problem(

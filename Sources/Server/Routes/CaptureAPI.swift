@@ -5,13 +5,8 @@ internal import NIOCore
 /// camera and a microphone while they are live. What is asked for is the request's body, written as a source has it:
 /// `v4l2:/dev/video2?rotate=90`, `alsa:hw:1,0`, `brightness=128&contrast=3`.
 struct CaptureAPI {
-  private let sources: [StreamName: any MediaSource]
-  private let gate: AdminGate
-
-  init(sources: [any MediaSource], gate: AdminGate) {
-    self.sources = Dictionary(sources.map { ($0.name, $0) }) { first, _ in first }
-    self.gate = gate
-  }
+  let sources: OwnSources
+  let gate: AdminGate
 
   /// What may be changed, as the last segment of the address.
   private enum Subject: String, CaseIterable {
@@ -19,7 +14,11 @@ struct CaptureAPI {
     case keyFrame = "keyframe"
   }
 
-  func describe(_ name: StreamName) -> JSON { sources[name]?.status.map(\.json) ?? .null }
+  /// Null off air: the stream of that name is another publisher's then, or over.
+  func describe(_ name: StreamName) -> JSON {
+    guard let source = sources[name], case .live = source.activity else { return .null }
+    return source.status.map(\.json) ?? .null
+  }
 
   func change(_ request: HTTPRequest, stream: String, _ subject: String) -> HTTPResponse {
     guard let subject = Subject(rawValue: subject) else {

@@ -4,18 +4,26 @@ internal import Synchronization
 
 /// The server's own sources, from their start until they have given out all that their encoders hold.
 final class OwnSources: Sendable {
-  private let sources: [any MediaSource]
+  /// In the order in which they were given.
+  let all: [OwnSource]
+  private let named: [StreamName: OwnSource]
   private let ended = Mutex(0)
 
   /// An encoder that takes longer to give out what it holds, loses it.
   private static let longestFlush = Duration.seconds(2)
 
-  init(_ sources: [any MediaSource]) { self.sources = sources }
+  /// - Parameter sources: no two of one name.
+  init(_ sources: [OwnSource]) {
+    all = sources
+    named = Dictionary(sources.map { ($0.name, $0) }) { first, _ in first }
+  }
 
-  /// Runs all of them until each has ended.
+  subscript(name: StreamName) -> OwnSource? { named[name] }
+
+  /// Runs all of them until the server stops.
   func run() async {
     await withTaskGroup(of: Void.self) { group in
-      for source in sources {
+      for source in all {
         group.addTask {
           await source.run()
           self.ended.withLock { $0 += 1 }
@@ -26,9 +34,9 @@ final class OwnSources: Sendable {
 
   /// Ends them, and waits for what belongs to their streams and recordings still.
   func stop() async {
-    for source in sources { source.stop(.shutdown) }
+    for source in all { source.shutDown() }
     let latest = ContinuousClock.now + Self.longestFlush
-    while ended.withLock({ $0 }) < sources.count, ContinuousClock.now < latest {
+    while ended.withLock({ $0 }) < all.count, ContinuousClock.now < latest {
       try? await Task.sleep(for: .milliseconds(5))
     }
   }

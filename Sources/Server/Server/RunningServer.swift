@@ -10,7 +10,7 @@ struct RunningServer: Service {
   let clock: SteadyClock
   let rtmp: RTMPListener
   let http: HTTPListener
-  let sources: [any MediaSource]
+  let sources: OwnSources
   let certificate: ServerCertificate?
   let memory: MemoryBudget
   /// Whether the first source's page is opened in a browser.
@@ -20,15 +20,14 @@ struct RunningServer: Service {
     // Only now are signals caught: whoever reads that weir is up may stop it.
     report.print()
     if opensPage { PageOpener.open(report.page) }
-    let ownSources = OwnSources(sources)
     await withTaskGroup(of: Void.self) { group in
-      group.addTask { await ownSources.run() }
+      group.addTask { await sources.run() }
       group.addTask { await tendStreams() }
       if let recordings { group.addTask { await tend(recordings) } }
       if let certificate { group.addTask { await certificate.watch() } }
       try? await gracefulShutdown()
       // What their encoders hold belongs to streams that are live still.
-      await ownSources.stop()
+      await sources.stop()
       await stop()
       group.cancelAll()
     }

@@ -77,7 +77,7 @@ struct Server {
       gate: streams, clock: clock, logger: logger, group: NIOSingletons.posixEventLoopGroup)
     let addresses = try await listenRTMP(rtmp, tls: certificate?.rtmps)
     let memory = MemoryBudget(logger: logger)
-    let sources = configuration.sources.map(makeSource)
+    let sources = OwnSources(configuration.sources.map(makeSource))
     let http = makeHTTPListener(rtmp, port: addresses.rtmp.port, memory: memory, sources: sources)
     let pages = try await listenHTTP(http, tls: certificate?.https)
     let report = StartupReport(
@@ -96,23 +96,29 @@ struct Server {
   /// Most leftovers are finished in milliseconds each, and then whoever asks first finds them.
   private static let leftoverPatience = Duration.milliseconds(500)
 
-  private func makeSource(_ source: SourceSpecification) -> any MediaSource {
+  private func makeSource(_ source: SourceSpecification) -> OwnSource {
+    let (name, streams, clock, logger) = (source.name, streams, clock, logger)
     switch source.kind {
     case .test:
-      TestSource(
-        name: source.name, settings: .demo(segmentDuration: configuration.segmentDuration), gate: streams, clock: clock,
-        logger: logger)
+      let settings = TestSourceSettings.demo(segmentDuration: configuration.segmentDuration)
+      return OwnSource(name: name, kind: "test", gate: streams) { _, gate in
+        TestSource(name: name, settings: settings, gate: gate, clock: clock, logger: logger)
+      }
     case .file(let path):
-      FileSource(name: source.name, path: path, gate: streams, clock: clock, logger: logger)
-    case .capture(let settings):
-      CaptureSource(name: source.name, settings: settings, gate: streams, clock: clock, logger: logger)
+      return OwnSource(name: name, kind: "file", gate: streams) { _, gate in
+        FileSource(name: name, path: path, gate: gate, clock: clock, logger: logger)
+      }
+    case .capture(let given):
+      return OwnSource(name: name, kind: "capture", gate: streams) { last, gate in
+        CaptureSource(name: name, settings: last ?? given, gate: gate, clock: clock, logger: logger)
+      }
     }
   }
 
   // MARK: Listeners
 
   private func makeHTTPListener(
-    _ rtmp: RTMPListener, port rtmpPort: Int?, memory: MemoryBudget, sources: [any MediaSource]
+    _ rtmp: RTMPListener, port rtmpPort: Int?, memory: MemoryBudget, sources: OwnSources
   ) -> HTTPListener {
     let gate = AdminGate(token: configuration.adminToken)
     let viewers = ViewerRegistry(limit: configuration.maxViewers, clock: clock)
@@ -124,7 +130,9 @@ struct Server {
       live: LiveRoutes(streams: streams, viewers: viewers, thumbnails: Thumbnails(logger: logger), archive: archive),
       api: APIRoutes(
         streams: streams, viewers: viewers, recordings: recordings, captures: CaptureAPI(sources: sources, gate: gate),
-        gate: gate, clock: clock, rtmpPort: rtmpPort, publishKeyRequired: configuration.publishKey != nil),
+        sources: SourcesAPI(sources: sources, previews: SourcePreviews(), gate: gate), gate: gate, clock: clock,
+        rtmpPort: rtmpPort,
+        publishKeyRequired: configuration.publishKey != nil),
       recordings: RecordingRoutes(
         library: recordings, thumbnails: recordings.map { RecordingThumbnails(library: $0, logger: logger) }),
       replay: ReplayRoutes(

@@ -90,17 +90,6 @@ extension LiveStream {
     }
   }
 
-  /// Rungs begin with a segment, and segments with a key frame: where rungs are interrupted, the source's own encoder is
-  /// asked for one as soon as the segment has lasted as long as it is meant to.
-  func hastenRungs(_ state: inout State) {
-    guard state.awaitsSegment, state.transcoder?.status.worker == .running,
-      let segment = state.epoch.window.segments.last, !segment.isComplete, segment.duration >= settings.segmentTarget,
-      state.hastenedSegment != segment.sequenceNumber
-    else { return }
-    state.hastenedSegment = segment.sequenceNumber
-    state.holder?.askForKeyFrame?()
-  }
-
   /// Hands what is new in the rungs' windows since they had these versions to those who follow their segments.
   func feedRungs(since versions: [Int], _ state: inout State) -> Bool {
     var hasChanged = false

@@ -173,6 +173,7 @@ final class LiveStream: Sendable {
     state.startedAt = wall
     state.warnings = []
     state.sinks = []
+    state.hastenedSegment = 0
     state.cache = RenderCache(after: state.cache)
   }
 
@@ -210,7 +211,7 @@ final class LiveStream: Sendable {
         let stored = try state.epoch.take(shifted)
         feedLadder(shifted, &state)
         _ = feedRungs(since: rungs, &state)
-        if !stored.isEmpty { hastenRungs(&state) }
+        if !stored.isEmpty { hastenSegment(&state) }
         if !stored.isEmpty { publish(stored, &state) } else if state.epoch.window.version != version { stamp.change() }
         return .accepted
       } catch {

@@ -37,6 +37,9 @@ struct WaitingRoom {
 
   var isEmpty: Bool { groups.isEmpty }
 
+  /// Somebody waits for just this.
+  func isAwaited(_ condition: Condition) -> Bool { groups[condition] != nil }
+
   /// The future is fulfilled when the condition is met, or nothing more is to be expected, or the deadline is over,
   /// within the interval of `giveUp`. All times are monotonic nanoseconds.
   mutating func add(

@@ -2,6 +2,7 @@
 
 import dataclasses
 import http.client
+import json
 import socket
 import ssl
 import time
@@ -18,6 +19,10 @@ class Response:
     @property
     def text(self) -> str:
         return self.body.decode()
+
+    @property
+    def json(self):
+        return json.loads(self.body)
 
     def good(self) -> "Response":
         if self.status not in (200, 206):

@@ -87,24 +87,25 @@ import Testing
 
   @Test func aRefusedSourceEnds() async throws {
     let door = Door(refusal: .shuttingDown)
-    try await source(door).run()
+    let reason = try await source(door).run()
+    #expect(reason == .failed(PublishRefusal.shuttingDown.description))
     #expect(door.events.isEmpty)
   }
 
   @Test func stoppingIsToldWithItsReason() async throws {
     let door = Door()
     let source = try source(door, pacing: .realTime, clock: .system())
-    async let running: Void = source.run()
+    async let running = source.run()
     while door.pictures < 3 { try await Task.sleep(for: .milliseconds(10)) }
     source.stop(.shutdown)
-    await running
+    #expect(await running == .shutdown)
     #expect(isEnd(door.events.last, .shutdown))
   }
 
   @Test func cancellingTheTaskStopsIt() async throws {
     let door = Door()
     let source = try source(door, pacing: .realTime, clock: .system())
-    let running = Task { await source.run() }
+    let running = Task { _ = await source.run() }
     while door.pictures < 3 { try await Task.sleep(for: .milliseconds(10)) }
     running.cancel()
     await running.value
@@ -114,14 +115,32 @@ import Testing
   @Test func anEvictedSourceFallsSilent() async throws {
     let door = Door()
     let source = try source(door, pacing: .realTime, clock: .system())
-    async let running: Void = source.run()
+    async let running = source.run()
     while door.pictures < 3 { try await Task.sleep(for: .milliseconds(10)) }
     try #require(door.request).onEviction(.replaced)
-    await running
+    #expect(await running == .replaced)
     guard case .sample? = door.events.last else {
       Issue.record("it spoke on: \(String(describing: door.events.last))")
       return
     }
+  }
+
+  @Test func aKeyFrameThatIsAskedForIsMade() async throws {
+    let door = Door()
+    let source = try source(door, pacing: .realTime, clock: .system())
+    async let running = source.run()
+    while door.pictures < 3 { try await Task.sleep(for: .milliseconds(10)) }
+    #expect(source.change(.keyFrame) == nil)
+    // The next one by itself is the 60th.
+    while door.pictures < 10 { try await Task.sleep(for: .milliseconds(10)) }
+    #expect(source.change(.controls([])) == .isNoCapture)
+    source.stop(.finished)
+    #expect(await running == .finished)
+    #expect(source.change(.keyFrame) == .hasEnded)
+    let keyFrames = door.events.count {
+      if case .sample(let sample) = $0 { sample.track == .video && sample.isSync } else { false }
+    }
+    #expect(keyFrames == 2)
   }
 
   @Test func picturesComeInRealTime() async throws {

@@ -50,6 +50,30 @@ import Testing
     #expect(isGone)
   }
 
+  /// Ways in which a worker may fail.
+  private static let failures = [
+    "exit 1", "kill -SEGV $$", "kill -STOP $$", "while :; do echo garbage >&0; done", "sleep 300 & exit 3", "sleep 300",
+  ]
+
+  @Test func ofAHundredThatFailNoneIsLeftBehind() async throws {
+    let left = Mutex<[Int32]?>(nil)
+    try await DedicatedThread.run(named: "launcher") {
+      var processes: [Int32] = []
+      for number in 0..<100 {
+        let script = Self.failures[number % Self.failures.count]
+        let launcher = WorkerLauncher.process(executable: "/bin/sh", arguments: ["-c", script])
+        guard let worker = try? launcher.start(), let process = worker.processID else { return }
+        // Some are ended before they have failed, some long after.
+        if number % 3 == 0 { usleep(3000) }
+        _ = worker.end()
+        processes.append(process)
+      }
+      // Whoever has been waited for has no process any more, not even a dead one.
+      left.withLock { left in left = processes.filter { kill($0, 0) == 0 } }
+    }
+    #expect(try #require(left.withLock { $0 }) == [])
+  }
+
   /// It is no more, or waits for somebody to take note of its end.
   private static func isGone(_ process: Int32) -> Bool {
     let file = open("/proc/\(process)/stat", O_RDONLY)

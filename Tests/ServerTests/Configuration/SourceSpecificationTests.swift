@@ -38,11 +38,12 @@ import Testing
 
   @Test func aCameraHasOptions() throws {
     let text =
-      "c=v4l2:/dev/video0?size=1280x720&fps=29.97&format=mjpeg&rotate=90&bitrate=2.5M&preset=fast&tune=film&profile=main"
-      + "&gop=1s&bframes=2&encoder=libx264&control.brightness=-3"
+      "c=v4l2:/dev/video0?size=1280x720&fps=29.97&format=mjpeg&rotate=90&rotate-by=pixels&bitrate=2.5M"
+      + "&preset=fast&tune=film&profile=main&gop=1s&bframes=2&encoder=libx264&control.brightness=-3"
     let camera = try #require(try capture(text).camera)
     #expect(camera.size == CameraSettings.Size(width: 1280, height: 720) && camera.format == .mjpeg)
     #expect(camera.frameRate == FrameRate(numerator: 30000, denominator: 1001) && camera.rotation == .clockwise90)
+    #expect(camera.turning == .pixels)
     #expect(
       camera.encoding
         == VideoEncoding(

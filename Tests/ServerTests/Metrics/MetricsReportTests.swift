@@ -30,7 +30,7 @@ import Testing
     ) { _, _, _ in [] }
     viewers = ViewerRegistry(limit: 10_000, clock: hands.clock)
     report = MetricsReport(
-      streams: registry, viewers: viewers, recordings: nil, sources: [], traffic: HTTPTraffic()
+      streams: registry, viewers: viewers, recordings: nil, sources: OwnSources([]), traffic: HTTPTraffic()
     ) { RTMPRefusals(banned: 2, tooManyStrangers: 0) }
   }
 

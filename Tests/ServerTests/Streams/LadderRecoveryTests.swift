@@ -56,7 +56,7 @@ import Testing
       name: name,
       settings: TestSourceSettings(width: 320, height: 180, keyFrameInterval: 1800, videoBitRate: 300_000),
       gate: registry, clock: .system(), logger: logger)
-    async let published: Void = source.run()
+    async let published = source.run()
     // Left to itself, the source's first segment lasts a minute.
     var isBack = false
     for _ in 0..<400 where !isBack {
@@ -65,7 +65,7 @@ import Testing
     }
     let window = try #require(registry.stream(name)).current.epoch.window
     source.stop(.finished)
-    await published
+    _ = await published
     #expect(isBack && starts.count.load(ordering: .relaxed) == 2)
     let first = try #require(window.segments.first)
     #expect(first.isComplete && first.duration >= StreamSettings().segmentTarget)

@@ -28,11 +28,20 @@ package struct CameraSettings: Sendable, Hashable {
   package var size: Size?
   package var frameRate: FrameRate?
   package var format: CameraFormat?
-  /// The picture's turn, which players apply.
+  /// The picture's turn.
   package var rotation: Rotation
+  package var turning: Turning
   /// Values of the camera's controls, by name as `weir devices` lists them, in the order in which they are set.
   package var controls: [Control]
   package var encoding: VideoEncoding
+
+  /// Who turns the picture.
+  package enum Turning: String, Sendable, Hashable, CaseIterable {
+    /// Players, by the track's matrix: it costs nothing, and does for pictures that the camera has coded, too.
+    case matrix
+    /// We, before the picture is coded: for players that know no matrix.
+    case pixels
+  }
 
   /// A control and the value that it is to have.
   package struct Control: Sendable, Hashable {
@@ -47,14 +56,34 @@ package struct CameraSettings: Sendable, Hashable {
 
   package init(
     device: String, size: Size? = nil, frameRate: FrameRate? = nil, format: CameraFormat? = nil,
-    rotation: Rotation = .none, controls: [Control] = [], encoding: VideoEncoding = VideoEncoding()
+    rotation: Rotation = .none, turning: Turning = .matrix, controls: [Control] = [],
+    encoding: VideoEncoding = VideoEncoding()
   ) {
     self.device = device
     self.size = size
     self.frameRate = frameRate
     self.format = format
     self.rotation = rotation
+    self.turning = turning
     self.controls = controls
     self.encoding = encoding
+  }
+}
+
+extension CameraSettings {
+  /// By how much the pixels are turned before they are coded.
+  var pixelRotation: Rotation { turning == .pixels ? rotation : .none }
+
+  /// What the track says of pictures that are coded here.
+  var trackRotation: Rotation { turning == .matrix ? rotation : .none }
+}
+
+extension CameraSettings.Size {
+  /// The size of such a picture once it is turned.
+  func turned(by rotation: Rotation) -> CameraSettings.Size {
+    switch rotation {
+    case .none, .clockwise180: self
+    case .clockwise90, .clockwise270: CameraSettings.Size(width: height, height: width)
+    }
   }
 }

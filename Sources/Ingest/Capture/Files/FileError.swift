@@ -10,6 +10,8 @@ enum FileError: Error, Sendable, Hashable, CustomStringConvertible {
   case unsupportedCodec(String, kind: String, codec: String)
   case invalidCodec(String, reason: String)
   case empty(String)
+  /// Its pictures cannot be used, not one of them.
+  case noPicture(String)
   case changed(String)
 
   var description: String {
@@ -24,6 +26,8 @@ enum FileError: Error, Sendable, Hashable, CustomStringConvertible {
         + "ffmpeg -i FILE -c:v libx264 -c:a aac NEW.mp4 makes such a file"
     case .invalidCodec(let path, let reason): "\(path) cannot be played: \(reason)"
     case .empty(let path): "\(path) holds no picture and no sound that can be played"
+    case .noPicture(let path):
+      "\(path) is damaged: none of its pictures can be played; ffmpeg -i FILE -vn -c copy NEW.mp4 makes a file of its sound"
     case .changed(let path): "\(path) has become a file of another kind while it was played; start weir again"
     }
   }

@@ -28,6 +28,9 @@ struct FileLoop {
 
   var hasOrigin: Bool { origin != nil }
 
+  /// A picture has been placed.
+  var hasPicture: Bool { video?.last != nil }
+
   /// Where the passes so far end.
   var end: MediaTime {
     let picture = video.map { MediaTime(ticks: $0.end, timescale: $0.timescale) }

@@ -9,14 +9,18 @@ package final class FileSource: MediaSource {
   private let clock: SteadyClock
   private let publication: OwnPublication
 
+  /// So many pictures and frames of sound may be left out before the first picture comes.
+  private static let mostBeforeFirst = 300
+
   package init(name: StreamName, path: String, gate: any PublishGate, clock: SteadyClock, logger: Logger) {
     self.name = name
     self.path = path
     self.clock = clock
-    publication = OwnPublication(name: name, kind: "file", gate: gate, logger: logger)
+    publication = OwnPublication(name: name, kind: .file, gate: gate, logger: logger)
   }
 
-  package func run() async {
+  @discardableResult
+  package func run() async -> EndReason {
     await publication.run {
       let outcome = Outcome()
       try await DedicatedThread.run(named: "weir-file") { outcome.keep { try self.play() } }
@@ -34,13 +38,15 @@ package final class FileSource: MediaSource {
     publication.logger.notice("\(publication.name): publishing \(path) in a loop: \(words)")
     let start = clock.monotonicNanoseconds()
     var loop = FileLoop()
+    var left = 0
     publication.give(.clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: start &+ clock.wallOffset)))
     publication.give(.tracks(file.tracks.map(\.description)))
     while !publication.isEnding {
       let reached = loop.end
-      try pass(&file, &loop, start)
+      try pass(file, &loop, &left, start)
       loop.beginPass()
       guard publication.isEnding || loop.end != reached else { throw FileError.empty(path) }
+      try checkPictures(file, loop)
       if publication.isEnding { return }
       // Opened anew, so that each pass begins in the same state.
       let before = file.tracks.map(\.description)
@@ -51,9 +57,13 @@ package final class FileSource: MediaSource {
     }
   }
 
-  private func pass(_ file: inout MediaFile, _ loop: inout FileLoop, _ start: Int64) throws {
+  private func pass(_ file: MediaFile, _ loop: inout FileLoop, _ left: inout Int, _ start: Int64) throws {
     var waiting: [MediaFile.Unit] = []
-    while !publication.isEnding, let unit = try file.next() {
+    while !publication.isEnding {
+      let unit = file.next()
+      note(file, &left)
+      if left >= Self.mostBeforeFirst { try checkPictures(file, loop) }
+      guard let unit else { break }
       // The earliest time of any track is the file's beginning: the first units are looked at before they are placed.
       if !loop.hasOrigin {
         waiting.append(unit)
@@ -68,6 +78,23 @@ package final class FileSource: MediaSource {
     guard !waiting.isEmpty else { return }
     loop.setOrigin(waiting)
     for unit in waiting { place(unit, &loop, start) }
+  }
+
+  /// Pictures lead: sound would wait for them for ever.
+  private func checkPictures(_ file: MediaFile, _ loop: FileLoop) throws(FileError) {
+    guard !publication.isEnding, !loop.hasPicture, file.tracks[0].description.kind == .video else { return }
+    throw .noPicture(path)
+  }
+
+  /// Counts what was left out, and tells of the 1st, 10th, 100th …: a damaged place comes again with each pass.
+  private func note(_ file: MediaFile, _ left: inout Int) {
+    for kind in file.takeBroken() {
+      publication.lost(kind)
+      left += 1
+      guard left == 1 || String(left).count > String(left - 1).count else { continue }
+      let rest = file.rest.map { ", and the rest of the file with it (\($0))" } ?? ""
+      publication.logger.warning("\(path) is damaged: \(left) of its pictures and frames of sound were left out\(rest)")
+    }
   }
 
   private func place(_ unit: MediaFile.Unit, _ loop: inout FileLoop, _ start: Int64) {

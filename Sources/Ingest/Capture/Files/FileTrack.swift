@@ -17,6 +17,8 @@ struct FileTrack {
   /// until one is known.
   private var undated: [(bytes: ByteBuffer, presentation: Int64, length: Int64)] = []
   private var isDated = false
+  /// Pictures or frames of sound that could not be used, and that nobody has been told of.
+  private var broken = 0
 
   /// H.264 and HEVC hold back at most 16 pictures.
   private static let longestReordering = 32
@@ -68,8 +70,13 @@ struct FileTrack {
 
   /// The packet as a unit; none for one that has no picture and no sound of its own, or that only prepares a decoder,
   /// or whose decode time a later one tells.
-  mutating func units(_ packet: UnsafeMutablePointer<AVPacket>) throws -> [MediaFile.Unit] {
+  mutating func units(_ packet: UnsafeMutablePointer<AVPacket>) -> [MediaFile.Unit] {
     guard let data = packet.pointee.data, packet.pointee.size > 0 else { return [] }
+    // Cut off, or with a hole that the container tells of.
+    guard packet.pointee.flags & AV_PKT_FLAG_CORRUPT == 0 else {
+      broken += 1
+      return []
+    }
     let bytes = UnsafeRawBufferPointer(start: data, count: Int(packet.pointee.size))
     let (pts, dts) = (packet.pointee.pts, packet.pointee.dts)
     guard pts != weir_no_time || dts != weir_no_time else { return [] }
@@ -82,21 +89,27 @@ struct FileTrack {
       return []
     }
     let decode = dts == weir_no_time ? presentation : dts
-    let earlier = try dated(before: decode)
-    return earlier + [try picture(payload, decode, presentation, length)].compactMap(\.self)
+    let earlier = dated(before: decode)
+    return earlier + [picture(payload, decode, presentation, length)].compactMap(\.self)
   }
 
   /// The pictures that waited, each one step before the next; at the end of a file without any decode time, by their
   /// presentation times.
-  mutating func dated(before decode: Int64?) throws -> [MediaFile.Unit] {
+  mutating func dated(before decode: Int64?) -> [MediaFile.Unit] {
     isDated = true
     let waiting = undated
     undated = []
     let step = frameSteps
-    return try waiting.enumerated().compactMap { index, item in
+    return waiting.enumerated().compactMap { index, item in
       let time = decode.map { $0 &- Int64((Double(waiting.count - index) * (step ?? Double(item.length))).rounded()) }
-      return try picture(item.bytes, time ?? item.presentation, item.presentation, item.length)
+      return picture(item.bytes, time ?? item.presentation, item.presentation, item.length)
     }
+  }
+
+  /// How many pictures or frames of sound could not be used since the last call.
+  mutating func takeBroken() -> Int {
+    defer { broken = 0 }
+    return broken
   }
 
   /// Ticks of the file from one picture to the next, where the rate is known.
@@ -107,8 +120,15 @@ struct FileTrack {
 
   private mutating func picture(
     _ bytes: ByteBuffer, _ decode: Int64, _ presentation: Int64, _ length: Int64
-  ) throws -> MediaFile.Unit? {
-    guard let unit = try accessUnit(bytes), unit.payload.readableBytes > 0 else { return nil }
+  ) -> MediaFile.Unit? {
+    let unit: AccessUnit?
+    do throws(CodecError) {
+      unit = try accessUnit(bytes)
+    } catch {
+      broken += 1
+      return nil
+    }
+    guard let unit, unit.payload.readableBytes > 0 else { return nil }
     var time = ticks(decode)
     var offset = ticks(presentation) &- time
     var duration = UInt32(clamping: ticks(max(length, 0)))
@@ -146,22 +166,17 @@ struct FileTrack {
       duration: duration, isSync: true, isDisposable: false, payload: payload)
   }
 
-  private func accessUnit(_ bytes: ByteBuffer) throws -> AccessUnit? {
-    do throws(CodecError) {
-      switch description.codec {
-      case .h264(let configuration):
-        return isAnnexB
-          ? H264.accessUnit(annexB: bytes) : try H264.accessUnit(bytes, lengthSize: configuration.lengthSize)
-      case .hevc(let configuration):
-        return isAnnexB
-          ? HEVC.accessUnit(annexB: bytes, temporalLayers: configuration.temporalLayers)
-          : try HEVC.accessUnit(
-            bytes, lengthSize: configuration.lengthSize, temporalLayers: configuration.temporalLayers)
-      case .av1: return try AV1.accessUnit(bytes)
-      case .aac, .opus: return nil
-      }
-    } catch {
-      throw FileError.invalidCodec(path, reason: "\(error)")
+  private func accessUnit(_ bytes: ByteBuffer) throws(CodecError) -> AccessUnit? {
+    switch description.codec {
+    case .h264(let configuration):
+      isAnnexB ? H264.accessUnit(annexB: bytes) : try H264.accessUnit(bytes, lengthSize: configuration.lengthSize)
+    case .hevc(let configuration):
+      isAnnexB
+        ? HEVC.accessUnit(annexB: bytes, temporalLayers: configuration.temporalLayers)
+        : try HEVC.accessUnit(
+          bytes, lengthSize: configuration.lengthSize, temporalLayers: configuration.temporalLayers)
+    case .av1: try AV1.accessUnit(bytes)
+    case .aac, .opus: nil
     }
   }
 

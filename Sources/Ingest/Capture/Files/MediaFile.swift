@@ -28,6 +28,14 @@ final class MediaFile {
   /// Units that have been read and not been given out.
   private var ready: [Unit] = []
   private var seen: Set<TrackID> = []
+  /// Reads that failed: in a row, and since somebody was told of them.
+  private var failuresInARow = 0
+  private var failures = 0
+  /// Why the rest of the file was left out, in the library's words.
+  private(set) var rest: String?
+
+  /// So many reads that fail one after the other are the end of what can be read.
+  private static let mostFailuresInARow = 100
 
   init(_ path: String) throws {
     // The library's own lines would bypass our log; what fails is thrown with the library's reason.
@@ -59,22 +67,43 @@ final class MediaFile {
   /// Something of each track has been read.
   var hasSeenAllTracks: Bool { seen.count == tracks.count }
 
-  /// The next unit in the file's order; nil at its end.
-  func next() throws -> Unit? {
+  /// What was left out since the last call because it cannot be read or taken apart: one element for each picture, frame of
+  /// sound or failed read, which counts as what leads.
+  func takeBroken() -> [MediaKind] {
+    var kinds = Array(repeating: tracks[0].description.kind, count: failures)
+    failures = 0
+    for index in tracks.indices {
+      kinds += Array(repeating: tracks[index].description.kind, count: tracks[index].takeBroken())
+    }
+    return kinds
+  }
+
+  /// The next unit in the file's order that can be read; nil at the file's end, or where nothing more can be read.
+  func next() -> Unit? {
     while true {
       if !ready.isEmpty { return ready.removeFirst() }
       let code = av_read_frame(context, packet)
-      if code == weir_averror_eof {
-        for index in tracks.indices { ready += try tracks[index].dated(before: nil) }
+      guard code >= 0 else {
+        if code != weir_averror_eof, isWorthAnotherTry(code) { continue }
+        for index in tracks.indices { ready += tracks[index].dated(before: nil) }
         if ready.isEmpty { return nil }
         continue
       }
-      try LibAVError.check(code, "read \(path)")
+      failuresInARow = 0
       defer { av_packet_unref(packet) }
       guard let index = tracks.firstIndex(where: { $0.streamIndex == packet.pointee.stream_index }) else { continue }
-      ready += try tracks[index].units(packet)
+      ready += tracks[index].units(packet)
       if !ready.isEmpty { seen.insert(tracks[index].description.id) }
     }
+  }
+
+  /// A place that cannot be read is passed by, since most containers go on behind it.
+  private func isWorthAnotherTry(_ code: Int32) -> Bool {
+    guard rest == nil else { return false }
+    failures += 1
+    failuresInARow += 1
+    if failuresInARow >= Self.mostFailuresInARow { rest = LibAVError("read \(path)", code: code).reason }
+    return rest == nil
   }
 
   private func addTrack(_ type: AVMediaType, _ id: TrackID) throws {

@@ -8,7 +8,7 @@ internal import Synchronization
 final class CameraLane: Sendable {
   private let wish: Wish<CameraSettings>
   private let controls = Mutex<[CameraSettings.Control]>([])
-  private let isKeyFrameWanted = Atomic(false)
+  private let keyFrame = KeyFrameWish()
   private let queue: PictureQueue
   private let mux: CaptureMux
   private let clock: SteadyClock
@@ -41,14 +41,17 @@ final class CameraLane: Sendable {
   func set(_ controls: [CameraSettings.Control]) { self.controls.withLock { $0 += controls } }
 
   /// Asks the camera, which codes by itself, for a key frame, soon.
-  func refresh() { isKeyFrameWanted.store(true, ordering: .relaxed) }
+  func refresh() { keyFrame.ask() }
 
   func run() throws {
     var memory = CameraMemory()
     defer { tell() }
     while !publication.isEnding {
       let wish = wish.current
-      if memory.version != wish.number { memory.begin(wish.value, version: wish.number) }
+      if memory.version != wish.number {
+        memory.begin(wish.value, version: wish.number)
+        announce(wish.value.device)
+      }
       do {
         // Another one, which nobody asked a size of, is to send what the last one sent.
         var settings = wish.value
@@ -72,6 +75,16 @@ final class CameraLane: Sendable {
         }
         try wait(wish, &memory)
       }
+    }
+  }
+
+  /// Another camera is meant from here on, whether it is there or not.
+  private func announce(_ device: String) {
+    figures.update { status in
+      guard var picture = status.picture, picture.device != device else { return }
+      (picture.device, picture.name, picture.mode) = (device, "", "")
+      (picture.state, picture.controls) = (.starting, [])
+      status.picture = picture
     }
   }
 
@@ -121,7 +134,7 @@ final class CameraLane: Sendable {
         let time = max(shot.time ?? clock.monotonicNanoseconds(), memory.lastTime &+ 1)
         if let passage {
           guard passage.pass(shot.bytes, at: time, mux, beginning: drain) else { return }
-        } else if let picture = try convert(shot, of: camera, converter) {
+        } else if let picture = try convert(shot, of: camera, converter, wish.value.pixelRotation) {
           push(picture, time, wish.value, memory)
         } else {
           memory.broken += 1
@@ -142,10 +155,10 @@ final class CameraLane: Sendable {
   }
 
   private func convert(
-    _ shot: Camera.Shot, of camera: Camera, _ converter: PictureConverter
+    _ shot: Camera.Shot, of camera: Camera, _ converter: PictureConverter, _ rotation: Rotation
   ) throws(CaptureError) -> PictureFrame? {
     try CaptureError.blaming(.camera(camera.handle.path)) { () throws(LibAVError) in
-      try converter.convert(shot.bytes, mode: camera.mode, stride: camera.stride)
+      try converter.convert(shot.bytes, mode: camera.mode, stride: camera.stride)?.turned(by: rotation)
     }
   }
 
@@ -157,8 +170,7 @@ final class CameraLane: Sendable {
   }
 
   private func apply(to camera: Camera) {
-    let isWanted = isKeyFrameWanted.exchange(false, ordering: .relaxed)
-    if isWanted, camera.mode.format == .h264 { camera.handle.forceKeyFrame() }
+    if keyFrame.take(now: clock.monotonicNanoseconds()), camera.mode.format == .h264 { camera.handle.forceKeyFrame() }
     let wanted = controls.withLock { controls in
       defer { controls = [] }
       return controls
@@ -185,7 +197,7 @@ final class CameraLane: Sendable {
     guard let rate = memory.rate else { return }
     let isTaken = queue.push(
       QueuedPicture(
-        picture: picture, time: time, rate: rate, rotation: settings.rotation, encoding: settings.encoding))
+        picture: picture, time: time, rate: rate, rotation: settings.trackRotation, encoding: settings.encoding))
     guard !isTaken else { return }
     let dropped = queue.dropped
     figures.update { $0.picture?.leftOut = dropped }
@@ -211,7 +223,8 @@ final class CameraLane: Sendable {
 
   /// One picture of the slate where it is time for one; nanoseconds until the next.
   private func showSlate(_ wish: Wish<CameraSettings>.Version, _ memory: inout CameraMemory) throws -> Int64 {
-    let size = memory.size ?? Self.usualSize
+    // As large as turned pictures are, but upright itself.
+    let size = (memory.size ?? Self.usualSize).turned(by: wish.value.pixelRotation)
     if memory.slate?.size != size { memory.slate = (size, try Slate.picture(size: size)) }
     let step = Int64(1e9 / (memory.rate?.framesPerSecond ?? 30))
     let now = clock.monotonicNanoseconds()

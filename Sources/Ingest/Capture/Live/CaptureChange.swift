@@ -4,7 +4,7 @@ package enum CaptureChange: Sendable {
   case camera(CameraSettings)
   case microphone(MicrophoneSettings)
   case controls([CameraSettings.Control])
-  /// The next picture is to be a key frame.
+  /// One of the next pictures is to be a key frame.
   case keyFrame
 }
 
@@ -43,7 +43,7 @@ package enum CaptureRefusal: Error, Sendable, Hashable, CustomStringConvertible 
       "The camera \(device) codes its pictures by itself, which options of an encoder do not change."
     case .hasNoKeyFrames(let device):
       "The camera \(device) codes its pictures by itself, and cannot be asked for a key frame."
-    case .hasEnded: "This capture has ended; weir has to be started anew for it."
+    case .hasEnded: "This source is not running; start it first."
     }
   }
 }

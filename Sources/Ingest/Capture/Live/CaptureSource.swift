@@ -36,7 +36,9 @@ package final class CaptureSource: MediaSource {
     self.clock = clock
     let lanes = Wish<Lanes?>(nil)
     self.lanes = lanes
-    publication = OwnPublication(name: name, kind: "capture", gate: gate, logger: logger) {
+    publication = OwnPublication(
+      name: name, kind: .capture, gate: gate, logger: logger, keyFrameInterval: Self.keyFrameInterval(settings)
+    ) {
       // Nobody waits for an answer: a camera that cannot be asked goes on at its own pace.
       _ = lanes.current.value?.askForKeyFrame()
     }
@@ -48,13 +50,21 @@ package final class CaptureSource: MediaSource {
     picture = settings.camera.map { Wish($0) }
   }
 
+  /// Where its own encoder makes the key frames for sure: where no format is asked for, a camera may have nothing but pictures
+  /// that it has coded itself.
+  private static func keyFrameInterval(_ settings: CaptureSettings) -> MediaTime? {
+    guard let camera = settings.camera, let format = camera.format, format != .h264 else { return nil }
+    return MediaTime(milliseconds: Int64(camera.encoding.keyFrameMilliseconds))
+  }
+
   package var status: CaptureStatus? { figures.status }
 
   package var settings: CaptureSettings? {
     CaptureSettings(camera: picture?.current.value, microphone: sound?.current.value)
   }
 
-  package func run() async {
+  @discardableResult
+  package func run() async -> EndReason {
     await publication.run { try await self.capture() }
   }
 

@@ -16,7 +16,7 @@ final class EncodeLane: Sendable {
   private let make: Maker
   /// Nanoseconds after which an encoder that still works on the same picture is given up.
   private let patience: Int64
-  private let isRefreshWanted = Atomic(false)
+  private let keyFrame = KeyFrameWish()
 
   /// Slow settings at large sizes take a second for a picture.
   static let usualPatience: Int64 = 5_000_000_000
@@ -43,8 +43,8 @@ final class EncodeLane: Sendable {
       }
   }
 
-  /// The next picture is to be a key frame.
-  func refresh() { isRefreshWanted.store(true, ordering: .relaxed) }
+  /// One of the next pictures is to be a key frame.
+  func refresh() { keyFrame.ask() }
 
   /// Codes until the queue is closed, and then gives out what the encoder still holds.
   func run() throws {
@@ -149,9 +149,8 @@ final class EncodeLane: Sendable {
           }
           let current = try coder ?? begin(picture)
           coder = current
-          let isWanted = lane.isRefreshWanted.exchange(false, ordering: .relaxed)
           let began = lane.clock.monotonicNanoseconds()
-          try current.encode(picture, forcingKeyFrame: isWanted, sink)
+          try current.encode(picture, forcingKeyFrame: lane.keyFrame.take(now: began), sink)
           let took = lane.clock.monotonicNanoseconds() &- began
           lane.figures.update { $0.picture?.count(codedIn: took) }
         }

@@ -41,7 +41,10 @@ final class SoundLane: Sendable {
     var version = 0
     while !publication.isEnding {
       let wish = wish.current
-      if wish.number != version { (told, version) = (nil, wish.number) }
+      if wish.number != version {
+        (told, version) = (nil, wish.number)
+        announce(wish.value.device)
+      }
       do {
         let began = clock.monotonicNanoseconds()
         let microphone = try DeviceOpening.open({ try Microphone(wish.value) }) {
@@ -66,6 +69,15 @@ final class SoundLane: Sendable {
     }
     try framer.finish { self.give($0, $1, $2, aligner) }
     tell(aligner)
+  }
+
+  /// Another microphone is meant from here on, whether it is there or not.
+  private func announce(_ device: String) {
+    figures.update { status in
+      guard status.sound?.device != device else { return }
+      status.sound?.device = device
+      status.sound?.state = .starting
+    }
   }
 
   private func greet(_ microphone: Microphone, _ settings: MicrophoneSettings) {

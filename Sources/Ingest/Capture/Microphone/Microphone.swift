@@ -5,7 +5,7 @@ internal import Glibc
 
 /// A microphone that runs, by ALSA: interleaved samples and when the first of them was heard. It lives on one thread.
 final class Microphone {
-  /// Samples in the device's memory order, valid only while they are looked at.
+  /// Samples of `format`, interleaved, valid only while they are looked at.
   struct Block {
     let bytes: UnsafeRawBufferPointer
     /// Samples of each channel.
@@ -16,11 +16,15 @@ final class Microphone {
 
   let rate: Int
   let channels: Int
-  /// As libswresample calls the format.
-  let format: AVSampleFormat
+  /// As libswresample calls the format of blocks.
+  var format: AVSampleFormat { sampleFormat.converted }
+  private let sampleFormat: SampleFormat
   private let device: String
   private let handle: OpaquePointer
-  private var buffer: UnsafeMutableRawBufferPointer
+  private let buffer: UnsafeMutableRawBufferPointer
+  /// What `buffer` holds, widened; empty where the device's samples need not be.
+  private let wide: UnsafeMutableRawBufferPointer
+  /// Bytes at the device of one sample of all channels.
   private let bytesPerSample: Int
   /// Times at which the device's buffer had run over, or the device had stopped by itself.
   private(set) var overruns = 0
@@ -47,14 +51,15 @@ final class Microphone {
       throw CaptureError(owner, MicrophoneCatalogue.areForbidden ? .forbidden : .missing)
     }
     do throws(CaptureError) {
-      (rate, channels, format) = try Self.negotiate(pcm, settings)
+      (rate, channels, sampleFormat) = try Self.negotiate(pcm, settings)
     } catch {
       snd_pcm_close(pcm)
       throw error
     }
     handle = pcm
-    bytesPerSample = Int(av_get_bytes_per_sample(format)) * channels
+    bytesPerSample = sampleFormat.deviceBytes * channels
     buffer = .allocate(byteCount: bytesPerSample * rate / 10, alignment: 16)
+    wide = .allocate(byteCount: sampleFormat == .packed24 ? 4 * channels * (rate / 10) : 0, alignment: 16)
     let started = snd_pcm_start(pcm)
     guard started >= 0 else { throw CaptureError(owner, code: -started, "start it") }
   }
@@ -62,12 +67,13 @@ final class Microphone {
   deinit {
     snd_pcm_close(handle)
     buffer.deallocate()
+    wide.deallocate()
   }
 
   /// The best format, and the rate and number of channels nearest to what is wanted.
   private static func negotiate(
     _ pcm: OpaquePointer, _ settings: MicrophoneSettings
-  ) throws(CaptureError) -> (Int, Int, AVSampleFormat) {
+  ) throws(CaptureError) -> (Int, Int, SampleFormat) {
     let owner = CaptureError.Device.microphone(settings.device)
     func check(_ code: Int32, _ attempt: String) throws(CaptureError) {
       if code < 0 { throw CaptureError(owner, code: -code, attempt) }
@@ -79,16 +85,12 @@ final class Microphone {
     try check(snd_pcm_hw_params_any(pcm, parameters), "ask what it offers")
     try check(
       snd_pcm_hw_params_set_access(pcm, parameters, SND_PCM_ACCESS_RW_INTERLEAVED), "take its channels interleaved")
-    let formats: [(snd_pcm_format_t, AVSampleFormat)] = [
-      (SND_PCM_FORMAT_FLOAT_LE, AV_SAMPLE_FMT_FLT), (SND_PCM_FORMAT_S32_LE, AV_SAMPLE_FMT_S32),
-      (SND_PCM_FORMAT_S16_LE, AV_SAMPLE_FMT_S16), (SND_PCM_FORMAT_U8, AV_SAMPLE_FMT_U8),
-    ]
-    let format = formats.first { snd_pcm_hw_params_test_format(pcm, parameters, $0.0) == 0 }
+    let format = SampleFormat.allCases.first { snd_pcm_hw_params_test_format(pcm, parameters, $0.device) == 0 }
     guard let format else {
       throw CaptureError(
         owner, .unusable("it has samples of no usual format; plug\(settings.device) may convert them"))
     }
-    try check(snd_pcm_hw_params_set_format(pcm, parameters, format.0), "set its format")
+    try check(snd_pcm_hw_params_set_format(pcm, parameters, format.device), "set its format")
     var channels = UInt32(settings.channels ?? 2)
     try check(snd_pcm_hw_params_set_channels_near(pcm, parameters, &channels), "set its channels")
     if let wanted = settings.channels, wanted != Int(channels) {
@@ -108,7 +110,7 @@ final class Microphone {
     try check(snd_pcm_hw_params_set_buffer_size_near(pcm, parameters, &buffer), "set its buffer")
     try check(snd_pcm_hw_params(pcm, parameters), "set its format")
     try stampTimes(pcm, owner)
-    return (Int(rate), Int(channels), format.1)
+    return (Int(rate), Int(channels), format)
   }
 
   /// Times on the monotonic clock, as the camera's.
@@ -139,11 +141,16 @@ final class Microphone {
       try recover(Int32(count))
       return false
     }
-    try look(
-      Block(
-        bytes: UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<(Int(count) * bytesPerSample)]),
-        count: Int(count), time: time))
+    try look(Block(bytes: samples(Int(count)), count: Int(count), time: time))
     return true
+  }
+
+  /// The first samples of the buffer, as libswresample takes them.
+  private func samples(_ count: Int) -> UnsafeRawBufferPointer {
+    let read = UnsafeRawBufferPointer(rebasing: buffer[..<(count * bytesPerSample)])
+    guard sampleFormat == .packed24 else { return read }
+    SampleFormat.widen(read, into: wide)
+    return UnsafeRawBufferPointer(rebasing: wide[..<(count * channels * 4)])
   }
 
   /// When the first sample that can be read was heard: as many samples ago as there are.

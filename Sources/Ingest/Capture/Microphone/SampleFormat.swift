@@ -1,0 +1,45 @@
+internal import CALSA
+internal import CLibAV
+
+/// A format of samples that is taken from a microphone, and as what it is converted.
+enum SampleFormat: CaseIterable, Sendable {
+  case float32, integer32
+  /// 24 bits in three bytes, as many USB interfaces have it and nothing else.
+  case packed24
+  case integer16, unsigned8
+
+  /// As ALSA calls it.
+  var device: snd_pcm_format_t {
+    switch self {
+    case .float32: SND_PCM_FORMAT_FLOAT_LE
+    case .integer32: SND_PCM_FORMAT_S32_LE
+    case .packed24: SND_PCM_FORMAT_S24_3LE
+    case .integer16: SND_PCM_FORMAT_S16_LE
+    case .unsigned8: SND_PCM_FORMAT_U8
+    }
+  }
+
+  /// As libswresample calls what it takes; packed samples are widened for it.
+  var converted: AVSampleFormat {
+    switch self {
+    case .float32: AV_SAMPLE_FMT_FLT
+    case .integer32, .packed24: AV_SAMPLE_FMT_S32
+    case .integer16: AV_SAMPLE_FMT_S16
+    case .unsigned8: AV_SAMPLE_FMT_U8
+    }
+  }
+
+  /// Bytes of one channel's sample at the device.
+  var deviceBytes: Int { self == .packed24 ? 3 : Int(av_get_bytes_per_sample(converted)) }
+
+  /// Samples of three bytes, the lowest first, as such of four with the same loudness; what is no whole sample is left out.
+  ///
+  /// - Parameter wide: room for four bytes for each three.
+  static func widen(_ packed: UnsafeRawBufferPointer, into wide: UnsafeMutableRawBufferPointer) {
+    for number in 0..<min(packed.count / 3, wide.count / 4) {
+      let low = UInt32(packed[3 * number]) << 8
+      let sample = low | UInt32(packed[3 * number + 1]) << 16 | UInt32(packed[3 * number + 2]) << 24
+      wide.storeBytes(of: sample.littleEndian, toByteOffset: 4 * number, as: UInt32.self)
+    }
+  }
+}

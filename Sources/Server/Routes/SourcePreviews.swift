@@ -1,0 +1,52 @@
+internal import Ingest
+internal import NIOCore
+internal import NIOHTTP1
+internal import NIOPosix
+internal import Synchronization
+
+/// `/api/v1/sources/{source}/preview.jpg`: the newest key frame of one of the server's own sources, on air or off. A worker
+/// makes it, as it makes thumbnails; one at a time, each key frame once.
+final class SourcePreviews: Sendable {
+  private let make: Thumbnails.Maker
+  private let thread: NIOThreadPool
+  private let made = Mutex<[StreamName: (number: Int, jpeg: ByteBuffer)]>([:])
+
+  init(make: @escaping Thumbnails.Maker = StillPictureMaker(launcher: .ownProcess).jpeg) {
+    self.make = make
+    thread = NIOThreadPool(numberOfThreads: 1)
+    thread.start()
+  }
+
+  /// 503 before the first key frame, and of what has no picture; 500 where the picture cannot be made.
+  func answer(for source: OwnSource, on eventLoop: any EventLoop) -> HTTPAnswer {
+    guard let keyFrame = source.keyFrame else { return .now(Self.notYet) }
+    let name = source.name
+    let answer = thread.runIfActive(eventLoop: eventLoop) { try self.jpeg(of: keyFrame, name) }
+    return .later(
+      answer.map { jpeg in
+        HTTPResponse(
+          headers: [
+            HeaderField("Content-Type", ContentType.jpeg.rawValue),
+            HeaderField("Cache-Control", CachePolicy.never.value),
+          ], body: .pieces([.bytes(jpeg)]))
+      }.recover { _ in Self.noPicture })
+  }
+
+  /// On the thread.
+  private func jpeg(of keyFrame: Airing.KeyFrame, _ name: StreamName) throws -> ByteBuffer {
+    if let known = made.withLock({ $0[name] }), known.number == keyFrame.number { return known.jpeg }
+    let jpeg = try make(keyFrame.sample, keyFrame.track)
+    made.withLock { $0[name] = (keyFrame.number, jpeg) }
+    return jpeg
+  }
+
+  private static let notYet = Problem(
+    status: .serviceUnavailable, title: "Not yet", detail: "The source has no key frame yet.",
+    help: "Try again in a second.", headers: [HeaderField("Retry-After", "1")]
+  ).response
+
+  private static let noPicture = Problem(
+    status: .internalServerError, title: "No picture", detail: "The newest key frame cannot be decoded.",
+    help: "The next one may do."
+  ).response
+}

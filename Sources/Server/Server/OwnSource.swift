@@ -1,0 +1,178 @@
+internal import FMP4
+internal import Ingest
+internal import Synchronization
+
+/// One of the server's own sources by its name, which is started, taken off the air and stopped while the server runs. Each
+/// run is a `MediaSource` of its own: what a device or an encoder left behind ends with it.
+final class OwnSource: Sendable {
+  /// Makes what runs next.
+  ///
+  /// - Parameters:
+  ///   - settings: of its devices when it last ran, where it has run and has any: what was switched stays switched.
+  ///   - gate: what it publishes through.
+  typealias Maker = @Sendable (_ settings: CaptureSettings?, _ gate: any PublishGate) -> any MediaSource
+
+  /// What it does.
+  enum Activity: Sendable {
+    /// Captured and on air, or about to be.
+    case live
+    /// Captured, and offered to nobody.
+    case preview
+    /// Asked to stop; its devices are being closed.
+    case stopping
+    /// Its devices are closed. Why it ended; nil where that was asked for.
+    case stopped(EndReason?)
+  }
+
+  let name: StreamName
+  /// As the API calls it, and the stream's protocol.
+  let kind: String
+  private let make: Maker
+  private let airing: Airing
+  private let state = Mutex(State())
+  /// Says that something is to be run.
+  private let calls: AsyncStream<Void>
+  private let caller: AsyncStream<Void>.Continuation
+
+  private struct State {
+    enum Phase {
+      case due
+      case running(any MediaSource)
+      case stopping(any MediaSource, startsAgain: Bool)
+      case stopped(EndReason?)
+    }
+
+    var phase = Phase.due
+    var settings: CaptureSettings?
+    /// The server is stopping: nothing begins any more.
+    var isOver = false
+  }
+
+  /// - Parameter gate: where it is published when it is on air.
+  init(name: StreamName, kind: String, gate: any PublishGate, make: @escaping Maker) {
+    self.name = name
+    self.kind = kind
+    self.make = make
+    airing = Airing(gate: gate)
+    (calls, caller) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    caller.yield()
+  }
+
+  // MARK: What it does
+
+  var activity: Activity {
+    state.withLock { state in
+      switch state.phase {
+      case .due, .running, .stopping(_, startsAgain: true): airing.isOnAir ? .live : .preview
+      case .stopping: .stopping
+      case .stopped(let reason): .stopped(reason)
+      }
+    }
+  }
+
+  /// What it captures and encodes, in figures; nil where it does neither, or does not run.
+  var status: CaptureStatus? { current?.status }
+
+  /// Its newest key frame, on air or off.
+  var keyFrame: Airing.KeyFrame? { airing.keyFrame }
+
+  /// What is asked of its devices now; nil where it has none, or does not run.
+  var settings: CaptureSettings? { current?.settings }
+
+  /// Asks something of it while it runs; the reason where it does not do it.
+  func change(_ change: CaptureChange) -> CaptureRefusal? {
+    guard let current else { return .hasEnded }
+    return current.change(change)
+  }
+
+  private var current: (any MediaSource)? {
+    state.withLock { state in
+      switch state.phase {
+      case .running(let source), .stopping(let source, _): source
+      case .due, .stopped: nil
+      }
+    }
+  }
+
+  // MARK: Starting and stopping
+
+  /// Captures and publishes, unless it does so already. Returns why it cannot be published; then it stays what it was.
+  func start() async -> PublishRefusal? {
+    if let refusal = await airing.begin() { return refusal }
+    open()
+    return nil
+  }
+
+  /// Captures and publishes nothing: where it is live its stream ends, and its devices stay open.
+  func preview() {
+    airing.end()
+    open()
+  }
+
+  /// Opens its devices, unless they are open; what is being stopped starts again afterwards.
+  private func open() {
+    state.withLock { state in
+      switch state.phase {
+      case .due, .running: break
+      case .stopping(let source, _): state.phase = .stopping(source, startsAgain: true)
+      case .stopped:
+        state.phase = .due
+        caller.yield()
+      }
+    }
+  }
+
+  /// Ends its stream as a publisher does that says so, and closes its devices, soon.
+  func stop() {
+    let source = state.withLock { state -> (any MediaSource)? in
+      switch state.phase {
+      case .due: state.phase = .stopped(nil)
+      case .running(let source):
+        state.phase = .stopping(source, startsAgain: false)
+        return source
+      case .stopping(let source, _): state.phase = .stopping(source, startsAgain: false)
+      case .stopped: break
+      }
+      return nil
+    }
+    source?.stop(.finished)
+  }
+
+  /// The server stops: ends what runs, and begins nothing any more.
+  func shutDown() {
+    state.withLock { $0.isOver = true }
+    current?.stop(.shutdown)
+    caller.finish()
+  }
+
+  // MARK: Running
+
+  /// Runs it as often as it is started, until `shutDown`.
+  func run() async {
+    for await _ in calls {
+      while let source = begin() { end(await source.run(), source) }
+    }
+  }
+
+  private func begin() -> (any MediaSource)? {
+    state.withLock { state in
+      guard !state.isOver, case .due = state.phase else { return nil }
+      let source = make(state.settings, airing)
+      state.phase = .running(source)
+      return source
+    }
+  }
+
+  private func end(_ reason: EndReason, _ source: any MediaSource) {
+    airing.finishRun()
+    state.withLock { state in
+      state.settings = source.settings
+      state.phase =
+        switch state.phase {
+        case .stopping(_, startsAgain: true): .due
+        case .stopping: .stopped(nil)
+        case .due, .running, .stopped: .stopped(reason)
+        }
+    }
+  }
+}

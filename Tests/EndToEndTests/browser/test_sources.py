@@ -1,0 +1,110 @@
+"""The panel of a publisher that is part of the server: started, stopped and switched by whoever has the admin token."""
+
+import pytest
+
+import watching
+from test_pages import FOREIGN, OVERFLOW, POOR_CONTRAST
+
+TOKEN = "open-sesame"
+STATE = "document.querySelector('#source-state').textContent"
+PANEL = "document.querySelector('#source').checkVisibility()"
+
+
+@pytest.fixture(scope="module")
+def studio(start_shared):
+    """The test pattern, and a capture whose devices this machine does not have."""
+    slate = "v4l2:/dev/video63?size=320x180&fps=10&preset=ultrafast&gop=1s,alsa:hw:9"
+    weir = start_shared("--source", "demo=test", "--source", f"cam={slate}", "--admin-token", TOKEN)
+    for name in ("demo", "cam"):
+        weir.wait_state(name, "live", seconds=30)
+    return weir
+
+
+@pytest.fixture
+def page(chromium):
+    chromium.viewport(1280, 900)
+    yield chromium
+    chromium.evaluate("sessionStorage.clear()")
+    watching.leave(chromium)
+
+
+def enter_token(page) -> None:
+    page.wait("document.querySelector('#source-manage').checkVisibility()")
+    page.click("document.querySelector('#source-manage')")
+    page.evaluate(f"document.querySelector('#admin-token').value = '{TOKEN}'")
+    page.click("document.querySelector('#admin-form [type=submit]')")
+
+
+def press(identifier: str) -> str:
+    return f"document.querySelector('#{identifier}')"
+
+
+def test_the_test_pattern_is_stopped_and_started_on_its_page(page, studio):
+    watching.watch(page, studio, "demo")
+    page.wait(f"{PANEL} && {STATE} === 'Live'")
+    assert page.evaluate("document.querySelector('#source-kind').textContent") == "Test pattern"
+    assert page.evaluate("['source-start', 'source-preview', 'source-stop', 'devices'].every((id) => document.getElementById(id).hidden)")
+    enter_token(page)
+    page.wait(f"{press('source-stop')}.checkVisibility()")
+    page.click(press("source-stop"))
+    page.wait(f"{STATE} === 'Stopped' && document.querySelector('#stage').dataset.phase === 'ended'")
+    assert studio.stream("demo")["state"] == "ended"
+    page.click(press("source-start"))
+    page.wait(f"{STATE} === 'Live'")
+    # Whoever watched goes on watching.
+    watching.wait_phase(page, "playing")
+    assert page.evaluate(POOR_CONTRAST) == [] and page.evaluate(FOREIGN) == [] and page.errors == []
+
+
+def test_what_is_off_air_is_seen_in_the_panel_alone(page, studio):
+    watching.watch(page, studio, "demo")
+    enter_token(page)
+    page.wait(f"{press('source-preview')}.checkVisibility()")
+    page.click(press("source-preview"))
+    page.wait(f"{STATE} === 'Off air' && document.querySelector('#stage').dataset.phase === 'ended'")
+    page.wait("document.querySelector('#source-picture').width === 640")
+    # The test pattern is no black picture.
+    seen = "document.querySelector('#source-picture').getContext('2d').getImageData(0, 0, 640, 360).data.some((v, n) => n % 4 < 3 && v > 100)"
+    page.wait(seen)
+    assert page.evaluate(POOR_CONTRAST) == []
+    page.click(press("source-start"))
+    page.wait(f"{STATE} === 'Live' && document.querySelector('#source-picture').hidden")
+    watching.wait_phase(page, "playing")
+    page.errors.clear()  # a picture that was not there yet may be one
+
+
+def test_devices_are_listed_and_what_cannot_be_switched_is_said(page, studio):
+    watching.watch(page, studio, "cam")
+    enter_token(page)
+    page.wait("document.querySelector('#camera').checkVisibility() && document.querySelector('#microphone').checkVisibility()")
+    assert page.evaluate("[document.querySelector('#camera').value, document.querySelector('#microphone').value]") == [
+        "v4l2:/dev/video63", "alsa:hw:9"]
+    page.wait("document.querySelector('#source-reason').textContent.includes('there is no camera /dev/video63')")
+    # A device that the machine had when it was asked: the page is told that it is not there.
+    choose = """(() => {
+      const menu = document.querySelector('#camera');
+      menu.append(Object.assign(document.createElement('option'), { value: '%s' }));
+      menu.value = '%s';
+      menu.dispatchEvent(new Event('change'));
+    })()"""
+    page.evaluate(choose % (("v4l2:/dev/video62",) * 2))
+    page.wait("document.querySelector('#camera').value === 'v4l2:/dev/video62'")
+    page.wait("document.querySelector('#source-reason').textContent.includes('there is no camera /dev/video62')")
+    assert studio.stream("cam")["capture"]["picture"]["device"] == "/dev/video62"
+    assert page.errors == []
+    page.evaluate(choose % (("v4l2:?size=big",) * 2))
+    page.wait("document.querySelector('#source-reason').textContent.includes('the device of a camera is missing')")
+    page.wait("document.querySelector('#camera').value === 'v4l2:/dev/video62'")
+    page.errors.clear()  # the refusal is one
+    assert page.evaluate(POOR_CONTRAST) == []
+    page.viewport(320, 640)
+    assert page.evaluate(OVERFLOW) <= 0
+
+
+def test_the_panel_is_not_there_for_others_streams_and_without_a_token(page, studio, demo):
+    watching.watch(page, demo, "demo")
+    page.wait("document.querySelector('#stage').dataset.phase === 'playing'")
+    assert not page.evaluate(PANEL), "that server has no admin token"
+    page.open(f"{studio.web}/watch/nobody")
+    page.wait("document.querySelector('#stage').dataset.phase === 'notStarted'")
+    assert not page.evaluate(PANEL)
