@@ -656,7 +656,8 @@ def test_a_slow_disk(streams, film, rate, settling, seconds, tmp_path, record_pr
     # What waits for the disk keeps whole segments, also those at whose edge groups are left out.
     bound = 64 + 4 * streams * 2 * (5 if film == "heavy" else 0.5)
     assert all(after - before <= bound for before, after in zip(usual, most)), f"{usual} to {most} MiB"
-    assert abs(seconds_told - missing / 30) <= 0.1 * len(told), (
+    # Between two rounds of a film of 4 s are 11 ms, in which sound ends behind the pictures.
+    assert abs(seconds_told - missing / 30) <= 0.1 * len(told) + 0.003 * seconds_told, (
         f"{seconds_told:.1f} s told, {missing} pictures are missing")
     record_property("figure", f"disk of 1 MB/s, {streams} streams of {film} at {rate} times their speed for {seconds} s: "
                     f"{missing} pictures left out, {seconds_told:.1f} s told; media in memory {usual[0]:.0f} to "
