@@ -8,15 +8,23 @@ import errno
 import os
 import pathlib
 import random
+import re
+import selectors
 import shutil
+import signal
+import socket
 import subprocess
+import sys
+import threading
 import time
+import urllib.parse
 
 import pytest
 
-from harness import publishers, sources, tools
+from harness import hls, http, packets, publishers, sources, tools
 from harness.disks import Disk, Faults, needs
 from harness.fragments import Standing, Viewer, check_movie, sample_counts, total, whole_fragments
+from harness.groups import MemoryGroup
 from harness.weir import Weir
 
 TORTURE = "WEIR_TORTURE" in os.environ
@@ -74,9 +82,34 @@ def salvage(folder: pathlib.Path, tmp: pathlib.Path, number) -> None:
         weir.kill()
 
 
+def finish_and_count(weir: Weir, recorded: Recorded, home: pathlib.Path, decode: bool) -> list[int]:
+    """Finishes what a weir that was killed left; gives how many parts of each stream, of those that its viewer was sent,
+    are not in the file."""
+    left = parts(weir.recordings)
+    assert sorted(left) == recorded.names
+    expected, lost = {}, []
+    for name, path in left.items():
+        fragments = whole_fragments(path.read_bytes())
+        seen = recorded.viewers[name].fragments()
+        lost.append(max(0, seen[-1][0] - fragments[-1][0]) if seen else 0)
+        assert lost[-1] <= 1, f"{path}: {lost[-1]} parts that a viewer has are not in the file"
+        expected[name] = total(fragments)
+    salvage(weir.recordings, home, "a")
+    movies = sorted(weir.recordings.glob("*/*"))
+    assert [path.parent.name for path in movies] == recorded.names, "one file each, and nothing else"
+    for path in movies:
+        assert sample_counts(path) == expected[path.parent.name]
+        check_movie(path, decode=decode)
+    return lost
+
+
+def told(lost: dict[int, int]) -> str:
+    return "parts lost " + ", ".join(f"{parts}: {times} files" for parts, times in sorted(lost.items()))
+
+
 def test_killed_while_recording(tmp_path, record_property):
     """kill -9 at a random moment: every file is playable and finished at the next start; at most one part of what was
-    sent to viewers is missing (faults.md rows 35 and 46)."""
+    sent to viewers is missing (faults.md row 35)."""
     rounds = count("KILLS", 2, 250)
     lost: dict[int, int] = {}
     chance = random.Random(7)
@@ -89,26 +122,196 @@ def test_killed_while_recording(tmp_path, record_property):
         weir.process.kill()
         weir.kill()
         recorded.stop()
-        left = parts(weir.recordings)
-        assert sorted(left) == recorded.names
-        expected = {}
-        for name, path in left.items():
-            fragments = whole_fragments(path.read_bytes())
-            seen = recorded.viewers[name].fragments()
-            missing = max(0, seen[-1][0] - fragments[-1][0]) if seen else 0
+        for missing in finish_and_count(weir, recorded, home, decode=number % 5 == 0):
             lost[missing] = lost.get(missing, 0) + 1
-            assert missing <= 1, f"{path}: {missing} parts that a viewer has are not in the file"
-            expected[name] = total(fragments)
-        salvage(weir.recordings, home, "a")
-        movies = sorted(weir.recordings.glob("*/*"))
-        assert [path.parent.name for path in movies] == recorded.names, "one file each, and nothing else"
-        for path in movies:
-            assert sample_counts(path) == expected[path.parent.name]
-            check_movie(path, decode=number % 5 == 0)
         shutil.rmtree(home)
     files = rounds * STREAMS
-    record_property("figure", f"kill -9 while recording: {rounds} kills, {files} files, {files} playable; parts lost "
-                    + ", ".join(f"{parts}: {times} files" for parts, times in sorted(lost.items())))
+    record_property("figure", f"kill -9 while recording: {rounds} kills, {files} files, {files} playable; {told(lost)}")
+
+
+#: Takes more memory than its control group has.
+GLUTTON = "import sys; open(sys.argv[1], 'w').write('0'); eaten = [b'x' * (1 << 20) for _ in range(4096)]"
+
+
+def test_killed_for_want_of_memory(tmp_path, record_property):
+    """The kernel ends weir because its control group has no memory left (faults.md row 46)."""
+    rounds = count("OOM", 1, 20)
+    lost: dict[int, int] = {}
+    for number in range(rounds):
+        home = tmp_path / f"{number}"
+        home.mkdir()
+        group = MemoryGroup(192 << 20)
+        try:
+            weir = Weir(folder=home)
+            group.add(weir.process.pid)
+            pathlib.Path(f"/proc/{weir.process.pid}/oom_score_adj").write_text("1000")
+            recorded = Recorded(weir)
+            time.sleep(0.5)
+            glutton = subprocess.Popen([sys.executable, "-c", GLUTTON, group.folder / "cgroup.procs"],
+                                       stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            try:
+                assert weir.process.wait(20) == -signal.SIGKILL and group.kills() >= 1
+            finally:
+                glutton.kill()
+                glutton.wait()
+                weir.kill()
+                recorded.stop()
+        finally:
+            group.remove()
+        for missing in finish_and_count(weir, recorded, home, decode=number == 0):
+            lost[missing] = lost.get(missing, 0) + 1
+        shutil.rmtree(home)
+    files = rounds * STREAMS
+    record_property("figure", f"killed for want of memory: {rounds} kills, {files} files, {files} playable; {told(lost)}")
+
+
+def test_what_only_memory_has_is_not_taken_for_whole(tmp_path):
+    """A write failed, and nobody who was told of it lives: memory gives what the disk has not. What is stored ends before
+    it (faults.md row 52)."""
+    needs("mount", "mkfs.ext4", "findmnt")
+    with Disk("ext4", 64) as disk:
+        weir = Weir("--keep-free", "0MB", folder=tmp_path, recordings=disk.path / "recordings")
+        with Standing(weir) as recording:
+            weir.process.kill()
+            weir.kill()
+        part = recording.part
+        before = part.read_bytes()
+        fragments = whole_fragments(before)
+        lost = disk.lose(part, fragments[-1][2] - 1)
+        assert part.read_bytes() == before, "memory has it"
+        kept = [fragment for fragment in fragments if fragment[2] <= lost.start]
+        assert 0 < len(kept) < len(fragments)
+        salvage(disk.path / "recordings", tmp_path, "again")
+        disk.remount()
+        (movie,) = part.parent.iterdir()
+        assert sample_counts(movie) == total(kept)
+        check_movie(movie)
+        checked = tools.run(tools.weir_binary(), "record", "verify", movie)
+        assert checked.returncode == 0 and "all checksums right" in checked.stdout, checked.stdout
+
+
+# MARK: ended and halted
+
+class Crowd:
+    """Viewers on one thread: of `stream.mp4`, and such that wait for a playlist's next segment."""
+
+    def __init__(self, weir, names: list[str], count: int):
+        self.weir = weir
+        self.selector = selectors.DefaultSelector()
+        self.there = 0
+        #: What those were answered that waited for a playlist.
+        self.waiting: list[bytearray] = []
+        self.address = urllib.parse.urlsplit(weir.web)
+        for number in range(count):
+            self._ask(f"/live/{names[number % len(names)]}/stream.mp4", None)
+        self.thread = threading.Thread(target=self._read, daemon=True)
+        self.thread.start()
+
+    def _ask(self, path: str, answer: bytearray | None) -> None:
+        connection = socket.create_connection((self.address.hostname, self.address.port), timeout=10)
+        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: {self.address.netloc}\r\n\r\n".encode())
+        connection.setblocking(False)
+        self.there += 1
+        self.selector.register(connection, selectors.EVENT_READ, answer)
+
+    def wait_for(self, url: str, count: int) -> None:
+        """So many more wait for what is not there yet."""
+        parts = urllib.parse.urlsplit(url)
+        for _ in range(count):
+            self.waiting.append(bytearray())
+            self._ask(f"{parts.path}?{parts.query}", self.waiting[-1])
+
+    def _read(self) -> None:
+        while self.there:
+            for key, _ in self.selector.select(0.2):
+                try:
+                    piece = key.fileobj.recv(1 << 18)
+                except BlockingIOError:
+                    continue
+                except OSError:
+                    piece = b""
+                if key.data is not None:
+                    key.data.extend(piece)
+                if not piece:
+                    self.selector.unregister(key.fileobj)
+                    key.fileobj.close()
+                    self.there -= 1
+
+    def close(self) -> None:
+        for key in list(self.selector.get_map().values()):
+            self.selector.unregister(key.fileobj)
+            key.fileobj.close()
+        self.there = 0
+
+
+def test_ended_with_many_viewers(tmp_path, record_property):
+    """SIGTERM while four streams are recorded and many watch: within five seconds the files are movies, playlists end,
+    every connection is closed, and weir has ended well (faults.md row 41)."""
+    many = count("VIEWERS", 200, 1000)
+    weir = Weir("--max-viewers", "5000", folder=tmp_path)
+    recorded = Recorded(weir, rate=1)
+    crowd = Crowd(weir, recorded.names, many - many // 4)
+    try:
+        index = f"{weir.web}/live/s0/index.m3u8"
+        weir.wait(lambda: http.fetch(index).status == 200, 20, "a playlist")
+        top = hls.parse_multivariant(http.fetch(index).text, index)
+        url = top.absolute(top.variants[0].uri)
+        newest = weir.wait(lambda: re.search(r"#EXT-X-MEDIA-SEQUENCE:(\d+)", http.fetch(url).text), 10, "a media playlist")
+        ahead = int(newest[1]) + http.fetch(url).text.count("#EXTINF") + 1
+        crowd.wait_for(f"{url}?_HLS_msn={ahead}", many // 4)
+        time.sleep(0.3)
+        assert crowd.there == many, f"only {crowd.there} of {many} are there"
+        took = weir.stop(seconds=5)
+        end = time.monotonic() + 5
+        while crowd.there and time.monotonic() < end:
+            time.sleep(0.05)
+        assert crowd.there == 0, "connections are left"
+    finally:
+        crowd.close()
+        recorded.stop()
+        weir.kill()
+    answered = sum(answer.startswith(b"HTTP/1.1 200 ") and b"#EXT-X-ENDLIST" in answer for answer in crowd.waiting)
+    assert answered == len(crowd.waiting), f"{answered} of {len(crowd.waiting)} that waited heard that it is over"
+    movies = sorted(weir.recordings.glob("*/*"))
+    assert [(path.parent.name, path.suffixes) for path in movies] == [(name, [".mp4"]) for name in recorded.names]
+    for path in movies:
+        check_movie(path)
+    record_property("figure", f"SIGTERM with {many} viewers and {STREAMS} recordings: ended after {took:.2f} s, every "
+                    "playlist and file too")
+
+
+def test_halted_for_a_while(tmp_path, record_property):
+    """A virtual machine is paused: nobody is taken for gone, playlists stay right, and the recording has every frame
+    (faults.md row 44)."""
+    halted = 30 if TORTURE else 4
+    weir = Weir("--target-duration", "2", folder=tmp_path)
+    watch = hls.Watch(f"{weir.web}/live/cam/index.m3u8", every=0.1)
+    # It comes at its own pace, and faster as long as it is behind.
+    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam")
+    try:
+        weir.wait(lambda: list(weir.recordings.glob("cam/*.part.mp4")), 15, "it is recorded")
+        time.sleep(2)
+        weir.send(signal.SIGSTOP)
+        time.sleep(halted)
+        weir.send(signal.SIGCONT)
+        publisher.wait(60)
+        weir.wait(lambda: list(weir.recordings.glob("cam/*Z.mp4")), 10, "it is finished")
+        time.sleep(0.5)
+        watch.stop()
+        weir.stop()
+    finally:
+        publisher.kill()
+        weir.kill()
+    (movie,) = weir.recordings.glob("cam/*")
+    check_movie(movie)
+    film = [packet.digest for packet in packets.probe(sources.source("h264-30"))["video"]]
+    assert [packet.digest for packet in packets.probe(movie)["video"]] == film
+    problems = [problem for problem in watch.problems if "refused" not in problem and "timed out" not in problem]
+    assert problems == []
+    texts = [state.text for _, state in watch.states]
+    assert not any("#EXT-X-DISCONTINUITY\n" in text for text in texts), "nothing was interrupted"
+    record_property("figure", f"halted for {halted} s: {len(film)} of {len(film)} frames recorded, {len(texts)} playlists, "
+                    "none wrong")
 
 
 # MARK: within finalising and salvage

@@ -4,6 +4,7 @@ written is kept, the reason is told, and recording goes on when the disk does (f
 WEIR_TORTURE, set by `make torture`, tries more of the same.
 """
 
+import contextlib
 import os
 import pathlib
 import re
@@ -15,10 +16,14 @@ import pytest
 
 from harness import publishers, sources, tools
 from harness.disks import Disk, Faults, command, needs
-from harness.fragments import Standing, Viewer, check_movie, sample_counts
+from harness.fragments import Standing, Viewer, check_movie, sample_counts, whole_fragments
+from harness.metrics import Metrics
 from harness.weir import Weir
 
 TORTURE = "WEIR_TORTURE" in os.environ
+
+#: A viewer that gets nothing for so many seconds has been kept waiting.
+STALL = 1.5
 
 
 class Scene:
@@ -103,8 +108,10 @@ def test_finishing_needs_no_copy(scene, kind):
 
 
 def test_a_full_disk(scene, record_property):
-    with Disk("ext4", 64) as disk:
-        stage = scene(disk.path / "recordings", rate=8)
+    """Told within two seconds, by an event too; the file is finished from what was kept for it; recording goes on within
+    ten seconds of there being room (faults.md row 48)."""
+    with Disk("ext4", 128) as disk:
+        stage = scene(disk.path / "recordings", film="heavy")
         time.sleep(1)
         ballast = disk.fill(leaving_megabytes=1)
         # What is kept for the head and for the next seconds of media is used up first.
@@ -119,6 +126,8 @@ def test_a_full_disk(scene, record_property):
         told = stage.wait_recording("failed", 200)
         took = time.monotonic() - filled
         assert "No space left" in told["reason"] and "free space" in told["reason"]
+        assert took <= 2, f"told {took:.1f} s after the disk was full"
+        assert Metrics(stage.weir)("weir_recordings_total", event="failed") == 1
         stage.weir.wait(lambda: not list(stage.weir.recordings.glob("cam/*.part.mp4")), 3, "it is finished")
         assert list(stage.weir.recordings.glob("cam/*.mp4")), "from the reserve"
         ballast.unlink()
@@ -126,11 +135,12 @@ def test_a_full_disk(scene, record_property):
         freed = time.monotonic()
         stage.wait_recording("running", 10)
         resumed = time.monotonic() - freed
-        time.sleep(2)
+        assert resumed <= 10
+        time.sleep(1)
         stall = stage.stall
         movies = stage.finish()
-        assert len(movies) >= 2
-        assert stall < 1.5
+        assert len(movies) == 2
+        assert stall < STALL
     record_property("figure", f"full disk (ext4): told {took:.1f} s after the last byte was taken, finished from the "
                     f"reserve, on again {resumed:.1f} s after there was room, longest pause of a viewer {stall:.2f} s")
 
@@ -251,7 +261,7 @@ def test_a_file_size_limit(scene, tmp_path):
     assert "ulimit -f" in told
     stage.weir.wait(lambda: len(list(stage.weir.recordings.glob("cam/*"))) >= 2, 15, "a second file begins")
     assert stage.weir.process.poll() is None
-    assert stage.stall < 1.5
+    assert stage.stall < STALL
     stage.publisher.kill()
     stage.weir.stop()
 
@@ -342,6 +352,7 @@ def test_a_folder_that_is_not_durable_costs_a_finished_file_nothing(standing, tm
     # When the disk takes it, it is told to be stored.
     weir.wait_log(r"cam: recorded to .*\.mp4", 20)
     told = weir.wait(lambda: next((r for r in weir.recordings_of("cam") if r["url"]), None), 5, "it is listed")
+    assert told["state"] == "completed" and told["reason"] is None and not told["salvaged"]
     assert told["bytes"] == movie.stat().st_size and told["seconds"] == pytest.approx(recording.samples[1] / 30, abs=0.1)
 
 
@@ -361,6 +372,9 @@ def test_a_head_that_the_disk_neither_takes_nor_gives_back_costs_no_media(standi
     assert movie.read_bytes().endswith(recording.media)
     assert sample_counts(movie) == recording.samples
     check_movie(movie)
+    told = weir.wait(lambda: next((r for r in weir.recordings_of("cam") if r["url"]), None), 5, "it is listed")
+    assert told["state"] == "completed" and told["reason"] is None and not told["salvaged"]
+    assert (weir.stream("cam")["recording"] or {})["state"] == "completed"
 
 
 def test_a_copy_leaves_free_what_is_to_stay_free(tmp_path, fragmented_file):
@@ -431,8 +445,9 @@ def test_a_start_on_a_frozen_disk(tmp_path):
 
 
 def test_a_frozen_disk(scene, record_property):
-    """Nothing waits for it: pages are answered, the stream goes on, and what the queue can hold is not even lost. What
-    only the catalogue on that disk knows is told, or that it cannot be told now, within seconds."""
+    """Nothing waits for it: 99 of 100 answers come within 50 ms, the stream goes on, and what the queue can hold is not
+    even lost. What only the catalogue on that disk knows is told, or that it cannot be told now, within seconds
+    (faults.md row 55)."""
     needs("fsfreeze")
     frozen = 60 if TORTURE else 6
     with Disk("ext4", 300) as disk:
@@ -447,6 +462,7 @@ def test_a_frozen_disk(scene, record_property):
         file = stage.weir.wait(lambda: next((r["file"] for r in stage.weir.recordings_of("cam")
                                              if r["state"] == "completed"), None), 5, "one is stored")
         began_recording = time.monotonic()
+        usual = slowest_but_one_in_a_hundred(stage.weir, 2)[0]
         disk.freeze()
         time.sleep(1)
         protect = f"/api/v1/recordings/cam/{file}/protect"
@@ -463,13 +479,7 @@ def test_a_frozen_disk(scene, record_property):
         askers = [threading.Thread(target=ask, args=(path,)) for path in asked]
         for asker in askers:
             asker.start()
-        answers = []
-        end = time.monotonic() + frozen
-        while time.monotonic() < end:
-            began = time.monotonic()
-            stage.weir.get("/api/v1/streams").good()
-            answers.append(time.monotonic() - began)
-            time.sleep(0.02)
+        slow, answers = slowest_but_one_in_a_hundred(stage.weir, frozen)
         disk.thaw()
         for asker in askers:
             asker.join(10)
@@ -484,11 +494,24 @@ def test_a_frozen_disk(scene, record_property):
         movies = stage.finish()
         assert len(movies) == 2
         assert seconds_of(movies[1]) >= live - 1.5, "nothing was lost"
-        answers.sort()
-        slow = answers[int(len(answers) * 0.99)]
-        assert stall < 1.5 and slow < 0.25
-    record_property("figure", f"disk frozen for {frozen} s: longest pause of a viewer {stall:.2f} s, 99 % of "
-                    f"{len(answers)} API answers within {slow * 1000:.0f} ms, no frame lost")
+        assert stall < STALL
+        # On cores that others keep busy it takes longer, frozen or not.
+        assert slow <= max(0.05, 2 * usual), f"{slow * 1000:.0f} ms, {usual * 1000:.0f} ms before"
+    record_property("figure", f"disk frozen for {frozen} s: longest pause of a viewer {stall:.2f} s, 99 % of {answers} "
+                    f"API answers within {slow * 1000:.0f} ms ({usual * 1000:.0f} ms before), no frame lost")
+
+
+def slowest_but_one_in_a_hundred(weir, seconds: float) -> tuple[float, int]:
+    """Asks what waits for no disk, for so long: within how many seconds 99 of 100 answers came, and how many there were."""
+    answers = []
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        began = time.monotonic()
+        weir.get("/api/v1/streams").good()
+        answers.append(time.monotonic() - began)
+        time.sleep(0.02)
+    answers.sort()
+    return answers[int(len(answers) * 0.99)], len(answers)
 
 
 def memory_of_segments(weir) -> float:
@@ -531,45 +554,139 @@ def test_a_frozen_disk_and_more_than_the_queue_holds(scene, record_property):
         movies = stage.finish()
         assert 1 <= len(movies) <= 2
         assert most <= usual + 64 + 40, f"{most:.0f} MB of segments, {usual:.0f} MB before"
-        assert stall < 1.5
+        assert stall < STALL
     gap = float(re.search(r"([\d.]+) s are missing", told)[1])
     record_property("figure", f"disk frozen for {frozen} s at 120 Mbit/s: {gap:.1f} s left out and told, media in memory "
                     f"{usual:.0f} -> at most {most:.0f} MB, longest pause of a viewer {stall:.2f} s")
 
 
-def test_a_slow_disk(scene, record_property):
-    """One megabyte a second for five that come."""
-    control = pathlib.Path("/sys/fs/cgroup/blkio")
-    needs("findmnt")
-    if not (control / "blkio.throttle.write_bps_device").exists() and not (control / "blkio.weight").exists():
+@contextlib.contextmanager
+def slow(disk: Disk, weir: Weir):
+    """Gives what sets how many bytes a second a program's own writes to that disk pass at; 0: as many as can."""
+    root = pathlib.Path("/sys/fs/cgroup/blkio")
+    if not (root / "blkio.throttle.write_bps_device").exists() and not (root / "blkio.weight").exists():
         pytest.skip("skipped: there is no blkio cgroup (v1) here")
-    group = control / f"weir-{os.getpid()}"
+    group = root / f"weir-{os.getpid()}"
     try:
         group.mkdir()
     except OSError as error:
         pytest.skip(f"skipped: no cgroup can be made: {error}")
     try:
-        with Disk("ext4", 400) as disk:
-            (group / "blkio.throttle.write_bps_device").write_text(f"{disk.device} 1000000")
-            stage = scene(disk.path / "recordings", "--window", "6s", film="heavy", rate=1)
-            (group / "cgroup.procs").write_text(str(stage.weir.process.pid))
-            most, end = 0.0, time.monotonic() + (40 if TORTURE else 8)
-            while time.monotonic() < end:
-                most = max(most, memory_of_segments(stage.weir))
-                time.sleep(0.3)
-            stall = stage.stall
-            (group / "blkio.throttle.write_bps_device").write_text(f"{disk.device} 0")
-            movies = stage.finish()
-            assert movies and stall < 1.5 and most < 64 + 90
-            record_property("figure", f"disk of 1 MB/s for 5 MB/s: media in memory at most {most:.0f} MB, longest "
-                            f"pause of a viewer {stall:.2f} s")
+        (group / "cgroup.procs").write_text(str(weir.process.pid))
+        yield lambda rate: (group / "blkio.throttle.write_bps_device").write_text(f"{disk.device} {rate}")
     finally:
+        weir.kill()
         for _ in range(50):
             try:
                 group.rmdir()
                 break
             except OSError:
                 time.sleep(0.1)
+
+
+def numbers(movies: list[pathlib.Path]) -> dict[int, int]:
+    """Pictures of each fragment that is in any of them, by its number in the stream."""
+    found = {}
+    for movie in movies:
+        data = movie.read_bytes()
+        found |= {number: counts.get(1, 0) for number, counts, _ in whole_fragments(data[data.index(b"ftyp", 8) - 4:])}
+    return found
+
+
+@pytest.mark.parametrize("streams,film,rate,settling,seconds", [
+    pytest.param(1, "heavy", 4, 2.5, 9, id="20-MB/s"),
+    # Four of 8 Mbit/s, once the window is full.
+    pytest.param(4, "megabyte", 2, 16, 90, id="4-MB/s", marks=pytest.mark.skipif(
+        not TORTURE, reason="skipped: it takes minutes (make torture)"))])
+def test_a_slow_disk(streams, film, rate, settling, seconds, tmp_path, record_property):
+    """One megabyte a second of the many that come: whole groups of pictures are left out, each is told, what is not told
+    to be missing is there, memory stays bounded, and nobody who watches notices (faults.md row 54)."""
+    needs("findmnt")
+    names = [f"s{index}" for index in range(streams)]
+    with Disk("ext4", 1500) as disk:
+        weir = Weir("--keep-free", "0MB", "--window", "6s", "--reconnect-window", "1s", folder=tmp_path,
+                    recordings=disk.path / "recordings")
+        with slow(disk, weir) as limit:
+            sources_of = [publishers.ffmpeg(film, f"{weir.rtmp}/live/{name}", loop=-1, rate=rate) for name in names]
+            try:
+                for name in names:
+                    weir.wait_state(name, "live", "starting")
+                    weir.wait(lambda: (weir.stream(name) or {}).get("bitrate"), 15, "the first segment is there")
+                viewers = [Viewer(weir, name) for name in names]
+                time.sleep(settling)
+                began = time.monotonic()
+                usual = most = (memory_of_segments(weir), weir.resident_kilobytes() / 1024)
+                limit(1_000_000)
+                while time.monotonic() < began + seconds:
+                    now = (memory_of_segments(weir), weir.resident_kilobytes() / 1024)
+                    most = (max(most[0], now[0]), max(most[1], now[1]))
+                    time.sleep(0.3)
+                stall = max(viewer.longest_pause(began) for viewer in viewers)
+                limit(0)
+                weir.wait(lambda: not any(weir.stream(name)["recording"]["reason"] for name in names), 60,
+                          "nothing is left out any more")
+                time.sleep(2)  # what was is told with the next key frame, behind what waits
+                for publisher in sources_of:
+                    publisher.interrupt()
+                    publisher.outcome(20)
+                weir.wait(lambda: not list(weir.recordings.glob("*/*.part.mp4")), 60, "the files are finished")
+                gaps = {(name, recording["file"]): recording["gaps"] for name in names
+                        for recording in weir.recordings_of(name)}
+                told = [gap for listed in gaps.values() for gap in listed]
+                missing = 0
+                for name, viewer in zip(names, viewers):
+                    movies = sorted(weir.recordings.glob(f"{name}/*.mp4"))
+                    for movie in movies:
+                        # What is missing before a file begins is no hole in it.
+                        holes = [gap["seconds"] for gap in gaps[name, movie.name] if gap["at"] > 0]
+                        assert all(hole <= 10.1 for hole in holes), "a longer one makes another file"
+                        check_movie(movie, hole=max(holes, default=0))
+                    kept = numbers(movies)
+                    # The last ones may have come after the viewer was let go.
+                    sent = {number: counts.get(1, 0) for number, counts, _ in viewer.fragments()}
+                    missing += sum(pictures for number, pictures in sent.items() if number not in kept)
+                    viewer.close()
+            finally:
+                for publisher in sources_of:
+                    publisher.kill()
+    assert missing, "nothing was left out: nothing is shown here"
+    seconds_told = sum(gap["seconds"] for gap in told)
+    assert all("too slow" in gap["reason"] for gap in told)
+    assert stall < STALL
+    # What waits for the disk keeps whole segments, also those at whose edge groups are left out.
+    bound = 64 + 4 * streams * 2 * (5 if film == "heavy" else 0.5)
+    assert all(after - before <= bound for before, after in zip(usual, most)), f"{usual} to {most} MiB"
+    # Between two rounds of a film of 4 s are 11 ms, in which sound ends behind the pictures.
+    assert abs(seconds_told - missing / 30) <= 0.1 * len(told) + 0.003 * seconds_told, (
+        f"{seconds_told:.1f} s told, {missing} pictures are missing")
+    record_property("figure", f"disk of 1 MB/s, {streams} streams of {film} at {rate} times their speed for {seconds} s: "
+                    f"{missing} pictures left out, {seconds_told:.1f} s told; media in memory {usual[0]:.0f} to "
+                    f"{most[0]:.0f} MiB, RSS {usual[1]:.0f} to {most[1]:.0f} MiB, longest pause of a viewer {stall:.2f} s")
+
+
+def test_a_device_that_is_gone(scene, record_property):
+    """Whatever is asked of the disk fails: told within two seconds, nothing is told to be stored, and the stream goes on
+    (faults.md row 53)."""
+    needs("findmnt", "losetup")
+    with Disk("ext4", 100) as disk:
+        stage = scene(disk.path / "recordings")
+        stage.wait_recording("running")
+        time.sleep(1)
+        disk.take_away()
+        gone = time.monotonic()
+        told = stage.wait_recording("failed", 5)
+        took = time.monotonic() - gone
+        assert took <= 2 and str(disk.path) in told["reason"] and re.search("Input/output|Read-only", told["reason"])
+        metrics = Metrics(stage.weir)
+        assert metrics("weir_recordings_total", event="failed") >= 1
+        time.sleep(4)  # it is tried again
+        assert stage.recording["state"] == "failed" and stage.recording["reason"]
+        stall = stage.stall
+        assert stall < STALL
+        assert Metrics(stage.weir)("weir_recordings_total", event="stored") == 0
+        stage.publisher.kill()
+        stage.weir.stop(seconds=10)
+    record_property("figure", f"device gone (ext4): told after {took:.1f} s, longest pause of a viewer {stall:.2f} s")
 
 
 def test_a_disk_that_becomes_read_only(scene):
@@ -585,7 +702,7 @@ def test_a_disk_that_becomes_read_only(scene):
         assert str(disk.path) in told["reason"] and re.search("Read-only|Input/output", told["reason"])
         time.sleep(3)
         assert stage.recording["state"] == "failed"
-        assert stage.stall < 1.5
+        assert stage.stall < STALL
         stage.publisher.kill()
         stage.weir.kill()
 
@@ -603,7 +720,7 @@ def test_a_folder_that_is_removed(scene, tmp_path):
     folder.mkdir()
     stage.wait_recording("running", 10)
     time.sleep(1)
-    assert stage.stall < 1.5
+    assert stage.stall < STALL
     assert len(stage.finish()) == 1
 
 

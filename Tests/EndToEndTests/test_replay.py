@@ -321,6 +321,41 @@ def test_a_clip_is_asked_for_by_ranges_and_by_utc_times(server, seen, recording)
     assert server.get("/api/v1/recordings/cam/20200101T000000Z.mp4/clip").status == 404
 
 
+def length(path) -> float:
+    """Of a movie, in seconds."""
+    return float(tools.run(tools.FFPROBE, "-v", "error", "-show_entries", "format=duration", "-of", "csv=p=0", path).stdout)
+
+
+def test_a_clip_lasts_four_hours_at_most(start, tmp_path):
+    """What is asked for beyond that is refused with one reason, whichever way it is asked for; the limit itself is not."""
+    left = tmp_path / "recordings" / "cam" / "20261121T072410Z.part.mp4"
+    left.parent.mkdir(parents=True)
+    made = tools.run(tools.FFMPEG, "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=64x64:rate=1/5:duration=18000", "-c:v",
+                     "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-g", "12", "-movflags",
+                     "frag_keyframe+empty_moov+default_base_moof", left)
+    assert made.returncode == 0, made.stderr
+    weir = start("--record", left.parent.parent)
+    weir.wait(lambda: not left.exists(), 10, "it is finished")
+    path = "/api/v1/recordings/cam/20261121T072410Z.mp4/clip"
+    refused = set()
+    for asked in ("", "?from=0&to=18000", "?from=0&to=14405", "?to=999999999", "?from=3599"):
+        answer = weir.get(path + asked)
+        assert answer.status == 400, f"{asked}: {answer.status}"
+        refused.add(answer.body)
+    assert len(refused) == 1
+    problem = json.loads(refused.pop())
+    assert problem["detail"] == "A clip lasts at most 4 h." and "weir record clip" in str(problem)
+    for asked, seconds in (("?from=0&to=14400", 14_400), ("?from=3600", 14_400), ("?from=17000&to=99999", 1000)):
+        clip = tmp_path / "clip.mp4"
+        clip.write_bytes(weir.get(path + asked).good().body)
+        assert length(clip) == pytest.approx(seconds, abs=1)
+    assert weir.get(path + "?from=18001").status == 404
+    # Where the file is, any length can be cut.
+    out = tmp_path / "all.mp4"
+    done = tools.run(tools.weir_binary(), "record", "clip", left.with_name("20261121T072410Z.mp4"), "-o", out)
+    assert done.returncode == 0 and length(out) == pytest.approx(18_000, abs=1)
+
+
 # MARK: Without recording
 
 

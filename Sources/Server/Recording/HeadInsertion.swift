@@ -10,6 +10,7 @@ struct HeadInsertion {
   let path: String
   /// Where readers find the first byte of the fragments, if there may be any.
   var origin: FileOrigin?
+  var calls = DiskCalls.system
 
   enum Outcome: Sendable {
     /// The file is a movie, durably.
@@ -27,7 +28,7 @@ struct HeadInsertion {
   /// What a failed insertion leaves before the fragments.
   enum Remains: Sendable {
     case nothing
-    /// Room, perhaps with some of the head.
+    /// Room, perhaps with some of the head, and perhaps not before all of them.
     case room
   }
 
@@ -45,17 +46,20 @@ struct HeadInsertion {
   /// `head` is a whole number of the file system's blocks. What follows must be durable.
   func insert(_ head: ByteBuffer) throws(Failure) -> Outcome {
     let room = head.readableBytes
+    let before = size
     let code = move(by: room, FALLOC_FL_INSERT_RANGE)
     guard code == 0 else {
-      guard [ENOSPC, EDQUOT, EFBIG, EIO, EROFS].contains(code) else { return .unsupported }
-      throw Failure(error: .system("put the head into", path, errno: code), remains: .nothing)
+      // A file system that fails in the midst of it has made the file longer and moved some of its pieces.
+      let remains = size == before ? Remains.nothing : .room
+      if remains == .nothing, ![ENOSPC, EDQUOT, EFBIG, EIO, EROFS].contains(code) { return .unsupported }
+      throw Failure(error: .system("put the head into", path, errno: code), remains: remains)
     }
     var rest = head
     let first = rest.readSlice(length: min(Self.sector, room)) ?? head
     do throws(RecordingError) {
-      try RecordingFile.write(rest, to: descriptor, at: UInt64(first.readableBytes), path: path)
+      try RecordingFile.write(rest, to: descriptor, at: UInt64(first.readableBytes), path: path, calls: calls)
       try sync()
-      try RecordingFile.write(first, to: descriptor, at: 0, path: path)
+      try RecordingFile.write(first, to: descriptor, at: 0, path: path, calls: calls)
       try sync()
     } catch {
       // A full disk has no room for the head's blocks: give the room back.
@@ -65,16 +69,22 @@ struct HeadInsertion {
   }
 
   private func sync() throws(RecordingError) {
-    guard fdatasync(descriptor) == 0 else { throw .system("make durable", path, errno: errno) }
+    let code = calls.sync(descriptor)
+    guard code == 0 else { throw .system("make durable", path, errno: code) }
+  }
+
+  /// Of the file, in bytes; nil where the system does not tell.
+  private var size: Int? {
+    var status = stat()
+    return fstat(descriptor, &status) == 0 ? Int(status.st_size) : nil
   }
 
   /// 0, or why the file system did not do it.
   private func move(by count: Int, _ mode: CInt) -> CInt {
     var code: CInt = 0
     let act = {
-      if fallocate(descriptor, mode, 0, off_t(abs(count))) == 0 { return true }
-      code = errno
-      return false
+      code = calls.allocate(descriptor, mode, 0, abs(count))
+      return code == 0
     }
     // Of a file that an earlier run left nobody has read a byte yet.
     if let origin, count > 0 || origin.shift >= -count {
@@ -86,6 +96,15 @@ struct HeadInsertion {
   }
 
   // MARK: After a crash
+
+  /// Of a file that has its head: its first sector went last, and whoever wrote it may have ended before it was durable,
+  /// or when the sync failed and the system forgot that it has to be written. It is written again, and made durable with
+  /// all that is not.
+  func confirm() throws(RecordingError) {
+    let first = try read(at: 0, count: Self.sector)
+    try RecordingFile.write(first, to: descriptor, at: 0, path: path, calls: calls)
+    try sync()
+  }
 
   /// Removes room that was inserted and does not begin with a head. `length` is the file's. Returns how many bytes went.
   func takeBack(length: UInt64) throws(RecordingError) -> UInt64 {
@@ -107,7 +126,7 @@ struct HeadInsertion {
     guard hole > 0, UInt64(hole) < length else { return 0 }
     let data = lseek(descriptor, hole, SEEK_DATA)
     guard data > hole, UInt64(data - hole) <= Self.largestRoom else { return 0 }
-    guard fallocate(descriptor, FALLOC_FL_COLLAPSE_RANGE, hole, data - hole) == 0 else { return 0 }
+    guard calls.allocate(descriptor, FALLOC_FL_COLLAPSE_RANGE, Int(hole), Int(data - hole)) == 0 else { return 0 }
     try sync()
     return UInt64(data - hole)
   }

@@ -11,8 +11,9 @@ struct RecordingEvent: Sendable, Hashable {
     case stopped(RecordingStop)
     /// An ordinary movie under its final name, which a power failure cannot take any more.
     case stored
-    /// Recording stopped before it was asked to; what `facts` tell of is kept. Where a movie could be made of it at
-    /// once, `.stored` has been told before; where that takes a copy, it comes later.
+    /// Recording stopped before it was asked to, and `facts` say why; or all of it was written and the disk did not let
+    /// it be finished. What `facts` tell of is kept. Where a movie could be made of it at once, `.stored` has been told
+    /// before; where that takes a copy, or another try, it comes later.
     case failed(reason: String)
     /// Nobody wanted it: the file is gone.
     case cancelled
@@ -39,7 +40,7 @@ struct RecordingFacts: Sendable, Hashable {
   var codecs: [String]
   /// Where media is missing, in order.
   var gaps: [RecordingGap]
-  /// Why it ended before its stream did, where only the file still told.
+  /// Why it ended before it was to; nil where all of it is there.
   var failure: String?
 }
 

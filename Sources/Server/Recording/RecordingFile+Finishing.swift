@@ -55,7 +55,9 @@ extension RecordingFile {
     folder.remove(name.unfinished)
   }
 
-  private var insertion: HeadInsertion { HeadInsertion(descriptor: descriptor, path: path, origin: origin) }
+  private var insertion: HeadInsertion {
+    HeadInsertion(descriptor: descriptor, path: path, origin: origin, calls: calls)
+  }
 
   /// False when the file system cannot insert room.
   private func insert(_ head: ByteBuffer) throws(RecordingError) -> Bool {
@@ -75,6 +77,11 @@ extension RecordingFile {
     try requireFragments()
     let room = try insertion.takeBack(length: length)
     if room > 0 { try truncate(to: length - room) }
+  }
+
+  /// Makes the head durable of what turned out to be a movie.
+  func confirmHead() throws(RecordingError) {
+    try insertion.confirm()
   }
 
   /// Closes the hole that a power failure left while a head was being inserted or taken back. False where there is none.

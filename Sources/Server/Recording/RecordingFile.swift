@@ -16,6 +16,7 @@ final class RecordingFile {
   private var unsynced = Unsynced.nothing
   private var trust = Trust.whole
   private var isNameDurable = false
+  let calls: DiskCalls
   /// Of a file that this process began to write.
   private var holder: RecordingHolders.Holder?
   /// Up to where the disk keeps room for this file.
@@ -55,11 +56,14 @@ final class RecordingFile {
   var path: String { "\(folder.path)/\(name.unfinished)" }
   var finishedPath: String { "\(folder.path)/\(name.finished)" }
 
-  private init(folder: RecordingFolder, name: RecordingName, taking descriptor: CInt, length: UInt64) {
+  private init(
+    folder: RecordingFolder, name: RecordingName, taking descriptor: CInt, length: UInt64, calls: DiskCalls
+  ) {
     self.folder = folder
     self.name = name
     self.descriptor = descriptor
     self.length = length
+    self.calls = calls
   }
 
   deinit {
@@ -67,7 +71,9 @@ final class RecordingFile {
   }
 
   /// A new file of that name, with the first number that nobody has.
-  static func create(in folder: RecordingFolder, name: RecordingName) throws(RecordingError) -> RecordingFile {
+  static func create(
+    in folder: RecordingFolder, name: RecordingName, calls: DiskCalls = .system
+  ) throws(RecordingError) -> RecordingFile {
     for number in 1...RecordingName.maximumNumber {
       let name = name.numbered(number)
       if folder.contains(name.finished) { continue }
@@ -83,7 +89,7 @@ final class RecordingFile {
         close(descriptor)
         continue
       }
-      let file = RecordingFile(folder: folder, name: name, taking: descriptor, length: 0)
+      let file = RecordingFile(folder: folder, name: name, taking: descriptor, length: 0, calls: calls)
       file.holder = holder
       return file
     }
@@ -99,7 +105,7 @@ final class RecordingFile {
     case unreadable(RecordingError)
   }
 
-  static func reopen(in folder: RecordingFolder, name: RecordingName) -> Reopening {
+  static func reopen(in folder: RecordingFolder, name: RecordingName, calls: DiskCalls = .system) -> Reopening {
     guard let (descriptor, status) = folder.openFile(name.unfinished, O_RDWR) else {
       let code = errno
       let isGone = !folder.contains(name.unfinished) && errno == ENOENT
@@ -110,8 +116,10 @@ final class RecordingFile {
       return .locked
     }
     let file = RecordingFile(
-      folder: folder, name: name, taking: descriptor, length: UInt64(clamping: status.st_size))
+      folder: folder, name: name, taking: descriptor, length: UInt64(clamping: status.st_size), calls: calls)
     file.unsynced = .something
+    // Whoever wrote it had room kept behind its end, which nobody else would give back.
+    file.reservedLength = .max
     return .opened(file)
   }
 
@@ -131,7 +139,7 @@ final class RecordingFile {
     let start = length + UInt64(prefix.readableBytes)
     unsynced = .something
     do throws(RecordingError) {
-      try Self.write(prefix, to: descriptor, at: length, path: path)
+      try Self.write(prefix, to: descriptor, at: length, path: path, calls: calls)
       try send(range, to: start)
     } catch {
       ftruncate(descriptor, off_t(length))
@@ -162,7 +170,7 @@ final class RecordingFile {
     try requireFragments()
     unsynced = .something
     do throws(RecordingError) {
-      try Self.write(bytes, to: descriptor, at: length, path: path)
+      try Self.write(bytes, to: descriptor, at: length, path: path, calls: calls)
     } catch {
       ftruncate(descriptor, off_t(length))
       reservedLength = 0
@@ -181,9 +189,10 @@ final class RecordingFile {
     guard case .whole = trust else { throw .system("make durable", path, errno: EIO) }
     try checkThatItIsThere()
     guard hasUnsynced || !isNameDurable else { return }
-    guard fdatasync(descriptor) == 0 else {
+    let code = calls.sync(descriptor)
+    guard code == 0 else {
       trust = .durablePart
-      throw .system("make durable", path, errno: errno)
+      throw .system("make durable", path, errno: code)
     }
     if !isNameDurable {
       do throws(RecordingError) {
@@ -202,6 +211,9 @@ final class RecordingFile {
     case unneeded
     case cut
   }
+
+  /// No sync has failed: all that was written is what the disk has, or will have.
+  var keepsAll: Bool { trust == .whole }
 
   /// Gives up what a failed `sync` may have lost: the file ends where the last one left it. Throws where there was none:
   /// the file is then left for the next start to judge.
@@ -246,11 +258,12 @@ final class RecordingFile {
     let needed = length + UInt64(media + head)
     guard needed > reservedLength else { return }
     for room in [needed + Self.reserveStep, needed] {
-      if fallocate(descriptor, FALLOC_FL_KEEP_SIZE, off_t(length), off_t(room - length)) == 0 {
+      let code = calls.allocate(
+        descriptor, FALLOC_FL_KEEP_SIZE, Int(clamping: length), Int(clamping: room - length))
+      if code == 0 {
         reservedLength = room
         return
       }
-      let code = errno
       guard [ENOSPC, EDQUOT, EFBIG, EIO, EROFS].contains(code) else {
         reservedLength = .max
         return
@@ -314,19 +327,16 @@ final class RecordingFile {
   private static let readStep = 1 << 20
 
   static func write(
-    _ bytes: ByteBuffer, to descriptor: CInt, at offset: UInt64, path: String
+    _ bytes: ByteBuffer, to descriptor: CInt, at offset: UInt64, path: String, calls: DiskCalls = .system
   ) throws(RecordingError) {
     var left = bytes
-    var position = off_t(offset)
+    var position = Int(clamping: offset)
     while left.readableBytes > 0 {
-      let written = left.withUnsafeReadableBytes { pwrite(descriptor, $0.baseAddress, $0.count, position) }
-      if written < 0, errno == EINTR { continue }
-      guard written > 0 else {
-        let code = written == 0 ? EIO : errno
-        throw .system("write", path, errno: code)
-      }
+      let written = left.withUnsafeReadableBytes { calls.write(descriptor, $0, position) }
+      if written == -Int(EINTR) { continue }
+      guard written > 0 else { throw .system("write", path, errno: written == 0 ? EIO : CInt(clamping: -written)) }
       left.moveReaderIndex(forwardBy: written)
-      position += off_t(written)
+      position += written
     }
   }
 }

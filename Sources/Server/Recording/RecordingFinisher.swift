@@ -14,6 +14,7 @@ final class RecordingFinisher: Sendable {
   private let logger: Logger
   /// Bytes that stay free on the disk where a copy is made.
   private let keepFree: Int64
+  private let calls: DiskCalls
   private let waiting = Atomic<Int>(0)
   /// Those that are being finished, or wait for it: how much is done of what is done with them, 0 to 1.
   private let underWay = Mutex<[RecordingKey: Progress]>([:])
@@ -28,12 +29,14 @@ final class RecordingFinisher: Sendable {
 
   init(
     announce: @escaping @Sendable (RecordingEvent) -> Void, tally: RecordingTally = RecordingTally(),
-    clock: SteadyClock = .system(), keepFree: Int64 = 0, copier: NIOThreadPool, logger: Logger
+    clock: SteadyClock = .system(), keepFree: Int64 = 0, calls: DiskCalls = .system, copier: NIOThreadPool,
+    logger: Logger
   ) {
     self.announce = announce
     self.tally = tally
     self.clock = clock
     self.keepFree = keepFree
+    self.calls = calls
     self.copier = copier
     self.logger = logger
   }
@@ -121,7 +124,7 @@ final class RecordingFinisher: Sendable {
   private func finish(_ recording: UnfinishedRecording, effort: RecordingFile.Effort) -> Leftover {
     let (stream, folder, name) = (recording.stream, recording.folder, recording.name)
     let file: RecordingFile
-    switch RecordingFile.reopen(in: folder, name: name) {
+    switch RecordingFile.reopen(in: folder, name: name, calls: calls) {
     case .opened(let opened): file = opened
     case .locked: return .left
     case .gone: return confirm(recording)
@@ -135,7 +138,7 @@ final class RecordingFinisher: Sendable {
     do throws(RecordingError) {
       let salvage = RecordingSalvage(
         file: file, title: stream.description, effort: effort,
-        remark: recording.facts.map { RecordingRemark($0, failure: recording.failure) }, index: recording.index,
+        remark: recording.facts.map { RecordingRemark($0) }, index: recording.index, failure: recording.failure,
         keepFree: keepFree,
         onProgress: { work, done in
           progress.note(work, done)
@@ -151,7 +154,8 @@ final class RecordingFinisher: Sendable {
         logger.notice("\(stream): finished a recording, \(length) s\(torn): \(file.finishedPath)")
         tell(recording, file, contents)
       case .renamed(let contents):
-        logger.notice("\(stream): found a finished recording of an earlier run: \(file.finishedPath)")
+        let origin = recording.facts == nil ? " of an earlier run" : ""
+        logger.notice("\(stream): found a finished recording\(origin): \(file.finishedPath)")
         tell(recording, file, contents)
       case .removed: logger.notice("\(stream): removed an empty recording of an earlier run: \(file.path)")
       case .unknown: logger.warning("\(stream): \(file.path) is no recording of weir; it is left as it is")
@@ -175,13 +179,16 @@ final class RecordingFinisher: Sendable {
     }
     logger.notice("\(stream): recorded to \(folder.path)/\(name.finished)")
     if let facts = recording.facts { announce(RecordingEvent(kind: .stored, facts: facts)) }
+    recording.whenStored()
     return .settled
   }
 
   private func tell(_ recording: UnfinishedRecording, _ file: RecordingFile, _ contents: RecordingSalvage.Contents) {
     if var facts = recording.facts {
       facts.bytes = file.length
+      if contents.tornBytes > 0 { facts.seconds = contents.seconds }
       announce(RecordingEvent(kind: .stored, facts: facts))
+      recording.whenStored()
     } else {
       let facts = RecordingFacts(
         stream: recording.stream, name: recording.name,

@@ -86,29 +86,37 @@ struct RecordingInProgress {
 
   // MARK: The end
 
-  /// Makes a movie of it, if that needs no copy. `failure` is why it ends before its stream does.
+  /// Makes a movie of it, if that needs no copy. `failure` is why it ends before it was to.
   func finish(failure: String? = nil) throws(RecordingError) -> RecordingFile.Outcome {
     let metadata = MovieMetadata.recording(title: stream.description, name: file.name)
     replay?.end()
     guard var builder = MovieBuilder(tables, metadata: metadata) else { return .leftFragmented }
-    builder.annex = RecordingRemark(facts, failure: failure).stored
+    builder.annex = remark(failure).stored
     if let index = replay?.stored { builder.annex.writeImmutableBuffer(index) }
     return try file.finish(builder, effort: .inPlace)
   }
 
+  private func remark(_ failure: String?) -> RecordingRemark {
+    var facts = facts
+    facts.failure = failure
+    return RecordingRemark(facts)
+  }
+
   /// The same after something failed: what is not known to be durable is given up, and what is left read again.
   /// Returns also how many seconds that is.
-  func rescue(failure: String) throws(RecordingError) -> (RecordingFile.Outcome, seconds: Double) {
+  func rescue(failure: String?) throws(RecordingError) -> (RecordingFile.Outcome, seconds: Double) {
     // Its media is whole and durable, and lies behind a head: nothing is to be given up.
     try file.requireFragments()
     file.releaseReserve()
     let cut = try file.cutToDurable()
     // Whatever becomes of what follows: who finishes the file one day reads it there. A disk that does not take it has
     // left the file as it was.
-    if let box = RecordingNote.box(RecordingRemark.failureNote(failure), crc: Checksum.of) { try? file.append(box) }
+    if let note = failure.map(RecordingRemark.failureNote), let box = RecordingNote.box(note, crc: Checksum.of) {
+      try? file.append(box)
+    }
     guard case .cut = cut else { return (try finish(failure: failure), tables.seconds) }
     let salvage = RecordingSalvage(
-      file: file, title: stream.description, effort: .inPlace, remark: RecordingRemark(facts, failure: failure))
+      file: file, title: stream.description, effort: .inPlace, remark: remark(failure))
     guard case .finished(let outcome, let found) = try salvage.run() else { return (.leftFragmented, 0) }
     return (outcome, found.seconds)
   }

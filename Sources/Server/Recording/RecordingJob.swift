@@ -91,6 +91,7 @@ final class RecordingJob {
   func cancel() {
     guard !isOver, state.cancel() == .done else { return }
     isOver = true
+    library.logger.notice("\(stream): recording is thrown away: somebody cancelled it")
     if let current {
       current.file.discard()
       leave(current, .discarded)
@@ -149,7 +150,7 @@ final class RecordingJob {
     let wall = anchor?.wallNanoseconds(at: fragment.start) ?? library.clock.wallNanoseconds
     let start = UTCText(nanosecondsSince1970: wall)
     let name = library.policy.naming.name(stream: stream, start: start) ?? RecordingName(start: start)
-    let file = try RecordingFile.create(in: folder, name: name)
+    let file = try RecordingFile.create(in: folder, name: name, calls: library.calls)
     let replay = library.archive?.begin(stream: stream, epoch: epoch, file: file)
     current = RecordingInProgress(
       file: file, stream: stream, initSegment: initSegment, startedAt: wall, replay: replay, now: now)
@@ -159,11 +160,10 @@ final class RecordingJob {
 
   /// Why this fragment opens another file; nil where it does not.
   private func split(before fragment: Fragment) -> RecordingStop? {
-    guard let current, current.tables.sampleCount > 0, fragment.isIndependent, fragment.startsSegment else {
-      return nil
-    }
+    guard let current, current.tables.sampleCount > 0, fragment.isIndependent else { return nil }
+    // What comes first after a hole may begin in the midst of a segment.
     if let written, (fragment.start - written.until).seconds > Self.longestHole { return .hole }
-    guard let wall = anchor?.wallNanoseconds(at: fragment.start) else { return nil }
+    guard fragment.startsSegment, let wall = anchor?.wallNanoseconds(at: fragment.start) else { return nil }
     let isDue = library.policy.split.isDue(at: wall, fileStart: current.startedAt, seconds: current.tables.seconds)
     return isDue ? .split : nil
   }
@@ -245,34 +245,61 @@ final class RecordingJob {
     guard let interrupted else { return }
     guard interrupted.tables.sampleCount > 0 else { return discard(interrupted) }
     count(interrupted)
-    announce(.failed(reason: error.description), rescue(interrupted, error.description))
+    let reason = error.description
+    announce(.failed(reason: reason), rescue(interrupted, reason, failure: reason).facts)
   }
 
-  /// Makes a movie of what is known to be whole, and gives what is known of that.
-  private func rescue(_ interrupted: RecordingInProgress, _ reason: String) -> RecordingFacts {
+  private enum Rescue {
+    /// A movie, or on its way to one by a copy.
+    case done
+    /// The disk did not let it be made; it is tried again.
+    case postponed
+  }
+
+  /// Makes a movie of what is known to be whole, and gives what is known of that. `reason` is what went wrong, `failure`
+  /// why the recording ended before it was to; nil where all of it has been written.
+  private func rescue(
+    _ interrupted: RecordingInProgress, _ reason: String, failure: String?
+  ) -> (rescue: Rescue, facts: RecordingFacts) {
     // It may become shorter: who asks for it afterwards reads it anew.
     leave(interrupted, .left)
-    interrupted.replay?.cut(at: interrupted.file.durableLength)
+    let keepsAll = interrupted.file.keepsAll
+    if !keepsAll { interrupted.replay?.cut(at: interrupted.file.durableLength) }
     var facts = interrupted.facts
+    facts.failure = keepsAll ? failure : reason
     do throws(RecordingError) {
       let start = now
-      let (outcome, seconds) = try interrupted.rescue(failure: reason)
+      let (outcome, seconds) = try interrupted.rescue(failure: facts.failure)
       library.tally.finished(outcome, nanoseconds: now &- start)
       // What was given up belongs to the gap.
       let lost = Int64(max(0, facts.seconds - seconds) * 1_000_000_000)
       if let until = written { written = (until.until, until.wall.map { $0 &- lost }) }
       facts.seconds = seconds
       facts.bytes = interrupted.file.length
-      settle(interrupted.file, facts, outcome, failure: reason)
+      settle(interrupted.file, facts, outcome, index: keepsAll ? interrupted.replay?.stored : nil)
+      return (.done, facts)
     } catch {
       library.logger.error("\(stream): \(interrupted.file.path) is tried again in a while: \(error)")
-      var unfinished = UnfinishedRecording(
-        folder: interrupted.file.folder, name: interrupted.file.name, stream: stream)
-      // Nothing of it was given up.
-      if case .movie = interrupted.file.stage { (unfinished.facts, unfinished.hasHead) = (facts, true) }
-      library.finishAgain(unfinished)
+      if !interrupted.file.keepsAll, facts.failure == nil { facts.failure = error.description }
+      postpone(interrupted, facts, reason, keepsAll: keepsAll && interrupted.file.keepsAll)
+      return (.postponed, facts)
     }
-    return facts
+  }
+
+  private func postpone(
+    _ interrupted: RecordingInProgress, _ facts: RecordingFacts, _ reason: String, keepsAll: Bool
+  ) {
+    var unfinished = UnfinishedRecording(
+      folder: interrupted.file.folder, name: interrupted.file.name, stream: stream, failure: facts.failure)
+    if case .movie = interrupted.file.stage { unfinished.hasHead = true }
+    // Of the others the file tells what is left when it is read again.
+    if keepsAll || unfinished.hasHead { unfinished.facts = facts }
+    // What is over is not changed by anything else.
+    var late = state
+    if isOver, facts.failure == nil, late.fail(reason) == .done, late.completeAfterAll() == .done {
+      unfinished.whenStored = { [tell, late] in tell(late) }
+    }
+    library.finishAgain(unfinished)
   }
 
   // MARK: The end
@@ -303,7 +330,10 @@ final class RecordingJob {
       settle(closing.file, closing.facts, outcome, stop.effort, index: closing.replay?.stored)
     } catch {
       library.logger.error("\(stream): \(closing.file.path) cannot be finished: \(error)")
-      announce(.failed(reason: error.description), rescue(closing, error.description))
+      let (rescue, facts) = rescue(closing, error.description, failure: nil)
+      // A second try did it, and nothing of it is missing.
+      if rescue == .done, facts.failure == nil { return }
+      announce(.failed(reason: error.description), facts)
       throw error
     }
   }
@@ -326,7 +356,7 @@ final class RecordingJob {
   /// Tells what became of a file.
   private func settle(
     _ file: RecordingFile, _ facts: RecordingFacts, _ outcome: RecordingFile.Outcome,
-    _ effort: RecordingFile.Effort = .whatItTakes, index: ByteBuffer? = nil, failure: String? = nil
+    _ effort: RecordingFile.Effort = .whatItTakes, index: ByteBuffer? = nil
   ) {
     let seconds = Self.text(facts.seconds)
     switch (outcome, effort) {
@@ -341,7 +371,7 @@ final class RecordingJob {
       library.logger.notice("\(stream): recorded \(seconds) s to \(file.path); to finish it, it is copied")
       library.finishLater(
         UnfinishedRecording(
-          folder: file.folder, name: file.name, stream: stream, facts: facts, failure: failure, index: index))
+          folder: file.folder, name: file.name, stream: stream, facts: facts, index: index))
     }
   }
 }

@@ -67,7 +67,7 @@ final class RecordingLibrary: Sendable {
   init(
     folder: String, keepFree: Int64, policy: RecordingPolicy = RecordingPolicy(),
     retention: RetentionSettings = RetentionSettings(), threads: NIOThreadPool, writerCount: Int = 4,
-    archive: RecordingArchive? = nil, logger: Logger
+    archive: RecordingArchive? = nil, calls: DiskCalls = .system, logger: Logger
   ) {
     self.folder = folder
     self.threads = threads
@@ -76,12 +76,13 @@ final class RecordingLibrary: Sendable {
     let clock = SteadyClock.system()
     var settings = RecordingSettings(folder: folder, keepFree: keepFree, policy: policy, clock: clock, logger: logger)
     settings.archive = archive
+    settings.calls = calls
     settings.announce = { event in
       for observer in registers.observers.withLock({ $0 }) { observer.receive(event) }
     }
     let finisher = RecordingFinisher(
-      announce: settings.announce, tally: settings.tally, clock: clock, keepFree: keepFree, copier: copier,
-      logger: logger)
+      announce: settings.announce, tally: settings.tally, clock: clock, keepFree: keepFree, calls: calls,
+      copier: copier, logger: logger)
     settings.finishLater = { finisher.finishLater($0) }
     settings.finishAgain = { finisher.finishAgain($0) }
     settings.endedEarly = { name, epoch in

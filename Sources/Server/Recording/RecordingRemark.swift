@@ -156,9 +156,9 @@ extension RecordingRemark {
 
   private static let failureKind: StaticString = "end1"
 
-  /// What a recorder knew of a recording; `failure` is why it ended before its stream did.
-  init(_ facts: RecordingFacts, failure: String?) {
-    self.init(startedAt: facts.startedAt, gaps: facts.gaps, failure: failure)
+  /// What a recorder knew of a recording.
+  init(_ facts: RecordingFacts) {
+    self.init(startedAt: facts.startedAt, gaps: facts.gaps, failure: facts.failure)
   }
 }
 

@@ -11,6 +11,8 @@ struct RecordingSalvage {
   var remark: RecordingRemark?
   /// Where the segments lie, for the finished file, if that is known and nothing of the file is torn.
   var index: ByteBuffer?
+  /// Why it ended before it was to, where neither `remark` nor the file tells.
+  var failure: String?
   /// Bytes that stay free on the disk where it takes a copy.
   var keepFree: Int64 = 0
   /// Hears how far it is, in bytes of the file.
@@ -86,9 +88,9 @@ struct RecordingSalvage {
     }
   }
 
-  /// Gives a movie its name. It was written whole before, but perhaps by a process whose last sync failed.
+  /// Gives a movie its name. It was written whole before, but perhaps not durably.
   private func rename() throws(RecordingError) -> Contents {
-    try file.sync()
+    try file.confirmHead()
     if remark == nil {
       try RecordingRemark.noteSalvaged(file.descriptor, size: file.length, path: file.path)
     }
@@ -110,7 +112,7 @@ struct RecordingSalvage {
       ?? RecordingRemark(
         startedAt: start > 0 ? start : file.name.startNanoseconds ?? 0,
         gaps: notes.compactMap(RecordingGap.init(note:)),
-        failure: notes.compactMap(RecordingRemark.failure(note:)).last, isSalvaged: true)
+        failure: notes.compactMap(RecordingRemark.failure(note:)).last ?? failure, isSalvaged: true)
     var bytes = remark.stored
     let known = isWhole ? index : nil
     bytes.writeImmutableBuffer(known ?? found.stored)

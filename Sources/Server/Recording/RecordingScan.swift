@@ -33,6 +33,7 @@ struct RecordingScan {
       }
     var window = HeadWindow(descriptor, path: path)
     var indexer = RecordingIndexer()
+    var isFromDisk = false
     while scanner.step != .finished {
       switch scanner.step {
       case .read(let offset, let length):
@@ -40,6 +41,10 @@ struct RecordingScan {
         scanner.receive(try window.read(at: start + offset, count: length))
       case .compare(let offset, let length, let checksum):
         progress(offset)
+        if case .heeded(.uncertain) = seals, !isFromDisk {
+          try Self.forgetMemory(of: descriptor, from: start + offset, path: path)
+          isFromDisk = true
+        }
         let found = try RecordingFile.checksum(of: descriptor, at: start + offset, count: length, path: path)
         scanner.compared(found == checksum ? .equal : .different)
       case .finished: break
@@ -48,6 +53,13 @@ struct RecordingScan {
     }
     (content, notes, tally) = (scanner.content, scanner.notes, scanner.tally)
     index = indexer.finished
+  }
+
+  /// From there on the file is read from the disk: the system keeps what it could not write in memory as if it had, tells
+  /// of that once, and perhaps nobody who still lives. What it has not yet tried to write is written first.
+  private static func forgetMemory(of descriptor: CInt, from offset: UInt64, path: String) throws(RecordingError) {
+    guard fdatasync(descriptor) == 0 else { throw .system("make durable", path, errno: errno) }
+    posix_fadvise(descriptor, off_t(clamping: offset / HeadWindow.page * HeadWindow.page), 0, POSIX_FADV_DONTNEED)
   }
 }
 
@@ -58,7 +70,7 @@ private struct HeadWindow {
   private var start: UInt64 = 0
   private var bytes = ByteBuffer()
 
-  private static let page: UInt64 = 4096
+  fileprivate static let page: UInt64 = 4096
   /// The heads of a short fragment.
   private static let usual = 512
 

@@ -12,6 +12,7 @@ struct RecordingSettings: Sendable {
   var policy = RecordingPolicy()
   var clock: SteadyClock
   var logger: Logger
+  var calls = DiskCalls.system
   /// Hears what is written where, for replay while it is written.
   var archive: RecordingArchive?
   var budget = RecordingBudget(limit: 64 << 20)
@@ -46,14 +47,16 @@ struct UnfinishedRecording: Sendable {
   var folder: RecordingFolder
   var name: RecordingName
   var stream: StreamName
-  /// What its recorder knew of it; nil when an earlier run left it.
+  /// What its recorder knew of it; nil when an earlier run left it, or the file alone can tell what is left.
   var facts: RecordingFacts?
-  /// Why it ended before its stream did, where that is known.
+  /// Why it ended before it was to, for a file that could not be told.
   var failure: String?
   /// Where its segments lie, as the finished file is to keep it (`RecordingIndex.stored`).
   var index: ByteBuffer?
   /// A head was put in front and not known to be durable, or not all of it: it may have its final name already.
   var hasHead = false
+  /// Hears that it is a movie, durably.
+  var whenStored: @Sendable () -> Void = {}
 }
 
 extension Int64 {

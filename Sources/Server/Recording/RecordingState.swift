@@ -48,6 +48,13 @@ enum RecordingState: Sendable, Hashable {
     return .done
   }
 
+  /// What had failed was only to finish the file, and a later try did it.
+  mutating func completeAfterAll() -> Transition {
+    guard case .failed(let progress?, _) = self else { return .refused }
+    self = .completed(progress)
+    return .done
+  }
+
   mutating func fail(_ reason: String) -> Transition {
     switch self {
     case .idle: self = .failed(nil, reason: reason)

@@ -26,7 +26,10 @@ extension ReplayRoutes {
             from: from, to: to, atMost: Self.longest, metadata: .recording(title: stream.description, name: name))
         }
         let fileName = "\(name.title(of: stream.description))-clip.mp4"
-        guard source.length(from: from, to: to) > LongClips.shortest else {
+        let length = source.length(from: from, to: to)
+        // Nothing is read for it, and it waits for nobody.
+        guard length <= Self.longest else { return Self.problem(.tooLong).response }
+        guard length > LongClips.shortest else {
           let clip = try make()
           return Self.response(clip, .bytes(clip.head), fileName: fileName, isOver: source.isOver)
         }
@@ -53,13 +56,15 @@ extension ReplayRoutes {
   /// Hours of heads are read for a long one.
   private static let patience = TimeAmount.seconds(20)
 
-  /// A clip's head is made in memory: 20 MB for so much.
+  /// The heads of all its fragments are read while somebody waits, and its own is made in memory: 20 MB for so much.
   private static let longest = MediaTime(milliseconds: 4 * 3_600_000)
 
   private static func problem(_ failure: ReplaySource.ClipFailure) -> Problem {
     switch failure {
     case .tooLong:
-      .badRequest("A clip lasts at most \(Int(longest.seconds) / 3600) h.", help: "Download the recording instead.")
+      .badRequest(
+        "A clip lasts at most \(Int(longest.seconds) / 3600) h.",
+        help: "Ask for less, download the recording, or cut its file by weir record clip.")
     case .empty: .badRequest("The clip would end before it begins.", help: "Let to come after from.")
     case .outside(let length):
       Problem.notFound("The recording has nothing of that: it is \(Int(length)) s long.")

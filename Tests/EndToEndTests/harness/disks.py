@@ -1,8 +1,10 @@
 """File systems of a test's own, in files: they can be filled, frozen and cut off."""
 
+import fcntl
 import os
 import pathlib
 import shutil
+import struct
 import subprocess
 import tempfile
 import time
@@ -87,6 +89,11 @@ class Disk:
         self.image = copy
         self.mount("loop,nouuid" if self.kind == "xfs" else "loop")
 
+    def remount(self) -> None:
+        """What is read from now on comes from the disk."""
+        command("umount", self.path)
+        self.mount()
+
     @property
     def device(self) -> str:
         """The loop device, as major:minor."""
@@ -105,6 +112,26 @@ class Disk:
         if self.frozen:
             command("fsfreeze", "-u", self.path)
         self.frozen = False
+
+    def lose(self, path: pathlib.Path, offset: int) -> range:
+        """The disk loses the block that holds a file's byte, and memory does not, as after a write that failed: the bytes
+        of the file that are lost."""
+        with open(path, "rb") as file:
+            os.fsync(file.fileno())
+            size = struct.unpack("i", fcntl.ioctl(file, 2, bytes(4)))[0]  # FIGETBSZ
+            place = struct.unpack("i", fcntl.ioctl(file, 1, struct.pack("i", offset // size)))[0]  # FIBMAP
+        with open(self.image, "r+b") as image:
+            image.seek(place * size)
+            image.write(bytes(size))
+        begin = offset // size * size
+        return range(begin, begin + size)
+
+    def take_away(self) -> None:
+        """The device is gone: whatever is asked of it fails."""
+        device = command("findmnt", "-n", "-o", "SOURCE", self.path).stdout.decode().strip()
+        os.truncate(self.image, 0)
+        if command("losetup", "-c", device, check=False).returncode != 0:
+            pytest.skip("skipped: this kernel cannot take a loop device's size away")
 
     def fill(self, leaving_megabytes: float) -> pathlib.Path:
         """Takes all room but so much; the file that takes it."""

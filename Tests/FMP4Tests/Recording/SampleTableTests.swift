@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 
 @testable import FMP4
@@ -29,6 +30,51 @@ import Testing
     #expect(table.duration == 5500)
     #expect(table.presentationStart == 2000)
     #expect(table.presentationEnd == 5500)
+  }
+
+  /// Of this process, in memory.
+  private static var residentBytes: Int {
+    var bytes = [UInt8](repeating: 0, count: 100)
+    let file = open("/proc/self/statm", O_RDONLY)
+    defer { close(file) }
+    let count = max(0, read(file, &bytes, bytes.count))
+    let pages = String(decoding: bytes.prefix(count), as: UTF8.self).split(separator: " ").dropFirst().first
+    return (pages.flatMap { Int($0) } ?? 0) * Int(sysconf(Int32(_SC_PAGESIZE)))
+  }
+
+  /// What docs/recording.md tells of a recorder's memory.
+  @Test(arguments: [(false, 3.0), (true, 5.0)])
+  func anHourTakesAFewMegabytes(_ hasBFrames: Bool, _ most: Double) {
+    let hours = 4
+    let before = Self.residentBytes
+    var picture = SampleTable(timescale: 30_000)
+    var sound = SampleTable(timescale: 48_000)
+    var frames = 0
+    for part in 0..<hours * 18_000 {
+      let samples = (0..<6).map { index in
+        RunSample(
+          size: 10_000, duration: 1000, compositionOffset: hasBFrames ? Int32(index % 3) * 1000 : 0,
+          isSync: index == 0 && part % 10 == 0)
+      }
+      picture.append(
+        TrackRun(
+          track: .video, timescale: 30_000, baseDecodeTime: Int64(part) * 6000, samples: samples, byteCount: 60_000,
+          duration: 6000), at: UInt64(part) * 70_000, description: 1)
+      let due = (part + 1) * 9600 / 1024
+      let heard = (frames..<due).map { _ in
+        RunSample(size: 340, duration: 1024, compositionOffset: 0, isSync: true)
+      }
+      sound.append(
+        TrackRun(
+          track: .audio, timescale: 48_000, baseDecodeTime: Int64(frames) * 1024, samples: heard,
+          byteCount: heard.count * 340, duration: Int64(heard.count) * 1024),
+        at: UInt64(part) * 70_000 + 60_000, description: 1)
+      frames = due
+    }
+    let megabytes = Double(Self.residentBytes - before) / Double(hours) / 1_000_000
+    print("sample tables, pictures \(hasBFrames ? "with" : "without") B-frames: \(megabytes) MB an hour")
+    #expect(megabytes < most)
+    #expect(picture.sampleCount == hours * 108_000 && sound.sampleCount == hours * 168_750)
   }
 
   @Test func dependenciesAreListedOnlyWhenASampleIsDisposable() {

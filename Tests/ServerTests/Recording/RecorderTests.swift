@@ -201,6 +201,29 @@ import Testing
     #expect(gap.at > 2 && gap.at < 4)
   }
 
+  /// What comes first after the hole is a key frame in the midst of a segment.
+  @Test func aLongHoleMakesAnotherFile() async throws {
+    let harness = try RecordingHarness(try TemporaryFolder())
+    try harness.startPublication([try SyntheticMedia.video()])
+    func send(_ pictures: Range<Int>, size: Int = 100) throws {
+      for index in pictures { try harness.receive(.sample(SyntheticMedia.picture(index, group: 30, size: size))) }
+    }
+    try send(0..<60)
+    try await harness.settle()
+    let thaw = try harness.freezeDisk()
+    try send(60..<110, size: 1_400_000)
+    try send(110..<490)
+    thaw()
+    try await harness.settle()
+    try send(490..<600)
+    try await harness.end()
+    #expect(harness.folder.files == ["cam/20261121T072410Z.mp4", "cam/20261121T072427Z.mp4"])
+    #expect(try harness.sampleCounts("cam/20261121T072427Z.mp4") == [90])
+    #expect(harness.events.steps == [.hole, .streamEnded].flatMap { [.started, .stopped($0), .stored] })
+    let gap = try #require(harness.events.all.last?.facts.gaps.first)
+    #expect(gap.at == 0 && gap.seconds > 12 && gap.reason.contains("slow"))
+  }
+
   @Test func anOutageIsTold() async throws {
     let harness = try RecordingHarness(try TemporaryFolder())
     let tracks = [try SyntheticMedia.video()]

@@ -101,13 +101,13 @@ final class RecordingHarness {
   init(
     _ folder: TemporaryFolder, keepFree: Int64 = 0, stream: String = "cam",
     policy: RecordingPolicy = RecordingPolicy(), retention: RetentionSettings = RetentionSettings(),
-    archive: RecordingArchive? = nil
+    archive: RecordingArchive? = nil, calls: DiskCalls = .system
   ) throws {
     self.folder = folder
     self.stream = try #require(StreamName(stream))
     library = RecordingLibrary(
       folder: folder.path, keepFree: keepFree, policy: policy, retention: retention, threads: .singleton,
-      writerCount: 1, archive: archive,
+      writerCount: 1, archive: archive, calls: calls,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     events = RecordedEvents()
     library.observe(events)

@@ -108,7 +108,7 @@ import Testing
     let stored = try #require(harness.events.all.last)
     #expect(stored.kind == .stored && stored.facts.gaps.count == 1)
     let remark = try #require(try remark(harness.folder))
-    #expect(remark == RecordingRemark(stored.facts, failure: nil))
+    #expect(remark == RecordingRemark(stored.facts))
     #expect(remark.startedAt == RecordingHarness.start + 345_000_000)
   }
 

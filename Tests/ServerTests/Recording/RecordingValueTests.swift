@@ -38,6 +38,17 @@ import Testing
     #expect(state.cancel() == .done)
   }
 
+  @Test func whatOnlyCouldNotBeFinishedCompletesWhenItIs() {
+    for state in [RecordingState.idle, .running(progress), .completed(progress), .cancelled, .failed(nil, reason: "x")]
+    {
+      var other = state
+      #expect(other.completeAfterAll() == .refused && other == state)
+    }
+    var state = RecordingState.failed(progress, reason: "broken")
+    #expect(state.completeAfterAll() == .done)
+    #expect(state == .completed(progress))
+  }
+
   @Test func filesAreSplitAtTheClockOrByTheirLength() throws {
     let hour: Int64 = 3_600_000_000_000
     let start: Int64 = 1_795_245_850_000_000_000  // 07:24:10

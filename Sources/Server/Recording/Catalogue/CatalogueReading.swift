@@ -38,6 +38,7 @@ struct CatalogueReading {
     var isProtected: Bool
     var isDeleted: Bool
     var isPlayable: Bool
+    var reason: String?
   }
 
   private static let filesInStep = 500
@@ -86,13 +87,15 @@ struct CatalogueReading {
     var known: [String: Known] = [:]
     let rows = try Row.fetchCursor(
       database,
-      sql: "SELECT name, state, bytes, modified, protected, deletedAt, playable FROM recording WHERE stream = ?",
+      sql: """
+        SELECT name, state, bytes, modified, protected, deletedAt, playable, reason FROM recording WHERE stream = ?
+        """,
       arguments: [stream.description])
     while let row = try rows.next() {
       let state: String = row[1]
       known[row[0]] = Known(
         state: RecordingEntry.State(rawValue: state) ?? .failed, bytes: row[2], modifiedAt: row[3],
-        isProtected: row[4], isDeleted: row[5] as Int64? != nil, isPlayable: row[6])
+        isProtected: row[4], isDeleted: row[5] as Int64? != nil, isPlayable: row[6], reason: row[7])
     }
     return Current(
       stream: stream, folder: folder, deleted: deleted, names: names[...],
@@ -108,7 +111,8 @@ struct CatalogueReading {
     guard let look = now.folder.look(at: file) else { return }
     let known = now.known.removeValue(forKey: stem)
     if let known, known.isPlayable, !known.isDeleted, known.bytes == look.bytes,
-      known.modifiedAt == look.modifiedAt, known.isProtected == look.isReadOnly
+      known.modifiedAt == look.modifiedAt, known.isProtected == look.isReadOnly,
+      known.reason?.hasPrefix(Self.unfinished) != true
     {
       return
     }
@@ -150,6 +154,13 @@ struct CatalogueReading {
   }
 
   static let interrupted = "the server ended while it was being written"
+  /// What stands before the reason where a recording is whole and only its finishing failed, so far.
+  static let unfinished = "it is not finished yet: "
+
+  /// Why a recording ended before it was to, of what a row gives as its reason; nil where that tells of its file's state.
+  static func failure(_ reason: String) -> String? {
+    reason == interrupted || reason.hasPrefix(unfinished) ? nil : reason
+  }
 
   private func visitDeleted(_ file: String, _ now: inout Current, _ database: Database) throws {
     guard let folder = now.deleted, let look = folder.look(at: file),
@@ -161,7 +172,8 @@ struct CatalogueReading {
     var entry = RecordingEntry(
       stream: now.stream, name: name, state: isPlayable ? .completed : .failed,
       startedAt: name.startNanoseconds ?? 0, seconds: contents.seconds, bytes: look.bytes, codecs: contents.codecs,
-      deletedAt: look.changedAt, isPlayable: isPlayable, modifiedAt: look.modifiedAt)
+      reason: isPlayable ? nil : Self.interrupted, deletedAt: look.changedAt, isPlayable: isPlayable,
+      modifiedAt: look.modifiedAt)
     if let remark = contents.remark { entry.take(remark) }
     try database.put(entry)
   }

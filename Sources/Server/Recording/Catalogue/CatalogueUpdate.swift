@@ -18,21 +18,17 @@ struct CatalogueUpdate {
     switch event.kind {
     case .cancelled, .deleted: try database.remove(key)
     case .started, .progressed, .stopped: try database.put(try entry(.running, in: database))
-    case .stored:
-      // What failed stays so, also when a movie is made of it later.
-      let hasFailed = try database.entry(key)?.state == .failed
-      try database.put(try finished(hasFailed ? .failed : .completed, in: database))
+    // What ended before it was to is failed, also when a movie is made of it later.
+    case .stored: try database.put(try finished(facts.failure, in: database))
     case .salvaged:
       // The row may know what its file could not be told any more.
       let known = try database.entry(key).flatMap { $0.state == .failed ? $0.reason : nil }
-      let failure = facts.failure ?? (known == CatalogueReading.interrupted ? nil : known)
-      var entry = try finished(failure == nil ? .completed : .failed, in: database)
+      var entry = try finished(facts.failure ?? known.flatMap(CatalogueReading.failure), in: database)
       entry.isSalvaged = true
-      entry.reason = failure
       try database.put(entry)
     case .failed(let reason):
-      var entry = try finished(.failed, in: database)
-      entry.reason = reason
+      var entry = try finished(facts.failure, in: database)
+      if facts.failure == nil { (entry.state, entry.reason) = (.failed, CatalogueReading.unfinished + reason) }
       try database.put(entry)
     }
   }
@@ -54,9 +50,11 @@ struct CatalogueUpdate {
     return entry
   }
 
-  /// The same with what the file itself tells, so that the next start finds nothing to put right.
-  private func finished(_ state: RecordingEntry.State, in database: Database) throws -> RecordingEntry {
-    var entry = try entry(state, in: database)
+  /// The same with what the file itself tells, so that the next start finds nothing to put right, also when the catalogue
+  /// is lost. `failure` is why it ended before it was to.
+  private func finished(_ failure: String?, in database: Database) throws -> RecordingEntry {
+    var entry = try entry(failure == nil ? .completed : .failed, in: database)
+    entry.reason = failure
     guard let folder = try? root.folder(of: facts.stream, ifAbsent: .fail) else { return entry }
     guard let look = folder.look(at: facts.name.finished) else {
       if let look = folder.look(at: facts.name.unfinished) {
@@ -66,9 +64,11 @@ struct CatalogueUpdate {
     }
     entry.isPlayable = true
     (entry.bytes, entry.modifiedAt, entry.isProtected) = (look.bytes, look.modifiedAt, look.isReadOnly)
-    if entry.codecs.isEmpty || entry.seconds == 0 {
-      let contents = folder.contents(of: facts.name.finished)
-      (entry.seconds, entry.codecs) = (contents.seconds, contents.codecs)
+    let contents = folder.contents(of: facts.name.finished)
+    if !contents.codecs.isEmpty { (entry.seconds, entry.codecs) = (contents.seconds, contents.codecs) }
+    if let remark = contents.remark {
+      entry.take(remark)
+      if entry.reason == nil, let failure { (entry.state, entry.reason) = (.failed, failure) }
     }
     return entry
   }

@@ -13,13 +13,17 @@ extension RecordingCatalogue {
       guard entry.state != .running else { throw .running }
       guard !entry.isProtected else { throw .protected }
       let (folder, deleted) = try self.folders(of: key.stream)
-      try Self.onDisk { () throws(RecordingError) in
-        try folder.move(entry.isPlayable ? key.name.finished : key.name.unfinished, to: deleted)
-      }
-      entry.deletedAt = now
+      let file = entry.isPlayable ? key.name.finished : key.name.unfinished
+      try Self.onDisk { () throws(RecordingError) in try folder.move(file, to: deleted) }
+      // The same time from the inode, which is what is left when the catalogue is lost.
+      let moved = deleted.look(at: file)?.changedAt ?? now
+      entry.deletedAt = (moved &- now).magnitude < Self.precisionOfDeletions ? moved : now
       self.logger.notice("\(key.stream): deleted \(entry.file); it can be restored for a while")
     }
   }
+
+  /// In nanoseconds: a clock that was set meanwhile differs by more.
+  private static let precisionOfDeletions: UInt64 = 2_000_000_000
 
   /// Takes a deletion back.
   func restore(
