@@ -31,8 +31,11 @@ struct HTTPLimits: Sendable {
   var writeStall: TimeAmount = .seconds(20)
   /// The same for an endless body, which is worth nothing late.
   var liveStall: TimeAmount = .seconds(10)
-  /// What may wait to be sent of an endless body, in bytes of the shared media (not of this viewer's memory).
+  /// What may wait to be sent of an endless body at two looks in a row, in bytes of the shared media (not of this viewer's
+  /// memory).
   var liveBacklogBytes = 8 << 20
+  /// So many times that may wait at any moment: a stream that begins brings out at once all that was held back for it.
+  var liveBurstFactor = 8
   /// How long a refused peer may go on sending before the connection is closed under it.
   var lingerTime: TimeAmount = .seconds(2)
   /// How long responses may go on when the server stops.

@@ -79,7 +79,7 @@ import Testing
     final class Flood: LiveBody {
       let isStopped = Mutex(false)
       func start(_ writer: LiveBodyWriter) {
-        for _ in 0..<20 { writer.write([.bytes(ByteBuffer(repeating: 0, count: 10_000))]) }
+        for _ in 0..<100 { writer.write([.bytes(ByteBuffer(repeating: 0, count: 10_000))]) }
       }
       func stop() { isStopped.withLock { $0 = true } }
     }

@@ -115,6 +115,29 @@ import Testing
     }
   }
 
+  @Test func aBurstThatIsTakenSoonCutsNobodyAndOneThatIsNotDoes() async throws {
+    var limits = HTTPLimits()
+    limits.liveBacklogBytes = 1 << 20
+    let file = try memoryFile(1 << 20)
+    for reads in [true, false] {
+      let feed = Feed()
+      try await HTTPTestServer.run(limits: limits, route: route(feed)) { address, listener in
+        let client = try await HTTPRawClient.connect(to: address, receiveBuffer: 8192, reads: reads)
+        try await client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        try await client.wait("the body did not start") { _ in feed.writer != nil }
+        for _ in 0..<7 { try await feed.write([.file(FileRange(file: file, offset: 0, length: 1 << 20))]) }
+        if reads {
+          try await client.wait("the burst was not taken") { $0.received.count > 7 << 20 }
+          try await Task.sleep(for: .seconds(3))
+          #expect(feed.stopCount == 0)
+        } else {
+          try await client.wait("the viewer was not cut") { _ in feed.stopCount == 1 && listener.connections == 0 }
+        }
+        await client.close()
+      }
+    }
+  }
+
   @Test func aViewerThatTakesNothingForTooLongIsCut() async throws {
     var limits = HTTPLimits()
     limits.liveStall = .milliseconds(300)

@@ -35,6 +35,8 @@ final class HTTP1Connection: HTTPConnection {
   /// The client that was last admitted to something shared.
   private var admitted: (stamp: ChangeStamp, client: Int, tick: Int)?
   private var phase = Phase.receiving
+  /// More waited to be sent of an endless body at the last look than may wait for long.
+  private var isLiveBehind = false
   private var framing: ChunkedFraming?
   private var waiting = WaitingParts()
   private var isTakingParts = false
@@ -357,6 +359,7 @@ extension HTTP1Connection: AnswerTaker {
 extension HTTP1Connection: LiveBodySink {
   private func startLive(_ response: LiveResponse, head: ByteBuffer, keepsAlive: Bool) {
     phase = .live(response, keepsAlive: keepsAlive)
+    isLiveBehind = false
     writer.limitUnsent()
     if case .failed = writer.send(head) {
       close()
@@ -371,7 +374,7 @@ extension HTTP1Connection: LiveBodySink {
     guard case .live = phase, pieces.totalLength > 0 else { return }
     if case .failed = writer.send(framing?.chunk(pieces) ?? pieces) {
       close()
-    } else if writer.backlog > services.limits.liveBacklogBytes {
+    } else if writer.backlog > services.limits.liveBacklogBytes * services.limits.liveBurstFactor {
       cut("\(writer.backlog) bytes wait to be sent")
     }
   }
@@ -423,7 +426,13 @@ extension HTTP1Connection: LoopContext.Member {
     case .sending:
       if writer.isStalled(for: loop.ticks(limits.writeStall)) { cut("nothing was taken for too long") }
     case .live:
-      if writer.isStalled(for: loop.ticks(limits.liveStall)) { cut("nothing was taken for too long") }
+      let wasBehind = isLiveBehind
+      isLiveBehind = writer.backlog > limits.liveBacklogBytes
+      if writer.isStalled(for: loop.ticks(limits.liveStall)) {
+        cut("nothing was taken for too long")
+      } else if isLiveBehind, wasBehind {
+        cut("\(writer.backlog) bytes wait to be sent")
+      }
     case .lingering:
       if loop.now &- since >= loop.ticks(limits.lingerTime) { close() }
     }

@@ -21,6 +21,8 @@ final class HTTP2Stream {
   private let services: HTTPServices
   private var assembler: RequestAssembler
   private var phase = Phase.receiving
+  /// More waited to be sent of an endless body at the last look than may wait for long.
+  private var isLiveBehind = false
   /// Whether the peer has sent its last frame on this stream.
   private var remoteHasEnded = false
   /// The tick in which the stream began.
@@ -162,7 +164,13 @@ final class HTTP2Stream {
     case .sending:
       if outbox.isStalled(for: loop.ticks(limits.writeStall), at: loop.now) { cut("nothing was taken for too long") }
     case .live:
-      if outbox.isStalled(for: loop.ticks(limits.liveStall), at: loop.now) { cut("nothing was taken for too long") }
+      let wasBehind = isLiveBehind
+      isLiveBehind = outbox.backlog > limits.liveBacklogBytes
+      if outbox.isStalled(for: loop.ticks(limits.liveStall), at: loop.now) {
+        cut("nothing was taken for too long")
+      } else if isLiveBehind, wasBehind {
+        cut("\(outbox.backlog) bytes wait to be sent")
+      }
     case .waiting, .closed: break
     }
   }
@@ -189,7 +197,9 @@ extension HTTP2Stream: LiveBodySink {
     guard case .live = phase else { return }
     outbox.append(pieces, at: connection.loop.now)
     connection.sender.schedule(outbox)
-    if outbox.backlog > services.limits.liveBacklogBytes { cut("\(outbox.backlog) bytes wait to be sent") }
+    if outbox.backlog > services.limits.liveBacklogBytes * services.limits.liveBurstFactor {
+      cut("\(outbox.backlog) bytes wait to be sent")
+    }
   }
 
   func finishLive() {
