@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from harness import hls, http, llhls, publishers, tools
+from harness import flv, hls, http, llhls, publishers, scripts, tools
+from harness.rawrtmp import RawRTMP
 
 NAME = "cam"
 
@@ -54,6 +55,36 @@ def test_a_name_seen_before_has_a_playlist_with_its_first_part(start, record_pro
         publisher.kill()
     assert consists_of_parts(parts)
     record_property("figure", f"a name seen before: a playlist of parts {at - began:.2f} s after ffmpeg was started")
+
+
+def first_fragment(weir, name: str) -> float:
+    """Seconds from the first key frame's last byte to the first fragment of the `stream.mp4` that somebody waits for."""
+
+    def wait() -> float:
+        stream, data = http.Stream(f"{weir.web}/live/{name}/stream.mp4"), b""
+        while b"mdat" not in data:
+            data += stream.answer.read1(65536)
+        at = time.monotonic()
+        stream.close()
+        return at
+
+    tags = flv.only(scripts.tags_of("h264-30"), flv.VIDEO, flv.AUDIO)
+    key = next(number for number, tag in enumerate(tags) if tag.is_key)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool, RawRTMP(weir.rtmp).start(name) as client:
+        client.play_out(tags[:key])
+        arrival = pool.submit(wait)
+        time.sleep(0.2)
+        began = time.monotonic()
+        client.play_out(tags[key:], until=1)
+        client.finish()
+        return arrival.result(10) - began
+
+
+def test_stream_mp4_has_a_picture_within_a_tenth_of_a_second(start, record_property):
+    weir = start("--no-record")
+    found = min(first_fragment(weir, f"begin{number}") for number in range(3))
+    record_property("figure", f"stream.mp4: the first fragment {found * 1000:.0f} ms after the first key frame")
+    assert found <= 0.1
 
 
 @pytest.mark.parametrize("layout", ["interleaved", "separate"])
