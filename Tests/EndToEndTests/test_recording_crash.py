@@ -109,7 +109,7 @@ def told(lost: dict[int, int]) -> str:
 
 def test_killed_while_recording(tmp_path, record_property):
     """kill -9 at a random moment: every file is playable and finished at the next start; at most one part of what was
-    sent to viewers is missing (faults.md row 35)."""
+    sent to viewers is missing."""
     rounds = count("KILLS", 2, 250)
     lost: dict[int, int] = {}
     chance = random.Random(7)
@@ -134,7 +134,7 @@ GLUTTON = "import sys; open(sys.argv[1], 'w').write('0'); eaten = [b'x' * (1 << 
 
 
 def test_killed_for_want_of_memory(tmp_path, record_property):
-    """The kernel ends weir because its control group has no memory left (faults.md row 46)."""
+    """The kernel ends weir because its control group has no memory left."""
     rounds = count("OOM", 1, 20)
     lost: dict[int, int] = {}
     for number in range(rounds):
@@ -167,7 +167,7 @@ def test_killed_for_want_of_memory(tmp_path, record_property):
 
 def test_what_only_memory_has_is_not_taken_for_whole(tmp_path):
     """A write failed, and nobody who was told of it lives: memory gives what the disk has not. What is stored ends before
-    it (faults.md row 52)."""
+    it."""
     needs("mount", "mkfs.ext4", "findmnt")
     with Disk("ext4", 64) as disk:
         weir = Weir("--keep-free", "0MB", folder=tmp_path, recordings=disk.path / "recordings")
@@ -246,7 +246,7 @@ class Crowd:
 
 def test_ended_with_many_viewers(tmp_path, record_property):
     """SIGTERM while four streams are recorded and many watch: within five seconds the files are movies, playlists end,
-    every connection is closed, and weir has ended well (faults.md row 41)."""
+    every connection is closed, and weir has ended well."""
     many = count("VIEWERS", 200, 1000)
     weir = Weir("--max-viewers", "5000", folder=tmp_path)
     recorded = Recorded(weir, rate=1)
@@ -281,8 +281,7 @@ def test_ended_with_many_viewers(tmp_path, record_property):
 
 
 def test_halted_for_a_while(tmp_path, record_property):
-    """A virtual machine is paused: nobody is taken for gone, playlists stay right, and the recording has every frame
-    (faults.md row 44)."""
+    """A virtual machine is paused: nobody is taken for gone, playlists stay right, and the recording has every frame."""
     halted = 30 if TORTURE else 4
     weir = Weir("--target-duration", "2", folder=tmp_path)
     watch = hls.Watch(f"{weir.web}/live/cam/index.m3u8", every=0.1)
@@ -363,8 +362,7 @@ def start_and_be_killed(home: pathlib.Path, folder: pathlib.Path, step: str, whe
 
 
 def test_killed_within_salvage(place, tmp_path, record_property):
-    """Killed at each system call with which leftovers are finished, and once more at another: the same movies
-    (faults.md row 37)."""
+    """Killed at each system call with which leftovers are finished, and once more at another: the same movies."""
     needs("strace", root=False)
     pristine = tmp_path / "pristine"
     pristine.mkdir()
@@ -405,7 +403,7 @@ COPYING = [("copy_file_range", 1), ("renameat", 1), ("unlinkat", 3), ("fdatasync
 
 def test_killed_within_finalising(place, tmp_path, record_property):
     """A recording is stopped, and weir is killed at one of the system calls that finish its file: one movie with every
-    sample after the next start (faults.md row 36)."""
+    sample after the next start."""
     needs("strace", root=False)
     rounds = count("FINALS", 3, 100)
     steps = COPYING if place.parent.name == "shm" else INSERTING
@@ -577,7 +575,7 @@ def test_a_finalizing_that_fails_leaves_the_file_as_it_was(place, fragmented, st
 @pytest.mark.parametrize("kind", ["ext4", "xfs"])
 def test_power_cut(kind, tmp_path, record_property):
     """The power fails while recording: at most --record-sync and one part are missing; what was told to be stored is
-    there (faults.md rows 38 and 40). Every other time nothing else is recorded, whose syncs would make it durable as
+    there. Every other time nothing else is recorded, whose syncs would make it durable as
     well, and the power fails as soon as it was told."""
     needs("xfs_io", "strace", f"mkfs.{kind}")
     rounds = count("CUTS", 2, 100)

@@ -1,5 +1,5 @@
 """Recordings on disks that are full, slow, frozen, broken or gone: the live stream goes on without a stall, what was
-written is kept, the reason is told, and recording goes on when the disk does (faults.md rows 24, 48 to 56).
+written is kept, the reason is told, and recording goes on when the disk does.
 
 WEIR_TORTURE, set by `make torture`, tries more of the same.
 """
@@ -109,7 +109,7 @@ def test_finishing_needs_no_copy(scene, kind):
 
 def test_a_full_disk(scene, record_property):
     """Told within two seconds, by an event too; the file is finished from what was kept for it; recording goes on within
-    ten seconds of there being room (faults.md row 48)."""
+    ten seconds of there being room."""
     with Disk("ext4", 128) as disk:
         stage = scene(disk.path / "recordings", film="heavy")
         time.sleep(1)
@@ -447,8 +447,7 @@ def test_a_start_on_a_frozen_disk(tmp_path):
 
 def test_a_frozen_disk(scene, record_property):
     """Nothing waits for it: 99 of 100 answers come within 50 ms, the stream goes on, and what the queue can hold is not
-    even lost. What only the catalogue on that disk knows is told, or that it cannot be told now, within seconds
-    (faults.md row 55)."""
+    even lost. What only the catalogue on that disk knows is told, or that it cannot be told now, within seconds."""
     needs("fsfreeze")
     frozen = 60 if TORTURE else 6
     with Disk("ext4", 300) as disk:
@@ -601,7 +600,7 @@ def numbers(movies: list[pathlib.Path]) -> dict[int, int]:
         not TORTURE, reason="skipped: it takes minutes (make torture)"))])
 def test_a_slow_disk(streams, film, rate, settling, seconds, tmp_path, record_property):
     """One megabyte a second of the many that come: whole groups of pictures are left out, each is told, what is not told
-    to be missing is there, memory stays bounded, and nobody who watches notices (faults.md row 54)."""
+    to be missing is there, memory stays bounded, and nobody who watches notices."""
     needs("findmnt")
     names = [f"s{index}" for index in range(streams)]
     with Disk("ext4", 1500) as disk:
@@ -666,8 +665,7 @@ def test_a_slow_disk(streams, film, rate, settling, seconds, tmp_path, record_pr
 
 
 def test_a_device_that_is_gone(scene, record_property):
-    """Whatever is asked of the disk fails: told within two seconds, nothing is told to be stored, and the stream goes on
-    (faults.md row 53)."""
+    """Whatever is asked of the disk fails: told within two seconds, nothing is told to be stored, and the stream goes on."""
     needs("findmnt", "losetup")
     with Disk("ext4", 100) as disk:
         stage = scene(disk.path / "recordings")

@@ -125,7 +125,7 @@ def test_the_disk_is_told(archive):
     assert storage["writable"] is True and storage["undoSeconds"] == 3600
 
 
-# MARK: Who may change anything (faults.md row 81)
+# MARK: Who may change anything
 
 ROUTES = [("DELETE", ""), ("POST", "/restore"), ("POST", "/protect"), ("POST", "/unprotect")]
 CONTROLS = ["start", "stop", "cancel"]

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Server
 
-/// faults.md row 81: each route that changes something × tokens × origins.
+/// Each route that changes something × tokens × origins.
 @Suite struct AdminGateTests {
   private static let token = "sesame-4711"
   private static let host = "weir.example:8080"
