@@ -1,8 +1,8 @@
 package import NIOCore
 
 /// The heads of a fragment in each layout: `moof` and the `mdat` header that its media follows, and before the `moof`
-/// with which a segment, or a track's own segment, begins a `prft` where the clock of the publication is known. The media itself is the same
-/// bytes in every layout, so only heads are ever written twice.
+/// with which a segment, or a track's own segment, begins a `prft` where the clock of the publication is known. The media
+/// itself is the same bytes in every layout, so only heads are ever written twice.
 package enum FragmentBoxes {
   /// `prft`?, `moof` and `mdat` header with all of the fragment's runs; the media is all of its payloads. The `prft`
   /// speaks of the leading track.

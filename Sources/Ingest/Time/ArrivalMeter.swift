@@ -14,25 +14,16 @@ struct ArrivalMeter {
 
   /// The least delays of complete slices, oldest first.
   private var delays: [Int64] = []
-  private var current: (began: Int64, delay: Int64)?
+  private var direct = LeastDelay(slice: slice)
   private var fallsBehind = false
 
   /// Takes a sample's place on the timeline, in milliseconds, and its arrival in nanoseconds. Returns whether media
   /// falls behind, if that has changed.
   mutating func saw(_ time: Int64, now: Int64) -> Bool? {
-    let delay = now &- time &* 1_000_000
-    guard let slice = current else {
-      current = (now, delay)
-      return nil
-    }
-    guard now &- slice.began >= Self.slice else {
-      current?.delay = min(slice.delay, delay)
-      return nil
-    }
-    delays.append(slice.delay)
-    current = (now, delay)
-    guard delays.count > Self.distance, let last = delays.last else { return nil }
-    let growth = last &- delays.removeFirst()
+    guard let delay = direct.saw(time, now: now) else { return nil }
+    delays.append(delay)
+    guard delays.count > Self.distance else { return nil }
+    let growth = delay &- delays.removeFirst()
     let before = fallsBehind
     fallsBehind = growth >= (before ? Self.fine : Self.tooMuch)
     return fallsBehind == before ? nil : fallsBehind

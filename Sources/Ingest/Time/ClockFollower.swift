@@ -19,7 +19,7 @@ struct ClockFollower: Sendable {
   private var movedAt: Int64
   /// The least delays of complete slices, oldest first.
   private var delays: [Int64] = []
-  private var current: (began: Int64, delay: Int64)?
+  private var direct = LeastDelay(slice: slice)
 
   /// `delay` is told at first, from `now` on.
   init(delay: Int64, now: Int64) {
@@ -30,23 +30,14 @@ struct ClockFollower: Sendable {
   /// What was seen does not hold for what comes.
   mutating func forget() {
     delays = []
-    current = nil
+    direct = LeastDelay(slice: Self.slice)
   }
 
   /// Takes a sample's place on the timeline, in milliseconds, and its arrival in nanoseconds. Returns what is to be told
   /// from now on, if that has changed.
   mutating func saw(_ time: Int64, now: Int64) -> Int64? {
-    let delay = now &- time &* 1_000_000
-    guard let slice = current else {
-      current = (now, delay)
-      return nil
-    }
-    guard now &- slice.began >= Self.slice else {
-      current?.delay = min(slice.delay, delay)
-      return nil
-    }
-    delays.append(slice.delay)
-    current = (now, delay)
+    guard let delay = direct.saw(time, now: now) else { return nil }
+    delays.append(delay)
     if delays.count > Self.memory { delays.removeFirst() }
     guard delays.count == Self.memory, let least = delays.min(), now &- movedAt >= Self.rest else { return nil }
     guard (least &- told).magnitude >= Self.step.magnitude else { return nil }
