@@ -143,6 +143,7 @@ export class PlaylistFeeder {
     const first = segmentAt(rendition, from);
     /** @type {Cursor} */
     let cursor = { sequence: first.sequence, part: 0 };
+    let hasBegun = false;
     for (;;) {
       await this.#room(rendition, signal);
       signal.throwIfAborted();
@@ -158,17 +159,17 @@ export class PlaylistFeeder {
       if (cursor.sequence < oldest) cursor = { sequence: oldest, part: 0 };
       else if (segment?.gap) cursor = after(segment);
       else if (segment?.complete && (cursor.part === 0 || segment.parts.length === 0)) {
-        await this.#fetch(rendition, segment, segment, 0, signal);
+        hasBegun = await this.#fetch(rendition, segment, segment, 0, signal) || hasBegun;
         cursor = after(segment);
       } else if (segment && cursor.part < segment.parts.length) {
         const part = segment.parts[cursor.part];
         const offset = segment.parts.slice(0, cursor.part).reduce((sum, p) => sum + p.duration, 0);
-        if (!part.gap) await this.#fetch(rendition, segment, part, offset, signal);
+        if (!part.gap) hasBegun = await this.#fetch(rendition, segment, part, offset, signal) || hasBegun;
         cursor = { ...cursor, part: cursor.part + 1 };
       } else if (segment?.complete) cursor = after(segment);
       else if (playlist?.isEnded) return;
       else {
-        if (this.#sink.bufferedEnd(rendition.kind, from) > from) this.#edge.arrived();
+        if (hasBegun) this.#edge.arrived();
         this.#ask(rendition, signal);
         await this.#window.changed(signal);
         continue;
@@ -251,6 +252,7 @@ export class PlaylistFeeder {
    * @param {import("./playlist.js").Resource} resource The segment, or one of its parts.
    * @param {number} offset Seconds from the segment's beginning.
    * @param {AbortSignal} signal
+   * @returns {Promise<boolean>} Whether there was anything; else there is a hole in the media.
    */
   async #fetch(rendition, segment, resource, offset, signal) {
     if (segment.map !== null && this.#maps.get(rendition.kind) !== segment.map.url) {
@@ -260,11 +262,11 @@ export class PlaylistFeeder {
       try {
         const bytes = await this.#bytes(rendition, resource, signal);
         await this.#append(rendition, segment, bytes, offset);
-        return;
+        return true;
       } catch (error) {
         if (signal.aborted) throw error;
-        // What has left the window is a hole in the media, and no reason to stop.
-        if (error instanceof HTTPFailure && error.isGone) return;
+        // What has left the window is no reason to stop.
+        if (error instanceof HTTPFailure && error.isGone) return false;
         if (tries >= TRIES || !this.#sink.isOpen) throw error;
         await pause(RETRY_MILLISECONDS * 2 ** tries, signal);
       }

@@ -36,6 +36,12 @@ export class Rendition {
     this.#lacksProgramme = rewind > 0;
   }
 
+  /** Whether its segments lie where their media do, or none of them has any. */
+  get isPlaced() {
+    const { segments, isAnchored, readable } = this.timeline;
+    return segments.length > 0 && (isAnchored || readable === null);
+  }
+
   /** The URL of the newest media's init segment; "" without any. */
   get map() { return this.playlist?.segments.at(-1)?.map?.url ?? ""; }
 

@@ -14,6 +14,12 @@ export class Timeline {
   /** Seconds before the end for which segments stay here that no playlist lists any more: the server still has them. */
   memory = 0;
 
+  /** The newest segment whose beginning is there to be read; null without any. @returns {PlacedSegment | null} */
+  get readable() {
+    const whole = this.segments.findLast((s) => s.map !== null && s.complete && !s.gap);
+    return whole ?? this.segments.findLast((s) => s.map !== null && !s.gap && s.parts[0]?.gap === false) ?? null;
+  }
+
   /** Seconds at which the first listed segment begins; null without segments. */
   get start() { return this.segments.at(0)?.start ?? null; }
   /** Seconds at which the newest media ends; null without segments. */

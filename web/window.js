@@ -61,7 +61,8 @@ export class LiveWindow extends EventTarget {
 
   /** The rendition whose times are shown. */
   get main() { return this.renditions.at(0) ?? null; }
-  get isReady() { return this.renditions.length > 0 && this.renditions.every((r) => r.timeline.segments.length > 0); }
+  /** Whether it is known where to find which media: before, the playlists' times mean nothing to each other. */
+  get isReady() { return this.renditions.length > 0 && this.renditions.every((r) => r.isPlaced); }
   /** Whether nothing comes of the picture at present. */
   get isSilent() { return this.main?.timeline.segments.findLast((s) => s.complete)?.gap ?? false; }
   /** @param {number} time Seconds of media. @returns {number | null} Milliseconds since 1970. */
@@ -314,14 +315,14 @@ function soundOf(variant, renditions) {
   return url === variant.url ? null : url;
 }
 
-/** Finds out where the playlist lies on the media's own time axis, from the head of its newest segment. */
+/** Finds out where the playlist lies on the media's own time axis, from the head of a segment. */
 async function anchor(/** @type {Rendition} */ rendition, /** @type {AbortSignal} */ signal) {
-  const segment = rendition.timeline.segments.findLast((s) => s.complete && !s.gap && s.map !== null);
-  if (segment === undefined || segment.map === null) return;
-  const init = readInit(await fetchBytes(segment.map, signal));
-  const offset = segment.range?.offset ?? 0;
-  const head = await fetchBytes({ url: segment.url, range: { offset, length: HEAD_BYTES } }, signal);
-  const start = startSeconds(head, init);
+  const segment = rendition.timeline.readable;
+  if (segment === null || segment.map === null) return;
+  const { url, range } = segment.complete ? segment : segment.parts[0];
+  const head = { offset: range?.offset ?? 0, length: Math.min(range?.length ?? Infinity, HEAD_BYTES) };
+  const [init, bytes] = await Promise.all([fetchBytes(segment.map, signal), fetchBytes({ url, range: head }, signal)]);
+  const start = startSeconds(bytes, readInit(init));
   if (start !== null) rendition.timeline.anchor(segment.sequence, start);
 }
 

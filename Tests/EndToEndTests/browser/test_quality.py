@@ -191,6 +191,26 @@ def test_a_browser_without_the_sources_picture_plays_another_one(chromium, ladde
     watching.leave(chromium)
 
 
+#: What a browser reads first of the picture takes a while.
+LATE_HEADS = """fetch = ((asked) => async (url, options) => {
+  if (/.video./.test(url) && options?.headers?.Range) await new Promise((resume) => setTimeout(resume, %d));
+  return asked(url, options);
+})(fetch)"""
+
+
+@pytest.mark.parametrize("milliseconds", [50, 200, 2000])
+def test_begins_when_it_is_known_where_both_playlists_lie(chromium, laddered, milliseconds):
+    """The sound's place is known long before the picture's, and its times are far from the beginning of the window."""
+    laddered.wait(lambda: laddered.stream("demo")["ageSeconds"] > 40, 60, "a window that has moved")
+    script = chromium.call("Page.addScriptToEvaluateOnNewDocument", source=LATE_HEADS % milliseconds)["identifier"]
+    try:
+        time = watching.watch(chromium, laddered, "demo")["time"]
+    finally:
+        chromium.call("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
+    assert abs(laddered.stream("demo")["ageSeconds"] - time) < 10
+    watching.leave(chromium)
+
+
 def test_goes_on_by_itself_when_the_server_was_killed_and_started_again(chromium, laddered, start_shared):
     """The new one counts its segments from the beginning."""
     laddered.wait(lambda: laddered.stream("demo")["ageSeconds"] > 40, 60, "a stream that is far ahead of a new one")
