@@ -322,8 +322,8 @@ async function anchor(/** @type {Rendition} */ rendition, /** @type {AbortSignal
   const { url, range } = segment.complete ? segment : segment.parts[0];
   const head = { offset: range?.offset ?? 0, length: Math.min(range?.length ?? Infinity, HEAD_BYTES) };
   const [init, bytes] = await Promise.all([fetchBytes(segment.map, signal), fetchBytes({ url, range: head }, signal)]);
-  const start = startSeconds(bytes, readInit(init));
-  if (start !== null) rendition.timeline.anchor(segment.sequence, start);
+  // Media that do not tell are taken to lie where the playlist puts them.
+  rendition.timeline.anchor(segment.sequence, startSeconds(bytes, readInit(init)) ?? segment.start);
 }
 
 /**

@@ -4,10 +4,10 @@
  *   players HOST PORT PLAYLIST-PATH COUNT SECONDS parts|waits|idle
  *
  * `waits` leaves the parts out; `idle` asks once and keeps the connection. Prints one line of JSON: requests, bytes,
- * failures, positions seen by all, and how far the last player was behind the first at each of them (ms: median, 99th
- * percentile, worst). Arrival is when the last byte of the playlist was read; `written` is the same by the times at
- * which the kernel took these bytes in, which over loopback is when the server wrote them: without the time that this
- * one thread needs for thousands of playlists. */
+ * failures, and for each position that all have seen how far the last player was behind the first (ms, ascending).
+ * Arrival is when the last byte of the playlist was read; `written` is the same by the times at which the kernel took
+ * these bytes in, which over loopback is when the server wrote them: without the time that this one thread needs for
+ * thousands of playlists. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -177,6 +177,12 @@ static int by_value(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
+static void print_list(const double *values, int count) {
+  printf("[");
+  for (int i = 0; i < count; i++) printf("%s%.2f", i ? ", " : "", values[i]);
+  printf("]");
+}
+
 int main(int argc, char **argv) {
   if (argc != 7) return 2;
   host = argv[1];
@@ -222,9 +228,10 @@ int main(int argc, char **argv) {
     }
   qsort(spreads, seen, sizeof *spreads, by_value);
   qsort(writes, seen, sizeof *writes, by_value);
-  printf("{\"requests\": %lu, \"bytes\": %lu, \"failures\": %lu, \"positions\": %d, \"median_ms\": %.2f, \"p99_ms\": %.2f, "
-         "\"worst_ms\": %.2f, \"written_median_ms\": %.2f, \"written_p99_ms\": %.2f}\n",
-         requests, bytes, failures, seen, seen ? spreads[seen / 2] : -1, seen ? spreads[(int)(seen * 0.99)] : -1,
-         seen ? spreads[seen - 1] : -1, seen ? writes[seen / 2] : -1, seen ? writes[(int)(seen * 0.99)] : -1);
+  printf("{\"requests\": %lu, \"bytes\": %lu, \"failures\": %lu, \"behind_ms\": ", requests, bytes, failures);
+  print_list(spreads, seen);
+  printf(", \"written_behind_ms\": ");
+  print_list(writes, seen);
+  printf("}\n");
   return 0;
 }

@@ -53,14 +53,14 @@ DELTA = """#EXTM3U
 
 @pytest.fixture
 def run(chromium, demo):
-    """Evaluates an expression with the player's modules at hand, as `playlist`, `timeline` and `boxes`."""
+    """Evaluates an expression with the player's modules at hand, as `playlist`, `timeline`, `rendition` and `boxes`."""
     chromium.open(f"{demo.web}/healthz")
 
     def evaluate(expression, *arguments):
         values = ", ".join(json.dumps(a) for a in arguments)
         return chromium.evaluate(f"""(async (...given) => {{
-          const [playlist, timeline, boxes] = await Promise.all(
-            ["playlist", "timeline", "boxes"].map((name) => import(`/web/${{name}}.js`)));
+          const [playlist, timeline, rendition, boxes] = await Promise.all(
+            ["playlist", "timeline", "rendition", "boxes"].map((name) => import(`/web/${{name}}.js`)));
           return {expression};
         }})({values})""")
 
@@ -153,6 +153,28 @@ def test_the_time_axis_goes_on_over_reloads_and_gaps_in_sight(run):
       return told;
     })()""")
     assert axis == [[100.5, 102.5, 104.5], True, [102.5, 104.5, 106.5], 108.5, 5500, 7, 102.5, 130.5, 31000]
+
+
+def test_a_playlist_has_its_place_when_its_media_have_told_of_it_or_there_are_none(run):
+    # Gaps alone; a segment that is being made; a whole one beside it; and when its beginning has been read.
+    told = run("""(() => {
+      const made = (sequence, gap) => ({ sequence, duration: 2, date: null, gap, complete: true, map: {}, parts: [] });
+      const parts = { ...made(7, false), complete: false, parts: [{ gap: false }] };
+      const one = new rendition.Rendition("main", given[0], 0);
+      const told = [one.isPlaced];
+      const tell = (segments) => {
+        one.timeline.update(segments);
+        told.push([one.isPlaced, one.timeline.readable?.sequence ?? null]);
+      };
+      tell([made(5, true)]);
+      tell([made(5, true), { ...parts, parts: [] }]);
+      tell([made(5, true), parts]);
+      tell([made(5, true), made(6, false), parts]);
+      one.timeline.anchor(6, 90);
+      tell([made(5, true), made(6, false), parts]);
+      return told;
+    })()""", BASE)
+    assert told == [False, [True, None], [True, None], [False, 7], [False, 6], [True, 6]]
 
 
 def test_the_first_presentation_time_of_a_fragment_has_its_composition_offset(run):
