@@ -560,6 +560,36 @@ def test_a_frozen_disk_and_more_than_the_queue_holds(scene, record_property):
                     f"{usual:.0f} -> at most {most:.0f} MB, longest pause of a viewer {stall:.2f} s")
 
 
+@pytest.mark.skipif(not TORTURE, reason="skipped: it takes 15 s (make torture)")
+def test_a_stream_that_ends_while_the_disk_is_frozen(scene, record_property):
+    """Nothing comes behind what is left out last: it is told all the same, as a gap at the very end."""
+    needs("fsfreeze")
+    with Disk("ext4", 700) as disk:
+        stage = scene(disk.path / "recordings", "--window", "6s", film="heavy", rate=4)
+        stage.wait_recording("running")
+        time.sleep(2)
+        disk.freeze()
+        stage.weir.wait(lambda: "left out" in (stage.recording["reason"] or ""), 20, "the queue is full")
+        time.sleep(2)
+        stage.publisher.interrupt()
+        stage.publisher.outcome(10)
+        stage.weir.wait_state("cam", "ended", seconds=20)
+        disk.thaw()
+        told = stage.weir.wait(lambda: next((r for r in stage.weir.recordings_of("cam") if r["url"]), None), 20,
+                               "it is stored")
+        stage.viewer.close()
+        stage.weir.stop()
+        (movie,) = stage.weir.recordings.glob("cam/*")
+        check_movie(movie)
+        (gap,) = told["gaps"]
+        assert "too slow" in gap["reason"] and gap["at"] == pytest.approx(told["seconds"], abs=0.01)
+        kept = numbers([movie])
+        missing = sum(counts.get(1, 0) for number, counts, _ in stage.viewer.fragments() if number not in kept)
+        assert missing and gap["seconds"] == pytest.approx(missing / 30, abs=0.5)
+    record_property("figure", f"stream of 160 Mbit/s that ends while the disk is frozen: {missing} pictures left out at its "
+                    f"end, {gap['seconds']:.1f} s told")
+
+
 @contextlib.contextmanager
 def slow(disk: Disk, weir: Weir):
     """Gives what sets how many bytes a second a program's own writes to that disk pass at; 0: as many as can."""

@@ -101,7 +101,7 @@ final class RecordingHarness {
   init(
     _ folder: TemporaryFolder, keepFree: Int64 = 0, stream: String = "cam",
     policy: RecordingPolicy = RecordingPolicy(), retention: RetentionSettings = RetentionSettings(),
-    archive: RecordingArchive? = nil, calls: DiskCalls = .system
+    archive: RecordingArchive? = nil, calls: DiskCalls = .system, window: MediaTime? = nil
   ) throws {
     self.folder = folder
     self.stream = try #require(StreamName(stream))
@@ -111,7 +111,9 @@ final class RecordingHarness {
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     events = RecordedEvents()
     library.observe(events)
-    epoch = Epoch(id: "e", settings: StreamSettings())
+    var settings = StreamSettings()
+    if let window { settings.window = window }
+    epoch = Epoch(id: "e", settings: settings)
     archive?.begin(epoch: "e")
     recorder = try #require(library.makeRecorder(stream: self.stream, epoch: "e") as? Recorder)
   }
@@ -187,6 +189,8 @@ final class RecordingHarness {
     try send(SyntheticMedia.interleaved(seconds: seconds))
     try await end()
   }
+
+  func removeFile(_ file: String) throws { try #require(unlink("\(folder.path)/\(file)") == 0) }
 
   func bytes(_ file: String) throws -> [UInt8] {
     let descriptor = open("\(folder.path)/\(file)", O_RDONLY)
