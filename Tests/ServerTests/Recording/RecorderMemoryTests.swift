@@ -1,5 +1,4 @@
 import FMP4
-import Glibc
 import Support
 import Testing
 
@@ -7,29 +6,11 @@ import Testing
 
 /// What a disk that does not answer costs in memory, by what the kernel says of it.
 @Suite struct RecorderMemoryTests {
-  /// Bytes of the segments that this process keeps in memory.
-  private static var segmentBytes: Int {
-    guard let listing = opendir("/proc/self/fd") else { return 0 }
-    defer { closedir(listing) }
-    var files: [UInt: Int] = [:]
-    while let entry = readdir(listing) {
-      let name = withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
-      var target = [CChar](repeating: 0, count: 100)
-      var status = stat()
-      guard let number = CInt(name), readlink("/proc/self/fd/\(name)", &target, 99) > 0,
-        String(decoding: target.map { UInt8(bitPattern: $0) }, as: UTF8.self).hasPrefix("/memfd:weir-segment"),
-        fstat(number, &status) == 0
-      else { continue }
-      files[UInt(status.st_ino)] = Int(status.st_blocks) * 512
-    }
-    return files.values.reduce(0, +)
-  }
-
   /// A segment's memory is one piece: while a fragment of it waits all of it is there, also what has been written, what
   /// came before a group that recording went on with, and what found no room.
   @Test func whatWaitsForAFrozenDiskKeeps64MiBOfSegmentsThatNobodyElseHas() async throws {
     let limit = 64 << 20
-    let before = Self.segmentBytes
+    let before = MediaMemory.bytes
     let harness = try RecordingHarness(
       try TemporaryFolder(.memory), window: MediaTime(milliseconds: 6000))
     try harness.startPublication([try SyntheticMedia.video()])
@@ -42,7 +23,7 @@ import Testing
         next += 1
         guard next % 6 == 0 else { continue }
         let window = harness.window.segments.reduce(0) { $0 + $1.memory.byteCount }
-        let kept = Self.segmentBytes - before - window
+        let kept = MediaMemory.bytes - before - window
         most = max(most, kept)
         #expect(kept <= limit + (1 << 20), "after \(next) pictures")
         #expect(harness.library.overview.queuedBytes <= limit)

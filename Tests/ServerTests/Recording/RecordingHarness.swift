@@ -152,22 +152,10 @@ final class RecordingHarness {
   }
 
   /// Keeps the only thread that writes busy until what is returned is called: a disk that does not answer.
-  func freezeDisk() throws -> @Sendable () -> Void { try freeze(library.writers) }
+  func freezeDisk() throws -> @Sendable () -> Void { try blockThread(of: library.writers) }
 
   /// The same for what finishes files in the background.
-  func freezeFinishing() throws -> @Sendable () -> Void { try freeze(library.copier) }
-
-  private func freeze(_ thread: NIOThreadPool) throws -> @Sendable () -> Void {
-    var ends: [CInt] = [0, 0]
-    try #require(pipe(&ends) == 0)
-    let (reading, writing) = (ends[0], ends[1])
-    thread.submit { _ in
-      var byte: UInt8 = 0
-      _ = read(reading, &byte, 1)
-      close(reading)
-    }
-    return { close(writing) }
-  }
+  func freezeFinishing() throws -> @Sendable () -> Void { try blockThread(of: library.copier) }
 
   /// Finishes what an earlier run left, as the next start of the server does, and waits for the copies too.
   func finishLeftovers() async throws {
@@ -222,4 +210,17 @@ final class RecordedEvents: RecordingObserver {
   func receive(_ event: RecordingEvent) {
     events.withLock { $0.append(event) }
   }
+}
+
+/// Keeps a pool's only thread busy until what is returned is called.
+func blockThread(of thread: NIOThreadPool) throws -> @Sendable () -> Void {
+  var ends: [CInt] = [0, 0]
+  try #require(pipe(&ends) == 0)
+  let (reading, writing) = (ends[0], ends[1])
+  thread.submit { _ in
+    var byte: UInt8 = 0
+    _ = read(reading, &byte, 1)
+    close(reading)
+  }
+  return { close(writing) }
 }
