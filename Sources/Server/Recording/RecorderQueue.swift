@@ -129,8 +129,9 @@ struct RecorderQueue {
       // What nobody wants need not be written.
       leaveOut { _ in true }
     } else {
-      // The recorder hears no more of the live window.
-      _ = leaveWindow(before: .max, now: now)
+      // The recorder hears no more of the live window. Where the disk keeps up, what is left is written in a moment, and
+      // nothing of it is given up for the sake of memory.
+      if isShedding { _ = leaveWindow(before: .max, now: now) }
       addShedEnd(now)
     }
     items.append((item, now))
