@@ -326,7 +326,7 @@ def test_halted_for_a_while(tmp_path, record_property):
     viewers = {}
     try:
         weir.wait(lambda: list(weir.recordings.glob("cam/*.part.mp4")), 15, "it is recorded")
-        viewers = {name: Viewer(weir, name) for name in ("cam", "demo")}
+        viewers = {name: Viewer(weir, name, halted + 20) for name in ("cam", "demo")}
         time.sleep(2)
         weir.send(signal.SIGSTOP)
         time.sleep(halted)
@@ -360,6 +360,7 @@ def test_halted_for_a_while(tmp_path, record_property):
     texts = [state.text for _, state in watches[0].states]
     assert not any("#EXT-X-DISCONTINUITY\n" in text for text in texts), "nothing was interrupted"
     assert all(segment.duration > 0 for watch in watches[:2] for _, state in watch.states for segment in state.segments)
+    assert came(viewers["cam"], went_on, 3), "its viewer's connection is the one of before"
     # A second has 30 of them, and what was being made comes at once.
     pictures = [came(viewers["demo"], went_on + second, 1) for second in range(3)]
     assert pictures[0] <= 60 and 60 <= sum(pictures) <= 130, f"{pictures} pictures a second"
