@@ -21,7 +21,7 @@ import urllib.parse
 
 import pytest
 
-from harness import hls, http, packets, publishers, sources, tools
+from harness import boxes, dash, hls, http, nothing_wrong, packets, publishers, sources, tools
 from harness.disks import Disk, Faults, needs
 from harness.fragments import Standing, Viewer, check_movie, sample_counts, total, whole_fragments
 from harness.groups import MemoryGroup
@@ -280,37 +280,93 @@ def test_ended_with_many_viewers(tmp_path, record_property):
                     "playlist and file too")
 
 
+def stream_problems(data: bytes) -> list[str]:
+    """What no stretch of a stream may have: a number or a time that goes back, a sample without a length, or with the
+    length that a negative one would have."""
+    movie = boxes.read_movie(data[:data.index(b"moof") - 4])
+    problems, number, clock = [], -1, {}
+    for fragment in boxes.read_segment(data[:whole_fragments(data)[-1][2]], movie).fragments:
+        if fragment.sequence <= number:
+            problems.append(f"fragment {fragment.sequence} comes after {number}")
+        number = fragment.sequence
+        for run in fragment.runs:
+            if run.tfdt < clock.get(run.track, 0):
+                problems.append(f"fragment {number}, track {run.track}: {run.tfdt} comes after {clock[run.track]}")
+            clock[run.track] = run.tfdt + sum(sample.duration for sample in run.samples)
+            scale = movie.tracks[run.track].timescale
+            problems += [f"fragment {number}, track {run.track}: a sample of {sample.duration} ticks"
+                         for sample in run.samples if not 0 < sample.duration <= scale]
+    return problems
+
+
+def is_of_the_halt(problem: str, halted: float) -> bool:
+    """It does not answer meanwhile, and what became available is listed when it goes on."""
+    late = re.search(r"is listed ([\d.]+) s after its availability time", problem)
+    return bool(re.search("refused|timed out", problem)) or late is not None and float(late[1]) <= halted + 2.5
+
+
+def came(viewer: Viewer, since: float, seconds: float) -> int:
+    """Pictures that came whole to a viewer within so long of a moment."""
+    def length(moment: float) -> int:
+        return max((size for at, size in viewer.arrivals if at <= moment), default=0)
+
+    first, last = length(since), length(since + seconds)
+    return sum(counts.get(1, 0) for _, counts, end in viewer.fragments() if first < end <= last)
+
+
 def test_halted_for_a_while(tmp_path, record_property):
-    """A virtual machine is paused: nobody is taken for gone, playlists stay right, and the recording has every frame."""
-    halted = 30 if TORTURE else 4
-    weir = Weir("--target-duration", "2", folder=tmp_path)
-    watch = hls.Watch(f"{weir.web}/live/cam/index.m3u8", every=0.1)
+    """A virtual machine is paused: nobody is taken for gone, playlists, manifests and streams stay right, the recording has
+    every frame, and weir's own source goes on with the picture of now, without what would have come meanwhile."""
+    halted = 30 if TORTURE else 5.5
+    weir = Weir("--target-duration", "2", "--test-pattern", "demo", folder=tmp_path)
+    watches = [hls.Watch(f"{weir.web}/live/{name}/index.m3u8", every=0.1) for name in ("cam", "demo")]
+    watches += [dash.Watch(f"{weir.web}/live/{name}/manifest.mpd", f"{weir.web}/time") for name in ("cam", "demo")]
     # It comes at its own pace, and faster as long as it is behind.
     publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam")
+    viewers = {}
     try:
         weir.wait(lambda: list(weir.recordings.glob("cam/*.part.mp4")), 15, "it is recorded")
+        viewers = {name: Viewer(weir, name, halted + 20) for name in ("cam", "demo")}
         time.sleep(2)
         weir.send(signal.SIGSTOP)
         time.sleep(halted)
+        lines = len(weir.lines)
         weir.send(signal.SIGCONT)
+        went_on = time.monotonic()
         publisher.wait(60)
         weir.wait(lambda: list(weir.recordings.glob("cam/*Z.mp4")), 10, "it is finished")
-        time.sleep(0.5)
-        watch.stop()
+        time.sleep(max(0.5, went_on + 3 - time.monotonic()))
+        said = [line for _, line in weir.lines[lines:]]
+        for watch in watches:
+            watch.stop()
+        for viewer in viewers.values():
+            viewer.close()
         weir.stop()
     finally:
         publisher.kill()
+        for viewer in viewers.values():
+            viewer.close()
         weir.kill()
     (movie,) = weir.recordings.glob("cam/*")
     check_movie(movie)
     film = [packet.digest for packet in packets.probe(sources.source("h264-30"))["video"]]
     assert [packet.digest for packet in packets.probe(movie)["video"]] == film
-    problems = [problem for problem in watch.problems if "refused" not in problem and "timed out" not in problem]
-    assert problems == []
-    texts = [state.text for _, state in watch.states]
+    for watch in watches:
+        assert len(watch.states) >= 2
+        problems = [problem for problem in watch.problems if not is_of_the_halt(problem, halted)]
+        assert problems == []
+    for name, viewer in viewers.items():
+        nothing_wrong(stream_problems(bytes(viewer.data)))
+    texts = [state.text for _, state in watches[0].states]
     assert not any("#EXT-X-DISCONTINUITY\n" in text for text in texts), "nothing was interrupted"
+    assert all(segment.duration > 0 for watch in watches[:2] for _, state in watch.states for segment in state.segments)
+    assert came(viewers["cam"], went_on, 3), "its viewer's connection is the one of before"
+    # A second has 30 of them, and what was being made comes at once.
+    pictures = [came(viewers["demo"], went_on + second, 1) for second in range(3)]
+    assert pictures[0] <= 60 and 60 <= sum(pictures) <= 130, f"{pictures} pictures a second"
+    assert len(said) < 30, "\n".join(said)
     record_property("figure", f"halted for {halted} s: {len(film)} of {len(film)} frames recorded, {len(texts)} playlists, "
-                    "none wrong")
+                    f"none wrong; the test source's pictures in the seconds after it: {pictures}")
 
 
 # MARK: within finalising and salvage

@@ -350,6 +350,13 @@ def test_a_clip_lasts_four_hours_at_most(start, tmp_path):
         clip.write_bytes(weir.get(path + asked).good().body)
         assert length(clip) == pytest.approx(seconds, abs=1)
     assert weir.get(path + "?from=18001").status == 404
+    # Another program's file tells no time of day: its name does, wherever it is told.
+    by_clock = weir.get(path + "?from=2026-11-21T12:07:30Z").good().body
+    assert by_clock == weir.get(path + "?from=17000").good().body
+    (clock,) = weir.get(path.replace("/clip", "/keyframes")).good().json["clock"]
+    assert clock == {"at": 0, "time": "2026-11-21T07:24:10.000Z"}
+    assert "PROGRAM-DATE-TIME:2026-11-21T07:24:10.000Z" in weir.get(
+        "/recordings/cam/20261121T072410Z/av/index.m3u8").good().text
     # Where the file is, any length can be cut.
     out = tmp_path / "all.mp4"
     done = tools.run(tools.weir_binary(), "record", "clip", left.with_name("20261121T072410Z.mp4"), "-o", out)
@@ -441,6 +448,14 @@ def test_fragmented_files_of_ffmpeg_are_checked_cut_and_finished(way, tmp_path):
     assert done.returncode == 0, done.stdout
     assert counts(cut)["video"] == 57
     assert weir_command("clip", path, "--from", "3", "-o", cut).returncode == 1, "it wrote over a file"
+    # It does not say what time of day it was; a recording's name does.
+    times = ("--from", "2026-11-21T07:24:13.1Z", "--to", "2026-11-21T07:24:15Z", "-o", tmp_path / "by-clock.mp4")
+    refused = weir_command("clip", path, *times)
+    assert refused.returncode == 1 and "what time of day" in refused.stdout and "seconds" in refused.stdout
+    named = tmp_path / "20261121T072410Z.mp4"
+    named.symlink_to(path)
+    assert weir_command("clip", named, *times).returncode == 0
+    assert counts(tmp_path / "by-clock.mp4")["video"] == 57
     done = weir_command("finalize", path)
     assert done.returncode == 0 and "is an ordinary movie now" in done.stdout, done.stdout
     assert [box.type for box in boxes.read_boxes(path.read_bytes())] == [b"ftyp", b"moov", b"free", b"mdat"]

@@ -91,6 +91,9 @@ struct RecordClipCommand: ParsableCommand {
       Examples:
         weir record clip cam.mp4 --from 90 --to 150.5 -o goal.mp4
         weir record clip cam.mp4 --from 2026-11-21T07:30:00Z -o rest.mp4
+
+      Files of other programs tell no time of day: their clips are cut by seconds,
+      unless the file has a recording's name (20261121T072410Z.mp4).
       """)
 
   @Argument(help: "A recording, finished or not.") var file: String

@@ -54,7 +54,7 @@ extension Metric {
     case .recordingLag: "How long what is written next has been waiting for the disk."
     case .recordingUnsynced: "Bytes of the file being recorded that a power cut would take."
     case .recordingGaps: "Media that the file being recorded lacks."
-    case .recordingQueue: "Media that waits for the disk, of all recordings."
+    case .recordingQueue: "Media that is kept in memory for the disk, of all recordings."
     case .recordings: "What happened to recordings."
     case .recordingLost: "Media that recordings lack: the publisher was away, or the disk did not take it."
     case .finalize: "What making movies of recordings took: head inserted, blocks shared, or copied."

@@ -14,62 +14,18 @@ final class Recorder: FragmentSink {
   let epoch: String?
   private let endedEarly: @Sendable (_ epoch: String) -> Void
   private let threads: NIOThreadPool
-  private let budget: RecordingBudget
   private let clock: SteadyClock
   private let logger: Logger
-  private let queue = Mutex(Queue())
+  private let queue: Mutex<RecorderQueue>
   private let job: Mutex<RecordingJob>
   private let latest = LatestState()
-
-  fileprivate struct Queue {
-    var items = CircularBuffer<(item: Item, since: Int64)>()
-    /// Since when what is with the job had been waiting, in monotonic nanoseconds.
-    var workSince: Int64?
-    var input = Input.open
-    var drain = Drain.idle
-    /// The job wants to look after what depends on the time alone.
-    var tick = Tick.none
-  }
-
-  fileprivate enum Item {
-    case event(StoredEvent)
-    case segmentEnd(SegmentEnd)
-    /// Fragments that found no room are missing here.
-    case shed
-    case stop
-    case cancel
-
-    /// Bytes that it keeps in memory.
-    var cost: Int {
-      if case .event(.fragment(let fragment)) = self { return fragment.range.length }
-      return 0
-    }
-  }
-
-  fileprivate enum Input {
-    case open
-    /// No room: fragments are passed over up to one that decoding can start with.
-    case shedding
-    /// The end has been told: nothing more is recorded.
-    case closed
-  }
-
-  fileprivate enum Drain {
-    case idle
-    case scheduled
-  }
-
-  fileprivate enum Tick {
-    case none
-    case due
-  }
 
   init(stream: StreamName, epoch: String? = nil, settings: RecordingSettings, threads: NIOThreadPool) {
     self.stream = stream
     self.epoch = epoch
     endedEarly = { settings.endedEarly(stream, $0) }
     self.threads = threads
-    budget = settings.budget
+    queue = Mutex(RecorderQueue(budget: settings.budget))
     clock = settings.clock
     logger = settings.logger
     let latest = latest
@@ -80,50 +36,36 @@ final class Recorder: FragmentSink {
   var state: RecordingState { latest.value }
 
   /// More may still be recorded: neither the stream nor the recording has come to its end.
-  var isActive: Bool {
-    queue.withLock { queue in
-      if case .closed = queue.input { return false }
-      return true
-    }
-  }
+  var isActive: Bool { queue.withLock { !$0.isClosed } }
 
   /// Nanoseconds for which what is being written, or is next, has been waiting.
   var lag: Int64 {
-    guard let since = queue.withLock({ $0.workSince ?? $0.items.first?.since }) else { return 0 }
+    guard let since = queue.withLock({ $0.waitingSince }) else { return 0 }
     return max(0, clock.monotonicNanoseconds() &- since)
   }
 
   /// What is wrong though it runs.
-  var warning: String? {
-    queue.withLock { queue in
-      if case .shedding = queue.input { return Self.sheddingWarning }
-      return nil
-    }
-  }
+  var warning: String? { queue.withLock { $0.isShedding } ? Self.sheddingWarning : nil }
 
   private static let sheddingWarning =
     "the disk is too slow or does not answer: whole groups of pictures are left out until it does"
 
   /// Nothing waits for the disk any more.
-  var isIdle: Bool {
-    queue.withLock { queue in
-      if case .idle = queue.drain { return true }
-      return false
-    }
-  }
+  var isIdle: Bool { queue.withLock { $0.isIdle } }
 
   // MARK: What comes in
 
   func receive(_ event: StoredEvent) {
+    var admission = RecorderQueue.Admission.passed
     switch event {
-    case .segmentEnd(let view): if let end = SegmentEnd(view) { enqueue { $0.add(end, now: $1) } }
-    case .fragment(let fragment):
-      var beganShedding = false
-      enqueue { beganShedding = $0.admit(fragment, budget, now: $1) == .beganShedding }
-      if beganShedding { logger.error("\(stream): \(Self.sheddingWarning); the live stream goes on") }
+    case .segmentEnd(let view):
+      let start = view.window.segments.first?.sequenceNumber
+      enqueue { admission = $0.add(SegmentEnd(view), windowStart: start, now: $1) }
+    case .fragment(let fragment): enqueue { admission = $0.admit(fragment, now: $1) }
     case .end: _ = close(with: .event(event))
-    case .initialization, .clock, .discontinuity: enqueue { $0.add(.event(event), now: $1) }
+    case .initialization, .clock, .discontinuity: enqueue { $0.add(event, now: $1) }
     }
+    if admission == .beganShedding { logger.error("\(stream): \(Self.sheddingWarning); the live stream goes on") }
   }
 
   /// Ends the recording; what there is becomes a movie. False when it has ended already.
@@ -140,42 +82,27 @@ final class Recorder: FragmentSink {
 
   /// To be called now and then: makes durable what lies about, and tries again what failed.
   func tick() {
-    enqueue { queue, _ in
-      guard case .open = queue.input else { return }
-      queue.tick = .due
-    }
+    enqueue { queue, _ in queue.addTick() }
   }
 
-  private func close(with item: Item) -> Bool {
+  private func close(with item: RecorderQueue.Item) -> Bool {
     var wasOpen = false
-    enqueue { queue, now in
-      if case .closed = queue.input { return }
-      wasOpen = true
-      // What nobody wants need not be written.
-      if case .cancel = item {
-        for entry in queue.items { budget.give(entry.item.cost) }
-        queue.items.removeAll()
-      }
-      queue.items.append((item, now))
-      queue.input = .closed
-    }
+    enqueue { wasOpen = $0.close(with: item, now: $1) }
     return wasOpen
   }
 
-  private func enqueue(_ change: (inout Queue, _ now: Int64) -> Void) {
+  private func enqueue(_ change: (inout RecorderQueue, _ now: Int64) -> Void) {
     let now = clock.monotonicNanoseconds()
     let mustSchedule = queue.withLock { queue in
       change(&queue, now)
-      guard case .idle = queue.drain, queue.hasWork else { return false }
-      queue.drain = .scheduled
-      return true
+      return queue.schedule()
     }
     guard mustSchedule else { return }
     threads.submit { pool in
       switch pool {
       case .active: self.drain()
       // The pool has been stopped: what waits is not written, and the file is finished at the next start.
-      case .cancelled: self.queue.withLock { $0 = Queue(input: .closed) }
+      case .cancelled: self.queue.withLock { $0.abandon() }
       }
     }
   }
@@ -184,94 +111,21 @@ final class Recorder: FragmentSink {
 
   /// On a thread of the pool, one at a time.
   private func drain() {
-    while let work = next() {
+    while let work = queue.withLock({ $0.next() }) {
       let isOver = job.withLock { job in
         switch work {
         case .item(.event(let event)): job.receive(event)
         case .item(.segmentEnd(let end)): job.complete(end)
-        case .item(.shed): job.noteMissing("the disk was too slow")
+        case .item(.shed): job.noteMissing(RecordingJob.tooSlow)
+        case .item(.shedUntil(let end)): job.leaveOut(until: end)
         case .item(.stop): job.stop()
         case .item(.cancel): job.cancel()
         case .tick: job.tick()
         }
         return job.isOver
       }
-      if case .item(let item) = work { budget.give(item.cost) }
-      if isOver, finishInput(), let epoch { endedEarly(epoch) }
+      if isOver, queue.withLock({ $0.close() }), let epoch { endedEarly(epoch) }
     }
-  }
-
-  /// Nothing more is recorded. False when that was known.
-  private func finishInput() -> Bool {
-    queue.withLock { queue in
-      if case .closed = queue.input { return false }
-      queue.input = .closed
-      return true
-    }
-  }
-
-  private enum Work {
-    case item(Item)
-    case tick
-  }
-
-  private func next() -> Work? {
-    queue.withLock { queue in
-      queue.workSince = nil
-      if let (item, since) = queue.items.popFirst() {
-        queue.workSince = since
-        return .item(item)
-      }
-      if case .due = queue.tick {
-        queue.tick = .none
-        return .tick
-      }
-      queue.drain = .idle
-      return nil
-    }
-  }
-}
-
-extension Recorder.Queue {
-  fileprivate var hasWork: Bool {
-    if case .due = tick { return true }
-    return !items.isEmpty
-  }
-
-  fileprivate mutating func add(_ item: Recorder.Item, now: Int64) {
-    if case .closed = input { return }
-    items.append((item, now))
-  }
-
-  /// While fragments are left out, nobody needs to know where segments end.
-  fileprivate mutating func add(_ end: SegmentEnd, now: Int64) {
-    guard case .open = input else { return }
-    items.append((.segmentEnd(end), now))
-  }
-
-  /// Takes a fragment in if there is room for it, else leaves it out and what depends on it.
-  fileprivate mutating func admit(_ fragment: PublishedFragment, _ budget: RecordingBudget, now: Int64) -> Admission {
-    switch input {
-    case .closed: return .passed
-    case .open:
-      guard budget.take(fragment.range.length) else {
-        items.append((.shed, now))
-        input = .shedding
-        return .beganShedding
-      }
-    case .shedding:
-      guard fragment.fragment.isIndependent, budget.isRelaxed, budget.take(fragment.range.length) else {
-        return .passed
-      }
-      input = .open
-    }
-    items.append((.event(.fragment(fragment)), now))
-    return .passed
-  }
-
-  fileprivate enum Admission {
-    case passed
-    case beganShedding
   }
 }
 

@@ -1,7 +1,7 @@
 internal import Synchronization
 
-/// Bytes of fragments that may wait for the disk, of all recordings together. They are kept in memory beyond the live
-/// windows until they are written.
+/// Bytes that may be kept in memory for the disk, of all recordings together: what waits, and whatever of its segments
+/// no live window has any more.
 final class RecordingBudget: Sendable {
   let limit: Int
   private let used = Atomic<Int>(0)
@@ -18,13 +18,17 @@ final class RecordingBudget: Sendable {
     return false
   }
 
+  /// Gives back so many bytes; less than none takes them, whether there is room or not.
   func give(_ count: Int) {
     used.subtract(count, ordering: .relaxed)
   }
 
-  /// Bytes that wait.
+  /// Bytes that are kept.
   var waiting: Int { used.load(ordering: .relaxed) }
 
-  /// So little waits that it makes sense to begin again.
+  /// More is kept than may be.
+  var isOver: Bool { used.load(ordering: .relaxed) > limit }
+
+  /// So little is kept that it makes sense to begin again.
   var isRelaxed: Bool { used.load(ordering: .relaxed) <= limit / 2 }
 }

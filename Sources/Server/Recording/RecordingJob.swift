@@ -21,6 +21,8 @@ final class RecordingJob {
   private var missing: String?
   /// Where what was written last ends: in media, and in nanoseconds since 1970.
   private var written: (until: MediaTime, wall: Int64?)?
+  /// Where what has come since then and is not recorded ends, in nanoseconds since 1970.
+  private var leftOutUntil: Int64?
   /// What earlier files of this recording hold.
   private var earlier: (seconds: Double, bytes: UInt64) = (0, 0)
   /// The end has been told, or the recording is as long as it may be.
@@ -67,6 +69,14 @@ final class RecordingJob {
   func noteMissing(_ reason: String) {
     if missing == nil { missing = reason }
   }
+
+  /// Fragments are left out up to that time.
+  func leaveOut(until end: MediaTime) {
+    leftOutUntil = anchor?.wallNanoseconds(at: end)
+  }
+
+  /// Why groups of pictures are left out.
+  static let tooSlow = "the disk was too slow"
 
   /// What depends on the time alone.
   func tick() {
@@ -122,6 +132,7 @@ final class RecordingJob {
   private func record(_ published: PublishedFragment) throws(RecordingError) {
     guard let initSegment else { return }
     let fragment = published.fragment
+    leaveOut(until: fragment.end)
     if let trouble, now < trouble.until {
       return noteMissing(trouble.error.description)
     }
@@ -139,6 +150,7 @@ final class RecordingJob {
     try current?.write(published, anchor: anchor)
     trouble = nil
     written = (fragment.end, anchor?.wallNanoseconds(at: fragment.end))
+    leftOutUntil = nil
     if isFirst, let current { announce(.started, current.facts) }
     try syncIfDue()
     report()
@@ -178,9 +190,12 @@ final class RecordingJob {
     let seconds = earlier.seconds + current.tables.seconds + published.fragment.duration.seconds
     let bytes = earlier.bytes + current.expectedBytes + UInt64(published.range.length)
     let policy = library.policy
+    // What comes behind a recording's end is nothing that it lacks.
     if let limit = policy.maximumDuration, seconds * 1_000_000_000 > Double(limit) + 1_000_000 {
+      leftOutUntil = nil
       try finish(.longest)
     } else if let limit = policy.maximumBytes, bytes > limit {
+      leftOutUntil = nil
       try finish(.largest)
     } else {
       return false
@@ -201,16 +216,26 @@ final class RecordingJob {
 
   // MARK: Gaps
 
-  /// Wall-clock seconds between what was written last and this fragment; nil where that is not known.
-  private func gap(before fragment: Fragment) -> Double? {
-    guard let end = written?.wall, let start = anchor?.wallNanoseconds(at: fragment.start) else { return nil }
-    return Double(start &- end) / 1_000_000_000
-  }
-
   private func noteGap(before fragment: Fragment) throws(RecordingError) {
     guard let reason = missing else { return }
     missing = nil
-    guard let gap = gap(before: fragment), gap > Self.shortestGap else { return }
+    try noteGap(until: anchor?.wallNanoseconds(at: fragment.start), reason)
+  }
+
+  /// Behind what was left out at the end comes no fragment that would tell.
+  private func noteGapAtEnd() throws(RecordingError) {
+    guard let end = leftOutUntil else { return }
+    leftOutUntil = nil
+    let noted = missing == Self.publisherAway ? nil : missing
+    try noteGap(until: end, trouble?.error.description ?? noted ?? Self.tooSlow)
+    report()
+  }
+
+  /// What is missing between what was written last and that time, in nanoseconds since 1970; nil where it is not known.
+  private func noteGap(until start: Int64?, _ reason: String) throws(RecordingError) {
+    guard let end = written?.wall, let start else { return }
+    let gap = Double(start &- end) / 1_000_000_000
+    guard gap > Self.shortestGap else { return }
     library.tally.lost(seconds: gap, reason == Self.publisherAway ? .publisher : .disk)
     let place = current?.tables.seconds ?? 0
     try current?.note(RecordingGap(at: place, seconds: gap, reason: reason))
@@ -273,7 +298,10 @@ final class RecordingJob {
       library.tally.finished(outcome, nanoseconds: now &- start)
       // What was given up belongs to the gap.
       let lost = Int64(max(0, facts.seconds - seconds) * 1_000_000_000)
-      if let until = written { written = (until.until, until.wall.map { $0 &- lost }) }
+      if let until = written {
+        leftOutUntil = leftOutUntil ?? until.wall
+        written = (until.until, until.wall.map { $0 &- lost })
+      }
       facts.seconds = seconds
       facts.bytes = interrupted.file.length
       settle(interrupted.file, facts, outcome, index: keepsAll ? interrupted.replay?.stored : nil)
@@ -305,6 +333,11 @@ final class RecordingJob {
   // MARK: The end
 
   private func finish(_ stop: RecordingStop) throws(RecordingError) {
+    do throws(RecordingError) {
+      try noteGapAtEnd()
+    } catch {
+      suspend(error)
+    }
     isOver = true
     do throws(RecordingError) {
       try close(stop)

@@ -18,7 +18,7 @@ enum ClipFile {
     let start = try from.map { text in try moment(text, "--from") }
     let end = try to.map { text in try moment(text, "--to") }
     guard let name = StreamName("clip"),
-      let source = try RecordingArchive.load(file.shared, size: file.size, stream: name, name: "clip")
+      let source = try RecordingArchive.load(file.shared, size: file.size, stream: name, name: stem(of: path))
     else { throw RecordingError("\(LogText.escaped(path)): \(try Complaint.about(file))") }
     let tool = "\(Version.name) \(Version.number)"
     let clip: RecordingClip
@@ -27,6 +27,10 @@ enum ClipFile {
         from: start, to: end, metadata: MovieMetadata(title: "", date: "", tool: tool, creation: 0))
     } catch let failure as ReplaySource.ClipFailure {
       switch failure {
+      case .noClock:
+        throw RecordingError(
+          "\(LogText.escaped(path)): neither the file nor its name says what time of day it was; give --from and --to in"
+            + " seconds of it")
       case .tooLong: throw RecordingError("the clip is too long")
       case .empty: throw RecordingError("the clip would end before it begins; let --to come after --from")
       case .outside(let length): throw RecordingError("the recording is \(Int(length)) s long and has nothing of that")
@@ -52,6 +56,13 @@ enum ClipFile {
       members: [
         ("file", .string(out)), ("ok", true), ("seconds", .number(clip.seconds)), ("bytes", .integer(bytes)),
       ])
+  }
+
+  /// The file's name without its ending; that of a recording tells when it began.
+  private static func stem(of path: String) -> String {
+    let name = path.split(separator: "/").last.map(String.init) ?? path
+    for ending in [".part.mp4", ".mp4"] where name.hasSuffix(ending) { return String(name.dropLast(ending.utf8.count)) }
+    return name
   }
 
   private static func moment(_ text: String, _ flag: String) throws -> ReplaySource.Moment {

@@ -150,8 +150,8 @@ final class RecordingArchive: RecordingObserver {
     return source
   }
 
-  /// Reads the index of a finished recording, or of any fragmented file; walks its fragments where it has none. Nil for
-  /// what is neither.
+  /// Reads the index of a finished recording, or of any fragmented file; walks its fragments where it has none. Where the
+  /// file tells no time of day, its name (without the ending) may. Nil for what is neither.
   static func load(
     _ file: SharedFile, size: UInt64, stream: StreamName, name: String
   ) throws(RecordingFileReader.Unreadable) -> ReplaySource? {
@@ -166,9 +166,10 @@ final class RecordingArchive: RecordingObserver {
         (try? reader.tracks(at: offset, end: layout.length)).flatMap { $0 }
       }
     }
-    let found: RecordingIndex
+    var found: RecordingIndex
     if let index { found = index } else { found = try reader.index(length: layout.length) }
     guard !found.segments.isEmpty else { return nil }
+    if let start = RecordingName(finished: name + ".mp4")?.startNanoseconds { found.assume(start: start) }
     return ReplaySource(stream: stream, name: name, file: media, index: found)
   }
 

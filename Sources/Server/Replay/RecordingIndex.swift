@@ -54,6 +54,8 @@ struct RecordingIndex: Sendable {
   var spans: [Span] = []
   /// Which clock holds from which segment on.
   var anchors: [(segment: Int, anchor: WallClockAnchor)] = []
+  /// When it began as somebody else says, in nanoseconds since 1970, where the file tells no time of day.
+  private var assumedStart: Int64?
   /// EXT-X-TARGETDURATION of the stream that was recorded, in seconds, which playlists keep to; nil where nobody knows.
   var targetDuration: Int?
   /// How often the timeline of the epoch had broken, and from which segment on that holds.
@@ -86,6 +88,14 @@ struct RecordingIndex: Sendable {
 
   /// Nothing follows.
   mutating func finish() { isGrowing = false }
+
+  /// Where the file tells no time of day, it began at that one, in nanoseconds since 1970.
+  mutating func assume(start wall: Int64) {
+    guard !hasClock else { return }
+    assumedStart = wall
+    let clock = WallClockAnchor(mediaTime: origin, wallNanoseconds: wall)
+    for index in segments.indices { segments[index].wallStart = clock.wallNanoseconds(at: start(of: segments[index])) }
+  }
 
   /// Segment `number` of the epoch is complete, and has so many fragments. If the file has all of them, it is whole.
   mutating func complete(number: Int, fragmentCount: Int) {
@@ -254,6 +264,9 @@ extension RecordingIndex {
 
   /// How often the epoch's timeline had broken when a segment began.
   func breaks(before index: Int) -> Int { breakCounts.last { $0.segment <= index }?.count ?? 0 }
+
+  /// It is known what time of day it was.
+  var hasClock: Bool { !anchors.isEmpty || assumedStart != nil }
 
   /// The clock that a segment's `prft` follows.
   func anchor(at index: Int) -> WallClockAnchor? { anchors.last { $0.segment <= index }?.anchor }

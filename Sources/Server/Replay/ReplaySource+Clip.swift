@@ -25,6 +25,8 @@ extension ReplaySource {
     case empty
     /// It is longer than may be asked for.
     case tooLong
+    /// Neither the recording nor its name says what time of day it was.
+    case noClock
   }
 
   /// How long a clip from one moment to another is at most; nil for the recording's beginning or end.
@@ -40,6 +42,7 @@ extension ReplaySource {
     from: Moment?, to: Moment?, atMost limit: MediaTime? = nil, metadata: MovieMetadata
   ) throws -> RecordingClip {
     let index = withIndex { index in copy index }
+    if !index.hasClock, [from, to].contains(where: \.isWall) { throw ClipFailure.noClock }
     let start = from.map { index.time(of: $0) } ?? index.origin
     let end = to.map { index.time(of: $0) } ?? index.end
     let failure = ClipFailure.outside(length: (index.end - index.origin).seconds)
@@ -66,6 +69,13 @@ extension ReplaySource {
       head: clip.head,
       media: range(clip.media.lowerBound, Int(clamping: clip.media.upperBound - clip.media.lowerBound)),
       seconds: (min(clip.shown.upperBound, index.end) - clip.shown.lowerBound).seconds)
+  }
+}
+
+extension ReplaySource.Moment? {
+  fileprivate var isWall: Bool {
+    if case .wall = self { return true }
+    return false
   }
 }
 

@@ -6,35 +6,20 @@ internal import NIOPosix
 internal import Synchronization
 
 /// Keeps on disk what leaves the window of a stream while it is not recorded: a file without a name, which goes with its
-/// last reader, also after a crash. The stream only puts events into a queue.
+/// last reader, also after a crash. The stream only puts events into a queue; what finds no room in it is left out.
 final class RewindSpool: FragmentSink {
   private let threads: NIOThreadPool
-  private let queue = Mutex(Queue())
+  private let queue: Mutex<RecorderQueue>
   private let job: Mutex<SpoolJob>
 
-  /// Bytes of fragments that may wait for the disk; what exceeds them is left out up to the next segment.
-  static let maximumWaitingBytes = 64 << 20
-
-  private struct Queue {
-    var items: [Item] = []
-    var bytes = 0
-    var isScheduled = false
-    /// A fragment found no room, so its segment is left out.
-    var isShedding = false
-  }
-
-  fileprivate enum Item {
-    case event(StoredEvent)
-    case segmentEnd(SegmentEnd)
-    case stop
-  }
-
-  /// `folder` is where the file lies, `keepFree` the bytes that stay free there.
+  /// `folder` is where the file lies, `keepFree` the bytes that stay free there; `budget` is what all spools together may
+  /// keep in memory for the disk.
   init(
     stream: StreamName, epoch: String, folder: String, keepFree: Int64, archive: RecordingArchive,
-    threads: NIOThreadPool, logger: Logger
+    budget: RecordingBudget, threads: NIOThreadPool, logger: Logger
   ) {
     self.threads = threads
+    queue = Mutex(RecorderQueue(budget: budget))
     job = Mutex(
       SpoolJob(
         stream: stream, epoch: epoch, folder: folder, keepFree: keepFree, archive: archive, logger: logger))
@@ -43,59 +28,36 @@ final class RewindSpool: FragmentSink {
   func receive(_ event: StoredEvent) {
     switch event {
     case .segmentEnd(let view):
-      guard let end = SegmentEnd(view) else { return }
-      enqueue { queue in
-        if !queue.isShedding { queue.items.append(.segmentEnd(end)) }
-      }
-    case .fragment(let fragment):
-      enqueue { queue in
-        if fragment.fragment.startsSegment { queue.isShedding = false }
-        if queue.bytes + fragment.range.length > Self.maximumWaitingBytes { queue.isShedding = true }
-        if queue.isShedding { return }
-        queue.bytes += fragment.range.length
-        queue.items.append(.event(event))
-      }
-    default: enqueue { $0.items.append(.event(event)) }
+      let start = view.window.segments.first?.sequenceNumber
+      enqueue { _ = $0.add(SegmentEnd(view), windowStart: start, now: 0) }
+    case .fragment(let fragment): enqueue { _ = $0.admit(fragment, now: 0) }
+    case .end: enqueue { _ = $0.close(with: .event(event), now: 0) }
+    case .initialization, .clock, .discontinuity: enqueue { $0.add(event, now: 0) }
     }
   }
 
   /// Nothing follows, though the stream goes on: it is recorded from here on.
   func stop() {
-    enqueue { $0.items.append(.stop) }
+    enqueue { _ = $0.close(with: .stop, now: 0) }
   }
 
-  private func enqueue(_ change: (inout Queue) -> Void) {
-    let mustSchedule = queue.withLock { queue -> Bool in
+  private func enqueue(_ change: (inout RecorderQueue) -> Void) {
+    let mustSchedule = queue.withLock { queue in
       change(&queue)
-      guard !queue.items.isEmpty else { return false }
-      defer { queue.isScheduled = true }
-      return !queue.isScheduled
+      return queue.schedule()
     }
     guard mustSchedule else { return }
     threads.submit { pool in
-      if case .active = pool { self.drain() }
+      switch pool {
+      case .active: self.drain()
+      case .cancelled: self.queue.withLock { $0.abandon() }
+      }
     }
   }
 
   private func drain() {
-    while let items = take() {
-      job.withLock { job in
-        for item in items { job.receive(item) }
-      }
-    }
-  }
-
-  private func take() -> [Item]? {
-    queue.withLock { queue in
-      guard !queue.items.isEmpty else {
-        queue.isScheduled = false
-        return nil
-      }
-      defer {
-        queue.items = []
-        queue.bytes = 0
-      }
-      return queue.items
+    while let work = queue.withLock({ $0.next() }) {
+      if case .item(let item) = work { job.withLock { $0.receive(item) } }
     }
   }
 }
@@ -134,11 +96,13 @@ private final class SpoolJob {
     if descriptor >= 0 { close(descriptor) }
   }
 
-  func receive(_ item: RewindSpool.Item) {
+  func receive(_ item: RecorderQueue.Item) {
     switch item {
     case .event(let event): receive(event)
     case .segmentEnd(let end): source?.complete(end)
     case .stop: source?.end()
+    // The index knows which segments are not whole.
+    case .shed, .shedUntil, .cancel: break
     }
   }
 

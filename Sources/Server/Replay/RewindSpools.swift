@@ -2,12 +2,13 @@ internal import Ingest
 internal import Logging
 internal import NIOPosix
 
-/// Makes the spools of a server, which share one thread.
+/// Makes the spools of a server, which share one thread and the memory in which media waits for the disk.
 final class RewindSpools: Sendable {
   private let folder: String
   private let keepFree: Int64
   private let archive: RecordingArchive
   private let logger: Logger
+  private let budget = RecordingBudget(limit: 64 << 20)
   private let threads = NIOThreadPool(numberOfThreads: 1)
 
   /// `folder` is where their files lie, `keepFree` the bytes that stay free there.
@@ -26,7 +27,7 @@ final class RewindSpools: Sendable {
   /// One for an epoch of a stream.
   func make(_ stream: StreamName, epoch: String) -> RewindSpool {
     RewindSpool(
-      stream: stream, epoch: epoch, folder: folder, keepFree: keepFree, archive: archive, threads: threads,
-      logger: logger)
+      stream: stream, epoch: epoch, folder: folder, keepFree: keepFree, archive: archive, budget: budget,
+      threads: threads, logger: logger)
   }
 }

@@ -65,6 +65,9 @@ extension ReplayRoutes {
       .badRequest(
         "A clip lasts at most \(Int(longest.seconds) / 3600) h.",
         help: "Ask for less, download the recording, or cut its file by weir record clip.")
+    case .noClock:
+      .badRequest(
+        "Neither the recording nor its name says what time of day it was.", help: "Give from and to in seconds of it.")
     case .empty: .badRequest("The clip would end before it begins.", help: "Let to come after from.")
     case .outside(let length):
       Problem.notFound("The recording has nothing of that: it is \(Int(length)) s long.")

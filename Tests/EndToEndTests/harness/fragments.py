@@ -65,10 +65,10 @@ def check_movie(path: pathlib.Path, decode: bool = True, hole: float = 0) -> Non
 
 
 class Viewer:
-    """Reads `stream.mp4` and keeps it, with the time at which each piece came."""
+    """Reads `stream.mp4` and keeps it, with the time at which each piece came; waits so many seconds for the next."""
 
-    def __init__(self, weir, name: str):
-        self.stream = web.Stream(f"{weir.web}/live/{name}/stream.mp4")
+    def __init__(self, weir, name: str, patience: float = 20):
+        self.stream = web.Stream(f"{weir.web}/live/{name}/stream.mp4", patience)
         self.data = bytearray()
         self.arrivals: list[tuple[float, int]] = []
         self.thread = threading.Thread(target=self._read, daemon=True)

@@ -201,6 +201,72 @@ import Testing
     #expect(gap.at > 2 && gap.at < 4)
   }
 
+  enum End: CaseIterable, Sendable {
+    case stopped, streamEnded
+  }
+
+  /// No fragment comes behind it that would tell.
+  @Test(arguments: End.allCases)
+  func whatIsLeftOutAtTheVeryEndIsToldToo(_ end: End) async throws {
+    let harness = try RecordingHarness(try TemporaryFolder())
+    try harness.startPublication([try SyntheticMedia.video()])
+    try harness.send((0..<60).map { SyntheticMedia.picture($0, group: 30) })
+    try await harness.settle()
+    let thaw = try harness.freezeDisk()
+    for index in 60..<150 { try harness.receive(.sample(SyntheticMedia.picture(index, group: 30, size: 1_400_000))) }
+    // Drift of the publisher's clock, told meanwhile: what time it was then is known by the clock of then.
+    try harness.receive(
+      .clock(
+        WallClockAnchor(
+          mediaTime: MediaTime(milliseconds: 5000), wallNanoseconds: RecordingHarness.start + 5_000_000_000)))
+    if end == .stopped { harness.recorder.stop() }
+    let thawing = Task {
+      try await Task.sleep(for: .milliseconds(200))
+      thaw()
+    }
+    try await harness.end()
+    try await thawing.value
+    let count = try #require(try harness.sampleCounts("cam/20261121T072410Z.mp4").first)
+    #expect((60..<110).contains(count))
+    #expect(harness.events.steps == [.started, .stopped(end == .stopped ? .asked : .streamEnded), .stored])
+    let stored = try #require(harness.events.all.last)
+    let gap = try #require(stored.facts.gaps.first)
+    #expect(stored.facts.gaps.count == 1)
+    #expect(gap.reason.contains("slow"))
+    #expect(abs(gap.at - Double(count) / 30) < 0.01, "behind the last picture")
+    // Nothing waits for the fragment in the making when somebody stops it.
+    #expect(abs(gap.seconds - Double(150 - count) / 30) < (end == .stopped ? 0.21 : 0.01))
+    guard case .completed(let progress) = harness.recorder.state else {
+      Issue.record("\(harness.recorder.state)")
+      return
+    }
+    #expect(progress.gaps == [gap], "the API tells it of the stream's recording")
+    #expect(abs((harness.library.overview.tally.lost[.disk] ?? 0) - gap.seconds) < 0.01)
+    #expect(harness.library.overview.queuedBytes == 0)
+  }
+
+  /// What a broken disk did not take up to the end of the stream is in no file, but counts.
+  @Test func whatComesBehindAFailureIsCountedWhenNothingIsRecordedAnyMore() async throws {
+    let harness = try RecordingHarness(try TemporaryFolder())
+    try harness.startPublication([try SyntheticMedia.video()])
+    try harness.send((0..<60).map { SyntheticMedia.picture($0, group: 30) })
+    try await harness.settle()
+    try harness.removeFile("cam/20261121T072410Z.part.mp4")
+    harness.recorder.tick()
+    try await Task.sleep(for: .milliseconds(1100))
+    try harness.send((60..<90).map { SyntheticMedia.picture($0, group: 30) })
+    try await harness.settle()
+    try harness.send((90..<120).map { SyntheticMedia.picture($0, group: 30) })
+    try await harness.end()
+    guard case .failed = harness.recorder.state else {
+      Issue.record("\(harness.recorder.state)")
+      return
+    }
+    #expect(harness.folder.files.isEmpty)
+    let lost = try #require(harness.library.overview.tally.lost[.disk])
+    #expect((1...4.01).contains(lost))
+  }
+
   /// What comes first after the hole is a key frame in the midst of a segment.
   @Test func aLongHoleMakesAnotherFile() async throws {
     let harness = try RecordingHarness(try TemporaryFolder())
@@ -285,7 +351,7 @@ import Testing
     try harness.startPublication([try SyntheticMedia.video()])
     try harness.send((0..<60).map { SyntheticMedia.picture($0, group: 30) })
     try await harness.settle()
-    #expect(unlink("\(harness.folder.path)/cam/20261121T072410Z.part.mp4") == 0)
+    try harness.removeFile("cam/20261121T072410Z.part.mp4")
     #expect(rmdir("\(harness.folder.path)/cam") == 0)
     try harness.send((60..<90).map { SyntheticMedia.picture($0, group: 30) })
     try await harness.settle()

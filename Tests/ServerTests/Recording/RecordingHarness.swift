@@ -101,7 +101,7 @@ final class RecordingHarness {
   init(
     _ folder: TemporaryFolder, keepFree: Int64 = 0, stream: String = "cam",
     policy: RecordingPolicy = RecordingPolicy(), retention: RetentionSettings = RetentionSettings(),
-    archive: RecordingArchive? = nil, calls: DiskCalls = .system
+    archive: RecordingArchive? = nil, calls: DiskCalls = .system, window: MediaTime? = nil
   ) throws {
     self.folder = folder
     self.stream = try #require(StreamName(stream))
@@ -111,7 +111,9 @@ final class RecordingHarness {
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     events = RecordedEvents()
     library.observe(events)
-    epoch = Epoch(id: "e", settings: StreamSettings())
+    var settings = StreamSettings()
+    if let window { settings.window = window }
+    epoch = Epoch(id: "e", settings: settings)
     archive?.begin(epoch: "e")
     recorder = try #require(library.makeRecorder(stream: self.stream, epoch: "e") as? Recorder)
   }
@@ -150,22 +152,10 @@ final class RecordingHarness {
   }
 
   /// Keeps the only thread that writes busy until what is returned is called: a disk that does not answer.
-  func freezeDisk() throws -> @Sendable () -> Void { try freeze(library.writers) }
+  func freezeDisk() throws -> @Sendable () -> Void { try blockThread(of: library.writers) }
 
   /// The same for what finishes files in the background.
-  func freezeFinishing() throws -> @Sendable () -> Void { try freeze(library.copier) }
-
-  private func freeze(_ thread: NIOThreadPool) throws -> @Sendable () -> Void {
-    var ends: [CInt] = [0, 0]
-    try #require(pipe(&ends) == 0)
-    let (reading, writing) = (ends[0], ends[1])
-    thread.submit { _ in
-      var byte: UInt8 = 0
-      _ = read(reading, &byte, 1)
-      close(reading)
-    }
-    return { close(writing) }
-  }
+  func freezeFinishing() throws -> @Sendable () -> Void { try blockThread(of: library.copier) }
 
   /// Finishes what an earlier run left, as the next start of the server does, and waits for the copies too.
   func finishLeftovers() async throws {
@@ -187,6 +177,8 @@ final class RecordingHarness {
     try send(SyntheticMedia.interleaved(seconds: seconds))
     try await end()
   }
+
+  func removeFile(_ file: String) throws { try #require(unlink("\(folder.path)/\(file)") == 0) }
 
   func bytes(_ file: String) throws -> [UInt8] {
     let descriptor = open("\(folder.path)/\(file)", O_RDONLY)
@@ -218,4 +210,17 @@ final class RecordedEvents: RecordingObserver {
   func receive(_ event: RecordingEvent) {
     events.withLock { $0.append(event) }
   }
+}
+
+/// Keeps a pool's only thread busy until what is returned is called.
+func blockThread(of thread: NIOThreadPool) throws -> @Sendable () -> Void {
+  var ends: [CInt] = [0, 0]
+  try #require(pipe(&ends) == 0)
+  let (reading, writing) = (ends[0], ends[1])
+  thread.submit { _ in
+    var byte: UInt8 = 0
+    _ = read(reading, &byte, 1)
+    close(reading)
+  }
+  return { close(writing) }
 }

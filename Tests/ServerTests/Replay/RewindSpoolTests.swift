@@ -19,7 +19,8 @@ import Testing
     archive.begin(epoch: "e")
     let spool = RewindSpool(
       stream: try #require(StreamName("cam")), epoch: "e", folder: folder.path, keepFree: 0, archive: archive,
-      threads: threads, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+      budget: RecordingBudget(limit: 64 << 20), threads: threads,
+      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     var epoch = Epoch(id: "e", settings: StreamSettings())
     epoch.startPublication()
     let seconds = 460
@@ -59,6 +60,67 @@ import Testing
     let fragments = try source.reader.read(at: oldest.offset, count: Int(oldest.length))
     #expect(fragments.readableBytesView.contains { $0 != 0 })
     #expect(try source.reader.read(at: 4096, count: 8).readableBytesView.allSatisfy { $0 == 0 }, "a hole")
+    try await threads.shutdownGracefully()
+  }
+
+  /// However many streams there are.
+  @Test func whatWaitsForAFrozenDiskIsBoundedForAllSpoolsTogether() async throws {
+    let limit = 32 << 20
+    let before = MediaMemory.bytes
+    let folder = try TemporaryFolder(.memory)
+    let threads = NIOThreadPool(numberOfThreads: 1)
+    threads.start()
+    let archive = RecordingArchive(folder: nil, rewind: MediaTime(milliseconds: 600_000))
+    let budget = RecordingBudget(limit: limit)
+    var settings = StreamSettings()
+    settings.window = MediaTime(milliseconds: 6000)
+    var streams: [(epoch: Epoch, spool: RewindSpool)] = []
+    for name in ["a", "b", "c"] {
+      archive.begin(epoch: name)
+      let spool = RewindSpool(
+        stream: try #require(StreamName(name)), epoch: name, folder: folder.path, keepFree: 0, archive: archive,
+        budget: budget, threads: threads, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+      var epoch = Epoch(id: name, settings: settings)
+      epoch.startPublication()
+      for stored in try epoch.receive(.tracks([try SyntheticMedia.video()])) { spool.receive(stored) }
+      streams.append((epoch, spool))
+    }
+    var next = 0
+    func send(_ count: Int) throws {
+      for _ in 0..<count {
+        for at in streams.indices {
+          let picture = SyntheticMedia.picture(next, group: 30, size: 50_000)
+          for stored in try streams[at].epoch.receive(.sample(picture)) { streams[at].spool.receive(stored) }
+        }
+        next += 1
+        guard next % 12 == 0 else { continue }
+        let windows = streams.reduce(0) { sum, stream in
+          stream.epoch.window.segments.reduce(sum) { $0 + $1.memory.byteCount }
+        }
+        #expect(MediaMemory.bytes - before - windows <= limit + (1 << 20), "after \(next) pictures")
+        #expect(budget.waiting <= limit)
+      }
+    }
+    func settle() async throws {
+      for _ in 0..<3000 where budget.waiting > 0 { try await Task.sleep(for: .milliseconds(10)) }
+      #expect(budget.waiting == 0)
+    }
+    try send(90)
+    try await settle()
+    let thaw = try blockThread(of: threads)
+    try send(1000)
+    #expect(budget.waiting > limit / 2)
+    thaw()
+    try await settle()
+    try send(180)
+    try await settle()
+    for stream in streams {
+      let newest = try #require(stream.epoch.window.segments.last { $0.isComplete }?.sequenceNumber)
+      let programme = try #require(archive.epoch(stream.epoch.id))
+      for _ in 0..<1000 where programme.find(newest) == nil { try await Task.sleep(for: .milliseconds(10)) }
+      let there = (1...newest).filter { programme.find($0) != nil }
+      #expect(there.first == 1 && there.last == newest && there.count < newest, "\(there) of \(newest)")
+    }
     try await threads.shutdownGracefully()
   }
 

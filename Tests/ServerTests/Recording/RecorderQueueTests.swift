@@ -1,0 +1,84 @@
+import FMP4
+import Support
+import Testing
+
+@testable import Server
+
+@Suite struct RecorderQueueTests {
+  /// Fragments of six pictures of 1000 bytes, in segments of sixty.
+  private func fragments(_ pictures: Int) throws -> [PublishedFragment] {
+    var epoch = Epoch(id: "e", settings: StreamSettings())
+    epoch.startPublication()
+    var events = try epoch.receive(.tracks([try SyntheticMedia.video()]))
+    for index in 0..<pictures {
+      events += try epoch.receive(.sample(SyntheticMedia.picture(index, group: 60, size: 1000, isSteady: true)))
+    }
+    return events.compactMap { if case .fragment(let fragment) = $0 { fragment } else { nil } }
+  }
+
+  private func kind(_ work: RecorderQueue.Work?) -> String {
+    switch work {
+    case .item(.event(.fragment)): "fragment"
+    case .item(.shed): "shed"
+    case .item(.shedUntil): "shed until"
+    case .item(.stop): "stop"
+    case .item, .tick: "other"
+    case nil: "nothing"
+    }
+  }
+
+  private func rest(of queue: inout RecorderQueue) -> [String] {
+    var found: [String] = []
+    while let work = queue.next() { found.append(kind(work)) }
+    return found
+  }
+
+  /// Many streams may end at once, and a segment be larger than all that may wait.
+  @Test func whereTheDiskKeepsUpTheLastFragmentIsRecordedHoweverLargeItsSegmentIs() throws {
+    let budget = RecordingBudget(limit: 10_000)
+    var queue = RecorderQueue(budget: budget)
+    let fragments = try fragments(54)
+    for fragment in fragments.dropLast() {
+      let came = queue.admit(fragment, now: 0)
+      let written = rest(of: &queue)
+      #expect(came == .passed && written == ["fragment"])
+    }
+    _ = queue.admit(try #require(fragments.last), now: 0)
+    let isFirstEnd = queue.close(with: .stop, now: 0)
+    #expect(isFirstEnd)
+    let left = rest(of: &queue)
+    #expect(left == ["fragment", "stop"])
+    #expect(budget.waiting == 0)
+  }
+
+  /// Once the window has left it, all of a segment counts: it is left out where that is too much.
+  @Test func aSegmentThatOnlyTheQueueHasCountsAsAWhole() throws {
+    let budget = RecordingBudget(limit: 70_000)
+    var queue = RecorderQueue(budget: budget)
+    let fragments = try fragments(130)
+    let number = try #require(fragments.first?.sequenceNumberOfSegment)
+    let first = fragments.filter { $0.sequenceNumberOfSegment == number }
+    let second = fragments.filter { $0.sequenceNumberOfSegment == number + 1 }
+    let size = first.reduce(0) { $0 + $1.range.length }
+    for fragment in first.prefix(6) { _ = queue.admit(fragment, now: 0) }
+    // Half of it is being written.
+    for _ in 0..<5 { _ = queue.next() }
+    for fragment in first.dropFirst(6) { _ = queue.admit(fragment, now: 0) }
+    #expect(budget.waiting < size * 3 / 4)
+    _ = queue.admit(try #require(second.first), now: 0)
+    _ = queue.add(nil, windowStart: number + 1, now: 0)
+    #expect(budget.waiting > size, "also what has been written")
+    // Beside it there is room for nothing more.
+    let came = second.dropFirst().map { queue.admit($0, now: 0) }
+    #expect(came.contains(.beganShedding))
+    _ = queue.add(nil, windowStart: number + 2, now: 0)
+    #expect(budget.waiting <= 70_000)
+    #expect(queue.isShedding)
+    let isFirstEnd = queue.close(with: .stop, now: 0)
+    #expect(isFirstEnd)
+    let left = rest(of: &queue)
+    #expect(left.suffix(2) == ["shed until", "stop"] && left.contains("shed"))
+    #expect(left.count { $0 == "fragment" } == first.count - 5, "those of the first segment")
+    #expect(budget.waiting == 0)
+  }
+}
