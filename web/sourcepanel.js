@@ -63,10 +63,13 @@ export class SourcePanel {
     }
   }
 
+  /** As the server last said; null where the publisher is no part of it, or the token is missing. */
+  get source() { return hasToken() ? this.#source : null; }
+
   /** The kind of the stream's publisher, where that is part of the server. */
   get #ownKind() {
     const kind = this.#source?.kind ?? this.#session.stream?.protocol ?? "";
-    return kind in KINDS ? /** @type {keyof typeof KINDS} */ (kind) : null;
+    return kind in SOURCE_KINDS ? /** @type {keyof typeof SOURCE_KINDS} */ (kind) : null;
   }
 
   /** Asks the server how the source is. */
