@@ -140,6 +140,21 @@ def test_who_may_not_or_asks_for_what_cannot_be_is_refused(weir, path, method, t
     assert own(weir, path, method, token).status == status
 
 
+def test_what_begins_off_the_air_is_nobodys_before_it_is_put_on_it(start, weir):
+    clip = next(weir.recordings.glob("loop/*.mp4"))
+    other = start("--source", f"loop=file:{clip}", "--admin-token", TOKEN, "--off-air")
+    other.wait(lambda: own(other, "/loop/preview.jpg").status == 200, 10, "its picture")
+    record(other, "start").good()
+    running(other, 0.3)
+    assert activity(other, "loop") == "preview" and other.stream("loop") is None
+    for path in ("index.m3u8", "manifest.mpd", "stream.mp4", "thumbnail.jpg"):
+        assert other.get(f"/live/loop/{path}").status == 404, path
+    assert "loop" not in other.get("/api/v1/streams").text + other.get("/api/v1/recordings").text
+    record(other, "cancel").good()
+    go(other, "start", "live")
+    assert other.get("/live/loop/index.m3u8").status == 200
+
+
 def test_in_automatic_mode_what_is_recorded_already_is_not_recorded_with_its_stream(start, weir, tmp_path):
     clip = next(weir.recordings.glob("loop/*.mp4"))
     other = start("--source", f"loop=file:{clip}", "--admin-token", TOKEN)

@@ -78,6 +78,7 @@ struct Server {
     let addresses = try await listenRTMP(rtmp, tls: certificate?.rtmps)
     let memory = MemoryBudget(logger: logger)
     let sources = OwnSources(configuration.sources.map(makeSource))
+    if configuration.sourcesBegin == .offAir { for source in sources.all { source.preview() } }
     let http = makeHTTPListener(rtmp, port: addresses.rtmp.port, memory: memory, sources: sources)
     let pages = try await listenHTTP(http, tls: certificate?.https)
     let report = StartupReport(
