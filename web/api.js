@@ -87,6 +87,7 @@
  * @property {"test" | "file" | "capture"} kind
  * @property {"live" | "preview" | "stopping" | "stopped"} state Of a preview nobody else is offered anything.
  * @property {string | null} reason Why it stopped, where nobody asked it to.
+ * @property {StreamRecording | null} recording Its own newest one, which goes on whatever is on air.
  * @property {Capture | null} capture
  */
 

@@ -1,10 +1,12 @@
 /** The home page: what is live, what was recorded, and how to publish. */
 
+import { AdminDialog } from "./admindialog.js";
 import { fetchOverview, fetchRecordings } from "./api.js";
 import { announce, byId, setText } from "./dom.js";
 import { plural } from "./format.js";
 import { isStreamName, publishRows } from "./links.js";
 import { recordingCard } from "./recordings.js";
+import { SourceList } from "./sourcelist.js";
 import { streamCard } from "./streams.js";
 
 const REFRESH_MILLISECONDS = 2000;
@@ -26,6 +28,9 @@ let recordingsShown = RECORDINGS_PAGE;
 let publishShown = "";
 let rounds = 0;
 
+const manage = byId("manage", HTMLButtonElement);
+const sources = new SourceList(refresh);
+new AdminDialog([manage], () => sources.refresh());
 const publish = byId("publish", HTMLDetailsElement);
 const nameInput = byId("name", HTMLInputElement);
 
@@ -47,6 +52,8 @@ async function refresh() {
     setText(byId("version", HTMLElement), `weir ${overview.version}`);
     showStreams(overview.streams, first);
     showPublish();
+    manage.hidden = overview.writable !== true;
+    await sources.refresh();
     if (rounds % RECORDINGS_EVERY === 0) await refreshRecordings();
     rounds += 1;
   } catch {

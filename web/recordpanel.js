@@ -1,4 +1,4 @@
-/** What the watch page tells of the stream's recording, and the buttons that change it. */
+/** What the watch page tells of the stream's recording, or its source's, and the buttons that change it. */
 
 import { change, hasToken } from "./admin.js";
 import { fetchStorage } from "./api.js";
@@ -9,6 +9,8 @@ import { recordingButtons } from "./recordingbuttons.js";
 
 /** @typedef {import("./api.js").Stream} Stream */
 /** @typedef {import("./admindialog.js").AdminDialog} AdminDialog */
+/** @typedef {import("./api.js").StreamRecording} StreamRecording */
+/** @typedef {import("./recordingbuttons.js").RecordingAction} RecordingAction */
 
 const RETRY_MILLISECONDS = 5000;
 /** What the server said to a click stays for so long. */
@@ -19,6 +21,11 @@ const STATES = {
   failed: "Interrupted", cancelled: "Thrown away",
 };
 const DONE = { start: "Recording", stop: "Recording stopped", cancel: "Recording thrown away" };
+
+/** @param {StreamRecording | null} recording */
+const isActive = (recording) => ["idle", "running", "failed"].includes(recording?.state ?? "");
+/** @param {Stream | null} stream */
+const isLive = (stream) => stream?.state === "live" || stream?.state === "reconnecting";
 
 export class RecordPanel {
   #panel = byId("recording", HTMLElement);
@@ -31,6 +38,7 @@ export class RecordPanel {
   #session;
   #buttons;
   #admin;
+  #publisher;
   /** @type {import("./api.js").Storage | null} Null while unknown, and where nothing is recorded. */
   #storage = null;
   /** @type {string | null} Why the last click did nothing. */
@@ -41,12 +49,14 @@ export class RecordPanel {
    * @param {string} name Of the stream.
    * @param {import("./session.js").WatchSession} session
    * @param {AdminDialog} admin
+   * @param {import("./sourcepanel.js").SourcePanel} publisher Of the stream, where that is part of the server.
    */
-  constructor(name, session, admin) {
+  constructor(name, session, admin, publisher) {
     this.#name = name;
     this.#session = session;
     this.#buttons = recordingButtons(name, (action) => this.#control(action));
     this.#admin = admin;
+    this.#publisher = publisher;
     this.#manage.before(this.#buttons.element);
     const link = byId("recording-all", HTMLAnchorElement);
     link.href = `/recordings?stream=${encodeURIComponent(name)}`;
@@ -62,11 +72,23 @@ export class RecordPanel {
     }
   }
 
-  /** @param {import("./recordingbuttons.js").RecordingAction} action */
+  /**
+   * What is recorded: a stream, or the source that it comes from, on air and off. What is not recorded with its stream is
+   * recorded with its source.
+   */
+  get #subject() {
+    const { stream } = this.#session;
+    const { source } = this.#publisher;
+    const ofStream = stream?.recording ?? null;
+    const follows = source === null || (isActive(ofStream) && isLive(stream)) ? "streams" : "sources";
+    return { follows, recording: follows === "streams" ? ofStream : source?.recording ?? ofStream };
+  }
+
+  /** @param {RecordingAction} action */
   async #control(action) {
     this.#answer = null;
     try {
-      await change("POST", `/api/v1/streams/${encodeURIComponent(this.#name)}/recording/${action}`);
+      await change("POST", `/api/v1/${this.#subject.follows}/${encodeURIComponent(this.#name)}/recording/${action}`);
       announce(DONE[action]);
     } catch (error) {
       this.#answer = error instanceof Error ? error.message : "That did not work.";
@@ -74,17 +96,20 @@ export class RecordPanel {
       this.#admin.refresh();
       if (!hasToken()) this.#admin.open();
     }
-    await this.#session.retry();
+    await Promise.all([this.#session.retry(), this.#publisher.ask()]);
     this.refresh();
   }
 
   /** Shows what is. */
   refresh() {
     const { stream } = this.#session;
-    // A source of weir's own is never recorded.
-    this.#panel.hidden = this.#storage === null || stream === null || stream.protocol === "test";
-    if (this.#panel.hidden || stream === null) return;
-    const recording = stream.recording ?? null;
+    const { source } = this.#publisher;
+    const isCaptured = source?.state === "live" || source?.state === "preview";
+    // The test pattern is never recorded.
+    const kind = source?.kind ?? stream?.protocol;
+    this.#panel.hidden = this.#storage === null || kind === "test" || (stream === null && !isCaptured);
+    if (this.#panel.hidden) return;
+    const { follows, recording } = this.#subject;
     const state = recording?.state ?? "none";
     this.#badge.dataset.state = state === "running" ? "live" : state === "completed" || state === "failed" ? state : "ended";
     setText(this.#badge, STATES[state] ?? state);
@@ -98,9 +123,9 @@ export class RecordPanel {
 
     this.#manage.hidden = !this.#storage?.writable;
     const mayChange = hasToken() && this.#storage?.writable === true;
-    const isActive = ["idle", "running", "failed"].includes(state);
-    const isLive = stream.state === "live" || stream.state === "reconnecting";
-    this.#buttons.allow(mayChange && isLive && state !== "running" && state !== "idle", mayChange && isActive && isLive);
+    const isThere = follows === "sources" ? isCaptured : isLive(stream);
+    const mayStart = state !== "running" && state !== "idle";
+    this.#buttons.allow(mayChange && isThere && mayStart, mayChange && isActive(recording) && isThere);
   }
 }
 

@@ -4,14 +4,12 @@ import { change, fetchPicture, hasToken } from "./admin.js";
 import { fetchOverview } from "./api.js";
 import { DeviceMenu } from "./devicemenu.js";
 import { announce, byId, setText } from "./dom.js";
+import { SOURCE_KINDS, SOURCE_STATES, sourceBadge } from "./sourcewords.js";
 
 const ASK_MILLISECONDS = 2000;
 const RETRY_MILLISECONDS = 5000;
 /** What the server said to a click stays for so long. */
 const ANSWER_MILLISECONDS = 15_000;
-
-const KINDS = { test: "Test pattern", file: "File", capture: "Camera and microphone" };
-const STATES = { live: "Live", preview: "Off air", stopping: "Stopping", stopped: "Stopped" };
 
 export class SourcePanel {
   #panel = byId("source", HTMLElement);
@@ -63,10 +61,13 @@ export class SourcePanel {
     }
   }
 
+  /** As the server last said; null where the publisher is no part of it, or the token is missing. */
+  get source() { return hasToken() ? this.#source : null; }
+
   /** The kind of the stream's publisher, where that is part of the server. */
   get #ownKind() {
     const kind = this.#source?.kind ?? this.#session.stream?.protocol ?? "";
-    return kind in KINDS ? /** @type {keyof typeof KINDS} */ (kind) : null;
+    return kind in SOURCE_KINDS ? /** @type {keyof typeof SOURCE_KINDS} */ (kind) : null;
   }
 
   /** Asks the server how the source is. */
@@ -113,13 +114,13 @@ export class SourcePanel {
     const now = performance.now();
     if (this.#isWritable && hasToken() && !document.hidden && now - this.#askedAt > ASK_MILLISECONDS) this.ask();
     const kind = this.#ownKind;
-    const source = hasToken() ? this.#source : null;
+    const { source } = this;
     this.#panel.hidden = !this.#isWritable || kind === null || (hasToken() && source === null);
     if (this.#panel.hidden || kind === null) return;
     const state = source?.state ?? (this.#session.stream?.state === "ended" ? "stopped" : "live");
-    this.#badge.dataset.state = state === "live" ? "live" : state === "preview" ? "completed" : "ended";
-    setText(this.#badge, STATES[state]);
-    setText(this.#kind, KINDS[kind]);
+    this.#badge.dataset.state = sourceBadge(state);
+    setText(this.#badge, SOURCE_STATES[state]);
+    setText(this.#kind, SOURCE_KINDS[kind]);
     this.#start.hidden = source === null || state === "live";
     this.#preview.hidden = source === null || state === "preview";
     this.#stop.hidden = source === null || state === "stopped" || state === "stopping";

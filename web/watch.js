@@ -54,8 +54,8 @@ function watch() {
     recording.refresh();
     source.ask();
   });
-  const recording = new RecordPanel(name, session, admin);
   const source = new SourcePanel(name, session, admin);
+  const recording = new RecordPanel(name, session, admin, source);
   listenToKeys(controls, new CaptionsMenu(video));
   let phaseSince = performance.now();
 

@@ -16,13 +16,20 @@ package struct PublishRequest: Sendable {
   package var onEviction: @Sendable (EndReason) -> Void
   /// Asks the publication's encoder for a key frame, soon; from any thread, without waiting. Nil where nobody can be asked.
   package var onKeyFrameWanted: (@Sendable () -> Void)?
-  /// A publication of this kind is never recorded (the demo).
   package var recording: RecordingWish
   package var origin: Origin
   /// How far apart its key frames are, where that is certain before they come: a source of the server's own.
   package var keyFrameInterval: MediaTime?
 
-  package enum RecordingWish: Sendable { case asConfigured, never }
+  /// Whether the publication's stream is recorded.
+  package enum RecordingWish: Sendable {
+    /// As the server does with streams.
+    case asConfigured
+    /// Only where somebody asks for it: it is being recorded already, before it became a stream.
+    case whenAsked
+    /// Not at all (the demo).
+    case never
+  }
 
   /// Who speaks for the publication.
   package enum Origin: Sendable, Hashable {

@@ -36,6 +36,7 @@ struct FrameGrid: Sendable {
   private var learner: RateLearner?
   private var lastDecode: Int64?
   private var step: (frames: Int64, count: Int, varied: Bool) = (1, 0, false)
+  private var shortestStep = Int64.max
 
   /// `rate` is what the publisher says, nil when it says nothing; then the rate is learned.
   init(rate: FrameRate?) {
@@ -74,7 +75,9 @@ struct FrameGrid: Sendable {
       let shown = clock.frame(nearest: presentation &- row.anchor)
       let onGrid = row.anchor &+ clock.ticks(ofFrame: shown)
       if (onGrid &- presentation).magnitude <= UInt64(perMillisecond) { presentation = onGrid }
-      if !step.varied || step.count >= Self.equalSteps {
+      // Never more than there was at least. What comes later than foretold has its decode time laid a little early; for what
+      // comes sooner that would be behind its presentation, and libavformat shows all that follows late against the sound.
+      if step.frames <= shortestStep, !step.varied || step.count >= Self.equalSteps {
         let next = row.anchor &+ clock.ticks(ofFrame: row.last &+ step.frames)
         duration = UInt32(exactly: next &- time)
       }
@@ -90,6 +93,7 @@ struct FrameGrid: Sendable {
     if let rate = learner?.learn(milliseconds) {
       learner = nil
       if rate != clock?.rate || !isOnGrid {
+        if rate != clock?.rate { shortestStep = .max }
         clock = FrameClock(rate: rate, timescale: timescale)
         row = Row(anchor: wire, last: 0, count: 0)
         isOnGrid = true
@@ -124,6 +128,7 @@ struct FrameGrid: Sendable {
   }
 
   private mutating func note(step frames: Int64) {
+    shortestStep = min(shortestStep, frames)
     if frames == step.frames {
       step.count += 1
     } else {

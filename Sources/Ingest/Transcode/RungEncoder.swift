@@ -10,9 +10,19 @@ final class RungEncoder: @unchecked Sendable {
   private let rung: TranscodeConfiguration.Rung
   private let scaler = PictureScaler(flags: Int32(SWS_BICUBIC))
   let configuration: H264.Configuration
+  private let timescale: UInt32
+  /// Known to the thread on which it lives.
+  private(set) var debt: RateDebt
 
-  init(_ rung: TranscodeConfiguration.Rung, of source: TranscodeConfiguration) throws {
+  /// - Parameter debt: of the encoder that was there before; nil where there was none.
+  init(
+    _ rung: TranscodeConfiguration.Rung, of source: TranscodeConfiguration, after debt: RateDebt? = nil
+  ) throws {
     self.rung = rung
+    self.timescale = source.timescale
+    self.debt = RateDebt(bitRate: rung.bitRate)
+    if let debt { self.debt.goOn(after: debt) }
+    let inBuffer = Self.initialBuffer(Int64(rung.bitRate), self.debt.bits)
     let timescale = Int32(clamping: source.timescale)
     let bitRate = Int64(rung.bitRate)
     encoder = try LibAVEncoder(
@@ -36,6 +46,7 @@ final class RungEncoder: @unchecked Sendable {
       context.bit_rate = bitRate
       context.rc_max_rate = bitRate
       context.rc_buffer_size = Int32(clamping: bitRate)
+      context.rc_initial_buffer_occupancy = inBuffer
       context.gop_size = 1_000_000
       context.max_b_frames = 0
       context.thread_count = 1
@@ -45,6 +56,11 @@ final class RungEncoder: @unchecked Sendable {
       context.colorspace = AVColorSpace(UInt32(source.color[2]))
     }
     configuration = try H264.Configuration(annexB: encoder.extradata)
+  }
+
+  /// Bits that its buffer of one second begins with: nine tenths of it, as libx264 has it, less what is owed.
+  private static func initialBuffer(_ bitRate: Int64, _ owed: Int64) -> Int32 {
+    Int32(clamping: max(1, bitRate * 9 / 10 - owed))
   }
 
   /// Encodes a picture that `scale` made.
@@ -65,6 +81,8 @@ final class RungEncoder: @unchecked Sendable {
     _ packet: LibAVEncoder.Packet, _ receive: (_ time: Int64, _ isSync: Bool, _ payload: ByteBuffer) -> Void
   ) {
     let unit = H264.accessUnit(annexB: packet.bytes)
+    debt.add(
+      bytes: unit.payload.readableBytes, at: MediaTime(ticks: packet.presentationTime, timescale: timescale))
     receive(packet.presentationTime, unit.isSync, unit.payload)
   }
 

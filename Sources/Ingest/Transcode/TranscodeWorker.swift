@@ -13,12 +13,15 @@ package final class TranscodeWorker {
   private var sound: SoundTranscoder?
   /// By the rungs' numbers.
   private var lanes: [Lane] = []
+  /// By bit rates: what the encoders that are gone have given out ahead of their time.
+  private var debts: [UInt32: RateDebt] = [:]
   private var spacing = DropSpacing()
   private var consumed: UInt32 = 0
   private var dropped: UInt32 = 0
 
   private struct Lane {
     let rung: TranscodeConfiguration.Rung
+    let encoder: RungEncoder
     let lane: RungLane
     /// The lane before gives it its pictures.
     var isFed: Bool
@@ -104,7 +107,8 @@ package final class TranscodeWorker {
   private func configure(_ configuration: TranscodeConfiguration) throws {
     try clear()
     decoder = try SourceDecoder(configuration)
-    let encoders = try configuration.rungs.map { try RungEncoder($0, of: configuration) }
+    let encoders = try configuration.rungs.map { try RungEncoder($0, of: configuration, after: debts[$0.bitRate]) }
+    debts = [:]
     for (index, encoder) in encoders.enumerated() {
       output.write(.track(rung: UInt8(clamping: index), record: ByteBuffer(bytes: encoder.configuration.record())))
     }
@@ -112,7 +116,7 @@ package final class TranscodeWorker {
     for index in encoders.indices.reversed() {
       let next = lanes.first.flatMap { Self.isFed(configuration.rungs[index], $0.rung) ? $0.lane : nil }
       let lane = try RungLane(number: UInt8(clamping: index), encoder: encoders[index], output: output, next: next)
-      lanes.insert(Lane(rung: configuration.rungs[index], lane: lane, isFed: false), at: 0)
+      lanes.insert(Lane(rung: configuration.rungs[index], encoder: encoders[index], lane: lane, isFed: false), at: 0)
       if next != nil { lanes[1].isFed = true }
     }
   }
@@ -137,7 +141,10 @@ package final class TranscodeWorker {
   }
 
   private func closeLanes() {
-    for lane in lanes { lane.lane.close() }
+    for lane in lanes {
+      lane.lane.close()
+      debts[lane.rung.bitRate] = lane.encoder.debt
+    }
     lanes = []
   }
 }

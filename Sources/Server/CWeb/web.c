@@ -179,8 +179,16 @@ static const unsigned char sink_js[] = {
 #embed "../../../web/sink.js"
 };
 
+static const unsigned char sourcelist_js[] = {
+#embed "../../../web/sourcelist.js"
+};
+
 static const unsigned char sourcepanel_js[] = {
 #embed "../../../web/sourcepanel.js"
+};
+
+static const unsigned char sourcewords_js[] = {
+#embed "../../../web/sourcewords.js"
 };
 
 static const unsigned char streams_js[] = {
@@ -269,7 +277,9 @@ const weir_web_file weir_web_files[] = {
     {"seekbar.js", seekbar_js, sizeof seekbar_js},
     {"session.js", session_js, sizeof session_js},
     {"sink.js", sink_js, sizeof sink_js},
+    {"sourcelist.js", sourcelist_js, sizeof sourcelist_js},
     {"sourcepanel.js", sourcepanel_js, sizeof sourcepanel_js},
+    {"sourcewords.js", sourcewords_js, sizeof sourcewords_js},
     {"streams.js", streams_js, sizeof streams_js},
     {"style.css", style_css, sizeof style_css},
     {"theatre.css", theatre_css, sizeof theatre_css},

@@ -11,6 +11,7 @@ extension ServerConfiguration {
     rtmps = try loader.optional(.rtmps, ListenAddress.init(parsing:))
     tls = try loader.tlsFiles()
     self.sources = try loader.sourceSpecifications()
+    sourcesBegin = try loader.sourceBeginning()
     publishKey = try loader.secret(.publishKey, whenAbsent: "to let anybody publish")
     reconnectWindow = try loader.duration(.reconnectWindow, Limits.reconnectWindow)
     partDuration = try loader.duration(.partDuration, Limits.partDuration)

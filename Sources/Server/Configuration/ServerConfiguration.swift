@@ -17,10 +17,18 @@ struct ServerConfiguration: Sendable {
 
   /// The sources that weir runs itself; no two of one name.
   var sources: [SourceSpecification]
+  var sourcesBegin: SourceBeginning
   /// The key that admits to any stream; nil lets anybody publish.
   var publishKey: Secret?
   /// How long a stream waits for its publisher to come back.
   var reconnectWindow: Duration
+
+  /// What weir's own sources do when it starts.
+  enum SourceBeginning: Sendable, Hashable {
+    case onAir
+    /// They are captured, and offered to nobody.
+    case offAir
+  }
 
   // MARK: Cutting
 

@@ -9,6 +9,7 @@ enum Setting: String, CaseIterable, Sendable {
   case tlsKey = "tls-key"
   case source
   case testPattern = "test-pattern"
+  case offAir = "off-air"
   case encoder
   case publishKey = "publish-key"
   case partDuration = "part-duration"
@@ -77,9 +78,9 @@ enum Setting: String, CaseIterable, Sendable {
     case .whenFull: "stop"
     case .logLevel: "info"
     case .log: "text"
-    case .https, .rtmps, .tlsCert, .tlsKey, .source, .testPattern, .publishKey, .adminToken, .noRecord, .recordSplit,
-      .recordMaxDuration, .recordMaxSize, .retainAge, .retainSize, .retainStreamSize, .segments, .rewind, .web, .ladder,
-      .audioCodec:
+    case .https, .rtmps, .tlsCert, .tlsKey, .source, .testPattern, .offAir, .publishKey, .adminToken, .noRecord,
+      .recordSplit, .recordMaxDuration, .recordMaxSize, .retainAge, .retainSize, .retainStreamSize, .segments, .rewind,
+      .web, .ladder, .audioCodec:
       nil
     }
   }

@@ -62,6 +62,15 @@ struct SettingLoader {
     return specifications
   }
 
+  /// Who has them begin off the air needs a token to put them on it.
+  func sourceBeginning() throws(ConfigurationError) -> ServerConfiguration.SourceBeginning {
+    guard let given = sources.one(.offAir), try value(given, Switch.parse) == .on else { return .onAir }
+    guard sources.one(.adminToken) != nil else {
+      throw Self.error(given, "nobody could put them on air", "add \(Setting.adminToken.flag) TOKEN")
+    }
+    return .offAir
+  }
+
   /// An empty key or token is refused wherever it comes from: it would quietly change who may do what.
   func secret(_ setting: Setting, whenAbsent: String) throws(ConfigurationError) -> Secret? {
     guard !sources.hasEmptyVariable(setting), sources.one(setting)?.value.isEmpty != true else {

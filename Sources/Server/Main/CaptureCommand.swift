@@ -13,6 +13,8 @@ struct CaptureCommand: AsyncParsableCommand {
         weir capture --camera '/dev/video2?size=1920x1080&fps=30' --microphone none
         weir capture --record recordings
             Recorded from the first picture on; without --record on request
+        weir capture --off-air --admin-token TOKEN
+            Captured for a preview, and recorded on request; live when it is asked to
 
       Everything that weir serve takes can be given as well; weir devices lists
       what there is, docs/capture.md the options of a device.

@@ -35,6 +35,8 @@ struct ServeCommand: AsyncParsableCommand {
   var source: [String] = []
   @Option(help: help(.testPattern, "The same as --source NAME=test; may be repeated.", "name"))
   var testPattern: [String] = []
+  @Flag(help: help(.offAir, "Begin with these sources off the air: captured, and offered to nobody."))
+  var offAir = false
   @Option(help: help(.encoder, "Encoder of cameras' pictures, as weir devices lists them.", "auto|name"))
   var encoder: String?
   @Option(help: help(.publishKey, "Key that publishers must give; none lets anybody publish.", "key"))
@@ -123,7 +125,7 @@ struct ServeCommand: AsyncParsableCommand {
   var flags: [Setting: [String]] {
     let single: [(Setting, String?)] = [
       (.http, http), (.https, https), (.rtmp, rtmp), (.rtmps, rtmps), (.tlsCert, tlsCert), (.tlsKey, tlsKey),
-      (.encoder, encoder), (.publishKey, publishKey), (.partDuration, partDuration),
+      (.offAir, offAir ? "1" : nil), (.encoder, encoder), (.publishKey, publishKey), (.partDuration, partDuration),
       (.segmentDuration, segmentDuration),
       (.targetDuration, targetDuration), (.hlsLayout, hlsLayout), (.partAddressing, partAddressing),
       (.window, window), (.rewind, rewind), (.reconnectWindow, reconnectWindow),

@@ -42,6 +42,15 @@ struct RecordingFacts: Sendable, Hashable {
   var gaps: [RecordingGap]
   /// Why it ended before it was to; nil where all of it is there.
   var failure: String?
+  var disclosure = RecordingDisclosure.whileWritten
+}
+
+/// From when on a recording is listed and can be watched.
+enum RecordingDisclosure: Sendable, Hashable {
+  /// From its first fragment on.
+  case whileWritten
+  /// It may hold what was never on air: before it is stored, nobody is told of it and none of it is served.
+  case onceStored
 }
 
 /// Media that a recording lacks, and why.

@@ -114,6 +114,8 @@ final class RecordingJob {
   private var now: Int64 { library.clock.monotonicNanoseconds() }
 
   private func announce(_ kind: RecordingEvent.Kind, _ facts: RecordingFacts) {
+    var facts = facts
+    facts.disclosure = library.disclosure
     library.announce(RecordingEvent(kind: kind, facts: facts))
   }
 
@@ -163,7 +165,7 @@ final class RecordingJob {
     let start = UTCText(nanosecondsSince1970: wall)
     let name = library.policy.naming.name(stream: stream, start: start) ?? RecordingName(start: start)
     let file = try RecordingFile.create(in: folder, name: name, calls: library.calls)
-    let replay = library.archive?.begin(stream: stream, epoch: epoch, file: file)
+    let replay = library.archive?.begin(stream: stream, epoch: epoch, file: file, library.disclosure)
     current = RecordingInProgress(
       file: file, stream: stream, initSegment: initSegment, startedAt: wall, replay: replay, now: now)
     try current?.begin()

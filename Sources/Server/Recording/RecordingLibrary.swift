@@ -43,6 +43,8 @@ final class RecordingLibrary: Sendable {
     var newest: [StreamName: Recorder] = [:]
     /// Earlier ones that are still busy with their files.
     var retired: [Recorder] = []
+    /// Those of the server's own sources, which follow no stream.
+    var takes: [Recorder] = []
 
     mutating func replace(_ recorder: Recorder) {
       retired.removeAll { $0.isIdle }
@@ -214,6 +216,23 @@ final class RecordingLibrary: Sendable {
     return .refused(attachment == .notLive ? .notLive : .neverRecorded)
   }
 
+  /// A recorder for one of the server's own sources, on air or off. Nobody is shown what it writes before it is stored.
+  func makeTakeRecorder(_ name: StreamName) -> Recorder {
+    var settings = settings
+    settings.disclosure = .onceStored
+    let recorder = Recorder(stream: name, settings: settings, threads: writers)
+    registers.recorders.withLock { recorders in
+      recorders.takes.removeAll { !$0.isActive && $0.isIdle }
+      recorders.takes.append(recorder)
+    }
+    return recorder
+  }
+
+  /// Whether the stream of that name is being recorded.
+  func isRecording(_ name: StreamName) -> Bool {
+    registers.recorders.withLock { $0.newest[name] }?.isActive == true
+  }
+
   /// Ends the recording of a stream, which goes on; what there is becomes a movie. It begins again with the stream's
   /// next epoch, if streams are recorded by themselves.
   func stop(_ name: StreamName) -> RecordingAnswer {
@@ -245,7 +264,7 @@ final class RecordingLibrary: Sendable {
 
   /// To be called about twice a second: makes durable what lies about, and tries again what failed.
   func tend() {
-    for recorder in registers.recorders.withLock({ Array($0.newest.values) }) where recorder.isActive {
+    for recorder in registers.recorders.withLock({ Array($0.newest.values) + $0.takes }) where recorder.isActive {
       recorder.tick()
     }
     finisher.tend()
@@ -289,7 +308,7 @@ final class RecordingLibrary: Sendable {
   }
 
   private func finishRecorders() async {
-    let all = registers.recorders.withLock { $0.retired + Array($0.newest.values) }
+    let all = registers.recorders.withLock { $0.retired + Array($0.newest.values) + $0.takes }
     for recorder in all { recorder.receive(.end(.shutdown)) }
     let deadline = ContinuousClock.now + Self.shutdownPatience
     while !all.allSatisfy(\.isIdle) {

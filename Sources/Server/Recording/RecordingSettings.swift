@@ -15,6 +15,7 @@ struct RecordingSettings: Sendable {
   var calls = DiskCalls.system
   /// Hears what is written where, for replay while it is written.
   var archive: RecordingArchive?
+  var disclosure = RecordingDisclosure.whileWritten
   var budget = RecordingBudget(limit: 64 << 20)
   var tally = RecordingTally()
   /// Hears of everything that happens to recordings.

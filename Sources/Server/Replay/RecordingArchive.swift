@@ -49,10 +49,14 @@ final class RecordingArchive: RecordingObserver {
   // MARK: Being written
 
   /// A recording begins. Nil when its file cannot be read beside being written.
-  func begin(stream: StreamName, epoch: String?, file: RecordingFile) -> ReplaySource? {
+  func begin(
+    stream: StreamName, epoch: String?, file: RecordingFile, _ disclosure: RecordingDisclosure = .whileWritten
+  ) -> ReplaySource? {
     guard let shared = file.shared() else { return nil }
     let source = ReplaySource(stream: stream, name: file.name.stem, epoch: epoch, file: shared)
-    state.withLock { $0.growing[Key(stream: stream, name: file.name.stem)] = source }
+    if disclosure == .whileWritten {
+      state.withLock { $0.growing[Key(stream: stream, name: file.name.stem)] = source }
+    }
     add(source)
     return source
   }

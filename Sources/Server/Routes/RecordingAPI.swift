@@ -65,7 +65,7 @@ struct RecordingAPI {
     }
     guard request.method == .post else { return Problem.methodNotAllowed(allow: "POST, OPTIONS").response }
     if let refusal = gate.refusal(of: request) { return refusal.response }
-    guard let library else { return Self.conflict("This server records nothing.", help: "Start it with --record.") }
+    guard let library else { return Self.recordsNothing }
     guard let name = StreamName(stream) else { return Problem.notFound("No stream can have that name.").response }
     switch act(library, name) {
     case .done: return .json(library.describe(name))
@@ -153,6 +153,8 @@ struct RecordingAPI {
         .response
     }
   }
+
+  static let recordsNothing = conflict("This server records nothing.", help: "Start it with --record.")
 
   static func conflict(_ detail: String, help: String? = nil) -> HTTPResponse {
     Problem(status: .conflict, title: "Not now", detail: detail, help: help).response

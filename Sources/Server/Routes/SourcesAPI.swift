@@ -8,6 +8,8 @@ internal import NIOPosix
 struct SourcesAPI {
   let sources: OwnSources
   let previews: SourcePreviews
+  /// Nil where nothing is recorded.
+  let recordings: SourceRecordings?
   let gate: AdminGate
 
   /// What may be done with a source, as the last segment of its address.
@@ -18,6 +20,7 @@ struct SourcesAPI {
   /// `path` begins with `sources`.
   func respond(to request: HTTPRequest, _ path: ArraySlice<String>, on eventLoop: any EventLoop) -> HTTPAnswer {
     let path = Array(path.dropFirst())
+    if path.count == 3, path[1] == "recording" { return .now(record(request, source: path[0], path[2])) }
     guard path.count <= 2 else { return .now(Self.missing) }
     if path.count == 2, path[1] != "preview.jpg" { return act(request, on: path[0], path[1], eventLoop) }
     guard request.isRead else { return .now(Problem.methodNotAllowed().response) }
@@ -47,6 +50,21 @@ struct SourcesAPI {
     return .now(.json(describe(source)))
   }
 
+  /// `POST …/recording/start`, `…/stop` and `…/cancel`: the source as it is then.
+  private func record(_ request: HTTPRequest, source name: String, _ action: String) -> HTTPResponse {
+    guard let action = SourceRecordings.Action(rawValue: action) else {
+      return Problem.notFound("The API has no such address.", help: "Use start, stop or cancel.").response
+    }
+    guard request.method == .post else { return Problem.methodNotAllowed(allow: "POST, OPTIONS").response }
+    if let refusal = gate.refusal(of: request) { return refusal.response }
+    guard let source = source(name) else { return Self.missing }
+    guard let recordings else { return RecordingAPI.recordsNothing }
+    switch recordings.perform(action, on: source) {
+    case .done: return .json(describe(source))
+    case .refused(let refusal): return RecordingAPI.conflict(refusal.description)
+    }
+  }
+
   /// `/api/v1/devices`: cameras and microphones as `weir devices --json` lists them. Drivers take their time, so it is asked
   /// for on a thread.
   func devices(_ request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
@@ -72,7 +90,14 @@ struct SourcesAPI {
     return [
       "name": .string(source.name.description), "kind": .string(source.kind), "state": .string(state),
       "reason": reason, "capture": source.status.map(\.json) ?? .null,
+      "recording": source.recorder.map(describe) ?? .null,
     ]
+  }
+
+  /// Null where it ended before anything came.
+  private func describe(_ recorder: Recorder) -> JSON {
+    if case .idle = recorder.state, !recorder.isActive { return .null }
+    return recorder.state.json(warning: recorder.warning)
   }
 
   private static let missing = Problem.notFound(

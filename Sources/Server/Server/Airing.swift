@@ -6,7 +6,7 @@ internal import Synchronization
 /// The door that one of the server's own sources publishes through. On air, its events go on to the registry; off air they
 /// stay here, and of them the newest key frame for a preview: the source captures and codes, and nobody is offered anything.
 /// It is taken off the air and put on it while it runs, without its devices hearing of it: what viewers see begins with a key
-/// frame, as a publication of its own.
+/// frame, as a publication of its own. A recording of it hears all of it, on air and off.
 final class Airing: PublishGate, MediaSink {
   /// A picture that decoding can begin with.
   struct KeyFrame: Sendable {
@@ -16,23 +16,24 @@ final class Airing: PublishGate, MediaSink {
     let number: Int
   }
 
-  private enum Phase {
-    case offAir
-    /// Admitted; begins with the next key frame.
-    case beginning(any MediaSink)
-    /// What lies before `start` is not published, and `start` is 0 to the sink; nil where all is.
-    case onAir(any MediaSink, start: MediaTime?)
-  }
-
   private struct State {
     var isWanted = true
-    var phase = Phase.offAir
+    /// Where what is on air goes; nil off air.
+    var air: JoinedSink?
+    var take: JoinedSink?
     /// Of the source's run, where it runs.
     var request: PublishRequest?
     var tracks: [TrackDescription] = []
     var anchor: WallClockAnchor?
     var keyFrame: KeyFrame?
     var keyFrames = 0
+
+    /// With which what runs is published. What is being recorded is not recorded once more with its stream.
+    var publishRequest: PublishRequest? {
+      var request = request
+      if take != nil, request?.recording == .asConfigured { request?.recording = .whenAsked }
+      return request
+    }
   }
 
   private let gate: any PublishGate
@@ -53,8 +54,7 @@ final class Airing: PublishGate, MediaSink {
   func begin() async -> PublishRefusal? {
     let request = state.withLock { state -> PublishRequest? in
       state.isWanted = true
-      if case .offAir = state.phase { return state.request }
-      return nil
+      return state.air == nil ? state.publishRequest : nil
     }
     guard let request else { return nil }
     let sink: any MediaSink
@@ -66,8 +66,8 @@ final class Airing: PublishGate, MediaSink {
     }
     let isIn = state.withLock { state in
       // It may have ended, or have been taken off the air, or put on it, meanwhile.
-      guard state.isWanted, state.request != nil, case .offAir = state.phase else { return false }
-      state.phase = .beginning(sink)
+      guard state.isWanted, state.request != nil, state.air == nil else { return false }
+      state.air = .atKeyFrame(sink)
       return true
     }
     if isIn { request.onKeyFrameWanted?() } else { _ = sink.receive(.end(.finished)) }
@@ -78,36 +78,50 @@ final class Airing: PublishGate, MediaSink {
   func end() {
     let sink = state.withLock { state -> (any MediaSink)? in
       state.isWanted = false
-      defer { state.phase = .offAir }
-      switch state.phase {
-      case .offAir: return nil
-      case .beginning(let sink), .onAir(let sink, _): return sink
-      }
+      defer { state.air = nil }
+      return state.air?.sink
     }
     _ = sink?.receive(.end(.finished))
   }
 
-  /// The source's run is over, however it ended.
-  func finishRun() {
-    state.withLock { state in
-      (state.request, state.keyFrame) = (nil, nil)
-      state.phase = .offAir
+  /// The source's run is over, and its recording with it.
+  func finishRun(_ reason: EndReason) {
+    let take = state.withLock { state in
+      (state.request, state.keyFrame, state.air) = (nil, nil, nil)
+      return state.take.take()
     }
+    _ = take?.sink.receive(.end(reason))
+  }
+
+  // MARK: Recording
+
+  /// Gives a recording all that comes, from the next key frame on, until it closes or the run is over.
+  func record(_ take: any MediaSink) {
+    let request = state.withLock { state in
+      state.take = .atKeyFrame(take)
+      return state.request
+    }
+    request?.onKeyFrameWanted?()
+  }
+
+  /// The recording hears no more.
+  func leave(_ take: any MediaSink) {
+    state.withLock { state in if state.take?.sink === take { state.take = nil } }
   }
 
   // MARK: The source's side
 
   func admit(_ request: PublishRequest) async throws(PublishRefusal) -> any MediaSink {
-    let isWanted = state.withLock { state in
-      state = State(isWanted: state.isWanted, request: request, keyFrames: state.keyFrames)
-      return state.isWanted
+    let published = state.withLock { state in
+      state = State(isWanted: state.isWanted, take: state.take, request: request, keyFrames: state.keyFrames)
+      return state.isWanted ? state.publishRequest : nil
     }
-    guard isWanted else { return self }
+    guard let published else { return self }
     do throws(PublishRefusal) {
-      let sink = try await gate.admit(request)
+      let sink = try await gate.admit(published)
       let isIn = state.withLock { state in
         guard state.isWanted else { return false }
-        state.phase = .onAir(sink, start: nil)
+        state.air = .atFirst(sink)
         return true
       }
       if !isIn { _ = sink.receive(.end(.finished)) }
@@ -121,22 +135,8 @@ final class Airing: PublishGate, MediaSink {
   func receive(_ event: MediaEvent) -> SinkVerdict {
     state.withLock { state in
       note(event, &state)
-      switch state.phase {
-      case .offAir: return .accepted
-      case .beginning(let sink):
-        guard case .sample(let sample) = event, let start = beginning(with: sample, state.tracks) else {
-          if case .end = event { return sink.receive(event) }
-          return .accepted
-        }
-        state.phase = .onAir(sink, start: start)
-        if let anchor = state.anchor {
-          let wall = anchor.wallNanoseconds(at: start)
-          _ = sink.receive(.clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: wall)))
-        }
-        _ = sink.receive(.tracks(state.tracks))
-        return give(event, to: sink, start: start, state.tracks)
-      case .onAir(let sink, let start): return give(event, to: sink, start: start, state.tracks)
-      }
+      if case .closed? = state.take?.give(event, state.tracks, state.anchor) { state.take = nil }
+      return state.air?.give(event, state.tracks, state.anchor) ?? .accepted
     }
   }
 
@@ -145,9 +145,7 @@ final class Airing: PublishGate, MediaSink {
   func withdraw(_ warning: PublicationWarning) { sink?.withdraw(warning) }
 
   private var sink: (any MediaSink)? {
-    state.withLock { state in
-      if case .onAir(let sink, _) = state.phase { sink } else { nil }
-    }
+    state.withLock { state in state.air?.hasBegun == true ? state.air?.sink : nil }
   }
 
   private func note(_ event: MediaEvent, _ state: inout State) {
@@ -160,32 +158,6 @@ final class Airing: PublishGate, MediaSink {
       state.keyFrames += 1
       state.keyFrame = KeyFrame(sample: sample.payload, track: track, number: state.keyFrames)
     case .progress, .discontinuity, .end: break
-    }
-  }
-
-  /// Where what is published begins, if it can begin with this sample: a key frame, or sound where there is no picture.
-  private func beginning(with sample: Sample, _ tracks: [TrackDescription]) -> MediaTime? {
-    guard let track = tracks.first(where: { $0.id == sample.track }), sample.isSync,
-      track.kind == .video || !tracks.contains(where: { $0.kind == .video })
-    else { return nil }
-    return MediaTime(ticks: sample.decodeTime, timescale: track.timescale)
-  }
-
-  private func give(
-    _ event: MediaEvent, to sink: any MediaSink, start: MediaTime?, _ tracks: [TrackDescription]
-  ) -> SinkVerdict {
-    guard let start else { return sink.receive(event) }
-    switch event {
-    case .sample(var sample):
-      let timescale = tracks.first { $0.id == sample.track }?.timescale ?? start.timescale
-      sample.decodeTime &-= start.rescaled(to: timescale)
-      // Sound of before the picture with which it began.
-      return sample.decodeTime < 0 ? .accepted : sink.receive(.sample(sample))
-    case .progress(let time): return sink.receive(.progress(time - start))
-    case .clock(let anchor):
-      let time = anchor.mediaTime - start
-      return sink.receive(.clock(WallClockAnchor(mediaTime: time, wallNanoseconds: anchor.wallNanoseconds)))
-    case .tracks, .discontinuity, .end: return sink.receive(event)
     }
   }
 }

@@ -27,6 +27,7 @@ final class OwnSource: Sendable {
   let name: StreamName
   /// As the API calls it, and the stream's protocol.
   let kind: String
+  private let recordingWish: PublishRequest.RecordingWish
   private let make: Maker
   private let airing: Airing
   private let state = Mutex(State())
@@ -44,14 +45,22 @@ final class OwnSource: Sendable {
 
     var phase = Phase.due
     var settings: CaptureSettings?
+    /// The newest recording of it, also when that is over.
+    var take: Take?
     /// The server is stopping: nothing begins any more.
     var isOver = false
   }
 
-  /// - Parameter gate: where it is published when it is on air.
-  init(name: StreamName, kind: String, gate: any PublishGate, make: @escaping Maker) {
+  /// - Parameters:
+  ///   - recording: `.never` for what nobody may record.
+  ///   - gate: where it is published when it is on air.
+  init(
+    name: StreamName, kind: String, recording: PublishRequest.RecordingWish = .asConfigured, gate: any PublishGate,
+    make: @escaping Maker
+  ) {
     self.name = name
     self.kind = kind
+    recordingWish = recording
     self.make = make
     airing = Airing(gate: gate)
     (calls, caller) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -145,6 +154,35 @@ final class OwnSource: Sendable {
     caller.finish()
   }
 
+  // MARK: Recording
+
+  /// Its newest recording; nil before the first.
+  var recorder: Recorder? { state.withLock { $0.take }?.recorder }
+
+  /// Records what it captures from its next key frame on, on air and off, until that is ended or it stops. `makeTake` is
+  /// called if it can be.
+  func record(_ makeTake: () -> Take) -> RecordingAnswer {
+    state.withLock { state in
+      if recordingWish == .never { return .refused(.neverRecorded) }
+      if state.take?.isActive == true { return .refused(.alreadyRecording) }
+      switch state.phase {
+      case .due, .running:
+        let take = makeTake()
+        state.take = take
+        airing.record(take)
+        return .done
+      case .stopping, .stopped: return .refused(.notCaptured)
+      }
+    }
+  }
+
+  /// Ends its recording as `end` does, which says whether there was one; its devices and its stream go on.
+  func endRecording(_ end: (Take) -> Bool) -> RecordingAnswer {
+    guard let take = state.withLock({ $0.take }) else { return .refused(.notRecording) }
+    airing.leave(take)
+    return end(take) ? .done : .refused(.notRecording)
+  }
+
   // MARK: Running
 
   /// Runs it as often as it is started, until `shutDown`.
@@ -164,8 +202,9 @@ final class OwnSource: Sendable {
   }
 
   private func end(_ reason: EndReason, _ source: any MediaSource) {
-    airing.finishRun()
     state.withLock { state in
+      // With the lock held, so that no recording begins of what is over.
+      airing.finishRun(reason)
       state.settings = source.settings
       state.phase =
         switch state.phase {

@@ -78,6 +78,7 @@ struct Server {
     let addresses = try await listenRTMP(rtmp, tls: certificate?.rtmps)
     let memory = MemoryBudget(logger: logger)
     let sources = OwnSources(configuration.sources.map(makeSource))
+    if configuration.sourcesBegin == .offAir { for source in sources.all { source.preview() } }
     let http = makeHTTPListener(rtmp, port: addresses.rtmp.port, memory: memory, sources: sources)
     let pages = try await listenHTTP(http, tls: certificate?.https)
     let report = StartupReport(
@@ -101,7 +102,7 @@ struct Server {
     switch source.kind {
     case .test:
       let settings = TestSourceSettings.demo(segmentDuration: configuration.segmentDuration)
-      return OwnSource(name: name, kind: "test", gate: streams) { _, gate in
+      return OwnSource(name: name, kind: "test", recording: .never, gate: streams) { _, gate in
         TestSource(name: name, settings: settings, gate: gate, clock: clock, logger: logger)
       }
     case .file(let path):
@@ -113,6 +114,10 @@ struct Server {
         CaptureSource(name: name, settings: last ?? given, gate: gate, clock: clock, logger: logger)
       }
     }
+  }
+
+  private var sourceRecordings: SourceRecordings? {
+    recordings.map { SourceRecordings(library: $0, settings: configuration.streamSettings, logger: logger) }
   }
 
   // MARK: Listeners
@@ -130,7 +135,8 @@ struct Server {
       live: LiveRoutes(streams: streams, viewers: viewers, thumbnails: Thumbnails(logger: logger), archive: archive),
       api: APIRoutes(
         streams: streams, viewers: viewers, recordings: recordings, captures: CaptureAPI(sources: sources, gate: gate),
-        sources: SourcesAPI(sources: sources, previews: SourcePreviews(), gate: gate), gate: gate, clock: clock,
+        sources: SourcesAPI(sources: sources, previews: SourcePreviews(), recordings: sourceRecordings, gate: gate),
+        gate: gate, clock: clock,
         rtmpPort: rtmpPort,
         publishKeyRequired: configuration.publishKey != nil),
       recordings: RecordingRoutes(

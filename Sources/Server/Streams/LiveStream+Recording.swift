@@ -17,7 +17,7 @@ extension LiveStream {
   func attach(_ sink: any FragmentSink) -> Attachment {
     state.withLock { state in
       guard state.phase != .ended else { return .notLive }
-      guard state.recordingWish == .asConfigured else { return .unwanted }
+      guard state.recordingWish != .never else { return .unwanted }
       if let initSegment = state.epoch.initSegment { sink.receive(.initialization(initSegment)) }
       if let anchor = state.epoch.anchor { sink.receive(.clock(anchor)) }
       for fragment in state.newestSegment { sink.receive(.fragment(fragment)) }

@@ -73,6 +73,47 @@ def test_what_is_off_air_is_seen_in_the_panel_alone(page, studio):
     page.errors.clear()  # a picture that was not there yet may be one
 
 
+def test_what_is_off_air_is_recorded_and_goes_on_air_meanwhile(page, studio):
+    state = "document.querySelector('#recording-state').textContent"
+    button = lambda symbol: f"document.querySelector('.recording-buttons [aria-label^=\"{symbol}\"]')"
+    watching.watch(page, studio, "cam")
+    # On air it is recorded by itself, with its stream.
+    page.wait(f"{state} === 'Recording'")
+    enter_token(page)
+    page.wait(f"{press('source-preview')}.checkVisibility()")
+    page.click(press("source-preview"))
+    page.wait(f"{STATE} === 'Off air' && {state} === 'Stored' && {button('Record')}.checkVisibility()")
+    page.click(button("Record"))
+    page.wait(f"{state} === 'Recording' && {button('Stop')}.checkVisibility()")
+    page.click(press("source-start"))
+    page.wait(f"{STATE} === 'Live' && document.querySelector('#stage').dataset.phase === 'playing'")
+    assert page.evaluate(state) == "Recording" and page.evaluate(POOR_CONTRAST) == []
+    page.click(button("Stop"))
+    page.wait(f"{state} === 'Stored' && {STATE} === 'Live'")
+    page.errors.clear()  # a picture that was not there yet may be one
+
+
+def test_the_home_page_has_them_all_for_whoever_has_the_token(page, studio):
+    page.open(f"{studio.web}/")
+    page.wait("document.querySelector('#manage').checkVisibility()")
+    assert not page.evaluate("document.querySelector('#sources').checkVisibility()")
+    page.click(press("manage"))
+    page.evaluate(f"document.querySelector('#admin-token').value = '{TOKEN}'")
+    page.click("document.querySelector('#admin-form [type=submit]')")
+    page.wait("document.querySelectorAll('#sources-list li').length === 2")
+    state = "document.querySelector('#sources-list li .badge').textContent"
+    button = lambda label: f"document.querySelector('#sources-list [aria-label=\"{label}\"]')"
+    assert page.evaluate("[...document.querySelectorAll('#sources-list a')].map((a) => a.textContent)") == ["demo", "cam"]
+    for label, becomes in (("Preview demo", "Off air"), ("Go live with demo", "Live"), ("Stop demo", "Stopped"),
+                           ("Go live with demo", "Live")):
+        page.click(button(label))
+        page.wait(f"{state} === '{becomes}'")
+    page.wait("document.querySelector('#sources-list').innerText.includes('there is no camera')")
+    assert page.evaluate(POOR_CONTRAST) == [] and page.evaluate(FOREIGN) == [] and page.errors == []
+    page.viewport(320, 640)
+    assert page.evaluate(OVERFLOW) <= 0
+
+
 def test_devices_are_listed_and_what_cannot_be_switched_is_said(page, studio):
     watching.watch(page, studio, "cam")
     enter_token(page)

@@ -107,6 +107,28 @@ struct FrameGridTests {
     }
   }
 
+  /// An encoder on a busy machine leaves out every second picture for a while; a steady one always does.
+  @Test func whatIsForetoldIsNeverMoreThanWhatTheRateHasBeen() throws {
+    var grid = FrameGrid(rate: FrameRate(numerator: 30, denominator: 1))
+    var foretold: Int64?
+    var frame: Int64 = 0
+    for steps in [Int64](repeating: 1, count: 20) + [Int64](repeating: 2, count: 40) + [Int64](repeating: 1, count: 20)
+    {
+      let place = grid.place(decode: Rounding.nearest.milliseconds(frame, 30), composition: 0)
+      #expect(place.decodeTime == frame * 1000)
+      if let foretold { #expect(foretold <= place.decodeTime) }
+      foretold = place.duration.map { place.decodeTime + Int64($0) }
+      frame += steps
+    }
+    #expect(foretold == (frame * 1000), "and single steps are foretold again")
+
+    var half = FrameGrid(rate: FrameRate(numerator: 60, denominator: 1))
+    let durations = (0..<Int64(40)).map {
+      half.place(decode: Rounding.nearest.milliseconds(2 * $0, 60), composition: 0).duration
+    }
+    #expect(durations.dropFirst(2).allSatisfy { $0 == 2000 })
+  }
+
   @Test func aVariableRateIsNeverOffByMoreThanAMillisecond() throws {
     for rate in [nil, FrameRate(numerator: 30, denominator: 1), FrameRate(numerator: 60_000, denominator: 1001)] {
       var grid = FrameGrid(rate: rate)

@@ -84,6 +84,48 @@ import Testing
     }
   }
 
+  /// A publisher that changes the size of its pictures with each of them has an encoder for each.
+  @Test(arguments: [(640, 360, 50_000), (640, 360, 800_000), (640, 360, 3_000_000)])
+  func encodersThatBeginAnewWithEachPictureStayWithinItTogether(width: Int, height: Int, bitRate: UInt32) throws {
+    #expect(try refusals(width, height, bitRate) { $0 } == 0)
+  }
+
+  @Test func encodersThatKnowNothingOfTheOneBeforeDoNot() throws {
+    #expect(try refusals(640, 360, 800_000) { _ in nil } > 0)
+  }
+
+  /// How many of 120 pictures are too much, each from an encoder of its own; `heritage` is what it knows of the one before.
+  private func refusals(
+    _ width: Int, _ height: Int, _ bitRate: UInt32, _ heritage: (RateDebt) -> RateDebt?
+  ) throws -> Int {
+    var refusals = 0
+    var budget: RungBudget?
+    var debt: RateDebt?
+    var random = SystemRandomNumberGenerator()
+    for number in 0..<120 {
+      let width = width - number % 2 * 16
+      let rung = TranscodeConfiguration.Rung(
+        width: UInt16(width), height: UInt16(height), bitRate: bitRate, preset: .veryfast)
+      let configuration = TranscodeConfiguration(
+        codec: .h264, record: [], timescale: 90_000, frameDuration: 3000, color: [1, 1, 1], rungs: [rung])
+      var next = RungBudget(
+        bitRate: bitRate, macroblocks: (width + 15) / 16 * ((height + 15) / 16), frameDuration: 3000, timescale: 90_000)
+      if let budget { next.goOn(after: budget) }
+      let encoder = try RungEncoder(rung, of: configuration, after: debt)
+      let picture = try PictureFrame(width: width, height: height, format: AV_PIX_FMT_YUV420P)
+      noise(picture.frame.pointee, height: height, &random)
+      picture.frame.pointee.pts = Int64(number) * 3000
+      picture.frame.pointee.pict_type = AV_PICTURE_TYPE_I
+      let receive = { (_: Int64, _: Bool, payload: ByteBuffer) in
+        if !next.take(payload.readableBytes, after: 3000) { refusals += 1 }
+      }
+      try encoder.encode(DecodedPicture(picture: picture, time: Int64(number) * 3000, isKey: true), receive)
+      try encoder.finish(receive)
+      (budget, debt) = (next, heritage(encoder.debt))
+    }
+    return refusals
+  }
+
   private func noise(_ frame: AVFrame, height: Int, _ random: inout SystemRandomNumberGenerator) {
     for (plane, width, rows) in [
       (frame.data.0, frame.linesize.0, height), (frame.data.1, frame.linesize.1, height / 2),

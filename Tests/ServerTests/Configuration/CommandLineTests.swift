@@ -16,9 +16,10 @@ import Testing
 
   @Test func everySettingHasAFlagThatReachesIt() throws {
     for setting in Setting.allCases {
-      let arguments = setting == .noRecord ? ["serve", setting.flag] : ["serve", setting.flag, "text"]
+      let isSwitch = setting == .noRecord || setting == .offAir
+      let arguments = isSwitch ? ["serve", setting.flag] : ["serve", setting.flag, "text"]
       let command = try #require(try RootCommand.parseAsRoot(arguments) as? ServeCommand)
-      #expect(command.flags[setting] == [setting == .noRecord ? "1" : "text"], "\(setting.flag)")
+      #expect(command.flags[setting] == [isSwitch ? "1" : "text"], "\(setting.flag)")
     }
   }
 

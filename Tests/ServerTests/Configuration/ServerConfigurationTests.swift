@@ -136,6 +136,14 @@ import Testing
     #expect(complaint(environment: ["WEIR_NO_RECORD": "perhaps"])?.contains("use 1 or 0") == true)
   }
 
+  @Test func sourcesBeginOnAirUnlessToldOtherwiseByWhoCanPutThemThere() throws {
+    #expect(try load().sourcesBegin == .onAir)
+    #expect(try load([.offAir: ["1"], .adminToken: ["t"]]).sourcesBegin == .offAir)
+    #expect(try load(environment: ["WEIR_OFF_AIR": "1", "WEIR_ADMIN_TOKEN": "t"]).sourcesBegin == .offAir)
+    #expect(try load(environment: ["WEIR_OFF_AIR": "0"]).sourcesBegin == .onAir)
+    #expect(complaint([.offAir: ["1"]])?.contains("add --admin-token TOKEN") == true)
+  }
+
   @Test func aKeyNeverShowsInTheConfiguration() throws {
     var text = ""
     dump(try load([.publishKey: ["canary-4711"]]), to: &text)

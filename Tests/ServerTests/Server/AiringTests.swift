@@ -12,13 +12,17 @@ import Testing
     private struct State {
       var admitted = 0
       var refusal: PublishRefusal?
+      var wish: PublishRequest.RecordingWish?
       var events: [MediaEvent] = []
     }
     private let state = Mutex(State())
 
     func admit(_ request: PublishRequest) async throws(PublishRefusal) -> any MediaSink {
       if let refusal = state.withLock({ $0.refusal }) { throw refusal }
-      state.withLock { $0.admitted += 1 }
+      state.withLock { state in
+        state.admitted += 1
+        state.wish = request.recording
+      }
       return self
     }
 
@@ -31,6 +35,8 @@ import Testing
     func withdraw(_: PublicationWarning) {}
 
     var admitted: Int { state.withLock { $0.admitted } }
+    /// Of the one that was let in last.
+    var wish: PublishRequest.RecordingWish? { state.withLock { $0.wish } }
     var events: [MediaEvent] { state.withLock { $0.events } }
     var samples: [Sample] { events.compactMap { if case .sample(let sample) = $0 { sample } else { nil } } }
     var hasEnded: Bool { events.contains { if case .end(.finished) = $0 { true } else { false } } }
@@ -76,7 +82,7 @@ import Testing
     for sample in film { #expect(sink.receive(.sample(sample)) == .accepted) }
     #expect(door.admitted == 0 && door.events.isEmpty && !airing.isOnAir)
     #expect(airing.keyFrame?.sample == film.last { $0.track == .video && $0.isSync }?.payload)
-    airing.finishRun()
+    airing.finishRun(.finished)
     #expect(airing.keyFrame == nil)
   }
 
@@ -149,8 +155,54 @@ import Testing
   @Test func whatDoesNotRunAsksNobody() async throws {
     #expect(await airing.begin() == nil)
     _ = try await run()
-    airing.finishRun()
+    airing.finishRun(.finished)
     #expect(await airing.begin() == nil)
     #expect(door.admitted == 1, "the run's own")
+  }
+
+  // MARK: Recording
+
+  @Test func whatIsRecordedHearsEverythingOnAirAndOff() async throws {
+    airing.end()
+    let sink = try await run()
+    let take = Door()
+    for sample in film.prefix(10) { _ = sink.receive(.sample(sample)) }
+    airing.record(take)
+    #expect(keyFramesAskedFor.value.load(ordering: .relaxed) == 1)
+    let first = try #require(film.dropFirst(10).firstIndex { $0.track == .video && $0.isSync })
+    let heard = film.count - first
+    for (index, sample) in film.dropFirst(10).enumerated() {
+      if index == heard / 3 { #expect(await airing.begin() == nil) }
+      if index == heard * 2 / 3 { airing.end() }
+      #expect(sink.receive(.sample(sample)) == .accepted)
+    }
+    #expect(take.samples.first?.decodeTime == 0 && take.samples.first?.isSync == true)
+    #expect(take.samples.map(\.payload) == film.suffix(take.samples.count).map(\.payload))
+    #expect(take.samples.count >= heard - 1 && !take.hasEnded, "but for sound of before its first picture")
+    #expect(door.hasEnded && door.wish == .whenAsked, "it is not recorded once more with its stream")
+    airing.finishRun(.finished)
+    #expect(take.hasEnded)
+  }
+
+  @Test func theRecordingThatLeftHearsNothingMoreAndTheStreamGoesOn() async throws {
+    let sink = try await run()
+    let take = Door()
+    #expect(door.wish == .asConfigured)
+    airing.record(take)
+    for sample in film { _ = sink.receive(.sample(sample)) }
+    let heard = take.events.count
+    airing.leave(take)
+    for sample in film { #expect(sink.receive(.sample(sample)) == .accepted) }
+    #expect(heard > 0 && take.events.count == heard && door.samples.count == 2 * film.count)
+    airing.finishRun(.finished)
+    #expect(!take.hasEnded)
+  }
+
+  @Test func aRecordingIsThereBeforeItsSourceHasBegun() async throws {
+    let take = Door()
+    airing.record(take)
+    let sink = try await run()
+    for sample in film { _ = sink.receive(.sample(sample)) }
+    #expect(take.samples.map(\.payload) == film.map(\.payload) && door.samples.count == film.count)
   }
 }

@@ -17,7 +17,8 @@ struct CatalogueUpdate {
   func apply(to database: Database) throws {
     switch event.kind {
     case .cancelled, .deleted: try database.remove(key)
-    case .started, .progressed, .stopped: try database.put(try entry(.running, in: database))
+    case .started, .progressed, .stopped:
+      if facts.disclosure == .whileWritten { try database.put(try entry(.running, in: database)) }
     // What ended before it was to is failed, also when a movie is made of it later.
     case .stored: try database.put(try finished(facts.failure, in: database))
     case .salvaged:

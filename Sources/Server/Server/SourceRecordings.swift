@@ -1,0 +1,30 @@
+internal import Logging
+
+/// Starts, stops and throws away recordings of the server's own sources, on air and off.
+struct SourceRecordings: Sendable {
+  let library: RecordingLibrary
+  /// Recordings are cut as streams are.
+  let settings: StreamSettings
+  let logger: Logger
+
+  /// What may be asked for, as the last segment of an address.
+  enum Action: String, CaseIterable {
+    case start, stop, cancel
+  }
+
+  func perform(_ action: Action, on source: OwnSource) -> RecordingAnswer {
+    switch action {
+    case .start: start(source)
+    case .stop: source.endRecording { $0.stop() }
+    case .cancel: source.endRecording { $0.cancel() }
+    }
+  }
+
+  private func start(_ source: OwnSource) -> RecordingAnswer {
+    // What is recorded with its stream is not recorded twice.
+    if case .live = source.activity, library.isRecording(source.name) { return .refused(.alreadyRecording) }
+    return source.record {
+      Take(recorder: library.makeTakeRecorder(source.name), settings: settings, logger: logger)
+    }
+  }
+}

@@ -1,0 +1,91 @@
+"""Flash and beep of the test pattern in what comes after the live picture: recordings, replay, clips, rungs in DASH, sound in
+another codec. Live HLS, DASH and `stream.mp4` have theirs in test_encoding.py, rungs in HLS in test_renditions.py."""
+
+import concurrent.futures
+import subprocess
+
+import pytest
+
+from harness import tools
+from test_encoding import Copy, Film
+
+#: Published: the pattern with its own AAC, and with Opus.
+SOUNDS = {"film": ("-c:a", "copy"), "voice": ("-c:a", "libopus")}
+#: Name → stream, address below it, which of what is behind it. DASH has the source first, then what was made of it.
+LIVE = {
+    "DASH, 180p, AAC": ("film", "manifest.mpd", ("-map", "0:v:1", "-map", "0:a:0")),
+    "DASH, 720p, AAC to Opus": ("film", "manifest.mpd", ("-map", "0:v:0", "-map", "0:a:1")),
+    "DASH, 720p, Opus to AAC": ("voice", "manifest.mpd", ("-map", "0:v:0", "-map", "0:a:1")),
+    "HLS, 720p, Opus to AAC": ("voice", "index.m3u8", ("-map", "0:p:1")),
+}
+RECORDED = [f"{what}, {codec}" for what in ("recording", "clip", "replay by HLS", "replay by DASH") for codec in ("AAC", "Opus")]
+SECONDS = 4
+
+
+@pytest.fixture(scope="module")
+def films_server(start_shared):
+    weir = start_shared("--test-pattern", "demo", "--ladder", "film=180p@300k", "--audio-codec", "film=opus", "--audio-codec",
+                        "voice=aac")
+    weir.wait_state("demo", "live")
+    return weir
+
+
+@pytest.fixture(scope="module")
+def films(films_server, tmp_path_factory):
+    folder, weir = tmp_path_factory.mktemp("films"), films_server
+    publishers = [
+        subprocess.Popen([tools.new_ffmpeg(), "-v", "error", "-nostdin", "-t", str(SECONDS), "-i",
+                          f"{weir.web}/live/demo/stream.mp4", "-c:v", "copy", *sound, "-f", "flv", f"{weir.rtmp}/live/{name}"])
+        for name, sound in SOUNDS.items()]
+    assert [publisher.wait(30) for publisher in publishers] == [0, 0]
+    for name in SOUNDS:
+        weir.wait(lambda: [r["state"] for r in weir.recordings_of(name)] == ["completed"], 10, "a recording")
+
+    def look(name: str) -> Film:
+        path = folder / f"{name.replace(' ', '-')}.mp4"
+        if name in LIVE:
+            stream, address, choice = LIVE[name]
+            return Copy(f"{weir.web}/live/{stream}/{address}", path, choice)
+        stream = "film" if name.endswith("AAC") else "voice"
+        (recording,) = weir.recordings_of(stream)
+        if name.startswith("replay"):
+            address = "index.m3u8" if "HLS" in name else "manifest.mpd"
+            return Copy(f"{weir.web}{recording['url'][:-4]}/{address}", path)
+        if name.startswith("clip"):
+            # From between two pictures, so that an edit list hides what lies before it.
+            path.write_bytes(weir.get(f"/api/v1/recordings/{stream}/{recording['file']}/clip?from=0.51").good().body)
+            return Film(path)
+        return Film(weir.recordings / stream / recording["file"])
+
+    names = [*LIVE, *RECORDED]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        return dict(zip(names, pool.map(look, names)))
+
+
+@pytest.mark.parametrize("name", [*LIVE, *RECORDED])
+def test_flash_and_beep_come_together(films, name, record_property):
+    worst = films[name].apart()
+    record_property("figure", f"{name}: flash and beep at most {worst * 1000:.1f} ms apart")
+    assert worst <= 0.020
+
+
+def test_pictures_stay_with_their_sound_when_an_encoder_that_left_some_out_keeps_up_again(films_server, tmp_path):
+    """Every second one is missing for two seconds: whoever foretells the next by that foretells too much."""
+    film, seen = tmp_path / "film.flv", tmp_path / "seen.mp4"
+    tools.run(tools.FFMPEG, "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=30", "-f", "lavfi", "-i",
+              "sine=440:sample_rate=48000", "-t", "6", "-vf", "select='not(between(t,1,3)*mod(n,2))'", "-vsync", "vfr",
+              "-enc_time_base", "1/30", "-c:v", "libx264", "-preset", "ultrafast", "-bf", "0", "-g", "60", "-c:a", "aac", film)
+    assert tools.run(tools.FFMPEG, "-v", "error", "-readrate", "4", "-i", film, "-c", "copy", "-f", "flv",
+                     f"{films_server.rtmp}/live/uneven").stderr == ""
+    films_server.wait_state("uneven", "ended")
+    tools.run(tools.FFMPEG, "-v", "error", "-i", f"{films_server.web}/live/uneven/index.m3u8", "-c", "copy", seen)
+    lengths = []
+    for path in (film, seen):
+        probed = tools.run(tools.FFPROBE, "-v", "error", "-select_streams", "v", "-show_entries", "packet=pts_time", "-of",
+                           "csv=p=0", path)
+        times = [float(line.split(",")[0]) for line in probed.stdout.split()]
+        assert len(times) == 150
+        lengths.append([time - times[0] for time in times])
+    # Its sound goes on as it was.
+    off = max(abs(b - a) for a, b in zip(*lengths))
+    assert off <= 0.020, f"{off * 1000:.1f} ms"
