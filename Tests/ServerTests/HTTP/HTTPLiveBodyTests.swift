@@ -122,7 +122,7 @@ import Testing
     for reads in [true, false] {
       let feed = Feed()
       try await HTTPTestServer.run(limits: limits, route: route(feed)) { address, listener in
-        let client = try await HTTPRawClient.connect(to: address, receiveBuffer: 8192, reads: reads)
+        let client = try await HTTPRawClient.connect(to: address, receiveBuffer: reads ? 1 << 18 : 8192, reads: reads)
         try await client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         try await client.wait("the body did not start") { _ in feed.writer != nil }
         for _ in 0..<7 { try await feed.write([.file(FileRange(file: file, offset: 0, length: 1 << 20))]) }
