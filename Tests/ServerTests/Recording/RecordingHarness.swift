@@ -28,8 +28,12 @@ final class TemporaryFolder: Sendable {
   }
 
   deinit {
-    Self.removeContents(of: path)
-    rmdir(path)
+    // A catalogue that is being closed just then may write once more.
+    for _ in 0..<100 {
+      Self.removeContents(of: path)
+      if rmdir(path) == 0 { return }
+      sched_yield()
+    }
   }
 
   private static func removeContents(of path: String) {
