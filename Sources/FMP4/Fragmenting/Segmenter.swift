@@ -7,7 +7,7 @@ package struct Segmenter: Sendable {
   package var policy: CutPolicy
 
   private var tracks: [TrackDescription] = []
-  private var initVersion = 0
+  private var initVersion: Int
   private var leader = LeadingTrack()
   private var queues: [SampleQueue] = []
   private var leaderIndex = 0
@@ -56,8 +56,10 @@ package struct Segmenter: Sendable {
     var start: MediaTime
   }
 
-  package init(policy: CutPolicy = CutPolicy()) {
+  /// `lastInitVersion` is that of the newest init segment that there was before.
+  package init(policy: CutPolicy = CutPolicy(), lastInitVersion: Int = 0) {
     self.policy = policy
+    initVersion = lastInitVersion
   }
 
   /// Takes one event and tells what became complete by it. Samples of unknown tracks are ignored.

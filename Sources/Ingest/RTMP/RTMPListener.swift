@@ -46,9 +46,9 @@ package final class RTMPListener: Sendable {
     self.group = group
   }
 
-  /// Listens at an address; with `tls`, which is asked for each connection, for RTMPS. May be called for several addresses. Port 0 takes a free one.
-  /// Returns where it listens; throws what the system says when it cannot.
-  package func start(host: String, port: Int, tls: TLSContextSource? = nil) async throws -> SocketAddress {
+  /// Listens at a place; with `tls`, which is asked for each connection, for RTMPS. May be called for several places. Port
+  /// 0 takes a free one. Returns where it listens; throws what the system says when it cannot.
+  package func start(_ place: ListeningPlace, tls: TLSContextSource? = nil) async throws -> SocketAddress {
     let shared = shared
     let channel = try await ServerBootstrap(group: group)
       .serverChannelOption(.backlog, value: 1024)
@@ -78,7 +78,7 @@ package final class RTMPListener: Sendable {
           try channel.pipeline.syncOperations.addHandler(connection)
         }
       }
-      .bind(host: host, port: port).get()
+      .listen(at: place)
     servers.withLock { $0.append(channel) }
     guard let address = channel.localAddress else { throw ChannelError.unknownLocalAddress }
     return address

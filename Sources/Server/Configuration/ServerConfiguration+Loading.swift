@@ -37,6 +37,7 @@ extension ServerConfiguration {
     retention = try loader.retention()
     adminToken = try loader.secret(.adminToken, whenAbsent: "to let nobody change anything over HTTP")
     segmentsFolder = try loader.optional(.segments, FolderName.parse)
+    stateFolder = try loader.optional(.state, FolderName.parse)
     webFiles = try loader.optional(.web, FolderName.parse).map(WebFiles.folder) ?? .embedded
     logLevel = try loader.required(.logLevel, Logger.Level.init(parsing:))
     logFormat = try loader.required(.log, LogFormat.init(parsing:))

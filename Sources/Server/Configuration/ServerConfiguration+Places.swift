@@ -8,6 +8,7 @@ extension ServerConfiguration {
       try Self.prepareWritable(folder, .record, advice: "or use \(Setting.noRecord.flag)")
     }
     if let folder = segmentsFolder { try Self.prepareWritable(folder, .segments, advice: "or leave it out") }
+    if let folder = stateFolder { try Self.prepareWritable(folder, .state, advice: "or leave it out") }
     if case .folder(let folder) = webFiles {
       guard Self.isFolder(folder) else { throw Self.failure(.web, folder, "no such folder", "name an existing folder") }
     }

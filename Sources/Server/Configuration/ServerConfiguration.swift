@@ -70,6 +70,8 @@ struct ServerConfiguration: Sendable {
   var adminToken: Secret?
   /// The folder that segments and playlists are also written to; nil for none.
   var segmentsFolder: String?
+  /// The folder in which a process leaves its streams to the next one; nil where none goes on with them.
+  var stateFolder: String?
   var webFiles: WebFiles
 
   /// Whether streams are recorded, and where.

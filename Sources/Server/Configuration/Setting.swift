@@ -40,6 +40,7 @@ enum Setting: String, CaseIterable, Sendable {
   case whenFull = "when-full"
   case adminToken = "admin-token"
   case segments
+  case state
   case logLevel = "log-level"
   case log
   case web
@@ -79,8 +80,8 @@ enum Setting: String, CaseIterable, Sendable {
     case .logLevel: "info"
     case .log: "text"
     case .https, .rtmps, .tlsCert, .tlsKey, .source, .testPattern, .offAir, .publishKey, .adminToken, .noRecord,
-      .recordSplit, .recordMaxDuration, .recordMaxSize, .retainAge, .retainSize, .retainStreamSize, .segments, .rewind,
-      .web, .ladder, .audioCodec:
+      .recordSplit, .recordMaxDuration, .recordMaxSize, .retainAge, .retainSize, .retainStreamSize, .segments, .state,
+      .rewind, .web, .ladder, .audioCodec:
       nil
     }
   }

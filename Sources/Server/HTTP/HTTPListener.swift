@@ -46,7 +46,7 @@ final class HTTPListener: Sendable {
   /// Listens, and returns the address with the port that was chosen for port 0. Throws what the system says: address
   /// in use, not permitted, not available. `tls` is asked for each connection; what is spoken over it follows from the
   /// protocol that its context agreed on with the client.
-  func start(_ address: SocketAddress, tls: TLSContextSource? = nil) async throws -> SocketAddress {
+  func start(_ place: ListeningPlace, tls: TLSContextSource? = nil) async throws -> SocketAddress {
     let services = services
     let loops = loops
     let bootstrap = ServerBootstrap(group: group)
@@ -64,7 +64,7 @@ final class HTTPListener: Sendable {
           try Self.configure(channel, services: services, loops: loops, tls: tls)
         }
       }
-    let channel = try await bootstrap.bind(to: address).get()
+    let channel = try await bootstrap.listen(at: place)
     channels.withLock { $0.append(channel) }
     guard let bound = channel.localAddress else { throw ChannelError.unknownLocalAddress }
     return bound

@@ -94,6 +94,8 @@ struct ServeCommand: AsyncParsableCommand {
   var adminToken: String?
   @Option(help: help(.segments, "Folder to write rolling segments and playlists to.", "folder"))
   var segments: String?
+  @Option(help: help(.state, "Folder that lets streams go on where weir stops, or dies, and starts again.", "folder"))
+  var state: String?
   @Option(help: help(.logLevel, "trace, debug, info, notice, warning, error or critical.", "level"))
   var logLevel: String?
   @Option(help: help(.log, "text or json.", "format")) var log: String?
@@ -118,7 +120,8 @@ struct ServeCommand: AsyncParsableCommand {
       logger.warning("\(variable) is not a setting of weir and is ignored; see weir serve --help")
     }
     try configuration.prepareFolders()
-    try await Server(configuration: configuration, logger: logger).run(openingPage: openingPage)
+    let inherited = try InheritedSockets(environment: Arguments.environment())
+    try await Server(configuration: configuration, inherited: inherited, logger: logger).run(openingPage: openingPage)
   }
 
   /// What the command line gave, by setting.
@@ -135,7 +138,7 @@ struct ServeCommand: AsyncParsableCommand {
       (.recordMaxDuration, recordMaxDuration), (.recordMaxSize, recordMaxSize),
       (.retainAge, retainAge), (.retainSize, retainSize), (.retainStreamSize, retainStreamSize),
       (.retainDeleted, retainDeleted), (.whenFull, whenFull), (.adminToken, adminToken),
-      (.segments, segments), (.logLevel, logLevel), (.log, log), (.web, web),
+      (.segments, segments), (.state, state), (.logLevel, logLevel), (.log, log), (.web, web),
     ]
     var result: [Setting: [String]] = [
       .source: source, .testPattern: testPattern, .ladder: ladder, .audioCodec: audioCodec,

@@ -59,15 +59,13 @@ struct MediaRoutes {
   // MARK: Playlists
 
   private func playlist(_ request: HTTPRequest, _ window: LiveWindow) -> HTTPAnswer {
-    guard !window.segments.isEmpty, window.targetDuration != nil else {
-      return .now(Problem.notYet(stream.name).response)
-    }
     let directives: HLSDirectives
     do throws(HLSDirectives.Malformed) {
       directives = try HLSDirectives(request.query)
     } catch {
       return .now(Problem.badRequest(error.detail).response)
     }
+    guard !window.segments.isEmpty, window.targetDuration != nil else { return beginning(directives, window) }
     let answer: @Sendable () -> HTTPResponse = {
       stream.mediaPlaylist(rendition, epoch: epoch, directives).map { HTTPResponse($0) } ?? missing
     }
@@ -92,8 +90,23 @@ struct MediaRoutes {
       let wait = stream.wait(for: .part(position, rendition), on: eventLoop, atMost: patience(window))
       guard let wait else { return .now(answer()) }
       return after(wait) { window in
-        window.hasReached(position, in: rendition) || window.isEnded ? answer() : late(window)
+        window.hasReached(position, in: rendition) || window.isEnded || stream.hasLetGo ? answer() : late(window)
       }
+    }
+  }
+
+  /// Nothing is there. Players of an epoch that another process began know its playlists already: they wait for it to go
+  /// on.
+  private func beginning(_ directives: HLSDirectives, _ window: LiveWindow) -> HTTPAnswer {
+    let condition = directives.position == nil ? WaitingRoom.Condition.release : .beginning
+    guard window.isResumed, !window.isEnded,
+      let wait = stream.wait(for: condition, on: eventLoop, atMost: LiveRoutes.patience)
+    else { return .now(Problem.notYet(stream.name).response) }
+    return after(wait) { window in
+      guard !window.segments.isEmpty, directives.position != nil || !window.listed.isEmpty else {
+        return Problem.notYet(stream.name).response
+      }
+      return stream.mediaPlaylist(rendition, epoch: epoch, directives).map { HTTPResponse($0) } ?? missing
     }
   }
 
@@ -167,10 +180,12 @@ struct MediaRoutes {
     else { return .now(missing) }
     return .later(
       wait.flatMap {
-        guard let window = stream.window(ofEpoch: epoch, rendition), isMeant(window),
-          let answer = segment(number, request, in: window)
-        else {
+        guard let window = stream.window(ofEpoch: epoch, rendition), isMeant(window) else {
           return eventLoop.makeSucceededFuture(missing)
+        }
+        guard let answer = segment(number, request, in: window) else {
+          let isOver = window.hasReached(first, in: rendition) || window.isEnded
+          return eventLoop.makeSucceededFuture(isOver ? missing : late(window))
         }
         switch answer {
         case .now(let response, _): return eventLoop.makeSucceededFuture(response)

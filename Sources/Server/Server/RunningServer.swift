@@ -13,12 +13,15 @@ struct RunningServer: Service {
   let sources: OwnSources
   let certificate: ServerCertificate?
   let memory: MemoryBudget
+  /// Nil where no other process goes on with the streams.
+  let ledger: StreamLedger?
   /// Whether the first source's page is opened in a browser.
   let opensPage: Bool
 
   func run() async throws {
     // Only now are signals caught: whoever reads that weir is up may stop it.
     report.print()
+    ServiceNotice.send(.ready)
     if opensPage { PageOpener.open(report.page) }
     await withTaskGroup(of: Void.self) { group in
       group.addTask { await sources.run() }
@@ -26,6 +29,8 @@ struct RunningServer: Service {
       if let recordings { group.addTask { await tend(recordings) } }
       if let certificate { group.addTask { await certificate.watch() } }
       try? await gracefulShutdown()
+      ServiceNotice.send(.stopping)
+      if ledger != nil { streams.prepareToLeave() }
       // What their encoders hold belongs to streams that are live still.
       await sources.stop()
       await stop()
@@ -51,12 +56,14 @@ struct RunningServer: Service {
     }
   }
 
-  /// In the order that loses nothing, once its own sources have ended: no new publishers, playlists ended, recordings
-  /// finished, viewers let go.
+  /// In the order that loses nothing, once its own sources have ended: no new publishers, playlists ended or left to the
+  /// next process, recordings finished, viewers let go.
   private func stop() async {
-    streams.shutDown()
+    if ledger == nil { streams.shutDown() } else { streams.handOver() }
     await rtmp.stop()
     await recordings?.shutDown()
+    streams.letGo()
     await http.stop()
+    await ledger?.close()
   }
 }

@@ -15,8 +15,11 @@ struct Server {
   private let recordings: RecordingLibrary?
   private let archive: RecordingArchive
   private let streams: StreamRegistry
+  private let ledger: StreamLedger?
+  private let inherited: InheritedSockets
 
-  init(configuration: ServerConfiguration, logger: Logger) {
+  init(configuration: ServerConfiguration, inherited: InheritedSockets = .none, logger: Logger) {
+    self.inherited = inherited
     self.configuration = configuration
     self.logger = logger
     let clock = SteadyClock.system()
@@ -40,9 +43,10 @@ struct Server {
       (folder: folder, thread: NIOThreadPool(numberOfThreads: 1))
     }
     segments?.thread.start()
+    ledger = configuration.stateFolder.map { StreamLedger(folder: $0, clock: clock, logger: logger) }
     streams = StreamRegistry(
       settings: configuration.streamSettings, ladders: configuration.ladders, sounds: configuration.sounds,
-      publishKey: configuration.publishKey, clock: clock, logger: logger
+      publishKey: configuration.publishKey, clock: clock, logger: logger, ledger: ledger
     ) { stream, epoch, wish in
       var sinks: [any FragmentSink] = spools == nil ? [] : [EpochWatch(epoch: epoch, archive: archive)]
       if wish == .asConfigured, let recorder = library?.makeRecorder(stream: stream, epoch: epoch) {
@@ -66,6 +70,7 @@ struct Server {
     DescriptorLimit.raise()
     // A file that may not grow is an error of its recording (EFBIG), not the end of the server.
     signal(SIGXFSZ, SIG_IGN)
+    await resumeStreams()
     await recordings?.finishLeftovers(patience: Self.leftoverPatience)
     let certificate = try readCertificate()
     if let folder = configuration.segmentsFolder {
@@ -85,7 +90,7 @@ struct Server {
       configuration: configuration, http: pages.http, https: pages.https, rtmp: addresses.rtmp, rtmps: addresses.rtmps)
     let running = RunningServer(
       report: report, streams: streams, recordings: recordings, clock: clock, rtmp: rtmp, http: http, sources: sources,
-      certificate: certificate, memory: memory, opensPage: openingPage)
+      certificate: certificate, memory: memory, ledger: ledger, opensPage: openingPage)
     let services = ServiceGroup(
       configuration: ServiceGroupConfiguration(
         services: [.init(service: running)], gracefulShutdownSignals: [.sigterm, .sigint],
@@ -96,6 +101,19 @@ struct Server {
 
   /// Most leftovers are finished in milliseconds each, and then whoever asks first finds them.
   private static let leftoverPatience = Duration.milliseconds(500)
+
+  /// Goes on with the streams that the last process left. Without a ledger they begin anew, which is better than not at
+  /// all.
+  private func resumeStreams() async {
+    guard let ledger else { return }
+    do {
+      let patience = configuration.streamSettings.reconnectWindow
+      streams.resume(
+        try await NIOSingletons.posixBlockingThreadPool.runIfActive { try ledger.begin(patience: patience) })
+    } catch {
+      logger.warning("streams begin anew, their state cannot be read: \(error)")
+    }
+  }
 
   private func makeSource(_ source: SourceSpecification) -> OwnSource {
     let (name, streams, clock, logger) = (source.name, streams, clock, logger)
@@ -164,26 +182,28 @@ struct Server {
   private func listenHTTP(
     _ http: HTTPListener, tls: TLSContextSource?
   ) async throws -> (http: SocketAddress, https: SocketAddress?) {
-    let plain = try await configuration.http.bind(for: .http) { host, port in
-      try await http.start(try SocketAddress(ipAddress: host, port: port))
-    }
+    let plain = try await bind(configuration.http, .http) { place in try await http.start(place) }
     guard let address = configuration.https, let tls else { return (plain, nil) }
-    let secure = try await address.bind(for: .https) { host, port in
-      try await http.start(try SocketAddress(ipAddress: host, port: port), tls: tls)
-    }
+    let secure = try await bind(address, .https) { place in try await http.start(place, tls: tls) }
     return (plain, secure)
+  }
+
+  /// Listens at an address, or where somebody listens for this process already.
+  private func bind(
+    _ address: ListenAddress, _ setting: Setting, _ start: (ListeningPlace) async throws -> SocketAddress
+  ) async throws -> SocketAddress {
+    if let socket = inherited[setting] { return try await start(.socket(socket)) }
+    return try await address.bind(for: setting) { host, port in
+      try await start(.address(try SocketAddress(ipAddress: host, port: port)))
+    }
   }
 
   private func listenRTMP(
     _ rtmp: RTMPListener, tls: TLSContextSource?
   ) async throws -> (rtmp: SocketAddress, rtmps: SocketAddress?) {
-    let plain = try await configuration.rtmp.bind(for: .rtmp) { host, port in
-      try await rtmp.start(host: host, port: port)
-    }
+    let plain = try await bind(configuration.rtmp, .rtmp) { place in try await rtmp.start(place) }
     guard let address = configuration.rtmps, let tls else { return (plain, nil) }
-    let secure = try await address.bind(for: .rtmps) { host, port in
-      try await rtmp.start(host: host, port: port, tls: tls)
-    }
+    let secure = try await bind(address, .rtmps) { place in try await rtmp.start(place, tls: tls) }
     return (plain, secure)
   }
 

@@ -19,7 +19,7 @@ extension Epoch {
 
   /// Rungs that are on their way are worth a wait, so that players learn of them: `areExpected` by name.
   func hasRungs(_ areExpected: [String], withSegments: Bool) -> Bool {
-    if window.isEnded || window.nextSequenceNumber > Self.patience { return true }
+    if window.isEnded || window.nextSequenceNumber - window.firstSequenceNumber >= Self.patience { return true }
     return rungs.allSatisfy { rung in
       !areExpected.contains(rung.name) || (withSegments ? !rung.window.listed.isEmpty : rung.isPlayable)
     }

@@ -11,6 +11,8 @@ struct Epoch: Sendable {
   private var segmenter: Segmenter
   private var splicer = Splicer()
   private let settings: StreamSettings
+  /// The epoch began in another process.
+  private let isResumed: Bool
   /// Where the current publication's media times lie on the wall clock.
   private(set) var anchor: WallClockAnchor?
   /// What they lie on from the next segment on: the publisher's clock has drifted.
@@ -32,26 +34,57 @@ struct Epoch: Sendable {
   /// `knownGroup` is how far apart the key frames of the name's last publisher were. `mayPromiseIndependence` is false
   /// for a name whose last epoch broke the promise that each segment starts with a key frame.
   init(id: String, settings: StreamSettings, knownGroup: MediaTime? = nil, mayPromiseIndependence: Bool = true) {
-    self.id = id
-    self.settings = settings
-    window = LiveWindow(
+    let window = LiveWindow(
       length: settings.window,
       promisesIndependence: settings.targetDuration == .automatic && mayPromiseIndependence)
-    let made = settings.ladder.map(LadderRung.Kind.picture) + (settings.sound.map { [.sound($0)] } ?? [])
-    rungs = made.map { kind in
-      LadderRung(
-        kind, length: settings.window,
-        promisesIndependence: settings.targetDuration == .automatic && mayPromiseIndependence)
-    }
-    segmenter = Segmenter(
-      policy: CutPolicy(
-        partTarget: settings.partTarget, segmentTarget: settings.segmentTarget,
-        fragmentsWaitForFollowers: settings.layout == .separate, startsEarly: true))
+    self.init(id: id, settings: settings, window: window, resuming: nil)
     if case .seconds(let seconds) = settings.targetDuration {
       decideTarget(seconds: seconds)
     } else if let knownGroup {
       decideTarget(for: knownGroup)
     }
+  }
+
+  /// An epoch that another process began: its addresses go on, and what comes does not continue what there was.
+  init(resuming record: EpochRecord, settings: StreamSettings) {
+    let window = LiveWindow(
+      length: settings.window, promisesIndependence: record.promisesIndependence, resuming: record)
+    self.init(id: record.epoch, settings: settings, window: window, resuming: record)
+    segmenter.policy.wholeSecondLimit = record.targetDuration
+    segmenter.policy.partLimit = record.partTarget
+    availabilityStart = record.availabilityStart
+    longestGroup = record.longestGroup
+    mediaEnd = MediaTime(milliseconds: record.mediaEnd)
+    breaks = record.breaks
+    breaksBeforeNextSegment = true
+  }
+
+  /// All windows begin as `window` does.
+  private init(id: String, settings: StreamSettings, window: LiveWindow, resuming record: EpochRecord?) {
+    self.id = id
+    self.settings = settings
+    self.window = window
+    isResumed = record != nil
+    let made = settings.ladder.map(LadderRung.Kind.picture) + (settings.sound.map { [.sound($0)] } ?? [])
+    rungs = made.map { LadderRung($0, window: window) }
+    segmenter = Segmenter(
+      policy: CutPolicy(
+        partTarget: settings.partTarget, segmentTarget: settings.segmentTarget,
+        fragmentsWaitForFollowers: settings.layout == .separate, startsEarly: true),
+      lastInitVersion: record?.initVersion ?? 0)
+  }
+
+  /// What the next process has to know of it; nil while players were told nothing that has to stay.
+  var record: EpochRecord? {
+    guard let target = window.targetDuration, let availabilityStart, let version = window.currentInit?.version else {
+      return nil
+    }
+    let end = mediaEnd.map { $0.converted(to: 1000) } ?? .zero
+    return EpochRecord(
+      epoch: id, startedAt: availabilityStart, availabilityStart: availabilityStart, targetDuration: target,
+      partTarget: window.partTarget, longestGroup: longestGroup, promisesIndependence: window.isIndependent,
+      nextSequenceNumber: window.nextSequenceNumber, nextPeriod: window.nextPeriod, initVersion: version,
+      breaks: breaks, mediaEnd: end.ticks &+ 1)
   }
 
   /// The newest init segment; nil before the tracks are known.
@@ -137,7 +170,7 @@ struct Epoch: Sendable {
         if availabilityStart == nil { availabilityStart = anchor.wallNanoseconds(at: .zero) }
         stored.append(.clock(anchor))
       case .discontinuity:
-        breaksBeforeNextSegment = !window.segments.isEmpty
+        breaksBeforeNextSegment = isResumed || !window.segments.isEmpty
         stored.append(.discontinuity)
       case .groupOfPictures(let length):
         longestGroup = length

@@ -32,10 +32,13 @@ struct LadderRung: Sendable {
     var isOpen = false
   }
 
-  init(_ kind: Kind, length: MediaTime, promisesIndependence: Bool) {
+  /// `window` is the source's, still without a segment.
+  init(_ kind: Kind, window: LiveWindow) {
     self.kind = kind
     cutter = FollowingCutter(kind.mediaKind)
-    window = LiveWindow(length: length, promisesIndependence: promisesIndependence)
+    self.window = window
+    // Follows from its frames and the source's.
+    if kind.mediaKind == .audio { self.window.forgetPartTarget() }
   }
 
   var mediaKind: MediaKind { kind.mediaKind }

@@ -9,11 +9,13 @@ internal import Synchronization
 final class LiveStream: Sendable {
   let name: StreamName
   let settings: StreamSettings
-  private let clock: SteadyClock
+  let clock: SteadyClock
   let logger: Logger
   private let epochIDs: EpochID
   /// How workers come to life that make the ladder.
   let workers: WorkerLauncher
+  /// Remembers the epoch for the next process; nil where none goes on with it.
+  let ledger: StreamLedger?
   let state: Mutex<State>
   /// Changes with whatever an answer to a viewer may depend on, while the lock is held.
   let stamp = ChangeStamp()
@@ -71,6 +73,12 @@ final class LiveStream: Sendable {
     var awaitsSegment = false
     /// The segment in which its encoder was asked for a key frame.
     var hastenedSegment = 0
+    /// This process goes; the next one goes on with the epoch.
+    var isLeaving = false
+    /// Nobody is kept waiting any more.
+    var hasLetGo = false
+    /// The version of the first init segment since this process has the epoch.
+    var firstInit: Int?
 
     /// The epoch of that name, if it is still available.
     func epoch(_ id: String) -> Epoch? {
@@ -87,19 +95,23 @@ final class LiveStream: Sendable {
 
   init(
     name: StreamName, settings: StreamSettings, clock: SteadyClock, epochIDs: EpochID, logger: Logger,
-    knownGroup: MediaTime?, workers: WorkerLauncher
+    knownGroup: MediaTime?, workers: WorkerLauncher, ledger: StreamLedger? = nil, resuming record: EpochRecord? = nil
   ) {
     self.name = name
     self.settings = settings
     self.clock = clock
     self.epochIDs = epochIDs
     self.workers = workers
+    self.ledger = ledger
     self.logger = logger
     let wall = clock.wallNanoseconds
+    let epoch =
+      record.map { Epoch(resuming: $0, settings: settings) }
+      ?? Epoch(id: epochIDs.next(wallNanoseconds: wall), settings: settings, knownGroup: knownGroup)
     state = Mutex(
       State(
-        epoch: Epoch(id: epochIDs.next(wallNanoseconds: wall), settings: settings, knownGroup: knownGroup),
-        phaseSince: clock.monotonicNanoseconds(), startedAt: wall, lastHolder: ("", ""), knownGroup: knownGroup))
+        epoch: epoch, phase: record == nil ? .starting : .reconnecting, phaseSince: clock.monotonicNanoseconds(),
+        startedAt: record?.startedAt ?? wall, lastHolder: ("", ""), knownGroup: record?.longestGroup ?? knownGroup))
   }
 
   // MARK: Publishers
@@ -174,6 +186,7 @@ final class LiveStream: Sendable {
     state.warnings = []
     state.sinks = []
     state.hastenedSegment = 0
+    state.firstInit = nil
     state.cache = RenderCache(after: state.cache)
   }
 
@@ -181,7 +194,9 @@ final class LiveStream: Sendable {
   func receive(_ event: MediaEvent, from token: PublicationToken) -> SinkVerdict {
     let now = clock.monotonicNanoseconds()
     return state.withLock { state in
-      guard state.holder?.token == token else { return .closed(state.phase == .ended ? .shutdown : .replaced) }
+      guard state.holder?.token == token else {
+        return .closed(state.phase == .ended || state.isLeaving ? .shutdown : .replaced)
+      }
       switch event {
       case .progress: break  // of the clock, not of the publisher
       case .sample(let sample):
@@ -199,7 +214,8 @@ final class LiveStream: Sendable {
       if case .end(let reason) = event {
         state.holder = nil
         switch reason {
-        case .finished, .shutdown: end(reason, &state)
+        case .finished, .shutdown:
+          if state.isLeaving { lose(reason, &state, now: now) } else { end(reason, &state) }
         case .connectionLost, .failed, .replaced: lose(reason, &state, now: now)
         }
         return .accepted
@@ -253,12 +269,12 @@ final class LiveStream: Sendable {
   private func lose(_ reason: EndReason, _ state: inout State, now: Int64) {
     stamp.change()
     interrupt(&state)
-    guard state.epoch.initSegment != nil else { return end(reason, &state) }
+    guard state.epoch.initSegment != nil || state.epoch.window.isResumed else { return end(reason, &state) }
     state.enter(.reconnecting, now: now)
   }
 
   /// Brings out what the publication left inside; the epoch goes on.
-  private func interrupt(_ state: inout State) {
+  func interrupt(_ state: inout State) {
     state.transcoder?.drain()
     state.soundTranscoder?.drain()
     do {
@@ -309,6 +325,7 @@ final class LiveStream: Sendable {
   private func end(_ reason: EndReason, _ state: inout State) {
     guard state.phase != .ended else { return }
     stamp.change()
+    ledger?.forget(name)
     do {
       publish(try state.epoch.end(reason), &state)
     } catch {
@@ -330,6 +347,7 @@ final class LiveStream: Sendable {
 
   private func publish(_ events: [StoredEvent], _ state: inout State) {
     stamp.change()
+    remember(events, state)
     for event in events {
       for sink in state.sinks { sink.receive(event) }
       switch event {
@@ -346,7 +364,8 @@ final class LiveStream: Sendable {
       case .initialization(let initSegment):
         state.newestSegment = []
         // A response has one init segment: it ends where the parameters change. Before the first, it waits for it.
-        if initSegment.version == 1 {
+        if state.firstInit == nil {
+          state.firstInit = initSegment.version
           state.position += 1
           for (_, entry) in state.audiences {
             entry.audience.deliver([.bytes(initSegment.interleaved)], position: state.position)
@@ -365,12 +384,12 @@ final class LiveStream: Sendable {
     wake(&state)
   }
 
-  private func dismissAudiences(_ state: inout State) {
+  func dismissAudiences(_ state: inout State) {
     for (_, entry) in state.audiences { entry.audience.finish() }
     state.audiences = [:]
   }
 
-  private func dismissFollowers(_ state: inout State) {
+  func dismissFollowers(_ state: inout State) {
     for (key, followers) in state.followers where key.rung == nil {
       followers.finish()
       state.followers[key] = nil
@@ -412,7 +431,7 @@ final class LiveStream: Sendable {
   ) -> EventLoopFuture<Void>? {
     let now = clock.monotonicNanoseconds()
     return state.withLock { state in
-      guard state.phase != .ended, !Self.isMet(condition, state.epoch, state.expectedRungs) else { return nil }
+      guard state.phase != .ended, !state.hasLetGo, !Self.isMet(condition, state.epoch, state.expectedRungs) else { return nil }
       return state.waiting.add(condition, on: eventLoop, now: now, deadline: now &+ time.nanoseconds)
     }
   }

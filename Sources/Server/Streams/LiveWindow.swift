@@ -21,6 +21,10 @@ struct LiveWindow: Sendable {
   /// Discontinuities before the oldest segment in memory.
   private var forgottenDiscontinuities = 0
   private(set) var nextSequenceNumber = 1
+  /// The ordinal of the next Period where there is none yet.
+  private var firstPeriod = 0
+  /// The first number of this process; above 1 where another process had those before.
+  private(set) var firstSequenceNumber = 1
   /// Every complete segment so far started with a sync sample.
   private(set) var keepsIndependence = true
   /// Bits a second of the segment that needed most, and what all of them held, for BANDWIDTH.
@@ -52,6 +56,17 @@ struct LiveWindow: Sendable {
     self.promisesIndependence = promisesIndependence
   }
 
+  /// The window of an epoch that goes on in this process. It has no segment, and those to come have new numbers.
+  init(length: MediaTime, promisesIndependence: Bool, resuming record: EpochRecord) {
+    self.init(length: length, promisesIndependence: promisesIndependence)
+    nextSequenceNumber = record.nextSequenceNumber
+    firstSequenceNumber = record.nextSequenceNumber
+    firstPeriod = record.nextPeriod
+    forgottenDiscontinuities = record.breaks
+    targetDuration = record.targetDuration
+    partTarget = record.partTarget
+  }
+
   /// A recording as renderers see it: all of its segments, which are complete, each with its number. `isEnded`: none
   /// follows.
   init(
@@ -71,13 +86,19 @@ struct LiveWindow: Sendable {
     }
   }
 
+  /// Another process had segments before the first of this.
+  var isResumed: Bool { firstSequenceNumber > 1 }
+
+  /// The ordinal of the Period that is opened next.
+  var nextPeriod: Int { periods.last.map { $0.ordinal + 1 } ?? firstPeriod }
+
   /// Some segment that is not in memory starts without a key frame.
   mutating func breakIndependence() { keepsIndependence = false }
 
   private mutating func openPeriod(with segment: LiveSegment, continuing last: Int? = nil) {
     periods.append(
       Period(
-        ordinal: periods.last.map { $0.ordinal + 1 } ?? 0, mediaStart: segment.start, wallStart: segment.wallStart,
+        ordinal: nextPeriod, mediaStart: segment.start, wallStart: segment.wallStart,
         initVersion: segment.initVersion, firstSequenceNumber: segment.sequenceNumber, continued: last))
   }
 
@@ -150,6 +171,9 @@ struct LiveWindow: Sendable {
   mutating func setPartTarget(_ target: MediaTime) {
     if partTarget == nil { partTarget = target }
   }
+
+  /// Its parts have another bound than those of the window that it was made like.
+  mutating func forgetPartTarget() { partTarget = nil }
 
   mutating func add(_ initSegment: InitSegment) {
     inits[initSegment.version] = initSegment

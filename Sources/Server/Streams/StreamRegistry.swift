@@ -17,6 +17,8 @@ final class StreamRegistry: PublishGate {
     @Sendable (_ stream: StreamName, _ epoch: String, _ wish: PublishRequest.RecordingWish)
       -> [any FragmentSink]
   private let epochIDs = EpochID()
+  /// Remembers the streams for the next process; nil where none goes on with them.
+  private let ledger: StreamLedger?
   private let state = Mutex(State())
 
   private struct State {
@@ -32,7 +34,7 @@ final class StreamRegistry: PublishGate {
   init(
     settings: StreamSettings, ladders: Ladders = Ladders(), sounds: Sounds = Sounds(),
     workers: WorkerLauncher = .ownProcess,
-    publishKey: Secret?, clock: SteadyClock, logger: Logger,
+    publishKey: Secret?, clock: SteadyClock, logger: Logger, ledger: StreamLedger? = nil,
     makeSinks: @escaping @Sendable (StreamName, String, PublishRequest.RecordingWish) -> [any FragmentSink]
   ) {
     self.settings = settings
@@ -42,6 +44,7 @@ final class StreamRegistry: PublishGate {
     self.publishKey = publishKey
     self.clock = clock
     self.logger = logger
+    self.ledger = ledger
     self.makeSinks = makeSinks
   }
 
@@ -91,13 +94,38 @@ final class StreamRegistry: PublishGate {
   }
 
   private func newStream(_ request: PublishRequest, _ groups: borrowing KnownGroups) -> LiveStream {
+    LiveStream(
+      name: request.stream, settings: settings(of: request.stream), clock: clock, epochIDs: epochIDs, logger: logger,
+      knownGroup: request.keyFrameInterval ?? groups[request.stream], workers: workers, ledger: ledger)
+  }
+
+  private func settings(of stream: StreamName) -> StreamSettings {
     var settings = settings
-    settings.ladder = ladders[request.stream]
-    settings.sound = sounds[request.stream]
+    settings.ladder = ladders[stream]
+    settings.sound = sounds[stream]
     if !settings.ladder.isEmpty || settings.sound != nil { settings.layout = .separate }
-    return LiveStream(
-      name: request.stream, settings: settings, clock: clock, epochIDs: epochIDs, logger: logger,
-      knownGroup: request.keyFrameInterval ?? groups[request.stream], workers: workers)
+    return settings
+  }
+
+  /// Goes on with streams that the last process left open: they wait for their publishers as after a lost connection.
+  /// Those whose players were told something else than the settings say now begin anew.
+  func resume(_ entries: [StreamName: LedgerEntry]) {
+    for (name, entry) in entries {
+      let settings = settings(of: name)
+      guard entry.promise == settings.promise else {
+        logger.notice("\(name) begins anew: its players were told other lengths and layouts than are set now")
+        ledger?.forget(name)
+        continue
+      }
+      let stream = LiveStream(
+        name: name, settings: settings, clock: clock, epochIDs: epochIDs, logger: logger, knownGroup: nil,
+        workers: workers, ledger: ledger, resuming: entry.record)
+      state.withLock { state in
+        state.streams[name] = stream
+        if state.namedInMetrics.count < MetricsLimits.streams { state.namedInMetrics.insert(name) }
+      }
+      logger.notice("\(name) goes on with segment \(entry.record.nextSequenceNumber) when its publisher is back")
+    }
   }
 
   /// Ends streams whose publisher did not come back and forgets those that are over. To be called about once a second.
@@ -151,6 +179,25 @@ final class StreamRegistry: PublishGate {
       return Array(state.streams.values)
     }
     for stream in streams { stream.shutDown() }
+  }
+}
+
+/// The end of this process, and not of its streams.
+extension StreamRegistry {
+  /// From here on a publisher's end is an interruption.
+  func prepareToLeave() {
+    for stream in all { stream.prepareToLeave() }
+  }
+
+  /// Lets all publishers go and admits no more; the next process goes on with the streams.
+  func handOver() {
+    state.withLock { $0.isShuttingDown = true }
+    for stream in all { stream.handOver() }
+  }
+
+  /// Answers all who wait for something of a stream with what there is.
+  func letGo() {
+    for stream in all { stream.letGo() }
   }
 }
 

@@ -15,7 +15,7 @@ func rtmpHarness() async throws {
   let log = LogCollector()
   let listener = RTMPListener(
     gate: gate, clock: .system(), logger: log.logger, group: MultiThreadedEventLoopGroup.singleton)
-  let address = try await listener.start(host: "127.0.0.1", port: port)
+  let address = try await listener.start(.address(try SocketAddress(ipAddress: "127.0.0.1", port: port)))
   print("listening on \(address)")
   var printed = 0
   for _ in 0..<seconds * 2 {

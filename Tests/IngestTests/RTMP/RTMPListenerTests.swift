@@ -21,7 +21,7 @@ struct RTMPListenerTests {
     let listener = RTMPListener(
       gate: gate, clock: .system(), logger: log.logger, group: MultiThreadedEventLoopGroup.singleton,
       configuration: configuration)
-    let address = try await listener.start(host: host, port: 0)
+    let address = try await listener.start(.address(try SocketAddress(ipAddress: host, port: 0)))
     do {
       let result = try await body(listener, address)
       await listener.stop()

@@ -28,7 +28,7 @@ struct HTTPTestServer: HTTPResponder {
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, group: group, tickInterval: tickInterval)
     let source: TLSContextSource? = tls.map { context in { @Sendable in context } }
     let bound = try await listener.start(
-      try SocketAddress(ipAddress: address, port: 0), tls: source)
+      .address(try SocketAddress(ipAddress: address, port: 0)), tls: source)
     do {
       try await body(bound, listener)
     } catch {

@@ -1,0 +1,59 @@
+internal import Glibc
+
+/// Sockets that listen since before this process began, and go on when it ends: who knocks in between waits, instead of
+/// being turned away. systemd opens them and hands them over (sd_listen_fds(3)): from descriptor 3 on, as many as
+/// `LISTEN_FDS` says, named by `LISTEN_FDNAMES`, for the process `LISTEN_PID`.
+struct InheritedSockets: Sendable {
+  private var sockets: [Setting: CInt] = [:]
+
+  static let none = InheritedSockets()
+  private static let first: CInt = 3
+  private static let limit: CInt = 16
+  /// What a socket may be for, by its name.
+  static let listeners: [Setting] = [.http, .https, .rtmp, .rtmps]
+
+  subscript(_ setting: Setting) -> CInt? { sockets[setting] }
+
+  private init() {}
+
+  /// Takes what was handed over to this process; nothing where nobody did. Programs that weir starts get none of it.
+  /// Throws where a socket is not known by its name, or is none that listens.
+  init(environment: [String: String], process: pid_t = getpid()) throws(ConfigurationError) {
+    guard environment["LISTEN_PID"].flatMap({ pid_t($0) }) == process,
+      let count = environment["LISTEN_FDS"].flatMap({ CInt($0) }), count > 0
+    else { return }
+    guard count <= Self.limit else {
+      throw Self.failure("LISTEN_FDS", "\(count)", "these are more sockets than weir listens on")
+    }
+    let names = (environment["LISTEN_FDNAMES"] ?? "").split(separator: ":", omittingEmptySubsequences: false)
+    for index in 0..<count {
+      let descriptor = Self.first + index
+      _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+      let name = Int(index) < names.count ? String(names[Int(index)]) : ""
+      guard let setting = Self.listeners.first(where: { $0.rawValue == name }) else {
+        throw Self.failure("LISTEN_FDNAMES", LogText.escaped(name), "set FileDescriptorName= to http, https, rtmp or rtmps")
+      }
+      guard sockets[setting] == nil else {
+        throw Self.failure("LISTEN_FDNAMES", name, "one socket each: give two addresses one, or leave one out")
+      }
+      guard Self.listens(descriptor) else {
+        throw Self.failure("LISTEN_FDS", name, "descriptor \(descriptor) is no stream socket that listens; set Accept=no")
+      }
+      sockets[setting] = descriptor
+    }
+  }
+
+  private static func listens(_ descriptor: CInt) -> Bool {
+    option(SO_ACCEPTCONN, of: descriptor) == 1 && option(SO_TYPE, of: descriptor) == CInt(SOCK_STREAM.rawValue)
+  }
+
+  private static func option(_ name: CInt, of descriptor: CInt) -> CInt? {
+    var value: CInt = 0
+    var size = socklen_t(MemoryLayout<CInt>.size)
+    return getsockopt(descriptor, SOL_SOCKET, name, &value, &size) == 0 ? value : nil
+  }
+
+  private static func failure(_ variable: String, _ value: String, _ advice: String) -> ConfigurationError {
+    ConfigurationError(.configuration, "socket handed over as \"\(value)\" (\(variable)): \(advice)")
+  }
+}
