@@ -24,7 +24,7 @@ TESTED_BIN = $(abspath $(shell $(SWIFT) build $(TESTED) --show-bin-path)/weir)
 
 BUILD_PACKAGES := binutils ca-certificates git libasound2-dev libavcodec-dev libavformat-dev libavutil-dev libc6-dev \
   libsqlite3-dev libssl-dev libstdc++-12-dev libswresample-dev libswscale-dev libv4l-dev pkg-config zlib1g-dev
-TEST_PACKAGES := chromium chromium-driver curl ffmpeg firefox-esr gstreamer1.0-libav gstreamer1.0-plugins-bad \
+TEST_PACKAGES := chromium chromium-driver curl ffmpeg firefox-esr gcc gstreamer1.0-libav gstreamer1.0-plugins-bad \
   gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-plugins-ugly gstreamer1.0-tools nghttp2-client \
   nginx-light openssl python3 python3-pip python3-venv varnish xfsprogs btrfs-progs strace faketime
 DEVICE_PACKAGES := binutils busybox-static cpio curl ffmpeg gcc-12 kmod make python3 qemu-system-x86
@@ -46,8 +46,12 @@ run: build ## build weir and start it with a demo stream
 build: deps ## build the release binary
 	$(SWIFT) build $(RELEASE) --product weir
 
-install: build ## install the binary to $(PREFIX)/bin
+install: build ## install the binary to $(PREFIX)/bin, and units of systemd (docs/service.md)
 	install -D -m 755 -s "$(BIN)" "$(DESTDIR)$(PREFIX)/bin/weir"
+	for unit in packaging/systemd/*; do \
+	  target="$(DESTDIR)$(PREFIX)/lib/systemd/system/$$(basename "$$unit")"; \
+	  install -D -m 644 "$$unit" "$$target" && sed -i 's|@PREFIX@|$(PREFIX)|' "$$target"; \
+	done
 
 check: deps ## format, lint, imports, sizes, and a build in which every warning is an error
 	$(SWIFT) format lint --strict -r Package.swift Sources Tests

@@ -12,6 +12,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from harness.metronome import Metronome  # noqa: E402  (the path above makes it importable)
+from harness.supervisor import Supervisor  # noqa: E402
 from harness.weir import Weir  # noqa: E402
 
 
@@ -48,6 +49,23 @@ def start(tmp_path):
     starter = Starter(tmp_path)
     yield starter
     starter.finish()
+
+
+@pytest.fixture
+def supervise(tmp_path):
+    """Starts servers as services that are started again when they end, with flags of one's own."""
+    running: list[Supervisor] = []
+
+    def begin(*flags, **options) -> Supervisor:
+        folder = tmp_path / f"service-{len(running)}"
+        (folder / "state").mkdir(parents=True)
+        running.append(Supervisor(
+            "--state", folder / "state", "--record", folder / "recordings", *flags, folder=folder, **options))
+        return running[-1]
+
+    yield begin
+    for service in running:
+        service.stop()
 
 
 @pytest.fixture(scope="module")

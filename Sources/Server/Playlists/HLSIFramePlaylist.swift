@@ -15,7 +15,7 @@ struct HLSIFramePlaylist {
     }
     out.writeString(
       "#EXTM3U\n#EXT-X-VERSION:\(keyFrames.contains(nil) ? 8 : 5)\n#EXT-X-TARGETDURATION:\(window.targetDuration ?? 1)\n"
-        + "#EXT-X-MEDIA-SEQUENCE:\(listed.first?.sequenceNumber ?? window.nextSequenceNumber)\n")
+        + "#EXT-X-MEDIA-SEQUENCE:\(window.firstListedNumber)\n")
     if window.discontinuitySequence > 0 {
       out.writeString("#EXT-X-DISCONTINUITY-SEQUENCE:\(window.discontinuitySequence)\n")
     }

@@ -41,7 +41,7 @@ struct HLSMediaPlaylist {
     out.writeString("#EXTM3U\n#EXT-X-VERSION:\(version)\n")
     out.writeString("#EXT-X-TARGETDURATION:\(target)\n")
     if offer != nil { writeServerControl(&out) }
-    out.writeString("#EXT-X-MEDIA-SEQUENCE:\(listed.first?.sequenceNumber ?? window.nextSequenceNumber)\n")
+    out.writeString("#EXT-X-MEDIA-SEQUENCE:\(window.firstListedNumber)\n")
     if window.discontinuitySequence > 0 {
       out.writeString("#EXT-X-DISCONTINUITY-SEQUENCE:\(window.discontinuitySequence)\n")
     }

@@ -135,9 +135,13 @@ struct LiveWindow: Sendable {
     MediaTime(milliseconds: 3 * (Int64(targetDuration ?? 2) * 1000 + 500))
   }
 
+  /// The media sequence number that playlists begin with (EXT-X-MEDIA-SEQUENCE): before the first segment is complete, that
+  /// of the one in the making, whose parts are listed.
+  var firstListedNumber: Int { listed.first?.sequenceNumber ?? segments.last?.sequenceNumber ?? nextSequenceNumber }
+
   /// Discontinuities before the first listed segment (EXT-X-DISCONTINUITY-SEQUENCE).
   var discontinuitySequence: Int {
-    let firstListed = listed.first?.sequenceNumber ?? nextSequenceNumber
+    let firstListed = firstListedNumber
     return segments.reduce(forgottenDiscontinuities) {
       $0 + ($1.followsDiscontinuity && $1.sequenceNumber < firstListed ? 1 : 0)
     }

@@ -2,6 +2,7 @@
 
 import pathlib
 import subprocess
+import threading
 import time
 
 from . import tools
@@ -78,3 +79,27 @@ def wait_all(publishers: list[Publisher], seconds: float) -> None:
             failures.append(str(error))
     if failures:
         raise AssertionError("\n".join(failures))
+
+
+class Returning:
+    """A publisher that comes back at once, as encoders do: ffmpeg, started again when it ends."""
+
+    RETURN_SECONDS = 0.2
+
+    def __init__(self, film: str, url: str):
+        self.film, self.url = film, url
+        self.stops = False
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def _run(self) -> None:
+        while not self.stops:
+            current = ffmpeg(self.film, self.url, loop=-1)
+            while current.process.poll() is None and not self.stops:
+                time.sleep(0.02)
+            current.kill()
+            time.sleep(self.RETURN_SECONDS)
+
+    def stop(self) -> None:
+        self.stops = True
+        self.thread.join(10)

@@ -1,0 +1,35 @@
+"""The watch page over a restart and a crash of the server: it plays on, and nobody reloads it."""
+
+import signal
+
+import pytest
+
+from harness.publishers import Returning
+from watching import leave, state, watch
+
+MARK = "window.neverReloaded = true"
+
+
+@pytest.mark.parametrize("browser", ["chromium", "firefox"], indirect=True)
+@pytest.mark.parametrize("way", ["mse", "hls"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["stop", "kill"])
+def test_the_page_plays_on_over_a_restart(browser, way, number, supervise):
+    service = supervise()
+    publisher = Returning("h264-30", f"{service.rtmp}/live/cam")
+    try:
+        epoch = service.epoch("cam")
+        watch(browser, service, "cam", f"?player={way}")
+        browser.evaluate(MARK)
+        before = state(browser)
+        service.process.send_signal(number)
+        service.wait_ready(2)
+        browser.wait(
+            f"document.querySelector('#stage').dataset.phase === 'playing' && document.querySelector('#video').currentTime"
+            f" > {before['time'] + 8}", 30)
+        after = state(browser)
+        assert browser.evaluate("window.neverReloaded") is True
+        assert service.epoch("cam") == epoch
+        assert after["error"] is None and after["frames"] > before["frames"] + 90, (before, after)
+        leave(browser)
+    finally:
+        publisher.stop()

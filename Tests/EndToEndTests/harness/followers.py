@@ -1,0 +1,89 @@
+"""Many viewers of one Low-Latency HLS playlist, cheap enough for hundreds: each keeps its connection, waits for the next
+part, fetches it, and comes back after an error, as players do. None reads the multivariant playlist again."""
+
+import asyncio
+import dataclasses
+import re
+import time
+import urllib.parse
+
+SEQUENCE = re.compile(r"#EXT-X-MEDIA-SEQUENCE:(\d+)")
+BREAKS = re.compile(r"#EXT-X-DISCONTINUITY-SEQUENCE:(\d+)")
+PART = re.compile(r'#EXT-X-PART:.*?URI="((\d+)\.(\d+)\.m4s)"')
+
+
+@dataclasses.dataclass
+class Viewer:
+    got: list[tuple[float, int, int]] = dataclasses.field(default_factory=list)  # when, segment, part
+    sequences: list[tuple[float, int, int]] = dataclasses.field(default_factory=list)  # when, first number, breaks
+    errors: list[tuple[float, str]] = dataclasses.field(default_factory=list)
+
+    def longest_wait(self, begin: float, end: float) -> float:
+        """Between two parts that arrived one after another, of those around a stretch of time."""
+        times = [when for when, *_ in self.got]
+        pairs = [(a, b) for a, b in zip(times, times[1:]) if b >= begin and a <= end]
+        return max((b - a for a, b in pairs), default=float("inf"))
+
+    def went_on(self, after: float) -> bool:
+        return any(when > after for when, *_ in self.got)
+
+
+class Crowd:
+    """Viewers of a media playlist, until a time."""
+
+    RETRY_SECONDS = 0.25
+
+    def __init__(self, url: str, count: int):
+        parts = urllib.parse.urlsplit(url)
+        self.host, self.port, self.path = parts.hostname, parts.port, parts.path
+        self.folder = self.path.rsplit("/", 1)[0]
+        self.viewers = [Viewer() for _ in range(count)]
+
+    def watch(self, until: float) -> "Crowd":
+        async def all_of_them() -> None:
+            await asyncio.gather(*(self._watch(viewer, until) for viewer in self.viewers))
+
+        asyncio.run(all_of_them())
+        return self
+
+    async def _watch(self, viewer: Viewer, until: float) -> None:
+        streams = None
+        last: tuple[int, int] | None = None
+        while (now := time.monotonic()) < until:
+            try:
+                if streams is None:
+                    streams = await asyncio.wait_for(asyncio.open_connection(self.host, self.port), 10)
+                query = "" if last is None else f"?_HLS_msn={last[0]}&_HLS_part={last[1] + 1}"
+                status, body = await self._get(streams, self.path + query)
+                if status != 200:
+                    raise OSError(f"playlist {status}")
+                text = body.decode()
+                breaks = BREAKS.search(text)
+                viewer.sequences.append(
+                    (time.monotonic(), int(SEQUENCE.search(text)[1]), int(breaks[1]) if breaks else 0))
+                found = [(int(s), int(p), uri) for uri, s, p in PART.findall(text)]
+                fresh = [part for part in found if last is None or part[:2] > last]
+                for segment, part, uri in fresh[-1:] if last is None else fresh[-3:]:
+                    status, body = await self._get(streams, f"{self.folder}/{uri}")
+                    if status != 200:
+                        raise OSError(f"{uri} {status}")
+                    viewer.got.append((time.monotonic(), segment, part))
+                    last = segment, part
+                if not fresh:
+                    await asyncio.sleep(self.RETRY_SECONDS)
+            except (OSError, asyncio.IncompleteReadError, asyncio.TimeoutError, ValueError) as error:
+                viewer.errors.append((now, repr(error)))
+                if streams is not None:
+                    streams[1].close()
+                streams = None
+                await asyncio.sleep(self.RETRY_SECONDS)
+        if streams is not None:
+            streams[1].close()
+
+    async def _get(self, streams, path: str) -> tuple[int, bytes]:
+        reader, writer = streams
+        writer.write(f"GET {path} HTTP/1.1\r\nHost: {self.host}\r\n\r\n".encode())
+        head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 20)
+        length = re.search(rb"(?i)content-length: *(\d+)", head)
+        body = await asyncio.wait_for(reader.readexactly(int(length[1]) if length else 0), 20)
+        return int(head.split(b" ", 2)[1]), body

@@ -1,0 +1,234 @@
+"""weir comes and goes, streams go on (faults 42 and 43): a restart and a crash under viewers who never reload."""
+
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+
+from harness import tools
+from harness.followers import Crowd
+from harness.http import fetch
+from harness.publishers import Returning
+
+from harness.supervisor import Supervisor
+
+LONG = bool(os.environ.get("WEIR_FAULTS"))
+VIEWERS = 300 if LONG else 60
+
+#: A signal that makes the process trap in its own code, as a failed precondition does: no signal from outside ends a
+#: program the way its own illegal instruction does.
+TRAP = r"""
+#include <signal.h>
+static void trap(int number) { __builtin_trap(); }
+__attribute__((constructor)) static void plant(void) { signal(SIGUSR2, trap); }
+"""
+
+
+@pytest.fixture(scope="module")
+def trap(tmp_path_factory) -> pathlib.Path:
+    """A library that plants a trap."""
+    folder = tmp_path_factory.mktemp("trap")
+    (folder / "trap.c").write_text(TRAP)
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", folder / "trap.so", folder / "trap.c"], check=True, timeout=60)
+    return folder / "trap.so"
+
+
+def bring_down(service: Supervisor, how: str) -> float:
+    """Ends weir; when that began."""
+    began = time.monotonic()
+    number = {"stop": signal.SIGTERM, "kill": signal.SIGKILL, "trap": signal.SIGUSR2}[how]
+    service.process.send_signal(number)
+    return began
+
+
+@pytest.mark.parametrize("how", ["stop", "kill", "trap"])
+def test_viewers_go_on_over_a_restart_without_reading_the_multivariant_playlist_again(supervise, trap, how):
+    service = supervise("--part-duration", "500ms", environment={"LD_PRELOAD": str(trap)})
+    publisher = Returning("h264-30", f"{service.rtmp}/live/cam")
+    try:
+        epoch = service.epoch("cam")
+        crowd = Crowd(f"{service.web}/live/cam/{epoch}/av/index.m3u8", VIEWERS)
+        watching = threading.Thread(target=crowd.watch, args=(time.monotonic() + 16,))
+        watching.start()
+        time.sleep(6)
+        began = bring_down(service, how)
+        back = service.wait_ready(2)
+        watching.join(30)
+    finally:
+        publisher.stop()
+    ended, code = service.ends[0]
+    assert code == {"stop": 0, "kill": -signal.SIGKILL, "trap": -signal.SIGILL}[how], service.text()
+    assert back - ended <= 1, f"back {back - ended:.2f} s after it had ended"
+    assert service.epoch("cam") == epoch
+    gone_on = [viewer for viewer in crowd.viewers if viewer.went_on(back)]
+    assert len(gone_on) >= 0.99 * VIEWERS, [viewer.errors[-3:] for viewer in crowd.viewers if viewer not in gone_on][:3]
+    waits = sorted(viewer.longest_wait(began, back + 3) for viewer in gone_on)
+    print(f"{how}: ended after {ended - began:.2f} s, back {back - ended:.2f} s later, {len(gone_on)} of {VIEWERS} viewers went on,"
+          f" the longest wait for a part {waits[-1]:.2f} s, half of them {waits[len(waits) // 2]:.2f} s")
+    assert waits[-1] <= 3, waits[-5:]
+    for viewer in gone_on:
+        positions = [(segment, part) for _, segment, part in viewer.got]
+        assert positions == sorted(set(positions)), "no number was given to two parts"
+        numbers = [(first, breaks) for _, first, breaks in viewer.sequences]
+        assert numbers == [(max(n for n, _ in numbers[: i + 1]), max(b for _, b in numbers[: i + 1]))
+                           for i in range(len(numbers))], [pair for pair in zip(numbers, numbers[1:]) if pair[0] != pair[1]]
+    playlist = service.get(f"/live/cam/{epoch}/av/index.m3u8").good().text
+    assert "#EXT-X-ENDLIST" not in playlist
+
+
+def test_what_a_player_records_over_a_restart_is_on_both_sides_of_it(supervise, tmp_path):
+    """ffmpeg's own HLS player."""
+    service = supervise()
+    publisher = Returning("h264-30", f"{service.rtmp}/live/cam")
+    film = tmp_path / "seen.mkv"
+    try:
+        service.epoch("cam")
+        time.sleep(4)
+        player = subprocess.Popen(
+            [tools.FFMPEG, "-hide_banner", "-nostdin", "-v", "warning", "-i", f"{service.web}/live/cam/index.m3u8", "-c", "copy",
+             "-t", "14", "-y", str(film)], stderr=subprocess.PIPE)
+        time.sleep(4)
+        bring_down(service, "stop")
+        service.wait_ready(2)
+        _, log = player.communicate(timeout=40)
+    finally:
+        publisher.stop()
+    assert player.returncode == 0, log.decode()
+
+    packets = subprocess.run(
+        [tools.FFPROBE, "-v", "error", "-select_streams", "v", "-show_entries", "packet=pts_time", "-of", "csv=p=0", film],
+        capture_output=True, text=True, timeout=30).stdout.split()
+    # What it saw, less what nobody sent while the publisher was away.
+    assert len(packets) >= 11 * 30, (len(packets), log.decode())
+    times = sorted(map(float, packets))
+    assert times[-1] - times[0] > 13, times[-1]
+
+
+def test_who_does_not_come_back_has_ended_and_the_next_start_begins_anew(supervise):
+    service = supervise("--reconnect-window", "2s")
+    publisher = Returning("h264-30", f"{service.rtmp}/live/cam")
+    epoch = service.epoch("cam")
+    publisher.stop()
+    service.process.kill()
+    service.wait_ready(2)
+    deadline = time.monotonic() + 10
+    while "cam" in service.get("/api/v1/streams").text and '"ended"' not in service.get("/api/v1/streams").text:
+        assert time.monotonic() < deadline, service.get("/api/v1/streams").text
+        time.sleep(0.1)
+    service.process.send_signal(signal.SIGTERM)
+    service.wait_ready(3)
+    assert '"cam"' not in service.get("/api/v1/streams").text
+    publisher = Returning("h264-30", f"{service.rtmp}/live/cam")
+    try:
+        assert service.epoch("cam") != epoch
+    finally:
+        publisher.stop()
+
+
+def test_other_lengths_than_players_were_told_begin_a_new_epoch(supervise):
+    service = supervise("--test-pattern", "demo")
+    epoch = service.epoch("demo")
+    service.flags += ["--part-duration", "400ms"]
+    service.process.send_signal(signal.SIGTERM)
+    service.wait_ready(2)
+    assert service.epoch("demo") != epoch
+    assert re.search("demo begins anew: its players were told other lengths", service.text())
+
+
+UNITS = pathlib.Path(__file__).resolve().parents[2] / "packaging" / "systemd"
+
+#: What only the manager of a whole system can do.
+SANDBOX = re.compile(
+    r"^(DynamicUser|SupplementaryGroups|AmbientCapabilities|CapabilityBoundingSet|Private\w+|Protect\w+|Restrict\w+"
+    r"|LockPersonality|SystemCallArchitectures|LimitNOFILE|StateDirectory|EnvironmentFile)=.*\n", re.M)
+
+#: A manager of services that has this machine's units and nothing to do with the machine's own.
+MANAGER = """
+mount -t tmpfs tmpfs /run && mkdir -p /run/systemd/system /run/manager
+export XDG_RUNTIME_DIR=/run/manager XDG_CONFIG_HOME={folder}/config SYSTEMD_LOG_TARGET=console
+exec /lib/systemd/systemd --user --unit=weir.service
+"""
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+def test_systemd_brings_it_back_by_the_units_that_are_shipped(tmp_path, trap):
+    """The units of packaging/systemd, without what is only for a whole system, under systemd itself."""
+    if os.geteuid() != 0:
+        pytest.skip("a systemd of one's own needs root")
+    if not os.access("/lib/systemd/systemd", os.X_OK):
+        pytest.skip("systemd is not installed")
+    units = tmp_path / "config" / "systemd" / "user"
+    state = tmp_path / "state"
+    units.mkdir(parents=True)
+    state.mkdir()
+    ports = {name: free_port() for name in ("http", "rtmp")}
+    for name, port in ports.items():
+        text = (UNITS / f"weir-{name}.socket").read_text()
+        (units / f"weir-{name}.socket").write_text(re.sub(r"ListenStream=.*", f"ListenStream=127.0.0.1:{port}", text))
+    text = SANDBOX.sub("", (UNITS / "weir.service").read_text())
+    text = text.replace("@PREFIX@/bin/weir", tools.weir_binary()).replace("${STATE_DIRECTORY}", str(state))
+    (units / "weir.service").write_text(
+        text.replace("[Service]", f"[Service]\nEnvironment=WEIR_TEST_PATTERN=demo LD_PRELOAD={trap}"))
+    web = f"http://127.0.0.1:{ports['http']}"
+    log = open(tmp_path / "log", "wb")
+    manager = subprocess.Popen(
+        ["unshare", "--mount", "--fork", "--kill-child", "bash", "-c", MANAGER.format(folder=tmp_path)],
+        stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def epoch() -> str:
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            try:
+                if found := re.search(r"^([0-9a-z]+)/", fetch(f"{web}/live/demo/index.m3u8", timeout=20).text, re.M):
+                    return found[1]
+            except OSError:
+                pass  # systemd is not up yet
+            time.sleep(0.05)
+        raise AssertionError((tmp_path / "log").read_text(errors="replace")[-3000:])
+
+    def weirs() -> list[int]:
+        line = f"{tools.weir_binary()}\0serve\0--state\0{state}\0".encode()
+        return [int(entry.name) for entry in pathlib.Path("/proc").iterdir()
+                if entry.name.isdigit() and reads(entry / "cmdline").startswith(line)]
+
+    try:
+        first = epoch()
+        time.sleep(3)
+        [process] = weirs()
+        os.kill(process, signal.SIGUSR2)
+        began = time.monotonic()
+        # Nobody is turned away: the request waits in the socket's queue.
+        answer = fetch(f"{web}/healthz", timeout=10)
+        back = time.monotonic() - began
+        assert answer.status == 200 and weirs() not in ([], [process])
+        print(f"systemd: an answer {back:.2f} s after the trap")
+        assert back <= 1
+        assert epoch() == first
+    finally:
+        for child in pathlib.Path(f"/proc/{manager.pid}/task/{manager.pid}/children").read_text().split():
+            os.kill(int(child), signal.SIGTERM)
+        try:
+            manager.wait(15)
+        except subprocess.TimeoutExpired:
+            manager.kill()
+            manager.wait()
+        for left in weirs():
+            os.kill(left, signal.SIGKILL)
+        log.close()
+
+
+def reads(path: pathlib.Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""

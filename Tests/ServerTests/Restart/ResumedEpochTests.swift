@@ -1,0 +1,115 @@
+import FMP4
+import Ingest
+import NIOCore
+import Support
+import Testing
+
+@testable import Server
+
+/// An epoch that goes on in another process, by its record alone.
+@Suite struct ResumedEpochTests {
+  private func interrupted(_ settings: StreamSettings = StreamSettings()) throws -> EpochDriver {
+    var driver = EpochDriver(settings)
+    try driver.publish(seconds: 7)
+    return driver
+  }
+
+  /// The next process: from the record, a publication of both tracks.
+  private func resumed(_ record: EpochRecord, seconds: Int, settings: StreamSettings = StreamSettings()) throws -> Epoch {
+    var epoch = Epoch(resuming: record, settings: settings)
+    epoch.startPublication()
+    _ = try epoch.receive(
+      .clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: EpochDriver.wall &+ 20_000_000_000)))
+    _ = try epoch.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
+    for sample in SyntheticMedia.interleaved(seconds: seconds) { _ = try epoch.receive(.sample(sample)) }
+    return epoch
+  }
+
+  private func playlist(_ epoch: Epoch, parts: Bool = false) -> String {
+    let offer = HLSMediaPlaylist.LowLatency(addressing: .url, siblings: [], isDelta: false)
+    let playlist = HLSMediaPlaylist(window: epoch.window, rendition: .interleaved, lowLatency: parts ? offer : nil)
+    return String(buffer: playlist.render())
+  }
+
+  @Test func numbersAndPromisesGoOn() throws {
+    var driver = try interrupted()
+    try driver.interrupt()
+    let before = driver.epoch
+    let record = try #require(before.record)
+    let after = try resumed(record, seconds: 5)
+
+    #expect(after.id == before.id)
+    #expect(after.availabilityStart == before.availabilityStart)
+    #expect(after.window.targetDuration == before.window.targetDuration)
+    #expect(after.window.partTarget == before.window.partTarget)
+    #expect(after.window.segments.first?.sequenceNumber == (before.window.segments.last?.sequenceNumber ?? 0) + 1)
+    #expect(after.window.segments.first?.followsDiscontinuity == true)
+    #expect(after.window.currentInit?.version == (before.window.currentInit?.version ?? 0) + 1)
+    // No media time is used twice: DASH addresses segments by it.
+    let end = try #require(before.mediaEnd)
+    #expect(try #require(after.window.segments.first?.start) >= end)
+    #expect(try #require(after.window.periods.first?.ordinal) > (before.window.periods.last?.ordinal ?? .max))
+  }
+
+  @Test func thePlaylistGoesOnBehindADiscontinuity() throws {
+    var driver = try interrupted()
+    try driver.interrupt()
+    let after = try resumed(try #require(driver.epoch.record), seconds: 5)
+    let lines = playlist(after).split(separator: "\n").map(String.init)
+    #expect(lines.contains("#EXT-X-MEDIA-SEQUENCE:5"))
+    // The break itself is in the playlist, before its first segment.
+    #expect(!lines.contains { $0.hasPrefix("#EXT-X-DISCONTINUITY-SEQUENCE") })
+    let firstSegment = try #require(lines.firstIndex { $0.hasPrefix("#EXTINF") })
+    #expect(lines[..<firstSegment].contains("#EXT-X-DISCONTINUITY"))
+    #expect(lines.contains("#EXT-X-MAP:URI=\"init-2.mp4\""))
+    #expect(lines.contains("5.m4s"))
+  }
+
+  @Test func partsOfTheFirstSegmentAreNumberedLikeIt() throws {
+    var driver = try interrupted()
+    try driver.interrupt()
+    let after = try resumed(try #require(driver.epoch.record), seconds: 1)
+    let text = playlist(after, parts: true)
+    #expect(after.window.listed.isEmpty)
+    #expect(text.contains("#EXT-X-MEDIA-SEQUENCE:5\n"))
+    #expect(!text.contains("#EXT-X-DISCONTINUITY-SEQUENCE"))
+    #expect(text.contains("URI=\"5.0.m4s\""))
+  }
+
+  @Test func breaksAreCountedOverRestarts() throws {
+    var record = try #require(try interrupted().epoch.record)
+    for expected in 1...3 {
+      let epoch = try resumed(record, seconds: 3)
+      record = try #require(epoch.record)
+      #expect(record.breaks == expected)
+    }
+  }
+
+  @Test func whoMayHaveDiedLeavesRoom() throws {
+    let record = try #require(try interrupted().epoch.record)
+    let careful = record.withMargin()
+    #expect(careful.nextSequenceNumber > record.nextSequenceNumber)
+    #expect(careful.initVersion > record.initVersion)
+    #expect(careful.mediaEnd >= record.mediaEnd + 2 * Int64(record.targetDuration) * 1000)
+    #expect(careful.epoch == record.epoch)
+    #expect(careful.targetDuration == record.targetDuration)
+  }
+
+  @Test func nothingIsToldOfAnEpochThatPromisedNothing() throws {
+    var driver = EpochDriver()
+    #expect(driver.epoch.record == nil)
+    driver.epoch.startPublication()
+    try driver.receive(.tracks([try SyntheticMedia.video()]))
+    #expect(driver.epoch.record == nil)
+  }
+
+  @Test func aLadderGoesOnWithItsSource() throws {
+    var settings = StreamSettings()
+    settings.layout = .separate
+    settings.ladder = [RungSpecification(shortSide: 360, bitRate: 800_000)]
+    let record = try #require(try interrupted(settings).epoch.record)
+    let after = Epoch(resuming: record, settings: settings)
+    #expect(after.rungs.map(\.window.nextSequenceNumber) == [record.nextSequenceNumber])
+    #expect(after.rungs.map(\.window.targetDuration) == [record.targetDuration])
+  }
+}

@@ -1,0 +1,102 @@
+import FMP4
+import Glibc
+import Ingest
+import Logging
+import Support
+import Testing
+
+@testable import Server
+
+@Suite struct StreamLedgerTests {
+  private let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
+  private func ledger(at wall: Int64 = EpochDriver.wall) -> StreamLedger {
+    StreamLedger(
+      folder: folder.path, clock: SteadyClock(wallOffset: wall) { 0 },
+      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+  }
+
+  private let record = EpochRecord(
+    epoch: "mws4qh7d", startedAt: 1, availabilityStart: 2, targetDuration: 2,
+    partTarget: MediaTime(ticks: 6, timescale: 30), longestGroup: nil, promisesIndependence: true,
+    nextSequenceNumber: 17, nextPeriod: 2, initVersion: 3, breaks: 1, mediaEnd: 34_567)
+  private let patience = MediaTime(milliseconds: 30_000)
+
+  private func name(_ text: String) throws -> StreamName { try #require(StreamName(text)) }
+
+  @Test func whatWasNotedIsThereForTheNextProcess() async throws {
+    let first = ledger()
+    #expect(try first.begin(patience: patience).isEmpty)
+    first.note(record, promise: "p", of: try name("cam"))
+    first.note(record, promise: "p", of: try name("gone"))
+    first.forget(try name("gone"))
+    await first.close()
+    let second = ledger(at: EpochDriver.wall + 5_000_000_000)
+    let found = try second.begin(patience: patience)
+    #expect(found == [try name("cam"): LedgerEntry(record: record, promise: "p", writtenAt: EpochDriver.wall)])
+    await second.close()
+  }
+
+  @Test func ofEachStreamTheNewestCounts() async throws {
+    let first = ledger()
+    _ = try first.begin(patience: patience)
+    var newest = record
+    for number in 1...500 {
+      newest.nextSequenceNumber = number
+      first.note(newest, promise: "p", of: try name("cam"))
+    }
+    await first.close()
+    let second = ledger()
+    #expect(try second.begin(patience: patience).values.map(\.record.nextSequenceNumber) == [500])
+    await second.close()
+  }
+
+  @Test func whatIsTooOldIsForgotten() async throws {
+    let first = ledger()
+    _ = try first.begin(patience: patience)
+    first.note(record, promise: "p", of: try name("cam"))
+    await first.close()
+    // The reconnect window and a segment.
+    let late = ledger(at: EpochDriver.wall + 34_000_000_000)
+    #expect(try late.begin(patience: patience).isEmpty)
+    await late.close()
+    let later = ledger()
+    #expect(try later.begin(patience: patience).isEmpty)
+    await later.close()
+  }
+
+  @Test func aDamagedFileIsMadeAnew() async throws {
+    let path = folder.path + "/" + LedgerDatabase.fileName
+    let file = try #require(fopen(path, "w"))
+    for _ in 0..<1000 { fputs("no database at all, ", file) }
+    fclose(file)
+    let ledger = ledger()
+    #expect(try ledger.begin(patience: patience).isEmpty)
+    ledger.note(record, promise: "p", of: try name("cam"))
+    await ledger.close()
+    let second = self.ledger()
+    #expect(try second.begin(patience: patience).count == 1)
+    await second.close()
+  }
+
+  @Test func rowsThatNoServerWroteAreLeftOut() async throws {
+    let first = ledger()
+    _ = try first.begin(patience: patience)
+    var strange = record
+    strange.epoch = "../../etc"
+    first.note(strange, promise: "p", of: try name("a"))
+    strange = record
+    strange.nextSequenceNumber = -1
+    first.note(strange, promise: "p", of: try name("b"))
+    strange = record
+    strange.mediaEnd = .max
+    first.note(strange, promise: "p", of: try name("c"))
+    first.note(record, promise: "p", of: try name("d"))
+    await first.close()
+    let second = ledger()
+    #expect(try second.begin(patience: patience).keys.map(\.description) == ["d"])
+    await second.close()
+  }
+}
