@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from harness import tools
+from harness import dash, hls, tools
 from harness.followers import Crowd
 from harness.http import fetch
 from harness.publishers import Returning
@@ -54,9 +54,9 @@ def test_viewers_go_on_over_a_restart_without_reading_the_multivariant_playlist_
     try:
         epoch = service.epoch("cam")
         crowd = Crowd(f"{service.web}/live/cam/{epoch}/av/index.m3u8", VIEWERS)
-        watching = threading.Thread(target=crowd.watch, args=(time.monotonic() + 16,))
+        watching = threading.Thread(target=crowd.watch, args=(time.monotonic() + 12,))
         watching.start()
-        time.sleep(6)
+        time.sleep(5)
         began = bring_down(service, how)
         back = service.wait_ready(2)
         watching.join(30)
@@ -80,6 +80,39 @@ def test_viewers_go_on_over_a_restart_without_reading_the_multivariant_playlist_
                            for i in range(len(numbers))], [pair for pair in zip(numbers, numbers[1:]) if pair[0] != pair[1]]
     playlist = service.get(f"/live/cam/{epoch}/av/index.m3u8").good().text
     assert "#EXT-X-ENDLIST" not in playlist
+
+
+def test_no_judge_of_playlists_and_manifests_finds_a_restart_or_a_crash(supervise):
+    """Picture and sound by themselves, with a rung: what was said stays true, also of what is listed nowhere any more."""
+    service = supervise("--hls-layout", "separate", "--ladder", "160p@200k")
+    publisher = Returning("h264-30", f"{service.rtmp}/live/cam")
+    try:
+        epoch = service.epoch("cam")
+        watches = [hls.Watch(f"{service.web}/live/cam/index.m3u8"),
+                   dash.Watch(f"{service.web}/live/cam/manifest.mpd", f"{service.web}/time")]
+        for count, how in ((2, signal.SIGTERM), (3, signal.SIGKILL)):
+            time.sleep(7)
+            service.process.send_signal(how)
+            service.wait_ready(count)
+        time.sleep(7)
+        for watch in watches:
+            watch.stop()
+        assert service.epoch("cam") == epoch
+        lists = {name: service.get(f"/live/cam/{epoch}/{name}/index.m3u8").good().text for name in ("video", "160p")}
+    finally:
+        publisher.stop()
+    for watch in watches:
+        # Connections end with the process.
+        problems = [problem for problem in watch.problems if not re.search("Connection|RemoteDisconnected|closed", problem)]
+        assert not problems, problems
+    playlists, manifests = watches
+    assert {attempt.target for _, attempt in playlists.states} == {playlists.last.target}
+    periods = [period for manifest in manifests.states for period in sorted({r.period for r in manifest.representations})]
+    assert len(set(periods)) >= 3 and {manifest.start for manifest in manifests.states} == {manifests.last.start}
+    # The rung goes with its source.
+    heads = {name: [line for line in text.split("\n") if line.startswith(("#EXT-X-MEDIA-SEQUENCE", "#EXT-X-DISCONTINUITY"))]
+             for name, text in lists.items()}
+    assert heads["video"] == heads["160p"] != [], heads
 
 
 def test_what_a_player_records_over_a_restart_is_on_both_sides_of_it(supervise, tmp_path):
