@@ -31,13 +31,15 @@ struct InheritedSockets: Sendable {
       _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
       let name = Int(index) < names.count ? String(names[Int(index)]) : ""
       guard let setting = Self.listeners.first(where: { $0.rawValue == name }) else {
-        throw Self.failure("LISTEN_FDNAMES", LogText.escaped(name), "set FileDescriptorName= to http, https, rtmp or rtmps")
+        throw Self.failure(
+          "LISTEN_FDNAMES", LogText.escaped(name), "set FileDescriptorName= to http, https, rtmp or rtmps")
       }
       guard sockets[setting] == nil else {
         throw Self.failure("LISTEN_FDNAMES", name, "one socket each: give two addresses one, or leave one out")
       }
       guard Self.listens(descriptor) else {
-        throw Self.failure("LISTEN_FDS", name, "descriptor \(descriptor) is no stream socket that listens; set Accept=no")
+        throw Self.failure(
+          "LISTEN_FDS", name, "descriptor \(descriptor) is no stream socket that listens; set Accept=no")
       }
       sockets[setting] = descriptor
     }

@@ -25,7 +25,7 @@ enum ServiceNotice: String {
     let length = socklen_t(MemoryLayout<sa_family_t>.size + name.count)
     let text = Array(notice.rawValue.utf8)
     _ = withUnsafePointer(to: &address) { pointer in
-      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { 
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
         sendto(descriptor, text, text.count, 0, __CONST_SOCKADDR_ARG(__sockaddr__: $0), length)
       }
     }

@@ -431,7 +431,9 @@ final class LiveStream: Sendable {
   ) -> EventLoopFuture<Void>? {
     let now = clock.monotonicNanoseconds()
     return state.withLock { state in
-      guard state.phase != .ended, !state.hasLetGo, !Self.isMet(condition, state.epoch, state.expectedRungs) else { return nil }
+      guard state.phase != .ended, !state.hasLetGo, !Self.isMet(condition, state.epoch, state.expectedRungs) else {
+        return nil
+      }
       return state.waiting.add(condition, on: eventLoop, now: now, deadline: now &+ time.nanoseconds)
     }
   }

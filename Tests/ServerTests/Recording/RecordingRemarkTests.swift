@@ -259,14 +259,7 @@ import Testing
 
     let copier = NIOThreadPool(numberOfThreads: 1)
     copier.start()
-    var ends: [CInt] = [0, 0]
-    try #require(pipe(&ends) == 0)
-    let (reading, writing) = (ends[0], ends[1])
-    copier.submit { _ in
-      var byte: UInt8 = 0
-      _ = read(reading, &byte, 1)
-      Glibc.close(reading)
-    }
+    let thaw = try blockThread(of: copier)
     let finisher = RecordingFinisher(
       announce: { _ in }, copier: copier, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     let stream = try #require(StreamName("cam"))
@@ -275,7 +268,7 @@ import Testing
     let place = try RecordingFolder.open("\(folder.path)/cam")
     finisher.finishLater(UnfinishedRecording(folder: place, name: name, stream: stream))
     #expect(finisher.progress(of: key) == 0)
-    Glibc.close(writing)
+    thaw()
     for _ in 0..<500 where finisher.isBusy { try await Task.sleep(for: .milliseconds(10)) }
     #expect(finisher.progress(of: key) == nil)
     #expect(place.contains("20261121T072410Z.mp4"))

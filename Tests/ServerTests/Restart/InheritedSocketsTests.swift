@@ -12,7 +12,9 @@ import Testing
     #expect(InheritedSockets.listeners.allSatisfy { sockets[$0] == nil })
   }
 
-  @Test(arguments: [[:], ["LISTEN_PID": "7"], ["LISTEN_PID": "7", "LISTEN_FDS": "0"], ["LISTEN_FDS": "x", "LISTEN_PID": "7"]])
+  @Test(arguments: [
+    [:], ["LISTEN_PID": "7"], ["LISTEN_PID": "7", "LISTEN_FDS": "0"], ["LISTEN_FDS": "x", "LISTEN_PID": "7"],
+  ])
   func withoutAnyNothingIsTaken(_ environment: [String: String]) throws {
     let sockets = try InheritedSockets(environment: environment, process: 7)
     #expect(InheritedSockets.listeners.allSatisfy { sockets[$0] == nil })

@@ -15,7 +15,8 @@ import Testing
   }
 
   /// The next process: from the record, a publication of both tracks.
-  private func resumed(_ record: EpochRecord, seconds: Int, settings: StreamSettings = StreamSettings()) throws -> Epoch {
+  private func resumed(_ record: EpochRecord, seconds: Int, settings: StreamSettings = StreamSettings()) throws -> Epoch
+  {
     var epoch = Epoch(resuming: record, settings: settings)
     epoch.startPublication()
     _ = try epoch.receive(

@@ -172,16 +172,9 @@ import Testing
       try driver.publish(seconds: 40)
       try driver.end()
       // The disk does not answer until everything has come.
-      var ends: [CInt] = [0, 0]
-      try #require(pipe(&ends) == 0)
-      let (reading, writing) = (ends[0], ends[1])
-      thread.submit { _ in
-        var byte: UInt8 = 0
-        _ = read(reading, &byte, 1)
-        close(reading)
-      }
+      let thaw = try blockThread(of: thread)
       for event in driver.events { sink.receive(event) }
-      close(writing)
+      thaw()
       try await thread.runIfActive {}
       try await thread.shutdownGracefully()
       let files = names(in: "\(folder)/cam/epoch1/av").filter { $0.hasSuffix(".m4s") }
