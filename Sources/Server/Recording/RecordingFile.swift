@@ -19,6 +19,7 @@ final class RecordingFile {
   private var unsynced = Unsynced.nothing
   private var trust = Trust.whole
   private var isNameDurable = false
+  private var trail = WrittenTrail()
   let calls: DiskCalls
   /// Of a file that this process began to write.
   private var holder: RecordingHolders.Holder?
@@ -242,6 +243,12 @@ final class RecordingFile {
     }
     unsynced = .nothing
     durableLength = length
+    // Nothing is inserted behind room that is kept.
+    if room == nil, let old = trail.advance(durable: durableLength) {
+      posix_fadvise(
+        descriptor, off_t(clamping: old.lowerBound), off_t(clamping: old.upperBound - old.lowerBound),
+        POSIX_FADV_DONTNEED)
+    }
   }
 
   enum Cut: Sendable {
