@@ -72,7 +72,7 @@ def decode_by_gstreamer(movie: pathlib.Path, shown: pathlib.Path) -> None:
 
 @pytest.mark.parametrize("place", PLACES, indirect=True)
 def test_the_head_goes_into_the_room(place, tmp_path):
-    """While somebody reads the recording as HLS and another downloads the file before it."""
+    """While somebody reads the recording as HLS: nobody notices, and every judge finds every sample in the movie."""
     weir = Weir("--keep-free", "0MB", *SHORT, folder=tmp_path, recordings=place / "recordings",
                 environment={"WEIR_ADMIN_TOKEN": TOKEN})
     try:

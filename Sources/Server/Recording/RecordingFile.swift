@@ -138,8 +138,7 @@ final class RecordingFile {
       close(descriptor)
       return .unreadable(error)
     }
-    let file = RecordingFile(
-      folder: folder, name: name, taking: descriptor, size: size, room: room, calls: calls)
+    let file = RecordingFile(folder: folder, name: name, taking: descriptor, size: size, room: room, calls: calls)
     file.unsynced = .something
     // Whoever wrote it had room kept behind its end, which nobody else would give back.
     file.reservedLength = .max
@@ -157,7 +156,10 @@ final class RecordingFile {
   /// Writes what stands before the first fragment. Behind room for a head the `moov` comes alone: the `ftyp` stands before
   /// that room.
   func begin(_ initSegment: ByteBuffer) throws(RecordingError) {
-    guard let room, let (fileType, movie) = FrontRoom.parts(of: initSegment) else { return try append(initSegment) }
+    guard let room else { return try append(initSegment) }
+    guard let (fileType, movie) = FrontRoom.parts(of: initSegment) else {
+      throw RecordingError("\(LogText.escaped(path)) would begin without its ftyp")
+    }
     for piece in room.beginning(fileType) {
       try Self.write(piece.bytes, to: descriptor, at: UInt64(piece.offset), path: path, calls: calls)
     }
