@@ -89,11 +89,12 @@ SALVAGES ?= 200
 FINALS ?= 100
 CUTS ?= 100
 
-torture: check test-deps ## recordings under kill -9, power cuts and failing disks, as often as is promised (about an hour; root)
+torture: check test-deps ## recordings under kill -9, power cuts and failing disks, as often as is promised (about two hours; root)
 	WEIR_TORTURE=1 $(UNIT) --filter RecordingScanner
 	WEIR_TORTURE=1 WEIR_TORTURE_KILLS=$(KILLS) WEIR_TORTURE_SALVAGES=$(SALVAGES) WEIR_TORTURE_FINALS=$(FINALS) \
 	  WEIR_TORTURE_CUTS=$(CUTS) WEIR_BIN="$(TESTED_BIN)" \
-	  $(PYTHON) -m pytest Tests/EndToEndTests/test_recording_crash.py Tests/EndToEndTests/test_recording_disk.py $(ARGS)
+	  $(PYTHON) -m pytest Tests/EndToEndTests/test_recording_crash.py Tests/EndToEndTests/test_recording_disk.py \
+	  Tests/EndToEndTests/test_recording_room.py $(ARGS)
 
 # Each parser for so many seconds; what was found is kept in .build/fuzz, findings as crash-*.
 SECONDS = 30

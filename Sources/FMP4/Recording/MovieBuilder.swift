@@ -58,10 +58,42 @@ package struct MovieBuilder: Sendable {
         for byte in annex.readableBytesView { $0.u8(byte) }
         $0.zeros(max(0, padding - 8 - annex.readableBytes))
       }
-      out.u32(1)  // the size is the 64-bit one (§4.2.2)
-      out.fourCC("mdat")
-      out.u64(contentLength &+ UInt64(Self.mediaHeaderSize))
+      Self.mediaHeader(&out, contentLength)
     }
+  }
+
+  /// A head for room that stands before the fragments already, in two pieces.
+  package struct ParcelledHead: Sendable, Hashable {
+    /// `ftyp`, `moov`, and a `free` as far as there is something in it: it goes on to the end of the room.
+    package var front: ByteBuffer
+    /// The header of `mdat`, with which the room ends.
+    package var mediaHeader: ByteBuffer
+
+    /// Bytes that are of use.
+    package var byteCount: Int { front.readableBytes + mediaHeader.readableBytes }
+  }
+
+  /// The same for a file that has `room` bytes before its first fragment. What stands there between the two pieces becomes
+  /// part of the `free`; of that at least `spare` bytes before the second stay as they are. Nil where the room is too
+  /// small.
+  package func head(contentLength: UInt64, filling room: Int, sparing spare: Int) -> ParcelledHead? {
+    var front = ByteBuffer.boxes(capacity: capacity + Self.fileTypeRoom) { out in
+      fileType(&out)
+      movie(&out, shift: UInt64(max(0, room)))
+    }
+    let free = room - front.readableBytes - Self.mediaHeaderSize
+    guard free >= 8 + annex.readableBytes + spare else { return nil }
+    front.writeInteger(UInt32(clamping: free))
+    front.writeString("free")
+    front.writeImmutableBuffer(annex)
+    return ParcelledHead(
+      front: front, mediaHeader: .boxes(capacity: Self.mediaHeaderSize) { Self.mediaHeader(&$0, contentLength) })
+  }
+
+  private static func mediaHeader(_ out: inout OutputRawSpan, _ contentLength: UInt64) {
+    out.u32(1)  // the size is the 64-bit one (§4.2.2)
+    out.fourCC("mdat")
+    out.u64(contentLength &+ UInt64(mediaHeaderSize))
   }
 
   private static let mediaHeaderSize = 16

@@ -34,14 +34,8 @@ enum FragmentedFile {
     if RecordingName(unfinished: name) != nil { return try salvage(path, name) }
     let file = try PlainFile(path, .change)
     try file.requireNoOther()
-    let insertion = HeadInsertion(descriptor: file.descriptor, path: path)
-    file.noteSize(file.size - (try insertion.takeBack(length: file.size)))
-    var found = try scan(file, progress)
-    if case .fragmented(_, let length) = found.content, length < file.size {
-      let hole = try insertion.closeHole(length: file.size)
-      file.noteSize(file.size - hole)
-      if hole > 0 { found = try scan(file, progress) }
-    }
+    let room = try FrontRoom.find(in: file.descriptor, size: file.size, path: path)
+    let found = try room == nil ? repaired(file, progress) : scan(file, behind: room, progress)
     switch found.content {
     case .finished:
       // Perhaps by a run that was killed before it was durable.
@@ -54,15 +48,34 @@ enum FragmentedFile {
         throw RecordingError("\(LogText.escaped(path)) holds no whole fragment")
       }
       builder.annex = found.index.stored
-      let way = try finish(file, builder, length: length, progress)
-      let torn = file.size - length
+      let torn = file.size - min(file.size, UInt64(room?.length ?? 0)) - length
+      let way = try finish(file, builder, room, length: length, progress)
       let loss = torn > 0 ? "; \(torn) bytes at its end were not whole" : ""
       return result(path, "is an ordinary movie now (\(way))\(loss)", way, seconds: tables.seconds)
     }
   }
 
-  static func scan(_ file: PlainFile, _ progress: (UInt64, UInt64) -> Void) throws(RecordingError) -> RecordingScan {
-    try RecordingScan(file.descriptor, path: file.path, size: file.size, seals: .ignored) { progress($0, file.size) }
+  static func scan(
+    _ file: PlainFile, behind room: FrontRoom? = nil, _ progress: (UInt64, UInt64) -> Void
+  ) throws(RecordingError) -> RecordingScan {
+    let start = min(file.size, UInt64(room?.length ?? 0))
+    return try RecordingScan(
+      file.descriptor, path: file.path, from: start, size: file.size - start, seals: .ignored
+    ) { progress($0, file.size - start) }
+  }
+
+  /// The same, without what a crash may have left of a head that was being inserted.
+  private static func repaired(
+    _ file: PlainFile, _ progress: (UInt64, UInt64) -> Void
+  ) throws(RecordingError) -> RecordingScan {
+    let insertion = HeadInsertion(descriptor: file.descriptor, path: file.path)
+    file.noteSize(file.size - (try insertion.takeBack(length: file.size)))
+    let found = try scan(file, progress)
+    guard case .fragmented(_, let length) = found.content, length < file.size else { return found }
+    let hole = try insertion.closeHole(length: file.size)
+    guard hole > 0 else { return found }
+    file.noteSize(file.size - hole)
+    return try scan(file, progress)
   }
 
   private static func result(_ path: String, _ text: String, _ way: String, seconds: Double?) -> Result {
@@ -89,7 +102,7 @@ enum FragmentedFile {
       let title = parent.split(separator: "/").last.map(String.init) ?? ""
       switch try RecordingSalvage(file: file, title: title, effort: .whatItTakes).run() {
       case .finished(let outcome, let contents):
-        let way = outcome == .inserted ? "head inserted" : outcome == .shared ? "blocks shared" : "copied"
+        let way = outcome.words
         return result("\(folder.path)/\(recording.finished)", "finished (\(way))", way, seconds: contents.seconds)
       case .renamed: return result("\(folder.path)/\(recording.finished)", "was finished", "renamed", seconds: nil)
       case .removed: return result(path, "held nothing and is removed", "removed", seconds: nil)
@@ -102,26 +115,36 @@ enum FragmentedFile {
 
   /// Returns how it was done.
   private static func finish(
-    _ file: PlainFile, _ builder: MovieBuilder, length: UInt64, _ progress: (UInt64, UInt64) -> Void
+    _ file: PlainFile, _ builder: MovieBuilder, _ room: FrontRoom?, length: UInt64,
+    _ progress: (UInt64, UInt64) -> Void
   ) throws(RecordingError) -> String {
-    let head = builder.head(contentLength: length, blockSize: HeadInsertion.blockSize(file.descriptor))
-    if length < file.size, ftruncate(file.descriptor, off_t(clamping: length)) != 0 {
+    let content = UInt64(room?.length ?? 0)..<UInt64(room?.length ?? 0) + length
+    if content.upperBound < file.size, ftruncate(file.descriptor, off_t(clamping: content.upperBound)) != 0 {
       throw .system("truncate", file.path, errno: errno)
     }
     guard fdatasync(file.descriptor) == 0 else { throw .system("make durable", file.path, errno: errno) }
+    let head = builder.head(contentLength: length, blockSize: HeadInsertion.blockSize(file.descriptor))
     do throws(HeadInsertion.Failure) {
-      let insertion = HeadInsertion(descriptor: file.descriptor, path: file.path)
-      if try insertion.insert(head) == .inserted { return "head inserted" }
+      if let room {
+        let filling = room.head(builder, contentLength: length)
+        if let filling, !room.isTooLoose(for: filling, contentLength: length) {
+          try room.fill(with: filling, of: file.descriptor, path: file.path, calls: .system)
+          return RecordingFile.Outcome.filled.words
+        }
+      } else {
+        let insertion = HeadInsertion(descriptor: file.descriptor, path: file.path)
+        if try insertion.insert(head) == .inserted { return RecordingFile.Outcome.inserted.words }
+      }
     } catch {
       throw error.error
     }
     let (folder, name) = try place(of: file)
     let copy = MovieCopy(
-      source: file.descriptor, length: length, folder: folder, temporary: ".\(name).weir-tmp",
+      source: file.descriptor, content: content, folder: folder, temporary: ".\(name).weir-tmp",
       permissions: file.permissions)
     let outcome = try copy.make(head, effort: .whatItTakes) { progress($0, length) }
     try folder.rename(copy.temporary, to: name)
-    return outcome == .shared ? "blocks shared" : "copied"
+    return outcome.words
   }
 
   /// The folder that a file is in and its name there, whatever links lead to it.
@@ -131,6 +154,18 @@ enum FragmentedFile {
     let parts = String(cString: resolved).split(separator: "/")
     guard let name = parts.last else { throw .system("find", file.path, errno: EISDIR) }
     return (try RecordingFolder.open("/" + parts.dropLast().joined(separator: "/")), String(name))
+  }
+}
+
+extension RecordingFile.Outcome {
+  fileprivate var words: String {
+    switch self {
+    case .filled: "room filled"
+    case .inserted: "head inserted"
+    case .shared: "blocks shared"
+    case .copied: "copied"
+    case .leftFragmented: "left as it is"
+    }
   }
 }
 

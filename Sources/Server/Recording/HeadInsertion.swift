@@ -25,11 +25,13 @@ struct HeadInsertion {
     var remains: Remains
   }
 
-  /// What a failed insertion leaves before the fragments.
+  /// What is left before the fragments when it failed.
   enum Remains: Sendable {
     case nothing
     /// Room, perhaps with some of the head, and perhaps not before all of them.
     case room
+    /// The head, in the room that was kept for it (`FrontRoom`); the disk may not have it.
+    case head
   }
 
   /// Bytes that a disk writes whole or not at all. The first ones go last: until they are there the file begins with

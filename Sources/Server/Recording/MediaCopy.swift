@@ -11,11 +11,22 @@ struct MediaCopy {
   /// Bytes after which progress is told.
   private static let step: off_t = 32 << 20
 
-  /// Makes the first `length` bytes part of the target from `start` on, without reading them (XFS, btrfs). False when the
-  /// file system cannot share blocks between files. `start` is a whole number of blocks, and nothing follows `length`.
-  func share(at start: Int) -> Bool {
-    var range = CloneRange(source: Int64(source), sourceOffset: 0, length: 0, targetOffset: UInt64(clamping: start))
-    return withUnsafeMutablePointer(to: &range) { ioctl(target, CloneRange.request, $0) } == 0
+  /// Makes the bytes from `offset` to the source's end part of the target from `start` on, without reading them (XFS,
+  /// btrfs). False when the file system cannot share blocks between files. Both are whole numbers of blocks.
+  func share(from offset: UInt64, at start: Int) -> Bool {
+    Self.clone(source, from: offset, to: target, at: UInt64(clamping: start)) == 0
+  }
+
+  /// Whether the file system of an empty file can do that, by its answer to being asked for nothing.
+  static func canShare(_ descriptor: CInt) -> Bool {
+    let code = clone(descriptor, from: 0, to: descriptor, at: 0)
+    return ![EOPNOTSUPP, ENOTTY, ENOSYS].contains(code)
+  }
+
+  /// 0, or errno.
+  private static func clone(_ source: CInt, from offset: UInt64, to target: CInt, at start: UInt64) -> CInt {
+    var range = CloneRange(source: Int64(source), sourceOffset: offset, length: 0, targetOffset: start)
+    return withUnsafeMutablePointer(to: &range) { ioctl(target, CloneRange.request, $0) } == 0 ? 0 : errno
   }
 
   /// Copies a stretch to the target from `start` on: copy_file_range shares or copies within the kernel, and where it
@@ -55,9 +66,9 @@ private struct CloneRange {
 
 /// A movie as another file than its fragments': head, then media. Waits for the disk.
 struct MovieCopy {
-  /// The fragmented file, and how long it is.
+  /// The fragmented file, and which of its bytes are taken: to its end.
   let source: CInt
-  let length: UInt64
+  let content: Range<UInt64>
   /// Where the copy is made, and its name until it is whole. What is there of that name goes: a crash left it.
   let folder: RecordingFolder
   let temporary: String
@@ -81,15 +92,15 @@ struct MovieCopy {
     do throws(RecordingError) {
       let media = MediaCopy(source: source, target: target, path: path)
       var outcome = RecordingFile.Outcome.shared
-      if !media.share(at: head.readableBytes) {
-        guard case .whatItTakes = effort else {
+      if !media.share(from: content.lowerBound, at: head.readableBytes) {
+        guard effort == .whatItTakes else {
           folder.remove(temporary)
           return .leftFragmented
         }
         // Half a copy helps nobody, and takes the room of those who are recorded.
-        let whole = length + UInt64(head.readableBytes)
+        let whole = UInt64(content.count) + UInt64(head.readableBytes)
         try requireRoom(whole)
-        try media.copy(0..<length, to: head.readableBytes) { done throws(RecordingError) in
+        try media.copy(content, to: head.readableBytes) { done throws(RecordingError) in
           progress(done)
           try requireRoom(whole - done)
         }

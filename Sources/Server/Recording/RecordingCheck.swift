@@ -44,7 +44,7 @@ struct RecordingCheck {
       wholeBytes = file.size
       return
     }
-    kind = layout.contentStart > 0 ? .finished : .fragmented
+    kind = layout.form == .finished ? .finished : .fragmented
     if kind == .finished { tableSamples = try Self.ordinary(file)?.samples }
     var ends: [TrackID: Int64] = [:]
     var first: MediaTime?

@@ -9,9 +9,14 @@ extension RecordingFile {
     case whatItTakes
     /// Only what takes milliseconds.
     case inPlace
+    /// The same, though much of the room that was kept in front should be left over: the server goes down, and nobody is
+    /// there to make a copy.
+    case atOnce
   }
 
   enum Outcome: Sendable, Hashable {
+    /// The head was written into the room that was kept before the media.
+    case filled
     /// The head was inserted before the media, which stayed where it was.
     case inserted
     /// The media's blocks became part of another file, behind the head, without being read (XFS, btrfs).
@@ -23,24 +28,35 @@ extension RecordingFile {
   }
 
   /// Makes an ordinary movie of the file and gives it its final name, durably. A crash at any point leaves either the
-  /// fragmented file or the movie; `RecordingSalvage` tells which. What the file system can is found out by asking it:
-  /// first to insert room for the head, then to share the media's blocks, then to copy, of which `onProgress` is told
-  /// in bytes, if `keepFree` bytes of the disk stay free.
+  /// fragmented file or the movie; `RecordingSalvage` tells which. Where room was kept in front the head goes there; else
+  /// what the file system can is found out by asking it: first to insert room for the head, then to share the media's
+  /// blocks, then to copy, of which `onProgress` is told in bytes, if `keepFree` bytes of the disk stay free.
   func finish(
     _ builder: MovieBuilder, effort: Effort, keepFree: Int64 = 0, onProgress: (UInt64) -> Void = { _ in }
   ) throws(RecordingError) -> Outcome {
     try requireFragments()
     try sync()
     releaseReserve()
+    let filling = room?.head(builder, contentLength: length)
+    if let room, let filling, effort == .atOnce || !room.isTooLoose(for: filling, contentLength: length) {
+      return try fill(room, with: filling)
+    }
     let head = builder.head(contentLength: length, blockSize: HeadInsertion.blockSize(descriptor))
-    if try insert(head) {
+    if room == nil, try insert(head) {
       try folder.rename(name.unfinished, to: name.finished)
       noteFinished(length + UInt64(head.readableBytes))
       return .inserted
     }
     let copy = MovieCopy(
-      source: descriptor, length: length, folder: folder, temporary: name.temporary, keepFree: keepFree)
-    let outcome = try copy.make(head, effort: effort, progress: onProgress)
+      source: descriptor, content: contentStart..<contentStart + length, folder: folder, temporary: name.temporary,
+      keepFree: keepFree)
+    let outcome: Outcome
+    do throws(RecordingError) {
+      outcome = try copy.make(head, effort: effort, progress: onProgress)
+    } catch {
+      guard error.code == ENOSPC, let room, let filling else { throw error }
+      return try fill(room, with: filling)
+    }
     if outcome != .leftFragmented {
       noteHead()
       try folder.rename(name.temporary, to: name.finished)
@@ -65,18 +81,33 @@ extension RecordingFile {
     do throws(HeadInsertion.Failure) {
       guard try insertion.insert(head) == .inserted else { return false }
     } catch {
-      if error.remains == .room { noteHead() }
+      if error.remains != .nothing { noteHead() }
       throw error.error
     }
     noteHead()
     return true
   }
 
+  private func fill(_ room: FrontRoom, with head: MovieBuilder.ParcelledHead) throws(RecordingError) -> Outcome {
+    guard length > 0 else { return .leftFragmented }
+    do throws(HeadInsertion.Failure) {
+      try room.fill(with: head, of: descriptor, path: path, calls: calls)
+    } catch {
+      if error.remains != .nothing { noteHead() }
+      throw error.error
+    }
+    noteHead()
+    try folder.rename(name.unfinished, to: name.finished)
+    noteFinished(length + contentStart)
+    return .filled
+  }
+
   /// Removes what a crash, or a disk that failed, left of a head that was being inserted.
   func takeBackUnfinishedHead() throws(RecordingError) {
     try requireFragments()
-    let room = try insertion.takeBack(length: length)
-    if room > 0 { try truncate(to: length - room) }
+    guard room == nil else { return }
+    let inserted = try insertion.takeBack(length: length)
+    if inserted > 0 { try truncate(to: length - inserted) }
   }
 
   /// Makes the head durable of what turned out to be a movie.
@@ -85,9 +116,11 @@ extension RecordingFile {
   }
 
   /// Closes the hole that a power failure left while a head was being inserted or taken back. False where there is none.
+  /// Room that was kept in front is a hole, too, and stays.
   func closeHole() throws(RecordingError) -> Bool {
-    let room = try insertion.closeHole(length: length)
-    if room > 0 { try truncate(to: length - room) }
-    return room > 0
+    guard room == nil else { return false }
+    let hole = try insertion.closeHole(length: length)
+    if hole > 0 { try truncate(to: length - hole) }
+    return hole > 0
   }
 }

@@ -6,16 +6,20 @@ internal import NIOCore
 final class RecordingFile {
   let folder: RecordingFolder
   let name: RecordingName
-  /// Bytes that are whole: what a failed write left behind them is cut off.
+  /// Bytes that are whole, from the first that was recorded on, as all offsets here count: what a failed write left
+  /// behind them is cut off.
   private(set) var length: UInt64
   /// Bytes that a power failure cannot take any more, name and folder included.
   private(set) var durableLength: UInt64 = 0
   let descriptor: CInt
+  /// What is kept in front of the first byte for the movie's head; nil where that finds another way.
+  let room: FrontRoom?
   /// Where its first byte lies, for those who read it while it becomes a movie.
-  let origin = FileOrigin()
+  let origin: FileOrigin
   private var unsynced = Unsynced.nothing
   private var trust = Trust.whole
   private var isNameDurable = false
+  private var trail = WrittenTrail()
   let calls: DiskCalls
   /// Of a file that this process began to write.
   private var holder: RecordingHolders.Holder?
@@ -56,23 +60,32 @@ final class RecordingFile {
   var path: String { "\(folder.path)/\(name.unfinished)" }
   var finishedPath: String { "\(folder.path)/\(name.finished)" }
 
+  /// Where its first byte lies in the file, as long as it is no movie.
+  var contentStart: UInt64 { UInt64(room?.length ?? 0) }
+
+  /// `size` is the file's.
   private init(
-    folder: RecordingFolder, name: RecordingName, taking descriptor: CInt, length: UInt64, calls: DiskCalls
+    folder: RecordingFolder, name: RecordingName, taking descriptor: CInt, size: UInt64, room: FrontRoom?,
+    calls: DiskCalls
   ) {
     self.folder = folder
     self.name = name
     self.descriptor = descriptor
-    self.length = length
+    self.room = room
     self.calls = calls
+    let start = room?.length ?? 0
+    length = size - min(size, UInt64(start))
+    origin = FileOrigin(shift: start)
   }
 
   deinit {
     close(descriptor)
   }
 
-  /// A new file of that name, with the first number that nobody has.
+  /// A new file of that name, with the first number that nobody has. It keeps `frontRoom` bytes for the movie's head
+  /// where the file system has no other way to put one in front without a copy.
   static func create(
-    in folder: RecordingFolder, name: RecordingName, calls: DiskCalls = .system
+    in folder: RecordingFolder, name: RecordingName, frontRoom: Int = 0, calls: DiskCalls = .system
   ) throws(RecordingError) -> RecordingFile {
     for number in 1...RecordingName.maximumNumber {
       let name = name.numbered(number)
@@ -89,7 +102,8 @@ final class RecordingFile {
         close(descriptor)
         continue
       }
-      let file = RecordingFile(folder: folder, name: name, taking: descriptor, length: 0, calls: calls)
+      let room = FrontRoom.choose(frontRoom, for: descriptor, calls: calls)
+      let file = RecordingFile(folder: folder, name: name, taking: descriptor, size: 0, room: room, calls: calls)
       file.holder = holder
       return file
     }
@@ -115,8 +129,16 @@ final class RecordingFile {
       close(descriptor)
       return .locked
     }
-    let file = RecordingFile(
-      folder: folder, name: name, taking: descriptor, length: UInt64(clamping: status.st_size), calls: calls)
+    let size = UInt64(clamping: status.st_size)
+    let path = "\(folder.path)/\(name.unfinished)"
+    let room: FrontRoom?
+    do throws(RecordingError) {
+      room = try FrontRoom.find(in: descriptor, size: size, path: path)
+    } catch {
+      close(descriptor)
+      return .unreadable(error)
+    }
+    let file = RecordingFile(folder: folder, name: name, taking: descriptor, size: size, room: room, calls: calls)
     file.unsynced = .something
     // Whoever wrote it had room kept behind its end, which nobody else would give back.
     file.reservedLength = .max
@@ -131,6 +153,19 @@ final class RecordingFile {
 
   // MARK: Appending
 
+  /// Writes what stands before the first fragment. Behind room for a head the `moov` comes alone: the `ftyp` stands before
+  /// that room.
+  func begin(_ initSegment: ByteBuffer) throws(RecordingError) {
+    guard let room else { return try append(initSegment) }
+    guard let (fileType, movie) = FrontRoom.parts(of: initSegment) else {
+      throw RecordingError("\(LogText.escaped(path)) would begin without its ftyp")
+    }
+    for piece in room.beginning(fileType) {
+      try Self.write(piece.bytes, to: descriptor, at: UInt64(piece.offset), path: path, calls: calls)
+    }
+    try append(movie)
+  }
+
   /// Appends a fragment from the memory it lies in, without a copy through this process, behind `prefix`. Returns
   /// where the fragment begins.
   @discardableResult
@@ -139,17 +174,17 @@ final class RecordingFile {
     let start = length + UInt64(prefix.readableBytes)
     unsynced = .something
     do throws(RecordingError) {
-      try Self.write(prefix, to: descriptor, at: length, path: path, calls: calls)
-      try send(range, to: start)
+      try Self.write(prefix, to: descriptor, at: contentStart + length, path: path, calls: calls)
+      try send(range, to: contentStart + start)
     } catch {
-      ftruncate(descriptor, off_t(length))
-      reservedLength = 0
+      cutOff()
       throw error
     }
     length = start + UInt64(range.length)
     return start
   }
 
+  /// `start` is an offset of the file itself.
   private func send(_ range: FileRange, to start: UInt64) throws(RecordingError) {
     guard lseek(descriptor, off_t(start), SEEK_SET) >= 0 else { throw .system("seek in", path, errno: errno) }
     var offset = off_t(range.offset)
@@ -170,13 +205,18 @@ final class RecordingFile {
     try requireFragments()
     unsynced = .something
     do throws(RecordingError) {
-      try Self.write(bytes, to: descriptor, at: length, path: path, calls: calls)
+      try Self.write(bytes, to: descriptor, at: contentStart + length, path: path, calls: calls)
     } catch {
-      ftruncate(descriptor, off_t(length))
-      reservedLength = 0
+      cutOff()
       throw error
     }
     length += UInt64(bytes.readableBytes)
+  }
+
+  /// What stands behind `length` goes, and the room that is kept there.
+  private func cutOff() {
+    ftruncate(descriptor, off_t(clamping: contentStart + length))
+    reservedLength = 0
   }
 
   // MARK: Durability
@@ -205,6 +245,12 @@ final class RecordingFile {
     }
     unsynced = .nothing
     durableLength = length
+    // Nothing is inserted behind room that is kept.
+    if room == nil, let old = trail.advance(durable: durableLength) {
+      posix_fadvise(
+        descriptor, off_t(clamping: old.lowerBound), off_t(clamping: old.upperBound - old.lowerBound),
+        POSIX_FADV_DONTNEED)
+    }
   }
 
   enum Cut: Sendable {
@@ -235,7 +281,9 @@ final class RecordingFile {
   /// Cuts the file off behind `length` bytes: what follows is not whole.
   func truncate(to length: UInt64) throws(RecordingError) {
     try requireFragments()
-    guard ftruncate(descriptor, off_t(length)) == 0 else { throw .system("truncate", path, errno: errno) }
+    guard ftruncate(descriptor, off_t(clamping: contentStart + length)) == 0 else {
+      throw .system("truncate", path, errno: errno)
+    }
     self.length = length
     durableLength = min(durableLength, length)
     unsynced = .something
@@ -259,7 +307,7 @@ final class RecordingFile {
     guard needed > reservedLength else { return }
     for room in [needed + Self.reserveStep, needed] {
       let code = calls.allocate(
-        descriptor, FALLOC_FL_KEEP_SIZE, Int(clamping: length), Int(clamping: room - length))
+        descriptor, FALLOC_FL_KEEP_SIZE, Int(clamping: contentStart + length), Int(clamping: room - length))
       if code == 0 {
         reservedLength = room
         return
@@ -278,65 +326,6 @@ final class RecordingFile {
   /// Gives the room behind the file's end back to the disk, for the head to take.
   func releaseReserve() {
     guard case .fragments = stage, reservedLength > length else { return }
-    ftruncate(descriptor, off_t(length))
-    reservedLength = 0
-  }
-
-  // MARK: Reading and writing anywhere
-
-  /// Up to `count` bytes at `offset`; fewer at the end of the file.
-  func read(at offset: UInt64, count: Int) throws(RecordingError) -> ByteBuffer {
-    try Self.read(from: descriptor, at: offset, count: count, path: path)
-  }
-
-  static func read(
-    from descriptor: CInt, at offset: UInt64, count: Int, path: String
-  ) throws(RecordingError) -> ByteBuffer {
-    var buffer = ByteBuffer()
-    while buffer.readableBytes < count {
-      let at = off_t(clamping: offset &+ UInt64(buffer.readableBytes))
-      let wanted = count - buffer.readableBytes
-      var failure: CInt = 0
-      let read = buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: wanted) { space in
-        let count = pread(descriptor, space.baseAddress, wanted, at)
-        if count < 0 { failure = errno }
-        return max(0, count)
-      }
-      if failure != 0, failure != EINTR { throw .system("read", path, errno: failure) }
-      if failure == 0, read == 0 { break }
-    }
-    return buffer
-  }
-
-  /// The checksum of `count` bytes at `offset`.
-  static func checksum(
-    of descriptor: CInt, at offset: UInt64, count: Int, path: String
-  ) throws(RecordingError) -> UInt32 {
-    var checksum = Checksum()
-    var done = 0
-    while done < count {
-      let bytes = try read(
-        from: descriptor, at: offset + UInt64(done), count: min(count - done, readStep), path: path)
-      guard bytes.readableBytes > 0 else { break }
-      checksum.add(bytes)
-      done += bytes.readableBytes
-    }
-    return checksum.value
-  }
-
-  private static let readStep = 1 << 20
-
-  static func write(
-    _ bytes: ByteBuffer, to descriptor: CInt, at offset: UInt64, path: String, calls: DiskCalls = .system
-  ) throws(RecordingError) {
-    var left = bytes
-    var position = Int(clamping: offset)
-    while left.readableBytes > 0 {
-      let written = left.withUnsafeReadableBytes { calls.write(descriptor, $0, position) }
-      if written == -Int(EINTR) { continue }
-      guard written > 0 else { throw .system("write", path, errno: written == 0 ? EIO : CInt(clamping: -written)) }
-      left.moveReaderIndex(forwardBy: written)
-      position += written
-    }
+    cutOff()
   }
 }

@@ -33,7 +33,7 @@ struct RecordingInProgress {
   func begin() throws(RecordingError) {
     try file.reserve(media: initSegment.interleaved.readableBytes, head: headRoom)
     replay?.change(to: initSegment, at: 0)
-    try file.append(initSegment.interleaved)
+    try file.begin(initSegment.interleaved)
   }
 
   mutating func change(to initSegment: InitSegment) throws(RecordingError) {
@@ -87,13 +87,15 @@ struct RecordingInProgress {
   // MARK: The end
 
   /// Makes a movie of it, if that needs no copy. `failure` is why it ends before it was to.
-  func finish(failure: String? = nil) throws(RecordingError) -> RecordingFile.Outcome {
+  func finish(
+    failure: String? = nil, effort: RecordingFile.Effort = .inPlace
+  ) throws(RecordingError) -> RecordingFile.Outcome {
     let metadata = MovieMetadata.recording(title: stream.description, name: file.name)
     replay?.end()
     guard var builder = MovieBuilder(tables, metadata: metadata) else { return .leftFragmented }
     builder.annex = remark(failure).stored
     if let index = replay?.stored { builder.annex.writeImmutableBuffer(index) }
-    return try file.finish(builder, effort: .inPlace)
+    return try file.finish(builder, effort: effort)
   }
 
   private func remark(_ failure: String?) -> RecordingRemark {
@@ -136,5 +138,5 @@ struct RecordingInProgress {
   }
 
   /// The movie that is made of it has no more bytes, where the file system's blocks are of 4 KiB.
-  var expectedBytes: UInt64 { file.length + UInt64(tables.headSize) + 8192 }
+  var expectedBytes: UInt64 { file.length + max(file.contentStart, UInt64(tables.headSize) + 8192) }
 }

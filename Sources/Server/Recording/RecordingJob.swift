@@ -164,7 +164,8 @@ final class RecordingJob {
     let wall = anchor?.wallNanoseconds(at: fragment.start) ?? library.clock.wallNanoseconds
     let start = UTCText(nanosecondsSince1970: wall)
     let name = library.policy.naming.name(stream: stream, start: start) ?? RecordingName(start: start)
-    let file = try RecordingFile.create(in: folder, name: name, calls: library.calls)
+    let file = try RecordingFile.create(
+      in: folder, name: name, frontRoom: library.policy.frontRoom, calls: library.calls)
     let replay = library.archive?.begin(stream: stream, epoch: epoch, file: file, library.disclosure)
     current = RecordingInProgress(
       file: file, stream: stream, initSegment: initSegment, startedAt: wall, replay: replay, now: now)
@@ -359,9 +360,9 @@ final class RecordingJob {
     announce(.stopped(stop), closing.facts)
     do throws(RecordingError) {
       let start = now
-      let outcome = try closing.finish()
+      let outcome = try closing.finish(effort: stop.effort == .atOnce ? .atOnce : .inPlace)
       library.tally.finished(outcome, nanoseconds: now &- start)
-      leave(closing, outcome == .inserted ? .finished : .left)
+      leave(closing, outcome == .inserted || outcome == .filled ? .finished : .left)
       settle(closing.file, closing.facts, outcome, stop.effort, index: closing.replay?.stored)
     } catch {
       library.logger.error("\(stream): \(closing.file.path) cannot be finished: \(error)")
@@ -395,12 +396,12 @@ final class RecordingJob {
   ) {
     let seconds = Self.text(facts.seconds)
     switch (outcome, effort) {
-    case (.inserted, _), (.shared, _), (.copied, _):
+    case (.filled, _), (.inserted, _), (.shared, _), (.copied, _):
       library.logger.notice("\(stream): recorded \(seconds) s to \(file.finishedPath)")
       var facts = facts
       facts.bytes = file.length
       announce(.stored, facts)
-    case (.leftFragmented, .inPlace):
+    case (.leftFragmented, .inPlace), (.leftFragmented, .atOnce):
       library.logger.notice("\(stream): recorded \(seconds) s to \(file.path), to be finished at the next start")
     case (.leftFragmented, .whatItTakes):
       library.logger.notice("\(stream): recorded \(seconds) s to \(file.path); to finish it, it is copied")

@@ -83,9 +83,9 @@ struct RecordingSalvage {
   }
 
   private func scan() throws(RecordingError) -> RecordingScan {
-    try RecordingScan(file.descriptor, path: file.path, size: file.length, seals: .heeded(.uncertain)) {
-      onProgress(.reading, $0)
-    }
+    try RecordingScan(
+      file.descriptor, path: file.path, from: file.contentStart, size: file.length, seals: .heeded(.uncertain)
+    ) { onProgress(.reading, $0) }
   }
 
   /// Gives a movie its name. It was written whole before, but perhaps not durably.

@@ -19,7 +19,7 @@ enum RecordingStop: Sendable, Hashable, CustomStringConvertible {
   /// A server that goes down leaves copies to the next start.
   var effort: RecordingFile.Effort {
     switch self {
-    case .shutdown: .inPlace
+    case .shutdown: .atOnce
     case .asked, .streamEnded, .longest, .largest, .split, .anotherFormat, .hole: .whatItTakes
     }
   }

@@ -16,7 +16,9 @@ final class RecordingTally: RecordingObserver {
     /// Seconds.
     var lost: [Cause: Double] = [.publisher: 0, .disk: 0]
     /// By how a movie was made.
-    var finishing: [String: Durations] = ["inserted": Durations(), "shared": Durations(), "copied": Durations()]
+    var finishing: [String: Durations] = [
+      "filled": Durations(), "inserted": Durations(), "shared": Durations(), "copied": Durations(),
+    ]
   }
 
   private let state = Mutex(Figures())
@@ -46,6 +48,7 @@ final class RecordingTally: RecordingObserver {
   func finished(_ outcome: RecordingFile.Outcome, nanoseconds: Int64) {
     let way: String
     switch outcome {
+    case .filled: way = "filled"
     case .inserted: way = "inserted"
     case .shared: way = "shared"
     case .copied: way = "copied"

@@ -2,8 +2,8 @@ internal import FMP4
 internal import Glibc
 internal import NIOCore
 
-/// Reads heads and boxes of a recording's file on a thread of a pool: it may wait for the disk. Offsets are those of the
-/// fragmented file, wherever that lies by now.
+/// Reads heads and boxes of a recording's file on a thread of a pool: it may wait for the disk. Offsets count from
+/// the first byte that was recorded, wherever that lies by now.
 struct RecordingFileReader: Sendable {
   let file: SharedFile
 
@@ -75,12 +75,18 @@ struct RecordingFileReader: Sendable {
 
   // MARK: The index
 
-  /// Where the fragmented file lies within a file, and where a stored index may be.
+  /// Where what was recorded lies within a file, and where a stored index may be.
   struct Layout: Sendable {
-    /// 0 for one that is fragmented.
+    var form: Form
+    /// Where its first byte is: 0 for a fragmented file that keeps no room in front.
     var contentStart: UInt64
     var length: UInt64
     var index: Range<UInt64>?
+
+    enum Form: Sendable {
+      case fragmented
+      case finished
+    }
   }
 
   /// Looks at the outer boxes of a file of `size` bytes; nil for one that weir's recordings do not look like.
@@ -96,16 +102,26 @@ struct RecordingFileReader: Sendable {
       let body = position + (short == 1 ? 16 : 8)
       switch type {
       case "moov": isMovie = true
-      case "moof", "prft": return Layout(contentStart: 0, length: size)
+      case "moof", "prft": return try fragmented(size)
       case "free": index = body..<position + long
       case "mdat" where isMovie:
-        guard try read(at: body + 4, count: 4) == ByteBuffer(string: "ftyp") else { return nil }
-        return Layout(contentStart: body, length: position + long - body, index: index)
+        // Behind room that was kept in front the `moov` comes first.
+        let first = try read(at: body + 4, count: 4)
+        guard first == ByteBuffer(string: "ftyp") || first == ByteBuffer(string: "moov") else { return nil }
+        return Layout(form: .finished, contentStart: body, length: position + long - body, index: index)
       default: break
       }
       position += long
     }
-    return isMovie ? Layout(contentStart: 0, length: size) : nil
+    return isMovie ? try fragmented(size) : nil
+  }
+
+  private func fragmented(_ size: UInt64) throws(Unreadable) -> Layout {
+    let room = try FrontRoom.find(size: size) { offset, count throws(Unreadable) in
+      try read(at: offset, count: count)
+    }
+    let start = min(size, UInt64(room?.length ?? 0))
+    return Layout(form: .fragmented, contentStart: start, length: size - start)
   }
 
   /// The index of a fragmented file of that length: by its fragments' heads.

@@ -11,7 +11,8 @@ import time
 
 import pytest
 
-MAKERS = {"ext4": ["mkfs.ext4", "-q", "-F"], "xfs": ["mkfs.xfs", "-q", "-f"], "btrfs": ["mkfs.btrfs", "-q", "-f"]}
+MAKERS = {"ext4": ["mkfs.ext4", "-q", "-F"], "xfs": ["mkfs.xfs", "-q", "-f"], "btrfs": ["mkfs.btrfs", "-q", "-f"],
+          "ext2": ["mkfs.ext2", "-q", "-F"], "ext3": ["mkfs.ext3", "-q", "-F"]}
 
 
 def needs(*programs: str, root: bool = True) -> None:

@@ -132,6 +132,30 @@ import Testing
     }
   }
 
+  /// A head in two pieces, for room that is there already: with what lies between them it is the head of that length.
+  @Test func aHeadFillsRoomThatIsThere() throws {
+    var builder = try #require(MovieBuilder(try tables(), metadata: metadata))
+    builder.annex = ByteBuffer(repeating: 7, count: 100)
+    let room = 8192
+    let head = try #require(builder.head(contentLength: 100_000, filling: room, sparing: 16))
+    #expect(head.mediaHeader.readableBytes == 16 && head.byteCount == head.front.readableBytes + 16)
+    let between = [UInt8](repeating: 9, count: room - head.byteCount)
+    let bytes = Array(head.front.readableBytesView) + between + Array(head.mediaHeader.readableBytesView)
+    #expect(bytes.suffix(16) == (SyntheticMedia.hex("000000016d646174") + [0, 0, 0, 0, 0, 1, 0x86, 0xB0])[...])
+    let boxes = try #require(Box.parse(Array(bytes.dropLast(16))))
+    #expect(boxes.map(\.type) == ["ftyp", "moov", "free"])
+    #expect(boxes[2].payload.prefix(101) == ([UInt8](repeating: 7, count: 100) + [9])[...])
+    // It says the same as one that is inserted, of a place that is as far away.
+    let same = try #require(
+      Box.parse(Array(builder.head(contentLength: 100_000, blockSize: room).readableBytesView.dropLast(16))))
+    #expect(boxes.prefix(2).map(\.description) == same.prefix(2).map(\.description))
+
+    let least = head.byteCount + 16
+    #expect(builder.head(contentLength: 1, filling: least, sparing: 16) != nil)
+    #expect(builder.head(contentLength: 1, filling: least - 1, sparing: 16) == nil)
+    #expect(builder.head(contentLength: 1, filling: 0, sparing: 0) == nil)
+  }
+
   @Test func durationsBeyond32BitsTakeVersion1() throws {
     var tables = MovieTables(tracks: [try SyntheticMedia.video(timescale: 90_000)])
     // 14 hours of 90000 ticks in one frame a second.

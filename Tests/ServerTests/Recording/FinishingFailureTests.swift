@@ -186,7 +186,10 @@ import Testing
       var calls = DiskCalls.system
       let system = calls.allocate
       calls.allocate = { file, mode, offset, length in
-        guard mode == FALLOC_FL_INSERT_RANGE, self.left.subtract(1, ordering: .relaxed).oldValue > 0 else {
+        // An empty file only asks whether there is such a thing.
+        guard mode == FALLOC_FL_INSERT_RANGE, lseek(file, 0, SEEK_END) > 0,
+          self.left.subtract(1, ordering: .relaxed).oldValue > 0
+        else {
           return system(file, mode, offset, length)
         }
         return ENOSPC

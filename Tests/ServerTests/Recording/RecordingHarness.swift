@@ -176,10 +176,10 @@ final class RecordingHarness {
   }
 
   /// Two seconds of pictures and sound, from the publication's own time 0.
-  func record(seconds: Int = 2) async throws {
+  func record(seconds: Int = 2, _ reason: EndReason = .finished) async throws {
     try startPublication([try SyntheticMedia.video(), try SyntheticMedia.audio()])
     try send(SyntheticMedia.interleaved(seconds: seconds))
-    try await end()
+    try await end(reason)
   }
 
   func removeFile(_ file: String) throws { try #require(unlink("\(folder.path)/\(file)") == 0) }
@@ -200,6 +200,15 @@ final class RecordingHarness {
     let boxes = try #require(Box.parse(try bytes(file)))
     #expect(boxes.map(\.type) == ["ftyp", "moov", "free", "mdat"])
     return try boxes[1].all("trak").map { try #require($0.first("mdia/minf/stbl/stsz")).number(8) }
+  }
+}
+
+extension RecordingPolicy {
+  /// Files that cannot become large keep none, so that on tmpfs they are copied.
+  static var withoutRoomInFront: RecordingPolicy {
+    var policy = RecordingPolicy()
+    policy.maximumBytes = UInt64(FrontRoom.unit) * 32 - 1
+    return policy
   }
 }
 

@@ -180,10 +180,10 @@ import Testing
 
   /// Records, and fills the disk meanwhile; gives out why the recording failed.
   private func recordUntilTheDiskIsFull(
-    _ folder: TemporaryFolder
+    _ folder: TemporaryFolder, policy: RecordingPolicy = RecordingPolicy()
   ) async throws -> (harness: RecordingHarness, reason: String) {
     let free = try #require(try RecordingFolder.open(folder.path).freeBytes)
-    let harness = try RecordingHarness(folder, keepFree: free - (64 << 20))
+    let harness = try RecordingHarness(folder, keepFree: free - (64 << 20), policy: policy)
     try harness.startPublication([try SyntheticMedia.video()])
     try harness.send((0..<60).map { SyntheticMedia.picture($0, group: 30) })
     try await harness.settle()
@@ -199,12 +199,24 @@ import Testing
 
   @Test func aRecordingThatHadToStopTellsWhy() async throws {
     let folder = try TemporaryFolder(.memory)
-    let (harness, reason) = try await recordUntilTheDiskIsFull(folder)
+    let (harness, reason) = try await recordUntilTheDiskIsFull(folder, policy: .withoutRoomInFront)
     // Here it takes a copy to finish it, which would take of what is to stay free: it waits for room.
     #expect(folder.files.contains("cam/20261121T072410Z.part.mp4"))
     #expect(unlink("\(folder.path)/ballast") == 0)
     try await RecordingHarness(folder).finishLeftovers()
     #expect(try remark(folder)?.failure == reason && reason.contains("--keep-free"))
+    try await harness.end()
+  }
+
+  /// Where room was kept in front, a full disk does not keep it from becoming a movie.
+  @Test func aRecordingThatHadToStopIsFinishedInItsRoom() async throws {
+    let folder = try TemporaryFolder(.memory)
+    let (harness, reason) = try await recordUntilTheDiskIsFull(folder)
+    for _ in 0..<500 where !folder.files.contains("cam/20261121T072410Z.mp4") {
+      try await Task.sleep(for: .milliseconds(10))
+    }
+    #expect(try remark(folder)?.failure == reason && reason.contains("--keep-free"))
+    #expect(unlink("\(folder.path)/ballast") == 0)
     try await harness.end()
   }
 

@@ -1,0 +1,65 @@
+internal import FMP4
+internal import Glibc
+
+/// Whether a file is to keep room in front, and how much.
+extension FrontRoom {
+  /// Of a new, empty file: nil where the file system has another way, where the room would cost as much as it is long, or
+  /// where the file may not become so long. The file is empty afterwards.
+  static func choose(_ length: Int, for descriptor: CInt, calls: DiskCalls) -> FrontRoom? {
+    guard length >= unit, !canInsert(descriptor, calls), !MediaCopy.canShare(descriptor),
+      hasHoles(descriptor, length)
+    else { return nil }
+    return FrontRoom(length: length / unit * unit)
+  }
+
+  /// An empty file has no place to insert at, so that a file system which can says `EINVAL`, and does nothing.
+  private static func canInsert(_ descriptor: CInt, _ calls: DiskCalls) -> Bool {
+    let code = calls.allocate(descriptor, FALLOC_FL_INSERT_RANGE, 0, unit)
+    return code != EOPNOTSUPP && code != ENOSYS
+  }
+
+  /// Whether what is not written takes no room: on FAT it does, and must be written as zeros before a picture can be.
+  private static func hasHoles(_ descriptor: CInt, _ length: Int) -> Bool {
+    defer { ftruncate(descriptor, 0) }
+    var status = stat()
+    guard ftruncate(descriptor, off_t(unit)) == 0, fstat(descriptor, &status) == 0,
+      Int(status.st_blocks) * 512 < unit
+    else { return false }
+    // A limit of file sizes is met here, and not by the first picture.
+    return ftruncate(descriptor, off_t(length)) == 0
+  }
+
+  /// Whether more of it than a sixteenth of the recording would be left over: a copy, which of a recording of less than
+  /// half a gigabyte takes seconds, makes a file without that.
+  func isTooLoose(for head: MovieBuilder.ParcelledHead, contentLength: UInt64) -> Bool {
+    UInt64(max(0, length - head.byteCount)) > contentLength / 16
+  }
+}
+
+extension RecordingPolicy {
+  /// Bytes that a file keeps in front for its movie's head: no more than it can need where it is known how long or how
+  /// large it will become.
+  var frontRoom: Int {
+    var room = FrontRoom.usual
+    if let longest = [split.longest, maximumDuration].compactMap(\.self).min() {
+      let hours = Double(longest) / 3_600_000_000_000
+      room = min(room, Int(hours * Self.headBytesAnHour) + FrontRoom.unit)
+    }
+    // It counts among the file's bytes.
+    if let maximumBytes { room = Int(clamping: min(UInt64(room), maximumBytes / 32)) }
+    return room / FrontRoom.unit * FrontRoom.unit
+  }
+
+  /// Of 60 pictures a second with B-frames, and sound.
+  private static let headBytesAnHour = 6_000_000.0
+}
+
+extension RecordingSplit {
+  /// The longest file that it makes, in nanoseconds of media, but for a segment; nil for no limit.
+  fileprivate var longest: Int64? {
+    switch self {
+    case .never: nil
+    case .length(let length), .clock(let length): length
+    }
+  }
+}

@@ -1,0 +1,234 @@
+"""Recordings on file systems that can neither insert room nor share blocks: the movie's head goes into room that the file
+kept in front since it began, and no media is copied.
+
+`make torture` (WEIR_TORTURE) kills weir at each of the calls that do it.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import time
+import urllib.request
+
+import pytest
+
+from harness import boxes, http, publishers, tools
+from harness.disks import Disk, Faults, needs
+from harness.fragments import Standing, check_movie, sample_counts, total, whole_fragments
+from harness.weir import Weir
+
+TORTURE = "WEIR_TORTURE" in os.environ
+TOKEN = "a-token-of-this-test"
+
+#: Files of two minutes at most keep 256 KiB in front, which is a small part of four megabytes.
+SHORT = ("--record-split", "each:2m")
+ROOM = 256 << 10
+#: Parts of a film of 4 Mbit/s that make five megabytes.
+ENOUGH = 50
+
+PLACES = ["memory", "ext2", "ext3"]
+
+
+@pytest.fixture
+def place(request):
+    """A folder on such a file system; which one is the test's parameter."""
+    if request.param != "memory":
+        with Disk(request.param, 200) as disk:
+            yield disk.path
+        return
+    folder = pathlib.Path("/dev/shm") / f"weir-front-{os.getpid()}-{time.monotonic_ns()}"
+    folder.mkdir()
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def outer(path: pathlib.Path) -> list[tuple[bytes, int]]:
+    """Types and places of a file's outer boxes."""
+    return [(box.type, box.start) for box in boxes.read_boxes(path.read_bytes())]
+
+
+def check_filled(movie: pathlib.Path, media: bytes) -> None:
+    """It is a movie in the room of a file whose first bytes were these, and no byte behind that room has moved."""
+    kinds = outer(movie)
+    assert [kind for kind, _ in kinds] == [b"ftyp", b"moov", b"free", b"mdat"] and kinds[3][1] == ROOM - 16, kinds
+    assert movie.read_bytes()[ROOM:len(media)] == media[ROOM:]
+    check_movie(movie)
+    checked = tools.run(tools.weir_binary(), "record", "verify", movie)
+    assert checked.returncode == 0 and "all checksums right" in checked.stdout, checked.stdout
+
+
+def decode_by_gstreamer(movie: pathlib.Path, shown: pathlib.Path) -> None:
+    """qtdemux finds every picture by the tables alone."""
+    done = tools.run(
+        "timeout", "60", tools.GSTREAMER, "-q", "filesrc", f"location={movie}", "!", "qtdemux", "name=d",
+        "d.video_0", "!", "queue", "!", "decodebin", "!", "videoconvert", "!", "video/x-raw,format=GRAY8", "!",
+        "videoscale", "!", "video/x-raw,width=8,height=8", "!", "filesink", f"location={shown}",
+        "d.audio_0", "!", "queue", "!", "decodebin", "!", "fakesink", "sync=false", timeout=70)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    assert shown.stat().st_size == sample_counts(movie)[1] * 64
+
+
+@pytest.mark.parametrize("place", PLACES, indirect=True)
+def test_the_head_goes_into_the_room(place, tmp_path):
+    """While somebody reads the recording as HLS: nobody notices, and every judge finds every sample in the movie."""
+    weir = Weir("--keep-free", "0MB", *SHORT, folder=tmp_path, recordings=place / "recordings",
+                environment={"WEIR_ADMIN_TOKEN": TOKEN})
+    try:
+        with Standing(weir, token=TOKEN, film="megabyte", fragments=ENOUGH) as recording:
+            assert [kind for kind, _ in outer(recording.part)][:4] == [b"ftyp", b"free", b"moov", b"free"]
+            # It plays as it is.
+            probed = tools.run(tools.FFPROBE, "-v", "error", "-count_packets", "-show_entries", "stream=nb_read_packets",
+                               "-of", "csv=p=0", recording.part)
+            assert sorted(map(int, probed.stdout.split())) == sorted(recording.samples.values()) and not probed.stderr
+            stem = recording.part.name.removesuffix(".part.mp4")
+            index = weir.get(f"/recordings/cam/{stem}/av/index.m3u8").good().text
+            paths = [f"/recordings/cam/{stem}/av/{name}" for name in re.findall(r"^\d+\.m4s$", index, re.M)]
+            assert paths
+            before = [weir.get(path).good().body for path in paths]
+            slow = urllib.request.urlopen(weir.web + paths[0], timeout=20)
+            begun = slow.read(1000)
+            recording.end()
+            movie = recording.part.with_name(f"{stem}.mp4")
+            weir.wait(movie.exists, 10, "it is finished", every=0.005)
+            assert begun + slow.read() == before[0]
+            slow.close()
+            assert [weir.get(path).good().body for path in paths] == before
+        assert "it is copied" not in weir.text()
+        assert sample_counts(movie) == recording.samples
+        check_filled(movie, recording.media)
+        assert http.fetch(f"{weir.web}/recordings/cam/{stem}.mp4").body == movie.read_bytes()
+        told = weir.wait(lambda: next((r for r in weir.recordings_of("cam") if r["url"]), None), 5, "it is listed")
+        assert told["state"] == "completed" and told["bytes"] == movie.stat().st_size
+        clip = weir.get(f"/api/v1/recordings/cam/{stem}.mp4/clip?from=1&to=3").good().body
+        (tmp_path / "clip.mp4").write_bytes(clip)
+        check_movie(tmp_path / "clip.mp4", decode=False)  # an edit list cuts some of them
+        if tools.GSTREAMER:
+            decode_by_gstreamer(movie, tmp_path / "shown")
+        weir.stop()
+    finally:
+        weir.kill()
+
+
+@pytest.mark.parametrize("place", ["memory"], indirect=True)
+def test_a_short_recording_is_finished_at_once_when_weir_ends(place, tmp_path):
+    """A copy would be left to the next start."""
+    weir = Weir("--keep-free", "0MB", folder=tmp_path, recordings=place / "recordings")
+    try:
+        with Standing(weir) as recording:
+            weir.stop(seconds=5)
+    finally:
+        weir.kill()
+    movie, = recording.part.parent.iterdir()
+    counts = sample_counts(movie)
+    # With what was in memory, the part in the making.
+    assert movie.suffixes == [".mp4"] and all(counts[track] >= most for track, most in recording.samples.items())
+    check_movie(movie)
+    assert movie.stat().st_blocks * 512 < len(recording.media) - (31 << 20), "what is left over is a hole"
+
+
+#: What finishes a file in its room, and for the how manieth time weir is killed on entering it.
+FILLING = [("pwrite64", 1), ("pwrite64", 2), ("pwrite64", 3), ("fdatasync", 1), ("fdatasync", 2), ("ftruncate", 1),
+           ("renameat", 1), ("fsync", 1)]
+
+
+@pytest.mark.parametrize("place", ["memory", "ext2"] if TORTURE else ["memory"], indirect=True)
+def test_killed_while_the_head_is_written(place, tmp_path, record_property):
+    """One movie with every sample after the next start, whose media is where it was."""
+    needs("strace", root=False)
+    rounds = int(os.environ.get("WEIR_TORTURE_FINALS", 100)) if TORTURE else 1
+    for number in range(rounds):
+        folder, home = place / f"{number}", tmp_path / f"{number}"
+        home.mkdir()
+        # The first is the one behind which it is a movie without its name.
+        step, when = FILLING[(number + 4) % len(FILLING)]
+        weir = Weir("--keep-free", "0MB", "--record-sync", "200ms", *SHORT, folder=home, recordings=folder,
+                    environment={"WEIR_ADMIN_TOKEN": TOKEN})
+        try:
+            with Standing(weir, token=TOKEN, film="megabyte", fragments=ENOUGH) as recording:
+                part = recording.part
+                with Faults(weir, home / "trace", f"{step}:signal=KILL:when={when}", paths=(part, part.parent)):
+                    recording.end()
+                    try:
+                        weir.process.wait(10)
+                    except subprocess.TimeoutExpired:
+                        pytest.fail(f"{step} {when} is not met within finishing")
+        finally:
+            weir.kill()
+        left, = folder.glob("*/*")
+        assert left.read_bytes()[ROOM:] == recording.media[ROOM:]
+        check_plays(left, recording.samples)
+        (home / "again").mkdir()
+        weir = Weir("--keep-free", "0MB", folder=home / "again", recordings=folder)
+        try:
+            weir.wait(lambda: not list(folder.glob("*/*.part.mp4")), 20, "it is finished")
+            weir.stop()
+        finally:
+            weir.kill()
+        movie, = folder.glob("*/*")
+        assert movie.suffixes == [".mp4"] and sample_counts(movie) == recording.samples, f"after {step} {when}"
+        check_filled(movie, recording.media)
+        shutil.rmtree(folder)
+        shutil.rmtree(home)
+    record_property("figure", f"killed while the head is written into the room in front ({place.parent}): {rounds} kills, "
+                    "each file playable as it was left, and one movie with every sample each")
+
+
+def check_plays(path: pathlib.Path, samples: dict[int, int]) -> None:
+    """Players find every sample of it, a movie or not."""
+    done = tools.run(tools.FFPROBE, "-v", "error", "-count_packets", "-show_entries", "stream=nb_read_packets", "-of",
+                     "csv=p=0", path)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    assert sorted(map(int, done.stdout.split())) == sorted(samples.values())
+
+
+@pytest.fixture(scope="module")
+def left_in_memory(tmp_path_factory):
+    """A file with room in front, of a weir that was killed: its name and its bytes."""
+    home = tmp_path_factory.mktemp("left")
+    folder = pathlib.Path("/dev/shm") / f"weir-left-{os.getpid()}"
+    weir = Weir("--keep-free", "0MB", *SHORT, folder=home, recordings=folder)
+    try:
+        with Standing(weir, film="megabyte", fragments=ENOUGH) as recording:
+            weir.process.kill()
+        return recording.part.name, recording.media
+    finally:
+        weir.kill()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+#: The system calls of `weir record finalize` on such a file.
+FINALIZING = [("pwrite64", 1), ("pwrite64", 2), ("pwrite64", 3), *(("fdatasync", when) for when in (1, 2, 3, 4)),
+              ("ftruncate", 1), ("renameat", 1), ("fsync", 1)]
+
+
+@pytest.mark.parametrize("place", PLACES if TORTURE else ["memory"], indirect=True)
+@pytest.mark.parametrize("torn", [0, 1000])
+def test_killed_while_finalizing_by_hand(place, left_in_memory, torn, record_property):
+    """The same call again finishes it, a recording or a file of another name; also one with a torn end."""
+    needs("strace", root=False)
+    name, data = left_in_memory
+    data = data[:len(data) - torn]
+    fragments = whole_fragments(data)
+    killed = 0
+    for file in (name, "film.mp4"):
+        for step, when in FINALIZING:
+            path = place / "cam" / file
+            path.parent.mkdir()
+            path.write_bytes(data)
+            done = subprocess.run(
+                ["strace", "-f", "-qq", "-o", "/dev/null", "-P", path, "-P", path.parent, "-e", f"trace={step}", "-e",
+                 f"inject={step}:signal=KILL:when={when}", tools.weir_binary(), "record", "finalize", path],
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30)
+            killed += done.returncode != 0
+            again = tools.run(tools.weir_binary(), "record", "finalize", place / "cam" if ".part." in file else path)
+            assert again.returncode == 0, f"{file} after {step} {when}: {again.stdout}"
+            movie, = path.parent.iterdir()
+            assert sample_counts(movie) == total(fragments), f"{file} after {step} {when}"
+            check_movie(movie, decode=False)
+            assert movie.read_bytes()[ROOM:].startswith(data[ROOM:fragments[-1][2]]), "it was copied"
+            shutil.rmtree(path.parent)
+    assert killed >= len(FINALIZING), f"only {killed} met a call"
+    record_property("figure", f"killed within weir record finalize of a file with room in front ({place.parent}): {killed} "
+                    "kills, each file finished by the next call")
