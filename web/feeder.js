@@ -155,7 +155,7 @@ export class PlaylistFeeder {
       const { timeline, playlist } = rendition;
       this.#edge.floor = atEdge && playlist && !playlist.canBlockReload ? playlist.targetDuration : 0;
       const segment = timeline.numbered(cursor.sequence);
-      const oldest = timeline.segments[0].sequence;
+      const oldest = timeline.segments.at(0)?.sequence ?? cursor.sequence;
       if (cursor.sequence < oldest) cursor = { sequence: oldest, part: 0 };
       else if (segment?.gap) cursor = after(segment);
       else if (segment?.complete && (cursor.part === 0 || segment.parts.length === 0)) {

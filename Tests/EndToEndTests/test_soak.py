@@ -21,7 +21,7 @@ import urllib.parse
 import pytest
 
 from harness import dash, hls, http as web, nothing_wrong, scripts
-from harness.gauges import MEBIBYTE, Gauges, rise, slope
+from harness.gauges import MEBIBYTE, Gauges, look, rise, slope
 from harness.ledger import Ledger
 from harness.marathon import FRAMES, PICTURES, ROUND, Reel, Runner
 from harness.metrics import Metrics
@@ -240,6 +240,7 @@ def test_a_day_leaves_nothing_behind_and_loses_nothing(start, tmp_path, record_p
         pytest.skip("skipped: libjemalloc2 is not installed")
     reel = Reel()
     weir = start(*FLAGS, environment=ALLOCATORS[allocator])
+    idle = look(weir.process.pid, 0).descriptors
     runners = {name: Runner(weir.rtmp, name, KEY, reel, SPEED) for name in (*ENDLESS, CUT)}
     ledger = Ledger(weir, reel, list(runners))
     table = pathlib.Path(os.environ.get("WEIR_SOAK_TABLES", tmp_path)) / f"soak-{allocator}.tsv"
@@ -260,6 +261,9 @@ def test_a_day_leaves_nothing_behind_and_loses_nothing(start, tmp_path, record_p
     ledger.stop()
     ledger.take()
     told = Metrics(weir)
+    # Streams go half a minute after their publishers.
+    weir.wait(lambda: (now := look(weir.process.pid, 0)).shared == 0 and now.descriptors <= idle + 4, 60,
+              "everything is closed again", every=1)
 
     samples = [sample for sample in gauges.samples if sample.at >= WARM]
     hour = 3600 / SPEED

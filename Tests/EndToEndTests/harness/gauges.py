@@ -12,7 +12,8 @@ MEBIBYTE = 1 << 20
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
-    """One look: when, in seconds since the first; bytes that are resident, and in files without a name in memory."""
+    """One look: when, in seconds since the first; bytes that are resident, and in files without a name in memory, whose
+    descriptors, one a segment, are not counted among the others."""
 
     at: float
     resident: int
@@ -27,10 +28,11 @@ def look(pid: int, began: float) -> Sample:
     fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     shared = count = 0
     for entry in os.scandir(f"/proc/{pid}/fd"):
-        count += 1
         try:
             if os.readlink(entry.path).startswith("/memfd:"):
                 shared += os.stat(entry.path).st_blocks * 512
+            else:
+                count += 1
         except FileNotFoundError:
             pass  # closed meanwhile
     return Sample(time.monotonic() - began, int(status["VmRSS"].split()[0]) << 10, shared, count, int(status["Threads"]),
