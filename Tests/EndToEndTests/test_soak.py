@@ -4,7 +4,7 @@ frame is lost.
 Publishers send media sixty times as fast as they are played; every frame of them is known. Beside them is a life that
 never rests: publishers that are cut off, replaced, and go and come; viewers of each protocol; recordings that are split,
 removed, cut and restored; pages and requests. WEIR_SOAK_HOURS are hours of media, 24 by default; fewer than 13 tell nothing
-of descriptors.
+of what grows.
 """
 
 import collections
@@ -290,9 +290,10 @@ def test_a_day_leaves_nothing_behind_and_loses_nothing(start, tmp_path, record_p
         assert runner.rounds * ROUND / 1000 >= HOURS * 3600 * 0.7, f"{name}: only {runner.rounds} rounds"
     assert told.total("weir_recording_lost_seconds_total", cause="disk") == 0
     assert not re.search(r"^\S+ (error|critical) ", weir.text("err"), re.M), "the log tells of errors"
+    if HOURS < 13:
+        return  # What is kept for some minutes is still becoming more: a shorter run cannot tell what grows.
     assert figures["resident"] * hour <= MEBIBYTE
     assert figures["shared"] * hour <= MEBIBYTE
-    # A shorter run cannot tell.
-    if len(kept := [sample for sample in samples if sample.at >= KEPT]) >= 40:
-        assert rise(kept, "descriptors") <= 0.1 * kept[0].descriptors
+    kept = [sample for sample in samples if sample.at >= KEPT]
+    assert rise(kept, "descriptors") <= 0.1 * kept[0].descriptors
     assert rise(samples, "threads") <= 1
