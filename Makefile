@@ -35,7 +35,7 @@ BENCH_PACKAGES := e2fsprogs ffmpeg gcc libc6-dev libnginx-mod-rtmp nghttp2-clien
 # those that compute.
 UNIT = $(SWIFT) test $(TESTED) --skip-build --disable-xctest --no-parallel --quiet
 
-.PHONY: help run build install check format test test-devices unit e2e faults torture fuzz bench deps test-deps bench-deps clean
+.PHONY: help run build install check format test test-devices unit e2e faults torture soak fuzz bench deps test-deps bench-deps clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -95,6 +95,13 @@ torture: check test-deps ## recordings under kill -9, power cuts and failing dis
 	  WEIR_TORTURE_CUTS=$(CUTS) WEIR_BIN="$(TESTED_BIN)" \
 	  $(PYTHON) -m pytest Tests/EndToEndTests/test_recording_crash.py Tests/EndToEndTests/test_recording_disk.py \
 	  Tests/EndToEndTests/test_recording_room.py $(ARGS)
+
+# Hours of media that pass sixty times as fast as time.
+HOURS ?= 24
+
+soak: check test-deps ## a day in 24 minutes, with each of two allocators: memory and descriptors stay flat, no frame is lost
+	@.ci/install-packages "the soak" libjemalloc2
+	WEIR_SOAK=1 WEIR_SOAK_HOURS=$(HOURS) WEIR_BIN="$(TESTED_BIN)" $(PYTHON) -m pytest Tests/EndToEndTests/test_soak.py $(ARGS)
 
 # Each parser for so many seconds; what was found is kept in .build/fuzz, findings as crash-*.
 SECONDS = 30

@@ -155,7 +155,7 @@ export class PlaylistFeeder {
       const { timeline, playlist } = rendition;
       this.#edge.floor = atEdge && playlist && !playlist.canBlockReload ? playlist.targetDuration : 0;
       const segment = timeline.numbered(cursor.sequence);
-      const oldest = timeline.segments[0].sequence;
+      const oldest = timeline.segments.at(0)?.sequence ?? cursor.sequence;
       if (cursor.sequence < oldest) cursor = { sequence: oldest, part: 0 };
       else if (segment?.gap) cursor = after(segment);
       else if (segment?.complete && (cursor.part === 0 || segment.parts.length === 0)) {
@@ -226,13 +226,15 @@ export class PlaylistFeeder {
 
   /**
    * The rendition to go on with at the beginning of a segment: the one that has taken the other's place, once it has that
-   * segment, whose number and times are the same in both.
+   * segment, whose number and times are the same in both. It is waited for where nobody reads on of the former one: of a
+   * segment that was listed there last, the end would never come.
    * @param {Rendition} rendition
    * @param {number} sequence
    */
   #present(rendition, sequence) {
     const present = this.#window.renditions.find((r) => r.kind === rendition.kind) ?? rendition;
-    return present === rendition || present.timeline.numbered(sequence) === null ? rendition : present;
+    const isOver = sequence > rendition.lastSequence;
+    return isOver || present.timeline.numbered(sequence) !== null ? present : rendition;
   }
 
   /** Waits while enough is ahead of the playhead. @param {Rendition} rendition @param {AbortSignal} signal */

@@ -1,6 +1,6 @@
 /** The menu of pictures, where the server makes several of them: one of them, or whichever the connection carries. */
 
-import { byId, make } from "./dom.js";
+import { announce, byId, make } from "./dom.js";
 import * as format from "./format.js";
 
 /** The menu's value for a choice that is left to the connection; no picture is called so. */
@@ -10,8 +10,10 @@ export class QualityMenu {
   #session;
   #select = byId("quality", HTMLSelectElement);
   #shown = "";
-  /** While a choice is on its way. */
-  #isBusy = false;
+  /** Choices that are on their way. */
+  #busy = 0;
+  /** The picture that was chosen last, if it could not be had. @type {string | null} */
+  #missing = null;
 
   /** @param {import("./session.js").WatchSession} session */
   constructor(session) {
@@ -25,28 +27,34 @@ export class QualityMenu {
     this.#select.hidden = qualities.length < 2;
     const present = qualities.find((q) => q.name === engine.quality);
     const automatic = engine.isAutomatic && present !== undefined ? `Auto · ${height(present)}` : "Auto";
-    const text = qualities.map((q) => `${q.name} ${label(q)}`).join();
+    const labels = qualities.map((q) => label(q) + (q.name === this.#missing ? " · not there" : ""));
+    const text = qualities.map((q, n) => `${q.name} ${labels[n]}`).join();
     if (text !== this.#shown) {
       this.#shown = text;
-      const options = qualities.map((q) => Object.assign(make("option", "", label(q)), { value: q.name }));
+      const options = qualities.map((q, n) => Object.assign(make("option", "", labels[n]), { value: q.name }));
       this.#select.replaceChildren(Object.assign(make("option", "", automatic), { value: AUTO }), ...options);
     }
     const first = this.#select.options.item(0);
     if (first !== null && first.textContent !== automatic) first.textContent = automatic;
-    if (!this.#isBusy) this.#select.value = engine.isAutomatic ? AUTO : engine.quality;
+    if (this.#busy === 0) this.#select.value = engine.isAutomatic ? AUTO : engine.quality;
   }
 
   /** @param {string} value */
   async #choose(value) {
     const { engine } = this.#session;
     if (!("chooseQuality" in engine)) return;
-    this.#isBusy = true;
+    this.#busy += 1;
+    this.#missing = null;
     try {
       await engine.chooseQuality(value === AUTO ? null : value);
-    } catch {
+    } catch (error) {
       // The picture stays what it was, and the menu says so.
+      this.#missing = value;
+      this.#session.lastFailure = `picture: ${error instanceof Error ? error.message : error}`;
+      console.warn(this.#session.lastFailure);
+      announce("The chosen picture is not there");
     } finally {
-      this.#isBusy = false;
+      this.#busy -= 1;
       this.refresh();
     }
   }

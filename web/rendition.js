@@ -12,7 +12,7 @@ export class Rendition {
   /** @type {import("./playlist.js").MediaPlaylist | null} */
   playlist = null;
   timeline = new Timeline();
-  /** Of the segment with which another rendition takes over; Infinity as long as none does. */
+  /** Of the last segment before another rendition takes over; Infinity as long as none does. */
   lastSequence = Infinity;
   /** Whether the picture's playlist reports it (§4.4.5.4); null as long as it never did. @type {boolean | null} */
   isReported = null;

@@ -49,6 +49,8 @@ export class LiveWindow extends EventTarget {
   #joined = null;
   /** Ends with the epoch. @type {AbortSignal | null} */
   #following = null;
+  /** How often a picture was asked for. */
+  #wishes = 0;
   #ending = new AbortController();
   /** The playlists that the multivariant playlist named, and when it did: performance.now() milliseconds. */
   #known = { /** @type {Set<string>} */ urls: new Set(), at: -Infinity };
@@ -97,24 +99,29 @@ export class LiveWindow extends EventTarget {
 
   /**
    * Takes another picture: its playlist comes in place of the present one, whose segments have the same numbers and times.
-   * Resolves when it is there; throws when it cannot be had, and everything stays as it is.
+   * Resolves when it is there, or another one has been asked for meanwhile; throws when it cannot be had, and everything
+   * stays as it is.
    * @param {string} name Of a quality; "" for the publisher's.
    */
   async choose(name) {
+    const wish = this.#wishes += 1, following = this.#following;
     const quality = this.qualities.find((q) => q.name === name);
     if (quality === undefined || name === this.quality) return;
     const next = new Rendition("main", quality.url, 0);
     const signal = AbortSignal.timeout(PATIENCE_MILLISECONDS);
     await next.reload("now", signal);
     await anchor(next, signal);
+    if (wish !== this.#wishes) return;
     const former = this.renditions.at(0);
-    if (!next.timeline.isAnchored || former === undefined || this.#following === null) throw new Error(`no ${name} is there`);
+    if (!next.timeline.isAnchored || former === undefined || (following?.aborted ?? true)) {
+      throw new Error(`nothing of ${name || "the source"} is there at present`);
+    }
     this.quality = name;
     this.codecs = quality.codecs;
     // What has been begun of the former one is played to its segment's end.
     former.lastSequence = former.timeline.segments.at(-1)?.sequence ?? 0;
     this.renditions = [next, ...this.renditions.slice(1)];
-    this.#joined = this.#follow(next, this.#following);
+    this.#joined = this.#follow(next, following);
     this.dispatchEvent(new Event("change"));
   }
 

@@ -89,7 +89,7 @@ final class RecordingFile {
   ) throws(RecordingError) -> RecordingFile {
     for number in 1...RecordingName.maximumNumber {
       let name = name.numbered(number)
-      if folder.contains(name.finished) { continue }
+      if folder.isTaken(name) { continue }
       let holder = RecordingHolders.take(name.unfinished, in: folder)
       let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
       let descriptor = openat(folder.descriptor, name.unfinished, flags, 0o644)
@@ -97,7 +97,7 @@ final class RecordingFile {
       guard descriptor >= 0 else { throw .system("make", "\(folder.path)/\(name.unfinished)", errno: errno) }
       flock(descriptor, LOCK_EX | LOCK_NB)
       // What an earlier run left of that name has been finished meanwhile: two would become the same.
-      if folder.contains(name.finished) {
+      if folder.isTaken(name) {
         folder.remove(name.unfinished)
         close(descriptor)
         continue

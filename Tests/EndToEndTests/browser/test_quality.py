@@ -76,6 +76,87 @@ def test_the_picture_changes_at_a_boundary_without_a_gap(chromium, laddered):
     watching.leave(chromium)
 
 
+#: Chooses the smaller picture in the middle of a segment. The next that is read of the former one's playlist tells of that
+#: segment's end and of the next one's beginning, a second before the smaller picture's own playlist does.
+LATE = """window.late = { held: 0, spanned: false };
+fetch = ((asked) => {
+  let isChosen = false, tell;
+  const told = new Promise((resume) => { tell = resume; });
+  return async (url, options) => {
+    const list = /\\/(video|360p)\\/index.m3u8.*_HLS_msn=(\\d+)&_HLS_part=(\\d+)/.exec(url);
+    if (list?.[1] === "360p") {
+      isChosen = true;
+      late.held += 1;
+      await told;
+    }
+    if (list?.[1] !== "video") return asked(url, options);
+    if (!isChosen && window.wanted && list[3] === "4") {
+      window.wanted();
+      window.wanted = null;
+    }
+    if (!isChosen || late.spanned) return asked(url, options);
+    late.spanned = true;
+    const next = Number(list[2]) + (list[3] === "0" ? 0 : 1);
+    const answer = await asked(url.replace(/_HLS_msn=.*_HLS_part=\\d+/, `_HLS_msn=${next}&_HLS_part=1`), options);
+    setTimeout(tell, 1000);
+    return answer;
+  };
+})(fetch);"""
+
+
+def test_a_picture_that_is_late_at_the_boundary_is_waited_for(chromium, laddered):
+    script = chromium.call("Page.addScriptToEvaluateOnNewDocument", source=LATE)["identifier"]
+    try:
+        watching.watch(chromium, laddered, "demo")
+    finally:
+        chromium.call("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
+    chromium.wait("document.querySelector('#video').currentTime > 3")
+    chromium.evaluate(f"window.wanted = () => {CHOOSE % '360p'}, null")
+    chromium.wait(HEIGHT % 360, 15)
+    assert chromium.evaluate("late.spanned && late.held > 0")
+    before = watching.state(chromium)
+    chromium.wait(f"document.querySelector('#video').currentTime > {before['time']} + 3")
+    watching.leave(chromium)
+
+
+#: The playlist of the first picture that is chosen comes after that of the second.
+SLOW = """fetch = ((asked) => async (url, options) => {
+  const answer = await asked(url, options);
+  if (/\\/360p\\/index.m3u8$/.test(url)) await new Promise((resume) => setTimeout(resume, 1500));
+  return answer;
+})(fetch)"""
+
+
+def test_of_two_choices_the_later_one_counts(chromium, laddered):
+    watching.watch(chromium, laddered, "demo")
+    chromium.wait("document.querySelectorAll('#quality option').length === 4")
+    chromium.evaluate(OBSERVE)
+    chromium.evaluate(SLOW + ", null")
+    chromium.evaluate(CHOOSE % "360p")
+    chromium.evaluate(CHOOSE % "180p")
+    chromium.wait(HEIGHT % 180, 12)
+    before = watching.state(chromium)
+    chromium.wait(f"document.querySelector('#video').currentTime > {before['time']} + 3")
+    assert chromium.evaluate("window.seen.heights") == [720, 180]
+    assert chromium.evaluate("document.querySelector('#quality').value") == "180p"
+    watching.leave(chromium)
+
+
+def test_a_picture_that_cannot_be_had_is_told(chromium, laddered):
+    watching.watch(chromium, laddered, "demo")
+    chromium.wait("document.querySelectorAll('#quality option').length === 4")
+    with chromium.answering(f"{laddered.web}/live/demo/*/180p/index.m3u8", lambda _: (503, "{}")):
+        chromium.evaluate(CHOOSE % "180p")
+        chromium.wait("document.querySelector('#quality').options[3].textContent.endsWith(' · not there')")
+    assert chromium.evaluate("document.querySelector('#quality').value") == ""
+    assert chromium.evaluate("document.querySelector('#announcer').textContent") == "The chosen picture is not there"
+    assert chromium.evaluate(watching.DETAILS)["Last trouble"] == "picture: the server answered 503"
+    choose(chromium, "180p", 180)
+    assert chromium.evaluate("document.querySelector('#quality').selectedOptions[0].textContent").startswith("180p · ")
+    chromium.wait("!/not there/.test(document.querySelector('#quality').textContent)")
+    watching.leave(chromium)
+
+
 def test_the_panel_tells_how_the_rungs_are_made(chromium, laddered):
     watching.watch(chromium, laddered, "demo")
     shown = chromium.evaluate(watching.DETAILS)

@@ -54,6 +54,19 @@ import Testing
     #expect(Self.size(file) == size)
   }
 
+  /// A stream that is recorded again within the segment in which the last recording began has the same start.
+  @Test(arguments: [name.finished, name.unfinished])
+  func aRecordingThatWasDeletedKeepsItsNameForAsLongAsItCanBeRestored(file: String) throws {
+    let folder = try TemporaryFolder()
+    let root = try RecordingFolder.open(folder.path)
+    let deleted = try root.folder(named: RecordingFolder.deletedName, ifAbsent: .make)
+    close(openat(deleted.descriptor, file, O_CREAT | O_WRONLY, 0o644))
+    #expect(try RecordingFile.create(in: root, name: Self.name).name == Self.name.numbered(2))
+    try deleted.move(file, to: root)
+    root.remove(file)
+    #expect(try RecordingFile.create(in: root, name: Self.name).name == Self.name)
+  }
+
   @Test func aFileIsHeldFromBeforeItIsThereUntilItIsLetGo() throws {
     let folder = try TemporaryFolder()
     let root = try RecordingFolder.open(folder.path)

@@ -80,6 +80,13 @@ extension RecordingFolder {
     var remark: RecordingRemark?
   }
 
+  /// Whether a recording has that name, also one that was deleted and can be restored: it would stand in a new one's way,
+  /// and that one in its way.
+  func isTaken(_ name: RecordingName) -> Bool {
+    let deleted = [name.finished, name.unfinished].map { "\(Self.deletedName)/\($0)" }
+    return contains(name.finished) || deleted.contains(where: contains)
+  }
+
   /// Moves a file to another folder, where nothing of its name may be, and makes that durable.
   func move(_ name: String, to other: RecordingFolder) throws(RecordingError) {
     guard renameat2(descriptor, name, other.descriptor, name, UInt32(RENAME_NOREPLACE)) == 0 else {

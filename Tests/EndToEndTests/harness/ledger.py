@@ -1,0 +1,67 @@
+"""What has been recorded of streams whose every frame is known: file after file, nothing missing and nothing twice."""
+
+import dataclasses
+import threading
+
+from . import boxes, recordings
+from .marathon import Reel
+
+
+@dataclasses.dataclass
+class Account:
+    """One stream: what its finished files hold, by kind of track."""
+
+    counts: dict[str, int] = dataclasses.field(default_factory=lambda: {"video": 0, "audio": 0})
+    files: list[str] = dataclasses.field(default_factory=list)
+    #: Samples that last longer than they should: where the publisher was away.
+    pauses: int = 0
+
+
+class Ledger:
+    """Reads each recording of these streams as soon as it is finished, before retention removes it."""
+
+    def __init__(self, weir, reel: Reel, names: list[str]):
+        self.weir, self.reel = weir, reel
+        self.accounts = {name: Account() for name in names}
+        self.problems: list[str] = []
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._ending.wait(3):
+            try:
+                self.take()
+            except (AssertionError, OSError) as error:
+                self.problems.append(repr(error))
+
+    def take(self) -> None:
+        """Reads what has been finished since."""
+        for name, account in self.accounts.items():
+            done = self.weir.json(f"/api/v1/recordings?stream={name}&state=completed")["recordings"]
+            for entry in sorted(done, key=lambda entry: entry["file"]):
+                if entry["file"] not in account.files:
+                    account.files.append(entry["file"])
+                    self._read(name, account, entry)
+
+    def _read(self, name: str, account: Account, entry: dict) -> None:
+        path = self.weir.recordings / name / entry["file"]
+        data = path.read_bytes()
+        if len(account.files) == 1:
+            # One of each stream is judged box by box, which takes a while.
+            self.problems += [f"{path}: {problem}" for problem in recordings.check_recording(path)]
+        movie = boxes.read_movie(data)
+        for track in movie.tracks.values():
+            known, first = self.reel.samples[track.kind], account.counts[track.kind]
+            tables = recordings.read_tables(movie, track)
+            for number, sample in enumerate(tables, first):
+                if data[sample.offset:sample.offset + sample.size] != known[number % len(known)]:
+                    self.problems.append(f"{path}: {track.kind} {number - first} of {len(tables)} is not frame {number} of its stream")
+                    break
+            account.counts[track.kind] += len(tables)
+            usual = sorted(sample.duration for sample in tables)[len(tables) // 2]
+            account.pauses += sum(sample.duration > usual * 1.5 for sample in tables)
+
+    def stop(self) -> None:
+        self._ending.set()
+        self._thread.join()

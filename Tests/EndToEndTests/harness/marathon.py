@@ -1,0 +1,74 @@
+"""Publishers that never tire: a film without an end, many times as fast as real, of which every frame is counted."""
+
+import itertools
+import time
+
+from . import flv, scripts
+from .rawrtmp import RawRTMP
+
+#: What the film "light" is in one round of 16 s: pictures of 100 ms, frames of sound of 1024 samples at 24 kHz.
+ROUND = 16_000
+PICTURES, FRAMES = 160, 375
+
+
+class Reel:
+    """One round of the film: its sequence headers, and its frames in the order in which they are sent."""
+
+    def __init__(self):
+        tags = scripts.tags_of("light")
+        self.headers = [tag for tag in tags if tag.is_header]
+        pictures = [tag.body for tag in tags if tag.type == flv.VIDEO and not tag.is_header][:PICTURES]
+        frames = [tag.body for tag in tags if tag.type == flv.AUDIO and not tag.is_header][:FRAMES]
+        assert len(pictures) == PICTURES and len(frames) == FRAMES
+        #: What stands in a recording, by kind of track.
+        self.samples = {"video": [body[5:] for body in pictures], "audio": [body[2:] for body in frames]}
+        self.tags = sorted(
+            [flv.Tag(flv.VIDEO, number * ROUND // PICTURES, body) for number, body in enumerate(pictures)]
+            + [flv.Tag(flv.AUDIO, number * ROUND // FRAMES, body) for number, body in enumerate(frames)],
+            key=lambda tag: tag.milliseconds)
+
+
+class Runner:
+    """Publishes whole rounds of a reel under one name, in one publication after another."""
+
+    #: Seconds between two sends.
+    PACE = 0.05
+
+    def __init__(self, url: str, name: str, key: str, reel: Reel, speed: float):
+        self.url, self.name, self.key, self.reel, self.speed = url, name, key, reel, speed
+        #: Rounds that were sent, of all publications.
+        self.rounds = 0
+        self.client: RawRTMP | None = None
+
+    def begin(self) -> None:
+        self.client = RawRTMP(self.url).start(f"{self.name}?key={self.key}", chunk_size=1 << 16)
+        for tag in self.reel.headers:
+            self.client.tag(tag)
+
+    def run(self, seconds: float) -> None:
+        """Publishes for so long, and to the end of the round."""
+        client, began = self.client, time.monotonic()
+        for turn in itertools.count():
+            if time.monotonic() - began >= seconds:
+                return
+            self._send_round(client, turn * ROUND, began)
+            self.rounds += 1
+
+    def _send_round(self, client: RawRTMP, origin: int, began: float) -> None:
+        waiting, until = [], 0
+        for tag in self.reel.tags:
+            when = origin + tag.milliseconds
+            if when >= until:
+                self._flush(client, waiting)
+                delay = began + when / 1000 / self.speed - time.monotonic()
+                if delay > 0:
+                    time.sleep(delay)
+                until = when + self.PACE * 1000 * self.speed
+            waiting.append(client.chunks(6 if tag.type == flv.VIDEO else 4, tag.type, when % (1 << 32), tag.body, client.stream))
+        self._flush(client, waiting)
+
+    @staticmethod
+    def _flush(client: RawRTMP, waiting: list[bytes]) -> None:
+        client.drain()
+        client.socket.sendall(b"".join(waiting))
+        waiting.clear()
