@@ -48,6 +48,9 @@ final class AnswerTable {
 
   private static func rank(_ entry: Entry) -> (Int, Int) { (entry.answer.isAwaited ? 1 : 0, entry.tick) }
 
+  /// Forgets everything. Who waits for an answer is given it nevertheless.
+  func clear() { entries = [:] }
+
   /// Forgets what is of no use any more and what is known since before the last tick: the media that a table holds is
   /// what was sent in two of them at most.
   func purge() {

@@ -56,6 +56,8 @@ final class LoopContext {
     if members.isEmpty {
       timer?.cancel()
       timer = nil
+      // No tick purges them any more, and they may hold the media of streams that are over.
+      answers.clear()
     }
   }
 

@@ -134,6 +134,23 @@ import Testing
     }
   }
 
+  /// The media of streams that are over would stay until somebody comes.
+  @Test func nothingIsKeptForNobody() async throws {
+    try await run { _, client, address in
+      #expect(try await client.get("/b").text == "/b 1")
+      await client.close()
+      var answer = "/b 1"
+      // Until the server has seen that nobody is there.
+      for _ in 0..<100 where answer == "/b 1" {
+        try await Task.sleep(for: .milliseconds(50))
+        let next = try await connect(address)
+        answer = try await next.get("/b").text
+        await next.close()
+      }
+      #expect(answer != "/b 1")
+    }
+  }
+
   @Test func theTableForgetsWhatIsOldAndHoldsSoMuch() {
     let table = AnswerTable()
     let stamp = ChangeStamp()
