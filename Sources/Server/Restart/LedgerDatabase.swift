@@ -28,7 +28,11 @@ struct LedgerDatabase: Sendable {
     configuration.busyMode = .timeout(1)
     configuration.journalMode = .wal
     // What the page cache has survives the process. After a power failure nobody waits for these streams.
-    configuration.prepareDatabase { try $0.execute(sql: "PRAGMA synchronous = OFF") }
+    configuration.prepareDatabase { database in
+      try database.execute(sql: "PRAGMA synchronous = OFF")
+      // Two servers with one ledger would each go on with the other's streams.
+      try database.execute(sql: "PRAGMA locking_mode = EXCLUSIVE")
+    }
     queue = try DatabaseQueue(path: path, configuration: configuration)
     try queue.write { database in
       let found = try Int.fetchOne(database, sql: "PRAGMA user_version")

@@ -67,6 +67,16 @@ import Testing
     await later.close()
   }
 
+  @Test func twoServersDoNotShareOne() async throws {
+    let first = ledger()
+    _ = try first.begin(patience: patience)
+    let second = ledger()
+    #expect(throws: (any Error).self) { try second.begin(patience: patience) }
+    await first.close()
+    #expect(try second.begin(patience: patience).isEmpty)
+    await second.close()
+  }
+
   @Test func aDamagedFileIsMadeAnew() async throws {
     let path = folder.path + "/" + LedgerDatabase.fileName
     let file = try #require(fopen(path, "w"))
