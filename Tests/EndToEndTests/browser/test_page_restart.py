@@ -26,13 +26,14 @@ def test_the_page_plays_on_over_a_restart(browser, way, end, supervise):
         before = state(browser)
         service.process.send_signal(signal.Signals[end])
         service.wait_ready(2)
+        # Seconds of pictures, and not of the axis: what a dead server may have given out is left empty there.
         browser.wait(
-            f"document.querySelector('#stage').dataset.phase === 'playing' && document.querySelector('#video').currentTime"
-            f" > {before['time'] + 7}", 30)
+            f"document.querySelector('#stage').dataset.phase === 'playing'"
+            f" && document.querySelector('#video').getVideoPlaybackQuality().totalVideoFrames > {before['frames'] + 180}", 40)
         after = state(browser)
         assert browser.evaluate("window.neverReloaded") is True
         assert service.epoch("cam") == epoch
-        assert after["error"] is None and after["frames"] > before["frames"] + 90, (before, after)
+        assert after["error"] is None and after["time"] > before["time"] + 5, (before, after)
         leave(browser)
     finally:
         publisher.stop()
