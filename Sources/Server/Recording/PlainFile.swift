@@ -26,11 +26,21 @@ final class PlainFile {
     guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
       throw RecordingError("\(LogText.escaped(path)) is not a file")
     }
-    if access == .change, flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
+    if access == .change, !Self.lock(descriptor) {
       throw RecordingError("\(LogText.escaped(path)) is being written by another process; it is left as it is")
     }
     size = UInt64(clamping: status.st_size)
     permissions = status.st_mode & 0o7777
+  }
+
+  /// Whether nobody else writes it. A process that is being started holds, until its own program begins, what the one that
+  /// starts it had open: that is over in milliseconds.
+  private static func lock(_ descriptor: CInt) -> Bool {
+    for _ in 0..<20 {
+      if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
+      usleep(5000)
+    }
+    return false
   }
 
   /// Throws when any other process has the file open: what is put before its bytes would shift them under whoever writes
