@@ -16,6 +16,8 @@ WORKERS ?= 3
 # user CPU a playlist request). Overflow and bounds checks stay.
 RELEASE := -c release --static-swift-stdlib -Xswiftc -enforce-exclusivity=unchecked
 BIN = $(shell $(SWIFT) build $(RELEASE) --show-bin-path)/weir
+# The same, found without a compiler.
+BUILT ?= .build/release/weir
 
 # What tests run: one optimised build for the unit tests and for the server that the end-to-end tests start.
 TESTED := -c release -Xswiftc -enable-testing -Xswiftc -enforce-exclusivity=unchecked \
@@ -35,7 +37,7 @@ BENCH_PACKAGES := e2fsprogs ffmpeg gcc libc6-dev libnginx-mod-rtmp nghttp2-clien
 # those that compute.
 UNIT = $(SWIFT) test $(TESTED) --skip-build --disable-xctest --no-parallel --quiet
 
-.PHONY: help run build install check format test test-devices unit e2e faults torture soak fuzz bench deps test-deps bench-deps clean
+.PHONY: help run build install check format test test-devices unit e2e faults torture soak fuzz players bench deps test-deps bench-deps clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -46,8 +48,11 @@ run: build ## build weir and start it with a demo stream
 build: deps ## build the release binary
 	$(SWIFT) build $(RELEASE) --product weir
 
-install: build ## install the binary to $(PREFIX)/bin, and units of systemd (docs/service.md)
-	install -D -m 755 -s "$(BIN)" "$(DESTDIR)$(PREFIX)/bin/weir"
+# Without a build: sudo has a PATH of its own, mostly without a compiler, and what root builds others cannot replace.
+install: ## install the binary that `make build` made to $(PREFIX)/bin, and units of systemd (docs/service.md)
+	@[ -x "$(BUILT)" ] || { \
+	  echo "error: there is no $(BUILT) to install: run make build first, as yourself, then sudo make install" >&2; exit 1; }
+	install -D -m 755 -s "$(BUILT)" "$(DESTDIR)$(PREFIX)/bin/weir"
 	for unit in packaging/systemd/*; do \
 	  target="$(DESTDIR)$(PREFIX)/lib/systemd/system/$$(basename "$$unit")"; \
 	  install -D -m 644 "$$unit" "$$target" && sed -i 's|@PREFIX@|$(PREFIX)|' "$$target"; \
@@ -122,11 +127,24 @@ fuzz: deps ## feed every wire parser with inputs that libFuzzer makes up, SECOND
 	    .build/fuzz/corpus/$$target .build/fuzz/seeds/$$target 2>&1 | grep -E 'ERROR|SUMMARY|Fatal|DONE|number_of_exec|artifact' ; \
 	done
 
+# Built scripts of players, from outside of this repository: a player whose script is missing is skipped, and named.
+HLSJS ?=
+DASHJS ?=
+SHAKAJS ?=
+
+players: check test-deps ## real players on each shape of stream, HLSJS= DASHJS= SHAKAJS= name their scripts (45 minutes)
+	@.ci/install-packages "the players" mpv
+	HLSJS="$(HLSJS)" DASHJS="$(DASHJS)" SHAKAJS="$(SHAKAJS)" WEIR_BIN="$(TESTED_BIN)" \
+	  $(PYTHON) Tests/Players --report .build/players.json $(ARGS)
+
 bench: build bench-deps ## speed, side by side with ffmpeg and nginx
 	WEIR_BIN="$(abspath $(BIN))" python3 Benchmarks/run.py $(ARGS)
 
 deps: # system packages that the build needs
 	@.ci/install-packages "the build" $(BUILD_PACKAGES)
+	@command -v $(SWIFT) >/dev/null || { \
+	  echo "error: there is no $(SWIFT) on PATH ($$PATH): install Swift 6.3 or newer from https://www.swift.org/install/ and put" \
+	    "it first on PATH; under sudo PATH is another one: build without it" >&2; exit 1; }
 	@$(SWIFT) --version 2>/dev/null | grep -qE 'Swift version (6\.[3-9]|6\.[1-9][0-9]|[7-9])' || { \
 	  echo "error: $(SWIFT) is no Swift 6.3 or newer: install it from https://www.swift.org/install/ and put it first on PATH" >&2; \
 	  exit 1; }

@@ -78,6 +78,8 @@
  * @property {Stream[]} streams
  * @property {number | null} rtmpPort
  * @property {boolean} publishKeyRequired
+ * @property {string | null} [publicURL] Where others find the server, as it was told: "https://live.example.com".
+ * @property {boolean} [records] Whether streams are recorded, at least when that is asked for.
  * @property {boolean} [writable] Whether the server has an admin token.
  */
 
@@ -169,11 +171,12 @@ export const addressOf = (recording) =>
 /** @param {Recording} recording @returns {Promise<KeyFrames>} */
 export const fetchKeyFrames = (recording) => getJSON(`${addressOf(recording)}/keyframes`);
 
-/** @returns {Promise<Storage | null>} Null where nothing is recorded. */
-export async function fetchStorage() {
-  const response = await get("/api/v1/storage");
-  return response.ok ? response.json() : null;
-}
+/** @param {string} stream @param {string} file @returns {Promise<Recording>} */
+export const fetchRecording = (stream, file) =>
+  getJSON(`/api/v1/recordings/${encodeURIComponent(stream)}/${encodeURIComponent(file)}`);
+
+/** @param {Overview} overview @returns {Promise<Storage | null>} Null where nothing is recorded. */
+export const fetchStorage = async (overview) => overview.records === false ? null : getJSON("/api/v1/storage");
 
 /** @param {string} name @returns {Promise<Stream | null>} Null when nobody has published under this name. */
 export async function fetchStream(name) {

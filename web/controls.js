@@ -142,7 +142,9 @@ export class Controls {
     if (document.activeElement !== this.#volume) this.#volume.value = String(silent ? 0 : video.volume);
     const hasSound = Boolean(stream?.tracks.some((t) => t.kind === "audio"));
     this.#sound.hidden = !(usable && hasSound && video.muted && !this.#soundChosen && this.#bigPlay.hidden);
-    const idle = !usable && !this.#session.hasPlayed;
+    // What is over can only be sought in, by the bar.
+    const isOver = phase === "ended" || phase === "notStarted";
+    const idle = isOver || (!usable && !this.#session.hasPlayed);
     for (const control of [this.#play, this.#mute, this.#volume]) control.hidden = idle;
     this.#pip.hidden = idle || !document.pictureInPictureEnabled;
     this.#live.hidden = !usable;

@@ -2,11 +2,13 @@
 
 import { change, hasToken } from "./admin.js";
 import { AdminDialog } from "./admindialog.js";
-import { addressOf, fetchOverview, fetchRecordings, fetchStorage } from "./api.js";
+import { addressOf, fetchOverview, fetchRecording, fetchRecordings, fetchStorage } from "./api.js";
 import { announce, byId, setText } from "./dom.js";
 import * as format from "./format.js";
 import { galleryCard } from "./gallerycard.js";
+import { isOwnFile } from "./links.js";
 import { showNow } from "./recordingnow.js";
+import { playRecording } from "./theatre.js";
 
 const REFRESH_MILLISECONDS = 3000;
 const PAGE = 48;
@@ -22,6 +24,8 @@ let shown = [];
 let next = /** @type {string | null} */ (null);
 let total = 0;
 let writable = false;
+/** Whether the server records anything. */
+let isRecording = true;
 /** What runs and how much there is, as text: the list is fetched again when it changes. */
 let lastState = "";
 let loading = false;
@@ -40,10 +44,23 @@ new IntersectionObserver((entries) => { if (entries.some((e) => e.isIntersecting
 document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });
 setInterval(() => { if (!document.hidden) refresh(); }, REFRESH_MILLISECONDS);
 byId("undo-close", HTMLButtonElement).addEventListener("click", hideUndo);
-// A link may ask for one stream's recordings.
-byId("filter-stream", HTMLInputElement).value = new URLSearchParams(location.search).get("stream") ?? "";
+// A link may ask for one stream's recordings, and for one of them to be played.
+const asked = new URLSearchParams(location.search);
+byId("filter-stream", HTMLInputElement).value = asked.get("stream") ?? "";
 showManage();
 reload();
+playAsked(asked.get("stream"), asked.get("play"));
+
+/** @param {string | null} stream @param {string | null} file */
+async function playAsked(stream, file) {
+  if (stream === null || file === null) return;
+  try {
+    const recording = await fetchRecording(stream, file);
+    if (isOwnFile(recording.url)) playRecording(recording);
+  } catch {
+    offerUndo("That recording is not there any more.", null);
+  }
+}
 
 // MARK: The list
 
@@ -115,18 +132,27 @@ function show() {
   });
   setText(byId("count", HTMLElement), total > 0 ? format.plural(total, "recording") + (total >= COUNTED ? " or more" : "") : "");
   more.hidden = next === null;
-  const nothing = byId("nothing", HTMLElement);
-  nothing.hidden = finished.length > 0;
+  byId("nothing", HTMLElement).hidden = finished.length > 0;
+  showNothing();
+}
+
+/** Why nothing is listed. */
+function showNothing() {
   const isNarrowed = Object.values(wanted()).some((value) => value !== "");
-  setText(nothing, isNarrowed ? "No recording fits." : "Nothing has been recorded yet.");
+  const off = "Recording is off: this server was started with --no-record.";
+  setText(
+    byId("nothing", HTMLElement), !isRecording ? off : isNarrowed ? "No recording fits." : "Nothing has been recorded yet.");
 }
 
 // MARK: What changes by itself
 
 async function refresh() {
   try {
-    const [overview, running, storage] = await Promise.all([
-      fetchOverview(), fetchRecordings({ state: "running", limit: 100 }), fetchStorage()]);
+    const overview = await fetchOverview();
+    const [running, storage] = await Promise.all([
+      fetchRecordings({ state: "running", limit: 100 }), fetchStorage(overview)]);
+    isRecording = overview.records !== false;
+    showNothing();
     byId("connection", HTMLElement).hidden = true;
     writable = storage?.writable ?? false;
     byId("manage", HTMLButtonElement).hidden = !writable;

@@ -3,7 +3,7 @@
 import { icon, make, setIcon, setText } from "./dom.js";
 import * as format from "./format.js";
 import { gapSummary } from "./gaps.js";
-import { isOwnFile } from "./recordings.js";
+import { isOwnFile } from "./links.js";
 import { playRecording } from "./theatre.js";
 
 /** @typedef {(recording: import("./api.js").Recording) => void} Act */

@@ -1,7 +1,7 @@
 /** The home page: what is live, what was recorded, and how to publish. */
 
 import { AdminDialog } from "./admindialog.js";
-import { fetchOverview, fetchRecordings } from "./api.js";
+import { addressOf, fetchOverview, fetchRecordings } from "./api.js";
 import { announce, byId, setText } from "./dom.js";
 import { plural } from "./format.js";
 import { isStreamName, publishRows } from "./links.js";
@@ -12,6 +12,8 @@ import { streamCard } from "./streams.js";
 const REFRESH_MILLISECONDS = 2000;
 const RECORDINGS_EVERY = 5;
 const RECORDINGS_PAGE = 30;
+const RECORDS_STREAMS = "A stream that is published is recorded; when it ends, it can be played and downloaded here.";
+const RECORDS_NOTHING = "Recording is off: this server was started with --no-record.";
 
 /** @typedef {{element: HTMLElement, update: (item: any) => void}} Card */
 
@@ -92,10 +94,12 @@ function showStreams(streams, first) {
 
 function showRecordings() {
   const shown = recordings.slice(0, recordingsShown);
-  arrange(byId("recordings-list", HTMLElement), recordingCards, shown, (r) => r.url, recordingCard);
+  arrange(byId("recordings-list", HTMLElement), recordingCards, shown, addressOf, recordingCard);
   setText(byId("recordings-count", HTMLElement), recordingsTotal > 0 ? plural(recordingsTotal, "recording") : "");
   byId("all-recordings", HTMLElement).hidden = recordings.length === 0;
-  byId("no-recordings", HTMLElement).hidden = recordings.length > 0;
+  const none = byId("no-recordings", HTMLElement);
+  none.hidden = recordings.length > 0;
+  setText(none, overview?.records === false ? RECORDS_NOTHING : RECORDS_STREAMS);
   byId("more-recordings", HTMLButtonElement).hidden = recordings.length <= recordingsShown;
 }
 

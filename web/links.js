@@ -1,4 +1,4 @@
-/** Commands and addresses to take along, with this host's name and never with a key. */
+/** Commands and addresses to take along, with the server's public address, or else this page's, and never with a key. */
 
 import { copyRow, make } from "./dom.js";
 
@@ -8,15 +8,29 @@ const RTMP_DEFAULT_PORT = 1935;
 /** The grammar of stream names; nothing else gets into a command. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
+export const NAME_GRAMMAR =
+  "A name has 1 to 64 letters, digits, dots, underscores and hyphens, the first a letter or digit.";
+
 /** @param {string} name */
 export const isStreamName = (name) => NAME.test(name);
 
-/** @param {number} port */
-const rtmpServer = (port) => `rtmp://${location.hostname}${port === RTMP_DEFAULT_PORT ? "" : `:${port}`}/live`;
+/** @param {string | null} url Of a recording. Links lead to this server's recordings and nowhere else. */
+export const isOwnFile = (url) => url !== null && url.startsWith("/recordings/");
 
-/** @param {string} name @returns {HTMLElement[]} */
-export function watchRows(name) {
-  const base = `${location.origin}/live/${name}`;
+/** @typedef {{rtmpPort: number | null, publishKeyRequired: boolean, publicURL?: string | null}} Server */
+
+/** @param {Server} server @returns {URL} What others reach it by. */
+const addressOf = (server) => new URL(server.publicURL ?? location.origin);
+
+/** @param {Server} server */
+function rtmpServer(server) {
+  const port = server.rtmpPort === RTMP_DEFAULT_PORT ? "" : `:${server.rtmpPort}`;
+  return `rtmp://${addressOf(server).hostname}${port}/live`;
+}
+
+/** @param {string} name @param {Server} server @returns {HTMLElement[]} */
+export function watchRows(name, server) {
+  const base = `${addressOf(server).origin}/live/${name}`;
   return [
     copyRow("ffplay", `ffplay ${base}/index.m3u8`),
     copyRow("VLC", `vlc ${base}/index.m3u8`),
@@ -28,19 +42,19 @@ export function watchRows(name) {
 
 /**
  * @param {string} name
- * @param {{rtmpPort: number | null, publishKeyRequired: boolean}} server
+ * @param {Server} server
  * @returns {HTMLElement[]}
  */
 export function publishRows(name, server) {
   if (!server.rtmpPort) return [make("p", "hint", "This server accepts no RTMP.")];
-  const rtmp = rtmpServer(server.rtmpPort);
+  const rtmp = rtmpServer(server);
   const key = server.publishKeyRequired ? `${name}?key=${KEY_PLACEHOLDER}` : name;
   const rows = [
     copyRow("OBS server", rtmp),
     copyRow("OBS stream key", key),
     copyRow("ffmpeg, a file", `ffmpeg -re -i input.mp4 -c copy -f flv "${rtmp}/${key}"`),
     copyRow(
-      "ffmpeg, a test picture",
+      "ffmpeg, a test pattern",
       `ffmpeg -re -f lavfi -i testsrc2=size=1280x720:rate=30 -f lavfi -i sine=frequency=440 -c:v libx264 ` +
         `-preset veryfast -g 60 -pix_fmt yuv420p -c:a aac -f flv "${rtmp}/${key}"`,
     ),

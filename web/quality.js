@@ -24,7 +24,8 @@ export class QualityMenu {
   refresh() {
     const { engine } = this.#session;
     const { qualities } = engine;
-    this.#select.hidden = qualities.length < 2;
+    const isOver = this.#session.phase === "ended" || this.#session.phase === "notStarted";
+    this.#select.hidden = isOver || qualities.length < 2;
     const present = qualities.find((q) => q.name === engine.quality);
     const automatic = engine.isAutomatic && present !== undefined ? `Auto · ${height(present)}` : "Auto";
     const labels = qualities.map((q) => label(q) + (q.name === this.#missing ? " · not there" : ""));

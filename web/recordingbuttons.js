@@ -1,11 +1,9 @@
 /** The buttons that start a stream's recording, stop it, and throw it away. */
 
-import { icon, make, setText } from "./dom.js";
+import { icon, make } from "./dom.js";
+import { askingButton } from "./sure.js";
 
 /** @typedef {"start" | "stop" | "cancel"} RecordingAction */
-
-/** What is thrown away cannot be restored: a second click within this time means it. */
-const SURE_MILLISECONDS = 4000;
 
 /**
  * @param {string} name Of the stream.
@@ -15,22 +13,9 @@ export function recordingButtons(name, control) {
   const start = button("record", "Record", `Record ${name}`);
   const stop = button("stop", "Stop", `Stop recording ${name}`);
   const cancel = button("bin", "Throw away", `Throw away the recording of ${name}`);
-  const word = cancel.lastElementChild ?? cancel;
-  const calm = () => {
-    cancel.dataset.sure = "";
-    setText(word, "Throw away");
-  };
   start.addEventListener("click", () => control("start"));
   stop.addEventListener("click", () => control("stop"));
-  cancel.addEventListener("click", () => {
-    if (cancel.dataset.sure === "true") {
-      calm();
-      return control("cancel");
-    }
-    cancel.dataset.sure = "true";
-    setText(word, "Really?");
-    setTimeout(calm, SURE_MILLISECONDS);
-  });
+  askingButton(cancel, () => control("cancel"));
   return {
     element: make("div", "recording-buttons", start, stop, cancel),
     /** @param {boolean} canStart @param {boolean} canStop */

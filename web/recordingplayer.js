@@ -5,7 +5,7 @@ import { ClipEditor } from "./clip.js";
 import { icon, make, setIcon, setText } from "./dom.js";
 import * as format from "./format.js";
 import { RecordedProgramme } from "./recordedprogramme.js";
-import { isOwnFile } from "./recordings.js";
+import { isOwnFile } from "./links.js";
 import { SeekBar } from "./seekbar.js";
 
 /** Seconds. */

@@ -2,6 +2,7 @@
 
 import { icon, make, setText } from "./dom.js";
 import * as format from "./format.js";
+import { isOwnFile } from "./links.js";
 import { playRecording } from "./theatre.js";
 
 const STATES = { running: "Recording", failed: "Failed", cancelled: "Cancelled", completed: "" };
@@ -52,6 +53,3 @@ export function recordingCard() {
 
 /** @param {string} tag @param {string} symbol Of icons.svg. @param {string} word */
 const action = (tag, symbol, word) => make(tag, "button quiet", icon(symbol), make("span", "", word));
-
-/** @param {string | null} url Links lead to this server's recordings and nowhere else. */
-export const isOwnFile = (url) => url !== null && url.startsWith("/recordings/");

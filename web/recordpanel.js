@@ -1,7 +1,7 @@
 /** What the watch page tells of the stream's recording, or its source's, and the buttons that change it. */
 
 import { change, hasToken } from "./admin.js";
-import { fetchStorage } from "./api.js";
+import { fetchOverview, fetchStorage } from "./api.js";
 import { announce, byId, setText } from "./dom.js";
 import * as format from "./format.js";
 import { showGaps } from "./gaps.js";
@@ -65,7 +65,7 @@ export class RecordPanel {
 
   async #ask() {
     try {
-      this.#storage = await fetchStorage();
+      this.#storage = await fetchStorage(await fetchOverview());
       this.refresh();
     } catch {
       setTimeout(() => this.#ask(), RETRY_MILLISECONDS);

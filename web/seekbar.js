@@ -77,7 +77,9 @@ export class SeekBar {
       this.#position.dateTime = new Date(date).toISOString();
       setText(this.#position, format.timeOfDay(date));
     }
-    this.#row.hidden = range === null || range.end - range.start < this.#shortest || !this.#session.hasPlayed;
+    // A stream that is long over has nothing left to go back to.
+    const isGone = this.#session.phase === "notStarted";
+    this.#row.hidden = isGone || range === null || range.end - range.start < this.#shortest || !this.#session.hasPlayed;
     if (range === null || this.#row.hidden) return;
     const input = this.#input;
     input.min = range.start.toFixed(2);

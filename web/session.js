@@ -25,6 +25,8 @@ const LAST_RETRY = 8000;
 const GOOD_MILLISECONDS = 5000;
 /** Failures in a row after which native playback gives way to Media Source Extensions. */
 const NATIVE_TRIES = 3;
+/** A server that has no room says so within this time. */
+const ADMITTED_MILLISECONDS = 2000;
 /** A picture that has moved within this time is playing. */
 const MOVING_MILLISECONDS = 1200;
 
@@ -55,6 +57,7 @@ export class WatchSession extends EventTarget {
   #asked = false;
   #connected = false;
   #full = false;
+  #triedAt = -Infinity;
   #movedAt = -Infinity;
   #lastTime = 0;
   /** Those whose time is not over. @type {Set<{until: "news" | "asked", wake: () => void}>} */
@@ -140,6 +143,7 @@ export class WatchSession extends EventTarget {
       }
       const began = performance.now();
       this.#connected = true;
+      this.#triedAt = began;
       const ending = await this.engine.play(stream.startedAt, signal);
       this.#connected = false;
       this.#full = ending.isFull === true;
@@ -257,12 +261,13 @@ export class WatchSession extends EventTarget {
     if (!this.#asked) return "looking";
     if (this.#askFailure !== null) return "unreachable";
     if (this.stream === null) return "notStarted";
-    if (this.#full) return "full";
     switch (this.stream.state) {
       case "ended": return "ended";
       case "starting": return "starting";
       case "reconnecting": return "reconnecting";
       default:
+        // A try that is not refused at once has been let in.
+        if (this.#full && !(this.#connected && performance.now() > this.#triedAt + ADMITTED_MILLISECONDS)) return "full";
         if (this.unplayable.length > 0) return "unplayable";
         return this.hasPlayed ? (this.#connected ? "waiting" : "reconnecting") : "starting";
     }

@@ -2,7 +2,8 @@
 
 import { change, hasToken } from "./admin.js";
 import { announce, byId, make, setText } from "./dom.js";
-import { SOURCE_KINDS, SOURCE_STATES, sourceBadge } from "./sourcewords.js";
+import { OFF_AIR, SOURCE_KINDS, SOURCE_STATES, sourceBadge } from "./sourcewords.js";
+import { askingButton } from "./sure.js";
 
 /** @typedef {import("./api.js").OwnSource} OwnSource */
 /** @typedef {"start" | "preview" | "stop"} SourceAction */
@@ -63,9 +64,14 @@ function row(name, control) {
   const badge = make("span", "badge");
   const recording = make("span", "badge", "Recording");
   const kind = make("span", "source-kind");
-  const start = button("Go live", `Go live with ${name}`, () => control("start"));
-  const preview = button("Preview", `Preview ${name}`, () => control("preview"));
-  const stop = button("Stop", `Stop ${name}`, () => control("stop"));
+  let isLive = false;
+  const start = button("Go live", `Go live with ${name}`);
+  const preview = button("Preview", `Preview ${name}`);
+  const stop = button("Stop", `Stop ${name}`);
+  start.addEventListener("click", () => control("start"));
+  // All who watch are told that the stream has ended.
+  const previewWord = askingButton(preview, () => control("preview"), () => isLive);
+  askingButton(stop, () => control("stop"), () => isLive);
   const reason = make("p", "source-trouble");
   const element = make(
     "li", "source-row", make("h3", "", link), badge, recording, kind, make("span", "source-buttons", start, preview, stop), reason);
@@ -82,7 +88,10 @@ function row(name, control) {
       setText(badge, SOURCE_STATES[source.state]);
       recording.hidden = source.recording?.state !== "running";
       setText(kind, SOURCE_KINDS[source.kind]);
-      start.hidden = source.state === "live";
+      isLive = source.state === "live";
+      start.hidden = isLive;
+      previewWord.setWord(isLive ? OFF_AIR : "Preview");
+      preview.setAttribute("aria-label", isLive ? `Take ${name} off air` : `Preview ${name}`);
       preview.hidden = source.state === "preview";
       stop.hidden = source.state === "stopped" || source.state === "stopping";
       const isFresh = performance.now() - answered.at < ANSWER_MILLISECONDS;
@@ -94,11 +103,10 @@ function row(name, control) {
   };
 }
 
-/** @param {string} word @param {string} label @param {() => void} act */
-function button(word, label, act) {
+/** @param {string} word @param {string} label */
+function button(word, label) {
   const element = /** @type {HTMLButtonElement} */ (make("button", "button quiet", word));
   element.type = "button";
   element.setAttribute("aria-label", label);
-  element.addEventListener("click", act);
   return element;
 }

@@ -4,7 +4,8 @@ import { change, fetchPicture, hasToken } from "./admin.js";
 import { fetchOverview } from "./api.js";
 import { DeviceMenu } from "./devicemenu.js";
 import { announce, byId, setText } from "./dom.js";
-import { SOURCE_KINDS, SOURCE_STATES, sourceBadge } from "./sourcewords.js";
+import { OFF_AIR, SOURCE_KINDS, SOURCE_STATES, sourceBadge } from "./sourcewords.js";
+import { askingButton } from "./sure.js";
 
 const ASK_MILLISECONDS = 2000;
 const RETRY_MILLISECONDS = 5000;
@@ -20,6 +21,8 @@ export class SourcePanel {
   #preview = byId("source-preview", HTMLButtonElement);
   #stop = byId("source-stop", HTMLButtonElement);
   #picture = byId("source-picture", HTMLCanvasElement);
+  /** The word on the button that makes a preview. */
+  #previewWord;
   #name;
   #session;
   #admin;
@@ -45,8 +48,11 @@ export class SourcePanel {
     this.#devices = new DeviceMenu((subject, device) =>
       this.#control(`/api/v1/streams/${encodeURIComponent(name)}/capture/${subject}`, device, "Switched"));
     this.#start.addEventListener("click", () => this.#control(this.#address("/start"), undefined, "Source on air"));
-    this.#preview.addEventListener("click", () => this.#control(this.#address("/preview"), undefined, "Source off air"));
-    this.#stop.addEventListener("click", () => this.#control(this.#address("/stop"), undefined, "Source stopped"));
+    // All who watch are told that the stream has ended.
+    const isLive = () => this.source?.state === "live";
+    this.#previewWord = askingButton(
+      this.#preview, () => this.#control(this.#address("/preview"), undefined, "Source off air"), isLive);
+    askingButton(this.#stop, () => this.#control(this.#address("/stop"), undefined, "Source stopped"), isLive);
     this.#learn();
   }
 
@@ -123,6 +129,7 @@ export class SourcePanel {
     setText(this.#kind, SOURCE_KINDS[kind]);
     this.#start.hidden = source === null || state === "live";
     this.#preview.hidden = source === null || state === "preview";
+    this.#previewWord.setWord(state === "live" ? OFF_AIR : "Preview");
     this.#stop.hidden = source === null || state === "stopped" || state === "stopping";
     this.#picture.hidden = state !== "preview";
     if (now - this.#answeredAt > ANSWER_MILLISECONDS) this.#answer = null;

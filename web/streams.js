@@ -5,7 +5,7 @@ import * as format from "./format.js";
 
 const STATES = { live: "Live", starting: "Starting", reconnecting: "Reconnecting", ended: "Ended" };
 /** What people call a publisher that is not named by its protocol. */
-const PROTOCOLS = { test: "built-in test picture" };
+const PROTOCOLS = { test: "test pattern", file: "from a file", capture: "camera and microphone" };
 const HUES = 6;
 
 /** @returns {import("./index.js").Card} */

@@ -9,7 +9,8 @@ import { DetailsPanel } from "./details.js";
 import { announce, byId, make, setText } from "./dom.js";
 import * as format from "./format.js";
 import { listenToKeys } from "./keys.js";
-import { isStreamName, publishRows, watchRows } from "./links.js";
+import { LastRecording } from "./lastrecording.js";
+import { isStreamName, NAME_GRAMMAR, publishRows, watchRows } from "./links.js";
 import { QualityMenu } from "./quality.js";
 import { RecordPanel } from "./recordpanel.js";
 import { SeekBar } from "./seekbar.js";
@@ -32,8 +33,7 @@ document.title = `${name} · weir`;
 
 if (isStreamName(name)) watch();
 else {
-  const grammar = "A name has 1 to 64 letters, digits, dots, underscores and hyphens, the first a letter or digit.";
-  say("This is no stream name", grammar, null);
+  say("This is no stream name", NAME_GRAMMAR, null);
   setBadge("notStarted", "Not found");
   byId("elsewhere", HTMLElement).hidden = true;
   publish.hidden = true;
@@ -57,10 +57,10 @@ function watch() {
   const source = new SourcePanel(name, session, admin);
   const recording = new RecordPanel(name, session, admin, source);
   listenToKeys(controls, new CaptionsMenu(video));
+  const lastRecording = new LastRecording(name);
   let phaseSince = performance.now();
 
-  byId("watch-rows", HTMLElement).append(...watchRows(name));
-  showPublishRows();
+  showLinks();
   byId("message-action", HTMLButtonElement).addEventListener("click", () => session.retry());
   for (const event of ["playing", "loadeddata"]) video.addEventListener(event, () => { lastPicture.hidden = true; });
   video.addEventListener("resize", fitStage);
@@ -76,6 +76,7 @@ function watch() {
     }
     showPhase(session, performance.now() - phaseSince);
     showSummary(session);
+    lastRecording.refresh(session.phase);
     controls.refresh();
     seekBar.refresh();
     quality.refresh();
@@ -96,12 +97,13 @@ function nameFromAddress() {
   }
 }
 
-async function showPublishRows() {
+async function showLinks() {
   try {
     const overview = await fetchOverview();
+    byId("watch-rows", HTMLElement).replaceChildren(...watchRows(name, overview));
     byId("publish-rows", HTMLElement).replaceChildren(...publishRows(name, overview));
   } catch {
-    setTimeout(showPublishRows, 5000);
+    setTimeout(showLinks, 5000);
   }
 }
 
@@ -142,7 +144,7 @@ function words(session) {
     ];
     case "full": {
       const wait = Math.max(0, Math.ceil((session.retryAt - performance.now()) / 1000));
-      return ["The server is full", `Next try in ${wait} s.`];
+      return ["The server is full", wait > 0 ? `Next try in ${wait} s.` : "Trying again."];
     }
     case "unreachable": return ["The server cannot be reached", "Trying again by itself."];
     default: return ["", ""];

@@ -2,6 +2,7 @@
 kept. Every refusal is one line that says what, which value, why, and what to do."""
 
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -43,7 +44,10 @@ SERVE = ("serve", "--http", "127.0.0.1:0", "--rtmp", "127.0.0.1:0")
 
 def test_version_and_help():
     code, out, _ = command("version")
-    assert code == 0 and re.search(r"\d+\.\d+", out)
+    first, second = out.splitlines()
+    assert code == 0 and re.fullmatch(r"weir \d+\.\d+\.\d+, Apache License 2\.0", first)
+    assert second.startswith("linked with libavcodec")
+    assert command("--version")[1] == out
     code, out, _ = command("--help")
     assert code == 0 and "serve" in out
     code, out, _ = command("serve", "--help")
@@ -73,6 +77,57 @@ def test_version_and_help():
 ], ids=lambda value: value[0] if isinstance(value, tuple) else "")
 def test_a_wrong_flag_is_named_with_its_value(tmp_path, arguments, names):
     assert names in refused(USAGE, *SERVE, "--no-record", *arguments, cwd=tmp_path)
+
+
+@pytest.mark.parametrize("words, meant", [
+    (["servee"], "weir serve"), (["record", "lst"], "weir record list"), (["help", "recrod"], "weir record"),
+], ids=lambda value: "-".join(value) if isinstance(value, list) else "")
+def test_a_mistyped_command_is_answered_with_the_one_that_is_meant(words, meant):
+    assert f"did you mean {meant}?" in refused(USAGE, *words)
+
+
+def test_a_size_without_a_unit_is_refused(tmp_path):
+    assert "--keep-free 10: a size needs a unit; write 10MB or 10GB, or 10B for bytes" in refused(USAGE, *SERVE, "--keep-free", "10", cwd=tmp_path)
+
+
+def test_a_variable_that_is_no_setting_starts_no_server(tmp_path, canary):
+    said = refused(USAGE, *SERVE, "--no-record", environment={"WEIR_PUBLISH_KEYS": canary}, cwd=tmp_path)
+    assert "WEIR_PUBLISH_KEYS" in said and "write WEIR_PUBLISH_KEY," in said and canary not in said
+
+
+def test_a_variable_that_loses_to_a_flag_is_told(start, canary):
+    weir = start("--window", "20s", environment={"WEIR_RECORD": "/elsewhere", "WEIR_PUBLISH_KEY": canary, "WEIR_WINDOW": "20s"})
+    weir.secrets.append(canary)
+    assert "--record" in weir.wait_log("warning.*WEIR_RECORD has no effect")
+    assert "WEIR_WINDOW" not in weir.text() and "WEIR_PUBLISH_KEY has" not in weir.text()
+
+
+def test_what_is_not_there_is_not_asked_to_be_mounted(tmp_path):
+    for verb in (["verify"], ["finalize"], ["clip", "-o", tmp_path / "out.mp4"]):
+        code, out, err = command("record", *verb, tmp_path / "none.mp4")
+        assert code == 1 and "there is no such file" in out + err and "folder" not in out + err
+
+
+def test_recordings_are_listed_by_paths_that_other_commands_take(start):
+    weir = start()
+    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam")
+    try:
+        weir.wait(lambda: (weir.stream("cam") or {}).get("recording", {}).get("seconds", 0) > 2, 10, "cam is recorded")
+        for folder in (str(weir.recordings), f"{weir.recordings}/"):
+            code, out, _ = command("record", "list", "--folder", folder)
+            path = out.split()[-1]
+            assert code == 0 and path.endswith(".part.mp4") and pathlib.Path(path).is_file()
+            assert command("record", "verify", path)[0] == 0
+        assert path in weir.wait_log("recording to")
+    finally:
+        publisher.kill()
+    weir.wait(lambda: [r for r in weir.recordings_of("cam") if r["state"] == "completed"], 45, "cam is complete")
+    movie = command("record", "list", "--folder", weir.recordings)[1].split()[-1]
+    assert pathlib.Path(movie).is_file() and not movie.endswith(".part.mp4")
+    for beginning in ("00:00:01", "0:01", "1"):
+        out = weir.folder / f"{beginning.replace(':', '-')}.mp4"
+        code, said, _ = command("record", "clip", movie, "--from", beginning, "--to", "00:00:02.5", "-o", out, "--json")
+        assert code == 0 and abs(json.loads(said)[0]["seconds"] - 1.5) < 0.1, beginning
 
 
 def test_a_busy_port_is_one_line_and_78(tmp_path):
@@ -138,16 +193,38 @@ def test_without_a_key_it_warns_that_anybody_may_publish(start):
 
 
 def test_json_logs_are_one_object_a_line(start):
-    import json
     weir = start("--log", "json", "--no-record")
     with contextlib.suppress(OSError), RawRTMP(weir.rtmp) as client:
         client.socket.sendall(b"GET / HTTP/1.1\r\n\r\n")
         client.wait_closed(12)
     weir.stop()
-    lines = [line for line in weir.text("err").splitlines() if line]
-    assert lines
-    for line in lines:
-        assert isinstance(json.loads(line), dict)
+    # What a journal gets: both outputs.
+    lines = [json.loads(line) for line in weir.text().splitlines()]
+    assert all(isinstance(line, dict) for line in lines)
+    (started,) = [line for line in lines if re.fullmatch(r"weir \d+\.\d+\.\d+ started", line["message"])]
+    (warning,) = [line for line in lines if "--publish-key" in line["message"]]
+    assert started["level"] == "notice" and started["recordings"] == "off"
+    assert started["http"] == weir.web and started["rtmp"] == f"{weir.rtmp}/live"
+    assert warning["level"] == "warning"
+
+
+def test_every_line_about_a_stream_names_it_once(start):
+    for form in ("json", "text"):
+        weir = start("--log", form, "--audio-codec", "aac")
+        publisher = publishers.ffmpeg("short", f"{weir.rtmp}/live/sheep")
+        publisher.wait(20)
+        weir.wait(lambda: [r for r in weir.recordings_of("sheep") if r["state"] == "completed"], 10, "sheep is recorded")
+        weir.stop()
+        lines = [line for line in weir.text("err").splitlines() if "sheep" in line]
+        told = " ".join(lines)
+        assert all(word in told for word in ("publishing", "recording to", "recorded", "ended"))
+        for line in lines:
+            if form == "json":
+                fields = json.loads(line)
+                assert fields["stream"] == "sheep" and not fields["message"].startswith("sheep"), line
+            else:
+                # A path may have the name, too.
+                assert re.match(r"\S+ \w+ \w+ sheep: (?!sheep\b)", line), line
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "Ctrl-C"])
@@ -340,6 +417,20 @@ def test_the_test_pattern_is_a_stream_like_any_other_and_is_never_recorded(start
     assert not list(weir.recordings.rglob("*.mp4"))
     tracks = weir.stream("demo")["tracks"]
     assert sorted(track["kind"] for track in tracks) == ["audio", "video"]
+
+
+def test_the_age_of_a_stream_ends_with_it(start):
+    weir = start("--no-record", "--target-duration", "2", "--reconnect-window", "1s")
+    publishers.ffmpeg("short", f"{weir.rtmp}/live/cam").wait(20)
+    ended = weir.wait_state("cam", "ended")
+    client = RawRTMP(weir.rtmp).start("lost")
+    client.play_out(scripts.tags_of("short"))
+    client.reset()
+    weir.wait_state("lost", "reconnecting")
+    lost = weir.wait_state("lost", "ended")
+    assert weir.stream("cam")["ageSeconds"] == ended["ageSeconds"] and 3 < ended["ageSeconds"] < 7
+    # What it waited for its publisher is no time on air.
+    assert weir.stream("lost")["ageSeconds"] == lost["ageSeconds"] and 3 < lost["ageSeconds"] < 6
 
 
 def test_without_a_key_a_holder_that_sends_keeps_the_name(start):

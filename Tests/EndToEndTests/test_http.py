@@ -122,8 +122,9 @@ def test_players_of_other_origins_may_read(live, what):
         "Access-Control-Request-Headers": "range"})
     assert preflight.status == 204
     assert {"GET", "HEAD"} <= {m.strip() for m in preflight.headers["access-control-allow-methods"].split(",")}
-    assert "range" in preflight.headers.get("access-control-allow-headers", "").lower() or \
-        preflight.headers.get("access-control-allow-headers") == "*"
+    allowed = preflight.headers.get("access-control-allow-headers", "").lower().split(", ")
+    # Players of CTA-5004 send how they play in fields of their own.
+    assert {"range", "cmcd-object", "cmcd-request", "cmcd-session", "cmcd-status"} <= set(allowed)
 
 
 def test_errors_can_be_read_across_origins_too(live):
@@ -260,3 +261,107 @@ def test_unknown_streams_and_pages_are_404(live):
     for path in ("/live/nobody/index.m3u8", "/live/nobody/manifest.mpd", "/live/nobody/stream.mp4", "/nothing",
                  "/live/cam/999/av/index.m3u8", "/recordings/nobody/20260101T000000Z.mp4"):
         assert weir.get(path).status == 404, path
+
+
+# Addresses that people type
+
+BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
+
+
+def test_addresses_of_the_api_may_end_with_a_slash(live):
+    weir, _ = live
+    for path in ("/api/v1/streams", f"/api/v1/streams/{NAME}", "/api/v1/recordings", "/api/v1"):
+        assert set(weir.json(f"{path}/")) == set(weir.json(path)), path
+    assert weir.get("/api/").status == 200
+    # The token is asked for, not the address refused.
+    assert weir.get("/api/v1/sources/").status == weir.get("/api/v1/sources").status == 403
+
+
+@pytest.mark.parametrize("path, status, place", [
+    ("/recordings/", 308, "/recordings"), (f"/watch/{NAME}/?player=hls", 308, f"/watch/{NAME}?player=hls"),
+    ("/watch", 307, "/"), ("/watch/", 307, "/"), (f"/live/{NAME}", 307, f"/watch/{NAME}"), (f"/live/{NAME}/", 307, f"/watch/{NAME}"),
+])
+def test_a_browser_is_sent_on_from_nearly_the_right_address(live, path, status, place):
+    answer = live[0].get(path, headers=BROWSER)
+    assert (answer.status, answer.headers["location"]) == (status, place)
+    assert live[0].get(place, headers=BROWSER).good().headers["content-type"].startswith("text/html")
+
+
+def test_players_are_sent_nowhere(live):
+    for path in (f"/live/{NAME}", f"/live/{NAME}/", f"/live/{NAME}/index.m3u8/"):
+        assert live[0].get(path).status == 404, path
+
+
+@pytest.mark.parametrize("path", ["/nope", "/watch/..bad", "/recordings/cam/nothing.mp4", "/recordings/a/b/c", "/web/none.js"])
+def test_a_browser_that_went_astray_gets_a_page_with_a_way_out(live, path):
+    weir, _ = live
+    page = weir.get(path, headers=BROWSER)
+    assert page.status == 404 and page.headers["content-type"] == "text/html; charset=utf-8"
+    assert page.headers["cache-control"] == "no-store" and page.headers["vary"].split(", ")[-1] == "Accept"
+    assert 'href="/"' in page.text and 'href="/recordings"' in page.text
+    assert "default-src 'self'" in page.headers["content-security-policy"]
+    assert weir.get(path).headers["content-type"] == "application/problem+json"
+
+
+def test_players_never_get_a_page_in_place_of_media(live):
+    answer = live[0].get("/live/nobody/index.m3u8", headers=BROWSER)
+    assert answer.status == 404 and answer.headers["content-type"] == "application/problem+json"
+
+
+def test_every_address_of_the_api_answers_as_it_says(live):
+    weir, _ = live
+    listed = weir.json("/api/v1")["addresses"]
+    assert len(listed) > 10
+    for entry in listed:
+        path = re.sub(r"\{\w+\}", "x", entry["path"])
+        for last in path.rsplit("/", 1)[1].split("|"):
+            url = f"{path.rsplit('/', 1)[0]}/{last}"
+            allowed = entry["methods"]
+            options = weir.get(url, method="OPTIONS")
+            assert options.status == 204 and options.headers["allow"] == allowed, url
+            assert ("GET" in allowed) == ("access-control-allow-methods" in options.headers), url
+            for method in ("GET", "HEAD", "POST", "DELETE", "PUT", "PATCH"):
+                answer = weir.get(url, method=method)
+                if method in allowed.split(", "):
+                    assert answer.status != 405 and "no such address" not in answer.text, (method, url)
+                else:
+                    assert answer.status == 405 and answer.headers["allow"] == allowed, (method, url)
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "OPTIONS"])
+@pytest.mark.parametrize("path", ["/api/v1/nothing", "/api/v2/streams", "/api/v1/streams/cam/recording/pause"])
+def test_what_is_no_address_of_the_api_is_none_for_any_method(live, path, method):
+    answer = live[0].get(path, method=method)
+    assert answer.status == 404 and "no such address" in json.loads(answer.body)["detail"]
+
+
+# The server's own address
+
+
+def clocks(weir, name=NAME):
+    return dash.parse(weir.get(f"/live/{name}/manifest.mpd").good().text, f"{weir.web}/live/{name}/manifest.mpd").timing
+
+
+def test_the_manifest_has_a_clock_to_ask_and_last_one_for_players_that_resolve_no_address(live):
+    weir, _ = live
+    (asked, address), (told, value) = clocks(weir)
+    assert (asked, address) == ("urn:mpeg:dash:utc:http-iso:2014", "/time")
+    assert told == "urn:mpeg:dash:utc:direct:2014"
+    # As docs/playback.md says: late by the age of the manifest, and never early.
+    late = (dash.moment(weir.get("/time").text) - dash.moment(value)).total_seconds()
+    assert 0 <= late <= 4
+
+
+def test_a_public_address_is_the_only_clock_and_what_the_api_tells_pages(start):
+    weir = start("--public-url", "https://live.example.com/", "--test-pattern", "demo", "--no-record")
+    weir.wait(lambda: weir.get("/live/demo/manifest.mpd").status == 200, 15, "a manifest")
+    assert clocks(weir, "demo") == [("urn:mpeg:dash:utc:http-iso:2014", "https://live.example.com/time")]
+    assert weir.json("/api/v1/streams")["publicURL"] == "https://live.example.com"
+    assert "https://live.example.com/watch/demo" in weir.text("out")
+
+
+def test_the_host_of_a_request_enters_no_answer(live):
+    weir, urls = live
+    for what, url in urls.items():
+        answer = http.fetch(url, headers={"Host": "evil.example:666", "X-Forwarded-Host": "evil.example"})
+        assert b"evil" not in answer.body and "evil" not in str(answer.headers), what

@@ -99,6 +99,30 @@ def test_one_connection_carries_a_held_list_a_hinted_part_and_the_rest(live):
             assert other < 0.1, f"what is there took {other:.2f} s beside what is held"
 
 
+def test_a_player_that_reloads_by_parts_is_told_a_segments_first_part_where_it_names_the_segment_alone(live):
+    """As Safari does at the end of a segment; it is told so once, and nobody else is given that answer."""
+    weir, paths = live
+    url = weir.addresses["https"] + paths["playlist"]
+
+    def asked(connection, query: str) -> tuple[llhls.Playlist, str]:
+        answer = connection.get(f"{paths['playlist']}?{query}")
+        assert answer.status == 200
+        return llhls.parse(bytes(answer.body).decode(), url), answer.headers["cache-control"]
+
+    with connected(weir) as connection:
+        playlist = llhls.parse(connection.get(paths["playlist"]).body.decode(), url)
+        segment = playlist.segments[-1].sequence + 1
+        asked(connection, f"_HLS_msn={segment}&_HLS_part=0")
+        early, cache = asked(connection, f"_HLS_msn={segment + 1}")
+        assert early.last[0] == segment + 1 and early.last[1] <= 1 and cache == "no-store"
+        # Twice means what it says.
+        late, cache = asked(connection, f"_HLS_msn={segment + 1}")
+        assert late.next[0] > segment + 1 and cache.startswith("public")
+    with connected(weir) as connection:
+        other, cache = asked(connection, f"_HLS_msn={late.next[0]}")
+        assert other.next[0] > late.next[0] and cache.startswith("public")
+
+
 FIXED = ("init", "segment", "recording", "page", "missing", "health")
 
 

@@ -2,10 +2,12 @@
 watches the source noticing."""
 
 import os
+import re
 import signal
 import subprocess
 import threading
 import time
+import urllib.parse
 
 import pytest
 
@@ -58,6 +60,32 @@ def test_the_rung_that_equals_the_source_is_the_source(live):
     assert set(urls) == {"video", *RUNGS}
     ladder = weir.stream(NAME)["ladder"]
     assert {rung["name"]: (rung["width"], rung["height"]) for rung in ladder["rungs"]} == RUNGS
+
+
+def test_every_size_has_a_list_of_key_frames_for_seeking(live, tmp_path):
+    """EXT-X-I-FRAME-STREAM-INF names each with its size; a range of it, behind its init segment, is one picture."""
+    weir, urls = live
+    index = f"{weir.web}/live/{NAME}/index.m3u8"
+    lines = [hls.attributes(line) for line in http.fetch(index).text.split("\n")
+             if line.startswith("#EXT-X-I-FRAME-STREAM-INF:")]
+    found = {line["URI"].split("/")[-2]: line["RESOLUTION"] for line in lines}
+    assert found == {"video": "320x180", **{name: f"{width}x{height}" for name, (width, height) in RUNGS.items()}}
+    for line in lines:
+        url = urllib.parse.urljoin(index, line["URI"])
+        text = http.fetch(url).good().text
+        assert "#EXT-X-I-FRAMES-ONLY" in text and "#EXT-X-GAP" not in text
+        init = re.search(r'#EXT-X-MAP:URI="([^"]+)"', text)[1]
+        length, offset, name = re.findall(r"#EXT-X-BYTERANGE:(\d+)@(\d+)\n(\S+)", text)[-1]
+        first, last = int(offset), int(offset) + int(length) - 1
+        picture = http.fetch(urllib.parse.urljoin(url, name), headers={"Range": f"bytes={first}-{last}"})
+        assert picture.status == 206
+        path = tmp_path / "picture.mp4"
+        path.write_bytes(http.fetch(urllib.parse.urljoin(url, init)).good().body + picture.body)
+        done = tools.run(tools.FFPROBE, "-v", "error", "-select_streams", "v", "-show_entries",
+                         "frame=pict_type,width,height", "-of", "csv=p=0", path)
+        # The fragment's other pictures are not there, which ffprobe remarks.
+        width, height, kind, *_ = done.stdout.strip().split(",")
+        assert (f"{width}x{height}", kind) == (line["RESOLUTION"], "I")
 
 
 def test_fragments_of_all_renditions_begin_at_the_same_decode_times(live):

@@ -178,11 +178,20 @@ def test_a_position_that_is_past_gets_the_list_of_now(live):
     assert now.last >= (3, 0)
 
 
-def test_a_segment_without_a_part_is_answered_with_its_first_part(live):
+def test_a_client_that_blocks_by_segment_alone_is_answered_once_a_segment_with_all_of_it(live):
+    """RFC 8216bis §6.2.5.2: _HLS_msn alone is answered when that segment is complete."""
     _, urls, _, _ = live
-    before = llhls.parse(http.fetch(urls[0]).text, urls[0])
-    after = llhls.parse(http.fetch(f"{urls[0]}?_HLS_msn={before.next[0] + 1}").text, urls[0])
-    assert after.last[0] == before.next[0] + 1 and after.last[1] <= 1
+    for url in urls:
+        playlist = llhls.parse(http.fetch(url).text, url)
+        number = playlist.segments[-1].sequence + (playlist.segments[-1].uri is not None)
+        for step in range(2):
+            began = time.monotonic()
+            answer = http.fetch(f"{url}?_HLS_msn={number + step}").good()
+            playlist = llhls.parse(answer.text, url)
+            whole = [segment for segment in playlist.segments if segment.uri is not None]
+            assert whole[-1].sequence == number + step, "all of the segment, and nothing later"
+            assert time.monotonic() - began < 2 * playlist.target + 1
+            assert answer.headers["cache-control"] == f"public, max-age={6 * playlist.target}"
 
 
 def test_parts_far_ahead_and_parts_that_never_were_are_missing(live):

@@ -164,7 +164,7 @@ def test_what_is_evicted_frees_its_room(scene, flags):
     all of them go."""
     floor = 40_000_000
     with Disk("ext4", 200) as disk:
-        stage = scene(disk.path / "recordings", "--keep-free", str(floor), "--when-full", "evict", "--record-split",
+        stage = scene(disk.path / "recordings", "--keep-free", f"{floor}B", "--when-full", "evict", "--record-split",
                       "each:2s", *flags, film="heavy", rate=2)
 
         def removed() -> int:
@@ -204,7 +204,7 @@ def test_while_removed_recordings_are_still_read_the_others_stay(scene):
     """Somebody downloads the oldest one, slowly: removing it frees nothing, and neither would removing the rest."""
     floor = 40_000_000
     with Disk("ext4", 200) as disk:
-        stage = scene(disk.path / "recordings", "--keep-free", str(floor), "--when-full", "evict", "--record-split",
+        stage = scene(disk.path / "recordings", "--keep-free", f"{floor}B", "--when-full", "evict", "--record-split",
                       "each:2s", film="heavy", rate=2)
         old = disk.path / "recordings" / "cam"
         reader = {}

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import dataclasses
+import datetime
 import hashlib
 import http.client
 import json
@@ -316,7 +317,16 @@ def test_a_clip_is_asked_for_by_ranges_and_by_utc_times(server, seen, recording)
         by_clock = server.get(path.split("?")[0] + f"?from={utc(3)}&to={utc(5)}").good()
         # The clock's text has milliseconds: the same frames, an end that is a millisecond off.
         assert abs(len(by_clock.body) - len(whole.body)) < 20_000
-    for bad, status in (("from=5&to=3", 400), ("from=x", 400), ("from=1h", 400), ("from=99", 404)):
+        # The same time of another zone; an end beyond all that was recorded.
+        hour = datetime.datetime.fromisoformat(utc(3).replace("Z", "+00:00")) + datetime.timedelta(hours=1)
+        zoned = urllib.parse.quote(hour.isoformat(timespec="milliseconds").replace("+00:00", "+01:00"))
+        same = server.get(path.split("?")[0] + f"?from={zoned}&to={utc(5)}").good()
+        assert same.body == by_clock.body
+        assert server.get(f"/api/v1/recordings?from={zoned}").status == 200
+    rest = server.get(path.split("?")[0] + "?from=3").good()
+    assert server.get(path.split("?")[0] + "?from=3&to=9999-12-31T23:59:59Z").good().body == rest.body
+    for bad, status in (("from=5&to=3", 400), ("from=x", 400), ("from=1h", 400), ("from=99", 404),
+                        ("from=9999-12-31T23:59:59Z", 404), ("to=0001-01-01T00:00:00Z", 400)):
         assert server.get(path.split("?")[0] + "?" + bad).status == status
     assert server.get("/api/v1/recordings/cam/20200101T000000Z.mp4/clip").status == 404
 

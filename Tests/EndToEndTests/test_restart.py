@@ -11,12 +11,13 @@ import time
 
 import pytest
 
-from harness import dash, hls, tools
+from harness import dash, hls, publishers, tools
 from harness.followers import Crowd
 from harness.http import fetch
 from harness.publishers import Returning
 
 from harness.supervisor import Supervisor
+from harness.weir import clean_environment
 
 LONG = bool(os.environ.get("WEIR_FAULTS"))
 VIEWERS = 300 if LONG else 60
@@ -164,6 +165,24 @@ def test_who_does_not_come_back_has_ended_and_the_next_start_begins_anew(supervi
         publisher.stop()
 
 
+def test_a_stream_that_ended_stays_ended_over_a_restart(supervise):
+    service = supervise("--target-duration", "2")
+    publisher = publishers.ffmpeg("short", f"{service.rtmp}/live/cam")
+    epoch = service.epoch("cam")
+    publisher.wait(20)
+    deadline = time.monotonic() + 5
+    while '"state":"ended"' not in service.get("/api/v1/streams").text:
+        assert time.monotonic() < deadline, service.get("/api/v1/streams").text
+        time.sleep(0.05)
+    service.process.send_signal(signal.SIGTERM)
+    service.wait_ready(2)
+    assert service.get("/api/v1/streams").json["streams"] == []
+    for path in ("index.m3u8", f"{epoch}/av/index.m3u8", "stream.mp4"):
+        began = time.monotonic()
+        assert service.get(f"/live/cam/{path}").status == 404
+        assert time.monotonic() - began < 1, path
+
+
 def test_other_lengths_than_players_were_told_begin_a_new_epoch(supervise):
     service = supervise("--test-pattern", "demo")
     epoch = service.epoch("demo")
@@ -171,7 +190,7 @@ def test_other_lengths_than_players_were_told_begin_a_new_epoch(supervise):
     service.process.send_signal(signal.SIGTERM)
     service.wait_ready(2)
     assert service.epoch("demo") != epoch
-    assert re.search("demo begins anew: its players were told other lengths", service.text())
+    assert re.search("demo: begins anew: its players were told other lengths", service.text())
 
 
 UNITS = pathlib.Path(__file__).resolve().parents[2] / "packaging" / "systemd"
@@ -179,7 +198,7 @@ UNITS = pathlib.Path(__file__).resolve().parents[2] / "packaging" / "systemd"
 #: What only the manager of a whole system can do.
 SANDBOX = re.compile(
     r"^(DynamicUser|SupplementaryGroups|AmbientCapabilities|CapabilityBoundingSet|Private\w+|Protect\w+|Restrict\w+"
-    r"|LockPersonality|SystemCallArchitectures|LimitNOFILE|StateDirectory|EnvironmentFile)=.*\n", re.M)
+    r"|LockPersonality|SystemCallArchitectures|LimitNOFILE|StateDirectory)=.*\n", re.M)
 
 #: A manager of services that has this machine's units and nothing to do with the machine's own.
 MANAGER = """
@@ -209,14 +228,18 @@ def test_systemd_brings_it_back_by_the_units_that_are_shipped(tmp_path, trap):
         text = (UNITS / f"weir-{name}.socket").read_text()
         (units / f"weir-{name}.socket").write_text(re.sub(r"ListenStream=.*", f"ListenStream=127.0.0.1:{port}", text))
     text = SANDBOX.sub("", (UNITS / "weir.service").read_text())
-    text = text.replace("@PREFIX@/bin/weir", tools.weir_binary()).replace("${STATE_DIRECTORY}", str(state))
+    text = text.replace("@PREFIX@/bin/weir", tools.weir_binary()).replace("%S/weir", str(state))
+    # What /etc/weir.env says wins over the unit.
+    settings, elsewhere = tmp_path / "weir.env", tmp_path / "elsewhere"
+    settings.write_text(f"WEIR_RECORD={elsewhere}\n")
+    text = text.replace("/etc/weir.env", str(settings))
     (units / "weir.service").write_text(
         text.replace("[Service]", f"[Service]\nEnvironment=WEIR_TEST_PATTERN=demo LD_PRELOAD={trap}"))
     web = f"http://127.0.0.1:{ports['http']}"
     log = open(tmp_path / "log", "wb")
     manager = subprocess.Popen(
         ["unshare", "--mount", "--fork", "--kill-child", "bash", "-c", MANAGER.format(folder=tmp_path)],
-        stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=clean_environment())
 
     def epoch() -> str:
         end = time.monotonic() + 20
@@ -230,12 +253,13 @@ def test_systemd_brings_it_back_by_the_units_that_are_shipped(tmp_path, trap):
         raise AssertionError((tmp_path / "log").read_text(errors="replace")[-3000:])
 
     def weirs() -> list[int]:
-        line = f"{tools.weir_binary()}\0serve\0--state\0{state}\0".encode()
+        line, setting = f"{tools.weir_binary()}\0serve\0".encode(), f"WEIR_STATE={state}\0".encode()
         return [int(entry.name) for entry in pathlib.Path("/proc").iterdir()
-                if entry.name.isdigit() and reads(entry / "cmdline").startswith(line)]
+                if entry.name.isdigit() and reads(entry / "cmdline") == line and setting in reads(entry / "environ")]
 
     try:
         first = epoch()
+        assert elsewhere.is_dir() and not (state / "recordings").exists()
         time.sleep(3)
         [process] = weirs()
         os.kill(process, signal.SIGUSR2)

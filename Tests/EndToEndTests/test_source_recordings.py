@@ -70,7 +70,7 @@ def judge(weir, path) -> int:
 def test_off_the_air_a_source_is_recorded_and_nobody_is_shown_it(weir):
     go(weir, "preview", "ended")
     before = len(weir.recordings_of("loop"))
-    assert record(weir, "start").good().json["recording"]["state"] in ("idle", "running")
+    assert record(weir, "start").good().json["recording"]["state"] == "running"
     assert record(weir, "start").status == 409
     running(weir, 1.5)
     assert activity(weir, "loop") == "preview" and weir.stream("loop")["state"] == "ended"
@@ -113,9 +113,23 @@ def test_what_is_recorded_on_air_goes_on_off_it_and_ends_with_its_source(weir):
     own(weir, "/loop/stop", "POST").good()
     assert judge(weir, stored(weir)) >= 30
     weir.wait(lambda: activity(weir, "loop") == "stopped", 5, "its end")
-    refused = record(weir, "start")
-    assert refused.status == 409 and "The source is stopped" in refused.json["detail"]
-    own(weir, "/loop/preview", "POST").good()
+
+
+def test_recording_a_source_that_is_stopped_starts_it_off_the_air(weir):
+    go(weir, "start", "live")
+    go(weir, "stop", "ended")
+    weir.wait(lambda: activity(weir, "loop") == "stopped", 5, "its end")
+    told = record(weir, "start").good().json
+    assert (told["state"], told["recording"]["state"]) == ("preview", "running")
+    running(weir, 0.5)
+    assert weir.stream("loop")["state"] == "ended", "nobody is offered anything"
+    assert record(weir, "stop").good().json["recording"]["state"] == "completed"
+    assert judge(weir, stored(weir)) >= 15
+    assert activity(weir, "loop") == "preview"
+
+
+def test_what_is_never_recorded_is_named(weir):
+    assert "The test pattern is never recorded" in record(weir, "start", "demo").json["detail"]
 
 
 def test_what_is_thrown_away_is_gone_and_the_source_goes_on(weir):
@@ -124,8 +138,8 @@ def test_what_is_thrown_away_is_gone_and_the_source_goes_on(weir):
     running(weir, 0.5)
     path = weir.recordings / recording(weir)["file"]
     assert path.with_suffix(".part.mp4").exists()
-    assert record(weir, "cancel").good().json["state"] == "live"
-    weir.wait(lambda: recording(weir)["state"] == "cancelled", 5, "its end")
+    told = record(weir, "cancel").good().json
+    assert (told["state"], told["recording"]["state"]) == ("live", "cancelled")
     assert not path.exists() and not path.with_suffix(".part.mp4").exists()
     assert weir.stream("loop")["state"] == "live"
 

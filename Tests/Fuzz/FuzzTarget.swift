@@ -81,8 +81,12 @@ enum FuzzTarget: String, CaseIterable {
   }
 
   private static func tags(_ bytes: ByteBuffer) {
-    if let tag = try? FLVVideoTag(bytes), case .metadata(let packet) = tag.content { _ = ColorInformation.read(packet) }
-    _ = try? FLVAudioTag(bytes)
+    var choice = FLVTrackChoice()
+    if let tag = try? FLVVideoTag(bytes, &choice), case .metadata(let packet) = tag.content {
+      _ = ColorInformation.read(packet)
+    }
+    choice = FLVTrackChoice()
+    _ = FLVAudioTag(bytes, &choice)
     _ = ColorInformation.read(bytes)
   }
 

@@ -18,7 +18,7 @@ final class OwnPublication: Sendable {
     case test, file, capture
 
     /// As the log calls it.
-    var title: String { self == .test ? "test source" : rawValue }
+    var title: String { self == .test ? "test pattern" : rawValue }
     /// The demo is nobody's memory.
     var recording: PublishRequest.RecordingWish { self == .test ? .never : .asConfigured }
   }

@@ -72,7 +72,7 @@ package final class TestSource: MediaSource {
     let media = try TestMedia(settings: settings, wallStart: wallStart)
     let (width, height) = (settings.width, settings.height)
     publication.logger.notice(
-      "\(name): publishing a test pattern \(width)×\(height), \(settings.videoBitRate / 1000) kbit/s")
+      "publishing a test pattern \(width)×\(height), \(settings.videoBitRate / 1000) kbit/s")
     var pacer = FramePacer(start: start, rate: settings.frameRate)
     try makePictures(media, &pacer)
     try media.finish(publication.give)
@@ -92,7 +92,7 @@ package final class TestSource: MediaSource {
         let took = clock.monotonicNanoseconds() &- began
         figures.update { $0.picture?.count(codedIn: took) }
       case .pictureAfterBreak(let picture):
-        publication.logger.warning("the test source stood still and goes on with picture \(picture)")
+        publication.logger.warning("the test pattern stood still and goes on with picture \(picture)")
         media.breakTimeline(before: picture, publication.give)
         try media.advance(to: picture, publication.give)
       }
@@ -115,6 +115,6 @@ package final class TestSource: MediaSource {
     figures.update { $0.picture?.leftOut = dropped }
     guard String(dropped).count > (before == 0 ? 0 : String(before).count) else { return }
     publication.logger.warning(
-      "the test source left out \(dropped) of its pictures so far: this machine is too busy; free a core for it")
+      "the test pattern left out \(dropped) of its pictures so far: this machine is too busy; free a core for it")
   }
 }

@@ -9,6 +9,8 @@ package struct PublishRequest: Sendable {
   package var protocolName: String
   /// Address and port, for the log.
   package var remoteAddress: String
+  /// What counts as one address, without a port; nil where there is none. Who returns from it may be the same publisher.
+  package var host: String?
   /// Name and version that the publisher's software gave of itself; empty when it gave none. Not trusted.
   package var software: String
   /// Called at most once, from any thread, when the server ends this publication (taken over, shutting down).
@@ -40,14 +42,16 @@ package struct PublishRequest: Sendable {
   }
 
   package init(
-    stream: StreamName, key: Secret?, protocolName: String, remoteAddress: String, software: String = "",
-    recording: RecordingWish = .asConfigured, origin: Origin = .peer, keyFrameInterval: MediaTime? = nil,
+    stream: StreamName, key: Secret?, protocolName: String, remoteAddress: String, host: String? = nil,
+    software: String = "", recording: RecordingWish = .asConfigured, origin: Origin = .peer,
+    keyFrameInterval: MediaTime? = nil,
     onKeyFrameWanted: (@Sendable () -> Void)? = nil, onEviction: @escaping @Sendable (EndReason) -> Void
   ) {
     self.stream = stream
     self.key = key
     self.protocolName = protocolName
     self.remoteAddress = remoteAddress
+    self.host = host
     self.software = software
     self.recording = recording
     self.origin = origin
@@ -94,12 +98,24 @@ package enum PublishRefusal: Error, Sendable, Hashable {
     case .shuttingDown: "the server is shutting down"
     }
   }
+
+  /// The same without anybody's address.
+  package var publicDescription: String {
+    guard case .busy(let stream, _) = self else { return description }
+    return "\"\(stream)\" is being published already; stop that publisher or choose another name"
+  }
 }
 
 /// The door between publishers and streams: protocols knock, the server's registry answers.
 package protocol PublishGate: Sendable {
   /// Admits a publisher to the stream it names, or says why not. May take the name over from another publisher.
   func admit(_ request: PublishRequest) async throws(PublishRefusal) -> any MediaSink
+  /// Takes note of a publication that the protocol refused, or that ended because of what it sent, without blocking.
+  func note(_ refused: RefusedPublication)
+}
+
+extension PublishGate {
+  package func note(_ refused: RefusedPublication) {}
 }
 
 /// Where an admitted publication's events go. Calls come from one thread at a time, in order; the first event is
@@ -127,6 +143,10 @@ package enum PublicationWarning: Sendable, Hashable, CustomStringConvertible {
   case neverCame(MediaKind)
   /// Media arrives more slowly than it plays; withdrawn when it keeps up again.
   case fallsBehind
+  /// Something came in a codec that weir does not take: its name, as it may stand in a log line.
+  case leftOutCodec(MediaKind, String)
+  /// More than one track of a kind came.
+  case leftOutTrack(MediaKind)
 
   package var description: String {
     switch self {
@@ -135,6 +155,17 @@ package enum PublicationWarning: Sendable, Hashable, CustomStringConvertible {
     case .fallsBehind:
       "media arrives more slowly than it plays, so viewers will stall: the publisher's uplink or encoder is too slow for"
         + " its bit rate; lower the bit rate"
+    case .leftOutCodec(let kind, let codec):
+      "\(kind.rawValue) in \(codec) is left out; weir takes \(Self.taken(kind)): choose one of them in the encoder"
+    case .leftOutTrack(let kind):
+      "a further \(kind.rawValue) track is left out; weir takes one \(kind.rawValue) track of a publication, the first"
+    }
+  }
+
+  private static func taken(_ kind: MediaKind) -> String {
+    switch kind {
+    case .video: "H.264, HEVC and AV1"
+    case .audio: "AAC and Opus"
     }
   }
 }

@@ -2,7 +2,18 @@ internal import NIOCore
 
 /// The body of an audio message: FLV's AudioTagHeader (E.4.2.1) or the extended one ("Enhanced Audio").
 struct FLVAudioTag {
-  enum Coding: Sendable { case aac, opus }
+  enum Coding: Sendable {
+    case aac, opus
+
+    /// Nil for what weir does not take.
+    init?(fourCC: String) {
+      switch fourCC {
+      case "mp4a": self = .aac
+      case "Opus": self = .opus
+      default: return nil
+      }
+    }
+  }
 
   enum Content {
     /// An AudioSpecificConfig or an OpusHead.
@@ -12,52 +23,48 @@ struct FLVAudioTag {
     case nothing
   }
 
-  var content: Content
+  /// Of the track that is taken.
+  private(set) var content = Content.nothing
+  private(set) var leftOut = FLVLeftOut()
   /// As for video.
-  var nanoseconds: UInt32 = 0
+  private(set) var nanoseconds: UInt32 = 0
 
-  init(_ payload: ByteBuffer) throws(RTMPError) {
+  /// `choice` is the publication's.
+  init(_ payload: ByteBuffer, _ choice: inout FLVTrackChoice) {
     var bytes = payload
-    guard let first: UInt8 = bytes.readInteger() else {
-      content = .nothing
-      return
-    }
+    guard let first: UInt8 = bytes.readInteger() else { return }
     switch first >> 4 {
     case 9:
-      let header = try FLVExtendedHeader(packetType: first & 0x0F, isCommand: false, isAudio: true, &bytes)
+      var header = FLVExtendedHeader(packetType: first & 0x0F, isCommand: false, isAudio: true, bytes)
       nanoseconds = header.nanoseconds
-      content = try Self.extendedContent(header, bytes)
+      while let track = header.nextTrack() {
+        guard let coding = Coding(fourCC: track.fourCC) else {
+          leftOut.codec = FLVCodecName.audio(fourCC: track.fourCC)
+          continue
+        }
+        take(track.number, coding, packetType: header.packetType, track.body, &choice)
+      }
     case 10:
-      guard let packetType: UInt8 = bytes.readInteger() else {
-        content = .nothing
-        return
-      }
-      switch packetType {
-      case 0: content = .configuration(.aac, bytes)
-      case 1: content = bytes.readableBytes > 0 ? .frame(.aac, bytes) : .nothing
-      default: content = .nothing
-      }
-    case let format:
-      if bytes.readableBytes == 0 {
-        content = .nothing
-      } else {
-        throw FLVCodecName.unsupported(FLVCodecName.legacyAudio[format] ?? "audio format \(format)")
-      }
+      guard let packetType: UInt8 = bytes.readInteger() else { return }
+      take(0, .aac, packetType: packetType, bytes, &choice)
+    case let format where bytes.readableBytes > 0:
+      leftOut.codec = FLVCodecName.legacyAudio[format] ?? "audio format \(format)"
+    default: break
     }
   }
 
-  private static func extendedContent(_ header: FLVExtendedHeader, _ bytes: ByteBuffer) throws(RTMPError) -> Content {
-    guard let fourCC = header.fourCC else { return .nothing }
-    let coding: Coding
-    switch fourCC {
-    case "mp4a": coding = .aac
-    case "Opus": coding = .opus
-    default: throw FLVCodecName.unsupported(fourCC)
+  private mutating func take(
+    _ track: UInt8, _ coding: Coding, packetType: UInt8, _ bytes: ByteBuffer, _ choice: inout FLVTrackChoice
+  ) {
+    guard packetType <= 1 else { return }
+    guard choice.takes(track) else {
+      leftOut.hasFurtherTrack = true
+      return
     }
-    switch header.packetType {
-    case 0: return .configuration(coding, bytes)
-    case 1: return bytes.readableBytes > 0 ? .frame(coding, bytes) : .nothing
-    default: return .nothing
+    if packetType == 0 {
+      content = .configuration(coding, bytes)
+    } else if bytes.readableBytes > 0 {
+      content = .frame(coding, bytes)
     }
   }
 }

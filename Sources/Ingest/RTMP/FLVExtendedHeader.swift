@@ -1,47 +1,95 @@
 internal import NIOCore
 
-/// What the extended headers of picture and sound have in common: ModEx, Multitrack and the FourCC.
+/// What the extended headers of picture and sound have in common (Enhanced RTMP v2): ModEx, Multitrack and the FourCC. It
+/// is read once; then `nextTrack` gives what the message carries, track by track.
 struct FLVExtendedHeader {
+  /// What a message carries of one track.
+  struct Track {
+    /// Whoever has one track only does not number it: it is track 0.
+    var number: UInt8 = 0
+    var fourCC: String
+    var body: ByteBuffer
+  }
+
+  /// AvMultitrackType.
+  private enum Layout: UInt8 {
+    /// One track, and the rest of the message is its body.
+    case one = 0
+    /// Several tracks of one codec, each with its size.
+    case several = 1
+    /// The same, each with its own codec.
+    case severalCodecs = 2
+  }
+
   /// 0 sequence start, 1 coded frames, 2 sequence end, 3 coded frames without composition time, 4 metadata or
   /// channel layout; the rest is control.
-  var packetType: UInt8
-  /// Nil for a command or where the tag ends early.
-  var fourCC: String?
-  var nanoseconds: UInt32 = 0
+  private(set) var packetType: UInt8
+  private(set) var nanoseconds: UInt32 = 0
+  /// The message says which track it is of.
+  private(set) var isMultitrack = false
+  private var layout = Layout.one
+  /// Of all tracks of the message; nil where each has its own, and where there is nothing more to read.
+  private var fourCC: String?
+  private var bytes: ByteBuffer
+  private var tracksLeft = RTMPLimits.tracksOfMessage
 
   private static let multitrack: UInt8 = 6
   private static let audioMultitrack: UInt8 = 5
   private static let modEx: UInt8 = 7
 
-  init(packetType first: UInt8, isCommand: Bool, isAudio: Bool, _ bytes: inout ByteBuffer) throws(RTMPError) {
-    packetType = first
-    while packetType == Self.modEx {
-      guard let next = readModEx(&bytes) else { return }
-      packetType = next
-    }
-    if isCommand, packetType != 4 { return }
-    if packetType == (isAudio ? Self.audioMultitrack : Self.multitrack) {
-      guard let layout: UInt8 = bytes.readInteger() else { return }
-      packetType = layout & 0x0F
-      // One track a message, and the first at that, is what everybody has without Multitrack.
-      guard layout >> 4 == 0 else { throw Self.multitrackRefusal }
-      fourCC = bytes.readFourCC()
-      guard let track: UInt8 = bytes.readInteger() else {
-        fourCC = nil
-        return
-      }
-      guard track == 0 else { throw Self.multitrackRefusal }
-    } else {
-      fourCC = bytes.readFourCC()
-    }
+  /// `bytes` is what follows the message's first byte. A header that ends early has no track.
+  init(packetType: UInt8, isCommand: Bool, isAudio: Bool, _ bytes: ByteBuffer) {
+    self.packetType = packetType
+    self.bytes = bytes
+    if !read(isCommand: isCommand, isAudio: isAudio) { end() }
   }
 
-  private static var multitrackRefusal: RTMPError {
-    RTMPError(.unsupported, "multitrack is not supported; send one video and one audio track")
+  /// Whether there is something behind the header.
+  private mutating func read(isCommand: Bool, isAudio: Bool) -> Bool {
+    while packetType == Self.modEx {
+      guard let next = readModEx() else { return false }
+      packetType = next
+    }
+    if isCommand, packetType != 4 { return false }
+    guard packetType == (isAudio ? Self.audioMultitrack : Self.multitrack) else {
+      fourCC = bytes.readFourCC()
+      return true
+    }
+    isMultitrack = true
+    guard let form: UInt8 = bytes.readInteger(), let layout = Layout(rawValue: form >> 4) else { return false }
+    packetType = form & 0x0F
+    self.layout = layout
+    if layout != .severalCodecs { fourCC = bytes.readFourCC() }
+    return true
+  }
+
+  /// The next track of the message; nil behind the last, and where one is cut off.
+  mutating func nextTrack() -> Track? {
+    guard tracksLeft > 0 else { return nil }
+    tracksLeft -= 1
+    guard let fourCC = layout == .severalCodecs ? bytes.readFourCC() : fourCC else { return nil }
+    guard isMultitrack else {
+      defer { end() }
+      return Track(fourCC: fourCC, body: bytes)
+    }
+    guard let number: UInt8 = bytes.readInteger() else { return nil }
+    guard layout != .one else {
+      defer { end() }
+      return Track(number: number, fourCC: fourCC, body: bytes)
+    }
+    guard let size = bytes.readU24(), let body = bytes.readSlice(length: Int(size)) else { return nil }
+    return Track(number: number, fourCC: fourCC, body: body)
+  }
+
+  /// There is nothing more to read.
+  private mutating func end() {
+    fourCC = nil
+    layout = .one
+    bytes.clear()
   }
 
   /// One modifier (Enhanced RTMP v2, "ModEx"): size, data, kind, and the packet type that follows. Nil at the end.
-  private mutating func readModEx(_ bytes: inout ByteBuffer) -> UInt8? {
+  private mutating func readModEx() -> UInt8? {
     guard let short: UInt8 = bytes.readInteger() else { return nil }
     var size = Int(short) + 1
     if size == 256 {
@@ -52,26 +100,6 @@ struct FLVExtendedHeader {
     if kind >> 4 == 0, let offset = data.readU24() { nanoseconds = min(offset, 999_999) }
     return kind & 0x0F
   }
-}
-
-/// Names of what is carried and what is not, for answers and log lines.
-enum FLVCodecName {
-  static let supported = "H.264, HEVC, AV1, AAC, Opus"
-
-  static func unsupported(_ name: String) -> RTMPError {
-    RTMPError(.unsupported, "codec \(name) unsupported; supported: \(supported)")
-  }
-
-  /// FLV 10.1 E.4.3.1.
-  static let legacyVideo: [UInt8: String] = [
-    1: "JPEG", 2: "Sorenson H.263", 3: "Screen Video", 4: "VP6", 5: "VP6 with alpha", 6: "Screen Video 2",
-    8: "H.263", 9: "MPEG-4 Part 2",
-  ]
-  /// FLV 10.1 E.4.2.1.
-  static let legacyAudio: [UInt8: String] = [
-    0: "PCM", 1: "ADPCM", 2: "MP3", 3: "PCM", 4: "Nellymoser", 5: "Nellymoser", 6: "Nellymoser", 7: "G.711 A-law",
-    8: "G.711 µ-law", 11: "Speex", 14: "MP3 8 kHz",
-  ]
 }
 
 extension ByteBuffer {

@@ -3,7 +3,19 @@ internal import NIOCore
 /// The body of a video message: FLV's VideoTagHeader (FLV 10.1 E.4.3.1) or the extended one of Enhanced RTMP v2
 /// ("Enhanced Video"), and what it carries.
 struct FLVVideoTag {
-  enum Coding: Sendable { case h264, hevc, av1 }
+  enum Coding: Sendable {
+    case h264, hevc, av1
+
+    /// Nil for what weir does not take.
+    init?(fourCC: String) {
+      switch fourCC {
+      case "avc1": self = .h264
+      case "hvc1": self = .hevc
+      case "av01": self = .av1
+      default: return nil
+      }
+    }
+  }
 
   enum Content {
     /// A configuration record: avcC, hvcC or av1C.
@@ -16,25 +28,40 @@ struct FLVVideoTag {
     case nothing
   }
 
-  var content: Content
+  /// Of the track that is taken.
+  private(set) var content = Content.nothing
+  private(set) var leftOut = FLVLeftOut()
   /// Added to the presentation time, in nanoseconds (ModEx, TimestampOffsetNano); below a millisecond.
-  var nanoseconds: UInt32 = 0
+  private(set) var nanoseconds: UInt32 = 0
 
-  /// Names the codec that is refused.
-  init(_ payload: ByteBuffer) throws(RTMPError) {
+  /// `choice` is the publication's. Throws the name of a codec that weir does not take, where there is no other picture to
+  /// be had: nobody wants a stream that has silently lost its picture.
+  init(_ payload: ByteBuffer, _ choice: inout FLVTrackChoice) throws(RTMPError) {
     var bytes = payload
-    guard let first: UInt8 = bytes.readInteger() else {
-      content = .nothing
+    guard let first: UInt8 = bytes.readInteger() else { return }
+    guard first & 0x80 != 0 else {
+      let content = try Self.legacyContent(frameType: first >> 4, codec: first & 0x0F, &bytes)
+      if case .nothing = content { return }
+      take(content, of: 0, &choice)
       return
     }
-    if first & 0x80 != 0 {
-      let header = try FLVExtendedHeader(
-        packetType: first & 0x0F, isCommand: first >> 4 & 0x7 == 5, isAudio: false, &bytes)
-      nanoseconds = header.nanoseconds
-      content = try Self.extendedContent(header, &bytes)
-    } else {
-      content = try Self.legacyContent(frameType: first >> 4, codec: first & 0x0F, &bytes)
+    var header = FLVExtendedHeader(
+      packetType: first & 0x0F, isCommand: first >> 4 & 0x7 == 5, isAudio: false, bytes)
+    nanoseconds = header.nanoseconds
+    while let track = header.nextTrack() {
+      guard let coding = Coding(fourCC: track.fourCC) else {
+        guard header.isMultitrack || (choice.taken ?? 0) != 0 else { throw FLVCodecName.unsupported(track.fourCC) }
+        leftOut.codec = track.fourCC
+        continue
+      }
+      let content = Self.extendedContent(coding, packetType: header.packetType, track.body)
+      if case .nothing = content { continue }
+      take(content, of: track.number, &choice)
     }
+  }
+
+  private mutating func take(_ content: Content, of track: UInt8, _ choice: inout FLVTrackChoice) {
+    if choice.takes(track) { self.content = content } else { leftOut.hasFurtherTrack = true }
   }
 
   /// AVCVIDEOPACKET (E.4.3.2), and the same shape for HEVC as some encoders send it under number 12.
@@ -58,18 +85,9 @@ struct FLVVideoTag {
     }
   }
 
-  private static func extendedContent(
-    _ header: FLVExtendedHeader, _ bytes: inout ByteBuffer
-  ) throws(RTMPError) -> Content {
-    guard let fourCC = header.fourCC else { return .nothing }
-    let coding: Coding
-    switch fourCC {
-    case "avc1": coding = .h264
-    case "hvc1": coding = .hevc
-    case "av01": coding = .av1
-    default: throw FLVCodecName.unsupported(fourCC)
-    }
-    switch header.packetType {
+  private static func extendedContent(_ coding: Coding, packetType: UInt8, _ body: ByteBuffer) -> Content {
+    var bytes = body
+    switch packetType {
     case 0: return .configuration(coding, bytes)
     case 1:
       var composition: Int32 = 0

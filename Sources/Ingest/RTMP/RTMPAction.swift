@@ -17,6 +17,8 @@ enum RTMPAction {
   /// It is over.
   case withdraw(PublicationWarning)
   case log(Logger.Level, String)
+  /// The peer asked for what cannot be, and has heard why.
+  case refused(String)
   /// Let the peer read what was sent, and close.
   case close(Ending)
 

@@ -14,7 +14,7 @@ extension RTMPConnection {
     let attempt = attempt
     let evicted = onLoopWith(context) { (connection, reason: EndReason) in connection.evicted(attempt, reason) }
     let request = PublishRequest(
-      stream: intent.stream, key: intent.key, protocolName: protocolName, remoteAddress: remote,
+      stream: intent.stream, key: intent.key, protocolName: protocolName, remoteAddress: remote, host: host,
       software: intent.software, onEviction: evicted)
     let answered = onLoopWith(context) { (connection, answer: Answer) in connection.answered(answer) }
     let gate = shared.gate
@@ -58,7 +58,7 @@ extension RTMPConnection {
     case .refused(let refusal):
       guard context != nil, !isClosing else { return }
       shared.logger.warning(
-        "\(intent.stream): refused \(remote): \(refusal.description)",
+        "refused \(remote): \(refusal.description)",
         metadata: ["stream": "\(intent.stream)", "remote": "\(remote)"])
       guard refusal == .unauthorized else { return refuse(refusal.description, .quiet) }
       // Whoever guesses keys waits, and learns nothing from how long.
@@ -96,7 +96,7 @@ extension RTMPConnection {
     let what = tracks.map(\.summary).joined(separator: ", ")
     let software = session.encoder.isEmpty ? current.software : session.encoder
     shared.logger.notice(
-      "\(current.stream): \(current.isAnnounced ? "now" : "publishing") \(what) from \(remote) (\(software))\(untold)",
+      "\(current.isAnnounced ? "now" : "publishing") \(what) from \(remote) (\(software))\(untold)",
       metadata: metadata)
   }
 
@@ -115,10 +115,19 @@ extension RTMPConnection {
     }
   }
 
+  /// For whoever looks for the reason later.
+  func noteRefusal(of stream: StreamName?, _ reason: String) {
+    shared.gate.note(
+      RefusedPublication(
+        stream: stream?.description, protocolName: protocolName, remoteAddress: remote, host: host, reason: reason,
+        publicReason: reason))
+  }
+
   private func ended(_ stream: StreamName, _ reason: EndReason) {
+    if case .failed(let why) = reason { noteRefusal(of: stream, why) }
     let level: Logger.Level = if case .failed = reason { .warning } else { .notice }
     shared.logger.log(
-      level: level, "\(stream): ended: \(reason.text)", metadata: ["stream": "\(stream)", "remote": "\(remote)"])
+      level: level, "ended: \(reason.text)", metadata: ["stream": "\(stream)", "remote": "\(remote)"])
   }
 
   /// The server has given the publication up; what the publisher still sends is ignored.

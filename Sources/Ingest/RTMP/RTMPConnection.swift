@@ -48,6 +48,9 @@ final class RTMPConnection: ChannelInboundHandler {
     lastRead = shared.clock.monotonicNanoseconds()
   }
 
+  /// The address as it is held to account, where there is one.
+  var host: String? { peer == RTMPDoor.nobody ? nil : peer }
+
   var now: Int64 { shared.clock.monotonicNanoseconds() }
 
   // MARK: the channel
@@ -136,14 +139,18 @@ final class RTMPConnection: ChannelInboundHandler {
     case .warn(let warning): publication?.sink.warn(warning)
     case .withdraw(let warning): publication?.sink.withdraw(warning)
     case .ask(let intent): ask(intent)
-    case .log(let level, let text): shared.logger.log(level: level, "\(subject): \(text)", metadata: metadata)
+    case .log(let level, let text): shared.logger.log(level: level, "\(subject)\(text)", metadata: metadata)
+    case .refused(let reason):
+      shared.logger.warning("\(subject)refused: \(reason)", metadata: metadata)
+      noteRefusal(of: nil, reason)
     case .close(let ending):
       hasFailed = ending == .failure
       closeGently()
     }
   }
 
-  private var subject: String { publication.map { "\($0.stream)" } ?? "\(protocolName) \(remote)" }
+  /// Whom a line is about that names no stream.
+  private var subject: String { publication == nil ? "\(protocolName) \(remote): " : "" }
 
   var metadata: Logger.Metadata {
     var metadata: Logger.Metadata = ["remote": "\(remote)"]

@@ -88,9 +88,12 @@ final class RTMPDoor: Sendable {
 
   // MARK: names of addresses
 
+  /// The name of all that have no address.
+  static let nobody = "unknown"
+
   /// What counts as one address: an IPv4 address, or the network half of an IPv6 one, which a single host owns.
   static func name(of address: SocketAddress?) -> String {
-    guard case .v6(let v6)? = address else { return address?.ipAddress ?? "unknown" }
+    guard case .v6(let v6)? = address else { return address?.ipAddress ?? nobody }
     // sockaddr_in6: family, port and flow label take 8 bytes, the address follows in network order.
     let bytes = withUnsafeBytes(of: v6.address) { Array($0.dropFirst(8).prefix(16)) }
     if bytes[..<10].allSatisfy({ $0 == 0 }), bytes[10] == 0xFF, bytes[11] == 0xFF {
@@ -104,7 +107,7 @@ final class RTMPDoor: Sendable {
 
   /// Address and port for the log.
   static func text(of address: SocketAddress?) -> String {
-    guard let address, let ip = address.ipAddress, let port = address.port else { return "unknown" }
+    guard let address, let ip = address.ipAddress, let port = address.port else { return nobody }
     let mapped = "::ffff:"
     if ip.hasPrefix(mapped), ip.contains(".") { return "\(ip.dropFirst(mapped.count)):\(port)" }
     return ip.contains(":") ? "[\(ip)]:\(port)" : "\(ip):\(port)"

@@ -29,6 +29,11 @@ enum RTMPLimits {
   static let firstReservationBeforePublish = 4 << 10
   static let firstReservationWhilePublishing = 128 << 10
 
+  // Media.
+
+  /// Tracks that are looked at in one message: as many as have a number (Enhanced RTMP v2, "Multitrack").
+  static let tracksOfMessage = 256
+
   // AMF (AMF0 2, AMF3 3).
 
   static let amfDepth = 16

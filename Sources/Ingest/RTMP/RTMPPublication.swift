@@ -8,8 +8,8 @@ internal import NIOCore
 struct RTMPPublication {
   /// Causes that are warned of once.
   private enum Cause: Hashable {
-    case damagedVideo, damagedAudio, earlyAudio, stepBack, clocksDiffer, clockDrifts, fallsBehind, noConfiguration(
-      MediaKind)
+    case damagedVideo, damagedAudio, earlyAudio, stepBack, clocksDiffer, clockDrifts, fallsBehind
+    case noConfiguration(MediaKind), leftOutCodec(MediaKind), leftOutTrack(MediaKind)
   }
 
   private enum State {
@@ -26,6 +26,10 @@ struct RTMPPublication {
     announcedWait: RTMPLimits.announcedTrackWait, unannouncedWait: RTMPLimits.unannouncedTrackWait)
   private var video = VideoIntake()
   private var audio = AudioIntake()
+  private var videoChoice = FLVTrackChoice()
+  private var audioChoice = FLVTrackChoice()
+  /// The first codec of which something was left out.
+  private var leftOutCodec: String?
   private var held = HeldMedia()
   private var mediaClock = MediaClock()
   private var arrivals = ArrivalMeter()
@@ -51,10 +55,14 @@ struct RTMPPublication {
     }
   }
 
-  /// Time has passed: a wait for a track may be over, here or further on.
-  mutating func tick(now: Int64, to out: inout [RTMPAction]) {
+  /// Time has passed: a wait for a track may be over, here or further on. Throws where nothing has come that can be taken.
+  mutating func tick(now: Int64, to out: inout [RTMPAction]) throws(RTMPError) {
     switch state {
-    case .gathering: openIfReady(now, to: &out)
+    case .gathering:
+      if let leftOutCodec, video.codec == nil, audio.codec == nil, gate.isInVain(now: now) {
+        throw FLVCodecName.unsupported(leftOutCodec)
+      }
+      openIfReady(now, to: &out)
     case .open(let origin, _):
       guard let time = mediaClock.tell(now: now) else { return }
       out.append(.event(.progress(MediaTime(milliseconds: time &- origin))))
@@ -77,7 +85,8 @@ struct RTMPPublication {
   mutating func receiveVideo(
     _ payload: ByteBuffer, timestamp: UInt32, now: Int64, to out: inout [RTMPAction]
   ) throws(RTMPError) {
-    let tag = try FLVVideoTag(payload)
+    let tag = try FLVVideoTag(payload, &videoChoice)
+    leaveOut(tag.leftOut, of: .video, now, to: &out)
     let wire = unwrapper.unwrap(timestamp)
     switch tag.content {
     case .nothing: return
@@ -117,7 +126,9 @@ struct RTMPPublication {
   mutating func receiveAudio(
     _ payload: ByteBuffer, timestamp: UInt32, now: Int64, to out: inout [RTMPAction]
   ) throws(RTMPError) {
-    let tag = try FLVAudioTag(payload)
+    let tag = FLVAudioTag(payload, &audioChoice)
+    leaveOut(tag.leftOut, of: .audio, now, to: &out)
+    if case .nothing = tag.content { return }
     let wire = unwrapper.unwrap(timestamp)
     switch tag.content {
     case .nothing: return
@@ -144,6 +155,23 @@ struct RTMPPublication {
         .audio(AudioIntake.Unit(time: place.time, duration: duration, payload: bytes, isMoved: place.isMoved)),
         now, to: &out)
     }
+  }
+
+  /// Tells what is left out, each kind of thing once.
+  private mutating func leaveOut(
+    _ leftOut: FLVLeftOut, of kind: MediaKind, _ now: Int64, to out: inout [RTMPAction]
+  ) {
+    if let codec = leftOut.codec, warned.insert(.leftOutCodec(kind)).inserted {
+      leftOutCodec = leftOutCodec ?? codec
+      if (kind == .video ? videoChoice : audioChoice).taken == nil { gate.leftOut(kind, now: now) }
+      tell(.leftOutCodec(kind, codec), to: &out)
+    }
+    if leftOut.hasFurtherTrack, warned.insert(.leftOutTrack(kind)).inserted { tell(.leftOutTrack(kind), to: &out) }
+  }
+
+  private func tell(_ warning: PublicationWarning, to out: inout [RTMPAction]) {
+    out.append(.log(.warning, warning.description))
+    out.append(.warn(warning))
   }
 
   // MARK: time
@@ -225,11 +253,7 @@ struct RTMPPublication {
     if decision == .wait, held.isFull { decision = .open(missing: []) }
     guard case .open(let missing) = decision, let origin = [firstPicture?.time, firstSound].compactMap({ $0 }).min()
     else { return }
-    for kind in missing {
-      let warning = PublicationWarning.neverCame(kind)
-      out.append(.log(.warning, warning.description))
-      out.append(.warn(warning))
-    }
+    for kind in missing { tell(.neverCame(kind), to: &out) }
     state = .open(origin: origin, audioFloor: floor)
     follower = ClockFollower(delay: leastDelay, now: now)
     out.append(.event(.clock(anchor(delay: leastDelay, origin))))

@@ -156,7 +156,11 @@ struct RTMPSession {
 
   /// Time has passed.
   mutating func tick(now: Int64, to actions: inout [RTMPAction]) {
-    publication?.tick(now: now, to: &actions)
+    do throws(RTMPError) {
+      try publication?.tick(now: now, to: &actions)
+    } catch {
+      fail(error, to: &actions)
+    }
   }
 
   // MARK: the gate's answer, and the end
@@ -206,7 +210,7 @@ struct RTMPSession {
     case .refused(let reason):
       state = .closed
       flush(to: &actions)
-      actions.append(.log(.warning, "refused: \(reason)"))
+      actions.append(.refused(reason))
       actions.append(.close(.failure))
     }
   }

@@ -1,8 +1,9 @@
 internal import FMP4
 
 /// Decides how long the beginning of a publication waits for its tracks. Tracks that were announced, or of which
-/// something has come, are waited for two seconds; a second kind that nobody announced half a second. The wait is
-/// over when that much media has come or that much time has passed, whichever is first.
+/// something has come, are waited for two seconds; a second kind that nobody announced, or of which only what cannot be
+/// taken has come, half a second. The wait is over when that much media has come or that much time has passed, whichever is
+/// first.
 struct TrackGate: Sendable {
   enum Announcement: Sendable { case unknown, announced, absent }
 
@@ -17,6 +18,8 @@ struct TrackGate: Sendable {
   let unannouncedWait: Int64
   private(set) var video = Announcement.unknown
   private(set) var audio = Announcement.unknown
+  /// Kinds of which something came that cannot be taken, and nothing else yet.
+  private var unusable: Set<MediaKind> = []
   /// Arrival of the first media, in nanoseconds.
   private var firstArrival: Int64?
   private var earliest: Int64 = .max
@@ -37,12 +40,22 @@ struct TrackGate: Sendable {
   /// configuration.
   mutating func saw(_ kind: MediaKind, time: Int64?, now: Int64) {
     if kind == .video { video = .announced } else { audio = .announced }
+    unusable.remove(kind)
     if firstArrival == nil { firstArrival = now }
     if let time {
       earliest = min(earliest, time)
       latest = max(latest, time)
     }
   }
+
+  /// Something of this kind has come that cannot be taken, before anything that can.
+  mutating func leftOut(_ kind: MediaKind, now: Int64) {
+    unusable.insert(kind)
+    if firstArrival == nil { firstArrival = now }
+  }
+
+  /// Nothing that can be taken has come, for as long as it is waited for.
+  func isInVain(now: Int64) -> Bool { !unusable.isEmpty && hasWaited(announcedWait, now) }
 
   /// Times before the present jump do not count as media any more.
   mutating func forgetMedia() {
@@ -56,7 +69,7 @@ struct TrackGate: Sendable {
     var missing: [MediaKind] = []
     for (kind, ready, announcement) in [(MediaKind.video, videoReady, video), (.audio, audioReady, audio)]
     where !ready {
-      switch announcement {
+      switch announcement == .announced && unusable.contains(kind) ? .unknown : announcement {
       case .absent: break
       case .announced:
         guard hasWaited(announcedWait, now) else { return .wait }

@@ -10,7 +10,6 @@ package final class LadderTranscoder: Sendable {
   private let aim: Aim
   private let launcher: WorkerLauncher
   private let logger: Logger
-  private let name: String
   private let clock = SteadyClock.system()
   private let deliver: @Sendable ([TranscodeEvent]) -> Void
   let shared: Mutex<Shared>
@@ -39,13 +38,12 @@ package final class LadderTranscoder: Sendable {
   }
 
   /// - Parameters:
-  ///   - name: of the stream, for the log.
+  ///   - logger: names the stream.
   ///   - deliver: takes what comes out, from the transcoder's thread; without waiting.
   package init(
-    name: String, aim: Aim, launcher: WorkerLauncher, logger: Logger,
+    aim: Aim, launcher: WorkerLauncher, logger: Logger,
     deliver: @escaping @Sendable ([TranscodeEvent]) -> Void
   ) throws {
-    self.name = name
     self.aim = aim
     self.launcher = launcher
     self.logger = logger
@@ -118,7 +116,7 @@ package final class LadderTranscoder: Sendable {
     if !events.isEmpty { deliver(events) }
   }
 
-  func warn(_ text: String) { logger.warning("\(name): \(text)") }
+  func warn(_ text: String) { logger.warning("\(text)") }
 
   /// Tells of the 1st, 10th, 100th … drop: soon at first, seldom on a machine that is always too slow.
   func note(dropped count: Int, _ status: inout TranscodeStatus) {
@@ -136,7 +134,7 @@ package final class LadderTranscoder: Sendable {
   /// A publisher may change its picture with each key frame: that is told now and then.
   private func tell(_ plan: TranscodePlan, _ shared: inout Shared) {
     guard let untold = shared.changes.tells(now: clock.monotonicNanoseconds()) else { return }
-    logger.notice("\(name): transcoding to \(plan.description)\(untold)")
+    logger.notice("transcoding to \(plan.description)\(untold)")
   }
 }
 

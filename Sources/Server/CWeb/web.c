@@ -1,5 +1,9 @@
 #include "include/web.h"
 
+static const unsigned char lost_html[] = {
+#embed "../../../web/404.html"
+};
+
 static const unsigned char adaptation_js[] = {
 #embed "../../../web/adaptation.js"
 };
@@ -104,8 +108,16 @@ static const unsigned char keys_js[] = {
 #embed "../../../web/keys.js"
 };
 
+static const unsigned char lastrecording_js[] = {
+#embed "../../../web/lastrecording.js"
+};
+
 static const unsigned char links_js[] = {
 #embed "../../../web/links.js"
+};
+
+static const unsigned char lost_js[] = {
+#embed "../../../web/lost.js"
 };
 
 static const unsigned char mse_js[] = {
@@ -199,6 +211,10 @@ static const unsigned char style_css[] = {
 #embed "../../../web/style.css"
 };
 
+static const unsigned char sure_js[] = {
+#embed "../../../web/sure.js"
+};
+
 static const unsigned char theatre_css[] = {
 #embed "../../../web/theatre.css"
 };
@@ -232,6 +248,7 @@ static const unsigned char window_js[] = {
 };
 
 const weir_web_file weir_web_files[] = {
+    {"404.html", lost_html, sizeof lost_html},
     {"adaptation.js", adaptation_js, sizeof adaptation_js},
     {"admin.js", admin_js, sizeof admin_js},
     {"admindialog.js", admindialog_js, sizeof admindialog_js},
@@ -258,7 +275,9 @@ const weir_web_file weir_web_files[] = {
     {"index.html", index_html, sizeof index_html},
     {"index.js", index_js, sizeof index_js},
     {"keys.js", keys_js, sizeof keys_js},
+    {"lastrecording.js", lastrecording_js, sizeof lastrecording_js},
     {"links.js", links_js, sizeof links_js},
+    {"lost.js", lost_js, sizeof lost_js},
     {"mse.js", mse_js, sizeof mse_js},
     {"native.js", native_js, sizeof native_js},
     {"player.css", player_css, sizeof player_css},
@@ -282,6 +301,7 @@ const weir_web_file weir_web_files[] = {
     {"sourcewords.js", sourcewords_js, sizeof sourcewords_js},
     {"streams.js", streams_js, sizeof streams_js},
     {"style.css", style_css, sizeof style_css},
+    {"sure.js", sure_js, sizeof sure_js},
     {"theatre.css", theatre_css, sizeof theatre_css},
     {"theatre.js", theatre_js, sizeof theatre_js},
     {"throughput.js", throughput_js, sizeof throughput_js},

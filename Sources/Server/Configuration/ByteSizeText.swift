@@ -1,13 +1,15 @@
 /// Sizes as people write them: `500MB`, `1GB` (powers of ten, as disks are sold) and `1GiB` (powers of two).
 enum ByteSizeText {
-  /// Parses a size into bytes; a plain number is bytes.
+  /// Parses a size into bytes; a number without a unit is refused, because nobody means bytes. Nothing needs none.
   static func parse(_ text: String) throws(ValueError) -> Int64 {
     guard let (value, unit) = DecimalText.split(text) else {
       throw ValueError("that is not a size", advice: "write 500MB, 1GB or 1GiB")
     }
     let bytesPerUnit: Int64
     switch unit.uppercased() {
-    case "", "B": bytesPerUnit = 1
+    case "" where value.times(1_000_000_000) == 0: bytesPerUnit = 1
+    case "": throw ValueError("a size needs a unit", advice: "write \(text)MB or \(text)GB, or \(text)B for bytes")
+    case "B": bytesPerUnit = 1
     case "K", "KB": bytesPerUnit = 1000
     case "M", "MB": bytesPerUnit = 1_000_000
     case "G", "GB": bytesPerUnit = 1_000_000_000

@@ -35,8 +35,7 @@ struct ListenAddress: Sendable, Hashable, CustomStringConvertible {
     if text.isEmpty { return .any }
     if text.first == "[", text.last == "]" {
       let inner = String(text.dropFirst().dropLast())
-      var address = in6_addr()
-      if inet_pton(AF_INET6, inner, &address) == 1 { return .ipv6(inner) }
+      if isIPv6(inner) { return .ipv6(inner) }
       throw ValueError("the brackets hold no IPv6 address", advice: "write [::1]:8080")
     }
     var address = in_addr()
@@ -46,6 +45,12 @@ struct ListenAddress: Sendable, Hashable, CustomStringConvertible {
     }
     throw ValueError(
       "the host is not an IP address", advice: "write :8080 for every address, 127.0.0.1:8080 for this machine only")
+  }
+
+  /// Whether that is an IPv6 address, without brackets.
+  static func isIPv6(_ text: some StringProtocol) -> Bool {
+    var address = in6_addr()
+    return inet_pton(AF_INET6, String(text), &address) == 1
   }
 
   var description: String {

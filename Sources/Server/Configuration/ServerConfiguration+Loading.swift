@@ -4,15 +4,17 @@ internal import Logging
 extension ServerConfiguration {
   /// Parses and checks everything that was given.
   init(loading sources: SettingSources) throws(ConfigurationError) {
+    try sources.checkVariables()
     let loader = SettingLoader(sources)
     http = try loader.required(.http, ListenAddress.init(parsing:))
     https = try loader.optional(.https, ListenAddress.init(parsing:))
     rtmp = try loader.required(.rtmp, ListenAddress.init(parsing:))
     rtmps = try loader.optional(.rtmps, ListenAddress.init(parsing:))
     tls = try loader.tlsFiles()
+    publicURL = try loader.optional(.publicURL, PublicURL.init(parsing:))
     self.sources = try loader.sourceSpecifications()
     sourcesBegin = try loader.sourceBeginning()
-    publishKey = try loader.secret(.publishKey, whenAbsent: "to let anybody publish")
+    publishKeys = try loader.publishKeys()
     reconnectWindow = try loader.duration(.reconnectWindow, Limits.reconnectWindow)
     partDuration = try loader.duration(.partDuration, Limits.partDuration)
     segmentDuration = try loader.duration(.segmentDuration, Limits.segmentDuration)

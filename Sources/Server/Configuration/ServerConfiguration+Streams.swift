@@ -7,7 +7,7 @@ extension ServerConfiguration {
       partTarget: MediaTime(partDuration), segmentTarget: MediaTime(segmentDuration),
       targetDuration: targetDuration.setting, window: MediaTime(window),
       rewind: rewind.map { MediaTime($0) }, reconnectWindow: MediaTime(reconnectWindow),
-      layout: hlsLayout, partAddressing: partAddressing)
+      publicURL: publicURL, layout: hlsLayout, partAddressing: partAddressing)
   }
 }
 

@@ -12,14 +12,16 @@ struct ServerConfiguration: Sendable {
   var rtmps: ListenAddress?
   /// Set whenever `https` or `rtmps` is.
   var tls: TLSFiles?
+  /// Where people and players find the server, behind proxies and caches if there are any; nil where nobody said.
+  var publicURL: PublicURL?
 
   // MARK: Publishing
 
   /// The sources that weir runs itself; no two of one name.
   var sources: [SourceSpecification]
   var sourcesBegin: SourceBeginning
-  /// The key that admits to any stream; nil lets anybody publish.
-  var publishKey: Secret?
+  /// The keys that admit publishers; none lets anybody publish.
+  var publishKeys: PublishKeys
   /// How long a stream waits for its publisher to come back.
   var reconnectWindow: Duration
 

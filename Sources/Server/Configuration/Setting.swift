@@ -7,6 +7,7 @@ enum Setting: String, CaseIterable, Sendable {
   case rtmps
   case tlsCert = "tls-cert"
   case tlsKey = "tls-key"
+  case publicURL = "public-url"
   case source
   case testPattern = "test-pattern"
   case offAir = "off-air"
@@ -79,8 +80,9 @@ enum Setting: String, CaseIterable, Sendable {
     case .whenFull: "stop"
     case .logLevel: "info"
     case .log: "text"
-    case .https, .rtmps, .tlsCert, .tlsKey, .source, .testPattern, .offAir, .publishKey, .adminToken, .noRecord,
-      .recordSplit, .recordMaxDuration, .recordMaxSize, .retainAge, .retainSize, .retainStreamSize, .segments, .state,
+    case .https, .rtmps, .tlsCert, .tlsKey, .publicURL, .source, .testPattern, .offAir, .publishKey, .adminToken,
+      .noRecord, .recordSplit, .recordMaxDuration, .recordMaxSize, .retainAge, .retainSize, .retainStreamSize,
+      .segments, .state,
       .rewind, .web, .ladder, .audioCodec:
       nil
     }

@@ -71,11 +71,10 @@ struct SettingLoader {
     return .offAir
   }
 
-  /// An empty key or token is refused wherever it comes from: it would quietly change who may do what.
+  /// An empty token is refused wherever it comes from: it would quietly change who may do what.
   func secret(_ setting: Setting, whenAbsent: String) throws(ConfigurationError) -> Secret? {
     guard !sources.hasEmptyVariable(setting), sources.one(setting)?.value.isEmpty != true else {
-      let word = setting == .publishKey ? "key" : "token"
-      throw error(setting, nil, "the \(word) is empty", "give a \(word), or leave the setting out \(whenAbsent)")
+      throw error(setting, nil, "the token is empty", "give a token, or leave the setting out \(whenAbsent)")
     }
     return sources.one(setting).map { Secret($0.value) }
   }
@@ -103,12 +102,14 @@ struct SettingLoader {
     }
   }
 
-  /// `--record` and `--no-record` contradict each other in the same place; between places the flag wins.
+  /// `--record` and `--no-record` contradict each other on a command line, where both are meant; between places the flag
+  /// wins. Among variables, which are put together from several files, off wins: a unit names a folder for those who want
+  /// recordings.
   func recording() throws(ConfigurationError) -> ServerConfiguration.Recording {
     let folder = sources.one(.record)
     if let off = sources.one(.noRecord), try value(off, Switch.parse) == .on {
       switch (off.origin, folder?.origin) {
-      case (.flag, .flag), (.variable, .variable):
+      case (.flag, .flag):
         throw Self.error(off, "\(Setting.record.flag) asks for the opposite", "keep one of the two")
       case (.variable, .flag): break
       default: return .off

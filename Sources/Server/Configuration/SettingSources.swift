@@ -22,13 +22,18 @@ struct SettingSources: Sendable {
 
   private let flags: [Setting: [String]]
   private let environment: [String: String]
+  private let defaults: [Setting: String]
 
   /// - Parameters:
   ///   - flags: what the command line gave, in its order; several texts where a flag may be repeated.
   ///   - environment: the whole environment.
-  init(flags: [Setting: [String]] = [:], environment: [String: String] = [:]) {
+  ///   - defaults: what a command has instead of the usual defaults.
+  init(
+    flags: [Setting: [String]] = [:], environment: [String: String] = [:], defaults: [Setting: String] = [:]
+  ) {
     self.flags = flags.filter { !$0.value.isEmpty }
     self.environment = environment
+    self.defaults = defaults
   }
 
   /// The texts of a setting from the best place that has any. A variable may hold several, separated by commas,
@@ -55,7 +60,7 @@ struct SettingSources: Sendable {
     if let text = environment[setting.variable], !text.isEmpty {
       return Given(value: text, origin: .variable(setting))
     }
-    return setting.defaultText.map { Given(value: $0, origin: .standard(setting)) }
+    return (defaults[setting] ?? setting.defaultText).map { Given(value: $0, origin: .standard(setting)) }
   }
 
   /// True where the variable is there but empty.
@@ -63,9 +68,15 @@ struct SettingSources: Sendable {
     environment[setting.variable]?.isEmpty == true
   }
 
-  /// Variables that look like settings of weir but are none: typing mistakes that would otherwise go unnoticed.
-  var unknownVariables: [String] {
-    let known = Set(Setting.allCases.map(\.variable))
-    return environment.keys.filter { $0.hasPrefix(Setting.variablePrefix) && !known.contains($0) }.sorted()
-  }
+  // MARK: As they were given
+
+  /// What the command line says of a setting; nil for nothing.
+  func flags(_ setting: Setting) -> [String]? { flags[setting] }
+
+  func variable(_ setting: Setting) -> String? { environment[setting.variable] }
+
+  /// Names of all variables, weir's and others.
+  var names: [String] { Array(environment.keys) }
+
+  func value(of name: String) -> String? { environment[name] }
 }

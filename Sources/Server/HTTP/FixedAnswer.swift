@@ -6,16 +6,32 @@ enum FixedAnswer {
   /// RFC 9110 §15.2.1
   static let goOn = ByteBuffer(string: "HTTP/1.1 100 Continue\r\n\r\n")
 
-  /// OPTIONS of every address (requirements B22). Authorization is not among the fields that another origin may send:
+  /// OPTIONS of every address that can be read. Authorization is not among the fields that another origin may send:
   /// writes are for pages of this server.
   static let preflight = HTTPResponse(
     status: .noContent,
     headers: [
       HeaderField("Allow", "GET, HEAD, OPTIONS"),
       HeaderField("Access-Control-Allow-Methods", "GET, HEAD, OPTIONS"),
-      HeaderField("Access-Control-Allow-Headers", "Range, If-None-Match, If-Range, Content-Type"),
+      HeaderField("Access-Control-Allow-Headers", "Range, If-None-Match, If-Range, Content-Type, \(cmcd)"),
       HeaderField("Access-Control-Max-Age", "86400"),
     ])
+
+  /// The same where not all of that may be done, or more: pages of other origins may read, and nothing else.
+  static func preflight(allowing methods: AllowedMethods) -> HTTPResponse {
+    var response = preflight
+    response.headers = preflight.headers.compactMap { field in
+      switch field.name {
+      case "Allow": HeaderField("Allow", methods.description)
+      case _ where field.name.hasPrefix("Access-Control-") && !methods.contains(.get): nil
+      default: field
+      }
+    }
+    return response
+  }
+
+  /// Fields in which players tell how they play (CTA-5004 §3.1); nobody here reads them.
+  private static let cmcd = "CMCD-Object, CMCD-Request, CMCD-Session, CMCD-Status"
 
   static let full = Problem.full("This server has as many connections as it can serve.").response
 

@@ -7,6 +7,13 @@ protocol HTTPResponder: Sendable {
   /// Called on `eventLoop`, which it must not block: what has to wait (a disk, a playlist that is not there yet) is
   /// `later`. OPTIONS is answered before it gets here.
   func respond(to request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer
+
+  /// What OPTIONS of an address is answered with.
+  func options(of request: HTTPRequest) -> HTTPResponse
+}
+
+extension HTTPResponder {
+  func options(of request: HTTPRequest) -> HTTPResponse { FixedAnswer.preflight }
 }
 
 /// A response, or the promise of one. A future that fails is answered with 500, and the log says why. With `Sharing` it

@@ -88,10 +88,20 @@ struct HTTPResponse: Sendable {
       compression: .gzip, body: .pieces([.bytes(value.serialized())]))
   }
 
+  /// What a redirection says of the address that was asked for.
+  enum Redirect: Sendable {
+    /// It is the other one, written otherwise (RFC 9110 §15.4.9).
+    case permanent
+    /// It may mean something of its own one day.
+    case temporary
+  }
+
   /// A redirection that every client repeats with the same method.
-  static func redirect(to location: String, cache: CachePolicy = .never) -> HTTPResponse {
+  static func redirect(
+    to location: String, _ kind: Redirect = .temporary, cache: CachePolicy = .never
+  ) -> HTTPResponse {
     HTTPResponse(
-      status: .temporaryRedirect,
+      status: kind == .permanent ? .permanentRedirect : .temporaryRedirect,
       headers: [HeaderField("Location", location), HeaderField("Cache-Control", cache.value)])
   }
 }

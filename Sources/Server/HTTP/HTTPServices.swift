@@ -17,7 +17,7 @@ struct HTTPServices: Sendable {
   func answer(to request: HTTPRequest, of peer: HTTPPeer, on eventLoop: any EventLoop) -> HTTPAnswer {
     peer.prove()
     guard peer.isServed else { return .now(FixedAnswer.full) }
-    guard request.method != .options else { return .now(FixedAnswer.preflight) }
+    guard request.method != .options else { return .now(responder.options(of: request)) }
     let answer = responder.respond(to: request, on: eventLoop)
     if case .now(let response, _) = answer, peer.polls(response) {
       traffic.add(.refusedPolls)

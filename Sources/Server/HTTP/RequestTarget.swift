@@ -10,7 +10,7 @@ struct RequestTarget: Sendable, Equatable {
     case malformed
     /// A NUL, a control character, a backslash, an encoded slash, or a `.` or `..` segment: 400.
     case hostile
-    /// `//` or a slash at the end: there is nothing of that name: 404.
+    /// `//`: there is nothing of that name: 404.
     case emptySegment
   }
 
@@ -18,13 +18,16 @@ struct RequestTarget: Sendable, Equatable {
   let segments: [String]
   /// What follows the `?`, undecoded; empty if there is none.
   let rawQuery: String
+  /// `/recordings/`: the segments are those of `/recordings`, and a route says whether that is the same address.
+  let endsWithSlash: Bool
 
   /// The path with neither query nor escapes, for messages and logs: keys travel in queries and never get there.
   var path: String { "/" + segments.joined(separator: "/") }
 
-  init(segments: [String], rawQuery: String = "") {
+  init(segments: [String], rawQuery: String = "", endsWithSlash: Bool = false) {
     self.segments = segments
     self.rawQuery = rawQuery
+    self.endsWithSlash = endsWithSlash
   }
 
   init(parsing target: String, maximumBytes: Int = 4096) throws(Refusal) {
@@ -40,7 +43,9 @@ struct RequestTarget: Sendable, Equatable {
     rawQuery =
       end < bytes.count
       ? Self.text(bytes.extracting(end + 1..<Self.index(of: UInt8(ascii: "#"), in: bytes, from: end + 1))) : ""
-    segments = try Self.segments(of: bytes.extracting(start..<end))
+    endsWithSlash = end - start > 1 && bytes[end - 1] == UInt8(ascii: "/")
+    segments = try Self.segments(of: bytes.extracting(start..<(endsWithSlash ? end - 1 : end)))
+    if endsWithSlash, segments.isEmpty { throw .emptySegment }
   }
 
   /// Where the path begins behind `scheme://authority` (RFC 9112 §3.2.2).

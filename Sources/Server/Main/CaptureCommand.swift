@@ -38,8 +38,8 @@ struct CaptureCommand: AsyncParsableCommand {
     }
     flags[.source] = ["\(name)=\(devices.joined(separator: ","))"] + (flags[.source] ?? [])
     // Who names a folder wants a recording; else one is made when it is asked for.
-    if flags[.record] == nil, flags[.recordMode] == nil { flags[.recordMode] = ["manual"] }
-    try await server.serve(flags, openingPage: !noOpen)
+    let namesFolder = flags[.record] != nil || Arguments.environment()[Setting.record.variable]?.isEmpty == false
+    try await server.serve(flags, defaults: namesFolder ? [:] : [.recordMode: "manual"], openingPage: !noOpen)
   }
 
   private var cameraPart: String? {

@@ -22,11 +22,14 @@ struct PatternCommand: ParsableCommand {
   /// Years of pictures: numbers stay far from where arithmetic would end.
   private static let largestNumber: Int64 = 1 << 32
 
+  /// Nanoseconds since 1970 to which that many pictures can be added.
+  private static let times = -(Int64.max / 4)...Int64.max / 4
+
   func validate() throws {
     for (option, value) in [("--first", first), ("--count", count)] where !(0...Self.largestNumber).contains(value) {
       throw ValidationError("\(option) \(value): give a number from 0 to \(Self.largestNumber)")
     }
-    guard UTCText.parse(start) != nil else {
+    guard let wallStart = UTCText.nanoseconds(start), Self.times.contains(wallStart) else {
       throw ValidationError("--start '\(start)' is no time; write it as 2026-11-21T07:24:10.500Z")
     }
     guard isatty(STDOUT_FILENO) == 0 else {
@@ -35,7 +38,7 @@ struct PatternCommand: ParsableCommand {
   }
 
   func run() throws {
-    guard let wallStart = UTCText.parse(start) else { return }
+    guard let wallStart = UTCText.nanoseconds(start) else { return }
     // A reader that has seen enough closes the pipe, which is an answer to a write and no reason to die.
     signal(SIGPIPE, SIG_IGN)
     var output = BufferedOutput(descriptor: STDOUT_FILENO)

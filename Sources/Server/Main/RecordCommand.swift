@@ -90,6 +90,7 @@ struct RecordClipCommand: ParsableCommand {
     discussion: """
       Examples:
         weir record clip cam.mp4 --from 90 --to 150.5 -o goal.mp4
+        weir record clip cam.mp4 --from 00:01:30 --to 2:30.5 -o goal.mp4
         weir record clip cam.mp4 --from 2026-11-21T07:30:00Z -o rest.mp4
 
       Files of other programs tell no time of day: their clips are cut by seconds,
@@ -97,8 +98,8 @@ struct RecordClipCommand: ParsableCommand {
       """)
 
   @Argument(help: "A recording, finished or not.") var file: String
-  @Option(help: "Where it begins: seconds, or a UTC time.") var from: String?
-  @Option(help: "Where it ends: seconds, or a UTC time.") var to: String?
+  @Option(help: "Where it begins: seconds, h:mm:ss, or a UTC time.") var from: String?
+  @Option(help: "Where it ends: seconds, h:mm:ss, or a UTC time.") var to: String?
   @Option(name: [.customShort("o"), .long], help: "The new file; it must not be there yet.") var out: String
   @OptionGroup var output: RecordOutputOptions
 

@@ -6,7 +6,7 @@ struct RootCommand: AsyncParsableCommand {
     commandName: Version.name,
     abstract: "A live server: publish by RTMP, watch by HLS, DASH and progressive MP4, keep an ordinary MP4.",
     discussion: ServeCommand.examples + "\n\nThe flags: weir serve --help",
-    version: Version.line,
+    version: Version.text,
     subcommands: [
       ServeCommand.self, CaptureCommand.self, RecordCommand.self, DevicesCommand.self, PatternCommand.self,
       VersionCommand.self, TranscodeWorkerCommand.self,
@@ -21,6 +21,6 @@ struct VersionCommand: ParsableCommand {
     discussion: "Example:\n  weir version")
 
   func run() {
-    print(Version.line)
+    print(Version.text)
   }
 }

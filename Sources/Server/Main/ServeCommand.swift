@@ -18,7 +18,8 @@ struct ServeCommand: AsyncParsableCommand {
       WEIR_HTTP=:80 WEIR_PUBLISH_KEY=SECRET weir serve --no-record
 
     Each flag has an environment twin: WEIR_PART_DURATION is
-    --part-duration. A flag beats its variable. Every user of the machine can
+    --part-duration. A flag beats its variable, and the log says so; a WEIR_
+    variable that is no setting is an error. Every user of the machine can
     read a key on the command line; WEIR_PUBLISH_KEY keeps it to yourself.
     """
 
@@ -28,6 +29,8 @@ struct ServeCommand: AsyncParsableCommand {
   @Option(help: help(.rtmps, "The same over TLS.", "addr")) var rtmps: String?
   @Option(help: help(.tlsCert, "Certificate chain (PEM) for HTTPS and RTMPS.", "file")) var tlsCert: String?
   @Option(help: help(.tlsKey, "Its private key (PEM).", "file")) var tlsKey: String?
+  @Option(help: help(.publicURL, "Where viewers find this server: https://live.example.com.", "url"))
+  var publicUrl: String?
   @Option(
     help: help(
       .source, "A source that weir runs itself: test, file:PATH, v4l2:DEVICE, alsa:DEVICE; may be repeated.",
@@ -39,8 +42,11 @@ struct ServeCommand: AsyncParsableCommand {
   var offAir = false
   @Option(help: help(.encoder, "Encoder of cameras' pictures, as weir devices lists them.", "auto|name"))
   var encoder: String?
-  @Option(help: help(.publishKey, "Key that publishers must give; none lets anybody publish.", "key"))
-  var publishKey: String?
+  @Option(
+    help: help(
+      .publishKey, "Key that publishers must give, of one name or of all; may be repeated; none lets anybody publish.",
+      "[name=]key"))
+  var publishKey: [String] = []
   @Option(help: help(.partDuration, "Length of a fragment.", "duration")) var partDuration: String?
   @Option(help: help(.segmentDuration, "Length of a segment.", "duration")) var segmentDuration: String?
   @Option(help: help(.targetDuration, "EXT-X-TARGETDURATION: auto, or seconds.", "auto|seconds"))
@@ -108,17 +114,18 @@ struct ServeCommand: AsyncParsableCommand {
   /// - Parameters:
   ///   - flags: what the command line gave, by setting.
   ///   - openingPage: whether the first source's page is opened in a browser.
-  func serve(_ flags: [Setting: [String]], openingPage: Bool) async throws {
-    let sources = SettingSources(flags: flags, environment: Arguments.environment())
+  ///   - defaults: what is meant where neither flag nor variable says anything.
+  func serve(
+    _ flags: [Setting: [String]], defaults: [Setting: String] = [:], openingPage: Bool
+  ) async throws {
+    let sources = SettingSources(flags: flags, environment: Arguments.environment(), defaults: defaults)
     let configuration = try ServerConfiguration(loading: sources)
     let (level, format) = (configuration.logLevel, configuration.logFormat)
     LoggingSystem.bootstrap { label in
       ConsoleLogHandler(label: label, level: level, format: format, output: .standardError)
     }
     let logger = Logger(label: Version.name)
-    for variable in sources.unknownVariables {
-      logger.warning("\(variable) is not a setting of weir and is ignored; see weir serve --help")
-    }
+    for overruled in sources.overruled { logger.warning("\(overruled)") }
     try configuration.prepareFolders()
     let inherited = try InheritedSockets(environment: Arguments.environment())
     try await Server(configuration: configuration, inherited: inherited, logger: logger).run(openingPage: openingPage)
@@ -128,7 +135,8 @@ struct ServeCommand: AsyncParsableCommand {
   var flags: [Setting: [String]] {
     let single: [(Setting, String?)] = [
       (.http, http), (.https, https), (.rtmp, rtmp), (.rtmps, rtmps), (.tlsCert, tlsCert), (.tlsKey, tlsKey),
-      (.offAir, offAir ? "1" : nil), (.encoder, encoder), (.publishKey, publishKey), (.partDuration, partDuration),
+      (.publicURL, publicUrl),
+      (.offAir, offAir ? "1" : nil), (.encoder, encoder), (.partDuration, partDuration),
       (.segmentDuration, segmentDuration),
       (.targetDuration, targetDuration), (.hlsLayout, hlsLayout), (.partAddressing, partAddressing),
       (.window, window), (.rewind, rewind), (.reconnectWindow, reconnectWindow),
@@ -142,6 +150,7 @@ struct ServeCommand: AsyncParsableCommand {
     ]
     var result: [Setting: [String]] = [
       .source: source, .testPattern: testPattern, .ladder: ladder, .audioCodec: audioCodec,
+      .publishKey: publishKey,
     ]
     for case (let setting, let text?) in single { result[setting] = [text] }
     return result

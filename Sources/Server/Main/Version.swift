@@ -5,6 +5,11 @@ enum Version {
   static let name = "weir"
   static let number = "0.1.0"
 
-  /// One line for people: name, release and the libraries that decide about licence and behaviour.
-  static var line: String { "\(name) \(number) (\(CaptureLibrary.description))" }
+  /// For people: name, release and licence, and the library whose licence counts for the binary as well.
+  static var text: String {
+    """
+    \(name) \(number), Apache License 2.0
+    linked with \(CaptureLibrary.description)
+    """
+  }
 }

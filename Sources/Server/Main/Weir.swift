@@ -9,7 +9,9 @@ enum Weir {
     // SVT-AV1's own lines would bypass our log. Nothing else runs yet that could read the environment.
     setenv("SVT_LOG", "0", 0)
     do {
-      var command = try RootCommand.parseAsRoot(Arguments.ofProcess())
+      let arguments = Arguments.ofProcess()
+      try CommandNames.check(arguments)
+      var command = try RootCommand.parseAsRoot(arguments)
       if var asynchronous = command as? any AsyncParsableCommand {
         try await asynchronous.run()
       } else {

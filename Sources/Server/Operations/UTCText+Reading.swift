@@ -2,7 +2,8 @@ internal import Glibc
 
 extension UTCText {
   /// Nanoseconds since 1970 of `2026-11-21T07:24:10Z` (RFC 3339, with a fraction or an offset if need be), or of the form
-  /// that names recordings: `20261121T072410Z`. Nil for anything else.
+  /// that names recordings: `20261121T072410Z`. What lies beyond the years 1677 to 2262 is as far as can be told. Nil for
+  /// anything else.
   static func nanoseconds(_ text: String) -> Int64? {
     var reader = Reader(bytes: Array(text.utf8)[...])
     guard text.utf8.count <= 40, let year = reader.number(4) else { return nil }
@@ -18,8 +19,9 @@ extension UTCText {
     (parts.tm_year, parts.tm_mon, parts.tm_mday) = (Int32(year - 1900), Int32(month - 1), Int32(day))
     (parts.tm_hour, parts.tm_min, parts.tm_sec) = (Int32(hour), Int32(minute), Int32(second))
     let seconds = Int64(timegm(&parts)) &- Int64(offset) &* 60
-    let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-    return overflow ? nil : whole &+ fraction
+    let (whole, isFar) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+    let (time, isFarther) = whole.addingReportingOverflow(fraction)
+    return isFar || isFarther ? (seconds < 0 ? .min : .max) : time
   }
 
   private struct Reader {

@@ -14,15 +14,6 @@ struct DASHHistory: Sendable {
     let root: XMLElement
   }
 
-  /// What a patch from an older manifest is.
-  enum Patch: Sendable {
-    case found(PreencodedResponse)
-    /// There was such a manifest, or may have been: too long ago.
-    case forgotten
-    /// No manifest was published at that time.
-    case unknown
-  }
-
   /// Oldest first.
   private var editions: [Edition] = []
   private var newest: PreencodedResponse?
@@ -46,26 +37,35 @@ struct DASHHistory: Sendable {
     return response
   }
 
-  /// What leads from the manifest published at `base` (milliseconds since 1970) to the newest.
-  mutating func patch(from base: Int64, of epoch: EpochView, wallNanoseconds now: Int64) -> Patch {
-    _ = manifest(of: epoch, wallNanoseconds: now)
-    if let patch = patches[base] { return .found(patch) }
-    guard let latest = editions.last, let old = editions.first(where: { $0.publishTime == base }) else {
-      let oldest = editions.first?.publishTime ?? .max
-      return base < oldest ? .forgotten : .unknown
+  /// What leads from the manifest published at `base` (milliseconds since 1970) to the newest. Where that cannot be told
+  /// by a patch, or nobody knows that manifest any more, the patch takes the PatchLocation away, and the player takes
+  /// the whole manifest at its next update: dash.js gives up for good when it is answered 404 or 410, and Shaka Player
+  /// cannot read a manifest where it expects a patch.
+  mutating func patch(from base: Int64, of epoch: EpochView, wallNanoseconds now: Int64) -> PreencodedResponse {
+    let whole = manifest(of: epoch, wallNanoseconds: now)
+    guard let latest = editions.last else { return whole }
+    if let patch = patches[base] { return patch }
+    let old = editions.first { $0.publishTime == base }
+    var root = latest.root
+    let patch: ManifestPatch
+    if let old, let exact = ManifestPatch(from: old.root, to: root) {
+      patch = exact
+    } else {
+      // An edition of its own, between the two.
+      root = root.with("publishTime", moment(max(latest.publishTime &- 1, base &+ 1)))
+      patch = ManifestPatch(endingPatchesOf: old?.root, to: root)
     }
-    var operations = XMLDifference(from: old.root, to: latest.root).operations
-    // A patch has at least one operation, also when there is nothing new.
-    let published = DASHManifest.moment(milliseconds: latest.publishTime)
-    if operations.isEmpty { operations = [XMLElement("replace", ["sel": "/MPD/@publishTime"], text: published)] }
-    let patch = XMLElement(
+    let element = XMLElement(
       "Patch",
       [
-        "xmlns": "urn:mpeg:dash:schema:mpd-patch:2020", "mpdId": epoch.id,
-        "originalPublishTime": DASHManifest.moment(milliseconds: old.publishTime), "publishTime": published,
-      ], children: operations)
-    let response = PreencodedResponse(type: .dashPatch, cache: epoch.cachePolicy, body: patch.document)
-    patches[base] = response
-    return .found(response)
+        "xmlns": "urn:mpeg:dash:schema:mpd-patch:2020", "mpdId": epoch.id, "originalPublishTime": moment(base),
+        "publishTime": root["publishTime"],
+      ], children: patch.operations)
+    let response = PreencodedResponse(type: .dashPatch, cache: epoch.cachePolicy, body: element.document)
+    // Anybody can ask from any time: only those that were given out are remembered.
+    if old != nil { patches[base] = response }
+    return response
   }
+
+  private func moment(_ milliseconds: Int64) -> String { DASHManifest.moment(milliseconds: milliseconds) }
 }

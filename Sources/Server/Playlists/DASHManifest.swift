@@ -28,21 +28,12 @@ struct DASHManifest {
   init(epoch: EpochView, source: Source) {
     self.epoch = epoch
     self.source = source
-    var segments = Array(epoch.window.listed)
+    var segments = epoch.window.listed.filter { !$0.isOutage }
     if source == .server, let growing = epoch.window.announced { segments.append(growing) }
     self.segments = segments
   }
 
   var window: LiveWindow { epoch.window }
-
-  /// The clock that a client compares its own with (§5.8.4.11). The address is relative to the server, so that a cache in
-  /// front serves it too; of a folder it is the `Date` that the manifest comes with, whoever serves it.
-  var clock: XMLElement {
-    let (scheme, value) =
-      source == .folder
-      ? ("urn:mpeg:dash:utc:http-head:2014", "manifest.mpd") : ("urn:mpeg:dash:utc:http-iso:2014", "/time")
-    return XMLElement("UTCTiming", ["schemeIdUri": scheme, "value": value])
-  }
 
   /// The ProducerReferenceTime that latency is measured by.
   static let referenceTimeID = "0"
@@ -51,22 +42,27 @@ struct DASHManifest {
   func root(publishTime: Int64) -> XMLElement {
     let head = window.isEnded ? attributesAtTheEnd(publishTime) : liveAttributes(publishTime)
     var children: [XMLElement] = []
-    if !window.isEnded, source == .server {
+    // Whoever waits for a publisher to come back asks for whole manifests: what is new then is no matter of patches.
+    if !window.isEnded, !window.isInterrupted, source == .server {
       children.append(
         XMLElement(
           "PatchLocation", ["ttl": String(Self.patchLifetime(targetDuration: target))],
           text: "manifest.mpp?from=\(publishTime)"))
     }
     if let latency { children.append(serviceDescription(latency)) }
+    let oldest = publishTime &* 1_000_000 &- depth.nanoseconds
+    for period in epoch.keptPeriods where !window.isEnded && period.end >= oldest {
+      children.append(XMLElement("Period", verbatim: period.text))
+    }
     for period in window.periods {
       let inside = segments.filter { isIn(period, $0) }
       if !inside.isEmpty { children.append(DASHPeriod(manifest: self, period: period, segments: inside).element) }
     }
-    if !window.isEnded { children.append(clock) }
+    if !window.isEnded { children += clocks(publishTime: publishTime) }
     return XMLElement("MPD", head, children: children)
   }
 
-  private func isIn(_ period: LiveWindow.Period, _ segment: LiveSegment) -> Bool {
+  func isIn(_ period: LiveWindow.Period, _ segment: LiveSegment) -> Bool {
     let next = window.periods.first { $0.ordinal == period.ordinal + 1 }
     return segment.sequenceNumber >= period.firstSequenceNumber
       && segment.sequenceNumber < (next?.firstSequenceNumber ?? .max)
@@ -76,24 +72,31 @@ struct DASHManifest {
 
   private var target: MediaTime { MediaTime(milliseconds: Int64(window.targetDuration ?? 2) * 1000) }
 
-  /// A little more than the longest listed segment of any track: sound is cut at whole frames, so its segments may be
-  /// longer than the picture's.
+  /// As long as the longest segment of any track so far, in whole tenths of a second: sound is cut at whole frames, so its
+  /// segments may be longer than the picture's. It seldom changes, and each change costs readers a whole manifest.
   private var longest: MediaTime {
-    let lengths = segments.flatMap(\.spans).map { MediaTime(ticks: $0.listed.duration, timescale: $0.timescale) }
-    return max(target, (lengths.max() ?? target) + MediaTime(milliseconds: 1))
+    let milliseconds = max(target, window.longestSegment).rescaled(to: 1000)
+    return MediaTime(milliseconds: (milliseconds &+ 99) / 100 &* 100)
+  }
+
+  /// How far back what is listed reaches. It is the same for as long as somebody publishes. Where nobody does it covers
+  /// the whole outage: dash.js takes a manifest whose newest segment lies further back for one with a wrong clock, and
+  /// asks for nothing ever after. Segments can be had for longer than they are listed.
+  private var depth: MediaTime {
+    let steady = window.listedLength + target
+    return window.isInterrupted ? steady + epoch.patience + MediaTime(milliseconds: 10_000) : steady
   }
 
   private static let namespace = "urn:mpeg:dash:schema:mpd:2011"
   private static let profiles = "urn:mpeg:dash:profile:isoff-live:2011,urn:mpeg:dash:profile:cmaf:2019"
 
   private func liveAttributes(_ publishTime: Int64) -> KeyValuePairs<String, String?> {
-    let total = window.listed.reduce(MediaTime.zero) { $0 + $1.duration }
-    return [
+    [
       "xmlns": Self.namespace, "profiles": Self.profiles, "id": epoch.id, "type": "dynamic",
       "minBufferTime": Self.duration(target), "maxSegmentDuration": Self.duration(longest),
       "availabilityStartTime": Self.moment(nanoseconds: epoch.availabilityStart),
       "publishTime": Self.moment(milliseconds: publishTime), "minimumUpdatePeriod": Self.duration(target),
-      "timeShiftBufferDepth": Self.duration(max(total, target)),
+      "timeShiftBufferDepth": Self.duration(depth),
       "suggestedPresentationDelay": Self.duration(ordinaryDelay),
     ]
   }
@@ -137,11 +140,15 @@ struct DASHManifest {
     var maximum: Int64
   }
 
-  /// In milliseconds. A player learns of a segment up to one update period after its first chunk; it needs that chunk,
+  /// In milliseconds. Of chunks: a player learns of a segment up to one update period after its first chunk; it needs that chunk,
   /// the next while it fetches, and as much again for the network.
   private var latency: Latency? {
-    guard let chunk else { return nil }
-    let (update, chunkLength) = (target.rescaled(to: 1000), chunk.rescaled(to: 1000))
+    guard source == .server, !window.isEnded else { return nil }
+    let update = target.rescaled(to: 1000)
+    guard let chunkLength = chunk?.rescaled(to: 1000) else {
+      // dash.js stands at a hole in the timeline for as long as the hole is, unless it knows how late is too late.
+      return Latency(target: 3 &* update, minimum: 2 &* update, maximum: 5 &* update)
+    }
     let aim = update &+ 4 &* chunkLength
     return Latency(
       target: aim, minimum: update &+ chunkLength, maximum: max(ordinaryDelay.rescaled(to: 1000), aim &+ update))

@@ -1,7 +1,9 @@
 internal import FMP4
 
 /// A Period of a manifest and what is in it (ISO/IEC 23009-1 §5.3.2 to §5.3.9). Its start and its offset into the media
-/// make media time and wall-clock time agree: availabilityStartTime + start + (t − presentationTimeOffset).
+/// make media time and wall-clock time agree: availabilityStartTime + start + (t − presentationTimeOffset). Where nobody
+/// published between two Periods, the timelines of the first end before the second starts. No Period has a duration:
+/// libavformat plays the one with the longest, where there is any, and the newest else.
 struct DASHPeriod {
   let manifest: DASHManifest
   let period: LiveWindow.Period
@@ -16,13 +18,20 @@ struct DASHPeriod {
       children: tracks.compactMap(adaptationSet) + sounds)
   }
 
+  private var next: LiveWindow.Period? {
+    manifest.window.periods.first { $0.ordinal == period.ordinal + 1 }
+  }
+
+  /// Nothing more comes of it, so its last segments are listed as what they came to.
+  private var isOver: Bool { next != nil || manifest.window.isInterrupted || manifest.window.isEnded }
+
   /// The sound in another codec: a set of its own, since players do not change codecs within one.
   private var sounds: [XMLElement] {
     guard let first = segments.first?.sequenceNumber, let last = segments.last?.sequenceNumber else { return [] }
     return manifest.epoch.playableSounds.compactMap { rung in
       guard let track = rung.window.inits[period.initVersion]?.tracks.first else { return nil }
       let own = rung.window.segments.filter { (first...last).contains($0.sequenceNumber) && $0.isComplete }
-      let spans = Self.spans(of: track, in: own)
+      let spans = spans(of: track, in: own)
       guard !spans.isEmpty else { return nil }
       return XMLElement(
         "AdaptationSet",
@@ -37,7 +46,7 @@ struct DASHPeriod {
   private static let soundSets: UInt32 = 100
 
   private func adaptationSet(_ track: TrackDescription) -> XMLElement? {
-    let spans = Self.spans(of: track, in: segments)
+    let spans = spans(of: track, in: segments)
     guard !spans.isEmpty else { return nil }
     // A set promises the access point with which its segments start; those that broke the promise take it away.
     let startsWithAccessPoint = segments.allSatisfy(\.isIndependent) || track.kind == .audio
@@ -52,9 +61,12 @@ struct DASHPeriod {
         + [representation(track, .source(track.kind), spans)] + (track.kind == .video ? rungs(of: track) : []))
   }
 
-  private static func spans(of track: TrackDescription, in segments: [LiveSegment]) -> [LiveSegment.TrackSpan] {
+  private func spans(of track: TrackDescription, in segments: [LiveSegment]) -> [LiveSegment.Listing] {
     segments.compactMap { segment in
-      segment.span(of: track.id).flatMap { segment.isComplete || $0.announced != nil ? $0 : nil }
+      guard var span = segment.span(of: track.id), segment.isComplete || span.announced != nil else { return nil }
+      // What was foretold of the last one must not reach beyond its media.
+      if isOver, segment.isComplete, segment.sequenceNumber == segments.last?.sequenceNumber { span.announced = nil }
+      return span.listed
     }
   }
 
@@ -66,7 +78,7 @@ struct DASHPeriod {
         return nil
       }
       let own = rung.window.segments.filter { (first...last).contains($0.sequenceNumber) }
-      let spans = Self.spans(of: track, in: own)
+      let spans = spans(of: track, in: own)
       return spans.isEmpty ? nil : representation(track, .rung(rung), spans)
     }
   }
@@ -99,7 +111,7 @@ struct DASHPeriod {
       [
         "id": DASHManifest.referenceTimeID, "inband": "true", "type": "captured",
         "wallClockTime": DASHManifest.moment(nanoseconds: period.wallStart), "presentationTime": offset(track),
-      ], children: [manifest.clock])
+      ], children: [manifest.askedClock])
   }
 
   /// §5.3.12: chunks are where a parser can begin anew; every chunk of sound can also be decoded by itself.
@@ -116,7 +128,7 @@ struct DASHPeriod {
   // MARK: Representation
 
   private func representation(
-    _ track: TrackDescription, _ maker: Maker, _ spans: [LiveSegment.TrackSpan]
+    _ track: TrackDescription, _ maker: Maker, _ spans: [LiveSegment.Listing]
   ) -> XMLElement {
     let rendition = maker.rendition
     let bandwidth =
@@ -135,14 +147,14 @@ struct DASHPeriod {
       "Representation",
       [
         "id": rendition.rawValue, "codecs": track.codec.codecString,
-        "bandwidth": String(max(bandwidth.peakOfTrack[track.id] ?? 0, 1)),
+        "bandwidth": String(bandwidth.steadyPeak(of: track.id)),
         "width": size.map { String($0.width) }, "height": size.map { String($0.height) }, "frameRate": rate,
         "audioSamplingRate": audio.map { String($0.sampleRate) },
       ], children: children)
   }
 
   private func segmentTemplate(
-    _ track: TrackDescription, _ rendition: Rendition, _ spans: [LiveSegment.TrackSpan]
+    _ track: TrackDescription, _ rendition: Rendition, _ spans: [LiveSegment.Listing]
   ) -> XMLElement {
     let base = manifest.epoch.prefix + rendition.rawValue
     let early = manifest.availabilityOffset
@@ -157,25 +169,9 @@ struct DASHPeriod {
       ], children: [XMLElement("SegmentTimeline", children: timeline(spans))])
   }
 
-  /// Earliest presentation times and lengths of the segments, equal neighbours together (§5.3.9.6).
-  private func timeline(_ spans: [LiveSegment.TrackSpan]) -> [XMLElement] {
-    var entries: [(start: Int64, duration: Int64, count: Int64)] = []
-    for span in spans.map(\.listed) {
-      if let last = entries.last, last.duration == span.duration,
-        span.start == last.start &+ last.duration &* last.count
-      {
-        entries[entries.count - 1].count += 1
-      } else {
-        entries.append((span.start, span.duration, 1))
-      }
-    }
-    return entries.map { entry in
-      XMLElement(
-        "S",
-        [
-          "t": String(entry.start), "d": String(entry.duration),
-          "r": entry.count > 1 ? String(entry.count - 1) : nil,
-        ])
-    }
+  /// Earliest presentation time and length of each segment (§5.3.9.6). Equal neighbours are not put together: an entry
+  /// never changes then, it comes and goes, which is all that players' patches can be trusted with.
+  private func timeline(_ spans: [LiveSegment.Listing]) -> [XMLElement] {
+    spans.map { XMLElement("S", ["t": String($0.start), "d": String($0.duration)]) }
   }
 }

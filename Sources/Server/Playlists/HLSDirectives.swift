@@ -3,10 +3,41 @@ internal import FMP4
 /// What a client asks of a media playlist by its query (RFC 8216bis §6.2.5): to be answered when a part is there, and
 /// to leave out what it has.
 struct HLSDirectives: Equatable, Sendable {
-  /// Answer when this part, or a later one, is in the playlist; nil for at once.
-  var position: PartPosition?
+  /// Answer when this, or something later, is in the playlist; nil for at once.
+  var goal: Goal?
   /// A delta update is welcome.
   var skips = false
+
+  /// What may be waited for.
+  enum Goal: Hashable, Sendable, CustomStringConvertible {
+    /// `_HLS_msn` and `_HLS_part`.
+    case part(PartPosition)
+    /// `_HLS_msn` alone: all of that segment.
+    case segment(Int)
+
+    /// The media sequence number.
+    var segment: Int {
+      switch self {
+      case .part(let position): position.segment
+      case .segment(let number): number
+      }
+    }
+
+    var description: String {
+      switch self {
+      case .part(let position): "Segment \(position.segment), part \(position.part),"
+      case .segment(let number): "Segment \(number)"
+      }
+    }
+
+    /// What requests for it wait for.
+    func condition(_ rendition: Rendition) -> WaitingRoom.Condition {
+      switch self {
+      case .part(let position): .part(position, rendition)
+      case .segment(let number): .segment(number, rendition)
+      }
+    }
+  }
 
   /// A directive that has no meaning: 400.
   struct Malformed: Error, Equatable {
@@ -17,7 +48,7 @@ struct HLSDirectives: Equatable, Sendable {
   init(_ value: (String) -> String?) throws(Malformed) {
     let part = try Self.number("_HLS_part", value)
     if let segment = try Self.number("_HLS_msn", value) {
-      position = PartPosition(segment: segment, part: part ?? 0)
+      goal = part.map { .part(PartPosition(segment: segment, part: $0)) } ?? .segment(segment)
     } else if part != nil {
       throw Malformed(detail: "_HLS_part needs _HLS_msn.")
     }
@@ -45,11 +76,12 @@ struct HLSDirectives: Equatable, Sendable {
   }
 
   func verdict(_ window: LiveWindow, _ rendition: Rendition) -> Verdict {
-    guard let position, !window.isEnded else { return .now }
-    if window.hasReached(position, in: rendition) { return .now }
+    guard let goal, !window.isEnded else { return .now }
+    if window.hasReached(goal, in: rendition) { return .now }
     let edge = window.edge(of: rendition)
     // The newest complete segment, and two more.
-    if position.segment > edge.segment + 1 { return .tooFar }
+    if goal.segment > edge.segment + 1 { return .tooFar }
+    guard case .part(let position) = goal else { return .wait }
     let known = position.segment == edge.segment ? edge.part : 0
     return position.part - known > advanceLimit(window) ? .tooFar : .wait
   }
@@ -58,5 +90,15 @@ struct HLSDirectives: Equatable, Sendable {
   private func advanceLimit(_ window: LiveWindow) -> Int {
     guard let target = window.partTarget?.seconds, target > 0, target < 1 else { return 3 }
     return Int((3 / target).rounded(.up))
+  }
+}
+
+extension LiveWindow {
+  /// Whether the rendition's playlist contains what is asked for, or something later.
+  func hasReached(_ goal: HLSDirectives.Goal, in rendition: Rendition) -> Bool {
+    switch goal {
+    case .part(let position): hasReached(position, in: rendition)
+    case .segment(let number): number < edge(of: rendition).segment
+    }
   }
 }

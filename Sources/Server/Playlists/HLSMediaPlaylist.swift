@@ -104,15 +104,15 @@ struct HLSMediaPlaylist {
   }
 
   private func writeHead(of segment: LiveSegment, _ lines: inout HLSSegmentLines, _ out: inout ByteBuffer) {
+    let layout = window.layout(rendition, of: segment)
     lines.writeHead(
-      followsDiscontinuity: segment.followsDiscontinuity,
-      initVersion: window.layout(rendition, of: segment) == nil ? nil : segment.initVersion,
-      wallStart: segment.wallStart, &out)
+      followsDiscontinuity: segment.followsDiscontinuity, initVersion: layout == nil ? nil : segment.initVersion,
+      wallStart: segment.wallStart(of: layout?.trackID), &out)
   }
 
   /// The stream had nothing of the rendition then.
   private func isGap(_ segment: LiveSegment) -> Bool {
-    guard let layout = window.layout(rendition, of: segment) else { return true }
+    guard !segment.isOutage, let layout = window.layout(rendition, of: segment) else { return true }
     return layout.trackID.map { segment.span(of: $0) == nil } ?? false
   }
 

@@ -39,7 +39,10 @@ struct HLSMultivariantPlaylist {
     if hasGroup { for case let sound? in sounds { writeGroup(sound, &out) } }
     for each in sounds { writeVariants(video, source: sounds[0], each, group: hasGroup ? each?.group : nil, &out) }
     // Key frames are listed of the window alone.
-    if let video, mediaPlaylist == MediaName.playlist { writeKeyFrames(video, &out) }
+    if let video, mediaPlaylist == MediaName.playlist { writeKeyFrames(video, .video, window, &out) }
+    for rung in rungs {
+      if let track = rung.currentTrack { writeKeyFrames(track, rung.rendition, rung.window, &out) }
+    }
     return out
   }
 
@@ -126,13 +129,16 @@ struct HLSMultivariantPlaylist {
     return attributes
   }
 
-  private func writeKeyFrames(_ video: TrackDescription, _ out: inout ByteBuffer) {
+  private func writeKeyFrames(
+    _ video: TrackDescription, _ rendition: Rendition, _ window: LiveWindow, _ out: inout ByteBuffer
+  ) {
     guard window.bandwidth.keyFramePeak > 0 else { return }
     var attributes = [
       "BANDWIDTH=\(window.bandwidth.keyFramePeak)", "CODECS=\"\(video.codec.codecString)\"",
     ]
     if let size = video.codec.displaySize { attributes.append("RESOLUTION=\(size.width)x\(size.height)") }
-    attributes.append("URI=\"\(address(.video))/\(MediaName.keyFrames)\"")
+    if let range = video.videoRange, range != .sdr { attributes.append("VIDEO-RANGE=\(range.rawValue)") }
+    attributes.append("URI=\"\(address(rendition))/\(MediaName.keyFrames)\"")
     out.writeString("#EXT-X-I-FRAME-STREAM-INF:\(attributes.joined(separator: ","))\n")
   }
 }

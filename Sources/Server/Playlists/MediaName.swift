@@ -14,6 +14,8 @@ enum MediaName {
   }
   static func segment(_ sequenceNumber: Int) -> String { "\(sequenceNumber)\(segmentEnding)" }
   static let segmentEnding: StaticString = ".m4s"
+  /// A segment behind its init segment.
+  static func playable(_ sequenceNumber: Int) -> String { "\(sequenceNumber).mp4" }
   static func part(_ position: PartPosition) -> String { "\(position.segment).\(position.part).m4s" }
 
   enum Asked: Equatable {
@@ -28,6 +30,8 @@ enum MediaName {
     /// By the earliest presentation time of the rendition's track, in its ticks.
     case segmentAt(Int64, initVersion: Int)
     case part(PartPosition)
+    /// Init segment and segment in one, by media sequence number.
+    case playable(Int)
   }
 
   /// What a name asks for; nil for what is no such name. Numbers are plain decimals without leading zeros, so that
@@ -39,6 +43,7 @@ enum MediaName {
     if name.hasPrefix("init-"), name.hasSuffix(".mp4") {
       return number(name.dropFirst(5).dropLast(4)).map { .initSegment($0) }
     }
+    if name.hasSuffix(".mp4") { return number(name.dropLast(4)).map { .playable($0) } }
     guard name.hasSuffix(".m4s") else { return nil }
     let stem = name.dropLast(4)
     if stem.hasPrefix("t") {

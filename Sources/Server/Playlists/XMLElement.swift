@@ -14,6 +14,8 @@ struct XMLElement: Sendable, Hashable {
   let attributes: [Attribute]
   let text: String
   let children: [XMLElement]
+  /// Stands for the whole element where another process has written it.
+  private(set) var verbatim: String?
 
   init(name: String, attributes: [Attribute], text: String = "", children: [XMLElement] = []) {
     self.name = name
@@ -31,12 +33,25 @@ struct XMLElement: Sendable, Hashable {
     self.init(name: name, attributes: Self.present(attributes), children: children)
   }
 
+  /// An element as another process wrote it.
+  init(_ name: String, verbatim: String) {
+    self.init(name, [:])
+    self.verbatim = verbatim
+  }
+
   private static func present(_ attributes: KeyValuePairs<String, String?>) -> [Attribute] {
     attributes.compactMap { name, value in value.map { Attribute(name: name, value: $0) } }
   }
 
   subscript(attribute: String) -> String? {
     attributes.first { $0.name == attribute }?.value
+  }
+
+  /// The same with another value of an attribute that it has.
+  func with(_ attribute: String, _ value: String) -> XMLElement {
+    XMLElement(
+      name: name, attributes: attributes.map { $0.name == attribute ? Attribute(name: attribute, value: value) : $0 },
+      text: text, children: children)
   }
 
   /// The document of which this is the root.
@@ -48,7 +63,18 @@ struct XMLElement: Sendable, Hashable {
     return out
   }
 
+  /// The element alone.
+  var markup: String {
+    var out = ByteBuffer()
+    write(to: &out)
+    return String(buffer: out)
+  }
+
   private func write(to out: inout ByteBuffer) {
+    if let verbatim {
+      out.writeString(verbatim)
+      return
+    }
     out.writeString("<\(name)")
     for attribute in attributes {
       out.writeString(" \(attribute.name)=\"")

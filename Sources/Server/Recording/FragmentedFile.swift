@@ -12,7 +12,7 @@ enum FragmentedFile {
   /// The files that a path means: itself, or of a folder what a server left unfinished in it and one level below.
   static func search(_ path: String) throws(RecordingError) -> [String] {
     var status = stat()
-    guard stat(path, &status) == 0 else { throw .system("find", path, errno: errno) }
+    guard stat(path, &status) == 0 else { throw .unopened(path, errno: errno) }
     guard status.st_mode & S_IFMT == S_IFDIR else { return [path] }
     let folder = try RecordingFolder.open(path)
     var found: [String] = []

@@ -19,7 +19,7 @@ final class PlainFile {
   init(_ path: String, _ access: Access) throws(RecordingError) {
     let flags = access == .read ? O_RDONLY : O_RDWR
     let descriptor = open(path, flags | O_NONBLOCK | O_CLOEXEC)
-    guard descriptor >= 0 else { throw .system("open", path, errno: errno) }
+    guard descriptor >= 0 else { throw .unopened(path, errno: errno) }
     shared = SharedFile(taking: descriptor, kind: .disk)
     self.path = path
     var status = stat()

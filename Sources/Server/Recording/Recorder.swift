@@ -19,6 +19,13 @@ final class Recorder: FragmentSink {
   private let queue: Mutex<RecorderQueue>
   private let job: Mutex<RecordingJob>
   private let latest = LatestState()
+  private let onlookers = Mutex(Onlookers())
+
+  /// Those who wait for something to become of it.
+  private struct Onlookers {
+    var waiting: [Int: (isMet: @Sendable (Recorder) -> Bool, promise: EventLoopPromise<Void>)] = [:]
+    var count = 0
+  }
 
   init(stream: StreamName, epoch: String? = nil, settings: RecordingSettings, threads: NIOThreadPool) {
     self.stream = stream
@@ -50,8 +57,37 @@ final class Recorder: FragmentSink {
   private static let sheddingWarning =
     "the disk is too slow or does not answer: whole groups of pictures are left out until it does"
 
+  /// It is what it was asked to be: something is recorded, or the file of a recording that ended has been dealt with.
+  var isSettled: Bool { isActive ? state != .idle : isIdle }
+
   /// Nothing waits for the disk any more.
   var isIdle: Bool { queue.withLock { $0.isIdle } }
+
+  /// Fulfilled when something has become of what it was told, or `patience` is over: a disk may not answer.
+  func wait(
+    until isMet: @escaping @Sendable (Recorder) -> Bool, on eventLoop: any EventLoop, patience: TimeAmount
+  ) -> EventLoopFuture<Void> {
+    let promise = eventLoop.makePromise(of: Void.self)
+    let number = onlookers.withLock { onlookers in
+      onlookers.count += 1
+      onlookers.waiting[onlookers.count] = (isMet, promise)
+      return onlookers.count
+    }
+    let late = eventLoop.scheduleTask(in: patience) {
+      if let given = self.onlookers.withLock({ $0.waiting.removeValue(forKey: number) }) { given.promise.succeed() }
+    }
+    promise.futureResult.whenComplete { _ in late.cancel() }
+    tellOnlookers()
+    return promise.futureResult
+  }
+
+  private func tellOnlookers() {
+    guard onlookers.withLock({ !$0.waiting.isEmpty }) else { return }
+    let met = onlookers.withLock { $0.waiting }.filter { $0.value.isMet(self) }.keys
+    for number in met {
+      if let given = onlookers.withLock({ $0.waiting.removeValue(forKey: number) }) { given.promise.succeed() }
+    }
+  }
 
   // MARK: What comes in
 
@@ -65,7 +101,7 @@ final class Recorder: FragmentSink {
     case .end: _ = close(with: .event(event))
     case .initialization, .clock, .discontinuity: enqueue { $0.add(event, now: $1) }
     }
-    if admission == .beganShedding { logger.error("\(stream): \(Self.sheddingWarning); the live stream goes on") }
+    if admission == .beganShedding { logger.of(stream).error("\(Self.sheddingWarning); the live stream goes on") }
   }
 
   /// Ends the recording; what there is becomes a movie. False when it has ended already.
@@ -125,7 +161,9 @@ final class Recorder: FragmentSink {
         return job.isOver
       }
       if isOver, queue.withLock({ $0.close() }), let epoch { endedEarly(epoch) }
+      tellOnlookers()
     }
+    tellOnlookers()
   }
 }
 

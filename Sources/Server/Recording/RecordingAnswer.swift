@@ -10,18 +10,18 @@ enum RecordingRefusal: Sendable, Hashable, CustomStringConvertible {
   case notLive
   case alreadyRecording
   case notRecording
-  /// A stream of weir's own making: it is for trying out, and never recorded.
+  /// The test pattern: it is for trying out, and never recorded.
   case neverRecorded
-  /// A source of weir's own that is stopped.
-  case notCaptured
+  /// A source of weir's own whose devices are being closed.
+  case isStopping
 
   var description: String {
     switch self {
     case .notLive: "There is no live stream of that name; publish it first."
     case .alreadyRecording: "The stream is being recorded already; stop that recording first."
     case .notRecording: "The stream is not being recorded."
-    case .notCaptured: "The source is stopped; start it, or its preview, first."
-    case .neverRecorded: "This stream is a source of weir's own, which is never recorded."
+    case .isStopping: "The source is being stopped; try again in a moment."
+    case .neverRecorded: "The test pattern is never recorded."
     }
   }
 }

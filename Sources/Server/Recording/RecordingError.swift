@@ -18,6 +18,17 @@ struct RecordingError: Error, Sendable, Hashable, CustomStringConvertible {
       "cannot \(action) \(LogText.escaped(path)): \(String(cString: strerror(code)))\(advice)", code: code)
   }
 
+  /// A file that somebody named cannot be opened.
+  static func unopened(_ path: String, errno code: CInt) -> RecordingError {
+    let reason =
+      switch code {
+      case ENOENT, ENOTDIR: "there is no such file; see what there is: weir record list"
+      case EACCES, EPERM: "\(String(cString: strerror(code))); try again as a user who may"
+      default: String(cString: strerror(code))
+      }
+    return RecordingError("cannot open \(LogText.escaped(path)): \(reason)", code: code)
+  }
+
   private static func advice(_ code: CInt) -> String? {
     switch code {
     case ENOSPC: "free space on its disk (df, df -i)"

@@ -101,9 +101,9 @@ final class RecordingFinisher: Sendable {
       case .failed: return finishAgain(recording)
       }
     }
-    logger.warning(
+    logger.of(recording.stream).warning(
       """
-      \(recording.stream): \(recording.folder.path)/\(recording.name.unfinished) is locked: another process writes it; \
+      \(recording.folder.path)/\(recording.name.unfinished) is locked: another process writes it; \
       it is left as it is
       """)
   }
@@ -129,7 +129,7 @@ final class RecordingFinisher: Sendable {
     case .locked: return .left
     case .gone: return confirm(recording)
     case .unreadable(let error):
-      logger.error("\(stream): a recording stays unfinished, for now: \(error)")
+      logger.of(stream).error("a recording stays unfinished, for now: \(error)")
       return .failed
     }
     folder.remove(name.temporary)
@@ -151,17 +151,17 @@ final class RecordingFinisher: Sendable {
         tally.finished(outcome, nanoseconds: clock.monotonicNanoseconds() &- start)
         let torn = contents.tornBytes > 0 ? ", without \(contents.tornBytes) torn bytes at its end" : ""
         let length = RecordingJob.text(contents.seconds)
-        logger.notice("\(stream): finished a recording, \(length) s\(torn): \(file.finishedPath)")
+        logger.of(stream).notice("finished a recording, \(length) s\(torn): \(file.finishedPath)")
         tell(recording, file, contents)
       case .renamed(let contents):
         let origin = recording.facts == nil ? " of an earlier run" : ""
-        logger.notice("\(stream): found a finished recording\(origin): \(file.finishedPath)")
+        logger.of(stream).notice("found a finished recording\(origin): \(file.finishedPath)")
         tell(recording, file, contents)
-      case .removed: logger.notice("\(stream): removed an empty recording of an earlier run: \(file.path)")
-      case .unknown: logger.warning("\(stream): \(file.path) is no recording of weir; it is left as it is")
+      case .removed: logger.of(stream).notice("removed an empty recording of an earlier run: \(file.path)")
+      case .unknown: logger.of(stream).warning("\(file.path) is no recording of weir; it is left as it is")
       }
     } catch {
-      logger.error("\(stream): a recording stays unfinished, for now: \(error)")
+      logger.of(stream).error("a recording stays unfinished, for now: \(error)")
       return .failed
     }
     return .settled
@@ -174,10 +174,10 @@ final class RecordingFinisher: Sendable {
     do throws(RecordingError) {
       try folder.makeDurable()
     } catch {
-      logger.error("\(stream): a recording is not known to be durable, for now: \(error)")
+      logger.of(stream).error("a recording is not known to be durable, for now: \(error)")
       return .failed
     }
-    logger.notice("\(stream): recorded to \(folder.path)/\(name.finished)")
+    logger.of(stream).notice("recorded to \(folder.path)/\(name.finished)")
     if let facts = recording.facts { announce(RecordingEvent(kind: .stored, facts: facts)) }
     recording.whenStored()
     return .settled
@@ -226,7 +226,7 @@ private final class FinishingProgress: Sendable {
         case .reading: "looked through"
         case .copying: "copied"
         }
-      logger.notice("\(stream): finishing \(path): \(done * 100 / total) % of \(total / 1_000_000) MB \(words)")
+      logger.of(stream).notice("finishing \(path): \(done * 100 / total) % of \(total / 1_000_000) MB \(words)")
     }
   }
 }

@@ -101,7 +101,7 @@ final class RecordingJob {
   func cancel() {
     guard !isOver, state.cancel() == .done else { return }
     isOver = true
-    library.logger.notice("\(stream): recording is thrown away: somebody cancelled it")
+    library.logger.of(stream).notice("recording is thrown away: somebody cancelled it")
     if let current {
       current.file.discard()
       leave(current, .discarded)
@@ -170,7 +170,7 @@ final class RecordingJob {
     current = RecordingInProgress(
       file: file, stream: stream, initSegment: initSegment, startedAt: wall, replay: replay, now: now)
     try current?.begin()
-    library.logger.notice("\(stream): recording to \(folder.path)/\(file.name.finished)")
+    library.logger.of(stream).notice("recording to \(file.path)")
   }
 
   /// Why this fragment opens another file; nil where it does not.
@@ -242,7 +242,7 @@ final class RecordingJob {
     library.tally.lost(seconds: gap, reason == Self.publisherAway ? .publisher : .disk)
     let place = current?.tables.seconds ?? 0
     try current?.note(RecordingGap(at: place, seconds: gap, reason: reason))
-    library.logger.warning("\(stream): \(Self.text(gap)) s are missing in the recording: \(reason)")
+    library.logger.of(stream).warning("\(Self.text(gap)) s are missing in the recording: \(reason)")
   }
 
   private static let publisherAway = "nothing came from the publisher"
@@ -261,8 +261,8 @@ final class RecordingJob {
   private func suspend(_ error: RecordingError) {
     guard !isOver else { return }
     if trouble == nil || trouble?.error.code != error.code {
-      library.logger.error(
-        "\(stream): recording stops: \(error.description); the live stream goes on, and recording when the disk lets it"
+      library.logger.of(stream).error(
+        "recording stops: \(error.description); the live stream goes on, and recording when the disk lets it"
       )
     }
     trouble = (error, now &+ RecordingSettings.retryInterval)
@@ -310,7 +310,7 @@ final class RecordingJob {
       settle(interrupted.file, facts, outcome, index: keepsAll ? interrupted.replay?.stored : nil)
       return (.done, facts)
     } catch {
-      library.logger.error("\(stream): \(interrupted.file.path) is tried again in a while: \(error)")
+      library.logger.of(stream).error("\(interrupted.file.path) is tried again in a while: \(error)")
       if !interrupted.file.keepsAll, facts.failure == nil { facts.failure = error.description }
       postpone(interrupted, facts, reason, keepsAll: keepsAll && interrupted.file.keepsAll)
       return (.postponed, facts)
@@ -356,7 +356,7 @@ final class RecordingJob {
     current = nil
     guard closing.tables.sampleCount > 0 else { return discard(closing) }
     count(closing)
-    library.logger.notice("\(stream): recording stops: \(stop)")
+    library.logger.of(stream).notice("recording stops: \(stop)")
     announce(.stopped(stop), closing.facts)
     do throws(RecordingError) {
       let start = now
@@ -365,7 +365,7 @@ final class RecordingJob {
       leave(closing, outcome == .inserted || outcome == .filled ? .finished : .left)
       settle(closing.file, closing.facts, outcome, stop.effort, index: closing.replay?.stored)
     } catch {
-      library.logger.error("\(stream): \(closing.file.path) cannot be finished: \(error)")
+      library.logger.of(stream).error("\(closing.file.path) cannot be finished: \(error)")
       let (rescue, facts) = rescue(closing, error.description, failure: nil)
       // A second try did it, and nothing of it is missing.
       if rescue == .done, facts.failure == nil { return }
@@ -397,14 +397,14 @@ final class RecordingJob {
     let seconds = Self.text(facts.seconds)
     switch (outcome, effort) {
     case (.filled, _), (.inserted, _), (.shared, _), (.copied, _):
-      library.logger.notice("\(stream): recorded \(seconds) s to \(file.finishedPath)")
+      library.logger.of(stream).notice("recorded \(seconds) s to \(file.finishedPath)")
       var facts = facts
       facts.bytes = file.length
       announce(.stored, facts)
     case (.leftFragmented, .inPlace), (.leftFragmented, .atOnce):
-      library.logger.notice("\(stream): recorded \(seconds) s to \(file.path), to be finished at the next start")
+      library.logger.of(stream).notice("recorded \(seconds) s to \(file.path), to be finished at the next start")
     case (.leftFragmented, .whatItTakes):
-      library.logger.notice("\(stream): recorded \(seconds) s to \(file.path); to finish it, it is copied")
+      library.logger.of(stream).notice("recorded \(seconds) s to \(file.path); to finish it, it is copied")
       library.finishLater(
         UnfinishedRecording(
           folder: file.folder, name: file.name, stream: stream, facts: facts, index: index))

@@ -270,6 +270,14 @@ final class RecordingLibrary: Sendable {
     finisher.tend()
   }
 
+  /// Fulfilled when the newest recording of a stream is what it was asked to be, or `patience` is over.
+  func settle(_ name: StreamName, on eventLoop: any EventLoop, patience: TimeAmount) -> EventLoopFuture<Void> {
+    guard let recorder = registers.recorders.withLock({ $0.newest[name] }) else {
+      return eventLoop.makeSucceededVoidFuture()
+    }
+    return recorder.wait(until: \.isSettled, on: eventLoop, patience: patience)
+  }
+
   /// What the newest recording of a stream is doing; nil before the first.
   func state(of stream: StreamName) -> RecordingState? {
     registers.recorders.withLock { $0.newest[stream] }?.state

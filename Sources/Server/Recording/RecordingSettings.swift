@@ -35,12 +35,23 @@ struct RecordingSettings: Sendable {
 
   /// Throws when the disk is fuller than `keepFree` allows; `isResuming` after that happened.
   func checkFreeSpace(_ folder: RecordingFolder, isResuming: Bool = false) throws(RecordingError) {
-    guard let free = folder.freeBytes, free < (isResuming ? keepFree.saturatingAdd(Self.resumeMargin) : keepFree)
-    else { return }
-    throw RecordingError(
-      "the disk of \(LogText.escaped(self.folder)) has \(free / 1_000_000) MB free, below --keep-free"
-        + " (\(keepFree / 1_000_000) MB); free space or lower --keep-free", code: nil)
+    guard let free = folder.freeBytes else { return }
+    let disk = "the disk of \(LogText.escaped(self.folder)) has \(free / 1_000_000) MB free"
+    let limit = "--keep-free (\(keepFree / 1_000_000) MB)"
+    let enough = keepFree.saturatingAdd(Self.resumeMargin)
+    if free < keepFree {
+      throw RecordingError("\(disk), below \(limit); free space or lower --keep-free", code: nil)
+    }
+    if isResuming, free < enough {
+      throw RecordingError(
+        "\(disk); recording goes on at \(Self.megabytesUp(enough)) MB, which is \(limit) and"
+          + " \(Self.megabytesUp(Self.resumeMargin)) MB to write to", code: nil)
+    }
   }
+}
+
+extension RecordingSettings {
+  private static func megabytesUp(_ bytes: Int64) -> Int64 { bytes / 1_000_000 + (bytes % 1_000_000 > 0 ? 1 : 0) }
 }
 
 /// A recording whose fragments are whole and whose movie is still to be made.

@@ -17,6 +17,8 @@ struct JoinedFiles: Sendable {
     var number: Int
     /// Where its media begins, or ends.
     var time: MediaTime
+    /// Wall-clock time of that, in nanoseconds since 1970.
+    var wall: Int64
     /// How often the epoch's timeline had broken when it began.
     var breaks: Int
   }
@@ -118,7 +120,9 @@ struct JoinedFiles: Sendable {
       last.number = file.first.number - 1
     }
     file.missing = last.number + 1..<max(last.number + 1, file.first.number)
-    file.hole = file.first.time - last.time
+    // The media go on where they were interrupted; how long that lasted the clock tells.
+    let outage = MediaTime(nanoseconds: file.first.wall &- last.wall)
+    file.hole = file.first.breaks == last.breaks ? file.first.time - last.time : outage
     file.isBroken = !file.missing.isEmpty || file.first.breaks != last.breaks
     file.breaksBefore += before.breaksBefore + before.lines.discontinuities + (file.isBroken ? 1 : 0)
   }
@@ -137,13 +141,15 @@ extension RecordingIndex {
   /// Where a segment begins.
   fileprivate func edge(_ index: Int) -> JoinedFiles.Edge {
     let segment = segments[index]
-    return JoinedFiles.Edge(number: Int(segment.number), time: start(of: segment), breaks: breaks(before: index))
+    return JoinedFiles.Edge(
+      number: Int(segment.number), time: start(of: segment), wall: segment.wallStart, breaks: breaks(before: index))
   }
 
   /// Where it ends.
   fileprivate func edge(after index: Int) -> JoinedFiles.Edge {
     var edge = edge(index)
     edge.time = edge.time + duration(of: segments[index])
+    edge.wall &+= duration(of: segments[index]).nanoseconds
     return edge
   }
 }

@@ -105,16 +105,24 @@ struct RecordedLines: Sendable {
     let breaks = !isJoined && (segment.flags.contains(.followsDiscontinuity) || !follows && numbering == .ofEpoch)
     if breaks { discontinuities += 1 }
     // Players count on from the last time they were told; what they get wrong by less than a millisecond stays so.
-    let isToldAlready = wall.map { !breaks && ($0 &- segment.wallStart).magnitude < 1_000_000 } ?? false
+    let date = date(index, segment)
+    let isToldAlready = wall.map { !breaks && ($0 &- date).magnitude < 1_000_000 } ?? false
     let shown = shown(index, duration)
     lines.writeHead(
       followsDiscontinuity: breaks, initVersion: shown == nil ? nil : index.version(of: segment)?.number,
-      wallStart: isToldAlready ? nil : segment.wallStart, &text)
-    wall = (isToldAlready ? wall ?? 0 : segment.wallStart) &+ duration.nanoseconds
+      wallStart: isToldAlready ? nil : date, &text)
+    wall = (isToldAlready ? wall ?? 0 : date) &+ (shown ?? duration).nanoseconds
     HLSSegmentLines.write(name(index, number), duration: shown ?? duration, isGap: shown == nil, &text)
     hasGaps = hasGaps || shown == nil
     target = max(target, Int(duration.rescaled(to: 1)))
     isIndependent = isIndependent && segment.flags.contains(.isIndependent)
+  }
+
+  /// Wall-clock time of the rendition's first sample in the newest segment, in nanoseconds since 1970.
+  private func date(_ index: RecordingIndex, _ segment: RecordingIndex.Segment) -> Int64 {
+    guard let kind = rendition.kind, let (track, span) = index.span(kind, at: count) else { return segment.wallStart }
+    let start = MediaTime(ticks: span.start, timescale: track.timescale)
+    return segment.wallStart &+ (start - index.start(of: segment)).nanoseconds
   }
 
   /// How long the rendition's samples last; nil where there are none.
@@ -136,7 +144,12 @@ struct RecordedLines: Sendable {
     let before = index.segments[last]
     let numbers = Int(before.number) + 1..<max(Int(before.number) + 1, Int(segment.number))
     guard !numbers.isEmpty else { return }
-    let hole = index.start(of: segment) - (index.start(of: before) + index.duration(of: before))
+    let end = index.start(of: before) + index.duration(of: before)
+    // The media go on where they were interrupted; how long that lasted the clock tells.
+    let hole =
+      segment.flags.contains(.followsDiscontinuity)
+      ? MediaTime(nanoseconds: segment.wallStart &- (before.wallStart &+ index.duration(of: before).nanoseconds))
+      : index.start(of: segment) - end
     for number in numbers.prefix(Self.maximumMissing) { note(number) }
     Self.writeMissing(numbers, lasting: hole, &text)
     target = max(target, Int(Self.duration(of: numbers, lasting: hole).rescaled(to: 1)))

@@ -13,6 +13,8 @@ final class RecordingArchive: RecordingObserver {
   private let folder: String?
   /// How far live addresses reach back; nil for no further than the window.
   let rewind: MediaTime?
+  /// Where players find this server; nil where nobody said.
+  let publicURL: PublicURL?
   /// Opens files and reads heads, so that event loops need not wait for the disk.
   let threads = NIOThreadPool(numberOfThreads: 2)
   private let state = Mutex(State())
@@ -36,9 +38,10 @@ final class RecordingArchive: RecordingObserver {
   /// What stands between head and media is not read if it is larger.
   private static let maximumIndexBytes: UInt64 = 64 << 20
 
-  init(folder: String?, rewind: MediaTime? = nil) {
+  init(folder: String?, rewind: MediaTime? = nil, publicURL: PublicURL? = nil) {
     self.folder = folder
     self.rewind = rewind
+    self.publicURL = publicURL
     threads.start()
   }
 

@@ -13,7 +13,8 @@ enum ReplayDocument: Sendable, Hashable {
 extension ReplaySource {
   /// `target` is what the live stream promises of a recording that is still being written, in seconds, where its index
   /// does not tell yet. Nil while there is no segment.
-  func document(_ document: ReplayDocument, target: Int?) -> PreencodedResponse? {
+  /// `publicURL` is the server's, and the same each time.
+  func document(_ document: ReplayDocument, target: Int?, publicURL: PublicURL? = nil) -> PreencodedResponse? {
     withState { state in
       let count = state.index.completeCount
       guard count > 0 else { return nil }
@@ -22,13 +23,15 @@ extension ReplaySource {
       }
       let response = PreencodedResponse(
         type: document == .manifest ? .dash : .hls, cache: state.isOver ? .recording : .livePlaylist,
-        body: render(document, &state, target: state.index.targetDuration ?? target))
+        body: render(document, &state, target: state.index.targetDuration ?? target, publicURL))
       state.rendered[document] = (count, state.isOver, response)
       return response
     }
   }
 
-  private func render(_ document: ReplayDocument, _ state: inout State, target: Int?) -> ByteBuffer {
+  private func render(
+    _ document: ReplayDocument, _ state: inout State, target: Int?, _ publicURL: PublicURL?
+  ) -> ByteBuffer {
     switch document {
     case .media(let rendition): return mediaPlaylist(rendition, &state, target: target)
     case .multivariant(let layout):
@@ -41,8 +44,8 @@ extension ReplaySource {
       let window = window(&state, segments: segments, target: target)
       let start = segments.first?.wallStart ?? 0
       let publishTime = (segments.last?.wallStart ?? 0) / 1_000_000
-      return DASHManifest(epoch: view(window, state, from: start), source: .recording).root(publishTime: publishTime)
-        .document
+      let view = view(window, state, from: start, publicURL)
+      return DASHManifest(epoch: view, source: .recording).root(publishTime: publishTime).document
     }
   }
 
@@ -64,8 +67,10 @@ extension ReplaySource {
 
   // MARK: As a window
 
-  private func view(_ window: LiveWindow, _ state: State, from start: Int64) -> EpochView {
-    EpochView(id: name ?? "spool", window: window, availabilityStart: start, prefix: "")
+  private func view(
+    _ window: LiveWindow, _ state: State, from start: Int64, _ publicURL: PublicURL? = nil
+  ) -> EpochView {
+    EpochView(id: name ?? "spool", window: window, availabilityStart: start, prefix: "", publicURL: publicURL)
   }
 
   private func window(_ state: inout State, segments: [LiveSegment], target: Int?) -> LiveWindow {

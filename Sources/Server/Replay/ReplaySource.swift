@@ -129,6 +129,18 @@ final class ReplaySource: Sendable {
     return pieces.count > 1 ? pieces : nil
   }
 
+  /// The same behind its init segment.
+  func playablePieces(
+    ofSegment index: Int, _ rendition: Rendition
+  ) throws(RecordingFileReader.Unreadable) -> [BodyPiece]? {
+    let version = withIndex { all in
+      all.segments.indices.contains(index) ? all.version(of: all.segments[index])?.number : nil
+    }
+    guard let version, let head = initSegment(version, rendition), let pieces = try pieces(ofSegment: index, rendition)
+    else { return nil }
+    return [.bytes(head)] + pieces
+  }
+
   /// The fragments as viewers got them live: without the seals that stand between them in the file.
   private func interleaved(
     _ bytes: Range<UInt64>, _ tracks: [TrackDescription]

@@ -177,7 +177,7 @@ private final class SpoolJob {
   }
 
   private func warn(_ reason: String) {
-    if !hasWarned { logger.warning("\(stream): viewers can go back no further than the window: \(reason)") }
+    if !hasWarned { logger.of(stream).warning("viewers can go back no further than the window: \(reason)") }
     hasWarned = true
   }
 

@@ -26,6 +26,8 @@ struct EpochRecord: Sendable, Hashable {
   var breaks: Int
   /// No media lies behind this, in milliseconds of the epoch's timeline.
   var mediaEnd: Int64
+  /// What manifests have told of the media, oldest first.
+  var periods: [KeptPeriod] = []
 
   /// The same for a process that may die at any moment: another segment may begin and the tracks may change before
   /// somebody has written down that they did.

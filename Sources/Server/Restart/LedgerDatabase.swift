@@ -11,7 +11,7 @@ struct LedgerDatabase: Sendable {
   /// Name of the file in the state folder.
   static let fileName = "streams.sqlite"
   /// Counts up with the table's shape.
-  private static let version = 1
+  private static let version = 2
 
   static func open(folder: String) throws -> LedgerDatabase {
     let path = "\(folder)/\(fileName)"
@@ -45,7 +45,8 @@ struct LedgerDatabase: Sendable {
             startedAt INTEGER NOT NULL, availabilityStart INTEGER NOT NULL, targetDuration INTEGER NOT NULL,
             partTicks INTEGER, partTimescale INTEGER, groupTicks INTEGER, groupTimescale INTEGER,
             promisesIndependence INTEGER NOT NULL, nextSequenceNumber INTEGER NOT NULL, nextPeriod INTEGER NOT NULL,
-            initVersion INTEGER NOT NULL, breaks INTEGER NOT NULL, mediaEnd INTEGER NOT NULL
+            initVersion INTEGER NOT NULL, breaks INTEGER NOT NULL, mediaEnd INTEGER NOT NULL,
+            periods TEXT NOT NULL
           ) WITHOUT ROWID;
           PRAGMA user_version = \(Self.version);
           """)
@@ -99,14 +100,15 @@ extension LedgerEntry {
       let target = Self.count(row["targetDuration"]), (1...3600).contains(target),
       let independence = row["promisesIndependence"] as Int?, let number = Self.count(row["nextSequenceNumber"]),
       let period = Self.count(row["nextPeriod"]), let version = Self.count(row["initVersion"]),
-      let breaks = Self.count(row["breaks"]), let end = Self.count(row["mediaEnd"])
+      let breaks = Self.count(row["breaks"]), let end = Self.count(row["mediaEnd"]),
+      let periods = (row["periods"] as String?).flatMap(KeptPeriod.parse)
     else { return nil }
     record = EpochRecord(
       epoch: epoch, startedAt: startedAt, availabilityStart: available, targetDuration: target,
       partTarget: Self.length(row["partTicks"], row["partTimescale"]),
       longestGroup: Self.length(row["groupTicks"], row["groupTimescale"]), promisesIndependence: independence != 0,
       nextSequenceNumber: max(1, number), nextPeriod: period, initVersion: version, breaks: breaks,
-      mediaEnd: Int64(end))
+      mediaEnd: Int64(end), periods: periods)
     self.promise = promise
     self.writtenAt = writtenAt
   }
@@ -124,12 +126,13 @@ extension LedgerEntry {
 
   fileprivate func put(_ name: StreamName, in database: Database) throws {
     try database.execute(
-      sql: "INSERT OR REPLACE INTO stream VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      sql: "INSERT OR REPLACE INTO stream VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
       arguments: [
         name.description, promise, writtenAt, record.epoch, record.startedAt, record.availabilityStart,
         record.targetDuration, record.partTarget?.ticks, record.partTarget.map { Int64($0.timescale) },
         record.longestGroup?.ticks, record.longestGroup.map { Int64($0.timescale) }, record.promisesIndependence,
         record.nextSequenceNumber, record.nextPeriod, record.initVersion, record.breaks, record.mediaEnd,
+        KeptPeriod.text(of: record.periods),
       ])
   }
 }

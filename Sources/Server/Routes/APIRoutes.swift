@@ -15,6 +15,8 @@ struct APIRoutes {
   /// For the pages, which tell people where to publish.
   let rtmpPort: Int?
   let publishKeyRequired: Bool
+  /// For the pages' links; nil where nobody said.
+  let publicURL: PublicURL?
 
   /// The server's wall clock (DASH UTCTiming, http-iso).
   var time: HTTPResponse {
@@ -26,7 +28,7 @@ struct APIRoutes {
     guard path.first == "v1", path.count >= 2 else { return .now(unknown) }
     if path[1] == "recordings" { return recordingAPI.respond(to: request, path.dropFirst(2), on: eventLoop) }
     if path[1] == "streams", path.count == 5, path[3] == "recording" {
-      return .now(recordingAPI.control(request, stream: path[2], path[4]))
+      return recordingAPI.control(request, stream: path[2], path[4], on: eventLoop)
     }
     if path[1] == "streams", path.count == 5, path[3] == "capture" {
       return .now(captures.change(request, stream: path[2], path[4]))
@@ -43,6 +45,9 @@ struct APIRoutes {
         return .now(Problem.notFound("There is no stream of that name now.").response)
       }
       return .now(.json(describe(stream)))
+    case ("refusals", 2):
+      let refusals = RefusalsAPI(streams: streams, gate: gate, publishKeyRequired: publishKeyRequired)
+      return .now(refusals.respond(to: request))
     case ("storage", 2): return recordingAPI.storage(on: eventLoop)
     default: return .now(unknown)
     }
@@ -51,15 +56,17 @@ struct APIRoutes {
   private var recordingAPI: RecordingAPI { RecordingAPI(library: recordings, gate: gate, clock: clock) }
 
   private var unknown: HTTPResponse {
-    Problem.notFound("The API has no such address.", help: "See /api/v1/streams and /api/v1/recordings.").response
+    Problem.notFound("The API has no such address.", help: "See /api/v1.").response
   }
 
   private var list: JSON {
     var members: [(name: String, value: JSON)] = [
       ("version", .string(Version.number)), ("streams", .array(streams.all.map(describe))),
       ("publishKeyRequired", .bool(publishKeyRequired)), ("writable", .bool(gate.token != nil)),
+      ("records", .bool(recordings != nil)),
     ]
     members.append(("rtmpPort", rtmpPort.map { .integer($0) } ?? .null))
+    members.append(("publicURL", publicURL.map { .string($0.description) } ?? .null))
     return .object(members)
   }
 
@@ -70,7 +77,7 @@ struct APIRoutes {
       ("name", .string(status.name.description)), ("state", .string(status.phase.rawValue)),
       ("protocol", .string(status.protocolName)),
       ("startedAt", .string(UTCText(nanosecondsSince1970: status.startedAt).internet)),
-      ("ageSeconds", seconds(MediaTime(nanoseconds: clock.wallNanoseconds &- status.startedAt))),
+      ("ageSeconds", seconds(MediaTime(nanoseconds: (status.endedAt ?? clock.wallNanoseconds) &- status.startedAt))),
       ("viewers", .integer(viewers.count(of: status.name))), ("bitrate", .integer(status.bitrate)),
       ("gopSeconds", status.longestGroup.map(seconds) ?? .null),
       ("targetDuration", status.targetDuration.map { .integer($0) } ?? .null),

@@ -2,23 +2,14 @@ internal import NIOHTTP1
 
 extension LiveRoutes {
   /// `/live/{stream}/manifest.mpp?from={time}`: what leads from the manifest published at that time, in milliseconds
-  /// since 1970, to the current one (ISO/IEC 23009-1 §5.15). Whoever is told 404 or 410 takes the manifest anew.
+  /// since 1970, to the current one (ISO/IEC 23009-1 §5.15).
   func patch(_ request: HTTPRequest, of stream: LiveStream) -> HTTPResponse {
     guard let text = request.query("from"), let base = Self.publishTime(text) else {
       return Problem.badRequest(
         "A patch is asked for by manifest.mpp?from=TIME, with the time that the manifest's PatchLocation gives."
       ).response
     }
-    switch stream.dashPatch(from: base) {
-    case .found(let patch): return HTTPResponse(patch)
-    case .forgotten:
-      return Problem(
-        status: .gone, title: "Too old", detail: "The manifest of that time is too old to be patched.",
-        help: "Take manifest.mpd anew.", cache: .missing
-      ).response
-    case .unknown:
-      return Problem.notFound("No manifest was published at that time.", help: "Take manifest.mpd anew.").response
-    }
+    return HTTPResponse(stream.dashPatch(from: base))
   }
 
   private static func publishTime(_ text: String) -> Int64? {

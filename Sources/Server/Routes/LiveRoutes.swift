@@ -10,6 +10,7 @@ struct LiveRoutes {
   let viewers: ViewerRegistry
   let thumbnails: Thumbnails
   let archive: RecordingArchive?
+  let partReloads = PartReloads()
 
   /// How long a request waits for a stream that has a publisher but nothing to show yet.
   static let patience = MediaTime(milliseconds: 12_000)
@@ -28,14 +29,16 @@ struct LiveRoutes {
           "No stream \"\(name)\" is live.", help: "Publish it to rtmp://HOST/live with the stream key \(name)."
         ).response)
     }
+    // A picture of a stream is for those who choose one: they watch nothing.
+    if path.count == 3, path[2] == "thumbnail.jpg" { return thumbnails.answer(for: stream, on: eventLoop) }
+    let client = ClientID(request.remoteAddress, request.fields)
+    if path.count == 3, path[2] == "stream.mp4" { return .now(endless(stream, client)) }
     // Before anything is looked at: an answer must not outlive a change that it has not seen.
     let sharing = Sharing(
       stream.stamp,
       admission: StreamAdmission(
         stream: stream, viewers: viewers, delivery: path.last.flatMap { Delivery(lastPathSegment: $0) }))
-    guard sharing.admission.admit(ClientID(request.remoteAddress, request.fields)) else {
-      return .now(Problem.full("The server has as many viewers as it may have (--max-viewers).").response)
-    }
+    guard sharing.admission.admit(client) else { return .now(full) }
     switch path.count {
     case 3 where path[2] == "manifest.mpp": return .now(patch(request, of: stream))
     case 3 where path[2] == "index.m3u8":
@@ -46,7 +49,8 @@ struct LiveRoutes {
         return .now(missing)
       }
       return MediaRoutes(
-        stream: stream, epoch: path[2], rendition: rendition, eventLoop: eventLoop, sharing: sharing, archive: archive
+        stream: stream, epoch: path[2], rendition: rendition, eventLoop: eventLoop, sharing: sharing, archive: archive,
+        partReloads: partReloads
       ).respond(to: request, asking: asked)
     default: return .now(missing)
     }
@@ -54,23 +58,30 @@ struct LiveRoutes {
 
   private var missing: HTTPResponse { Problem.nothingHere.response }
 
+  private var full: HTTPResponse {
+    Problem.full("The server has as many viewers as it may have (--max-viewers).").response
+  }
+
   // MARK: Addresses that stay
 
   private func stable(_ name: String, of stream: LiveStream, on eventLoop: any EventLoop) -> HTTPAnswer {
     switch name {
     case "dvr.m3u8": return when(.release, stream, on: eventLoop) { $0.programmePlaylist() }
     case "manifest.mpd": return when(.release, stream, on: eventLoop) { $0.dashManifest() }
-    case "stream.mp4":
-      guard stream.phase != .ended else { return .now(ended(stream)) }
-      return .now(
-        HTTPResponse(
-          headers: [
-            HeaderField("Content-Type", ContentType.mp4.rawValue),
-            HeaderField("Cache-Control", CachePolicy.never.value),
-          ], body: .live(ProgressiveBody(stream: stream))))
-    case "thumbnail.jpg": return thumbnails.answer(for: stream, on: eventLoop)
     default: return .now(missing)
     }
+  }
+
+  /// `stream.mp4`: each is a viewer of its own for as long as it lasts.
+  private func endless(_ stream: LiveStream, _ client: ClientID) -> HTTPResponse {
+    guard stream.phase != .ended else { return ended(stream) }
+    guard let seat = viewers.seat(stream: stream.name, client: client, lifetime: stream.viewerLifetime) else {
+      return full
+    }
+    return HTTPResponse(
+      headers: [
+        HeaderField("Content-Type", ContentType.mp4.rawValue), HeaderField("Cache-Control", CachePolicy.never.value),
+      ], body: .live(ProgressiveBody(stream: stream, seat: seat)))
   }
 
   private func ended(_ stream: LiveStream) -> HTTPResponse {

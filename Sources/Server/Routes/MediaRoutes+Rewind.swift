@@ -30,18 +30,33 @@ extension MediaRoutes {
     answer { $0.find(time: time, initVersion: version, kind) }
   }
 
-  /// Looking for it may take a while, and waits for whoever renders the programme.
+  /// The same behind its init segment.
+  func oldPlayable(_ number: Int) -> HTTPAnswer {
+    fromDisk { archive in
+      guard let (source, index) = archive.find(number),
+        let pieces = try source.playablePieces(ofSegment: index, rendition)
+      else { return missing }
+      return .media(pieces, type: type, cache: .immutable, entityTag: playableTag(number))
+    }
+  }
+
   private func answer(
     _ find: @escaping @Sendable (EpochArchive) -> (source: ReplaySource, index: Int)?
   ) -> HTTPAnswer {
+    fromDisk { archive in
+      guard let (source, index) = find(archive) else { return missing }
+      let number = source.withIndex { Int($0.segments[index].number) }
+      guard let pieces = try source.pieces(ofSegment: index, rendition) else { return missing }
+      return .media(
+        pieces, type: type, cache: .immutable, entityTag: "\"\(epoch)-\(rendition.rawValue)-\(number)\"")
+    }
+  }
+
+  /// Looking for something may take a while, and waits for whoever renders the programme.
+  private func fromDisk(_ look: @escaping @Sendable (EpochArchive) throws -> HTTPResponse) -> HTTPAnswer {
     guard let archive, let onDisk else { return .now(missing) }
     return .fromDisk(
-      archive.threads.runIfActive(eventLoop: eventLoop) {
-        guard let (source, index) = find(onDisk) else { return missing }
-        let number = source.withIndex { Int($0.segments[index].number) }
-        guard let pieces = try source.pieces(ofSegment: index, rendition) else { return missing }
-        return .media(
-          pieces, type: type, cache: .immutable, entityTag: "\"\(epoch)-\(rendition.rawValue)-\(number)\"")
-      }.flatMapErrorThrowing { error in Problem.unreadable("\(error)").response }, on: eventLoop)
+      archive.threads.runIfActive(eventLoop: eventLoop) { try look(onDisk) }
+        .flatMapErrorThrowing { error in Problem.unreadable("\(error)").response }, on: eventLoop)
   }
 }

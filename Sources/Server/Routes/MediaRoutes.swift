@@ -14,16 +14,17 @@ struct MediaRoutes {
   let sharing: Sharing
   /// What is on disk of it.
   var archive: RecordingArchive?
+  var partReloads = PartReloads()
 
   func respond(to request: HTTPRequest, asking asked: MediaName.Asked) -> HTTPAnswer {
     guard let window = stream.window(ofEpoch: epoch, rendition) else {
       return .now(Problem.notFound("This part of the stream \"\(stream.name)\" is over and forgotten.").response)
     }
     switch asked {
-    case .playlist: return playlist(request, window).shared(sharing)
+    case .playlist: return playlist(request, window)
     case .keyFrames:
-      guard rendition == .video else { return .now(missing) }
-      return .now(stream.keyFramePlaylist(epoch: epoch).map { HTTPResponse($0) } ?? missing, sharing)
+      guard rendition.kind == .video else { return .now(missing) }
+      return .now(stream.keyFramePlaylist(rendition, epoch: epoch).map { HTTPResponse($0) } ?? missing, sharing)
     case .programme: return rendition.isRung ? .now(missing) : programme(window)
     case .initSegment(let version):
       if let initSegment = initSegment(version, window) { return .now(initSegment, sharing) }
@@ -39,6 +40,7 @@ struct MediaRoutes {
         $0.sequenceNumber(ofTime: time, kind: kind, initVersion: version) == number
       }
     case .part(let position): return part(position, window).shared(sharing)
+    case .playable(let number): return playable(number, window)
     }
   }
 
@@ -59,38 +61,66 @@ struct MediaRoutes {
   // MARK: Playlists
 
   private func playlist(_ request: HTTPRequest, _ window: LiveWindow) -> HTTPAnswer {
-    let directives: HLSDirectives
+    var directives: HLSDirectives
     do throws(HLSDirectives.Malformed) {
       directives = try HLSDirectives(request.query)
     } catch {
       return .now(Problem.badRequest(error.detail).response)
     }
-    guard !window.segments.isEmpty, window.targetDuration != nil else { return beginning(directives, window) }
-    let answer: @Sendable () -> HTTPResponse = {
-      stream.mediaPlaylist(rendition, epoch: epoch, directives).map { HTTPResponse($0) } ?? missing
+    guard !window.segments.isEmpty, window.targetDuration != nil else {
+      return beginning(directives, window).shared(sharing)
     }
-    guard let position = directives.position else {
-      guard window.listed.isEmpty, !window.isEnded,
-        let wait = stream.wait(for: .release, on: eventLoop, atMost: LiveRoutes.patience)
-      else { return .now(answer()) }
-      return after(wait) { window in
-        window.listed.isEmpty && !window.isEnded ? Problem.notYet(stream.name).response : answer()
+    switch directives.goal {
+    case nil: return playlist(directives, window).shared(sharing)
+    case .part(let position)?:
+      partReloads.note(request, playlist: playlistName, segment: position.segment)
+      return playlist(directives, window, at: .part(position), .awaited).shared(sharing)
+    case .segment(let number)?:
+      // Not shared: whom it is for decides what it means.
+      guard partReloads.meansFirstPart(request, playlist: playlistName, segment: number) else {
+        return playlist(directives, window, at: .segment(number), .awaited)
       }
+      directives.goal = .part(PartPosition(segment: number, part: 0))
+      return playlist(directives, window, at: .part(PartPosition(segment: number, part: 0)), .personal)
     }
+  }
+
+  private var playlistName: String { "\(stream.name)/\(epoch)/\(rendition.rawValue)" }
+
+  /// What there is, as soon as there is something.
+  private func playlist(_ directives: HLSDirectives, _ window: LiveWindow) -> HTTPAnswer {
+    let answer = answer(directives, .current)
+    guard window.listed.isEmpty, !window.isEnded,
+      let wait = stream.wait(for: .release, on: eventLoop, atMost: LiveRoutes.patience)
+    else { return .now(answer()) }
+    return after(wait) { window in
+      window.listed.isEmpty && !window.isEnded ? Problem.notYet(stream.name).response : answer()
+    }
+  }
+
+  private func answer(_ directives: HLSDirectives, _ form: RenderCache.Form) -> @Sendable () -> HTTPResponse {
+    { stream.mediaPlaylist(rendition, epoch: epoch, directives, form).map { HTTPResponse($0) } ?? missing }
+  }
+
+  /// What is waited for.
+  private func playlist(
+    _ directives: HLSDirectives, _ window: LiveWindow, at goal: HLSDirectives.Goal, _ form: RenderCache.Form
+  ) -> HTTPAnswer {
+    let answer = answer(directives, form)
     switch directives.verdict(window, rendition) {
     case .now: return .now(answer())
     case .tooFar:
       let edge = window.edge(of: rendition)
       return .now(
         Problem.badRequest(
-          "Segment \(position.segment), part \(position.part) lies too far ahead of \(edge.segment), \(edge.part).",
+          "\(goal) lies too far ahead of segment \(edge.segment), part \(edge.part).",
           help: "Load the playlist without _HLS_msn."
         ).response)
     case .wait:
-      let wait = stream.wait(for: .part(position, rendition), on: eventLoop, atMost: patience(window))
+      let wait = stream.wait(for: goal.condition(rendition), on: eventLoop, atMost: patience(window))
       guard let wait else { return .now(answer()) }
       return after(wait) { window in
-        window.hasReached(position, in: rendition) || window.isEnded || stream.hasLetGo ? answer() : late(window)
+        window.hasReached(goal, in: rendition) || window.isEnded || stream.hasLetGo ? answer() : late(window)
       }
     }
   }
@@ -98,15 +128,15 @@ struct MediaRoutes {
   /// Nothing is there. Players of an epoch that another process began know its playlists already: they wait for it to go
   /// on.
   private func beginning(_ directives: HLSDirectives, _ window: LiveWindow) -> HTTPAnswer {
-    let condition = directives.position == nil ? WaitingRoom.Condition.release : .beginning
+    let condition = directives.goal == nil ? WaitingRoom.Condition.release : .beginning
     guard window.isResumed, !window.isEnded,
       let wait = stream.wait(for: condition, on: eventLoop, atMost: LiveRoutes.patience)
     else { return .now(Problem.notYet(stream.name).response) }
     return after(wait) { window in
-      guard !window.segments.isEmpty, directives.position != nil || !window.listed.isEmpty else {
+      guard !window.segments.isEmpty, directives.goal != nil || !window.listed.isEmpty else {
         return Problem.notYet(stream.name).response
       }
-      return stream.mediaPlaylist(rendition, epoch: epoch, directives).map { HTTPResponse($0) } ?? missing
+      return answer(directives, directives.goal == nil ? .current : .awaited)()
     }
   }
 
@@ -122,16 +152,38 @@ struct MediaRoutes {
   // MARK: Media
 
   private func initSegment(_ version: Int, _ window: LiveWindow) -> HTTPResponse? {
-    guard let initSegment = window.inits[version] else { return nil }
-    let bytes: ByteBuffer
-    if let kind = rendition.kind {
-      guard let track = initSegment.tracks.first(where: { $0.kind == kind }) else { return nil }
-      bytes = initSegment.single(track)
-    } else {
-      bytes = initSegment.interleaved
-    }
-    return .media([.bytes(bytes)], type: type, cache: .immutable)
+    initBytes(version, window).map { .media([.bytes($0)], type: type, cache: .immutable) }
   }
+
+  private func initBytes(_ version: Int, _ window: LiveWindow) -> ByteBuffer? {
+    guard let initSegment = window.inits[version] else { return nil }
+    guard let kind = rendition.kind else { return initSegment.interleaved }
+    return initSegment.tracks.first { $0.kind == kind }.map(initSegment.single)
+  }
+
+  /// A segment that plays by itself, behind its init segment, once all of it is there.
+  private func playable(_ number: Int, _ window: LiveWindow) -> HTTPAnswer {
+    if let response = playable(number, in: window) { return .now(response, sharing) }
+    if window.segment(number) == nil, number < window.nextSequenceNumber { return oldPlayable(number) }
+    guard number == window.nextSequenceNumber || number == window.segments.last?.sequenceNumber, !window.isEnded,
+      let wait = stream.wait(for: .segment(number, rendition), on: eventLoop, atMost: patience(window))
+    else { return .now(missing) }
+    return after(wait) { window in
+      playable(number, in: window)
+        ?? (window.hasReached(.segment(number), in: rendition) || window.isEnded ? missing : late(window))
+    }.shared(sharing)
+  }
+
+  private func playable(_ number: Int, in window: LiveWindow) -> HTTPResponse? {
+    guard let segment = window.segment(number), segment.isComplete, let layout = layout(of: segment, window),
+      let head = initBytes(segment.initVersion, window)
+    else { return nil }
+    return .media(
+      [.bytes(head)] + segment.pieces(of: layout.trackID), type: type, cache: .immutable,
+      entityTag: playableTag(number))
+  }
+
+  func playableTag(_ number: Int) -> String { "\"\(epoch)-\(rendition.rawValue)-\(number).mp4\"" }
 
   var type: ContentType { rendition == .audio ? .audioMP4 : .mp4 }
 
@@ -149,12 +201,20 @@ struct MediaRoutes {
   }
 
   private func part(_ position: PartPosition, in window: LiveWindow) -> HTTPResponse? {
-    guard let segment = window.segment(position.segment), let layout = layout(of: segment, window),
+    guard let segment = window.segment(position.segment) else { return nil }
+    let tag = "\"\(epoch)-\(rendition.rawValue)-\(position.segment).\(position.part)\""
+    if segment.isOutage, position.part == 0 { return nothing(tag) }
+    guard let layout = layout(of: segment, window),
       let pieces = segment.pieces(ofPart: position.part, of: layout.trackID)
     else { return nil }
-    return .media(
-      pieces, type: type, cache: .immutable,
-      entityTag: "\"\(epoch)-\(rendition.rawValue)-\(position.segment).\(position.part)\"")
+    return .media(pieces, type: type, cache: .immutable, entityTag: tag)
+  }
+
+  /// What stands for time in which nobody published: a segment type and no media. Players that know EXT-X-GAP never ask
+  /// for it; libavformat 5.1 and GStreamer's hlsdemux do not know it, and others ask for the part that they were told
+  /// comes next before anybody knew that nothing would.
+  private func nothing(_ tag: String) -> HTTPResponse {
+    .media([.bytes(FragmentBoxes.singleSegmentType)], type: type, cache: .immutable, entityTag: tag)
   }
 
   /// Nil where the segment has nothing of the rendition.
@@ -196,11 +256,13 @@ struct MediaRoutes {
 
   /// Nil while nothing of it is there.
   private func segment(_ number: Int, _ request: HTTPRequest, in window: LiveWindow) -> HTTPAnswer? {
-    guard let segment = window.segment(number), let layout = layout(of: segment, window) else { return nil }
+    guard let segment = window.segment(number) else { return nil }
+    let tag = "\"\(epoch)-\(rendition.rawValue)-\(number)\""
+    if segment.isOutage { return .now(nothing(tag), sharing) }
+    guard let layout = layout(of: segment, window) else { return nil }
     guard segment.isComplete else { return growing(segment, layout, request, window) }
     let response = HTTPResponse.media(
-      segment.pieces(of: layout.trackID), type: type, cache: .immutable,
-      entityTag: "\"\(epoch)-\(rendition.rawValue)-\(number)\"")
+      segment.pieces(of: layout.trackID), type: type, cache: .immutable, entityTag: tag)
     return .now(response, sharing)
   }
 

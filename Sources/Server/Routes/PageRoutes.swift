@@ -1,5 +1,6 @@
 internal import Ingest
 internal import NIOCore
+internal import NIOHTTP1
 
 /// The pages and their files.
 struct PageRoutes {
@@ -13,9 +14,35 @@ struct PageRoutes {
     case ("favicon.ico", 1): return files.answer(["favicon.svg"], to: request, on: eventLoop)
     case ("watch", 2) where StreamName(path[1]) != nil:
       return files.answer(["watch.html"], to: request, on: eventLoop)
+    case ("watch", 2):
+      let detail = "No stream can have that name: a name is \(StreamName.grammar)."
+      return .now(Problem.notFound(detail, help: "The streams are listed at /.").response)
     case ("web", 2): return files.answer([path[1]], to: request, on: eventLoop)
     default:
       return .now(Problem.notFound("There is nothing at this address.", help: "The streams are listed at /.").response)
     }
+  }
+
+  /// Gives a person who went astray a page in place of a 404 that is made for programs. Media stays as it is, for whoever
+  /// asks: caches before weir keep one answer for all.
+  func guiding(_ request: HTTPRequest, on eventLoop: any EventLoop, _ answer: HTTPAnswer) -> HTTPAnswer {
+    guard request.path.first != "live", request.wantsPage else { return answer }
+    switch answer {
+    case .now(let response, _) where response.status == .notFound: return lost(request, on: eventLoop)
+    case .later(let future, nil):
+      return .later(
+        future.flatMap { response in
+          guard response.status == .notFound else { return eventLoop.makeSucceededFuture(response) }
+          switch lost(request, on: eventLoop) {
+          case .now(let page, _): return eventLoop.makeSucceededFuture(page)
+          case .later(let page, _): return page
+          }
+        })
+    default: return answer
+    }
+  }
+
+  private func lost(_ request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
+    files.answer([WebFiles.lostPage], to: request, on: eventLoop)
   }
 }

@@ -5,10 +5,13 @@ internal import Synchronization
 /// with the stream, and where the parameters change.
 final class ProgressiveBody: LiveBody {
   private let stream: LiveStream
+  /// The response is a viewer for as long as it lasts.
+  private let seat: ViewerSeat
   private let eventLoop = Mutex<(any EventLoop)?>(nil)
 
-  init(stream: LiveStream) {
+  init(stream: LiveStream, seat: ViewerSeat) {
     self.stream = stream
+    self.seat = seat
   }
 
   func start(_ writer: LiveBodyWriter) {

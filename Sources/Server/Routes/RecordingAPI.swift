@@ -55,24 +55,34 @@ struct RecordingAPI {
   }
 
   /// `POST /api/v1/streams/{stream}/recording/start`, `…/stop` and `…/cancel`: what the stream's recording then does.
-  func control(_ request: HTTPRequest, stream: String, _ action: String) -> HTTPResponse {
+  func control(
+    _ request: HTTPRequest, stream: String, _ action: String, on eventLoop: any EventLoop
+  ) -> HTTPAnswer {
     let act: (RecordingLibrary, StreamName) -> RecordingAnswer
     switch action {
     case "start": act = { $0.start($1) }
     case "stop": act = { $0.stop($1) }
     case "cancel": act = { $0.cancel($1) }
-    default: return Problem.notFound("The API has no such address.", help: "Use start, stop or cancel.").response
+    default: return .now(Problem.notFound("The API has no such address.", help: "Use start, stop or cancel.").response)
     }
-    guard request.method == .post else { return Problem.methodNotAllowed(allow: "POST, OPTIONS").response }
-    if let refusal = gate.refusal(of: request) { return refusal.response }
-    guard let library else { return Self.recordsNothing }
-    guard let name = StreamName(stream) else { return Problem.notFound("No stream can have that name.").response }
+    guard request.method == .post else { return .now(Problem.methodNotAllowed(allow: "POST, OPTIONS").response) }
+    if let refusal = gate.refusal(of: request) { return .now(refusal.response) }
+    guard let library else { return .now(Self.recordsNothing) }
+    guard let name = StreamName(stream) else {
+      return .now(Problem.notFound("No stream can have that name.").response)
+    }
     switch act(library, name) {
-    case .done: return .json(library.describe(name))
-    case .refused(.notLive): return Problem.notFound(RecordingRefusal.notLive.description).response
-    case .refused(let refusal): return Self.conflict(refusal.description)
+    case .done:
+      return .later(
+        library.settle(name, on: eventLoop, patience: Self.patience).map { .json(library.describe(name)) })
+    case .refused(.notLive): return .now(Problem.notFound(RecordingRefusal.notLive.description).response)
+    case .refused(let refusal): return .now(Self.conflict(refusal.description))
     }
   }
+
+  /// How long an answer waits for a recording to become what it was asked to be: its file may need a copy, its first key
+  /// frame may be far, or the disk busy. Then it tells how far it is.
+  static let patience = TimeAmount.seconds(2)
 
   // MARK: Reading
 

@@ -111,7 +111,7 @@ final class RecordingThumbnails: Sendable {
       kept?.keep(jpeg, as: name)
       return .there(jpeg)
     } catch {
-      logger.warning("\(key.stream): no picture of \(key.name.finished): \(error)")
+      logger.of(key.stream).warning("no picture of \(key.name.finished): \(error)")
       if let error = error as? StillPictureError, error.cause == .machine { return .notNow }
       state.withLock { state in
         if state.failures.count >= Self.failureLimit { state.failures = [] }

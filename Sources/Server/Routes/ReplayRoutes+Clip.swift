@@ -17,7 +17,8 @@ extension ReplayRoutes {
       from = try request.query("from").map { text throws(MalformedMoment) in try Self.moment(text, "from") }
       to = try request.query("to").map { text throws(MalformedMoment) in try Self.moment(text, "to") }
     } catch {
-      return .now(Problem.badRequest(error.detail, help: "Write from=12.5&to=72.5, or UTC times.").response)
+      return .now(
+        Problem.badRequest(error.detail, help: "Write from=12.5&to=72.5, or from=2026-11-21T07:24:10Z.").response)
     }
     return open(stream, name.stem, on: eventLoop, patience: Self.patience) { source in
       do {
@@ -79,13 +80,16 @@ extension ReplayRoutes {
     var detail: String
   }
 
-  /// Seconds (`90`, `12.5`) or a UTC time (`2026-11-21T07:24:10.5Z`).
+  /// Seconds (`90`, `12.5`, `1:30`, `0:01:30`) or a time (`2026-11-21T07:24:10.5Z`, `2026-11-21T08:24:10+01:00`).
   static func moment(_ text: String, _ name: String) throws(MalformedMoment) -> ReplaySource.Moment {
     if let time = DecimalText.split(text), time.1.isEmpty, let nanoseconds = time.0.times(1_000_000_000) {
       return .media(MediaTime(nanoseconds: nanoseconds))
     }
-    if let wall = UTCText.parse(text) { return .wall(wall) }
+    if let place = ClockText.nanoseconds(text) { return .media(MediaTime(nanoseconds: place)) }
+    if let wall = UTCText.nanoseconds(text) { return .wall(wall) }
     throw MalformedMoment(
-      detail: "\(name) is a number of seconds or a UTC time, not \(LogText.escaped(String(text.prefix(40)))).")
+      detail:
+        "\(name) is seconds (90, 1:30) or a time as 2026-11-21T07:24:10Z, not \(LogText.escaped(String(text.prefix(40))))."
+    )
   }
 }

@@ -51,7 +51,7 @@ struct ReplayRoutes {
   }
 
   private func document(_ document: ReplayDocument, of source: ReplaySource) -> HTTPResponse {
-    source.document(document, target: promisedTarget(source)).map { HTTPResponse($0) }
+    source.document(document, target: promisedTarget(source), publicURL: archive.publicURL).map { HTTPResponse($0) }
       ?? Problem.notYet(source.stream).response
   }
 
@@ -77,6 +77,11 @@ struct ReplayRoutes {
         let index = source.withIndex({ $0.index(ofTime: time, kind: kind, initVersion: version) })
       else { return missing }
       return try segment(index, rendition, of: source)
+    case .playable(let number):
+      guard let pieces = try source.playablePieces(ofSegment: number - 1, rendition) else { return missing }
+      return .media(
+        pieces, type: type(rendition), cache: .immutable,
+        entityTag: "\"\(source.name ?? "")-\(rendition.rawValue)-\(number).mp4\"")
     case .part, .programme: return missing
     }
   }

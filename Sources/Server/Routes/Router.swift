@@ -1,3 +1,4 @@
+internal import Ingest
 internal import NIOCore
 
 /// The first segment of a path decides which routes answer.
@@ -10,15 +11,23 @@ struct Router: HTTPResponder {
   let metrics: MetricsRoutes
 
   func respond(to request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
+    if request.path.first == "api" { return answerOfAPI(request, on: eventLoop) }
     // The API alone has something to change.
-    guard request.isRead || request.path.first == "api" else { return .now(Problem.methodNotAllowed().response) }
+    guard request.isRead else { return .now(Problem.methodNotAllowed().response) }
+    if let place = Redirection.place(of: request) { return .now(.redirect(to: place.address, place.kind)) }
+    return pages.guiding(request, on: eventLoop, route(request, on: eventLoop))
+  }
+
+  func options(of request: HTTPRequest) -> HTTPResponse {
+    guard request.path.first == "api" else { return FixedAnswer.preflight }
+    guard let address = APIAddress.find(Self.apiPath(request)) else { return APIAddress.unknown(request.path).response }
+    return FixedAnswer.preflight(allowing: address.methods)
+  }
+
+  private func route(_ request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
+    guard !request.target.endsWithSlash else { return .now(Problem.nothingHere.response) }
     switch request.path.first {
     case "live": return live.respond(to: request, on: eventLoop)
-    case "api" where request.path.count == 6 && request.path[2] == "recordings" && request.path[5] == "clip":
-      return replay.clip(request, on: eventLoop)
-    case "api" where request.path.count == 6 && request.path[2] == "recordings" && request.path[5] == "keyframes":
-      return replay.keyFrames(request, on: eventLoop)
-    case "api": return api.respond(to: request, on: eventLoop)
     case "recordings" where request.path.count > 3: return replay.respond(to: request, on: eventLoop)
     case "recordings" where request.path.count > 1: return recordings.respond(to: request, on: eventLoop)
     case "time" where request.path.count == 1: return .now(api.time)
@@ -26,6 +35,27 @@ struct Router: HTTPResponder {
     case "readyz" where request.path.count == 1: return .now(metrics.readiness)
     case "metrics" where request.path.count == 1: return metrics.metrics(on: eventLoop)
     default: return pages.respond(to: request, on: eventLoop)
+    }
+  }
+
+  // MARK: API
+
+  /// `/api` is `/api/v1`, and a slash at the end changes nothing: programs do not follow redirections by themselves.
+  private static func apiPath(_ request: HTTPRequest) -> [String] {
+    request.path == ["api"] ? ["api", "v1"] : request.path
+  }
+
+  private func answerOfAPI(_ request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
+    let path = Self.apiPath(request)
+    guard let address = APIAddress.find(path) else { return .now(APIAddress.unknown(path).response) }
+    guard address.methods.allow(request.method) else {
+      return .now(Problem.methodNotAllowed(allow: address.methods.description).response)
+    }
+    switch (path.count, path.last) {
+    case (2, _): return .now(.json(APIAddress.index))
+    case (6, "clip") where path[2] == "recordings": return replay.clip(request, on: eventLoop)
+    case (6, "keyframes") where path[2] == "recordings": return replay.keyFrames(request, on: eventLoop)
+    default: return api.respond(to: request, on: eventLoop)
     }
   }
 }

@@ -20,7 +20,7 @@ struct SourcesAPI {
   /// `path` begins with `sources`.
   func respond(to request: HTTPRequest, _ path: ArraySlice<String>, on eventLoop: any EventLoop) -> HTTPAnswer {
     let path = Array(path.dropFirst())
-    if path.count == 3, path[1] == "recording" { return .now(record(request, source: path[0], path[2])) }
+    if path.count == 3, path[1] == "recording" { return record(request, source: path[0], path[2], eventLoop) }
     guard path.count <= 2 else { return .now(Self.missing) }
     if path.count == 2, path[1] != "preview.jpg" { return act(request, on: path[0], path[1], eventLoop) }
     guard request.isRead else { return .now(Problem.methodNotAllowed().response) }
@@ -51,17 +51,23 @@ struct SourcesAPI {
   }
 
   /// `POST …/recording/start`, `…/stop` and `…/cancel`: the source as it is then.
-  private func record(_ request: HTTPRequest, source name: String, _ action: String) -> HTTPResponse {
+  private func record(
+    _ request: HTTPRequest, source name: String, _ action: String, _ eventLoop: any EventLoop
+  ) -> HTTPAnswer {
     guard let action = SourceRecordings.Action(rawValue: action) else {
-      return Problem.notFound("The API has no such address.", help: "Use start, stop or cancel.").response
+      return .now(Problem.notFound("The API has no such address.", help: "Use start, stop or cancel.").response)
     }
-    guard request.method == .post else { return Problem.methodNotAllowed(allow: "POST, OPTIONS").response }
-    if let refusal = gate.refusal(of: request) { return refusal.response }
-    guard let source = source(name) else { return Self.missing }
-    guard let recordings else { return RecordingAPI.recordsNothing }
+    guard request.method == .post else { return .now(Problem.methodNotAllowed(allow: "POST, OPTIONS").response) }
+    if let refusal = gate.refusal(of: request) { return .now(refusal.response) }
+    guard let source = source(name) else { return .now(Self.missing) }
+    guard let recordings else { return .now(RecordingAPI.recordsNothing) }
     switch recordings.perform(action, on: source) {
-    case .done: return .json(describe(source))
-    case .refused(let refusal): return RecordingAPI.conflict(refusal.description)
+    case .done:
+      guard let recorder = source.recorder else { return .now(.json(describe(source))) }
+      return .later(
+        recorder.wait(until: \.isSettled, on: eventLoop, patience: RecordingAPI.patience)
+          .map { .json(describe(source)) })
+    case .refused(let refusal): return .now(RecordingAPI.conflict(refusal.description))
     }
   }
 

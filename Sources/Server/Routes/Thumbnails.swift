@@ -128,7 +128,7 @@ final class Thumbnails: Sendable {
     do {
       outcome = .made(try make(try keyFrame.range.read(), keyFrame.track))
     } catch {
-      logger.warning("\(stream): no thumbnail of segment \(source.segment): \(error)")
+      logger.of(stream).warning("no thumbnail of segment \(source.segment): \(error)")
       outcome = .failed
     }
     let waiting = state.withLock { $0.finish(source, of: stream, outcome) }

@@ -1,14 +1,17 @@
 internal import CWeb
 internal import Glibc
 internal import NIOCore
+internal import NIOHTTP1
 internal import NIOPosix
 
 /// The files of web/: embedded in the binary, or read from a folder while somebody works on them (`--web`).
-/// Pages carry the Content-Security-Policy of decisions.md; everything is asked for again and answered with 304 while
+/// Pages carry a Content-Security-Policy; everything is asked for again and answered with 304 while
 /// it is the same.
 final class WebFiles: Sendable {
   /// The largest file that is read from a folder, in bytes.
   static let largestFile = 8 << 20
+  /// The page of addresses at which there is nothing.
+  static let lostPage = "404.html"
 
   private enum Source: Sendable {
     case embedded([String: PreencodedResponse])
@@ -60,6 +63,11 @@ final class WebFiles: Sendable {
   private static func response(name: String, body: ByteBuffer, securityPolicy: HeaderField) -> PreencodedResponse {
     let type = ContentType(fileName: name)
     let headers = [securityPolicy, HeaderField("Referrer-Policy", "same-origin")]
+    if name == lostPage {
+      // Others get JSON at the same address.
+      let headers = headers + [HeaderField("Vary", "Accept")]
+      return PreencodedResponse(status: .notFound, type: type, cache: .never, headers: headers, body: body)
+    }
     return PreencodedResponse(type: type, cache: .page, headers: type == .html ? headers : [], body: body)
   }
 

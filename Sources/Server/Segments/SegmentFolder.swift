@@ -60,7 +60,7 @@ final class SegmentFolder: FragmentSink {
       guard isLast || pending.jobs < Self.pendingLimit else {
         let isNew = !pending.isBehind
         pending.isBehind = true
-        if isNew { logger.warning("\(stream): the disk of \(folder) is too slow; segments are left out there") }
+        if isNew { logger.of(stream).warning("the disk of \(folder) is too slow; segments are left out there") }
         return false
       }
       pending.jobs += 1
@@ -86,7 +86,7 @@ final class SegmentFolder: FragmentSink {
         defer { written.hasFailed = true }
         return !written.hasFailed
       }
-      if isNew { logger.error("\(stream): cannot write segments below \(folder): \(error); live goes on") }
+      if isNew { logger.of(stream).error("cannot write segments below \(folder): \(error); live goes on") }
     }
   }
 
@@ -103,7 +103,7 @@ final class SegmentFolder: FragmentSink {
     }
     // Also those that were left out, or that the disk did not take: playlists list them.
     let last = written.segments.last?.number ?? 0
-    for segment in view.window.segments where segment.isComplete && segment.sequenceNumber > last {
+    for segment in view.window.segments where segment.isComplete && segment.sequenceNumber > last && !segment.isOutage {
       written.segments.append((segment.sequenceNumber, try write(segment, view.window, below: epoch)))
     }
     for rendition in renditions {

@@ -74,7 +74,11 @@ struct SegmentSweep {
 
   private static func isMedia(_ name: String) -> Bool {
     let whole = name.hasSuffix(FolderFile.unfinished) ? String(name.dropLast(FolderFile.unfinished.utf8.count)) : name
-    return MediaName.parse(whole) != nil
+    switch MediaName.parse(whole) {
+    // No file of a segment folder is called so.
+    case nil, .playable?: return false
+    case .playlist?, .keyFrames?, .programme?, .initSegment?, .segment?, .segmentAt?, .part?: return true
+    }
   }
 
   /// A folder itself, not a link to one.

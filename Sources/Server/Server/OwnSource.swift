@@ -159,20 +159,24 @@ final class OwnSource: Sendable {
   /// Its newest recording; nil before the first.
   var recorder: Recorder? { state.withLock { $0.take }?.recorder }
 
-  /// Records what it captures from its next key frame on, on air and off, until that is ended or it stops. `makeTake` is
-  /// called if it can be.
+  /// Records what it captures from its next key frame on, on air and off, until that is ended or it stops. Where it does not
+  /// run its devices are opened for that, and nobody is offered anything. `makeTake` is called if it can be.
   func record(_ makeTake: () -> Take) -> RecordingAnswer {
     state.withLock { state in
       if recordingWish == .never { return .refused(.neverRecorded) }
       if state.take?.isActive == true { return .refused(.alreadyRecording) }
       switch state.phase {
-      case .due, .running:
-        let take = makeTake()
-        state.take = take
-        airing.record(take)
-        return .done
-      case .stopping, .stopped: return .refused(.notCaptured)
+      case .stopping: return .refused(.isStopping)
+      case .due, .running: break
+      case .stopped:
+        airing.end()
+        state.phase = .due
       }
+      let take = makeTake()
+      state.take = take
+      airing.record(take)
+      if case .due = state.phase { caller.yield() }
+      return .done
     }
   }
 

@@ -1,5 +1,6 @@
 internal import FMP4
 internal import Ingest
+internal import Logging
 internal import ServiceLifecycle
 
 /// The server between its start and its stop.
@@ -17,10 +18,11 @@ struct RunningServer: Service {
   let ledger: StreamLedger?
   /// Whether the first source's page is opened in a browser.
   let opensPage: Bool
+  let logger: Logger
 
   func run() async throws {
     // Only now are signals caught: whoever reads that weir is up may stop it.
-    report.print()
+    report.tell(logger)
     ServiceNotice.send(.ready)
     if opensPage { PageOpener.open(report.page) }
     await withTaskGroup(of: Void.self) { group in

@@ -26,7 +26,8 @@ struct Server {
     self.clock = clock
     let disk = NIOSingletons.posixBlockingThreadPool
     let archive = RecordingArchive(
-      folder: configuration.recordingsFolder, rewind: configuration.rewind.map(MediaTime.init))
+      folder: configuration.recordingsFolder, rewind: configuration.rewind.map(MediaTime.init),
+      publicURL: configuration.publicURL)
     self.archive = archive
     let library = configuration.recordingsFolder.map { folder in
       RecordingLibrary(
@@ -46,7 +47,7 @@ struct Server {
     ledger = configuration.stateFolder.map { StreamLedger(folder: $0, clock: clock, logger: logger) }
     streams = StreamRegistry(
       settings: configuration.streamSettings, ladders: configuration.ladders, sounds: configuration.sounds,
-      publishKey: configuration.publishKey, clock: clock, logger: logger, ledger: ledger
+      publishKeys: configuration.publishKeys, clock: clock, logger: logger, ledger: ledger
     ) { stream, epoch, wish in
       var sinks: [any FragmentSink] = spools == nil ? [] : [EpochWatch(epoch: epoch, archive: archive)]
       if wish == .asConfigured, let recorder = library?.makeRecorder(stream: stream, epoch: epoch) {
@@ -90,7 +91,7 @@ struct Server {
       configuration: configuration, http: pages.http, https: pages.https, rtmp: addresses.rtmp, rtmps: addresses.rtmps)
     let running = RunningServer(
       report: report, streams: streams, recordings: recordings, clock: clock, rtmp: rtmp, http: http, sources: sources,
-      certificate: certificate, memory: memory, ledger: ledger, opensPage: openingPage)
+      certificate: certificate, memory: memory, ledger: ledger, opensPage: openingPage, logger: logger)
     let services = ServiceGroup(
       configuration: ServiceGroupConfiguration(
         services: [.init(service: running)], gracefulShutdownSignals: [.sigterm, .sigint],
@@ -156,7 +157,7 @@ struct Server {
         sources: SourcesAPI(sources: sources, previews: SourcePreviews(), recordings: sourceRecordings, gate: gate),
         gate: gate, clock: clock,
         rtmpPort: rtmpPort,
-        publishKeyRequired: configuration.publishKey != nil),
+        publishKeyRequired: !configuration.publishKeys.isEmpty, publicURL: configuration.publicURL),
       recordings: RecordingRoutes(
         library: recordings, thumbnails: recordings.map { RecordingThumbnails(library: $0, logger: logger) }),
       replay: ReplayRoutes(

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import Logging
 internal import NIOCore
 
 /// The few lines that a person reads first: what to open, where to publish, where recordings go.
@@ -17,27 +18,49 @@ struct StartupReport {
   var text: String {
     var lines = ["\(Version.name) \(Version.number)"]
     lines.append("  watch    \(page)")
+    if let url = configuration.publicURL { lines.append("           \(url)/\(path)") }
     if let https { lines.append("           https://\(Self.authority(https))/\(path)") }
     for (scheme, address) in [("rtmp", rtmp), ("rtmps", rtmps)] {
       guard let address else { continue }
       let server = "\(scheme)://\(Self.authority(address))/live"
-      let key = configuration.publishKey == nil ? "" : "?key=…"
+      let key = configuration.publishKeys.isEmpty ? "" : "?key=…"
       lines.append("  publish  \(server)/NAME\(key)   (OBS: server \(server), stream key NAME\(key))")
     }
     switch configuration.recording {
     case .off: lines.append("  record   off")
     case .folder(let folder): lines.append("  record   \(LogText.escaped(folder))/NAME/")
     }
-    if configuration.publishKey == nil {
-      lines.append(
-        "  warning  anybody who reaches this machine may publish; set a key with --publish-key or WEIR_PUBLISH_KEY")
-    }
+    if let warning { lines.append("  warning  \(warning)") }
     return lines.joined(separator: "\n") + "\n"
   }
 
-  func print() {
+  private var warning: String? {
+    configuration.publishKeys.isEmpty
+      ? "anybody who reaches this machine may publish; set a key with --publish-key or WEIR_PUBLISH_KEY" : nil
+  }
+
+  /// Tells it to whoever looks: lines on standard output, or where the log is for programs, events of the log, so that
+  /// both together are JSON from end to end. A terminal has lines in any case.
+  func tell(_ logger: Logger) {
+    if configuration.logFormat == .json {
+      logger.notice("\(Version.name) \(Version.number) started", metadata: facts)
+      if let warning { logger.warning("\(warning)") }
+      guard isatty(STDOUT_FILENO) == 1 else { return }
+    }
     let bytes = Array(text.utf8)
     _ = write(STDOUT_FILENO, bytes, bytes.count)
+  }
+
+  /// Where it listens and records.
+  private var facts: Logger.Metadata {
+    var facts: Logger.Metadata = [
+      "http": "http://\(Self.authority(http))", "rtmp": "rtmp://\(Self.authority(rtmp))/live",
+      "recordings": "\(configuration.recordingsFolder ?? "off")",
+    ]
+    facts["https"] = https.map { "https://\(Self.authority($0))" }
+    facts["rtmps"] = rtmps.map { "rtmps://\(Self.authority($0))/live" }
+    facts["publicURL"] = configuration.publicURL.map { "\($0)" }
+    return facts
   }
 
   /// "localhost:8080" where every address is served, else the address itself.

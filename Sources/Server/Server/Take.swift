@@ -38,7 +38,7 @@ final class Take: MediaSink {
       do {
         for stored in try epoch?.receive(event) ?? [] { recorder.receive(stored) }
       } catch {
-        logger.error("\(recorder.stream): recording stops: \(error)")
+        logger.of(recorder.stream).error("recording stops: \(error)")
         recorder.stop()
         epoch = nil
         return .closed(.failed("\(error)"))

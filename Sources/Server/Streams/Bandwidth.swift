@@ -31,6 +31,14 @@ struct Bandwidth: Sendable, Hashable {
     }
   }
 
+  /// Bits a second that no segment of the track has needed yet, at least 1 and at most an eighth too much: manifests say
+  /// it, and each change of it costs their readers a whole one.
+  func steadyPeak(of track: TrackID) -> Int {
+    let peak = max(peakOfTrack[track] ?? 0, 1)
+    let step = max(1, 1 << max(0, Int.bitWidth - 1 - peak.leadingZeroBitCount - 3))
+    return (peak &+ step &- 1) / step * step
+  }
+
   private static func rate(_ bytes: Int, _ nanoseconds: Int64) -> Int {
     Int((Double(bytes) * 8e9 / Double(nanoseconds)).rounded(.up))
   }

@@ -50,7 +50,7 @@ extension LiveWindow {
   var recentBitrate: Int {
     var bytes = 0
     var nanoseconds: Int64 = 0
-    for segment in segments.reversed() where segment.isComplete {
+    for segment in segments.reversed() where segment.isComplete && !segment.isOutage {
       bytes += segment.memory.byteCount
       nanoseconds &+= segment.duration.nanoseconds
       if nanoseconds >= 10_000_000_000 { break }

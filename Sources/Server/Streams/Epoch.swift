@@ -7,7 +7,7 @@ internal import NIOCore
 struct Epoch: Sendable {
   /// Unique over restarts: the wall-clock millisecond of its birth, in base 36. One path segment.
   let id: String
-  private(set) var window: LiveWindow
+  var window: LiveWindow
   private var segmenter: Segmenter
   private var splicer = Splicer()
   private let settings: StreamSettings
@@ -30,6 +30,8 @@ struct Epoch: Sendable {
   private var breaks = 0
   private(set) var mediaBytes = 0
   var rungs: [LadderRung] = []
+  /// What manifests still tell of the process before this one.
+  private var keptPeriods: [KeptPeriod] = []
 
   /// `knownGroup` is how far apart the key frames of the name's last publisher were. `mayPromiseIndependence` is false
   /// for a name whose last epoch broke the promise that each segment starts with a key frame.
@@ -55,6 +57,7 @@ struct Epoch: Sendable {
     availabilityStart = record.availabilityStart
     longestGroup = record.longestGroup
     mediaEnd = MediaTime(milliseconds: record.mediaEnd)
+    keptPeriods = record.periods
     breaks = record.breaks
     breaksBeforeNextSegment = true
   }
@@ -84,7 +87,8 @@ struct Epoch: Sendable {
       epoch: id, startedAt: availabilityStart, availabilityStart: availabilityStart, targetDuration: target,
       partTarget: window.partTarget, longestGroup: longestGroup, promisesIndependence: window.isIndependent,
       nextSequenceNumber: window.nextSequenceNumber, nextPeriod: window.nextPeriod, initVersion: version,
-      breaks: breaks, mediaEnd: end.ticks &+ 1)
+      breaks: breaks, mediaEnd: end.ticks &+ 1,
+      periods: DASHManifest(epoch: viewWithRungs, source: .server).periodsToKeep)
   }
 
   /// The newest init segment; nil before the tracks are known.
@@ -97,7 +101,9 @@ struct Epoch: Sendable {
 
   /// The same with the rungs.
   var viewWithRungs: EpochView {
-    EpochView(id: id, window: window, availabilityStart: availabilityStart ?? 0, rungs: rungs, version: version)
+    EpochView(
+      id: id, window: window, availabilityStart: availabilityStart ?? 0, rungs: rungs, version: version,
+      keptPeriods: keptPeriods, patience: settings.reconnectWindow, publicURL: settings.publicURL)
   }
 
   /// Who asks for parts can have a playlist: the target duration is decided and a part is there.
@@ -117,7 +123,9 @@ struct Epoch: Sendable {
   /// The current publication is over, the epoch goes on: everything inside is brought out, and what follows does not
   /// continue it.
   mutating func interrupt() throws(StorageError) -> [StoredEvent] {
-    try store(segmenter.receive(.discontinuity))
+    let stored = try store(segmenter.receive(.discontinuity))
+    window.interrupt()
+    return stored
   }
 
   mutating func end(_ reason: EndReason) throws(StorageError) -> [StoredEvent] {
@@ -208,6 +216,7 @@ struct Epoch: Sendable {
 
   private mutating func openSegment(_ fragment: Fragment, followsClock: Bool) throws(StorageError) {
     let wallStart = anchor?.wallNanoseconds(at: fragment.start) ?? 0
+    if breaksBeforeNextSegment { passOutage(until: wallStart) }
     let memory = try SegmentMemory(name: "weir-segment")
     window.open(
       fragment, initVersion: window.currentInit?.version ?? 1, followsDiscontinuity: breaksBeforeNextSegment,

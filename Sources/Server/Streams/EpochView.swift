@@ -13,16 +13,25 @@ struct EpochView: Sendable {
   let rungs: [LadderRung]
   /// Rises with each change of the window or a rung's.
   let version: Int
+  /// Periods of the process before this one.
+  let keptPeriods: [KeptPeriod]
+  /// For how long the stream waits for a publisher that was lost.
+  let patience: MediaTime
+  /// Where players find this server; nil where nobody said.
+  let publicURL: PublicURL?
 
   /// `prefix` is the epoch's name where there is no other.
   init(
     id: String, window: LiveWindow, availabilityStart: Int64, prefix: String? = nil, rungs: [LadderRung] = [],
-    version: Int? = nil
+    version: Int? = nil, keptPeriods: [KeptPeriod] = [], patience: MediaTime = .zero, publicURL: PublicURL? = nil
   ) {
+    self.patience = patience
+    self.keptPeriods = keptPeriods
     self.id = id
     self.rungs = rungs
     self.version = version ?? window.version
     self.prefix = prefix ?? "\(id)/"
+    self.publicURL = publicURL
     self.window = window
     self.availabilityStart = availabilityStart
   }

@@ -84,6 +84,13 @@ struct LadderRung: Sendable {
     try apply(cutter.endSegment(segment.sequenceNumber))
   }
 
+  /// The source's newest segment is time in which nobody published.
+  mutating func followOutage(in source: LiveWindow) {
+    guard let segment = source.segments.last, segment.isOutage else { return }
+    planned.append(PlannedSegment(source: segment))
+    try? apply(cutter.endSegment(segment.sequenceNumber))
+  }
+
   private func plan(_ fragment: Fragment, _ segment: LiveSegment, _ source: LiveWindow) -> PlannedFragment? {
     guard mediaKind == .audio else {
       return PlannedFragment(fragment, segment: segment.sequenceNumber, after: lastPlan)

@@ -51,6 +51,8 @@ struct LiveSegment: Sendable {
   let wallStart: Int64
   /// The media go on, and the time of day in them is told anew from here on.
   var followsClock = false
+  /// Nobody published then: it has no media, and none of its renditions has.
+  var isOutage = false
   var memory: SegmentMemory
   var fragments: [StoredFragment] = []
   /// One entry a track that has samples here.
@@ -76,6 +78,16 @@ struct LiveSegment: Sendable {
     var mediaBytes: Int
     /// What manifests list of it since its first samples are here; nil where nothing could be foretold.
     var announced: Listing?
+  }
+
+  /// Wall-clock time of its end, in nanoseconds since 1970.
+  var wallEnd: Int64 { wallStart &+ duration.nanoseconds }
+
+  /// Wall-clock time of the track's first sample in it, in nanoseconds since 1970; without a track, or a sample of it, of its
+  /// start.
+  func wallStart(of track: TrackID?) -> Int64 {
+    guard let span = track.flatMap(span) else { return wallStart }
+    return wallStart &+ (MediaTime(ticks: span.listed.start, timescale: span.timescale) - start).nanoseconds
   }
 
   func span(of track: TrackID) -> TrackSpan? {

@@ -49,12 +49,12 @@ extension LiveStream {
   ) -> LadderTranscoder? {
     do {
       return try LadderTranscoder(
-        name: "\(name)", aim: aim, launcher: workers, logger: logger
+        aim: aim, launcher: workers, logger: logger
       ) { [weak self] events in
         self?.receive(events, of: kind, epoch: epoch)
       }
     } catch {
-      logger.error("\(name): nothing is made of the stream: \(error)")
+      logger.error("nothing is made of the stream: \(error)")
       return nil
     }
   }
@@ -77,7 +77,7 @@ extension LiveStream {
         do {
           try state.epoch.receive(event, of: kind)
         } catch {
-          logger.error("\(name): a fragment of a rung is lost: \(error)")
+          logger.error("a fragment of a rung is lost: \(error)")
         }
       }
       let hasChanged = feedRungs(since: before, &state)
@@ -95,17 +95,15 @@ extension LiveStream {
     var hasChanged = false
     for (rung, version) in zip(state.epoch.rungs, versions) where rung.window.version != version {
       hasChanged = true
-      // The one before may have been completed at the same time.
-      let newest = rung.window.nextSequenceNumber - 1
-      for number in max(1, newest - 1)...max(1, newest) { feedFollowers(number, rung: rung, &state) }
+      feedFollowers(of: rung.window, rung: rung, &state)
     }
     return hasChanged
   }
 
   /// Nothing more comes of the rungs' segments; nil: of none of them.
   func dismissRungs(of kind: MediaKind? = nil, _ state: inout State) {
-    for (key, followers) in state.followers where key.rung != nil && (kind == nil || key.rung?.kind == kind) {
-      followers.finish()
+    for (key, followed) in state.followers where key.rung != nil && (kind == nil || key.rung?.kind == kind) {
+      followed.followers.finish()
       state.followers[key] = nil
     }
   }
@@ -120,8 +118,8 @@ extension Epoch {
   /// Rises with each change that a rendering of this kind can show.
   func version(for kind: RenderCache.Kind) -> Int {
     switch kind {
-    case .media(let rendition, _, _): window(of: rendition)?.version ?? 0
-    case .keyFrames, .programme: window.version
+    case .media(let rendition, _, _), .keyFrames(let rendition): window(of: rendition)?.version ?? 0
+    case .programme: window.version
     case .multivariant: version
     }
   }

@@ -21,23 +21,21 @@ extension LiveStream {
 
   /// A media playlist of an epoch as the directives want it; nil when it is no longer available.
   func mediaPlaylist(
-    _ rendition: Rendition, epoch id: String, _ directives: HLSDirectives
+    _ rendition: Rendition, epoch id: String, _ directives: HLSDirectives, _ form: RenderCache.Form
   ) -> PreencodedResponse? {
-    let form: RenderCache.Form = directives.position == nil ? .current : .awaited
-    return rendered(.media(rendition, form, isDelta: directives.skips), epoch: id) { epoch in
-      let cache =
-        form == .awaited && !epoch.window.isEnded
-        ? CachePolicy.awaitedPlaylist(seconds: HLSMediaPlaylist.skipTargets * (epoch.window.targetDuration ?? 1))
-        : epoch.cachePolicy
-      return PreencodedResponse(
-        type: .hls, cache: cache, body: mediaPlaylist(rendition, epoch, isDelta: directives.skips).render())
+    rendered(.media(rendition, form, isDelta: directives.skips), epoch: id) { epoch in
+      PreencodedResponse(
+        type: .hls, cache: epoch.cachePolicy(form),
+        body: mediaPlaylist(rendition, epoch, isDelta: directives.skips).render())
     }
   }
 
-  /// The I-frame playlist of an epoch; nil when it is no longer available.
-  func keyFramePlaylist(epoch id: String) -> PreencodedResponse? {
-    rendered(.keyFrames, epoch: id) { epoch in
-      PreencodedResponse(type: .hls, cache: epoch.cachePolicy, body: HLSIFramePlaylist(window: epoch.window).render())
+  /// The I-frame playlist of a picture; nil when it is no longer available.
+  func keyFramePlaylist(_ rendition: Rendition, epoch id: String) -> PreencodedResponse? {
+    rendered(.keyFrames(rendition), epoch: id) { epoch in
+      PreencodedResponse(
+        type: .hls, cache: epoch.cachePolicy,
+        body: HLSIFramePlaylist(window: epoch.window(of: rendition) ?? epoch.window).render())
     }
   }
 
@@ -72,7 +70,7 @@ extension LiveStream {
   }
 
   /// What leads from the manifest that was published at `base`, in milliseconds since 1970, to the current one.
-  func dashPatch(from base: Int64) -> DASHHistory.Patch {
+  func dashPatch(from base: Int64) -> PreencodedResponse {
     withManifests { history, epoch, now in history.patch(from: base, of: epoch, wallNanoseconds: now) }
   }
 
@@ -85,4 +83,14 @@ extension LiveStream {
 extension EpochView {
   /// Of its playlists and manifests.
   var cachePolicy: CachePolicy { window.isEnded ? .endedPlaylist : .livePlaylist }
+
+  /// Of a media playlist.
+  func cachePolicy(_ form: RenderCache.Form) -> CachePolicy {
+    switch form {
+    case .awaited where !window.isEnded:
+      .awaitedPlaylist(seconds: HLSMediaPlaylist.skipTargets * (window.targetDuration ?? 1))
+    case .current, .awaited: cachePolicy
+    case .personal: .never
+    }
+  }
 }

@@ -53,9 +53,10 @@ extension LiveStream {
       // Only the current epoch grows; its rungs, a little beyond its end.
       guard epoch.id == state.epoch.id, !segment.isComplete, !window.isEnded else { return (segment, nil) }
       let loopKey = FollowerKey(eventLoop, rendition)
-      let followers = state.followers[loopKey] ?? SegmentFollowers(eventLoop: eventLoop)
-      state.followers[loopKey] = followers
-      return (segment, followers)
+      var followed = state.followers[loopKey] ?? Followed(SegmentFollowers(eventLoop: eventLoop), from: sequenceNumber)
+      followed.oldest = min(followed.oldest, sequenceNumber)
+      state.followers[loopKey] = followed
+      return (segment, followed.followers)
     }
     if let segment {
       let pieces = segment.pieces(of: track)
@@ -71,18 +72,17 @@ extension LiveStream {
 
   /// The response is broken off. On its loop.
   func unfollow(key: ObjectIdentifier, _ rendition: Rendition, eventLoop: any EventLoop) {
-    state.withLock { $0.followers[FollowerKey(eventLoop, rendition)] }?.remove(key)
+    state.withLock { $0.followers[FollowerKey(eventLoop, rendition)]?.followers }?.remove(key)
   }
 
-  /// Hands a segment that has grown, or is complete, to those who follow it in the source's window or in a rung's.
-  func feedFollowers(_ sequenceNumber: Int, rung: LadderRung?, _ state: inout State) {
-    guard !state.followers.isEmpty,
-      let segment = (rung?.window ?? state.epoch.window).segment(sequenceNumber)
-    else { return }
-    for (key, followers) in state.followers where key.rung == rung?.rendition {
-      followers.deliver(segment)
-      // With the segment all of them are done; who comes later follows the next one.
-      if segment.isComplete { state.followers[key] = nil }
+  /// Hands what has come in a window, the source's or a rung's, to those who follow its segments: several may have been
+  /// completed at once. With the newest complete all of them are done; who comes later follows the next one.
+  func feedFollowers(of window: LiveWindow, rung: LadderRung?, _ state: inout State) {
+    guard !state.followers.isEmpty, let newest = window.segments.last else { return }
+    for (key, followed) in state.followers where key.rung == rung?.rendition {
+      followed.followers.deliver(window.segments.filter { $0.sequenceNumber >= followed.oldest })
+      state.followers[key]?.oldest = newest.sequenceNumber
+      if newest.isComplete { state.followers[key] = nil }
     }
   }
 }
@@ -96,5 +96,17 @@ struct FollowerKey: Hashable, Sendable {
   init(_ eventLoop: any EventLoop, _ rendition: Rendition) {
     self.eventLoop = ObjectIdentifier(eventLoop)
     rung = rendition.isRung ? rendition : nil
+  }
+}
+
+/// Those who follow a window's segments on one event loop, and the oldest segment that any of them may follow.
+struct Followed: Sendable {
+  let followers: SegmentFollowers
+  /// Media sequence number.
+  var oldest: Int
+
+  init(_ followers: SegmentFollowers, from oldest: Int) {
+    self.followers = followers
+    self.oldest = oldest
   }
 }

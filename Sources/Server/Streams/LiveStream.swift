@@ -29,6 +29,8 @@ final class LiveStream: Sendable {
     var token: PublicationToken
     var protocolName: String
     var remoteAddress: String
+    /// As `PublishRequest.host`.
+    var host: String?
     var evict: @Sendable (EndReason) -> Void
     var askForKeyFrame: (@Sendable () -> Void)?
     var lastReceived: Int64
@@ -41,6 +43,8 @@ final class LiveStream: Sendable {
     var phase = StreamPhase.starting
     var phaseSince: Int64
     var startedAt: Int64
+    /// When its last publisher left, once it has ended; monotonic, in nanoseconds.
+    var offAirSince: Int64?
     var holder: Holder?
     var lastHolder: (protocolName: String, remoteAddress: String)
     var lastTakeover: Int64?
@@ -53,7 +57,7 @@ final class LiveStream: Sendable {
     var newestSegment: [PublishedFragment] = []
     var audiences: [ObjectIdentifier: (audience: LoopAudience, count: Int)] = [:]
     /// By event loop, of each window.
-    var followers: [FollowerKey: SegmentFollowers] = [:]
+    var followers: [FollowerKey: Followed] = [:]
     /// Counts fragments for those who join between two of them.
     var position = 0
     var waiting = WaitingRoom()
@@ -88,6 +92,7 @@ final class LiveStream: Sendable {
 
     mutating func enter(_ phase: StreamPhase, now: Int64) {
       guard self.phase != phase else { return }
+      offAirSince = phase != .ended ? nil : self.phase == .reconnecting ? phaseSince : now
       self.phase = phase
       phaseSince = now
     }
@@ -103,7 +108,7 @@ final class LiveStream: Sendable {
     self.epochIDs = epochIDs
     self.workers = workers
     self.ledger = ledger
-    self.logger = logger
+    self.logger = logger.of(name)
     let wall = clock.wallNanoseconds
     let epoch =
       record.map { Epoch(resuming: $0, settings: settings) }
@@ -123,18 +128,19 @@ final class LiveStream: Sendable {
     case refused(PublishRefusal)
   }
 
-  /// Gives the name to a publisher, by the rules of takeover: with a valid key the newest wins, at most once in five
-  /// seconds; without keys a holder that is still sending keeps the name. `makeSinks` is called with the epoch's name
-  /// when the publisher begins one.
+  /// Gives the name to a publisher, by the rules of takeover: with the name's own key the newest wins, at most once in five
+  /// seconds; else a holder that is still sending keeps the name, but against its own address with a key for all names.
+  /// `makeSinks` is called with the epoch's name when the publisher begins one.
   func admit(
-    _ request: PublishRequest, isAuthenticated: Bool, makeSinks: (_ epoch: String) -> [any FragmentSink]
+    _ request: PublishRequest, right: PublishRight, makeSinks: (_ epoch: String) -> [any FragmentSink]
   ) -> Admission {
     let now = clock.monotonicNanoseconds()
     return state.withLock { state in
       stamp.change()
       let evicted = state.holder?.evict
       if let holder = state.holder {
-        let refusal = refusal(holder: holder, isAuthenticated: isAuthenticated, lastTakeover: state.lastTakeover, now)
+        let refusal = refusal(
+          of: request, right: right, holder: holder, lastTakeover: state.lastTakeover, now: now)
         if let refusal { return .refused(refusal) }
         state.lastTakeover = now
         logger.warning(
@@ -153,25 +159,12 @@ final class LiveStream: Sendable {
       let token = PublicationToken(number: state.publications)
       state.epoch.startPublication()
       state.holder = Holder(
-        token: token, protocolName: request.protocolName, remoteAddress: request.remoteAddress,
+        token: token, protocolName: request.protocolName, remoteAddress: request.remoteAddress, host: request.host,
         evict: request.onEviction, askForKeyFrame: request.onKeyFrameWanted, lastReceived: now)
       state.lastHolder = (request.protocolName, request.remoteAddress)
       state.enter(state.epoch.hasBegun ? .live : .starting, now: now)
       return .admitted(token, evicted: evicted)
     }
-  }
-
-  private func refusal(
-    holder: Holder, isAuthenticated: Bool, lastTakeover: Int64?, _ now: Int64
-  ) -> PublishRefusal? {
-    if isAuthenticated {
-      let interval = StreamSettings.takeoverInterval.nanoseconds
-      guard let lastTakeover, now &- lastTakeover < interval else { return nil }
-      let seconds = Int((interval &- (now &- lastTakeover)) / 1_000_000_000) + 1
-      return .tooManyTakeovers(stream: name, retryAfterSeconds: seconds)
-    }
-    guard now &- holder.lastReceived < StreamSettings.holderGrace.nanoseconds else { return nil }
-    return .busy(stream: name, holder: holder.remoteAddress)
   }
 
   private func renewEpoch(_ state: inout State, now: Int64) {
@@ -325,13 +318,14 @@ final class LiveStream: Sendable {
   private func end(_ reason: EndReason, _ state: inout State) {
     guard state.phase != .ended else { return }
     stamp.change()
-    ledger?.forget(name)
     do {
       publish(try state.epoch.end(reason), &state)
     } catch {
       logger.error("the last fragment is lost: \(error)")
       for sink in state.sinks { sink.receive(.end(reason)) }
     }
+    // Behind the last events, which are noted as all others are.
+    ledger?.forget(name)
     dismissAudiences(&state)
     dismissFollowers(&state)
     finishLadder(&state)
@@ -360,7 +354,6 @@ final class LiveStream: Sendable {
         for (_, entry) in state.audiences where entry.count > 0 {
           entry.audience.deliver([.file(fragment.range)], position: state.position)
         }
-        feedFollowers(fragment.sequenceNumberOfSegment, rung: nil, &state)
       case .initialization(let initSegment):
         state.newestSegment = []
         // A response has one init segment: it ends where the parameters change. Before the first, it waits for it.
@@ -373,12 +366,11 @@ final class LiveStream: Sendable {
         } else {
           dismissAudiences(&state)
         }
-      case .segmentEnd(let view):
-        if let newest = view.window.segments.last { feedFollowers(newest.sequenceNumber, rung: nil, &state) }
       case .discontinuity: state.newestSegment = []
-      case .clock, .end: break
+      case .segmentEnd, .clock, .end: break
       }
     }
+    feedFollowers(of: state.epoch.window, rung: nil, &state)
     if state.phase == .starting, state.epoch.hasBegun { state.enter(.live, now: clock.monotonicNanoseconds()) }
     warnOfLongGroups(&state)
     wake(&state)
@@ -390,8 +382,8 @@ final class LiveStream: Sendable {
   }
 
   func dismissFollowers(_ state: inout State) {
-    for (key, followers) in state.followers where key.rung == nil {
-      followers.finish()
+    for (key, followed) in state.followers where key.rung == nil {
+      followed.followers.finish()
       state.followers[key] = nil
     }
   }
@@ -421,6 +413,8 @@ final class LiveStream: Sendable {
     case .release: epoch.isReleased && epoch.hasRungs(expected, withSegments: true)
     case .part(let position, let rendition):
       epoch.window(of: rendition)?.hasReached(position, in: rendition) ?? true
+    case .segment(let number, let rendition):
+      epoch.window(of: rendition)?.hasReached(.segment(number), in: rendition) ?? true
     }
   }
 
@@ -481,7 +475,8 @@ final class LiveStream: Sendable {
     state.withLock { state in
       StreamStatus(
         name: name, phase: state.phase, epoch: state.epoch.id, protocolName: state.lastHolder.protocolName,
-        startedAt: state.startedAt, tracks: state.epoch.initSegment?.tracks ?? [],
+        startedAt: state.startedAt, endedAt: state.offAirSince.map { $0 &+ clock.wallOffset },
+        tracks: state.epoch.initSegment?.tracks ?? [],
         bitrate: state.epoch.window.recentBitrate, longestGroup: state.epoch.longestGroup,
         targetDuration: state.epoch.window.targetDuration,
         warnings: state.warnings + state.publicationWarnings.map(\.description), anchor: state.epoch.anchor,

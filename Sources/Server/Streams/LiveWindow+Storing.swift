@@ -32,18 +32,21 @@ extension LiveWindow {
 
   /// A segment of which the rendition has nothing: it keeps the numbers and times of its presentation.
   mutating func addGap(like source: LiveSegment, duration: MediaTime, memory: SegmentMemory) {
-    append(
-      LiveSegment(
-        sequenceNumber: nextSequenceNumber, initVersion: source.initVersion,
-        followsDiscontinuity: source.followsDiscontinuity, isIndependent: true, start: source.start,
-        wallStart: source.wallStart, memory: memory, expectedDuration: nil, expectedFollowersEnd: nil,
-        duration: duration))
+    var segment = LiveSegment(
+      sequenceNumber: nextSequenceNumber, initVersion: source.initVersion,
+      followsDiscontinuity: source.followsDiscontinuity, isIndependent: true, start: source.start,
+      wallStart: source.wallStart, memory: memory, expectedDuration: nil, expectedFollowersEnd: nil,
+      duration: duration)
+    segment.isOutage = source.isOutage
+    append(segment)
     completeNewest()
   }
 
-  /// The newest complete segment has something.
+  /// The newest complete segment of what was published has something.
   var endsWithMedia: Bool {
-    guard let newest = segments.last(where: \.isComplete) else { return segments.last?.fragments.isEmpty == false }
+    guard let newest = segments.last(where: { $0.isComplete && !$0.isOutage }) else {
+      return segments.last?.fragments.isEmpty == false
+    }
     return !newest.fragments.isEmpty
   }
 }

@@ -18,6 +18,8 @@ struct LiveWindow: Sendable {
   /// PART-TARGET: no part is longer. Nil until the first tracks are known, and never changed afterwards.
   private(set) var partTarget: MediaTime?
   private(set) var isEnded = false
+  /// Nobody publishes: what comes next does not continue what there is.
+  private(set) var isInterrupted = false
   /// Discontinuities before the oldest segment in memory.
   private var forgottenDiscontinuities = 0
   private(set) var nextSequenceNumber = 1
@@ -29,6 +31,8 @@ struct LiveWindow: Sendable {
   private(set) var keepsIndependence = true
   /// Bits a second of the segment that needed most, and what all of them held, for BANDWIDTH.
   private(set) var bandwidth = Bandwidth()
+  /// The length of the longest segment so far of any track, as it is listed.
+  private(set) var longestSegment = MediaTime.zero
   /// Rises with each change that a playlist can show.
   private(set) var version = 0
 
@@ -81,6 +85,7 @@ struct LiveWindow: Sendable {
     self.isEnded = isEnded
     keepsIndependence = segments.allSatisfy(\.isIndependent)
     nextSequenceNumber = (segments.last?.sequenceNumber ?? 0) + 1
+    for segment in segments { noteLength(of: segment) }
     for segment in segments where periods.isEmpty || segment.followsDiscontinuity || segment.followsClock {
       openPeriod(with: segment, continuing: segment.followsDiscontinuity ? nil : periods.last?.ordinal)
     }
@@ -119,6 +124,8 @@ struct LiveWindow: Sendable {
       total = longer
       first -= 1
     }
+    // Nothing before it is listed that it would have to lead on from.
+    while first < complete.endIndex, complete[first].isOutage { first += 1 }
     return complete[first...]
   }
 
@@ -205,13 +212,44 @@ struct LiveWindow: Sendable {
     }
     nextSequenceNumber += 1
     segments.append(segment)
+    isInterrupted = false
+  }
+
+  /// Appends time in which nobody published, behind the newest segment with media; `wallStart` in nanoseconds since 1970.
+  mutating func addOutage(behind media: LiveSegment, wallStart: Int64, lasting duration: MediaTime) {
+    var segment = LiveSegment(
+      sequenceNumber: nextSequenceNumber, initVersion: media.initVersion, followsDiscontinuity: false,
+      isIndependent: true, start: media.start + media.duration, wallStart: wallStart,
+      memory: SegmentMemory(recorded: 0, in: media.memory.file), expectedDuration: nil, expectedFollowersEnd: nil,
+      duration: duration)
+    segment.isOutage = true
+    segment.isComplete = true
+    nextSequenceNumber += 1
+    segments.append(segment)
+    version += 1
+    evict()
+  }
+
+  /// Nothing continues the newest segment.
+  mutating func interrupt() {
+    guard !isInterrupted, !segments.isEmpty else { return }
+    isInterrupted = true
+    version += 1
   }
 
   /// Changes the growing segment.
   mutating func withNewest<R>(_ body: (inout LiveSegment) throws(StorageError) -> R) throws(StorageError) -> R? {
     guard let index = segments.indices.last, !segments[index].isComplete else { return nil }
     version += 1
+    defer { noteLength(of: segments[index]) }
     return try body(&segments[index])
+  }
+
+  private mutating func noteLength(of segment: LiveSegment) {
+    for span in segment.spans {
+      let length = segment.isComplete ? max(span.duration, span.listed.duration) : span.listed.duration
+      longestSegment = max(longestSegment, MediaTime(ticks: length, timescale: span.timescale))
+    }
   }
 
   /// Completes the growing segment and forgets what no longer fits. `length` is how long it is although some of it is
@@ -220,6 +258,7 @@ struct LiveWindow: Sendable {
     guard let index = segments.indices.last, !segments[index].isComplete else { return }
     if let length { segments[index].lengthen(to: length) }
     segments[index].isComplete = true
+    noteLength(of: segments[index])
     keepsIndependence = keepsIndependence && segments[index].isIndependent
     let picture = layout(.video, of: segments[index])?.trackID
     if !segments[index].fragments.isEmpty {
@@ -236,9 +275,14 @@ struct LiveWindow: Sendable {
     version += 1
   }
 
-  private mutating func evict() {
+  /// No more than this is kept, but for a segment.
+  var longestKept: MediaTime {
     let target = MediaTime(milliseconds: Int64(targetDuration ?? 10) * 1000 + 500)
-    let keep = max(length, listedLength + listedLength + target)
+    return max(length, listedLength + listedLength + target)
+  }
+
+  private mutating func evict() {
+    let keep = longestKept
     var total = segments.reduce(MediaTime.zero) { $0 + $1.duration }
     var dropped = 0
     while dropped < segments.count - 1, total > keep {

@@ -6,7 +6,8 @@ struct RenderCache: Sendable {
     /// The multivariant playlist of the whole programme.
     case programme
     case media(Rendition, Form, isDelta: Bool)
-    case keyFrames
+    /// The I-frame playlist of a picture.
+    case keyFrames(Rendition)
   }
 
   /// The same playlist may be kept for different times.
@@ -15,6 +16,8 @@ struct RenderCache: Sendable {
     case current
     /// What a client waited for: the address names a position, and the answer stays good.
     case awaited
+    /// What one client is given earlier than its address says to others: nobody else may have it.
+    case personal
   }
 
   /// How many playlists were rendered, over the stream's life.

@@ -31,9 +31,10 @@ final class SegmentFollowers: Sendable {
     followers.value[key] = nil
   }
 
-  /// From any thread: the segment has grown, or is complete.
-  func deliver(_ segment: LiveSegment) {
-    eventLoop.execute { self.advance(segment) }
+  /// From any thread: the segments that may be followed, oldest first, as they are now. One that is no longer among
+  /// them has left the window.
+  func deliver(_ segments: [LiveSegment]) {
+    eventLoop.execute { self.advance(segments) }
   }
 
   /// From any thread: nothing more comes of what is followed.
@@ -45,12 +46,18 @@ final class SegmentFollowers: Sendable {
     }
   }
 
-  private func advance(_ segment: LiveSegment) {
-    for (key, follower) in followers.value where follower.sequenceNumber == segment.sequenceNumber {
-      followers.value[key]?.fragments = segment.fragments.count
-      let pieces = segment.pieces(of: follower.track, fromFragment: follower.fragments)
-      if !pieces.isEmpty { follower.writer.write(pieces) }
-      guard segment.isComplete else { continue }
+  private func advance(_ segments: [LiveSegment]) {
+    for (key, follower) in followers.value {
+      // Later ones are told of by a later delivery.
+      if let newest = segments.last, newest.sequenceNumber < follower.sequenceNumber { continue }
+      let segment = segments.first { $0.sequenceNumber == follower.sequenceNumber }
+      if let segment {
+        // A delivery that was on its way when the follower joined may be older than what it was given.
+        followers.value[key]?.fragments = max(follower.fragments, segment.fragments.count)
+        let pieces = segment.pieces(of: follower.track, fromFragment: follower.fragments)
+        if !pieces.isEmpty { follower.writer.write(pieces) }
+        guard segment.isComplete else { continue }
+      }
       followers.value[key] = nil
       follower.writer.finish()
     }

@@ -10,7 +10,7 @@ final class StreamRegistry: PublishGate {
   private let ladders: Ladders
   private let sounds: Sounds
   private let workers: WorkerLauncher
-  private let publishKey: Secret?
+  private let publishKeys: PublishKeys
   private let clock: SteadyClock
   private let logger: Logger
   private let makeSinks:
@@ -20,6 +20,7 @@ final class StreamRegistry: PublishGate {
   /// Remembers the streams for the next process; nil where none goes on with them.
   private let ledger: StreamLedger?
   private let state = Mutex(State())
+  private let refusals = Mutex(RecentRefusals())
 
   private struct State {
     var streams: [StreamName: LiveStream] = [:]
@@ -34,14 +35,14 @@ final class StreamRegistry: PublishGate {
   init(
     settings: StreamSettings, ladders: Ladders = Ladders(), sounds: Sounds = Sounds(),
     workers: WorkerLauncher = .ownProcess,
-    publishKey: Secret?, clock: SteadyClock, logger: Logger, ledger: StreamLedger? = nil,
+    publishKeys: PublishKeys = PublishKeys(), clock: SteadyClock, logger: Logger, ledger: StreamLedger? = nil,
     makeSinks: @escaping @Sendable (StreamName, String, PublishRequest.RecordingWish) -> [any FragmentSink]
   ) {
     self.settings = settings
     self.ladders = ladders
     self.sounds = sounds
     self.workers = workers
-    self.publishKey = publishKey
+    self.publishKeys = publishKeys
     self.clock = clock
     self.logger = logger
     self.ledger = ledger
@@ -62,20 +63,32 @@ final class StreamRegistry: PublishGate {
       return try admitNow(request)
     } catch {
       state.withLock { $0.rejections[error.code, default: 0] += 1 }
+      note(RefusedPublication(error, of: request))
       throw error
     }
   }
 
+  func note(_ refused: RefusedPublication) {
+    let now = clock.wallNanoseconds
+    refusals.withLock { $0.add(refused, now: now) }
+  }
+
+  /// From the oldest to the newest.
+  var recentRefusals: [RecentRefusals.Entry] { refusals.withLock { $0.entries } }
+
   private func admitNow(_ request: PublishRequest) throws(PublishRefusal) -> any MediaSink {
-    let isAuthenticated = publishKey != nil
-    if let publishKey, request.origin == .peer {
-      guard let key = request.key, key.matches(publishKey) else { throw .unauthorized }
+    let right: PublishRight
+    switch request.origin {
+    case .server: right = .unproven
+    case .peer:
+      guard let proven = publishKeys.right(of: request.key, to: request.stream) else { throw .unauthorized }
+      right = proven
     }
     let (stream, admission) = state.withLock { state -> (LiveStream?, LiveStream.Admission) in
       guard !state.isShuttingDown else { return (nil, .refused(.shuttingDown)) }
       let known = state.streams[request.stream]
       let stream = known ?? newStream(request, state.groups)
-      let admission = stream.admit(request, isAuthenticated: isAuthenticated) { epoch in
+      let admission = stream.admit(request, right: right) { epoch in
         makeSinks(request.stream, epoch, request.recording)
       }
       state.streams[request.stream] = stream
@@ -113,7 +126,7 @@ final class StreamRegistry: PublishGate {
     for (name, entry) in entries {
       let settings = settings(of: name)
       guard entry.promise == settings.promise else {
-        logger.notice("\(name) begins anew: its players were told other lengths and layouts than are set now")
+        logger.of(name).notice("begins anew: its players were told other lengths and layouts than are set now")
         ledger?.forget(name)
         continue
       }
@@ -124,7 +137,7 @@ final class StreamRegistry: PublishGate {
         state.streams[name] = stream
         if state.namedInMetrics.count < MetricsLimits.streams { state.namedInMetrics.insert(name) }
       }
-      logger.notice("\(name) goes on with segment \(entry.record.nextSequenceNumber) when its publisher is back")
+      logger.of(name).notice("goes on with segment \(entry.record.nextSequenceNumber) when its publisher is back")
     }
   }
 

@@ -13,6 +13,9 @@ struct StreamSettings: Sendable {
   /// How long a name waits for a publisher whose connection was lost.
   var reconnectWindow = MediaTime(milliseconds: 30_000)
 
+  /// Where players find this server; nil where nobody said.
+  var publicURL: PublicURL?
+
   var layout = HLSLayout.interleaved
   var partAddressing = PartAddressing.url
   /// The rungs that are made of a stream's picture; none for no ladder. It wants the separate layout.
@@ -45,7 +48,7 @@ struct StreamSettings: Sendable {
 
   /// An ended epoch stays available this long.
   static let endedAvailability = MediaTime(milliseconds: 60_000)
-  /// A publisher without a key keeps its name while it sent something within this time.
+  /// A publisher keeps its name while it sent something within this time, but against the name's own key.
   static let holderGrace = MediaTime(milliseconds: 3000)
   /// At most one switch of publisher within this time.
   static let takeoverInterval = MediaTime(milliseconds: 5000)

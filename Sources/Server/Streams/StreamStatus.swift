@@ -19,6 +19,8 @@ struct StreamStatus: Sendable {
   var protocolName: String
   /// Nanoseconds since 1970.
   var startedAt: Int64
+  /// When its last publisher left, once it has ended; nanoseconds since 1970.
+  var endedAt: Int64?
   var tracks: [TrackDescription]
   /// Bits a second over the last complete segments.
   var bitrate: Int

@@ -11,6 +11,8 @@ struct WaitingRoom {
     case release
     /// A part of a rendition, or a later one, is there.
     case part(PartPosition, Rendition)
+    /// All of a segment of a rendition is there, by its media sequence number, or a later one.
+    case segment(Int, Rendition)
   }
 
   private struct Waiter {

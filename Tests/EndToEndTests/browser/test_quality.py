@@ -173,6 +173,27 @@ def test_the_panel_tells_how_the_rungs_are_made(chromium, laddered):
     watching.leave(chromium)
 
 
+@pytest.mark.parametrize("width", [320, 390])
+def test_the_menu_can_be_read_on_a_phone(chromium, laddered, width):
+    chromium.viewport(width, 700)
+    try:
+        watching.watch(chromium, laddered, "demo")
+        chromium.wait("document.querySelector('#quality')?.selectedOptions[0]?.textContent.endsWith('p')")
+        # Its text, and the arrow that browsers put beside it.
+        text, room = chromium.evaluate("""(() => {
+          const menu = document.querySelector("#quality"), style = getComputedStyle(menu);
+          const pen = document.createElement("canvas").getContext("2d");
+          pen.font = style.font;
+          return [pen.measureText(menu.selectedOptions[0].textContent).width,
+                  menu.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight)];
+        })()""")
+        assert text + 12 <= room
+        assert chromium.evaluate("(() => { const b = document.querySelector('.buttons'); return b.scrollWidth <= b.clientWidth; })()")
+    finally:
+        watching.leave(chromium)
+        chromium.viewport(1280, 900)
+
+
 def test_pictures_that_come_back_are_learned_of(chromium, laddered):
     """Who opens the page while the transcoder begins again gets the menu as soon as there is something to choose."""
 

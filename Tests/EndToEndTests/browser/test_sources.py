@@ -39,6 +39,40 @@ def press(identifier: str) -> str:
     return f"document.querySelector('#{identifier}')"
 
 
+def mean_it(page, button: str) -> None:
+    """Clicks a button that asks once more, and again."""
+    page.click(button)
+    page.wait(f"{button}.textContent === 'Really?'")
+    page.click(button)
+
+
+def test_what_takes_a_live_stream_off_the_air_asks_once_more(page, studio):
+    watching.watch(page, studio, "demo")
+    enter_token(page)
+    page.wait(f"{press('source-stop')}.checkVisibility()")
+    for button, word in (("source-preview", "Take off air"), ("source-stop", "Stop")):
+        assert page.evaluate(f"{press(button)}.textContent") == word
+        page.click(press(button))
+        page.wait(f"{press(button)}.textContent === 'Really?'")
+        assert "press again" in page.evaluate("document.querySelector('#announcer').textContent")
+        assert page.evaluate(POOR_CONTRAST) == []
+        # Who does not mean it does nothing.
+        page.wait(f"{press(button)}.textContent === '{word}'")
+        assert studio.stream("demo")["state"] == "live"
+    mean_it(page, press("source-preview"))
+    page.wait(f"{STATE} === 'Off air'")
+    # What nobody watches is stopped at once.
+    page.click(press("source-stop"))
+    page.wait(f"{STATE} === 'Stopped'")
+    assert page.evaluate(f"{press('source-preview')}.textContent") == "Preview"
+    page.click(press("source-preview"))
+    page.wait(f"{STATE} === 'Off air'")
+    page.click(press("source-start"))
+    page.wait(f"{STATE} === 'Live'")
+    watching.wait_phase(page, "playing")
+    page.errors.clear()  # a picture that was not there yet may be one
+
+
 def test_the_test_pattern_is_stopped_and_started_on_its_page(page, studio):
     watching.watch(page, studio, "demo")
     page.wait(f"{PANEL} && {STATE} === 'Live'")
@@ -46,7 +80,7 @@ def test_the_test_pattern_is_stopped_and_started_on_its_page(page, studio):
     assert page.evaluate("['source-start', 'source-preview', 'source-stop', 'devices'].every((id) => document.getElementById(id).hidden)")
     enter_token(page)
     page.wait(f"{press('source-stop')}.checkVisibility()")
-    page.click(press("source-stop"))
+    mean_it(page, press("source-stop"))
     page.wait(f"{STATE} === 'Stopped' && document.querySelector('#stage').dataset.phase === 'ended'")
     assert studio.stream("demo")["state"] == "ended"
     page.click(press("source-start"))
@@ -60,7 +94,7 @@ def test_what_is_off_air_is_seen_in_the_panel_alone(page, studio):
     watching.watch(page, studio, "demo")
     enter_token(page)
     page.wait(f"{press('source-preview')}.checkVisibility()")
-    page.click(press("source-preview"))
+    mean_it(page, press("source-preview"))
     page.wait(f"{STATE} === 'Off air' && document.querySelector('#stage').dataset.phase === 'ended'")
     page.wait("document.querySelector('#source-picture').width === 640")
     # The test pattern is no black picture.
@@ -81,7 +115,7 @@ def test_what_is_off_air_is_recorded_and_goes_on_air_meanwhile(page, studio):
     page.wait(f"{state} === 'Recording'")
     enter_token(page)
     page.wait(f"{press('source-preview')}.checkVisibility()")
-    page.click(press("source-preview"))
+    mean_it(page, press("source-preview"))
     page.wait(f"{STATE} === 'Off air' && {state} === 'Stored' && {button('Record')}.checkVisibility()")
     page.click(button("Record"))
     page.wait(f"{state} === 'Recording' && {button('Stop')}.checkVisibility()")
@@ -104,9 +138,13 @@ def test_the_home_page_has_them_all_for_whoever_has_the_token(page, studio):
     state = "document.querySelector('#sources-list li .badge').textContent"
     button = lambda label: f"document.querySelector('#sources-list [aria-label=\"{label}\"]')"
     assert page.evaluate("[...document.querySelectorAll('#sources-list a')].map((a) => a.textContent)") == ["demo", "cam"]
-    for label, becomes in (("Preview demo", "Off air"), ("Go live with demo", "Live"), ("Stop demo", "Stopped"),
+    for label, becomes in (("Take demo off air", "Off air"), ("Go live with demo", "Live"), ("Stop demo", "Stopped"),
                            ("Go live with demo", "Live")):
         page.click(button(label))
+        if becomes != "Live":
+            page.wait(f"{button(label)}.textContent === 'Really?'")
+            assert page.evaluate(state) == "Live"
+            page.click(button(label))
         page.wait(f"{state} === '{becomes}'")
     page.wait("document.querySelector('#sources-list').innerText.includes('there is no camera')")
     assert page.evaluate(POOR_CONTRAST) == [] and page.evaluate(FOREIGN) == [] and page.errors == []

@@ -223,6 +223,7 @@ class Watch:
         self.problems: list[str] = []
         self.states: list[Manifest] = []
         self._listed: dict[str, tuple[int, int]] = {}
+        self._corrected: set[str] = set()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -264,7 +265,13 @@ class Watch:
                 if known is None:
                     self._listed[entry.url] = (entry.time, entry.duration)
                     self._check_available(manifest, r, entry, now, bool(previous))
-                elif known != (entry.time, entry.duration):
+                elif known == (entry.time, entry.duration):
+                    continue
+                elif entry == r.entries[-1] and known[0] == entry.time and entry.url not in self._corrected:
+                    # What was foretold of a Period's last segment is set right once, when the Period is over.
+                    self._corrected.add(entry.url)
+                    self._listed[entry.url] = (entry.time, entry.duration)
+                else:
                     self.note(f"D06 {entry.url} was {known}, is {(entry.time, entry.duration)}")
 
     @staticmethod

@@ -33,6 +33,7 @@ class Segment:
     discontinuity: bool  # EXT-X-DISCONTINUITY stands before it
     discontinuities: int  # its discontinuity sequence number
     date: datetime.datetime | None
+    gap: bool = False  # EXT-X-GAP: it has no media
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,6 +49,11 @@ class Media:
     ended: bool
     independent: bool
     type: str | None
+
+    @property
+    def present(self) -> list[Segment]:
+        """Its segments that have media."""
+        return [segment for segment in self.segments if not segment.gap]
 
     def absolute(self, uri: str) -> str:
         return urllib.parse.urljoin(self.url, uri)
@@ -102,10 +108,12 @@ def parse_multivariant(text: str, url: str) -> Multivariant:
 def parse_media(text: str, url: str) -> Media:
     version, target, sequence, base, ended, independent, kind = 1, None, 0, 0, False, False, None
     segments: list[Segment] = []
-    extinf, mapped, broken, date = None, None, False, None
+    extinf, mapped, broken, date, gap = None, None, False, None, False
     count = 0
     for line in _lines(text):
-        if line.startswith("#EXT-X-VERSION:"):
+        if line == "#EXT-X-GAP":
+            gap = True
+        elif line.startswith("#EXT-X-VERSION:"):
             version = int(line.split(":")[1])
         elif line.startswith("#EXT-X-TARGETDURATION:"):
             target = int(line.split(":")[1])
@@ -137,8 +145,8 @@ def parse_media(text: str, url: str) -> Media:
                 raise PlaylistError(f"B05 no comma in {extinf}")
             duration = Fraction(extinf[8:].split(",")[0])
             segments.append(Segment(
-                line, duration, extinf, sequence + len(segments), mapped, broken, base + count, date))
-            extinf, broken, date = None, False, None
+                line, duration, extinf, sequence + len(segments), mapped, broken, base + count, date, gap))
+            extinf, broken, date, gap = None, False, None, False
     if target is None:
         raise PlaylistError(f"B02 no EXT-X-TARGETDURATION in {url}")
     return Media(text, url, version, target, sequence, segments, ended, independent, kind)

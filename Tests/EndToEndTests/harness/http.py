@@ -50,7 +50,11 @@ def fetch(url: str, method: str = "GET", headers: dict[str, str] | None = None, 
         connection.request(method, path or "/", body=body, headers=headers or {})
         answer = connection.getresponse()
         received = answer.read()
-        return Response(answer.status, {k.lower(): v for k, v in answer.getheaders()}, received, url)
+        fields: dict[str, str] = {}
+        for name, value in answer.getheaders():
+            name = name.lower()
+            fields[name] = f"{fields[name]}, {value}" if name in fields else value
+        return Response(answer.status, fields, received, url)
     finally:
         connection.close()
 

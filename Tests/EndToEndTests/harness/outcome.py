@@ -97,7 +97,7 @@ class Outcome:
         for variant in top.variants:
             url = top.absolute(variant.uri)
             playlist = hls.parse_media(self._save(url).read_text(), url)
-            for uri in {s.map for s in playlist.segments if s.map} | {s.uri for s in playlist.segments}:
+            for uri in {s.map for s in playlist.present if s.map} | {s.uri for s in playlist.present}:
                 self._save(playlist.absolute(uri))
 
     def _mirror_dash(self) -> None:
@@ -133,7 +133,7 @@ class Outcome:
         problems: list[str] = []
         state = box_rules.Continuity()
         movies: dict[str, boxes.Movie] = {}
-        for segment in playlist.segments:
+        for segment in playlist.present:
             if segment.map not in movies:
                 movies[segment.map] = boxes.read_movie(self.bytes_of(playlist.absolute(segment.map)))
                 problems += box_rules.check_init(movies[segment.map], tracks="many")
@@ -141,7 +141,7 @@ class Outcome:
             if segment.discontinuity:
                 state.clock.clear()
             read = boxes.read_segment(self.bytes_of(playlist.absolute(segment.uri)), movie)
-            last = segment is playlist.segments[-1]
+            last = segment is playlist.present[-1]
             found = box_rules.check_segment(read, movie, state, tracks="many", last=last,
                                             independent=playlist.independent)
             lead = box_rules.lead(movie)
@@ -156,10 +156,10 @@ class Outcome:
     def walked_hls(self) -> dict[str, list[packets.Packet]]:
         """Every packet of the final playlist by our own walker; only for a stream with one init segment."""
         playlist = self.media()
-        (uri,) = {segment.map for segment in playlist.segments}
+        (uri,) = {segment.map for segment in playlist.present}
         movie = boxes.read_movie(self.bytes_of(playlist.absolute(uri)))
         return packets.walked(movie, [
-            boxes.read_segment(self.bytes_of(playlist.absolute(s.uri)), movie) for s in playlist.segments])
+            boxes.read_segment(self.bytes_of(playlist.absolute(s.uri)), movie) for s in playlist.present])
 
     def walked_dash(self) -> dict[str, list[packets.Packet]]:
         """Every packet of the final manifest by our own walker, one period after the other."""
@@ -175,7 +175,7 @@ class Outcome:
         """The digests of one kind's samples in the final playlist, over all its init segments."""
         playlist = self.media()
         found = []
-        for segment in playlist.segments:
+        for segment in playlist.present:
             movie = boxes.read_movie(self.bytes_of(playlist.absolute(segment.map)))
             read = boxes.read_segment(self.bytes_of(playlist.absolute(segment.uri)), movie)
             found += [p.digest for p in packets.walked(movie, [read]).get(kind, [])]
@@ -186,9 +186,9 @@ class Outcome:
         first init segment for good); returns error lines and frames by kind."""
         playlist = self.media()
         errors, frames = "", {}
-        for uri in dict.fromkeys(segment.map for segment in playlist.segments):
+        for uri in dict.fromkeys(segment.map for segment in playlist.present):
             path = self.folder / f"stretch-{uri}"
-            parts = [uri] + [segment.uri for segment in playlist.segments if segment.map == uri]
+            parts = [uri] + [segment.uri for segment in playlist.present if segment.map == uri]
             path.write_bytes(b"".join(self.bytes_of(playlist.absolute(part)) for part in parts))
             said, found = packets.decode(path)
             errors += said

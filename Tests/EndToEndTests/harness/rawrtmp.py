@@ -30,13 +30,15 @@ class Closed(Exception):
 
 
 class RawRTMP:
-    """One connection. `url` is rtmp://HOST:PORT or rtmps://HOST:PORT; nothing is sent before a method says so."""
+    """One connection. `url` is rtmp://HOST:PORT or rtmps://HOST:PORT; nothing is sent before a method says so. `source` is
+    the address that it comes from."""
 
-    def __init__(self, url: str, *, timeout: float = 10, repeat_extended: bool = True):
+    def __init__(self, url: str, *, timeout: float = 10, repeat_extended: bool = True, source: str = ""):
         parts = urllib.parse.urlsplit(url)
         self.host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
         self.base = f"{parts.scheme}://{self.host}:{parts.port}"
-        self.socket = socket.create_connection((parts.hostname, parts.port), timeout=timeout)
+        self.socket = socket.create_connection((parts.hostname, parts.port), timeout=timeout,
+                                               source_address=(source, 0) if source else None)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if parts.scheme == "rtmps":
             context = ssl.create_default_context()

@@ -61,7 +61,8 @@ class Weir:
             line = raw.decode("utf-8", "replace").rstrip("\n")
             with self._ready:
                 self.lines.append((name, line))
-                if name == "out":
+                # With --log json the addresses are in the log.
+                if name == "out" or line.startswith("{") and " started" in line:
                     for scheme, host, port in URL.findall(line):
                         self.addresses.setdefault(scheme, f"{scheme}://{host}:{port}")
                 self._ready.notify_all()

@@ -5,8 +5,14 @@ import Testing
 
 @Suite("FLV and Enhanced RTMP tags")
 struct FLVTagTests {
-  private func video(_ bytes: [UInt8]) throws(RTMPError) -> FLVVideoTag { try FLVVideoTag(ByteBuffer(bytes: bytes)) }
-  private func audio(_ bytes: [UInt8]) throws(RTMPError) -> FLVAudioTag { try FLVAudioTag(ByteBuffer(bytes: bytes)) }
+  private func video(_ bytes: [UInt8]) throws(RTMPError) -> FLVVideoTag {
+    var choice = FLVTrackChoice()
+    return try FLVVideoTag(ByteBuffer(bytes: bytes), &choice)
+  }
+  private func audio(_ bytes: [UInt8]) -> FLVAudioTag {
+    var choice = FLVTrackChoice()
+    return FLVAudioTag(ByteBuffer(bytes: bytes), &choice)
+  }
   private func cc(_ text: String) -> [UInt8] { Array(text.utf8) }
 
   /// `coding configuration|frame composition bytes`, to compare at a glance.
@@ -65,31 +71,60 @@ struct FLVTagTests {
     let long = [0x97, 255, 0, 255] + [UInt8](repeating: 0, count: 256) + [0x17] + [0, 9, 0x33] + cc("hvc1") + [7]
     #expect(describe(try video(long)) == "hevc frame 0 [7]")
     #expect(describe(try video([0x97, 200, 0])) == "nothing")
-    #expect(describe(try audio([0x97, 0, 0, 0x01] + cc("Opus") + [7])) == "opus frame [7]")
+    #expect(describe(audio([0x97, 0, 0, 0x01] + cc("Opus") + [7])) == "opus frame [7]")
   }
 
-  @Test func theFirstOfSeveralTracksIsTakenAndOthersRefused() throws {
+  @Test func theFirstOfSeveralTracksIsTakenAndOthersAreLeftOut() throws {
     #expect(describe(try video([0x96, 0x01] + cc("av01") + [0, 7])) == "av1 frame 0 [7]")
-    #expect(describe(try audio([0x95, 0x01] + cc("Opus") + [0, 7])) == "opus frame [7]")
-    for bytes in [
-      [0x96, 0x01] + cc("av01") + [1, 7], [0x96, 0x11] + cc("av01") + [0, 7], [0x96, 0x21] + cc("av01"),
-    ] {
-      let error = #expect(throws: RTMPError.self) { try video(bytes) }
-      #expect(error?.reason == "multitrack is not supported; send one video and one audio track")
-    }
+    #expect(describe(audio([0x95, 0x01] + cc("Opus") + [3, 7])) == "opus frame [7]")
+    // Several of one codec, then several of several.
+    let pictures = try video([0x96, 0x11] + cc("av01") + [1, 0, 0, 1, 7] + [0, 0, 0, 2, 8, 9])
+    #expect(describe(pictures) == "av1 frame 0 [7]")
+    #expect(pictures.leftOut == FLVLeftOut(hasFurtherTrack: true))
+    let sounds = audio([0x95, 0x20] + cc("ac-3") + [0, 0, 0, 1, 7] + cc("mp4a") + [1, 0, 0, 2, 8, 9])
+    #expect(describe(sounds) == "aac configuration [8, 9]")
+    #expect(sounds.leftOut == FLVLeftOut(codec: "AC-3"))
+  }
+
+  @Test func theTrackThatWasTakenStaysTheOne() throws {
+    var choice = FLVTrackChoice()
+    func audio(_ bytes: [UInt8]) -> FLVAudioTag { FLVAudioTag(ByteBuffer(bytes: bytes), &choice) }
+    #expect(audio([0x2F, 1]).leftOut == FLVLeftOut(codec: "MP3"))
+    #expect(choice.taken == nil)
+    #expect(describe(audio([0x95, 0x00] + cc("mp4a") + [4, 0x11, 0x90])) == "aac configuration [17, 144]")
+    let main = audio([0xAF, 0, 0x11, 0x90])
+    #expect(describe(main) == "nothing")
+    #expect(main.leftOut == FLVLeftOut(hasFurtherTrack: true))
+    #expect(describe(audio([0x95, 0x01] + cc("mp4a") + [4, 9])) == "aac frame [9]")
+    // A codec that is not taken, on the track that is.
+    let changed = audio([0x95, 0x01] + cc("fLaC") + [4, 9])
+    #expect(describe(changed) == "nothing")
+    #expect(changed.leftOut == FLVLeftOut(codec: "FLAC"))
+  }
+
+  @Test func tracksThatAreCutOffAreNothing() throws {
+    let whole = [0x96, 0x21] + cc("av01") + [0, 0, 0, 2, 8, 9]
+    #expect(describe(try video(whole)) == "av1 frame 0 [8, 9]")
+    for length in 0..<whole.count { #expect(describe(try video(Array(whole[..<length]))) == "nothing") }
+    // A layout that nobody knows, and more tracks than there are numbers.
+    #expect(describe(try video([0x96, 0x31] + cc("av01") + [0, 7])) == "nothing")
+    let many: [UInt8] = (0..<300).flatMap { number -> [UInt8] in [UInt8(truncatingIfNeeded: number), 0, 0, 1, 7] }
+    let tag = try video([0x96, 0x11] + cc("av01") + many)
+    #expect(describe(tag) == "av1 frame 0 [7]")
+    #expect(tag.leftOut.hasFurtherTrack)
   }
 
   @Test func audioIsRead() throws {
-    #expect(describe(try audio([0xAF, 0, 0x11, 0x90])) == "aac configuration [17, 144]")
-    #expect(describe(try audio([0xAF, 1, 9])) == "aac frame [9]")
-    #expect(describe(try audio([0x90] + cc("Opus") + [1])) == "opus configuration [1]")
-    #expect(describe(try audio([0x91] + cc("mp4a") + [1])) == "aac frame [1]")
+    #expect(describe(audio([0xAF, 0, 0x11, 0x90])) == "aac configuration [17, 144]")
+    #expect(describe(audio([0xAF, 1, 9])) == "aac frame [9]")
+    #expect(describe(audio([0x90] + cc("Opus") + [1])) == "opus configuration [1]")
+    #expect(describe(audio([0x91] + cc("mp4a") + [1])) == "aac frame [1]")
     for bytes in [[], [0xAF], [0xAF, 1], [0x92] + cc("Opus"), [0x94] + cc("Opus") + [0, 2], [0x20]] {
-      #expect(describe(try audio(bytes)) == "nothing")
+      #expect(describe(audio(bytes)) == "nothing")
     }
   }
 
-  @Test func codecsThatAreNotCarriedAreRefusedByName() {
+  @Test func codecsThatAreNotCarriedAreNamed() {
     let expected: [([UInt8], String)] = [
       ([0x90] + cc("vp09") + [1], "vp09"), ([0x12, 1], "Sorenson H.263"), ([0x14, 1], "VP6"),
       ([0x91] + [0, 10, 200, 65], "???A"), ([0x1F, 1], "video codec 15"),
@@ -99,12 +134,21 @@ struct FLVTagTests {
         try video(bytes)
       }
     }
-    for (bytes, name) in [([0x2F, 1], "MP3"), ([0xB2, 1], "Speex"), ([0x90] + cc("fLaC"), "fLaC")]
-      as [([UInt8], String)]
-    {
-      #expect(throws: RTMPError(.unsupported, "codec \(name) unsupported; supported: H.264, HEVC, AV1, AAC, Opus")) {
-        try audio(bytes)
-      }
+    // Sound is left out; the picture goes on without it.
+    let sounds: [([UInt8], String)] = [
+      ([0x2F, 1], "MP3"), ([0xB2, 1], "Speex"), ([0x90] + cc("fLaC"), "FLAC"), ([0x91] + cc(".mp3") + [1], "MP3"),
+      ([0x91] + cc("ec-3") + [1], "E-AC-3"), ([0x91] + cc("abcd") + [1], "abcd"), ([0x91, 0, 10, 200, 65], "???A"),
+    ]
+    for (bytes, name) in sounds {
+      let tag = audio(bytes)
+      #expect(describe(tag) == "nothing")
+      #expect(tag.leftOut == FLVLeftOut(codec: name))
+    }
+    // Of several pictures, one that is not carried.
+    #expect(throws: Never.self) {
+      let tag = try video([0x96, 0x21] + cc("vp09") + [0, 0, 0, 1, 7] + cc("av01") + [1, 0, 0, 1, 8])
+      #expect(describe(tag) == "av1 frame 0 [8]")
+      #expect(tag.leftOut == FLVLeftOut(codec: "vp09"))
     }
   }
 

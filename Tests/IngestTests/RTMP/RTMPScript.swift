@@ -198,6 +198,7 @@ struct SessionDriver {
       case .warn(let warning): warnings.append(warning)
       case .withdraw(let warning): warnings.removeAll { $0 == warning }
       case .log(_, let text): logs.append(text)
+      case .refused(let reason): logs.append("refused: \(reason)")
       case .close(let ending): endings.append(ending)
       case .ask(let intent):
         asked.append(intent)

@@ -95,7 +95,9 @@ final class LogCollector: LogHandler {
   }
 
   func log(event: LogEvent) {
-    collected.withLock { $0.append("\(event.level): \(event.message)") }
+    // The stream stands before the message, as in the server's log.
+    let stream = event.metadata?["stream"].map { "\($0): " } ?? ""
+    collected.withLock { $0.append("\(event.level): \(stream)\(event.message)") }
   }
 
   subscript(metadataKey _: String) -> Logger.Metadata.Value? {

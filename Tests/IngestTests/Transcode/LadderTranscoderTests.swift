@@ -24,7 +24,6 @@ import Testing
 
   private func transcoder(_ log: Log, _ launcher: WorkerLauncher) throws -> LadderTranscoder {
     try LadderTranscoder(
-      name: "cam",
       aim: .pictures([
         RungSpecification(shortSide: 720, bitRate: 3_000_000), RungSpecification(shortSide: 90, bitRate: 100_000),
       ]),

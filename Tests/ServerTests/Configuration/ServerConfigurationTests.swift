@@ -36,7 +36,7 @@ import Testing
     #expect(configuration.http == ListenAddress(host: .any, port: 8080))
     #expect(configuration.rtmp == ListenAddress(host: .any, port: 1935))
     #expect(configuration.https == nil && configuration.rtmps == nil && configuration.tls == nil)
-    #expect(configuration.sources.isEmpty && configuration.publishKey == nil)
+    #expect(configuration.sources.isEmpty && configuration.publishKeys.isEmpty)
     #expect(configuration.partDuration == .milliseconds(200))
     #expect(configuration.segmentDuration == .seconds(2))
     #expect(configuration.targetDuration == .automatic)
@@ -151,8 +151,8 @@ import Testing
     #expect(!text.contains("canary"))
   }
 
-  @Test func unknownVariablesAreFound() {
-    let sources = SettingSources(environment: ["WEIR_HTPP": ":1", "WEIR_HTTP": ":1", "PATH": "/bin"])
-    #expect(sources.unknownVariables == ["WEIR_HTPP"])
+  @Test func whereRecordingsGoIsNoContradictionAmongVariables() throws {
+    #expect(try load(environment: ["WEIR_NO_RECORD": "1", "WEIR_RECORD": "r"]).recording == .off)
+    #expect(try load(environment: ["WEIR_NO_RECORD": "0", "WEIR_RECORD": "r"]).recording == .folder("r"))
   }
 }

@@ -22,9 +22,20 @@ import Testing
   }
 
   @Test(arguments: [
+    ("/a/", true), ("/a/b/?c", true), ("http://host/a/", true), ("/", false), ("http://host/", false), ("/a", false),
+    ("/a?b/", false),
+  ])
+  func tellsASlashAtItsEnd(target: String, endsWithSlash: Bool) throws {
+    let parsed = try RequestTarget(parsing: target)
+    #expect(parsed.endsWithSlash == endsWithSlash)
+    #expect(!parsed.segments.contains(""))
+  }
+
+  @Test(arguments: [
     ("/a/../b", RequestTarget.Refusal.hostile), ("/./a", .hostile), ("/%2e%2e/etc/passwd", .hostile),
     ("/a%2Fb", .hostile), ("/a%5cb", .hostile), ("/a\\b", .hostile), ("/a%00b", .hostile), ("/a%0d%0ab", .hostile),
-    ("/a%7f", .hostile), ("//a", .emptySegment), ("/a//b", .emptySegment), ("/a/", .emptySegment),
+    ("/a%7f", .hostile), ("//a", .emptySegment), ("/a//b", .emptySegment), ("//", .emptySegment),
+    ("/a//", .emptySegment),
     ("/a%", .malformed), ("/a%4", .malformed), ("/a%zz", .malformed), ("/%c3%28", .malformed), ("/%ff", .malformed),
     ("", .malformed), ("a/b", .malformed), ("ftp://host/a", .malformed), ("*", .malformed),
   ])

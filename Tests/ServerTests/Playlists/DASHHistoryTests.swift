@@ -26,8 +26,8 @@ import Testing
       published.append(try publishTime(history.manifest(of: making.view, wallNanoseconds: clock)))
     }
     #expect(published == published.sorted())
-    // A segment's first fragment and its completion change what is listed; what is between changes nothing.
-    #expect(Set(published).count == 2 * 4)
+    // A segment's first fragment changes what is listed; what follows of it changes nothing.
+    #expect(Set(published).count == 4)
   }
 
   @Test func theSameManifestIsTheSameResponse() throws {
@@ -40,25 +40,38 @@ import Testing
     #expect(history.manifest(of: making.view, wallNanoseconds: now + 1_000_000_000) === first)
   }
 
-  @Test func aPatchLeadsToExactlyTheNewestManifest() throws {
+  /// What a player of patches has: the manifest that it began with, and what its patches made of it.
+  private func following(_ root: XMLElement, _ patch: XMLElement) throws -> XMLElement {
+    #expect(patch["mpdId"] == root["id"] && patch["originalPublishTime"] == root["publishTime"])
+    for operation in patch.children {
+      let selector = operation["sel"] ?? ""
+      #expect(
+        selector == "/MPD/@publishTime" || selector == "/MPD/PatchLocation[1]"
+          || selector.wholeMatch(of: #/\/MPD\/Period\[@id='\d+'\]\/.*\/SegmentTimeline\/S\[\d+\]/#) != nil,
+        "\(selector) is no matter of patches")
+    }
+    let reached = try patch.children.reduce(root) { try $0.applying($1) }
+    #expect(reached["publishTime"] == patch["publishTime"])
+    return reached
+  }
+
+  @Test func aPatchLeadsToExactlyTheNewestManifestOrTakesItsOwnAddressAway() throws {
     var driver = EpochDriver(StreamSettings(window: MediaTime(milliseconds: 16_000)))
     var history = DASHHistory()
     var editions: [(time: Int64, root: XMLElement)] = []
+    var (exact, ended) = (0, 0)
     func check() throws {
-      let text = String(buffer: history.manifest(of: driver.epoch.view, wallNanoseconds: now).body)
-      let latest = try XMLText.parse(text)
-      let time = try #require(latest["publishTime"])
-      for edition in editions.suffix(DASHHistory.limit - 1) {
-        guard case .found(let response) = history.patch(from: edition.time, of: driver.epoch.view, wallNanoseconds: now)
-        else {
-          Issue.record("no patch from \(edition.time)")
-          continue
+      let latest = try XMLText.parse(
+        String(buffer: history.manifest(of: driver.epoch.view, wallNanoseconds: now).body))
+      for edition in editions.suffix(DASHHistory.limit - 1) where edition.time > 0 {
+        let response = history.patch(from: edition.time, of: driver.epoch.view, wallNanoseconds: now)
+        let reached = try following(edition.root, try XMLText.parse(String(buffer: response.body)))
+        if reached.all("PatchLocation").isEmpty {
+          ended += 1
+        } else {
+          exact += 1
+          #expect(reached.canonical == latest.withDirectClock(of: edition.root).canonical)
         }
-        let patch = try XMLText.parse(String(buffer: response.body))
-        #expect(patch["publishTime"] == time)
-        #expect(patch["mpdId"] == latest["id"])
-        #expect(patch["originalPublishTime"] == edition.root["publishTime"])
-        #expect(try patch.children.reduce(edition.root) { try $0.applying($1) }.canonical == latest.canonical)
       }
       let location = latest.all("PatchLocation").first?.text ?? "=0"
       editions.append((Int64(location.split(separator: "=").last ?? "") ?? 0, latest))
@@ -75,9 +88,31 @@ import Testing
     try check()
     #expect(Set(editions.map { $0.root.all("Period").map { $0["id"] } }).count > 5, "Periods came and went")
     #expect(editions.last?.root["type"] == "static")
+    #expect(ended > 20)
   }
 
-  @Test func sixteenManifestsCanBePatchedAndThoseBeforeAreForgotten() throws {
+  @Test func aSteadyStreamIsPatchedForAsLongAsItLasts() throws {
+    var making = try Making()
+    var history = DASHHistory()
+    var root: XMLElement?
+    var (exact, ended) = (0, 0)
+    for step in 0..<600 {
+      try making.fragments(1)
+      if making.fragmentsInSegment == 10 { making.completeSegment() }
+      guard step % 9 == 0, making.view.window.listed.count > 3 else { continue }
+      let clock = now + Int64(step) * 200_000_000
+      let latest = try XMLText.parse(String(buffer: history.manifest(of: making.view, wallNanoseconds: clock).body))
+      defer { root = latest }
+      guard let root, let from = root.all("PatchLocation").first?.text.split(separator: "=").last.flatMap({ Int64($0) })
+      else { continue }
+      let patch = history.patch(from: from, of: making.view, wallNanoseconds: clock)
+      let reached = try following(root, try XMLText.parse(String(buffer: patch.body)))
+      if reached.canonical == latest.withDirectClock(of: root).canonical { exact += 1 } else { ended += 1 }
+    }
+    #expect(exact > 40 && ended <= 2, "\(exact) exact, \(ended) not")
+  }
+
+  @Test func whateverTimeIsAskedForTheAnswerIsAPatch() throws {
     var making = try Making()
     var history = DASHHistory()
     try making.complete(segments: 1)
@@ -88,18 +123,13 @@ import Testing
         buffer: history.manifest(of: making.view, wallNanoseconds: now + Int64(step) * 2_000_000_000).body)
       times.append(try #require(text.firstMatch(of: #/from=(\d+)/#).flatMap { Int64($0.1) }))
     }
-    for (index, time) in times.enumerated() {
-      switch history.patch(from: time, of: making.view, wallNanoseconds: now) {
-      case .found: #expect(index >= 2)
-      case .forgotten: #expect(index < 2)
-      case .unknown: Issue.record("\(time) was published")
-      }
-    }
-    guard case .unknown = history.patch(from: try #require(times.last) + 1, of: making.view, wallNanoseconds: now),
-      case .unknown = history.patch(from: times[5] + 1, of: making.view, wallNanoseconds: now)
-    else {
-      Issue.record("no manifest was published then")
-      return
+    for time in [0, times[0], times[5], times[5] + 1, (times.last ?? 0) + 5, Int64(999_999_999_999_999)] {
+      let answer = history.patch(from: time, of: making.view, wallNanoseconds: now)
+      let patch = try XMLText.parse(String(buffer: answer.body))
+      #expect(patch["originalPublishTime"] == DASHManifest.moment(milliseconds: time))
+      #expect(try #require(patch["publishTime"]) > DASHManifest.moment(milliseconds: time))
+      let ends = patch.children.first?["sel"] == "/MPD/PatchLocation[1]" && patch.children.first?.name == "remove"
+      #expect(ends == (time != times[5]))
     }
   }
 
@@ -108,10 +138,7 @@ import Testing
     var history = DASHHistory()
     try making.complete(segments: 2)
     let latest = try XMLText.parse(String(buffer: history.manifest(of: making.view, wallNanoseconds: now).body))
-    guard case .found(let response) = history.patch(from: now / 1_000_000, of: making.view, wallNanoseconds: now) else {
-      Issue.record("no patch")
-      return
-    }
+    let response = history.patch(from: now / 1_000_000, of: making.view, wallNanoseconds: now)
     let patch = try XMLText.parse(String(buffer: response.body))
     #expect(patch.children.count == 1)
     #expect(try latest.applying(patch.children[0]) == latest)

@@ -58,7 +58,7 @@ import Testing
       let reference = try #require(set.all("ProducerReferenceTime").first)
       #expect(reference["presentationTime"].flatMap { Int64($0) } == offset)
       #expect(reference["wallClockTime"] == "2026-11-21T07:24:30.123Z")
-      #expect(reference.all("UTCTiming").first == root.children.last(where: { $0.name == "UTCTiming" }))
+      #expect(reference.all("UTCTiming").first == root.children.first(where: { $0.name == "UTCTiming" }))
       #expect(abs(try #require(first) - (try #require(offset))) * 1000 <= timescale * 25)
     }
   }
@@ -71,9 +71,9 @@ import Testing
     #expect(making.view.window.announced == nil)
     try making.fragments(1)
     let root = making.manifest
-    #expect(root.entries("video") == [["t": "0", "d": "60000", "r": "2"]])
+    #expect(root.entries("video") == [0, 60_000, 120_000].map { ["t": "\($0)", "d": "60000"] })
     // The 94th frame of sound of each segment begins before its last picture ends.
-    #expect(root.entries("audio") == [["t": "0", "d": "96256", "r": "2"]])
+    #expect(root.entries("audio") == [0, 96_256, 192_512].map { ["t": "\($0)", "d": "96256"] })
     for template in root.all("SegmentTemplate") {
       #expect(template["availabilityTimeOffset"] == "1.8")
       #expect(template["availabilityTimeComplete"] == "false")
@@ -107,7 +107,7 @@ import Testing
     }
   }
 
-  @Test func aSegmentThatIsCutShortKeepsItsEntryAndEndsWithItsPeriod() throws {
+  @Test func aSegmentThatIsCutShortEndsItsPeriodAndIsListedAsLongAsItIs() throws {
     var making = try Making()
     try making.complete(segments: 2)
     try making.fragments(3)
@@ -116,7 +116,8 @@ import Testing
     making.end()
     let root = making.manifest
     #expect(root.expandedEntries("video").map(\.0) == before.map(\.0))
-    #expect(root.expandedEntries("video").map(\.1) == before.map(\.1))
+    #expect(before.map(\.1) == ["60000", "60000", "60000"])
+    #expect(root.expandedEntries("video").map(\.1) == ["60000", "60000", "18000"])
     #expect(root["type"] == "static")
     #expect(root["mediaPresentationDuration"] == "PT4.6S")
     #expect(root.all("ServiceDescription", "PatchLocation", "UTCTiming").filter { $0.name != "UTCTiming" }.isEmpty)
@@ -133,7 +134,11 @@ import Testing
     let periods = making.manifest.all("Period")
     #expect(periods.map { $0["id"] } == ["0", "1"])
     #expect(periods.map { $0["start"] } == ["PT0S", "PT5.6S"])
-    #expect(periods[0].entries("video") == [["t": "0", "d": "60000", "r": "2"]])
+    #expect(
+      periods[0].entries("video")
+        == [(0, 60_000), (60_000, 60_000), (120_000, 48_000)].map {
+          ["t": "\($0.0)", "d": "\($0.1)"]
+        })
     #expect(periods[1].entries("video") == [["t": "168000", "d": "60000"]])
     #expect(periods[1].all("SegmentTemplate").map { $0["presentationTimeOffset"] } == ["168000", "268800"])
     #expect(periods[1].all("SupplementalProperty").map { $0["value"] } == ["0", "0"])
@@ -183,7 +188,8 @@ import Testing
     let root = making.manifest
     #expect(root.expandedEntries("video").count == 2)
     #expect(root.all("SegmentTemplate").allSatisfy { $0["availabilityTimeOffset"] == nil })
-    #expect(root.all("ServiceDescription", "Resync").isEmpty)
+    #expect(root.all("Resync").isEmpty)
+    #expect(root.all("Latency").map { $0["target"] } == ["6000"], "players are told how late is too late all the same")
   }
 
   @Test func soundOfUnevenFramesIsListedWhenItIsComplete() throws {
@@ -213,6 +219,7 @@ struct Making {
   private var sound: Int64 = 0
   private var sounds = 0
   private(set) var fragmentsInSegment = 0
+  var publicURL: PublicURL?
 
   init(
     expectedDuration: MediaTime? = MediaTime(ticks: 60_000, timescale: 30_000), soundDurations: [UInt32] = [1024]
@@ -226,7 +233,7 @@ struct Making {
 
   var view: EpochView {
     EpochView(
-      id: "epoch1", window: window, availabilityStart: EpochDriver.wall)
+      id: "epoch1", window: window, availabilityStart: EpochDriver.wall, publicURL: publicURL)
   }
 
   var manifest: XMLElement { DASHManifest(epoch: view, source: .server).root(publishTime: 1_795_245_850_123) }

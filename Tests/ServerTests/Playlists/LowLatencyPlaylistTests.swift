@@ -137,7 +137,8 @@ import Testing
     let window = try driver(seconds: 9).epoch.window
     #expect(window.edge(of: .interleaved) == PartPosition(segment: 5, part: 5))
     let cases: [(msn: String, part: String?, HLSDirectives.Verdict)] = [
-      ("1", nil, .now), ("4", "9", .now), ("5", nil, .now), ("5", "4", .now), ("5", "5", .wait), ("5", "20", .wait),
+      ("1", nil, .now), ("4", nil, .now), ("4", "9", .now), ("5", nil, .wait), ("5", "4", .now), ("5", "5", .wait),
+      ("5", "20", .wait),
       ("5", "21", .tooFar), ("4", "10", .now), ("4", "400", .now), ("6", nil, .wait), ("6", "0", .wait),
       ("6", "15", .wait), ("6", "16", .tooFar), ("7", nil, .tooFar), ("999999999999999", nil, .tooFar),
       ("0", nil, .now),

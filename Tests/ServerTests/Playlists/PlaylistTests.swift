@@ -133,7 +133,7 @@ import Testing
 @Suite struct MediaNameTests {
   @Test(arguments: [
     "0.m4s", "01.m4s", "-1.m4s", "1.m4s.m4s", "t-1.m4s", "t.m4s", "t1.m4s", "t0-1.m4s", "t1-.m4s", "t1-01.m4s",
-    "t1-2-3.m4s", "init-0.mp4", "init-.mp4", "1e3.m4s", "x", "",
+    "t1-2-3.m4s", "init-0.mp4", "init-.mp4", "0.mp4", "01.mp4", "t1-1.mp4", "1.2.mp4", ".mp4", "1e3.m4s", "x", "",
   ])
   func whatIsNoNameIsRefused(_ name: String) {
     #expect(MediaName.parse(name) == nil)
@@ -144,6 +144,7 @@ import Testing
     #expect(MediaName.parse(MediaName.segment(at: 0, initVersion: 1)) == .segmentAt(0, initVersion: 1))
     #expect(MediaName.parse(MediaName.segment(at: 96_256, initVersion: 12)) == .segmentAt(96_256, initVersion: 12))
     #expect(MediaName.parse(MediaName.initSegment(7)) == .initSegment(7))
+    #expect(MediaName.parse(MediaName.playable(12)) == .playable(12))
     #expect(MediaName.parse("index.m3u8") == .playlist)
   }
 

@@ -28,7 +28,7 @@ import Testing
         writerCount: 1, archive: archive, logger: logger)
       self.library = library
       registry = StreamRegistry(
-        settings: StreamSettings(), publishKey: nil, clock: .system(), logger: logger
+        settings: StreamSettings(), clock: .system(), logger: logger
       ) { stream, epoch, wish in
         guard wish == .asConfigured, let recorder = library.makeRecorder(stream: stream, epoch: epoch) else {
           return []

@@ -156,6 +156,13 @@ import Testing
     #expect(UTCText.nanoseconds(text) == nil)
   }
 
+  @Test func whatIsFartherThanNanosecondsReachIsAsFarAsTheyDo() {
+    #expect(UTCText.nanoseconds("9999-12-31T23:59:59Z") == .max)
+    #expect(UTCText.nanoseconds("2262-04-11T23:47:16.854775807Z") == .max)
+    #expect(UTCText.nanoseconds("2262-04-11T23:47:16.854775806Z") == Int64.max - 1)
+    #expect(UTCText.nanoseconds("0001-01-01T00:00:00Z") == .min)
+  }
+
   @Test(arguments: ["", "~", "1~2~3", "x~20261121T072410Z~cam", "1~20261121T072410Z~", "1~20261121T072410Z~cam~x"])
   func aCursorThatWasNotGivenIsRefused(_ text: String) {
     #expect(CatalogueCursor(text) == nil)

@@ -96,6 +96,16 @@ import Testing
     return harness
   }
 
+  @Test func nothingIsSaidOfALookThatComesBehindTheEnd() async throws {
+    let folder = try TemporaryFolder()
+    let lines = LoggedLines()
+    let library = RecordingLibrary(folder: folder.path, keepFree: 0, threads: .singleton, logger: lines.logger)
+    await library.finishLeftovers()
+    await library.shutDown()
+    try await library.retain(now: RecordingHarness.start)
+    #expect(lines.all == [])
+  }
+
   @Test func theOldestFilesGoAndProtectedOnesStay() async throws {
     let harness = try await recorded(RetentionSettings(maximumAge: 30 * 60_000_000_000))
     let all = try await harness.library.list(on: loop).get()

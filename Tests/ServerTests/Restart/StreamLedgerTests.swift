@@ -39,6 +39,27 @@ import Testing
     await second.close()
   }
 
+  @Test func aStreamThatEndedDoesNotGoOnInTheNextProcess() async throws {
+    let first = ledger()
+    _ = try first.begin(patience: patience)
+    let registry = StreamRegistry(
+      settings: StreamSettings(), clock: SteadyClock(wallOffset: EpochDriver.wall) { 0 },
+      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, ledger: first
+    ) { _, _, _ in [] }
+    for (text, reason) in [("ended", EndReason.finished), ("lost", .connectionLost("reset"))] {
+      let sink = try await registry.admit(
+        PublishRequest(stream: try name(text), key: nil, protocolName: "RTMP", remoteAddress: "10.0.0.1:5") { _ in })
+      _ = sink.receive(.clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: EpochDriver.wall)))
+      _ = sink.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
+      for sample in SyntheticMedia.interleaved(seconds: 5) { #expect(sink.receive(.sample(sample)) == .accepted) }
+      _ = sink.receive(.end(reason))
+    }
+    await first.close()
+    let second = ledger()
+    #expect(try second.begin(patience: patience).keys.map(\.description) == ["lost"])
+    await second.close()
+  }
+
   @Test func ofEachStreamTheNewestCounts() async throws {
     let first = ledger()
     _ = try first.begin(patience: patience)

@@ -60,11 +60,12 @@ import Testing
 
   private func status(_ request: HTTPRequest, token: String?) throws -> Int {
     let api = RecordingAPI(library: nil, gate: AdminGate(token: token.map { Secret($0) }), clock: .system())
-    if request.path[2] == "streams" {
-      return Int(api.control(request, stream: request.path[3], request.path[5]).status.code)
-    }
     let loop = NIOSingletons.posixEventLoopGroup.any()
-    guard case .now(let response, _) = api.respond(to: request, request.path.dropFirst(3), on: loop) else {
+    let answer =
+      request.path[2] == "streams"
+      ? api.control(request, stream: request.path[3], request.path[5], on: loop)
+      : api.respond(to: request, request.path.dropFirst(3), on: loop)
+    guard case .now(let response, _) = answer else {
       Issue.record("it waits")
       return 0
     }

@@ -56,7 +56,7 @@ import Testing
     let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     let archive = RecordingArchive(folder: folder.path)
     let streams = StreamRegistry(
-      settings: StreamSettings(), publishKey: nil, clock: .system(), logger: logger
+      settings: StreamSettings(), clock: .system(), logger: logger
     ) { _, _, _ in [] }
     let routes = ReplayRoutes(
       archive: archive, streams: streams, layout: .interleaved, longClips: LongClips(memory: .unlimited))

@@ -71,7 +71,7 @@ import Testing
         archive: archive, logger: logger)
       self.library = library
       registry = StreamRegistry(
-        settings: StreamSettings(), publishKey: nil, clock: .system(), logger: logger
+        settings: StreamSettings(), clock: .system(), logger: logger
       ) { stream, epoch, wish in
         wish == .asConfigured ? library.makeRecorder(stream: stream, epoch: epoch).map { [$0] } ?? [] : []
       }
@@ -217,12 +217,51 @@ import Testing
         if case .stopped = scene.source.activity { break }
         try await Task.sleep(for: .milliseconds(1))
       }
-      #expect(scene.perform(.start) == .refused(.notCaptured))
       scene.source.preview()
       let again = try await scene.sink(1)
       scene.send(0..<100, to: again)
       try await Task.sleep(for: .milliseconds(20))
       #expect(scene.harness.files.count == 1, "it does not begin again by itself")
+    }
+  }
+
+  @Test func aSourceThatIsStoppedIsStartedForItOffTheAir() async throws {
+    try await staged(.onAir, .manual) { scene in
+      let sink = try await scene.sink()
+      scene.send(0..<50, to: sink)
+      scene.source.stop()
+      while true {
+        if case .stopped = scene.source.activity { break }
+        try await Task.sleep(for: .milliseconds(1))
+      }
+      #expect(scene.perform(.start) == .done)
+      #expect(scene.perform(.start) == .refused(.alreadyRecording))
+      let again = try await scene.sink(1)
+      scene.send(0..<100, to: again)
+      #expect(scene.registry.stream(scene.source.name)?.phase == .ended, "nobody is offered anything")
+      if case .preview = scene.source.activity {} else { Issue.record("\(scene.source.activity)") }
+      #expect(scene.perform(.stop) == .done)
+      try await scene.waitForEnd()
+      #expect(try scene.samples[0] == 100)
+    }
+  }
+
+  @Test func itIsToldOnceItIsWhatItWasAskedToBe() async throws {
+    try await staged { scene in
+      let loop = MultiThreadedEventLoopGroup.singleton.next()
+      let sink = try await scene.sink()
+      #expect(scene.perform(.start) == .done)
+      let recorder = try #require(scene.source.recorder)
+      // Nothing comes: the answer does not wait for ever.
+      try await recorder.wait(until: \.isSettled, on: loop, patience: .milliseconds(20)).get()
+      #expect(recorder.state == .idle)
+      let begun = recorder.wait(until: \.isSettled, on: loop, patience: .seconds(20))
+      scene.send(0..<100, to: sink)
+      try await begun.get()
+      if case .running = recorder.state {} else { Issue.record("\(recorder.state)") }
+      #expect(scene.perform(.cancel) == .done)
+      try await recorder.wait(until: \.isSettled, on: loop, patience: .seconds(20)).get()
+      #expect(recorder.state == .cancelled)
     }
   }
 

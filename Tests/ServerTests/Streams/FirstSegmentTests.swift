@@ -9,7 +9,7 @@ import Testing
 
 @Suite struct FirstSegmentTests {
   private let registry = StreamRegistry(
-    settings: StreamSettings(), publishKey: nil, clock: .system(),
+    settings: StreamSettings(), clock: .system(),
     logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
   ) { _, _, _ in [] }
 

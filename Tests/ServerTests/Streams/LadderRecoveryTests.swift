@@ -50,7 +50,7 @@ import Testing
     let name = try #require(StreamName("cam"))
     let registry = StreamRegistry(
       settings: StreamSettings(), ladders: Ladders(standard: [RungSpecification(shortSide: 90, bitRate: 100_000)]),
-      workers: launcher(starts), publishKey: nil, clock: .system(), logger: logger
+      workers: launcher(starts), clock: .system(), logger: logger
     ) { _, _, _ in [] }
     let source = TestSource(
       name: name,

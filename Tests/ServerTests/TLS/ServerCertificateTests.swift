@@ -7,26 +7,6 @@ import Testing
 @testable import Server
 
 @Suite(.timeLimit(.minutes(2))) struct ServerCertificateTests {
-  /// Keeps what is logged.
-  private final class Lines: Sendable {
-    private let lines = Mutex<[String]>([])
-    var all: [String] { lines.withLock { $0 } }
-    var logger: Logger { Logger(label: "test") { _ in Handler(lines: self) } }
-
-    private struct Handler: LogHandler {
-      let lines: Lines
-      var metadata = Logger.Metadata()
-      var logLevel = Logger.Level.info
-      subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-        get { metadata[key] }
-        set { metadata[key] = newValue }
-      }
-      func log(event: LogEvent) {
-        lines.lines.withLock { $0.append("\(event.level) \(event.message)") }
-      }
-    }
-  }
-
   private func wait(_ what: String, until condition: () -> Bool) async throws {
     let deadline = ContinuousClock.now + .seconds(20)
     while !condition() {
@@ -37,9 +17,9 @@ import Testing
 
   /// Runs `body` while the files are watched.
   private func watching(
-    _ files: TLSTestFiles, _ body: (_ certificate: ServerCertificate, _ lines: Lines) async throws -> Void
+    _ files: TLSTestFiles, _ body: (_ certificate: ServerCertificate, _ lines: LoggedLines) async throws -> Void
   ) async throws {
-    let lines = Lines()
+    let lines = LoggedLines()
     let certificate = try ServerCertificate(files: files.files, interval: .milliseconds(20), logger: lines.logger)
     let watch = Task { await certificate.watch() }
     try await body(certificate, lines)

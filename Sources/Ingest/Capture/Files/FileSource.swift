@@ -35,7 +35,7 @@ package final class FileSource: MediaSource {
   private func play() throws {
     var file = try MediaFile(path)
     let words = file.tracks.map(\.description.summary).joined(separator: ", ")
-    publication.logger.notice("\(publication.name): publishing \(path) in a loop: \(words)")
+    publication.logger.notice("publishing \(path) in a loop: \(words)")
     let start = clock.monotonicNanoseconds()
     var loop = FileLoop()
     var left = 0

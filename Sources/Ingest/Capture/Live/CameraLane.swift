@@ -101,7 +101,7 @@ final class CameraLane: Sendable {
     let rate = Decimals.trimmed(thousandths: Int((mode.rate.framesPerSecond * 1000).rounded()))
     let words = "\(mode.size.width)×\(mode.size.height) \(mode.format.rawValue) \(rate) fps"
     publication.logger.notice(
-      "\(publication.name): \(memory.told == nil ? "the camera" : "back again: the camera") \(name), \(words)")
+      "\(memory.told == nil ? "the camera" : "back again: the camera") \(name), \(words)")
     memory.told = nil
     let listed = camera.handle.controls()
     let keyFrames: CaptureStatus.KeyFrames =
@@ -242,6 +242,6 @@ final class CameraLane: Sendable {
     guard let picture = figures.status.picture else { return }
     let losses =
       "\(picture.lostByDriver) dropped by the driver, \(picture.broken) broken, \(picture.leftOut) for a busy encoder"
-    publication.logger.notice("\(publication.name): \(picture.taken) pictures taken; lost: \(losses)")
+    publication.logger.notice("\(picture.taken) pictures taken; lost: \(losses)")
   }
 }

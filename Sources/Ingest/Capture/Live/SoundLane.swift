@@ -56,7 +56,7 @@ final class SoundLane: Sendable {
           try aligner.connect(rate: microphone.rate, channels: microphone.channels, format: microphone.format)
         }
         let what = "the microphone \(wish.value.device), \(microphone.rate) Hz, \(microphone.channels) channels"
-        publication.logger.notice("\(publication.name): \(told == nil ? what : "back again: " + what)")
+        publication.logger.notice("\(told == nil ? what : "back again: " + what)")
         told = nil
         greet(microphone, wish.value)
         try listen(microphone, wish, aligner, framer)
@@ -93,7 +93,7 @@ final class SoundLane: Sendable {
     let overruns = figures.status.sound?.overruns ?? 0
     let gaps =
       "\(aligner.bridged) of them silence that bridged gaps, \(overruns) overruns, skew \(aligner.skew / 1000) µs"
-    publication.logger.notice("\(publication.name): \(aligner.produced) samples of sound, \(gaps)")
+    publication.logger.notice("\(aligner.produced) samples of sound, \(gaps)")
   }
 
   private func listen(

@@ -18,7 +18,7 @@ extension RecordingCatalogue {
       // The same time from the inode, which is what is left when the catalogue is lost.
       let moved = deleted.look(at: file)?.changedAt ?? now
       entry.deletedAt = (moved &- now).magnitude < Self.precisionOfDeletions ? moved : now
-      self.logger.notice("\(key.stream): deleted \(entry.file); it can be restored for a while")
+      self.logger.of(key.stream).notice("deleted \(entry.file); it can be restored for a while")
     }
   }
 
@@ -36,7 +36,7 @@ extension RecordingCatalogue {
         try deleted.move(entry.isPlayable ? key.name.finished : key.name.unfinished, to: folder)
       }
       entry.deletedAt = nil
-      self.logger.notice("\(key.stream): restored \(entry.file)")
+      self.logger.of(key.stream).notice("restored \(entry.file)")
     }
   }
 

@@ -28,6 +28,8 @@ final class RecordingCatalogue: RecordingObserver, Sendable {
     var isComplete = false
     /// The last change could not be written.
     var isBehind = false
+    /// Nothing is asked of it any more.
+    var isClosed = false
   }
 
   init(folder: String, logger: Logger) {
@@ -204,6 +206,9 @@ final class RecordingCatalogue: RecordingObserver, Sendable {
     openDatabase()
   }
 
+  /// The server stops: what was still to be done is done by the next one.
+  var isClosed: Bool { state.withLock { $0.isClosed } }
+
   /// After a failure: reads the folders again. On the thread.
   func catchUp() {
     let isBehind = state.withLock { state in
@@ -221,6 +226,7 @@ final class RecordingCatalogue: RecordingObserver, Sendable {
       self.state.withLock { state in
         state.database?.close()
         state.database = nil
+        state.isClosed = true
       }
       isClosed.set()
     }

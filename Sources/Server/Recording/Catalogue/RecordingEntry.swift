@@ -53,6 +53,13 @@ struct RecordingEntry: Sendable, Hashable {
   private static let precisionOfNames: UInt64 = 2_000_000_000
 
   var file: String { name.finished }
+
+  /// Where its file lies below the folder of recordings.
+  var place: String {
+    let folder = deletedAt == nil ? "\(stream)" : "\(stream)/\(RecordingFolder.deletedName)"
+    return "\(folder)/\(isPlayable ? name.finished : name.unfinished)"
+  }
+
   var key: RecordingKey { RecordingKey(stream: stream, name: name) }
 
   /// `url` and `thumbnail` are null for what cannot be played: it is being written, or its file was not finished.

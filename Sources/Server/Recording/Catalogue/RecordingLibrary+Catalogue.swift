@@ -55,6 +55,7 @@ extension RecordingLibrary {
   }
 
   private func retain(now: Int64) {
+    if catalogue.isClosed { return }
     do {
       catalogue.catchUp()
       try keeper.withLock { try $0.look(now: now) }

@@ -7,6 +7,9 @@ struct RecordingListing {
   let folder: String
   let query: CatalogueQuery
 
+  /// What stands before a recording's place.
+  private var prefix: String { folder.hasSuffix("/") ? folder : "\(folder)/" }
+
   /// All that the query finds. `progress` hears now and then how many files have been looked at.
   func read(_ progress: (Int) -> Void = { _ in }) throws -> [RecordingEntry] {
     var reading = try CatalogueReading(folder: folder, reader: .visitor)
@@ -29,13 +32,13 @@ struct RecordingListing {
     return String(buffer: page.json.serialized()) + "\n"
   }
 
-  /// One line a recording: when it began, how long and large it is, its state, its file.
+  /// One line a recording: when it began, how long and large it is, its state, its file as other commands take it.
   func table(_ entries: [RecordingEntry]) -> String {
     if entries.isEmpty { return "no recordings in \(LogText.escaped(folder))\n" }
     let rows = entries.map { entry in
       [
         UTCText(nanosecondsSince1970: entry.startedAt).internet, Self.duration(entry.seconds), Self.size(entry.bytes),
-        Self.state(entry), "\(entry.stream)/\(entry.file)",
+        Self.state(entry), LogText.escaped(prefix + entry.place),
       ]
     }
     let widths = (0..<4).map { column in rows.map { $0[column].count }.max() ?? 0 }

@@ -122,11 +122,11 @@ struct RetentionKeeper {
     let folder = try RecordingFolder.open(catalogue.folder).folder(of: entry.stream, ifAbsent: .fail)
     if entry.deletedAt == nil {
       folder.erase(entry.key)
-      catalogue.logger.notice("\(entry.stream): removed \(entry.file): \(reason)")
+      catalogue.logger.of(entry.stream).notice("removed \(entry.file): \(reason)")
     } else {
       try? folder.folder(named: RecordingFolder.deletedName, ifAbsent: .fail).erase(entry.key)
       folder.removeThumbnail(of: entry.name)
-      catalogue.logger.notice("\(entry.stream): removed for good \(entry.file): \(reason)")
+      catalogue.logger.of(entry.stream).notice("removed for good \(entry.file): \(reason)")
     }
     try database.write { try $0.remove(entry.key) }
     tell(

@@ -1,0 +1,48 @@
+/// Where people and players find this server, as `--public-url` has it: `https://live.example.com`, without a slash at
+/// its end. Only what is configured is trusted: the Host of a request is whatever a client writes, and answers are shared.
+struct PublicURL: Sendable, Hashable, CustomStringConvertible {
+  /// Where the server tells its clock.
+  static let timePath = "/time"
+
+  let description: String
+
+  /// Parses `http://HOST` or `https://HOST`, with a port if need be.
+  init(parsing text: String) throws(ValueError) {
+    let advice = "write https://live.example.com or http://192.0.2.1:8080"
+    guard let scheme = ["https://", "http://"].first(where: { text.lowercased().hasPrefix($0) }) else {
+      throw ValueError("it begins with neither https:// nor http://", advice: advice)
+    }
+    var authority = text.dropFirst(scheme.utf8.count)
+    if authority.last == "/" { authority.removeLast() }
+    guard !authority.contains(where: { "/?#".contains($0) }) else {
+      throw ValueError("weir serves no path but the root of its host", advice: advice)
+    }
+    guard !authority.contains("@") else {
+      throw ValueError("everybody would see the name before the @", advice: advice)
+    }
+    guard Self.isAuthority(authority) else { throw ValueError("that is no host", advice: advice) }
+    description = scheme + authority.lowercased()
+  }
+
+  /// A name, an IPv4 address or an IPv6 address in brackets; then, perhaps, a port (RFC 3986 §3.2).
+  private static func isAuthority(_ text: Substring) -> Bool {
+    var host = text
+    let afterBrackets = text.lastIndex(of: "]").map { text.index(after: $0) } ?? text.startIndex
+    if let colon = text[afterBrackets...].lastIndex(of: ":") {
+      let digits = text[text.index(after: colon)...]
+      guard digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let port = UInt16(digits), port > 0 else {
+        return false
+      }
+      host = text[..<colon]
+    }
+    if host.first == "[" { return ListenAddress.isIPv6(host.dropFirst().dropLast()) && host.last == "]" }
+    let labels = host.split(separator: ".", omittingEmptySubsequences: false)
+    return host.utf8.count <= 253
+      && labels.allSatisfy { label in
+        (1...63).contains(label.utf8.count) && label.first != "-" && label.last != "-"
+          && label.unicodeScalars.allSatisfy {
+            $0.isASCII && ($0.properties.isAlphabetic || "0"..."9" ~= $0 || "-_".unicodeScalars.contains($0))
+          }
+      }
+  }
+}

@@ -1,0 +1,49 @@
+internal import Ingest
+
+/// The publications that were refused lately and why. It stays small whoever knocks: the same refusal again is counted, one
+/// address takes the place of its own older ones, and texts are cut.
+struct RecentRefusals: Sendable {
+  struct Entry: Sendable {
+    var refused: RefusedPublication
+    /// How often it came, and when it came last; nanoseconds since 1970.
+    var count: Int
+    var first: Int64
+    var last: Int64
+  }
+
+  /// Entries of all addresses, and of one.
+  static let limit = 100
+  static let limitOfHost = 10
+  /// Characters of a text.
+  static let textLength = 300
+
+  /// From the oldest to the newest.
+  private(set) var entries: [Entry] = []
+
+  mutating func add(_ refused: RefusedPublication, now: Int64) {
+    var entry = Entry(refused: Self.cut(refused), count: 1, first: now, last: now)
+    if let known = entries.firstIndex(where: { Self.isSame($0.refused, entry.refused) }) {
+      entry.count = entries[known].count &+ 1
+      entry.first = entries[known].first
+      entries.remove(at: known)
+    } else if entries.count(where: { $0.refused.host == refused.host }) >= Self.limitOfHost {
+      entries.firstIndex { $0.refused.host == refused.host }.map { _ = entries.remove(at: $0) }
+    } else if entries.count >= Self.limit {
+      entries.removeFirst()
+    }
+    entries.append(entry)
+  }
+
+  /// The port tells nothing: each try has another.
+  private static func isSame(_ a: RefusedPublication, _ b: RefusedPublication) -> Bool {
+    a.host == b.host && a.stream == b.stream && a.protocolName == b.protocolName && a.publicReason == b.publicReason
+  }
+
+  private static func cut(_ refused: RefusedPublication) -> RefusedPublication {
+    var refused = refused
+    refused.stream = refused.stream.map { String($0.prefix(textLength)) }
+    refused.reason = String(refused.reason.prefix(textLength))
+    refused.publicReason = String(refused.publicReason.prefix(textLength))
+    return refused
+  }
+}

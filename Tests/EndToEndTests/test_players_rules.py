@@ -1,0 +1,163 @@
+"""What browser players need beyond the standards, held without them: patches that dash.js and Shaka Player apply as RFC 5261
+means them (harness/mpd_players.py), and segments in the making that end, on every rung. `make players` plays the same in the
+players themselves."""
+
+import http.client
+import threading
+import time
+import urllib.parse
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from harness import dash, http as web, mpd_players, publishers, sources
+
+NAME = "cam"
+RULES = ("rfc5261", "dash.js", "shaka")
+
+
+class Watching:
+    """A manifest as it is published, and as one follower knows it."""
+
+    def __init__(self, url: str, rules: str, said: dict[str, str]):
+        self.follower = mpd_players.Follower(url, rules)
+        self.said = said
+        self.known: list = []
+        self.patches: list[str] = []
+        self.problems: list[str] = []
+
+    def step(self) -> None:
+        if self.known and self.known[-1].get("type") == "static":
+            return
+        try:
+            patch = self.follower.update()
+            self.patches += [patch] if patch else []
+        except AssertionError as error:
+            self.problems.append(f"{self.follower.rules}: {error}")
+            self.follower.fetch_whole()
+        self.known.append(self.follower.manifest)
+        now = dash.moment(web.fetch(self.follower.url.split("/live/")[0] + "/time").good().text)
+        if why := self.follower.stands_still(now):
+            self.problems.append(why)
+
+    def differences(self) -> list[str]:
+        """Where it knows something else than the manifest that was published at the same time."""
+        pairs = [(known, self.said.get(known.get("publishTime"))) for known in self.known]
+        found = [mpd_players.difference(known, ElementTree.fromstring(said)) for known, said in pairs if said]
+        assert len([said for _, said in pairs if said]) >= 10, "too few of them were caught"
+        return [f"{self.follower.rules}: {one}" for one in found if one]
+
+
+@pytest.fixture(scope="module")
+def watched(start_shared):
+    """A stream whose window moves, that is lost and comes back, and ends, followed by each set of rules."""
+    weir = start_shared("--no-record", "--window", "8s")
+    sources.source("short")
+    url, said = f"{weir.web}/live/{NAME}/manifest.mpd", {}
+    over = threading.Event()
+
+    def listen() -> None:
+        while not over.is_set():
+            answer = web.fetch(url)
+            if answer.status == 200:
+                said.setdefault(ElementTree.fromstring(answer.text).get("publishTime"), answer.text)
+            time.sleep(0.02)
+
+    publisher = publishers.ffmpeg("short", f"{weir.rtmp}/live/{NAME}", loop=-1)
+    weir.wait(lambda: web.fetch(url).status == 200, 20, "a manifest")
+    listener = threading.Thread(target=listen, daemon=True)
+    listener.start()
+    watching = [Watching(url, rules, said) for rules in RULES]
+
+    def follow(seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            for one in watching:
+                one.step()
+            time.sleep(0.3)
+
+    follow(6)
+    publisher.kill()
+    follow(3)
+    publisher = publishers.ffmpeg("short", f"{weir.rtmp}/live/{NAME}", loop=-1)
+    follow(6)
+    publisher.interrupt()
+    publisher.outcome(5)
+    follow(1.5)
+    over.set()
+    listener.join(5)
+    return watching
+
+
+def test_the_stream_had_all_that_can_happen(watched):
+    known = watched[0].known
+    times = [known_one.find(f".//{{{dash.NAMESPACE}}}S").get("t") for known_one in known]
+    assert len(set(times)) >= 4, "the window moves"
+    assert max(len(one.findall(f"{{{dash.NAMESPACE}}}Period")) for one in known) >= 2, "it came back"
+    assert known[-1].get("type") == "static", "it ended"
+
+
+def test_a_patch_touches_whole_entries_with_their_positions_and_nothing_else(watched):
+    patches = [patch for one in watched for patch in one.patches]
+    problems = sorted({problem for patch in patches for problem in mpd_players.refuse(patch)})
+    assert problems == [], problems
+
+
+@pytest.mark.parametrize("number", range(len(RULES)), ids=RULES)
+def test_who_follows_by_patches_knows_what_the_manifest_says(watched, number):
+    one = watched[number]
+    assert one.problems == [], one.problems[:5]
+    assert one.differences() == [], one.differences()[:5]
+
+
+@pytest.fixture(scope="module")
+def ladder(start_shared):
+    """A stream with a rung."""
+    weir = start_shared("--no-record", "--ladder", "90p@100k")
+    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{NAME}", loop=-1)
+    url = f"{weir.web}/live/{NAME}/manifest.mpd"
+    try:
+        weir.wait(lambda: 'id="90p"' in (text := weir.get(url).text) and "availabilityTimeOffset" in text, 30, "the rung", 0.2)
+        yield url
+    finally:
+        publisher.kill()
+
+
+def growing(url: str) -> dict[str, dash.Entry]:
+    """The newest segment of each representation."""
+    manifest = dash.parse(web.fetch(url).good().text, url)
+    return {r.id: r.entries[-1] for r in manifest.representations}
+
+
+def taken(url: str, rendition: str, known: dash.Entry, headers: dict[str, str], told: list[str]) -> None:
+    """Takes the next segment as it is made, and tells when its answer has not ended within a second of its time."""
+    while (entry := growing(url)[rendition]) == known:
+        time.sleep(0.02)
+    parts = urllib.parse.urlsplit(entry.url)
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=4)
+    began = time.monotonic()
+    try:
+        connection.request("GET", parts.path, headers=headers)
+        answer = connection.getresponse()
+        body = answer.read()
+    except TimeoutError:
+        told.append(f"{rendition} {parts.path} {headers}: no end after {time.monotonic() - began:.1f} s")
+        return
+    finally:
+        connection.close()
+    whole = web.fetch(entry.url).good().body
+    if body != whole:
+        told.append(f"{rendition} {parts.path} {headers}: {len(body)} bytes, the segment has {len(whole)}")
+
+
+@pytest.mark.parametrize("headers", [{}, {"Range": "bytes=0-"}], ids=["chunked", "open-range"])
+def test_each_growing_segment_of_each_rung_ends(ladder, headers):
+    told: list[str] = []
+    for _ in range(2):
+        threads = [threading.Thread(target=taken, args=(ladder, rendition, entry, headers, told), daemon=True)
+                   for rendition, entry in growing(ladder).items() for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(15)
+    assert told == [], told

@@ -1,0 +1,101 @@
+import FMP4
+import NIOCore
+import Testing
+
+@testable import Ingest
+
+/// What a publisher sends and weir does not take is left out and told; what it takes goes on.
+@Suite("RTMP sessions: what is left out")
+struct LeftOutMediaTests {
+  typealias S = RTMPScript
+
+  private func publishing(_ bytes: [UInt8]) -> SessionDriver {
+    var driver = SessionDriver()
+    driver.feed(S.opening() + bytes)
+    return driver
+  }
+
+  private let mp3: [UInt8] = [0x2F, 0xFF, 0xFB, 0x90, 0x64]
+
+  /// One audio message of a further track, one track a message.
+  private func further(_ track: UInt8, _ packetType: UInt8, _ fourCC: String, _ body: [UInt8]) -> [UInt8] {
+    [0x95, packetType] + Array(fourCC.utf8) + [track] + body
+  }
+
+  @Test func soundInMP3LeavesThePictureAlone() throws {
+    var sent = S.metadata() + S.video(S.avcHeader(), 0)
+    for picture in UInt32(0)..<50 {
+      sent += S.audio(mp3, picture * 40) + S.video(S.avcFrame(key: picture % 25 == 0), picture * 40)
+    }
+    let driver = publishing(sent)
+    #expect(driver.ending == nil && driver.endings.isEmpty)
+    #expect(driver.tracks.map { $0.map(\.codec.name) } == [["H.264"]])
+    #expect(driver.times(.video).count == 50)
+    #expect(driver.warnings == [.leftOutCodec(.audio, "MP3")])
+    #expect(driver.lost == 0)
+    let told = "audio in MP3 is left out; weir takes AAC and Opus: choose one of them in the encoder"
+    #expect(driver.logs.filter { $0 == told }.count == 1)
+  }
+
+  @Test func thePictureDoesNotWaitTwoSecondsForSoundThatCannotBeTaken() {
+    var driver = publishing(
+      S.metadata() + S.video(S.avcHeader(), 0) + S.audio(mp3, 0) + S.video(S.avcFrame(key: true), 0))
+    driver.tick(499_000_000)
+    #expect(driver.samples.isEmpty)
+    driver.tick(500_000_000)
+    #expect(driver.times(.video) == [0])
+    #expect(driver.warnings == [.leftOutCodec(.audio, "MP3")])
+  }
+
+  @Test func aSecondAudioTrackIsLeftOut() throws {
+    var sent = S.metadata() + S.headers + S.audio(further(1, 0, "mp4a", S.aac44), 0)
+    for picture in UInt32(0)..<50 {
+      sent += S.video(S.avcFrame(key: picture % 25 == 0), picture * 40)
+      sent += S.audio(S.aacFrame, picture * 40) + S.audio(further(1, 1, "mp4a", [0x21, 0x10, 0x04]), picture * 40)
+    }
+    let driver = publishing(sent)
+    #expect(driver.ending == nil && driver.endings.isEmpty)
+    #expect(driver.tracks.map { $0.map(\.codec.name) } == [["H.264", "AAC"]])
+    #expect(driver.times(.audio).count == 50)
+    #expect(driver.samples.filter { $0.track == .audio }.allSatisfy { $0.payload.readableBytes == 6 })
+    #expect(driver.warnings == [.leftOutTrack(.audio)])
+  }
+
+  @Test func ofSeveralAudioTracksTheFirstThatCanBeTakenIs() throws {
+    var sent = S.metadata() + S.video(S.avcHeader(), 0) + S.audio([0x90] + Array("ac-3".utf8), 0)
+    sent += S.audio(further(1, 0, "mp4a", S.aac48), 0)
+    for picture in UInt32(0)..<50 {
+      sent += S.audio([0x91] + Array("ac-3".utf8) + [1, 2], picture * 40)
+      sent += S.audio(further(1, 1, "mp4a", Array(S.aacFrame.dropFirst(2))), picture * 40)
+      sent += S.video(S.avcFrame(key: picture % 25 == 0), picture * 40)
+    }
+    let driver = publishing(sent)
+    #expect(driver.tracks.map { $0.map(\.codec.name) } == [["H.264", "AAC"]])
+    #expect(driver.times(.audio).count == 50)
+    #expect(driver.warnings == [.leftOutCodec(.audio, "AC-3")])
+  }
+
+  @Test func wherePictureAndSoundCannotBeTakenThePublicationEndsByNameAfterTwoSeconds() throws {
+    var driver = publishing(S.metadata(video: false) + S.audio(mp3, 0) + S.audio(mp3, 24))
+    driver.tick(1_999_000_000)
+    #expect(driver.ending == nil)
+    driver.tick(2_000_000_000)
+    let text = "codec MP3 unsupported; supported: H.264, HEVC, AV1, AAC, Opus"
+    #expect(driver.ending == .failed(text))
+    #expect(try driver.answers().last?.last?["description"] == .string(text))
+    #expect(driver.endings == [.failure])
+  }
+
+  @Test func whatIsLeftOutIsToldOnceHoweverManyNamesItHas() {
+    let names = (0..<200).map { "c\($0 + 100)" }
+    var sent = S.metadata() + S.headers
+    for (index, name) in names.enumerated() {
+      sent += S.audio([0x91] + Array(name.utf8) + [1], 0)
+      sent += S.audio(further(UInt8(index + 1), 1, "mp4a", [1]), 0)
+    }
+    let driver = publishing(sent + S.media(milliseconds: 1000))
+    #expect(driver.warnings == [.leftOutCodec(.audio, "c100"), .leftOutTrack(.audio)])
+    #expect(driver.logs.count == 2)
+    #expect(driver.times(.video).count == 25)
+  }
+}

@@ -1,0 +1,173 @@
+"""Real players against weir: `python Tests/Players --help`. Each shape of stream is watched by two players at a time, and
+what they showed is judged by the numbers in the pictures. HLSJS, DASHJS and SHAKAJS name the players' built scripts."""
+
+import argparse
+import concurrent.futures
+import dataclasses
+import json
+import pathlib
+import sys
+import threading
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / "EndToEndTests"), str(HERE.parent / "EndToEndTests" / "browser")]
+
+import judgement  # noqa: E402  (the path above makes what it needs importable)
+import programs  # noqa: E402
+import stage  # noqa: E402
+import timing  # noqa: E402
+from scene import NAME, Scene  # noqa: E402
+from shapes import SHAPES, Shape  # noqa: E402
+
+
+def jobs(shapes: list[Shape], players: list[str] | None, absent: dict[str, str]) -> list[tuple[Shape, list[str]]]:
+    """Two browsers at a time; the other programs, which decode small pictures, together."""
+    found = []
+    for shape in shapes:
+        wanted = [p for p in shape.players if p not in absent and (not players or p in players)]
+        browsers = [p for p in wanted if p in stage.PLAYERS]
+        others = [p for p in wanted if p not in stage.PLAYERS]
+        found += [(shape, browsers[n : n + 2]) for n in range(0, len(browsers), 2)]
+        found += [(shape, others)] if others else []
+    return found
+
+
+def prepared(shape: Shape) -> Scene:
+    scene = Scene(shape.flags, shape.film, shape.window, shape.supervised)
+    try:
+        scene.prepare()
+        shape.first(scene)
+        return scene
+    except BaseException:
+        scene.close()
+        raise
+
+
+def played(shape: Shape, players: list[str], scene: Scene, origin: str, seconds: float) -> list[dict]:
+    """The figures of each of the players."""
+    viewers: dict[str, stage.Viewer | programs.Program] = {}
+    records: dict[str, dict] = {}
+    failures: list[str] = []
+    rules: list[str] = []
+
+    def act() -> None:
+        try:
+            shape.act(scene)
+        except Exception as error:  # noqa: BLE001  (told in the report: the run is worth nothing)
+            failures.append(f"harness: {error!r}")
+
+    try:
+        for player in players:
+            if player in stage.PLAYERS:
+                viewers[player] = stage.Viewer(player, origin)
+        acting = threading.Thread(target=act, daemon=True)
+        for player in players:
+            if player in viewers:
+                viewers[player].begin(scene.web, NAME, shape.height, scene.path_for(player))
+            elif player == "timing":
+                rules = timing.problems(scene.web, NAME)
+            else:
+                viewers[player] = programs.Program(player)
+                viewers[player].begin(f"{scene.web}/live/{NAME}/index.m3u8")
+        acting.start()
+        time.sleep(seconds)
+        acting.join(60)
+        records = {player: viewer.end() for player, viewer in viewers.items()}
+    except Exception as error:  # noqa: BLE001
+        failures.append(f"harness: {error!r}")
+    finally:
+        for viewer in viewers.values():
+            viewer.close()
+        scene.close()
+    results = []
+    for player in players:
+        if player in records:
+            figures = judgement.judge(records[player], scene.expectation, is_browser=player in stage.PLAYERS)
+        else:
+            figures = judgement.Figures(broken=rules[:])
+        figures.broken += failures
+        results.append({"shape": shape.name, "player": player, **dataclasses.asdict(figures), "record": records.get(player),
+                        "expectation": dataclasses.asdict(scene.expectation) | {"numbers": None}})
+    return results
+
+
+COLUMNS = ("shape", "player", "start", "latency", "stalls", "stalled", "missing", "recovered", "av", "requests", "manifests")
+
+
+def line(result: dict) -> str:
+    def text(value) -> str:
+        return "" if value is None else f"{value:.2f}" if isinstance(value, float) else str(value)
+
+    cells = " ".join(f"{text(result.get(c)):>{max(len(c), 7)}}" if c not in ("shape", "player") else f"{result[c]:<13}"
+                     for c in COLUMNS)
+    return cells + "  " + ("good" if not result["broken"] else "BROKEN: " + "; ".join(result["broken"][:4]))
+
+
+#: So many broken runs are tried once more, by themselves: machines that also build and encode hold players up now and then.
+AGAIN = 8
+
+
+def run(todo: list[tuple[Shape, list[str]]], seconds: float | None) -> list[dict]:
+    """Plays one after the other, while the next stream grows older than its window."""
+    results: list[dict] = []
+    with stage.pages() as origin, concurrent.futures.ThreadPoolExecutor(1) as ahead:
+        coming = ahead.submit(prepared, todo[0][0]) if todo else None
+        for number, (shape, players) in enumerate(todo):
+            try:
+                scene = coming.result()
+            except Exception as error:  # noqa: BLE001  (one shape that cannot be made leaves the others)
+                scene = error
+            coming = ahead.submit(prepared, todo[number + 1][0]) if number + 1 < len(todo) else None
+            if isinstance(scene, Exception):
+                found = [{"shape": shape.name, "player": player, "broken": [f"harness: {scene!r}"], "errors": []}
+                         for player in players]
+            else:
+                found = played(shape, players, scene, origin, seconds or shape.seconds)
+            for result in found:
+                print(line(result), flush=True)
+                for error in result["errors"][:5]:
+                    print(f"    {error}", flush=True)
+            results += found
+    return results
+
+
+def broken(results: list[dict]) -> list[dict]:
+    return [r for r in results if r["broken"]]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python Tests/Players", description=__doc__)
+    parser.add_argument("--shape", action="append", choices=[s.name for s in SHAPES], help="only this one; may be repeated")
+    parser.add_argument("--player", action="append", choices=[*stage.PLAYERS, *programs.PROGRAMS, "timing"],
+                        help="only this one; may be repeated")
+    parser.add_argument("--seconds", type=float, help="how long each is watched")
+    parser.add_argument("--once", action="store_true", help="do not try broken runs once more")
+    parser.add_argument("--report", type=pathlib.Path, help="write figures and records here, as JSON")
+    options = parser.parse_args()
+    absent = stage.missing() | programs.missing()
+    for player, reason in absent.items():
+        print(f"skipped: {player}: {reason}")
+    shapes = [s for s in SHAPES if not options.shape or s.name in options.shape]
+    todo = jobs(shapes, options.player, absent)
+    print(f"{'shape':<13} {'player':<13} " + " ".join(f"{c:>{max(len(c), 7)}}" for c in COLUMNS[2:]), flush=True)
+    began = time.monotonic()
+    results = run(todo, options.seconds)
+    bad = {(r["shape"], r["player"]) for r in broken(results)}
+    again = [(shape, wanted) for shape, players in todo if (wanted := [p for p in players if (shape.name, p) in bad])]
+    if again and len(again) <= AGAIN and not options.once:
+        print("once more, by themselves:", flush=True)
+        second = {(r["shape"], r["player"]): r for r in run(again, options.seconds)}
+        for shape, player in sorted(bad):
+            if not second[shape, player]["broken"]:
+                print(f"unsteady: {player} on {shape} failed once and passed once")
+        results = [second.get((r["shape"], r["player"]), r) for r in results]
+    if options.report:
+        options.report.write_text(json.dumps(results))
+    left = broken(results)
+    print(f"{len(results) - len(left)} of {len(results)} good, {(time.monotonic() - began) / 60:.1f} minutes")
+    return 1 if left or not results else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

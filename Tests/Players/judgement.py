@@ -1,0 +1,219 @@
+"""What a viewer's record means: figures, and which rules they break."""
+
+import bisect
+import dataclasses
+import re
+import statistics
+
+from films import SECOND
+
+#: Requests for media, each object once, may be asked for so often by one viewer.
+REQUESTS = 1.1
+#: Seconds to the first picture, and after a stream has come back.
+START, RETURN = 10, 5
+#: Programs that are no browsers buffer before they begin.
+PROGRAM_START = 25
+#: A stall that is shorter is the machine's own, and so is what is missing in the first two seconds: players take their place.
+STALL, SETTLING = 0.3, 2
+#: Sound and picture may be so many seconds apart, and may move so much within a run.
+APART, DRIFT = 0.25, 0.1
+
+ADDRESS = re.compile(r'https?://[^ "]*')
+#: Segments and parts; an init segment is asked for again wherever a list names it anew.
+MEDIA = re.compile(r"/[^/?]*\.m4s(\?|$)")
+
+
+@dataclasses.dataclass
+class Figures:
+    """Of one run of one player; times in seconds."""
+
+    start: float | None = None
+    latency: float | None = None
+    stalls: int = 0
+    stalled: float = 0
+    missing: int = 0
+    shown: int = 0
+    jumps: list = dataclasses.field(default_factory=list)
+    av: float | None = None
+    av_drift: float | None = None
+    requests: float | None = None
+    manifests: float | None = None
+    errors: list = dataclasses.field(default_factory=list)
+    recovered: float | None = None
+    sizes: list = dataclasses.field(default_factory=list)
+    broken: list = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass
+class Expectation:
+    """What a shape promises. Times are milliseconds since 1970."""
+
+    numbers: list[int]
+    rate: int = 30
+    #: When the picture numbered so many was published, at the latest publication that is meant.
+    anchors: dict[int, float] = dataclasses.field(default_factory=dict)
+    #: (from, to): between these times players may stand still; to is when the stream was back.
+    outages: list = dataclasses.field(default_factory=list)
+    ends: bool = False
+    has_picture: bool = True
+    has_sound: bool = True
+    #: The first and the last picture there is, where a stream is played from its beginning, or to its end.
+    begins: int | None = None
+    last: int | None = None
+    live: bool = True
+
+
+def judge(record: dict, wanted: Expectation, is_browser: bool = True) -> Figures:
+    figures = Figures()
+    if "failure" in record:
+        figures.broken.append(record["failure"])
+        return figures
+    _start(record, figures, START if is_browser else PROGRAM_START)
+    figures.errors = _errors(record, figures)
+    if figures.start is None:
+        return figures
+    _stalls(record, figures, wanted)
+    if wanted.has_picture:
+        _pictures(record, figures, wanted)
+    if is_browser and record.get("muted") is not True:
+        _sound(record, figures, wanted)
+    _requests(record, figures)
+    _end(record, figures, wanted)
+    return figures
+
+
+def _start(record: dict, figures: Figures, limit: float) -> None:
+    if record["first"] is None:
+        figures.broken.append("never started")
+        return
+    figures.start = (record["first"] - record["began"]) / 1000
+    if figures.start > limit:
+        figures.broken.append(f"started after {figures.start:.1f} s")
+
+
+def _errors(record: dict, figures: Figures) -> list[str]:
+    seen: dict[str, int] = {}
+    for _, severity, text in record["errors"]:
+        key = f"{severity} {ADDRESS.sub('URL', text)}"[:160]
+        seen[key] = seen.get(key, 0) + 1
+        if severity == "fatal" and f"fatal: {key[6:]}" not in figures.broken:
+            figures.broken.append(f"fatal: {key[6:]}")
+    return [f"{count} × {key}" for key, count in seen.items()]
+
+
+def _stalls(record: dict, figures: Figures, wanted: Expectation) -> None:
+    settled = record["first"] + SETTLING * 1000
+    stalls = [(at, seconds) for at, seconds, _ in record["stalls"] if seconds >= STALL and at + seconds * 1000 > settled]
+    # The end of a stream is where it stands still for good.
+    if wanted.ends and record["frozen"] and stalls:
+        stalls.pop()
+    figures.stalls, figures.stalled = len(stalls), sum(seconds for _, seconds in stalls)
+    figures.jumps = [round(size, 2) for _, size, _ in record["jumps"]]
+    for at, seconds in stalls:
+        outage = next(((gone, back) for gone, back in wanted.outages
+                       if at + seconds * 1000 > gone and at < back + RETURN * 1000), None)
+        end = at + seconds * 1000
+        if outage is None:
+            figures.broken.append(f"stall of {seconds:.1f} s at {(at - record['began']) / 1000:.0f} s")
+        elif end > outage[1] + RETURN * 1000:
+            figures.broken.append(f"stands still until {(end - outage[1]) / 1000:.1f} s after the return")
+
+
+def _pictures(record: dict, figures: Figures, wanted: Expectation) -> None:
+    """Pictures that were never there: a jump of the number, less what the browser left out on its way to the screen."""
+    pictures = [p for p in record["pictures"] if p[2] is not None]
+    figures.shown, figures.sizes = len(pictures), record["sizes"]
+    unreadable = len(record["pictures"]) - len(pictures)
+    if unreadable > max(3, len(record["pictures"]) / 50):
+        figures.broken.append(f"{unreadable} pictures without a readable number")
+    if wanted.begins is not None and pictures and pictures[0][2] - wanted.begins > 5:
+        figures.missing += pictures[0][2] - wanted.begins
+        figures.broken.append(f"begins {pictures[0][2] - wanted.begins} pictures late")
+    spare = 0
+    for before, after in zip(pictures, pictures[1:]):
+        skipped = _between(wanted.numbers, before[2], after[2])
+        if skipped is None:
+            continue
+        unseen = max(after[4] - before[4] - 1, 0)
+        # Decoded ahead of time or counted late: what was decoded without being shown may stand for pictures near by.
+        spare = min(spare + unseen, 30)
+        taken = min(skipped, spare)
+        spare -= taken
+        if skipped > taken and after[0] > record["first"] + SETTLING * 1000:
+            figures.missing += skipped - taken
+            jump = after[1] - before[1]
+            if not any(gone - 500 <= after[0] <= back + 60_000 for gone, back in wanted.outages):
+                figures.broken.append(
+                    f"{skipped - taken} pictures missing at {(after[0] - record['began']) / 1000:.1f} s (jump of {jump:.2f} s)")
+    delays = [(at - wanted.anchors[first] - (number - first) * 1000 / wanted.rate) / 1000
+              for at, _, number, *_ in pictures
+              for first in [max((f for f in wanted.anchors if f <= number), default=None)] if first is not None]
+    if delays and wanted.live:
+        figures.latency = statistics.median(delays[len(delays) // 3:])
+    if wanted.outages and wanted.anchors:
+        back = wanted.outages[-1][1]
+        again = next((at for at, _, number, *_ in pictures if number >= SECOND and at > wanted.outages[-1][0]), None)
+        figures.recovered = (again - back) / 1000 if again else None
+        if again is None:
+            figures.broken.append("shows nothing of what came after the return")
+        elif figures.recovered > RETURN + 2 + max(figures.latency or 0, 0):
+            figures.broken.append(f"shows the new pictures {figures.recovered:.1f} s after the return")
+
+
+def _between(numbers: list[int], before: int, after: int) -> int | None:
+    """How many pictures lie between two; None where the film began anew or the viewer went back."""
+    if after <= before or before // SECOND != after // SECOND:
+        return None
+    return max(bisect.bisect_left(numbers, after) - bisect.bisect_right(numbers, before), 0)
+
+
+def _sound(record: dict, figures: Figures, wanted: Expectation) -> None:
+    if not wanted.has_sound:
+        return
+    if not record["beeps"]:
+        figures.broken.append("no sound")
+        return
+    if not wanted.has_picture:
+        return
+    pictures = [p for p in record["pictures"] if p[2] is not None]
+    times = [p[0] for p in pictures]
+    offsets = []
+    for at, _ in record["beeps"]:
+        index = bisect.bisect_right(times, at) - 1
+        if index < 0 or at - times[index] > 200:
+            continue
+        position = pictures[index][2] % SECOND / wanted.rate + (at - times[index]) / 1000
+        offsets.append((position + 0.5) % 1 - 0.5)
+    if len(offsets) >= 5:
+        third = max(len(offsets) // 3, 2)
+        figures.av = statistics.median(offsets)
+        figures.av_drift = statistics.median(offsets[-third:]) - statistics.median(offsets[:third])
+        if abs(figures.av) > APART:
+            figures.broken.append(f"sound and picture {figures.av * 1000:.0f} ms apart")
+        if abs(figures.av_drift) > DRIFT:
+            figures.broken.append(f"sound moved {figures.av_drift * 1000:.0f} ms against the picture")
+
+
+def _requests(record: dict, figures: Figures) -> None:
+    media = [(r["url"].split("?")[0], r["range"]) for r in record["requests"] if MEDIA.search(r["url"])]
+    if media:
+        figures.requests = len(media) / len(set(media))
+        if figures.requests > REQUESTS:
+            figures.broken.append(f"{figures.requests:.2f} requests for each piece of media")
+    seconds = (record["now"] - record["began"]) / 1000
+    manifests = [r for r in record["requests"] if re.search(r"\.(m3u8|mpd|mpp)(\?|$)", r["url"])]
+    figures.manifests = len(manifests) / seconds
+
+
+def _end(record: dict, figures: Figures, wanted: Expectation) -> None:
+    if wanted.ends:
+        if record["ended"] is None:
+            figures.broken.append("the end is not reached")
+        elif wanted.last is not None and (seen := [p[2] for p in record["pictures"] if p[2] is not None]):
+            if wanted.last - seen[-1] > 3:
+                figures.broken.append(f"ended {wanted.last - seen[-1]} pictures early")
+        return
+    if record["frozen"] and record["stalls"][-1][1] > 2:
+        figures.broken.append(f"frozen at the end for {record['stalls'][-1][1]:.0f} s")
+    if wanted.live and record["pictures"] and record["now"] - record["pictures"][-1][0] > 3000:
+        figures.broken.append(f"no picture for the last {(record['now'] - record['pictures'][-1][0]) / 1000:.0f} s")

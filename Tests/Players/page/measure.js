@@ -1,0 +1,156 @@
+// Watches a video element as a viewer does: which picture is shown when, where time stands still, what is fetched.
+// It is there before any script of the page; `measure.begin(video)` starts it.
+"use strict";
+window.measure = (() => {
+  const BLOCKS = 20, BLOCK = 16, WIDTH = 320;
+  const log = { began: null, first: null, pictures: [], stalls: [], jumps: [], errors: [], requests: [], beeps: [], ended: null, sizes: [] };
+  const canvas = document.createElement("canvas");
+  canvas.width = BLOCKS;
+  canvas.height = 1;
+  const pen = canvas.getContext("2d", { willReadFrequently: true });
+  const now = () => performance.timeOrigin + performance.now();
+
+  // The number in a picture; null where the checksum is wrong.
+  const read = (video) => {
+    const unit = video.videoWidth / WIDTH;
+    let word = 0;
+    pen.drawImage(video, 0, BLOCK / 4 * unit, BLOCKS * BLOCK * unit, BLOCK / 2 * unit, 0, 0, BLOCKS, 1);
+    const { data } = pen.getImageData(0, 0, BLOCKS, 1);
+    for (let n = 0; n < BLOCKS; n += 1) word = word * 2 + (data[4 * n + 1] > 127 ? 1 : 0);
+    const number = Math.floor(word / 16), check = word % 16;
+    return ((number ^ number >> 4 ^ number >> 8 ^ number >> 12) & 15) === check ? number : null;
+  };
+
+  const pictures = (video) => {
+    let fault = null;
+    const shown = (_, frame) => {
+      let number = null;
+      try { number = read(video); } catch (error) { if (!fault) { fault = error; tell("harness", String(error)); } }
+      const quality = video.getVideoPlaybackQuality();
+      log.first ??= now();
+      log.pictures.push([Math.round(now()), frame.mediaTime, number, frame.presentedFrames, quality.totalVideoFrames, quality.droppedVideoFrames]);
+      const size = `${video.videoWidth}x${video.videoHeight}`;
+      if (log.sizes.at(-1) !== size) log.sizes.push(size);
+      video.requestVideoFrameCallback(shown);
+    };
+    video.requestVideoFrameCallback(shown);
+  };
+
+  // Time that passes without the video's time: [when it began, for how many seconds, at which place].
+  const progress = (video) => {
+    let before = { at: now(), time: video.currentTime };
+    let stall = null, started = false;
+    setInterval(() => {
+      const current = { at: now(), time: video.currentTime };
+      const passed = (current.at - before.at) / 1000, played = current.time - before.time;
+      started ||= played > 0 && !video.seeking;
+      if (started && video.videoWidth === 0) log.first ??= now();
+      if (started && !video.ended) {
+        if (Math.abs(played) < 0.2 * passed) {
+          stall ??= [before.at, 0, current.time];
+          stall[1] = (current.at - stall[0]) / 1000;
+        } else {
+          if (stall) log.stalls.push(stall);
+          stall = null;
+          if (played > passed * 1.3 + 0.25 || played < 0) log.jumps.push([current.at, played - passed, current.time]);
+        }
+      }
+      if (video.ended) log.ended ??= now();
+      before = current;
+    }, 200);
+    api.stall = () => stall;
+  };
+
+  // When each beep begins, by the sound that the element gives out.
+  const beeps = (video) => {
+    const context = new AudioContext();
+    const processor = context.createScriptProcessor(512, 2, 1);
+    let quiet = 0, total = 0, loud = 0;
+    processor.onaudioprocess = (event) => {
+      const samples = event.inputBuffer.getChannelData(0);
+      const base = now() - (context.currentTime - event.playbackTime) * 1000;
+      for (let n = 0; n < samples.length; n += 1) {
+        total += 1;
+        if (Math.abs(samples[n]) > 0.1) {
+          loud += 1;
+          if (quiet > context.sampleRate * 0.2) log.beeps.push([base + n / context.sampleRate * 1000, video.currentTime]);
+          quiet = 0;
+        } else quiet += 1;
+      }
+      api.loud = loud / total;
+    };
+    context.createMediaElementSource(video).connect(processor);
+    processor.connect(context.destination);
+    context.resume();
+  };
+
+  const request = (url, range) => {
+    const entry = { url: String(url), range, start: Math.round(now()), end: null, status: null };
+    log.requests.push(entry);
+    return entry;
+  };
+  const done = (entry, status) => {
+    entry.end ??= Math.round(now());
+    entry.status ??= status;
+  };
+
+  const hook = () => {
+    const original = window.fetch;
+    window.fetch = async (resource, options) => {
+      const url = resource instanceof Request ? resource.url : new URL(resource, location.href).href;
+      const headers = new Headers(options?.headers ?? (resource instanceof Request ? resource.headers : {}));
+      const entry = request(url, headers.get("Range"));
+      try {
+        const answer = await original(resource, options);
+        entry.status = answer.status;
+        entry.answered = Math.round(now());
+        return answer;
+      } catch (error) {
+        done(entry, error.name);
+        throw error;
+      }
+    };
+    const { open, send, setRequestHeader } = XMLHttpRequest.prototype;
+    XMLHttpRequest.prototype.open = function (method, url, ...rest) {
+      this.measured = { url: new URL(url, location.href).href };
+      return open.call(this, method, url, ...rest);
+    };
+    XMLHttpRequest.prototype.setRequestHeader = function (name, value) {
+      if (name.toLowerCase() === "range") this.measured.range = value;
+      return setRequestHeader.call(this, name, value);
+    };
+    XMLHttpRequest.prototype.send = function (body) {
+      const entry = request(this.measured.url, this.measured.range ?? null);
+      this.addEventListener("loadend", () => done(entry, this.status));
+      return send.call(this, body);
+    };
+  };
+
+  const tell = (severity, text) => { if (log.errors.length < 500) log.errors.push([Math.round(now()), severity, String(text).slice(0, 400)]); };
+
+  hook();
+  const api = {
+    log, tell, now,
+    stall: () => null,
+    begin(video) {
+      log.began = now();
+      pictures(video);
+      progress(video);
+      try { beeps(video); } catch (error) { tell("harness", error); }
+    },
+    // Everything, with the player's own view of its delay.
+    result(video) {
+      const { buffered } = video;
+      const stall = api.stall();
+      const quality = video.getVideoPlaybackQuality();
+      return {
+        ...log, stalls: stall ? [...log.stalls, stall] : log.stalls, frozen: stall !== null, now: now(),
+        time: video.currentTime, rate: video.playbackRate, paused: video.paused, muted: video.muted, ready: video.readyState, loud: api.loud ?? 0,
+        total: quality.totalVideoFrames, dropped: quality.droppedVideoFrames,
+        buffered: Array.from({ length: buffered.length }, (_, n) => [buffered.start(n), buffered.end(n)]),
+        seekable: Array.from({ length: video.seekable.length }, (_, n) => [video.seekable.start(n), video.seekable.end(n)]),
+      };
+    },
+  };
+  return api;
+})();

@@ -1,0 +1,121 @@
+"""Players that are programs of their own: what they show is read from their output while they keep the film's time."""
+
+import os
+import re
+import shutil
+import subprocess
+import threading
+import time
+
+from films import BITS, BLOCK, CHECK_BITS, HEIGHT, WIDTH
+from harness.tools import FFMPEG, output
+
+BLOCKS = BITS + CHECK_BITS
+PICTURE = WIDTH * HEIGHT
+#: The picture as gray bytes, on standard output, each at its time.
+SINK = f"videoconvert ! videoscale ! video/x-raw,format=GRAY8,width={WIDTH},height={HEIGHT} ! fdsink fd=1 sync=true"
+GSTREAMER = ("gst-launch-1.0", "-q")
+
+
+def number_in(strip: bytes) -> int | None:
+    """The number in a line of the blocks, as measure.js reads it."""
+    word = 0
+    for n in range(BLOCKS):
+        word = word * 2 + (strip[n * BLOCK + BLOCK // 2] > 127)
+    number, check = word >> CHECK_BITS, word & 15
+    return number if (number ^ number >> 4 ^ number >> 8 ^ number >> 12) & 15 == check else None
+
+
+def numbers_of(url: str) -> list[int]:
+    """The numbers of the pictures of a film."""
+    line = BLOCK // 2 * WIDTH
+    data = output(FFMPEG, "-v", "error", "-nostdin", "-i", url, "-vsync", "passthrough", "-vf", f"scale={WIDTH}:{HEIGHT}", "-f",
+                  "rawvideo", "-pix_fmt", "gray", "-")
+    found = (number_in(data[at + line : at + line + WIDTH]) for at in range(0, len(data), PICTURE))
+    return [number for number in found if number is not None]
+
+
+#: By name: the command, and how its output tells what it shows: pictures, or a clock (the pattern of its seconds).
+PROGRAMS = {
+    "ffmpeg": (lambda url: [FFMPEG, "-v", "error", "-nostdin", "-re", "-i", url, "-map", "0:v:0", "-vsync", "passthrough", "-vf",
+                            f"scale={WIDTH}:{HEIGHT}", "-f", "rawvideo", "-pix_fmt", "gray", "-"], None),
+    "ffplay": (lambda url: ["ffplay", "-v", "info", "-stats", url],
+               re.compile(rb"(?:^|\r)\s*(\d+\.\d+) [AMVx]")),
+    "mpv": (lambda url: ["mpv", "--no-config", "--vo=null", "--ao=null", "--input-terminal=no", "--msg-level=all=status",
+                         "--term-status-msg=POS ${=time-pos}", url], re.compile(rb"POS (\d+\.\d+)")),
+    "hlsdemux": (lambda url: [*GSTREAMER, "playbin", f"uri={url}", "audio-sink=fakesink sync=true", f"video-sink={SINK}"], None),
+    "hlsdemux2": (lambda url: [*GSTREAMER, "playbin3", f"uri={url}", "audio-sink=fakesink sync=true", f"video-sink={SINK}"], None),
+}
+
+
+def missing() -> dict[str, str]:
+    found = {}
+    for name, (command, _) in PROGRAMS.items():
+        program = command("")[0]
+        if not shutil.which(program):
+            found[name] = f"{program} is not installed"
+    return found
+
+
+class Program:
+    """One of them; its record has the form of a browser's (measure.js)."""
+
+    def __init__(self, name: str):
+        self.player = name
+        self.process: subprocess.Popen | None = None
+        self.pictures: list = []
+        self.clock: list[tuple[float, float]] = []
+
+    def begin(self, url: str) -> None:
+        command, self.pattern = PROGRAMS[self.player]
+        environment = {**os.environ, "SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy"}
+        # Both of GStreamer's readers of playlists are there; each is tried.
+        environment["GST_PLUGIN_FEATURE_RANK"] = f"{self.player}:MAX" if "demux" in self.player else ""
+        self.began = time.time() * 1000
+        self.process = subprocess.Popen(
+            command(url), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT if self.pattern else subprocess.PIPE, env=environment)
+        threading.Thread(target=self._read_clock if self.pattern else self._read_pictures, daemon=True).start()
+        self.said: list[bytes] = []
+        if not self.pattern:
+            threading.Thread(target=self._read_errors, daemon=True).start()
+
+    def _read_errors(self) -> None:
+        for line in self.process.stderr:
+            self.said = [*self.said[-20:], line]
+
+    def _read_pictures(self) -> None:
+        while len(data := self.process.stdout.read(PICTURE)) == PICTURE:
+            line = BLOCK // 2 * WIDTH
+            count = len(self.pictures) + 1
+            self.pictures.append([round(time.time() * 1000), count / 30, number_in(data[line : line + WIDTH]), count, count, 0])
+
+    def _read_clock(self) -> None:
+        while data := self.process.stdout.read1(4096):
+            for found in self.pattern.finditer(data):
+                self.clock.append((time.time() * 1000, float(found[1])))
+            if not self.pattern.search(data):
+                self.said = [*self.said[-20:], data[-300:]]
+
+    def end(self) -> dict:
+        ended = self.process.poll()
+        self.close()
+        moments = [p[0] for p in self.pictures] if self.pictures else self._moves()
+        now = time.time() * 1000
+        stalls = [[a, (b - a) / 1000, 0] for a, b in zip(moments, [*moments[1:], now]) if b - a > 800]
+        errors = [] if ended is None else [[now, "fatal", f"ended with {ended}: {b''.join(self.said[-3:]).decode(errors='replace')[-200:]}"]]
+        return {
+            "began": self.began, "first": moments[0] if moments else None, "pictures": self.pictures, "stalls": stalls, "jumps": [],
+            "errors": errors, "requests": [], "beeps": [], "ended": None, "sizes": [], "now": now,
+            "frozen": bool(moments) and now - moments[-1] > 800,
+        }
+
+    def _moves(self) -> list[float]:
+        """When its clock went on."""
+        return [at for (at, value), (_, before) in zip(self.clock[1:], self.clock) if value != before]
+
+    def close(self) -> None:
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+        if self.process:
+            self.process.wait()

@@ -1,0 +1,104 @@
+"""The shapes of streams that players are shown."""
+
+import dataclasses
+import time
+from collections.abc import Callable
+
+from films import SECOND, X264_OPEN, X265_OPEN, Film
+from programs import PROGRAMS
+from scene import NAME, Scene
+
+BROWSER = ("hls.js", "shaka-hls", "dash.js", "shaka-dash")
+EVERYBODY = (*BROWSER, "chromium", "page", *PROGRAMS)
+
+
+def nothing(_: Scene) -> None:
+    pass
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    """`act` is what happens while players watch; it begins with them."""
+
+    name: str
+    what: str
+    flags: tuple[str, ...] = ("--window", "20s")
+    window: float = 20
+    film: Film = Film()
+    act: Callable[[Scene], None] = nothing
+    players: tuple[str, ...] = BROWSER
+    seconds: float = 45
+    height: int | None = None
+    supervised: bool = False
+    #: What else has to happen before players come; it may say what is played instead of the live stream.
+    first: Callable[[Scene], None] = nothing
+
+
+def away(seconds: float) -> Callable[[Scene], None]:
+    def act(scene: Scene) -> None:
+        time.sleep(15)
+        scene.away(seconds)
+
+    return act
+
+
+def changed(scene: Scene) -> None:
+    time.sleep(15)
+    scene.change(Film(first=SECOND, size=(640, 360), container="flv"))
+
+
+def ended(scene: Scene) -> None:
+    time.sleep(20)
+    scene.finish()
+
+
+def killed(scene: Scene) -> None:
+    time.sleep(15)
+    scene.kill_server()
+
+
+def programme(scene: Scene) -> None:
+    """The whole programme is played, of which little comes from memory."""
+    time.sleep(15)
+    scene.finish()
+    scene.expectation.live, scene.expectation.begins = False, 0
+    scene.playlist = f"/live/{NAME}/dvr.m3u8"
+
+
+def later_file(scene: Scene) -> None:
+    """A file that is not the first of its programme."""
+    time.sleep(5)
+    scene.finish()
+    scene.play_recording(1)
+
+
+SHORT = ("--window", "20s")
+OPUS = Film(sound=("-c:a", "libopus", "-b:a", "96k"), container="mkv")
+LADDER = (*SHORT, "--ladder", "90p@120k")
+
+SHAPES = [
+    Shape("defaults", "default settings", flags=(), window=60),
+    Shape("separate", "picture and sound in playlists of their own", flags=(*SHORT, "--hls-layout", "separate")),
+    Shape("rung", "players held to a rung of the ladder", flags=LADDER, height=90),
+    Shape("reconnect-4", "the publisher is away for 4 s", act=away(4), players=EVERYBODY),
+    Shape("reconnect-25", "the publisher is away for 25 s", act=away(25), seconds=65, players=EVERYBODY),
+    Shape("parameters", "another picture size while watched", act=changed, film=Film(container="flv")),
+    Shape("end", "the stream ends", act=ended, seconds=35),
+    Shape("kill", "kill -9 of weir behind a supervisor's sockets", act=killed, supervised=True, players=EVERYBODY),
+    Shape("open-gop", "H.264 with open groups of pictures", film=Film(video=X264_OPEN)),
+    Shape("variable", "a variable frame rate", film=Film(uneven=True)),
+    Shape("video-only", "no sound", film=Film(sound=None)),
+    Shape("audio-only", "no picture", film=Film(video=None)),
+    Shape("opus", "AAC made of Opus", flags=(*SHORT, "--audio-codec", "aac"), film=OPUS),
+    Shape("opus-separate", "AAC made of Opus, in playlists of its own",
+          flags=(*SHORT, "--audio-codec", "aac", "--hls-layout", "separate"), film=OPUS, players=("hls.js", "shaka-hls")),
+    Shape("replay", "a programme whose recording was split every ten seconds",
+          flags=("--window", "8s", "--rewind", "10m", "--record-split", "each:10s"), first=programme,
+          players=("hls.js", "shaka-hls"), seconds=50),
+    Shape("replay-file", "the second file of a recording that was split every ten seconds",
+          flags=("--window", "8s", "--record-split", "each:10s"), first=later_file, seconds=20),
+    Shape("hevc", "HEVC with open groups of pictures, as x265 makes them: programs, and rules of timing",
+          film=Film(video=X265_OPEN), players=("ffmpeg", "mpv", "hlsdemux2", "timing"), seconds=30),
+    Shape("long", "two players for ten minutes, default settings", flags=(), window=60, seconds=600, film=Film(seconds=720),
+          players=("hls.js", "shaka-dash")),
+]

@@ -1,0 +1,117 @@
+import FMP4
+import Ingest
+import NIOCore
+import Support
+import Testing
+
+@testable import Server
+
+/// What lists and manifests say of the time in which nobody published.
+@Suite struct OutageTests {
+  private struct Line {
+    var duration: Double
+    var date: Int64?
+    var isGap: Bool
+  }
+
+  /// The segments of a playlist, dates in milliseconds.
+  private func lines(_ window: LiveWindow, _ rendition: Rendition) throws -> [Line] {
+    var lines: [Line] = []
+    var next = Line(duration: 0, date: nil, isGap: false)
+    let text = HLSMediaPlaylist(window: window, rendition: rendition).render()
+    for line in String(buffer: text).split(separator: "\n") {
+      if let date = line.wholeMatch(of: #/#EXT-X-PROGRAM-DATE-TIME:(.*)/#) {
+        next.date = UTCText.nanoseconds(String(date.1)).map { $0 / 1_000_000 }
+      } else if line == "#EXT-X-GAP" {
+        next.isGap = true
+      } else if let length = line.wholeMatch(of: #/#EXTINF:([\d.]+),/#) {
+        next.duration = try #require(Double(length.1))
+      } else if !line.hasPrefix("#") {
+        lines.append(next)
+        next = Line(duration: 0, date: nil, isGap: false)
+      }
+    }
+    return lines
+  }
+
+  /// Five seconds, nobody for `outage` seconds, and four seconds.
+  private func driver(outage: Double, _ settings: StreamSettings = StreamSettings(layout: .separate)) throws
+    -> EpochDriver
+  {
+    var driver = EpochDriver(settings)
+    try driver.publish(seconds: 5, isSteady: true)
+    try driver.interrupt()
+    try driver.publish(
+      seconds: 5, wall: EpochDriver.wall + 5_000_000_000 + Int64(outage * 1e9), isSteady: true)
+    return driver
+  }
+
+  @Test(arguments: [0.3, 1.9, 2.4, 2.5, 4, 11.3])
+  func datesFollowFromLengthsOverAnOutage(outage: Double) throws {
+    let epoch = try driver(outage: outage).epoch
+    for rendition in [Rendition.interleaved, .video] {
+      let lines = try lines(epoch.window, rendition)
+      let gaps = lines.filter(\.isGap)
+      #expect(abs(gaps.reduce(0) { $0 + $1.duration } - outage) < 0.05)
+      #expect(gaps.allSatisfy { $0.duration < 2.5 }, "EXTINF rounded is at most the target")
+      for (line, next) in zip(lines, lines.dropFirst()) {
+        let (date, after) = (try #require(line.date), try #require(next.date))
+        #expect(abs(Double(after - date) / 1000 - line.duration) < 0.005)
+      }
+    }
+    let numbers = epoch.window.segments.map(\.sequenceNumber)
+    #expect(numbers == Array(1...numbers.count))
+  }
+
+  @Test func aTakeoverWithoutAnOutageHasNoGap() throws {
+    #expect(try driver(outage: 0.05).epoch.window.segments.allSatisfy { !$0.isOutage })
+  }
+
+  @Test func anOutageLongerThanAllThatIsKeptTakesFewNumbers() throws {
+    let settings = StreamSettings(window: MediaTime(milliseconds: 20_000))
+    let epoch = try driver(outage: 90_000, settings).epoch
+    #expect(epoch.window.nextSequenceNumber < 30)
+    #expect(try lines(epoch.window, .interleaved).allSatisfy { !$0.isGap }, "no list begins with a gap")
+  }
+
+  @Test func rungsHaveTheSameGapsAndStayPlayable() throws {
+    let settings = StreamSettings(layout: .separate, ladder: [RungSpecification(shortSide: 90, bitRate: 100_000)])
+    var driver = EpochDriver(settings)
+    func publish(wall: Int64) throws {
+      let start = driver.epoch.mediaEnd
+      try driver.publish(seconds: 5, wall: wall, isSteady: true)
+      try driver.epoch.receive(.track(rung: 0, try SyntheticMedia.video()))
+      for index in 0..<150 {
+        var picture = SyntheticMedia.picture(index, size: 30)
+        // Publications lie behind each other, from a whole millisecond on.
+        picture.decodeTime &+= MediaTime(milliseconds: start.map { ($0.nanoseconds + 999_999) / 1_000_000 } ?? 0)
+          .rescaled(to: 30_000)
+        try driver.epoch.receive(.picture(rung: 0, picture))
+      }
+    }
+    try publish(wall: EpochDriver.wall)
+    try driver.interrupt()
+    try driver.epoch.receive(.lost(before: MediaTime(milliseconds: 5000)))
+    try publish(wall: EpochDriver.wall + 9_000_000_000)
+    let (source, rung) = (driver.epoch.window, try #require(driver.epoch.window(of: .rung("90p"))))
+    #expect(source.segments.filter(\.isOutage).map(\.sequenceNumber) == [4, 5])
+    #expect(rung.segments.filter(\.isOutage).map(\.sequenceNumber) == [4, 5])
+    #expect(driver.epoch.viewWithRungs.playableRungs.count == 1)
+  }
+
+  @Test func whileNobodyPublishesAManifestHasNoPatchesAndAfterwardsTrueLengths() throws {
+    var driver = EpochDriver(StreamSettings())
+    try driver.publish(seconds: 5, isSteady: true)
+    func manifest() -> XMLElement { DASHManifest(epoch: driver.epoch.view, source: .server).root(publishTime: 0) }
+    #expect(manifest().all("PatchLocation").count == 1)
+    try driver.interrupt()
+    #expect(manifest().all("PatchLocation").isEmpty)
+    try driver.publish(seconds: 3, wall: EpochDriver.wall + 9_000_000_000, isSteady: true)
+    let periods = manifest().all("Period")
+    #expect(manifest().all("PatchLocation").count == 1)
+    #expect(periods.map { $0["start"] } == ["PT0S", "PT9S"])
+    #expect(periods.allSatisfy { $0["duration"] == nil }, "libavformat would play the one with a duration")
+    let picture = periods[0].all("Representation").first { $0["id"] == "video" }
+    #expect(picture?.all("S").map { $0["d"] } == ["60000", "60000", "30000"], "of 30,000 ticks a second")
+  }
+}

@@ -1,0 +1,75 @@
+import FMP4
+import Ingest
+import Testing
+
+@testable import Server
+
+/// Who counts as a viewer, and for how long.
+@Suite struct ViewerRegistryTests {
+  private let time = ManualClock()
+  private let life = MediaTime(milliseconds: 6000)
+
+  private func registry(limit: Int) -> ViewerRegistry { ViewerRegistry(limit: limit, clock: time.clock) }
+
+  private func client(_ number: Int) -> ClientID { ClientID(number: number) }
+
+  @Test func anEndlessResponseIsAViewerForAsLongAsItLasts() throws {
+    let viewers = registry(limit: 2)
+    let cam = try #require(StreamName("cam"))
+    var first = viewers.seat(stream: cam, client: client(1), lifetime: life)
+    let second = viewers.seat(stream: cam, client: client(2), lifetime: life)
+    #expect(first != nil && second != nil)
+    time.advance(seconds: 3600)
+    #expect(viewers.count(of: cam) == 2)
+    #expect(viewers.census.streams == [cam: [.mp4: 2]])
+    #expect(viewers.seat(stream: cam, client: client(3), lifetime: life) == nil)
+    #expect(!viewers.touch(stream: cam, client: client(4), lifetime: life))
+    #expect(viewers.census.refused == 2)
+    first = nil
+    // It may come again: the client counts for as long as one that asks for playlists.
+    time.advance(seconds: 5.9)
+    #expect(viewers.count(of: cam) == 2)
+    time.advance(seconds: 0.2)
+    #expect(viewers.count(of: cam) == 1)
+    #expect(viewers.seat(stream: cam, client: client(3), lifetime: life) != nil)
+    withExtendedLifetime(second) {}
+  }
+
+  @Test func endlessResponsesOfOneClientAreViewersEach() throws {
+    let viewers = registry(limit: 3)
+    let cam = try #require(StreamName("cam"))
+    var seats = (0..<3).map { _ in viewers.seat(stream: cam, client: client(1), lifetime: life) }
+    #expect(seats.allSatisfy { $0 != nil })
+    #expect(viewers.count(of: cam) == 3)
+    #expect(viewers.seat(stream: cam, client: client(1), lifetime: life) == nil)
+    seats.removeLast()
+    #expect(viewers.count(of: cam) == 2)
+    #expect(viewers.touch(stream: cam, client: client(2), lifetime: life))
+    #expect(!viewers.touch(stream: cam, client: client(3), lifetime: life))
+  }
+
+  @Test func aClientWithAPlaylistAndAnEndlessResponseIsOneViewer() throws {
+    let viewers = registry(limit: 1)
+    let cam = try #require(StreamName("cam"))
+    #expect(viewers.touch(stream: cam, client: client(1), lifetime: life, delivery: .hls))
+    let seat = viewers.seat(stream: cam, client: client(1), lifetime: life)
+    #expect(seat != nil, "whoever plays is never refused")
+    #expect(viewers.touch(stream: cam, client: client(1), lifetime: life, delivery: .hls))
+    #expect(viewers.count(of: cam) == 1)
+    time.advance(seconds: 10)
+    #expect(viewers.count(of: cam) == 1)
+    withExtendedLifetime(seat) {}
+  }
+
+  @Test func aSeatIsGivenUpForAStreamThatIsGone() throws {
+    let viewers = registry(limit: 1)
+    let cam = try #require(StreamName("cam"))
+    let other = try #require(StreamName("other"))
+    var seat = viewers.seat(stream: cam, client: client(1), lifetime: life)
+    #expect(seat != nil)
+    seat = nil
+    time.advance(seconds: 6.1)
+    #expect(viewers.touch(stream: other, client: client(2), lifetime: life))
+    #expect(viewers.census.streams == [other: [nil: 1]])
+  }
+}

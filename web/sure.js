@@ -1,0 +1,38 @@
+/** Buttons whose doing cannot be taken back ask once more: a second click within some seconds means it. */
+
+import { announce, setText } from "./dom.js";
+
+const SURE_MILLISECONDS = 4000;
+
+/**
+ * @param {HTMLButtonElement} button Its last child element has the word, or it has no child but that.
+ * @param {() => void} act
+ * @param {() => boolean} [isGrave] Whether it has to be asked now.
+ */
+export function askingButton(button, act, isGrave = () => true) {
+  const place = button.lastElementChild ?? button;
+  let word = place.textContent ?? "";
+  let timer = 0;
+  const calm = () => {
+    clearTimeout(timer);
+    button.dataset.sure = "";
+    setText(place, word);
+  };
+  button.addEventListener("click", () => {
+    const isSure = button.dataset.sure === "true" || !isGrave();
+    calm();
+    if (isSure) return act();
+    button.dataset.sure = "true";
+    setText(place, "Really?");
+    announce(`${button.getAttribute("aria-label") ?? word}: press again if you mean it`);
+    timer = setTimeout(calm, SURE_MILLISECONDS);
+  });
+  return {
+    /** @param {string} text What the button says while it does not ask. */
+    setWord(text) {
+      word = text;
+      if (button.dataset.sure === "true" && !isGrave()) calm();
+      if (button.dataset.sure !== "true") setText(place, text);
+    },
+  };
+}
