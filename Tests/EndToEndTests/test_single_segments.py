@@ -57,8 +57,9 @@ def test_it_is_the_init_segment_and_the_segment(live, rendition, tmp_path):
     assert live.get(url, method="HEAD").headers["content-length"] == str(len(answer.body))
     path = tmp_path / "segment.mp4"
     path.write_bytes(answer.body)
-    done = tools.run(tools.FFMPEG, "-v", "warning", "-i", path, "-f", "null", "-")
-    assert (done.returncode, done.stderr) == (0, "")
+    for program in (tools.FFMPEG, tools.new_ffmpeg()):
+        done = tools.run(program, "-v", "warning", "-i", path, "-f", "null", "-")
+        assert (done.returncode, done.stderr) == (0, ""), program
 
 
 def test_a_segment_in_the_making_is_waited_for_and_given_whole(live):
