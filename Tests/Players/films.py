@@ -17,7 +17,9 @@ BITS, CHECK_BITS = 16, 4
 SECOND = 1 << (BITS - 1)
 
 X264 = ("-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-b:v", "500k", "-bf", "2", "-sc_threshold", "0")
-X264_OPEN = (*X264[:-4], "-bf", "3", "-x264-params", "open-gop=1:scenecut=0")
+#: Without pictures that B-frames refer to: at a beginning where one is to be forgotten that was never there, Chromium's decoder
+#: fails, also in a plain file.
+X264_OPEN = (*X264[:-4], "-bf", "3", "-x264-params", "open-gop=1:scenecut=0:b-pyramid=none")
 X265_OPEN = ("-c:v", "libx265", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-b:v", "500k", "-tag:v", "hvc1",
              "-x265-params", "keyint=60:min-keyint=60:scenecut=0:bframes=3:open-gop=1:log-level=error")
 #: Pictures that a camera with a variable rate leaves out: now and then one, and once in three seconds half a second.

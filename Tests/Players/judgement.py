@@ -150,7 +150,7 @@ def _pictures(record: dict, figures: Figures, wanted: Expectation) -> None:
               for first in [max((f for f in wanted.anchors if f <= number), default=None)] if first is not None]
     if delays and wanted.live:
         figures.latency = statistics.median(delays[len(delays) // 3:])
-    if wanted.outages and wanted.anchors:
+    if wanted.outages and pictures:
         back = wanted.outages[-1][1]
         again = next((at for at, _, number, *_ in pictures if number >= SECOND and at > wanted.outages[-1][0]), None)
         figures.recovered = (again - back) / 1000 if again else None
