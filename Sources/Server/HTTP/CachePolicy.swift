@@ -1,6 +1,6 @@
 /// How long anybody may keep a response: every `Cache-Control` that weir sends is in this file.
 enum CachePolicy: Sendable {
-  /// Media and init segments below an epoch: the URL never means other bytes (requirements B23).
+  /// Media and init segments below an epoch: the URL never means other bytes.
   case immutable
   /// Live media playlists, multivariant playlists and MPDs: they change with every segment. A second is at most half
   /// of any target duration that weir announces.

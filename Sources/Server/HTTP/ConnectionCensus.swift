@@ -2,7 +2,7 @@ internal import NIOCore
 internal import Synchronization
 
 /// Counts the connections of the whole server. Per address only those are counted that have not sent a request yet:
-/// viewers are never counted against each other, since a CDN or an office is one address (decisions.md, Limits).
+/// viewers are never counted against each other, since a CDN or an office is one address.
 final class ConnectionCensus: Sendable {
   enum Admission: Sendable {
     case served

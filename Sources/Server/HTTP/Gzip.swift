@@ -2,7 +2,7 @@ internal import CZlib
 internal import NIOCore
 internal import NIOHTTP1
 
-/// Compression of text for those who accept it (requirements B24); media is never compressed.
+/// Compression of text for those who accept it; media is never compressed.
 enum Gzip {
   /// Below this many bytes the answer is one packet either way.
   static let smallestBody = 256

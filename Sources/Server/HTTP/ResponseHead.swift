@@ -20,7 +20,7 @@ struct ResponseHead {
   var entityTag: String?
   var length: BodyLength
 
-  /// Fields that are in every response (CORS: requirements B22; errors too).
+  /// Fields that are in every response (CORS; errors too).
   static let common = [
     HeaderField("Access-Control-Allow-Origin", "*"),
     HeaderField("Access-Control-Expose-Headers", "Content-Length, Content-Range, Date"),

@@ -24,7 +24,7 @@ final class SharedFile: Sendable {
   /// Where the file is mapped: 0 before the first use, 1 if it cannot be.
   private let mapping = Atomic<UInt>(0)
 
-  /// How much of a memory file is mapped: more than a segment can have (decisions.md: 64 MiB) and its heads.
+  /// How much of a memory file is mapped: more than a segment can have (64 MiB) and its heads.
   private static let mappedBytes = 80 << 20
 
   /// Takes the descriptor over: nobody else closes it from here on.

@@ -37,7 +37,7 @@ struct ConsoleLogHandler: LogHandler {
     if let provided = metadataProvider?.get() { all.merge(provided) { _, new in new } }
     if let own = event.metadata { all.merge(own) { _, new in new } }
     if let error = event.error { all["error"] = "\(error)" }
-    output.write(line(event.level, event.message.description, all))
+    output.write(line(event.level, event.message.description, all)) { line(.warning, $0, [:]) }
   }
 
   private func line(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata) -> String {

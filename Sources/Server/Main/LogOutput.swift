@@ -20,15 +20,16 @@ final class LogOutput: Sendable {
 
   static let standardError = LogOutput(descriptor: STDERR_FILENO)
 
-  /// Writes one line that ends in a line feed; what exceeds `maximumLineBytes` is cut.
-  func write(_ line: String) {
+  /// Writes one line that ends in a line feed; what exceeds `maximumLineBytes` is cut. `note` makes the line that tells how
+  /// many were dropped before it.
+  func write(_ line: String, note: (_ sentence: String) -> String = { "weir: \($0)\n" }) {
     dropped.withLock { dropped in
       guard isWritable else {
         dropped += 1
         return
       }
       if dropped > 0 {
-        put("weir: \(dropped) log lines were dropped, because the reader of the log was too slow\n")
+        put(note("\(dropped) log lines were dropped, because the reader of the log was too slow"))
         dropped = 0
         guard isWritable else {
           dropped += 1

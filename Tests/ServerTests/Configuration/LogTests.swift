@@ -62,4 +62,26 @@ import Testing
       String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
         == "weir: 4 log lines were dropped, because the reader of the log was too slow\nnext\n")
   }
+
+  @Test func whatIsSaidOfDroppedLinesIsWrittenAsTheOthersAre() throws {
+    var ends: [Int32] = [0, 0]
+    try #require(pipe(&ends) == 0)
+    defer {
+      close(ends[0])
+      close(ends[1])
+    }
+    let output = LogOutput(descriptor: ends[1])
+    let logger = Logger(label: "weir") { label in
+      ConsoleLogHandler(label: label, level: .info, format: .json, output: output) { 1_795_262_584_567_000_000 }
+    }
+    for _ in 0..<40 { logger.info("\(String(repeating: "x", count: 4000))") }
+    var bytes = [UInt8](repeating: 0, count: 1 << 17)
+    try #require(read(ends[0], &bytes, bytes.count) > 0)
+    logger.info("next")
+    let count = read(ends[0], &bytes, bytes.count)
+    let lines = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self).split(separator: "\n")
+    #expect(lines.count == 2)
+    #expect(lines.allSatisfy { $0.hasPrefix(#"{"time":"2026-11-21T12:03:04.567Z","level":"#) && $0.hasSuffix("}") })
+    #expect(lines.first?.contains("log lines were dropped") == true)
+  }
 }
