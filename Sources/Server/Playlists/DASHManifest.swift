@@ -35,6 +35,12 @@ struct DASHManifest {
 
   var window: LiveWindow { epoch.window }
 
+  /// Nobody publishes, or somebody does again and nothing of it is listed yet.
+  private var awaitsMedia: Bool {
+    guard !window.isInterrupted, let period = window.periods.last else { return true }
+    return period.firstSequenceNumber > segments.last?.sequenceNumber ?? 0
+  }
+
   /// The ProducerReferenceTime that latency is measured by.
   static let referenceTimeID = "0"
 
@@ -42,8 +48,8 @@ struct DASHManifest {
   func root(publishTime: Int64) -> XMLElement {
     let head = window.isEnded ? attributesAtTheEnd(publishTime) : liveAttributes(publishTime)
     var children: [XMLElement] = []
-    // Whoever waits for a publisher to come back asks for whole manifests: what is new then is no matter of patches.
-    if !window.isEnded, !window.isInterrupted, source == .server {
+    // While nobody publishes, players take whole manifests: the Period that comes next is too much for a patch.
+    if !window.isEnded, !awaitsMedia, source == .server {
       children.append(
         XMLElement(
           "PatchLocation", ["ttl": String(Self.patchLifetime(targetDuration: target))],
@@ -79,12 +85,12 @@ struct DASHManifest {
     return MediaTime(milliseconds: (milliseconds &+ 99) / 100 &* 100)
   }
 
-  /// How far back what is listed reaches. It is the same for as long as somebody publishes. Where nobody does it covers
-  /// the whole outage: dash.js takes a manifest whose newest segment lies further back for one with a wrong clock, and
-  /// asks for nothing ever after. Segments can be had for longer than they are listed.
+  /// How far back players may seek (timeShiftBufferDepth). It stays the same while somebody publishes, so that patches go
+  /// on. While nobody does, it covers the whole outage: where the newest segment lies further back, dash.js believes that
+  /// the clock is wrong, and never asks for a segment again. Segments can be had for longer than they are listed.
   private var depth: MediaTime {
     let steady = window.listedLength + target
-    return window.isInterrupted ? steady + epoch.patience + MediaTime(milliseconds: 10_000) : steady
+    return awaitsMedia ? steady + epoch.patience + MediaTime(milliseconds: 10_000) : steady
   }
 
   private static let namespace = "urn:mpeg:dash:schema:mpd:2011"
@@ -134,19 +140,24 @@ struct DASHManifest {
     return max(.zero, length.converted(to: 1_000_000) - chunk)
   }
 
+  /// Some listed segment could be had while it was made. Players keep the latency that they were told then: right after an
+  /// outage the next segment's length is not known.
+  private var isInChunks: Bool { source == .server && segments.contains { $0.announced != nil } }
+
   private struct Latency {
     var target: Int64
     var minimum: Int64
     var maximum: Int64
   }
 
-  /// In milliseconds. Of chunks: a player learns of a segment up to one update period after its first chunk; it needs that chunk,
-  /// the next while it fetches, and as much again for the network.
+  /// In milliseconds. A player of chunks learns of a segment up to one update period after its first chunk. It needs that
+  /// chunk, the next while it fetches, and as much again for the network. A player of whole segments stays three of them
+  /// behind.
   private var latency: Latency? {
     guard source == .server, !window.isEnded else { return nil }
     let update = target.rescaled(to: 1000)
-    guard let chunkLength = chunk?.rescaled(to: 1000) else {
-      // dash.js stands at a hole in the timeline for as long as the hole is, unless it knows how late is too late.
+    guard isInChunks, let chunkLength = window.partTarget?.rescaled(to: 1000) else {
+      // At a hole in the timeline dash.js waits for as long as the hole is, unless it knows a maximum latency.
       return Latency(target: 3 &* update, minimum: 2 &* update, maximum: 5 &* update)
     }
     let aim = update &+ 4 &* chunkLength

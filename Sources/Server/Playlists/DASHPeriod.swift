@@ -2,8 +2,8 @@ internal import FMP4
 
 /// A Period of a manifest and what is in it (ISO/IEC 23009-1 §5.3.2 to §5.3.9). Its start and its offset into the media
 /// make media time and wall-clock time agree: availabilityStartTime + start + (t − presentationTimeOffset). Where nobody
-/// published between two Periods, the timelines of the first end before the second starts. No Period has a duration:
-/// libavformat plays the one with the longest, where there is any, and the newest else.
+/// published between two Periods, the segments of the first end before the second starts. No Period has a duration:
+/// libavformat plays the Period with the longest duration, and the newest one where none has any.
 struct DASHPeriod {
   let manifest: DASHManifest
   let period: LiveWindow.Period
@@ -22,7 +22,7 @@ struct DASHPeriod {
     manifest.window.periods.first { $0.ordinal == period.ordinal + 1 }
   }
 
-  /// Nothing more comes of it, so its last segments are listed as what they came to.
+  /// No more segments come of it, so the true length of the last one is known.
   private var isOver: Bool { next != nil || manifest.window.isInterrupted || manifest.window.isEnded }
 
   /// The sound in another codec: a set of its own, since players do not change codecs within one.
@@ -64,7 +64,7 @@ struct DASHPeriod {
   private func spans(of track: TrackDescription, in segments: [LiveSegment]) -> [LiveSegment.Listing] {
     segments.compactMap { segment in
       guard var span = segment.span(of: track.id), segment.isComplete || span.announced != nil else { return nil }
-      // What was foretold of the last one must not reach beyond its media.
+      // An announced length may reach beyond the media: dash.js never leaves such a Period.
       if isOver, segment.isComplete, segment.sequenceNumber == segments.last?.sequenceNumber { span.announced = nil }
       return span.listed
     }
@@ -169,8 +169,8 @@ struct DASHPeriod {
       ], children: [XMLElement("SegmentTimeline", children: timeline(spans))])
   }
 
-  /// Earliest presentation time and length of each segment (§5.3.9.6). Equal neighbours are not put together: an entry
-  /// never changes then, it comes and goes, which is all that players' patches can be trusted with.
+  /// Earliest presentation time and length of each segment (§5.3.9.6). Equal neighbours are not put together by a
+  /// repeat count, so that an entry comes and goes and never changes: players apply no more of a patch alike.
   private func timeline(_ spans: [LiveSegment.Listing]) -> [XMLElement] {
     spans.map { XMLElement("S", ["t": String($0.start), "d": String($0.duration)]) }
   }

@@ -1,5 +1,5 @@
-/// A DASH Period of a process before this one, as that one's manifests had it. Its media are gone, and players have what
-/// they played of it; but dash.js stands still for good when the Period that it plays is gone from the manifest.
+/// A DASH Period of the process before this one, as its manifests had it. Its media are gone. It is listed all the same:
+/// dash.js stands still for good when the Period that it plays is gone from the manifest.
 struct KeptPeriod: Sendable, Hashable {
   /// Wall-clock time at which its media end, in nanoseconds since 1970.
   var end: Int64
@@ -32,7 +32,7 @@ struct KeptPeriod: Sendable, Hashable {
 }
 
 extension DASHManifest {
-  /// What the next process tells of the Periods there are: those that it was told itself, and this one's own, each with the
+  /// The Periods that the next process has to list: those kept from the process before, then this one's own, each with its
   /// newest complete segment.
   var periodsToKeep: [KeptPeriod] {
     let own = window.periods.compactMap { period -> KeptPeriod? in

@@ -19,10 +19,10 @@ final class Recorder: FragmentSink {
   private let queue: Mutex<RecorderQueue>
   private let job: Mutex<RecordingJob>
   private let latest = LatestState()
-  private let onlookers = Mutex(Onlookers())
+  private let waiters = Mutex(Waiters())
 
-  /// Those who wait for something to become of it.
-  private struct Onlookers {
+  /// Requests that wait for a change of its state.
+  private struct Waiters {
     var waiting: [Int: (isMet: @Sendable (Recorder) -> Bool, promise: EventLoopPromise<Void>)] = [:]
     var count = 0
   }
@@ -68,24 +68,24 @@ final class Recorder: FragmentSink {
     until isMet: @escaping @Sendable (Recorder) -> Bool, on eventLoop: any EventLoop, patience: TimeAmount
   ) -> EventLoopFuture<Void> {
     let promise = eventLoop.makePromise(of: Void.self)
-    let number = onlookers.withLock { onlookers in
-      onlookers.count += 1
-      onlookers.waiting[onlookers.count] = (isMet, promise)
-      return onlookers.count
+    let number = waiters.withLock { waiters in
+      waiters.count += 1
+      waiters.waiting[waiters.count] = (isMet, promise)
+      return waiters.count
     }
     let late = eventLoop.scheduleTask(in: patience) {
-      if let given = self.onlookers.withLock({ $0.waiting.removeValue(forKey: number) }) { given.promise.succeed() }
+      if let given = self.waiters.withLock({ $0.waiting.removeValue(forKey: number) }) { given.promise.succeed() }
     }
     promise.futureResult.whenComplete { _ in late.cancel() }
-    tellOnlookers()
+    wakeWaiters()
     return promise.futureResult
   }
 
-  private func tellOnlookers() {
-    guard onlookers.withLock({ !$0.waiting.isEmpty }) else { return }
-    let met = onlookers.withLock { $0.waiting }.filter { $0.value.isMet(self) }.keys
+  private func wakeWaiters() {
+    guard waiters.withLock({ !$0.waiting.isEmpty }) else { return }
+    let met = waiters.withLock { $0.waiting }.filter { $0.value.isMet(self) }.keys
     for number in met {
-      if let given = onlookers.withLock({ $0.waiting.removeValue(forKey: number) }) { given.promise.succeed() }
+      if let given = waiters.withLock({ $0.waiting.removeValue(forKey: number) }) { given.promise.succeed() }
     }
   }
 
@@ -161,9 +161,9 @@ final class Recorder: FragmentSink {
         return job.isOver
       }
       if isOver, queue.withLock({ $0.close() }), let epoch { endedEarly(epoch) }
-      tellOnlookers()
+      wakeWaiters()
     }
-    tellOnlookers()
+    wakeWaiters()
   }
 }
 

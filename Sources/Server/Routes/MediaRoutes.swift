@@ -210,16 +210,15 @@ struct MediaRoutes {
     return .media(pieces, type: type, cache: .immutable, entityTag: tag)
   }
 
-  /// What stands for time in which nobody published: a segment type and no media. Players that know EXT-X-GAP never ask
-  /// for it; libavformat 5.1 and GStreamer's hlsdemux do not know it, and others ask for the part that they were told
-  /// comes next before anybody knew that nothing would.
+  /// A gap, for players that ask for it: a segment type and no media. libavformat 5.1 and GStreamer's hlsdemux do not know
+  /// EXT-X-GAP. Others ask for the part that EXT-X-PRELOAD-HINT named before the outage.
   private func nothing(_ tag: String) -> HTTPResponse {
     .media([.bytes(FragmentBoxes.singleSegmentType)], type: type, cache: .immutable, entityTag: tag)
   }
 
   /// Nil where the segment has nothing of the rendition.
   private func layout(of segment: LiveSegment, _ window: LiveWindow) -> SegmentLayout? {
-    guard let layout = window.layout(rendition, of: segment) else { return nil }
+    guard !segment.isOutage, let layout = window.layout(rendition, of: segment) else { return nil }
     if let track = layout.trackID, segment.span(of: track) == nil { return nil }
     return layout
   }

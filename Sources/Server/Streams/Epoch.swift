@@ -7,7 +7,7 @@ internal import NIOCore
 struct Epoch: Sendable {
   /// Unique over restarts: the wall-clock millisecond of its birth, in base 36. One path segment.
   let id: String
-  var window: LiveWindow
+  private(set) var window: LiveWindow
   private var segmenter: Segmenter
   private var splicer = Splicer()
   private let settings: StreamSettings
@@ -216,7 +216,10 @@ struct Epoch: Sendable {
 
   private mutating func openSegment(_ fragment: Fragment, followsClock: Bool) throws(StorageError) {
     let wallStart = anchor?.wallNanoseconds(at: fragment.start) ?? 0
-    if breaksBeforeNextSegment { passOutage(until: wallStart) }
+    if breaksBeforeNextSegment {
+      window.passOutage(until: wallStart)
+      for index in rungs.indices { rungs[index].followOutage(in: window) }
+    }
     let memory = try SegmentMemory(name: "weir-segment")
     window.open(
       fragment, initVersion: window.currentInit?.version ?? 1, followsDiscontinuity: breaksBeforeNextSegment,

@@ -84,11 +84,13 @@ struct LadderRung: Sendable {
     try apply(cutter.endSegment(segment.sequenceNumber))
   }
 
-  /// The source's newest segment is time in which nobody published.
+  /// Takes over the time in which nobody published, with which the source's window ends, if it does.
   mutating func followOutage(in source: LiveWindow) {
-    guard let segment = source.segments.last, segment.isOutage else { return }
-    planned.append(PlannedSegment(source: segment))
-    try? apply(cutter.endSegment(segment.sequenceNumber))
+    let start = source.segments.lastIndex { !$0.isOutage }.map { $0 + 1 } ?? 0
+    for segment in source.segments[start...] {
+      planned.append(PlannedSegment(source: segment))
+      try? apply(cutter.endSegment(segment.sequenceNumber))
+    }
   }
 
   private func plan(_ fragment: Fragment, _ segment: LiveSegment, _ source: LiveWindow) -> PlannedFragment? {

@@ -80,7 +80,8 @@ extension LiveStream {
   func feedFollowers(of window: LiveWindow, rung: LadderRung?, _ state: inout State) {
     guard !state.followers.isEmpty, let newest = window.segments.last else { return }
     for (key, followed) in state.followers where key.rung == rung?.rendition {
-      followed.followers.deliver(window.segments.filter { $0.sequenceNumber >= followed.oldest })
+      let count = max(1, newest.sequenceNumber - followed.oldest + 1)
+      followed.followers.deliver(Array(window.segments.suffix(count)))
       state.followers[key]?.oldest = newest.sequenceNumber
       if newest.isComplete { state.followers[key] = nil }
     }

@@ -8,6 +8,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import browsers  # noqa: E402  (the path above makes it importable)
+import watching  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -20,6 +21,16 @@ def chromium():
 def firefox():
     with browsers.firefox() as browser:
         yield browser
+
+
+@pytest.fixture
+def page(chromium):
+    """Chromium with a usual screen, which a test may change."""
+    chromium.viewport(1280, 900)
+    chromium.prefer(color_scheme="dark")
+    yield chromium
+    watching.leave(chromium)
+    chromium.viewport(1280, 900)
 
 
 @pytest.fixture

@@ -50,16 +50,6 @@ FOREIGN = "performance.getEntriesByType('resource').map((e) => e.name).filter((u
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
-@pytest.fixture
-def page(chromium):
-    """Chromium with a usual screen, which a test may change."""
-    chromium.viewport(1280, 900)
-    chromium.prefer(color_scheme="dark")
-    yield chromium
-    watching.leave(chromium)
-    chromium.viewport(1280, 900)
-
-
 def open_home(browser, server):
     browser.open(f"{server.web}/")
     browser.wait("document.querySelector('#version').textContent !== 'weir'")

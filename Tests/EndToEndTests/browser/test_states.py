@@ -11,16 +11,6 @@ from harness import http, publishers
 from test_pages import BOTH, FOREIGN, OVERFLOW, POOR_CONTRAST, SCHEMES, open_home
 
 
-@pytest.fixture
-def page(chromium):
-    """Chromium with a usual screen, which a test may change."""
-    chromium.viewport(1280, 900)
-    chromium.prefer(color_scheme="dark")
-    yield chromium
-    watching.leave(chromium)
-    chromium.viewport(1280, 900)
-
-
 def test_the_home_page_lists_each_of_several_recordings_that_run(page, start):
     weir = start()
     names = ["one", "three", "two"]

@@ -1,0 +1,28 @@
+internal import FMP4
+
+/// The time in which nobody published. The media's timeline goes on without it. Playlists list it as segments that are
+/// gaps (EXT-X-GAP), so that lengths and PROGRAM-DATE-TIME agree: Shaka Player lays segments where their date says, and
+/// stops for good where nothing in the list accounts for the time. The gaps are listed together with the first segment
+/// after the outage: its length is known only then, and a list must not end with gaps.
+extension LiveWindow {
+  /// Players do not mind a date that jumps by less.
+  static let shortestOutage = MediaTime(milliseconds: 100)
+
+  /// Lists what lies between the newest segment and one that begins at a wall-clock time, in nanoseconds since 1970. Each
+  /// gap is at most as long as EXT-X-TARGETDURATION allows.
+  mutating func passOutage(until wallStart: Int64) {
+    guard let newest = segments.last, newest.isComplete, let target = targetDuration else { return }
+    let (outage, overflow) = wallStart.subtractingReportingOverflow(newest.wallEnd)
+    guard !overflow, outage >= Self.shortestOutage.nanoseconds else { return }
+    // What is older than all that is kept need not be told.
+    let length = min(outage, longestKept.nanoseconds)
+    let longest = MediaTime(milliseconds: Int64(target) * 1000 + 400).nanoseconds
+    let count = (length &+ longest &- 1) / longest
+    var start = wallStart &- length
+    for left in stride(from: count, to: 0, by: -1) {
+      let part = (wallStart &- start) / left
+      addOutage(behind: newest, wallStart: start, lasting: MediaTime(nanoseconds: part))
+      start &+= part
+    }
+  }
+}
