@@ -56,8 +56,7 @@ struct DASHManifest {
           text: "manifest.mpp?from=\(publishTime)"))
     }
     if let latency { children.append(serviceDescription(latency)) }
-    let oldest = publishTime &* 1_000_000 &- depth.nanoseconds
-    for period in epoch.keptPeriods where !window.isEnded && period.end >= oldest {
+    for period in keptPeriods(publishTime: publishTime, depth: steadyDepth) {
       children.append(XMLElement("Period", verbatim: period.text))
     }
     for period in window.periods {
@@ -88,10 +87,17 @@ struct DASHManifest {
   /// How far back players may seek (timeShiftBufferDepth). It stays the same while somebody publishes, so that patches go
   /// on. While nobody does, it covers the whole outage: where the newest segment lies further back, dash.js believes that
   /// the clock is wrong, and never asks for a segment again. Segments can be had for longer than they are listed.
-  private var depth: MediaTime {
-    let steady = window.listedLength + target
-    return awaitsMedia ? steady + epoch.patience + MediaTime(milliseconds: 10_000) : steady
+  /// Behind a long outage it reaches back over it to the Period before, until players have left that.
+  private func depth(_ publishTime: Int64) -> MediaTime {
+    if awaitsMedia { return steadyDepth + epoch.patience + MediaTime(milliseconds: 10_000) }
+    guard let kept = keptPeriods(publishTime: publishTime, depth: steadyDepth).first,
+      let next = window.periods.first(where: { $0.ordinal > kept.ordinal })
+    else { return steadyDepth }
+    return steadyDepth + MediaTime(nanoseconds: max(0, next.wallStart &- kept.end))
   }
+
+  /// Where there was no outage lately.
+  private var steadyDepth: MediaTime { window.listedLength + target }
 
   private static let namespace = "urn:mpeg:dash:schema:mpd:2011"
   private static let profiles = "urn:mpeg:dash:profile:isoff-live:2011,urn:mpeg:dash:profile:cmaf:2019"
@@ -102,7 +108,7 @@ struct DASHManifest {
       "minBufferTime": Self.duration(target), "maxSegmentDuration": Self.duration(longest),
       "availabilityStartTime": Self.moment(nanoseconds: epoch.availabilityStart),
       "publishTime": Self.moment(milliseconds: publishTime), "minimumUpdatePeriod": Self.duration(target),
-      "timeShiftBufferDepth": Self.duration(depth),
+      "timeShiftBufferDepth": Self.duration(depth(publishTime)),
       "suggestedPresentationDelay": Self.duration(ordinaryDelay),
     ]
   }

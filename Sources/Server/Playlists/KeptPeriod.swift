@@ -1,48 +1,68 @@
-/// A DASH Period of the process before this one, as its manifests had it. Its media are gone. It is listed all the same:
-/// dash.js stands still for good when the Period that it plays is gone from the manifest.
+internal import FMP4
+
+/// A DASH Period that manifests had before an outage, whose media have left the window or were another process's. It is
+/// listed for a while all the same: dash.js stands still for good when the Period that it plays is gone.
 struct KeptPeriod: Sendable, Hashable {
+  /// Counts from 0 within the epoch.
+  var ordinal: Int
   /// Wall-clock time at which its media end, in nanoseconds since 1970.
   var end: Int64
-  /// The element.
+  /// The element, with the newest segment of each representation.
   var text: String
 
-  /// Of one epoch; a restart after many breaks of the timeline keeps the newest.
+  /// Of one epoch; after many breaks of the timeline the newest are kept.
   static let limit = 4
   /// Bytes of one; a longer one is not kept.
   static let longest = 16_384
 
-  /// One a line: the end, a tab, the element, in which control characters are escaped.
+  /// One a line: ordinal, end and element, separated by tabs. Control characters in the element are escaped.
   static func text(of periods: [KeptPeriod]) -> String {
-    periods.map { "\($0.end)\t\($0.text)" }.joined(separator: "\n")
+    periods.map { "\($0.ordinal)\t\($0.end)\t\($0.text)" }.joined(separator: "\n")
   }
 
   /// Nil for what `text(of:)` cannot have written.
   static func parse(_ text: String) -> [KeptPeriod]? {
-    guard text.utf8.count <= limit * (longest + 32) else { return nil }
+    guard text.utf8.count <= limit * (longest + 64) else { return nil }
     var periods: [KeptPeriod] = []
     for line in text.split(separator: "\n") {
-      let parts = line.split(separator: "\t", maxSplits: 1)
-      guard parts.count == 2, let end = Int64(parts[0]), end >= 0, end < .max / 4, parts[1].hasPrefix("<Period "),
-        parts[1].hasSuffix("</Period>"), periods.count < limit
+      let parts = line.split(separator: "\t", maxSplits: 2)
+      guard parts.count == 3, let ordinal = Int(parts[0]), (0..<1 << 40).contains(ordinal), let end = Int64(parts[1]),
+        (0..<Int64.max / 4).contains(end), parts[2].hasPrefix("<Period "), parts[2].hasSuffix("</Period>"),
+        periods.count < limit
       else { return nil }
-      periods.append(KeptPeriod(end: end, text: String(parts[1])))
+      periods.append(KeptPeriod(ordinal: ordinal, end: end, text: String(parts[2])))
     }
     return periods
   }
 }
 
 extension DASHManifest {
-  /// The Periods that the next process has to list: those kept from the process before, then this one's own, each with its
-  /// newest complete segment.
-  var periodsToKeep: [KeptPeriod] {
-    let own = window.periods.compactMap { period -> KeptPeriod? in
+  /// The Periods to keep before an outage or a restart, oldest first.
+  ///
+  /// - Parameter count: how many of the window's own Periods at most, the newest of them.
+  func periodsToKeep(_ count: Int = KeptPeriod.limit) -> [KeptPeriod] {
+    let own = window.periods.suffix(count).compactMap { period -> KeptPeriod? in
       let inside = segments.filter { $0.isComplete && isIn(period, $0) }
       guard let last = inside.last else { return nil }
       let element = DASHPeriod(manifest: self, period: period, segments: inside).element.withLastSegments
       let text = element.markup
-      return text.utf8.count > KeptPeriod.longest ? nil : KeptPeriod(end: last.wallEnd, text: text)
+      guard text.utf8.count <= KeptPeriod.longest else { return nil }
+      return KeptPeriod(ordinal: period.ordinal, end: last.wallEnd, text: text)
     }
-    return (epoch.keptPeriods + own).suffix(KeptPeriod.limit)
+    let older = epoch.keptPeriods.filter { kept in !own.contains { $0.ordinal == kept.ordinal } }
+    return (older + own).suffix(KeptPeriod.limit)
+  }
+
+  /// The kept Periods that are still listed: while the first Period behind them is younger than `depth`, in which time
+  /// players have gone on to it.
+  func keptPeriods(publishTime: Int64, depth: MediaTime) -> [KeptPeriod] {
+    guard source == .server, !window.isEnded else { return [] }
+    let listed = window.periods.filter { period in segments.contains { isIn(period, $0) } }
+    let oldest = publishTime &* 1_000_000 &- depth.nanoseconds
+    return epoch.keptPeriods.filter { kept in
+      guard !listed.contains(where: { $0.ordinal == kept.ordinal }) else { return false }
+      return listed.first { $0.ordinal > kept.ordinal }.map { $0.wallStart >= oldest } ?? true
+    }
   }
 }
 

@@ -30,7 +30,7 @@ struct Epoch: Sendable {
   private var breaks = 0
   private(set) var mediaBytes = 0
   var rungs: [LadderRung] = []
-  /// What manifests still tell of the process before this one.
+  /// What manifests still list of the time before the last outage or restart.
   private var keptPeriods: [KeptPeriod] = []
 
   /// `knownGroup` is how far apart the key frames of the name's last publisher were. `mayPromiseIndependence` is false
@@ -88,7 +88,7 @@ struct Epoch: Sendable {
       partTarget: window.partTarget, longestGroup: longestGroup, promisesIndependence: window.isIndependent,
       nextSequenceNumber: window.nextSequenceNumber, nextPeriod: window.nextPeriod, initVersion: version,
       breaks: breaks, mediaEnd: end.ticks &+ 1,
-      periods: DASHManifest(epoch: viewWithRungs, source: .server).periodsToKeep)
+      periods: DASHManifest(epoch: viewWithRungs, source: .server).periodsToKeep())
   }
 
   /// The newest init segment; nil before the tracks are known.
@@ -216,7 +216,8 @@ struct Epoch: Sendable {
 
   private mutating func openSegment(_ fragment: Fragment, followsClock: Bool) throws(StorageError) {
     let wallStart = anchor?.wallNanoseconds(at: fragment.start) ?? 0
-    if breaksBeforeNextSegment {
+    if breaksBeforeNextSegment, window.outage(before: wallStart) != nil {
+      keptPeriods = DASHManifest(epoch: viewWithRungs, source: .server).periodsToKeep(1)
       window.passOutage(until: wallStart)
       for index in rungs.indices { rungs[index].followOutage(in: window) }
     }

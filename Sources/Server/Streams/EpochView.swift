@@ -13,7 +13,7 @@ struct EpochView: Sendable {
   let rungs: [LadderRung]
   /// Rises with each change of the window or a rung's.
   let version: Int
-  /// Periods of the process before this one.
+  /// Periods before the last outage or restart.
   let keptPeriods: [KeptPeriod]
   /// For how long the stream waits for a publisher that was lost.
   let patience: MediaTime

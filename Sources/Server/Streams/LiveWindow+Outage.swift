@@ -8,12 +8,18 @@ extension LiveWindow {
   /// Players do not mind a date that jumps by less.
   static let shortestOutage = MediaTime(milliseconds: 100)
 
+  /// For how long nobody published before a segment that begins at a wall-clock time (nanoseconds since 1970), in
+  /// nanoseconds; nil where that is nothing to tell, or nothing is before it.
+  func outage(before wallStart: Int64) -> Int64? {
+    guard let newest = segments.last, newest.isComplete, targetDuration != nil else { return nil }
+    let (outage, overflow) = wallStart.subtractingReportingOverflow(newest.wallEnd)
+    return overflow || outage < Self.shortestOutage.nanoseconds ? nil : outage
+  }
+
   /// Lists what lies between the newest segment and one that begins at a wall-clock time, in nanoseconds since 1970. Each
   /// gap is at most as long as EXT-X-TARGETDURATION allows.
   mutating func passOutage(until wallStart: Int64) {
-    guard let newest = segments.last, newest.isComplete, let target = targetDuration else { return }
-    let (outage, overflow) = wallStart.subtractingReportingOverflow(newest.wallEnd)
-    guard !overflow, outage >= Self.shortestOutage.nanoseconds else { return }
+    guard let outage = outage(before: wallStart), let newest = segments.last, let target = targetDuration else { return }
     // What is older than all that is kept need not be told.
     let length = min(outage, longestKept.nanoseconds)
     let longest = MediaTime(milliseconds: Int64(target) * 1000 + 400).nanoseconds
