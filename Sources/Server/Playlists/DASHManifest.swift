@@ -99,6 +99,9 @@ struct DASHManifest {
   /// Where there was no outage lately.
   private var steadyDepth: MediaTime { window.listedLength + target }
 
+  /// How often players take a manifest: once a segment, and more often while they wait for the first one of a publisher.
+  private var updatePeriod: MediaTime { awaitsMedia ? MediaTime(milliseconds: 1000) : target }
+
   private static let namespace = "urn:mpeg:dash:schema:mpd:2011"
   private static let profiles = "urn:mpeg:dash:profile:isoff-live:2011,urn:mpeg:dash:profile:cmaf:2019"
 
@@ -107,7 +110,7 @@ struct DASHManifest {
       "xmlns": Self.namespace, "profiles": Self.profiles, "id": epoch.id, "type": "dynamic",
       "minBufferTime": Self.duration(target), "maxSegmentDuration": Self.duration(longest),
       "availabilityStartTime": Self.moment(nanoseconds: epoch.availabilityStart),
-      "publishTime": Self.moment(milliseconds: publishTime), "minimumUpdatePeriod": Self.duration(target),
+      "publishTime": Self.moment(milliseconds: publishTime), "minimumUpdatePeriod": Self.duration(updatePeriod),
       "timeShiftBufferDepth": Self.duration(depth(publishTime)),
       "suggestedPresentationDelay": Self.duration(ordinaryDelay),
     ]

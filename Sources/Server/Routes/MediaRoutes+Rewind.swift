@@ -24,15 +24,23 @@ extension MediaRoutes {
   }
 
   /// A segment that the window no longer has.
-  func oldSegment(_ number: Int) -> HTTPAnswer { answer { $0.find(number) } }
-
-  func oldSegment(at time: Int64, initVersion version: Int, _ kind: MediaKind) -> HTTPAnswer {
-    answer { $0.find(time: time, initVersion: version, kind) }
+  func oldSegment(_ number: Int, _ window: LiveWindow) -> HTTPAnswer {
+    answer(orElse: number < window.firstSequenceNumber ? lost : missing) { $0.find(number) }
   }
+
+  func oldSegment(at time: Int64, initVersion version: Int, _ kind: MediaKind, _ window: LiveWindow) -> HTTPAnswer {
+    answer(orElse: version <= window.lastLostInit ? lost : missing) {
+      $0.find(time: time, initVersion: version, kind)
+    }
+  }
+
+  /// What went with the process before this one: a segment type and no media. Shaka Player asks again and again for what is
+  /// answered 404, and goes on with the next segment behind an empty one.
+  var lost: HTTPResponse { .media([.bytes(FragmentBoxes.singleSegmentType)], type: type, cache: .never) }
 
   /// The same behind its init segment.
   func oldPlayable(_ number: Int) -> HTTPAnswer {
-    fromDisk { archive in
+    fromDisk(orElse: missing) { archive in
       guard let (source, index) = archive.find(number),
         let pieces = try source.playablePieces(ofSegment: index, rendition)
       else { return missing }
@@ -41,20 +49,22 @@ extension MediaRoutes {
   }
 
   private func answer(
-    _ find: @escaping @Sendable (EpochArchive) -> (source: ReplaySource, index: Int)?
+    orElse absent: HTTPResponse, _ find: @escaping @Sendable (EpochArchive) -> (source: ReplaySource, index: Int)?
   ) -> HTTPAnswer {
-    fromDisk { archive in
-      guard let (source, index) = find(archive) else { return missing }
+    fromDisk(orElse: absent) { archive in
+      guard let (source, index) = find(archive) else { return absent }
       let number = source.withIndex { Int($0.segments[index].number) }
-      guard let pieces = try source.pieces(ofSegment: index, rendition) else { return missing }
+      guard let pieces = try source.pieces(ofSegment: index, rendition) else { return absent }
       return .media(
         pieces, type: type, cache: .immutable, entityTag: "\"\(epoch)-\(rendition.rawValue)-\(number)\"")
     }
   }
 
   /// Looking for something may take a while, and waits for whoever renders the programme.
-  private func fromDisk(_ look: @escaping @Sendable (EpochArchive) throws -> HTTPResponse) -> HTTPAnswer {
-    guard let archive, let onDisk else { return .now(missing) }
+  private func fromDisk(
+    orElse absent: HTTPResponse, _ look: @escaping @Sendable (EpochArchive) throws -> HTTPResponse
+  ) -> HTTPAnswer {
+    guard let archive, let onDisk else { return .now(absent) }
     return .fromDisk(
       archive.threads.runIfActive(eventLoop: eventLoop) { try look(onDisk) }
         .flatMapErrorThrowing { error in Problem.unreadable("\(error)").response }, on: eventLoop)

@@ -33,7 +33,7 @@ struct MediaRoutes {
     case .segmentAt(let time, let version):
       guard let kind = rendition.kind else { return .now(missing) }
       guard let number = window.sequenceNumber(ofTime: time, kind: kind, initVersion: version) else {
-        return oldSegment(at: time, initVersion: version, kind)
+        return oldSegment(at: time, initVersion: version, kind, window)
       }
       // What is expected to begin at that time may turn out to begin at another, or with other parameters.
       return segment(number, request, window) {
@@ -190,6 +190,7 @@ struct MediaRoutes {
   /// A part that is there, or the one that comes next, whole.
   private func part(_ position: PartPosition, _ window: LiveWindow) -> HTTPAnswer {
     if let response = part(position, in: window) { return .now(response) }
+    if position.segment < window.firstSequenceNumber { return .now(lost) }
     let isNext = position == window.edge(of: rendition) || position == window.nextPart(of: rendition)
     guard isNext, !window.isEnded,
       let wait = stream.wait(for: .part(position, rendition), on: eventLoop, atMost: patience(window))
@@ -230,7 +231,7 @@ struct MediaRoutes {
   ) -> HTTPAnswer {
     if let response = segment(number, request, in: window) { return response }
     if window.segment(number) == nil, number < window.nextSequenceNumber {
-      return oldSegment(number)
+      return oldSegment(number, window)
     }
     // The segment that begins next, asked for a little early, is worth a wait; later ones are not there.
     let first = PartPosition(segment: number, part: 0)

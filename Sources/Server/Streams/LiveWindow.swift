@@ -27,6 +27,8 @@ struct LiveWindow: Sendable {
   private var firstPeriod = 0
   /// The first number of this process; above 1 where another process had those before.
   private(set) var firstSequenceNumber = 1
+  /// Versions of init segments up to this one were another process's.
+  private(set) var lastLostInit = 0
   /// Every complete segment so far started with a sync sample.
   private(set) var keepsIndependence = true
   /// Bits a second of the segment that needed most, and what all of them held, for BANDWIDTH.
@@ -65,6 +67,7 @@ struct LiveWindow: Sendable {
     self.init(length: length, promisesIndependence: promisesIndependence)
     nextSequenceNumber = record.nextSequenceNumber
     firstSequenceNumber = record.nextSequenceNumber
+    lastLostInit = record.initVersion
     firstPeriod = record.nextPeriod
     forgottenDiscontinuities = record.breaks
     targetDuration = record.targetDuration
