@@ -90,11 +90,11 @@ struct MediaRoutes {
   /// What there is, as soon as there is something.
   private func playlist(_ directives: HLSDirectives, _ window: LiveWindow) -> HTTPAnswer {
     let answer = answer(directives, .current)
-    guard window.listed.isEmpty, !window.isEnded,
+    guard !window.listsMedia, !window.isEnded,
       let wait = stream.wait(for: .release, on: eventLoop, atMost: LiveRoutes.patience)
     else { return .now(answer()) }
     return after(wait) { window in
-      window.listed.isEmpty && !window.isEnded ? Problem.notYet(stream.name).response : answer()
+      !window.listsMedia && !window.isEnded ? Problem.notYet(stream.name).response : answer()
     }
   }
 
@@ -133,7 +133,7 @@ struct MediaRoutes {
       let wait = stream.wait(for: condition, on: eventLoop, atMost: LiveRoutes.patience)
     else { return .now(Problem.notYet(stream.name).response) }
     return after(wait) { window in
-      guard !window.segments.isEmpty, directives.goal != nil || !window.listed.isEmpty else {
+      guard !window.segments.isEmpty, directives.goal != nil || window.listsMedia else {
         return Problem.notYet(stream.name).response
       }
       return answer(directives, directives.goal == nil ? .current : .awaited)()

@@ -19,9 +19,11 @@ extension Epoch {
 
   /// Rungs that are on their way are worth a wait, so that players learn of them: `areExpected` by name.
   func hasRungs(_ areExpected: [String], withSegments: Bool) -> Bool {
-    if window.isEnded || window.nextSequenceNumber - window.firstSequenceNumber >= Self.patience { return true }
+    let outages = window.segments.count(where: \.isOutage)
+    let published = window.nextSequenceNumber - window.firstSequenceNumber - outages
+    if window.isEnded || published >= Self.patience { return true }
     return rungs.allSatisfy { rung in
-      !areExpected.contains(rung.name) || (withSegments ? !rung.window.listed.isEmpty : rung.isPlayable)
+      !areExpected.contains(rung.name) || (withSegments ? rung.window.listsMedia : rung.isPlayable)
     }
   }
 

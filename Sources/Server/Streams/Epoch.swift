@@ -111,7 +111,7 @@ struct Epoch: Sendable {
 
   /// Everybody can have a playlist: a segment is complete as well. Players that know no parts take a playlist without a
   /// segment for a broken one (libavformat, GStreamer).
-  var isReleased: Bool { window.targetDuration != nil && (!window.listed.isEmpty || window.isEnded) }
+  var isReleased: Bool { window.targetDuration != nil && (window.listsMedia || window.isEnded) }
 
   /// The next publication of this epoch begins: its timeline is laid behind what there is.
   mutating func startPublication() {
@@ -216,12 +216,12 @@ struct Epoch: Sendable {
 
   private mutating func openSegment(_ fragment: Fragment, followsClock: Bool) throws(StorageError) {
     let wallStart = anchor?.wallNanoseconds(at: fragment.start) ?? 0
+    let memory = try SegmentMemory(name: "weir-segment")
     if breaksBeforeNextSegment, window.outage(before: wallStart) != nil {
       keptPeriods = DASHManifest(epoch: viewWithRungs, source: .server).periodsToKeep(1)
-      window.passOutage(until: wallStart)
+      window.passOutage(before: fragment.start, until: wallStart, memory: memory)
       for index in rungs.indices { rungs[index].followOutage(in: window) }
     }
-    let memory = try SegmentMemory(name: "weir-segment")
     window.open(
       fragment, initVersion: window.currentInit?.version ?? 1, followsDiscontinuity: breaksBeforeNextSegment,
       wallStart: wallStart, followsClock: followsClock, memory: memory)

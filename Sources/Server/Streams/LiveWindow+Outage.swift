@@ -11,15 +11,17 @@ extension LiveWindow {
   /// For how long nobody published before a segment that begins at a wall-clock time (nanoseconds since 1970), in
   /// nanoseconds; nil where that is nothing to tell, or nothing is before it.
   func outage(before wallStart: Int64) -> Int64? {
-    guard let newest = segments.last, newest.isComplete, targetDuration != nil else { return nil }
-    let (outage, overflow) = wallStart.subtractingReportingOverflow(newest.wallEnd)
+    guard let end = segments.isEmpty ? lostEnd : segments.last.flatMap({ $0.isComplete ? $0.wallEnd : nil }),
+      targetDuration != nil
+    else { return nil }
+    let (outage, overflow) = wallStart.subtractingReportingOverflow(end)
     return overflow || outage < Self.shortestOutage.nanoseconds ? nil : outage
   }
 
-  /// Lists what lies between the newest segment and one that begins at a wall-clock time, in nanoseconds since 1970. Each
-  /// gap is at most as long as EXT-X-TARGETDURATION allows.
-  mutating func passOutage(until wallStart: Int64) {
-    guard let outage = outage(before: wallStart), let newest = segments.last, let target = targetDuration else { return }
+  /// Lists what lies between the newest segment and the next one, which begins at a media time and a wall-clock time
+  /// (nanoseconds since 1970). Each gap is at most as long as EXT-X-TARGETDURATION allows.
+  mutating func passOutage(before mediaStart: MediaTime, until wallStart: Int64, memory: SegmentMemory) {
+    guard let outage = outage(before: wallStart), let target = targetDuration else { return }
     // What is older than all that is kept need not be told.
     let length = min(outage, longestKept.nanoseconds)
     let longest = MediaTime(milliseconds: Int64(target) * 1000 + 400).nanoseconds
@@ -27,7 +29,7 @@ extension LiveWindow {
     var start = wallStart &- length
     for left in stride(from: count, to: 0, by: -1) {
       let part = (wallStart &- start) / left
-      addOutage(behind: newest, wallStart: start, lasting: MediaTime(nanoseconds: part))
+      addOutage(before: mediaStart, wallStart: start, lasting: MediaTime(nanoseconds: part), memory: memory)
       start &+= part
     }
   }

@@ -27,6 +27,8 @@ struct LiveWindow: Sendable {
   private var firstPeriod = 0
   /// The first number of this process; above 1 where another process had those before.
   private(set) var firstSequenceNumber = 1
+  /// Wall-clock time at which the media of another process end, in nanoseconds since 1970; nil where none is known.
+  private(set) var lostEnd: Int64?
   /// Versions of init segments up to this one were another process's.
   private(set) var lastLostInit = 0
   /// Every complete segment so far started with a sync sample.
@@ -68,6 +70,7 @@ struct LiveWindow: Sendable {
     nextSequenceNumber = record.nextSequenceNumber
     firstSequenceNumber = record.nextSequenceNumber
     lastLostInit = record.initVersion
+    lostEnd = record.periods.last?.end
     firstPeriod = record.nextPeriod
     forgottenDiscontinuities = record.breaks
     targetDuration = record.targetDuration
@@ -127,10 +130,15 @@ struct LiveWindow: Sendable {
       total = longer
       first -= 1
     }
-    // Nothing before it is listed that it would have to lead on from.
-    while first < complete.endIndex, complete[first].isOutage { first += 1 }
+    // A gap leads on from what is listed before it, or from what another process listed.
+    while first < complete.endIndex, complete[first].isOutage, complete[first].sequenceNumber > firstSequenceNumber {
+      first += 1
+    }
     return complete[first...]
   }
+
+  /// Playlists list something that can be played; else only gaps, or nothing.
+  var listsMedia: Bool { listed.contains { !$0.isOutage } }
 
   /// How much media playlists list: what leaves room for segments to outlive their listing, and never less than
   /// three target durations.
@@ -218,13 +226,15 @@ struct LiveWindow: Sendable {
     isInterrupted = false
   }
 
-  /// Appends time in which nobody published, behind the newest segment with media; `wallStart` in nanoseconds since 1970.
-  mutating func addOutage(behind media: LiveSegment, wallStart: Int64, lasting duration: MediaTime) {
+  /// Appends time in which nobody published. `start` is the media time that goes on behind it, `wallStart` in nanoseconds
+  /// since 1970, `memory` that of the segment behind it.
+  mutating func addOutage(
+    before start: MediaTime, wallStart: Int64, lasting duration: MediaTime, memory: SegmentMemory
+  ) {
     var segment = LiveSegment(
-      sequenceNumber: nextSequenceNumber, initVersion: media.initVersion, followsDiscontinuity: false,
-      isIndependent: true, start: media.start + media.duration, wallStart: wallStart,
-      memory: SegmentMemory(recorded: 0, in: media.memory.file), expectedDuration: nil, expectedFollowersEnd: nil,
-      duration: duration)
+      sequenceNumber: nextSequenceNumber, initVersion: currentInit?.version ?? 1, followsDiscontinuity: false,
+      isIndependent: true, start: start, wallStart: wallStart, memory: SegmentMemory(recorded: 0, in: memory.file),
+      expectedDuration: nil, expectedFollowersEnd: nil, duration: duration)
     segment.isOutage = true
     segment.isComplete = true
     nextSequenceNumber += 1

@@ -52,6 +52,54 @@ import Testing
     #expect(try #require(after.window.periods.first?.ordinal) > (before.window.periods.last?.ordinal ?? .max))
   }
 
+  @Test func thePlaylistBeginsWithTheTimeInWhichNobodyPublished() throws {
+    var driver = try interrupted()
+    try driver.interrupt()
+    let after = try resumed(try #require(driver.epoch.record), seconds: 5)
+    let gaps = after.window.segments.filter(\.isOutage)
+    #expect(gaps.map(\.sequenceNumber) == Array(5..<5 + gaps.count))
+    // Seven seconds had come when it began, twenty later the publisher was back.
+    #expect(abs(gaps.reduce(0) { $0 + $1.duration.seconds } - 13) < 0.1)
+    let lines = playlist(after).split(separator: "\n").map(String.init)
+    #expect(lines.count { $0 == "#EXT-X-GAP" } == gaps.count && lines.contains("#EXT-X-MEDIA-SEQUENCE:5"))
+    var begun = Epoch(resuming: try #require(driver.epoch.record), settings: StreamSettings())
+    begun.startPublication()
+    _ = try begun.receive(
+      .clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: EpochDriver.wall &+ 20_000_000_000)))
+    _ = try begun.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
+    for sample in SyntheticMedia.interleaved(seconds: 1) { _ = try begun.receive(.sample(sample)) }
+    #expect(begun.hasBegun && !begun.isReleased, "gaps alone are no playlist")
+  }
+
+  @Test func manifestsListTheLastPeriodUntilPlayersHaveLeftIt() throws {
+    var driver = try interrupted()
+    try driver.interrupt()
+    let record = try #require(driver.epoch.record)
+    let after = try resumed(record, seconds: 5)
+    func periods(_ seconds: Int64) throws -> [XMLElement] {
+      let root = DASHManifest(epoch: after.viewWithRungs, source: .server)
+        .root(publishTime: EpochDriver.wall / 1_000_000 + seconds * 1000)
+      return try XMLText.parse(String(buffer: root.document)).all("Period")
+    }
+    let early = try periods(25)
+    #expect(early.map { $0["id"] } == ["0", "1"])
+    #expect(early[0].all("SegmentTimeline").allSatisfy { $0.children.count == 1 })
+    #expect(try periods(60).map { $0["id"] } == ["1"])
+  }
+
+  @Test func keptPeriodsAreReadAsTheyWereWritten() throws {
+    let periods = [
+      KeptPeriod(ordinal: 3, end: 12, text: "<Period id=\"3\"></Period>"),
+      KeptPeriod(ordinal: 4, end: 15, text: "<Period id=\"4\"><S t=\"1\"/></Period>"),
+    ]
+    #expect(KeptPeriod.parse(KeptPeriod.text(of: periods)) == periods)
+    #expect(KeptPeriod.parse("") == [])
+    let hostile = ["x", "1\t2", "1\t2\t<S/>", "-1\t2\t<Period ></Period>", "1\t-2\t<Period ></Period>"]
+    for text in hostile + [String(repeating: "1\t2\t<Period ></Period>\n", count: KeptPeriod.limit + 1)] {
+      #expect(KeptPeriod.parse(text) == nil, "\(text.prefix(40))")
+    }
+  }
+
   @Test func thePlaylistGoesOnBehindADiscontinuity() throws {
     var driver = try interrupted()
     try driver.interrupt()

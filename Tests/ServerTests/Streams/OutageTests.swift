@@ -74,6 +74,17 @@ import Testing
     #expect(try lines(epoch.window, .interleaved).allSatisfy { !$0.isGap }, "no list begins with a gap")
   }
 
+  @Test func thePeriodBeforeALongOutageStaysListedForAWhile() throws {
+    let settings = StreamSettings(window: MediaTime(milliseconds: 20_000))
+    let epoch = try driver(outage: 60, settings).epoch
+    let view = epoch.viewWithRungs
+    let early = DASHManifest(epoch: view, source: .server).root(publishTime: EpochDriver.wall / 1_000_000 + 70_000)
+    #expect(early.children.count { $0.name == "Period" } == 2)
+    let late = DASHManifest(epoch: view, source: .server).root(publishTime: EpochDriver.wall / 1_000_000 + 90_000)
+    #expect(late.children.count { $0.name == "Period" } == 1)
+    #expect(early["timeShiftBufferDepth"] != late["timeShiftBufferDepth"])
+  }
+
   @Test func rungsHaveTheSameGapsAndStayPlayable() throws {
     let settings = StreamSettings(layout: .separate, ladder: [RungSpecification(shortSide: 90, bitRate: 100_000)])
     var driver = EpochDriver(settings)
