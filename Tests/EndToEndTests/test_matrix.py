@@ -19,6 +19,8 @@ STREAMS = {
     "h264-23976": ("h264-23976", "ffmpeg"),
     "h264-60": ("h264-60", "ffmpeg"),
     "hevc": ("hevc", "ffmpeg"),
+    "h264-open": ("h264-open", "ffmpeg"),
+    "hevc-open": ("hevc-open", "ffmpeg"),
     "av1-opus": ("av1-opus", "ffmpeg"),
     "h264-opus": ("h264-opus", "ffmpeg"),
     "audio-only": ("audio-only", "ffmpeg"),
@@ -31,6 +33,7 @@ STREAMS = {
     "h264-gstreamer": ("h264-30", "gstreamer"),
 }
 CODECS = {
+    "hevc-open": r"hvc1\.1\.6\.L\d+\.[0-9A-F.]+,mp4a\.40\.2",
     "hevc": r"hvc1\.1\.6\.L\d+\.[0-9A-F.]+,mp4a\.40\.2",
     "av1-opus": r"av01\.0\.\d\d[MH]\.08(\.\S+)?,opus",
     "h264-opus": r"avc1\.64[0-9A-Fa-f]{4},opus",
@@ -283,6 +286,17 @@ def test_a_gop_shorter_than_the_segment_target_is_a_segment(matrix, name, gop):
     segments = matrix[0][name].media().segments
     whole = [float(segment.duration) for segment in segments[:-1]]
     assert whole and all(abs(length / gop - round(length / gop)) < 0.001 for length in whole), whole
+
+
+@pytest.mark.parametrize("name", ["h264-open", "hevc-open"])
+def test_an_open_group_of_pictures_is_a_segment_of_its_length(matrix, name):
+    outcome = matrix[0][name]
+    lengths = [float(segment.duration) for segment in outcome.media().segments]
+    # Three pictures of the second group are shown before its key frame.
+    assert [round(length, 3) for length in lengths[1:-1]] == [2.0] * (len(lengths) - 2), lengths
+    assert 1.85 < lengths[0] < 2.0, lengths
+    assert len({r.period for r in outcome.dash.last.representations}) == 1
+    assert not outcome.api["warnings"], outcome.api
 
 
 @pytest.mark.parametrize("kind", ["hls", "dash"])

@@ -13,6 +13,9 @@ package struct AccessUnit: Sendable {
   /// Parameter sets that travelled in the access unit, without start code or length (AV1: sequence headers as
   /// OBUs with a size field): candidates for `Configuration.updated(withParameterSets:)`.
   package var parameterSets: [[UInt8]]
+  /// What its messages say of high dynamic range.
+  package var masteringDisplay: MasteringDisplay?
+  package var lightLevel: ContentLightLevel?
 }
 
 /// How a NAL unit of a given type is treated on its way into a sample (ISO/IEC 14496-15 §5.3.2, §8.3.2).
@@ -24,6 +27,8 @@ enum NALUnitFate {
   case keepDisposable
   /// A slice that decoding may start at.
   case keepSync
+  /// Supplemental messages, behind a NAL unit header of so many bytes.
+  case keepMessages(headerLength: Int)
   /// Belongs into the sample entry.
   case parameterSet
   /// Delimiters and filler have no place in a file.
@@ -139,21 +144,33 @@ struct NALUnitHeader {
 
 /// What the slices of an access unit say together.
 private struct Slices {
-  private(set) var anySync = false
+  private var anySync = false
+  var messages = SupplementalMessages()
   private var anyDisposable = false
   private var anyReference = false
 
+  /// Decoding may start here.
+  var areSync: Bool { anySync || messages.isRecoveryPoint }
+
   /// A picture may consist of a field that others refer to and one that they do not: both count.
-  var areDisposable: Bool { anyDisposable && !anyReference && !anySync }
+  var areDisposable: Bool { anyDisposable && !anyReference && !areSync }
+
+  func describe(_ unit: inout AccessUnit) {
+    unit.isSync = areSync
+    unit.isDisposable = areDisposable
+    unit.masteringDisplay = messages.masteringDisplay
+    unit.lightLevel = messages.lightLevel
+  }
 
   mutating func note(_ fate: NALUnitFate) {
     switch fate {
     case .keepSync: anySync = true
     case .keepReference: anyReference = true
     case .keepDisposable: anyDisposable = true
-    case .keep, .parameterSet, .drop: break
+    case .keep, .keepMessages, .parameterSet, .drop: break
     }
   }
+
 }
 
 /// The way from a publisher's access unit to a sample, the same for H.264 and HEVC.
@@ -177,9 +194,14 @@ enum NALUnits {
       }
       let fate = fate(header)
       switch fate {
-      case .keep, .keepReference, .keepDisposable, .keepSync:
+      case .keep, .keepReference, .keepDisposable, .keepSync, .keepMessages:
         kept &+= length &+ 4
         slices.note(fate)
+        if case .keepMessages(let headerLength) = fate,
+          let bytes = payload.getBytes(at: index, length: min(length, SupplementalMessages.limit))
+        {
+          slices.messages.read(bytes, headerLength: headerLength)
+        }
       case .parameterSet:
         dropped = true
         if unit.parameterSets.count < maximumParameterSets, length <= maximumParameterSetSize,
@@ -190,8 +212,7 @@ enum NALUnits {
       case .drop: dropped = true
       }
     }
-    unit.isSync = slices.anySync
-    unit.isDisposable = slices.areDisposable
+    slices.describe(&unit)
     guard dropped || lengthSize != 4 else { return unit }
     var rewritten = ByteBuffer()
     rewritten.reserveCapacity(kept)
@@ -200,7 +221,7 @@ enum NALUnits {
       guard let header = NALUnitHeader(payload, at: index, length: length) else { continue }
       switch fate(header) {
       case .parameterSet, .drop: continue
-      case .keep, .keepReference, .keepDisposable, .keepSync:
+      case .keep, .keepReference, .keepDisposable, .keepSync, .keepMessages:
         rewritten.writeInteger(UInt32(truncatingIfNeeded: length))
         if let bytes = payload.getSlice(at: index, length: length) { rewritten.writeImmutableBuffer(bytes) }
       }
@@ -223,14 +244,16 @@ enum NALUnits {
         if unit.parameterSets.count < maximumParameterSets, nal.count <= maximumParameterSetSize {
           unit.parameterSets.append(Array(nal))
         }
-      case .keep, .keepReference, .keepDisposable, .keepSync:
+      case .keep, .keepReference, .keepDisposable, .keepSync, .keepMessages:
         slices.note(fate)
+        if case .keepMessages(let headerLength) = fate {
+          slices.messages.read(Array(nal.prefix(SupplementalMessages.limit)), headerLength: headerLength)
+        }
         unit.payload.writeInteger(UInt32(truncatingIfNeeded: nal.count))
         unit.payload.writeBytes(nal)
       }
     }
-    unit.isSync = slices.anySync
-    unit.isDisposable = slices.areDisposable
+    slices.describe(&unit)
     return unit
   }
 }

@@ -136,6 +136,7 @@ package enum H264 {
     // nal_ref_idc 0 is a picture that is not used for reference (§7.4.1).
     case 1, 2, 3, 4: header.first & 0x60 == 0 ? .keepDisposable : .keepReference
     case 5: .keepSync
+    case 6: .keepMessages(headerLength: 1)
     case 7, 8, 13: .parameterSet
     case 9, 12: .drop
     default: .keep

@@ -157,6 +157,7 @@ package enum HEVC {
     case 16...21: .keepSync
     case 32, 33, 34: .parameterSet
     case 35, 38: .drop
+    case NALUnitType.prefixSEI.rawValue: .keepMessages(headerLength: 2)
     default: .keep
     }
   }

@@ -3,7 +3,7 @@ package struct CutPolicy: Sendable, Hashable {
   /// A fragment ends with the first sample that makes it at least this long.
   package var partTarget: MediaTime
   /// No fragment is longer than this where the samples allow it: PART-TARGET (RFC 8216bis §4.4.3.7). Nil until the
-  /// leading track is known.
+  /// leading track is known, and of a variable rate the usual distance of its pictures.
   package var partLimit: MediaTime?
   /// Every fragment, not only the last of a segment, waits for the other tracks to reach its end, so that the tracks'
   /// parts are equally long where they are delivered one by one.
@@ -56,14 +56,46 @@ package struct CutPolicy: Sendable, Hashable {
     self.startsEarly = startsEarly
   }
 
-  /// The longest fragment of a leading track: the smallest whole number of its samples that reaches the target. Where
-  /// the rate is not known, such that a fragment of the target's length is 85 % of it (RFC 8216bis §4.4.4.9).
-  func partLimit(for leader: TrackDescription, others: [TrackDescription]) -> MediaTime {
-    var limit = MediaTime(ticks: partTarget.rescaled(to: 1_000_000) &* 100 / 85, timescale: 1_000_000)
+  /// What fragments are cut by: as long as no limit is known, one of which the target is 85 %.
+  var fragmentLimit: MediaTime { partLimit ?? usualLimit }
+
+  private var usualLimit: MediaTime {
+    MediaTime(ticks: partTarget.rescaled(to: 1_000_000) &* 100 / 85, timescale: 1_000_000)
+  }
+
+  /// The longest fragment of a leading track: the smallest whole number of its samples that reaches the target. Of sound whose
+  /// samples differ, such that a fragment of the target's length is 85 % of it (RFC 8216bis §4.4.4.9). Nil for pictures of
+  /// a rate that is not known: they tell (`VariableRate`).
+  func partLimit(for leader: TrackDescription, others: [TrackDescription]) -> MediaTime? {
+    var limit = usualLimit
     if let sample = leader.sampleDuration.map(Int64.init), sample > 0 {
       let target = partTarget.rescaled(to: leader.timescale)
       limit = MediaTime(ticks: max(1, (target &+ sample &- 1) / sample) &* sample, timescale: leader.timescale)
+    } else if leader.kind == .video {
+      return nil
     }
+    return allowing(for: others, limit)
+  }
+
+  /// At a variable rate: at the usual distance of pictures a fragment can always end between 85 and 100 % of the limit.
+  /// `sofar` is the longest that there has been.
+  mutating func setPartLimit(usual: MediaTime, sofar: MediaTime, others: [TrackDescription]) {
+    let distance = usual.rescaled(to: 1_000_000)
+    let longest = max(partTarget, MediaTime(ticks: segmentTarget.rescaled(to: 1_000_000) / 2, timescale: 1_000_000))
+    let wanted = MediaTime(ticks: distance &* 100 / 15, timescale: 1_000_000)
+    let reached = MediaTime(ticks: sofar.rescaled(to: 1_000_000) &+ 1, timescale: 1_000_000)
+    let limit = max(partTarget, min(wanted, longest), min(reached, usualLimit)).converted(to: 1_000_000)
+    partTarget = MediaTime(ticks: limit.ticks &* 85 / 100, timescale: 1_000_000)
+    partLimit = allowing(for: others, limit)
+  }
+
+  /// A limit that was promised before; fragments fill it as they did.
+  package mutating func keep(partLimit limit: MediaTime) {
+    partLimit = limit
+    partTarget = max(partTarget, MediaTime(ticks: limit.rescaled(to: 1_000_000) &* 85 / 100, timescale: 1_000_000))
+  }
+
+  private func allowing(for others: [TrackDescription], _ limit: MediaTime) -> MediaTime {
     guard fragmentsWaitForFollowers else { return limit }
     // The others are cut at the same times within one of their samples.
     let longest = others.compactMap { track in

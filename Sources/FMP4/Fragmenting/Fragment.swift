@@ -24,11 +24,18 @@ package struct Fragment: Sendable {
   package var runs: [TrackRun]
   /// The samples' bytes, run by run, in order; together `mediaByteCount` bytes.
   package var payloads: [ByteBuffer]
-  /// Earliest presentation time of the leading track, and how long its samples last.
+  /// Earliest presentation time of the leading track (of a fragment that starts a segment: in that segment), and how long
+  /// its samples last.
   package var start: MediaTime
   package var duration: MediaTime
   /// Presentation time of the leading track at which what follows begins.
   package var end: MediaTime
+
+  /// It starts a segment, and with pictures that are shown before its key frame though they are decoded behind it.
+  package var opensGroup: Bool {
+    guard startsSegment, isIndependent, let run = run(of: leader), let first = run.samples.first else { return false }
+    return start.rescaled(to: run.timescale) < run.baseDecodeTime &+ Int64(first.compositionOffset)
+  }
 
   package var mediaByteCount: Int { runs.reduce(0) { $0 + $1.byteCount } }
 

@@ -7,12 +7,18 @@ struct LeadingTrack: Sendable {
   var fragmentStart: Int64?
   var segmentStart: Int64 = 0
   var segmentBytes = 0
-  /// Presentation minus decode time of the segment's first sample: the reorder delay, by which the other tracks'
+  /// The segment's earliest presentation time minus its first decode time: the reorder delay, by which the other tracks'
   /// boundaries lie later than the leading decode times.
   var reorderDelay: Int64 = 0
+  /// While pictures may still come that are shown before the key frame with which the segment begins.
+  private(set) var openGroup: OpenGroup?
   var rhythm = GroupRhythm()
   /// Where the latest picture so far ends in presentation time.
   var presentationEnd = Int64.min
+  /// The least presentation minus decode time so far.
+  private var leastOffset = Int64.max
+  /// What is shown before the first key frame is left out, as long as this is set.
+  private var beginning: (shown: Int64, leftOut: Int)?
   var fragmentIsIndependent = false
   /// The open fragment has no sample of this track: the one before was closed before its successor was there.
   var fragmentIsEmpty = true
@@ -23,11 +29,13 @@ struct LeadingTrack: Sendable {
   /// What the other tracks have from before the first picture belongs to the stream: they joined it in its midst.
   var keepsEarlyFollowers = false
 
-  mutating func openSegment(at decodeTime: Int64, offset: Int32, isSync: Bool) {
+  /// `presentationStart` is the segment's earliest presentation time, as far as it is known.
+  mutating func openSegment(at decodeTime: Int64, presentationStart: Int64, isSync: Bool) {
     openFragment(at: decodeTime, isIndependent: isSync)
     segmentStart = decodeTime
     segmentBytes = 0
-    reorderDelay = Int64(offset)
+    reorderDelay = presentationStart &- decodeTime
+    openGroup = nil
   }
 
   mutating func openFragment(at decodeTime: Int64, isIndependent: Bool) {
@@ -37,10 +45,67 @@ struct LeadingTrack: Sendable {
   }
 
   /// Counts a sample that became part of the open fragment. `duration` is its length, or the likeliest one.
-  mutating func add(_ sample: Sample, at decodeTime: Int64, duration: Int64) {
+  mutating func add(_ sample: Sample, duration: Int64) {
     fragmentIsEmpty = false
     segmentBytes += sample.payload.readableBytes
-    presentationEnd = max(presentationEnd, decodeTime &+ Int64(sample.compositionOffset) &+ duration)
+    leastOffset = min(leastOffset, Int64(sample.compositionOffset))
+    presentationEnd = max(presentationEnd, sample.presentationTime &+ duration)
+  }
+
+  // MARK: Open groups of pictures
+
+  /// A segment whose key frame other pictures may precede in presentation though they follow it in decoding order.
+  struct OpenGroup: Sendable {
+    /// Presentation time of the key frame.
+    let keyFrame: Int64
+    /// Earliest presentation time so far.
+    var earliest: Int64
+  }
+
+  /// Whether pictures that follow this sync sample may be shown before it: there is room for them before it in
+  /// presentation, and between the times at which it is decoded and shown. `duration` is its length, or the likeliest one.
+  func mayOpenGroup(_ sample: Sample, duration: Int64) -> Bool {
+    sample.presentationTime &- presentationEnd >= max(1, duration / 2) && Int64(sample.compositionOffset) > leastOffset
+  }
+
+  /// The segment that has just been opened with this sample may be such a one.
+  mutating func openGroup(_ sample: Sample) {
+    openGroup = OpenGroup(keyFrame: sample.presentationTime, earliest: sample.presentationTime)
+  }
+
+  /// Takes the next sample of the segment; false once all that is shown before the key frame has come. It comes before all that
+  /// is shown later (ITU-T H.265 §7.4.2.2: leading pictures precede trailing pictures).
+  mutating func staysOpen(with sample: Sample) -> Bool {
+    guard let group = openGroup, !sample.isSync, sample.presentationTime < group.keyFrame else { return false }
+    openGroup?.earliest = min(group.earliest, sample.presentationTime)
+    return true
+  }
+
+  /// Settles where the segment's presentation begins, and returns it; nil where that was settled.
+  mutating func closeGroup() -> Int64? {
+    guard let group = openGroup else { return nil }
+    openGroup = nil
+    reorderDelay = group.earliest &- segmentStart
+    return group.earliest
+  }
+
+  /// More pictures than this are shown before no key frame.
+  private static let leadingLimit = 64
+
+  /// Whether a sample of a timeline's beginning is shown before its first key frame: it refers to pictures that were never
+  /// here (RASL pictures of H.265 §8.1.3, the same in H.264), so nobody can show it.
+  mutating func precedesBeginning(_ sample: Sample) -> Bool {
+    if awaitsSync {
+      beginning = (sample.presentationTime, 0)
+      return false
+    }
+    guard let first = beginning else { return false }
+    guard !sample.isSync, sample.presentationTime < first.shown, first.leftOut < Self.leadingLimit else {
+      beginning = nil
+      return false
+    }
+    beginning?.leftOut += 1
+    return true
   }
 
   // MARK: Segments
@@ -57,7 +122,7 @@ struct LeadingTrack: Sendable {
     guard !sample.isSync, reach > policy.nominalLimit.rescaled(to: queue.track.timescale) else { return false }
     let nextSync = rhythm.lastSync.map { $0 &+ rhythm.longest &- segmentStart }
     if let nextSync, rhythm.longest > 0, nextSync > elapsed, nextSync <= limit { return false }
-    return decodeTime &+ Int64(sample.compositionOffset) >= presentationEnd
+    return sample.presentationTime >= presentationEnd
   }
 
   /// Whether a sync sample at `decodeTime` would begin the next segment.
@@ -91,7 +156,7 @@ struct LeadingTrack: Sendable {
     let elapsed = decodeTime &- fragmentStart
     let target = isBeginning ? min(policy.partTarget, CutPolicy.firstFragmentTarget) : policy.partTarget
     if elapsed >= target.rescaled(to: timescale) { return true }
-    if let limit = policy.partLimit, elapsed > 0, elapsed &+ next > limit.rescaled(to: timescale) { return true }
+    if elapsed > 0, elapsed &+ next > policy.fragmentLimit.rescaled(to: timescale) { return true }
     return queue.readyBytes >= CutPolicy.fragmentByteLimit || queue.ready.count >= CutPolicy.fragmentSampleLimit
   }
 

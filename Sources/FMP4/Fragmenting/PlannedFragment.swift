@@ -8,7 +8,7 @@ package struct PlannedFragment: Sendable, Hashable {
   /// Decode times at which it begins and ends. Equal where the source has no picture in it.
   package var start: MediaTime
   package var end: MediaTime
-  /// Presentation minus decode time of the segment's first picture.
+  /// Earliest presentation time of the segment minus its first decode time.
   package var reorderDelay: MediaTime
   /// As `Fragment` has them.
   package var presentationStart: MediaTime
@@ -31,7 +31,7 @@ package struct PlannedFragment: Sendable, Hashable {
     if !startsSegment, let former {
       reorderDelay = former.reorderDelay
     } else {
-      reorderDelay = MediaTime(ticks: Int64(run.samples.first?.compositionOffset ?? 0), timescale: run.timescale)
+      reorderDelay = fragment.start - start
     }
     presentationStart = fragment.start
     presentationEnd = fragment.end

@@ -5,6 +5,9 @@ internal import NIOCore
 /// out; it knows no clock, no file and no playlist.
 package struct Segmenter: Sendable {
   package var policy: CutPolicy
+  /// Segments that end shortly before this time or later wait for all that belongs to them, so that the tracks are cut
+  /// together.
+  package var alignsFrom: MediaTime?
 
   private var tracks: [TrackDescription] = []
   private var initVersion: Int
@@ -13,6 +16,8 @@ package struct Segmenter: Sendable {
   private var leaderIndex = 0
   /// How much later than the leading track's samples before them the other tracks' samples may come.
   private var followerLag = CutPolicy.usualFollowerLag
+  /// While the usual distance of a variable rate's pictures is learned.
+  private var partRule: VariableRate?
   /// What is known beforehand of the segment whose fragments are being brought out.
   private var foretold: ForetoldSegment?
   /// Fragments whose leading samples are complete and that wait for the sound that belongs to them.
@@ -50,6 +55,8 @@ package struct Segmenter: Sendable {
     var hasWaited = false
     /// It only ends the segment, whose media is complete: nothing is added to it.
     var isEmpty = false
+    /// What follows may begin earlier: pictures may come that are shown before its key frame.
+    var awaitsGroup = false
     /// Presentation time at which the fragment ends.
     var boundary: MediaTime
     var duration: MediaTime
@@ -121,6 +128,7 @@ package struct Segmenter: Sendable {
     if policy.partLimit == nil {
       let others = newTracks.filter { $0.id != newTracks[leaderIndex].id }
       policy.partLimit = policy.partLimit(for: newTracks[leaderIndex], others: others)
+      partRule = policy.partLimit == nil ? VariableRate() : nil
     }
     leader = LeadingTrack()
     leader.keepsEarlyFollowers = !isFirst
@@ -155,7 +163,8 @@ package struct Segmenter: Sendable {
         at: end, endsSegment: true, presentationEnd: max(leader.presentationEnd, end &+ leader.reorderDelay))
     } else if leader.keepsEarlyFollowers, let start = followersStart(), let end = followersReach() {
       let timescale = queues[leaderIndex].track.timescale
-      leader.openSegment(at: start.rescaled(to: timescale), offset: 0, isSync: true)
+      let time = start.rescaled(to: timescale)
+      leader.openSegment(at: time, presentationStart: time, isSync: true)
       closeFragment(at: end.rescaled(to: timescale), endsSegment: true)
     }
     release(everything: true, &output)
@@ -203,24 +212,29 @@ package struct Segmenter: Sendable {
   }
 
   private mutating func lead(_ sample: Sample, _ output: inout [FragmentEvent]) {
-    guard sample.isSync || !leader.awaitsSync else { return }
+    guard sample.isSync || !leader.awaitsSync, !leader.precedesBeginning(sample) else { return }
+    if !leader.staysOpen(with: sample) { closeGroup() }
+    closeBeforePause(until: sample.decodeTime)
     // The queue may lay the sample elsewhere; the boundary is where it really is.
     let decodeTime = queues[leaderIndex].append(sample)
     let expected = Int64(sample.duration ?? queues[leaderIndex].lastDuration ?? 0)
     if leader.fragmentStart == nil {
       noteSync(sample, at: decodeTime, &output)
       leader.isBeginning = policy.startsEarly && nextSequenceNumber == 1 && sample.isSync
-      leader.openSegment(at: decodeTime, offset: sample.compositionOffset, isSync: sample.isSync)
-      if !leader.keepsEarlyFollowers { dropFollowers(endingBefore: decodeTime &+ Int64(sample.compositionOffset)) }
+      leader.openSegment(at: decodeTime, presentationStart: sample.presentationTime, isSync: sample.isSync)
+      if !leader.keepsEarlyFollowers { dropFollowers(endingBefore: sample.presentationTime) }
     } else {
       noteSync(sample, at: decodeTime, &output)
       // The first picture after sound alone starts a segment, so that players can join there.
       let endsSegment =
         leader.awaitsSync || leader.segmentEnds(before: sample, at: decodeTime, in: queues[leaderIndex], policy)
       if endsSegment {
-        let next = sample.isSync ? decodeTime &+ Int64(sample.compositionOffset) : leader.presentationEnd
-        closeFragment(at: decodeTime, endsSegment: true, presentationEnd: next)
-        leader.openSegment(at: decodeTime, offset: sample.compositionOffset, isSync: sample.isSync)
+        let next = sample.isSync ? sample.presentationTime : leader.presentationEnd
+        let mayOpenGroup = sample.isSync && leader.mayOpenGroup(sample, duration: expected)
+        closeFragment(at: decodeTime, endsSegment: true, presentationEnd: next, awaitsGroup: mayOpenGroup)
+        leader.openSegment(at: decodeTime, presentationStart: next, isSync: sample.isSync)
+        if mayOpenGroup { leader.openGroup(sample) }
+        noteCut(before: sample, at: decodeTime, &output)
       } else if leader.fragmentIsEmpty {
         leader.openFragment(at: decodeTime, isIndependent: sample.isSync)
       } else if leader.fragmentEnds(at: decodeTime, next: expected, in: queues[leaderIndex], policy) {
@@ -229,8 +243,27 @@ package struct Segmenter: Sendable {
       }
     }
     leader.awaitsSync = false
-    leader.add(sample, at: decodeTime, duration: expected)
+    leader.add(sample, duration: expected)
     closeOnForesight()
+  }
+
+  /// A picture of a variable rate that lasts too long for the open fragment is one of its own.
+  private mutating func closeBeforePause(until decodeTime: Int64) {
+    let queue = queues[leaderIndex]
+    let limit = policy.fragmentLimit.rescaled(to: queue.track.timescale)
+    guard let last = queue.waiting, let start = leader.fragmentStart, last.decodeTime > start,
+      decodeTime &- start > limit
+    else { return }
+    closeFragment(at: last.decodeTime, endsSegment: false)
+    leader.openFragment(at: last.decodeTime, isIndependent: last.isSync)
+    leader.fragmentIsEmpty = false
+  }
+
+  /// All pictures have come that are shown before the key frame of the open segment: where it begins, the one before ends.
+  private mutating func closeGroup() {
+    guard let start = leader.closeGroup(), let index = closing.lastIndex(where: \.awaitsGroup) else { return }
+    closing[index].boundary = MediaTime(ticks: start, timescale: queues[leaderIndex].track.timescale)
+    closing[index].awaitsGroup = false
   }
 
   /// Closes the open fragment without waiting for the next sample, where its time is known beforehand. If that was
@@ -260,10 +293,20 @@ package struct Segmenter: Sendable {
     guard let group = leader.rhythm.note(syncAt: decodeTime, timescale: timescale) else { return }
     let time = MediaTime(ticks: group, timescale: timescale)
     if policy.wholeSecondLimit == nil { policy.wholeSecondLimit = policy.wholeSeconds(for: time) }
-    if longestGroup.map({ time > $0 }) ?? true {
-      longestGroup = time
-      output.append(.groupOfPictures(time))
-    }
+    tell(group: time, &output)
+  }
+
+  /// A segment that had to be cut without a sync sample tells of the group of pictures before that is over.
+  private mutating func noteCut(before sample: Sample, at decodeTime: Int64, _ output: inout [FragmentEvent]) {
+    guard !sample.isSync, tracks[leaderIndex].kind == .video, let sync = leader.rhythm.lastSync else { return }
+    let time = MediaTime(ticks: decodeTime &- sync, timescale: tracks[leaderIndex].timescale)
+    if time >= policy.segmentTarget { tell(group: time, &output) }
+  }
+
+  private mutating func tell(group: MediaTime, _ output: inout [FragmentEvent]) {
+    guard longestGroup.map({ group > $0 }) ?? true else { return }
+    longestGroup = group
+    output.append(.groupOfPictures(group))
   }
 
   /// The leading track fell silent while others go on: after a segment and some patience, fragments are cut by
@@ -276,13 +319,14 @@ package struct Segmenter: Sendable {
     let patience = (policy.segmentTarget + CutPolicy.leaderPatience).rescaled(to: timescale)
     let boundary = ahead.rescaled(to: timescale) &- leader.reorderDelay
     guard boundary &- known > patience, boundary &- start >= policy.partTarget.rescaled(to: timescale) else { return }
-    if leader.fragmentStart == nil { leader.openSegment(at: start, offset: 0, isSync: false) }
+    closeGroup()
+    if leader.fragmentStart == nil { leader.openSegment(at: start, presentationStart: start, isSync: false) }
     queues[leaderIndex].resolveWaiting(until: boundary)
     let endsSegment =
       boundary &- leader.segmentStart >= policy.segmentTarget.rescaled(to: timescale)
     closeFragment(at: boundary, endsSegment: endsSegment)
     if endsSegment {
-      leader.openSegment(at: boundary, offset: Int32(clamping: leader.reorderDelay), isSync: false)
+      leader.openSegment(at: boundary, presentationStart: boundary &+ leader.reorderDelay, isSync: false)
     } else {
       leader.openFragment(at: boundary, isIndependent: false)
     }
@@ -303,33 +347,48 @@ package struct Segmenter: Sendable {
   // MARK: Fragments
 
   /// Ends the open fragment of the leading track at `decodeTime`; the others' samples join when it is released.
-  /// `presentationEnd` is where the next segment's presentation begins, where that is known.
+  /// `presentationEnd` is where the next segment's presentation begins, where that is known; with `awaitsGroup` it may
+  /// turn out to be earlier.
   private mutating func closeFragment(
-    at decodeTime: Int64, endsSegment: Bool, isExpectedLast: Bool = false, presentationEnd: Int64? = nil
+    at decodeTime: Int64, endsSegment: Bool, isExpectedLast: Bool = false, presentationEnd: Int64? = nil,
+    awaitsGroup: Bool = false
   ) {
     guard let start = leader.fragmentStart else { return }
+    closeGroup()
     leader.isBeginning = false
     let timescale = queues[leaderIndex].track.timescale
     let taken = queues[leaderIndex].take(before: decodeTime)
-    let earliest = taken?.run.earliestPresentationTime ?? start &+ leader.reorderDelay
-    let length =
-      start == leader.segmentStart ? leader.expectedSegmentLength(timescale: timescale, policy) : nil
+    if let run = taken?.run { learnPartLimit(run, endsSegment: endsSegment) }
+    let startsSegment = start == leader.segmentStart
+    // Of what is shown first in a segment, the first fragment may not have everything.
+    let segmentStart = start &+ leader.reorderDelay
+    let earliest = startsSegment ? segmentStart : taken?.run.earliestPresentationTime ?? segmentStart
+    let length = startsSegment ? leader.expectedSegmentLength(timescale: timescale, policy) : nil
     let foretold = length.map { self.foretold(end: MediaTime(ticks: earliest &+ $0, timescale: timescale)) }
+    let isEmpty = endsSegment && leader.fragmentIsEmpty && decodeTime == start
     closing.append(
       ClosingFragment(
         run: taken?.run, payloads: taken?.payloads ?? [], isIndependent: leader.fragmentIsIndependent,
         endsSegment: endsSegment, isExpectedLast: endsSegment || isExpectedLast,
         expectedSegmentDuration: length.map { MediaTime(ticks: $0, timescale: timescale) }, foretold: foretold,
-        isEmpty: endsSegment && leader.fragmentIsEmpty && decodeTime == start,
+        isEmpty: isEmpty, awaitsGroup: awaitsGroup && !isEmpty,
         boundary: MediaTime(ticks: presentationEnd ?? decodeTime &+ leader.reorderDelay, timescale: timescale),
         duration: MediaTime(ticks: max(0, decodeTime &- start), timescale: timescale),
         start: MediaTime(ticks: earliest, timescale: timescale)))
   }
 
+  private mutating func learnPartLimit(_ run: TrackRun, endsSegment: Bool) {
+    guard let (usual, longest) = partRule?.learn(run, endsSegment: endsSegment) else { return }
+    partRule = nil
+    let others = tracks.filter { $0.id != tracks[leaderIndex].id }
+    policy.setPartLimit(usual: usual, sofar: longest, others: others)
+  }
+
   /// A segment that is to end there, so that the others' end can be told with its first fragment. They end a little
   /// earlier than the picture, with what has surely arrived with its last sample: nothing has to wait for them.
   private func foretold(end: MediaTime) -> ForetoldSegment {
-    guard !policy.fragmentsWaitForFollowers else { return ForetoldSegment(end: end, followersEnd: end) }
+    let isAligned = alignsFrom.map { end + policy.segmentTarget > $0 } ?? false
+    if policy.fragmentsWaitForFollowers || isAligned { return ForetoldSegment(end: end, followersEnd: end) }
     let last = Int64(queues[leaderIndex].lastDuration ?? queues[leaderIndex].track.frameDuration ?? 0)
     let early = MediaTime(ticks: leader.reorderDelay &+ last, timescale: end.timescale) + followerLag
     return ForetoldSegment(end: end, followersEnd: end - early)
@@ -348,6 +407,7 @@ package struct Segmenter: Sendable {
     knownTime: MediaTime? = nil, everything: Bool = false, _ output: inout [FragmentEvent]
   ) {
     while let next = closing.first {
+      if next.awaitsGroup, !everything { return }
       if let foretold = next.foretold { self.foretold = foretold }
       let endsSegment = next.endsSegment || (next.isExpectedLast && foretold != nil)
       let mayWait = (endsSegment || policy.fragmentsWaitForFollowers) && !everything && !next.isEmpty
@@ -365,7 +425,7 @@ package struct Segmenter: Sendable {
 
   /// The other tracks are later than was thought: the next segments allow for it, and need not wait.
   private mutating func learnLag(_ boundary: MediaTime) {
-    guard foretold != nil else { return }
+    guard let foretold, foretold.followersEnd < foretold.end else { return }
     let leaderID = queues[leaderIndex].track.id
     let reached = queues.filter { $0.track.id != leaderID }.compactMap { queue in
       queue.reach.map { MediaTime(ticks: $0, timescale: queue.track.timescale) }

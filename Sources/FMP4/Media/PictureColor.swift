@@ -1,5 +1,5 @@
-/// What a publisher states about a picture's colours beside the bitstream (Enhanced RTMP's `colorInfo`); nothing of it
-/// repeats what the parameter sets say.
+/// What is said of a picture's colours beside the parameter sets: by the publisher (Enhanced RTMP's `colorInfo`), or by
+/// messages in the bitstream.
 package struct PictureColor: Sendable, Hashable {
   package var description: ColorDescription?
   package var masteringDisplay: MasteringDisplay?
@@ -12,6 +12,17 @@ package struct PictureColor: Sendable, Hashable {
     self.description = description
     self.masteringDisplay = masteringDisplay
     self.lightLevel = lightLevel
+  }
+}
+
+extension PictureColor {
+  /// Both together; where both say something this one counts. Nil where neither does.
+  package static func together(_ first: PictureColor?, _ second: PictureColor?) -> PictureColor? {
+    guard let first, let second else { return first ?? second }
+    return PictureColor(
+      description: first.description ?? second.description,
+      masteringDisplay: first.masteringDisplay ?? second.masteringDisplay,
+      lightLevel: first.lightLevel ?? second.lightLevel)
   }
 }
 

@@ -17,6 +17,9 @@ package struct Sample: Sendable {
   /// unit without its delimiter, an Opus packet. A buffer of exactly this size, never a slice of a read buffer.
   package var payload: ByteBuffer
 
+  /// In ticks of the track's timescale.
+  package var presentationTime: Int64 { decodeTime &+ Int64(compositionOffset) }
+
   package init(
     track: TrackID, decodeTime: Int64, compositionOffset: Int32 = 0, duration: UInt32? = nil, isSync: Bool,
     isDisposable: Bool = false, payload: ByteBuffer

@@ -33,8 +33,13 @@ struct RTMPPublication {
   private var held = HeldMedia()
   private var mediaClock = MediaClock()
   private var arrivals = ArrivalMeter()
-  /// The least of arrival minus timeline, in nanoseconds: the most direct way a sample has taken so far.
+  /// The least of arrival minus the end of presentation, in nanoseconds: the most direct way a sample has taken so far. Nothing
+  /// is older than it says then.
   private var leastDelay: Int64 = .max
+  /// The earliest presentation time of the newest group of pictures minus its first decode time, in milliseconds.
+  private var reorderDelay: Int64 = 0
+  /// Where the presentation of the pictures so far ends, in milliseconds.
+  private var picturesEnd: Int64?
   /// Once the beginning is out.
   private var follower: ClockFollower?
   private var statedRate: Double?
@@ -114,6 +119,8 @@ struct RTMPPublication {
         return warn(.damagedVideo, "a damaged access unit is dropped: \(error)", to: &out)
       }
       guard let place = place(.video, wire, nil, now, to: &out) else { return }
+      if place.isBreak { picturesEnd = nil }
+      note(unit.isSync, shown: place.time &+ Int64(composition), at: place.time, now)
       take(
         .video(
           VideoIntake.Unit(
@@ -206,7 +213,7 @@ struct RTMPPublication {
       arrivals = ArrivalMeter()
       follower?.forget()
     }
-    follow(place.time, now, to: &out)
+    follow(end(of: kind, at: place.time, length), now, to: &out)
     if let fallsBehind = arrivals.saw(place.time, now: now) {
       let warning = PublicationWarning.fallsBehind
       out.append(fallsBehind ? .warn(warning) : .withdraw(warning))
@@ -215,15 +222,38 @@ struct RTMPPublication {
     return place
   }
 
+  private mutating func note(_ isSync: Bool, shown: Int64, at time: Int64, _ now: Int64) {
+    if isSync {
+      // In an open group of pictures some are shown before the key frame.
+      let delay = min(shown, picturesEnd ?? shown) &- time
+      // Some senders have no negative decode times to begin with, and tell the truth with the next key frame.
+      if delay &- reorderDelay >= Self.noticeable { follower?.beginAgain(now: now) }
+      reorderDelay = max(0, delay)
+    }
+    picturesEnd = max(picturesEnd ?? .min, shown &+ video.frameMilliseconds(stated: statedRate))
+  }
+
+  /// Milliseconds of reordering that the times of day are to allow for.
+  private static let noticeable: Int64 = 20
+
+  /// Where the presentation ends of all that has come with a sample at that time, in milliseconds.
+  private func end(of kind: MediaKind, at time: Int64, _ length: Int64?) -> Int64 {
+    kind == .video ? time &+ reorderDelay &+ video.frameMilliseconds(stated: statedRate) : time &+ (length ?? 0)
+  }
+
   /// Tells the time anew where the publisher's clock has drifted.
   private mutating func follow(_ time: Int64, _ now: Int64, to out: inout [RTMPAction]) {
-    guard case .open(let origin, _) = state, let before = follower?.told, let delay = follower?.saw(time, now: now)
-    else {
+    guard case .open(let origin, _) = state, let before = follower, let delay = follower?.saw(time, now: now) else {
       return
     }
-    warn(
-      .clockDrifts, "the publisher's clock runs \(delay > before ? "slow" : "fast"); the times of day follow it",
-      level: .info, to: &out)
+    if before.isBeginning {
+      let milliseconds = (before.told &- delay) / 1_000_000
+      out.append(.log(.info, "the first media came late; times of day are set \(milliseconds) ms earlier"))
+    } else {
+      warn(
+        .clockDrifts, "the publisher's clock runs \(delay > before.told ? "slow" : "fast"); the times of day follow it",
+        level: .info, to: &out)
+    }
     out.append(.event(.clock(anchor(delay: delay, origin))))
   }
 
@@ -239,9 +269,17 @@ struct RTMPPublication {
       return
     }
     gate.saw(unit.kind, time: unit.time, now: now)
-    leastDelay = min(leastDelay, now &- unit.time &* 1_000_000)
+    leastDelay = min(leastDelay, now &- end(of: unit) &* 1_000_000)
     held.append(unit)
     openIfReady(now, to: &out)
+  }
+
+  private func end(of unit: MediaUnit) -> Int64 {
+    switch unit {
+    case .video(let unit): end(of: .video, at: unit.time, nil)
+    case .audio(let unit):
+      end(of: .audio, at: unit.time, audio.timescale.map { Int64(unit.duration) &* 1000 / Int64(max($0, 1)) })
+    }
   }
 
   private mutating func openIfReady(_ now: Int64, to out: inout [RTMPAction]) {

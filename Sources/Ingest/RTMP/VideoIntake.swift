@@ -24,9 +24,11 @@ struct VideoIntake {
   private(set) var awaitsKeyFrame = true
   /// The configuration has not been told yet.
   var isUnannounced = true
-  /// What the publisher states about colours, and what was announced of it.
+  /// What the publisher states about colours, what the newest messages in the bitstream say, and what was announced of it.
   private var statedColor: PictureColor?
+  private var messagedColor: PictureColor?
   private var announcedColor: PictureColor?
+  private var color: PictureColor? { .together(statedColor, messagedColor) }
   private var grid = FrameGrid(rate: nil)
 
   /// Takes a configuration record; true when it changes the picture's parameters.
@@ -55,6 +57,7 @@ struct VideoIntake {
 
   private mutating func change(to new: Codec) {
     codec = new
+    messagedColor = nil
     awaitsKeyFrame = true
     isUnannounced = true
   }
@@ -86,7 +89,11 @@ struct VideoIntake {
       guard unit.isSync else { return nil }
       awaitsKeyFrame = false
     }
-    if unit.isSync, statedColor != announcedColor { isUnannounced = true }
+    if unit.isSync {
+      let said = PictureColor(masteringDisplay: unit.masteringDisplay, lightLevel: unit.lightLevel)
+      if said != PictureColor() { messagedColor = .together(said, messagedColor) }
+      if color != announcedColor { isUnannounced = true }
+    }
     return unit.payload.readableBytes > 0 ? unit : nil
   }
 
@@ -94,12 +101,18 @@ struct VideoIntake {
   mutating func announce(stated: Double?) -> TrackDescription? {
     guard let codec else { return nil }
     isUnannounced = false
-    announcedColor = statedColor
+    announcedColor = color
     let rate = Self.rate(of: codec, stated: stated)
     if FrameClock.timescale(for: rate) != grid.timescale || grid.frameDuration != FrameGrid(rate: rate).frameDuration {
       grid = FrameGrid(rate: rate)
     }
     return description
+  }
+
+  /// Between two pictures, where the rate is known, in milliseconds.
+  func frameMilliseconds(stated: Double?) -> Int64 {
+    let rate = codec.flatMap { Self.rate(of: $0, stated: stated) }?.framesPerSecond ?? 0
+    return rate >= 1 ? Int64(1000 / rate) : 0
   }
 
   /// The track as it was announced.

@@ -4,6 +4,9 @@
 ///
 /// A drift shows in the least delay of a while, since a network only ever adds to it. What adds for longer, a queue that
 /// does not get empty, is followed no faster than a clock could drift.
+///
+/// At the beginning it is otherwise: encoders with look-ahead, and those that connect slowly, send their first media in a
+/// burst, later than all that follows. Once the delay falls no further the time is told anew, in one step.
 struct ClockFollower: Sendable {
   /// Nanoseconds of which only the most direct sample counts.
   static let slice: Int64 = 30_000_000_000
@@ -13,6 +16,12 @@ struct ClockFollower: Sendable {
   static let step: Int64 = 40_000_000
   /// Nanoseconds between two moves: 400 ppm are followed.
   static let rest: Int64 = 100_000_000_000
+  /// Nanoseconds without a lower delay after which the beginning is over, and the longest that it is.
+  static let quiet: Int64 = 500_000_000
+  static let longestBeginning: Int64 = 4_000_000_000
+  /// Nanoseconds by which a delay is lower, and by which the time of the beginning must be wrong to be told anew.
+  static let lower: Int64 = 5_000_000
+  static let worthTelling: Int64 = 20_000_000
 
   /// Arrival minus place on the timeline, in nanoseconds, that is told.
   private(set) var told: Int64
@@ -20,12 +29,21 @@ struct ClockFollower: Sendable {
   /// The least delays of complete slices, oldest first.
   private var delays: [Int64] = []
   private var direct = LeastDelay(slice: slice)
+  /// While the beginning lasts: since when, the least delay, and when it fell last.
+  private var beginning: (began: Int64, least: Int64, fell: Int64)?
 
   /// `delay` is told at first, from `now` on.
   init(delay: Int64, now: Int64) {
     told = delay
     movedAt = now
+    beginning = (now, delay, now)
   }
+
+  /// Something has shown that the delay is lower than was thought.
+  mutating func beginAgain(now: Int64) { beginning = (now, told, now) }
+
+  /// What is told may still be the delay of a first burst.
+  var isBeginning: Bool { beginning != nil }
 
   /// What was seen does not hold for what comes.
   mutating func forget() {
@@ -36,12 +54,29 @@ struct ClockFollower: Sendable {
   /// Takes a sample's place on the timeline, in milliseconds, and its arrival in nanoseconds. Returns what is to be told
   /// from now on, if that has changed.
   mutating func saw(_ time: Int64, now: Int64) -> Int64? {
+    if let beginning { return begin(beginning, now &- time &* 1_000_000, now) }
     guard let delay = direct.saw(time, now: now) else { return nil }
     delays.append(delay)
     if delays.count > Self.memory { delays.removeFirst() }
     guard delays.count == Self.memory, let least = delays.min(), now &- movedAt >= Self.rest else { return nil }
     guard (least &- told).magnitude >= Self.step.magnitude else { return nil }
     told &+= least > told ? Self.step : -Self.step
+    movedAt = now
+    return told
+  }
+
+  private mutating func begin(_ first: (began: Int64, least: Int64, fell: Int64), _ delay: Int64, _ now: Int64)
+    -> Int64?
+  {
+    let isLower = first.least &- delay >= Self.lower
+    beginning = (first.began, min(first.least, delay), isLower ? now : first.fell)
+    guard let (began, least, fell) = beginning, now &- fell >= Self.quiet || now &- began >= Self.longestBeginning
+    else {
+      return nil
+    }
+    beginning = nil
+    guard told &- least >= Self.worthTelling else { return nil }
+    told = least
     movedAt = now
     return told
   }

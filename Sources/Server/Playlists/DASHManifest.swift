@@ -103,11 +103,16 @@ struct DASHManifest {
   private var updatePeriod: MediaTime { awaitsMedia ? MediaTime(milliseconds: 1000) : target }
 
   private static let namespace = "urn:mpeg:dash:schema:mpd:2011"
-  private static let profiles = "urn:mpeg:dash:profile:isoff-live:2011,urn:mpeg:dash:profile:cmaf:2019"
+
+  /// The last one is DASH-IF IOP 5's for low latency.
+  private var profiles: String {
+    "urn:mpeg:dash:profile:isoff-live:2011,urn:mpeg:dash:profile:cmaf:2019"
+      + (isInChunks && !window.isEnded ? ",http://www.dashif.org/guidelines/low-latency-live-v5" : "")
+  }
 
   private func liveAttributes(_ publishTime: Int64) -> KeyValuePairs<String, String?> {
     [
-      "xmlns": Self.namespace, "profiles": Self.profiles, "id": epoch.id, "type": "dynamic",
+      "xmlns": Self.namespace, "profiles": profiles, "id": epoch.id, "type": "dynamic",
       "minBufferTime": Self.duration(target), "maxSegmentDuration": Self.duration(longest),
       "availabilityStartTime": Self.moment(nanoseconds: epoch.availabilityStart),
       "publishTime": Self.moment(milliseconds: publishTime), "minimumUpdatePeriod": Self.duration(updatePeriod),
@@ -118,7 +123,7 @@ struct DASHManifest {
 
   private func attributesAtTheEnd(_ publishTime: Int64) -> KeyValuePairs<String, String?> {
     [
-      "xmlns": Self.namespace, "profiles": Self.profiles, "id": epoch.id, "type": "static",
+      "xmlns": Self.namespace, "profiles": profiles, "id": epoch.id, "type": "static",
       "minBufferTime": Self.duration(target), "maxSegmentDuration": Self.duration(longest),
       "mediaPresentationDuration": Self.duration(presentationEnd),
       "publishTime": Self.moment(milliseconds: publishTime),

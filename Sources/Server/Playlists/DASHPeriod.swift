@@ -37,8 +37,8 @@ struct DASHPeriod {
         "AdaptationSet",
         [
           "id": String(Self.soundSets + track.id.rawValue), "contentType": "audio", "mimeType": "audio/mp4",
-          "segmentAlignment": "true", "startWithSAP": "1", "lang": track.language == "und" ? nil : track.language,
-        ], children: continuity + [referenceTime(track), representation(track, .rung(rung), spans)])
+          "segmentAlignment": "true", "startWithSAP": "1", "lang": track.language,
+        ], children: continuity + [referenceTime(track), role, representation(track, .rung(rung), spans)])
     }
   }
 
@@ -48,17 +48,28 @@ struct DASHPeriod {
   private func adaptationSet(_ track: TrackDescription) -> XMLElement? {
     let spans = spans(of: track, in: segments)
     guard !spans.isEmpty else { return nil }
-    // A set promises the access point with which its segments start; those that broke the promise take it away.
-    let startsWithAccessPoint = segments.allSatisfy(\.isIndependent) || track.kind == .audio
     return XMLElement(
       "AdaptationSet",
       [
         "id": String(track.id.rawValue), "contentType": track.kind.rawValue, "mimeType": "\(track.kind.rawValue)/mp4",
-        "segmentAlignment": "true", "startWithSAP": startsWithAccessPoint ? "1" : nil,
-        "lang": track.language == "und" ? nil : track.language,
+        "segmentAlignment": "true", "startWithSAP": accessPoint(track).map(String.init),
+        "lang": track.kind == .audio ? track.language : nil,
       ],
-      children: continuity + [referenceTime(track)] + resynchronization(track)
+      children: continuity + [referenceTime(track)] + resynchronization(track) + [role]
         + [representation(track, .source(track.kind), spans)] + (track.kind == .video ? rungs(of: track) : []))
+  }
+
+  /// The type of access point with which each of the set's segments starts, or a lower one (ISO/IEC 14496-12 Annex I): 3
+  /// where some pictures behind the key frame, shown before it, need the segment before. Those that start with none take
+  /// the promise away.
+  private func accessPoint(_ track: TrackDescription) -> Int? {
+    guard track.kind == .video else { return 1 }
+    return segments.allSatisfy(\.isIndependent) ? segments.contains(where: \.opensGroup) ? 3 : 1 : nil
+  }
+
+  /// All that there is belongs to the main presentation (ISO/IEC 23009-1 §5.8.5.5).
+  private var role: XMLElement {
+    XMLElement("Role", ["schemeIdUri": "urn:mpeg:dash:role:2011", "value": "main"])
   }
 
   private func spans(of track: TrackDescription, in segments: [LiveSegment]) -> [LiveSegment.Listing] {
@@ -135,7 +146,6 @@ struct DASHPeriod {
       if case .rung(let rung) = maker { rung.window.bandwidth } else { manifest.window.bandwidth }
     let size = track.codec.codedSize
     let audio = track.codec.audio
-    let rate = track.kind == .video ? track.frameDuration.flatMap { $0 > 0 ? "\(track.timescale)/\($0)" : nil } : nil
     var children: [XMLElement] = []
     if let audio {
       let scheme = "urn:mpeg:dash:23003:3:audio_channel_configuration:2011"
@@ -148,9 +158,16 @@ struct DASHPeriod {
       [
         "id": rendition.rawValue, "codecs": track.codec.codecString,
         "bandwidth": String(bandwidth.steadyPeak(of: track.id)),
-        "width": size.map { String($0.width) }, "height": size.map { String($0.height) }, "frameRate": rate,
+        "width": size.map { String($0.width) }, "height": size.map { String($0.height) }, "frameRate": frameRate(track),
         "audioSamplingRate": audio.map { String($0.sampleRate) },
       ], children: children)
+  }
+
+  /// A whole number or a fraction (§5.3.7.3, FrameRateType).
+  private func frameRate(_ track: TrackDescription) -> String? {
+    guard track.kind == .video, let duration = track.frameDuration, duration > 0 else { return nil }
+    let whole = track.timescale.quotientAndRemainder(dividingBy: duration)
+    return whole.remainder == 0 ? String(whole.quotient) : "\(track.timescale)/\(duration)"
   }
 
   private func segmentTemplate(

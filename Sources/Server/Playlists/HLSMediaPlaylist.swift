@@ -40,7 +40,7 @@ struct HLSMediaPlaylist {
     let version = skipped > 0 ? 9 : listed.contains(where: isGap) ? 8 : 6
     out.writeString("#EXTM3U\n#EXT-X-VERSION:\(version)\n")
     out.writeString("#EXT-X-TARGETDURATION:\(target)\n")
-    if offer != nil { writeServerControl(&out) }
+    if let offer { writeServerControl(offer, &out) }
     out.writeString("#EXT-X-MEDIA-SEQUENCE:\(window.firstListedNumber)\n")
     if window.discontinuitySequence > 0 {
       out.writeString("#EXT-X-DISCONTINUITY-SEQUENCE:\(window.discontinuitySequence)\n")
@@ -85,9 +85,11 @@ struct HLSMediaPlaylist {
 
   // MARK: Tags
 
-  private func writeServerControl(_ out: inout ByteBuffer) {
+  private func writeServerControl(_ offer: LowLatency, _ out: inout ByteBuffer) {
     guard let partTarget = window.partTarget else { return }
-    let hold = MediaTime(ticks: partTarget.ticks &* 3, timescale: partTarget.timescale)
+    // The same in all renditions, that players hold all of them back alike.
+    let longest = offer.siblings.compactMap(\.window.partTarget).reduce(partTarget, max)
+    let hold = MediaTime(ticks: longest.ticks &* 3, timescale: longest.timescale)
     out.writeString(
       "#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=\(Decimals.fixed(hold, digits: 6))"
         + ",HOLD-BACK=\(3 * target),CAN-SKIP-UNTIL=\(Self.skipTargets * target)\n")

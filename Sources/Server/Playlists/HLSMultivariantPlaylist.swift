@@ -95,7 +95,7 @@ struct HLSMultivariantPlaylist {
   ) {
     var attributes = ["BANDWIDTH=\(rate.peak)", "AVERAGE-BANDWIDTH=\(rate.average)"]
     attributes.append("CODECS=\"\(codecs.joined(separator: ","))\"")
-    if let video { attributes += picture(video) + ["CLOSED-CAPTIONS=NONE"] }
+    if let video { attributes += picture(video) }
     if let group { attributes.append("AUDIO=\"\(group)\"") }
     out.writeString("#EXT-X-STREAM-INF:\(attributes.joined(separator: ","))\n")
     out.writeString("\(address)/\(mediaPlaylist)\n")
@@ -113,8 +113,7 @@ struct HLSMultivariantPlaylist {
     var attributes = [
       "TYPE=AUDIO", "GROUP-ID=\"\(each.group)\"", "NAME=\"\(sound.language == "und" ? "Sound" : sound.language)\"",
     ]
-    if sound.language != "und" { attributes.append("LANGUAGE=\"\(sound.language)\"") }
-    attributes += ["DEFAULT=YES", "AUTOSELECT=YES"]
+    attributes += ["LANGUAGE=\"\(sound.language)\"", "DEFAULT=YES", "AUTOSELECT=YES"]
     if let channels = sound.codec.audio?.channels { attributes.append("CHANNELS=\"\(channels)\"") }
     attributes.append("URI=\"\(address(each.rendition))/\(mediaPlaylist)\"")
     out.writeString("#EXT-X-MEDIA:\(attributes.joined(separator: ","))\n")

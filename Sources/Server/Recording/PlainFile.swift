@@ -33,14 +33,19 @@ final class PlainFile {
     permissions = status.st_mode & 0o7777
   }
 
-  /// Whether nobody else writes it. A process that is being started holds, until its own program begins, what the one that
-  /// starts it had open: that is over in milliseconds.
-  private static func lock(_ descriptor: CInt) -> Bool {
+  /// Asks again for 0.1 s: a process that is being started holds, until its own program begins, what the one that starts it
+  /// had open, which is over in milliseconds.
+  private static func patiently(_ succeeds: () -> Bool) -> Bool {
     for _ in 0..<20 {
-      if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
+      if succeeds() { return true }
       usleep(5000)
     }
     return false
+  }
+
+  /// Whether nobody else writes it.
+  private static func lock(_ descriptor: CInt) -> Bool {
+    patiently { flock(descriptor, LOCK_EX | LOCK_NB) == 0 }
   }
 
   /// Throws when any other process has the file open: what is put before its bytes would shift them under whoever writes
@@ -49,11 +54,14 @@ final class PlainFile {
     // Whoever opens the file while there is a lease makes the system say so by a signal that would end this process.
     let before = signal(SIGIO, SIG_IGN)
     defer { signal(SIGIO, before) }
-    guard fcntl(descriptor, Self.setLease, CInt(F_WRLCK)) != 0 else {
-      _ = fcntl(descriptor, Self.setLease, CInt(F_UNLCK))
-      return
+    let isAlone = Self.patiently {
+      guard fcntl(descriptor, Self.setLease, CInt(F_WRLCK)) != 0 else {
+        _ = fcntl(descriptor, Self.setLease, CInt(F_UNLCK))
+        return true
+      }
+      return errno != EAGAIN
     }
-    guard errno == EAGAIN else { return }
+    if isAlone { return }
     throw RecordingError(
       "\(LogText.escaped(path)) is open in another program, which may still be writing it; it is left as it is: "
         + "close it there and try again")

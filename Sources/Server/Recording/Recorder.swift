@@ -36,8 +36,13 @@ final class Recorder: FragmentSink {
     clock = settings.clock
     logger = settings.logger
     let latest = latest
-    job = Mutex(RecordingJob(library: settings, stream: stream, epoch: epoch) { state in latest.set(state) })
+    job = Mutex(
+      RecordingJob(
+        library: settings, stream: stream, epoch: epoch, tell: { state in latest.set(state) },
+        plan: { time in latest.plan(time) }))
   }
+
+  var splitsAt: MediaTime? { latest.splitsAt }
 
   /// What the recording is doing.
   var state: RecordingState { latest.value }
@@ -169,11 +174,16 @@ final class Recorder: FragmentSink {
 
 /// The newest state of a recording, for those who ask while the disk is busy.
 private final class LatestState: Sendable {
-  private let state = Mutex(RecordingState.idle)
+  private let state = Mutex((state: RecordingState.idle, splitsAt: MediaTime?.none))
 
-  var value: RecordingState { state.withLock { $0 } }
+  var value: RecordingState { state.withLock { $0.state } }
+  var splitsAt: MediaTime? { state.withLock { $0.splitsAt } }
 
   func set(_ new: RecordingState) {
-    state.withLock { $0 = new }
+    state.withLock { $0.state = new }
+  }
+
+  func plan(_ time: MediaTime?) {
+    state.withLock { $0.splitsAt = time }
   }
 }

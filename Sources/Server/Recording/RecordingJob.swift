@@ -10,6 +10,7 @@ final class RecordingJob {
   let library: RecordingSettings
   let stream: StreamName
   private let tell: @Sendable (RecordingState) -> Void
+  private let plan: @Sendable (MediaTime?) -> Void
 
   private var state = RecordingState.idle
   private var initSegment: InitSegment?
@@ -29,15 +30,17 @@ final class RecordingJob {
   private(set) var isOver = false
   private let epoch: String?
 
-  /// `tell` hears of every change of state; `epoch` is the life of the stream that is recorded.
+  /// `tell` hears of every change of state, `plan` of the media time at which the next file is due; `epoch` is the life of
+  /// the stream that is recorded.
   init(
     library: RecordingSettings, stream: StreamName, epoch: String? = nil,
-    tell: @escaping @Sendable (RecordingState) -> Void
+    tell: @escaping @Sendable (RecordingState) -> Void, plan: @escaping @Sendable (MediaTime?) -> Void = { _ in }
   ) {
     self.library = library
     self.stream = stream
     self.epoch = epoch
     self.tell = tell
+    self.plan = plan
   }
 
   func receive(_ event: StoredEvent) {
@@ -170,6 +173,7 @@ final class RecordingJob {
     current = RecordingInProgress(
       file: file, stream: stream, initSegment: initSegment, startedAt: wall, replay: replay, now: now)
     try current?.begin()
+    plan(library.policy.split.distance(from: wall).map { fragment.start + MediaTime(nanoseconds: $0) })
     library.logger.of(stream).notice("recording to \(file.path)")
   }
 

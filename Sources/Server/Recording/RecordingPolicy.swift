@@ -39,6 +39,16 @@ enum RecordingSplit: Sendable, Hashable {
     }
   }
 
+  /// How many nanoseconds behind a file's start, which is at `start` (nanoseconds since 1970), the next one begins at the
+  /// earliest; nil where none does.
+  func distance(from start: Int64) -> Int64? {
+    switch self {
+    case .never: nil
+    case .length(let length): length
+    case .clock(let period): (Self.count(start, period) &+ 1) &* max(1, period) &- start
+    }
+  }
+
   /// Segments of two seconds are two seconds long but for a tick.
   private static let rounding = 1_000_000.0
 

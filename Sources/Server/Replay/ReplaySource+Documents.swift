@@ -98,9 +98,6 @@ extension ReplaySource {
     }
   }
 
-  /// Nanoseconds by which times of day may miss the media's; more is another clock.
-  private static let clockTolerance: UInt64 = 1_000_000
-
   private enum Clock {
     /// The wall clock's times.
     case asTold
@@ -112,14 +109,10 @@ extension ReplaySource {
     let index = state.index
     let first = index.segments.first
     let begin = first.map { index.start(of: $0) } ?? .zero
-    var expected: Int64?
     return (0..<index.completeCount).map { at in
       let segment = index.segments[at]
       let played = (first?.wallStart ?? 0) &+ (index.start(of: segment) - begin).nanoseconds
-      var result = live(at, index, wallStart: clock == .asTold ? segment.wallStart : played)
-      result.followsClock = expected.map { ($0 &- result.wallStart).magnitude > Self.clockTolerance } ?? false
-      expected = result.wallStart &+ index.duration(of: segment).nanoseconds
-      return result
+      return live(at, index, wallStart: clock == .asTold ? segment.wallStart : played)
     }
   }
 

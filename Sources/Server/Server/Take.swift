@@ -36,6 +36,7 @@ final class Take: MediaSink {
         return .closed(.finished)
       }
       do {
+        epoch?.alignTracks(at: recorder.splitsAt)
         for stored in try epoch?.receive(event) ?? [] { recorder.receive(stored) }
       } catch {
         logger.of(recorder.stream).error("recording stops: \(error)")

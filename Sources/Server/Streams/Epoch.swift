@@ -53,7 +53,7 @@ struct Epoch: Sendable {
       length: settings.window, promisesIndependence: record.promisesIndependence, resuming: record)
     self.init(id: record.epoch, settings: settings, window: window, resuming: record)
     segmenter.policy.wholeSecondLimit = record.targetDuration
-    segmenter.policy.partLimit = record.partTarget
+    if let limit = record.partTarget { segmenter.policy.keep(partLimit: limit) }
     availabilityStart = record.availabilityStart
     longestGroup = record.longestGroup
     mediaEnd = MediaTime(milliseconds: record.mediaEnd)
@@ -107,7 +107,7 @@ struct Epoch: Sendable {
   }
 
   /// Who asks for parts can have a playlist: the target duration is decided and a part is there.
-  var hasBegun: Bool { window.targetDuration != nil && !window.segments.isEmpty }
+  var hasBegun: Bool { window.targetDuration != nil && window.partTarget != nil && !window.segments.isEmpty }
 
   /// Everybody can have a playlist: a segment is complete as well. Players that know no parts take a playlist without a
   /// segment for a broken one (libavformat, GStreamer).
@@ -136,6 +136,9 @@ struct Epoch: Sendable {
     try take(shift(event))
   }
 
+  /// The segments that end shortly before that media time or later end with all of their tracks together.
+  mutating func alignTracks(at time: MediaTime?) { segmenter.alignsFrom = time }
+
   /// The publication's event on the epoch's timeline.
   mutating func shift(_ event: MediaEvent) -> MediaEvent { splicer.shift(event) }
 
@@ -149,16 +152,16 @@ struct Epoch: Sendable {
   private mutating func store(_ events: [FragmentEvent]) throws(StorageError) -> [StoredEvent] {
     guard !events.isEmpty else { return [] }
     var stored: [StoredEvent] = []
+    if let limit = segmenter.policy.partLimit { window.setPartTarget(limit) }
     for event in events {
       switch event {
       case .initialization(let initSegment):
         window.add(initSegment)
-        if let limit = segmenter.policy.partLimit { window.setPartTarget(limit) }
         if !initSegment.tracks.contains(where: { $0.kind == .video }) { decideTarget(for: settings.segmentTarget) }
         stored.append(.initialization(initSegment))
       case .fragment(let fragment):
-        let followsClock = fragment.startsSegment && takeNextAnchor(&stored)
-        stored.append(.fragment(try store(fragment, followsClock: followsClock)))
+        if fragment.startsSegment { takeNextAnchor(&stored) }
+        stored.append(.fragment(try store(fragment)))
       case .segmentEnd:
         if window.targetDuration == nil, let newest = window.segments.last {
           // No second key frame within the longest first segment: its length is the target.
@@ -168,10 +171,16 @@ struct Epoch: Sendable {
         for index in rungs.indices { try? rungs[index].completeSegment(in: window) }
         stored.append(.segmentEnd(view))
       case .clock(let anchor):
-        guard awaitsClock else {
+        if !awaitsClock {
           // Within a segment all times follow one clock.
-          nextAnchor = anchor
-          continue
+          guard window.targetDuration == nil, breaks == 0 else {
+            nextAnchor = anchor
+            continue
+          }
+          // No playlist has told a date yet.
+          window.redate(by: anchor)
+          for index in rungs.indices { rungs[index].redate(by: anchor) }
+          availabilityStart = nil
         }
         awaitsClock = false
         self.anchor = anchor
@@ -191,17 +200,15 @@ struct Epoch: Sendable {
     return stored
   }
 
-  /// True where another clock holds from here on.
-  private mutating func takeNextAnchor(_ stored: inout [StoredEvent]) -> Bool {
-    guard let next = nextAnchor else { return false }
+  private mutating func takeNextAnchor(_ stored: inout [StoredEvent]) {
+    guard let next = nextAnchor else { return }
     nextAnchor = nil
     anchor = next
     stored.append(.clock(next))
-    return true
   }
 
-  private mutating func store(_ fragment: Fragment, followsClock: Bool) throws(StorageError) -> PublishedFragment {
-    if fragment.startsSegment { try openSegment(fragment, followsClock: followsClock) }
+  private mutating func store(_ fragment: Fragment) throws(StorageError) -> PublishedFragment {
+    if fragment.startsSegment { try openSegment(fragment) }
     var published = try window.store(fragment, anchor: anchor)
     published.breaksBefore = breaks
     // What becomes of the rungs is no matter of the source.
@@ -214,7 +221,7 @@ struct Epoch: Sendable {
     return published
   }
 
-  private mutating func openSegment(_ fragment: Fragment, followsClock: Bool) throws(StorageError) {
+  private mutating func openSegment(_ fragment: Fragment) throws(StorageError) {
     let wallStart = anchor?.wallNanoseconds(at: fragment.start) ?? 0
     let memory = try SegmentMemory(name: "weir-segment")
     if breaksBeforeNextSegment, window.outage(before: wallStart) != nil {
@@ -224,7 +231,7 @@ struct Epoch: Sendable {
     }
     window.open(
       fragment, initVersion: window.currentInit?.version ?? 1, followsDiscontinuity: breaksBeforeNextSegment,
-      wallStart: wallStart, followsClock: followsClock, memory: memory)
+      wallStart: wallStart, memory: memory)
     if window.segments.last?.followsDiscontinuity == true { breaks += 1 }
     breaksBeforeNextSegment = false
   }

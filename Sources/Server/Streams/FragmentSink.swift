@@ -4,6 +4,14 @@ internal import FMP4
 /// stream's lock is held, so it hands the work to a thread of its own and returns at once.
 protocol FragmentSink: AnyObject, Sendable {
   func receive(_ event: StoredEvent)
+
+  /// From that media time on it goes on elsewhere, with a segment that begins there or later: all tracks of the one before
+  /// are to end together.
+  var splitsAt: MediaTime? { get }
+}
+
+extension FragmentSink {
+  var splitsAt: MediaTime? { nil }
 }
 
 /// What happens to a stream once its bytes are in memory.

@@ -123,6 +123,15 @@ struct LadderRung: Sendable {
     MediaTime(ticks: Int64(track.sampleDuration ?? 0), timescale: track.timescale)
   }
 
+  /// As `LiveWindow.redate(by:)`.
+  mutating func redate(by anchor: WallClockAnchor) {
+    window.redate(by: anchor)
+    for index in planned.indices {
+      planned[index].source.wallStart = anchor.wallNanoseconds(at: planned[index].source.start)
+      planned[index].anchor = anchor
+    }
+  }
+
   // MARK: The pictures
 
   mutating func use(_ track: TrackDescription) {

@@ -10,14 +10,13 @@ extension LiveSegment {
     var duration: Int64
   }
 
-  /// What is foretold of a track whose first samples in this segment are `run`, the leading track's if it `leads`: the
-  /// leading track ends where the next group of pictures begins, the others with the last sample before their own end.
+  /// What is foretold of a track whose first samples in this segment are `run`, shown from `first` on (ticks), the leading
+  /// track's if it `leads`: the leading track ends where the next group of pictures begins, the others with the last sample before their own end.
   /// Nil where the samples are not equally long, since then nothing can be foretold to the tick.
-  func announcement(of run: TrackRun, leads: Bool) -> Listing? {
+  func announcement(of run: TrackRun, from first: Int64, leads: Bool) -> Listing? {
     guard let expectedDuration, let sample = run.samples.first?.duration, sample > 0,
       run.samples.allSatisfy({ $0.duration == sample })
     else { return nil }
-    let first = run.earliestPresentationTime
     let end = leads ? start + expectedDuration : expectedFollowersEnd ?? start + expectedDuration
     let length = end.rescaled(to: run.timescale) &- first
     guard length > 0 else { return nil }

@@ -48,9 +48,9 @@ struct LiveSegment: Sendable {
   /// Earliest presentation time of the leading track.
   let start: MediaTime
   /// Wall-clock time of `start`, in nanoseconds since 1970.
-  let wallStart: Int64
-  /// The media go on, and the time of day in them is told anew from here on.
-  var followsClock = false
+  var wallStart: Int64
+  /// Pictures behind its key frame are shown before it.
+  var opensGroup = false
   /// Nobody published then: it has no media, and none of its renditions has.
   var isOutage = false
   var memory: SegmentMemory
@@ -126,10 +126,14 @@ struct LiveSegment: Sendable {
         spans[index].duration &+= run.duration
         spans[index].mediaBytes += run.byteCount
       } else {
+        let leads = run.track == fragment.leader
+        let first = run.earliestPresentationTime
+        // In an open group of pictures the first to be shown may come with a later fragment.
+        let start = leads ? min(first, fragment.start.rescaled(to: run.timescale)) : first
         spans.append(
           TrackSpan(
-            track: run.track, timescale: run.timescale, start: run.earliestPresentationTime, duration: run.duration,
-            mediaBytes: run.byteCount, announced: announcement(of: run, leads: run.track == fragment.leader)))
+            track: run.track, timescale: run.timescale, start: start, duration: run.duration,
+            mediaBytes: run.byteCount, announced: announcement(of: run, from: start, leads: leads)))
       }
     }
     if fragment.run(of: fragment.leader) != nil,

@@ -367,7 +367,8 @@ final class LiveStream: Sendable {
           dismissAudiences(&state)
         }
       case .discontinuity: state.newestSegment = []
-      case .segmentEnd, .clock, .end: break
+      case .segmentEnd: state.epoch.alignTracks(at: state.sinks.compactMap(\.splitsAt).min())
+      case .clock, .end: break
       }
     }
     feedFollowers(of: state.epoch.window, rung: nil, &state)
@@ -392,8 +393,12 @@ final class LiveStream: Sendable {
     guard let group = state.epoch.longestGroup, state.warnings.isEmpty,
       group.seconds > settings.segmentTarget.seconds * 1.5
     else { return }
+    let isCut = state.epoch.window.targetDuration.map { group.seconds > Double($0) + 0.5 } ?? false
+    let distance = Decimals.fixed(group, digits: 1)
     let warning =
-      "key frames are \(Decimals.fixed(group, digits: 1)) s apart, so segments and latency are as long; set the"
+      (isCut
+        ? "key frames are \(distance) s apart or more, so segments begin without one and players join late; set the"
+        : "key frames are \(distance) s apart, so segments and latency are as long; set the")
       + " encoder's key frame interval to \(Decimals.fixed(settings.segmentTarget, digits: 0)) s"
     state.warnings.append(warning)
     logger.warning("\(warning)")

@@ -48,7 +48,7 @@ struct LiveWindow: Sendable {
     /// Media time at which it starts.
     let mediaStart: MediaTime
     /// Wall-clock time of that, in nanoseconds since 1970.
-    let wallStart: Int64
+    fileprivate(set) var wallStart: Int64
     let initVersion: Int
     let firstSequenceNumber: Int
     /// The ordinal of the Period whose media and parameters go on in this one.
@@ -92,7 +92,7 @@ struct LiveWindow: Sendable {
     keepsIndependence = segments.allSatisfy(\.isIndependent)
     nextSequenceNumber = (segments.last?.sequenceNumber ?? 0) + 1
     for segment in segments { noteLength(of: segment) }
-    for segment in segments where periods.isEmpty || segment.followsDiscontinuity || segment.followsClock {
+    for segment in segments where beginsPeriod(segment) {
       openPeriod(with: segment, continuing: segment.followsDiscontinuity ? nil : periods.last?.ordinal)
     }
   }
@@ -106,11 +106,28 @@ struct LiveWindow: Sendable {
   /// Some segment that is not in memory starts without a key frame.
   mutating func breakIndependence() { keepsIndependence = false }
 
+  /// Nanoseconds that a Period's times of day may be wrong before another one tells them anew. Players see media so much
+  /// later or sooner than announced.
+  private static let clockTolerance: UInt64 = 100_000_000
+
+  private func beginsPeriod(_ segment: LiveSegment) -> Bool {
+    guard let period = periods.last, !segment.followsDiscontinuity else { return true }
+    let expected = period.wallStart &+ (segment.start - period.mediaStart).nanoseconds
+    return (segment.wallStart &- expected).magnitude >= Self.clockTolerance
+  }
+
   private mutating func openPeriod(with segment: LiveSegment, continuing last: Int? = nil) {
     periods.append(
       Period(
         ordinal: nextPeriod, mediaStart: segment.start, wallStart: segment.wallStart,
         initVersion: segment.initVersion, firstSequenceNumber: segment.sequenceNumber, continued: last))
+  }
+
+  /// Tells all times of day anew. Only before anybody was told of them.
+  mutating func redate(by anchor: WallClockAnchor) {
+    for index in segments.indices { segments[index].wallStart = anchor.wallNanoseconds(at: segments[index].start) }
+    for index in periods.indices { periods[index].wallStart = anchor.wallNanoseconds(at: periods[index].mediaStart) }
+    version += 1
   }
 
   /// EXT-X-INDEPENDENT-SEGMENTS.
@@ -203,22 +220,20 @@ struct LiveWindow: Sendable {
 
   /// Opens the next segment. `wallStart` in nanoseconds since 1970.
   mutating func open(
-    _ fragment: Fragment, initVersion: Int, followsDiscontinuity: Bool, wallStart: Int64, followsClock: Bool = false,
-    memory: SegmentMemory
+    _ fragment: Fragment, initVersion: Int, followsDiscontinuity: Bool, wallStart: Int64, memory: SegmentMemory
   ) {
     var segment = LiveSegment(
       sequenceNumber: nextSequenceNumber, initVersion: initVersion, followsDiscontinuity: followsDiscontinuity,
       isIndependent: fragment.isIndependent, start: fragment.start, wallStart: wallStart, memory: memory,
       expectedDuration: fragment.expectedSegmentDuration, expectedFollowersEnd: fragment.expectedFollowersEnd,
       duration: MediaTime(ticks: 0, timescale: fragment.duration.timescale))
-    segment.followsClock = followsClock
+    segment.opensGroup = fragment.opensGroup
     append(segment)
   }
 
   /// Opens a segment that is made already.
   mutating func append(_ segment: LiveSegment) {
-    let begins = periods.isEmpty || segment.followsDiscontinuity || segment.followsClock
-    if begins || segments.last?.brokeItsAnnouncement == true {
+    if beginsPeriod(segment) || segments.last?.brokeItsAnnouncement == true {
       openPeriod(with: segment, continuing: segment.followsDiscontinuity ? nil : periods.last?.ordinal)
     }
     nextSequenceNumber += 1

@@ -225,12 +225,33 @@ def _check_samples(data: bytes, run: Run, track: boxes.Track, name: str) -> list
     return problems
 
 
+def is_recovery_point(unit: bytes) -> bool:
+    """A NAL unit of messages that says that decoding may start here at once (ITU-T H.264 D.1.8): an open group of pictures."""
+    payload, at = unit.replace(b"\0\0\3", b"\0\0"), 1
+    while unit[0] & 31 == 6 and at + 2 < len(payload):
+        numbers = []
+        for _ in range(2):
+            number = 0
+            while at < len(payload) and payload[at] == 255:
+                number, at = number + 255, at + 1
+            if at >= len(payload):
+                return False
+            numbers.append(number + payload[at])
+            at += 1
+        kind, size = numbers
+        if kind == 6:
+            return payload[at] & 0x80 != 0  # recovery_frame_cnt is ue(v) of 0
+        at += size
+    return False
+
+
 def check_bitstream(data: bytes, sample: boxes.Sample, track: boxes.Track, name: str) -> list[str]:
     """A15, A19, A20, A22: the flags agree with the coded picture, and no parameter sets travel in it."""
     problems = []
     if track.entry == b"avc1":
-        kinds = [unit[0] & 31 for unit in boxes.nal_units(data, sample) if unit]
-        if (5 in kinds) != sample.is_sync:
+        units = [unit for unit in boxes.nal_units(data, sample) if unit]
+        kinds = [unit[0] & 31 for unit in units]
+        if (5 in kinds or any(is_recovery_point(unit) for unit in units)) != sample.is_sync:
             problems.append(f"A15 {name}: sync={sample.is_sync}, NAL types {kinds}")
         if {7, 8, 9} & set(kinds):
             problems.append(f"A19 {name}: NAL types {kinds}")

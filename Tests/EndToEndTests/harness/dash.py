@@ -196,7 +196,8 @@ def check(manifest: Manifest) -> list[str]:
                     problems.append(f"D11 {name}: no {key}")
         if r.kind == "audio" and "audioSamplingRate" not in r.attributes:
             problems.append(f"D11 {name}: no audioSamplingRate")
-        if r.attributes.get("startWithSAP") != "1" or r.attributes.get("segmentAlignment") != "true":
+        # 3: an open group of pictures.
+        if r.attributes.get("startWithSAP") not in ("1", "3") or r.attributes.get("segmentAlignment") != "true":
             problems.append(f"D11 {name}: startWithSAP {r.attributes.get('startWithSAP')}, "
                             f"segmentAlignment {r.attributes.get('segmentAlignment')}")
         early = "availabilityTimeOffset" in r.template

@@ -66,6 +66,9 @@ RECIPES = {
         Recipe("h264-23976", rate="24000/1001", gop=48),
         Recipe("h264-60", rate="60", gop=120),
         Recipe("hevc", video=HEVC, publisher="new"),
+        # Behind each key frame come pictures that are shown before it; x265 makes them by default.
+        Recipe("h264-open", seconds=7, video=(*X264, "-x264-params", "open-gop=1:b-adapt=0")),
+        Recipe("hevc-open", seconds=7, video=(*HEVC[:-1], HEVC[-1].replace("open-gop=0", "open-gop=1")), publisher="new"),
         # Ten bits, without a word about colours, and with PQ in the bitstream.
         Recipe("hevc-10", seconds=5, video=HEVC_10, sound=None, encoder="new", publisher="new"),
         Recipe("hevc-pq", seconds=5, video=HEVC_PQ, sound=None, encoder="new", publisher="new"),

@@ -1,4 +1,5 @@
 import NIOCore
+import Support
 import Testing
 
 @testable import FMP4
@@ -42,6 +43,38 @@ import Testing
     #expect(unit.payload.readableBytes == 0)
     #expect(unit.parameterSets == [sps, pps])
     #expect(try H264.accessUnit(ByteBuffer(), lengthSize: 4).payload.readableBytes == 0)
+  }
+
+  /// x264 with open-gop=1: its own message, and a recovery point of no frames before the slice of a picture that is no IDR.
+  @Test func decodingMayStartAtARecoveryPoint() throws {
+    let remark: [UInt8] = [0x06, 0x05, 0x03, 0xAA, 0xBB, 0xCC, 0x06, 0x01, 0xC4, 0x80]
+    #expect(try H264.accessUnit(prefixed([remark, slice], lengthSize: 4), lengthSize: 4).isSync)
+    // ue(v) of 1: whole only a picture later.
+    let gradual: [UInt8] = [0x06, 0x06, 0x01, 0x54, 0x80]
+    #expect(try !H264.accessUnit(prefixed([gradual, slice], lengthSize: 4), lengthSize: 4).isSync)
+    for length in 1..<remark.count - 2 {
+      #expect(
+        try !H264.accessUnit(prefixed([Array(remark.prefix(length)), slice], lengthSize: 4), lengthSize: 4).isSync)
+    }
+    let endless: [UInt8] = [0x06] + Array(repeating: 0xFF, count: 4000)
+    #expect(try !H264.accessUnit(prefixed([endless, slice], lengthSize: 4), lengthSize: 4).isSync)
+    #expect(H264.accessUnit(annexB: ByteBuffer(bytes: [0, 0, 0, 1] + remark + [0, 0, 1] + slice)).isSync)
+  }
+
+  @Test func messagesTellOfHighDynamicRange() throws {
+    // x265 --master-display "G(13250,34500)B(7500,3000)R(34000,16000)WP(15635,16450)L(10000000,50)" --max-cll "1000,400".
+    let messages = SyntheticMedia.hex(
+      "4E01 8918 33C2 86C4 1D4C 0BB8 84D0 3E80 3D13 4042 00989680 00000300 32 9004 03E8 0190 80")
+    let picture: [UInt8] = [0x26, 0x01, 0xAF]
+    let unit = try HEVC.accessUnit(prefixed([messages, picture], lengthSize: 4), lengthSize: 4, temporalLayers: 1)
+    let display = try #require(unit.masteringDisplay)
+    #expect(display.green == MasteringDisplay.Chromaticity(x: 13_250, y: 34_500))
+    #expect(display.red == MasteringDisplay.Chromaticity(x: 34_000, y: 16_000))
+    #expect(display.maximumLuminance == 10_000_000 && display.minimumLuminance == 50)
+    #expect(unit.lightLevel == ContentLightLevel(maximum: 1000, maximumAverage: 400))
+    let cut = try HEVC.accessUnit(
+      prefixed([Array(messages.prefix(20)), picture], lengthSize: 4), lengthSize: 4, temporalLayers: 1)
+    #expect(cut.masteringDisplay == nil && cut.isSync)
   }
 
   @Test func emptyUnitsAreDropped() throws {

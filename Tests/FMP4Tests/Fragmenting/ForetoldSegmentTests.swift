@@ -21,9 +21,11 @@ import Testing
 
   /// Groups of two seconds; sound comes `lag` milliseconds after the picture of the same time.
   private func segments(
-    lag: Int64, seconds: Int = 20, policy: CutPolicy = CutPolicy(), group: (Int) -> Int = { _ in 60 }
+    lag: Int64, seconds: Int = 20, policy: CutPolicy = CutPolicy(), alignsFrom: MediaTime? = nil,
+    group: (Int) -> Int = { _ in 60 }
   ) throws -> [Segment] {
     var segmenter = Segmenter(policy: policy)
+    segmenter.alignsFrom = alignsFrom
     _ = segmenter.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
     let pictures = (0..<seconds * 30).map { SyntheticMedia.picture($0, group: group($0), isSteady: true) }
     let sounds = (0..<seconds * 48_000 / 1024).map { SyntheticMedia.sound($0) }
@@ -70,6 +72,17 @@ import Testing
       try expectToldTrue(segment)
       #expect(segment.completedBy == .video)
     }
+  }
+
+  /// Where something ends with a segment, as a file does that is split, all tracks end there.
+  @Test(arguments: [0, 45] as [Int64])
+  func tracksThatAreAlignedEndTogether(_ lag: Int64) throws {
+    let segments = try segments(lag: lag, alignsFrom: MediaTime(milliseconds: 12_000)).dropFirst(2)
+    for segment in segments { try expectToldTrue(segment) }
+    for segment in segments where segment.pictureEnd >= MediaTime(milliseconds: 12_000) {
+      #expect(segment.followersEnd == segment.pictureEnd && segment.completedBy == .audio)
+    }
+    #expect(segments.first.map { ($0.followersEnd ?? .zero) < $0.pictureEnd } == true)
   }
 
   @Test(arguments: [100, 180] as [Int64])

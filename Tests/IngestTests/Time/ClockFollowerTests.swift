@@ -95,4 +95,33 @@ import Testing
       #expect(follower.saw(second * 1000, now: second * 1_000_000_000 + 90_000_000) == nil)
     }
   }
+
+  /// An encoder with look-ahead: a second of media comes at once, and the rest as it is made.
+  @Test func theTimesOfAFirstBurstAreToldAnewOnce() {
+    var follower = ClockFollower(delay: 740_000_000, now: 740_000_000)
+    var told: [Int64] = []
+    for tick in 0..<300 as Range<Int64> {
+      let delay = max(20_000_000, 740_000_000 - tick * 33_000_000) + tick * 7919 % 9_000_000
+      if let new = follower.saw(tick * 33, now: tick * 33_000_000 + delay) { told.append(new) }
+    }
+    #expect(told.count == 1 && told.allSatisfy { (20_000_000..<30_000_000).contains($0) }, "\(told)")
+  }
+
+  @Test func aBurstThatLastsIsNotWaitedForLongerThanFourSeconds() {
+    var follower = ClockFollower(delay: 5_000_000_000, now: 5_000_000_000)
+    var told: [(at: Int64, delay: Int64)] = []
+    // Twice as fast as real time.
+    for tick in 0..<200 as Range<Int64> {
+      let now = tick * 33_000_000
+      if let new = follower.saw(tick * 66, now: now + 5_000_000_000) { told.append((now, new)) }
+    }
+    #expect(told.count == 1 && told.allSatisfy { $0.at <= 4_100_000_000 && $0.delay < 1_200_000_000 }, "\(told)")
+  }
+
+  @Test func aBeginningThatWasNotLateIsLeftAlone() {
+    var follower = ClockFollower(delay: 30_000_000, now: 0)
+    for tick in 0..<300 as Range<Int64> {
+      #expect(follower.saw(tick * 33, now: tick * 33_000_000 + 15_000_000 + tick * 7919 % 40_000_000) == nil)
+    }
+  }
 }

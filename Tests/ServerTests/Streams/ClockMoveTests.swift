@@ -9,8 +9,8 @@ import Testing
 @Suite struct ClockMoveTests {
   private static let move: Int64 = 40_000_000
 
-  /// Ten seconds; the clock moves in the midst of the third segment, 5 s in.
-  private func driver() throws -> EpochDriver {
+  /// Ten seconds; the clock moves in the midst of the third segment, 5 s in, by so many nanoseconds.
+  private func driver(_ move: Int64 = move) throws -> EpochDriver {
     var driver = EpochDriver()
     driver.epoch.startPublication()
     let clock = WallClockAnchor(mediaTime: .zero, wallNanoseconds: EpochDriver.wall)
@@ -18,7 +18,7 @@ import Testing
     try driver.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
     for sample in SyntheticMedia.interleaved(seconds: 10, group: 60) {
       if sample.track == .video, sample.decodeTime == 150_000 {
-        try driver.receive(.clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: EpochDriver.wall + Self.move)))
+        try driver.receive(.clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: EpochDriver.wall + move)))
       }
       try driver.receive(.sample(sample))
     }
@@ -37,12 +37,16 @@ import Testing
     #expect(playlist.contains("#EXT-X-PROGRAM-DATE-TIME:2026-11-21T07:24:16.163Z\n"))
   }
 
+  private func periods(_ driver: EpochDriver) -> [XMLElement] {
+    DASHManifest(epoch: driver.epoch.view, source: .server).root(publishTime: 0).all("Period")
+  }
+
   @Test func dashContinuesInANewPeriod() throws {
-    let driver = try driver()
-    let manifest = DASHManifest(epoch: driver.epoch.view, source: .server).root(publishTime: 0)
-    let periods = manifest.all("Period")
+    let periods = self.periods(try driver(120_000_000))
     try #require(periods.count == 2)
-    #expect(periods.map { $0["start"] } == ["PT0S", "PT6.04S"])
+    #expect(periods.map { $0["start"] } == ["PT0S", "PT6.12S"])
+    // A little is worth no Period.
+    #expect(self.periods(try driver()).count == 1)
     let continuity = periods[1].all("SupplementalProperty").filter {
       $0["schemeIdUri"] == "urn:mpeg:dash:period-continuity:2015"
     }
@@ -70,5 +74,26 @@ import Testing
     try driver.publish(seconds: 4, wall: EpochDriver.wall + 9_000_000_000)
     let returned = try #require(driver.epoch.window.segments.first { $0.followsDiscontinuity })
     #expect(returned.wallStart - EpochDriver.wall == 9_000_000_000)
+  }
+}
+
+/// What a first burst was told of is told anew before anybody was told of it.
+@Suite struct EarlyClockTests {
+  @Test func whatNobodyWasToldOfIsDatedAnew() throws {
+    var driver = EpochDriver()
+    driver.epoch.startPublication()
+    let late = EpochDriver.wall + 740_000_000
+    try driver.receive(.clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: late)))
+    try driver.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
+    for sample in SyntheticMedia.interleaved(seconds: 6, group: 60) {
+      if sample.track == .video, sample.decodeTime == 30_000 {
+        try driver.receive(.clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: EpochDriver.wall)))
+      }
+      try driver.receive(.sample(sample))
+    }
+    let window = driver.epoch.window
+    #expect(driver.epoch.availabilityStart == EpochDriver.wall)
+    #expect(window.segments.map { ($0.wallStart - EpochDriver.wall) / 1_000_000 } == [0, 2000, 4000])
+    #expect(window.periods.count == 1 && window.periods[0].wallStart == EpochDriver.wall)
   }
 }

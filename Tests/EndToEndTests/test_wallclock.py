@@ -1,0 +1,72 @@
+"""How true the times of day are that playlists and manifests tell, whatever a publisher's first media went through."""
+
+import datetime
+import re
+import time
+
+import pytest
+
+from harness import dash, hls, http, llhls, publishers, sources, tools
+
+LIVE = ("-f", "lavfi", "-i", "testsrc2=size=320x180:rate=30", "-f", "lavfi", "-i", "sine=440:sample_rate=48000",
+        "-pix_fmt", "yuv420p", "-g", "60", "-c:a", "aac", "-f", "flv")
+
+
+def look_ahead(url: str) -> publishers.Publisher:
+    """x264 as it is by default: it begins when 40 pictures and more have come, and its threads keep some back."""
+    return publishers.Publisher([tools.FFMPEG, "-nostdin", "-v", "error", "-re", *LIVE[:4], "-re", *LIVE[4:8],
+                                 *LIVE[8:12], "-c:v", "libx264", "-preset", "medium", *LIVE[12:], url])
+
+
+def burst(url: str) -> publishers.Publisher:
+    """A second of media at once, as an encoder sends that was slow to connect, and then at its pace."""
+    return publishers.Publisher([tools.new_ffmpeg(), "-nostdin", "-v", "error", "-readrate", "1",
+                                 "-readrate_initial_burst", "1", "-i", str(sources.source("steady")), "-c", "copy",
+                                 "-f", "flv", url])
+
+
+PUBLISHERS = {
+    "ffmpeg-live": look_ahead,
+    "ffmpeg-copy": lambda url: publishers.ffmpeg("steady", url),
+    "ffmpeg-burst": burst,
+    "gstreamer": lambda url: publishers.gstreamer("steady", url),
+}
+
+
+def ages(url: str, seconds: float) -> list[float]:
+    """Of each part that comes: the wall clock at a viewer, less the time of day of the part's end."""
+    playlist = llhls.parse(http.fetch(f"{url}?_HLS_msn=1&_HLS_part=0", timeout=20).good().text, url)
+    found, until = [], time.monotonic() + seconds
+    while time.monotonic() < until:
+        msn, part = playlist.next
+        playlist = llhls.parse(http.fetch(f"{url}?_HLS_msn={msn}&_HLS_part={part}", timeout=20).good().text, url)
+        now = time.time()
+        if not playlist.segments[-1].parts or (playlist.segments[-1].uri is not None):
+            continue
+        date = re.findall(r"#EXT-X-PROGRAM-DATE-TIME:(\S+)", playlist.text)[-1]
+        begin = datetime.datetime.fromisoformat(date.replace("Z", "+00:00")).timestamp()
+        found.append(now - begin - sum(p.duration for p in playlist.segments[-1].parts))
+    return found
+
+
+@pytest.mark.parametrize("kind", PUBLISHERS)
+def test_five_seconds_after_the_start_the_newest_part_is_as_old_as_it_says(start, kind, record_property):
+    weir = start("--no-record")
+    publisher = PUBLISHERS[kind](f"{weir.rtmp}/live/cam")
+    try:
+        index = f"{weir.web}/live/cam/index.m3u8"
+        weir.wait(lambda: http.fetch(index).status == 200, 20, "a playlist")
+        top = hls.parse_multivariant(http.fetch(index).text, index)
+        begun = time.monotonic()
+        url = top.absolute(top.variants[0].uri)
+        time.sleep(max(0, begun + 5 - time.monotonic()))
+        measured = sorted(ages(url, 4))
+        manifest = dash.parse(http.fetch(f"{weir.web}/live/cam/manifest.mpd").good().text, "manifest.mpd")
+    finally:
+        publisher.kill()
+    assert len(measured) >= 10
+    # Other tests use the processor meanwhile: they make parts later, never sooner.
+    record_property("figure", f"{kind}: the newest part is {measured[0] * 1000:.0f} to "
+                              f"{measured[len(measured) // 2] * 1000:.0f} ms older than its time of day")
+    assert -0.002 <= measured[0] and measured[len(measured) // 4] <= 0.060, measured
+    assert len({r.period for r in manifest.representations}) <= 2

@@ -1,0 +1,49 @@
+import NIOCore
+import Support
+import Testing
+
+@testable import FMP4
+
+/// Pictures of a variable rate, and what parts come of them.
+@Suite struct VariableRateTests {
+  private static func cut(_ times: [Int64]) throws -> (fragments: [Fragment], limit: MediaTime) {
+    var segmenter = Segmenter(policy: CutPolicy(startsEarly: true))
+    var events = segmenter.receive(.tracks([try SyntheticMedia.video(frameDuration: nil)]))
+    for (index, time) in times.enumerated() {
+      let sample = Sample(
+        track: .video, decodeTime: time, isSync: index % 60 == 0, payload: ByteBuffer(repeating: 1, count: 100))
+      events += segmenter.receive(.sample(sample))
+    }
+    events += segmenter.receive(.end(.finished))
+    let fragments = events.compactMap { event in if case .fragment(let fragment) = event { fragment } else { nil } }
+    return (fragments, try #require(segmenter.policy.partLimit))
+  }
+
+  /// 8, 12, 15, 20, 24, 30 and 60 pictures a second, each a tenth sooner or later.
+  @Test(arguments: [3750, 2500, 2000, 1500, 1250, 1000, 500] as [Int64])
+  func partsKeepToTheLimitAndFillIt(_ distance: Int64) throws {
+    let times = (0..<600).map { Int64($0) * distance + Int64($0 * 7919 % 11 - 5) * distance / 100 }
+    let (fragments, limit) = try Self.cut(times)
+    let parts = fragments.map { $0.duration.seconds / limit.seconds }
+    #expect(parts.allSatisfy { $0 <= 1 }, "\(limit.seconds) \(parts.max() ?? 0)")
+    // The last of a segment may be shorter, and the first two, by which the rate is learned.
+    let inside = zip(fragments, fragments.dropFirst()).dropFirst(2).filter { !$1.startsSegment }.map {
+      $0.0.duration.seconds / limit.seconds
+    }
+    #expect(inside.allSatisfy { $0 >= 0.85 }, "\(limit.seconds) \(inside.min() ?? 0)")
+  }
+
+  @Test func aPauseIsAPartOfOnePicture() throws {
+    var times: [Int64] = []
+    var time: Int64 = 0
+    for index in 0..<300 {
+      times.append(time)
+      // Half a second now and then.
+      time += index % 45 == 20 ? 15_000 : 1000
+    }
+    let (fragments, limit) = try Self.cut(times)
+    let tooLong = fragments.filter { $0.duration > limit }
+    #expect(tooLong.count == 7 && tooLong.allSatisfy { $0.runs[0].samples.count == 1 })
+    #expect(fragments.reduce(0) { $0 + $1.runs[0].samples.count } == 300)
+  }
+}
