@@ -99,7 +99,7 @@ def test_when_descriptors_run_short_viewers_are_refused_and_publishers_are_not(s
         if second:
             second.kill()
     # With the crowd gone there is room again.
-    weir.wait(lambda: http.fetch(f"{weir.web}/healthz").status == 200, 10, "room")
+    weir.wait(lambda: http.fetch(f"{weir.web}/time").status == 200, 10, "room")
 
 
 # Long counts are those of the fault table; two cores that also publish and ask are given less in `make test`.
@@ -459,7 +459,7 @@ def test_when_memory_runs_short_the_newest_viewers_are_refused_and_nothing_is_ki
 
 def has_room(address: str) -> bool:
     try:
-        return http.fetch(f"{address}/healthz").status == 200
+        return http.fetch(f"{address}/time").status == 200
     except OSError:
         return False
 

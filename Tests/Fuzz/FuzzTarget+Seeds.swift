@@ -15,6 +15,7 @@ extension FuzzTarget {
     case .http: Self.requests.map { Array($0.utf8) }
     case .scanner: Self.connections.map { [7] + Array($0.utf8) }
     case .recording: [Self.recordingFile].compactMap { $0 }
+    case .file: [Self.recordingFile, Self.recordingFile.flatMap(Self.finished)].compactMap { $0 }
     }
   }
 

@@ -19,6 +19,8 @@ enum FuzzTarget: String, CaseIterable {
   /// An HTTP/1.1 connection, read by weir's scanner and by NIO's decoder.
   case scanner
   case recording
+  /// A file in the folder of recordings.
+  case file
 
   static let chosen: FuzzTarget = {
     let name = getenv("WEIR_FUZZ_TARGET").map { String(cString: $0) } ?? ""
@@ -42,6 +44,7 @@ enum FuzzTarget: String, CaseIterable {
     case .http: Self.request(bytes)
     case .scanner: Self.connection(bytes)
     case .recording: Self.scan(bytes)
+    case .file: Self.open(bytes)
     }
   }
 

@@ -8,7 +8,7 @@ package enum FragmentBoxes {
   /// speaks of the leading track.
   package static func interleavedHead(of fragment: Fragment, clock: WallClockAnchor? = nil) -> ByteBuffer {
     // The clock holds for as long as a segment: once is enough.
-    head(of: fragment, runs: fragment.runs[...], fragment.startsSegment ? clock : nil)
+    head(sequenceNumber: fragment.sequenceNumber, runs: fragment.runs[...], fragment.startsSegment ? clock : nil)
   }
 
   /// `prft`?, `moof` and `mdat` header of one track; the media is that track's run alone. Nil when it has no samples
@@ -17,7 +17,7 @@ package enum FragmentBoxes {
     of fragment: Fragment, track: TrackID, clock: WallClockAnchor? = nil
   ) -> ByteBuffer? {
     guard let index = fragment.runs.firstIndex(where: { $0.track == track }) else { return nil }
-    return head(of: fragment, runs: fragment.runs[index...index], clock)
+    return head(sequenceNumber: fragment.sequenceNumber, runs: fragment.runs[index...index], clock)
   }
 
   /// `styp` of a segment (ISO/IEC 23009-1 §6.3.4.2); one-track segments also carry the CMAF brands
@@ -35,9 +35,19 @@ package enum FragmentBoxes {
     }
   }
 
+  /// A segment without samples, at a decode time in ticks of the track. It has no mdat: qtdemux of GStreamer 1.22 ends its
+  /// process where an mdat has nothing in it.
+  package static func empty(_ track: TrackID, timescale: UInt32, at time: Int64) -> ByteBuffer {
+    let run = TrackRun(track: track, timescale: timescale, baseDecodeTime: time, samples: [], byteCount: 0, duration: 0)
+    var bytes = singleSegmentType
+    let head = head(sequenceNumber: 0, runs: [run], nil)
+    bytes.writeImmutableBuffer(head.getSlice(at: head.readerIndex, length: head.readableBytes - 8) ?? ByteBuffer())
+    return bytes
+  }
+
   /// ISO/IEC 14496-12 §8.16.5 (prft), §8.8.4 (moof), §8.1.1 (mdat).
   private static func head(
-    of fragment: Fragment, runs: ArraySlice<TrackRun>, _ reference: WallClockAnchor?
+    sequenceNumber: UInt32, runs: ArraySlice<TrackRun>, _ reference: WallClockAnchor?
   ) -> ByteBuffer {
     let capacity = runs.reduce(32 + ProducerReferenceTime.size) { $0 + 96 + 16 * $1.samples.count }
     let mediaBytes = runs.reduce(0) { $0 + $1.byteCount }
@@ -48,7 +58,7 @@ package enum FragmentBoxes {
       let start = out.byteCount
       var offsetFields: [(position: Int, mediaOffset: Int)] = []
       out.box("moof") { out in
-        out.fullBox("mfhd") { $0.u32(fragment.sequenceNumber) }
+        out.fullBox("mfhd") { $0.u32(sequenceNumber) }
         var mediaOffset = 0
         for run in runs {
           let position = trackFragment(&out, run)

@@ -5,7 +5,8 @@ internal import NIOCore
 /// Sound, whose frames are what they are, is cut at the first of its frames from there on.
 ///
 /// The pictures come in the order in which they are shown. Their decode times are laid so that a segment's first is the
-/// source's: presentation times, less the reorder delay that the source's segment begins with.
+/// source's: presentation times, less the reorder delay that the source's segment begins with. Where the source's group of
+/// pictures is open, a segment begins with the first of the pictures that are shown before the source's key frame.
 package struct FollowingCutter: Sendable {
   /// A picture of the rendition.
   private struct Picture {
@@ -105,7 +106,7 @@ package struct FollowingCutter: Sendable {
 
   /// Every picture of the fragment is here, or will not come.
   private func isResolved(_ plan: PlannedFragment) -> Bool {
-    let end = plan.end + plan.reorderDelay
+    let end = plan.presentationEnd
     if plan.start >= plan.end { return true }
     if let lostBefore, lostBefore >= end { return true }
     guard let last = pictures.last else { return false }
@@ -158,7 +159,7 @@ package struct FollowingCutter: Sendable {
   }
 
   private mutating func cutPicture(_ plan: PlannedFragment) -> (Fragment, TrackDescription)? {
-    let end = plan.end + plan.reorderDelay
+    let end = plan.presentationEnd
     let count = pictures.firstIndex { $0.time >= end } ?? pictures.count
     var taken = Array(pictures[..<count])
     pictures.removeFirst(count)

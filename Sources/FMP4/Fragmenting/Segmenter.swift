@@ -59,6 +59,8 @@ package struct Segmenter: Sendable {
     var awaitsGroup = false
     /// Presentation time at which the fragment ends.
     var boundary: MediaTime
+    /// Decode time at which it ends on the leading track.
+    var decodeEnd: MediaTime
     var duration: MediaTime
     var start: MediaTime
   }
@@ -373,6 +375,7 @@ package struct Segmenter: Sendable {
         expectedSegmentDuration: length.map { MediaTime(ticks: $0, timescale: timescale) }, foretold: foretold,
         isEmpty: isEmpty, awaitsGroup: awaitsGroup && !isEmpty,
         boundary: MediaTime(ticks: presentationEnd ?? decodeTime &+ leader.reorderDelay, timescale: timescale),
+        decodeEnd: MediaTime(ticks: decodeTime, timescale: timescale),
         duration: MediaTime(ticks: max(0, decodeTime &- start), timescale: timescale),
         start: MediaTime(ticks: earliest, timescale: timescale)))
   }
@@ -412,7 +415,7 @@ package struct Segmenter: Sendable {
       let endsSegment = next.endsSegment || (next.isExpectedLast && foretold != nil)
       let mayWait = (endsSegment || policy.fragmentsWaitForFollowers) && !everything && !next.isEmpty
       let boundary = followersBoundary(of: next)
-      if mayWait, !followersReached(boundary), !patienceIsOver(for: next.boundary, knownTime: knownTime) {
+      if mayWait, !followersReached(boundary), !patienceIsOver(for: next, knownTime: knownTime) {
         if !next.hasWaited { learnLag(boundary) }
         closing[0].hasWaited = true
         return
@@ -443,12 +446,12 @@ package struct Segmenter: Sendable {
     }
   }
 
-  private func patienceIsOver(for boundary: MediaTime, knownTime: MediaTime?) -> Bool {
-    let limit = boundary + CutPolicy.followerPatience
-    if let knownTime, knownTime > limit { return true }
+  /// Of the leading track decode times count: when a picture is shown is the publisher's word alone.
+  private func patienceIsOver(for fragment: ClosingFragment, knownTime: MediaTime?) -> Bool {
+    if let knownTime, knownTime > fragment.boundary + CutPolicy.followerPatience { return true }
     let queue = queues[leaderIndex]
     guard let newest = queue.waiting?.decodeTime ?? queue.reach else { return false }
-    return MediaTime(ticks: newest &+ leader.reorderDelay, timescale: queue.track.timescale) > limit
+    return MediaTime(ticks: newest, timescale: queue.track.timescale) > fragment.decodeEnd + CutPolicy.followerPatience
   }
 
   private mutating func emit(_ closed: ClosingFragment, takeRest: Bool, _ output: inout [FragmentEvent]) {

@@ -7,6 +7,13 @@ package enum Decimals {
     return scaled(time.rescaled(to: powers[digits]), digits: digits)
   }
 
+  /// Seconds with exactly `digits` decimals (0 to 9), whatever a file says: what is no time is as long as can be.
+  package static func fixed(seconds: Double, digits: Int) -> String {
+    let most = 1e9
+    let bounded = seconds.isNaN ? 0 : min(max(seconds, -most), most)
+    return fixed(MediaTime(ticks: Int64((bounded * 1e9).rounded()), timescale: 1_000_000_000), digits: digits)
+  }
+
   /// A number given in thousandths, without trailing zeros: 29970 is "29.97".
   package static func trimmed(thousandths: Int) -> String {
     var text = scaled(Int64(thousandths), digits: 3)

@@ -60,32 +60,18 @@ package struct FragmentWalker: Sendable {
     assembler.forgetPending()
   }
 
-  private struct Header {
-    var type: FourCC
-    var size: UInt64
-    var length: UInt64
-  }
-
   /// The next box's size and type; nil when bytes are wanted for it, or nothing follows.
-  private mutating func header() -> Header? {
+  private mutating func header() -> BoxHeader? {
     guard position < end, end - position >= 8 else {
       isOver = true
       return nil
     }
-    guard let head = bytes(min(16, end - position)) else { return nil }
-    guard var size = head.getInteger(at: head.readerIndex, as: UInt32.self).map(UInt64.init),
-      let type = head.getInteger(at: head.readerIndex + 4, as: UInt32.self).map(FourCC.init)
-    else { return nil }
-    var length: UInt64 = 8
-    if size == 1 {
-      size = head.getInteger(at: head.readerIndex + 8, as: UInt64.self) ?? 0
-      length = 16
-    }
-    guard size >= length, size <= end - position else {
+    guard let head = bytes(min(UInt64(BoxHeader.longest), end - position)) else { return nil }
+    guard let header = BoxHeader(head, room: end - position) else {
       isOver = true
       return nil
     }
-    return Header(type: type, size: size, length: length)
+    return header
   }
 
   /// Bytes of the file from `position` on; nil when they have to be read first.
@@ -102,7 +88,7 @@ package struct FragmentWalker: Sendable {
   }
 
   /// Nil when there is nothing to tell yet.
-  private mutating func take(_ header: Header) -> Step? {
+  private mutating func take(_ header: BoxHeader) -> Step? {
     switch header.type {
     case "mdat": return media(header)
     case "moov", "moof", "prft": break
@@ -137,7 +123,7 @@ package struct FragmentWalker: Sendable {
     }
   }
 
-  private mutating func pass(_ header: Header) -> Step? {
+  private mutating func pass(_ header: BoxHeader) -> Step? {
     position += header.size
     return nil
   }
@@ -152,7 +138,7 @@ package struct FragmentWalker: Sendable {
   }
 
   /// An mdat that is whole: its fragment counts, if its runs lie within.
-  private mutating func media(_ header: Header) -> Step? {
+  private mutating func media(_ header: BoxHeader) -> Step? {
     let body = position + header.length
     position += header.size
     switch assembler.media(body..<position) {

@@ -22,8 +22,6 @@ package struct MovieOutline: Sendable {
   private var wanted: (type: FourCC, next: UInt64)?
   private var boxesLeft = Self.maximumBoxes
 
-  /// A box's header, with the 64-bit size (ISO/IEC 14496-12 §4.2.2).
-  private static let headerSize: UInt64 = 16
   /// The largest `mvhd` or `stsd` that is read.
   private static let maximumLeaf: UInt64 = 64 << 10
   /// Boxes that are looked at: far more than a movie of a hundred tracks has above its media.
@@ -52,30 +50,21 @@ package struct MovieOutline: Sendable {
     position = offset
     boxesLeft -= 1
     guard boxesLeft > 0, offset < end, end &- offset >= 8 else { return step = .finished }
-    step = .read(offset: offset, length: Int(min(Self.headerSize, fileSize &- offset)))
+    step = .read(offset: offset, length: Int(min(UInt64(BoxHeader.longest), fileSize &- offset)))
   }
 
   private mutating func header(_ bytes: ByteBuffer) {
-    guard let short = bytes.getInteger(at: bytes.readerIndex, as: UInt32.self),
-      let type = bytes.getInteger(at: bytes.readerIndex + 4, as: UInt32.self).map(FourCC.init)
-    else { return step = .finished }
-    var size = UInt64(short)
-    var header: UInt64 = 8
-    if short == 1 {
-      guard let long = bytes.getInteger(at: bytes.readerIndex + 8, as: UInt64.self) else { return step = .finished }
-      (size, header) = (long, 16)
-    }
-    guard size >= header, size <= end &- position else { return step = .finished }
-    let following = position &+ size
-    switch type {
+    guard let header = BoxHeader(bytes, room: end &- position) else { return step = .finished }
+    let following = position &+ header.size
+    switch header.type {
     case "moov":
       end = following
-      next(at: position &+ header)
-    case "trak", "mdia", "minf", "stbl": next(at: position &+ header)
+      next(at: position &+ header.length)
+    case "trak", "mdia", "minf", "stbl": next(at: position &+ header.length)
     case "mvhd", "stsd":
-      guard size &- header <= Self.maximumLeaf, size > header else { return next(at: following) }
-      wanted = (type, following)
-      step = .read(offset: position &+ header, length: Int(size &- header))
+      guard (1...Self.maximumLeaf).contains(header.payloadSize) else { return next(at: following) }
+      wanted = (header.type, following)
+      step = .read(offset: position &+ header.length, length: Int(header.payloadSize))
     default: next(at: following)
     }
   }

@@ -69,6 +69,14 @@ package enum PublishRefusal: Error, Sendable, Hashable {
   case busy(stream: StreamName, holder: String)
   /// Too many switches of publisher within a short time.
   case tooManyTakeovers(stream: StreamName, retryAfterSeconds: Int)
+  /// Publications of the stream began and timestamps jumped too often within a minute.
+  case tooManyBreaks(stream: StreamName, retryAfterSeconds: Int)
+  /// The address took too many new names without a key.
+  case tooManyNames(limit: Int, retryAfterSeconds: Int)
+  /// The server has as many streams as it may have.
+  case tooManyStreams(limit: Int)
+  /// The server has no room for another stream: what it lacks, and what to do about it.
+  case noRoom(String)
   /// The address failed too often; it may try again later.
   case banned(retryAfterSeconds: Int)
   /// The server is going down.
@@ -80,6 +88,10 @@ package enum PublishRefusal: Error, Sendable, Hashable {
     case .unauthorized: "unauthorized"
     case .busy: "busy"
     case .tooManyTakeovers: "takeovers"
+    case .tooManyBreaks: "breaks"
+    case .tooManyNames: "names"
+    case .tooManyStreams: "streams"
+    case .noRoom: "room"
     case .banned: "banned"
     case .shuttingDown: "shutdown"
     }
@@ -93,6 +105,13 @@ package enum PublishRefusal: Error, Sendable, Hashable {
       "\"\(stream)\" is being published by \(holder); stop that publisher or choose another name"
     case .tooManyTakeovers(let stream, let seconds):
       "two publishers are fighting for \"\(stream)\"; wait \(seconds) s or choose another name"
+    case .tooManyBreaks(let stream, let seconds):
+      "\"\(stream)\" began anew and jumped too often within a minute; wait \(seconds) s and check encoder and uplink"
+    case .tooManyNames(let limit, let seconds):
+      "this address took \(limit) names without a key; wait \(seconds) s for another one, or publish with a key"
+    case .tooManyStreams(let limit):
+      "the server has \(limit) streams, and may have no more (--max-streams); end one, or raise the limit"
+    case .noRoom(let reason): reason
     case .banned(let seconds):
       "too many failed attempts from this address; wait \(seconds) s"
     case .shuttingDown: "the server is shutting down"

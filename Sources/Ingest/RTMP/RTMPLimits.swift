@@ -65,6 +65,9 @@ enum RTMPLimits {
   static let gateSamples = 4096
   static let gateBytes = 16 << 20
 
+  /// How far the presentation of a picture may be from its decoding, in milliseconds: more than any encoder's reordering.
+  static let longestComposition: UInt32 = 10_000
+
   // Sockets.
 
   static let readSizeBeforePublish = 2 << 10

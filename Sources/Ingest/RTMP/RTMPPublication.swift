@@ -8,7 +8,7 @@ internal import NIOCore
 struct RTMPPublication {
   /// Causes that are warned of once.
   private enum Cause: Hashable {
-    case damagedVideo, damagedAudio, earlyAudio, stepBack, clocksDiffer, clockDrifts, fallsBehind
+    case damagedVideo, damagedAudio, earlyAudio, stepBack, farPresentation, clocksDiffer, clockDrifts, fallsBehind
     case noConfiguration(MediaKind), leftOutCodec(MediaKind), leftOutTrack(MediaKind)
   }
 
@@ -104,8 +104,15 @@ struct RTMPPublication {
       } catch {
         throw RTMPError(.unsupported, "\(coding.name) configuration: \(error)")
       }
-    case .frame(let coding, let bytes, let composition):
+    case .frame(let coding, let bytes, var composition):
       gate.saw(.video, time: nil, now: now)
+      if composition.magnitude > RTMPLimits.longestComposition {
+        warn(
+          .farPresentation,
+          "a picture \(composition) ms from its decoding is shown when it is decoded; check the encoder's clock",
+          to: &out)
+        composition = 0
+      }
       guard video.codec != nil else {
         out.append(.lost(.video))
         return warn(.noConfiguration(.video), "video before its configuration is dropped", to: &out)
@@ -209,11 +216,13 @@ struct RTMPPublication {
       }
     }
     mediaClock.saw(place.time, now: now)
+    let end = end(of: kind, at: place.time, length)
     if place.isBreak {
       arrivals = ArrivalMeter()
       follower?.forget()
+      dateAnew(end, now, to: &out)
     }
-    follow(end(of: kind, at: place.time, length), now, to: &out)
+    follow(end, now, to: &out)
     if let fallsBehind = arrivals.saw(place.time, now: now) {
       let warning = PublicationWarning.fallsBehind
       out.append(fallsBehind ? .warn(warning) : .withdraw(warning))
@@ -254,6 +263,17 @@ struct RTMPPublication {
         .clockDrifts, "the publisher's clock runs \(delay > before.told ? "slow" : "fast"); the times of day follow it",
         level: .info, to: &out)
     }
+    out.append(.event(.clock(anchor(delay: delay, origin))))
+  }
+
+  /// Behind a break of the timeline other times of day may hold: a publisher that paused left a hole in time, and none in its
+  /// media.
+  private mutating func dateAnew(_ end: Int64, _ now: Int64, to out: inout [RTMPAction]) {
+    let delay = now &- end &* 1_000_000
+    guard case .open(let origin, _) = state, let told = follower?.told,
+      (delay &- told).magnitude >= ClockFollower.sudden.magnitude
+    else { return }
+    follower = ClockFollower(delay: delay, now: now)
     out.append(.event(.clock(anchor(delay: delay, origin))))
   }
 

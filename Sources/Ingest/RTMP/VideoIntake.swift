@@ -24,7 +24,7 @@ struct VideoIntake {
   private(set) var awaitsKeyFrame = true
   /// The configuration has not been told yet.
   var isUnannounced = true
-  /// What the publisher states about colours, what the newest messages in the bitstream say, and what was announced of it.
+  /// What the publisher states about colours, what the first messages in the bitstream say, and what was announced of it.
   private var statedColor: PictureColor?
   private var messagedColor: PictureColor?
   private var announcedColor: PictureColor?
@@ -91,7 +91,8 @@ struct VideoIntake {
     }
     if unit.isSync {
       let said = PictureColor(masteringDisplay: unit.masteringDisplay, lightLevel: unit.lightLevel)
-      if said != PictureColor() { messagedColor = .together(said, messagedColor) }
+      // The first counts: encoders that measure light as they go would begin a new track with each key frame.
+      if messagedColor == nil, said != PictureColor() { messagedColor = said }
       if color != announcedColor { isUnannounced = true }
     }
     return unit.payload.readableBytes > 0 ? unit : nil

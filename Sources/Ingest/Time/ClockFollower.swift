@@ -6,7 +6,8 @@
 /// does not get empty, is followed no faster than a clock could drift.
 ///
 /// At the beginning it is otherwise: encoders with look-ahead, and those that connect slowly, send their first media in a
-/// burst, later than all that follows. Once the delay falls no further the time is told anew, in one step.
+/// burst, later than all that follows. Once the delay falls no further the time is told anew, in one step. So it is whenever the
+/// least delay of a slice is much lower than what is told: what was told was a queue that has drained since.
 struct ClockFollower: Sendable {
   /// Nanoseconds of which only the most direct sample counts.
   static let slice: Int64 = 30_000_000_000
@@ -22,6 +23,8 @@ struct ClockFollower: Sendable {
   /// Nanoseconds by which a delay is lower, and by which the time of the beginning must be wrong to be told anew.
   static let lower: Int64 = 5_000_000
   static let worthTelling: Int64 = 20_000_000
+  /// Nanoseconds by which no clock drifts within a few slices.
+  static let sudden: Int64 = 100_000_000
 
   /// Arrival minus place on the timeline, in nanoseconds, that is told.
   private(set) var told: Int64
@@ -29,18 +32,37 @@ struct ClockFollower: Sendable {
   /// The least delays of complete slices, oldest first.
   private var delays: [Int64] = []
   private var direct = LeastDelay(slice: slice)
-  /// While the beginning lasts: since when, the least delay, and when it fell last.
-  private var beginning: (began: Int64, least: Int64, fell: Int64)?
+  private var beginning: Beginning?
+
+  /// While the beginning lasts: since when, the least delay, and how low it fell when it last did.
+  private struct Beginning: Sendable {
+    let began: Int64
+    var least: Int64
+    var fell: (to: Int64, at: Int64)
+
+    init(_ delay: Int64, now: Int64) {
+      began = now
+      least = delay
+      fell = (delay, now)
+    }
+
+    /// Whether it lasts.
+    mutating func saw(_ delay: Int64, now: Int64) -> Bool {
+      least = min(least, delay)
+      if fell.to &- delay >= ClockFollower.lower { fell = (delay, now) }
+      return now &- fell.at < ClockFollower.quiet && now &- began < ClockFollower.longestBeginning
+    }
+  }
 
   /// `delay` is told at first, from `now` on.
   init(delay: Int64, now: Int64) {
     told = delay
     movedAt = now
-    beginning = (now, delay, now)
+    beginning = Beginning(delay, now: now)
   }
 
   /// Something has shown that the delay is lower than was thought.
-  mutating func beginAgain(now: Int64) { beginning = (now, told, now) }
+  mutating func beginAgain(now: Int64) { beginning = Beginning(told, now: now) }
 
   /// What is told may still be the delay of a first burst.
   var isBeginning: Bool { beginning != nil }
@@ -54,30 +76,28 @@ struct ClockFollower: Sendable {
   /// Takes a sample's place on the timeline, in milliseconds, and its arrival in nanoseconds. Returns what is to be told
   /// from now on, if that has changed.
   mutating func saw(_ time: Int64, now: Int64) -> Int64? {
-    if let beginning { return begin(beginning, now &- time &* 1_000_000, now) }
+    if beginning != nil { return begin(now &- time &* 1_000_000, now) }
     guard let delay = direct.saw(time, now: now) else { return nil }
+    if told &- delay >= Self.sudden {
+      delays = []
+      return tell(delay, now)
+    }
     delays.append(delay)
     if delays.count > Self.memory { delays.removeFirst() }
     guard delays.count == Self.memory, let least = delays.min(), now &- movedAt >= Self.rest else { return nil }
     guard (least &- told).magnitude >= Self.step.magnitude else { return nil }
-    told &+= least > told ? Self.step : -Self.step
-    movedAt = now
-    return told
+    return tell(told &+ (least > told ? Self.step : -Self.step), now)
   }
 
-  private mutating func begin(_ first: (began: Int64, least: Int64, fell: Int64), _ delay: Int64, _ now: Int64)
-    -> Int64?
-  {
-    let isLower = first.least &- delay >= Self.lower
-    beginning = (first.began, min(first.least, delay), isLower ? now : first.fell)
-    guard let (began, least, fell) = beginning, now &- fell >= Self.quiet || now &- began >= Self.longestBeginning
-    else {
-      return nil
-    }
+  private mutating func begin(_ delay: Int64, _ now: Int64) -> Int64? {
+    guard beginning?.saw(delay, now: now) == false, let least = beginning?.least else { return nil }
     beginning = nil
-    guard told &- least >= Self.worthTelling else { return nil }
-    told = least
+    return told &- least >= Self.worthTelling ? tell(least, now) : nil
+  }
+
+  private mutating func tell(_ delay: Int64, _ now: Int64) -> Int64 {
+    told = delay
     movedAt = now
-    return told
+    return delay
   }
 }

@@ -18,11 +18,12 @@ final class DecodedPicture: @unchecked Sendable {
 }
 
 /// The source's decoder: coded pictures in decoding order in, pictures in the order in which they are shown out. It
-/// knows which of them a key frame must be made of: the first that is shown from a sync sample's time on. It lives on
-/// one thread.
+/// knows which of them a key frame must be made of: the first that is shown of those that a sync sample begins. In an open
+/// group of pictures some are shown before the sync sample itself, and the source's segment begins with them. It lives on one
+/// thread.
 final class SourceDecoder {
   private let decoder: PacketDecoder
-  /// Presentation times of sync samples whose pictures have not come yet.
+  /// From which presentation times on the next key frames are to be made, whose pictures have not come yet.
   private var keyTimes: [Int64] = []
   private var lastTime = Int64.min
 
@@ -37,7 +38,12 @@ final class SourceDecoder {
   func decode(
     _ picture: TranscodeRequest.SourcePicture, _ receive: (DecodedPicture) -> Void
   ) throws(LibAVError) {
-    if picture.isSync, keyTimes.count < 256 { keyTimes.append(picture.presentationTime) }
+    if picture.isSync {
+      if keyTimes.count < 256 { keyTimes.append(picture.presentationTime) }
+    } else if lastTime != .min, let key = keyTimes.last {
+      // Before the first key frame of all nothing can be decoded.
+      keyTimes[keyTimes.count - 1] = min(key, picture.presentationTime)
+    }
     let code = try decoder.send(picture)
     try collect(receive)
     try LibAVError.check(code, "decode a picture of \(picture.payload.readableBytes) bytes")

@@ -27,12 +27,13 @@ extension ServerConfiguration {
     rewind = try loader.optional(.rewind) { text throws(ValueError) in
       try SettingLoader.duration(text, Limits.rewind)
     }
-    maxViewers = try loader.required(.maxViewers) { text throws(ValueError) in
-      try WholeNumber.parse(text, in: Limits.maxViewers)
-    }
-    pollLimit = try loader.required(.pollLimit) { text throws(ValueError) in
-      try WholeNumber.parse(text, in: Limits.pollLimit)
-    }
+    maxStreams = try loader.count(.maxStreams, Limits.maxStreams)
+    maxNames = try loader.count(.maxNames, Limits.maxStreams)
+    bounds = PublicationBounds.Limits(
+      jumpsPerMinute: try loader.count(.maxJumps, Limits.perMinute),
+      changesPerMinute: try loader.count(.maxChanges, Limits.perMinute))
+    maxViewers = try loader.count(.maxViewers, Limits.maxViewers)
+    pollLimit = try loader.count(.pollLimit, Limits.pollLimit)
     recording = try loader.recording()
     recordingPolicy = try loader.recordingPolicy()
     keepFree = try loader.required(.keepFree, ByteSizeText.parse)
@@ -56,6 +57,8 @@ extension ServerConfiguration {
     static let reconnectWindow = Duration.zero...Duration.seconds(86_400)
     static let retainDeleted = Duration.zero...Duration.seconds(31_536_000)
     static let retainAge = Duration.seconds(1)...Duration.seconds(3_153_600_000)
+    static let maxStreams = 1...100_000
+    static let perMinute = 1...100_000
     static let maxViewers = 1...1_000_000
     static let recordSync = Duration.zero...Duration.seconds(60)
     static let recordDuration = Duration.seconds(1)...Duration.seconds(366 * 86_400)

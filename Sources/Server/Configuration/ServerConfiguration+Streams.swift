@@ -7,8 +7,18 @@ extension ServerConfiguration {
       partTarget: MediaTime(partDuration), segmentTarget: MediaTime(segmentDuration),
       targetDuration: targetDuration.setting, window: MediaTime(window),
       rewind: rewind.map { MediaTime($0) }, reconnectWindow: MediaTime(reconnectWindow),
-      publicURL: publicURL, layout: hlsLayout, partAddressing: partAddressing)
+      bounds: bounds, publicURL: publicURL, layout: hlsLayout, partAddressing: partAddressing)
   }
+}
+
+extension ServerConfiguration {
+  /// How many names there may be.
+  var nameLimits: NameAllowance.Limits {
+    NameAllowance.Limits(streams: maxStreams, names: maxNames, namesPerMinute: max(1, maxNames / 4))
+  }
+
+  /// Sinks that hold a stream's files open.
+  var sinksPerStream: Int { [recordingsFolder, segmentsFolder].count { $0 != nil } + (rewind == nil ? 0 : 1) }
 }
 
 extension ServerConfiguration {

@@ -58,6 +58,15 @@ struct ServerConfiguration: Sendable {
     case seconds(Int)
   }
 
+  // MARK: Bounds of publishers
+
+  /// Streams at a time.
+  var maxStreams: Int
+  /// New names that an address without a key may take at once; a quarter of them more each minute.
+  var maxNames: Int
+  /// What a stream's timeline and parameters may do in a minute.
+  var bounds: PublicationBounds.Limits
+
   // MARK: Viewers and disk
 
   var maxViewers: Int

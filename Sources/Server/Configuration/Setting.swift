@@ -23,6 +23,10 @@ enum Setting: String, CaseIterable, Sendable {
   case window
   case rewind
   case reconnectWindow = "reconnect-window"
+  case maxStreams = "max-streams"
+  case maxNames = "max-names"
+  case maxJumps = "max-jumps"
+  case maxChanges = "max-changes"
   case maxViewers = "max-viewers"
   case pollLimit = "poll-limit"
   case record
@@ -69,6 +73,10 @@ enum Setting: String, CaseIterable, Sendable {
     case .partAddressing: "url"
     case .window: "60s"
     case .reconnectWindow: "30s"
+    case .maxStreams: "1000"
+    case .maxNames: "64"
+    case .maxJumps: "120"
+    case .maxChanges: "30"
     case .maxViewers: "10000"
     case .pollLimit: "100"
     case .record: "./recordings"

@@ -30,6 +30,10 @@ struct SettingLoader {
     try required(setting) { text throws(ValueError) in try Self.duration(text, range) }
   }
 
+  func count(_ setting: Setting, _ range: ClosedRange<Int>) throws(ConfigurationError) -> Int {
+    try required(setting) { text throws(ValueError) in try WholeNumber.parse(text, in: range) }
+  }
+
   static func duration(_ text: String, _ range: ClosedRange<Duration>) throws(ValueError) -> Duration {
     let duration = try DurationText.parse(text)
     guard range.contains(duration) else {

@@ -17,17 +17,20 @@ final class ConnectionCensus: Sendable {
     /// Those of them that only hear that there is no room.
     var refused = 0
     var unproven: [String: Int] = [:]
+    var numbered = 0
   }
 
   private let capacity: Int
   private let refusedCapacity: Int
   private let unprovenPerAddress: Int
   private let memory: MemoryBudget
+  private let descriptors: DescriptorBudget
   private let traffic: HTTPTraffic
   private let counts = Mutex(Counts())
 
-  /// `capacity` is the number of connections that are served.
-  init(capacity: Int, limits: HTTPLimits, memory: MemoryBudget, traffic: HTTPTraffic) {
+  /// `capacity` is the number of connections that are served where nothing else takes their descriptors.
+  init(capacity: Int, limits: HTTPLimits, memory: MemoryBudget, descriptors: DescriptorBudget, traffic: HTTPTraffic) {
+    self.descriptors = descriptors
     self.traffic = traffic
     self.capacity = capacity
     refusedCapacity = limits.refusedConnections
@@ -37,6 +40,14 @@ final class ConnectionCensus: Sendable {
 
   /// The connections that are open.
   var connections: Int { counts.withLock { $0.connections } }
+
+  /// Numbers connections in the order in which they come.
+  func nextNumber() -> Int {
+    counts.withLock { counts in
+      counts.numbered += 1
+      return counts.numbered
+    }
+  }
 
   /// Counts a connection in unless it is dropped; whoever is counted in leaves once.
   func admit(_ address: String, isTLS: Bool) -> Admission {
@@ -57,17 +68,13 @@ final class ConnectionCensus: Sendable {
       guard counts.connections < capacity + refusedCapacity,
         counts.unproven[address, default: 0] < unprovenPerAddress
       else { return .dropped }
-      if !hasMemory {
-        // Hearing so takes memory as well.
-        guard counts.refused < refusedCapacity else { return .dropped }
-      }
+      let isServed = hasMemory && counts.connections - counts.refused < capacity && descriptors.takeViewer()
+      // Hearing that there is no room takes memory and a descriptor as well.
+      guard isServed || counts.refused < refusedCapacity else { return .dropped }
       counts.connections += 1
       counts.unproven[address, default: 0] += 1
-      guard hasMemory, counts.connections <= capacity else {
-        counts.refused += 1
-        return .refused
-      }
-      return .served
+      if !isServed { counts.refused += 1 }
+      return isServed ? .served : .refused
     }
   }
 
@@ -78,6 +85,7 @@ final class ConnectionCensus: Sendable {
 
   func leave(_ address: String, isServed: Bool, isProven: Bool) {
     traffic.add(.openConnections, -1)
+    if isServed { descriptors.giveBackViewer() }
     counts.withLock { counts in
       counts.connections -= 1
       if !isServed { counts.refused -= 1 }

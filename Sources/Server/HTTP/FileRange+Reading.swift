@@ -6,7 +6,7 @@ extension FileRange {
   /// Copies a memory file's bytes; false if they are not all there.
   func copy(into buffer: inout ByteBuffer) -> Bool {
     let read = buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: length) { room in
-      max(0, pread(file.descriptor, room.baseAddress, length, off_t(offset)))
+      max(0, pread(file.descriptor, room.baseAddress, length, off_t(position)))
     }
     return read == length
   }

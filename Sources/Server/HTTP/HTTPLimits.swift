@@ -10,9 +10,9 @@ struct HTTPLimits: Sendable {
   var headerBytes = 32 * 1024
   /// Header fields of a request: beyond it 431.
   var headerCount = 100
-  /// A request's body, in bytes, over HTTP/2 those of a connection that are under way: beyond it 413. JSON is all that
-  /// weir is sent.
-  var requestBodyBytes = 1 << 20
+  /// The body of a request that changes something, in bytes, over HTTP/2 those of a connection that are under way: beyond it
+  /// 413. A few words are all that weir is sent. Other requests have none.
+  var requestBodyBytes = 8 * 1024
   /// Requests that one connection sent before the first of them was answered.
   var pipelinedRequests = 128
   /// Times a second that one connection may ask for one and the same state of a playlist without asking for media in
@@ -47,14 +47,6 @@ struct HTTPLimits: Sendable {
   var refusedConnections = 64
   /// Connections of one address that have not yet sent a whole request.
   var unprovenConnectionsPerAddress = 2048
-  /// File descriptors kept back for publishers, recordings and segments, where there are twice as many; else half of
-  /// them.
-  var descriptorReserve = 256
   /// The kernel's queue of connections not yet accepted.
   var listenBacklog: Int32 = 1024
-
-  /// How many connections there can be at once in a process that may have so many descriptors open.
-  func capacity(descriptors: Int) -> Int {
-    max(1, min(connections, descriptors - min(descriptorReserve, descriptors / 2)))
-  }
 }

@@ -1,4 +1,3 @@
-internal import Glibc
 internal import Ingest
 internal import Logging
 internal import NIOCore
@@ -16,17 +15,19 @@ final class HTTPListener: Sendable {
   /// Connections that there can be at once: those that `limits` allow, and that the system has descriptors for.
   let capacity: Int
 
-  /// `tickInterval` is the grain of all deadlines. `clock` dates the responses. `memory` is what connections may take.
+  /// `tickInterval` is the grain of all deadlines. `clock` dates the responses. `memory` and `descriptors` are what connections may take.
   init(
     responder: any HTTPResponder, limits: HTTPLimits = HTTPLimits(), memory: MemoryBudget = .unlimited,
+    descriptors: DescriptorBudget = .unlimited,
     clock: SteadyClock, traffic: HTTPTraffic = HTTPTraffic(), logger: Logger,
     group: any EventLoopGroup = NIOSingletons.posixEventLoopGroup,
     pool: NIOThreadPool = NIOSingletons.posixBlockingThreadPool, tickInterval: TimeAmount = .milliseconds(250)
   ) {
-    capacity = limits.capacity(descriptors: Self.descriptorLimit())
+    capacity = min(limits.connections, descriptors.viewers)
     services = HTTPServices(
       responder: responder, limits: limits,
-      census: ConnectionCensus(capacity: capacity, limits: limits, memory: memory, traffic: traffic),
+      census: ConnectionCensus(
+        capacity: capacity, limits: limits, memory: memory, descriptors: descriptors, traffic: traffic),
       traffic: traffic, pool: pool, logger: logger)
     self.group = group
     var loops: [ObjectIdentifier: NIOLoopBoundBox<LoopContext>] = [:]
@@ -83,6 +84,30 @@ final class HTTPListener: Sendable {
     await eachConnection { $0.close() }
   }
 
+  /// Closes so many connections of viewers, each time the newest of the address that has most.
+  func shed(_ count: Int) async {
+    let list = Mutex<[String: [Int]]>([:])
+    await eachConnection { connection in
+      let peer = connection.peer
+      guard peer.isServed else { return }
+      list.withLock { $0[peer.address, default: []].append(peer.number) }
+    }
+    var addresses = list.withLock { $0.mapValues { $0.sorted() } }
+    var chosen: Set<Int> = []
+    while chosen.count < count, let largest = addresses.max(by: { $0.value.count < $1.value.count })?.key,
+      let newest = addresses[largest]?.popLast()
+    {
+      chosen.insert(newest)
+    }
+    let numbers = chosen
+    await eachConnection { if numbers.contains($0.peer.number) { $0.close() } }
+    services.logger.warning(
+      """
+      descriptors ran short: \(numbers.count) connections of viewers were closed for a stream that began; raise the \
+      limit of open files (ulimit -n, or LimitNOFILE of systemd)
+      """)
+  }
+
   private func eachConnection(_ body: @escaping @Sendable (any HTTPConnection) -> Void) async {
     for loop in loops.values {
       try? await loop.eventLoop.submit {
@@ -109,12 +134,5 @@ final class HTTPListener: Sendable {
     } else {
       try operations.addHandlers(pipelines.http1)
     }
-  }
-
-  /// Descriptors that this process may have open.
-  private static func descriptorLimit() -> Int {
-    var limit = rlimit()
-    guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return 1024 }
-    return Int(clamping: limit.rlim_cur)
   }
 }

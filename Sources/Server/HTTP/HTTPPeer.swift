@@ -6,6 +6,8 @@ final class HTTPPeer {
   let address: String
   let socketAddress: SocketAddress?
   let isTLS: Bool
+  /// The later the connection came, the higher.
+  let number: Int
   /// Whether the server has room for it: else all it hears is that the server is full.
   let isServed: Bool
   /// Whether a whole request has come.
@@ -21,6 +23,7 @@ final class HTTPPeer {
     let admission = census.admit(address, isTLS: isTLS)
     guard admission != .dropped else { return nil }
     self.address = address
+    number = census.nextNumber()
     socketAddress = channel.remoteAddress
     self.isTLS = isTLS
     isServed = admission == .served

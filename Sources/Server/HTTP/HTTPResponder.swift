@@ -10,10 +10,14 @@ protocol HTTPResponder: Sendable {
 
   /// What OPTIONS of an address is answered with.
   func options(of request: HTTPRequest) -> HTTPResponse
+
+  /// Whether this is answered although the server is full.
+  func answersAlways(_ request: HTTPRequest) -> Bool
 }
 
 extension HTTPResponder {
   func options(of request: HTTPRequest) -> HTTPResponse { FixedAnswer.preflight }
+  func answersAlways(_ request: HTTPRequest) -> Bool { false }
 }
 
 /// A response, or the promise of one. A future that fails is answered with 500, and the log says why. With `Sharing` it

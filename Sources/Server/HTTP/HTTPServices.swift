@@ -16,7 +16,7 @@ struct HTTPServices: Sendable {
   /// connection asks for the same again and again. On `eventLoop`.
   func answer(to request: HTTPRequest, of peer: HTTPPeer, on eventLoop: any EventLoop) -> HTTPAnswer {
     peer.prove()
-    guard peer.isServed else { return .now(FixedAnswer.full) }
+    guard peer.isServed || responder.answersAlways(request) else { return .now(FixedAnswer.full) }
     guard request.method != .options else { return .now(responder.options(of: request)) }
     let answer = responder.respond(to: request, on: eventLoop)
     if case .now(let response, _) = answer, peer.polls(response) {
@@ -46,6 +46,7 @@ struct HTTPServices: Sendable {
 
 /// A connection between its start and its end, whatever is spoken on it.
 protocol HTTPConnection: LoopContext.Member {
+  var peer: HTTPPeer { get }
   /// The server stops: ends the connection as soon as nothing is under way on it.
   func stop()
   /// Closes now, whatever is under way.

@@ -22,6 +22,8 @@ struct RequestAssembler {
   private var head: RequestHead?
   private var target = RequestTarget(segments: [])
   private var body = ByteBuffer()
+  /// Bytes that the body of the request that is arriving may have.
+  private var bodyLimit = 0
   private var hasRefused = false
 
   init(limits: HTTPLimits, remoteAddress: SocketAddress?, isTLS: Bool) {
@@ -39,9 +41,7 @@ struct RequestAssembler {
       return hasRefused ? .nothing : begin(head)
     case .body(let bytes):
       guard head != nil else { return .nothing }
-      guard body.readableBytes &+ bytes.readableBytes <= limits.requestBodyBytes else {
-        return refuse(Self.bodyTooLarge(limits))
-      }
+      guard body.readableBytes &+ bytes.readableBytes <= bodyLimit else { return refuse(Self.bodyTooLarge(bodyLimit)) }
       // Copied, so that a small body does not keep a whole read buffer alive.
       body.writeImmutableBuffer(bytes)
       return .nothing
@@ -63,9 +63,9 @@ struct RequestAssembler {
     guard head.hosts == 1 || (head.hosts == 0 && head.version == .http1_0) else {
       return refuse(.badRequest("The request has \(head.hosts) Host fields; it must have one."))
     }
-    if case .length(let length) = head.body, length > limits.requestBodyBytes {
-      return refuse(Self.bodyTooLarge(limits))
-    }
+    // Only what changes something brings a body (RFC 9110 §9.3.1: that of a GET means nothing).
+    bodyLimit = [.get, .head, .options].contains(head.method) ? 0 : limits.requestBodyBytes
+    if case .length(let length) = head.body, length > bodyLimit { return refuse(Self.bodyTooLarge(bodyLimit)) }
     let bytes = head.target.readableBytesUInt8Span
     if head.method == .options, bytes.count == 1, bytes[0] == UInt8(ascii: "*") {
       target = RequestTarget(segments: [])
@@ -93,10 +93,11 @@ struct RequestAssembler {
       remoteAddress: remoteAddress, isTLS: isTLS)
   }
 
-  static func bodyTooLarge(_ limits: HTTPLimits) -> Problem {
+  /// The body of a request of which that many bytes are wanted.
+  static func bodyTooLarge(_ limit: Int) -> Problem {
     Problem(
       status: .payloadTooLarge, title: "Body too large",
-      detail: "A request's body has at most \(limits.requestBodyBytes) bytes.")
+      detail: limit == 0 ? "Such a request has no body." : "A request's body has at most \(limit) bytes.")
   }
 
   private static func problem(_ refusal: RequestTarget.Refusal) -> Problem {

@@ -3,7 +3,7 @@ internal import NIOCore
 internal import NIOPosix
 internal import Synchronization
 
-/// A file descriptor with many readers: a segment's memfd, a recording, a rewind spool. It is closed when the last
+/// A file with many readers: a segment's slot of a memfd, a recording, a rewind spool. It is given back when the last
 /// reference goes, so that whoever holds a `FileRange` can read to its end, whatever was removed from a window or
 /// unlinked meanwhile. Reads always name their offset (`pread`, `sendfile`); the descriptor's own position means
 /// nothing.
@@ -19,10 +19,15 @@ final class SharedFile: Sendable {
   /// Valid for as long as this object lives.
   let descriptor: CInt
   let kind: Kind
+  /// Where in the descriptor's file this one begins, in bytes: offset 0 of its ranges.
+  let base: Int
   /// Set for a file on disk whose bytes can be pushed back under its readers; offsets of ranges count from there.
   let origin: FileOrigin?
   /// Where the file is mapped: 0 before the first use, 1 if it cannot be.
   private let mapping = Atomic<UInt>(0)
+
+  /// Gives back a file that is a part of its descriptor's.
+  private let giveBack: (@Sendable () -> Void)?
 
   /// How much of a memory file is mapped: more than a segment can have (64 MiB) and its heads.
   private static let mappedBytes = 80 << 20
@@ -32,6 +37,18 @@ final class SharedFile: Sendable {
     self.descriptor = descriptor
     self.kind = kind
     self.origin = origin
+    base = 0
+    giveBack = nil
+  }
+
+  /// The part of a memfd that begins at `base`, a multiple of the page size. `giveBack` is called once nobody reads it any
+  /// more, and keeps the descriptor open until then.
+  init(at base: Int, of descriptor: CInt, giveBack: @escaping @Sendable () -> Void) {
+    self.descriptor = descriptor
+    self.base = base
+    self.giveBack = giveBack
+    kind = .memory
+    origin = nil
   }
 
   /// What became of an attempt to read.
@@ -63,7 +80,7 @@ final class SharedFile: Sendable {
       let done = buffer.readableBytes
       var code: CInt = 0
       let got = buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: count - done) { room in
-        let got = pread(descriptor, room.baseAddress, count - done, off_t(offset &+ done))
+        let got = pread(descriptor, room.baseAddress, count - done, off_t(base &+ offset &+ done))
         if got < 0 { code = errno }
         return max(0, got)
       }
@@ -82,7 +99,7 @@ final class SharedFile: Sendable {
     else { return nil }
     var address = mapping.load(ordering: .acquiring)
     if address == 0 {
-      address = Self.map(descriptor)
+      address = Self.map(descriptor, from: base)
       let (won, found) = mapping.compareExchange(
         expected: 0, desired: address, ordering: .acquiringAndReleasing)
       if !won {
@@ -93,8 +110,8 @@ final class SharedFile: Sendable {
     return address == 1 ? nil : UnsafeRawPointer(bitPattern: address)?.advanced(by: range.offset)
   }
 
-  private static func map(_ descriptor: CInt) -> UInt {
-    let address = mmap(nil, mappedBytes, PROT_READ, MAP_SHARED, descriptor, 0)
+  private static func map(_ descriptor: CInt, from base: Int) -> UInt {
+    let address = mmap(nil, mappedBytes, PROT_READ, MAP_SHARED, descriptor, off_t(base))
     return address == MAP_FAILED ? 1 : UInt(bitPattern: address)
   }
 
@@ -104,6 +121,7 @@ final class SharedFile: Sendable {
 
   deinit {
     Self.unmap(mapping.load(ordering: .acquiring))
+    if let giveBack { return giveBack() }
     let descriptor = descriptor
     switch kind {
     case .memory:
@@ -120,4 +138,7 @@ struct FileRange: Sendable {
   var file: SharedFile
   var offset: Int
   var length: Int
+
+  /// Where it begins in the file that the descriptor stands for.
+  var position: Int { file.base &+ offset }
 }

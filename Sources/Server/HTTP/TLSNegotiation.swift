@@ -13,6 +13,7 @@ final class TLSNegotiation: ChannelInboundHandler, RemovableChannelHandler, HTTP
   private let pipelines: HTTPPipelines
   private let since: Int
   private var context: ChannelHandlerContext?
+  var peer: HTTPPeer { pipelines.peer }
 
   init(_ pipelines: HTTPPipelines) {
     self.pipelines = pipelines

@@ -68,6 +68,15 @@ struct ServeCommand: AsyncParsableCommand {
   var rewind: String?
   @Option(help: help(.reconnectWindow, "How long a stream waits for a lost publisher.", "duration"))
   var reconnectWindow: String?
+  @Option(help: help(.maxStreams, "More streams are refused.", "count")) var maxStreams: String?
+  @Option(
+    help: help(
+      .maxNames, "New names that an address without a key may take at once; a quarter of them more a minute.", "count"))
+  var maxNames: String?
+  @Option(help: help(.maxJumps, "Jumps of timestamps a minute; a publisher with more is ended.", "count"))
+  var maxJumps: String?
+  @Option(help: help(.maxChanges, "Changes of codec or picture size a minute, likewise.", "count"))
+  var maxChanges: String?
   @Option(help: help(.maxViewers, "More viewers get 503 with Retry-After.", "count")) var maxViewers: String?
   @Option(
     help: help(.pollLimit, "One playlist, unchanged, on one connection: more a second get 429; 0 for any.", "count"))
@@ -140,6 +149,7 @@ struct ServeCommand: AsyncParsableCommand {
       (.segmentDuration, segmentDuration),
       (.targetDuration, targetDuration), (.hlsLayout, hlsLayout), (.partAddressing, partAddressing),
       (.window, window), (.rewind, rewind), (.reconnectWindow, reconnectWindow),
+      (.maxStreams, maxStreams), (.maxNames, maxNames), (.maxJumps, maxJumps), (.maxChanges, maxChanges),
       (.maxViewers, maxViewers), (.pollLimit, pollLimit), (.record, record), (.noRecord, noRecord ? "1" : nil),
       (.keepFree, keepFree),
       (.recordMode, recordMode), (.recordName, recordName), (.recordSync, recordSync), (.recordSplit, recordSplit),

@@ -44,7 +44,10 @@ struct MetricsReport: Sendable {
   /// All reasons, also those of which nothing is known yet: an alert cannot see a series begin.
   private func rejections(_ overview: StreamRegistry.Overview) -> [(reason: String, count: Int)] {
     let door = refusals()
-    var counts = ["unauthorized": 0, "busy": 0, "takeovers": 0, "shutdown": 0, "banned": 0]
+    var counts = [
+      "unauthorized": 0, "busy": 0, "takeovers": 0, "breaks": 0, "names": 0, "streams": 0, "room": 0, "shutdown": 0,
+      "banned": 0,
+    ]
     counts.merge(overview.rejections) { $1 }
     counts["banned", default: 0] += door.banned
     counts["crowded"] = door.tooManyStrangers

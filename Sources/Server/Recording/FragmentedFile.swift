@@ -79,7 +79,7 @@ enum FragmentedFile {
   }
 
   private static func result(_ path: String, _ text: String, _ way: String, seconds: Double?) -> Result {
-    let length = seconds.map { ", \(Decimals.scaled(Int64(($0 * 10).rounded()), digits: 1)) s" } ?? ""
+    let length = seconds.map { ", \(Decimals.fixed(seconds: $0, digits: 1)) s" } ?? ""
     return Result(
       text: "\(LogText.escaped(path)): \(text)\(length)",
       members: [
@@ -182,13 +182,11 @@ enum Complaint {
     var seen: [String] = []
     do {
       while file.size >= 8, position <= file.size - 8, seen.count < 16 {
-        var head = try file.reader.read(at: position, count: 16)
-        guard let short = head.readInteger(as: UInt32.self), let type = head.readString(length: 4) else { break }
-        let size = short == 1 ? head.readInteger(as: UInt64.self) ?? 0 : UInt64(short)
-        guard types.contains(type) else { break }
+        let bytes = try file.reader.read(at: position, count: BoxHeader.longest)
+        guard let type = bytes.getString(at: bytes.readerIndex + 4, length: 4), types.contains(type) else { break }
         seen.append(type)
-        guard size >= 8, size <= file.size - position else { break }
-        if type == "moov" {
+        guard let header = BoxHeader(bytes, room: file.size - position) else { break }
+        if header.type == "moov" {
           switch try FragmentedFile.scan(file, { _, _ in }).content {
           case .finished: return "it is an ordinary MP4 already; this takes fragmented ones, and recordings of weir"
           case .mixed: return mixed
@@ -196,7 +194,7 @@ enum Complaint {
           }
           return "its moov describes a track that weir does not know (it knows H.264, HEVC, AV1, AAC and Opus)"
         }
-        position += size
+        position += header.size
       }
     } catch {
       throw RecordingError("\(error)")

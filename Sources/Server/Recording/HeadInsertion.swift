@@ -1,3 +1,4 @@
+internal import FMP4
 internal import Glibc
 internal import NIOCore
 
@@ -166,12 +167,9 @@ struct HeadInsertion {
       let brand = head.readBytes(length: 4), brand.allSatisfy({ (0x20...0x7E).contains($0) })
     else { return false }
     let next = offset + UInt64(size)
-    var following = try read(at: next, count: 16)
-    guard let short = following.readInteger(as: UInt32.self), let type = following.readString(length: 4),
-      Complaint.types.contains(type)
-    else { return false }
-    let long = short == 1 ? following.readInteger(as: UInt64.self) ?? 0 : UInt64(short)
-    return long >= 8 && long <= length - next
+    guard next <= length else { return false }
+    let following = try read(at: next, count: BoxHeader.longest)
+    return BoxHeader(following, room: length - next).map { Complaint.types.contains($0.type.description) } ?? false
   }
 
   private func read(at offset: UInt64, count: Int) throws(RecordingError) -> ByteBuffer {

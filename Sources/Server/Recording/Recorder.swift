@@ -104,7 +104,7 @@ final class Recorder: FragmentSink {
       enqueue { admission = $0.add(SegmentEnd(view), windowStart: start, now: $1) }
     case .fragment(let fragment): enqueue { admission = $0.admit(fragment, now: $1) }
     case .end: _ = close(with: .event(event))
-    case .initialization, .clock, .discontinuity: enqueue { $0.add(event, now: $1) }
+    case .initialization, .clock, .redated, .discontinuity: enqueue { $0.add(event, now: $1) }
     }
     if admission == .beganShedding { logger.of(stream).error("\(Self.sheddingWarning); the live stream goes on") }
   }

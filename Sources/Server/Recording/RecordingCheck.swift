@@ -88,11 +88,10 @@ struct RecordingCheck {
   private static func torn(_ reader: RecordingFileReader, from start: UInt64, to end: UInt64) throws -> UInt64 {
     var position = start
     while end - position >= 8 {
-      var head = try reader.read(at: position, count: 8)
-      guard let size = head.readInteger(as: UInt32.self), let type = head.readString(length: 4), size >= 8,
-        UInt64(size) <= end - position, ["mfra", "free", "skip", "uuid"].contains(type)
+      let bytes = try reader.read(at: position, count: BoxHeader.longest)
+      guard let header = BoxHeader(bytes, room: end - position), ["mfra", "free", "skip", "uuid"].contains(header.type)
       else { return end - position }
-      position += UInt64(size)
+      position += header.size
     }
     return end - position
   }
@@ -104,15 +103,13 @@ struct RecordingCheck {
     }
     var position: UInt64 = 0
     while file.size >= 8, position <= file.size - 8 {
-      var head = try file.reader.read(at: position, count: 16)
-      guard let short = head.readInteger(as: UInt32.self), let type = head.readString(length: 4) else { return nil }
-      let size = short == 1 ? head.readInteger(as: UInt64.self) ?? 0 : UInt64(short)
-      guard size >= 8, size <= file.size - position else { return nil }
-      if type == "moov" {
-        guard size <= maximumMovieBytes else { return nil }
-        return MovieSummary.read(try file.reader.read(at: position, count: Int(size)))
+      let bytes = try file.reader.read(at: position, count: BoxHeader.longest)
+      guard let header = BoxHeader(bytes, room: file.size - position) else { return nil }
+      if header.type == "moov" {
+        guard header.size <= maximumMovieBytes else { return nil }
+        return MovieSummary.read(try file.reader.read(at: position, count: Int(header.size)))
       }
-      position += size
+      position += header.size
     }
     return nil
   }
@@ -126,7 +123,7 @@ struct RecordingCheck {
   }
 
   var text: String {
-    let length = "\(Decimals.scaled(Int64((seconds * 1000).rounded()), digits: 3)) s"
+    let length = "\(Decimals.fixed(seconds: seconds, digits: 3)) s"
     let name = LogText.escaped(path)
     switch kind {
     case .ordinary:

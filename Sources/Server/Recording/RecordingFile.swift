@@ -187,7 +187,7 @@ final class RecordingFile {
   /// `start` is an offset of the file itself.
   private func send(_ range: FileRange, to start: UInt64) throws(RecordingError) {
     guard lseek(descriptor, off_t(start), SEEK_SET) >= 0 else { throw .system("seek in", path, errno: errno) }
-    var offset = off_t(range.offset)
+    var offset = off_t(range.position)
     var left = range.length
     while left > 0 {
       let sent = sendfile(descriptor, range.file.descriptor, &offset, left)

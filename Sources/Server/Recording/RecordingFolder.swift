@@ -1,5 +1,6 @@
 internal import Glibc
 internal import Ingest
+internal import Synchronization
 
 /// An open folder: the recordings folder, or a stream's below it. What is in it is reached by single names that are
 /// never followed through links, so nothing that others put there leads outside.
@@ -7,13 +8,13 @@ final class RecordingFolder: Sendable {
   let descriptor: CInt
   /// For messages.
   let path: String
-  /// The folder above, where this one was made just now and may yet be lost with a power failure.
-  private let parent: RecordingFolder?
+  /// The folder above, while this one was made just now and may yet be lost with a power failure.
+  private let parent: Mutex<RecordingFolder?>
 
   private init(taking descriptor: CInt, path: String, in parent: RecordingFolder? = nil) {
     self.descriptor = descriptor
     self.path = path
-    self.parent = parent
+    self.parent = Mutex(parent)
   }
 
   deinit {
@@ -53,7 +54,9 @@ final class RecordingFolder: Sendable {
   /// Makes the names in it durable, and its own.
   func makeDurable() throws(RecordingError) {
     guard fsync(descriptor) == 0 else { throw .system("make durable the folder", path, errno: errno) }
-    try parent?.makeDurable()
+    guard let above = parent.withLock({ $0 }) else { return }
+    try above.makeDurable()
+    parent.withLock { $0 = nil }
   }
 
   /// The names in it, without those that begin with a dot, sorted.

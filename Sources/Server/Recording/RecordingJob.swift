@@ -50,6 +50,9 @@ final class RecordingJob {
       case .initialization(let initSegment): try change(to: initSegment)
       case .fragment(let fragment): try record(fragment)
       case .clock(let anchor): self.anchor = anchor
+      case .redated(let anchor):
+        self.anchor = anchor
+        current?.replay?.redate(by: anchor)
       case .end(let reason): try finish(reason == .shutdown ? .shutdown : .streamEnded)
       // The timeline carries on in the tables, and the samples' own times say where. Nothing may come for a while.
       case .discontinuity:
@@ -255,7 +258,7 @@ final class RecordingJob {
   private static let shortestGap = 0.1
 
   static func text(_ seconds: Double) -> String {
-    Decimals.scaled(Int64((seconds * 10).rounded()), digits: 1)
+    Decimals.fixed(seconds: seconds, digits: 1)
   }
 
   // MARK: Trouble

@@ -1,3 +1,4 @@
+internal import FMP4
 internal import Glibc
 internal import NIOCore
 
@@ -27,18 +28,16 @@ extension RecordingRemark {
     var isMovie = false
     for _ in 0..<maximumBoxes {
       guard size >= 8, position <= size - 8,
-        let head = try? RecordingFile.read(from: descriptor, at: position, count: 16, path: ""),
-        let short = head.getInteger(at: 0, as: UInt32.self), let type = head.getString(at: 4, length: 4)
+        let head = try? RecordingFile.read(from: descriptor, at: position, count: BoxHeader.longest, path: ""),
+        let header = BoxHeader(head, room: size - position)
       else { return nil }
-      let long = short == 1 ? head.getInteger(at: 8, as: UInt64.self) ?? 0 : UInt64(short)
-      guard long >= 8, long <= size - position else { return nil }
-      switch type {
-      case "free" where isMovie: return position + 8
+      switch header.type {
+      case "free" where isMovie: return position + header.length
       case "moov": isMovie = true
       case "mdat", "moof": return nil
       default: break
       }
-      position += long
+      position += header.size
     }
     return nil
   }

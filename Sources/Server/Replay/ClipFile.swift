@@ -33,7 +33,9 @@ enum ClipFile {
             + " seconds of it")
       case .tooLong: throw RecordingError("the clip is too long")
       case .empty: throw RecordingError("the clip would end before it begins; let --to come after --from")
-      case .outside(let length): throw RecordingError("the recording is \(Int(length)) s long and has nothing of that")
+      case .outside(let length):
+        let length = Decimals.fixed(seconds: length, digits: 0)
+        throw RecordingError("the recording is \(length) s long and has nothing of that")
       }
     }
     let target = open(out, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
@@ -50,7 +52,7 @@ enum ClipFile {
       throw error
     }
     let bytes = clip.head.readableBytes + clip.media.length
-    let length = Decimals.scaled(Int64((clip.seconds * 1000).rounded()), digits: 3)
+    let length = Decimals.fixed(seconds: clip.seconds, digits: 3)
     return Result(
       text: "\(LogText.escaped(out)): \(length) s, \(bytes) bytes",
       members: [

@@ -115,7 +115,7 @@ struct RecordedLines: Sendable {
     HLSSegmentLines.write(name(index, number), duration: shown ?? duration, isGap: shown == nil, &text)
     hasGaps = hasGaps || shown == nil
     target = max(target, Int(duration.rescaled(to: 1)))
-    isIndependent = isIndependent && segment.flags.contains(.isIndependent)
+    isIndependent = isIndependent && segment.flags.standAlone
   }
 
   /// Wall-clock time of the rendition's first sample in the newest segment, in nanoseconds since 1970.

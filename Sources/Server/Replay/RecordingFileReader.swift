@@ -49,6 +49,7 @@ struct RecordingFileReader: Sendable {
   func walk(
     _ range: Range<UInt64>, movie: UInt64, _ body: (FragmentWalker.Step) -> Bool
   ) throws(Unreadable) {
+    guard movie <= range.upperBound else { return }
     var walker = FragmentWalker(movie..<range.upperBound)
     var isInside = false
     while true {
@@ -95,23 +96,21 @@ struct RecordingFileReader: Sendable {
     var index: Range<UInt64>?
     var isMovie = false
     while size >= 8, position <= size - 8 {
-      var head = try read(at: position, count: 16)
-      guard let short = head.readInteger(as: UInt32.self), let type = head.readString(length: 4) else { return nil }
-      let long = short == 1 ? head.readInteger(as: UInt64.self) ?? 0 : UInt64(short)
-      guard long >= 8, long <= size - position else { return nil }
-      let body = position + (short == 1 ? 16 : 8)
-      switch type {
+      let bytes = try read(at: position, count: BoxHeader.longest)
+      guard let header = BoxHeader(bytes, room: size - position) else { return nil }
+      let (body, end) = (position + header.length, position + header.size)
+      switch header.type {
       case "moov": isMovie = true
       case "moof", "prft": return try fragmented(size)
-      case "free": index = body..<position + long
+      case "free": index = body..<end
       case "mdat" where isMovie:
         // Behind room that was kept in front the `moov` comes first.
         let first = try read(at: body + 4, count: 4)
         guard first == ByteBuffer(string: "ftyp") || first == ByteBuffer(string: "moov") else { return nil }
-        return Layout(form: .finished, contentStart: body, length: position + long - body, index: index)
+        return Layout(form: .finished, contentStart: body, length: end - body, index: index)
       default: break
       }
-      position += long
+      position = end
     }
     return isMovie ? try fragmented(size) : nil
   }

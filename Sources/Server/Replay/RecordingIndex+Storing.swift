@@ -121,10 +121,14 @@ extension RecordingIndex {
     }
     segments.reserveCapacity(segmentCount)
     spans.reserveCapacity(segmentCount * trackCount)
+    var end: UInt64 = 0
     for _ in 0..<segmentCount {
-      guard let segment = rest.readSegment(), Int(segment.version) < versionCount, segment.offset <= length,
-        UInt64(segment.length) <= length - segment.offset
+      // Ranges are made of one segment's beginning and a later one's end.
+      guard let segment = rest.readSegment(), Int(segment.version) < versionCount, segment.offset >= end,
+        versions[Int(segment.version)].offset <= segment.offset,
+        segment.offset <= length, UInt64(segment.length) <= length - segment.offset
       else { return nil }
+      end = segment.offset + UInt64(segment.length)
       segments.append(segment)
       for _ in 0..<trackCount {
         guard let (start, duration, mediaBytes) = rest.readMultipleIntegers(as: (Int64, UInt32, UInt32).self) else {

@@ -37,6 +37,11 @@ struct RecordingIndex: Sendable {
     let rawValue: UInt8
     static let followsDiscontinuity = Flags(rawValue: 1)
     static let isIndependent = Flags(rawValue: 2)
+    /// As `LiveSegment.opensGroup`.
+    static let opensGroup = Flags(rawValue: 4)
+
+    /// As `LiveSegment.standsAlone`.
+    var standAlone: Bool { contains(.isIndependent) && !contains(.opensGroup) }
   }
 
   /// What a segment holds of one track, in ticks of it.
@@ -106,6 +111,13 @@ struct RecordingIndex: Sendable {
     isGrowing = false
   }
 
+  /// The times of day of all segments so far were wrong. Only before anybody was told of them. Their bytes stay what they are:
+  /// `prft` has the old ones.
+  mutating func redate(by anchor: WallClockAnchor) {
+    for index in segments.indices { segments[index].wallStart = anchor.wallNanoseconds(at: start(of: segments[index])) }
+    revision += 1
+  }
+
   /// The file ends there: what lies behind has been given up.
   mutating func cut(at length: UInt64) {
     isGrowing = false
@@ -148,6 +160,7 @@ struct RecordingIndex: Sendable {
     // Something is missing between this segment and the one before.
     if let last = segments.last, number > 0, Int(last.number) + 1 != number { flags.insert(.followsDiscontinuity) }
     if fragment.isIndependent { flags.insert(.isIndependent) }
+    if fragment.opensGroup { flags.insert(.opensGroup) }
     if let anchor, anchors.last?.anchor != anchor { anchors.append((segments.count, anchor)) }
     let start = fragment.start.rescaled(to: timescale)
     let before = segments.last.map { $0.wallStart &+ duration(of: $0).nanoseconds } ?? 0

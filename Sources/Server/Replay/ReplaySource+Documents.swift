@@ -126,6 +126,7 @@ extension ReplaySource {
       memory: SegmentMemory(recorded: Int(segment.length), in: reader.file), expectedDuration: nil,
       expectedFollowersEnd: nil, duration: index.duration(of: segment))
     result.isComplete = true
+    result.opensGroup = segment.flags.contains(.opensGroup)
     result.recordedKeyFrameLength = segment.keyFrameLength > 0 ? Int(segment.keyFrameLength) : nil
     for track in version?.tracks ?? [] {
       guard let (_, span) = index.span(track.kind, at: at) else { continue }

@@ -49,6 +49,9 @@ final class ReplaySource: Sendable {
   }
 
   /// A fragment has been written at that offset.
+  /// As `RecordingIndex.redate(by:)`.
+  func redate(by anchor: WallClockAnchor) { state.withLock { $0.index.redate(by: anchor) } }
+
   func add(_ fragment: PublishedFragment, at offset: UInt64, anchor: WallClockAnchor?) {
     let range = offset..<offset &+ UInt64(fragment.range.length)
     state.withLock {

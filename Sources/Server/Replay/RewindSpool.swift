@@ -32,7 +32,7 @@ final class RewindSpool: FragmentSink {
       enqueue { _ = $0.add(SegmentEnd(view), windowStart: start, now: 0) }
     case .fragment(let fragment): enqueue { _ = $0.admit(fragment, now: 0) }
     case .end: enqueue { _ = $0.close(with: .event(event), now: 0) }
-    case .initialization, .clock, .discontinuity: enqueue { $0.add(event, now: 0) }
+    case .initialization, .clock, .redated, .discontinuity: enqueue { $0.add(event, now: 0) }
     }
   }
 
@@ -113,6 +113,9 @@ private final class SpoolJob {
       source?.change(to: initSegment, at: UInt64(length))
     case .fragment(let fragment): write(fragment)
     case .clock(let anchor): self.anchor = anchor
+    case .redated(let anchor):
+      self.anchor = anchor
+      source?.redate(by: anchor)
     case .discontinuity: source?.breakTimeline()
     case .end: source?.end()
     case .segmentEnd: break
@@ -147,7 +150,7 @@ private final class SpoolJob {
     if fragment.fragment.startsSegment { isPaused = !hasRoom }
     guard !isPaused else { return }
     let start = length
-    var offset = off_t(fragment.range.offset)
+    var offset = off_t(fragment.range.position)
     var left = fragment.range.length
     guard lseek(descriptor, length, SEEK_SET) >= 0 else { return fail(at: start) }
     while left > 0 {

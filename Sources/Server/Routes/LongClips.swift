@@ -12,6 +12,7 @@ final class LongClips: Sendable {
   static let maximumBytes = 64 << 20
 
   private let memory: MemoryBudget
+  private let store = SegmentStore(name: "weir-clips")
   private let state = Mutex(State())
 
   fileprivate struct State {
@@ -43,7 +44,7 @@ final class LongClips: Sendable {
     defer { state.withLock { $0.isMaking = false } }
     let clip = try make()
     guard memory.take(clip.head.readableBytes) else { return nil }
-    var head = try SegmentMemory(name: "weir-clip")
+    var head = try SegmentMemory(in: store)
     let offset = try head.append([clip.head])
     let range = FileRange(file: head.file, offset: offset, length: clip.head.readableBytes)
     state.withLock { $0.heads.append(Head(file: range.file, bytes: range.length)) }

@@ -204,17 +204,24 @@ struct MediaRoutes {
   private func part(_ position: PartPosition, in window: LiveWindow) -> HTTPResponse? {
     guard let segment = window.segment(position.segment) else { return nil }
     let tag = "\"\(epoch)-\(rendition.rawValue)-\(position.segment).\(position.part)\""
-    if segment.isOutage, position.part == 0 { return nothing(tag) }
+    if segment.isOutage, position.part == 0 { return nothing(in: segment, window, tag) }
     guard let layout = layout(of: segment, window),
       let pieces = segment.pieces(ofPart: position.part, of: layout.trackID)
     else { return nil }
     return .media(pieces, type: type, cache: .immutable, entityTag: tag)
   }
 
-  /// A gap, for players that ask for it: a segment type and no media. libavformat 5.1 and GStreamer's hlsdemux do not know
-  /// EXT-X-GAP. Others ask for the part that EXT-X-PRELOAD-HINT named before the outage.
-  private func nothing(_ tag: String) -> HTTPResponse {
-    .media([.bytes(FragmentBoxes.singleSegmentType)], type: type, cache: .immutable, entityTag: tag)
+  /// A gap, for players that ask for it: a fragment without samples. libavformat 5.1 and GStreamer do not know EXT-X-GAP, and
+  /// hlsdemux2 gives up where a segment does not say its time. Others ask for the part that EXT-X-PRELOAD-HINT named before
+  /// the outage.
+  private func nothing(in segment: LiveSegment, _ window: LiveWindow, _ tag: String) -> HTTPResponse {
+    let tracks = window.inits[segment.initVersion]?.tracks ?? []
+    let track = rendition.kind.map { kind in tracks.first { $0.kind == kind } } ?? tracks.first
+    let bytes = track.map {
+      FragmentBoxes.empty($0.id, timescale: $0.timescale, at: window.place(of: segment).rescaled(to: $0.timescale))
+    }
+    return .media(
+      [.bytes(bytes ?? FragmentBoxes.singleSegmentType)], type: type, cache: .immutable, entityTag: tag)
   }
 
   /// Nil where the segment has nothing of the rendition.
@@ -258,7 +265,7 @@ struct MediaRoutes {
   private func segment(_ number: Int, _ request: HTTPRequest, in window: LiveWindow) -> HTTPAnswer? {
     guard let segment = window.segment(number) else { return nil }
     let tag = "\"\(epoch)-\(rendition.rawValue)-\(number)\""
-    if segment.isOutage { return .now(nothing(tag), sharing) }
+    if segment.isOutage { return .now(nothing(in: segment, window, tag), sharing) }
     guard let layout = layout(of: segment, window) else { return nil }
     guard segment.isComplete else { return growing(segment, layout, request, window) }
     let response = HTTPResponse.media(

@@ -138,14 +138,16 @@ final class RecordingThumbnails: Sendable {
   private static func movieBox(_ file: CInt, size: UInt64) -> ByteBuffer? {
     var position: UInt64 = 0
     for _ in 0..<8 {
-      guard size &- position >= 8, var header = read(file, at: position, 8),
-        let length = header.readInteger(as: UInt32.self).map(UInt64.init), let type = header.readString(length: 4),
-        length >= 8, length <= size &- position
-      else { return nil }
-      if type == "moov" {
-        return length <= UInt64(largestMovie) ? read(file, at: position + 8, Int(length) - 8) : nil
+      let count = min(size &- position, UInt64(BoxHeader.longest))
+      guard let bytes = read(file, at: position, Int(count)), let header = BoxHeader(bytes, room: size &- position)
+      else {
+        return nil
       }
-      position += length
+      if header.type == "moov" {
+        return header.size <= UInt64(largestMovie)
+          ? read(file, at: position + header.length, Int(header.payloadSize)) : nil
+      }
+      position += header.size
     }
     return nil
   }

@@ -71,7 +71,7 @@ extension ReplayRoutes {
         "Neither the recording nor its name says what time of day it was.", help: "Give from and to in seconds of it.")
     case .empty: .badRequest("The clip would end before it begins.", help: "Let to come after from.")
     case .outside(let length):
-      Problem.notFound("The recording has nothing of that: it is \(Int(length)) s long.")
+      Problem.notFound("The recording has nothing of that: it is \(Decimals.fixed(seconds: length, digits: 0)) s long.")
     }
   }
 

@@ -24,6 +24,11 @@ struct Router: HTTPResponder {
     return FixedAnswer.preflight(allowing: address.methods)
   }
 
+  /// Probes and figures: monitoring must see a full server.
+  func answersAlways(_ request: HTTPRequest) -> Bool {
+    request.path.count == 1 && ["healthz", "readyz", "metrics"].contains(request.path.first)
+  }
+
   private func route(_ request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
     guard !request.target.endsWithSlash else { return .now(Problem.nothingHere.response) }
     switch request.path.first {

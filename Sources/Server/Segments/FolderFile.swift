@@ -40,7 +40,7 @@ enum FolderFile {
   }
 
   private static func copy(_ range: FileRange, to descriptor: CInt, path: String) throws(StorageError) {
-    var offset = off_t(range.offset)
+    var offset = off_t(range.position)
     var left = range.length
     while left > 0 {
       let count = sendfile(descriptor, range.file.descriptor, &offset, left)

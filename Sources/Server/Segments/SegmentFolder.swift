@@ -45,13 +45,15 @@ final class SegmentFolder: FragmentSink {
     self.logger = logger
   }
 
+  var tellsDates: Bool { true }
+
   func receive(_ event: StoredEvent) {
     switch event {
     case .segmentEnd(let view):
       newest.withLock { $0 = view }
       submit(view, isLast: false)
     case .end: if let view = newest.withLock({ $0 }) { submit(view.ended, isLast: true) }
-    case .initialization, .fragment, .clock, .discontinuity: break
+    case .initialization, .fragment, .clock, .redated, .discontinuity: break
     }
   }
 

@@ -15,10 +15,13 @@ struct Server {
   private let recordings: RecordingLibrary?
   private let archive: RecordingArchive
   private let streams: StreamRegistry
+  private let descriptors: DescriptorBudget
   private let ledger: StreamLedger?
   private let inherited: InheritedSockets
 
   init(configuration: ServerConfiguration, inherited: InheritedSockets = .none, logger: Logger) {
+    DescriptorLimit.raise()
+    descriptors = DescriptorBudget()
     self.inherited = inherited
     self.configuration = configuration
     self.logger = logger
@@ -47,7 +50,8 @@ struct Server {
     ledger = configuration.stateFolder.map { StreamLedger(folder: $0, clock: clock, logger: logger) }
     streams = StreamRegistry(
       settings: configuration.streamSettings, ladders: configuration.ladders, sounds: configuration.sounds,
-      publishKeys: configuration.publishKeys, clock: clock, logger: logger, ledger: ledger
+      publishKeys: configuration.publishKeys, names: configuration.nameLimits, descriptors: descriptors,
+      sinksPerStream: configuration.sinksPerStream, clock: clock, logger: logger, ledger: ledger
     ) { stream, epoch, wish in
       var sinks: [any FragmentSink] = spools == nil ? [] : [EpochWatch(epoch: epoch, archive: archive)]
       if wish == .asConfigured, let recorder = library?.makeRecorder(stream: stream, epoch: epoch) {
@@ -68,7 +72,6 @@ struct Server {
   ///
   /// - Parameter openingPage: whether the first source's page is opened in a browser, where there is a desktop.
   func run(openingPage: Bool = false) async throws {
-    DescriptorLimit.raise()
     // A file that may not grow is an error of its recording (EFBIG), not the end of the server.
     signal(SIGXFSZ, SIG_IGN)
     await resumeStreams()
@@ -79,16 +82,20 @@ struct Server {
         SegmentSweep.run(folder: folder, logger: logger)
       }
     }
+    var doors = RTMPListener.Configuration()
+    doors.peerLimits.strangers = min(doors.peerLimits.strangers, descriptors.strangers)
     let rtmp = RTMPListener(
-      gate: streams, clock: clock, logger: logger, group: NIOSingletons.posixEventLoopGroup)
+      gate: streams, clock: clock, logger: logger, group: NIOSingletons.posixEventLoopGroup, configuration: doors)
     let addresses = try await listenRTMP(rtmp, tls: certificate?.rtmps)
     let memory = MemoryBudget(logger: logger)
     let sources = OwnSources(configuration.sources.map(makeSource))
     if configuration.sourcesBegin == .offAir { for source in sources.all { source.preview() } }
     let http = makeHTTPListener(rtmp, port: addresses.rtmp.port, memory: memory, sources: sources)
     let pages = try await listenHTTP(http, tls: certificate?.https)
+    descriptors.onShortage { count in Task { await http.shed(count) } }
     let report = StartupReport(
-      configuration: configuration, http: pages.http, https: pages.https, rtmp: addresses.rtmp, rtmps: addresses.rtmps)
+      configuration: configuration, capacity: (streams.capacity, http.capacity, descriptors.limit), http: pages.http,
+      https: pages.https, rtmp: addresses.rtmp, rtmps: addresses.rtmps)
     let running = RunningServer(
       report: report, streams: streams, recordings: recordings, clock: clock, rtmp: rtmp, http: http, sources: sources,
       certificate: certificate, memory: memory, ledger: ledger, opensPage: openingPage, logger: logger)
@@ -169,7 +176,8 @@ struct Server {
     // A player has a connection for playlists and one for media.
     limits.connections = max(limits.connections, 2 * configuration.maxViewers)
     let listener = HTTPListener(
-      responder: router, limits: limits, memory: memory, clock: clock, traffic: traffic, logger: logger)
+      responder: router, limits: limits, memory: memory, descriptors: descriptors, clock: clock, traffic: traffic,
+      logger: logger)
     if listener.capacity < configuration.maxViewers {
       logger.warning(
         """

@@ -5,6 +5,8 @@ internal import NIOCore
 /// The few lines that a person reads first: what to open, where to publish, where recordings go.
 struct StartupReport {
   let configuration: ServerConfiguration
+  /// How many streams and connections of viewers there can be at a time, for so many descriptors.
+  let capacity: (streams: Int, connections: Int, descriptors: Int)
   let http: SocketAddress
   let https: SocketAddress?
   let rtmp: SocketAddress
@@ -30,6 +32,9 @@ struct StartupReport {
     case .off: lines.append("  record   off")
     case .folder(let folder): lines.append("  record   \(LogText.escaped(folder))/NAME/")
     }
+    lines.append(
+      "  room     \(capacity.streams) streams, \(capacity.connections) connections of viewers"
+        + " (\(capacity.descriptors) descriptors)")
     if let warning { lines.append("  warning  \(warning)") }
     return lines.joined(separator: "\n") + "\n"
   }
@@ -57,6 +62,8 @@ struct StartupReport {
       "http": "http://\(Self.authority(http))", "rtmp": "rtmp://\(Self.authority(rtmp))/live",
       "recordings": "\(configuration.recordingsFolder ?? "off")",
     ]
+    facts["streamCapacity"] = "\(capacity.streams)"
+    facts["connectionCapacity"] = "\(capacity.connections)"
     facts["https"] = https.map { "https://\(Self.authority($0))" }
     facts["rtmps"] = rtmps.map { "rtmps://\(Self.authority($0))/live" }
     facts["publicURL"] = configuration.publicURL.map { "\($0)" }

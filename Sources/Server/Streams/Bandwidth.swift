@@ -20,8 +20,9 @@ struct Bandwidth: Sendable, Hashable {
     let length = segment.duration.nanoseconds
     // The last segment before a break may be a single frame, whose rate says nothing.
     guard length > 100_000_000 else { return }
-    bytes += segment.memory.byteCount
-    nanoseconds &+= length
+    bytes &+= segment.memory.byteCount
+    let (sum, overflow) = nanoseconds.addingReportingOverflow(length)
+    nanoseconds = overflow ? .max : sum
     peak = max(peak, Self.rate(segment.memory.byteCount, length))
     keyFramePeak = max(keyFramePeak, Self.rate(keyFrameLength ?? 0, length))
     for span in segment.spans {
@@ -40,6 +41,6 @@ struct Bandwidth: Sendable, Hashable {
   }
 
   private static func rate(_ bytes: Int, _ nanoseconds: Int64) -> Int {
-    Int((Double(bytes) * 8e9 / Double(nanoseconds)).rounded(.up))
+    Int(clamping: Int64((Double(bytes) * 8e9 / Double(nanoseconds)).rounded(.up)))
   }
 }

@@ -10,6 +10,7 @@ struct Epoch: Sendable {
   private(set) var window: LiveWindow
   private var segmenter: Segmenter
   private var splicer = Splicer()
+  private let store: SegmentStore
   private let settings: StreamSettings
   /// The epoch began in another process.
   private let isResumed: Bool
@@ -26,6 +27,10 @@ struct Epoch: Sendable {
   /// Where the media ends on the epoch's timeline, counted in presentation time.
   private(set) var mediaEnd: MediaTime?
   private var breaksBeforeNextSegment = false
+  /// Within so much media a new clock means that the first was wrong. Later it has drifted.
+  private static let longestBeginning = MediaTime(milliseconds: 10_000)
+  /// Somebody was told times of day.
+  var isDated = false
   /// How often the timeline broke up to the beginning of the newest segment.
   private var breaks = 0
   private(set) var mediaBytes = 0
@@ -66,10 +71,14 @@ struct Epoch: Sendable {
   private init(id: String, settings: StreamSettings, window: LiveWindow, resuming record: EpochRecord?) {
     self.id = id
     self.settings = settings
+    var window = window
+    window.segmentLimit = settings.segmentLimit
     self.window = window
     isResumed = record != nil
     let made = settings.ladder.map(LadderRung.Kind.picture) + (settings.sound.map { [.sound($0)] } ?? [])
-    rungs = made.map { LadderRung($0, window: window) }
+    let store = SegmentStore(name: "weir-segments")
+    self.store = store
+    rungs = made.map { LadderRung($0, window: window, store: store) }
     segmenter = Segmenter(
       policy: CutPolicy(
         partTarget: settings.partTarget, segmentTarget: settings.segmentTarget,
@@ -173,19 +182,20 @@ struct Epoch: Sendable {
       case .clock(let anchor):
         if !awaitsClock {
           // Within a segment all times follow one clock.
-          guard window.targetDuration == nil, breaks == 0 else {
+          guard !isDated, !isResumed, breaks == 0, !breaksBeforeNextSegment,
+            mediaEnd.map({ $0 < Self.longestBeginning }) ?? true
+          else {
             nextAnchor = anchor
             continue
           }
-          // No playlist has told a date yet.
           window.redate(by: anchor)
           for index in rungs.indices { rungs[index].redate(by: anchor) }
           availabilityStart = nil
         }
+        stored.append(awaitsClock ? .clock(anchor) : .redated(anchor))
         awaitsClock = false
         self.anchor = anchor
         if availabilityStart == nil { availabilityStart = anchor.wallNanoseconds(at: .zero) }
-        stored.append(.clock(anchor))
       case .discontinuity:
         breaksBeforeNextSegment = isResumed || !window.segments.isEmpty
         stored.append(.discontinuity)
@@ -223,7 +233,7 @@ struct Epoch: Sendable {
 
   private mutating func openSegment(_ fragment: Fragment) throws(StorageError) {
     let wallStart = anchor?.wallNanoseconds(at: fragment.start) ?? 0
-    let memory = try SegmentMemory(name: "weir-segment")
+    let memory = try SegmentMemory(in: store)
     if breaksBeforeNextSegment, window.outage(before: wallStart) != nil {
       keptPeriods = DASHManifest(epoch: viewWithRungs, source: .server).periodsToKeep(1)
       window.passOutage(before: fragment.start, until: wallStart, memory: memory)

@@ -8,10 +8,14 @@ protocol FragmentSink: AnyObject, Sendable {
   /// From that media time on it goes on elsewhere, with a segment that begins there or later: all tracks of the one before
   /// are to end together.
   var splitsAt: MediaTime? { get }
+
+  /// It tells others the times of day of each complete segment.
+  var tellsDates: Bool { get }
 }
 
 extension FragmentSink {
   var splitsAt: MediaTime? { nil }
+  var tellsDates: Bool { false }
 }
 
 /// What happens to a stream once its bytes are in memory.
@@ -21,6 +25,8 @@ enum StoredEvent: Sendable {
   /// The segment that the fragments since the last `startsSegment` make up is complete: the newest of the view.
   case segmentEnd(EpochView)
   case clock(WallClockAnchor)
+  /// A better clock for all that has come: nobody was told the old times of day.
+  case redated(WallClockAnchor)
   case discontinuity
   case end(EndReason)
 }

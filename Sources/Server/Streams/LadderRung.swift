@@ -21,6 +21,7 @@ struct LadderRung: Sendable {
   private var lastPlan: PlannedFragment?
   /// Of sound: the source's PART-TARGET, and how much of it is for a frame of the source's sound.
   private var sourceParts: (target: MediaTime, frame: MediaTime)?
+  private let store: SegmentStore
   /// The home of segments without bytes.
   private var nothing: SegmentMemory?
 
@@ -32,9 +33,10 @@ struct LadderRung: Sendable {
     var isOpen = false
   }
 
-  /// `window` is the source's, still without a segment.
-  init(_ kind: Kind, window: LiveWindow) {
+  /// `window` is the source's, still without a segment, and `store` the home of its bytes.
+  init(_ kind: Kind, window: LiveWindow, store: SegmentStore) {
     self.kind = kind
+    self.store = store
     cutter = FollowingCutter(kind.mediaKind)
     self.window = window
     // Follows from its frames and the source's.
@@ -174,7 +176,7 @@ struct LadderRung: Sendable {
     let source = planned[index].source
     if !planned[index].isOpen {
       guard window.nextSequenceNumber == number, introduce(track, source.initVersion) else { return }
-      let memory = try SegmentMemory(name: "weir-rung")
+      let memory = try SegmentMemory(in: store)
       window.open(
         fragment, initVersion: source.initVersion, followsDiscontinuity: source.followsDiscontinuity,
         wallStart: source.wallStart, memory: memory)
@@ -204,7 +206,7 @@ struct LadderRung: Sendable {
         && window.segments.last.map { $0.duration + Self.soundTolerance > source.duration } ?? false
       window.completeNewest(lasting: isWhole ? nil : source.duration)
     } else if window.nextSequenceNumber == source.sequenceNumber {
-      if nothing == nil { nothing = try? SegmentMemory(name: "weir-gap") }
+      if nothing == nil { nothing = try? SegmentMemory(in: store) }
       if let nothing { window.addGap(like: source, duration: source.duration, memory: nothing) }
     }
     planned.removeAll { $0.source.sequenceNumber <= source.sequenceNumber }

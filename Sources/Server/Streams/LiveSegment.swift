@@ -51,6 +51,8 @@ struct LiveSegment: Sendable {
   var wallStart: Int64
   /// Pictures behind its key frame are shown before it.
   var opensGroup = false
+  /// All of its samples can be decoded without another segment (EXT-X-INDEPENDENT-SEGMENTS, RFC 8216bis §4.4.2.1).
+  var standsAlone: Bool { isIndependent && !opensGroup }
   /// Nobody published then: it has no media, and none of its renditions has.
   var isOutage = false
   var memory: SegmentMemory

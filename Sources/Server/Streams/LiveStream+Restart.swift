@@ -12,7 +12,7 @@ extension LiveStream {
       switch event {
       case .initialization, .segmentEnd: true
       case .fragment(let fragment): fragment.fragment.startsSegment
-      case .clock, .discontinuity, .end: false
+      case .clock, .redated, .discontinuity, .end: false
       }
     }
     guard isNews, let record = record(state) else { return }

@@ -47,8 +47,11 @@ final class LiveStream: Sendable {
     var offAirSince: Int64?
     var holder: Holder?
     var lastHolder: (protocolName: String, remoteAddress: String)
+    /// As `PublishRequest.host`, of the last publisher.
+    var lastHost: String?
     var lastTakeover: Int64?
     var publications = 0
+    var bounds: PublicationBounds
     var sinks: [any FragmentSink] = []
     /// The epoch that `sinks` were made for: whoever was detached since then stays away.
     var sinksEpoch = ""
@@ -116,7 +119,8 @@ final class LiveStream: Sendable {
     state = Mutex(
       State(
         epoch: epoch, phase: record == nil ? .starting : .reconnecting, phaseSince: clock.monotonicNanoseconds(),
-        startedAt: record?.startedAt ?? wall, lastHolder: ("", ""), knownGroup: record?.longestGroup ?? knownGroup))
+        startedAt: record?.startedAt ?? wall, lastHolder: ("", ""), bounds: PublicationBounds(settings.bounds),
+        knownGroup: record?.longestGroup ?? knownGroup))
   }
 
   // MARK: Publishers
@@ -142,6 +146,12 @@ final class LiveStream: Sendable {
         let refusal = refusal(
           of: request, right: right, holder: holder, lastTakeover: state.lastTakeover, now: now)
         if let refusal { return .refused(refusal) }
+      }
+      let goesOn = state.phase != .ended && !state.epoch.window.segments.isEmpty
+      guard state.bounds.begin(goesOn: goesOn, now: now) else {
+        return .refused(.tooManyBreaks(stream: name, retryAfterSeconds: state.bounds.secondsUntilBreak))
+      }
+      if let holder = state.holder {
         state.lastTakeover = now
         logger.warning(
           "\(request.protocolName) publisher \(request.remoteAddress) takes over from \(holder.remoteAddress)")
@@ -162,6 +172,7 @@ final class LiveStream: Sendable {
         token: token, protocolName: request.protocolName, remoteAddress: request.remoteAddress, host: request.host,
         evict: request.onEviction, askForKeyFrame: request.onKeyFrameWanted, lastReceived: now)
       state.lastHolder = (request.protocolName, request.remoteAddress)
+      state.lastHost = request.host
       state.enter(state.epoch.hasBegun ? .live : .starting, now: now)
       return .admitted(token, evicted: evicted)
     }
@@ -212,6 +223,12 @@ final class LiveStream: Sendable {
         case .connectionLost, .failed, .replaced: lose(reason, &state, now: now)
         }
         return .accepted
+      }
+      if let complaint = state.bounds.complaint(about: event, end: state.ends.reach, now: now) {
+        logger.warning("the publication is ended: \(complaint)")
+        state.holder = nil
+        lose(.failed(complaint), &state, now: now)
+        return .closed(.failed(complaint))
       }
       do {
         let version = state.epoch.window.version
@@ -367,8 +384,10 @@ final class LiveStream: Sendable {
           dismissAudiences(&state)
         }
       case .discontinuity: state.newestSegment = []
-      case .segmentEnd: state.epoch.alignTracks(at: state.sinks.compactMap(\.splitsAt).min())
-      case .clock, .end: break
+      case .segmentEnd:
+        state.epoch.alignTracks(at: state.sinks.compactMap(\.splitsAt).min())
+        if state.sinks.contains(where: \.tellsDates) { state.epoch.isDated = true }
+      case .clock, .redated, .end: break
       }
     }
     feedFollowers(of: state.epoch.window, rung: nil, &state)
@@ -436,63 +455,4 @@ final class LiveStream: Sendable {
       return state.waiting.add(condition, on: eventLoop, now: now, deadline: now &+ time.nanoseconds)
     }
   }
-
-  // MARK: Views
-
-  /// A rendition's window in an epoch, if both are there.
-  func window(ofEpoch id: String, _ rendition: Rendition = .interleaved) -> LiveWindow? {
-    state.withLock { $0.epoch(id)?.window(of: rendition) }
-  }
-
-  /// The current epoch's name and window.
-  var current: (epoch: Epoch, phase: StreamPhase) {
-    state.withLock { ($0.epoch, $0.phase) }
-  }
-
-  /// EXT-X-TARGETDURATION of the current epoch, in seconds; nil until it is decided.
-  var targetDuration: Int? { state.withLock { $0.epoch.window.targetDuration } }
-
-  var phase: StreamPhase { state.withLock { $0.phase } }
-
-  /// A rendered playlist or manifest: made once for each change of the window and shared by everybody who asks.
-  /// `render` is called with the stream's lock held; nil when the epoch is gone.
-  func rendered(
-    _ kind: RenderCache.Kind, epoch id: String?, render: (EpochView) -> PreencodedResponse
-  ) -> PreencodedResponse? {
-    state.withLock { state in
-      if let id, state.epoch.id != id {
-        guard let previous = state.previous, previous.epoch.id == id else { return nil }
-        return render(previous.epoch.viewWithRungs)
-      }
-      return state.cache.response(kind, version: state.epoch.version(for: kind)) { render(state.epoch.viewWithRungs) }
-    }
-  }
-
-  /// The manifests of the current epoch, with its view and the wall clock in nanoseconds since 1970. `body` is called
-  /// with the stream's lock held.
-  func withManifests<R>(
-    _ body: (_ history: inout DASHHistory, _ epoch: EpochView, _ now: Int64) -> sending R
-  ) -> sending R {
-    state.withLock { state in body(&state.cache.dash, state.epoch.viewWithRungs, clock.wallNanoseconds) }
-  }
-
-  var status: StreamStatus {
-    state.withLock { state in
-      StreamStatus(
-        name: name, phase: state.phase, epoch: state.epoch.id, protocolName: state.lastHolder.protocolName,
-        startedAt: state.startedAt, endedAt: state.offAirSince.map { $0 &+ clock.wallOffset },
-        tracks: state.epoch.initSegment?.tracks ?? [],
-        bitrate: state.epoch.window.recentBitrate, longestGroup: state.epoch.longestGroup,
-        targetDuration: state.epoch.window.targetDuration,
-        warnings: state.warnings + state.publicationWarnings.map(\.description), anchor: state.epoch.anchor,
-        residentBytes: state.epoch.rungs.reduce(state.epoch.window.residentBytes) { $0 + $1.window.residentBytes },
-        playlistRenders: state.cache.renders, counters: state.allCounters, skew: state.ends.skew,
-        transcoding: state.transcoder?.status, rungs: state.epoch.playableRungs.compactMap(RungStatus.init),
-        soundTranscoding: state.soundTranscoder?.status,
-        sound: state.epoch.viewWithRungs.playableSounds.first.flatMap(RungStatus.init))
-    }
-  }
-
-  /// The distance of key frames that the name's encoder is known to use.
-  var knownGroup: MediaTime? { state.withLock { $0.epoch.longestGroup ?? $0.knownGroup } }
 }

@@ -34,7 +34,7 @@ extension FileRange {
     while bytes.readableBytes < length {
       let done = bytes.readableBytes
       let count = bytes.writeWithUnsafeMutableBytes(minimumWritableBytes: length - done) { target in
-        max(0, pread(file.descriptor, target.baseAddress, length - done, off_t(offset + done)))
+        max(0, pread(file.descriptor, target.baseAddress, length - done, off_t(position + done)))
       }
       if count == 0, errno != EINTR { throw StorageError(operation: "pread", errno: errno) }
     }

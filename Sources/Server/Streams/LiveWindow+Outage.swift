@@ -33,4 +33,11 @@ extension LiveWindow {
       start &+= part
     }
   }
+
+  /// Where a gap would lie in the media if they went on with the clock: behind what was before the outage.
+  func place(of gap: LiveSegment) -> MediaTime {
+    let before = segments.last { $0.sequenceNumber < gap.sequenceNumber && !$0.isOutage }?.sequenceNumber ?? 0
+    let first = segments.first { $0.sequenceNumber > before } ?? gap
+    return gap.start + MediaTime(nanoseconds: gap.wallStart &- first.wallStart)
+  }
 }

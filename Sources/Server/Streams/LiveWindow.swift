@@ -9,6 +9,8 @@ internal import FMP4
 struct LiveWindow: Sendable {
   /// How much media is kept in memory.
   let length: MediaTime
+  /// How many segments are kept, however short they are: breaks of the timeline make segments, too.
+  var segmentLimit = Int.max
   /// All segments in memory, oldest first; the last may be growing.
   private(set) var segments: [LiveSegment] = []
   private(set) var inits: [Int: InitSegment] = [:]
@@ -31,7 +33,7 @@ struct LiveWindow: Sendable {
   private(set) var lostEnd: Int64?
   /// Versions of init segments up to this one were another process's.
   private(set) var lastLostInit = 0
-  /// Every complete segment so far started with a sync sample.
+  /// Every complete segment so far can be decoded without another.
   private(set) var keepsIndependence = true
   /// Bits a second of the segment that needed most, and what all of them held, for BANDWIDTH.
   private(set) var bandwidth = Bandwidth()
@@ -89,7 +91,7 @@ struct LiveWindow: Sendable {
     self.targetDuration = targetDuration
     self.bandwidth = bandwidth
     self.isEnded = isEnded
-    keepsIndependence = segments.allSatisfy(\.isIndependent)
+    keepsIndependence = segments.allSatisfy(\.standsAlone)
     nextSequenceNumber = (segments.last?.sequenceNumber ?? 0) + 1
     for segment in segments { noteLength(of: segment) }
     for segment in segments where beginsPeriod(segment) {
@@ -287,7 +289,7 @@ struct LiveWindow: Sendable {
     if let length { segments[index].lengthen(to: length) }
     segments[index].isComplete = true
     noteLength(of: segments[index])
-    keepsIndependence = keepsIndependence && segments[index].isIndependent
+    keepsIndependence = keepsIndependence && segments[index].standsAlone
     let picture = layout(.video, of: segments[index])?.trackID
     if !segments[index].fragments.isEmpty {
       bandwidth.add(
@@ -313,7 +315,7 @@ struct LiveWindow: Sendable {
     let keep = longestKept
     var total = segments.reduce(MediaTime.zero) { $0 + $1.duration }
     var dropped = 0
-    while dropped < segments.count - 1, total > keep {
+    while dropped < segments.count - 1, total > keep || segments.count - dropped > segmentLimit {
       total = total - segments[dropped].duration
       if segments[dropped].followsDiscontinuity { forgottenDiscontinuities += 1 }
       dropped += 1

@@ -1,17 +1,16 @@
 internal import Glibc
 internal import NIOCore
 
-/// The one home of a segment's bytes: a memfd that holds the interleaved segment as it is served. Whole segments,
-/// fragments and the runs of single tracks are ranges of it, sent by sendfile; no viewer and no layout has a copy.
+/// The one home of a segment's bytes: a slot of its stream's memfd that holds the interleaved segment as it is served.
+/// Whole segments, fragments and the runs of single tracks are ranges of it, sent by sendfile; no viewer and no layout has a
+/// copy.
 struct SegmentMemory: Sendable {
   let file: SharedFile
   private(set) var byteCount = 0
 
-  /// Throws when the system gives no descriptor or memory.
-  init(name: String) throws(StorageError) {
-    let descriptor = memfd_create(name, UInt32(MFD_CLOEXEC))
-    guard descriptor >= 0 else { throw StorageError(operation: "memfd_create", errno: errno) }
-    file = SharedFile(taking: descriptor, kind: .memory)
+  /// Throws when the system gives no descriptor.
+  init(in store: SegmentStore) throws(StorageError) {
+    file = try store.makeFile()
   }
 
   /// So many bytes that are elsewhere: a recorded segment, whose place its index knows.
@@ -21,9 +20,12 @@ struct SegmentMemory: Sendable {
   }
 
   /// Appends buffers in order with as few system calls as possible; memory, so it never waits for a disk.
-  /// Returns the offset of the first byte.
+  /// Returns the offset of the first byte. Throws when the system gives no memory, and for more than a slot holds.
   mutating func append(_ buffers: [ByteBuffer]) throws(StorageError) -> Int {
     let start = byteCount
+    guard buffers.reduce(start, { $0 + $1.readableBytes }) <= SegmentStore.slotBytes else {
+      throw StorageError(operation: "append to a segment", errno: EFBIG)
+    }
     var retained: [Unmanaged<AnyObject>] = []
     defer { for storage in retained { storage.release() } }
     var vectors: [iovec] = []
@@ -40,7 +42,7 @@ struct SegmentMemory: Sendable {
       let count = min(vectors.count - next, Int(maximumVectors))
       let written = vectors.withUnsafeBufferPointer { all -> Int in
         guard let base = all.baseAddress else { return 0 }
-        return pwritev(file.descriptor, base + next, Int32(count), off_t(byteCount))
+        return pwritev(file.descriptor, base + next, Int32(count), off_t(file.base + byteCount))
       }
       if written < 0 {
         if errno == EINTR { continue }

@@ -109,6 +109,12 @@ struct TrackEnds: Sendable {
     return true
   }
 
+  /// How far the newest media reaches; nil before the first sample.
+  var reach: MediaTime? {
+    guard let picture = picture?.end, let sound = sound?.end else { return picture?.end ?? sound?.end }
+    return max(picture, sound)
+  }
+
   /// Seconds by which sound is ahead of the picture; nil where one of them is missing.
   var skew: Double? {
     guard let picture = picture?.end, let sound = sound?.end else { return nil }

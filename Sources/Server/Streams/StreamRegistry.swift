@@ -11,6 +11,9 @@ final class StreamRegistry: PublishGate {
   private let sounds: Sounds
   private let workers: WorkerLauncher
   private let publishKeys: PublishKeys
+  private let descriptors: DescriptorBudget
+  /// What else than its publisher and its memory takes descriptors of a stream: recordings, folders of segments.
+  private let sinksPerStream: Int
   private let clock: SteadyClock
   private let logger: Logger
   private let makeSinks:
@@ -19,11 +22,12 @@ final class StreamRegistry: PublishGate {
   private let epochIDs = EpochID()
   /// Remembers the streams for the next process; nil where none goes on with them.
   private let ledger: StreamLedger?
-  private let state = Mutex(State())
+  private let state: Mutex<State>
   private let refusals = Mutex(RecentRefusals())
 
   private struct State {
     var streams: [StreamName: LiveStream] = [:]
+    var names: NameAllowance
     var groups = KnownGroups()
     var isShuttingDown = false
     var rejections: [String: Int] = [:]
@@ -35,7 +39,9 @@ final class StreamRegistry: PublishGate {
   init(
     settings: StreamSettings, ladders: Ladders = Ladders(), sounds: Sounds = Sounds(),
     workers: WorkerLauncher = .ownProcess,
-    publishKeys: PublishKeys = PublishKeys(), clock: SteadyClock, logger: Logger, ledger: StreamLedger? = nil,
+    publishKeys: PublishKeys = PublishKeys(), names: NameAllowance.Limits = NameAllowance.Limits(),
+    descriptors: DescriptorBudget = .unlimited, sinksPerStream: Int = 0, clock: SteadyClock, logger: Logger,
+    ledger: StreamLedger? = nil,
     makeSinks: @escaping @Sendable (StreamName, String, PublishRequest.RecordingWish) -> [any FragmentSink]
   ) {
     self.settings = settings
@@ -43,6 +49,9 @@ final class StreamRegistry: PublishGate {
     self.sounds = sounds
     self.workers = workers
     self.publishKeys = publishKeys
+    self.descriptors = descriptors
+    self.sinksPerStream = sinksPerStream
+    state = Mutex(State(names: NameAllowance(names)))
     self.clock = clock
     self.logger = logger
     self.ledger = ledger
@@ -87,6 +96,10 @@ final class StreamRegistry: PublishGate {
     let (stream, admission) = state.withLock { state -> (LiveStream?, LiveStream.Admission) in
       guard !state.isShuttingDown else { return (nil, .refused(.shuttingDown)) }
       let known = state.streams[request.stream]
+      if known == nil, let refusal = refusal(of: request, right: right, &state) { return (nil, .refused(refusal)) }
+      if known != nil, right == .unproven, let host = request.host {
+        state.names.keep(request.stream, by: host, now: clock.monotonicNanoseconds())
+      }
       let stream = known ?? newStream(request, state.groups)
       let admission = stream.admit(request, right: right) { epoch in
         makeSinks(request.stream, epoch, request.recording)
@@ -104,6 +117,35 @@ final class StreamRegistry: PublishGate {
       guard let stream else { throw .shuttingDown }
       return Publication(stream: stream, token: token)
     }
+  }
+
+  /// Why a name that is not known yet cannot be a stream; nil where it can, and its descriptors are taken.
+  private func refusal(of request: PublishRequest, right: PublishRight, _ state: inout State) -> PublishRefusal? {
+    let limit = state.names.limits.streams
+    guard state.streams.count < limit else { return .tooManyStreams(limit: limit) }
+    if right == .unproven, let host = request.host,
+      let seconds = state.names.take(request.stream, by: host, now: clock.monotonicNanoseconds())
+    {
+      return .tooManyNames(limit: state.names.limits.names, retryAfterSeconds: seconds)
+    }
+    guard descriptors.takeStream(descriptorCount(of: request.stream)) else {
+      return .noRoom(
+        "the server has no descriptors for another stream: \(descriptors.limit) may be open (ulimit -n, or LimitNOFILE of"
+          + " systemd), and it has \(state.streams.count) streams; raise the limit, or end streams")
+    }
+    return nil
+  }
+
+  /// Descriptors that a stream takes as it is configured.
+  private func descriptorCount(of stream: StreamName) -> Int {
+    let workers = (ladders[stream].isEmpty ? 0 : 1) + (sounds[stream] == nil ? 0 : 1)
+    return DescriptorBudget.perStream + DescriptorBudget.perSink * (sinksPerStream + workers)
+  }
+
+  /// Streams without a ladder that there can be at a time.
+  var capacity: Int {
+    let each = DescriptorBudget.perStream + DescriptorBudget.perSink * sinksPerStream
+    return min(state.withLock { $0.names.limits.streams }, descriptors.streams / each)
   }
 
   private func newStream(_ request: PublishRequest, _ groups: borrowing KnownGroups) -> LiveStream {
@@ -130,6 +172,11 @@ final class StreamRegistry: PublishGate {
         ledger?.forget(name)
         continue
       }
+      guard descriptors.takeStream(descriptorCount(of: name)) else {
+        logger.of(name).warning("is over: the server has no descriptors for it (ulimit -n is \(descriptors.limit))")
+        ledger?.forget(name)
+        continue
+      }
       let stream = LiveStream(
         name: name, settings: settings, clock: clock, epochIDs: epochIDs, logger: logger, knownGroup: nil,
         workers: workers, ledger: ledger, resuming: entry.record)
@@ -149,6 +196,8 @@ final class StreamRegistry: PublishGate {
         guard state.streams[stream.name] === stream, !stream.tend() else { return }
         state.groups.remember(stream.knownGroup, of: stream.name)
         state.streams[stream.name] = nil
+        if let host = stream.lastHost { state.names.keep(stream.name, by: host, now: clock.monotonicNanoseconds()) }
+        descriptors.giveBackStream(descriptorCount(of: stream.name))
         if state.namedInMetrics.remove(stream.name) == nil { state.departed += stream.status.counters }
       }
     }

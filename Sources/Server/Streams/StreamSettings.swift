@@ -13,6 +13,9 @@ struct StreamSettings: Sendable {
   /// How long a name waits for a publisher whose connection was lost.
   var reconnectWindow = MediaTime(milliseconds: 30_000)
 
+  /// What publishers may do to a stream in a minute.
+  var bounds = PublicationBounds.Limits()
+
   /// Where players find this server; nil where nobody said.
   var publicURL: PublicURL?
 
@@ -44,6 +47,12 @@ struct StreamSettings: Sendable {
     /// From the first group of pictures, at most ten seconds.
     case automatic
     case seconds(Int)
+  }
+
+  /// Segments in a window: four times as many as there are without breaks of the timeline.
+  var segmentLimit: Int {
+    let usual = window.rescaled(to: 1000) / max(1, segmentTarget.rescaled(to: 1000))
+    return max(16, 4 * Int(clamping: usual))
   }
 
   /// An ended epoch stays available this long.

@@ -123,4 +123,61 @@ import Testing
     }
     #expect(Self.lengths(segments).allSatisfy { $0 <= MediaTime(milliseconds: 200) })
   }
+
+  /// Another rendition of them, which an encoder makes in the order in which they are shown, with a key frame wherever a
+  /// segment begins, has every picture.
+  @Test func rungsHaveEveryPicture() throws {
+    let track = try SyntheticMedia.video()
+    let pictures = Self.pictures(477)
+    var cutter = FollowingCutter()
+    var cuts: [FollowingCutter.Cut] = []
+    var last: PlannedFragment?
+    var starts: Set<Int64> = []
+    var segment = 0
+    for fragment in try Self.cut(pictures) {
+      if fragment.startsSegment {
+        segment += 1
+        starts.insert(fragment.start.ticks)
+      }
+      let plan = try #require(PlannedFragment(fragment, segment: segment, after: last))
+      last = plan
+      cuts += cutter.plan(plan)
+    }
+    for time in pictures.map(\.presentationTime).sorted() {
+      let sample = Sample(
+        track: .video, decodeTime: time, isSync: starts.contains(time), payload: ByteBuffer(repeating: 1, count: 10))
+      cuts += cutter.take(sample, of: track)
+    }
+    cuts += cutter.lose(before: MediaTime(ticks: .max, timescale: 1))
+    var shown: [Int64] = []
+    for case .fragment(let fragment, _, _) in cuts {
+      var time = fragment.runs[0].baseDecodeTime
+      if fragment.startsSegment {
+        #expect(
+          fragment.isIndependent && fragment.start.ticks == time + Int64(fragment.runs[0].samples[0].compositionOffset))
+      }
+      for sample in fragment.runs[0].samples {
+        shown.append(time + Int64(sample.compositionOffset))
+        time += Int64(sample.duration)
+      }
+    }
+    #expect(shown == pictures.map(\.presentationTime).sorted())
+  }
+
+  /// What a publisher says of when a picture is shown holds up nobody.
+  @Test func aPictureThatIsShownHoursLaterHoldsNothingUp() throws {
+    var segmenter = Segmenter(policy: CutPolicy(fragmentsWaitForFollowers: true))
+    var events = segmenter.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
+    for var sample in SyntheticMedia.interleaved(seconds: 20, group: 60) {
+      if sample.track == .video {
+        sample.isSync = true
+        if sample.decodeTime == 120_000 { sample.compositionOffset = .max }
+      }
+      events += segmenter.receive(.sample(sample))
+    }
+    let ends = events.compactMap { event -> Int64? in
+      if case .fragment(let fragment) = event { fragment.run(of: .video)?.endDecodeTime } else { nil }
+    }
+    #expect(try #require(ends.last) >= 19 * 30_000)
+  }
 }

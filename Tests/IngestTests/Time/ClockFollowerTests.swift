@@ -124,4 +124,16 @@ import Testing
       #expect(follower.saw(tick * 33, now: tick * 33_000_000 + 15_000_000 + tick * 7919 % 40_000_000) == nil)
     }
   }
+
+  /// What had gathered before the beginning comes a little faster than real time: in the end times of day are right.
+  @Test(arguments: [105, 120, 200] as [Int64]) func aQueueThatDrainsSlowlyIsNoDelay(_ percent: Int64) {
+    let (delay, queue) = (20_000_000 as Int64, 3_000_000_000 as Int64)
+    var follower = ClockFollower(delay: delay + queue, now: delay + queue)
+    for picture in 0..<9000 as Range<Int64> {
+      let time = picture * 1000 / 30
+      let inQueue = max(0, queue - time * 1_000_000 * (percent - 100) / percent)
+      _ = follower.saw(time, now: time * 1_000_000 + delay + inQueue)
+    }
+    #expect(follower.told - delay < 100_000_000)
+  }
 }

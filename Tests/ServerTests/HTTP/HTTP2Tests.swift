@@ -123,7 +123,9 @@ import Testing
   }
 
   @Test func aRequestWithABodyIsAnsweredWhenTheBodyIsHere() async throws {
-    try await run(route: Self.variety) { client, _ in
+    var limits = HTTPLimits()
+    limits.requestBodyBytes = 1 << 20
+    try await run(limits: limits, route: Self.variety) { client, _ in
       let id = try await client.request("/post", method: "POST", isEnd: false)
       for index in 0..<60 {
         let data = HTTP2Frame.FramePayload.Data(

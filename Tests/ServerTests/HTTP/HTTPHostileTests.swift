@@ -88,6 +88,19 @@ import Testing
     }
   }
 
+  @Test(arguments: ["GET", "HEAD", "OPTIONS"]) func aRequestThatChangesNothingHasNoBody(_ method: String) async throws {
+    try await HTTPTestServer.run { address, _ in
+      let empty = try await HTTPRawClient.connect(to: address)
+      try await empty.send("\(method == "HEAD" ? "GET" : method) / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
+      #expect(try await empty.response().status < 300)
+      // Refused by the head: no byte of it is waited for.
+      let client = try await HTTPRawClient.connect(to: address)
+      try await client.send("\(method) /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 1048576\r\n\r\n")
+      #expect(try await client.response(hasBody: method != "HEAD").status == 413)
+      try await client.waitForClose()
+    }
+  }
+
   @Test func whoeverNeverEndsItsHeadIsClosed() async throws {
     var limits = HTTPLimits()
     limits.headerTime = .milliseconds(1000)

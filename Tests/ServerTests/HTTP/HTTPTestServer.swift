@@ -65,13 +65,15 @@ private let pattern: [UInt8] = {
 /// A stretch of the pattern.
 func patternBytes(_ range: Range<Int>) -> [UInt8] { Array(pattern[range]) }
 
-/// A memfd that holds the first `count` bytes of the pattern.
+/// A slot of a memfd, not its first, that holds the first `count` bytes of the pattern.
 func memoryFile(_ count: Int) throws -> SharedFile {
-  let descriptor = memfd_create("test", UInt32(MFD_CLOEXEC))
-  try #require(descriptor >= 0)
-  let file = SharedFile(taking: descriptor, kind: .memory)
-  try write(patternBytes(0..<count), to: descriptor)
-  return file
+  let store = SegmentStore(name: "test")
+  let before = try store.makeFile()
+  defer { withExtendedLifetime(before) {} }
+  var memory = try SegmentMemory(in: store)
+  try #require(memory.file.base > 0)
+  _ = try memory.append([ByteBuffer(bytes: patternBytes(0..<count))])
+  return memory.file
 }
 
 /// An unlinked file on disk that holds the first `count` bytes of the pattern.

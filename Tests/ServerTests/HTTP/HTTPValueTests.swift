@@ -168,11 +168,3 @@ import Testing
         + #""endless":null,"empty":{},"list":[]}"#)
   }
 }
-
-@Suite struct HTTPLimitsTests {
-  /// Few descriptors are shared by halves, many are kept back by as many as publishers and recordings need.
-  @Test(arguments: [(1, 1), (22, 11), (256, 128), (512, 256), (1024, 768), (1 << 20, 10_000)])
-  func thereAreAsManyConnectionsAsDescriptorsAllow(_ descriptors: Int, _ connections: Int) {
-    #expect(HTTPLimits().capacity(descriptors: descriptors) == connections)
-  }
-}

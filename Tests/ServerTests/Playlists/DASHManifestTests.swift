@@ -284,7 +284,8 @@ struct Making {
     if fragment.startsSegment {
       window.open(
         fragment, initVersion: 1, followsDiscontinuity: false,
-        wallStart: EpochDriver.wall + fragment.start.nanoseconds, memory: try SegmentMemory(name: "test"))
+        wallStart: EpochDriver.wall + fragment.start.nanoseconds,
+        memory: try SegmentMemory(in: SegmentStore(name: "test")))
     }
     _ = try window.withNewest { segment throws(StorageError) in
       let offset = try segment.memory.append(fragment.payloads)

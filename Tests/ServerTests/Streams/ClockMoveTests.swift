@@ -13,6 +13,7 @@ import Testing
   private func driver(_ move: Int64 = move) throws -> EpochDriver {
     var driver = EpochDriver()
     driver.epoch.startPublication()
+    driver.epoch.isDated = true
     let clock = WallClockAnchor(mediaTime: .zero, wallNanoseconds: EpochDriver.wall)
     try driver.receive(.clock(clock))
     try driver.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
@@ -95,5 +96,25 @@ import Testing
     #expect(driver.epoch.availabilityStart == EpochDriver.wall)
     #expect(window.segments.map { ($0.wallStart - EpochDriver.wall) / 1_000_000 } == [0, 2000, 4000])
     #expect(window.periods.count == 1 && window.periods[0].wallStart == EpochDriver.wall)
+  }
+
+  /// A publisher pauses early and goes on with other timestamps: what was before keeps its dates, and the pause is listed.
+  @Test func aBreakKeepsTheDatesBeforeIt() throws {
+    var driver = EpochDriver()
+    driver.epoch.startPublication()
+    try driver.receive(.clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: EpochDriver.wall)))
+    try driver.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
+    for sample in SyntheticMedia.interleaved(seconds: 8, group: 60) {
+      if sample.track == .video, sample.decodeTime == 120_000 {
+        try driver.receive(.discontinuity)
+        try driver.receive(
+          .clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: EpochDriver.wall + 15_000_000_000)))
+      }
+      try driver.receive(.sample(sample))
+    }
+    let window = driver.epoch.window
+    let seconds = window.segments.filter { !$0.isOutage }.map { ($0.wallStart - EpochDriver.wall) / 1_000_000_000 }
+    #expect(seconds == [0, 2, 19, 21])
+    #expect(window.segments.contains { $0.isOutage })
   }
 }

@@ -26,7 +26,7 @@ final class HTTP1Connection: HTTPConnection {
   private let loop: LoopContext
   private let writer: SocketWriter
   private let context: ChannelHandlerContext
-  private let peer: HTTPPeer
+  let peer: HTTPPeer
   private let logsRequests: Bool
   private var scanner: HTTP1Scanner
   /// Bytes of a part that is not complete.

@@ -29,7 +29,7 @@ struct PlainSocket {
     let sent: Int
     let wanted: Int
     if case .file(let range) = queue.first, queue.first.map(isSmall) == false {
-      var offset = off_t(range.offset)
+      var offset = off_t(range.position)
       wanted = min(range.length, limit)
       sent = sendfile(descriptor, range.file.descriptor, &offset, wanted)
       if sent == 0 { return .failed(PieceQueue.BrokenFile(range: range).description) }

@@ -211,7 +211,7 @@ final class SocketWriter {
         withExtendedLifetime(file) {}
       }
       let region = FileRegion(
-        fileHandle: handle, readerIndex: range.offset, endIndex: range.offset &+ range.length)
+        fileHandle: handle, readerIndex: range.position, endIndex: range.position &+ range.length)
       context.writeAndFlush(NIOAny(IOData.fileRegion(region)), promise: promise)
     }
   }

@@ -60,7 +60,7 @@ final class HTTP2Stream {
     remoteHasEnded = remoteHasEnded || isEnd
     guard case .receiving = phase else { return }
     guard bytes.readableBytes <= room else {
-      refuse(RequestAssembler.bodyTooLarge(services.limits))
+      refuse(RequestAssembler.bodyTooLarge(services.limits.requestBodyBytes))
       return
     }
     bodyBytes &+= bytes.readableBytes

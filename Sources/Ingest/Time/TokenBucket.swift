@@ -1,18 +1,18 @@
 /// Tokens that refill with time: allows bursts and bounds the rate. A value, told what time it is.
-struct TokenBucket: Sendable {
-  let burst: Double
-  let perSecond: Double
-  private(set) var tokens: Double
+package struct TokenBucket: Sendable {
+  package let burst: Double
+  package let perSecond: Double
+  package private(set) var tokens: Double
   private var last: Int64?
 
-  init(burst: Double, perSecond: Double) {
+  package init(burst: Double, perSecond: Double) {
     self.burst = burst
     self.perSecond = perSecond
     tokens = burst
   }
 
   /// Takes a token, or says that there is none. `now` is in nanoseconds on a clock that never goes back.
-  mutating func take(now: Int64) -> Bool {
+  package mutating func take(now: Int64) -> Bool {
     refill(now: now)
     guard tokens >= 1 else { return false }
     tokens -= 1
@@ -20,7 +20,7 @@ struct TokenBucket: Sendable {
   }
 
   /// Adds what has accrued since the last call.
-  mutating func refill(now: Int64) {
+  package mutating func refill(now: Int64) {
     if let last, now > last {
       tokens = min(burst, tokens + Double(now &- last) / 1e9 * perSecond)
     }
@@ -28,5 +28,5 @@ struct TokenBucket: Sendable {
   }
 
   /// Seconds until there is a token again.
-  var secondsUntilToken: Double { tokens >= 1 ? 0 : (1 - tokens) / perSecond }
+  package var secondsUntilToken: Double { tokens >= 1 ? 0 : (1 - tokens) / perSecond }
 }

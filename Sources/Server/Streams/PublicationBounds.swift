@@ -1,0 +1,121 @@
+internal import FMP4
+internal import Ingest
+
+/// Limits what the publishers of a stream may do to it in a minute, over reconnects as well. Each break of the timeline makes a
+/// segment. Each change of parameters makes an init segment and a recording.
+struct PublicationBounds: Sendable {
+  /// What may be set.
+  struct Limits: Sendable, Hashable {
+    /// Breaks of the timeline a minute: jumps of timestamps, and publications that go on with the stream.
+    var jumpsPerMinute = 120
+    /// Changes of codec, picture size or the like a minute.
+    var changesPerMinute = 30
+  }
+
+  /// A publication whose media clock advances by less than this share of real time is ended.
+  static let slowestPace = 0.2
+
+  private let limits: Limits
+  private var jumps: TokenBucket
+  private var changes: TokenBucket
+  private(set) var pace = MediaPace()
+  /// The publication has told its tracks.
+  private var knowsTracks = false
+
+  init(_ limits: Limits) {
+    self.limits = limits
+    jumps = TokenBucket(perMinute: limits.jumpsPerMinute)
+    changes = TokenBucket(perMinute: limits.changesPerMinute)
+  }
+
+  /// A publication begins; false where there were too many breaks, in the stream that it goes on with. Then the one that there
+  /// is goes on as before.
+  mutating func begin(goesOn: Bool, now: Int64) -> Bool {
+    guard !goesOn || jumps.take(now: now) else { return false }
+    knowsTracks = false
+    pace = MediaPace()
+    return true
+  }
+
+  /// Seconds until another break is let through, at least 1.
+  var secondsUntilBreak: Int { max(1, Int(jumps.secondsUntilToken.rounded(.up))) }
+
+  /// Why the publication ends with the event; nil where it goes on. `end` is how far its media reaches behind the event.
+  mutating func complaint(about event: MediaEvent, end: MediaTime?, now: Int64) -> String? {
+    switch event {
+    case .discontinuity:
+      pace.jump()
+      guard !jumps.take(now: now) else { return nil }
+      return "its timestamps jumped more than \(limits.jumpsPerMinute) times in a minute (--max-jumps);"
+        + " check the encoder's clock"
+    case .tracks:
+      defer { knowsTracks = true }
+      pace.jump()
+      guard knowsTracks, !changes.take(now: now) else { return nil }
+      return "its codec or picture size changed more than \(limits.changesPerMinute) times in a minute (--max-changes)"
+    case .sample:
+      let isNewSecond = pace.add(end: end, now: now)
+      guard isNewSecond, let share = pace.slowShare, share < Self.slowestPace else { return nil }
+      return "its timestamps advance by \(Int(share * 100)) % of real time, less than 20, for \(MediaPace.slots) s;"
+        + " check the encoder's clock and the uplink"
+    case .clock, .progress, .end: return nil
+    }
+  }
+}
+
+/// How fast the media of a publication advances, in each of the last thirty seconds.
+struct MediaPace: Sendable {
+  /// Seconds that are looked at.
+  static let slots = 30
+  /// What nobody sends in one step.
+  private static let longestStep = MediaTime(milliseconds: 10_000)
+
+  private struct Slot: Sendable {
+    var second: Int64
+    /// Seconds of media.
+    var media = 0.0
+  }
+
+  private var recent: [Slot] = []
+  private var end: MediaTime?
+  private var start: Int64?
+
+  /// The next sample does not continue the last.
+  mutating func jump() { end = nil }
+
+  /// `end` is how far the media reaches with the next sample, `now` in nanoseconds on a monotonic clock. Returns whether the
+  /// sample is the first of its second.
+  mutating func add(end: MediaTime?, now: Int64) -> Bool {
+    let second = now / 1_000_000_000
+    start = start ?? second
+    let isNew = recent.last?.second != second
+    if isNew {
+      recent.append(Slot(second: second))
+      recent.removeAll { second &- $0.second >= Int64(Self.slots) }
+    }
+    let index = recent.count - 1
+    guard let end else { return isNew }
+    if let last = self.end, last < end {
+      recent[index].media += min(end - last, Self.longestStep).seconds
+    }
+    self.end = max(self.end ?? end, end)
+    return isNew
+  }
+
+  /// Seconds of media in a second of real time. Nil where samples were missing in more than three of the seconds: the
+  /// connection was held up then, and says nothing of the clock.
+  var slowShare: Double? {
+    guard let start, let last = recent.last?.second, last &- start >= Int64(Self.slots),
+      recent.count >= Self.slots - 3
+    else { return nil }
+    // The second that has only begun does not count.
+    return recent.dropLast().reduce(0) { $0 + $1.media } / Double(Self.slots - 1)
+  }
+}
+
+extension TokenBucket {
+  /// So many at once, and as many again within a minute.
+  fileprivate init(perMinute count: Int) {
+    self.init(burst: Double(count), perSecond: Double(count) / 60)
+  }
+}

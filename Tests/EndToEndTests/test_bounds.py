@@ -1,0 +1,176 @@
+"""What one publisher can take of a server (docs/limits.md), with an honest one beside it."""
+
+import contextlib
+import os
+import pathlib
+import socket
+import threading
+import time
+import urllib.parse
+
+import pytest
+
+from harness import flv, publishers, scripts
+from harness.rawrtmp import Closed, RawRTMP, Refused
+
+NAME = "honest"
+FEW = ("prlimit", "--nofile=600:600")
+
+
+def descriptors(weir) -> list[str]:
+    found = []
+    for link in pathlib.Path(f"/proc/{weir.process.pid}/fd").iterdir():
+        try:
+            found.append(os.readlink(link))
+        except FileNotFoundError:
+            pass  # closed meanwhile
+    return found
+
+
+class Honest:
+    """A publisher and what became of it."""
+
+    def __init__(self, weir):
+        self.weir = weir
+        self.publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{NAME}", loop=-1)
+        weir.wait_state(NAME, "live")
+        self.before = weir.stream(NAME)
+
+    def lost_nothing(self) -> None:
+        assert self.publisher.process.poll() is None
+        stream = self.weir.stream(NAME)
+        assert stream["state"] == "live" and stream["startedAt"] == self.before["startedAt"]
+        assert not stream["warnings"]
+        metrics = self.weir.get("/metrics").good().text
+        for name in ("weir_ingest_publications_total", "weir_ingest_timestamp_jumps_total", "weir_ingest_frames_lost_total"):
+            values = [line.rsplit(" ", 1)[1] for line in metrics.splitlines()
+                      if line.startswith(name + "{") and f'stream="{NAME}"' in line]
+            assert values and all(float(value) <= (1 if "publications" in name else 0) for value in values), (name, values)
+
+
+@pytest.fixture
+def scene(start):
+    weir = start("--target-duration", "2", wrapper=FEW)
+    honest = Honest(weir)
+    yield weir, honest
+    honest.publisher.kill()
+
+
+def test_a_stream_takes_two_descriptors_and_three_for_its_recording_at_any_window(start):
+    weir = start("--target-duration", "2", wrapper=FEW)
+    before = len(descriptors(weir))
+    stop = threading.Event()
+    count, seconds = 25, 14
+
+    def publish(number: int) -> None:
+        with RawRTMP(weir.rtmp).start(f"cam{number}") as client:
+            tags, shift = scripts.tags_of("short"), 0
+            with contextlib.suppress(Closed):
+                while not stop.is_set():
+                    client.play_out([tag for tag in flv.shifted(tags, shift) if not (shift and tag.is_header)])
+                    shift += 4000
+
+    threads = [threading.Thread(target=publish, args=(number,), daemon=True) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    time.sleep(seconds - 3)
+    found = descriptors(weir)
+    live = [stream for stream in weir.json("/api/v1/streams")["streams"] if stream["state"] == "live"]
+    stop.set()
+    assert len(live) == count
+    assert len([name for name in found if name.startswith("/memfd:weir-segments")]) == count
+    # A few are open for a moment only: a folder that is looked at, a connection of this test.
+    assert len(found) - before <= (2 + 3) * count + 5
+
+
+def jump(client: RawRTMP, tags: list[flv.Tag], count: int) -> bool:
+    """Sends pairs of key frames and a jump behind each, as fast as they go; whether the server ended it."""
+    key = next(tag for tag in tags if tag.is_key)
+    try:
+        client.tag(next(tag for tag in tags if tag.type == flv.VIDEO and tag.is_header))
+        # Until nobody waits for audio any more.
+        client.play_out([flv.Tag(flv.VIDEO, number * 33, key.body) for number in range(40)])
+        for number in range(2, 2 * count):
+            client.drain()
+            client.tag(flv.Tag(flv.VIDEO, (number // 2 * 60_000 + number % 2) & 0xFFFFFFFF, key.body))
+        end = time.monotonic() + 10
+        while time.monotonic() < end:
+            client.drain()
+            time.sleep(0.01)
+    except (Closed, OSError):
+        return True
+    return False
+
+
+def test_a_publisher_whose_clock_jumps_all_the_time_is_ended_and_nobody_else(scene):
+    weir, honest = scene
+    before = len(descriptors(weir))
+    tags = scripts.tags_of("short")
+    with RawRTMP(weir.rtmp).start("jumper") as client:
+        assert jump(client, tags, 3000)
+    most = len(descriptors(weir)) - before
+    assert most <= 5, "its segments take no descriptors"
+    said = [refusal["reason"] for refusal in weir.json("/api/v1/refusals")["refusals"] if refusal["stream"] == "jumper"]
+    assert any("--max-jumps" in reason for reason in said), said
+    # Coming anew is a break, too.
+    try:
+        with RawRTMP(weir.rtmp).start("jumper") as client:
+            assert jump(client, tags, 200)
+    except Refused as refused:
+        assert "too often within a minute" in str(refused)
+    honest.lost_nothing()
+
+
+def test_an_address_without_a_key_takes_so_many_names(scene):
+    weir, honest = scene
+    taken, refusals, began = 0, [], time.monotonic()
+    for number in range(80):
+        try:
+            with RawRTMP(weir.rtmp).start(f"name{number}"):
+                taken += 1
+        except Refused as refused:
+            refusals.append(str(refused))
+    # That of the honest publisher is one of them, and a minute brings sixteen more.
+    assert 63 <= taken <= 64 + (time.monotonic() - began) / 60 * 16
+    assert refusals and all("names without a key" in said for said in refusals), refusals[:2]
+    assert weir.get("/healthz").status == 200
+    honest.lost_nothing()
+
+
+def test_a_media_clock_that_crawls_is_ended(scene):
+    """Samples come all the time and their timestamps hardly move."""
+    weir, honest = scene
+    tags = [tag for tag in scripts.tags_of("short") if tag.type == flv.VIDEO]
+    key = next(tag for tag in tags if tag.is_key)
+    began, ended = time.monotonic(), None
+    with RawRTMP(weir.rtmp).start("crawler") as client:
+        client.tag(next(tag for tag in tags if tag.is_header))
+        try:
+            for number in range(30 * 45):
+                client.drain()
+                client.tag(flv.Tag(flv.VIDEO, number * 3, key.body))
+                time.sleep(max(0.0, began + number / 30 - time.monotonic()))
+        except (Closed, OSError):
+            ended = time.monotonic() - began
+    assert ended and 28 < ended < 40, ended
+    said = [refusal["reason"] for refusal in weir.json("/api/v1/refusals")["refusals"] if refusal["stream"] == "crawler"]
+    assert any("real time" in reason for reason in said), said
+    honest.lost_nothing()
+
+
+def test_a_full_server_answers_those_who_watch_it(start):
+    weir = start("--no-record", wrapper=("prlimit", "--nofile=64:64"))
+    connections = []
+    try:
+        place = urllib.parse.urlsplit(weir.web)
+        for _ in range(60):
+            connection = socket.create_connection((place.hostname, place.port), timeout=5)
+            connections.append(connection)
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            connection.recv(1 << 16)
+        for path in ("/healthz", "/readyz", "/metrics"):
+            assert weir.get(path).status == 200, path
+        assert weir.get("/").status == 503
+    finally:
+        for connection in connections:
+            connection.close()

@@ -1,0 +1,80 @@
+"""Players that we did not write, while the publisher is away: they go on when it is back."""
+
+import subprocess
+import threading
+import time
+import urllib.parse
+
+from harness import hls, publishers, tools
+
+WIDTH, HEIGHT = 32, 18
+PICTURE = WIDTH * HEIGHT
+
+
+def encoder(weir) -> publishers.Publisher:
+    """Sends until it is killed."""
+    return publishers.Publisher([
+        tools.FFMPEG, "-v", "error", "-nostdin", "-re", "-f", "lavfi", "-i", "testsrc2=size=160x90:rate=30", "-re", "-f", "lavfi",
+        "-i", "sine=frequency=440:sample_rate=48000", "-c:v", "libx264", "-preset", "ultrafast", "-tune", "zerolatency", "-g",
+        "60", "-pix_fmt", "yuv420p", "-c:a", "aac", "-f", "flv", f"{weir.rtmp}/live/cam"])
+
+
+class GStreamer:
+    """Counts the pictures that it shows, and when."""
+
+    def __init__(self, url: str):
+        self.shown: list[float] = []
+        self.process = subprocess.Popen(
+            [tools.GSTREAMER, "-q", "playbin3", f"uri={url}", "audio-sink=fakesink sync=true",
+             f"video-sink=videoconvert ! videoscale ! video/x-raw,format=GRAY8,width={WIDTH},height={HEIGHT} ! fdsink sync=true"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        while len(self.process.stdout.read(PICTURE)) == PICTURE:
+            self.shown.append(time.monotonic())
+
+    def close(self) -> str:
+        self.process.kill()
+        return self.process.communicate()[1].decode(errors="replace")
+
+
+def path(address: str) -> str:
+    return urllib.parse.urlsplit(address).path
+
+
+def boxes(data: bytes) -> list[bytes]:
+    types = []
+    while data:
+        types.append(data[4:8])
+        data = data[max(8, int.from_bytes(data[:4], "big")):]
+    return types
+
+
+def test_gstreamer_goes_on_behind_an_outage(start):
+    """hlsdemux2 asks for gaps, and gives up where an answer does not say its time; with an empty mdat it traps."""
+    weir = start("--window", "20s", "--no-record")
+    publisher = encoder(weir)
+    try:
+        weir.wait_state("cam", "live")
+        time.sleep(8)
+        player = GStreamer(f"{weir.web}/live/cam/index.m3u8")
+        time.sleep(6)
+        publisher.kill()
+        time.sleep(4)
+        publisher = encoder(weir)
+        back = time.monotonic()
+        time.sleep(4)
+        master = f"{weir.web}/live/cam/index.m3u8"
+        variant = hls.parse_multivariant(weir.get("/live/cam/index.m3u8").good().text, master).variants[0]
+        address = urllib.parse.urljoin(master, variant.uri)
+        media = hls.parse_media(weir.get(path(address)).good().text, address)
+        gaps = [media.absolute(segment.uri) for segment in media.segments if segment.gap]
+        assert gaps, "the outage is listed"
+        assert all(boxes(weir.get(path(gap)).good().body) == [b"styp", b"moof"] for gap in gaps)
+        time.sleep(12)
+        said = player.close()
+        # Two target durations behind, and as long as the outage behind that.
+        assert len([at for at in player.shown if at > back + 8]) > 100, said
+    finally:
+        publisher.kill()

@@ -1,0 +1,86 @@
+@testable import FMP4
+import Glibc
+@testable import Ingest
+import NIOCore
+@testable import Server
+
+/// A file in the folder of recordings, whoever put it there: opened, listed, played, sought, clipped and looked at.
+extension FuzzTarget {
+  static func open(_ bytes: [UInt8]) {
+    let bytes = withTrueChecksum(bytes)
+    let descriptor = memfd_create("fuzz", UInt32(MFD_CLOEXEC))
+    guard descriptor >= 0, write(descriptor, bytes, bytes.count) == bytes.count else { return }
+    let size = UInt64(bytes.count)
+    let file = SharedFile(taking: descriptor, kind: .disk)
+    _ = RecordingRemark.read(descriptor, size: size)
+    outline(bytes)
+    guard let stream = StreamName("cam"),
+      let source = try? RecordingArchive.load(file, size: size, stream: stream, name: "20261121T072410Z")
+    else { return }
+    for rendition in [Rendition.interleaved, .video, .audio] {
+      _ = source.document(.media(rendition), target: nil)
+      for index in 0..<min(4, source.withIndex { $0.segments.count }) {
+        _ = try? source.playablePieces(ofSegment: index, rendition)
+      }
+      for version in source.withIndex({ $0.versions.prefix(4).map(\.number) }) {
+        _ = source.initSegment(version, rendition)
+      }
+    }
+    for document in [ReplayDocument.multivariant(.interleaved), .multivariant(.separate), .keyFrames, .manifest] {
+      _ = source.document(document, target: 2)
+    }
+    let metadata = MovieMetadata(title: "x", date: "", tool: "", creation: 0)
+    let moments: [ReplaySource.Moment?] = [
+      nil, .media(MediaTime(milliseconds: 0)), .media(MediaTime(milliseconds: 700)),
+      .media(MediaTime(milliseconds: -1)),
+      .media(MediaTime(ticks: .max, timescale: 1)), .wall(1_795_245_850_000_000_000), .wall(.min), .wall(.max),
+    ]
+    for from in moments {
+      for to in moments {
+        _ = source.length(from: from, to: to)
+        _ = try? source.clip(from: from, to: to, metadata: metadata)
+      }
+    }
+  }
+
+  private static func outline(_ bytes: [UInt8]) {
+    var outline = MovieOutline(fileSize: UInt64(bytes.count))
+    while case .read(let offset, let length) = outline.step {
+      precondition(length > 0 && offset + UInt64(length) <= UInt64(bytes.count))
+      outline.receive(ByteBuffer(bytes: bytes[Int(offset)..<Int(offset) + length]))
+    }
+    _ = MovieDuration.read(ByteBuffer(bytes: bytes.prefix(512)))
+  }
+
+  /// A stored index is believed by its checksum, which no fuzzer guesses: it gets the true one.
+  private static func withTrueChecksum(_ bytes: [UInt8]) -> [UInt8] {
+    let magic = Array("weir-ix2".utf8)
+    let last = bytes.count - RecordingIndex.storedHeadSize
+    guard last >= 0,
+      let start = (0...last).first(where: { bytes[$0] == magic[0] && bytes[$0..<$0 + magic.count].elementsEqual(magic) }
+      ),
+      let size = RecordingIndex.size(ofStored: ByteBuffer(bytes: bytes[start...])), start + size <= bytes.count
+    else { return bytes }
+    var result = bytes
+    let sum = bytes[start + 16..<start + size].reduce(0xcbf2_9ce4_8422_2325 as UInt64) {
+      ($0 ^ UInt64($1)) &* 0x100_0000_01b3
+    }
+    for index in 0..<8 { result[start + 8 + index] = UInt8(truncatingIfNeeded: sum >> (56 - 8 * UInt64(index))) }
+    return result
+  }
+
+  /// The recording as it is when it is finished: with its head, and its index before the media.
+  static func finished(_ recording: [UInt8]) -> [UInt8]? {
+    var scanner = RecordingScanner(fileSize: UInt64(recording.count))
+    while case .read(let offset, let length) = scanner.step {
+      scanner.receive(ByteBuffer(bytes: recording[Int(offset)..<Int(offset) + length]))
+    }
+    guard case .fragmented(let tables, let length) = scanner.content else { return nil }
+    var indexer = RecordingIndexer()
+    for found in scanner.takeFound() { indexer.add(found) }
+    let metadata = MovieMetadata(title: "x", date: "", tool: "", creation: 0)
+    guard var builder = MovieBuilder(tables, metadata: metadata) else { return nil }
+    builder.annex = indexer.finished.stored
+    return Array(builder.head(contentLength: length, blockSize: 1).readableBytesView) + recording
+  }
+}

@@ -1,0 +1,82 @@
+import FMP4
+import Ingest
+import NIOCore
+import Testing
+
+@testable import Server
+
+@Suite struct PublicationBoundsTests {
+  private static let second: Int64 = 1_000_000_000
+
+  private static func begins(_ bounds: inout PublicationBounds, goesOn: Bool, at seconds: Int64) -> Bool {
+    bounds.begin(goesOn: goesOn, now: seconds * second)
+  }
+
+  private static func complaint(
+    _ bounds: inout PublicationBounds, _ event: MediaEvent, _ end: MediaTime?, _ now: Int64
+  ) -> String? {
+    bounds.complaint(about: event, end: end, now: now)
+  }
+
+  private static func sample(_ bytes: Int = 100) -> MediaEvent {
+    .sample(
+      Sample(
+        track: .video, decodeTime: 0, compositionOffset: 0, duration: nil, isSync: true, isDisposable: false,
+        payload: ByteBuffer(repeating: 0, count: bytes)))
+  }
+
+  @Test func aPublicationThatJumpsTooOftenIsEnded() {
+    var bounds = PublicationBounds(PublicationBounds.Limits(jumpsPerMinute: 10, changesPerMinute: 3))
+    #expect(Self.begins(&bounds, goesOn: false, at: 0))
+    for _ in 0..<10 { #expect(Self.complaint(&bounds, .discontinuity, nil, 0) == nil) }
+    #expect(Self.complaint(&bounds, .discontinuity, nil, 0)?.contains("--max-jumps") == true)
+    // A minute brings as many again; beginning anew is a break, too.
+    #expect(!Self.begins(&bounds, goesOn: true, at: 0))
+    #expect(bounds.secondsUntilBreak == 6)
+    #expect(Self.begins(&bounds, goesOn: true, at: 60))
+    for _ in 0..<9 { #expect(Self.complaint(&bounds, .discontinuity, nil, 60 * Self.second) == nil) }
+    #expect(Self.complaint(&bounds, .discontinuity, nil, 60 * Self.second) != nil)
+  }
+
+  @Test func aPublicationWhoseParametersChangeTooOftenIsEnded() {
+    var bounds = PublicationBounds(PublicationBounds.Limits(jumpsPerMinute: 10, changesPerMinute: 3))
+    for _ in 0..<4 { #expect(Self.complaint(&bounds, .tracks([]), nil, 0) == nil) }
+    #expect(Self.complaint(&bounds, .tracks([]), nil, 0)?.contains("--max-changes") == true)
+  }
+
+  /// Media seconds in each second, and whether the publication is ended for it.
+  @Test(arguments: [(1.0, false), (0.3, false), (0.15, true), (0, true), (60, false)])
+  func aClockThatCrawlsIsEnded(_ pace: Double, _ isEnded: Bool) {
+    var bounds = PublicationBounds(PublicationBounds.Limits())
+    var complaints = 0
+    for picture in 0..<1200 {
+      let end = MediaTime(milliseconds: Int64(Double(picture) * 1000 / 30 * pace))
+      let now = Int64(picture) * Self.second / 30
+      if Self.complaint(&bounds, Self.sample(), end, now) != nil {
+        complaints += 1
+        #expect(now >= 30 * Self.second)
+      }
+    }
+    #expect((complaints > 0) == isEnded)
+  }
+
+  @Test func aRefusedTakeoverChangesNothingOfTheHolder() {
+    var bounds = PublicationBounds(PublicationBounds.Limits(jumpsPerMinute: 1, changesPerMinute: 1))
+    #expect(Self.begins(&bounds, goesOn: false, at: 0))
+    for _ in 0..<2 { #expect(Self.complaint(&bounds, .tracks([]), nil, 0) == nil) }
+    #expect(Self.complaint(&bounds, .discontinuity, nil, 0) == nil)
+    #expect(!Self.begins(&bounds, goesOn: true, at: 0))
+    #expect(Self.complaint(&bounds, .tracks([]), nil, 0) != nil, "its next change is not its first again")
+  }
+
+  @Test func aConnectionThatWasHeldUpIsNot() {
+    var bounds = PublicationBounds(PublicationBounds.Limits())
+    for picture in 0..<3000 {
+      let end = MediaTime(milliseconds: Int64(picture) * 1000 / 30)
+      // Nothing comes for 28 s, and then all of it.
+      let time = Int64(picture) * Self.second / 30
+      let now = time > 10 * Self.second && time < 38 * Self.second ? 38 * Self.second : time
+      #expect(Self.complaint(&bounds, Self.sample(), end, now) == nil)
+    }
+  }
+}
