@@ -47,7 +47,8 @@ byId("undo-close", HTMLButtonElement).addEventListener("click", hideUndo);
 // A link may ask for one stream's recordings, and for one of them to be played.
 const asked = new URLSearchParams(location.search);
 byId("filter-stream", HTMLInputElement).value = asked.get("stream") ?? "";
-showManage();
+/** What stands above the list: the list waits for it, or it would move away under a finger. */
+const above = showManage();
 reload();
 playAsked(asked.get("stream"), asked.get("play"));
 
@@ -85,7 +86,7 @@ async function reload() {
   const query = wanted();
   try {
     const limit = Math.min(MOST_AT_ONCE, Math.max(PAGE, shown.length));
-    const page = await fetchRecordings({ ...query, limit });
+    const [page] = await Promise.all([fetchRecordings({ ...query, limit }), above]);
     if (JSON.stringify(query) !== JSON.stringify(wanted())) return;
     ({ next, total } = page);
     shown = page.recordings;
@@ -165,10 +166,11 @@ async function refresh() {
       options.replaceChildren(...names.map((name) => new Option(name)));
     }
     const state = [...running.recordings.map(addressOf), storage?.deletedBytes, storage?.recordedBytes > 0].join();
-    if (state !== lastState && !loading) {
-      const isFirst = lastState === "";
+    if (lastState === "") {
       lastState = state;
-      if (!isFirst) await reload();
+    } else if (state !== lastState && !loading) {
+      lastState = state;
+      await reload();
     }
   } catch {
     byId("connection", HTMLElement).hidden = false;
@@ -259,6 +261,6 @@ function hideUndo() {
 function showManage() {
   admin.refresh();
   document.body.dataset.admin = String(hasToken());
-  show();
-  refresh();
+  if (shown.length > 0) show();
+  return refresh();
 }

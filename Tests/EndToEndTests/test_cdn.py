@@ -2,6 +2,7 @@
 
 import asyncio
 import collections
+import itertools
 import os
 import pathlib
 import re
@@ -18,6 +19,7 @@ from harness import dash, hls, http, llhls, publishers
 NAME = "cam"
 VIEWERS = 1000
 ROUNDS = 3
+MARKERS = itertools.count()
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs" / "cdn"
 
 
@@ -135,7 +137,11 @@ def separate(request, start, tmp_path):
 
 
 def requests(weir) -> collections.Counter:
-    """How often weir was asked for each path, by its debug log."""
+    """How often weir was asked for each path, by its debug log as far as this moment."""
+    # Lines keep their order: behind this request's there is none of one that was answered before.
+    marker = f"/marker-{next(MARKERS)}"
+    http.fetch(weir.web + marker)
+    weir.wait(lambda: any(f"path={marker}" in line for _, line in list(weir.lines)), 10, "the request in the log")
     counts: collections.Counter = collections.Counter()
     for _, line in list(weir.lines):
         if found := re.search(r"\bpath=(\S+)", line):
@@ -187,12 +193,10 @@ def test_a_crowd_costs_weir_what_one_viewer_costs(cached):
         playlist = llhls.parse(http.fetch(weir.web + path).text, url)
         # The first half of the segment after the next: all are here before it.
         segment, part = playlist.next[0] + 1, 3
-        time.sleep(0.1)
         before = requests(weir)
         answers = asyncio.run(crowd(cache.port, [
             f"{path}?_HLS_msn={segment}&_HLS_part={part}&viewer={number}" for number in range(VIEWERS)]))
         assert {status for status, _, _, _ in answers} == {200}
-        time.sleep(0.2)
         asked = requests(weir)[path] - before[path]
         assert 1 <= asked <= cache.allowed, f"weir was asked {asked} times for one position of the playlist"
         bodies = {body for _, body, _, fields in answers}
@@ -223,7 +227,6 @@ def test_a_wrong_request_does_not_keep_the_crowd_from_being_joined(cached):
     before = requests(weir)
     answers = asyncio.run(crowd(cache.port, [path + query] * 200))
     assert {status for status, _, _, _ in answers} == {200}
-    time.sleep(0.2)
     asked = requests(weir)[path] - before[path]
     assert 1 <= asked <= cache.allowed, f"weir was asked {asked} times for one position of the playlist"
 

@@ -82,6 +82,21 @@ class Wire:
         self._socket.close()
 
 
+#: The middle of an element in view, as soon as it is in one place for 50 ms: what is loaded above it moves it.
+MIDDLE_AT_REST = """(async () => {
+  let before = null;
+  for (;;) {
+    const element = %s;
+    element.scrollIntoView({ block: 'center', behavior: 'instant' });
+    const { x, y, width, height } = element.getBoundingClientRect();
+    const middle = [x + width / 2, y + height / 2];
+    if (String(middle) === String(before)) return middle;
+    before = middle;
+    await new Promise((done) => setTimeout(done, 50));
+  }
+})()"""
+
+
 class Browser:
     """One browser with one page. `errors` has what the console called an error since the page was opened."""
 
@@ -212,9 +227,7 @@ class Chromium(Browser):
 
     def click(self, element):
         """A click of a mouse in the middle of what a JavaScript expression names: a viewer's wish, as autoplay rules see it."""
-        x, y = self.evaluate(
-            f"(() => {{ const e = {element}; e.scrollIntoView({{ block: 'center', behavior: 'instant' }});"
-            " const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()")
+        x, y = self.evaluate(MIDDLE_AT_REST % element)
         for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
