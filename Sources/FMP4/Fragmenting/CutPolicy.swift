@@ -16,10 +16,14 @@ package struct CutPolicy: Sendable, Hashable {
   /// A segment never grows longer than this, rounded to whole seconds; where no sync sample comes in time it is cut
   /// without one. Nil: the first group of pictures decides, and lets itself through.
   package var wholeSecondLimit: Int?
+  /// A segment that reaches this many bytes is cut whatever its length; at most `segmentByteLimit`.
+  package var segmentBytes = Self.segmentByteLimit {
+    didSet { segmentBytes = min(segmentBytes, Self.segmentByteLimit) }
+  }
 
   /// Where the first fragment of all ends that is to be early.
   package static let firstFragmentTarget = MediaTime(milliseconds: 50)
-  /// A segment that reaches this many bytes is cut whatever its length.
+  /// No segment is let grow beyond this many bytes.
   package static let segmentByteLimit = 64 << 20
   /// A fragment that reaches this many bytes is cut whatever its length.
   package static let fragmentByteLimit = 8 << 20
@@ -58,6 +62,9 @@ package struct CutPolicy: Sendable, Hashable {
 
   /// What fragments are cut by: as long as no limit is known, one of which the target is 85 %.
   var fragmentLimit: MediaTime { partLimit ?? usualLimit }
+
+  /// A fragment that reaches this many bytes is cut whatever its length.
+  var fragmentBytes: Int { min(Self.fragmentByteLimit, segmentBytes) }
 
   private var usualLimit: MediaTime {
     MediaTime(ticks: partTarget.rescaled(to: 1_000_000) &* 100 / 85, timescale: 1_000_000)

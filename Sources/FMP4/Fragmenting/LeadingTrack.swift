@@ -112,7 +112,7 @@ struct LeadingTrack: Sendable {
 
   /// Whether the open segment ends before a sample at `decodeTime`.
   func segmentEnds(before sample: Sample, at decodeTime: Int64, in queue: SampleQueue, _ policy: CutPolicy) -> Bool {
-    if segmentBytes >= CutPolicy.segmentByteLimit { return true }
+    if segmentBytes >= policy.segmentBytes { return true }
     if sample.isSync, segmentEnds(atSync: decodeTime, in: queue, policy) { return true }
     let elapsed = decodeTime &- segmentStart
     let limit = policy.segmentLimit.rescaled(to: queue.track.timescale)
@@ -157,7 +157,7 @@ struct LeadingTrack: Sendable {
     let target = isBeginning ? min(policy.partTarget, CutPolicy.firstFragmentTarget) : policy.partTarget
     if elapsed >= target.rescaled(to: timescale) { return true }
     if elapsed > 0, elapsed &+ next > policy.fragmentLimit.rescaled(to: timescale) { return true }
-    return queue.readyBytes >= CutPolicy.fragmentByteLimit || queue.ready.count >= CutPolicy.fragmentSampleLimit
+    return queue.readyBytes >= policy.fragmentBytes || queue.ready.count >= CutPolicy.fragmentSampleLimit
   }
 
   /// What is known of the end of the open fragment before its successor has come.
@@ -176,7 +176,7 @@ struct LeadingTrack: Sendable {
     else { return .unknown }
     // Where a segment may have to be cut without a sync sample, the order of the pictures decides.
     let nominal = policy.nominalLimit.rescaled(to: queue.track.timescale)
-    guard end &- segmentStart &+ last <= nominal, segmentBytes < CutPolicy.segmentByteLimit else {
+    guard end &- segmentStart &+ last <= nominal, segmentBytes < policy.segmentBytes else {
       return foreseenSync(at: end, queue) ? .segmentEnds : .unknown
     }
     guard segmentEnds(atSync: end, in: queue, policy) else { return .fragmentEnds }

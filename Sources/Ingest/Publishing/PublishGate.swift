@@ -166,6 +166,10 @@ package enum PublicationWarning: Sendable, Hashable, CustomStringConvertible {
   case leftOutCodec(MediaKind, String)
   /// More than one track of a kind came.
   case leftOutTrack(MediaKind)
+  /// Media arrives much faster than it plays; withdrawn when it no longer does.
+  case runsAhead
+  /// Its media need more memory than the stream may have, so viewers can go back less far.
+  case outgrowsMemory
 
   package var description: String {
     switch self {
@@ -178,6 +182,12 @@ package enum PublicationWarning: Sendable, Hashable, CustomStringConvertible {
       "\(kind.rawValue) in \(codec) is left out; weir takes \(Self.taken(kind)): choose one of them in the encoder"
     case .leftOutTrack(let kind):
       "a further \(kind.rawValue) track is left out; weir takes one \(kind.rawValue) track of a publication, the first"
+    case .runsAhead:
+      "media arrives more than twice as fast as it plays, so old segments go sooner than viewers need them; send at real"
+        + " time (ffmpeg: -re)"
+    case .outgrowsMemory:
+      "its media need more memory than the stream may have, so viewers can go back less far than --window; lower the bit"
+        + " rate, or raise --stream-memory or --media-memory"
     }
   }
 

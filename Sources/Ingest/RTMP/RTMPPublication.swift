@@ -18,6 +18,9 @@ struct RTMPPublication {
     case open(origin: Int64, audioFloor: Int64)
   }
 
+  /// Milliseconds by which times of day move without a line in the log.
+  private static let worthLogging: Int64 = 20
+
   private let wallOffset: Int64
   private var state = State.gathering
   private var unwrapper = TimestampUnwrapper()
@@ -257,7 +260,9 @@ struct RTMPPublication {
     }
     if before.isBeginning {
       let milliseconds = (before.told &- delay) / 1_000_000
-      out.append(.log(.info, "the first media came late; times of day are set \(milliseconds) ms earlier"))
+      if milliseconds >= Self.worthLogging {
+        out.append(.log(.info, "the first media came late; times of day are set \(milliseconds) ms earlier"))
+      }
     } else {
       warn(
         .clockDrifts, "the publisher's clock runs \(delay > before.told ? "slow" : "fast"); the times of day follow it",

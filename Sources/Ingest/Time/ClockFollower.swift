@@ -22,7 +22,7 @@ struct ClockFollower: Sendable {
   static let longestBeginning: Int64 = 4_000_000_000
   /// Nanoseconds by which a delay is lower, and by which the time of the beginning must be wrong to be told anew.
   static let lower: Int64 = 5_000_000
-  static let worthTelling: Int64 = 20_000_000
+  static let worthTelling: Int64 = 1_000_000
   /// Nanoseconds by which no clock drifts within a few slices.
   static let sudden: Int64 = 100_000_000
 

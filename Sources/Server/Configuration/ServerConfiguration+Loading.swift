@@ -28,6 +28,8 @@ extension ServerConfiguration {
       try SettingLoader.duration(text, Limits.rewind)
     }
     maxStreams = try loader.count(.maxStreams, Limits.maxStreams)
+    streamMemory = try loader.optional(.streamMemory, Self.memory)
+    mediaMemory = try loader.optional(.mediaMemory, Self.memory)
     maxNames = try loader.count(.maxNames, Limits.maxStreams)
     bounds = PublicationBounds.Limits(
       jumpsPerMinute: try loader.count(.maxJumps, Limits.perMinute),
@@ -48,6 +50,16 @@ extension ServerConfiguration {
     try checkDurations(loader)
   }
 
+  /// A size below which streams would not run.
+  private static func memory(_ text: String) throws(ValueError) -> Int64 {
+    let bytes = try ByteSizeText.parse(text)
+    guard bytes >= Limits.leastMemory else {
+      throw ValueError(
+        "media need at least \(Limits.leastMemory >> 20) MiB", advice: "use \(Limits.leastMemory >> 20)MiB or more")
+    }
+    return bytes
+  }
+
   /// What each duration and count may be, inclusive.
   enum Limits {
     static let partDuration = Duration.milliseconds(20)...Duration.seconds(10)
@@ -57,6 +69,7 @@ extension ServerConfiguration {
     static let reconnectWindow = Duration.zero...Duration.seconds(86_400)
     static let retainDeleted = Duration.zero...Duration.seconds(31_536_000)
     static let retainAge = Duration.seconds(1)...Duration.seconds(3_153_600_000)
+    static let leastMemory: Int64 = 16 << 20
     static let maxStreams = 1...100_000
     static let perMinute = 1...100_000
     static let maxViewers = 1...1_000_000

@@ -62,6 +62,10 @@ struct ServerConfiguration: Sendable {
 
   /// Streams at a time.
   var maxStreams: Int
+  /// Bytes of media that one stream may keep in memory; nil for a quarter of what the process may have.
+  var streamMemory: Int64?
+  /// Bytes of media that all streams may keep in memory; nil for half of what the process may have.
+  var mediaMemory: Int64?
   /// New names that an address without a key may take at once; a quarter of them more each minute.
   var maxNames: Int
   /// What a stream's timeline and parameters may do in a minute.

@@ -24,6 +24,8 @@ enum Setting: String, CaseIterable, Sendable {
   case rewind
   case reconnectWindow = "reconnect-window"
   case maxStreams = "max-streams"
+  case streamMemory = "stream-memory"
+  case mediaMemory = "media-memory"
   case maxNames = "max-names"
   case maxJumps = "max-jumps"
   case maxChanges = "max-changes"
@@ -90,7 +92,7 @@ enum Setting: String, CaseIterable, Sendable {
     case .log: "text"
     case .https, .rtmps, .tlsCert, .tlsKey, .publicURL, .source, .testPattern, .offAir, .publishKey, .adminToken,
       .noRecord, .recordSplit, .recordMaxDuration, .recordMaxSize, .retainAge, .retainSize, .retainStreamSize,
-      .segments, .state,
+      .segments, .state, .streamMemory, .mediaMemory,
       .rewind, .web, .ladder, .audioCodec:
       nil
     }

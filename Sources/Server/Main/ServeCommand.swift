@@ -70,6 +70,11 @@ struct ServeCommand: AsyncParsableCommand {
   var reconnectWindow: String?
   @Option(help: help(.maxStreams, "More streams are refused.", "count")) var maxStreams: String?
   @Option(
+    help: help(.streamMemory, "Media of one stream kept in memory, at most; a quarter of it where not set.", "size"))
+  var streamMemory: String?
+  @Option(help: help(.mediaMemory, "Media of all streams kept in memory, at most; half of it where not set.", "size"))
+  var mediaMemory: String?
+  @Option(
     help: help(
       .maxNames, "New names that an address without a key may take at once; a quarter of them more a minute.", "count"))
   var maxNames: String?
@@ -149,7 +154,8 @@ struct ServeCommand: AsyncParsableCommand {
       (.segmentDuration, segmentDuration),
       (.targetDuration, targetDuration), (.hlsLayout, hlsLayout), (.partAddressing, partAddressing),
       (.window, window), (.rewind, rewind), (.reconnectWindow, reconnectWindow),
-      (.maxStreams, maxStreams), (.maxNames, maxNames), (.maxJumps, maxJumps), (.maxChanges, maxChanges),
+      (.maxStreams, maxStreams), (.streamMemory, streamMemory), (.mediaMemory, mediaMemory), (.maxNames, maxNames),
+      (.maxJumps, maxJumps), (.maxChanges, maxChanges),
       (.maxViewers, maxViewers), (.pollLimit, pollLimit), (.record, record), (.noRecord, noRecord ? "1" : nil),
       (.keepFree, keepFree),
       (.recordMode, recordMode), (.recordName, recordName), (.recordSync, recordSync), (.recordSplit, recordSplit),

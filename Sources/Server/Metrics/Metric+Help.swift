@@ -6,6 +6,10 @@ extension Metric {
     case .renderTime: "What the answer before this one took to put together."
     case .streams: "Streams, by what they are doing."
     case .publishRejected: "Publishers that were turned away, by reason."
+    case .streamCapacity: "Streams that there can be, with the descriptors and settings of this process."
+    case .mediaMemory: "Media that all streams keep in memory."
+    case .mediaMemoryCapacity: "What they may keep (--media-memory)."
+    case .connectionCapacity: "HTTP connections that there can be, while streams take no more than is kept for them."
     case .connections: "Open HTTP connections."
     case .connectionsRefused:
       "HTTP connections for which there was no room, no memory, or that came too fast from one address."

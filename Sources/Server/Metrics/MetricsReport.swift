@@ -10,6 +10,7 @@ struct MetricsReport: Sendable {
   let recordings: RecordingLibrary?
   let sources: OwnSources
   let traffic: HTTPTraffic
+  let capacity: ServerCapacity
   /// Publishers' connections that were closed unheard.
   let refusals: @Sendable () -> RTMPRefusals
 
@@ -32,6 +33,10 @@ struct MetricsReport: Sendable {
 
   private func tellOfServer(_ overview: StreamRegistry.Overview, refusedViewers: Int, _ sheet: inout MetricSheet) {
     for (reason, count) in rejections(overview) { sheet.add(.publishRejected, count, [("reason", reason)]) }
+    sheet.add(.streamCapacity, capacity.streams)
+    sheet.add(.mediaMemory, streams.mediaBytes)
+    sheet.add(.mediaMemoryCapacity, capacity.mediaBytes)
+    sheet.add(.connectionCapacity, capacity.connections)
     sheet.add(.connections, traffic[.openConnections])
     sheet.add(.connectionsRefused, traffic[.refusedConnections], [("reason", "full")])
     sheet.add(.connectionsRefused, traffic[.droppedConnections], [("reason", "dropped")])

@@ -17,6 +17,7 @@ struct APIRoutes {
   let publishKeyRequired: Bool
   /// For the pages' links; nil where nobody said.
   let publicURL: PublicURL?
+  let capacity: ServerCapacity
 
   /// The server's wall clock (DASH UTCTiming, http-iso).
   var time: HTTPResponse {
@@ -66,6 +67,15 @@ struct APIRoutes {
       ("records", .bool(recordings != nil)),
     ]
     members.append(("rtmpPort", rtmpPort.map { .integer($0) } ?? .null))
+    members.append(
+      (
+        "capacity",
+        [
+          "streams": .integer(capacity.streams), "connections": .integer(capacity.connections),
+          "descriptors": .integer(capacity.descriptors), "mediaMemoryBytes": .integer(capacity.mediaBytes),
+          "mediaMemoryBytesPerStream": .integer(capacity.mediaBytesPerStream),
+        ]
+      ))
     members.append(("publicURL", publicURL.map { .string($0.description) } ?? .null))
     return .object(members)
   }

@@ -16,12 +16,15 @@ struct Server {
   private let archive: RecordingArchive
   private let streams: StreamRegistry
   private let descriptors: DescriptorBudget
+  private let media: WindowBudget
   private let ledger: StreamLedger?
   private let inherited: InheritedSockets
 
   init(configuration: ServerConfiguration, inherited: InheritedSockets = .none, logger: Logger) {
     DescriptorLimit.raise()
     descriptors = DescriptorBudget()
+    media = WindowBudget(
+      perStream: configuration.streamMemory.map { Int($0) }, inAll: configuration.mediaMemory.map { Int($0) })
     self.inherited = inherited
     self.configuration = configuration
     self.logger = logger
@@ -51,7 +54,7 @@ struct Server {
     streams = StreamRegistry(
       settings: configuration.streamSettings, ladders: configuration.ladders, sounds: configuration.sounds,
       publishKeys: configuration.publishKeys, names: configuration.nameLimits, descriptors: descriptors,
-      sinksPerStream: configuration.sinksPerStream, clock: clock, logger: logger, ledger: ledger
+      memory: media, sinksPerStream: configuration.sinksPerStream, clock: clock, logger: logger, ledger: ledger
     ) { stream, epoch, wish in
       var sinks: [any FragmentSink] = spools == nil ? [] : [EpochWatch(epoch: epoch, archive: archive)]
       if wish == .asConfigured, let recorder = library?.makeRecorder(stream: stream, epoch: epoch) {
@@ -94,7 +97,7 @@ struct Server {
     let pages = try await listenHTTP(http, tls: certificate?.https)
     descriptors.onShortage { count in Task { await http.shed(count) } }
     let report = StartupReport(
-      configuration: configuration, capacity: (streams.capacity, http.capacity, descriptors.limit), http: pages.http,
+      configuration: configuration, capacity: capacity, http: pages.http,
       https: pages.https, rtmp: addresses.rtmp, rtmps: addresses.rtmps)
     let running = RunningServer(
       report: report, streams: streams, recordings: recordings, clock: clock, rtmp: rtmp, http: http, sources: sources,
@@ -148,6 +151,20 @@ struct Server {
 
   // MARK: Listeners
 
+  private var capacity: ServerCapacity {
+    ServerCapacity(
+      streams: streams.capacity, connections: min(httpLimits.connections, descriptors.viewers),
+      descriptors: descriptors.limit, mediaBytes: media.inAll, mediaBytesPerStream: media.perStream)
+  }
+
+  private var httpLimits: HTTPLimits {
+    var limits = HTTPLimits()
+    limits.repeatedPolls = configuration.pollLimit
+    // A player has a connection for playlists and one for media.
+    limits.connections = max(limits.connections, 2 * configuration.maxViewers)
+    return limits
+  }
+
   private func makeHTTPListener(
     _ rtmp: RTMPListener, port rtmpPort: Int?, memory: MemoryBudget, sources: OwnSources
   ) -> HTTPListener {
@@ -155,7 +172,7 @@ struct Server {
     let viewers = ViewerRegistry(limit: configuration.maxViewers, clock: clock)
     let traffic = HTTPTraffic()
     let metrics = MetricsReport(
-      streams: streams, viewers: viewers, recordings: recordings, sources: sources, traffic: traffic
+      streams: streams, viewers: viewers, recordings: recordings, sources: sources, traffic: traffic, capacity: capacity
     ) { rtmp.refusals }
     let router = Router(
       live: LiveRoutes(streams: streams, viewers: viewers, thumbnails: Thumbnails(logger: logger), archive: archive),
@@ -164,19 +181,16 @@ struct Server {
         sources: SourcesAPI(sources: sources, previews: SourcePreviews(), recordings: sourceRecordings, gate: gate),
         gate: gate, clock: clock,
         rtmpPort: rtmpPort,
-        publishKeyRequired: !configuration.publishKeys.isEmpty, publicURL: configuration.publicURL),
+        publishKeyRequired: !configuration.publishKeys.isEmpty, publicURL: configuration.publicURL,
+        capacity: capacity),
       recordings: RecordingRoutes(
         library: recordings, thumbnails: recordings.map { RecordingThumbnails(library: $0, logger: logger) }),
       replay: ReplayRoutes(
         archive: archive, streams: streams, layout: configuration.hlsLayout, longClips: LongClips(memory: memory)),
       pages: PageRoutes(files: WebFiles(folder: configuration.webFolder)),
       metrics: MetricsRoutes(report: metrics, clock: clock))
-    var limits = HTTPLimits()
-    limits.repeatedPolls = configuration.pollLimit
-    // A player has a connection for playlists and one for media.
-    limits.connections = max(limits.connections, 2 * configuration.maxViewers)
     let listener = HTTPListener(
-      responder: router, limits: limits, memory: memory, descriptors: descriptors, clock: clock, traffic: traffic,
+      responder: router, limits: httpLimits, memory: memory, descriptors: descriptors, clock: clock, traffic: traffic,
       logger: logger)
     if listener.capacity < configuration.maxViewers {
       logger.warning(

@@ -5,8 +5,7 @@ internal import NIOCore
 /// The few lines that a person reads first: what to open, where to publish, where recordings go.
 struct StartupReport {
   let configuration: ServerConfiguration
-  /// How many streams and connections of viewers there can be at a time, for so many descriptors.
-  let capacity: (streams: Int, connections: Int, descriptors: Int)
+  let capacity: ServerCapacity
   let http: SocketAddress
   let https: SocketAddress?
   let rtmp: SocketAddress
@@ -34,7 +33,7 @@ struct StartupReport {
     }
     lines.append(
       "  room     \(capacity.streams) streams, \(capacity.connections) connections of viewers"
-        + " (\(capacity.descriptors) descriptors)")
+        + " (\(capacity.descriptors) descriptors), \(capacity.mediaBytes >> 20) MiB of media in memory")
     if let warning { lines.append("  warning  \(warning)") }
     return lines.joined(separator: "\n") + "\n"
   }
@@ -64,6 +63,7 @@ struct StartupReport {
     ]
     facts["streamCapacity"] = "\(capacity.streams)"
     facts["connectionCapacity"] = "\(capacity.connections)"
+    facts["mediaMemoryBytes"] = "\(capacity.mediaBytes)"
     facts["https"] = https.map { "https://\(Self.authority($0))" }
     facts["rtmps"] = rtmps.map { "rtmps://\(Self.authority($0))/live" }
     facts["publicURL"] = configuration.publicURL.map { "\($0)" }

@@ -29,6 +29,8 @@ struct Epoch: Sendable {
   private var breaksBeforeNextSegment = false
   /// Within so much media a new clock means that the first was wrong. Later it has drifted.
   private static let longestBeginning = MediaTime(milliseconds: 10_000)
+  /// Nanoseconds by which times of day that players know may be wrong without being told anew.
+  private static let worthPeriod: UInt64 = 20_000_000
   /// Somebody was told times of day.
   var isDated = false
   /// How often the timeline broke up to the beginning of the newest segment.
@@ -145,6 +147,24 @@ struct Epoch: Sendable {
     try take(shift(event))
   }
 
+  /// Bytes of media that it keeps in memory, and at which its growing segment is cut.
+  var heldBytes: Int { rungs.reduce(window.residentBytes) { $0 + $1.window.residentBytes } }
+  var segmentBytes: Int {
+    get { segmenter.policy.segmentBytes }
+    set { segmenter.policy.segmentBytes = newValue }
+  }
+
+  /// Forgets the oldest segments until it keeps no more bytes than that, but for the newest. Returns whether any went.
+  mutating func shrink(to bytes: Int) -> Bool {
+    var hasChanged = false
+    while heldBytes > bytes, window.dropOldest() {
+      hasChanged = true
+      guard let first = window.segments.first?.sequenceNumber else { break }
+      for index in rungs.indices { rungs[index].dropSegments(before: first) }
+    }
+    return hasChanged
+  }
+
   /// The segments that end shortly before that media time or later end with all of their tracks together.
   mutating func alignTracks(at time: MediaTime?) { segmenter.alignsFrom = time }
 
@@ -185,7 +205,7 @@ struct Epoch: Sendable {
           guard !isDated, !isResumed, breaks == 0, !breaksBeforeNextSegment,
             mediaEnd.map({ $0 < Self.longestBeginning }) ?? true
           else {
-            nextAnchor = anchor
+            if isWorthPeriod(anchor) { nextAnchor = anchor }
             continue
           }
           window.redate(by: anchor)
@@ -208,6 +228,12 @@ struct Epoch: Sendable {
       }
     }
     return stored
+  }
+
+  /// Whether players are told that the clock moved, which costs them a Period.
+  private func isWorthPeriod(_ next: WallClockAnchor) -> Bool {
+    guard let known = (nextAnchor ?? anchor)?.wallNanoseconds(at: next.mediaTime) else { return true }
+    return (known &- next.wallNanoseconds).magnitude >= Self.worthPeriod
   }
 
   private mutating func takeNextAnchor(_ stored: inout [StoredEvent]) {

@@ -134,6 +134,9 @@ struct LadderRung: Sendable {
     }
   }
 
+  /// The source has forgotten all segments before that number.
+  mutating func dropSegments(before number: Int) { window.dropSegments(before: number) }
+
   // MARK: The pictures
 
   mutating func use(_ track: TrackDescription) {

@@ -16,6 +16,8 @@ final class LiveStream: Sendable {
   let workers: WorkerLauncher
   /// Remembers the epoch for the next process; nil where none goes on with it.
   let ledger: StreamLedger?
+  /// Bounds what it keeps in memory.
+  let memory: WindowBudget
   let state: Mutex<State>
   /// Changes with whatever an answer to a viewer may depend on, while the lock is held.
   let stamp = ChangeStamp()
@@ -103,7 +105,8 @@ final class LiveStream: Sendable {
 
   init(
     name: StreamName, settings: StreamSettings, clock: SteadyClock, epochIDs: EpochID, logger: Logger,
-    knownGroup: MediaTime?, workers: WorkerLauncher, ledger: StreamLedger? = nil, resuming record: EpochRecord? = nil
+    knownGroup: MediaTime?, workers: WorkerLauncher, ledger: StreamLedger? = nil, memory: WindowBudget = .unlimited,
+    resuming record: EpochRecord? = nil
   ) {
     self.name = name
     self.settings = settings
@@ -111,6 +114,7 @@ final class LiveStream: Sendable {
     self.epochIDs = epochIDs
     self.workers = workers
     self.ledger = ledger
+    self.memory = memory
     self.logger = logger.of(name)
     let wall = clock.wallNanoseconds
     let epoch =
@@ -230,6 +234,7 @@ final class LiveStream: Sendable {
         lose(.failed(complaint), &state, now: now)
         return .closed(.failed(complaint))
       }
+      if case .sample = event, state.bounds.pace.isNewSecond { judgePace(&state) }
       do {
         let version = state.epoch.window.version
         let rungs = state.epoch.rungs.map(\.window.version)
@@ -237,6 +242,7 @@ final class LiveStream: Sendable {
         let stored = try state.epoch.take(shifted)
         feedLadder(shifted, &state)
         _ = feedRungs(since: rungs, &state)
+        if !stored.isEmpty { boundMemory(&state) }
         if !stored.isEmpty { hastenSegment(&state) }
         if !stored.isEmpty { publish(stored, &state) } else if state.epoch.window.version != version { stamp.change() }
         return .accepted

@@ -41,6 +41,8 @@ struct LiveWindow: Sendable {
   private(set) var longestSegment = MediaTime.zero
   /// Rises with each change that a playlist can show.
   private(set) var version = 0
+  /// Bytes that complete segments keep in memory.
+  private var completeBytes = 0
 
   /// A stretch of segments on one clock, without a discontinuity inside and without one that came to something else than
   /// manifests had announced: a DASH Period.
@@ -196,7 +198,10 @@ struct LiveWindow: Sendable {
     return inits[segment.initVersion]?.tracks.first { $0.kind == kind }.map { .track($0) }
   }
 
-  var residentBytes: Int { segments.reduce(0) { $0 + $1.residentBytes } }
+  var residentBytes: Int {
+    guard let newest = segments.last, !newest.isComplete else { return completeBytes }
+    return completeBytes + newest.residentBytes
+  }
 
   /// The init segment that the newest fragments belong to.
   var currentInit: InitSegment? { inits[inits.keys.max() ?? 0] }
@@ -297,6 +302,7 @@ struct LiveWindow: Sendable {
         fragmentCount: segments[index].fragments.count)
     }
     version += 1
+    completeBytes += segments[index].residentBytes
     evict()
   }
 
@@ -320,8 +326,27 @@ struct LiveWindow: Sendable {
       if segments[dropped].followsDiscontinuity { forgottenDiscontinuities += 1 }
       dropped += 1
     }
-    guard dropped > 0 else { return }
-    segments.removeFirst(dropped)
+    drop(dropped)
+  }
+
+  /// Forgets the oldest segment to make room. False where that is the newest complete one.
+  mutating func dropOldest() -> Bool {
+    guard segments.count(where: \.isComplete) > 1, let oldest = segments.first else { return false }
+    if oldest.followsDiscontinuity { forgottenDiscontinuities += 1 }
+    drop(1)
+    version += 1
+    return true
+  }
+
+  /// Forgets all complete segments before that number, but the newest.
+  mutating func dropSegments(before number: Int) {
+    while let oldest = segments.first, oldest.sequenceNumber < number, dropOldest() {}
+  }
+
+  private mutating func drop(_ count: Int) {
+    guard count > 0 else { return }
+    completeBytes -= segments[..<count].reduce(0) { $0 + $1.residentBytes }
+    segments.removeFirst(count)
     guard let oldest = segments.first else { return }
     while periods.count > 1, periods[1].firstSequenceNumber <= oldest.sequenceNumber { periods.removeFirst() }
     inits = inits.filter { $0.key >= oldest.initVersion }

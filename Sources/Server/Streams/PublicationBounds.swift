@@ -53,8 +53,8 @@ struct PublicationBounds: Sendable {
       pace.jump()
       guard knowsTracks, !changes.take(now: now) else { return nil }
       return "its codec or picture size changed more than \(limits.changesPerMinute) times in a minute (--max-changes)"
-    case .sample:
-      let isNewSecond = pace.add(end: end, now: now)
+    case .sample(let sample):
+      let isNewSecond = pace.add(end: end, bytes: sample.payload.readableBytes, now: now)
       guard isNewSecond, let share = pace.slowShare, share < Self.slowestPace else { return nil }
       return "its timestamps advance by \(Int(share * 100)) % of real time, less than 20, for \(MediaPace.slots) s;"
         + " check the encoder's clock and the uplink"
@@ -67,6 +67,8 @@ struct PublicationBounds: Sendable {
 struct MediaPace: Sendable {
   /// Seconds that are looked at.
   static let slots = 30
+  private static let recentSlots = 10
+  private static let leastSpan = 10
   /// What nobody sends in one step.
   private static let longestStep = MediaTime(milliseconds: 10_000)
 
@@ -74,26 +76,31 @@ struct MediaPace: Sendable {
     var second: Int64
     /// Seconds of media.
     var media = 0.0
+    var bytes = 0
   }
 
   private var recent: [Slot] = []
+  /// The last sample was the first of its second.
+  private(set) var isNewSecond = false
   private var end: MediaTime?
   private var start: Int64?
 
   /// The next sample does not continue the last.
   mutating func jump() { end = nil }
 
-  /// `end` is how far the media reaches with the next sample, `now` in nanoseconds on a monotonic clock. Returns whether the
-  /// sample is the first of its second.
-  mutating func add(end: MediaTime?, now: Int64) -> Bool {
+  /// `end` is how far the media reaches with the next sample, of so many bytes; `now` in nanoseconds on a monotonic clock.
+  /// Returns whether the sample is the first of its second.
+  mutating func add(end: MediaTime?, bytes: Int = 0, now: Int64) -> Bool {
     let second = now / 1_000_000_000
     start = start ?? second
     let isNew = recent.last?.second != second
+    isNewSecond = isNew
     if isNew {
       recent.append(Slot(second: second))
       recent.removeAll { second &- $0.second >= Int64(Self.slots) }
     }
     let index = recent.count - 1
+    recent[index].bytes &+= bytes
     guard let end else { return isNew }
     if let last = self.end, last < end {
       recent[index].media += min(end - last, Self.longestStep).seconds
@@ -110,6 +117,20 @@ struct MediaPace: Sendable {
     else { return nil }
     // The second that has only begun does not count.
     return recent.dropLast().reduce(0) { $0 + $1.media } / Double(Self.slots - 1)
+  }
+
+  /// Seconds of media in a second of real time, of the last seconds; nil before it is known.
+  var recentShare: Double? {
+    guard let last = recent.last?.second, let start, last &- start >= Int64(Self.recentSlots) else { return nil }
+    let media = recent.filter { $0.second < last && $0.second >= last &- Int64(Self.recentSlots) }
+    return media.reduce(0) { $0 + $1.media } / Double(Self.recentSlots)
+  }
+
+  /// Bytes that arrive in a second: what came lately, as if it had come over ten seconds at least.
+  func bytesPerSecond(now: Int64) -> Int {
+    guard let start else { return 0 }
+    let elapsed = min(max(now / 1_000_000_000 &- start, Int64(Self.leastSpan)), Int64(Self.slots))
+    return recent.reduce(0) { $0 + $1.bytes } / Int(elapsed)
   }
 }
 

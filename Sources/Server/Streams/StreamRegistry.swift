@@ -12,6 +12,7 @@ final class StreamRegistry: PublishGate {
   private let workers: WorkerLauncher
   private let publishKeys: PublishKeys
   private let descriptors: DescriptorBudget
+  private let memory: WindowBudget
   /// What else than its publisher and its memory takes descriptors of a stream: recordings, folders of segments.
   private let sinksPerStream: Int
   private let clock: SteadyClock
@@ -40,7 +41,8 @@ final class StreamRegistry: PublishGate {
     settings: StreamSettings, ladders: Ladders = Ladders(), sounds: Sounds = Sounds(),
     workers: WorkerLauncher = .ownProcess,
     publishKeys: PublishKeys = PublishKeys(), names: NameAllowance.Limits = NameAllowance.Limits(),
-    descriptors: DescriptorBudget = .unlimited, sinksPerStream: Int = 0, clock: SteadyClock, logger: Logger,
+    descriptors: DescriptorBudget = .unlimited, memory: WindowBudget = .unlimited, sinksPerStream: Int = 0,
+    clock: SteadyClock, logger: Logger,
     ledger: StreamLedger? = nil,
     makeSinks: @escaping @Sendable (StreamName, String, PublishRequest.RecordingWish) -> [any FragmentSink]
   ) {
@@ -50,12 +52,17 @@ final class StreamRegistry: PublishGate {
     self.workers = workers
     self.publishKeys = publishKeys
     self.descriptors = descriptors
+    self.memory = memory
     self.sinksPerStream = sinksPerStream
     state = Mutex(State(names: NameAllowance(names)))
     self.clock = clock
     self.logger = logger
     self.ledger = ledger
     self.makeSinks = makeSinks
+    memory.onShortage { [weak self] name, bytes in
+      // The caller holds another stream's lock.
+      Task { self?.stream(name)?.shrink(to: bytes) }
+    }
   }
 
   func stream(_ name: StreamName) -> LiveStream? {
@@ -151,7 +158,7 @@ final class StreamRegistry: PublishGate {
   private func newStream(_ request: PublishRequest, _ groups: borrowing KnownGroups) -> LiveStream {
     LiveStream(
       name: request.stream, settings: settings(of: request.stream), clock: clock, epochIDs: epochIDs, logger: logger,
-      knownGroup: request.keyFrameInterval ?? groups[request.stream], workers: workers, ledger: ledger)
+      knownGroup: request.keyFrameInterval ?? groups[request.stream], workers: workers, ledger: ledger, memory: memory)
   }
 
   private func settings(of stream: StreamName) -> StreamSettings {
@@ -179,7 +186,7 @@ final class StreamRegistry: PublishGate {
       }
       let stream = LiveStream(
         name: name, settings: settings, clock: clock, epochIDs: epochIDs, logger: logger, knownGroup: nil,
-        workers: workers, ledger: ledger, resuming: entry.record)
+        workers: workers, ledger: ledger, memory: memory, resuming: entry.record)
       state.withLock { state in
         state.streams[name] = stream
         if state.namedInMetrics.count < MetricsLimits.streams { state.namedInMetrics.insert(name) }
@@ -198,6 +205,7 @@ final class StreamRegistry: PublishGate {
         state.streams[stream.name] = nil
         if let host = stream.lastHost { state.names.keep(stream.name, by: host, now: clock.monotonicNanoseconds()) }
         descriptors.giveBackStream(descriptorCount(of: stream.name))
+        memory.release(stream.name)
         if state.namedInMetrics.remove(stream.name) == nil { state.departed += stream.status.counters }
       }
     }
@@ -224,14 +232,14 @@ final class StreamRegistry: PublishGate {
   /// Publishers are admitted.
   var isOpen: Bool { state.withLock { !$0.isShuttingDown } }
 
+  /// Bytes of media that all streams keep in memory.
+  var mediaBytes: Int { memory.used }
+
   /// Bytes by which the windows of all streams that have a publisher will still grow.
   var expectedGrowth: Int {
-    all.reduce(0) { sum, stream in
-      let status = stream.status
-      guard status.phase == .live || status.phase == .starting else { return sum }
-      let bitrate = status.rungs.reduce(status.bitrate) { $0 + $1.bitrate }
-      return sum + max(0, bitrate / 8 * Int(settings.window.rescaled(to: 1)) - status.residentBytes)
-    }
+    // Together they keep no more than they may.
+    let room = max(0, memory.inAll - memory.used)
+    return all.reduce(0) { min(room, $0 + min(room, $1.expectedGrowth)) }
   }
 
   /// Ends all streams and admits no more.

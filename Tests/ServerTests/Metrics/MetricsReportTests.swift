@@ -30,7 +30,9 @@ import Testing
     ) { _, _, _ in [] }
     viewers = ViewerRegistry(limit: 10_000, clock: hands.clock)
     report = MetricsReport(
-      streams: registry, viewers: viewers, recordings: nil, sources: OwnSources([]), traffic: HTTPTraffic()
+      streams: registry, viewers: viewers, recordings: nil, sources: OwnSources([]), traffic: HTTPTraffic(),
+      capacity: ServerCapacity(
+        streams: 10, connections: 20, descriptors: 100, mediaBytes: 1 << 30, mediaBytesPerStream: 1 << 29)
     ) { RTMPRefusals(banned: 2, tooManyStrangers: 0) }
   }
 

@@ -1,0 +1,64 @@
+internal import FMP4
+internal import Ingest
+
+/// How much memory the stream's media may take.
+extension LiveStream {
+  /// A publication whose media come faster than this many times real time is told so.
+  private static let fast = 2.0
+
+  /// Tells the budget what the stream keeps, and forgets its oldest segments where that is too much.
+  func boundMemory(_ state: inout State) {
+    let share = memory.hold(state.heldBytes, by: name)
+    state.epoch.segmentBytes = share.segmentBytes
+    guard state.heldBytes > share.bytes else { return }
+    shrink(&state, to: share.bytes)
+    if state.phase == .live { warn(.outgrowsMemory, &state) }
+  }
+
+  /// Others need the memory more.
+  func shrink(to bytes: Int) {
+    state.withLock { state in shrink(&state, to: bytes) }
+  }
+
+  private func shrink(_ state: inout State, to bytes: Int) {
+    let own = state.epoch.heldBytes
+    _ = state.previous?.epoch.shrink(to: max(0, bytes - own))
+    if state.heldBytes > bytes { state.previous = nil }
+    _ = state.epoch.shrink(to: bytes)
+    stamp.change()
+    _ = memory.hold(state.heldBytes, by: name)
+  }
+
+  /// Tells whether the publication's media come faster than they play.
+  func judgePace(_ state: inout State) {
+    guard let share = state.bounds.pace.recentShare else { return }
+    if share > Self.fast {
+      warn(.runsAhead, &state)
+    } else {
+      state.publicationWarnings.removeAll { $0 == .runsAhead }
+    }
+  }
+
+  private func warn(_ warning: PublicationWarning, _ state: inout State) {
+    guard !state.publicationWarnings.contains(warning) else { return }
+    state.publicationWarnings.append(warning)
+    logger.warning("\(warning)")
+  }
+
+  /// Bytes by which its windows will still grow: of what arrives, as far as the stream may keep it.
+  var expectedGrowth: Int {
+    let now = clock.monotonicNanoseconds()
+    return state.withLock { state in
+      guard state.phase == .live || state.phase == .starting else { return 0 }
+      let own = min(state.epoch.window.recentBitrate / 8, state.bounds.pace.bytesPerSecond(now: now))
+      let rate = state.epoch.rungs.reduce(own) { $0 + $1.window.recentBitrate / 8 }
+      let (whole, overflow) = rate.multipliedReportingOverflow(by: Int(clamping: settings.window.rescaled(to: 1)))
+      return max(0, min(overflow ? .max : whole, memory.perStream) - state.heldBytes)
+    }
+  }
+}
+
+extension LiveStream.State {
+  /// Bytes of media that it keeps in memory.
+  var heldBytes: Int { epoch.heldBytes + (previous?.epoch.heldBytes ?? 0) }
+}
