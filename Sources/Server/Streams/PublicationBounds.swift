@@ -1,5 +1,6 @@
 internal import FMP4
 internal import Ingest
+internal import NIOCore
 
 /// Limits what the publishers of a stream may do to it in a minute, over reconnects as well. Each break of the timeline makes a
 /// segment. Each change of parameters makes an init segment and a recording.
