@@ -1,5 +1,6 @@
 internal import FMP4
 internal import Ingest
+internal import Logging
 internal import Synchronization
 
 /// How much memory the stream's media may take.
