@@ -59,8 +59,8 @@ def test_a_key_for_all_names_does_not_take_a_live_name_from_another_address(keye
 def test_a_key_for_all_names_takes_a_name_from_who_was_silent_for_three_seconds(keyed):
     name = f"quiet?key={keyed.key('all')}"
     with RawRTMP(keyed.rtmp).start(name) as holder:
+        began = time.monotonic()  # before the server can hear it
         holder.tag(scripts.tags_of("short")[0])
-        began = time.monotonic()
         while True:
             with contextlib.suppress(Refused), RawRTMP(keyed.rtmp, source=ELSEWHERE) as client:
                 client.start(name).finish()

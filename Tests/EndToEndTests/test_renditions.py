@@ -96,10 +96,15 @@ def test_sound_in_another_codec_is_cut_where_the_source_is_without_a_hole(demo, 
     epoch = f"{weir.web}/live/demo/{re.search(r'^(.*)/video/', index, re.M)[1]}"
     sequence = media(f"{epoch}/opus/index.m3u8", tmp_path / "opus.mp4")
     media(f"{epoch}/video/index.m3u8", tmp_path / "video.mp4", sequence=sequence)
+    media(f"{epoch}/video/index.m3u8", tmp_path / "before.mp4", count=1, sequence=sequence - 1)
 
     sound, picture = times(tmp_path / "opus.mp4"), times(tmp_path / "video.mp4")
     assert all(abs(b - a - 0.02) < 0.0001 for a, b in zip(sound, sound[1:]))
-    assert 0 <= sound[0] - picture[0] < 0.021 and len(sound) in (199, 200, 201)
+    # A busy machine makes no picture at times: the end of a fragment was told before that was known.
+    shown = sorted(times(tmp_path / "before.mp4") + picture)
+    skipped = max(b - a for a, b in zip(shown, shown[1:])) - 1 / 30
+    assert -skipped - 0.001 <= sound[0] - picture[0] < 0.021 + skipped
+    assert abs(len(sound) - 200) <= 1 + skipped / 0.02
     player = llhls.Player(f"{epoch}/opus/index.m3u8")
     player.play(4)
     player.judge_media()

@@ -119,7 +119,7 @@ import Testing
   }
 
   @Test func aBeginningThatWasNotLateIsLeftAlone() {
-    var follower = ClockFollower(delay: 30_000_000, now: 0)
+    var follower = ClockFollower(delay: 15_500_000, now: 0)
     for tick in 0..<300 as Range<Int64> {
       #expect(follower.saw(tick * 33, now: tick * 33_000_000 + 15_000_000 + tick * 7919 % 40_000_000) == nil)
     }
