@@ -27,7 +27,7 @@ TESTED_BIN = $(abspath $(shell $(SWIFT) build $(TESTED) --show-bin-path)/weir)
 BUILD_PACKAGES := binutils ca-certificates git libasound2-dev libavcodec-dev libavformat-dev libavutil-dev libc6-dev \
   libsqlite3-dev libssl-dev libstdc++-12-dev libswresample-dev libswscale-dev libv4l-dev pkg-config zlib1g-dev
 TEST_PACKAGES := chromium chromium-driver curl ffmpeg firefox-esr gcc gstreamer1.0-libav gstreamer1.0-plugins-bad \
-  gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-plugins-ugly gstreamer1.0-tools nghttp2-client \
+  gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-plugins-ugly gstreamer1.0-tools haproxy nghttp2-client \
   nginx-light openssl python3 python3-pip python3-venv varnish xfsprogs btrfs-progs strace faketime
 DEVICE_PACKAGES := binutils busybox-static cpio curl ffmpeg gcc-12 kmod make python3 qemu-system-x86
 BENCH_PACKAGES := e2fsprogs ffmpeg gcc libc6-dev libnginx-mod-rtmp nghttp2-client nginx-light openssl python3 \

@@ -4,6 +4,7 @@ import contextlib
 import os
 import pathlib
 import socket
+import struct
 import threading
 import time
 import urllib.parse
@@ -174,3 +175,113 @@ def test_a_full_server_answers_those_who_watch_it(start):
     finally:
         for connection in connections:
             connection.close()
+
+
+def held(weir) -> int:
+    """Bytes that the server's media take in its memory files."""
+    total = 0
+    for entry in pathlib.Path(f"/proc/{weir.process.pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            if os.readlink(entry).startswith("/memfd:weir-segments"):
+                total += os.stat(entry).st_blocks * 512
+    return total
+
+
+MEBIBYTE = 1 << 20
+
+
+def heavy(weir, frames: int, step: int) -> tuple[int, set[str]]:
+    """Sends key frames of a megabyte, so many milliseconds apart, as fast as they go. Returns the most bytes of memory files
+    meanwhile, and what the stream was warned of."""
+    tags = [tag for tag in scripts.tags_of("short") if tag.type == flv.VIDEO]
+    key = next(tag for tag in tags if tag.is_key)
+    large = key.body[:5] + struct.pack(">I", MEBIBYTE) + b"\x65" + os.urandom(MEBIBYTE - 1)
+    most, warnings = 0, set()
+    with RawRTMP(weir.rtmp).start("heavy", chunk_size=1 << 16) as client:
+        client.tag(next(tag for tag in tags if tag.is_header))
+        for number in range(frames):
+            client.drain()
+            client.tag(flv.Tag(flv.VIDEO, number * step, large))
+            if number % 50 == 0:
+                most = max(most, held(weir))
+                assert weir.get("/healthz").status == 200
+                if stream := weir.stream("heavy"):
+                    warnings |= set(stream["warnings"])
+    return most, warnings
+
+
+def test_frames_of_a_megabyte_take_no_more_memory_than_a_stream_may_have(start):
+    weir = start("--target-duration", "2", "--stream-memory", "64MiB", "--media-memory", "96MiB", "--no-record", wrapper=FEW)
+    honest = Honest(weir)
+    try:
+        for step in (1, 100):
+            most, warnings = heavy(weir, 800, step)
+            print(f"{step} ms apart: {most / MEBIBYTE:.0f} MiB of memory files at most, {sorted(warnings)}")
+            assert 32 * MEBIBYTE < most <= 96 * MEBIBYTE
+            assert any("--stream-memory" in warning for warning in warnings), warnings
+        honest.lost_nothing()
+    finally:
+        honest.publisher.kill()
+
+
+def test_a_catch_up_is_told_while_it_lasts_and_not_ended(start):
+    weir = start("--target-duration", "2", "--no-record")
+    tags = scripts.tags_of("short")
+    media = [tag for tag in tags if not tag.is_header]
+
+    def is_told() -> bool:
+        return any("twice as fast" in warning for warning in weir.stream("hasty")["warnings"])
+
+    with RawRTMP(weir.rtmp).start("hasty") as client:
+        client.play_out(tags, speed=4)
+        shift = 4000
+        for _ in range(12):
+            client.play_out(flv.shifted(media, shift), speed=4)
+            shift += 4000
+        assert is_told()
+        for _ in range(4):
+            client.play_out(flv.shifted(media, shift))
+            shift += 4000
+        assert weir.stream("hasty")["state"] == "live" and not is_told()
+        client.finish()
+
+
+def test_a_publisher_that_never_stays_for_a_group_of_pictures_is_seen(start):
+    """Each connection brings one key frame and a second of media."""
+    weir = start("--no-record")
+    tags = [tag for tag in scripts.tags_of("short") if tag.milliseconds < 1000]
+    began = time.monotonic()
+    while weir.get("/live/flaky/index.m3u8", timeout=20).status != 200:
+        assert time.monotonic() - began < 25
+        with RawRTMP(weir.rtmp).start("flaky") as client:
+            client.play_out(tags)
+            client.reset()
+    print(f"seen after {time.monotonic() - began:.1f} s")
+
+
+def test_an_encoder_that_changes_its_format_all_the_time_makes_few_recordings(start, tmp_path):
+    weir = start("--target-duration", "2", "--record", tmp_path / "recordings", "--record-max-files", "3")
+    honest = Honest(weir)
+
+    def names() -> list[str]:
+        return sorted(r["stream"] for r in weir.json("/api/v1/recordings")["recordings"])
+
+    try:
+        # Formats that last for less than a second make none, nor do names that are left at once.
+        with RawRTMP(weir.rtmp).start("flipper") as client:
+            client.play_out(scripts.two_pictures_in_turn("h264-30", "portrait", 20, step=200, filler=2), speed=2)
+        for number in range(5):
+            with RawRTMP(weir.rtmp).start(f"gone{number}") as client:
+                client.play_out([tag for tag in scripts.tags_of("short") if tag.milliseconds < 500])
+        assert set(names()) <= {NAME}
+        # Of those that last longer a stream makes so many in an hour, and says so.
+        with RawRTMP(weir.rtmp).start("changing") as client:
+            for number in range(6):
+                film = [tag for tag in scripts.tags_of(("h264-30", "portrait")[number % 2]) if tag.milliseconds < 1500]
+                client.play_out(flv.shifted(film, number * 1500), speed=2)
+            weir.wait(lambda: "--record-max-files" in str(weir.stream("changing")["recording"]), 5, "a reason")
+        weir.wait_log("as many as it may.*--record-max-files", 5)
+        assert names().count("changing") == 3
+        honest.lost_nothing()
+    finally:
+        honest.publisher.kill()

@@ -7,6 +7,7 @@ import os
 import pathlib
 import subprocess
 import tempfile
+import threading
 
 from harness.tools import FFMPEG, new_ffmpeg
 
@@ -24,6 +25,8 @@ X265_OPEN = ("-c:v", "libx265", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "
              "-x265-params", "keyint=60:min-keyint=60:scenecut=0:bframes=3:open-gop=1:log-level=error")
 #: Pictures that a camera with a variable rate leaves out: now and then one, and once in three seconds half a second.
 UNEVEN = "not(eq(mod(n\\,7)\\,3)+between(mod(n\\,90)\\,40\\,54))"
+
+MAKING = threading.Lock()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,10 +58,12 @@ class Film:
         folder = pathlib.Path(tempfile.gettempdir()) / f"weir-players-{os.getuid()}"
         folder.mkdir(mode=0o700, exist_ok=True)
         path = folder / f"{name}.{self.container}"
-        if not path.exists():
-            unfinished = path.with_suffix(f".{os.getpid()}.{self.container}")
-            self._make(unfinished)
-            unfinished.rename(path)
+        # Two players are shown the same film at a time.
+        with MAKING:
+            if not path.exists():
+                unfinished = path.with_suffix(f".{os.getpid()}.{self.container}")
+                self._make(unfinished)
+                unfinished.rename(path)
         return path
 
     def _make(self, path: pathlib.Path) -> None:

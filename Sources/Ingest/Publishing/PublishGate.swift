@@ -77,8 +77,6 @@ package enum PublishRefusal: Error, Sendable, Hashable {
   case tooManyStreams(limit: Int)
   /// The server has no room for another stream: what it lacks, and what to do about it.
   case noRoom(String)
-  /// The address failed too often; it may try again later.
-  case banned(retryAfterSeconds: Int)
   /// The server is going down.
   case shuttingDown
 
@@ -92,7 +90,6 @@ package enum PublishRefusal: Error, Sendable, Hashable {
     case .tooManyNames: "names"
     case .tooManyStreams: "streams"
     case .noRoom: "room"
-    case .banned: "banned"
     case .shuttingDown: "shutdown"
     }
   }
@@ -112,8 +109,6 @@ package enum PublishRefusal: Error, Sendable, Hashable {
     case .tooManyStreams(let limit):
       "the server has \(limit) streams, and may have no more (--max-streams); end one, or raise the limit"
     case .noRoom(let reason): reason
-    case .banned(let seconds):
-      "too many failed attempts from this address; wait \(seconds) s"
     case .shuttingDown: "the server is shutting down"
     }
   }

@@ -4,9 +4,12 @@ internal import COpenSSL
 /// constant time: both sides are hashed first, so that not even the length shows.
 package struct Secret: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
   private let digest: [UInt8]
+  /// Bytes of the text.
+  package let length: Int
 
   package init(_ text: some StringProtocol) {
     digest = Self.sha256(Array(text.utf8))
+    length = text.utf8.count
   }
 
   package func matches(_ other: Secret) -> Bool {

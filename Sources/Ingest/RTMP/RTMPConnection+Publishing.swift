@@ -11,6 +11,22 @@ extension RTMPConnection {
     attempt += 1
     pending = intent
     setReading()
+    guard let slowing = shared.door.slowing(peer, now: now) else { return admit(intent, context) }
+    if slowing.isNew {
+      shared.logger.warning(
+        "RTMP \(peer): too many failed attempts; whoever publishes from there waits 2 s until they get rarer")
+    }
+    let attempt = attempt
+    // Before the key is looked at: nobody learns from the time whether it was right.
+    context.eventLoop.scheduleTask(
+      in: .nanoseconds(RTMPLimits.slowAnswer),
+      onLoop(context) { connection in
+        guard connection.attempt == attempt, let context = connection.context, !connection.isClosing else { return }
+        connection.admit(intent, context)
+      })
+  }
+
+  private func admit(_ intent: CommandSession.PublishIntent, _ context: ChannelHandlerContext) {
     let attempt = attempt
     let evicted = onLoopWith(context) { (connection, reason: EndReason) in connection.evicted(attempt, reason) }
     let request = PublishRequest(

@@ -32,10 +32,11 @@ final class RTMPConnection: ChannelInboundHandler {
   var pending: CommandSession.PublishIntent?
   var isStranger = true
   var isClosing = false
-  private var hasFailed = true
+  private var hasFailed = false
   var lastRead: Int64
   private var lossReason = "the publisher closed the connection without ending the stream"
   var deadline: Scheduled<Void>?
+  private var handshakeDeadline: Scheduled<Void>?
   var idleTimer: RepeatedTask?
   private var gateTimer: Scheduled<Void>?
 
@@ -59,6 +60,9 @@ final class RTMPConnection: ChannelInboundHandler {
     self.context = context
     let end = onLoop(context) { $0.shutDown() }
     guard shared.door.add(self, end: end) else { return context.close(promise: nil) }
+    // Who says nothing soon makes room for others of its address.
+    handshakeDeadline = context.eventLoop.scheduleTask(
+      in: .nanoseconds(shared.configuration.handshakeDeadline), onLoop(context) { $0.handshakeDeadlinePassed() })
     deadline = context.eventLoop.scheduleTask(
       in: .nanoseconds(shared.configuration.publishDeadline), onLoop(context) { $0.publishDeadlinePassed() })
   }
@@ -107,6 +111,7 @@ final class RTMPConnection: ChannelInboundHandler {
     guard context != nil else { return }
     context = nil
     deadline?.cancel()
+    handshakeDeadline?.cancel()
     idleTimer?.cancel()
     gateTimer?.cancel()
     endPublication(.connectionLost(lossReason))
@@ -114,7 +119,7 @@ final class RTMPConnection: ChannelInboundHandler {
       isStranger = false
       shared.door.leaveDoor(peer, failed: hasFailed, now: now)
     }
-    shared.door.remove(self)
+    shared.door.remove(self, of: peer)
   }
 
   // MARK: what the session wants
@@ -159,6 +164,12 @@ final class RTMPConnection: ChannelInboundHandler {
   }
 
   // MARK: time
+
+  private func handshakeDeadlinePassed() {
+    guard session.isHandshaking, !isClosing else { return }
+    shared.logger.debug("\(protocolName) \(remote): closed: no handshake in time", metadata: metadata)
+    context?.close(promise: nil)
+  }
 
   func publishDeadlinePassed() {
     guard publication == nil, !isClosing else { return }

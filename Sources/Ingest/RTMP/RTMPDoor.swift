@@ -1,10 +1,10 @@
 internal import NIOCore
 internal import Synchronization
 
-/// Connections that were closed before they had said anything.
+/// What became of connections before anybody was asked whether they may publish.
 package struct RTMPRefusals: Sendable, Hashable {
-  /// Their address had failed too often.
-  package var banned = 0
+  /// Their address had failed too often: they waited.
+  package var slowed = 0
   /// Too many were there already that did not publish.
   package var tooManyStrangers = 0
 }
@@ -26,13 +26,12 @@ final class RTMPDoor: Sendable {
     state = Mutex(State(peers: RTMPPeers(limits: limits)))
   }
 
-  func arrive(_ peer: String, now: Int64) -> RTMPPeers.Refusal? {
+  func arrive(_ peer: String, isProxy: Bool, now: Int64) -> RTMPPeers.Refusal? {
     state.withLock { state in
       guard !state.isClosed else { return .closed }
-      let refusal = state.peers.arrive(peer, now: now)
+      let refusal = state.peers.arrive(peer, isProxy: isProxy, now: now)
       switch refusal {
-      case .banned: state.refusals.banned += 1
-      case .tooManyStrangers: state.refusals.tooManyStrangers += 1
+      case .tooManyStrangers, .tooMany: state.refusals.tooManyStrangers += 1
       case .closed, nil: break
       }
       return refusal
@@ -40,6 +39,15 @@ final class RTMPDoor: Sendable {
   }
 
   var refusals: RTMPRefusals { state.withLock { $0.refusals } }
+
+  /// Whether somebody at the address has to wait, as `RTMPPeers` says.
+  func slowing(_ peer: String, now: Int64) -> RTMPPeers.Slowing? {
+    state.withLock { state in
+      let slowing = state.peers.slowing(peer, now: now)
+      if slowing != nil { state.refusals.slowed += 1 }
+      return slowing
+    }
+  }
 
   func leaveDoor(_ peer: String, failed: Bool, now: Int64) {
     state.withLock { $0.peers.leaveDoor(peer, failed: failed, now: now) }
@@ -55,9 +63,10 @@ final class RTMPDoor: Sendable {
     }
   }
 
-  func remove(_ connection: AnyObject) {
+  func remove(_ connection: AnyObject, of peer: String) {
     let key = ObjectIdentifier(connection)
     let waiters = state.withLock { state in
+      state.peers.leave(peer)
       state.connections[key] = nil
       guard state.connections.isEmpty else { return [CheckedContinuation<Void, Never>]() }
       defer { state.waiters = [] }
@@ -93,16 +102,7 @@ final class RTMPDoor: Sendable {
 
   /// What counts as one address: an IPv4 address, or the network half of an IPv6 one, which a single host owns.
   static func name(of address: SocketAddress?) -> String {
-    guard case .v6(let v6)? = address else { return address?.ipAddress ?? nobody }
-    // sockaddr_in6: family, port and flow label take 8 bytes, the address follows in network order.
-    let bytes = withUnsafeBytes(of: v6.address) { Array($0.dropFirst(8).prefix(16)) }
-    if bytes[..<10].allSatisfy({ $0 == 0 }), bytes[10] == 0xFF, bytes[11] == 0xFF {
-      return bytes[12...].map(String.init).joined(separator: ".")
-    }
-    let network = stride(from: 0, to: 8, by: 2).map { index in
-      String(UInt16(bytes[index]) << 8 | UInt16(bytes[index + 1]), radix: 16)
-    }
-    return network.joined(separator: ":") + "::/64"
+    NetworkAddress(address)?.hostText ?? nobody
   }
 
   /// Address and port for the log.

@@ -50,6 +50,10 @@ enum RTMPLimits {
 
   /// From accept to an accepted publish command.
   static let publishDeadline: Int64 = 10_000_000_000
+  /// From accept to the end of the handshake.
+  static let handshakeDeadline: Int64 = 4_000_000_000
+  /// How long whoever wants to publish waits where its address has failed too often.
+  static let slowAnswer: Int64 = 2_000_000_000
   /// Without any byte while publishing.
   static let idleTimeout: Int64 = 10_000_000_000
   /// How long a refused peer may take to read why.
@@ -77,12 +81,15 @@ enum RTMPLimits {
 }
 
 /// How many strangers one address may keep at the door. Only connections that have not published count, and only
-/// failures take from the bucket; a publisher that was admitted never does.
+/// failures take from the bucket: wrong keys, and bytes that are no RTMP. A publisher that was admitted never does, nor
+/// whoever leaves without a word.
 package struct RTMPPeerLimits: Sendable {
   /// Connections of one address that have not published yet.
   package var strangersPerAddress = 256
   /// Connections of all addresses that have not published yet.
   package var strangers = 8192
+  /// All connections of one address that is no trusted proxy; nil for any number.
+  package var connectionsPerAddress: Int?
   /// Failures that an address may have at once.
   package var failureBurst = 100.0
   /// Failures that it is forgiven in a second.

@@ -14,8 +14,12 @@ package final class RTMPListener: Sendable {
   /// What may be set; the defaults are right for a server on the open net.
   package struct Configuration: Sendable {
     package var peerLimits = RTMPPeerLimits()
+    /// Proxies that say whose connections they pass on.
+    package var proxies = TrustedProxies.none
     /// From accept to an accepted publish command, in nanoseconds.
     package var publishDeadline = RTMPLimits.publishDeadline
+    /// From accept to the end of the handshake, in nanoseconds.
+    package var handshakeDeadline = RTMPLimits.handshakeDeadline
     /// Without any byte while publishing, in nanoseconds; then the connection counts as lost.
     package var idleTimeout = RTMPLimits.idleTimeout
 
@@ -65,17 +69,14 @@ package final class RTMPListener: Sendable {
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           let address = channel.remoteAddress
-          let peer = RTMPDoor.name(of: address)
-          if let refusal = shared.door.arrive(peer, now: shared.clock.monotonicNanoseconds()) {
-            shared.tell(refusal, peer: peer)
-            throw Refused()
+          guard shared.configuration.proxies.contains(NetworkAddress(address)) else {
+            return try shared.add(address, to: channel, tls: tls)
           }
-          let connection = RTMPConnection(
-            shared: shared, peer: peer, remote: RTMPDoor.text(of: address), protocolName: tls == nil ? "RTMP" : "RTMPS")
-          if let tls {
-            try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls()))
-          }
-          try channel.pipeline.syncOperations.addHandler(connection)
+          let patience = TimeAmount.nanoseconds(shared.configuration.publishDeadline)
+          try channel.pipeline.syncOperations.addHandler(
+            ProxyHeaderHandler(patience: patience) { channel, client in
+              try shared.add(client ?? address, to: channel, tls: tls)
+            })
         }
       }
       .listen(at: place)
@@ -99,20 +100,35 @@ package final class RTMPListener: Sendable {
     await shared.door.allGone()
   }
 
-  private struct Refused: Error {}
 }
 
 extension RTMPListener.Shared {
+  private struct Refused: Error {}
+
+  /// Adds the handlers of a connection from an address; throws where it is not listened to.
+  func add(_ address: SocketAddress?, to channel: any Channel, tls: TLSContextSource?) throws {
+    let peer = RTMPDoor.name(of: address)
+    if let refusal = door.arrive(
+      peer, isProxy: configuration.proxies.contains(NetworkAddress(address)),
+      now: clock.monotonicNanoseconds())
+    {
+      tell(refusal, peer: peer)
+      throw Refused()
+    }
+    let connection = RTMPConnection(
+      shared: self, peer: peer, remote: RTMPDoor.text(of: address), protocolName: tls == nil ? "RTMP" : "RTMPS")
+    if let tls {
+      try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls()))
+    }
+    try channel.pipeline.syncOperations.addHandler(connection)
+  }
+
   func tell(_ refusal: RTMPPeers.Refusal, peer: String) {
     switch refusal {
-    case .banned(let seconds, let isNew):
-      if isNew {
-        logger.warning(
-          "RTMP \(peer): too many failed attempts; connections are closed at once until they get rarer (\(seconds) s or more)"
-        )
-      }
     case .tooManyStrangers:
       logger.debug("RTMP \(peer): too many connections that do not publish; this one is closed")
+    case .tooMany:
+      logger.info("RTMP \(peer): more connections than an address may have (--max-connections-per-address)")
     case .closed: break
     }
   }

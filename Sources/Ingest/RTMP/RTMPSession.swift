@@ -67,6 +67,9 @@ struct RTMPSession {
     flush(to: &actions)
   }
 
+  /// The handshake is not complete.
+  var isHandshaking: Bool { if case .handshaking = state { true } else { false } }
+
   private mutating func read(_ bytes: inout ByteBuffer, _ now: Int64, to actions: inout [RTMPAction]) throws(RTMPError)
   {
     while true {

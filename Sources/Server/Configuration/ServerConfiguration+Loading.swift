@@ -11,6 +11,7 @@ extension ServerConfiguration {
     rtmp = try loader.required(.rtmp, ListenAddress.init(parsing:))
     rtmps = try loader.optional(.rtmps, ListenAddress.init(parsing:))
     tls = try loader.tlsFiles()
+    minimumTLS = try loader.required(.tlsMin, WordList.parse)
     publicURL = try loader.optional(.publicURL, PublicURL.init(parsing:))
     self.sources = try loader.sourceSpecifications()
     sourcesBegin = try loader.sourceBeginning()
@@ -36,6 +37,11 @@ extension ServerConfiguration {
       changesPerMinute: try loader.count(.maxChanges, Limits.perMinute))
     maxViewers = try loader.count(.maxViewers, Limits.maxViewers)
     pollLimit = try loader.count(.pollLimit, Limits.pollLimit)
+    crossOrigin = try loader.crossOrigin()
+    trustedProxies = try loader.trustedProxies()
+    maxConnectionsPerAddress = try loader.optional(.maxConnectionsPerAddress) { text throws(ValueError) in
+      try WholeNumber.parse(text, in: Limits.connectionsPerAddress)
+    }
     recording = try loader.recording()
     recordingPolicy = try loader.recordingPolicy()
     keepFree = try loader.required(.keepFree, ByteSizeText.parse)
@@ -76,6 +82,7 @@ extension ServerConfiguration {
     static let recordSync = Duration.zero...Duration.seconds(60)
     static let recordDuration = Duration.seconds(1)...Duration.seconds(366 * 86_400)
     static let pollLimit = 0...1_000_000
+    static let connectionsPerAddress = 1...1_000_000
     static let targetSeconds = 1...120
     /// A window holds at least this many segments, or a player that joins finds too little
     /// (RFC 8216 §6.2.2: three target durations).

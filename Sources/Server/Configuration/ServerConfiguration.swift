@@ -12,6 +12,8 @@ struct ServerConfiguration: Sendable {
   var rtmps: ListenAddress?
   /// Set whenever `https` or `rtmps` is.
   var tls: TLSFiles?
+  /// The oldest TLS of RTMPS; HTTPS has at least 1.2.
+  var minimumTLS: TLSMinimum
   /// Where people and players find the server, behind proxies and caches if there are any; nil where nobody said.
   var publicURL: PublicURL?
 
@@ -74,6 +76,12 @@ struct ServerConfiguration: Sendable {
   // MARK: Viewers and disk
 
   var maxViewers: Int
+  /// Whose pages may read recordings and the API; streams anybody's.
+  var crossOrigin: CrossOrigin
+  /// Proxies that tell whose requests and publications they pass on.
+  var trustedProxies: TrustedProxies
+  /// Connections that one address may have at a time, of viewers and of publishers each; nil for any number.
+  var maxConnectionsPerAddress: Int?
   /// Repeats of an unchanged playlist that one connection may ask for, a second; 0 for no limit.
   var pollLimit: Int
   var recording: Recording

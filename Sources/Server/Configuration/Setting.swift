@@ -7,6 +7,7 @@ enum Setting: String, CaseIterable, Sendable {
   case rtmps
   case tlsCert = "tls-cert"
   case tlsKey = "tls-key"
+  case tlsMin = "tls-min"
   case publicURL = "public-url"
   case source
   case testPattern = "test-pattern"
@@ -31,6 +32,9 @@ enum Setting: String, CaseIterable, Sendable {
   case maxChanges = "max-changes"
   case maxViewers = "max-viewers"
   case pollLimit = "poll-limit"
+  case cors
+  case trustedProxy = "trusted-proxy"
+  case maxConnectionsPerAddress = "max-connections-per-address"
   case record
   case noRecord = "no-record"
   case recordMode = "record-mode"
@@ -39,6 +43,7 @@ enum Setting: String, CaseIterable, Sendable {
   case recordSplit = "record-split"
   case recordMaxDuration = "record-max-duration"
   case recordMaxSize = "record-max-size"
+  case recordMaxFiles = "record-max-files"
   case keepFree = "keep-free"
   case retainAge = "retain-age"
   case retainSize = "retain-size"
@@ -67,6 +72,7 @@ enum Setting: String, CaseIterable, Sendable {
     switch self {
     case .http: ":8080"
     case .rtmp: ":1935"
+    case .tlsMin: "1.2"
     case .encoder: "auto"
     case .partDuration: "200ms"
     case .segmentDuration: "2s"
@@ -85,6 +91,7 @@ enum Setting: String, CaseIterable, Sendable {
     case .recordMode: "auto"
     case .recordName: "{stream}/{time}"
     case .recordSync: "1s"
+    case .recordMaxFiles: "120"
     case .keepFree: "1GB"
     case .retainDeleted: "1h"
     case .whenFull: "stop"
@@ -92,8 +99,8 @@ enum Setting: String, CaseIterable, Sendable {
     case .log: "text"
     case .https, .rtmps, .tlsCert, .tlsKey, .publicURL, .source, .testPattern, .offAir, .publishKey, .adminToken,
       .noRecord, .recordSplit, .recordMaxDuration, .recordMaxSize, .retainAge, .retainSize, .retainStreamSize,
-      .segments, .state, .streamMemory, .mediaMemory,
-      .rewind, .web, .ladder, .audioCodec:
+      .segments, .state, .streamMemory, .mediaMemory, .cors, .trustedProxy, .maxConnectionsPerAddress, .rewind, .web,
+      .ladder, .audioCodec:
       nil
     }
   }

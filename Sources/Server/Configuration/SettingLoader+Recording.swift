@@ -8,6 +8,7 @@ extension SettingLoader {
     policy.maximumDuration = try optional(.recordMaxDuration) { text throws(ValueError) in
       try RecordingSplit.nanoseconds(text)
     }
+    policy.filesPerHour = try count(.recordMaxFiles, ServerConfiguration.Limits.perMinute)
     policy.maximumBytes = try optional(.recordMaxSize, ByteSizeText.parse).map { UInt64(clamping: $0) }
     return policy
   }

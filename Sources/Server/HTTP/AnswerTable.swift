@@ -67,6 +67,7 @@ final class SharedAnswer {
   /// Somebody who waits for it.
   struct Seat {
     let connection: any AnswerTaker
+    let client: ClientID
     let acceptsGzip: Bool
   }
 
@@ -74,6 +75,8 @@ final class SharedAnswer {
   static let flatBytes = 128 * 1024
 
   let sharing: Sharing
+  /// Counts those who are given it.
+  let admission: (any Admission)?
   /// Whether it was waited for: then it was for those who waited. Who comes later may have to wait again.
   private let wasAwaited: Bool
   /// Until `seats` is nil: that it is not known.
@@ -91,15 +94,17 @@ final class SharedAnswer {
   }
 
   /// An answer that is known.
-  init(_ response: HTTPResponse, _ sharing: Sharing) {
+  init(_ response: HTTPResponse, _ sharing: Sharing, _ admission: (any Admission)? = nil) {
     self.sharing = sharing
+    self.admission = admission
     self.response = response
     wasAwaited = false
   }
 
   /// An answer that is waited for.
-  init(awaited sharing: Sharing) {
+  init(awaited sharing: Sharing, _ admission: (any Admission)? = nil) {
     self.sharing = sharing
+    self.admission = admission
     response = FixedAnswer.failed
     wasAwaited = true
     seats = []
@@ -110,19 +115,14 @@ final class SharedAnswer {
 
   var isAwaited: Bool { seats != nil }
 
-  /// Lets a connection wait; false where the answer is known.
-  @discardableResult
-  func join(_ connection: any AnswerTaker, acceptsGzip: Bool) -> Bool {
-    guard seats != nil else { return false }
-    seats?.append(Seat(connection: connection, acceptsGzip: acceptsGzip))
-    return true
-  }
+  /// Lets a connection wait, while the answer is not known.
+  func join(_ seat: Seat) { seats?.append(seat) }
 
   /// The answer has come: everybody who waits is given it.
   func resolve(_ response: HTTPResponse) {
     guard let seats = seats.take() else { return }
     self.response = response
-    for seat in seats { seat.connection.take(self, acceptsGzip: seat.acceptsGzip) }
+    for seat in seats { seat.connection.take(self, for: seat) }
   }
 
   /// Head and body for a connection that goes on.
@@ -155,7 +155,7 @@ final class SharedAnswer {
   /// What all who share an answer have asked, but for the target.
   static func request(acceptsGzip: Bool) -> HTTPRequest { acceptsGzip ? gzipRequest : plainRequest }
 
-  private static let plainRequest = HTTPRequest(method: .get, target: RequestTarget(segments: []))
+  static let plainRequest = HTTPRequest(method: .get, target: RequestTarget(segments: []))
   private static let gzipRequest = HTTPRequest(
     method: .get, target: RequestTarget(segments: []), fields: .list(["accept-encoding": "gzip"]))
 
@@ -179,5 +179,5 @@ final class SharedAnswer {
 /// A connection that waits for an answer.
 protocol AnswerTaker: AnyObject {
   /// On the connection's loop.
-  func take(_ answer: SharedAnswer, acceptsGzip: Bool)
+  func take(_ answer: SharedAnswer, for seat: SharedAnswer.Seat)
 }

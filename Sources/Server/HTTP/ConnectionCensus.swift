@@ -1,8 +1,8 @@
 internal import NIOCore
 internal import Synchronization
 
-/// Counts the connections of the whole server. Per address only those are counted that have not sent a request yet:
-/// viewers are never counted against each other, since a CDN or an office is one address.
+/// Counts the connections of the whole server. Per address only those are counted that have not sent a request yet, unless
+/// a limit is set: viewers are not counted against each other, since a CDN or an office is one address.
 final class ConnectionCensus: Sendable {
   enum Admission: Sendable {
     case served
@@ -17,12 +17,15 @@ final class ConnectionCensus: Sendable {
     /// Those of them that only hear that there is no room.
     var refused = 0
     var unproven: [String: Int] = [:]
+    /// All of an address, where that is limited.
+    var perAddress: [String: Int] = [:]
     var numbered = 0
   }
 
   private let capacity: Int
   private let refusedCapacity: Int
   private let unprovenPerAddress: Int
+  private let perAddress: Int?
   private let memory: MemoryBudget
   private let descriptors: DescriptorBudget
   private let traffic: HTTPTraffic
@@ -35,6 +38,7 @@ final class ConnectionCensus: Sendable {
     self.capacity = capacity
     refusedCapacity = limits.refusedConnections
     unprovenPerAddress = limits.unprovenConnectionsPerAddress
+    perAddress = limits.connectionsPerAddress
     self.memory = memory
   }
 
@@ -49,10 +53,10 @@ final class ConnectionCensus: Sendable {
     }
   }
 
-  /// Counts a connection in unless it is dropped; whoever is counted in leaves once.
-  func admit(_ address: String, isTLS: Bool) -> Admission {
+  /// Counts a connection in unless it is dropped; whoever is counted in leaves once. `isProxy`: it stands for many.
+  func admit(_ address: String, isTLS: Bool, isProxy: Bool = false) -> Admission {
     let hasMemory = memory.take(isTLS ? MemoryBudget.secureConnectionBytes : MemoryBudget.plainConnectionBytes)
-    let admission = admit(address, hasMemory: hasMemory)
+    let admission = admit(address, hasMemory: hasMemory, isProxy: isProxy)
     switch admission {
     case .served: traffic.add(.openConnections)
     case .refused:
@@ -63,16 +67,18 @@ final class ConnectionCensus: Sendable {
     return admission
   }
 
-  private func admit(_ address: String, hasMemory: Bool) -> Admission {
+  private func admit(_ address: String, hasMemory: Bool, isProxy: Bool) -> Admission {
     counts.withLock { counts in
       guard counts.connections < capacity + refusedCapacity,
-        counts.unproven[address, default: 0] < unprovenPerAddress
+        isProxy || counts.unproven[address, default: 0] < unprovenPerAddress,
+        isProxy || perAddress.map({ counts.perAddress[address, default: 0] < $0 }) ?? true
       else { return .dropped }
       let isServed = hasMemory && counts.connections - counts.refused < capacity && descriptors.takeViewer()
       // Hearing that there is no room takes memory and a descriptor as well.
       guard isServed || counts.refused < refusedCapacity else { return .dropped }
       counts.connections += 1
       counts.unproven[address, default: 0] += 1
+      if perAddress != nil { counts.perAddress[address, default: 0] += 1 }
       if !isServed { counts.refused += 1 }
       return isServed ? .served : .refused
     }
@@ -90,11 +96,12 @@ final class ConnectionCensus: Sendable {
       counts.connections -= 1
       if !isServed { counts.refused -= 1 }
       if !isProven { Self.decrement(address, in: &counts.unproven) }
+      if perAddress != nil { Self.decrement(address, in: &counts.perAddress) }
     }
   }
 
-  private static func decrement(_ address: String, in unproven: inout [String: Int]) {
-    guard let count = unproven[address] else { return }
-    unproven[address] = count > 1 ? count - 1 : nil
+  private static func decrement(_ address: String, in counts: inout [String: Int]) {
+    guard let count = counts[address] else { return }
+    counts[address] = count > 1 ? count - 1 : nil
   }
 }

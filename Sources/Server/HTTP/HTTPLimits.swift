@@ -47,6 +47,8 @@ struct HTTPLimits: Sendable {
   var refusedConnections = 64
   /// Connections of one address that have not yet sent a whole request.
   var unprovenConnectionsPerAddress = 2048
+  /// Connections of one address that is no trusted proxy; nil for any number. Those beyond it are closed at once.
+  var connectionsPerAddress: Int?
   /// The kernel's queue of connections not yet accepted.
   var listenBacklog: Int32 = 1024
 }

@@ -15,17 +15,19 @@ final class HTTPListener: Sendable {
   /// Connections that there can be at once: those that `limits` allow, and that the system has descriptors for.
   let capacity: Int
 
-  /// `tickInterval` is the grain of all deadlines. `clock` dates the responses. `memory` and `descriptors` are what connections may take.
+  /// `tickInterval` is the grain of all deadlines. `clock` dates the responses. `memory` and `descriptors` are what
+  /// connections may take, `proxies` whose word on the addresses of others is believed.
   init(
     responder: any HTTPResponder, limits: HTTPLimits = HTTPLimits(), memory: MemoryBudget = .unlimited,
-    descriptors: DescriptorBudget = .unlimited,
+    descriptors: DescriptorBudget = .unlimited, proxies: TrustedProxies = .none,
+    origins: CrossOrigin = .playersOnly,
     clock: SteadyClock, traffic: HTTPTraffic = HTTPTraffic(), logger: Logger,
     group: any EventLoopGroup = NIOSingletons.posixEventLoopGroup,
     pool: NIOThreadPool = NIOSingletons.posixBlockingThreadPool, tickInterval: TimeAmount = .milliseconds(250)
   ) {
     capacity = min(limits.connections, descriptors.viewers)
     services = HTTPServices(
-      responder: responder, limits: limits,
+      responder: responder, limits: limits, proxies: proxies, origins: origins,
       census: ConnectionCensus(
         capacity: capacity, limits: limits, memory: memory, descriptors: descriptors, traffic: traffic),
       traffic: traffic, pool: pool, logger: logger)

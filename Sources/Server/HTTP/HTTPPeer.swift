@@ -4,14 +4,15 @@ internal import NIOCore
 final class HTTPPeer {
   /// Without the port; empty for channels that have none.
   let address: String
-  let socketAddress: SocketAddress?
-  let isTLS: Bool
+  let source: RequestSource
   /// The later the connection came, the higher.
   let number: Int
   /// Whether the server has room for it: else all it hears is that the server is full.
   let isServed: Bool
   /// Whether a whole request has come.
   private(set) var isProven = false
+
+  var isTLS: Bool { source.isTLS }
 
   private let census: ConnectionCensus
   private var polls: PollLimit
@@ -20,12 +21,12 @@ final class HTTPPeer {
   init?(of channel: any Channel, isTLS: Bool, services: HTTPServices, loop: LoopContext) {
     let census = services.census
     let address = channel.remoteAddress?.ipAddress ?? ""
-    let admission = census.admit(address, isTLS: isTLS)
+    let source = RequestSource(peer: channel.remoteAddress, isTLS: isTLS, proxies: services.proxies)
+    let admission = census.admit(address, isTLS: isTLS, isProxy: source.isProxy)
     guard admission != .dropped else { return nil }
     self.address = address
     number = census.nextNumber()
-    socketAddress = channel.remoteAddress
-    self.isTLS = isTLS
+    self.source = source
     isServed = admission == .served
     self.census = census
     polls = PollLimit(repeatsPerSecond: services.limits.repeatedPolls, loop: loop)

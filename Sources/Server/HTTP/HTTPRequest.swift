@@ -1,3 +1,4 @@
+internal import Ingest
 internal import NIOCore
 internal import NIOHTTP1
 
@@ -13,24 +14,21 @@ final class HTTPRequest: Sendable {
   let target: RequestTarget
   /// Empty unless the request had a body; at most `HTTPLimits.requestBodyBytes`.
   let body: ByteBuffer
-  /// The peer of the connection (a proxy, if there is one); nil only for channels that have no address.
-  let remoteAddress: SocketAddress?
-  /// Whether this connection is HTTPS.
-  let isTLS: Bool
+  /// The connection that it came by.
+  let source: RequestSource
   let version: HTTPVersion
   let fields: RequestFields
 
   init(
     method: Method, target: RequestTarget, version: HTTPVersion = .http1_1, fields: RequestFields = .list([:]),
-    body: ByteBuffer = ByteBuffer(), remoteAddress: SocketAddress? = nil, isTLS: Bool = false
+    body: ByteBuffer = ByteBuffer(), source: RequestSource = RequestSource()
   ) {
     self.method = method
     self.target = target
     self.version = version
     self.fields = fields
     self.body = body
-    self.remoteAddress = remoteAddress
-    self.isTLS = isTLS
+    self.source = source
   }
 
   /// The segments of the path, percent-decoded, none of them empty, `.` or `..`, none with a slash, a backslash or a
@@ -45,6 +43,13 @@ final class HTTPRequest: Sendable {
 
   /// The value of the first query item of that name, percent-decoded, with "+" for a space; "" where it has no "=".
   func query(_ name: String) -> String? { target.query(name) }
+
+  /// Whose request it is: what a trusted proxy tells, else the other end of the connection. Nil for channels that have no
+  /// address.
+  var client: NetworkAddress? { source.client(fields) }
+
+  /// Whether the client's connection is HTTPS; nil where a proxy may have ended TLS and nobody says.
+  var isSecure: Bool? { source.isSecure(fields) }
 
   /// GET and HEAD, which are answered alike.
   var isRead: Bool { method == .get || method == .head }

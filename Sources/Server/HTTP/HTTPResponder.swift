@@ -1,5 +1,6 @@
-internal import Glibc
+internal import Ingest
 internal import NIOCore
+internal import NIOHTTP1
 internal import Synchronization
 
 /// Where the routes live: answers requests, knows nothing of sockets.
@@ -22,58 +23,96 @@ extension HTTPResponder {
 
 /// A response, or the promise of one. A future that fails is answered with 500, and the log says why. With `Sharing` it
 /// is the same for everybody who asks for the same target (GET, nothing conditional).
-enum HTTPAnswer: Sendable {
-  case now(HTTPResponse, Sharing? = nil)
-  case later(EventLoopFuture<HTTPResponse>, Sharing? = nil)
+struct HTTPAnswer: Sendable {
+  enum Kind: Sendable {
+    case now(HTTPResponse)
+    case later(EventLoopFuture<HTTPResponse>)
+  }
+
+  let kind: Kind
+  private(set) var sharing: Sharing?
+  /// Counts whoever is given it, and may find no room; nil for what anybody may have.
+  private(set) var admission: (any Admission)?
+
+  static func now(_ response: HTTPResponse, _ sharing: Sharing? = nil) -> HTTPAnswer {
+    HTTPAnswer(kind: .now(response), sharing: sharing)
+  }
+
+  static func later(_ response: EventLoopFuture<HTTPResponse>, _ sharing: Sharing? = nil) -> HTTPAnswer {
+    HTTPAnswer(kind: .later(response), sharing: sharing)
+  }
+
+  /// The response, whenever it comes.
+  func response(on eventLoop: any EventLoop) -> EventLoopFuture<HTTPResponse> {
+    switch kind {
+    case .now(let response): eventLoop.makeSucceededFuture(response)
+    case .later(let response): response
+    }
+  }
+
+  /// The same with another response, which is there.
+  func saying(_ response: HTTPResponse) -> HTTPAnswer {
+    HTTPAnswer(kind: .now(response), sharing: sharing, admission: admission)
+  }
 
   func shared(_ sharing: Sharing) -> HTTPAnswer {
-    switch self {
-    case .now(let response, _): .now(response, sharing)
-    case .later(let future, _): .later(future, sharing)
-    }
+    var answer = self
+    answer.sharing = sharing
+    return answer
+  }
+
+  func counted(by admission: any Admission) -> HTTPAnswer {
+    var answer = self
+    answer.admission = admission
+    return answer
   }
 }
 
-/// Until when an answer is good for others who ask for the same target, and who is to know that they do.
+/// Until when an answer is good for others who ask for the same target.
 struct Sharing: Sendable {
   /// Changes when the answer may.
   let stamp: ChangeStamp
   /// What it said before the answer was made.
   let version: Int
-  let admission: any Admission
 
-  init(_ stamp: ChangeStamp, admission: any Admission) {
+  init(_ stamp: ChangeStamp) {
     self.stamp = stamp
     version = stamp.version
-    self.admission = admission
   }
 
   var isCurrent: Bool { stamp.version == version }
 }
 
-/// Counts the clients of something that is shared.
+/// Counts the clients of something.
 protocol Admission: AnyObject, Sendable {
-  /// A client asks. False when there is no room for it: then the routes say so.
-  func admit(_ client: ClientID) -> Bool
+  /// A client is about to be given an answer. What it hears instead where there is no room for it; else nil.
+  func refusal(of client: ClientID) -> HTTPResponse?
+}
+
+extension Admission {
+  /// What the client is given: only answers that bring something count.
+  func admit(_ client: ClientID, to response: HTTPResponse) -> HTTPResponse {
+    response.status.code < 400 ? refusal(of: client) ?? response : response
+  }
 }
 
 /// A number for a client: one address may be many clients, which User-Agent tells apart as well as can be.
 struct ClientID: Hashable, Sendable {
   let number: Int
+  /// The address that it comes from.
+  let host: NetworkAddress?
 
-  init(number: Int) { self.number = number }
+  init(number: Int, host: NetworkAddress? = nil) {
+    self.number = number
+    self.host = host
+  }
 
-  init(_ address: SocketAddress?, _ fields: RequestFields) {
+  init(_ address: NetworkAddress?, _ fields: RequestFields) {
     var hasher = Hasher()
-    // By their place (ip(7), ipv6(7)): several C modules declare the fields, and which of them the compiler finds
-    // depends on what else is imported.
-    switch address {
-    case .v4(let address): withUnsafeBytes(of: address.address) { hasher.combine(bytes: $0[4..<8].rebased) }
-    case .v6(let address): withUnsafeBytes(of: address.address) { hasher.combine(bytes: $0[8..<24].rebased) }
-    case .unixDomainSocket, nil: break
-    }
+    hasher.combine(address)
     hasher.combine(fields.clientHash)
     number = hasher.finalize()
+    host = address?.host
   }
 }
 
@@ -85,8 +124,4 @@ final class ChangeStamp: Sendable {
   var version: Int { count.load(ordering: .acquiring) }
 
   func change() { count.wrappingAdd(1, ordering: .releasing) }
-}
-
-extension Slice<UnsafeRawBufferPointer> {
-  fileprivate var rebased: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: self) }
 }

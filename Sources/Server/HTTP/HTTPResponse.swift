@@ -12,7 +12,7 @@ struct HeaderField: Sendable, Equatable {
   }
 }
 
-/// What a route answers. The connection adds Date, Content-Length or chunked framing, CORS and nosniff, answers HEAD,
+/// What a route answers. `HTTPServices` adds CORS, the connection Date, Content-Length or chunked framing and nosniff, answers HEAD,
 /// `If-None-Match`, `If-Range` and single ranges, and compresses where `compression` allows it.
 struct HTTPResponse: Sendable {
   /// Whether parts of the body may be asked for.

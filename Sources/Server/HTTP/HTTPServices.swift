@@ -1,3 +1,4 @@
+internal import Ingest
 internal import Logging
 internal import NIOCore
 internal import NIOHTTP1
@@ -7,6 +8,10 @@ internal import NIOPosix
 struct HTTPServices: Sendable {
   let responder: any HTTPResponder
   let limits: HTTPLimits
+  /// Whose word on the addresses of others is believed.
+  let proxies: TrustedProxies
+  /// Whose pages may read what.
+  let origins: CrossOrigin
   let census: ConnectionCensus
   let traffic: HTTPTraffic
   let pool: NIOThreadPool
@@ -16,25 +21,42 @@ struct HTTPServices: Sendable {
   /// connection asks for the same again and again. On `eventLoop`.
   func answer(to request: HTTPRequest, of peer: HTTPPeer, on eventLoop: any EventLoop) -> HTTPAnswer {
     peer.prove()
-    guard peer.isServed || responder.answersAlways(request) else { return .now(FixedAnswer.full) }
-    guard request.method != .options else { return .now(responder.options(of: request)) }
+    guard peer.isServed || responder.answersAlways(request) else { return now(FixedAnswer.full, to: request) }
+    guard request.method != .options else { return now(responder.options(of: request), to: request) }
     let answer = responder.respond(to: request, on: eventLoop)
-    if case .now(let response, _) = answer, peer.polls(response) {
+    guard case .now(let response) = answer.kind else { return answer }
+    if peer.polls(response) {
       traffic.add(.refusedPolls)
-      return .now(FixedAnswer.polled)
+      return now(FixedAnswer.polled, to: request)
     }
-    return answer
+    if let admission = answer.admission, response.status.code < 400,
+      let refusal = admission.refusal(of: ClientID(request.client, request.fields))
+    {
+      return now(refusal, to: request)
+    }
+    return answer.saying(origins.applied(to: response, of: request))
+  }
+
+  private func now(_ response: HTTPResponse, to request: HTTPRequest) -> HTTPAnswer {
+    .now(origins.applied(to: response, of: request))
   }
 
   /// What the viewer hears of an answer that was `later`.
-  func response(of result: Result<HTTPResponse, any Error>, to request: HTTPRequest) -> HTTPResponse {
+  func response(
+    of result: Result<HTTPResponse, any Error>, to request: HTTPRequest, countedBy admission: (any Admission)?
+  ) -> HTTPResponse {
     switch result {
-    case .success(let response): return response
+    case .success(let response):
+      let admitted = admission?.admit(ClientID(request.client, request.fields), to: response) ?? response
+      return origins.applied(to: admitted, of: request)
     case .failure(let error):
       logger.error("request failed", metadata: ["path": "\(request.target.path)", "error": "\(error)"])
-      return FixedAnswer.failed
+      return origins.applied(to: FixedAnswer.failed, of: request)
     }
   }
+
+  /// The same for what depends on the target alone, which players share.
+  func open(_ response: HTTPResponse) -> HTTPResponse { origins.applied(to: response, of: SharedAnswer.plainRequest) }
 
   /// One line a response, for whoever looks that closely.
   func log(_ response: HTTPResponse, to request: HTTPRequest, of peer: HTTPPeer) {

@@ -16,8 +16,7 @@ struct RequestAssembler {
   }
 
   private let limits: HTTPLimits
-  private let remoteAddress: SocketAddress?
-  private let isTLS: Bool
+  private let source: RequestSource
   /// The head of the request that is arriving.
   private var head: RequestHead?
   private var target = RequestTarget(segments: [])
@@ -26,10 +25,9 @@ struct RequestAssembler {
   private var bodyLimit = 0
   private var hasRefused = false
 
-  init(limits: HTTPLimits, remoteAddress: SocketAddress?, isTLS: Bool) {
+  init(limits: HTTPLimits, source: RequestSource) {
     self.limits = limits
-    self.remoteAddress = remoteAddress
-    self.isTLS = isTLS
+    self.source = source
   }
 
   /// Whether the head is here and the body is not yet.
@@ -90,7 +88,7 @@ struct RequestAssembler {
   private func request(_ head: RequestHead) -> HTTPRequest {
     HTTPRequest(
       method: head.method, target: target, version: head.version, fields: head.fields, body: body,
-      remoteAddress: remoteAddress, isTLS: isTLS)
+      source: source)
   }
 
   /// The body of a request of which that many bytes are wanted.

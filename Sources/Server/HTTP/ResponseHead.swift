@@ -1,7 +1,7 @@
 internal import NIOHTTP1
 
 /// Status and fields of a response, before a version of HTTP gives them their form. What every response carries (Date,
-/// CORS, nosniff) is added there.
+/// nosniff) is added there.
 struct ResponseHead {
   /// What is known of the body's length.
   enum BodyLength {
@@ -20,10 +20,6 @@ struct ResponseHead {
   var entityTag: String?
   var length: BodyLength
 
-  /// Fields that are in every response (CORS; errors too).
-  static let common = [
-    HeaderField("Access-Control-Allow-Origin", "*"),
-    HeaderField("Access-Control-Expose-Headers", "Content-Length, Content-Range, Date"),
-    HeaderField("X-Content-Type-Options", "nosniff"),
-  ]
+  /// Fields that are in every response, errors too.
+  static let common = [HeaderField("X-Content-Type-Options", "nosniff")]
 }

@@ -103,10 +103,13 @@ enum ResponsePlan {
     return compressed
   }
 
-  /// 304 with what a cache must learn again (RFC 9110 §15.4.5).
+  /// 304 with what a cache must learn again (RFC 9110 §15.4.5), and a page of another origin.
   private static func notModified(_ fields: [HeaderField], entityTag: String) -> ResponseHead {
     ResponseHead(
-      status: .notModified, fields: fields.filter { $0.name == "Cache-Control" || $0.name == "Vary" },
+      status: .notModified,
+      fields: fields.filter {
+        $0.name == "Cache-Control" || $0.name == "Vary" || $0.name.hasPrefix("Access-Control-")
+      },
       entityTag: entityTag, length: .bodiless)
   }
 }

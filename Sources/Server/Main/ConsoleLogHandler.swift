@@ -12,18 +12,20 @@ struct ConsoleLogHandler: LogHandler {
   private let component: String
   private let format: LogFormat
   private let output: LogOutput
+  private let rate: LogRate
 
   /// Nanoseconds since 1970 for the lines' times.
   private let now: @Sendable () -> Int64
 
   init(
-    label: String, level: Logger.Level, format: LogFormat, output: LogOutput,
+    label: String, level: Logger.Level, format: LogFormat, output: LogOutput, rate: LogRate = LogRate(),
     now: @escaping @Sendable () -> Int64 = Self.systemTime
   ) {
     component = label
     logLevel = level
     self.format = format
     self.output = output
+    self.rate = rate
     self.now = now
   }
 
@@ -37,7 +39,9 @@ struct ConsoleLogHandler: LogHandler {
     if let provided = metadataProvider?.get() { all.merge(provided) { _, new in new } }
     if let own = event.metadata { all.merge(own) { _, new in new } }
     if let error = event.error { all["error"] = "\(error)" }
-    output.write(line(event.level, event.message.description, all)) { line(.warning, $0, [:]) }
+    guard let leftOut = rate.leftOut(before: event, all, now: now()) else { return }
+    let note = leftOut > 0 ? " (\(leftOut) lines like it were left out before)" : ""
+    output.write(line(event.level, event.message.description + note, all)) { line(.warning, $0, [:]) }
   }
 
   private func line(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata) -> String {

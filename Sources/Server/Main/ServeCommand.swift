@@ -29,6 +29,8 @@ struct ServeCommand: AsyncParsableCommand {
   @Option(help: help(.rtmps, "The same over TLS.", "addr")) var rtmps: String?
   @Option(help: help(.tlsCert, "Certificate chain (PEM) for HTTPS and RTMPS.", "file")) var tlsCert: String?
   @Option(help: help(.tlsKey, "Its private key (PEM).", "file")) var tlsKey: String?
+  @Option(help: help(.tlsMin, "The oldest TLS of RTMPS: 1.0 or 1.1 for old encoders, 1.2, 1.3.", "version"))
+  var tlsMin: String?
   @Option(help: help(.publicURL, "Where viewers find this server: https://live.example.com.", "url"))
   var publicUrl: String?
   @Option(
@@ -86,6 +88,17 @@ struct ServeCommand: AsyncParsableCommand {
   @Option(
     help: help(.pollLimit, "One playlist, unchanged, on one connection: more a second get 429; 0 for any.", "count"))
   var pollLimit: String?
+  @Option(
+    help: help(
+      .trustedProxy, "Proxies that tell whose requests they pass on (X-Forwarded-For; PROXY protocol of RTMP).", "CIDR")
+  )
+  var trustedProxy: [String] = []
+  @Option(
+    help: help(.maxConnectionsPerAddress, "More of one address are closed, of HTTP and of RTMP each.", "count"))
+  var maxConnectionsPerAddress: String?
+  @Option(
+    help: help(.cors, "Origins whose pages may read recordings and the API; streams any may read.", "origin|*"))
+  var cors: [String] = []
   @Option(help: help(.record, "Folder for recordings.", "folder")) var record: String?
   @Flag(help: help(.noRecord, "Record nothing.")) var noRecord = false
   @Option(help: help(.recordMode, "Record streams by themselves, or when asked over the API.", "auto|manual"))
@@ -102,6 +115,9 @@ struct ServeCommand: AsyncParsableCommand {
   var recordMaxDuration: String?
   @Option(help: help(.recordMaxSize, "A recording is complete when it is so large.", "size"))
   var recordMaxSize: String?
+  @Option(
+    help: help(.recordMaxFiles, "Files that a stream may begin in an hour, beside those of --record-split.", "count"))
+  var recordMaxFiles: String?
   @Option(help: help(.keepFree, "Recording stops below this much free disk.", "size")) var keepFree: String?
   @Option(help: help(.retainAge, "Recordings go this long after they ended.", "duration")) var retainAge: String?
   @Option(help: help(.retainSize, "The oldest recordings go beyond this size in all.", "size")) var retainSize: String?
@@ -135,8 +151,9 @@ struct ServeCommand: AsyncParsableCommand {
     let sources = SettingSources(flags: flags, environment: Arguments.environment(), defaults: defaults)
     let configuration = try ServerConfiguration(loading: sources)
     let (level, format) = (configuration.logLevel, configuration.logFormat)
+    let rate = LogRate()
     LoggingSystem.bootstrap { label in
-      ConsoleLogHandler(label: label, level: level, format: format, output: .standardError)
+      ConsoleLogHandler(label: label, level: level, format: format, output: .standardError, rate: rate)
     }
     let logger = Logger(label: Version.name)
     for overruled in sources.overruled { logger.warning("\(overruled)") }
@@ -156,17 +173,19 @@ struct ServeCommand: AsyncParsableCommand {
       (.window, window), (.rewind, rewind), (.reconnectWindow, reconnectWindow),
       (.maxStreams, maxStreams), (.streamMemory, streamMemory), (.mediaMemory, mediaMemory), (.maxNames, maxNames),
       (.maxJumps, maxJumps), (.maxChanges, maxChanges),
-      (.maxViewers, maxViewers), (.pollLimit, pollLimit), (.record, record), (.noRecord, noRecord ? "1" : nil),
+      (.maxViewers, maxViewers), (.pollLimit, pollLimit), (.maxConnectionsPerAddress, maxConnectionsPerAddress),
+      (.tlsMin, tlsMin), (.record, record), (.noRecord, noRecord ? "1" : nil),
       (.keepFree, keepFree),
       (.recordMode, recordMode), (.recordName, recordName), (.recordSync, recordSync), (.recordSplit, recordSplit),
       (.recordMaxDuration, recordMaxDuration), (.recordMaxSize, recordMaxSize),
+      (.recordMaxFiles, recordMaxFiles),
       (.retainAge, retainAge), (.retainSize, retainSize), (.retainStreamSize, retainStreamSize),
       (.retainDeleted, retainDeleted), (.whenFull, whenFull), (.adminToken, adminToken),
       (.segments, segments), (.state, state), (.logLevel, logLevel), (.log, log), (.web, web),
     ]
     var result: [Setting: [String]] = [
       .source: source, .testPattern: testPattern, .ladder: ladder, .audioCodec: audioCodec,
-      .publishKey: publishKey,
+      .publishKey: publishKey, .trustedProxy: trustedProxy, .cors: cors,
     ]
     for case (let setting, let text?) in single { result[setting] = [text] }
     return result

@@ -13,7 +13,9 @@ extension Metric {
     case .connections: "Open HTTP connections."
     case .connectionsRefused:
       "HTTP connections for which there was no room, no memory, or that came too fast from one address."
-    case .viewersRefused: "Requests that were refused: too many viewers, or one connection that polls."
+    case .viewersRefused:
+      "Requests that were refused: too many viewers, one connection that polls, or a place that another address needed."
+    case .adminRejected: "Requests with a wrong admin token, and of addresses that showed too many."
     case .egress: "Bytes of HTTP responses that sockets took, before TLS; over HTTP/2 bodies alone."
     case .live: "1 while the stream can be played and its publisher is there."
     case .started: "When the stream's present life began, since 1970."

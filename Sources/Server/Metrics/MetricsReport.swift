@@ -11,7 +11,8 @@ struct MetricsReport: Sendable {
   let sources: OwnSources
   let traffic: HTTPTraffic
   let capacity: ServerCapacity
-  /// Publishers' connections that were closed unheard.
+  var attempts = AdminAttempts()
+  /// Publishers' connections that were closed unheard, or had to wait.
   let refusals: @Sendable () -> RTMPRefusals
 
   /// `renderTime`: nanoseconds that the report before took; nil for the first.
@@ -22,7 +23,7 @@ struct MetricsReport: Sendable {
     let overview = streams.overview
     let audience = viewers.census
     tell(of: overview, audience.streams, &sheet)
-    tellOfServer(overview, refusedViewers: audience.refused, &sheet)
+    tellOfServer(overview, refusedViewers: audience.refused, displacedViewers: audience.displaced, &sheet)
     tellOfSources(overview, &sheet)
     if let recordings { tell(of: recordings.overview, overview, keepFree: recordings.keepFree, &sheet) }
     tell(of: ProcessFigures.read(), &sheet)
@@ -31,7 +32,9 @@ struct MetricsReport: Sendable {
 
   // MARK: The server
 
-  private func tellOfServer(_ overview: StreamRegistry.Overview, refusedViewers: Int, _ sheet: inout MetricSheet) {
+  private func tellOfServer(
+    _ overview: StreamRegistry.Overview, refusedViewers: Int, displacedViewers: Int, _ sheet: inout MetricSheet
+  ) {
     for (reason, count) in rejections(overview) { sheet.add(.publishRejected, count, [("reason", reason)]) }
     sheet.add(.streamCapacity, capacity.streams)
     sheet.add(.mediaMemory, streams.mediaBytes)
@@ -42,6 +45,10 @@ struct MetricsReport: Sendable {
     sheet.add(.connectionsRefused, traffic[.droppedConnections], [("reason", "dropped")])
     sheet.add(.viewersRefused, refusedViewers, [("reason", "full")])
     sheet.add(.viewersRefused, traffic[.refusedPolls], [("reason", "polls")])
+    sheet.add(.viewersRefused, displacedViewers, [("reason", "displaced")])
+    let attempts = attempts.counts
+    sheet.add(.adminRejected, attempts.wrong, [("reason", "wrong")])
+    sheet.add(.adminRejected, attempts.refused, [("reason", "slowed")])
     sheet.add(.egress, traffic[.http1Bytes], [("version", "1.1")])
     sheet.add(.egress, traffic[.http2Bytes], [("version", "2")])
   }
@@ -51,10 +58,10 @@ struct MetricsReport: Sendable {
     let door = refusals()
     var counts = [
       "unauthorized": 0, "busy": 0, "takeovers": 0, "breaks": 0, "names": 0, "streams": 0, "room": 0, "shutdown": 0,
-      "banned": 0,
+      "slowed": 0,
     ]
     counts.merge(overview.rejections) { $1 }
-    counts["banned", default: 0] += door.banned
+    counts["slowed", default: 0] += door.slowed
     counts["crowded"] = door.tooManyStrangers
     return counts.sorted { $0.key < $1.key }.map { (reason: $0.key, count: $0.value) }
   }

@@ -32,7 +32,8 @@ struct DASHHistory: Sendable {
     if editions.count >= Self.limit { editions.removeFirst() }
     editions.append(edition)
     patches = [:]
-    let response = PreencodedResponse(type: .dash, cache: epoch.cachePolicy, body: edition.root.document)
+    let response = PreencodedResponse(
+      type: .dash, cache: epoch.cachePolicy, headers: CrossOrigin.everybody, body: edition.root.document)
     newest = response
     return response
   }
@@ -61,7 +62,8 @@ struct DASHHistory: Sendable {
         "xmlns": "urn:mpeg:dash:schema:mpd-patch:2020", "mpdId": epoch.id, "originalPublishTime": moment(base),
         "publishTime": root["publishTime"],
       ], children: patch.operations)
-    let response = PreencodedResponse(type: .dashPatch, cache: epoch.cachePolicy, body: element.document)
+    let response = PreencodedResponse(
+      type: .dashPatch, cache: epoch.cachePolicy, headers: CrossOrigin.everybody, body: element.document)
     // Anybody can ask from any time: only those that were given out are remembered.
     if old != nil { patches[base] = response }
     return response

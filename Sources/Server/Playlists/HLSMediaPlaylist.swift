@@ -136,7 +136,7 @@ struct HLSMediaPlaylist {
       out.writeString("#EXT-X-PART:DURATION=\(Decimals.fixed(part.duration, digits: 6)),URI=\"")
       switch offer.addressing {
       case .url:
-        out.writeString("\(MediaName.part(PartPosition(segment: segment.sequenceNumber, part: part.index)))\"")
+        out.writeString("\(segment.name(ofPart: part.index))\"")
       case .byterange:
         window.name(of: segment, in: rendition).write(&out)
         out.writeString("\",BYTERANGE=\"\(part.bytes.count)@\(part.bytes.lowerBound)\"")
@@ -146,6 +146,11 @@ struct HLSMediaPlaylist {
   }
 
   private func writeHint(_ offer: LowLatency, _ out: inout ByteBuffer) {
+    // Of a part players would think that it goes with the init segment they have.
+    if let version = window.nextInit {
+      out.writeString("#EXT-X-PRELOAD-HINT:TYPE=MAP,URI=\"\(MediaName.initSegment(version))\"\n")
+      return
+    }
     let next = window.nextPart(of: rendition)
     switch offer.addressing {
     case .url:

@@ -17,6 +17,9 @@ enum MediaName {
   /// A segment behind its init segment.
   static func playable(_ sequenceNumber: Int) -> String { "\(sequenceNumber).mp4" }
   static func part(_ position: PartPosition) -> String { "\(position.segment).\(position.part).m4s" }
+  /// The first part of a segment with another init segment than the one before. Under the usual name it was hinted at
+  /// before that was known, and players would read it with the init segment that they have.
+  static func firstPart(ofSegment number: Int, initVersion: Int) -> String { "\(number).0-\(initVersion).m4s" }
 
   enum Asked: Equatable {
     case playlist
@@ -30,6 +33,7 @@ enum MediaName {
     /// By the earliest presentation time of the rendition's track, in its ticks.
     case segmentAt(Int64, initVersion: Int)
     case part(PartPosition)
+    case firstPart(ofSegment: Int, initVersion: Int)
     /// Init segment and segment in one, by media sequence number.
     case playable(Int)
   }
@@ -53,9 +57,12 @@ enum MediaName {
       return .segmentAt(Int64(time), initVersion: version)
     }
     guard let dot = stem.firstIndex(of: ".") else { return number(stem).map { .segment($0) } }
-    guard let segment = number(stem[..<dot]), let part = countingFromZero(stem[stem.index(after: dot)...]) else {
-      return nil
+    guard let segment = number(stem[..<dot]) else { return nil }
+    let place = stem[stem.index(after: dot)...]
+    if place.hasPrefix("0-") {
+      return number(place.dropFirst(2)).map { .firstPart(ofSegment: segment, initVersion: $0) }
     }
+    guard let part = countingFromZero(place) else { return nil }
     return .part(PartPosition(segment: segment, part: part))
   }
 

@@ -34,6 +34,16 @@ extension FrontRoom {
   func isTooLoose(for head: MovieBuilder.ParcelledHead, contentLength: UInt64) -> Bool {
     UInt64(max(0, length - head.byteCount)) > contentLength / 16
   }
+
+  /// Whether what would be left over is more than what was recorded: that is copied in a moment, also when the server goes
+  /// down.
+  func isMostOfTheFile(for head: MovieBuilder.ParcelledHead, contentLength: UInt64) -> Bool {
+    let left = length - head.byteCount
+    return left > Self.worthACopy && UInt64(left) > contentLength
+  }
+
+  /// Bytes that may be left over in any case.
+  private static let worthACopy = 1 << 20
 }
 
 extension RecordingPolicy {

@@ -10,7 +10,7 @@ extension RecordingFile {
     /// Only what takes milliseconds.
     case inPlace
     /// The same, though much of the room that was kept in front should be left over: the server goes down, and nobody is
-    /// there to make a copy.
+    /// there to make a copy that takes a while.
     case atOnce
   }
 
@@ -38,6 +38,10 @@ extension RecordingFile {
     try sync()
     releaseReserve()
     let filling = room?.head(builder, contentLength: length)
+    var effort = effort
+    if effort == .atOnce, let room, let filling, room.isMostOfTheFile(for: filling, contentLength: length) {
+      effort = .whatItTakes
+    }
     if let room, let filling, effort == .atOnce || !room.isTooLoose(for: filling, contentLength: length) {
       return try fill(room, with: filling)
     }

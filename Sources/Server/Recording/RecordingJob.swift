@@ -16,6 +16,10 @@ final class RecordingJob {
   private var initSegment: InitSegment?
   private var anchor: WallClockAnchor?
   private var current: RecordingInProgress?
+  /// What came since the beginning, or since other tracks did: too little for a file as yet.
+  private var held: [PublishedFragment] = []
+  /// What comes has not lasted long enough to be worth a file.
+  private var isUnproven = true
   /// What keeps it from recording, until when (monotonic nanoseconds).
   private var trouble: (error: RecordingError, until: Int64)?
   /// Why there may be a gap before the next fragment.
@@ -97,6 +101,10 @@ final class RecordingJob {
   func stop() {
     guard !isOver else { return }
     do throws(RecordingError) {
+      // Who asks for it gets what there is.
+      isUnproven = false
+      for fragment in held { try record(fragment) }
+      held = []
       try finish(.asked)
     } catch {
       suspend(error)
@@ -129,16 +137,39 @@ final class RecordingJob {
 
   private func change(to initSegment: InitSegment) throws(RecordingError) {
     self.initSegment = initSegment
+    held = []
     guard let tables = current?.tables else { return }
     if tables.canContinue(with: initSegment.tracks) {
       try current?.change(to: initSegment)
     } else {
       try close(.anotherFormat)
+      isUnproven = true
     }
+  }
+
+  /// Media that a recording has before it takes a file: who publishes for a moment, or changes all the time, makes none.
+  /// In seconds.
+  private static let leastMedia = 1.0
+
+  /// Keeps what came first until it is long enough; gives all of it then.
+  private func hold(_ published: PublishedFragment) -> [PublishedFragment] {
+    // Never half a group of pictures, and nothing across a hole.
+    if !held.isEmpty, missing != nil { held = [] }
+    guard published.fragment.isIndependent || !held.isEmpty else { return [] }
+    held.append(published)
+    let start = held[0].fragment.start
+    guard (published.fragment.end - start).seconds >= Self.leastMedia else { return [] }
+    isUnproven = false
+    defer { held = [] }
+    return held
   }
 
   private func record(_ published: PublishedFragment) throws(RecordingError) {
     guard let initSegment else { return }
+    if isUnproven, current == nil, trouble == nil {
+      for fragment in hold(published) { try record(fragment) }
+      return
+    }
     let fragment = published.fragment
     leaveOut(until: fragment.end)
     if let trouble, now < trouble.until {
@@ -165,6 +196,7 @@ final class RecordingJob {
   }
 
   private func begin(with fragment: Fragment, _ initSegment: InitSegment) throws(RecordingError) {
+    try library.files.take(stream, limit: library.policy.mostFilesPerHour, now: now)
     let folder = try RecordingFolder.open(library.folder).folder(of: stream, ifAbsent: .make)
     try library.checkFreeSpace(folder, isResuming: trouble != nil)
     let wall = anchor?.wallNanoseconds(at: fragment.start) ?? library.clock.wallNanoseconds

@@ -9,6 +9,10 @@ struct RecordingPolicy: Sendable, Hashable {
   /// Bytes of all its files after which a recording is complete; nil for no limit.
   var maximumBytes: UInt64?
   var split = RecordingSplit.never
+  /// Files that a stream may begin in an hour, beside those of the split.
+  var filesPerHour = 120
+  /// The same with those of the split.
+  var mostFilesPerHour: Int { filesPerHour + split.filesPerHour }
   var naming = RecordingNaming.standard
 
   /// What begins a recording.
@@ -36,6 +40,14 @@ enum RecordingSplit: Sendable, Hashable {
     case .never: return false
     case .length(let length): return seconds * 1_000_000_000 >= Double(length) - Self.rounding
     case .clock(let period): return Self.count(wall, period) > Self.count(start, period)
+    }
+  }
+
+  /// How many files it makes in an hour, rounded up.
+  fileprivate var filesPerHour: Int {
+    switch self {
+    case .never: 0
+    case .length(let length), .clock(let length): Int(3_600_000_000_000 / max(1_000_000, length)) + 1
     }
   }
 

@@ -18,6 +18,7 @@ struct RecordingSettings: Sendable {
   var disclosure = RecordingDisclosure.whileWritten
   var budget = RecordingBudget(limit: 64 << 20)
   var tally = RecordingTally()
+  var files = RecordingFileRate()
   /// Hears of everything that happens to recordings.
   var announce: @Sendable (RecordingEvent) -> Void = { _ in }
   /// Hears that a recording is as long or as large as it may be, while the epoch of its stream goes on.

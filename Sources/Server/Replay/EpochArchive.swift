@@ -102,7 +102,8 @@ final class EpochArchive: Sendable {
       }
       let body = render(reached(files, end: state.programme.end), rendition, window)
       let response = PreencodedResponse(
-        type: .hls, cache: window.isEnded ? .endedPlaylist : .livePlaylist, body: body)
+        type: .hls, cache: window.isEnded ? .endedPlaylist : .livePlaylist, headers: CrossOrigin.everybody,
+        body: body)
       state.rendered[rendition] = Rendered(
         last: complete, lastOnDisk: onDisk, isEnded: window.isEnded, response: response)
       return response

@@ -6,6 +6,7 @@ internal import NIOHTTP1
 struct AdminGate: Sendable {
   /// Nil where the server was started without one.
   let token: Secret?
+  var attempts = AdminAttempts()
 
   /// Why the request is refused; nil when it may go on. It tells nothing about what the request is for.
   func refusal(of request: HTTPRequest) -> Problem? {
@@ -23,11 +24,22 @@ struct AdminGate: Sendable {
     guard !fields.isEmpty else {
       return Self.unauthorized("The request has no admin token.", challenge: #"Bearer realm="weir""#)
     }
+    let client = request.client
+    if let seconds = attempts.pause(of: client) { return Self.tooMany(retryAfter: seconds) }
     guard fields.count == 1, let given = Self.bearer(fields[0]), Secret(given).matches(token) else {
+      attempts.fail(client)
       return Self.unauthorized(
         "The admin token is not the right one.", challenge: #"Bearer realm="weir", error="invalid_token""#)
     }
     return nil
+  }
+
+  /// RFC 6585 §4.
+  private static func tooMany(retryAfter seconds: Int) -> Problem {
+    Problem(
+      status: .tooManyRequests, title: "Too many wrong tokens",
+      detail: "This address has shown too many wrong admin tokens.", help: "Try again in \(seconds) s.",
+      headers: [HeaderField("Retry-After", String(seconds))])
   }
 
   private static func unauthorized(_ detail: String, challenge: String) -> Problem {
@@ -44,13 +56,13 @@ struct AdminGate: Sendable {
     return parts[1]
   }
 
-  /// A request without Origin is no page's. Behind a proxy that ends TLS the page's origin is https where the connection
-  /// is not; the reverse never is the same origin.
+  /// A request without Origin is no page's. Behind a proxy that ends TLS, and does not say so, the page's origin is https
+  /// where the connection is not.
   private static func isOwnOrigin(_ request: HTTPRequest) -> Bool {
     let origins = request.headers("Origin")
     guard !origins.isEmpty else { return true }
     guard origins.count == 1, let host = request.header("Host"), !host.isEmpty else { return false }
-    let schemes = request.isTLS ? ["https"] : ["http", "https"]
+    let schemes = request.isSecure.map { [$0 ? "https" : "http"] } ?? ["http", "https"]
     return schemes.contains { "\($0)://\(host)".lowercased() == origins[0].lowercased() }
   }
 }

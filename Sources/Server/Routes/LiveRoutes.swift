@@ -31,14 +31,19 @@ struct LiveRoutes {
     }
     // A picture of a stream is for those who choose one: they watch nothing.
     if path.count == 3, path[2] == "thumbnail.jpg" { return thumbnails.answer(for: stream, on: eventLoop) }
-    let client = ClientID(request.remoteAddress, request.fields)
-    if path.count == 3, path[2] == "stream.mp4" { return .now(endless(stream, client)) }
+    if path.count == 3, path[2] == "stream.mp4" {
+      return .now(endless(stream, ClientID(request.client, request.fields)))
+    }
+    let admission = StreamAdmission(
+      stream: stream, viewers: viewers, delivery: path.last.flatMap { Delivery(lastPathSegment: $0) })
+    return answer(to: request, path, of: stream, on: eventLoop).counted(by: admission)
+  }
+
+  private func answer(
+    to request: HTTPRequest, _ path: [String], of stream: LiveStream, on eventLoop: any EventLoop
+  ) -> HTTPAnswer {
     // Before anything is looked at: an answer must not outlive a change that it has not seen.
-    let sharing = Sharing(
-      stream.stamp,
-      admission: StreamAdmission(
-        stream: stream, viewers: viewers, delivery: path.last.flatMap { Delivery(lastPathSegment: $0) }))
-    guard sharing.admission.admit(client) else { return .now(full) }
+    let sharing = Sharing(stream.stamp)
     switch path.count {
     case 3 where path[2] == "manifest.mpp": return .now(patch(request, of: stream))
     case 3 where path[2] == "index.m3u8":
@@ -58,10 +63,6 @@ struct LiveRoutes {
 
   private var missing: HTTPResponse { Problem.nothingHere.response }
 
-  private var full: HTTPResponse {
-    Problem.full("The server has as many viewers as it may have (--max-viewers).").response
-  }
-
   // MARK: Addresses that stay
 
   private func stable(_ name: String, of stream: LiveStream, on eventLoop: any EventLoop) -> HTTPAnswer {
@@ -76,7 +77,7 @@ struct LiveRoutes {
   private func endless(_ stream: LiveStream, _ client: ClientID) -> HTTPResponse {
     guard stream.phase != .ended else { return ended(stream) }
     guard let seat = viewers.seat(stream: stream.name, client: client, lifetime: stream.viewerLifetime) else {
-      return full
+      return StreamAdmission.full
     }
     return HTTPResponse(
       headers: [
@@ -119,7 +120,13 @@ private final class StreamAdmission: Admission {
     self.delivery = delivery
   }
 
-  func admit(_ client: ClientID) -> Bool {
-    viewers.touch(stream: stream.name, client: client, lifetime: stream.viewerLifetime, delivery: delivery)
+  static var full: HTTPResponse {
+    Problem.full("The server has as many viewers as it may have (--max-viewers).").response
+  }
+
+  func refusal(of client: ClientID) -> HTTPResponse? {
+    let isAdmitted = viewers.touch(
+      stream: stream.name, client: client, lifetime: stream.viewerLifetime, delivery: delivery)
+    return isAdmitted ? nil : Self.full
   }
 }

@@ -40,6 +40,11 @@ struct MediaRoutes {
         $0.sequenceNumber(ofTime: time, kind: kind, initVersion: version) == number
       }
     case .part(let position): return part(position, window).shared(sharing)
+    case .firstPart(let number, let version):
+      guard let segment = window.segment(number), segment.changesInit, segment.initVersion == version,
+        let response = part(PartPosition(segment: number, part: 0), in: window)
+      else { return .now(missing) }
+      return .now(response, sharing)
     case .playable(let number): return playable(number, window)
     }
   }
@@ -189,6 +194,7 @@ struct MediaRoutes {
 
   /// A part that is there, or the one that comes next, whole.
   private func part(_ position: PartPosition, _ window: LiveWindow) -> HTTPAnswer {
+    if isRenamed(position, window) { return .now(lost) }
     if let response = part(position, in: window) { return .now(response) }
     if position.segment < window.firstSequenceNumber { return .now(lost) }
     let isNext = position == window.edge(of: rendition) || position == window.nextPart(of: rendition)
@@ -196,9 +202,15 @@ struct MediaRoutes {
       let wait = stream.wait(for: .part(position, rendition), on: eventLoop, atMost: patience(window))
     else { return .now(missing) }
     return after(wait) { window in
-      part(position, in: window)
+      if isRenamed(position, window) { return lost }
+      return part(position, in: window)
         ?? (window.hasReached(position, in: rendition) || window.isEnded ? missing : late(window))
     }
+  }
+
+  /// Playlists give the part another name than the one that was hinted at.
+  private func isRenamed(_ position: PartPosition, _ window: LiveWindow) -> Bool {
+    position.part == 0 && window.segment(position.segment)?.changesInit ?? false
   }
 
   private func part(_ position: PartPosition, in window: LiveWindow) -> HTTPResponse? {
@@ -254,10 +266,7 @@ struct MediaRoutes {
           let isOver = window.hasReached(first, in: rendition) || window.isEnded
           return eventLoop.makeSucceededFuture(isOver ? missing : late(window))
         }
-        switch answer {
-        case .now(let response, _): return eventLoop.makeSucceededFuture(response)
-        case .later(let future, _): return future
-        }
+        return answer.response(on: eventLoop)
       })
   }
 

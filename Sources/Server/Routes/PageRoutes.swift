@@ -27,16 +27,13 @@ struct PageRoutes {
   /// asks: caches before weir keep one answer for all.
   func guiding(_ request: HTTPRequest, on eventLoop: any EventLoop, _ answer: HTTPAnswer) -> HTTPAnswer {
     guard request.path.first != "live", request.wantsPage else { return answer }
-    switch answer {
-    case .now(let response, _) where response.status == .notFound: return lost(request, on: eventLoop)
-    case .later(let future, nil):
+    switch answer.kind {
+    case .now(let response) where response.status == .notFound: return lost(request, on: eventLoop)
+    case .later(let future) where answer.sharing == nil:
       return .later(
         future.flatMap { response in
           guard response.status == .notFound else { return eventLoop.makeSucceededFuture(response) }
-          switch lost(request, on: eventLoop) {
-          case .now(let page, _): return eventLoop.makeSucceededFuture(page)
-          case .later(let page, _): return page
-          }
+          return lost(request, on: eventLoop).response(on: eventLoop)
         })
     default: return answer
     }

@@ -41,7 +41,7 @@ final class PartReloads: Sendable {
   }
 
   private func key(_ request: HTTPRequest, _ playlist: String) -> Key? {
-    guard request.version.major >= 2, let address = request.remoteAddress else { return nil }
+    guard request.version.major >= 2, let address = request.source.peer else { return nil }
     return Key(connection: address, playlist: playlist)
   }
 }

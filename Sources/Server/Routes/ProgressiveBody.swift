@@ -2,7 +2,7 @@ internal import NIOCore
 internal import Synchronization
 
 /// The endless `stream.mp4`: the init segment, the fragments since the last key frame, then each as it comes. It ends
-/// with the stream, and where the parameters change.
+/// with the stream, where the parameters change, and where its place is given to somebody else.
 final class ProgressiveBody: LiveBody {
   private let stream: LiveStream
   /// The response is a viewer for as long as it lasts.
@@ -17,6 +17,13 @@ final class ProgressiveBody: LiveBody {
   func start(_ writer: LiveBodyWriter) {
     eventLoop.withLock { $0 = writer.eventLoop }
     stream.join(writer, key: ObjectIdentifier(self))
+    seat.whenRevoked { [weak self] in
+      guard let self else { return }
+      writer.eventLoop.execute {
+        writer.finish()
+        self.stop()
+      }
+    }
   }
 
   func stop() {

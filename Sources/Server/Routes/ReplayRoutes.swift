@@ -82,7 +82,7 @@ struct ReplayRoutes {
       return .media(
         pieces, type: type(rendition), cache: .immutable,
         entityTag: "\"\(source.name ?? "")-\(rendition.rawValue)-\(number).mp4\"")
-    case .part, .programme: return missing
+    case .part, .firstPart, .programme: return missing
     }
   }
 

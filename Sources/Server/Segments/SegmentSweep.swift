@@ -76,7 +76,7 @@ struct SegmentSweep {
     let whole = name.hasSuffix(FolderFile.unfinished) ? String(name.dropLast(FolderFile.unfinished.utf8.count)) : name
     switch MediaName.parse(whole) {
     // No file of a segment folder is called so.
-    case nil, .playable?: return false
+    case nil, .playable?, .firstPart?: return false
     case .playlist?, .keyFrames?, .programme?, .initSegment?, .segment?, .segmentAt?, .part?: return true
     }
   }

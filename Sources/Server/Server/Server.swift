@@ -86,6 +86,8 @@ struct Server {
       }
     }
     var doors = RTMPListener.Configuration()
+    doors.proxies = configuration.trustedProxies
+    doors.peerLimits.connectionsPerAddress = configuration.maxConnectionsPerAddress
     doors.peerLimits.strangers = min(doors.peerLimits.strangers, descriptors.strangers)
     let rtmp = RTMPListener(
       gate: streams, clock: clock, logger: logger, group: NIOSingletons.posixEventLoopGroup, configuration: doors)
@@ -160,6 +162,7 @@ struct Server {
   private var httpLimits: HTTPLimits {
     var limits = HTTPLimits()
     limits.repeatedPolls = configuration.pollLimit
+    limits.connectionsPerAddress = configuration.maxConnectionsPerAddress
     // A player has a connection for playlists and one for media.
     limits.connections = max(limits.connections, 2 * configuration.maxViewers)
     return limits
@@ -168,11 +171,14 @@ struct Server {
   private func makeHTTPListener(
     _ rtmp: RTMPListener, port rtmpPort: Int?, memory: MemoryBudget, sources: OwnSources
   ) -> HTTPListener {
-    let gate = AdminGate(token: configuration.adminToken)
+    let attempts = AdminAttempts(clock: clock, logger: logger)
+    let gate = AdminGate(token: configuration.adminToken, attempts: attempts)
     let viewers = ViewerRegistry(limit: configuration.maxViewers, clock: clock)
     let traffic = HTTPTraffic()
     let metrics = MetricsReport(
-      streams: streams, viewers: viewers, recordings: recordings, sources: sources, traffic: traffic, capacity: capacity
+      streams: streams, viewers: viewers, recordings: recordings, sources: sources, traffic: traffic,
+      capacity: capacity,
+      attempts: attempts
     ) { rtmp.refusals }
     let router = Router(
       live: LiveRoutes(streams: streams, viewers: viewers, thumbnails: Thumbnails(logger: logger), archive: archive),
@@ -190,7 +196,8 @@ struct Server {
       pages: PageRoutes(files: WebFiles(folder: configuration.webFolder)),
       metrics: MetricsRoutes(report: metrics, clock: clock))
     let listener = HTTPListener(
-      responder: router, limits: httpLimits, memory: memory, descriptors: descriptors, clock: clock, traffic: traffic,
+      responder: router, limits: httpLimits, memory: memory, descriptors: descriptors,
+      proxies: configuration.trustedProxies, origins: configuration.crossOrigin, clock: clock, traffic: traffic,
       logger: logger)
     if listener.capacity < configuration.maxViewers {
       logger.warning(
@@ -236,6 +243,6 @@ struct Server {
     guard let files = configuration.tls else {
       throw ConfigurationError(.usage, "TLS needs a certificate: give --tls-cert and --tls-key")
     }
-    return try ServerCertificate(files: files, logger: logger)
+    return try ServerCertificate(files: files, minimumVersion: configuration.minimumTLS, logger: logger)
   }
 }

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import Ingest
 internal import Logging
 internal import NIOCore
 
@@ -34,13 +35,27 @@ struct StartupReport {
     lines.append(
       "  room     \(capacity.streams) streams, \(capacity.connections) connections of viewers"
         + " (\(capacity.descriptors) descriptors), \(capacity.mediaBytes >> 20) MiB of media in memory")
-    if let warning { lines.append("  warning  \(warning)") }
+    for warning in warnings { lines.append("  warning  \(warning)") }
     return lines.joined(separator: "\n") + "\n"
   }
 
-  private var warning: String? {
-    configuration.publishKeys.isEmpty
-      ? "anybody who reaches this machine may publish; set a key with --publish-key or WEIR_PUBLISH_KEY" : nil
+  /// Bytes of keys and tokens that nobody guesses over the network.
+  private static let leastKey = 8
+  private static let leastToken = 16
+
+  private var warnings: [String] {
+    var warnings: [String] = []
+    if configuration.publishKeys.isEmpty {
+      warnings.append("anybody who reaches this machine may publish; set a key with --publish-key or WEIR_PUBLISH_KEY")
+    }
+    if let length = configuration.publishKeys.shortest, length < Self.leastKey {
+      warnings.append("a publish key of \(length) characters can be guessed; use \(Self.leastKey) or more")
+    }
+    if let length = configuration.adminToken?.length, length < Self.leastToken {
+      warnings.append(
+        "an admin token of \(length) characters can be guessed; use \(Self.leastToken) or more (openssl rand -hex 16)")
+    }
+    return warnings
   }
 
   /// Tells it to whoever looks: lines on standard output, or where the log is for programs, events of the log, so that
@@ -48,7 +63,7 @@ struct StartupReport {
   func tell(_ logger: Logger) {
     if configuration.logFormat == .json {
       logger.notice("\(Version.name) \(Version.number) started", metadata: facts)
-      if let warning { logger.warning("\(warning)") }
+      for warning in warnings { logger.warning("\(warning)") }
       guard isatty(STDOUT_FILENO) == 1 else { return }
     }
     let bytes = Array(text.utf8)

@@ -192,10 +192,7 @@ struct Epoch: Sendable {
         if fragment.startsSegment { takeNextAnchor(&stored) }
         stored.append(.fragment(try store(fragment)))
       case .segmentEnd:
-        if window.targetDuration == nil, let newest = window.segments.last {
-          // No second key frame within the longest first segment: its length is the target.
-          if newest.duration >= settings.segmentTarget { decideTarget(for: newest.duration) }
-        }
+        if window.targetDuration == nil { decideTargetWithoutGroup() }
         window.completeNewest()
         for index in rungs.indices { try? rungs[index].completeSegment(in: window) }
         stored.append(.segmentEnd(view))
@@ -273,6 +270,17 @@ struct Epoch: Sendable {
   }
 
   // MARK: Target duration
+
+  /// No second key frame has come, within the longest first segment or within any of several short publications: the
+  /// longest segment so far is the target.
+  private mutating func decideTargetWithoutGroup() {
+    guard let newest = window.segments.last else { return }
+    if newest.duration >= settings.segmentTarget {
+      decideTarget(for: newest.duration)
+    } else if window.segments.reduce(MediaTime.zero, { $0 + $1.duration }) >= Self.longestBeginning {
+      decideTarget(for: max(settings.segmentTarget, window.segments.map(\.duration).max() ?? .zero))
+    }
+  }
 
   /// The target that lets every segment of groups of this length through, once: it never changes within an epoch.
   private mutating func decideTarget(for group: MediaTime) {

@@ -51,6 +51,8 @@ struct LiveSegment: Sendable {
   var wallStart: Int64
   /// Pictures behind its key frame are shown before it.
   var opensGroup = false
+  /// The segment before it in memory has another init segment.
+  var changesInit = false
   /// All of its samples can be decoded without another segment (EXT-X-INDEPENDENT-SEGMENTS, RFC 8216bis §4.4.2.1).
   var standsAlone: Bool { isIndependent && !opensGroup }
   /// Nobody published then: it has no media, and none of its renditions has.

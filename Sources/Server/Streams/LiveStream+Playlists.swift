@@ -5,7 +5,7 @@ extension LiveStream {
   func multivariantPlaylist() -> PreencodedResponse? {
     rendered(.multivariant, epoch: nil) { epoch in
       PreencodedResponse(
-        type: .hls, cache: epoch.cachePolicy,
+        type: .hls, cache: epoch.cachePolicy, headers: CrossOrigin.everybody,
         body: HLSMultivariantPlaylist(epoch: epoch, layout: settings.layout, rewind: settings.rewind).render())
     }
   }
@@ -15,7 +15,8 @@ extension LiveStream {
     rendered(.programme, epoch: nil) { epoch in
       let playlist = HLSMultivariantPlaylist(
         epoch: epoch, layout: settings.layout, mediaPlaylist: MediaName.programme)
-      return PreencodedResponse(type: .hls, cache: epoch.cachePolicy, body: playlist.render())
+      return PreencodedResponse(
+        type: .hls, cache: epoch.cachePolicy, headers: CrossOrigin.everybody, body: playlist.render())
     }
   }
 
@@ -25,7 +26,7 @@ extension LiveStream {
   ) -> PreencodedResponse? {
     rendered(.media(rendition, form, isDelta: directives.skips), epoch: id) { epoch in
       PreencodedResponse(
-        type: .hls, cache: epoch.cachePolicy(form),
+        type: .hls, cache: epoch.cachePolicy(form), headers: CrossOrigin.everybody,
         body: mediaPlaylist(rendition, epoch, isDelta: directives.skips).render())
     }
   }
@@ -34,7 +35,7 @@ extension LiveStream {
   func keyFramePlaylist(_ rendition: Rendition, epoch id: String) -> PreencodedResponse? {
     rendered(.keyFrames(rendition), epoch: id) { epoch in
       PreencodedResponse(
-        type: .hls, cache: epoch.cachePolicy,
+        type: .hls, cache: epoch.cachePolicy, headers: CrossOrigin.everybody,
         body: HLSIFramePlaylist(window: epoch.window(of: rendition) ?? epoch.window).render())
     }
   }

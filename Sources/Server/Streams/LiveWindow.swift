@@ -235,6 +235,7 @@ struct LiveWindow: Sendable {
       expectedDuration: fragment.expectedSegmentDuration, expectedFollowersEnd: fragment.expectedFollowersEnd,
       duration: MediaTime(ticks: 0, timescale: fragment.duration.timescale))
     segment.opensGroup = fragment.opensGroup
+    segment.changesInit = segments.last.map { $0.initVersion != initVersion } ?? false
     append(segment)
   }
 

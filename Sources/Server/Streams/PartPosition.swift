@@ -23,6 +23,12 @@ extension LiveWindow {
     return PartPosition(segment: newest.sequenceNumber, part: partCount(of: rendition, in: newest))
   }
 
+  /// The version of the next segment's init segment, where the newest segment is complete and had another.
+  var nextInit: Int? {
+    guard let newest = segments.last, newest.isComplete, let version = currentInit?.version else { return nil }
+    return version == newest.initVersion ? nil : version
+  }
+
   /// Where a playlist of the rendition ends: behind its newest part.
   func edge(of rendition: Rendition) -> PartPosition {
     guard let newest = segments.last, !newest.isComplete else {
@@ -44,5 +50,14 @@ extension LiveWindow {
 
   func partCount(of rendition: Rendition, in segment: LiveSegment) -> Int {
     layout(rendition, of: segment).map { segment.partCount(of: $0.trackID) } ?? 0
+  }
+}
+
+extension LiveSegment {
+  /// The name of one of its parts, by its index.
+  func name(ofPart index: Int) -> String {
+    changesInit && index == 0
+      ? MediaName.firstPart(ofSegment: sequenceNumber, initVersion: initVersion)
+      : MediaName.part(PartPosition(segment: sequenceNumber, part: index))
   }
 }

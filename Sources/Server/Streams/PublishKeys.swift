@@ -8,6 +8,9 @@ struct PublishKeys: Sendable {
   /// Without any key everybody may publish.
   var isEmpty: Bool { byName.isEmpty && forAllNames.isEmpty }
 
+  /// Bytes of the shortest; nil where there is none.
+  var shortest: Int? { (byName.values.flatMap { $0 } + forAllNames).map(\.length).min() }
+
   /// Adds a key. A name may have several, so that one can be changed while the other is in use.
   ///
   /// - Parameter name: the name that it belongs to; nil for all names.

@@ -21,10 +21,11 @@ final class ServerCertificate: Sendable {
     /// Seconds since 1970.
     var end: Int
 
-    init(_ pair: TLSFiles.Pair) throws(ConfigurationError) {
+    init(_ pair: TLSFiles.Pair, _ minimum: TLSMinimum) throws(ConfigurationError) {
       // HTTP/2 needs TLS 1.2 (RFC 9113 §9.2); old encoders have less.
-      https = try pair.context(applicationProtocols: TLSNegotiation.protocols, minimumVersion: .tlsv12)
-      rtmps = try pair.context()
+      let https = minimum == .tls13 ? TLSMinimum.tls13 : .tls12
+      self.https = try pair.context(applicationProtocols: TLSNegotiation.protocols, minimumVersion: https.version)
+      rtmps = try pair.context(minimumVersion: minimum.version)
       end = pair.chain.first.map { Int($0.notValidAfter) } ?? 0
       let serial = pair.chain.first?.serialNumber.map(Self.hexadecimal).joined() ?? ""
       description =
@@ -45,18 +46,22 @@ final class ServerCertificate: Sendable {
   }
 
   private let files: TLSFiles
+  private let minimum: TLSMinimum
   private let interval: Duration
   private let logger: Logger
   private let state: Mutex<State>
 
   /// Reads the pair, or says what is wrong with it. Blocks on the disk: for the start only. The files are looked at
   /// once in an `interval`.
-  init(files: TLSFiles, interval: Duration = .seconds(2), logger: Logger) throws(ConfigurationError) {
+  init(
+    files: TLSFiles, minimumVersion: TLSMinimum = .tls12, interval: Duration = .seconds(2), logger: Logger
+  ) throws(ConfigurationError) {
     self.files = files
+    minimum = minimumVersion
     self.interval = interval
     self.logger = logger
     let found = Self.fingerprints(files)
-    state = Mutex(State(contexts: try Contexts(files.read()), read: found))
+    state = Mutex(State(contexts: try Contexts(files.read(), minimumVersion), read: found))
     warnOfEnd()
   }
 
@@ -102,7 +107,7 @@ final class ServerCertificate: Sendable {
   /// Takes the pair that lies there now; one that is no good is told of and left.
   private func reload(_ found: [FileFingerprint?]) {
     do {
-      let contexts = try Contexts(files.read())
+      let contexts = try Contexts(files.read(), minimum)
       state.withLock { $0 = State(contexts: contexts, read: found) }
       logger.notice("new connections get the certificate \(contexts.description)")
       warnOfEnd()

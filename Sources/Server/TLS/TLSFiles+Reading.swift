@@ -15,7 +15,7 @@ extension TLSFiles {
     ///   - applicationProtocols: names for ALPN (RFC 7301), the preferred one first; empty for none.
     ///   - minimumVersion: of TLS.
     func context(
-      applicationProtocols: [String] = [], minimumVersion: TLSVersion = .tlsv1
+      applicationProtocols: [String] = [], minimumVersion: TLSVersion
     ) throws(ConfigurationError) -> NIOSSLContext {
       var configuration = TLSConfiguration.makeServerConfiguration(
         certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))

@@ -27,16 +27,30 @@ struct RTMPPeersTests {
     #expect(peers.arrive("c", now: 0) == nil)
   }
 
-  @Test func failuresBanAnAddressUntilTimeForgivesThem() {
+  @Test func failuresMakeAnAddressWaitUntilTimeForgivesThem() {
     var peers = RTMPPeers(limits: limits())
     for _ in 0..<4 {
+      #expect(peers.slowing("a", now: 0) == nil)
       #expect(peers.arrive("a", now: 0) == nil)
       peers.leaveDoor("a", failed: true, now: 0)
     }
-    #expect(peers.arrive("a", now: 0) == .banned(seconds: 1, isNew: true))
-    #expect(peers.arrive("a", now: 0) == .banned(seconds: 1, isNew: false))
-    #expect(peers.arrive("b", now: 0) == nil)
-    #expect(peers.arrive("a", now: 1_000_000_000) == nil)
+    #expect(peers.slowing("a", now: 0) == RTMPPeers.Slowing(isNew: true))
+    #expect(peers.slowing("a", now: 0) == RTMPPeers.Slowing(isNew: false))
+    #expect(peers.arrive("a", now: 0) == nil, "others may share the address")
+    #expect(peers.slowing("b", now: 0) == nil)
+    #expect(peers.slowing("a", now: 1_000_000_000) == nil)
+  }
+
+  @Test func anAddressHasAsManyConnectionsAsAreAllowedUnlessItStandsForMany() {
+    var peers = RTMPPeers(limits: limits { $0.connectionsPerAddress = 2 })
+    for _ in 0..<2 {
+      #expect(peers.arrive("a", now: 0) == nil)
+      peers.leaveDoor("a", failed: false, now: 0)
+    }
+    #expect(peers.arrive("a", now: 0) == .tooMany)
+    #expect(peers.arrive("a", isProxy: true, now: 0) == nil)
+    for _ in 0..<2 { peers.leave("a") }
+    #expect(peers.arrive("a", now: 0) == nil)
   }
 
   @Test func goodPublishersNeverCount() {
@@ -52,6 +66,7 @@ struct RTMPPeersTests {
     for index in 0..<1000 {
       _ = peers.arrive("\(index)", now: Int64(index))
       peers.leaveDoor("\(index)", failed: true, now: Int64(index))
+      peers.leave("\(index)")
     }
     #expect(peers.remembered <= 100)
   }

@@ -40,13 +40,15 @@ import Testing
 
   @Test func unusableCertificatesAreNamed() throws {
     let missing = #expect(throws: ConfigurationError.self) {
-      try TLSFiles(certificate: "/nonexistent.pem", key: "/etc/passwd").read().context()
+      try TLSFiles(certificate: "/nonexistent.pem", key: "/etc/passwd").read().context(
+        minimumVersion: TLSMinimum.tls12.version)
     }
     #expect(
       missing?.description == "/nonexistent.pem (--tls-cert or WEIR_TLS_CERT): cannot read: "
         + "No such file or directory; name a file that this user may read")
     let garbage = #expect(throws: ConfigurationError.self) {
-      try TLSFiles(certificate: "/etc/passwd", key: "/etc/passwd").read().context()
+      try TLSFiles(certificate: "/etc/passwd", key: "/etc/passwd").read().context(
+        minimumVersion: TLSMinimum.tls12.version)
     }
     #expect(garbage?.description.contains("holds no certificate in PEM form") == true)
     #expect(garbage?.exitCode == 78)

@@ -10,10 +10,10 @@ import Testing
   private final class Door: Admission {
     let isOpen = Mutex(true)
     let admitted = Mutex(0)
-    func admit(_ client: ClientID) -> Bool {
-      guard isOpen.withLock({ $0 }) else { return false }
+    func refusal(of client: ClientID) -> HTTPResponse? {
+      guard isOpen.withLock({ $0 }) else { return Problem.full("There is no room.").response }
       admitted.withLock { $0 += 1 }
-      return true
+      return nil
     }
   }
 
@@ -26,7 +26,7 @@ import Testing
     var count: Int { calls.withLock { $0 } }
 
     func route(_ request: HTTPRequest, _ loop: any EventLoop) -> HTTPAnswer {
-      let sharing = Sharing(stamp, admission: door)
+      let sharing = Sharing(stamp)
       let call = calls.withLock { calls in
         calls += 1
         return calls
@@ -155,10 +155,10 @@ import Testing
     let table = AnswerTable()
     let stamp = ChangeStamp()
     let target = { (number: Int) in ByteBuffer(string: "/\(number)") }
-    table.keep(SharedAnswer(awaited: Sharing(stamp, admission: Door())), for: target(-1))
+    table.keep(SharedAnswer(awaited: Sharing(stamp)), for: target(-1))
     let newest = AnswerTable.capacity + 10
     for number in 0...newest {
-      table.keep(SharedAnswer(FixedAnswer.failed, Sharing(stamp, admission: Door())), for: target(number))
+      table.keep(SharedAnswer(FixedAnswer.failed, Sharing(stamp)), for: target(number))
     }
     #expect(table.find(target(-1)) != nil && table.find(target(newest)) != nil, "there is room for what is wanted")
     #expect((0...newest).count { table.find(target($0)) != nil } == AnswerTable.capacity - 1)
@@ -167,14 +167,14 @@ import Testing
     table.purge()
     #expect(table.find(target(newest)) == nil, "nothing stays for long")
     #expect(table.find(target(-1)) != nil, "but what is waited for")
-    table.keep(SharedAnswer(FixedAnswer.failed, Sharing(stamp, admission: Door())), for: target(0))
+    table.keep(SharedAnswer(FixedAnswer.failed, Sharing(stamp)), for: target(0))
     #expect(table.find(target(0)) != nil)
     stamp.change()
     #expect(table.find(target(0)) == nil)
-    table.keep(SharedAnswer(FixedAnswer.failed, Sharing(stamp, admission: Door())), for: target(1000))
+    table.keep(SharedAnswer(FixedAnswer.failed, Sharing(stamp)), for: target(1000))
     #expect(table.find(target(1000)) != nil)
     let long = ByteBuffer(repeating: 0x61, count: AnswerTable.targetBytes + 1)
-    table.keep(SharedAnswer(FixedAnswer.failed, Sharing(stamp, admission: Door())), for: long)
+    table.keep(SharedAnswer(FixedAnswer.failed, Sharing(stamp)), for: long)
     #expect(table.find(long) == nil)
   }
 }

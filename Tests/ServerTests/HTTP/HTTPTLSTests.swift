@@ -20,7 +20,7 @@ import Testing
               .file(FileRange(file: memory, offset: 1000, length: total - 1000)),
             ], type: .mp4, cache: .immutable))
       case "disk": .now(.media([.file(FileRange(file: disk, offset: 0, length: total))], type: .mp4, cache: .recording))
-      default: .now(.text("tls \(request.isTLS)", cache: .never))
+      default: .now(.text("tls \(request.source.isTLS)", cache: .never))
       }
     }
     try await HTTPTestServer.run(tls: server, route: route) { address, _ in

@@ -33,7 +33,7 @@ import Testing
       streams: registry, viewers: viewers, recordings: nil, sources: OwnSources([]), traffic: HTTPTraffic(),
       capacity: ServerCapacity(
         streams: 10, connections: 20, descriptors: 100, mediaBytes: 1 << 30, mediaBytesPerStream: 1 << 29)
-    ) { RTMPRefusals(banned: 2, tooManyStrangers: 0) }
+    ) { RTMPRefusals(slowed: 2, tooManyStrangers: 0) }
   }
 
   private func publish(_ name: String, protocolName: String = "RTMP", seconds: Int = 0) async throws -> any MediaSink {
@@ -82,7 +82,7 @@ import Testing
     #expect(told["weir_ingest_timestamp_jumps_total{\(cam)}"] == 1)
     #expect(told["weir_stream_live{stream=\"cam\"}"] == 1)
     #expect(abs(try #require(told["weir_av_skew_seconds{stream=\"cam\"}"])) < 0.1)
-    #expect(told["weir_publish_rejected_total{reason=\"banned\"}"] == 2)
+    #expect(told["weir_publish_rejected_total{reason=\"slowed\"}"] == 2)
   }
 
   @Test func eachProtocolKeepsItsCount() async throws {
@@ -162,7 +162,7 @@ import Testing
     let routes = MetricsRoutes(report: report, clock: hands.clock)
     let loop = MultiThreadedEventLoopGroup.singleton.any()
     func text() async throws -> String {
-      guard case .later(let future, _) = routes.metrics(on: loop) else { return "" }
+      guard case .later(let future) = routes.metrics(on: loop).kind else { return "" }
       guard case .pieces(let pieces) = try await future.get().body, case .bytes(let bytes) = pieces.first else {
         return ""
       }

@@ -55,7 +55,9 @@ import Testing
     var fields = HTTPHeaders([("Host", Self.host)])
     if credential != .none { fields.add(name: "Authorization", value: credential.rawValue) }
     if origin != .absent { fields.add(name: "Origin", value: origin.rawValue) }
-    return HTTPRequest(method: route.0, target: RequestTarget(segments: route.1), fields: .list(fields), isTLS: isTLS)
+    return HTTPRequest(
+      method: route.0, target: RequestTarget(segments: route.1), fields: .list(fields),
+      source: RequestSource(isTLS: isTLS))
   }
 
   private func status(_ request: HTTPRequest, token: String?) throws -> Int {
@@ -65,7 +67,7 @@ import Testing
       request.path[2] == "streams"
       ? api.control(request, stream: request.path[3], request.path[5], on: loop)
       : api.respond(to: request, request.path.dropFirst(3), on: loop)
-    guard case .now(let response, _) = answer else {
+    guard case .now(let response) = answer.kind else {
       Issue.record("it waits")
       return 0
     }
@@ -98,6 +100,19 @@ import Testing
     fields = HTTPHeaders([("Host", Self.host), ("Authorization", "Bearer \(Self.token)")])
     for _ in 0..<2 { fields.add(name: "Origin", value: Origin.own.rawValue) }
     #expect(try status(HTTPRequest(method: .delete, target: target, fields: .list(fields)), token: Self.token) == 403)
+  }
+
+  @Test func anAddressThatGuessesIsNotListenedToForAWhile() throws {
+    let time = ManualClock()
+    let gate = AdminGate(token: Secret(Self.token), attempts: AdminAttempts(clock: time.clock))
+    for _ in 0..<Int(AdminAttempts.burst) {
+      #expect(gate.refusal(of: request(Self.routes[0], .wrong, .absent))?.status == .unauthorized)
+    }
+    let refusal = try #require(gate.refusal(of: request(Self.routes[0], .right, .absent)))
+    #expect(refusal.status == .tooManyRequests && refusal.headers == [HeaderField("Retry-After", "1")])
+    #expect(gate.attempts.counts == (wrong: 20, refused: 1))
+    time.advance(seconds: 1)
+    #expect(gate.refusal(of: request(Self.routes[0], .right, .absent)) == nil)
   }
 
   @Test func aRefusalSaysHowToAskAndNeverTheToken() throws {

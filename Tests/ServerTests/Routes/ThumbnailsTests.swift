@@ -49,10 +49,7 @@ import Testing
   }
 
   private func answer(_ thumbnails: Thumbnails, _ stream: LiveStream) async throws -> HTTPResponse {
-    switch thumbnails.answer(for: stream, on: loop) {
-    case .now(let response, _): response
-    case .later(let future, _): try await future.get()
-    }
+    try await thumbnails.answer(for: stream, on: loop).response(on: loop).get()
   }
 
   private func body(_ response: HTTPResponse) -> String {

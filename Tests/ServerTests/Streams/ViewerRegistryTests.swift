@@ -1,5 +1,6 @@
 import FMP4
 import Ingest
+import Synchronization
 import Testing
 
 @testable import Server
@@ -71,5 +72,44 @@ import Testing
     time.advance(seconds: 6.1)
     #expect(viewers.touch(stream: other, client: client(2), lifetime: life))
     #expect(viewers.census.streams == [other: [nil: 1]])
+  }
+
+  private func client(_ number: Int, at host: String) throws -> ClientID {
+    let address = try #require(NetworkAddress(parsing: host))
+    return ClientID(number: number, host: address)
+  }
+
+  @Test func anAddressThatTookMoreThanHalfGivesItsNewestPlaceToOthers() throws {
+    let viewers = registry(limit: 4)
+    let cam = try #require(StreamName("cam"))
+    for number in 0..<4 {
+      #expect(viewers.touch(stream: cam, client: try client(number, at: "192.0.2.1"), lifetime: life))
+    }
+    #expect(!viewers.touch(stream: cam, client: try client(4, at: "192.0.2.1"), lifetime: life), "it is full")
+    for number in 5..<7 {
+      #expect(viewers.touch(stream: cam, client: try client(number, at: "192.0.2.\(number)"), lifetime: life))
+    }
+    // Half is left to it, and the oldest are there still.
+    #expect(!viewers.touch(stream: cam, client: try client(7, at: "192.0.2.7"), lifetime: life))
+    for number in 0..<2 {
+      #expect(viewers.touch(stream: cam, client: try client(number, at: "192.0.2.1"), lifetime: life))
+    }
+    #expect(!viewers.touch(stream: cam, client: try client(3, at: "192.0.2.1"), lifetime: life), "it went first")
+    #expect(viewers.count(of: cam) == 4 && viewers.census.displaced == 2)
+  }
+
+  @Test func anEndlessResponseThatIsDisplacedEnds() throws {
+    let viewers = registry(limit: 2)
+    let cam = try #require(StreamName("cam"))
+    let seats = try (0..<2).map { _ in
+      viewers.seat(stream: cam, client: try client(1, at: "192.0.2.1"), lifetime: life)
+    }
+    let ended = Mutex<[Int]>([])
+    for (index, seat) in seats.enumerated() { seat?.whenRevoked { ended.withLock { $0.append(index) } } }
+    #expect(viewers.touch(stream: cam, client: try client(2, at: "192.0.2.2"), lifetime: life))
+    #expect(ended.withLock { $0 } == [1])
+    #expect(viewers.count(of: cam) == 2)
+    withExtendedLifetime(seats) {}
+    #expect(!viewers.touch(stream: cam, client: try client(3, at: "192.0.2.3"), lifetime: life))
   }
 }

@@ -40,5 +40,8 @@ func tlsContexts(_ protocols: [String] = [], client: [String] = []) throws -> (
   configuration.trustRoots = .certificates(pair.chain)
   configuration.certificateVerification = .noHostnameVerification
   configuration.applicationProtocols = client
-  return (try pair.context(applicationProtocols: protocols), try NIOSSLContext(configuration: configuration))
+  return (
+    try pair.context(applicationProtocols: protocols, minimumVersion: TLSMinimum.tls12.version),
+    try NIOSSLContext(configuration: configuration)
+  )
 }

@@ -60,7 +60,7 @@ final class HTTP1Connection: HTTPConnection {
     since = loop.now
     logsRequests = services.logger.logLevel <= .debug
     scanner = HTTP1Scanner(limits: services.limits)
-    assembler = RequestAssembler(limits: services.limits, remoteAddress: peer.socketAddress, isTLS: peer.isTLS)
+    assembler = RequestAssembler(limits: services.limits, source: peer.source)
   }
 
   // MARK: What comes in
@@ -196,26 +196,27 @@ final class HTTP1Connection: HTTPConnection {
   }
 
   private func answer(_ request: HTTPRequest, head: RequestHead?, keepsAlive: Bool) {
-    switch services.answer(to: request, of: peer, on: loop.eventLoop) {
-    case .now(let response, let sharing):
-      if let sharing, let head, response.status == .ok, mayShare(head) {
-        loop.answers.keep(SharedAnswer(response, sharing), for: head.target)
+    let answer = services.answer(to: request, of: peer, on: loop.eventLoop)
+    switch answer.kind {
+    case .now(let response):
+      if let sharing = answer.sharing, let head, response.status == .ok, mayShare(head) {
+        loop.answers.keep(SharedAnswer(response, sharing, answer.admission), for: head.target)
       }
       send(response, to: request, keepsAlive: keepsAlive)
-    case .later(let future, let sharing):
+    case .later(let future):
       phase = .waiting
-      if let sharing, let head, mayShare(head) {
-        let answer = SharedAnswer(awaited: sharing)
-        loop.answers.keep(answer, for: head.target)
-        answer.join(self, acceptsGzip: head.fields.acceptsGzip)
+      if let sharing = answer.sharing, let head, mayShare(head) {
+        let awaited = SharedAnswer(awaited: sharing, answer.admission)
+        loop.answers.keep(awaited, for: head.target)
+        awaited.join(SharedAnswer.Seat(connection: self, client: client(head), acceptsGzip: head.fields.acceptsGzip))
         future.hop(to: loop.eventLoop).assumeIsolated().whenComplete { result in
-          answer.resolve(self.services.response(of: result, to: request))
+          awaited.resolve(self.services.response(of: result, to: request, countedBy: nil))
         }
         return
       }
       future.hop(to: loop.eventLoop).assumeIsolated().whenComplete { result in
         guard case .waiting = self.phase else { return }
-        let response = self.services.response(of: result, to: request)
+        let response = self.services.response(of: result, to: request, countedBy: answer.admission)
         self.send(response, to: request, keepsAlive: keepsAlive && !self.isStopping)
         self.takeParts()
       }
@@ -311,16 +312,20 @@ extension HTTP1Connection: AnswerTaker {
       && head.expectation == .nothing && !head.fields.areConditional && !isStopping && !logsRequests && peer.isServed
   }
 
+  private func client(_ head: RequestHead) -> ClientID { ClientID(peer.source.client(head.fields), head.fields) }
+
   /// Answers from what the loop knows, or waits with those who wait for the same; false if it knows nothing.
   private func answerAtOnce(_ head: RequestHead) -> Bool {
-    guard mayShare(head), peer.isProven, let answer = loop.answers.find(head.target), admit(head, to: answer.sharing)
-    else { return false }
+    guard mayShare(head), peer.isProven, let answer = loop.answers.find(head.target) else { return false }
     let acceptsGzip = head.fields.acceptsGzip
-    if answer.join(self, acceptsGzip: acceptsGzip) {
+    if answer.isAwaited {
       phase = .waiting
+      answer.join(SharedAnswer.Seat(connection: self, client: client(head), acceptsGzip: acceptsGzip))
     } else if peer.polls(answer.response) {
       services.traffic.add(.refusedPolls)
-      send(FixedAnswer.polled, to: SharedAnswer.request(acceptsGzip: acceptsGzip), keepsAlive: true)
+      send(services.open(FixedAnswer.polled), to: SharedAnswer.request(acceptsGzip: acceptsGzip), keepsAlive: true)
+    } else if let refusal = refusal(of: head, answer) {
+      send(services.open(refusal), to: SharedAnswer.request(acceptsGzip: acceptsGzip), keepsAlive: true)
     } else {
       give(answer, acceptsGzip: acceptsGzip)
     }
@@ -328,19 +333,23 @@ extension HTTP1Connection: AnswerTaker {
   }
 
   /// Counts the viewer, once a tick for as long as it is the same: its connection is asked far more often.
-  private func admit(_ head: RequestHead, to sharing: Sharing) -> Bool {
-    let client = head.fields.clientHash
-    if let admitted, admitted.stamp === sharing.stamp, admitted.client == client, admitted.tick == loop.now {
-      return true
-    }
-    guard sharing.admission.admit(ClientID(peer.socketAddress, head.fields)) else { return false }
-    admitted = (sharing.stamp, client, loop.now)
-    return true
+  private func refusal(of head: RequestHead, _ answer: SharedAnswer) -> HTTPResponse? {
+    guard let admission = answer.admission else { return nil }
+    let client = peer.source.isProxy ? client(head).number : head.fields.clientHash
+    let stamp = answer.sharing.stamp
+    if let admitted, admitted.stamp === stamp, admitted.client == client, admitted.tick == loop.now { return nil }
+    if let refusal = admission.refusal(of: self.client(head)) { return refusal }
+    admitted = (stamp, client, loop.now)
+    return nil
   }
 
-  func take(_ answer: SharedAnswer, acceptsGzip: Bool) {
+  func take(_ answer: SharedAnswer, for seat: SharedAnswer.Seat) {
     guard case .waiting = phase else { return }
-    give(answer, acceptsGzip: acceptsGzip)
+    if answer.response.status.code < 400, let refusal = answer.admission?.refusal(of: seat.client) {
+      send(services.open(refusal), to: SharedAnswer.request(acceptsGzip: seat.acceptsGzip), keepsAlive: !isStopping)
+    } else {
+      give(answer, acceptsGzip: seat.acceptsGzip)
+    }
     if !waiting.isEmpty || isReadHeldBack || inputIsClosed { takeParts() }
   }
 

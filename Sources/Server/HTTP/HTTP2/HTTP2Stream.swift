@@ -35,8 +35,7 @@ final class HTTP2Stream {
     services = connection.services
     outbox = HTTP2Outbox(id: id, window: window)
     since = connection.loop.now
-    assembler = RequestAssembler(
-      limits: services.limits, remoteAddress: connection.peer.socketAddress, isTLS: connection.peer.isTLS)
+    assembler = RequestAssembler(limits: services.limits, source: connection.peer.source)
     outbox.owner = self
   }
 
@@ -88,13 +87,14 @@ final class HTTP2Stream {
   private func answer(_ request: HTTPRequest) {
     bodyBytes = 0
     let loop = connection.loop.eventLoop
-    switch services.answer(to: request, of: connection.peer, on: loop) {
-    case .now(let response, _): send(response, to: request)
-    case .later(let future, _):
+    let answer = services.answer(to: request, of: connection.peer, on: loop)
+    switch answer.kind {
+    case .now(let response): send(response, to: request)
+    case .later(let future):
       phase = .waiting
       future.hop(to: loop).assumeIsolated().whenComplete { result in
         guard case .waiting = self.phase else { return }
-        self.send(self.services.response(of: result, to: request), to: request)
+        self.send(self.services.response(of: result, to: request, countedBy: answer.admission), to: request)
         self.connection.sender.pump()
       }
     }

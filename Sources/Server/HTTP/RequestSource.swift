@@ -1,0 +1,35 @@
+internal import Ingest
+internal import NIOCore
+
+/// Who sends the requests of a connection, and how far the connection's word on others is believed.
+struct RequestSource: Sendable {
+  /// The other end of the connection; nil for channels that have no address.
+  let peer: SocketAddress?
+  let isTLS: Bool
+  /// The peer's address.
+  private let address: NetworkAddress?
+  /// Set where the peer is a proxy that may name its clients.
+  private let proxies: TrustedProxies?
+
+  init(peer: SocketAddress? = nil, isTLS: Bool = false, proxies: TrustedProxies = .none) {
+    self.peer = peer
+    self.isTLS = isTLS
+    address = NetworkAddress(peer)
+    self.proxies = proxies.contains(address) ? proxies : nil
+  }
+
+  /// Whether each request may come from somebody else.
+  var isProxy: Bool { proxies != nil }
+
+  /// Whose request it is.
+  func client(_ fields: RequestFields) -> NetworkAddress? {
+    guard let proxies, let address else { return address }
+    return proxies.client(behind: address, told: fields.all("x-forwarded-for"))
+  }
+
+  /// Whether the client's own connection is HTTPS; nil where nobody says.
+  func isSecure(_ fields: RequestFields) -> Bool? {
+    guard isProxy, let told = fields.first("x-forwarded-proto") else { return isTLS ? true : nil }
+    return told.lowercased() == "https"
+  }
+}

@@ -1,0 +1,34 @@
+internal import Ingest
+internal import Synchronization
+
+/// How many files each stream has begun within an hour: a publisher that changes its format all the time, or comes again
+/// and again, does not fill the disk with them.
+final class RecordingFileRate: Sendable {
+  /// Nanoseconds.
+  private static let hour: Int64 = 3_600_000_000_000
+  /// Streams that are remembered.
+  private static let streams = 4096
+
+  /// When each stream began its newest files, oldest first, in monotonic nanoseconds.
+  private let begun = Mutex<[StreamName: [Int64]]>([:])
+
+  /// The stream begins a file. Throws where it has begun as many as it may.
+  func take(_ stream: StreamName, limit: Int, now: Int64) throws(RecordingError) {
+    let isFree = begun.withLock { begun in
+      if begun.count >= Self.streams, begun[stream] == nil {
+        begun = begun.filter { $0.value.last.map { now &- $0 < Self.hour } ?? false }
+      }
+      var times = begun[stream, default: []]
+      times.removeAll { now &- $0 >= Self.hour }
+      defer { begun[stream] = times }
+      guard times.count < limit else { return false }
+      times.append(now)
+      return true
+    }
+    guard isFree else {
+      throw RecordingError(
+        "the stream has begun \(limit) files within an hour, as many as it may; let its encoder keep one format, or raise"
+          + " --record-max-files")
+    }
+  }
+}

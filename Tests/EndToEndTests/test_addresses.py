@@ -1,0 +1,291 @@
+"""Whose requests and publications they are: places of viewers by address, and proxies whose word counts (docs/limits.md)."""
+
+import contextlib
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import time
+import urllib.parse
+
+import pytest
+
+from harness import publishers
+from harness.rawrtmp import RawRTMP, Refused
+
+NAME = "cam"
+ATTACKER, VIEWER = "127.0.0.2", "127.0.0.3"
+HERE = "127.0.0.1/32"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextlib.contextmanager
+def live(weir):
+    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{NAME}", loop=-1)
+    try:
+        weir.wait_state(NAME, "live")
+        weir.wait(lambda: weir.get(f"/live/{NAME}/index.m3u8").status == 200, 10, "a playlist")
+        yield
+    finally:
+        publisher.kill()
+
+
+def connection(web: str, source: str) -> socket.socket:
+    place = urllib.parse.urlsplit(web)
+    return socket.create_connection((place.hostname, place.port), timeout=10, source_address=(source, 0))
+
+
+def ask(web: str, source: str, agent: str, *fields: str, path: str = f"/live/{NAME}/index.m3u8") -> int:
+    """The status of an answer to a client at an address."""
+    with connection(web, source) as client:
+        lines = [f"GET {path} HTTP/1.1", "Host: x", f"User-Agent: {agent}", *fields, "Connection: close", "", ""]
+        client.sendall("\r\n".join(lines).encode())
+        return int(client.makefile("rb").readline().split()[1])
+
+
+def flood(web: str, source: str, count: int, path: str) -> None:
+    """So many requests on one connection, each with a user agent of its own."""
+    with connection(web, source) as client:
+        client.settimeout(0.05)
+        for first in range(0, count, 100):
+            client.sendall("".join(
+                f"GET {path} HTTP/1.1\r\nHost: x\r\nUser-Agent: agent {number}\r\n\r\n" for number in range(first, first + 100)
+            ).encode())
+            with contextlib.suppress(TimeoutError):
+                while client.recv(1 << 20):
+                    pass
+
+
+def test_one_address_with_many_user_agents_locks_nobody_out(start):
+    weir = start("--no-record", "--max-viewers", "100", "--poll-limit", "0")
+    with live(weir):
+        # What is not there counts for nobody.
+        flood(weir.web, ATTACKER, 1000, f"/live/{NAME}/nothing.m3u8")
+        assert weir.stream(NAME)["viewers"] <= 1
+        flood(weir.web, ATTACKER, 1000, f"/live/{NAME}/index.m3u8")
+        assert weir.stream(NAME)["viewers"] == 100
+        assert ask(weir.web, ATTACKER, "one more") == 503
+        for number in range(10):
+            assert ask(weir.web, VIEWER, f"viewer {number}") == 200
+        # They stay, though the attacker goes on.
+        flood(weir.web, ATTACKER, 500, f"/live/{NAME}/index.m3u8")
+        for number in range(10):
+            assert ask(weir.web, VIEWER, f"viewer {number}") == 200
+        figures = weir.get("/metrics").good().text
+        assert float(re.search(r'weir_viewers_refused_total\{reason="displaced"\} (\S+)', figures)[1]) >= 10
+
+
+def test_endless_responses_of_one_address_end_for_others(start):
+    weir = start("--no-record", "--max-viewers", "4")
+    with live(weir):
+        mine = []
+        for _ in range(4):
+            client = connection(weir.web, ATTACKER)
+            client.sendall(f"GET /live/{NAME}/stream.mp4 HTTP/1.1\r\nHost: x\r\nUser-Agent: same\r\n\r\n".encode())
+            assert b" 200 " in client.recv(1 << 16)
+            mine.append(client)
+        assert ask(weir.web, VIEWER, "a viewer") == 200
+        mine[3].settimeout(10)
+        data = b""
+        while piece := mine[3].recv(1 << 16):
+            data = (data + piece)[-5:]
+            if data == b"0\r\n\r\n":
+                break
+        assert data == b"0\r\n\r\n", "the newest ends as it should"
+        assert mine[0].recv(1 << 16)
+        for client in mine:
+            client.close()
+
+
+class Proxy:
+    """A program that was not written for weir, with a configuration of this test."""
+
+    def __init__(self, folder: pathlib.Path, name: str, text: str, command: list[str], port: int):
+        (folder / name).write_text(text)
+        self.log = (folder / f"{name}.log").open("wb")
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+        end = time.monotonic() + 10
+        while True:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+                return
+            assert self.process.poll() is None and time.monotonic() < end, (folder / f"{name}.log").read_text()
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.log.close()
+
+
+@pytest.fixture
+def nginx(tmp_path):
+    proxies = []
+
+    def start_nginx(origin: str) -> str:
+        port = free_port()
+        text = f"""
+            daemon off; worker_processes 1; pid {tmp_path}/nginx.pid; error_log {tmp_path}/error;
+            events {{ worker_connections 512; }}
+            http {{
+              access_log off;
+              client_body_temp_path {tmp_path}/body; proxy_temp_path {tmp_path}/proxy;
+              fastcgi_temp_path {tmp_path}/f; uwsgi_temp_path {tmp_path}/u; scgi_temp_path {tmp_path}/s;
+              server {{
+                listen 127.0.0.1:{port};
+                location / {{
+                  proxy_pass {origin};
+                  proxy_http_version 1.1; proxy_set_header Connection "";
+                  proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+                }}
+              }}
+            }}"""
+        proxies.append(Proxy(tmp_path, "nginx.conf", text, ["nginx", "-p", tmp_path, "-c", tmp_path / "nginx.conf"], port))
+        return f"http://127.0.0.1:{port}"
+
+    yield start_nginx
+    for proxy in proxies:
+        proxy.stop()
+
+
+def test_viewers_behind_a_trusted_proxy_are_told_apart(start, nginx):
+    weir = start("--no-record", "--max-viewers", "10", "--trusted-proxy", HERE)
+    with live(weir):
+        web = nginx(weir.web)
+        for number in range(20):
+            ask(web, ATTACKER, f"agent {number}")
+        assert ask(web, ATTACKER, "one more") == 503
+        # What the client writes there itself counts for nothing.
+        assert ask(web, ATTACKER, "one more", "X-Forwarded-For: 127.0.0.9") == 503
+        assert ask(web, VIEWER, "a viewer") == 200
+
+
+def test_who_is_no_trusted_proxy_cannot_say_that_it_is_somebody_else(start):
+    weir = start("--no-record", "--max-viewers", "10")
+    with live(weir):
+        for number in range(20):
+            ask(weir.web, ATTACKER, f"agent {number}", f"X-Forwarded-For: 10.0.0.{number}")
+        assert ask(weir.web, ATTACKER, "one more", "X-Forwarded-For: 10.1.1.1") == 503
+        assert ask(weir.web, VIEWER, "a viewer") == 200
+
+
+@pytest.mark.parametrize("version", ["send-proxy", "send-proxy-v2"])
+def test_publishers_behind_haproxy_have_their_own_addresses(start, tmp_path, version):
+    weir = start("--no-record", "--trusted-proxy", HERE)
+    port, origin = free_port(), urllib.parse.urlsplit(weir.rtmp).netloc
+    text = f"""
+global
+  maxconn 100
+defaults
+  mode tcp
+  timeout connect 5s
+  timeout client 1m
+  timeout server 1m
+listen rtmp
+  bind 127.0.0.1:{port}
+  server weir {origin} check inter 200ms {version}
+"""
+    proxy = Proxy(tmp_path, "haproxy.cfg", text, ["haproxy", "-db", "-f", tmp_path / "haproxy.cfg"], port)
+    publisher = publishers.ffmpeg("h264-30", f"rtmp://127.0.0.1:{port}/live/{NAME}", loop=-1)
+    try:
+        weir.wait_state(NAME, "live")
+        with RawRTMP(f"rtmp://127.0.0.1:{port}", source=ATTACKER).start("other"):
+            assert {stream["name"] for stream in weir.json("/api/v1/streams")["streams"]} >= {NAME, "other"}
+        # A name is refused to another address, and the refusal names the holder as it is behind the proxy.
+        with pytest.raises(Refused) as refused, RawRTMP(f"rtmp://127.0.0.1:{port}", source=ATTACKER) as client:
+            client.start(NAME)
+        assert "is being published by 127.0.0.1" in str(refused.value)
+        with RawRTMP(f"rtmp://127.0.0.1:{port}", source=ATTACKER).start("mine"):
+            with pytest.raises(Refused) as refused, RawRTMP(f"rtmp://127.0.0.1:{port}", source=VIEWER) as client:
+                client.start("mine")
+            assert f"is being published by {ATTACKER}" in str(refused.value)
+        assert publisher.process.poll() is None
+    finally:
+        publisher.kill()
+        proxy.stop()
+
+
+def test_an_address_has_as_many_connections_as_are_allowed(start):
+    weir = start("--no-record", "--max-connections-per-address", "3")
+    held = [connection(weir.web, ATTACKER) for _ in range(3)]
+    try:
+        for client in held:
+            client.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert b" 200 " in client.recv(1 << 16)
+        with connection(weir.web, ATTACKER) as client:
+            client.settimeout(5)
+            with contextlib.suppress(ConnectionError):
+                client.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+                assert client.recv(1 << 16) == b""
+        assert ask(weir.web, VIEWER, "a viewer", path="/healthz") == 200
+    finally:
+        for client in held:
+            client.close()
+
+
+def test_bare_connections_make_nobody_behind_the_same_address_wait(start):
+    """A port scanner and an honest publisher behind one NAT."""
+    weir = start("--no-record")
+    place = urllib.parse.urlsplit(weir.rtmp)
+    for _ in range(150):
+        socket.create_connection((place.hostname, place.port), timeout=5).close()
+    silent = [socket.create_connection((place.hostname, place.port), timeout=5) for _ in range(200)]
+    try:
+        began = time.monotonic()
+        with RawRTMP(weir.rtmp).start(NAME):
+            assert time.monotonic() - began < 1
+        for client in silent:
+            client.settimeout(8)
+            assert client.recv(1) == b"", "it was given four seconds"
+    finally:
+        for client in silent:
+            client.close()
+
+
+def test_wrong_admin_tokens_are_slowed_told_and_counted(start):
+    weir = start("--no-record", "--admin-token", "a-token-that-nobody-guesses")
+    place = urllib.parse.urlsplit(weir.web)
+    statuses = []
+    with socket.create_connection((place.hostname, place.port), timeout=10, source_address=(ATTACKER, 0)) as client:
+        answers = client.makefile("rb")
+        for number in range(60):
+            client.sendall(f"GET /api/v1/admin HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer guess{number}\r\n\r\n".encode())
+            statuses.append(int(answers.readline().split()[1]))
+            length = 0
+            while (line := answers.readline()) != b"\r\n":
+                if line.lower().startswith(b"content-length:"):
+                    length = int(line.split(b":")[1])
+            answers.read(length)
+    assert statuses[:20] == [401] * 20 and statuses.count(429) >= 35
+    weir.wait_log(rf"wrong admin token.*{re.escape(ATTACKER)}", 5)
+    right = {"Authorization": "Bearer a-token-that-nobody-guesses"}
+    assert weir.get("/api/v1/admin", headers=right).status == 200, "other addresses are heard"
+    figures = weir.get("/metrics").good().text
+    assert float(re.search(r'weir_admin_rejected_total\{reason="wrong"\} (\S+)', figures)[1]) >= 20
+    assert float(re.search(r'weir_admin_rejected_total\{reason="slowed"\} (\S+)', figures)[1]) >= 35
+
+
+def test_pages_of_other_origins_read_streams_and_nothing_else_unless_they_are_named(start):
+    weir = start("--no-record", "--cors", "https://player.example")
+    with live(weir):
+        def allowed(path: str, origin: str, **more) -> str | None:
+            return weir.get(path, headers={"Origin": origin}, **more).headers.get("access-control-allow-origin")
+
+        stranger, friend = "https://evil.example", "https://player.example"
+        for path in (f"/live/{NAME}/index.m3u8", f"/live/{NAME}/manifest.mpd", "/live/nobody/index.m3u8", "/time"):
+            assert allowed(path, stranger) == "*", path
+        for path in ("/api/v1/streams", "/api/v1/recordings", "/recordings/cam/x.mp4", "/metrics"):
+            assert allowed(path, stranger) is None, path
+            assert allowed(path, friend) == friend, path
+            assert "origin" in weir.get(path).headers["vary"].lower()
+        assert allowed("/api/v1/streams", stranger, method="OPTIONS") is None
+        assert allowed("/api/v1/streams", friend, method="OPTIONS") == friend

@@ -1,0 +1,44 @@
+import Logging
+import Testing
+
+@testable import Server
+
+@Suite struct LogRateTests {
+  private func event(_ text: String, line: UInt = 1, level: Logger.Level = .warning) -> LogEvent {
+    LogEvent(
+      level: level, message: "\(text)", error: nil, metadata: nil, source: nil, file: "a.swift", function: "f",
+      line: line)
+  }
+
+  @Test func ofOneCauseAndSubjectAFewAreWrittenAndTheRestCounted() {
+    let rate = LogRate()
+    for number in 0..<LogRate.burst {
+      #expect(rate.leftOut(before: event("jumped by \(number) ms"), ["remote": "10.0.0.1:\(number)"], now: 5) == 0)
+    }
+    for number in 0..<30 {
+      #expect(rate.leftOut(before: event("jumped by \(number) ms"), ["remote": "10.0.0.1:\(number)"], now: 6) == nil)
+    }
+    // Others are told meanwhile.
+    #expect(rate.leftOut(before: event("jumped by 7 ms"), ["remote": "10.0.0.2:9"], now: 6) == 0)
+    #expect(rate.leftOut(before: event("ended"), ["remote": "10.0.0.1:9"], now: 6) == 0)
+    #expect(rate.leftOut(before: event("jumped"), ["remote": "10.0.0.1:9"], now: 5 + LogRate.span) == 0)
+    #expect(
+      rate.leftOut(before: event("jumped by 8 ms"), ["remote": "10.0.0.1:9"], now: 5 + LogRate.span) == 30)
+  }
+
+  @Test func ofOneCauseThereIsABoundForAllSubjects() {
+    let rate = LogRate()
+    let written = (0..<5000).count {
+      rate.leftOut(before: event("refused"), ["remote": "10.\($0 / 250).0.\($0 % 250):1"], now: 5) != nil
+    }
+    #expect(written == LogRate.causeBurst)
+    #expect(rate.leftOut(before: event("refused", line: 2), [:], now: 5) == 0)
+  }
+
+  @Test func whatIsAskedForIsAlwaysWritten() {
+    let rate = LogRate()
+    for level in [Logger.Level.debug, .critical] {
+      for _ in 0..<1000 { #expect(rate.leftOut(before: event("x", level: level), [:], now: 5) == 0) }
+    }
+  }
+}
