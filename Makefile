@@ -111,7 +111,7 @@ soak: check test-deps ## a day in 24 minutes, with each of two allocators: memor
 
 # Each parser for so many seconds; what was found is kept in .build/fuzz, findings as crash-*.
 SECONDS = 30
-FUZZ_TARGETS = rtmp chunks amf tags codecs http scanner recording file
+FUZZ_TARGETS = rtmp chunks amf tags codecs http scanner recording file names directives times query proxies
 # The backtracer would hang on the pipe. Swift's runtime keeps what it allocates, which is no leak.
 FUZZ_ENVIRONMENT = SWIFT_BACKTRACE=enable=no ASAN_OPTIONS=detect_leaks=0
 

@@ -120,26 +120,22 @@ let package = Package(
   swiftLanguageModes: [.v6]
 )
 
-// `make fuzz`: the parsers alone, instrumented, below libFuzzer's driver. Of the server only what reads requests is
-// taken, since an executable cannot be part of another one.
+// `make fuzz`: the parsers alone, instrumented, below libFuzzer's driver. The server is a library here, without its
+// commands, since an executable cannot be part of another one.
 if Context.environment["WEIR_FUZZ"] != nil {
   let instrumented: [SwiftSetting] =
     house + [.unsafeFlags(["-sanitize=fuzzer,address", "-enable-testing", "-Xcc", "-fsanitize=address"])]
   let shared = package.targets.filter {
-    ["CLibAV", "CV4L2", "CALSA", "COpenSSL", "CProcess", "Ingest", "FMP4"].contains($0.name)
+    !["Server", "Support"].contains($0.name) && $0.type != .test && $0.name != "CProbe"
   }
-  for target in shared where target.type == .regular { target.swiftSettings = instrumented }
+  for target in shared where ["Ingest", "FMP4"].contains(target.name) { target.swiftSettings = instrumented }
+  let server = package.targets.first { $0.name == "Server" }
   package.products = []
   package.targets =
     shared + [
       .target(
-        name: "Server", dependencies: [nio, .product(name: "NIOHTTP1", package: "swift-nio")],
-        path: "Sources/Server/HTTP", exclude: ["CZlib"],
-        sources: [
-          "RequestTarget.swift", "ByteRange.swift", "EntityTag.swift", "RequestHead.swift", "RequestFields.swift",
-          "HTTPRequest.swift", "HTTPLimits.swift", "HTTP1/HTTP1Scanner.swift", "HTTP1/HTTP1Scanner+Head.swift",
-          "HTTP1/HTTP1Syntax.swift",
-        ], swiftSettings: instrumented),
+        name: "Server", dependencies: server?.dependencies ?? [],
+        exclude: (server?.exclude ?? []) + ["Main/Weir.swift"], cSettings: gnuSource, swiftSettings: instrumented),
       .target(
         name: "Support", dependencies: ["FMP4", nio], path: "Tests/Support", sources: ["SyntheticMedia.swift"],
         swiftSettings: instrumented),

@@ -84,6 +84,8 @@ def test_one_address_with_many_user_agents_locks_nobody_out(start):
 def test_endless_responses_of_one_address_end_for_others(start):
     weir = start("--no-record", "--max-viewers", "4")
     with live(weir):
+        # Who waited for the stream to begin is gone.
+        weir.wait(lambda: weir.stream(NAME)["viewers"] == 0, 20, "no viewers")
         mine = []
         for _ in range(4):
             client = connection(weir.web, ATTACKER)

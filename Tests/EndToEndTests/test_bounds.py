@@ -53,6 +53,7 @@ class Honest:
 def scene(start):
     weir = start("--target-duration", "2", wrapper=FEW)
     honest = Honest(weir)
+    weir.wait(lambda: weir.stream(NAME)["recording"]["state"] == "running", 10, "a recording")
     yield weir, honest
     honest.publisher.kill()
 
@@ -250,13 +251,23 @@ def test_a_publisher_that_never_stays_for_a_group_of_pictures_is_seen(start):
     """Each connection brings one key frame and a second of media."""
     weir = start("--no-record")
     tags = [tag for tag in scripts.tags_of("short") if tag.milliseconds < 1000]
+    stop = threading.Event()
+
+    def publish() -> None:
+        while not stop.is_set():
+            with RawRTMP(weir.rtmp).start("flaky") as client:
+                client.play_out(tags)
+                client.reset()
+
+    thread = threading.Thread(target=publish, daemon=True)
     began = time.monotonic()
-    while weir.get("/live/flaky/index.m3u8", timeout=20).status != 200:
-        assert time.monotonic() - began < 25
-        with RawRTMP(weir.rtmp).start("flaky") as client:
-            client.play_out(tags)
-            client.reset()
-    print(f"seen after {time.monotonic() - began:.1f} s")
+    thread.start()
+    try:
+        weir.wait(lambda: weir.get("/live/flaky/index.m3u8", timeout=20).status == 200, 25, "a playlist")
+        print(f"seen after {time.monotonic() - began:.1f} s")
+    finally:
+        stop.set()
+        thread.join(10)
 
 
 def test_an_encoder_that_changes_its_format_all_the_time_makes_few_recordings(start, tmp_path):
@@ -275,12 +286,12 @@ def test_an_encoder_that_changes_its_format_all_the_time_makes_few_recordings(st
                 client.play_out([tag for tag in scripts.tags_of("short") if tag.milliseconds < 500])
         assert set(names()) <= {NAME}
         # Of those that last longer a stream makes so many in an hour, and says so.
-        with RawRTMP(weir.rtmp).start("changing") as client:
-            for number in range(6):
-                film = [tag for tag in scripts.tags_of(("h264-30", "portrait")[number % 2]) if tag.milliseconds < 1500]
-                client.play_out(flv.shifted(film, number * 1500), speed=2)
-            weir.wait(lambda: "--record-max-files" in str(weir.stream("changing")["recording"]), 5, "a reason")
+        for number in range(5):
+            with RawRTMP(weir.rtmp).start("changing") as client:
+                client.play_out([tag for tag in scripts.tags_of("short") if tag.milliseconds < 2000], speed=2)
+                client.finish()
         weir.wait_log("as many as it may.*--record-max-files", 5)
+        weir.wait(lambda: names().count("changing") >= 3, 5, "three recordings")
         assert names().count("changing") == 3
         honest.lost_nothing()
     finally:

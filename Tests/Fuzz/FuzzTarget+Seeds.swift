@@ -15,9 +15,24 @@ extension FuzzTarget {
     case .http: Self.requests.map { Array($0.utf8) }
     case .scanner: Self.connections.map { [7] + Array($0.utf8) }
     case .recording: [Self.recordingFile].compactMap { $0 }
+    case .names:
+      Self.words(["cam", "12.m4s", "12.0-2.m4s", "t1-720000.m4s", "init-1.mp4", "20261121T072410Z.mp4", "720p"])
+    case .directives: Self.words(["_HLS_msn=7&_HLS_part=2&_HLS_skip=YES", "_HLS_msn=7"])
+    case .times: Self.words(["2026-11-21T07:24:10.5+01:00", "1h30m", "200ms", "1.5GiB"])
+    case .query: Self.words(["stream=cam&state=running&from=2026-11-21T07:24:10Z&limit=7", "cursor=abc&text=%41+b"])
+    case .proxies:
+      Self.words(["PROXY TCP4 192.0.2.1 192.0.2.7 4711 1935\r\n", "203.0.113.9, [2001:db8::1]:80,10.0.0.0/8"])
+        + [
+          [
+            0x0D, 0x0A, 0x0D, 0x0A, 0, 0x0D, 0x0A, 0x51, 0x55, 0x49, 0x54, 0x0A, 0x21, 0x11, 0, 12, 1, 2, 3, 4, 5, 6, 7,
+            8,
+          ]
+        ]
     case .file: [Self.recordingFile, Self.recordingFile.flatMap(Self.finished)].compactMap { $0 }
     }
   }
+
+  private static func words(_ texts: [String]) -> [[UInt8]] { texts.map { Array($0.utf8) } }
 
   private static let sessions: [[UInt8]] = {
     var whole: [UInt8] = [0]

@@ -21,6 +21,16 @@ enum FuzzTarget: String, CaseIterable {
   case recording
   /// A file in the folder of recordings.
   case file
+  /// Names of streams, of media, of renditions and of recordings.
+  case names
+  /// A media playlist's query.
+  case directives
+  /// Times of day, and durations.
+  case times
+  /// A target's query, as the routes of the catalogue read it.
+  case query
+  /// What proxies say of their clients.
+  case proxies
 
   static let chosen: FuzzTarget = {
     let name = getenv("WEIR_FUZZ_TARGET").map { String(cString: $0) } ?? ""
@@ -45,6 +55,10 @@ enum FuzzTarget: String, CaseIterable {
     case .scanner: Self.connection(bytes)
     case .recording: Self.scan(bytes)
     case .file: Self.open(bytes)
+    case .names: Self.names(String(decoding: bytes, as: UTF8.self))
+    case .directives, .query: Self.query(bytes)
+    case .times: Self.times(String(decoding: bytes, as: UTF8.self))
+    case .proxies: Self.proxies(bytes)
     }
   }
 

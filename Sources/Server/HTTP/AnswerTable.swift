@@ -152,12 +152,12 @@ final class SharedAnswer {
     return content
   }
 
-  /// What all who share an answer have asked, but for the target.
+  /// What all who share an answer have asked, but for the target: something of a stream.
   static func request(acceptsGzip: Bool) -> HTTPRequest { acceptsGzip ? gzipRequest : plainRequest }
 
-  static let plainRequest = HTTPRequest(method: .get, target: RequestTarget(segments: []))
+  static let plainRequest = HTTPRequest(method: .get, target: RequestTarget(segments: ["live"]))
   private static let gzipRequest = HTTPRequest(
-    method: .get, target: RequestTarget(segments: []), fields: .list(["accept-encoding": "gzip"]))
+    method: .get, target: RequestTarget(segments: ["live"]), fields: .list(["accept-encoding": "gzip"]))
 
   /// Copying a body once costs less than sending it from several places hundreds of times.
   private static func flat(_ content: HTTP1Response.Content) -> HTTP1Response.Content {

@@ -35,8 +35,7 @@ struct CrossOrigin: Sendable, Hashable {
   }
 
   private func fields(for request: HTTPRequest) -> [HeaderField] {
-    // Shared answers, which are of streams, have requests without a path; the front page has nothing to hide.
-    guard let first = request.path.first, !Self.open.contains(first) else { return Self.everybody }
+    if let first = request.path.first, Self.open.contains(first) { return Self.everybody }
     guard !origins.isEmpty else { return [] }
     guard !origins.contains("*") else { return Self.everybody }
     let other = HeaderField("Vary", "Origin")

@@ -148,8 +148,8 @@ final class RecordingJob {
   }
 
   /// Media that a recording has before it takes a file: who publishes for a moment, or changes all the time, makes none.
-  /// In seconds.
-  private static let leastMedia = 1.0
+  /// In seconds; a second as publishers count it may be a frame less.
+  private static let leastMedia = 0.95
 
   /// Keeps what came first until it is long enough; gives all of it then.
   private func hold(_ published: PublishedFragment) -> [PublishedFragment] {

@@ -263,11 +263,11 @@ import Testing
 
   @Test func aRecordingWhoseHeadOutgrewTheRoomIsCopied() async throws {
     var policy = RecordingPolicy()
-    policy.maximumDuration = 1_000_000_000
+    policy.maximumDuration = 2_000_000_000
     let folder = try TemporaryFolder(.memory)
     let harness = try Self.harness(folder, policy: policy)
     try harness.startPublication([try SyntheticMedia.video(), try SyntheticMedia.audio()])
-    try harness.send(SyntheticMedia.interleaved(seconds: 1))
+    try harness.send(SyntheticMedia.interleaved(seconds: 2))
     try await harness.settle()
     let left = try harness.bytes(Self.part)
     harness.recorder.cancel()

@@ -219,7 +219,7 @@ import Testing
   @Test func aRecordingInProgressIsLeftAlone() async throws {
     let harness = try RecordingHarness(try TemporaryFolder())
     try harness.startPublication([try SyntheticMedia.video(), try SyntheticMedia.audio()])
-    try harness.send(SyntheticMedia.interleaved(seconds: 1))
+    try harness.send(SyntheticMedia.interleaved(seconds: 2))
     try await harness.settle()
     await harness.library.finishLeftovers()
     #expect(harness.folder.files == ["cam/20261121T072410Z.part.mp4"])
