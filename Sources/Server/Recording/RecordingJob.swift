@@ -77,6 +77,8 @@ final class RecordingJob {
 
   /// Fragments are left out here.
   func noteMissing(_ reason: String) {
+    // Nothing is held across a hole.
+    held = []
     if missing == nil { missing = reason }
   }
 
@@ -153,8 +155,7 @@ final class RecordingJob {
 
   /// Keeps what came first until it is long enough; gives all of it then.
   private func hold(_ published: PublishedFragment) -> [PublishedFragment] {
-    // Never half a group of pictures, and nothing across a hole.
-    if !held.isEmpty, missing != nil { held = [] }
+    // Never half a group of pictures.
     guard published.fragment.isIndependent || !held.isEmpty else { return [] }
     held.append(published)
     let start = held[0].fragment.start
