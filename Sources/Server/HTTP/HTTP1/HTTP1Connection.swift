@@ -33,7 +33,7 @@ final class HTTP1Connection: HTTPConnection {
   private var unread = ByteBuffer()
   private var assembler: RequestAssembler
   /// The client that was last admitted to something shared.
-  private var admitted: (stamp: ChangeStamp, client: Int, tick: Int)?
+  private var admitted: (stamp: ChangeStamp, client: ClientID, tick: Int)?
   private var phase = Phase.receiving
   /// More waited to be sent of an endless body at the last look than may wait for long.
   private var isLiveBehind = false
@@ -324,7 +324,7 @@ extension HTTP1Connection: AnswerTaker {
     } else if peer.polls(answer.response) {
       services.traffic.add(.refusedPolls)
       send(services.open(FixedAnswer.polled), to: SharedAnswer.request(acceptsGzip: acceptsGzip), keepsAlive: true)
-    } else if let refusal = refusal(of: head, answer) {
+    } else if let refusal = refusal(of: client(head), answer) {
       send(services.open(refusal), to: SharedAnswer.request(acceptsGzip: acceptsGzip), keepsAlive: true)
     } else {
       give(answer, acceptsGzip: acceptsGzip)
@@ -333,19 +333,18 @@ extension HTTP1Connection: AnswerTaker {
   }
 
   /// Counts the viewer, once a tick for as long as it is the same: its connection is asked far more often.
-  private func refusal(of head: RequestHead, _ answer: SharedAnswer) -> HTTPResponse? {
-    guard let admission = answer.admission else { return nil }
-    let client = peer.source.isProxy ? client(head).number : head.fields.clientHash
+  private func refusal(of client: ClientID, _ answer: SharedAnswer) -> HTTPResponse? {
+    guard let admission = answer.admission, answer.response.status.code < 400 else { return nil }
     let stamp = answer.sharing.stamp
     if let admitted, admitted.stamp === stamp, admitted.client == client, admitted.tick == loop.now { return nil }
-    if let refusal = admission.refusal(of: self.client(head)) { return refusal }
+    if let refusal = admission.refusal(of: client) { return refusal }
     admitted = (stamp, client, loop.now)
     return nil
   }
 
   func take(_ answer: SharedAnswer, for seat: SharedAnswer.Seat) {
     guard case .waiting = phase else { return }
-    if answer.response.status.code < 400, let refusal = answer.admission?.refusal(of: seat.client) {
+    if let refusal = refusal(of: seat.client, answer) {
       send(services.open(refusal), to: SharedAnswer.request(acceptsGzip: seat.acceptsGzip), keepsAlive: !isStopping)
     } else {
       give(answer, acceptsGzip: seat.acceptsGzip)
