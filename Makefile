@@ -37,7 +37,7 @@ BENCH_PACKAGES := e2fsprogs ffmpeg gcc libc6-dev libnginx-mod-rtmp nghttp2-clien
 # those that compute.
 UNIT = $(SWIFT) test $(TESTED) --skip-build --disable-xctest --no-parallel --quiet
 
-.PHONY: help run build install check format test test-devices unit e2e faults torture soak fuzz players bench deps test-deps bench-deps clean
+.PHONY: help run build install check format test test-devices unit e2e faults torture soak calls fuzz players bench deps test-deps bench-deps clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -109,9 +109,15 @@ soak: check test-deps ## a day in 24 minutes, with each of two allocators: memor
 	@.ci/install-packages "the soak" libjemalloc2
 	WEIR_SOAK=1 WEIR_SOAK_HOURS=$(HOURS) WEIR_BIN="$(TESTED_BIN)" $(PYTHON) -m pytest Tests/EndToEndTests/test_soak.py $(ARGS)
 
+# How many calls of each kind fail.
+CALLS ?= 300
+
+calls: check test-deps ## calls for descriptors, memory and disks that fail, CALLS=300 of each kind, while all goes on (two hours)
+	WEIR_CALLS=long WEIR_CALLS_COUNT=$(CALLS) WEIR_BIN="$(TESTED_BIN)" $(PYTHON) -m pytest Tests/EndToEndTests/test_calls.py -s $(ARGS)
+
 # Each parser for so many seconds; what was found is kept in .build/fuzz, findings as crash-*.
 SECONDS = 30
-FUZZ_TARGETS = rtmp chunks amf tags codecs http scanner recording file names directives times query proxies
+FUZZ_TARGETS = rtmp chunks amf tags codecs http scanner recording file names directives times query proxies catalogue
 # The backtracer would hang on the pipe. Swift's runtime keeps what it allocates, which is no leak.
 FUZZ_ENVIRONMENT = SWIFT_BACKTRACE=enable=no ASAN_OPTIONS=detect_leaks=0
 

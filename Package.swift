@@ -143,6 +143,7 @@ if Context.environment["WEIR_FUZZ"] != nil {
         name: "Fuzz",
         dependencies: [
           "FMP4", "Ingest", "Server", "Support", nio, logging,
+          .product(name: "GRDB", package: "GRDB.swift"),
           .product(name: "NIOEmbedded", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
         ], path: "Tests",
         exclude: ["EndToEndTests", "Golden"],

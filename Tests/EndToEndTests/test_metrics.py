@@ -112,10 +112,10 @@ def test_a_wrong_key_is_counted_and_no_key_is_told(watched, canary):
     weir, _ = watched
     before = Metrics(weir)("weir_publish_rejected_total", reason="unauthorized")
     with pytest.raises(rawrtmp.Refused):
-        rawrtmp.RawRTMP(weir.rtmp).start("cam?key=wrong")
+        rawrtmp.RawRTMP(weir.rtmp).start("cam?key=guessed-4711")
     weir.wait(lambda: Metrics(weir)("weir_publish_rejected_total", reason="unauthorized") == before + 1, 3, "the count")
     text = Metrics(weir).text
-    assert canary not in text and "127.0.0.1" not in text and "wrong" not in text
+    assert canary not in text and "127.0.0.1" not in text and "guessed-4711" not in text
 
 
 def test_the_process_is_told_as_the_kernel_tells_it(watched):

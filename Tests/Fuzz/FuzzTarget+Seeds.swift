@@ -28,6 +28,13 @@ extension FuzzTarget {
             8,
           ]
         ]
+    case .catalogue:
+      Self.words([
+        "tcam\nt20261121T072410Z\ntcompleted\ni1795245850000000000\nr7.5\ni1000\ntavc1.64001f,mp4a.40.2\n"
+          + "t1.5\t2\taway\nn\ni0\ni1\nn\ni1\ni7",
+        "tcam\ntp\ni1795245850000000000\nt7a\ni1\ni2\ni2\ni1024\ni15360\ni2\ni1\ni1\ni9\ni2\ni0\ni0\ni7\n"
+          + "t1\t2\t<Period id=\"1\"></Period>",
+      ])
     case .file: [Self.recordingFile, Self.recordingFile.flatMap(Self.finished)].compactMap { $0 }
     }
   }

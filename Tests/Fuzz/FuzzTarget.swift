@@ -31,6 +31,8 @@ enum FuzzTarget: String, CaseIterable {
   case query
   /// What proxies say of their clients.
   case proxies
+  /// A row of the catalogue or of the ledger, in a database that somebody else wrote.
+  case catalogue
 
   static let chosen: FuzzTarget = {
     let name = getenv("WEIR_FUZZ_TARGET").map { String(cString: $0) } ?? ""
@@ -59,6 +61,7 @@ enum FuzzTarget: String, CaseIterable {
     case .directives, .query: Self.query(bytes)
     case .times: Self.times(String(decoding: bytes, as: UTF8.self))
     case .proxies: Self.proxies(bytes)
+    case .catalogue: Self.row(bytes)
     }
   }
 

@@ -14,11 +14,16 @@ protocol HTTPResponder: Sendable {
 
   /// Whether this is answered although the server is full.
   func answersAlways(_ request: HTTPRequest) -> Bool
+
+  /// Why a request's body is not received; nil where the route wants one, and from this client. Asked when the head is
+  /// here, and only where it announces a body.
+  func refusal(ofBodyOf request: HTTPRequest) -> Problem?
 }
 
 extension HTTPResponder {
   func options(of request: HTTPRequest) -> HTTPResponse { FixedAnswer.preflight }
   func answersAlways(_ request: HTTPRequest) -> Bool { false }
+  func refusal(ofBodyOf request: HTTPRequest) -> Problem? { nil }
 }
 
 /// A response, or the promise of one. A future that fails is answered with 500, and the log says why. With `Sharing` it

@@ -17,6 +17,7 @@ struct RequestAssembler {
 
   private let limits: HTTPLimits
   private let source: RequestSource
+  private let responder: any HTTPResponder
   /// The head of the request that is arriving.
   private var head: RequestHead?
   private var target = RequestTarget(segments: [])
@@ -25,8 +26,9 @@ struct RequestAssembler {
   private var bodyLimit = 0
   private var hasRefused = false
 
-  init(limits: HTTPLimits, source: RequestSource) {
-    self.limits = limits
+  init(services: HTTPServices, source: RequestSource) {
+    limits = services.limits
+    responder = services.responder
     self.source = source
   }
 
@@ -80,7 +82,9 @@ struct RequestAssembler {
       return refuse(
         Problem(status: .expectationFailed, title: "Expectation failed", detail: "Only 100-continue is met."))
     }
-    guard head.body != .none else { return .request(request(head), keepsAlive: head.keepsAlive) }
+    let request = request(head)
+    guard head.body != .none else { return .request(request, keepsAlive: head.keepsAlive) }
+    if let problem = responder.refusal(ofBodyOf: request) { return refuse(problem) }
     self.head = head
     return head.expectation == .leave && head.version != .http1_0 ? .sendContinue : .nothing
   }

@@ -58,7 +58,7 @@ struct LedgerDatabase: Sendable {
     try queue.read { database in
       var entries: [StreamName: LedgerEntry] = [:]
       for row in try Row.fetchAll(database, sql: "SELECT * FROM stream") {
-        guard let name = (row["name"] as String?).flatMap({ StreamName($0) }), let entry = LedgerEntry(row) else {
+        guard let name = (row.value("name") as String?).flatMap({ StreamName($0) }), let entry = LedgerEntry(row) else {
           continue
         }
         entries[name] = entry
@@ -92,21 +92,23 @@ extension LedgerEntry {
   private static let counts = 0...(1 << 40)
   private static let moments = Int64(0)...(Int64.max / 4)
 
-  fileprivate init?(_ row: Row) {
-    guard let promise = row["promise"] as String?, let writtenAt = Self.moment(row["writtenAt"]),
-      let epoch = row["epoch"] as String?, (1...32).contains(epoch.utf8.count),
+  init?(_ row: Row) {
+    guard let promise = row.value("promise") as String?, let writtenAt = Self.moment(row.value("writtenAt")),
+      let epoch = row.value("epoch") as String?, (1...32).contains(epoch.utf8.count),
       epoch.utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x7A).contains($0) }),
-      let startedAt = Self.moment(row["startedAt"]), let available = Self.moment(row["availabilityStart"]),
-      let target = Self.count(row["targetDuration"]), (1...3600).contains(target),
-      let independence = row["promisesIndependence"] as Int?, let number = Self.count(row["nextSequenceNumber"]),
-      let period = Self.count(row["nextPeriod"]), let version = Self.count(row["initVersion"]),
-      let breaks = Self.count(row["breaks"]), let end = Self.count(row["mediaEnd"]),
-      let periods = (row["periods"] as String?).flatMap(KeptPeriod.parse)
+      let startedAt = Self.moment(row.value("startedAt")), let available = Self.moment(row.value("availabilityStart")),
+      let target = Self.count(row.value("targetDuration")), (1...3600).contains(target),
+      let independence = row.value("promisesIndependence") as Int?,
+      let number = Self.count(row.value("nextSequenceNumber")),
+      let period = Self.count(row.value("nextPeriod")), let version = Self.count(row.value("initVersion")),
+      let breaks = Self.count(row.value("breaks")), let end = Self.count(row.value("mediaEnd")),
+      let periods = (row.value("periods") as String?).flatMap(KeptPeriod.parse)
     else { return nil }
     record = EpochRecord(
       epoch: epoch, startedAt: startedAt, availabilityStart: available, targetDuration: target,
-      partTarget: Self.length(row["partTicks"], row["partTimescale"]),
-      longestGroup: Self.length(row["groupTicks"], row["groupTimescale"]), promisesIndependence: independence != 0,
+      partTarget: Self.length(row.value("partTicks"), row.value("partTimescale")),
+      longestGroup: Self.length(row.value("groupTicks"), row.value("groupTimescale")),
+      promisesIndependence: independence != 0,
       nextSequenceNumber: max(1, number), nextPeriod: period, initVersion: version, breaks: breaks,
       mediaEnd: Int64(end), periods: periods)
     self.promise = promise

@@ -4,6 +4,8 @@ struct APIAddress: Sendable {
   /// `{stream}` stands for any segment, `start|stop` for one of its words.
   let pattern: String
   let methods: AllowedMethods
+  /// What is asked for stands in the request's body.
+  let takesBody: Bool
 
   private let segments: [Segment]
 
@@ -19,9 +21,10 @@ struct APIAddress: Sendable {
     }
   }
 
-  init(_ pattern: String, _ methods: AllowedMethods) {
+  init(_ pattern: String, _ methods: AllowedMethods, takesBody: Bool = false) {
     self.pattern = pattern
     self.methods = methods
+    self.takesBody = takesBody
     segments = pattern.split(separator: "/").map { segment in
       segment.hasPrefix("{") ? .any : .oneOf(segment.split(separator: "|").map(String.init))
     }
@@ -44,7 +47,7 @@ struct APIAddress: Sendable {
     APIAddress("/api/v1/storage", .get),
     APIAddress("/api/v1/streams", .get),
     APIAddress("/api/v1/streams/{stream}", .get),
-    APIAddress("/api/v1/streams/{stream}/capture/camera|microphone|controls|keyframe", .post),
+    APIAddress("/api/v1/streams/{stream}/capture/camera|microphone|controls|keyframe", .post, takesBody: true),
     APIAddress("/api/v1/streams/{stream}/recording/start|stop|cancel", .post),
   ]
 

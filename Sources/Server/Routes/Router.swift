@@ -9,6 +9,8 @@ struct Router: HTTPResponder {
   let replay: ReplayRoutes
   let pages: PageRoutes
   let metrics: MetricsRoutes
+  /// Who may send a body.
+  let gate: AdminGate
 
   func respond(to request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
     if request.path.first == "api" { return answerOfAPI(request, on: eventLoop) }
@@ -27,6 +29,19 @@ struct Router: HTTPResponder {
   /// Probes and figures: monitoring must see a full server.
   func answersAlways(_ request: HTTPRequest) -> Bool {
     request.path.count == 1 && ["healthz", "readyz", "metrics"].contains(request.path.first)
+  }
+
+  func refusal(ofBodyOf request: HTTPRequest) -> Problem? {
+    guard request.path.first == "api" else {
+      return request.isRead ? RequestAssembler.bodyTooLarge(0) : .methodNotAllowed()
+    }
+    let path = Self.apiPath(request)
+    guard let address = APIAddress.find(path) else { return APIAddress.unknown(path) }
+    guard address.methods.allow(request.method) else {
+      return .methodNotAllowed(allow: address.methods.description)
+    }
+    if !request.isRead, let refusal = gate.refusal(of: request) { return refusal }
+    return address.takesBody ? nil : RequestAssembler.bodyTooLarge(0)
   }
 
   private func route(_ request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {

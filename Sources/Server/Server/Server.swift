@@ -194,7 +194,7 @@ struct Server {
       replay: ReplayRoutes(
         archive: archive, streams: streams, layout: configuration.hlsLayout, longClips: LongClips(memory: memory)),
       pages: PageRoutes(files: WebFiles(folder: configuration.webFolder)),
-      metrics: MetricsRoutes(report: metrics, clock: clock))
+      metrics: MetricsRoutes(report: metrics, clock: clock), gate: gate)
     let listener = HTTPListener(
       responder: router, limits: httpLimits, memory: memory, descriptors: descriptors,
       proxies: configuration.trustedProxies, origins: configuration.crossOrigin, clock: clock, traffic: traffic,

@@ -88,6 +88,7 @@ class Returning:
 
     def __init__(self, film: str, url: str):
         self.film, self.url = film, url
+        self.starts = 0
         self.stops = False
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
@@ -95,6 +96,7 @@ class Returning:
     def _run(self) -> None:
         while not self.stops:
             current = ffmpeg(self.film, self.url, loop=-1)
+            self.starts += 1
             while current.process.poll() is None and not self.stops:
                 time.sleep(0.02)
             current.kill()

@@ -60,7 +60,7 @@ final class HTTP1Connection: HTTPConnection {
     since = loop.now
     logsRequests = services.logger.logLevel <= .debug
     scanner = HTTP1Scanner(limits: services.limits)
-    assembler = RequestAssembler(limits: services.limits, source: peer.source)
+    assembler = RequestAssembler(services: services, source: peer.source)
   }
 
   // MARK: What comes in

@@ -35,7 +35,7 @@ final class HTTP2Stream {
     services = connection.services
     outbox = HTTP2Outbox(id: id, window: window)
     since = connection.loop.now
-    assembler = RequestAssembler(limits: services.limits, source: connection.peer.source)
+    assembler = RequestAssembler(services: services, source: connection.peer.source)
     outbox.owner = self
   }
 

@@ -43,7 +43,7 @@ extension Database {
   }
 
   func streams() throws -> [String] {
-    try String.fetchAll(self, sql: "SELECT DISTINCT stream FROM recording")
+    try Row.fetchAll(self, sql: "SELECT DISTINCT stream FROM recording").compactMap { $0.value(0) }
   }
 
   /// The page, newest first, and how many there are in all.
@@ -89,9 +89,13 @@ extension Database {
   /// Bytes of what was not deleted, by stream.
   func bytesByStream() throws -> [StreamName: Int64] {
     let rows = try Row.fetchAll(
-      self, sql: "SELECT stream, SUM(bytes) AS bytes FROM recording WHERE deletedAt IS NULL GROUP BY stream")
+      self,
+      sql: """
+        SELECT stream, SUM(bytes) FROM recording
+          WHERE deletedAt IS NULL AND bytes BETWEEN 0 AND \(RecordingEntry.mostBytes) GROUP BY stream
+        """)
     return rows.reduce(into: [:]) { sums, row in
-      if let stream = StreamName(row["stream"] as String) { sums[stream] = row["bytes"] }
+      if let stream = row.value(0).flatMap({ StreamName($0 as String) }) { sums[stream] = row.value(1) }
     }
   }
 }
@@ -101,16 +105,25 @@ extension RecordingEntry {
   fileprivate static let columns =
     "stream, name, state, start, seconds, bytes, codecs, gaps, reason, salvaged, protected, deletedAt, playable, modified"
 
-  /// Nil for a row whose names are none of ours.
-  fileprivate init?(_ row: Row) {
-    let (streamText, stem, stateText, codecs): (String, String, String, String) = (row[0], row[1], row[2], row[6])
-    guard let stream = StreamName(streamText), let name = RecordingName(finished: stem + ".mp4"),
-      let state = State(rawValue: stateText)
+  /// More than a file can have that anybody keeps (1 PiB).
+  fileprivate static let mostBytes = 1 << 50
+  /// More than a recording can last (30,000 years).
+  private static let mostSeconds = 1e12
+
+  /// Nil for a row that this program cannot have written.
+  init?(_ row: Row) {
+    guard let stream = row.value(0).flatMap({ StreamName($0 as String) }), let stem: String = row.value(1),
+      let name = RecordingName(finished: stem + ".mp4"), let state = row.value(2).flatMap({ State(rawValue: $0) }),
+      let startedAt: Int64 = row.value(3), let seconds: Double = row.value(4), (0...Self.mostSeconds).contains(seconds),
+      let bytes: Int = row.value(5), (0...Self.mostBytes).contains(bytes), let codecs: String = row.value(6),
+      let gaps: String = row.value(7), let isSalvaged: Bool = row.value(9), let isProtected: Bool = row.value(10),
+      let isPlayable: Bool = row.value(12), let modifiedAt: Int64 = row.value(13)
     else { return nil }
     self.init(
-      stream: stream, name: name, state: state, startedAt: row[3], seconds: row[4], bytes: row[5],
-      codecs: codecs.split(separator: ",").map(String.init), gaps: RecordingGap.read(row[7]), reason: row[8],
-      isSalvaged: row[9], isProtected: row[10], deletedAt: row[11], isPlayable: row[12], modifiedAt: row[13])
+      stream: stream, name: name, state: state, startedAt: startedAt, seconds: seconds, bytes: bytes,
+      codecs: codecs.split(separator: ",").map(String.init), gaps: RecordingGap.read(gaps), reason: row.value(8),
+      isSalvaged: isSalvaged, isProtected: isProtected, deletedAt: row.value(11), isPlayable: isPlayable,
+      modifiedAt: modifiedAt)
   }
 }
 

@@ -87,6 +87,13 @@ struct CatalogueDatabase: Sendable {
     try writer.read { database in
       guard try Int.fetchOne(database, sql: "PRAGMA user_version") == Self.version else { return false }
       return try String.fetchOne(database, sql: "PRAGMA quick_check(1)") == "ok"
+    } && schema() == Self.inMemory().schema()
+  }
+
+  /// How the table and its indexes were made. Another program's table need not have our keys.
+  private func schema() throws -> [String?] {
+    try writer.read { database in
+      try Row.fetchAll(database, sql: "SELECT sql FROM sqlite_schema ORDER BY type, name").map { $0.value(0) }
     }
   }
 

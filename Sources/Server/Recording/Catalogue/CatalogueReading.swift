@@ -27,18 +27,7 @@ struct CatalogueReading {
     var names: ArraySlice<String>
     var deletedNames: ArraySlice<String>
     /// By stem; whoever was found is taken out.
-    var known: [String: Known]
-  }
-
-  /// What a row says that a look at the file can confirm.
-  private struct Known {
-    var state: RecordingEntry.State
-    var bytes: Int
-    var modifiedAt: Int64
-    var isProtected: Bool
-    var isDeleted: Bool
-    var isPlayable: Bool
-    var reason: String?
+    var known: [String: RecordingEntry]
   }
 
   private static let filesInStep = 500
@@ -84,22 +73,12 @@ struct CatalogueReading {
     guard let folder = try? root.folder(of: stream, ifAbsent: .fail), let names = try? folder.names(ending: ".mp4")
     else { return nil }
     let deleted = try? folder.folder(named: RecordingFolder.deletedName, ifAbsent: .fail)
-    var known: [String: Known] = [:]
-    let rows = try Row.fetchCursor(
-      database,
-      sql: """
-        SELECT name, state, bytes, modified, protected, deletedAt, playable, reason FROM recording WHERE stream = ?
-        """,
-      arguments: [stream.description])
-    while let row = try rows.next() {
-      let state: String = row[1]
-      known[row[0]] = Known(
-        state: RecordingEntry.State(rawValue: state) ?? .failed, bytes: row[2], modifiedAt: row[3],
-        isProtected: row[4], isDeleted: row[5] as Int64? != nil, isPlayable: row[6], reason: row[7])
-    }
+    // Rows that are none of ours are not among them: their files are read anew.
+    let known = try database.entries(of: stream).map { ($0.name.stem, $0) }
     return Current(
       stream: stream, folder: folder, deleted: deleted, names: names[...],
-      deletedNames: ((try? deleted?.names(ending: ".mp4")) ?? [])[...], known: known)
+      deletedNames: ((try? deleted?.names(ending: ".mp4")) ?? [])[...],
+      known: Dictionary(known) { first, _ in first })
   }
 
   private func visit(
@@ -110,7 +89,7 @@ struct CatalogueReading {
     let stem = String(file.dropLast(4))
     guard let look = now.folder.look(at: file) else { return }
     let known = now.known.removeValue(forKey: stem)
-    if let known, known.isPlayable, !known.isDeleted, known.bytes == look.bytes,
+    if let known, known.isPlayable, known.deletedAt == nil, known.bytes == look.bytes,
       known.modifiedAt == look.modifiedAt, known.isProtected == look.isReadOnly,
       known.reason?.hasPrefix(Self.unfinished) != true
     {
@@ -166,7 +145,7 @@ struct CatalogueReading {
     guard let folder = now.deleted, let look = folder.look(at: file),
       let name = RecordingName(finished: file) ?? RecordingName(unfinished: file)
     else { return }
-    if let known = now.known.removeValue(forKey: name.stem), known.isDeleted { return }
+    if let known = now.known.removeValue(forKey: name.stem), known.deletedAt != nil { return }
     let isPlayable = file == name.finished
     let contents = folder.contents(of: file)
     var entry = RecordingEntry(

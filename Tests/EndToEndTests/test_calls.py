@@ -1,0 +1,164 @@
+"""The n-th call for a descriptor, for memory or to a disk fails, with publishers, viewers, recordings, replay and a ladder
+going: nothing ends but what the call was for, and that goes on."""
+
+import itertools
+import os
+import random
+import re
+import threading
+import time
+
+import pytest
+
+from harness import publishers, tools
+from harness.calls import FAULTS, Calls
+from harness.followers import Crowd
+from harness.weir import Weir
+
+LONG = os.environ.get("WEIR_CALLS") == "long"
+#: Which calls of a kind fail: the first, the second … that comes after a while in which none did.
+NUMBERS = range(1, int(os.environ.get("WEIR_CALLS_COUNT", 300)) + 1) if LONG else (1, 2, 7)
+#: Seconds that a call is waited for.
+PATIENCE = 5 if LONG else 2
+NAMES = ("a", "b", "c")
+TOKEN = "a-token-of-this-test"
+ADMIN = {"Authorization": f"Bearer {TOKEN}"}
+
+
+class Scene:
+    """A server with everything going on that takes descriptors, memory and disks."""
+
+    def __init__(self, folder, calls: Calls):
+        folder.mkdir()
+        self.calls = calls
+        self.weir = Weir("--ladder", "90p@100k", "--rewind", "1m", "--record-sync", "200ms", "--keep-free", "0MB",
+                         "--window", "6s", "--record-max-files", "100000", folder=folder, environment={"WEIR_ADMIN_TOKEN": TOKEN, **calls.environment})
+        self.publishers = {name: publishers.Returning("short", f"{self.weir.rtmp}/live/{name}") for name in NAMES}
+        self.over = False
+        for name in NAMES:
+            self.weir.wait_state(name, "live")
+        crowd = Crowd(f"{self.weir.web}/live/a/{self._epoch('a')}/video/index.m3u8", 5)
+        self._threads = [threading.Thread(target=self._ask, args=(name,), daemon=True) for name in NAMES]
+        self._threads.append(threading.Thread(target=self._come_and_go, daemon=True))
+        self._threads.append(threading.Thread(target=crowd.watch, args=(time.monotonic() + 7200,), daemon=True))
+        for thread in self._threads:
+            thread.start()
+
+    def _epoch(self, name: str) -> str:
+        return re.search(r"(\w+)/\w+/index\.m3u8", self.weir.get(f"/live/{name}/index.m3u8").good().text)[1]
+
+    def _come_and_go(self) -> None:
+        """A stream that begins anew every few seconds, with its memory, its worker and its recording."""
+        while not self.over:
+            publisher = publishers.ffmpeg("short", f"{self.weir.rtmp}/live/short", rate=2)
+            publisher.outcome(10)
+
+    def _ask(self, name: str) -> None:
+        """Asks for everything that a stream has, a connection each time; its recordings stop and start."""
+        for turn in itertools.count():
+            if self.over:
+                return
+            try:
+                recorded = self.weir.recordings_of(name)
+                done = [f"/recordings/{name}/{entry['file'][:-4]}" for entry in recorded if entry["state"] == "completed"]
+                some = random.choice(done) if done else f"/recordings/{name}/none"
+                epoch = self._epoch(name)
+                for path in (f"/live/{name}/{epoch}/video/index.m3u8", f"/live/{name}/{epoch}/video/dvr.m3u8",
+                             f"/live/{name}/manifest.mpd", f"/live/{name}/thumbnail.jpg", f"{some}/video/index.m3u8",
+                             f"{some}/video/0.m4s", f"{some}.jpg", f"{some}.mp4", "/metrics", "/",
+                             f"/api/v1/recordings/{name}/{some.split('/')[-1]}.mp4/clip?from=0&to=1"):
+                    self.weir.get(path, timeout=5)
+                if turn % 10 in (0, 1):
+                    action = ("stop", "start")[turn % 10]
+                    self.weir.get(f"/api/v1/streams/{name}/recording/{action}", method="POST", headers=ADMIN, timeout=5)
+                if len(done) > 3:
+                    self.weir.get(f"/api/v1/recordings/{name}/{recorded[-1]['file']}", method="DELETE", headers=ADMIN)
+                time.sleep(0.05)
+            except (OSError, AssertionError, ValueError, KeyError, IndexError):
+                time.sleep(0.05)
+
+    @property
+    def starts(self) -> int:
+        return sum(publisher.starts for publisher in self.publishers.values())
+
+    def newest(self) -> dict[str, tuple[int, int]]:
+        """Segment and part that come next in each stream that is live."""
+        streams = {stream["name"]: stream["state"] for stream in self.weir.json("/api/v1/streams")["streams"]}
+        live = [name for name in NAMES if streams.get(name) == "live"]
+        lists = {name: self.weir.get(f"/live/{name}/{self._epoch(name)}/video/index.m3u8").good().text for name in live}
+        hints = {name: re.search(r'PRELOAD-HINT:TYPE=PART,URI="(\d+)\.(\d+)', text) for name, text in lists.items()}
+        return {name: (int(hint[1]), int(hint[2])) for name, hint in hints.items() if hint}
+
+    def objection(self, kind: str, error: str, nth: int) -> str | None:
+        """What went wrong when that call failed; None for nothing. Raises where there are not that many."""
+        before = self.starts
+        self.calls.arm(kind, error, nth)
+        end = time.monotonic() + PATIENCE
+        while not self.calls.has_failed and time.monotonic() < end and self.weir.process.poll() is None:
+            time.sleep(0.01)
+        has_failed = self.calls.has_failed
+        self.calls.disarm()
+        time.sleep(0.25)
+        if self.weir.process.poll() is not None:
+            return f"the server ended with {self.weir.process.returncode}: {self.weir.tail(5)}"
+        if not has_failed:
+            raise StopIteration
+        try:
+            self.weir.wait(lambda: self.weir.get("/healthz", timeout=2).status == 200, 5, "the server answers")
+            first = self.weir.wait(lambda: len(now := self.newest()) == len(NAMES) and now, 10, "all streams are live")
+            self.weir.wait(lambda: len(now := self.newest()) == len(NAMES) and all(now[n] > first[n] for n in NAMES), 10,
+                           "all go on")
+        except (AssertionError, OSError, ValueError) as problem:
+            return f"{str(problem).splitlines()[0]}\n{self._complaints()}"
+        if self.starts > before + 1:
+            return f"{self.starts - before} publishers were ended\n{self._complaints()}"
+        return None
+
+    def _complaints(self) -> str:
+        return "\n".join([line for line in self.weir.text().splitlines() if " notice " not in line][-8:])
+
+    def stop(self) -> None:
+        self.over = True
+        for publisher in self.publishers.values():
+            publisher.stop()
+        self.weir.kill()
+
+
+def test_the_nth_call_fails(tmp_path, record_property):
+    calls = Calls(tmp_path)
+    scenes = (Scene(tmp_path / f"scene{number}", calls) for number in itertools.count())
+    scene, objections = next(scenes), []
+    try:
+        for kind, error in FAULTS:
+            failed, most = 0, max(NUMBERS)
+            for turn in NUMBERS:
+                # Those that are rare fail as often, with the numbers that there are.
+                nth = (turn - 1) % most + 1
+                try:
+                    objection = scene.objection(kind, error, nth)
+                except StopIteration:
+                    most = nth - 1
+                    if most == 0:
+                        break
+                    continue
+                failed += 1
+                if objection:
+                    objections.append(f"{error} at call {nth} ({kind}): {objection}")
+                    print(objections[-1], flush=True)
+                    if scene.weir.process.poll() is not None:
+                        scene.stop()
+                        scene = next(scenes)
+            print(f"{error} ({kind}): {failed} calls", flush=True)
+            record_property("figure", f"calls that fail, {error} ({kind}): {failed}")
+        for name in NAMES:
+            publisher = scene.publishers[name]
+            publisher.stop()
+            scene.weir.wait_state(name, "ended", seconds=60)
+        scene.over = True
+        scene.weir.stop(seconds=20)
+        movies = sorted(scene.weir.recordings.glob("*/*.mp4"))
+        damaged = [movie for movie in movies if tools.run(tools.weir_binary(), "record", "verify", movie).returncode]
+        assert movies and not damaged
+    finally:
+        scene.stop()
+    assert not objections, "\n".join(objections)

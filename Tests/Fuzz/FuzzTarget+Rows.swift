@@ -1,0 +1,46 @@
+import GRDB
+@testable import Ingest
+@testable import Server
+
+/// What stands in a database: types and values need not be ours.
+extension FuzzTarget {
+  private static let database = try? DatabaseQueue()
+  private static let ledgerColumns = [
+    "name", "promise", "writtenAt", "epoch", "startedAt", "availabilityStart", "targetDuration", "partTicks",
+    "partTimescale", "groupTicks", "groupTimescale", "promisesIndependence", "nextSequenceNumber", "nextPeriod",
+    "initVersion", "breaks", "mediaEnd", "periods",
+  ]
+
+  /// A column a line: its type (`i`, `r`, `b`, `n`, else text), then its value.
+  static func row(_ bytes: [UInt8]) {
+    var values = bytes.split(separator: 10, omittingEmptySubsequences: false).prefix(32).map(value)
+    while values.count < ledgerColumns.count { values.append(.null) }
+    let marks = Array(repeating: "?", count: values.count).joined(separator: ", ")
+    let named = ledgerColumns.map { "? AS \($0)" }.joined(separator: ", ")
+    let ledger = StatementArguments(Array(values.prefix(ledgerColumns.count)))
+    try? database?.read { database in
+      let row = try Row.fetchOne(database, sql: "SELECT \(marks)", arguments: StatementArguments(values))
+      if let entry = row.flatMap(RecordingEntry.init) {
+        precondition(entry.bytes >= 0 && entry.seconds >= 0)
+        precondition(!entry.place.contains("/../") && !entry.place.hasPrefix("/"))
+        _ = entry.json.text
+      }
+      if let row = try Row.fetchOne(database, sql: "SELECT \(named)", arguments: ledger), let entry = LedgerEntry(row) {
+        let kept = KeptPeriod.text(of: entry.record.periods)
+        precondition(KeptPeriod.parse(kept).map(KeptPeriod.text) == kept)
+        _ = entry.record.withMargin()
+      }
+    }
+  }
+
+  private static func value(_ line: ArraySlice<UInt8>) -> DatabaseValue {
+    let text = String(decoding: line.dropFirst(), as: UTF8.self)
+    return switch line.first {
+    case UInt8(ascii: "i"): Int64(text)?.databaseValue ?? .null
+    case UInt8(ascii: "r"): Double(text)?.databaseValue ?? .null
+    case UInt8(ascii: "b"): Data(line.dropFirst()).databaseValue
+    case UInt8(ascii: "n"): .null
+    default: text.databaseValue
+    }
+  }
+}
