@@ -102,9 +102,11 @@ def test_when_descriptors_run_short_viewers_are_refused_and_publishers_are_not(s
     weir.wait(lambda: http.fetch(f"{weir.web}/time").status == 200, 10, "room")
 
 
-# Long counts are those of the fault table; two cores that also publish and ask are given less in `make test`.
+# Long counts and limits are those of the fault table, for a machine that has nothing else to do. In `make test`, where other
+# tests share its cores, counts are smaller, and what happens is held against what an idle server beside it does meanwhile.
 LONG = os.environ.get("WEIR_FAULTS") == "long"
-BUSY = 0.4
+#: How many times as late as the idle server's parts those of the other may be; less than these seconds are the scheduler's.
+TIMES, LEAST = 3, 0.02
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -125,26 +127,46 @@ def published(weir, film: str = "h264-30"):
         publisher.kill()
 
 
-@contextlib.contextmanager
-def measured(url: str, what: str, record_property, limit: float):
-    """A viewer at the live edge during a calm stretch and during what happens inside; fails when the latest of a hundred
-    parts comes later then by more than `limit` seconds, the fault table's figure, which is for a machine that has nothing
-    else to do: a test run that shares two cores with others allows more."""
+@pytest.fixture(scope="module")
+def neighbour(start_shared):
+    """The media playlist of a server that nobody does anything to, for tests that have other tests beside them."""
     if LONG:
-        # From the third distance of key frames on the server foresees the ends of segments: parts are even then.
+        yield None
+        return
+    weir = start_shared("--no-record")
+    with published(weir):
+        yield media_playlist(weir)
+
+
+@contextlib.contextmanager
+def measured(url: str, neighbour: str | None, what: str, record_property, limit: float):
+    """A viewer at the live edge during a calm stretch and during what happens inside. Fails when the latest of a hundred parts
+    comes later then by more than `limit` seconds, the fault table's figure; with a neighbour, when nine of ten do not come
+    within `TIMES` times what they take there, or the limit."""
+    # From the third distance of key frames on the server foresees the ends of segments: parts are even then.
+    if LONG:
         time.sleep(6)
-    pulse = Pulse(url)
+    pulses = [Pulse(url)] + ([Pulse(neighbour)] if neighbour else [])
     try:
         time.sleep(4)
         begin = time.monotonic()
         yield
         end = time.monotonic()
-        pulse.stop()
+        for pulse in pulses:
+            pulse.stop()
     finally:
-        pulse.kill()
-    calm, rough = pulse.late(pulse.began, begin), pulse.late(begin, end)
-    record_property("figure", f"{what}: parts at most {rough * 1000:.0f} ms late, {calm * 1000:.0f} ms before")
-    assert rough - calm < (limit if LONG else BUSY)
+        for pulse in pulses:
+            pulse.kill()
+    share = 0.9 if neighbour else 0.99
+    calm, rough = (pulses[0].late(*stretch, share) for stretch in ((pulses[0].began, begin), (begin, end)))
+    figure = f"{what}: {share:.0%} of the parts at most {rough * 1000:.0f} ms late, {calm * 1000:.0f} ms before"
+    if neighbour is None:
+        record_property("figure", figure)
+        assert rough - calm < limit
+    else:
+        beside = pulses[1].late(begin, end, share)
+        record_property("figure", f"{figure}, {beside * 1000:.0f} ms beside it")
+        assert rough < TIMES * max(beside, limit, LEAST)
 
 
 def anonymous_bytes(pid: int) -> int:
@@ -165,13 +187,13 @@ def slow_connection(url: str, buffer: int = 4096) -> socket.socket:
 
 
 @pytest.mark.parametrize("count", [5000 if LONG else 2000])
-def test_a_crowd_that_leaves_at_once_does_not_hold_up_the_others(start, count, record_property):
+def test_a_crowd_that_leaves_at_once_does_not_hold_up_the_others(start, neighbour, count, record_property):
     weir = start("--no-record")
     with published(weir):
         url = media_playlist(weir)
         connections, answers = connected(url, count)
         assert all(answer.startswith(b"HTTP/1.1 200") for answer in answers)
-        with measured(url, f"{count} viewers left at once", record_property, 0.1):
+        with measured(url, neighbour, f"{count} viewers left at once", record_property, 0.1):
             for connection in connections:
                 connection.close()
             time.sleep(3)
@@ -179,13 +201,13 @@ def test_a_crowd_that_leaves_at_once_does_not_hold_up_the_others(start, count, r
 
 
 @pytest.mark.parametrize("count", [5000 if LONG else 1500])
-def test_half_requests_hold_up_nobody_and_are_cut(start, count, record_property):
+def test_half_requests_hold_up_nobody_and_are_cut(start, neighbour, count, record_property):
     """From several addresses, as each may have only so many connections that have not asked for anything."""
     weir = start("--no-record")
     parts = urllib.parse.urlsplit(weir.web)
     with published(weir) as publisher:
         url = media_playlist(weir)
-        with measured(url, f"{count} half requests", record_property, 0.1):
+        with measured(url, neighbour, f"{count} half requests", record_property, 0.1):
             began, halves = time.monotonic(), []
             for number in range(count):
                 half = socket.socket()
@@ -228,14 +250,14 @@ def newest_segment(url: str) -> str:
 
 
 @pytest.mark.parametrize("count", [2000 if LONG else 1000])
-def test_readers_of_a_byte_a_second_hold_nobody_up_and_are_cut(start, count, record_property):
+def test_readers_of_a_byte_a_second_hold_nobody_up_and_are_cut(start, neighbour, count, record_property):
     weir = start("--no-record")
     with published(weir, "megabyte"):
         url = media_playlist(weir)
         segment = newest_segment(url)
         path = urllib.parse.urlsplit(segment).path
         connections = []
-        with measured(url, f"{count} readers of a byte a second", record_property, 0.02):
+        with measured(url, neighbour, f"{count} readers of a byte a second", record_property, 0.02):
             before = anonymous_bytes(weir.process.pid)
             for _ in range(count):
                 connection = slow_connection(url)
@@ -296,6 +318,7 @@ def test_thousands_of_blocked_reloads_wake_together_by_one_rendering(start, coun
                     poll.unregister(descriptor)
             renders = weir.stream(NAME)["playlistRenders"] - renders
             bodies = {connection.recv(1 << 16).split(b"\r\n\r\n", 1)[1] for connection in waiting.values()}
+            plain = spread_of_plain_requests(list(waiting.values()), parts)
         finally:
             for connection in waiting.values():
                 connection.close()
@@ -303,10 +326,28 @@ def test_thousands_of_blocked_reloads_wake_together_by_one_rendering(start, coun
     assert len(times) == count
     spread = times[int(count * 0.99)] - times[0]
     record_property("figure", f"{count} blocked reloads: {spread * 1000:.0f} ms from the first answer to the last but one "
-                              f"in a hundred, {renders} rendering")
+                              f"in a hundred, {renders} rendering; as many plain requests took {plain * 1000:.0f} ms")
     assert len(bodies) == 1 and f"{segment}.0.m4s".encode() in bodies.pop()
     assert renders == 1
-    assert spread < (0.05 if LONG else BUSY)
+    assert spread < (0.05 if LONG else 1.5 * plain)
+
+
+def spread_of_plain_requests(connections: list[socket.socket], parts) -> float:
+    """Seconds from the first answer to the last but one in a hundred, where each asks for the playlist as it is."""
+    request = f"GET {parts.path} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
+    with select.epoll() as poll:
+        for connection in connections:
+            poll.register(connection.fileno(), select.EPOLLIN)
+        for connection in connections:
+            connection.sendall(request)
+        times: list[float] = []
+        while len(times) < len(connections):
+            ready = poll.poll(5, len(connections))
+            assert ready, f"{len(times)} of {len(connections)} were answered"
+            times += [time.monotonic()] * len(ready)
+            for descriptor, _ in ready:
+                poll.unregister(descriptor)
+    return times[int(len(times) * 0.99)] - times[0]
 
 
 def poll_quickly(url: str, rate: int, seconds: float) -> str:
@@ -331,12 +372,12 @@ print(found[200], found[429], made, last)
 """
 
 
-def test_who_polls_a_thousand_times_a_second_is_told_to_wait_and_nobody_else_is(start, record_property):
+def test_who_polls_a_thousand_times_a_second_is_told_to_wait_and_nobody_else_is(start, neighbour, record_property):
     weir = start("--no-record")
     with published(weir):
         url = media_playlist(weir)
         path, segment = urllib.parse.urlsplit(url).path, urllib.parse.urlsplit(newest_segment(url)).path
-        with measured(url, "polling 1000 times a second", record_property, 0.005):
+        with measured(url, neighbour, "polling 1000 times a second", record_property, 0.005):
             poller = subprocess.Popen([sys.executable, "-c", poll_quickly(url, 1000, 5)], stdout=subprocess.PIPE, text=True)
             # From the same address: what a proxy carries on one connection for many who play, and players in step.
             proxy = llhls.Connection(url)
@@ -382,14 +423,14 @@ print(made, time.monotonic() - began)
 """
 
 
-def test_a_flood_of_handshakes_does_not_hold_up_the_live_edge(start, tmp_path, record_property):
+def test_a_flood_of_handshakes_does_not_hold_up_the_live_edge(start, neighbour, tmp_path, record_property):
     cert, key = make_certificate(tmp_path)
     weir = start("--no-record", "--https", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key,
                  listeners=("http", "https", "rtmp"))
     port = weir.addresses["https"].rsplit(":", 1)[1]
     with published(weir):
         url = media_playlist(weir)
-        with measured(url, "a flood of TLS handshakes", record_property, 0.1):
+        with measured(url, neighbour, "a flood of TLS handshakes", record_property, 0.1):
             flood = subprocess.run([sys.executable, "-c", HELLOS, port, "5"], capture_output=True, text=True, timeout=30)
         made, took = map(float, flood.stdout.split())
         record_property("figure", f"a flood of TLS handshakes: {made / took:.0f} a second, none completed")

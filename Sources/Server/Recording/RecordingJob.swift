@@ -329,7 +329,7 @@ final class RecordingJob {
     guard !isOver else { return }
     if trouble == nil || trouble?.error.code != error.code {
       library.logger.of(stream).error(
-        "recording stops: \(error.description); the live stream goes on, and recording when the disk lets it"
+        "recording stops: \(error.description); the live stream goes on, and recording as soon as it can"
       )
     }
     trouble = (error, now &+ RecordingSettings.retryInterval)

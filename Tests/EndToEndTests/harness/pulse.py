@@ -57,11 +57,11 @@ class Pulse:
             self.process.kill()
             self.process.communicate()
 
-    def late(self, begin: float, end: float) -> float:
-        """Seconds by which the latest of a hundred parts was late, of those announced in that time."""
+    def late(self, begin: float, end: float, share: float = 0.99) -> float:
+        """Seconds by which that share of the parts announced in that time was late at most."""
         values = sorted(late for at, late in self.lateness if begin <= at <= end)
         assert len(values) >= 5, f"only {len(values)} parts in {end - begin:.1f} s"
-        return values[min(len(values) - 1, int(len(values) * 0.99))]
+        return values[min(len(values) - 1, int(len(values) * share))]
 
 
 if __name__ == "__main__":
