@@ -37,7 +37,7 @@ BENCH_PACKAGES := e2fsprogs ffmpeg gcc libc6-dev libnginx-mod-rtmp nghttp2-clien
 # those that compute.
 UNIT = $(SWIFT) test $(TESTED) --skip-build --disable-xctest --no-parallel --quiet
 
-.PHONY: help run build install check format test test-devices unit e2e faults torture soak calls fuzz players bench deps test-deps bench-deps clean
+.PHONY: help run build install check format test test-devices unit e2e faults torture soak calls fuzz sanitize players bench deps test-deps bench-deps clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -86,7 +86,7 @@ test-devices: check ## cameras and microphones in a virtual machine: record, swi
 
 faults: check test-deps ## what goes wrong in the field, as often as is promised: 100 resets, 50 losses, 5000 viewers
 	WEIR_FAULTS=long WEIR_BIN="$(TESTED_BIN)" $(PYTHON) -m pytest Tests/EndToEndTests/test_faults.py \
-	  Tests/EndToEndTests/test_load.py Tests/EndToEndTests/test_restart.py \
+	  Tests/EndToEndTests/test_load.py Tests/EndToEndTests/test_attacks.py Tests/EndToEndTests/test_restart.py \
 	  Tests/EndToEndTests/browser/test_page_restart.py Tests/EndToEndTests/browser/test_tracks.py -s $(ARGS)
 
 # How often weir is killed while it records, within salvage and within finalising, and the power is cut.
@@ -131,6 +131,21 @@ fuzz: deps ## feed every wire parser with inputs that libFuzzer makes up, SECOND
 	  .build/fuzz/release/Fuzz -max_total_time=$(SECONDS) -max_len=65536 -timeout=5 -malloc_limit_mb=64 \
 	    -use_value_profile=1 -print_final_stats=1 -artifact_prefix=.build/fuzz/crash-$$target- \
 	    .build/fuzz/corpus/$$target .build/fuzz/seeds/$$target 2>&1 | grep -E 'ERROR|SUMMARY|Fatal|DONE|number_of_exec|artifact' ; \
+	done
+
+# What runs on a server that looks for data races, and on one that looks for memory that is used wrongly.
+SANITIZED := test_beginnings.py test_hostile.py test_http.py test_http2.py test_lowlatency_hls.py test_recordings_api.py \
+  test_replay.py test_restart.py test_recording_crash.py
+SANITIZERS ?= thread address
+# Memory of threads and caches that lives as long as the process is no leak.
+SANITIZER_OPTIONS := TSAN_OPTIONS="halt_on_error=0 exitcode=66" ASAN_OPTIONS="detect_leaks=0"
+
+sanitize: deps test-deps ## the server under Thread and Address Sanitizer: ingest, delivery, recording, replay, restarts, kills (80 minutes)
+	for sanitizer in $(SANITIZERS); do \
+	  echo "the server under $$sanitizer sanitizer"; \
+	  $(SWIFT) build -c release --sanitize=$$sanitizer --scratch-path .build/sanitize-$$sanitizer --product weir; \
+	  $(SANITIZER_OPTIONS) WEIR_SANITIZER=$$sanitizer WEIR_BIN="$(abspath .build/sanitize-$$sanitizer/release/weir)" \
+	    $(PYTHON) -m pytest $(addprefix Tests/EndToEndTests/,$(SANITIZED)) $(ARGS); \
 	done
 
 # Built scripts of players, from outside of this repository: a player whose script is missing is skipped, and named.

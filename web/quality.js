@@ -1,6 +1,9 @@
-/** The menu of pictures, where the server makes several of them: one of them, or whichever the connection carries. */
+/**
+ * The menu of pictures, where the server makes several of them: one of them, or whichever the connection carries. The
+ * button shows the chosen one's short name; the list tells more, for which a phone's button has no room.
+ */
 
-import { announce, byId, make } from "./dom.js";
+import { announce, byId, make, setText } from "./dom.js";
 import * as format from "./format.js";
 
 /** The menu's value for a choice that is left to the connection; no picture is called so. */
@@ -9,6 +12,7 @@ const AUTO = "auto";
 export class QualityMenu {
   #session;
   #select = byId("quality", HTMLSelectElement);
+  #button = byId("quality-shown", HTMLElement);
   #shown = "";
   /** Choices that are on their way. */
   #busy = 0;
@@ -18,7 +22,10 @@ export class QualityMenu {
   /** @param {import("./session.js").WatchSession} session */
   constructor(session) {
     this.#session = session;
-    this.#select.addEventListener("change", () => this.#choose(this.#select.value));
+    this.#select.addEventListener("change", () => {
+      this.#choose(this.#select.value);
+      this.refresh();
+    });
   }
 
   refresh() {
@@ -33,11 +40,15 @@ export class QualityMenu {
     if (text !== this.#shown) {
       this.#shown = text;
       const options = qualities.map((q, n) => Object.assign(make("option", "", labels[n]), { value: q.name }));
+      const { value } = this.#select;
       this.#select.replaceChildren(Object.assign(make("option", "", automatic), { value: AUTO }), ...options);
+      this.#select.value = value;
     }
     const first = this.#select.options.item(0);
     if (first !== null && first.textContent !== automatic) first.textContent = automatic;
     if (this.#busy === 0) this.#select.value = engine.isAutomatic ? AUTO : engine.quality;
+    const chosen = qualities.find((q) => q.name === this.#select.value);
+    setText(this.#button, chosen === undefined ? automatic : height(chosen));
   }
 
   /** @param {string} value */

@@ -1,8 +1,13 @@
-/** Buttons whose doing cannot be taken back ask once more: a second click within some seconds means it. */
+/**
+ * Buttons whose doing cannot be taken back ask once more: a second click within some seconds means it. The second half of
+ * a double click does not, nor does a key that is held down.
+ */
 
 import { announce, setText } from "./dom.js";
 
 const SURE_MILLISECONDS = 4000;
+/** A click that comes sooner after the one before it was made before the question could be read. */
+const READ_MILLISECONDS = 600;
 
 /**
  * @param {HTMLButtonElement} button Its last child element has the word, or it has no child but that.
@@ -13,15 +18,19 @@ export function askingButton(button, act, isGrave = () => true) {
   const place = button.lastElementChild ?? button;
   let word = place.textContent ?? "";
   let timer = 0;
+  let clickedAt = -Infinity;
   const calm = () => {
     clearTimeout(timer);
     button.dataset.sure = "";
     setText(place, word);
   };
-  button.addEventListener("click", () => {
-    const isSure = button.dataset.sure === "true" || !isGrave();
+  button.addEventListener("click", (event) => {
+    const isAsked = button.dataset.sure === "true";
+    const isHasty = event.detail > 1 || event.timeStamp - clickedAt < READ_MILLISECONDS;
+    clickedAt = performance.now();
+    if (isAsked && isGrave() && isHasty) return;
     calm();
-    if (isSure) return act();
+    if (isAsked || !isGrave()) return act();
     button.dataset.sure = "true";
     setText(place, "Really?");
     announce(`${button.getAttribute("aria-label") ?? word}: press again if you mean it`);

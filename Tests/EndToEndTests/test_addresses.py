@@ -67,18 +67,19 @@ def test_one_address_with_many_user_agents_locks_nobody_out(start):
     with live(weir):
         # What is not there counts for nobody.
         flood(weir.web, ATTACKER, 1000, f"/live/{NAME}/nothing.m3u8")
-        assert weir.stream(NAME)["viewers"] <= 1
+        weir.wait(lambda: weir.stream(NAME)["viewers"] == 0, 30, "no viewers")
         flood(weir.web, ATTACKER, 1000, f"/live/{NAME}/index.m3u8")
-        assert weir.stream(NAME)["viewers"] == 100
+        # The last tenth is for others, where one address has half.
+        assert weir.stream(NAME)["viewers"] == 91
         assert ask(weir.web, ATTACKER, "one more") == 503
-        for number in range(10):
+        for number in range(19):
             assert ask(weir.web, VIEWER, f"viewer {number}") == 200
         # They stay, though the attacker goes on.
         flood(weir.web, ATTACKER, 500, f"/live/{NAME}/index.m3u8")
-        for number in range(10):
+        for number in range(19):
             assert ask(weir.web, VIEWER, f"viewer {number}") == 200
         figures = weir.get("/metrics").good().text
-        assert float(re.search(r'weir_viewers_refused_total\{reason="displaced"\} (\S+)', figures)[1]) >= 10
+        assert float(re.search(r'weir_viewers_refused_total\{reason="displaced"\} (\S+)', figures)[1]) >= 5
 
 
 def test_endless_responses_of_one_address_end_for_others(start):

@@ -33,6 +33,19 @@ def consists_of_parts(playlist: llhls.Playlist) -> bool:
     return [segment.uri for segment in playlist.segments] == [None] and 1 <= len(playlist.segments[0].parts) <= 6
 
 
+def test_key_frames_too_far_apart_are_told_of_as_they_are(start):
+    """Segments as long as a group of pictures while that is possible; behind that they begin without a key frame."""
+    weir = start("--no-record")
+    tags = flv.only(scripts.tags_of("h264-30"), flv.VIDEO)
+    length = max(tag.milliseconds for tag in tags) + 33
+    with RawRTMP(weir.rtmp).start(NAME) as client:
+        for turn in range(int(24_000 / length) + 1):
+            client.play_out(flv.shifted([tag for number, tag in enumerate(tags) if turn == 0 and number < 2
+                                         or not tag.is_header and not tag.is_key], turn * length), speed=6)
+        [told] = [warning for warning in weir.stream(NAME)["warnings"] if "key frames" in warning]
+    assert "segments begin without one" in told
+
+
 def test_the_test_source_has_a_playlist_with_its_first_part(start, record_property):
     weir = start("--test-pattern", "demo", "--no-record")
     _, at, parts, later = begins(weir, "demo")

@@ -123,8 +123,34 @@ def test_a_publisher_whose_clock_jumps_all_the_time_is_ended_and_nobody_else(sce
     honest.lost_nothing()
 
 
-def test_an_address_without_a_key_takes_so_many_names(scene):
+@pytest.fixture
+def roomy_scene(start):
+    """With room for so many streams that half of them are more than the names of an address."""
+    weir = start("--target-duration", "2", wrapper=("prlimit", "--nofile=1024:1024"))
+    honest = Honest(weir)
+    weir.wait(lambda: weir.stream(NAME)["recording"]["state"] == "running", 10, "a recording")
+    yield weir, honest
+    honest.publisher.kill()
+
+
+def test_an_address_without_a_key_takes_half_of_the_streams(scene):
     weir, honest = scene
+    refusals = []
+    for number in range(45):
+        try:
+            with RawRTMP(weir.rtmp, source="127.0.0.2").start(f"name{number}"):
+                pass
+        except Refused as refused:
+            refusals.append(str(refused))
+    # 381 descriptors are streams', of which each takes five.
+    assert len(refusals) == 45 - 38 and all("half of the streams" in said for said in refusals), refusals
+    with RawRTMP(weir.rtmp, source="127.0.0.3").start("newcomer"):
+        pass
+    honest.lost_nothing()
+
+
+def test_an_address_without_a_key_takes_so_many_names(roomy_scene):
+    weir, honest = roomy_scene
     taken, refusals, began = 0, [], time.monotonic()
     for number in range(80):
         try:

@@ -212,12 +212,15 @@ def test_every_line_about_a_stream_names_it_once(start):
     for form in ("json", "text"):
         weir = start("--log", form, "--audio-codec", "aac")
         publisher = publishers.ffmpeg("short", f"{weir.rtmp}/live/sheep")
+        weir.wait_state("sheep", "live")
+        with RawRTMP(weir.rtmp, source="127.0.0.2") as other, pytest.raises(Refused):
+            other.start("sheep")
         publisher.wait(20)
         weir.wait(lambda: [r for r in weir.recordings_of("sheep") if r["state"] == "completed"], 10, "sheep is recorded")
         weir.stop()
         lines = [line for line in weir.text("err").splitlines() if "sheep" in line]
         told = " ".join(lines)
-        assert all(word in told for word in ("publishing", "recording to", "recorded", "ended"))
+        assert all(word in told for word in ("publishing", "recording to", "recorded", "ended", "refused"))
         for line in lines:
             if form == "json":
                 fields = json.loads(line)

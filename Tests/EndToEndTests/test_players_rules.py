@@ -3,6 +3,7 @@ means them (harness/mpd_players.py), and segments in the making that end, on eve
 players themselves."""
 
 import http.client
+import re
 import threading
 import time
 import urllib.parse
@@ -108,6 +109,49 @@ def test_who_follows_by_patches_knows_what_the_manifest_says(watched, number):
     one = watched[number]
     assert one.problems == [], one.problems[:5]
     assert one.differences() == [], one.differences()[:5]
+
+
+def test_segments_in_the_making_end_with_their_publisher(start):
+    """Of the source and of a rung: who takes one when the publisher is lost is not left hanging. Without B-frames no picture of
+    the rung comes later that would end them."""
+    weir = start("--no-record", "--ladder", "90p@100k")
+    publisher = publishers.ffmpeg("straight", f"{weir.rtmp}/live/{NAME}", loop=-1)
+    begun, ends = [], {}
+    try:
+        found = weir.wait(lambda: re.search(r"(\w+)/90p/", weir.get(f"/live/{NAME}/index.m3u8").text), 30, "the rung", 0.2)
+        folder = f"/live/{NAME}/{found[1]}"
+
+        def complete(rendition: str) -> int:
+            text = weir.get(f"{folder}/{rendition}/index.m3u8", timeout=20).good().text
+            return int(re.search(r"MEDIA-SEQUENCE:(\d+)", text)[1]) + text.count("#EXTINF") - 1
+
+        known = complete("90p")
+
+        def take(rendition: str, headers: dict[str, str]) -> None:
+            while (number := complete(rendition)) <= known:
+                time.sleep(0.02)
+            place = urllib.parse.urlsplit(weir.web)
+            connection = http.client.HTTPConnection(place.hostname, place.port, timeout=15)
+            connection.request("GET", f"{folder}/{rendition}/{number + 1}.m4s", headers=headers)
+            begun.append(rendition)
+            connection.getresponse().read()
+            ends[rendition, str(headers)] = time.monotonic()
+
+        threads = [threading.Thread(target=take, args=(rendition, headers), daemon=True)
+                   for rendition in ("video", "audio", "90p") for headers in ({}, {"Range": "bytes=100-"})]
+        for thread in threads:
+            thread.start()
+        weir.wait(lambda: len(begun) == len(threads), 5, "all are being sent", 0.02)
+        time.sleep(0.9)
+        assert not ends, "all are in the making"
+        publisher.process.kill()
+        killed = time.monotonic()
+        for thread in threads:
+            thread.join(15)
+        late = {key: end - killed for key, end in ends.items() if end > killed + 1.5}
+        assert len(ends) == len(threads) and not late, late
+    finally:
+        publisher.kill()
 
 
 @pytest.fixture(scope="module")

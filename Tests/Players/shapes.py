@@ -81,7 +81,8 @@ SHAPES = [
     Shape("separate", "picture and sound in playlists of their own", flags=(*SHORT, "--hls-layout", "separate")),
     Shape("rung", "players held to a rung of the ladder", flags=LADDER, height=90),
     Shape("reconnect-4", "the publisher is away for 4 s", act=away(4), players=EVERYBODY),
-    Shape("reconnect-25", "the publisher is away for 25 s", act=away(25), seconds=65, players=EVERYBODY),
+    # GStreamer asks for what it has not got yet, which is to be there still.
+    Shape("reconnect-25", "the publisher is away for 25 s", flags=(), window=60, act=away(25), seconds=65, players=EVERYBODY),
     Shape("parameters", "another picture size while watched", act=changed, film=Film(container="flv")),
     Shape("end", "the stream ends", act=ended, seconds=35),
     Shape("kill", "kill -9 of weir behind a supervisor's sockets", act=killed, supervised=True, players=EVERYBODY),

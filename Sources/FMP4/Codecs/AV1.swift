@@ -126,6 +126,9 @@ package enum AV1 {
           unit.isSync = first & 0b1111_0000 == 0b0001_0000
           seenFrame = true
         }
+      case .metadata:
+        readMetadata(
+          payload.getSlice(at: payload.readerIndex &+ obu.payload.lowerBound, length: obu.payload.count), into: &unit)
       default: break
       }
       if kept.count == maximumUnits {

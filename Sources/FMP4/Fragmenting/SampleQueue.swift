@@ -24,6 +24,13 @@ struct SampleQueue {
     self.track = track
   }
 
+  /// The newest sample as long as only its successor tells how long it lasts, with its decode time in ticks.
+  var newest: (decodeTime: Int64, isSync: Bool)? {
+    if let waiting { return (waiting.decodeTime, waiting.isSync) }
+    guard endIsForetold, let last = ready.last else { return nil }
+    return (readyEnd &- Int64(last.duration), last.isSync)
+  }
+
   /// Decode time up to which all samples are known, in ticks; nil before the first.
   var reach: Int64? { isEmptySoFar ? nil : readyEnd }
 

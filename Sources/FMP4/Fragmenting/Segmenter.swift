@@ -253,7 +253,7 @@ package struct Segmenter: Sendable {
   private mutating func closeBeforePause(until decodeTime: Int64) {
     let queue = queues[leaderIndex]
     let limit = policy.fragmentLimit.rescaled(to: queue.track.timescale)
-    guard let last = queue.waiting, let start = leader.fragmentStart, last.decodeTime > start,
+    guard let last = queue.newest, let start = leader.fragmentStart, last.decodeTime > start,
       decodeTime &- start > limit
     else { return }
     closeFragment(at: last.decodeTime, endsSegment: false)

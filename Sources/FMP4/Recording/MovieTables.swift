@@ -16,14 +16,18 @@ package struct MovieTables: Sendable {
     self.tracks = tracks.map { Track(descriptions: [$0], table: SampleTable(timescale: $0.timescale)) }
   }
 
-  /// Whether a recording can go on in the same file with these tracks. A file's tracks are fixed when it begins, and
-  /// players follow a change of size or rate within a codec, but not one of codec or rotation.
+  /// Whether a recording can go on in the same file with these tracks.
   package func canContinue(with descriptions: [TrackDescription]) -> Bool {
-    tracks.count == descriptions.count
-      && descriptions.allSatisfy { new in
-        tracks.contains { track in
-          guard let first = track.descriptions.first, first.id == new.id else { return false }
-          return first.codec.sampleEntryType == new.codec.sampleEntryType && first.rotation == new.rotation
+    Self.canHold(tracks.compactMap(\.descriptions.first), and: descriptions)
+  }
+
+  /// Whether one file can hold what has the first of these tracks, and then the others. A file's tracks are fixed when it
+  /// begins, and players follow a change of size or rate within a codec, but not one of codec or rotation.
+  package static func canHold(_ first: [TrackDescription], and next: [TrackDescription]) -> Bool {
+    first.count == next.count
+      && next.allSatisfy { new in
+        first.contains {
+          $0.id == new.id && $0.codec.sampleEntryType == new.codec.sampleEntryType && $0.rotation == new.rotation
         }
       }
   }

@@ -73,6 +73,8 @@ package enum PublishRefusal: Error, Sendable, Hashable {
   case tooManyBreaks(stream: StreamName, retryAfterSeconds: Int)
   /// The address took too many new names without a key.
   case tooManyNames(limit: Int, retryAfterSeconds: Int)
+  /// The address holds as many streams as one may without a key.
+  case tooManyOfAddress(streams: Int)
   /// The server has as many streams as it may have.
   case tooManyStreams(limit: Int)
   /// The server has no room for another stream: what it lacks, and what to do about it.
@@ -88,6 +90,7 @@ package enum PublishRefusal: Error, Sendable, Hashable {
     case .tooManyTakeovers: "takeovers"
     case .tooManyBreaks: "breaks"
     case .tooManyNames: "names"
+    case .tooManyOfAddress: "address"
     case .tooManyStreams: "streams"
     case .noRoom: "room"
     case .shuttingDown: "shutdown"
@@ -98,14 +101,17 @@ package enum PublishRefusal: Error, Sendable, Hashable {
     switch self {
     case .unauthorized:
       "the publish key is missing or wrong; put it behind the stream name: NAME?key=SECRET"
-    case .busy(let stream, let holder):
-      "\"\(stream)\" is being published by \(holder); stop that publisher or choose another name"
-    case .tooManyTakeovers(let stream, let seconds):
-      "two publishers are fighting for \"\(stream)\"; wait \(seconds) s or choose another name"
-    case .tooManyBreaks(let stream, let seconds):
-      "\"\(stream)\" began anew and jumped too often within a minute; wait \(seconds) s and check encoder and uplink"
+    case .busy(_, let holder):
+      "this name is being published by \(holder); stop that publisher or choose another name"
+    case .tooManyTakeovers(_, let seconds):
+      "two publishers are fighting for this name; wait \(seconds) s or choose another name"
+    case .tooManyBreaks(_, let seconds):
+      "this stream began anew and jumped too often within a minute; wait \(seconds) s and check encoder and uplink"
     case .tooManyNames(let limit, let seconds):
       "this address took \(limit) names without a key; wait \(seconds) s for another one, or publish with a key"
+    case .tooManyOfAddress(let streams):
+      "without a key this address may have half of the streams that there is room for, and has \(streams); end one, or"
+        + " publish with a key"
     case .tooManyStreams(let limit):
       "the server has \(limit) streams, and may have no more (--max-streams); end one, or raise the limit"
     case .noRoom(let reason): reason
@@ -115,8 +121,8 @@ package enum PublishRefusal: Error, Sendable, Hashable {
 
   /// The same without anybody's address.
   package var publicDescription: String {
-    guard case .busy(let stream, _) = self else { return description }
-    return "\"\(stream)\" is being published already; stop that publisher or choose another name"
+    guard case .busy = self else { return description }
+    return "this name is being published already; stop that publisher or choose another name"
   }
 }
 
@@ -159,6 +165,8 @@ package enum PublicationWarning: Sendable, Hashable, CustomStringConvertible {
   case fallsBehind
   /// Something came in a codec that weir does not take: its name, as it may stand in a log line.
   case leftOutCodec(MediaKind, String)
+  /// It came in a form of its codec that weir does not take: why, as it may stand in a log line.
+  case leftOutForm(MediaKind, String)
   /// More than one track of a kind came.
   case leftOutTrack(MediaKind)
   /// Media arrives much faster than it plays; withdrawn when it no longer does.
@@ -175,6 +183,7 @@ package enum PublicationWarning: Sendable, Hashable, CustomStringConvertible {
         + " its bit rate; lower the bit rate"
     case .leftOutCodec(let kind, let codec):
       "\(kind.rawValue) in \(codec) is left out; weir takes \(Self.taken(kind)): choose one of them in the encoder"
+    case .leftOutForm(let kind, let reason): "\(kind.rawValue) is left out: \(reason)"
     case .leftOutTrack(let kind):
       "a further \(kind.rawValue) track is left out; weir takes one \(kind.rawValue) track of a publication, the first"
     case .runsAhead:

@@ -57,7 +57,8 @@ struct FLVAudioTag {
     _ track: UInt8, _ coding: Coding, packetType: UInt8, _ bytes: ByteBuffer, _ choice: inout FLVTrackChoice
   ) {
     guard packetType <= 1 else { return }
-    guard choice.takes(track) else {
+    // A configuration says whether the track can be taken.
+    guard packetType == 0 ? choice.takes(track) : choice.follows(track) else {
       leftOut.hasFurtherTrack = true
       return
     }

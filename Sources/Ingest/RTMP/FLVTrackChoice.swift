@@ -10,6 +10,14 @@ struct FLVTrackChoice {
     taken = track
     return true
   }
+
+  /// Whether something of that track belongs to the one, or to what may become it.
+  func follows(_ track: UInt8) -> Bool { taken == nil || taken == track }
+
+  /// The track turned out to be none that can be taken: the next one is.
+  mutating func release() {
+    taken = nil
+  }
 }
 
 /// What of a message is left out.

@@ -74,7 +74,7 @@ extension RTMPConnection {
     case .refused(let refusal):
       guard context != nil, !isClosing else { return }
       shared.logger.warning(
-        "refused \(remote): \(refusal.description)",
+        "refused: \(refusal.description)",
         metadata: ["stream": "\(intent.stream)", "remote": "\(remote)"])
       guard refusal == .unauthorized else { return refuse(refusal.description, .quiet) }
       // Whoever guesses keys waits, and learns nothing from how long.

@@ -9,7 +9,7 @@ struct RTMPPublication {
   /// Causes that are warned of once.
   private enum Cause: Hashable {
     case damagedVideo, damagedAudio, earlyAudio, stepBack, farPresentation, clocksDiffer, clockDrifts, fallsBehind
-    case noConfiguration(MediaKind), leftOutCodec(MediaKind), leftOutTrack(MediaKind)
+    case noConfiguration(MediaKind), leftOutCodec(MediaKind), leftOutTrack(MediaKind), leftOutForm
   }
 
   private enum State {
@@ -31,8 +31,10 @@ struct RTMPPublication {
   private var audio = AudioIntake()
   private var videoChoice = FLVTrackChoice()
   private var audioChoice = FLVTrackChoice()
-  /// The first codec of which something was left out.
-  private var leftOutCodec: String?
+  /// What was left out first: why the publication ends where nothing else comes.
+  private var firstLeftOut: RTMPError?
+  /// The audio track's newest configuration is of a form that weir takes.
+  private var isAudioUsable = true
   private var held = HeldMedia()
   private var mediaClock = MediaClock()
   private var arrivals = ArrivalMeter()
@@ -67,9 +69,7 @@ struct RTMPPublication {
   mutating func tick(now: Int64, to out: inout [RTMPAction]) throws(RTMPError) {
     switch state {
     case .gathering:
-      if let leftOutCodec, video.codec == nil, audio.codec == nil, gate.isInVain(now: now) {
-        throw FLVCodecName.unsupported(leftOutCodec)
-      }
+      if let firstLeftOut, video.codec == nil, audio.codec == nil, gate.isInVain(now: now) { throw firstLeftOut }
       openIfReady(now, to: &out)
     case .open(let origin, _):
       guard let time = mediaClock.tell(now: now) else { return }
@@ -150,13 +150,15 @@ struct RTMPPublication {
     switch tag.content {
     case .nothing: return
     case .configuration(let coding, let record):
-      gate.saw(.audio, time: nil, now: now)
       do {
         if try audio.configure(coding, record) { held.forget(.audio) }
+        isAudioUsable = true
+        gate.saw(.audio, time: nil, now: now)
       } catch {
-        throw RTMPError(.unsupported, "\(coding.name) configuration: \(error)")
+        leaveOutAudio(coding, error, now, to: &out)
       }
     case .frame(let coding, let bytes):
+      guard isAudioUsable else { return openIfReady(now, to: &out) }
       gate.saw(.audio, time: nil, now: now)
       guard audio.codec != nil else {
         out.append(.lost(.audio))
@@ -179,11 +181,24 @@ struct RTMPPublication {
     _ leftOut: FLVLeftOut, of kind: MediaKind, _ now: Int64, to out: inout [RTMPAction]
   ) {
     if let codec = leftOut.codec, warned.insert(.leftOutCodec(kind)).inserted {
-      leftOutCodec = leftOutCodec ?? codec
+      firstLeftOut = firstLeftOut ?? FLVCodecName.unsupported(codec)
       if (kind == .video ? videoChoice : audioChoice).taken == nil { gate.leftOut(kind, now: now) }
       tell(.leftOutCodec(kind, codec), to: &out)
     }
     if leftOut.hasFurtherTrack, warned.insert(.leftOutTrack(kind)).inserted { tell(.leftOutTrack(kind), to: &out) }
+  }
+
+  /// The audio track has a configuration that weir does not take: until a good one comes, here or in another track, there is
+  /// none.
+  private mutating func leaveOutAudio(
+    _ coding: FLVAudioTag.Coding, _ error: CodecError, _ now: Int64, to out: inout [RTMPAction]
+  ) {
+    isAudioUsable = false
+    audioChoice.release()
+    gate.leftOut(.audio, now: now)
+    let reason = "\(coding.name) configuration: \(error)"
+    firstLeftOut = firstLeftOut ?? RTMPError(.unsupported, reason)
+    if warned.insert(.leftOutForm).inserted { tell(.leftOutForm(.audio, reason), to: &out) }
   }
 
   private func tell(_ warning: PublicationWarning, to out: inout [RTMPAction]) {

@@ -4,8 +4,9 @@ internal import Synchronization
 /// Counts the connections of the whole server. Per address only those are counted that have not sent a request yet, unless
 /// a limit is set: viewers are not counted against each other, since a CDN or an office is one address.
 final class ConnectionCensus: Sendable {
-  enum Admission: Sendable {
-    case served
+  enum Admission: Sendable, Equatable {
+    /// With the memory that it is charged with.
+    case served(MemoryBudget.Charge)
     /// The server is full: the peer hears so.
     case refused
     /// Too many even for that: closed without a word.
@@ -55,8 +56,9 @@ final class ConnectionCensus: Sendable {
 
   /// Counts a connection in unless it is dropped; whoever is counted in leaves once. `isProxy`: it stands for many.
   func admit(_ address: String, isTLS: Bool, isProxy: Bool = false) -> Admission {
-    let hasMemory = memory.take(isTLS ? MemoryBudget.secureConnectionBytes : MemoryBudget.plainConnectionBytes)
-    let admission = admit(address, hasMemory: hasMemory, isProxy: isProxy)
+    let charge = memory.take(isTLS ? MemoryBudget.secureConnectionBytes : MemoryBudget.plainConnectionBytes)
+    let admission = admit(address, charge, isProxy: isProxy)
+    if let charge, admission != .served(charge) { memory.giveBack(charge) }
     switch admission {
     case .served: traffic.add(.openConnections)
     case .refused:
@@ -67,20 +69,21 @@ final class ConnectionCensus: Sendable {
     return admission
   }
 
-  private func admit(_ address: String, hasMemory: Bool, isProxy: Bool) -> Admission {
+  private func admit(_ address: String, _ charge: MemoryBudget.Charge?, isProxy: Bool) -> Admission {
     counts.withLock { counts in
       guard counts.connections < capacity + refusedCapacity,
         isProxy || counts.unproven[address, default: 0] < unprovenPerAddress,
         isProxy || perAddress.map({ counts.perAddress[address, default: 0] < $0 }) ?? true
       else { return .dropped }
-      let isServed = hasMemory && counts.connections - counts.refused < capacity && descriptors.takeViewer()
+      let isServed = charge != nil && counts.connections - counts.refused < capacity && descriptors.takeViewer()
       // Hearing that there is no room takes memory and a descriptor as well.
       guard isServed || counts.refused < refusedCapacity else { return .dropped }
       counts.connections += 1
       counts.unproven[address, default: 0] += 1
       if perAddress != nil { counts.perAddress[address, default: 0] += 1 }
-      if !isServed { counts.refused += 1 }
-      return isServed ? .served : .refused
+      if isServed, let charge { return .served(charge) }
+      counts.refused += 1
+      return .refused
     }
   }
 
@@ -89,12 +92,15 @@ final class ConnectionCensus: Sendable {
     counts.withLock { Self.decrement(address, in: &$0.unproven) }
   }
 
-  func leave(_ address: String, isServed: Bool, isProven: Bool) {
+  func leave(_ address: String, _ admission: Admission, isProven: Bool) {
     traffic.add(.openConnections, -1)
-    if isServed { descriptors.giveBackViewer() }
+    if case .served(let charge) = admission {
+      descriptors.giveBackViewer()
+      memory.giveBack(charge)
+    }
     counts.withLock { counts in
       counts.connections -= 1
-      if !isServed { counts.refused -= 1 }
+      if admission == .refused { counts.refused -= 1 }
       if !isProven { Self.decrement(address, in: &counts.unproven) }
       if perAddress != nil { Self.decrement(address, in: &counts.perAddress) }
     }

@@ -92,7 +92,7 @@ final class HTTPListener: Sendable {
     await eachConnection { connection in
       let peer = connection.peer
       guard peer.isServed else { return }
-      list.withLock { $0[peer.address, default: []].append(peer.number) }
+      list.withLock { $0[peer.host, default: []].append(peer.number) }
     }
     var addresses = list.withLock { $0.mapValues { $0.sorted() } }
     var chosen: Set<Int> = []

@@ -1,9 +1,12 @@
+internal import Ingest
 internal import NIOCore
 
 /// Who is at the other end of a connection, as the census counts it. Confined to the channel's event loop.
 final class HTTPPeer {
-  /// Without the port; empty for channels that have none.
+  /// Without the port, for the log; empty for channels that have none.
   let address: String
+  /// What counts as one address: that of IPv4, the /64 of IPv6.
+  let host: String
   let source: RequestSource
   /// The later the connection came, the higher.
   let number: Int
@@ -20,20 +23,24 @@ final class HTTPPeer {
   /// Counts the connection in until the channel closes; nil where it is to be closed without a word.
   init?(of channel: any Channel, isTLS: Bool, services: HTTPServices, loop: LoopContext) {
     let census = services.census
-    let address = channel.remoteAddress?.ipAddress ?? ""
+    let host = Self.host(of: channel.remoteAddress)
     let source = RequestSource(peer: channel.remoteAddress, isTLS: isTLS, proxies: services.proxies)
-    let admission = census.admit(address, isTLS: isTLS, isProxy: source.isProxy)
+    let admission = census.admit(host, isTLS: isTLS, isProxy: source.isProxy)
     guard admission != .dropped else { return nil }
-    self.address = address
+    address = channel.remoteAddress?.ipAddress ?? ""
+    self.host = host
     number = census.nextNumber()
     self.source = source
-    isServed = admission == .served
+    isServed = admission != .refused
     self.census = census
     polls = PollLimit(repeatsPerSecond: services.limits.repeatedPolls, loop: loop)
     channel.closeFuture.assumeIsolated().whenComplete { _ in
-      census.leave(address, isServed: admission == .served, isProven: self.isProven)
+      census.leave(host, admission, isProven: self.isProven)
     }
   }
+
+  /// What counts as one address; empty where there is none.
+  static func host(of address: SocketAddress?) -> String { NetworkAddress(address)?.hostText ?? "" }
 
   /// Whether this answer, which is about to be given, is one of too many in a row.
   func polls(_ response: HTTPResponse) -> Bool { polls.isExceeded(by: response) }
@@ -42,6 +49,6 @@ final class HTTPPeer {
   func prove() {
     guard !isProven else { return }
     isProven = true
-    census.prove(address)
+    census.prove(host)
   }
 }

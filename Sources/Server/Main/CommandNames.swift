@@ -25,7 +25,7 @@ enum CommandNames {
     let names = subcommands.map { $0.configuration }.filter { $0.shouldDisplay }.compactMap { $0.commandName }
     let parent = path.joined(separator: " ")
     let advice =
-      Suggestion.nearest(to: word, among: names).map { "did you mean \(parent) \($0)?" }
+      Suggestion.nearest(to: word, among: names + ["help"]).map { "did you mean \(parent) \($0)?" }
       ?? "there are \(names.joined(separator: ", ")); see \(parent) --help"
     return ConfigurationError(.usage, "\(parent) \(LogText.escaped(word)): there is no such command; \(advice)")
   }

@@ -39,7 +39,12 @@ struct ConsoleLogHandler: LogHandler {
     if let provided = metadataProvider?.get() { all.merge(provided) { _, new in new } }
     if let own = event.metadata { all.merge(own) { _, new in new } }
     if let error = event.error { all["error"] = "\(error)" }
-    guard let leftOut = rate.leftOut(before: event, all, now: now()) else { return }
+    let time = now()
+    guard let leftOut = rate.leftOut(before: event, all, now: time) else { return }
+    for silence in rate.overdue(now: time) {
+      let note = "\(silence.count) lines were left out that began like \"\(silence.text)\""
+      output.write(line(.notice, note, [:])) { line(.warning, $0, [:]) }
+    }
     let note = leftOut > 0 ? " (\(leftOut) lines like it were left out before)" : ""
     output.write(line(event.level, event.message.description + note, all)) { line(.warning, $0, [:]) }
   }

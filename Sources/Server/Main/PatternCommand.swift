@@ -7,7 +7,7 @@ struct PatternCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "pattern", abstract: "Write the test pattern's pictures, uncoded, as YUV4MPEG2 to standard output.",
     discussion: """
-      What a player shows of the test source can be compared with them, picture by picture: the number is burned in, and \
+      What a player shows of the test pattern can be compared with them, picture by picture: the number is burned in, and \
       EXT-X-PROGRAM-DATE-TIME less the number's time is when picture 0 was.
 
       Examples:

@@ -58,7 +58,7 @@ struct MetricsReport: Sendable {
     let door = refusals()
     var counts = [
       "unauthorized": 0, "busy": 0, "takeovers": 0, "breaks": 0, "names": 0, "streams": 0, "room": 0, "shutdown": 0,
-      "slowed": 0,
+      "slowed": 0, "address": 0,
     ]
     counts.merge(overview.rejections) { $1 }
     counts["slowed", default: 0] += door.slowed

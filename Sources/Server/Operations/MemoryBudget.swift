@@ -18,6 +18,12 @@ final class MemoryBudget: Sendable {
   private static let reserveShare = 8
   private static let reserveBounds = 16 << 20...256 << 20
 
+  /// What was charged, and since which look.
+  struct Charge: Sendable, Equatable {
+    fileprivate var bytes: Int
+    fileprivate var look: Int
+  }
+
   /// Never refuses.
   static let unlimited = MemoryBudget(sources: nil, logger: Logger(label: "") { _ in SwiftLogNoOpLogHandler() })
 
@@ -25,6 +31,7 @@ final class MemoryBudget: Sendable {
     /// Bytes charged since the last look, and between the looks before it, newest last.
     var charged = 0
     var young: [Int] = []
+    var looks = 0
     /// Since the last look.
     var refusals = 0
     var isShort = false
@@ -45,16 +52,32 @@ final class MemoryBudget: Sendable {
     look(expectedGrowth: 0)
   }
 
-  /// Charges a new connection; false when there is no room for it.
-  func take(_ bytes: Int) -> Bool {
-    guard sources != nil else { return true }
+  /// Charges a new connection; nil when there is no room for it.
+  func take(_ bytes: Int) -> Charge? {
+    guard sources != nil else { return Charge(bytes: 0, look: 0) }
     guard allowance.wrappingSubtract(bytes, ordering: .relaxed).newValue >= 0 else {
       allowance.wrappingAdd(bytes, ordering: .relaxed)
       state.withLock { $0.refusals += 1 }
-      return false
+      return nil
     }
-    state.withLock { $0.charged += bytes }
-    return true
+    return state.withLock { state in
+      state.charged += bytes
+      return Charge(bytes: bytes, look: state.looks)
+    }
+  }
+
+  /// What was charged has closed, perhaps still young: who comes and goes takes nothing that others miss.
+  func giveBack(_ charge: Charge) {
+    let isYoung = state.withLock { state in
+      let age = state.looks - charge.look
+      if age == 0 {
+        state.charged -= charge.bytes
+      } else if age <= state.young.count {
+        state.young[state.young.count - age] -= charge.bytes
+      }
+      return age <= state.young.count
+    }
+    if isYoung { allowance.wrappingAdd(charge.bytes, ordering: .relaxed) }
   }
 
   /// Looks how much memory there is. Reads some small files of the kernel's: not for event loops. `expectedGrowth` in
@@ -66,6 +89,7 @@ final class MemoryBudget: Sendable {
     let (left, change) = state.withLock { state -> (left: Int, change: Bool?) in
       state.young.append(state.charged)
       state.charged = 0
+      state.looks += 1
       if state.young.count > Self.youth { state.young.removeFirst() }
       let left = memory.available - reserve - expectedGrowth - state.young.reduce(0, +)
       allowance.store(max(0, left), ordering: .relaxed)

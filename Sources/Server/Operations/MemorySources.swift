@@ -1,7 +1,7 @@
 internal import Glibc
 
 /// Where the kernel says how much memory this process may have and how much of that is in use: its control groups
-/// (versions 1 and 2) and the machine. What is tightest counts.
+/// (versions 1 and 2) and the machine. Of each figure the tightest counts, which may be another level's than the other's.
 struct MemorySources: Sendable {
   /// In bytes.
   struct Reading: Sendable, Hashable {
@@ -57,7 +57,8 @@ struct MemorySources: Sendable {
   /// Nil where the kernel does not say.
   func read() -> Reading? {
     let levels = groups.compactMap(Self.read) + [Self.machine].compactMap(\.self)
-    return levels.min { $0.available < $1.available }
+    guard let limit = levels.map(\.limit).min(), let available = levels.map(\.available).min() else { return nil }
+    return Reading(limit: limit, available: available)
   }
 
   private static func read(_ group: Group) -> Reading? {

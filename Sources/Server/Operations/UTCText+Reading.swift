@@ -18,7 +18,10 @@ extension UTCText {
     var parts = tm()
     (parts.tm_year, parts.tm_mon, parts.tm_mday) = (Int32(year - 1900), Int32(month - 1), Int32(day))
     (parts.tm_hour, parts.tm_min, parts.tm_sec) = (Int32(hour), Int32(minute), Int32(second))
+    let stated = parts
     let seconds = Int64(timegm(&parts)) &- Int64(offset) &* 60
+    // A day that its month does not have would be one of the next month.
+    guard parts.tm_mday == stated.tm_mday || second == 60 else { return nil }
     let (whole, isFar) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
     let (time, isFarther) = whole.addingReportingOverflow(fraction)
     return isFar || isFarther ? (seconds < 0 ? .min : .max) : time

@@ -32,7 +32,7 @@ final class Recorder: FragmentSink {
     self.epoch = epoch
     endedEarly = { settings.endedEarly(stream, $0) }
     self.threads = threads
-    queue = Mutex(RecorderQueue(budget: settings.budget))
+    queue = Mutex(RecorderQueue(budget: settings.budget, trial: RecordingTrial()))
     clock = settings.clock
     logger = settings.logger
     let latest = latest

@@ -60,6 +60,10 @@ struct RecorderQueue {
   private let budget: RecordingBudget
   private var pinned: PinnedSegments
   private var items = CircularBuffer<(item: Item, since: Int64)>()
+  /// So many of the newest are not handed out yet.
+  private var held = 0
+  /// Nil where whatever comes is to be written.
+  private var trial: RecordingTrial?
   /// What is with the job, and since when it had been waiting, in monotonic nanoseconds.
   private var work: (item: Item?, since: Int64)?
   private var input = Input.open
@@ -69,8 +73,9 @@ struct RecorderQueue {
   /// Where what is left out at the moment ends, as far as that has come.
   private var shedEnd: MediaTime?
 
-  init(budget: RecordingBudget) {
+  init(budget: RecordingBudget, trial: RecordingTrial? = nil) {
     self.budget = budget
+    self.trial = trial
     pinned = PinnedSegments(budget: budget)
   }
 
@@ -79,15 +84,29 @@ struct RecorderQueue {
   /// Nothing waits, and nothing is with the job.
   var isIdle: Bool { drain == .idle }
   /// Since when what is with the job, or is next, has been waiting.
-  var waitingSince: Int64? { work?.since ?? items.first?.since }
+  var waitingSince: Int64? { work?.since ?? (items.count > held ? items.first?.since : nil) }
 
   // MARK: What comes in
 
   mutating func add(_ event: StoredEvent, now: Int64) {
     if isClosed { return }
+    switch event {
     // By another clock nobody could say when that was.
-    if case .clock = event { addShedEnd(now) }
-    items.append((.event(event), now))
+    case .clock: addShedEnd(now)
+    case .initialization(let initSegment):
+      trial?.change(to: initSegment.tracks)
+      if trial?.isOn == true { giveUpHeld() }
+    // Nothing waits across a hole.
+    case .discontinuity: if trial?.isOn == true { giveUpHeld() }
+    case .fragment, .segmentEnd, .redated, .end: break
+    }
+    append(.event(event), now)
+  }
+
+  /// What comes behind a fragment that waits is handed out behind it.
+  private mutating func append(_ item: Item, _ now: Int64) {
+    items.append((item, now))
+    if held > 0 { held += 1 }
   }
 
   /// A segment is complete, and the live window begins with another one. While fragments are left out, nobody needs to
@@ -95,7 +114,7 @@ struct RecorderQueue {
   mutating func add(_ end: SegmentEnd?, windowStart: Int?, now: Int64) -> Admission {
     if isClosed { return .passed }
     let admission = windowStart.map { leaveWindow(before: $0, now: now) } ?? .passed
-    if input == .open, let end { items.append((.segmentEnd(end), now)) }
+    if input == .open, let end { append(.segmentEnd(end), now) }
     return admission
   }
 
@@ -104,6 +123,10 @@ struct RecorderQueue {
     switch input {
     case .closed: return .passed
     case .open:
+      if let trial, trial.isOn, !trial.takes(fragment.fragment) {
+        pinned.passOver(fragment)
+        return .passed
+      }
       guard pinned.take(fragment) else { return shed(until: fragment.fragment.end, now) }
     case .shedding:
       guard fragment.fragment.isIndependent, budget.isRelaxed, pinned.take(fragment) else {
@@ -114,7 +137,30 @@ struct RecorderQueue {
       shedEnd = nil
     }
     items.append((.event(.fragment(fragment)), now))
+    if trial?.isOn == true {
+      held += 1
+      trial?.add(fragment, isMemoryShort: !budget.isRelaxed)
+      if trial?.isOn == false { held = 0 }
+    }
     return .passed
+  }
+
+  /// What waits for a file was not worth one.
+  private mutating func giveUpHeld() {
+    let first = items.count - held
+    var kept = CircularBuffer<(item: Item, since: Int64)>(items.prefix(first))
+    for entry in items.dropFirst(first) {
+      if let fragment = entry.item.fragment {
+        pinned.release(fragment)
+      } else if case .segmentEnd = entry.item {
+        continue
+      } else {
+        kept.append(entry)
+      }
+    }
+    items = kept
+    held = 0
+    trial?.restart()
   }
 
   /// Something is due that depends on the time alone.
@@ -125,6 +171,10 @@ struct RecorderQueue {
   /// Nothing follows that item. False when it had ended already.
   mutating func close(with item: Item, now: Int64) -> Bool {
     if isClosed { return false }
+    // What was too little for a file stays so when the stream ends; who asks for one gets what there is.
+    if case .event = item { giveUpHeld() }
+    held = 0
+    trial?.pass()
     if case .cancel = item {
       // What nobody wants need not be written.
       leaveOut { _ in true }
@@ -147,6 +197,7 @@ struct RecorderQueue {
 
   /// Nobody takes anything out any more.
   mutating func abandon() {
+    held = 0
     leaveOut { _ in true }
     finishWork()
     input = .closed
@@ -158,7 +209,7 @@ struct RecorderQueue {
 
   /// Whether somebody must be called who takes things out; they then do so until there is nothing.
   mutating func schedule() -> Bool {
-    guard drain == .idle, tick == .due || !items.isEmpty else { return false }
+    guard drain == .idle, tick == .due || items.count > held else { return false }
     drain = .scheduled
     return true
   }
@@ -166,7 +217,7 @@ struct RecorderQueue {
   /// What comes next; the job is done with what came before. Nil when there is nothing.
   mutating func next() -> Work? {
     finishWork()
-    if let (item, since) = items.popFirst() {
+    if items.count > held, let (item, since) = items.popFirst() {
       work = (item, since)
       return .item(item)
     }
@@ -187,6 +238,7 @@ struct RecorderQueue {
 
   private mutating func shed(until end: MediaTime, _ now: Int64) -> Admission {
     shedEnd = max(shedEnd ?? end, end)
+    giveUpHeld()
     guard input == .open else { return .passed }
     items.append((.shed, now))
     input = .shedding
@@ -197,6 +249,7 @@ struct RecorderQueue {
   /// out again, whose memory goes with them.
   private mutating func leaveWindow(before number: Int, now: Int64) -> Admission {
     pinned.leaveWindow(before: number)
+    if budget.isOver { giveUpHeld() }
     var admission = Admission.passed
     while budget.isOver, let newest = pinned.newest, let end = leaveOut(where: { $0.isOf(segment: newest) }) {
       if shed(until: end, now) == .beganShedding { admission = .beganShedding }

@@ -16,12 +16,6 @@ final class RecordingJob {
   private var initSegment: InitSegment?
   private var anchor: WallClockAnchor?
   private var current: RecordingInProgress?
-  /// What came since the beginning, or since other tracks did: too little for a file as yet.
-  private var held: [Held] = []
-  /// The clock before the first of these.
-  private var anchorOfHeld: WallClockAnchor?
-  /// What comes has not lasted long enough to be worth a file.
-  private var isUnproven = true
   /// What keeps it from recording, until when (monotonic nanoseconds).
   private var trouble: (error: RecordingError, until: Int64)?
   /// Why there may be a gap before the next fragment.
@@ -35,12 +29,6 @@ final class RecordingJob {
   /// The end has been told, or the recording is as long as it may be.
   private(set) var isOver = false
   private let epoch: String?
-
-  private enum Held {
-    case fragment(PublishedFragment)
-    case redated(WallClockAnchor)
-    case segmentEnd(SegmentEnd)
-  }
 
   /// `tell` hears of every change of state, `plan` of the media time at which the next file is due; `epoch` is the life of
   /// the stream that is recorded.
@@ -63,8 +51,8 @@ final class RecordingJob {
       case .fragment(let fragment): try record(fragment)
       case .clock(let anchor): self.anchor = anchor
       case .redated(let anchor):
-        if !held.isEmpty { held.append(.redated(anchor)) }
-        redate(by: anchor)
+        self.anchor = anchor
+        current?.replay?.redate(by: anchor)
       case .end(let reason): try finish(reason == .shutdown ? .shutdown : .streamEnded)
       // The timeline carries on in the tables, and the samples' own times say where. Nothing may come for a while.
       case .discontinuity:
@@ -80,19 +68,11 @@ final class RecordingJob {
 
   /// All fragments of a segment have been told.
   func complete(_ end: SegmentEnd) {
-    if !held.isEmpty { held.append(.segmentEnd(end)) }
     current?.replay?.complete(end)
-  }
-
-  private func redate(by anchor: WallClockAnchor) {
-    self.anchor = anchor
-    current?.replay?.redate(by: anchor)
   }
 
   /// Fragments are left out here.
   func noteMissing(_ reason: String) {
-    // Nothing is held across a hole.
-    held = []
     if missing == nil { missing = reason }
   }
 
@@ -117,8 +97,6 @@ final class RecordingJob {
   func stop() {
     guard !isOver else { return }
     do throws(RecordingError) {
-      // Who asks for it gets what there is.
-      try recordHeld()
       try finish(.asked)
     } catch {
       suspend(error)
@@ -151,53 +129,16 @@ final class RecordingJob {
 
   private func change(to initSegment: InitSegment) throws(RecordingError) {
     self.initSegment = initSegment
-    held = []
     guard let tables = current?.tables else { return }
     if tables.canContinue(with: initSegment.tracks) {
       try current?.change(to: initSegment)
     } else {
       try close(.anotherFormat)
-      isUnproven = true
-    }
-  }
-
-  /// Media that a recording has before it takes a file: who publishes for a moment, or changes all the time, makes none.
-  /// In seconds; a second as publishers count it may be a frame less.
-  private static let leastMedia = 0.95
-
-  /// Keeps what came first; whether that is long enough for a file.
-  private func hold(_ published: PublishedFragment) -> Bool {
-    // Never half a group of pictures.
-    guard published.fragment.isIndependent || !held.isEmpty else { return false }
-    if held.isEmpty { anchorOfHeld = anchor }
-    held.append(.fragment(published))
-    guard case .fragment(let first)? = held.first else { return false }
-    return (published.fragment.end - first.fragment.start).seconds >= Self.leastMedia
-  }
-
-  /// In the order in which it came, each under the clock of its time.
-  private func recordHeld() throws(RecordingError) {
-    isUnproven = false
-    guard !held.isEmpty else { return }
-    let (events, newest) = (held, anchor)
-    held = []
-    anchor = anchorOfHeld
-    defer { anchor = newest }
-    for event in events {
-      switch event {
-      case .fragment(let fragment): try record(fragment)
-      case .redated(let anchor): redate(by: anchor)
-      case .segmentEnd(let end): complete(end)
-      }
     }
   }
 
   private func record(_ published: PublishedFragment) throws(RecordingError) {
     guard let initSegment else { return }
-    if isUnproven, current == nil, trouble == nil {
-      if hold(published) { try recordHeld() }
-      return
-    }
     let fragment = published.fragment
     leaveOut(until: fragment.end)
     if let trouble, now < trouble.until {

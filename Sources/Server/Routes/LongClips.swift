@@ -43,7 +43,7 @@ final class LongClips: Sendable {
     guard mayMake else { return nil }
     defer { state.withLock { $0.isMaking = false } }
     let clip = try make()
-    guard memory.take(clip.head.readableBytes) else { return nil }
+    guard memory.take(clip.head.readableBytes) != nil else { return nil }
     var head = try SegmentMemory(in: store)
     let offset = try head.append([clip.head])
     let range = FileRange(file: head.file, offset: offset, length: clip.head.readableBytes)

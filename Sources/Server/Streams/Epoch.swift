@@ -274,11 +274,12 @@ struct Epoch: Sendable {
   /// No second key frame has come, within the longest first segment or within any of several short publications: the
   /// longest segment so far is the target.
   private mutating func decideTargetWithoutGroup() {
-    guard let newest = window.segments.last else { return }
-    if newest.duration >= settings.segmentTarget {
-      decideTarget(for: newest.duration)
-    } else if window.segments.reduce(MediaTime.zero, { $0 + $1.duration }) >= Self.longestBeginning {
-      decideTarget(for: max(settings.segmentTarget, window.segments.map(\.duration).max() ?? .zero))
+    let lengths = window.segments.filter { !$0.isOutage }.map(\.duration)
+    guard let newest = lengths.last else { return }
+    if newest >= settings.segmentTarget {
+      decideTarget(for: newest)
+    } else if lengths.reduce(MediaTime.zero, { $0 + $1 }) >= Self.longestBeginning {
+      decideTarget(for: max(settings.segmentTarget, lengths.max() ?? .zero))
     }
   }
 

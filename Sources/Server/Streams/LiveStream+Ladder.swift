@@ -37,7 +37,9 @@ extension LiveStream {
         state.counters.add(transcoder.status, of: kind)
         transcoder.finish()
       } else {
+        let rungs = state.epoch.rungs.map(\.window.version)
         try? state.epoch.receive(.ended, of: kind)
+        _ = feedRungs(since: rungs, &state)
         dismissRungs(of: kind, &state)
       }
     }

@@ -70,6 +70,8 @@ final class LiveStream: Sendable {
     var counters = StreamCounters()
     var ends = TrackEnds()
     var warnings: [String] = []
+    /// The distance of key frames that was warned of, and whether segments were cut without one then.
+    var toldGroup: (length: MediaTime, isCut: Bool)?
     /// What is wrong with the present publication.
     var publicationWarnings: [PublicationWarning] = []
     var knownGroup: MediaTime?
@@ -151,8 +153,7 @@ final class LiveStream: Sendable {
           of: request, right: right, holder: holder, lastTakeover: state.lastTakeover, now: now)
         if let refusal { return .refused(refusal) }
       }
-      let goesOn = state.phase != .ended && !state.epoch.window.segments.isEmpty
-      guard state.bounds.begin(goesOn: goesOn, now: now) else {
+      guard state.bounds.begin(now: now) else {
         return .refused(.tooManyBreaks(stream: name, retryAfterSeconds: state.bounds.secondsUntilBreak))
       }
       if let holder = state.holder {
@@ -192,6 +193,7 @@ final class LiveStream: Sendable {
       mayPromiseIndependence: state.epoch.window.keepsIndependence)
     state.startedAt = wall
     state.warnings = []
+    state.toldGroup = nil
     state.sinks = []
     state.hastenedSegment = 0
     state.firstInit = nil
@@ -293,11 +295,13 @@ final class LiveStream: Sendable {
   func interrupt(_ state: inout State) {
     state.transcoder?.drain()
     state.soundTranscoder?.drain()
+    let rungs = state.epoch.rungs.map(\.window.version)
     do {
       publish(try state.epoch.interrupt(), &state)
     } catch {
       logger.error("the last fragment before the interruption is lost: \(error)")
     }
+    _ = feedRungs(since: rungs, &state)
   }
 
   /// Ends the stream when its publisher has not come back in time. Called now and then by the registry.
@@ -341,6 +345,7 @@ final class LiveStream: Sendable {
   private func end(_ reason: EndReason, _ state: inout State) {
     guard state.phase != .ended else { return }
     stamp.change()
+    let rungs = state.epoch.rungs.map(\.window.version)
     do {
       publish(try state.epoch.end(reason), &state)
     } catch {
@@ -351,6 +356,7 @@ final class LiveStream: Sendable {
     ledger?.forget(name)
     dismissAudiences(&state)
     dismissFollowers(&state)
+    _ = feedRungs(since: rungs, &state)
     finishLadder(&state)
     state.sinks = []
     state.newestSegment = []
@@ -415,17 +421,17 @@ final class LiveStream: Sendable {
   }
 
   private func warnOfLongGroups(_ state: inout State) {
-    guard let group = state.epoch.longestGroup, state.warnings.isEmpty,
-      group.seconds > settings.segmentTarget.seconds * 1.5
-    else { return }
-    let isCut = state.epoch.window.targetDuration.map { group.seconds > Double($0) + 0.5 } ?? false
+    guard let group = state.epoch.longestGroup, group.seconds > settings.segmentTarget.seconds * 1.5 else { return }
+    let isCut = state.epoch.window.isCutWithoutKeyFrame
+    if let told = state.toldGroup, told.isCut || !isCut { return }
+    state.toldGroup = (group, isCut)
     let distance = Decimals.fixed(group, digits: 1)
     let warning =
       (isCut
         ? "key frames are \(distance) s apart or more, so segments begin without one and players join late; set the"
         : "key frames are \(distance) s apart, so segments and latency are as long; set the")
       + " encoder's key frame interval to \(Decimals.fixed(settings.segmentTarget, digits: 0)) s"
-    state.warnings.append(warning)
+    state.warnings = [warning]
     logger.warning("\(warning)")
   }
 

@@ -7,13 +7,15 @@ internal import FMP4
 extension LiveWindow {
   /// Players do not mind a date that jumps by less.
   static let shortestOutage = MediaTime(milliseconds: 100)
+  /// In seconds; what gaps obey before EXT-X-TARGETDURATION is decided, which is never less.
+  private static let leastTarget = 1
 
   /// For how long nobody published before a segment that begins at a wall-clock time (nanoseconds since 1970), in
   /// nanoseconds; nil where that is nothing to tell, or nothing is before it.
   func outage(before wallStart: Int64) -> Int64? {
-    guard let end = segments.isEmpty ? lostEnd : segments.last.flatMap({ $0.isComplete ? $0.wallEnd : nil }),
-      targetDuration != nil
-    else { return nil }
+    guard let end = segments.isEmpty ? lostEnd : segments.last.flatMap({ $0.isComplete ? $0.wallEnd : nil }) else {
+      return nil
+    }
     let (outage, overflow) = wallStart.subtractingReportingOverflow(end)
     return overflow || outage < Self.shortestOutage.nanoseconds ? nil : outage
   }
@@ -21,7 +23,8 @@ extension LiveWindow {
   /// Lists what lies between the newest segment and the next one, which begins at a media time and a wall-clock time
   /// (nanoseconds since 1970). Each gap is at most as long as EXT-X-TARGETDURATION allows.
   mutating func passOutage(before mediaStart: MediaTime, until wallStart: Int64, memory: SegmentMemory) {
-    guard let outage = outage(before: wallStart), let target = targetDuration else { return }
+    guard let outage = outage(before: wallStart) else { return }
+    let target = targetDuration ?? Self.leastTarget
     // What is older than all that is kept need not be told.
     let length = min(outage, longestKept.nanoseconds)
     let longest = MediaTime(milliseconds: Int64(target) * 1000 + 400).nanoseconds

@@ -134,6 +134,9 @@ struct LiveWindow: Sendable {
     version += 1
   }
 
+  /// A segment began without a key frame.
+  var isCutWithoutKeyFrame: Bool { !keepsIndependence || segments.last?.isIndependent == false }
+
   /// EXT-X-INDEPENDENT-SEGMENTS.
   var isIndependent: Bool { promisesIndependence && keepsIndependence }
 

@@ -7,7 +7,7 @@ internal import NIOCore
 struct PublicationBounds: Sendable {
   /// What may be set.
   struct Limits: Sendable, Hashable {
-    /// Breaks of the timeline a minute: jumps of timestamps, and publications that go on with the stream.
+    /// Breaks of the timeline a minute: jumps of timestamps, and publications that begin.
     var jumpsPerMinute = 120
     /// Changes of codec, picture size or the like a minute.
     var changesPerMinute = 30
@@ -29,10 +29,10 @@ struct PublicationBounds: Sendable {
     changes = TokenBucket(perMinute: limits.changesPerMinute)
   }
 
-  /// A publication begins; false where there were too many breaks, in the stream that it goes on with. Then the one that there
-  /// is goes on as before.
-  mutating func begin(goesOn: Bool, now: Int64) -> Bool {
-    guard !goesOn || jumps.take(now: now) else { return false }
+  /// A publication begins, whether it goes on with the stream or begins it anew; false where there were too many breaks. Then
+  /// the one that there is goes on as before.
+  mutating func begin(now: Int64) -> Bool {
+    guard jumps.take(now: now) else { return false }
     knowsTracks = false
     pace = MediaPace()
     return true
@@ -72,11 +72,19 @@ struct MediaPace: Sendable {
   private static let leastSpan = 10
   /// What nobody sends in one step.
   private static let longestStep = MediaTime(milliseconds: 10_000)
+  /// Nanoseconds that the time between two samples counts for at most: who was held up or paused is not slow for it.
+  private static let longestPause: Int64 = 10_000_000_000
+  /// The same where the timestamps jumped meanwhile, and nobody knows how far the clock went.
+  private static let longestUnknownPause: Int64 = 2_000_000_000
+  /// Of less time, counted so, nothing is said.
+  private static let leastJudged: Int64 = 20_000_000_000
 
   private struct Slot: Sendable {
     var second: Int64
     /// Seconds of media.
     var media = 0.0
+    /// Nanoseconds between its samples and those before them, pauses cut.
+    var span: Int64 = 0
     var bytes = 0
   }
 
@@ -85,6 +93,8 @@ struct MediaPace: Sendable {
   private(set) var isNewSecond = false
   private var end: MediaTime?
   private var start: Int64?
+  /// When the last sample came.
+  private var arrival: Int64?
 
   /// The next sample does not continue the last.
   mutating func jump() { end = nil }
@@ -102,6 +112,9 @@ struct MediaPace: Sendable {
     }
     let index = recent.count - 1
     recent[index].bytes &+= bytes
+    let gap = arrival.map { max(0, now &- $0) } ?? 0
+    arrival = now
+    recent[index].span &+= min(gap, self.end == nil ? Self.longestUnknownPause : Self.longestPause)
     guard let end else { return isNew }
     if let last = self.end, last < end {
       recent[index].media += min(end - last, Self.longestStep).seconds
@@ -110,14 +123,15 @@ struct MediaPace: Sendable {
     return isNew
   }
 
-  /// Seconds of media in a second of real time. Nil where samples were missing in more than three of the seconds: the
-  /// connection was held up then, and says nothing of the clock.
+  /// Seconds of media in a second of real time, however many of the seconds had no sample. Nil where pauses leave too little to
+  /// judge by: a connection that was held up says nothing of the clock.
   var slowShare: Double? {
-    guard let start, let last = recent.last?.second, last &- start >= Int64(Self.slots),
-      recent.count >= Self.slots - 3
-    else { return nil }
+    guard let start, let last = recent.last?.second, last &- start >= Int64(Self.slots) else { return nil }
     // The second that has only begun does not count.
-    return recent.dropLast().reduce(0) { $0 + $1.media } / Double(Self.slots - 1)
+    let past = recent.dropLast()
+    let span = past.reduce(0) { $0 &+ $1.span }
+    guard span >= Self.leastJudged else { return nil }
+    return past.reduce(0) { $0 + $1.media } / (Double(span) / 1e9)
   }
 
   /// Seconds of media in a second of real time, of the last seconds; nil before it is known.

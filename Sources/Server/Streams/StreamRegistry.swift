@@ -29,6 +29,7 @@ final class StreamRegistry: PublishGate {
   private struct State {
     var streams: [StreamName: LiveStream] = [:]
     var names: NameAllowance
+    var holdings = StreamHoldings()
     var groups = KnownGroups()
     var isShuttingDown = false
     var rejections: [String: Int] = [:]
@@ -103,15 +104,22 @@ final class StreamRegistry: PublishGate {
     let (stream, admission) = state.withLock { state -> (LiveStream?, LiveStream.Admission) in
       guard !state.isShuttingDown else { return (nil, .refused(.shuttingDown)) }
       let known = state.streams[request.stream]
-      if known == nil, let refusal = refusal(of: request, right: right, &state) { return (nil, .refused(refusal)) }
-      if known != nil, right == .unproven, let host = request.host {
-        state.names.keep(request.stream, by: host, now: clock.monotonicNanoseconds())
+      let holder = right == .unproven ? request.host : nil
+      if known == nil, let refusal = refusal(of: request, holder: holder, &state) { return (nil, .refused(refusal)) }
+      if known != nil, let refusal = refusal(ofShare: request.stream, holder: holder, state) {
+        return (nil, .refused(refusal))
+      }
+      if known != nil, let holder {
+        state.names.keep(request.stream, by: holder, now: clock.monotonicNanoseconds())
       }
       let stream = known ?? newStream(request, state.groups)
       let admission = stream.admit(request, right: right) { epoch in
         makeSinks(request.stream, epoch, request.recording)
       }
       state.streams[request.stream] = stream
+      if case .admitted = admission {
+        state.holdings.give(request.stream, to: holder, descriptors: descriptorCount(of: request.stream))
+      }
       if known == nil, state.namedInMetrics.count < MetricsLimits.streams {
         state.namedInMetrics.insert(request.stream)
       }
@@ -126,13 +134,13 @@ final class StreamRegistry: PublishGate {
     }
   }
 
-  /// Why a name that is not known yet cannot be a stream; nil where it can, and its descriptors are taken.
-  private func refusal(of request: PublishRequest, right: PublishRight, _ state: inout State) -> PublishRefusal? {
+  /// Why a name that is not known yet cannot be a stream; nil where it can, and its descriptors are taken. `holder` is the
+  /// address where that shows no key.
+  private func refusal(of request: PublishRequest, holder: String?, _ state: inout State) -> PublishRefusal? {
     let limit = state.names.limits.streams
     guard state.streams.count < limit else { return .tooManyStreams(limit: limit) }
-    if right == .unproven, let host = request.host,
-      let seconds = state.names.take(request.stream, by: host, now: clock.monotonicNanoseconds())
-    {
+    if let refusal = refusal(ofShare: request.stream, holder: holder, state) { return refusal }
+    if let holder, let seconds = state.names.take(request.stream, by: holder, now: clock.monotonicNanoseconds()) {
       return .tooManyNames(limit: state.names.limits.names, retryAfterSeconds: seconds)
     }
     guard descriptors.takeStream(descriptorCount(of: request.stream)) else {
@@ -141,6 +149,15 @@ final class StreamRegistry: PublishGate {
           + " systemd), and it has \(state.streams.count) streams; raise the limit, or end streams")
     }
     return nil
+  }
+
+  /// Why an address that shows no key cannot have one more stream; nil where it can.
+  private func refusal(ofShare stream: StreamName, holder: String?, _ state: State) -> PublishRefusal? {
+    guard let holder else { return nil }
+    let all = StreamHoldings.Share(streams: state.names.limits.streams, descriptors: descriptors.streams)
+    let count = descriptorCount(of: stream)
+    guard !state.holdings.mayHold(stream, holder, descriptors: count, of: all) else { return nil }
+    return .tooManyOfAddress(streams: state.holdings.streams(of: holder))
   }
 
   /// Descriptors that a stream takes as it is configured.
@@ -204,6 +221,7 @@ final class StreamRegistry: PublishGate {
         state.groups.remember(stream.knownGroup, of: stream.name)
         state.streams[stream.name] = nil
         if let host = stream.lastHost { state.names.keep(stream.name, by: host, now: clock.monotonicNanoseconds()) }
+        state.holdings.give(stream.name, to: nil, descriptors: 0)
         descriptors.giveBackStream(descriptorCount(of: stream.name))
         memory.release(stream.name)
         if state.namedInMetrics.remove(stream.name) == nil { state.departed += stream.status.counters }

@@ -7,17 +7,17 @@ internal import Synchronization
 /// durations, and each endless response (`stream.mp4`) while it lasts: it asks once. Counts viewers for the API and
 /// refuses new ones when the server is full.
 ///
-/// Nobody who is playing is dropped, but where one address holds more than half of all places: there a newcomer from
-/// another address gets the newest of them.
+/// When more than 90 % of the places are taken an address may have at most half of all. When all are, a newcomer gets the
+/// newest place of the address that has most, where that has more places than the newcomer's with it. Else nobody who is
+/// playing is dropped.
 final class ViewerRegistry: Sendable {
   private let limit: Int
   private let clock: SteadyClock
   private let state = Mutex(State())
 
   private struct Viewer {
-    let host: NetworkAddress?
-    /// The later it came, the higher.
-    let number: Int
+    /// That of its place where it has no endless response open. The later it came, the higher.
+    var number: Int
     /// Monotonic nanoseconds.
     var expiry: Int64
     /// Nil before it has asked for something that tells.
@@ -27,14 +27,24 @@ final class ViewerRegistry: Sendable {
 
     /// As how many it counts: an endless response is one viewer, and one that also asks for playlists is the same.
     var weight: Int { max(1, seats.count) }
-    /// That of its newest place.
-    var newest: Int { seats.last?.number ?? number }
+
+    /// Whether one of its places has this number.
+    func has(_ number: Int) -> Bool {
+      guard !seats.isEmpty else { return self.number == number }
+      var (low, high) = (0, seats.count)
+      while low < high {
+        let middle = (low + high) / 2
+        if seats[middle].number < number { low = middle + 1 } else { high = middle }
+      }
+      return low < seats.count && seats[low].number == number
+    }
 
     func isPresent(_ now: Int64) -> Bool { !seats.isEmpty || expiry > now }
 
     mutating func renew(_ expiry: Int64, _ delivery: Delivery?) {
       self.expiry = expiry
-      if let delivery { self.delivery = delivery }
+      // While it has an endless response open, that is how it watches.
+      if let delivery, seats.isEmpty { self.delivery = delivery }
     }
   }
 
@@ -47,7 +57,7 @@ final class ViewerRegistry: Sendable {
     var streams: [StreamName: [ClientID: Viewer]] = [:]
     /// Places that are taken: in all, and by address.
     var total = 0
-    var hosts: [NetworkAddress?: Int] = [:]
+    var places = ViewerPlaces()
     var numbered = 0
     /// Requests for which there was no room, and places that went to another address.
     var refused = 0
@@ -63,13 +73,18 @@ final class ViewerRegistry: Sendable {
       let before = streams[stream]?[client]
       let more = (viewer?.weight ?? 0) - (before?.weight ?? 0)
       streams[stream, default: [:]][client] = viewer
-      guard more != 0, let host = (viewer ?? before)?.host else {
-        total += more
-        return
-      }
       total += more
-      let count = hosts[host, default: 0] + more
-      hosts[host] = count > 0 ? count : nil
+      if let host = client.host { places.change(host, by: more) }
+    }
+
+    /// A client has its place number `number` now.
+    mutating func note(_ number: Int, _ stream: StreamName, _ client: ClientID) {
+      let streams = streams
+      places.add(ViewerPlaces.Place(number: number, stream: stream, client: client)) { Self.isTaken($0, in: streams) }
+    }
+
+    private static func isTaken(_ place: ViewerPlaces.Place, in streams: [StreamName: [ClientID: Viewer]]) -> Bool {
+      streams[place.stream]?[place.client]?.has(place.number) ?? false
     }
 
     mutating func sweep(now: Int64, nextSweep: Int64) {
@@ -80,27 +95,22 @@ final class ViewerRegistry: Sendable {
       }
     }
 
-    /// Takes the newest place from the address that has more than half of them, where that is another. False where there
-    /// is none; `seat` is then what has to end.
-    mutating func makeRoom(for host: NetworkAddress?, limit: Int) -> (isFree: Bool, seat: ViewerSeat?) {
-      guard let largest = hosts.max(by: { $0.value < $1.value }), largest.value > limit / 2, largest.key != host,
-        let (stream, client, viewer) = newest(of: largest.key)
+    /// Takes the newest place from the address that has most, where that has more than the newcomer's will have. False
+    /// where there is none; `seat` is then what has to end.
+    mutating func makeRoom(for host: NetworkAddress?) -> (isFree: Bool, seat: ViewerSeat?) {
+      // Two that have equally many do not take turns for ever.
+      guard places.most > places.count(of: host) + 1, let largest = places.largest, let place = newest(of: largest),
+        var left = streams[place.stream]?[place.client]
       else { return (false, nil) }
       displaced += 1
-      var left = viewer
       let seat = left.seats.popLast()?.seat
-      set(left.seats.isEmpty ? nil : left, stream, client)
+      set(left.seats.isEmpty ? nil : left, place.stream, place.client)
       return (true, seat)
     }
 
-    private func newest(of host: NetworkAddress?) -> (StreamName, ClientID, Viewer)? {
-      var found: (StreamName, ClientID, Viewer)?
-      for (stream, clients) in streams {
-        for (client, viewer) in clients where viewer.host == host && viewer.newest > found?.2.newest ?? 0 {
-          found = (stream, client, viewer)
-        }
-      }
-      return found
+    private mutating func newest(of host: NetworkAddress) -> ViewerPlaces.Place? {
+      let streams = streams
+      return places.newest(of: host) { Self.isTaken($0, in: streams) }
     }
   }
 
@@ -119,19 +129,26 @@ final class ViewerRegistry: Sendable {
     let (isAdmitted, seat) = state.withLock { state -> (Bool, ViewerSeat?) in
       if now >= state.nextSweep { state.sweep(now: now, nextSweep: now &+ Self.sweepInterval) }
       if state.streams[stream]?[client]?.renew(expiry, delivery) != nil { return (true, nil) }
-      let room = takeRoom(1, for: client, &state)
+      let room = takeRoom(for: client, &state)
       guard room.isFree else { return room }
-      state.set(
-        Viewer(host: client.host, number: state.number(), expiry: expiry, delivery: delivery), stream, client)
+      let number = state.number()
+      state.set(Viewer(number: number, expiry: expiry, delivery: delivery), stream, client)
+      state.note(number, stream, client)
       return room
     }
     seat?.revoke()
     return isAdmitted
   }
 
-  private func takeRoom(_ count: Int, for client: ClientID, _ state: inout State) -> (isFree: Bool, seat: ViewerSeat?) {
-    guard count > 0, state.total + count > limit else { return (true, nil) }
-    let room = state.makeRoom(for: client.host, limit: limit)
+  /// Room for one more place of a client.
+  private func takeRoom(for client: ClientID, _ state: inout State) -> (isFree: Bool, seat: ViewerSeat?) {
+    let hasMuch = state.places.count(of: client.host) >= max(1, limit / 2)
+    guard !hasMuch || state.total * 10 <= limit * 9 else {
+      state.refused += 1
+      return (false, nil)
+    }
+    guard state.total >= limit else { return (true, nil) }
+    let room = state.makeRoom(for: client.host)
     if !room.isFree { state.refused += 1 }
     return room
   }
@@ -146,16 +163,17 @@ final class ViewerRegistry: Sendable {
       let known = state.streams[stream]?[client]
       // Whoever plays, and opens its first, stays one viewer.
       let isMore = known.map { !$0.seats.isEmpty } ?? true
-      let room = takeRoom(isMore ? 1 : 0, for: client, &state)
+      let room: (isFree: Bool, seat: ViewerSeat?) = isMore ? takeRoom(for: client, &state) : (true, nil)
       guard room.isFree else { return (nil, nil) }
       let number = state.number()
       let seat = ViewerSeat { [weak self] in
         self?.leave(number, stream: stream, client: client, lifetime: lifetime)
       }
-      var viewer = known ?? Viewer(host: client.host, number: number, expiry: now)
+      var viewer = known ?? Viewer(number: number, expiry: now)
       viewer.seats.append(OpenSeat(number: number, seat: seat))
       viewer.delivery = .mp4
       state.set(viewer, stream, client)
+      state.note(number, stream, client)
       return (seat, room.seat)
     }
     others?.revoke()
@@ -169,6 +187,7 @@ final class ViewerRegistry: Sendable {
         let index = viewer.seats.firstIndex(where: { $0.number == number })
       else { return }
       viewer.seats.remove(at: index)
+      if viewer.seats.isEmpty { viewer.number = number }
       viewer.expiry = max(viewer.expiry, expiry)
       state.set(viewer, stream, client)
     }

@@ -41,7 +41,7 @@ def browser(request):
 
 @pytest.fixture(scope="module")
 def demo(start_shared):
-    """A server whose stream `demo` is the built-in test picture with its beep."""
+    """A server whose stream `demo` is the built-in test pattern with its beep."""
     server = start_shared("--test-pattern", "demo")
     server.wait_state("demo", "live", seconds=30)
     return server

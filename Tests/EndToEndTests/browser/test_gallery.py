@@ -113,8 +113,7 @@ def test_a_recording_is_stopped_and_started_from_the_page(page, archive):
     page.wait(f"{press('Record')} !== undefined && {card('stage')} !== undefined")
     page.click(press("Record"))
     page.wait(f"{press('Throw')} !== undefined")
-    page.click(press("Throw"))
-    page.click(press("Throw"))
+    watching.mean_it(page, press("Throw"))
     page.wait(f"{press('Record')} !== undefined")
     assert archive.json("/api/v1/recordings?stream=stage&state=running")["total"] == 0
     page.click(press("Record"))
@@ -258,8 +257,7 @@ def test_the_watch_page_records_stops_and_throws_away(page, archive):
     page.wait(f"{state} === 'Stored' && {press('Record')} !== undefined")
     page.click(press("Record"))
     page.wait(f"{state} === 'Recording'")
-    page.click(press("Throw"))
-    page.click(press("Throw"))
+    watching.mean_it(page, press("Throw"))
     page.wait(f"{state} === 'Thrown away'")
     assert archive.json("/api/v1/recordings?stream=stage&state=running")["total"] == 0
     page.click(press("Record"))

@@ -173,22 +173,41 @@ def test_the_panel_tells_how_the_rungs_are_made(chromium, laddered):
     watching.leave(chromium)
 
 
-@pytest.mark.parametrize("width", [320, 390])
-def test_the_menu_can_be_read_on_a_phone(chromium, laddered, width):
+#: What is cut of the button's text and of the row of buttons, in pixels, and what a finger finds there.
+CUT = """(() => {
+  const button = document.querySelector("#quality-shown"), row = document.querySelector(".buttons");
+  const { x, y, width, height } = button.getBoundingClientRect();
+  return { text: button.scrollWidth - button.clientWidth, row: row.scrollWidth - row.clientWidth,
+           finds: document.elementFromPoint(x + width / 2, y + height / 2)?.id };
+})()"""
+
+
+@pytest.mark.parametrize("width", [320, 390, 1280])
+def test_each_choice_can_be_read_on_the_menus_button(chromium, laddered, width):
+    laddered.wait(lambda: laddered.stream("demo")["ageSeconds"] > 20, 40, "a window to go back in")
     chromium.viewport(width, 700)
     try:
         watching.watch(chromium, laddered, "demo")
-        chromium.wait("document.querySelector('#quality')?.selectedOptions[0]?.textContent.endsWith('p')")
-        # Its text, and the arrow that browsers put beside it.
-        text, room = chromium.evaluate("""(() => {
-          const menu = document.querySelector("#quality"), style = getComputedStyle(menu);
-          const pen = document.createElement("canvas").getContext("2d");
-          pen.font = style.font;
-          return [pen.measureText(menu.selectedOptions[0].textContent).width,
-                  menu.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight)];
-        })()""")
-        assert text + 12 <= room
-        assert chromium.evaluate("(() => { const b = document.querySelector('.buttons'); return b.scrollWidth <= b.clientWidth; })()")
+        chromium.wait("document.querySelectorAll('#quality option').length === 4")
+        for edge in ("live", "behind"):
+            if edge == "behind":
+                watching.seek_to(chromium, 15)
+            chromium.wait(f"document.querySelector('#live').dataset.edge === '{edge}'")
+            for name, shown in (("auto", r"Auto · \d+p"), ("", "720p"), ("360p", "360p"), ("180p", "180p"), ("auto", r"Auto · \d+p")):
+                chromium.evaluate(CHOOSE % name)
+                chromium.wait(f"/^{shown}$/.test(document.querySelector('#quality-shown')?.textContent)")
+                assert chromium.evaluate(CUT) == {"text": 0, "row": 0, "finds": "quality"}, f"{name!r}, {edge}"
+        # The list tells more.
+        texts = chromium.evaluate("[...document.querySelectorAll('#quality option')].map((o) => o.textContent)")
+        assert all(re.fullmatch(r"\d+p · .*bit/s( \(source\))?", text) for text in texts[1:]), texts
+        # Who goes by keys sees where.
+        chromium.evaluate("document.querySelector('#fullscreen').focus()")
+        for _ in range(12):
+            if chromium.evaluate("document.activeElement.id") == "quality":
+                break
+            chromium.press("Tab", "Tab", modifiers=8)
+        assert chromium.evaluate("document.activeElement.id") == "quality"
+        assert chromium.evaluate("getComputedStyle(document.querySelector('.quality')).outlineStyle") == "solid"
     finally:
         watching.leave(chromium)
         chromium.viewport(1280, 900)

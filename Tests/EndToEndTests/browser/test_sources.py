@@ -1,5 +1,7 @@
 """The panel of a publisher that is part of the server: started, stopped and switched by whoever has the admin token."""
 
+import time
+
 import pytest
 
 import watching
@@ -39,11 +41,22 @@ def press(identifier: str) -> str:
     return f"document.querySelector('#{identifier}')"
 
 
-def mean_it(page, button: str) -> None:
-    """Clicks a button that asks once more, and again."""
-    page.click(button)
-    page.wait(f"{button}.textContent === 'Really?'")
-    page.click(button)
+def double_clicks(page, button: str) -> None:
+    """What asks once more is not answered by a double click of a mouse, two taps, or a key that is held down."""
+
+    def held() -> None:
+        page.evaluate(f"{button}.focus()")
+        page.call("Input.dispatchKeyEvent", type="keyDown", key="Enter", text="\r", windowsVirtualKeyCode=13)
+        for _ in range(30):
+            time.sleep(0.05)
+            page.call("Input.dispatchKeyEvent", type="keyDown", key="Enter", text="\r", windowsVirtualKeyCode=13, autoRepeat=True)
+        page.call("Input.dispatchKeyEvent", type="keyUp", key="Enter", windowsVirtualKeyCode=13)
+
+    word = page.evaluate(f"{button}.textContent")
+    for haste in (lambda: page.click_twice(button), lambda: page.click_twice(button, (1, 1)), held):
+        haste()
+        page.wait(f"{button}.textContent === 'Really?'", 2)
+        page.wait(f"{button}.textContent === '{word}'")
 
 
 def test_what_takes_a_live_stream_off_the_air_asks_once_more(page, studio):
@@ -59,7 +72,9 @@ def test_what_takes_a_live_stream_off_the_air_asks_once_more(page, studio):
         # Who does not mean it does nothing.
         page.wait(f"{press(button)}.textContent === '{word}'")
         assert studio.stream("demo")["state"] == "live"
-    mean_it(page, press("source-preview"))
+        double_clicks(page, press(button))
+        assert studio.stream("demo")["state"] == "live"
+    watching.mean_it(page, press("source-preview"))
     page.wait(f"{STATE} === 'Off air'")
     # What nobody watches is stopped at once.
     page.click(press("source-stop"))
@@ -80,7 +95,7 @@ def test_the_test_pattern_is_stopped_and_started_on_its_page(page, studio):
     assert page.evaluate("['source-start', 'source-preview', 'source-stop', 'devices'].every((id) => document.getElementById(id).hidden)")
     enter_token(page)
     page.wait(f"{press('source-stop')}.checkVisibility()")
-    mean_it(page, press("source-stop"))
+    watching.mean_it(page, press("source-stop"))
     page.wait(f"{STATE} === 'Stopped' && document.querySelector('#stage').dataset.phase === 'ended'")
     assert studio.stream("demo")["state"] == "ended"
     page.click(press("source-start"))
@@ -94,7 +109,7 @@ def test_what_is_off_air_is_seen_in_the_panel_alone(page, studio):
     watching.watch(page, studio, "demo")
     enter_token(page)
     page.wait(f"{press('source-preview')}.checkVisibility()")
-    mean_it(page, press("source-preview"))
+    watching.mean_it(page, press("source-preview"))
     page.wait(f"{STATE} === 'Off air' && document.querySelector('#stage').dataset.phase === 'ended'")
     page.wait("document.querySelector('#source-picture').width === 640")
     # The test pattern is no black picture.
@@ -115,7 +130,7 @@ def test_what_is_off_air_is_recorded_and_goes_on_air_meanwhile(page, studio):
     page.wait(f"{state} === 'Recording'")
     enter_token(page)
     page.wait(f"{press('source-preview')}.checkVisibility()")
-    mean_it(page, press("source-preview"))
+    watching.mean_it(page, press("source-preview"))
     page.wait(f"{STATE} === 'Off air' && {state} === 'Stored' && {button('Record')}.checkVisibility()")
     page.click(button("Record"))
     page.wait(f"{state} === 'Recording' && {button('Stop')}.checkVisibility()")
@@ -125,6 +140,21 @@ def test_what_is_off_air_is_recorded_and_goes_on_air_meanwhile(page, studio):
     page.click(button("Stop"))
     page.wait(f"{state} === 'Stored' && {STATE} === 'Live'")
     page.errors.clear()  # a picture that was not there yet may be one
+
+
+def test_a_recording_is_thrown_away_by_who_means_it(page, studio):
+    state = "document.querySelector('#recording-state').textContent"
+    button = lambda symbol: f"document.querySelector('.recording-buttons [aria-label^=\"{symbol}\"]')"
+    watching.watch(page, studio, "cam")
+    enter_token(page)
+    page.wait(f"{button('Record')}.checkVisibility() || {button('Stop')}.checkVisibility()")
+    if page.evaluate(f"{button('Record')}.checkVisibility()"):
+        page.click(button("Record"))
+    page.wait(f"{state} === 'Recording' && {button('Throw away')}.checkVisibility()")
+    double_clicks(page, button("Throw away"))
+    assert page.evaluate(state) == "Recording"
+    watching.mean_it(page, button("Throw away"))
+    page.wait(f"{state} !== 'Recording'")
 
 
 def test_the_home_page_has_them_all_for_whoever_has_the_token(page, studio):
@@ -142,9 +172,9 @@ def test_the_home_page_has_them_all_for_whoever_has_the_token(page, studio):
                            ("Go live with demo", "Live")):
         page.click(button(label))
         if becomes != "Live":
-            page.wait(f"{button(label)}.textContent === 'Really?'")
+            double_clicks(page, button(label))
             assert page.evaluate(state) == "Live"
-            page.click(button(label))
+            watching.mean_it(page, button(label))
         page.wait(f"{state} === '{becomes}'")
     page.wait("document.querySelector('#sources-list').innerText.includes('there is no camera')")
     assert page.evaluate(POOR_CONTRAST) == [] and page.evaluate(FOREIGN) == [] and page.errors == []

@@ -1,5 +1,7 @@
 """What the tests ask a watch page."""
 
+import time
+
 #: The player as it is: seconds, frames, sound, and what the page says of it.
 STATE = """(() => {
   const video = document.querySelector("#video");
@@ -66,6 +68,18 @@ def leave(browser):
     browser.open("about:blank")
 
 
+#: A click sooner after the one before it was made before the question could be read.
+READ_SECONDS = 0.6
+
+
+def mean_it(browser, button):
+    """Clicks a button that asks once more, and again."""
+    browser.click(button)
+    browser.wait(f"{button}.textContent === 'Really?'")
+    time.sleep(READ_SECONDS)
+    browser.click(button)
+
+
 def distance(browser):
     """Seconds behind the live edge, as the button says."""
     text = browser.evaluate("document.querySelector('#distance').textContent")
@@ -83,7 +97,7 @@ def seek_to(browser, seconds_behind):
     }})()""")
 
 
-#: The time that is burned into the shown picture of the test source, in milliseconds since 1970; null where it cannot be
+#: The time that is burned into the shown picture of the test pattern, in milliseconds since 1970; null where it cannot be
 #: read. Letters of five by seven dots, each dot half a unit; the layout is that of TestPicture.swift.
 _READ_TIMECODE = """
 const shapes = {

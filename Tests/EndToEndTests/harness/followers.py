@@ -1,9 +1,16 @@
 """Many viewers of one Low-Latency HLS playlist, cheap enough for hundreds: each keeps its connection, waits for the next
-part, fetches it, and comes back after an error, as players do. None reads the multivariant playlist again."""
+part, fetches it, and comes back after an error, as players do. None reads the multivariant playlist again.
+
+`python -m harness.followers PLAYLIST COUNT` runs them until its standard input ends, and prints what they got, as JSON."""
 
 import asyncio
 import dataclasses
+import json
+import pathlib
 import re
+import subprocess
+import sys
+import threading
 import time
 import urllib.parse
 
@@ -87,3 +94,47 @@ class Crowd:
         length = re.search(rb"(?i)content-length: *(\d+)", head)
         body = await asyncio.wait_for(reader.readexactly(int(length[1]) if length else 0), 20)
         return int(head.split(b" ", 2)[1]), body
+
+
+#: Of parts of 200 ms in segments of 2 s, as the tests publish them.
+PART_SECONDS, PARTS = 0.2, 10
+
+
+class Beside:
+    """A crowd in a process of its own, so that what a test does in its process does not slow down the measuring."""
+
+    def __init__(self, url: str, count: int):
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "harness.followers", url, str(count)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, cwd=pathlib.Path(__file__).resolve().parents[1])
+        self.viewers: list[Viewer] = []
+
+    def stop(self) -> "Beside":
+        out, errors = self.process.communicate(timeout=60)
+        assert self.process.returncode == 0, errors
+        self.viewers = [Viewer(**viewer) for viewer in json.loads(out)]
+        return self
+
+    def kill(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.communicate()
+
+    def late(self, begin: float, end: float, share: float) -> float:
+        """Seconds by which that share of the parts that came in that time was late at most."""
+        lateness = [(at, at - (segment * PARTS + part) * PART_SECONDS) for viewer in self.viewers for at, segment, part in viewer.got]
+        least = min(late for _, late in lateness)
+        values = sorted(late - least for at, late in lateness if begin <= at <= end)
+        assert len(values) >= 5 * len(self.viewers), f"only {len(values)} parts in {end - begin:.1f} s"
+        return values[min(len(values) - 1, int(len(values) * share))]
+
+
+def main() -> None:
+    crowd = Crowd(sys.argv[1], int(sys.argv[2]))
+    threading.Thread(target=crowd.watch, args=(float("inf"),), daemon=True).start()
+    sys.stdin.read()
+    print(json.dumps([dataclasses.asdict(viewer) for viewer in crowd.viewers]))
+
+
+if __name__ == "__main__":
+    main()

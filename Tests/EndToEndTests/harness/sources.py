@@ -99,6 +99,9 @@ RECIPES = {
         Recipe("megabyte", seconds=4, size="640x360", video=(
             "-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-b:v", "4M", "-minrate", "4M",
             "-maxrate", "4M", "-bufsize", "2M", "-x264-params", "nal-hrd=cbr")),
+        # Without B-frames.
+        Recipe("straight", seconds=4, video=(
+            "-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-b:v", "400k", "-bf", "0")),
         # Light enough for sixty times its speed: 375 frames of sound to 160 pictures are 16 s exactly.
         Recipe("light", seconds=16.5, rate="10", gop=20, size="160x90", sound_rate=24000, channels=1, video=(
             "-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-b:v", "48k", "-bf", "0")),

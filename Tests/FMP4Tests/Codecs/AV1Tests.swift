@@ -1,4 +1,5 @@
 import NIOCore
+import Support
 import Testing
 
 @testable import FMP4
@@ -65,5 +66,23 @@ import Testing
       try AV1.accessUnit(ByteBuffer(bytes: [0x32] + Array(repeating: 0xFF, count: 8) + [0x10]))
     }
     #expect(throws: CodecError.self) { try AV1.accessUnit(ByteBuffer(bytes: [0x80])) }
+  }
+
+  /// §5.8.3, §5.8.4: the same display as the HEVC messages of `AccessUnitTests` tell of.
+  @Test func metadataTellOfHighDynamicRange() throws {
+    let display = SyntheticMedia.hex("2A19 02 AE14 51EC 43D7 B0A4 2666 0F5C 500D 5439 0003E800 00000052")
+    let light = SyntheticMedia.hex("2A05 01 03E8 0190")
+    let frame: [UInt8] = [0x32, 0x02, 0x10, 0x00]
+    let unit = try AV1.accessUnit(ByteBuffer(bytes: display + light + frame))
+    let found = try #require(unit.masteringDisplay)
+    #expect(found.red == MasteringDisplay.Chromaticity(x: 34_000, y: 16_000))
+    #expect(found.green == MasteringDisplay.Chromaticity(x: 13_250, y: 34_500))
+    #expect(found.blue == MasteringDisplay.Chromaticity(x: 7_500, y: 3_000))
+    #expect(found.maximumLuminance == 10_000_000 && found.minimumLuminance == 50)
+    #expect(unit.lightLevel == ContentLightLevel(maximum: 1000, maximumAverage: 400))
+    // Cut off, or of a type that is not looked at.
+    let broken: [UInt8] = [0x2A, 0x03, 0x02, 0xAE, 0x14, 0x2A, 0x00, 0x2A, 0x01, 0x09]
+    let cut = try AV1.accessUnit(ByteBuffer(bytes: broken + frame))
+    #expect(cut.masteringDisplay == nil && cut.lightLevel == nil && cut.isSync)
   }
 }

@@ -6,12 +6,16 @@ import Testing
 
 /// Pictures of a variable rate, and what parts come of them.
 @Suite struct VariableRateTests {
-  private static func cut(_ times: [Int64]) throws -> (fragments: [Fragment], limit: MediaTime) {
+  /// `stated` is the frame duration that the publisher states, whatever it sends.
+  private static func cut(
+    _ times: [Int64], stated: UInt32? = nil
+  ) throws -> (fragments: [Fragment], limit: MediaTime) {
     var segmenter = Segmenter(policy: CutPolicy(startsEarly: true))
-    var events = segmenter.receive(.tracks([try SyntheticMedia.video(frameDuration: nil)]))
+    var events = segmenter.receive(.tracks([try SyntheticMedia.video(frameDuration: stated)]))
     for (index, time) in times.enumerated() {
       let sample = Sample(
-        track: .video, decodeTime: time, isSync: index % 60 == 0, payload: ByteBuffer(repeating: 1, count: 100))
+        track: .video, decodeTime: time, duration: stated, isSync: index % 60 == 0,
+        payload: ByteBuffer(repeating: 1, count: 100))
       events += segmenter.receive(.sample(sample))
     }
     events += segmenter.receive(.end(.finished))
@@ -31,6 +35,16 @@ import Testing
       $0.0.duration.seconds / limit.seconds
     }
     #expect(inside.allSatisfy { $0 >= 0.85 }, "\(limit.seconds) \(inside.min() ?? 0)")
+  }
+
+  /// ffmpeg states 30 pictures a second also where it leaves most of them out.
+  @Test func whereAConstantRateIsStatedAndNotKeptNoPartOfSeveralPicturesIsTooLong() throws {
+    var times: [Int64] = []
+    for index in Int64(0)..<2400 where index % 120 >= 60 || index % 4 == 0 { times.append(index * 1000) }
+    let (fragments, limit) = try Self.cut(times, stated: 1000)
+    let tooLong = fragments.filter { $0.duration > limit && $0.runs[0].samples.count > 1 }
+    #expect(tooLong.isEmpty, "\(tooLong.map(\.duration.seconds)) where \(limit.seconds) is the limit")
+    #expect(fragments.reduce(0) { $0 + $1.runs[0].samples.count } == times.count)
   }
 
   @Test func aPauseIsAPartOfOnePicture() throws {

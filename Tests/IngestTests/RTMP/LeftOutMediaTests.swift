@@ -47,6 +47,42 @@ struct LeftOutMediaTests {
     #expect(driver.warnings == [.leftOutCodec(.audio, "MP3")])
   }
 
+  /// An AudioSpecificConfig of object type 1 (Main), 44.1 kHz, two channels.
+  private let aacMain: [UInt8] = [0x0A, 0x10]
+
+  @Test func soundInAFormOfAACThatIsNotTakenLeavesThePictureAlone() throws {
+    var sent = S.metadata() + S.video(S.avcHeader(), 0) + S.audio([0xAF, 0] + aacMain, 0)
+    for picture in UInt32(0)..<50 {
+      sent += S.audio(S.aacFrame, picture * 40) + S.video(S.avcFrame(key: picture % 25 == 0), picture * 40)
+    }
+    let driver = publishing(sent)
+    #expect(driver.ending == nil && driver.endings.isEmpty)
+    #expect(driver.tracks.map { $0.map(\.codec.name) } == [["H.264"]])
+    #expect(driver.times(.video).count == 50)
+    let told = "AAC configuration: AAC of object type 1 (Main); supported: LC, HE-AAC, HE-AAC v2"
+    #expect(driver.warnings == [.leftOutForm(.audio, told)])
+  }
+
+  @Test func aTrackThatCanBeTakenIsTakenBehindOneThatCannot() throws {
+    var sent = S.metadata() + S.video(S.avcHeader(), 0) + S.audio([0xAF, 0] + aacMain, 0)
+    sent += S.audio(S.aacFrame, 0) + S.audio(further(1, 0, "mp4a", S.aac48), 0)
+    for picture in UInt32(0)..<50 {
+      sent += S.audio(S.aacFrame, picture * 40)
+      sent += S.audio(further(1, 1, "mp4a", Array(S.aacFrame.dropFirst(2))), picture * 40)
+      sent += S.video(S.avcFrame(key: picture % 25 == 0), picture * 40)
+    }
+    let driver = publishing(sent)
+    #expect(driver.tracks.map { $0.map(\.codec.name) } == [["H.264", "AAC"]])
+    #expect(driver.times(.audio).count == 50)
+  }
+
+  @Test func soundAloneThatCannotBeTakenEndsThePublicationWithTheReason() throws {
+    var driver = publishing(S.metadata(video: false) + S.audio([0xAF, 0] + aacMain, 0) + S.audio(S.aacFrame, 0))
+    driver.tick(2_000_000_000)
+    #expect(
+      driver.ending == .failed("AAC configuration: AAC of object type 1 (Main); supported: LC, HE-AAC, HE-AAC v2"))
+  }
+
   @Test func aSecondAudioTrackIsLeftOut() throws {
     var sent = S.metadata() + S.headers + S.audio(further(1, 0, "mp4a", S.aac44), 0)
     for picture in UInt32(0)..<50 {

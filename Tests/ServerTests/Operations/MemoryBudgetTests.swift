@@ -53,25 +53,52 @@ import Testing
     #expect(try #require(sources.read()).limit > 256 << 20)
   }
 
+  @Test func theLeastLimitCountsThoughAnotherLevelHasLessAvailable() throws {
+    let group = try Group()
+    defer { group.remove() }
+    // More could be given back than the machine has free: of all levels the machine has the least available.
+    try group.set(limit: 256, usage: 0, reclaimable: 1 << 24)
+    let sources = MemorySources(root: group.folder)
+    let reading = try #require(sources.read())
+    #expect(reading.limit == 256 << 20 && reading.available < 1 << 44)
+    #expect(WindowBudget(perStream: nil, inAll: nil, sources: sources).inAll == 128 << 20)
+  }
+
   @Test func connectionsAreRefusedBeforeMemoryIsGoneAndAdmittedWhenThereIsSome() throws {
     let group = try Group()
     defer { group.remove() }
     try group.set(limit: 256, usage: 100)
     let budget = MemoryBudget(sources: MemorySources(root: group.folder), logger: logger)
     var admitted = 0
-    while admitted < 10_000, budget.take(MemoryBudget.secureConnectionBytes) { admitted += 1 }
+    while admitted < 10_000, budget.take(MemoryBudget.secureConnectionBytes) != nil { admitted += 1 }
     // 156 MiB are left, of which an eighth of 256 are kept.
     #expect(admitted == (124 << 20) / MemoryBudget.secureConnectionBytes)
-    #expect(!budget.take(MemoryBudget.secureConnectionBytes))
+    #expect(budget.take(MemoryBudget.secureConnectionBytes) == nil)
     // What was admitted just now counts in full, though it shows nowhere yet.
     budget.look(expectedGrowth: 0)
-    #expect(!budget.take(MemoryBudget.secureConnectionBytes))
+    #expect(budget.take(MemoryBudget.secureConnectionBytes) == nil)
     // Later it shows in what the system counts, which is less.
     try group.set(limit: 256, usage: 150)
     for _ in 0..<12 { budget.look(expectedGrowth: 0) }
-    #expect(budget.take(MemoryBudget.secureConnectionBytes))
+    #expect(budget.take(MemoryBudget.secureConnectionBytes) != nil)
     // What windows will still need is left aside.
     budget.look(expectedGrowth: 100 << 20)
-    #expect(!budget.take(MemoryBudget.plainConnectionBytes))
+    #expect(budget.take(MemoryBudget.plainConnectionBytes) == nil)
+  }
+
+  @Test func whoComesAndGoesTakesNothing() throws {
+    let group = try Group()
+    defer { group.remove() }
+    try group.set(limit: 256, usage: 100)
+    let budget = MemoryBudget(sources: MemorySources(root: group.folder), logger: logger)
+    for turn in 0..<10_000 {
+      let charge = try #require(budget.take(MemoryBudget.secureConnectionBytes))
+      // Some stay over a few looks.
+      if turn % 100 == 0 { for _ in 0..<turn / 1000 { budget.look(expectedGrowth: 0) } }
+      budget.giveBack(charge)
+    }
+    var admitted = 0
+    while admitted < 10_000, budget.take(MemoryBudget.secureConnectionBytes) != nil { admitted += 1 }
+    #expect(admitted == (124 << 20) / MemoryBudget.secureConnectionBytes)
   }
 }

@@ -63,6 +63,20 @@ import Testing
     #expect(numbers == Array(1...numbers.count))
   }
 
+  @Test func anOutageWithinTheFirstGroupOfPicturesIsListedToo() throws {
+    var driver = EpochDriver(StreamSettings(layout: .separate))
+    try driver.publish(seconds: 1, isSteady: true)
+    #expect(driver.epoch.window.targetDuration == nil)
+    try driver.interrupt()
+    try driver.publish(seconds: 5, wall: EpochDriver.wall + 5_000_000_000, isSteady: true)
+    let lines = try lines(driver.epoch.window, .video)
+    #expect(abs(lines.filter(\.isGap).reduce(0) { $0 + $1.duration } - 4) < 0.05)
+    for (line, next) in zip(lines, lines.dropFirst()) {
+      let (date, after) = (try #require(line.date), try #require(next.date))
+      #expect(abs(Double(after - date) / 1000 - line.duration) < 0.005)
+    }
+  }
+
   @Test func aTakeoverWithoutAnOutageHasNoGap() throws {
     #expect(try driver(outage: 0.05).epoch.window.segments.allSatisfy { !$0.isOutage })
   }

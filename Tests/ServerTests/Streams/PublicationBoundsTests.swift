@@ -8,8 +8,8 @@ import Testing
 @Suite struct PublicationBoundsTests {
   private static let second: Int64 = 1_000_000_000
 
-  private static func begins(_ bounds: inout PublicationBounds, goesOn: Bool, at seconds: Int64) -> Bool {
-    bounds.begin(goesOn: goesOn, now: seconds * second)
+  private static func begins(_ bounds: inout PublicationBounds, at seconds: Int64) -> Bool {
+    bounds.begin(now: seconds * second)
   }
 
   private static func complaint(
@@ -27,13 +27,13 @@ import Testing
 
   @Test func aPublicationThatJumpsTooOftenIsEnded() {
     var bounds = PublicationBounds(PublicationBounds.Limits(jumpsPerMinute: 10, changesPerMinute: 3))
-    #expect(Self.begins(&bounds, goesOn: false, at: 0))
-    for _ in 0..<10 { #expect(Self.complaint(&bounds, .discontinuity, nil, 0) == nil) }
+    #expect(Self.begins(&bounds, at: 0))
+    for _ in 0..<9 { #expect(Self.complaint(&bounds, .discontinuity, nil, 0) == nil) }
     #expect(Self.complaint(&bounds, .discontinuity, nil, 0)?.contains("--max-jumps") == true)
-    // A minute brings as many again; beginning anew is a break, too.
-    #expect(!Self.begins(&bounds, goesOn: true, at: 0))
+    // A minute brings as many again; each beginning is a break, too.
+    #expect(!Self.begins(&bounds, at: 0))
     #expect(bounds.secondsUntilBreak == 6)
-    #expect(Self.begins(&bounds, goesOn: true, at: 60))
+    #expect(Self.begins(&bounds, at: 60))
     for _ in 0..<9 { #expect(Self.complaint(&bounds, .discontinuity, nil, 60 * Self.second) == nil) }
     #expect(Self.complaint(&bounds, .discontinuity, nil, 60 * Self.second) != nil)
   }
@@ -60,13 +60,60 @@ import Testing
     #expect((complaints > 0) == isEnded)
   }
 
+  @Test func publicationsThatBeginTooOftenAreRefused() {
+    var bounds = PublicationBounds(PublicationBounds.Limits(jumpsPerMinute: 120, changesPerMinute: 3))
+    for _ in 0..<120 { #expect(Self.begins(&bounds, at: 0)) }
+    #expect(!Self.begins(&bounds, at: 0))
+    #expect(bounds.secondsUntilBreak == 1)
+    #expect(Self.begins(&bounds, at: 1))
+  }
+
   @Test func aRefusedTakeoverChangesNothingOfTheHolder() {
-    var bounds = PublicationBounds(PublicationBounds.Limits(jumpsPerMinute: 1, changesPerMinute: 1))
-    #expect(Self.begins(&bounds, goesOn: false, at: 0))
+    var bounds = PublicationBounds(PublicationBounds.Limits(jumpsPerMinute: 2, changesPerMinute: 1))
+    #expect(Self.begins(&bounds, at: 0))
     for _ in 0..<2 { #expect(Self.complaint(&bounds, .tracks([]), nil, 0) == nil) }
     #expect(Self.complaint(&bounds, .discontinuity, nil, 0) == nil)
-    #expect(!Self.begins(&bounds, goesOn: true, at: 0))
+    #expect(!Self.begins(&bounds, at: 0))
     #expect(Self.complaint(&bounds, .tracks([]), nil, 0) != nil, "its next change is not its first again")
+  }
+
+  /// Seconds between samples whose clock hardly moves.
+  @Test(arguments: [0.1, 1.5, 2, 5, 10, 14])
+  func aClockThatCrawlsIsEndedHoweverRareItsSamplesAre(_ distance: Double) {
+    var bounds = PublicationBounds(PublicationBounds.Limits())
+    var ended: Int64?
+    for sample in 0..<Int(90 / distance) where ended == nil {
+      let now = Int64(Double(sample) * distance * 1e9)
+      let end = MediaTime(milliseconds: Int64(sample))
+      if Self.complaint(&bounds, Self.sample(), end, now) != nil { ended = now }
+    }
+    #expect(ended.map { (30 * Self.second...45 * Self.second).contains($0) } == true, "\(ended ?? -1)")
+  }
+
+  /// Seconds between pictures.
+  @Test(arguments: [1, 5, 12, 25])
+  func aSlideShowWhoseClockRunsIsNot(_ distance: Int) {
+    var bounds = PublicationBounds(PublicationBounds.Limits())
+    for picture in 0..<100 {
+      let now = Int64(picture * distance) * Self.second
+      #expect(Self.complaint(&bounds, Self.sample(), MediaTime(nanoseconds: now), now) == nil)
+    }
+  }
+
+  /// Seconds in which it sends and in which it does not, in turn; its timestamps count as jumping at a pause, or not.
+  @Test(arguments: [(20, 25), (5, 15), (2, 1), (1, 9), (10, 10), (3, 300)])
+  func aPublisherThatPausesIsNot(_ sends: Int, _ pauses: Int) {
+    for jumps in [false, true] {
+      var bounds = PublicationBounds(PublicationBounds.Limits())
+      for turn in 0..<20 {
+        let start = Int64(turn * (sends + pauses)) * Self.second
+        if jumps { #expect(Self.complaint(&bounds, .discontinuity, nil, start) == nil) }
+        for picture in 0..<sends * 30 {
+          let now = start + Int64(picture) * Self.second / 30
+          #expect(Self.complaint(&bounds, Self.sample(), MediaTime(nanoseconds: now), now) == nil)
+        }
+      }
+    }
   }
 
   @Test func aConnectionThatWasHeldUpIsNot() {

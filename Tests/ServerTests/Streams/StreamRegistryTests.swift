@@ -187,6 +187,21 @@ import Testing
     #expect(stream.window(ofEpoch: old) == nil)
   }
 
+  @Test func aNameThatEndsAndBeginsAnewTooOftenIsRefused() async throws {
+    let registry = registry()
+    for _ in 0..<120 {
+      let sink = try await registry.admit(try request("cam"))
+      _ = sink.receive(.tracks([try SyntheticMedia.video()]))
+      _ = sink.receive(.end(.finished))
+      registry.tend()
+    }
+    let refusal = PublishRefusal.tooManyBreaks(stream: try #require(StreamName("cam")), retryAfterSeconds: 1)
+    await #expect(throws: refusal) { try await registry.admit(try request("cam")) }
+    _ = try await registry.admit(try request("other"))
+    hands.advance(seconds: 1)
+    _ = try await registry.admit(try request("cam"))
+  }
+
   @Test func shuttingDownEndsStreamsAndAdmitsNobody() async throws {
     let registry = registry()
     let log = Evictions()

@@ -79,23 +79,87 @@ import Testing
     return ClientID(number: number, host: address)
   }
 
-  @Test func anAddressThatTookMoreThanHalfGivesItsNewestPlaceToOthers() throws {
+  @Test func theAddressThatHasMostGivesItsNewestPlaceToOthers() throws {
     let viewers = registry(limit: 4)
     let cam = try #require(StreamName("cam"))
     for number in 0..<4 {
       #expect(viewers.touch(stream: cam, client: try client(number, at: "192.0.2.1"), lifetime: life))
     }
     #expect(!viewers.touch(stream: cam, client: try client(4, at: "192.0.2.1"), lifetime: life), "it is full")
-    for number in 5..<7 {
+    for number in 5..<8 {
       #expect(viewers.touch(stream: cam, client: try client(number, at: "192.0.2.\(number)"), lifetime: life))
     }
-    // Half is left to it, and the oldest are there still.
-    #expect(!viewers.touch(stream: cam, client: try client(7, at: "192.0.2.7"), lifetime: life))
-    for number in 0..<2 {
+    // Its oldest is there still, and now all have one.
+    #expect(!viewers.touch(stream: cam, client: try client(8, at: "192.0.2.8"), lifetime: life))
+    #expect(viewers.touch(stream: cam, client: try client(0, at: "192.0.2.1"), lifetime: life))
+    #expect(!viewers.touch(stream: cam, client: try client(1, at: "192.0.2.1"), lifetime: life), "it went last")
+    #expect(viewers.count(of: cam) == 4 && viewers.census.displaced == 3)
+  }
+
+  @Test func threeAddressesWithAThirdOfThePlacesEachLockNobodyOut() throws {
+    let viewers = registry(limit: 60)
+    let cam = try #require(StreamName("cam"))
+    for number in 0..<60 {
+      _ = viewers.touch(stream: cam, client: try client(number, at: "192.0.2.\(number % 3)"), lifetime: life)
+    }
+    #expect(viewers.count(of: cam) == 60)
+    for number in 0..<24 {
+      #expect(viewers.touch(stream: cam, client: try client(number, at: "198.51.100.\(number)"), lifetime: life))
+      for other in 0..<3 {
+        let again = try client(100 + number, at: "192.0.2.\(other)")
+        #expect(!viewers.touch(stream: cam, client: again, lifetime: life), "they come again in vain")
+      }
+    }
+    #expect(viewers.census.displaced == 24)
+  }
+
+  @Test func ofTheLastTenthNobodyGetsMoreThanHalfOfAll() throws {
+    let viewers = registry(limit: 100)
+    let cam = try #require(StreamName("cam"))
+    let admitted = try (0..<200).count {
+      viewers.touch(stream: cam, client: try client($0, at: "192.0.2.1"), lifetime: life)
+    }
+    #expect(admitted == 91)
+    for number in 0..<9 {
+      #expect(viewers.touch(stream: cam, client: try client(number, at: "192.0.2.2"), lifetime: life))
+    }
+    #expect(viewers.census.displaced == 0)
+    #expect(viewers.touch(stream: cam, client: try client(9, at: "192.0.2.2"), lifetime: life))
+    #expect(viewers.census.displaced == 1)
+  }
+
+  @Test func twoAddressesThatHaveEquallyManyDoNotTakeTurns() throws {
+    let viewers = registry(limit: 8)
+    let cam = try #require(StreamName("cam"))
+    for number in 0..<8 {
+      #expect(viewers.touch(stream: cam, client: try client(number, at: "192.0.2.\(number % 3)"), lifetime: life))
+    }
+    // Three, three and two: with one more the third would have what the others have now.
+    for number in 8..<20 {
+      #expect(!viewers.touch(stream: cam, client: try client(number, at: "192.0.2.\(number % 3)"), lifetime: life))
+    }
+    #expect(viewers.census.displaced == 0)
+  }
+
+  @Test func aPlaceThatWasGivenUpIsNotTakenAgain() throws {
+    let viewers = registry(limit: 4)
+    let cam = try #require(StreamName("cam"))
+    #expect(viewers.touch(stream: cam, client: try client(0, at: "192.0.2.1"), lifetime: life))
+    for number in 1..<100 {
+      // Of the same client, one after the other: what is left is one place.
+      let seat = viewers.seat(stream: cam, client: try client(1, at: "192.0.2.1"), lifetime: life)
+      #expect(seat != nil, "\(number)")
+    }
+    #expect(viewers.count(of: cam) == 2)
+    time.advance(seconds: 5)
+    #expect(viewers.touch(stream: cam, client: try client(1, at: "192.0.2.1"), lifetime: life))
+    time.advance(seconds: 2)
+    for number in 2..<5 {
       #expect(viewers.touch(stream: cam, client: try client(number, at: "192.0.2.1"), lifetime: life))
     }
-    #expect(!viewers.touch(stream: cam, client: try client(3, at: "192.0.2.1"), lifetime: life), "it went first")
-    #expect(viewers.count(of: cam) == 4 && viewers.census.displaced == 2)
+    #expect(viewers.touch(stream: cam, client: try client(9, at: "192.0.2.9"), lifetime: life))
+    #expect(viewers.touch(stream: cam, client: try client(1, at: "192.0.2.1"), lifetime: life), "it is the oldest")
+    #expect(viewers.count(of: cam) == 4 && viewers.census.displaced == 1)
   }
 
   @Test func anEndlessResponseThatIsDisplacedEnds() throws {

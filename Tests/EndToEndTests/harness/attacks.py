@@ -1,0 +1,264 @@
+"""Attacks that each come from an address of its own: `python -m harness.attacks NAME RTMP HTTP FOLDER SECONDS` runs one for so
+long, in a process of its own, and prints what the server told it. docs/limits.md has what each of them meets."""
+
+import contextlib
+import itertools
+import os
+import pathlib
+import socket
+import struct
+import subprocess
+import sys
+import time
+import urllib.parse
+
+from . import flv, scripts
+from .rawrtmp import Closed, RawRTMP, Refused
+
+MEBIBYTE = 1 << 20
+#: The name of an attacker's stream begins so.
+STREAM = "attack"
+
+
+class Attacker:
+    """Where the server is, how long the attack lasts, and what the attacker was told."""
+
+    def __init__(self, name: str, rtmp: str, web: str, folder: str, seconds: float):
+        self.rtmp, self.web, self.folder = rtmp, web, pathlib.Path(folder)
+        self.until = time.monotonic() + seconds
+        self.address = f"127.0.1.{1 + list(ATTACKS).index(name)}"
+        self.told: dict[str, int] = {}
+        self.name = f"{STREAM}-{name}"
+
+    @property
+    def is_over(self) -> bool:
+        return time.monotonic() > self.until
+
+    def hears(self, words: str) -> None:
+        self.told[words] = self.told.get(words, 0) + 1
+
+    def publish(self, send, name: str = "", **options) -> None:
+        """A publication, which `send` is given; it may be refused, or ended at any time."""
+        try:
+            with RawRTMP(self.rtmp, source=self.address) as client:
+                send(client.start(name or self.name, **options))
+        except Refused as refused:
+            self.hears(f"refused: {refused}")
+            time.sleep(0.05)
+        except (Closed, OSError) as error:
+            self.hears(f"closed: {type(error).__name__}")
+            time.sleep(0.01)
+
+    def connection(self, timeout: float = 5) -> socket.socket:
+        place = urllib.parse.urlsplit(self.web)
+        return socket.create_connection((place.hostname, place.port), timeout=timeout, source_address=(self.address, 0))
+
+    def hear_statuses(self, data: bytes) -> None:
+        for piece in data.split(b"HTTP/1.1 ")[1:]:
+            self.hears(piece[:3].decode("latin-1"))
+
+
+def key_frame(size: int = 0) -> tuple[flv.Tag, flv.Tag]:
+    """A sequence header and a key frame, the latter of so many bytes where that is not 0."""
+    tags = [tag for tag in scripts.tags_of("short") if tag.type == flv.VIDEO]
+    key = next(tag for tag in tags if tag.is_key)
+    if size:
+        key = flv.Tag(flv.VIDEO, 0, key.body[:5] + struct.pack(">I", size) + b"\x65" + os.urandom(size - 1))
+    return next(tag for tag in tags if tag.is_header), key
+
+
+def jumps(attacker: Attacker) -> None:
+    """Pairs of key frames a millisecond apart, and a jump of a minute behind each."""
+    header, key = key_frame()
+
+    def send(client: RawRTMP) -> None:
+        client.tag(header)
+        for number in itertools.count():
+            if attacker.is_over:
+                return
+            client.drain()
+            client.tag(flv.Tag(flv.VIDEO, (number // 2 * 60_000 + number % 2) & 0xFFFFFFFF, key.body))
+
+    while not attacker.is_over:
+        attacker.publish(send)
+
+
+def names(attacker: Attacker) -> None:
+    """A name after another, each left at once."""
+    for number in itertools.count():
+        if attacker.is_over:
+            return
+        attacker.publish(lambda client: None, f"{attacker.name}-{number}")
+
+
+def frames(attacker: Attacker, step: int) -> None:
+    """Key frames of a megabyte as fast as they go, so many milliseconds of media apart."""
+    header, key = key_frame(MEBIBYTE)
+    numbers = itertools.count()
+
+    def send(client: RawRTMP) -> None:
+        client.tag(header)
+        while not attacker.is_over:
+            client.drain()
+            client.tag(flv.Tag(flv.VIDEO, next(numbers) * step, key.body))
+
+    while not attacker.is_over:
+        attacker.publish(send, chunk_size=1 << 16)
+
+
+def large(attacker: Attacker) -> None:
+    frames(attacker, 1)
+
+
+def stopped_clock(attacker: Attacker) -> None:
+    frames(attacker, 0)
+
+
+def burst(attacker: Attacker) -> None:
+    """Ten frames of a megabyte within ten milliseconds of media, and then nothing but waiting: what memory is feared of."""
+    header, key = key_frame(MEBIBYTE)
+
+    def send(client: RawRTMP) -> None:
+        client.tag(header)
+        for number in range(10):
+            client.tag(flv.Tag(flv.VIDEO, number, key.body))
+        for _ in range(20):
+            client.drain()
+            with contextlib.suppress(OSError), attacker.connection() as probe:
+                probe.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                attacker.hear_statuses(probe.recv(4096))
+            time.sleep(0.1)
+
+    while not attacker.is_over:
+        attacker.publish(send, chunk_size=1 << 16)
+
+
+def flips(attacker: Attacker) -> None:
+    """Two picture sizes in turn, with each key frame."""
+    def send(client: RawRTMP) -> None:
+        for tag in scripts.two_pictures_in_turn("h264-30", "portrait", 10_000, step=40, filler=2):
+            if attacker.is_over:
+                return
+            client.drain()
+            client.tag(tag)
+
+    while not attacker.is_over:
+        attacker.publish(send)
+
+
+def bodies(attacker: Attacker) -> None:
+    """Requests to nowhere with bodies of a megabyte, on five hundred connections."""
+    request = b"GET /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 1048576\r\n\r\n" + bytes(65_536)
+    while not attacker.is_over:
+        held = []
+        for _ in range(500):
+            with contextlib.suppress(OSError):
+                client = attacker.connection(1)
+                held.append(client)
+                client.sendall(request)
+        for client in held:
+            with contextlib.suppress(OSError):
+                attacker.hear_statuses(client.recv(4096))
+            client.close()
+
+
+def agents(attacker: Attacker) -> None:
+    """A playlist asked for by ever new user agents, pipelined."""
+    number = 0
+    while not attacker.is_over:
+        with contextlib.suppress(OSError), attacker.connection(0.2) as client:
+            while not attacker.is_over:
+                client.sendall("".join(
+                    f"GET /live/honest/index.m3u8 HTTP/1.1\r\nHost: x\r\nUser-Agent: agent {number + n}\r\n\r\n"
+                    for n in range(100)).encode())
+                number += 100
+                with contextlib.suppress(TimeoutError):
+                    while data := client.recv(1 << 20):
+                        attacker.hear_statuses(data)
+
+
+def lying_file(attacker: Attacker) -> None:
+    """A file in the folder of recordings whose boxes lie, asked for as anybody may."""
+    folder = attacker.folder / attacker.name
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, (kind, size) in enumerate((kind, size) for kind in (b"free", b"mdat", b"moov") for size in (0, 8, 15, 1 << 62)):
+        beginning = b"\0\0\0\x10ftypisom\0\0\0\0" + (b"\0\0\0\x08moov" if kind == b"mdat" else b"")
+        path = folder / f"20261121T0724{number:02}Z.mp4"
+        path.write_bytes(beginning + b"\0\0\0\1" + kind + size.to_bytes(8, "big") + bytes(4096))
+    turn = 0
+    while not attacker.is_over:
+        turn += 1
+        with contextlib.suppress(OSError), attacker.connection() as client:
+            for path in ("index.m3u8", "manifest.mpd", "clip.mp4?from=0&to=1"):
+                client.sendall(f"GET /recordings/{attacker.name}/20261121T0724{turn % 12:02}Z/{path} HTTP/1.1\r\n"
+                               "Host: x\r\n\r\n".encode())
+                attacker.hear_statuses(client.recv(65_536))
+
+
+def bare_connections(attacker: Attacker) -> None:
+    """Connections to the port for publishers that say nothing."""
+    place = urllib.parse.urlsplit(attacker.rtmp)
+    held: list[socket.socket] = []
+    while not attacker.is_over:
+        with contextlib.suppress(OSError):
+            held.append(socket.create_connection((place.hostname, place.port), 1, source_address=(attacker.address, 0)))
+        if len(held) > 400:
+            first = held.pop(0)
+            first.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                try:
+                    if not first.recv(16):
+                        attacker.hears("closed")
+                except ConnectionError:
+                    attacker.hears("closed")
+            first.close()
+
+
+def admin_tokens(attacker: Attacker) -> None:
+    """Wrong admin tokens, as fast as they go."""
+    number = 0
+    while not attacker.is_over:
+        with contextlib.suppress(OSError), attacker.connection(0.2) as client:
+            while not attacker.is_over:
+                client.sendall("".join(
+                    f"GET /api/v1/admin HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer guess{number + n}\r\n\r\n"
+                    for n in range(100)).encode())
+                number += 100
+                with contextlib.suppress(TimeoutError):
+                    while data := client.recv(1 << 20):
+                        attacker.hear_statuses(data)
+
+
+ATTACKS = {attack.__name__: attack for attack in (
+    jumps, names, large, stopped_clock, burst, flips, bodies, agents, lying_file, bare_connections, admin_tokens)}
+
+
+class Attack:
+    """One of them, in a process with less priority: attackers have machines of their own."""
+
+    def __init__(self, name: str, weir, seconds: float):
+        self.process = subprocess.Popen(
+            ["nice", "-n", "10", sys.executable, "-m", "harness.attacks", name, weir.rtmp, weir.web, weir.recordings, str(seconds)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=pathlib.Path(__file__).resolve().parents[1])
+
+    def told(self) -> str:
+        """What it was told, once it is over."""
+        try:
+            out, errors = self.process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise
+        assert self.process.returncode == 0, errors
+        return out
+
+
+def main() -> None:
+    name, rtmp, web, folder, seconds = sys.argv[1:]
+    attacker = Attacker(name, rtmp, web, folder, float(seconds))
+    ATTACKS[name](attacker)
+    for words, count in sorted(attacker.told.items(), key=lambda entry: -entry[1])[:20]:
+        print(f"{count} × {words}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+"""Attacks on a small server, with an honest publisher and ten viewers beside them: the attacker is told, memory stays bounded,
+and nobody else notices (docs/limits.md). What each attack does is in harness/attacks.py.
+
+The counts are in WEIR_FAULTS: "short" (the default) or "long", as in test_faults.py.
+"""
+
+import contextlib
+import os
+import pathlib
+import re
+import statistics
+import time
+
+import pytest
+
+from harness import publishers
+from harness.attacks import ATTACKS, STREAM, Attack
+from harness.followers import Beside
+from harness.groups import MemoryGroup
+
+LONG = os.environ.get("WEIR_FAULTS") == "long"
+ROUNDS, SECONDS = (5, 8) if LONG else (1, 6)
+#: Seconds by which the parts of the honest stream may be later under an attack. In `make test` other tests share the cores: parts
+#: may be so many times as late as those of an idle server meanwhile.
+LIMIT, TIMES = 0.02, 3
+NAME, VIEWERS = "honest", 10
+MEBIBYTE = 1 << 20
+MEMORY, DESCRIPTORS = 512 * MEBIBYTE, 1024
+#: Of the memory, what the server may have of its own and in memory files.
+MOST = 400 * MEBIBYTE
+
+#: What an attacker hears: in an answer, in the reasons of refusals, or in its stream's warnings.
+TOLD = {
+    "jumps": "--max-jumps", "names": "names without a key", "large": "--stream-memory", "stopped_clock": "--stream-memory",
+    "burst": "200", "flips": "--max-changes", "bodies": "413", "agents": "429|503", "lying_file": "404",
+    "bare_connections": "closed", "admin_tokens": "429",
+}
+
+
+def memory(process: int) -> int:
+    """Bytes of its own and in memory files."""
+    status = pathlib.Path(f"/proc/{process}/status").read_text()
+    held = int(re.search(r"RssAnon:\s+(\d+)", status)[1]) << 10
+    for entry in pathlib.Path(f"/proc/{process}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            if os.readlink(entry).startswith("/memfd:"):
+                held += os.stat(entry).st_blocks * 512
+    return held
+
+
+class Scene:
+    """The small server with its stream and its viewers, and an idle one where other tests share the machine."""
+
+    def __init__(self, start):
+        # Where no group can be made the limits that it would tell are said, and memory is watched all the same.
+        few = ("prlimit", f"--nofile={DESCRIPTORS}:{DESCRIPTORS}")
+        try:
+            self.group = MemoryGroup(MEMORY)
+            inside = ("sh", "-c", f'echo $$ > {self.group.folder}/cgroup.procs && exec "$@"', "sh")
+            self.weir = self._started(start, wrapper=(*inside, *few))
+        except pytest.skip.Exception as reason:
+            self.group = None
+            print(f"without a memory control group, memory is watched alone: {reason}")
+            self.weir = self._started(start, "--stream-memory", "128MiB", "--media-memory", "256MiB", wrapper=few)
+        self.neighbour = None if LONG else self._started(start, "--no-record")
+        self.servers = [weir for weir in (self.weir, self.neighbour) if weir]
+        self.publishers = [publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{NAME}", loop=-1) for weir in self.servers]
+        self.lists = [self._playlist(weir) for weir in self.servers]
+        time.sleep(4)
+        self.before = self.weir.stream(NAME)
+
+    @staticmethod
+    def _started(start, *flags, **options):
+        return start("--target-duration", "2", "--admin-token", "a-token-that-nobody-guesses", *flags, **options)
+
+    @staticmethod
+    def _playlist(weir) -> str:
+        weir.wait_state(NAME, "live")
+        top = weir.get(f"/live/{NAME}/index.m3u8", timeout=20).good().text
+        return f"{weir.web}/live/{NAME}/" + next(line for line in top.splitlines() if line and not line.startswith("#"))
+
+    def honest_lost_nothing(self) -> None:
+        assert self.weir.process.poll() is None and self.publishers[0].process.poll() is None
+        stream = self.weir.stream(NAME)
+        assert stream["state"] == "live" and stream["startedAt"] == self.before["startedAt"]
+        assert not stream["warnings"] and stream["recording"]["state"] == "running", stream
+        for line in self.weir.get("/metrics").good().text.splitlines():
+            if f'stream="{NAME}"' in line and re.match(r"weir_(ingest_timestamp_jumps_total|ingest_frames_lost_total|recording_gap_seconds)", line):
+                assert float(line.rsplit(" ", 1)[1]) == 0, line
+
+    def heard(self, attack: str) -> str:
+        """What the API tells of an attacker's streams."""
+        refusals = [r["reason"] for r in self.weir.json("/api/v1/refusals")["refusals"]
+                    if (r["stream"] or "").startswith(f"{STREAM}-{attack}")]
+        streams = [s for s in self.weir.json("/api/v1/streams")["streams"] if s["name"].startswith(f"{STREAM}-{attack}")]
+        return "\n".join(refusals + [warning for stream in streams for warning in stream["warnings"]])
+
+    def close(self) -> None:
+        for publisher in self.publishers:
+            publisher.kill()
+
+
+@pytest.fixture(scope="module")
+def scene(start_shared):
+    made = Scene(start_shared)
+    yield made
+    made.close()
+    if made.group:
+        assert made.group.kills() == 0
+        made.weir.stop()
+        made.group.remove()
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_an_attack_costs_nobody_but_the_attacker(scene, attack, record_property):
+    crowds = [Beside(url, VIEWERS) for url in scene.lists]
+    stretches, told, most = [], "", 0
+    try:
+        time.sleep(2)
+        for _ in range(ROUNDS):
+            calm = time.monotonic()
+            time.sleep(SECONDS)
+            begin = time.monotonic()
+            running = Attack(attack, scene.weir, SECONDS)
+            while running.process.poll() is None and time.monotonic() < begin + SECONDS + 30:
+                most = max(most, memory(scene.weir.process.pid))
+                told += scene.heard(attack) if most else ""
+                time.sleep(0.2)
+            stretches.append((calm, begin, time.monotonic()))
+            told += running.told() + scene.heard(attack)
+        for crowd in crowds:
+            crowd.stop()
+    finally:
+        for crowd in crowds:
+            crowd.kill()
+    scene.honest_lost_nothing()
+    assert not [viewer.errors for viewer in crowds[0].viewers if viewer.errors]
+    calm = statistics.median(crowds[0].late(a, b, 0.95) for a, b, _ in stretches)
+    rough = statistics.median(crowds[0].late(b, c, 0.95) for _, b, c in stretches)
+    figure = (f"{attack}: 95 % of the parts at most {rough * 1000:.0f} ms late, {calm * 1000:.0f} ms without it, "
+              f"{most / MEBIBYTE:.0f} MiB")
+    if scene.neighbour:
+        beside = crowds[1].late(stretches[0][1], stretches[0][2], 0.95)
+        record_property("figure", f"{figure}, {beside * 1000:.0f} ms beside it")
+        assert rough < TIMES * max(beside, LIMIT)
+    else:
+        record_property("figure", figure)
+        assert rough - calm < LIMIT
+    assert most < MOST
+    assert re.search(TOLD[attack], told), told[:2000]
