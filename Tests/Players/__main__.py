@@ -83,7 +83,8 @@ def played(shape: Shape, players: list[str], scene: Scene, origin: str, seconds:
     results = []
     for player in players:
         if player in records:
-            figures = judgement.judge(records[player], scene.expectation, is_browser=player in stage.PLAYERS)
+            figures = judgement.judge(records[player], scene.expectation, is_browser=player in stage.PLAYERS,
+                                      stays_at_end=player in stage.STAY_AT_END)
         else:
             figures = judgement.Figures(broken=rules[:])
         figures.broken += failures
