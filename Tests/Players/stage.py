@@ -10,9 +10,9 @@ import urllib.parse
 from browsers import BrowserFailure, Chromium
 
 HERE = pathlib.Path(__file__).resolve().parent / "page"
-#: Which variable names the file of a player.
 #: They wait for more behind the last picture of a live stream that is older than its window (docs/playback.md).
 STAY_AT_END = {"shaka-dash"}
+#: Which variable names the file of a player.
 FILES = {"hls.js": "HLSJS", "dash.js": "DASHJS", "shaka.js": "SHAKAJS"}
 
 #: What a browser can play a stream by: the page's player, the script it needs, and the address below /live/NAME.
