@@ -208,8 +208,29 @@ def test_h2load_gets_every_answer(live):
     done = tools.run("h2load", "-n", "2000", "-c", "4", "-m", "100", weir.addresses["https"] + paths["playlist"])
     assert "2000 succeeded, 0 failed, 0 errored" in done.stdout, done.stdout + done.stderr
     assert "status codes: 2000 2xx" in done.stdout
+    # More at a time than there may be streams.
+    done = tools.run("h2load", "-n", "2000", "-c", "4", "-m", "150", weir.addresses["https"] + paths["playlist"])
+    assert "2000 succeeded, 0 failed, 0 errored" in done.stdout, done.stdout + done.stderr
     done = tools.run("h2load", "-n", "200", "-c", "2", "-m", "20", weir.addresses["https"] + paths["segment"])
     assert "200 succeeded, 0 failed, 0 errored" in done.stdout, done.stdout + done.stderr
+
+
+def test_streams_too_many_of_a_client_that_has_read_nothing_are_refused_one_by_one(live):
+    """It cannot know yet how many it may open, and python's h2 does not guess."""
+    weir, paths = live
+    url = weir.addresses["https"] + paths["playlist"]
+    segment = llhls.parse(weir.get(paths["playlist"]).text, url).next[0] + 1
+    with connected(weir, reading=False) as connection:
+        # Answered when that segment is there, so that all of them are open together.
+        numbers = [connection.request(f"{paths['playlist']}?_HLS_msn={segment}") for _ in range(150)]
+        connection.read()
+        for number in numbers[:100]:
+            assert connection.response(number).status == 200
+        for number in numbers[100:]:
+            assert connection.response(number).reset == 7  # REFUSED_STREAM
+        again = connection.request(paths["segment"])
+        assert connection.response(again).body == weir.get(paths["segment"]).body
+        assert not connection.goaways and not connection.closed
 
 
 def flood(connection, act, count: int) -> None:

@@ -20,6 +20,9 @@ struct HTTPLimits: Sendable {
   var repeatedPolls = 100
   /// Requests that one HTTP/2 connection may have open at a time.
   var streams = 100
+  /// Requests beyond `streams` that one HTTP/2 connection may have refused at once, and in a minute: beyond them it is ended.
+  /// Few clients send more than 100 before they have read what is allowed, and none has a reason to afterwards.
+  var refusedStreams = 1000
 
   /// From a request's first byte (or the connection's start) to the end of its head.
   var headerTime: TimeAmount = .seconds(10)

@@ -32,10 +32,14 @@ final class TLSNegotiation: ChannelInboundHandler, RemovableChannelHandler, HTTP
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     if case .handshakeCompleted(let negotiated) = event as? TLSUserEvent {
-      let handlers = negotiated == "h2" ? pipelines.http2 : pipelines.http1
+      let pipeline = context.pipeline.syncOperations
       do {
         // At once, so that what follows in the same read finds them in place.
-        try context.pipeline.syncOperations.addHandlers(handlers, position: .after(self))
+        if negotiated == "h2" {
+          try pipelines.addHTTP2(to: pipeline, after: self)
+        } else {
+          try pipeline.addHandlers(pipelines.http1, position: .after(self))
+        }
         context.fireUserInboundEventTriggered(event)
         context.pipeline.syncOperations.removeHandler(context: context, promise: nil)
       } catch {

@@ -42,9 +42,10 @@ def context(protocols: list[str]) -> ssl.SSLContext:
 
 
 class Connection:
-    """One connection. `window` is what the server may send on each stream before it hears more."""
+    """One connection. `window` is what the server may send on each stream before it hears more. One that is not `reading`
+    hears nothing, not even the server's settings, until `read` is called."""
 
-    def __init__(self, url: str, window: int = 1 << 20):
+    def __init__(self, url: str, window: int = 1 << 20, reading: bool = True):
         parts = urllib.parse.urlsplit(url)
         raw = socket.create_connection((parts.hostname, parts.port), timeout=10)
         raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -63,6 +64,10 @@ class Connection:
         self.state.increment_flow_control_window(1 << 28)
         self._flush()
         self.reader = threading.Thread(target=self._read, daemon=True)
+        if reading:
+            self.read()
+
+    def read(self) -> None:
         self.reader.start()
 
     def _flush(self) -> None:
@@ -152,5 +157,6 @@ class Connection:
             self.socket.shutdown(socket.SHUT_RDWR)
         except OSError:
             pass
-        self.reader.join(5)
+        if self.reader.ident:
+            self.reader.join(5)
         self.socket.close()

@@ -143,6 +143,117 @@ import Testing
     }
   }
 
+  // MARK: clients that send before they have read what is allowed
+
+  /// A client that was told nothing yet, whose requests for /later wait until `release` is called.
+  private func runEager(
+    limits: HTTPLimits = HTTPLimits(),
+    _ body: (_ client: HTTPRawClient, _ release: () -> Void) async throws -> Void
+  ) async throws {
+    let waiting = Mutex<[EventLoopPromise<HTTPResponse>]>([])
+    func release() {
+      let promises = waiting.withLock { waiting in
+        defer { waiting = [] }
+        return waiting
+      }
+      for promise in promises { promise.succeed(.text("late", cache: .never)) }
+    }
+    let (server, context) = try tlsContexts(TLSNegotiation.protocols, client: ["h2"])
+    try await HTTPTestServer.run(
+      limits: limits, tls: server,
+      route: { request, loop in
+        guard request.path.first == "later" else { return .now(.text("x", cache: .never)) }
+        let promise = loop.makePromise(of: HTTPResponse.self)
+        waiting.withLock { $0.append(promise) }
+        return .later(promise.futureResult)
+      }
+    ) { address, _ in
+      let client = try await HTTPRawClient.connect(to: address, tls: context)
+      try await body(client, release)
+      release()
+      await client.close()
+    }
+  }
+
+  /// The streams of so many requests.
+  private func numbers(_ count: Int) -> [UInt32] { (0..<UInt32(count)).map { 2 * $0 + 1 } }
+
+  @Test func streamsTooManyOfAPeerThatHasReadNothingAreRefusedEachByItself() async throws {
+    try await runEager { client, release in
+      let ids = numbers(150)
+      var bytes = HTTP2Bytes.preface
+      for id in ids { bytes += HTTP2Bytes.request("/later", stream: id) }
+      try await client.send(bytes)
+      try await client.wait("the last is refused") { HTTP2Bytes.resets($0.received)[299] != nil }
+      #expect(HTTP2Bytes.frames(client.received).first?.payload.prefix(6) == [0, 3, 0, 0, 0, 100])
+      #expect(HTTP2Bytes.resets(client.received) == Dictionary(uniqueKeysWithValues: ids[100...].map { ($0, 7) }))
+      release()
+      try await client.wait("the others are answered") { HTTP2Bytes.answered($0.received) == Set(ids[..<100]) }
+      try await client.send(HTTP2Bytes.acknowledgement + HTTP2Bytes.request("/", stream: 301))
+      try await client.wait("the connection goes on") { HTTP2Bytes.answered($0.received).contains(301) }
+      #expect(HTTP2Bytes.goAways(client.received).isEmpty)
+    }
+  }
+
+  @Test func whatFollowsARefusedRequestIsIgnored() async throws {
+    try await runEager { client, _ in
+      let ids = numbers(150)
+      var bytes = HTTP2Bytes.preface
+      for id in ids { bytes += HTTP2Bytes.request("/later", stream: id, isEnd: false) }
+      for id in ids { bytes += http2Frame(0, stream: id, [1]) }
+      for id in ids { bytes += http2Frame(3, stream: id, [0, 0, 0, 8]) }
+      try await client.send(bytes)
+      try await client.wait("the last is refused") { HTTP2Bytes.resets($0.received)[299] != nil }
+      #expect(Set(HTTP2Bytes.resets(client.received).filter { $0.value == 7 }.keys) == Set(ids[100...]))
+      try await client.send(HTTP2Bytes.acknowledgement + HTTP2Bytes.request("/", stream: 301))
+      try await client.wait("the connection goes on") { HTTP2Bytes.answered($0.received).contains(301) }
+      #expect(HTTP2Bytes.goAways(client.received).isEmpty)
+    }
+  }
+
+  @Test func aPeerThatHasAcknowledgedIsRefusedOnlyWhatIsTooMuchAsWell() async throws {
+    var limits = HTTPLimits()
+    limits.streams = 3
+    try await runEager(limits: limits) { client, release in
+      try await client.send(HTTP2Bytes.preface)
+      try await client.wait("the settings are here") { !HTTP2Bytes.frames($0.received).isEmpty }
+      try await client.send(HTTP2Bytes.acknowledgement)
+      for id in numbers(4) { try await client.send(HTTP2Bytes.request("/later", stream: id)) }
+      try await client.wait("the fourth is refused") { HTTP2Bytes.resets($0.received) == [7: 7] }
+      release()
+      try await client.wait("three are answered") { HTTP2Bytes.answered($0.received) == [1, 3, 5] }
+      try await client.send(HTTP2Bytes.request("/", stream: 9))
+      try await client.wait("there is room again") { HTTP2Bytes.answered($0.received).contains(9) }
+    }
+  }
+
+  @Test func aFloodOfStreamsTooManyEndsItsConnection() async throws {
+    var limits = HTTPLimits()
+    limits.streams = 3
+    limits.refusedStreams = 20
+    try await runEager(limits: limits) { client, _ in
+      var bytes = HTTP2Bytes.preface
+      for id in numbers(3 + 20) { bytes += HTTP2Bytes.request("/later", stream: id) }
+      try await client.send(bytes)
+      try await client.wait("twenty are refused") { HTTP2Bytes.resets($0.received).count == 20 }
+      #expect(HTTP2Bytes.goAways(client.received).isEmpty)
+      // Three seconds forgive one.
+      bytes = []
+      for id in numbers(43)[23...] { bytes += HTTP2Bytes.request("/later", stream: id) }
+      try? await client.send(bytes)
+      try await client.waitForClose()
+      #expect(HTTP2Bytes.goAways(client.received) == [11], "ENHANCE_YOUR_CALM")
+    }
+  }
+
+  @Test func acknowledgingTwiceIsAFault() async throws {
+    try await runEager { client, _ in
+      try await client.send(HTTP2Bytes.preface + HTTP2Bytes.acknowledgement + HTTP2Bytes.acknowledgement)
+      try await client.waitForClose()
+      #expect(HTTP2Bytes.goAways(client.received).contains { $0 != 0 })
+    }
+  }
+
   @Test func silenceBeforeWithinAndAfterARequestEndsTheConnection() async throws {
     var limits = HTTPLimits()
     limits.headerTime = .milliseconds(1000)

@@ -77,6 +77,10 @@ final class HTTPRawClient: Sendable {
     try await channel.writeAndFlush(ByteBuffer(string: text)).get()
   }
 
+  func send(_ bytes: [UInt8]) async throws {
+    try await channel.writeAndFlush(ByteBuffer(bytes: bytes)).get()
+  }
+
   /// One byte at a time, each in a packet of its own.
   func drip(_ text: String) async throws {
     for byte in text.utf8 { try await channel.writeAndFlush(ByteBuffer(bytes: [byte])).get() }

@@ -1,3 +1,4 @@
+internal import Ingest
 internal import Logging
 internal import NIOCore
 internal import NIOHTTP2
@@ -18,7 +19,9 @@ final class HTTP2Connection: HTTPConnection {
   let logsRequests: Bool
   private let context: ChannelHandlerContext
   private var streams: [HTTP2StreamID: HTTP2Stream] = [:]
+  /// The last that the peer opened, refused ones among them.
   private var lastStream: HTTP2StreamID = .rootStream
+  private var refusals: TokenBucket
   /// What the peer lets a new stream send.
   private var streamWindow = 65_535
   /// The tick in which the connection began, or had its last stream.
@@ -34,6 +37,8 @@ final class HTTP2Connection: HTTPConnection {
     self.context = context
     self.peer = peer
     idleSince = loop.now
+    let refusedStreams = Double(services.limits.refusedStreams)
+    refusals = TokenBucket(burst: refusedStreams, perSecond: refusedStreams / 60)
     logsRequests = services.logger.logLevel <= .debug
     sender = HTTP2Sender(context: context, loop: loop, pool: services.pool)
     sender.didDrain = { [unowned self] in endIfDone() }
@@ -48,10 +53,11 @@ final class HTTP2Connection: HTTPConnection {
     case .headers(let headers):
       if let stream = streams[frame.streamID] {
         if headers.endStream { stream.end() }
-      } else {
+      } else if frame.streamID > lastStream {
+        lastStream = frame.streamID
+        guard streams.count < services.limits.streams else { return refuse(frame.streamID) }
         let stream = HTTP2Stream(id: frame.streamID, window: streamWindow, connection: self)
         streams[frame.streamID] = stream
-        lastStream = max(lastStream, frame.streamID)
         stream.begin(headers.headers, isEnd: headers.endStream)
       }
     case .data(let data):
@@ -73,6 +79,19 @@ final class HTTP2Connection: HTTPConnection {
       if isStopping { goAway(lastStream) }
     default: break
     }
+  }
+
+  /// One stream too many: it has not been looked at, and may be asked for again (RFC 9113 §5.1.2, §8.7).
+  private func refuse(_ id: HTTP2StreamID) {
+    guard !refusals.take(now: Int64(clamping: NIODeadline.now().uptimeNanoseconds)) else {
+      return sender.write(.rstStream(.refusedStream), on: id)
+    }
+    services.logger.debug(
+      "connection ended", metadata: ["peer": "\(peer.address)", "reason": "too many streams were refused"])
+    sender.write(.goAway(lastStreamID: id, errorCode: .enhanceYourCalm, opaqueData: nil), on: .rootStream)
+    sender.isHeld = false
+    sender.pump()
+    close()
   }
 
   func readDidComplete() {
