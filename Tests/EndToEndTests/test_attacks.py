@@ -29,10 +29,10 @@ MEMORY, DESCRIPTORS = 512 * MEBIBYTE, 1024
 #: Of the memory, what the server may have of its own and in memory files.
 MOST = 400 * MEBIBYTE
 
-#: What an attacker hears: in an answer, in the reasons of refusals, or in its stream's warnings.
+#: What an attacker hears: in an answer, in the reasons of refusals, or in its stream's warnings; or finds out by itself.
 TOLD = {
     "jumps": "--max-jumps", "names": "names without a key", "large": "--stream-memory", "stopped_clock": "--stream-memory",
-    "burst": "200", "flips": "--max-changes", "bodies": "413", "agents": "429|503", "lying_file": "404",
+    "burst": "200", "flips": "--max-changes", "tiny": "slowed", "bodies": "413", "agents": "429|503", "lying_file": "404",
     "bare_connections": "closed", "admin_tokens": "429",
 }
 

@@ -39,6 +39,8 @@ final class RTMPConnection: ChannelInboundHandler {
   private var handshakeDeadline: Scheduled<Void>?
   var idleTimer: RepeatedTask?
   private var gateTimer: Scheduled<Void>?
+  /// Runs while messages wait that came too fast.
+  private var paceTimer: Scheduled<Void>?
 
   init(shared: RTMPListener.Shared, peer: String, remote: String, protocolName: String) {
     self.shared = shared
@@ -102,7 +104,7 @@ final class RTMPConnection: ChannelInboundHandler {
 
   func setReading() {
     guard let context else { return }
-    let isReading = isClosing || pending == nil && context.channel.isWritable
+    let isReading = isClosing || pending == nil && paceTimer == nil && context.channel.isWritable
     context.channel.setOption(.autoRead, value: isReading).whenFailure { _ in }
   }
 
@@ -114,6 +116,11 @@ final class RTMPConnection: ChannelInboundHandler {
     handshakeDeadline?.cancel()
     idleTimer?.cancel()
     gateTimer?.cancel()
+    paceTimer?.cancel()
+    if !isClosing {
+      session.takeRest(now: now, to: &actions)
+      perform()
+    }
     endPublication(.connectionLost(lossReason))
     if isStranger {
       isStranger = false
@@ -134,6 +141,7 @@ final class RTMPConnection: ChannelInboundHandler {
       batch.removeAll(keepingCapacity: true)
       spare = batch
     }
+    watchPace()
   }
 
   private func perform(_ action: RTMPAction) {
@@ -203,6 +211,25 @@ final class RTMPConnection: ChannelInboundHandler {
     let now = now
     session.tick(now: now, to: &actions)
     perform()
+    watchGate(now)
+  }
+
+  /// Reads no further while messages wait that came too fast.
+  private func watchPace() {
+    guard paceTimer == nil, !isClosing, let context, let time = session.heldUntil else { return }
+    paceTimer = context.eventLoop.scheduleTask(in: .nanoseconds(time &- now), onLoop(context) { $0.paceAllows() })
+    setReading()
+  }
+
+  private func paceAllows() {
+    paceTimer = nil
+    guard !isClosing else { return }
+    let now = now
+    // It may have sent enough; nobody looked.
+    lastRead = now
+    session.goOn(now: now, to: &actions)
+    perform()
+    if paceTimer == nil { setReading() }
     watchGate(now)
   }
 

@@ -5,7 +5,9 @@
 /// unfinished message set of `partialBytesBeforePublish`, and answers of `pendingAnswerBytes`: together below
 /// 0.5 MiB, and about 10 KiB for a peer that stalls in the handshake. While it publishes, a read buffer of
 /// `readSizeWhilePublishing`, unfinished messages of `partialBytesWhilePublishing` and, for the first two seconds,
-/// samples of `gateBytes`: together below 37 MiB, and typically below 0.3 MiB, because only what has arrived is held.
+/// samples of `gateBytes`: together below 37 MiB, and typically below 0.3 MiB, because only what has arrived is held. Where
+/// messages come faster than `messagesPerSecond`, four read buffers more; when such a peer leaves, for that moment what the
+/// system has received of it.
 enum RTMPLimits {
   // Chunk stream (RTMP 5.3, 5.4).
 
@@ -28,6 +30,19 @@ enum RTMPLimits {
   /// What is reserved for a message at its first chunk; the rest follows as bytes arrive.
   static let firstReservationBeforePublish = 4 << 10
   static let firstReservationWhilePublishing = 128 << 10
+
+  // Messages of any type: each costs the loop that others share, however small it is.
+
+  /// Messages of fewer than 64 bytes that one connection may send at once, and in a second. Larger ones count less, those of a
+  /// kilobyte a sixteenth: a second of 30 pictures with sound of 128 kbit/s counts as 35, so that ten minutes of it, kept
+  /// through an outage or read from a file, come as fast as they go, and more at some 50 times its speed. The least that an
+  /// encoder sends, 60 tiny pictures and 50 frames of sound, comes at 18 times its speed.
+  static let messageBurst: Int64 = 20_000
+  static let messagesPerSecond: Int64 = 2_000
+  /// Messages that are taken together where they wait: below a millisecond of the loop.
+  static let messageBatch: Int64 = 100
+  /// Messages inside one aggregate message, which is taken as a whole.
+  static let messagesOfAggregate = 4096
 
   // Media.
 

@@ -19,7 +19,10 @@ struct RTMPSession {
   private var commands = CommandSession()
   private var publication: RTMPPublication?
   private let wallOffset: Int64
-  /// Input that came while the gate was asked.
+  private var pace = MessagePace()
+  /// When messages are taken again that came too fast; `goOn` is to be called then, and until then nothing be read.
+  private(set) var heldUntil: Int64?
+  /// Input that came while the gate was asked, or too fast.
   private var waiting = ByteBuffer()
   private var answers = ByteBuffer()
   /// Bytes received after the handshake, modulo 2³², and the count at the last acknowledgement (RTMP 5.4.3).
@@ -53,6 +56,11 @@ struct RTMPSession {
   /// Takes what has arrived. `now` is monotonic, in nanoseconds.
   mutating func receive(_ bytes: inout ByteBuffer, now: Int64, to actions: inout [RTMPAction]) {
     count(bytes.readableBytes)
+    guard heldUntil == nil else {
+      waiting.writeBuffer(&bytes)
+      acknowledge()
+      return flush(to: &actions)
+    }
     if waiting.readableBytes > 0 {
       waiting.writeBuffer(&bytes)
       swap(&waiting, &bytes)
@@ -86,7 +94,14 @@ struct RTMPSession {
           acknowledged = 0
         }
       case .commands, .publishing:
+        heldUntil = pace.pause(at: now)
+        guard heldUntil == nil else {
+          // Nothing waits here: what did is in `bytes`.
+          swap(&waiting, &bytes)
+          return
+        }
         guard let message = try reader.next(&bytes, now: now) else { return }
+        pace.count(message.payload.readableBytes, at: now)
         try receive(message, now, to: &actions)
       case .asking:
         waiting.writeBuffer(&bytes)
@@ -150,7 +165,16 @@ struct RTMPSession {
       try publication?.receiveAudio(message.payload, timestamp: message.timestamp, now: now, to: &actions)
     default:
       var aggregate = AggregateMessage(message)
-      while let part = try aggregate.next() { try receive(part, now, to: &actions) }
+      var count = 0
+      while let part = try aggregate.next() {
+        count += 1
+        guard count <= RTMPLimits.messagesOfAggregate else {
+          throw RTMPError(
+            .limit, "more than \(RTMPLimits.messagesOfAggregate) messages in one aggregate message; send smaller ones")
+        }
+        pace.count(part.payload.readableBytes, at: now)
+        try receive(part, now, to: &actions)
+      }
     }
   }
 
@@ -164,6 +188,21 @@ struct RTMPSession {
     } catch {
       fail(error, to: &actions)
     }
+  }
+
+  // MARK: messages that came too fast
+
+  /// The time that `heldUntil` names has come: takes what waits, perhaps not all of it.
+  mutating func goOn(now: Int64, to actions: inout [RTMPAction]) {
+    guard heldUntil != nil else { return }
+    heldUntil = nil
+    resume(now, to: &actions)
+  }
+
+  /// The peer has left: what waits of its words is taken now, as much as may come at once.
+  mutating func takeRest(now: Int64, to actions: inout [RTMPAction]) {
+    pace.forgive()
+    goOn(now: now, to: &actions)
   }
 
   // MARK: the gate's answer, and the end
@@ -183,6 +222,7 @@ struct RTMPSession {
   /// of a publication by the server.
   mutating func refuse(reason: String, ending: RTMPAction.Ending, to actions: inout [RTMPAction]) {
     if case .closed = state { return }
+    dropWaiting()
     commands.refuse(code: "NetStream.Publish.BadName", reason: reason, to: &answers)
     publication = nil
     state = .closed
@@ -233,8 +273,14 @@ struct RTMPSession {
     }
     publication = nil
     state = .closed
+    dropWaiting()
     flush(to: &actions)
     actions.append(.close(.failure))
+  }
+
+  private mutating func dropWaiting() {
+    heldUntil = nil
+    waiting = ByteBuffer()
   }
 
   // MARK: answers

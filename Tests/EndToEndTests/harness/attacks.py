@@ -13,7 +13,7 @@ import time
 import urllib.parse
 
 from . import flv, scripts
-from .rawrtmp import Closed, RawRTMP, Refused
+from .rawrtmp import MEDIA, VIDEO, Closed, RawRTMP, Refused
 
 MEBIBYTE = 1 << 20
 #: The name of an attacker's stream begins so.
@@ -146,6 +146,32 @@ def flips(attacker: Attacker) -> None:
         attacker.publish(send)
 
 
+def tiny(attacker: Attacker) -> None:
+    """Frames of 14 bytes with a standing clock, as many as go; the rate is that of the second half, when nothing between here
+    and there has room for more."""
+    header, key = key_frame(5)
+    middle = (time.monotonic() + attacker.until) / 2
+    later: list[float] = []
+
+    def send(client: RawRTMP) -> None:
+        client.tag(header)
+        message = client.chunks(MEDIA, VIDEO, 0, key.body, client.stream)
+        many, rest = memoryview(message * 1000), 0
+        client.socket.settimeout(0.2)
+        while not attacker.is_over:
+            client.drain()
+            with contextlib.suppress(TimeoutError):
+                sent = client.socket.send(many[rest:])
+                rest = (rest + sent) % len(message)
+                if time.monotonic() > middle:
+                    later.append(sent / len(message))
+
+    while not attacker.is_over:
+        attacker.publish(send)
+    rate = sum(later) / (time.monotonic() - middle)
+    attacker.hears(f"{'slowed' if rate < 20_000 else 'taken'}: {rate:.0f} messages a second")
+
+
 def bodies(attacker: Attacker) -> None:
     """Requests to nowhere with bodies of a megabyte, on five hundred connections."""
     request = b"GET /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 1048576\r\n\r\n" + bytes(65_536)
@@ -230,7 +256,7 @@ def admin_tokens(attacker: Attacker) -> None:
 
 
 ATTACKS = {attack.__name__: attack for attack in (
-    jumps, names, large, stopped_clock, burst, flips, bodies, agents, lying_file, bare_connections, admin_tokens)}
+    jumps, names, large, stopped_clock, burst, flips, tiny, bodies, agents, lying_file, bare_connections, admin_tokens)}
 
 
 class Attack:

@@ -80,6 +80,32 @@ struct RTMPListenerTests {
     }
   }
 
+  @Test func whoSendsTooFastWaitsAndLosesNothingThoughItLeaves() async throws {
+    let gate = RecordingGate()
+    let log = LogCollector()
+    let burst = Int(RTMPLimits.messageBurst)
+    try await listening(gate: gate, log: log) { _, address in
+      let client = try await Client.connect(to: address)
+      try await client.send(S.opening() + S.metadata(video: false) + S.audio(S.aacHeader(), 0))
+      #expect(try await eventually { gate.sinks.count == 1 })
+      let sink = try #require(gate.sinks.first)
+      let start = ContinuousClock.now
+      // Each when the one before has ended.
+      let sound = (0..<burst + 4000).map { S.audio(S.aacFrame, UInt32($0) * 64 / 3) }
+      try await client.send(Array(sound[..<(burst + 2000)].joined()))
+      #expect(try await eventually(30) { sink.samples.count == burst + 2000 })
+      #expect(ContinuousClock.now - start > .seconds(0.9))
+      #expect(!client.isClosed)
+      try await client.send(
+        Array(sound[(burst + 2000)...].joined()) + S.command([.string("deleteStream"), .number(0), .null, .number(1)]))
+      try await client.close()
+      #expect(try await eventually(30) { sink.ending != nil })
+      #expect(sink.ending == .finished)
+      #expect(sink.samples.count == burst + 4000)
+    }
+    #expect(log.lines.contains { $0.hasPrefix("notice: cam: ended: the publisher ended the stream") })
+  }
+
   @Test func aWrongKeyIsHeardAtOnceAndNeverLogged() async throws {
     let gate = RecordingGate(key: "right")
     let log = LogCollector()

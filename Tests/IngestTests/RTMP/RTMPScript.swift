@@ -164,11 +164,33 @@ struct SessionDriver {
   var now: Int64 = 0
   /// What the gate says; nil admits.
   var refusal: String?
+  /// Messages that came too fast are waited for, in no time.
+  var waits = true
 
   mutating func feed(_ bytes: [UInt8]) {
     var buffer = ByteBuffer(bytes: bytes)
     var actions: [RTMPAction] = []
     session.receive(&buffer, now: now, to: &actions)
+    perform(actions)
+    while waits, let time = session.heldUntil { goOn(time) }
+  }
+
+  mutating func goOn(_ time: Int64) {
+    var actions: [RTMPAction] = []
+    session.goOn(now: time, to: &actions)
+    perform(actions)
+  }
+
+  /// The peer has left.
+  mutating func takeRest() {
+    var actions: [RTMPAction] = []
+    session.takeRest(now: now, to: &actions)
+    perform(actions)
+  }
+
+  mutating func refuse() {
+    var actions: [RTMPAction] = []
+    session.refuse(reason: "enough", ending: .quiet, to: &actions)
     perform(actions)
   }
 
