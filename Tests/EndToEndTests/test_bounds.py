@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import select
 import socket
 import struct
 import threading
@@ -12,6 +13,7 @@ import urllib.parse
 import pytest
 
 from harness import flv, publishers, scripts
+from harness.groups import MemoryGroup
 from harness.rawrtmp import Closed, RawRTMP, Refused
 
 NAME = "honest"
@@ -217,15 +219,20 @@ def held(weir) -> int:
 MEBIBYTE = 1 << 20
 
 
+def key_frames(size: int) -> tuple[flv.Tag, bytes]:
+    """What a stream of pictures begins with, and the body of a key frame of so many bytes."""
+    tags = [tag for tag in scripts.tags_of("short") if tag.type == flv.VIDEO]
+    key = next(tag for tag in tags if tag.is_key)
+    return next(tag for tag in tags if tag.is_header), key.body[:5] + struct.pack(">I", size) + b"\x65" + os.urandom(size - 1)
+
+
 def heavy(weir, frames: int, step: int) -> tuple[int, set[str]]:
     """Sends key frames of a megabyte, so many milliseconds apart, as fast as they go. Returns the most bytes of memory files
     meanwhile, and what the stream was warned of."""
-    tags = [tag for tag in scripts.tags_of("short") if tag.type == flv.VIDEO]
-    key = next(tag for tag in tags if tag.is_key)
-    large = key.body[:5] + struct.pack(">I", MEBIBYTE) + b"\x65" + os.urandom(MEBIBYTE - 1)
+    header, large = key_frames(MEBIBYTE)
     most, warnings = 0, set()
     with RawRTMP(weir.rtmp).start("heavy", chunk_size=1 << 16) as client:
-        client.tag(next(tag for tag in tags if tag.is_header))
+        client.tag(header)
         for number in range(frames):
             client.drain()
             client.tag(flv.Tag(flv.VIDEO, number * step, large))
@@ -249,6 +256,93 @@ def test_frames_of_a_megabyte_take_no_more_memory_than_a_stream_may_have(start):
         honest.lost_nothing()
     finally:
         honest.publisher.kill()
+
+
+def stalled(address: str) -> socket.socket:
+    """Asks for something and reads nothing of it."""
+    place = urllib.parse.urlsplit(address)
+    viewer = socket.socket()
+    viewer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    viewer.connect((place.hostname, place.port))
+    viewer.sendall(f"GET {place.path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    return viewer
+
+
+def is_cut(viewer: socket.socket) -> bool:
+    looker = select.poll()
+    looker.register(viewer, 0)
+    return bool(looker.poll(0))
+
+
+def newest_segments(weir, stream: str) -> list[str]:
+    """Addresses of what its playlist lists."""
+    answer = weir.get(f"/live/{stream}/index.m3u8")
+    if answer.status != 200:
+        return []
+    base = urllib.parse.urljoin(f"{weir.web}/live/{stream}/", next(
+        line for line in answer.text.splitlines() if line and not line.startswith("#")))
+    answer = weir.get(urllib.parse.urlsplit(base).path)
+    return [urllib.parse.urljoin(base, line) for line in answer.text.splitlines() if line and not line.startswith("#")]
+
+
+def test_viewers_that_read_nothing_pin_no_more_than_there_is_room_for(start, record_property):
+    """One of them for each segment of a megabyte and more, which its window soon forgets."""
+    group = MemoryGroup(512 * MEBIBYTE)
+    viewers: list[socket.socket] = []
+    stop = threading.Event()
+    try:
+        inside = ("sh", "-c", f'echo $$ > {group.folder}/cgroup.procs && exec "$@"', "sh")
+        weir = start("--target-duration", "2", "--no-record", wrapper=inside)
+        honest = Honest(weir)
+        header, large = key_frames(MEBIBYTE)
+
+        def publish() -> None:
+            with RawRTMP(weir.rtmp, source="127.0.0.2").start("heavy", chunk_size=1 << 16) as client:
+                client.tag(header)
+                number = 0
+                with contextlib.suppress(Closed, OSError):
+                    while not stop.is_set():
+                        client.drain()
+                        client.tag(flv.Tag(flv.VIDEO, number * 1000, large))
+                        number += 1
+                        time.sleep(0.01)
+
+        publisher = threading.Thread(target=publish, daemon=True)
+        publisher.start()
+        seen: set[str] = set()
+        followed, end = 0, time.monotonic() + 60
+        while len(seen) < 300 and time.monotonic() < end:
+            assert weir.process.poll() is None, f"ended with {len(viewers)} viewers"
+            for address in newest_segments(weir, "heavy"):
+                if address not in seen:
+                    seen.add(address)
+                    viewers.append(stalled(address))
+            # Who reads is given all of it.
+            for name in ("heavy", NAME):
+                if newest := newest_segments(weir, name)[-1:]:
+                    answer = weir.get(urllib.parse.urlsplit(newest[0]).path).good()
+                    assert len(answer.body) == int(answer.headers["content-length"])
+                    followed += 1
+        cut = [is_cut(viewer) for viewer in viewers]
+        figure = (f"{len(viewers)} viewers, {sum(cut)} cut, {followed} segments followed, at most {held(weir) >> 20} MiB of "
+                  f"memory files at the end, {group.most >> 20} MiB in all")
+        record_property("figure", figure)
+        print(figure)
+        assert group.kills() == 0
+        assert len(viewers) >= 200 and followed > 20, figure
+        # The oldest go first.
+        assert all(cut[:len(cut) // 2]) and not any(cut[-3:]), figure
+        assert weir.get("/healthz").status == 200
+        honest.lost_nothing()
+        stop.set()
+        publisher.join(10)
+        honest.publisher.kill()
+        weir.stop()
+    finally:
+        stop.set()
+        for viewer in viewers:
+            viewer.close()
+        group.remove()
 
 
 def test_a_catch_up_is_told_while_it_lasts_and_not_ended(start):

@@ -20,6 +20,13 @@ struct PieceQueue {
     return range
   }
 
+  /// Something of it is of a segment whose memory is needed.
+  var isCalledIn: Bool {
+    pieces.contains { piece in
+      if case .file(let range) = piece { range.file.isCalledIn } else { false }
+    }
+  }
+
   /// What goes on in the same file becomes one piece. Pieces are not empty.
   mutating func append(_ piece: BodyPiece) {
     if let last = pieces.last, let joined = last.joined(with: piece) {

@@ -23,6 +23,8 @@ final class SharedFile: Sendable {
   let base: Int
   /// Set for a file on disk whose bytes can be pushed back under its readers; offsets of ranges count from there.
   let origin: FileOrigin?
+  /// Of a live segment: how long its memory is taken.
+  let tenure: SegmentTenure?
   /// Where the file is mapped: 0 before the first use, 1 if it cannot be.
   private let mapping = Atomic<UInt>(0)
 
@@ -33,23 +35,30 @@ final class SharedFile: Sendable {
   private static let mappedBytes = 80 << 20
 
   /// Takes the descriptor over: nobody else closes it from here on.
-  init(taking descriptor: CInt, kind: Kind, origin: FileOrigin? = nil) {
+  init(taking descriptor: CInt, kind: Kind, origin: FileOrigin? = nil, tenure: SegmentTenure? = nil) {
     self.descriptor = descriptor
     self.kind = kind
     self.origin = origin
+    self.tenure = tenure
     base = 0
     giveBack = nil
   }
 
   /// The part of a memfd that begins at `base`, a multiple of the page size. `giveBack` is called once nobody reads it any
   /// more, and keeps the descriptor open until then.
-  init(at base: Int, of descriptor: CInt, giveBack: @escaping @Sendable () -> Void) {
+  init(
+    at base: Int, of descriptor: CInt, tenure: SegmentTenure? = nil, giveBack: @escaping @Sendable () -> Void
+  ) {
     self.descriptor = descriptor
     self.base = base
+    self.tenure = tenure
     self.giveBack = giveBack
     kind = .memory
     origin = nil
   }
+
+  /// Its memory is needed: whoever sends it to a viewer is to end that.
+  var isCalledIn: Bool { tenure?.isCalledIn ?? false }
 
   /// What became of an attempt to read.
   enum ReadOutcome {
@@ -121,6 +130,7 @@ final class SharedFile: Sendable {
 
   deinit {
     Self.unmap(mapping.load(ordering: .acquiring))
+    tenure?.end()
     if let giveBack { return giveBack() }
     let descriptor = descriptor
     switch kind {

@@ -16,12 +16,15 @@ final class WindowBudget: Sendable {
   private static let segmentShare = 4
   /// A segment may always grow to so many bytes.
   private static let leastSegment = 1 << 20
+  /// What has left the windows and is still being sent may have this part of what is for all windows, beside it.
+  private static let leftoverShare = 4
   /// Where the kernel does not tell how much memory there is.
   private static let usualMemory = 4 << 30
 
   /// Bytes of one stream, and of all.
   let perStream: Int
   let inAll: Int
+  let leftovers: LeftoverBudget
   private let state = Mutex(State())
 
   private struct State {
@@ -38,6 +41,7 @@ final class WindowBudget: Sendable {
   init(perStream: Int, inAll: Int) {
     self.perStream = min(perStream, inAll)
     self.inAll = inAll
+    leftovers = LeftoverBudget(limit: inAll / Self.leftoverShare)
   }
 
   /// By default a stream may keep a quarter of the memory that the process may have, and all of them half of it.

@@ -42,11 +42,14 @@ struct Epoch: Sendable {
 
   /// `knownGroup` is how far apart the key frames of the name's last publisher were. `mayPromiseIndependence` is false
   /// for a name whose last epoch broke the promise that each segment starts with a key frame.
-  init(id: String, settings: StreamSettings, knownGroup: MediaTime? = nil, mayPromiseIndependence: Bool = true) {
+  init(
+    id: String, settings: StreamSettings, knownGroup: MediaTime? = nil, mayPromiseIndependence: Bool = true,
+    leftovers: LeftoverBudget? = nil
+  ) {
     let window = LiveWindow(
       length: settings.window,
       promisesIndependence: settings.targetDuration == .automatic && mayPromiseIndependence)
-    self.init(id: id, settings: settings, window: window, resuming: nil)
+    self.init(id: id, settings: settings, window: window, resuming: nil, leftovers: leftovers)
     if case .seconds(let seconds) = settings.targetDuration {
       decideTarget(seconds: seconds)
     } else if let knownGroup {
@@ -55,10 +58,10 @@ struct Epoch: Sendable {
   }
 
   /// An epoch that another process began: its addresses go on, and what comes does not continue what there was.
-  init(resuming record: EpochRecord, settings: StreamSettings) {
+  init(resuming record: EpochRecord, settings: StreamSettings, leftovers: LeftoverBudget? = nil) {
     let window = LiveWindow(
       length: settings.window, promisesIndependence: record.promisesIndependence, resuming: record)
-    self.init(id: record.epoch, settings: settings, window: window, resuming: record)
+    self.init(id: record.epoch, settings: settings, window: window, resuming: record, leftovers: leftovers)
     segmenter.policy.wholeSecondLimit = record.targetDuration
     if let limit = record.partTarget { segmenter.policy.keep(partLimit: limit) }
     availabilityStart = record.availabilityStart
@@ -70,7 +73,9 @@ struct Epoch: Sendable {
   }
 
   /// All windows begin as `window` does.
-  private init(id: String, settings: StreamSettings, window: LiveWindow, resuming record: EpochRecord?) {
+  private init(
+    id: String, settings: StreamSettings, window: LiveWindow, resuming record: EpochRecord?, leftovers: LeftoverBudget?
+  ) {
     self.id = id
     self.settings = settings
     var window = window
@@ -78,7 +83,7 @@ struct Epoch: Sendable {
     self.window = window
     isResumed = record != nil
     let made = settings.ladder.map(LadderRung.Kind.picture) + (settings.sound.map { [.sound($0)] } ?? [])
-    let store = SegmentStore(name: "weir-segments")
+    let store = SegmentStore(name: "weir-segments", leftovers: leftovers)
     self.store = store
     rungs = made.map { LadderRung($0, window: window, store: store) }
     segmenter = Segmenter(

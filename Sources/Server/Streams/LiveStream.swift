@@ -120,8 +120,10 @@ final class LiveStream: Sendable {
     self.logger = logger.of(name)
     let wall = clock.wallNanoseconds
     let epoch =
-      record.map { Epoch(resuming: $0, settings: settings) }
-      ?? Epoch(id: epochIDs.next(wallNanoseconds: wall), settings: settings, knownGroup: knownGroup)
+      record.map { Epoch(resuming: $0, settings: settings, leftovers: memory.leftovers) }
+      ?? Epoch(
+        id: epochIDs.next(wallNanoseconds: wall), settings: settings, knownGroup: knownGroup,
+        leftovers: memory.leftovers)
     state = Mutex(
       State(
         epoch: epoch, phase: record == nil ? .starting : .reconnecting, phaseSince: clock.monotonicNanoseconds(),
@@ -190,7 +192,7 @@ final class LiveStream: Sendable {
     state.epoch = Epoch(
       id: epochIDs.next(wallNanoseconds: wall), settings: settings,
       knownGroup: state.epoch.longestGroup ?? state.knownGroup,
-      mayPromiseIndependence: state.epoch.window.keepsIndependence)
+      mayPromiseIndependence: state.epoch.window.keepsIndependence, leftovers: memory.leftovers)
     state.startedAt = wall
     state.warnings = []
     state.toldGroup = nil

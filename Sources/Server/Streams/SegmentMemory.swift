@@ -7,16 +7,20 @@ internal import NIOCore
 struct SegmentMemory: Sendable {
   let file: SharedFile
   private(set) var byteCount = 0
+  /// For as long as a window has the segment.
+  private let window: SegmentTenure.Window?
 
   /// Throws when the system gives no descriptor.
   init(in store: SegmentStore) throws(StorageError) {
     file = try store.makeFile()
+    window = file.tenure.map(SegmentTenure.Window.init)
   }
 
   /// So many bytes that are elsewhere: a recorded segment, whose place its index knows.
   init(recorded byteCount: Int, in file: SharedFile) {
     self.file = file
     self.byteCount = byteCount
+    window = nil
   }
 
   /// Appends buffers in order with as few system calls as possible; memory, so it never waits for a disk.
@@ -37,6 +41,7 @@ struct SegmentMemory: Sendable {
         vectors.append(iovec(iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress), iov_len: bytes.count))
       }
     }
+    defer { file.tenure?.grow(to: byteCount) }
     var next = 0
     while next < vectors.count {
       let count = min(vectors.count - next, Int(maximumVectors))

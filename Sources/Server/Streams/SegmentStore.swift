@@ -12,6 +12,8 @@ final class SegmentStore: Sendable {
   static let slotBytes = 128 << 20
 
   private let name: String
+  /// Bounds what slots hold when their segments have left the window; nil where another does.
+  private let leftovers: LeftoverBudget?
   private let state = Mutex(State())
 
   private struct State {
@@ -23,8 +25,9 @@ final class SegmentStore: Sendable {
   }
 
   /// `name` is what /proc shows for the descriptor.
-  init(name: String) {
+  init(name: String, leftovers: LeftoverBudget? = nil) {
     self.name = name
+    self.leftovers = leftovers
   }
 
   deinit {
@@ -52,9 +55,10 @@ final class SegmentStore: Sendable {
 
   /// A slot without bytes, as an empty file. Throws when the system gives no descriptor.
   func makeFile() throws(StorageError) -> SharedFile {
-    guard Self.canShare else { return SharedFile(taking: try makeDescriptor(), kind: .memory) }
+    let tenure = leftovers.map(SegmentTenure.init)
+    guard Self.canShare else { return SharedFile(taking: try makeDescriptor(), kind: .memory, tenure: tenure) }
     let (descriptor, slot) = try take()
-    return SharedFile(at: slot * Self.slotBytes, of: descriptor) { [self] in release(slot) }
+    return SharedFile(at: slot * Self.slotBytes, of: descriptor, tenure: tenure) { [self] in release(slot) }
   }
 
   private func makeDescriptor() throws(StorageError) -> CInt {

@@ -47,6 +47,26 @@ import Testing
     }
   }
 
+  @Test func aStreamOfWhatIsCalledInIsCutAndTheConnectionGoesOn() async throws {
+    let leftovers = LeftoverBudget(limit: 1 << 20)
+    let old = try memoryFile(1 << 20, leftovers: leftovers)
+    let route: HTTPTestServer.Route = { request, _ in
+      .now(
+        request.path.isEmpty
+          ? .text("x", cache: .never)
+          : .media([.file(FileRange(file: old, offset: 0, length: 1 << 20))], type: .mp4, cache: .immutable))
+    }
+    try await run(limits: HTTPLimits(), window: 1000, route: route) { client, _, _ in
+      let id = try await client.request("/media")
+      #expect(try await client.get("/").text == "x")
+      #expect(client[id].reset == nil)
+      let new = try memoryFile(1000, leftovers: leftovers)
+      try await client.wait("the stream is cut") { $0.streams[id]?.reset == .cancel }
+      #expect(try await client.get("/").text == "x")
+      #expect(!new.isCalledIn)
+    }
+  }
+
   @Test func aTrickleOfWindowsIsNoReading() async throws {
     var limits = HTTPLimits()
     limits.writeStall = .milliseconds(600)

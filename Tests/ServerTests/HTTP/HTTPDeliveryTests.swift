@@ -135,6 +135,27 @@ import Testing
     }
   }
 
+  @Test func aReaderOfWhatIsCalledInIsCut() async throws {
+    let leftovers = LeftoverBudget(limit: 8 << 20)
+    let old = try memoryFile(8 << 20, leftovers: leftovers)
+    let route = HTTPTestServer.always(
+      .media([.file(FileRange(file: old, offset: 0, length: 8 << 20))], type: .mp4, cache: .immutable))
+    try await HTTPTestServer.run(route: route) { address, listener in
+      let clients = [
+        try await HTTPRawClient.connect(to: address, receiveBuffer: 8192, reads: false),
+        try await HTTPRawClient.connect(to: address, receiveBuffer: 8192, reads: false),
+      ]
+      try await clients[0].send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+      try await clients[1].send("GET / HTTP/1.1\r\nHost: x\r\nRange: bytes=-1000000\r\n\r\n")
+      try await Task.sleep(for: .milliseconds(300))
+      #expect(listener.connections == 2)
+      let new = try memoryFile(1 << 20, leftovers: leftovers)
+      try await clients[0].wait("the readers were not cut") { _ in listener.connections == 0 }
+      #expect(old.isCalledIn && !new.isCalledIn && leftovers.bytes == 1 << 20)
+      for client in clients { await client.close() }
+    }
+  }
+
   @Test func aSlowReaderThatGoesOnReadingGetsEverything() async throws {
     var limits = HTTPLimits()
     limits.writeStall = .seconds(3)

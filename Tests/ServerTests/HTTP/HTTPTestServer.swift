@@ -66,8 +66,9 @@ private let pattern: [UInt8] = {
 func patternBytes(_ range: Range<Int>) -> [UInt8] { Array(pattern[range]) }
 
 /// A slot of a memfd, not its first, that holds the first `count` bytes of the pattern.
-func memoryFile(_ count: Int) throws -> SharedFile {
-  let store = SegmentStore(name: "test")
+/// `leftovers` counts it as having left its window.
+func memoryFile(_ count: Int, leftovers: LeftoverBudget? = nil) throws -> SharedFile {
+  let store = SegmentStore(name: "test", leftovers: leftovers)
   let before = try store.makeFile()
   defer { withExtendedLifetime(before) {} }
   var memory = try SegmentMemory(in: store)

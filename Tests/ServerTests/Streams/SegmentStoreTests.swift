@@ -57,6 +57,46 @@ import Testing
     #expect(try Self.contents(third) == [3])
   }
 
+  @Test func whatIsReadBeyondItsWindowCountsUntilItsLastReaderIsGone() throws {
+    let leftovers = LeftoverBudget(limit: 10 * Self.page)
+    let store = SegmentStore(name: "weir-store-test", leftovers: leftovers)
+    var first: SegmentMemory? = try Self.memory(in: store, 1, pages: 6)
+    var second: SegmentMemory? = try Self.memory(in: store, 2, pages: 4)
+    var unread: SegmentMemory? = try Self.memory(in: store, 3, pages: 20)
+    var third: SegmentMemory? = try Self.memory(in: store, 4, pages: 1)
+    var readers = [first, second, third].map { $0?.file }
+    // Somebody looks at the window.
+    var copy = first
+    first = nil
+    #expect(leftovers.bytes == 0)
+    copy = nil
+    #expect(copy == nil && first == nil && leftovers.bytes == 6 * Self.page)
+    second = nil
+    unread = nil
+    #expect(second == nil && unread == nil && leftovers.bytes == 10 * Self.page)
+    #expect(readers.map { $0?.isCalledIn } == [false, false, false])
+    third = nil
+    #expect(third == nil && leftovers.bytes == 5 * Self.page)
+    #expect(readers.map { $0?.isCalledIn } == [true, false, false])
+    readers = []
+    #expect(readers.isEmpty && leftovers.bytes == 0)
+  }
+
+  @Test func anEpochsSegmentsCountWhenItsWindowDropsThem() throws {
+    let leftovers = LeftoverBudget(limit: .max)
+    var driver = EpochDriver()
+    driver.epoch = Epoch(id: "e", settings: StreamSettings(), leftovers: leftovers)
+    try driver.publish(seconds: 12)
+    let before = driver.epoch.window.segments.filter(\.isComplete).map(\.memory.byteCount)
+    try #require(before.count > 3)
+    #expect(leftovers.bytes == 0)
+    // The driver's events keep all of them.
+    _ = driver.epoch.shrink(to: 0)
+    #expect(leftovers.bytes == before.dropLast().reduce(0, +))
+    driver.epoch = Epoch(id: "f", settings: StreamSettings(), leftovers: leftovers)
+    #expect(leftovers.bytes >= before.reduce(0, +))
+  }
+
   @Test func theLastReaderClosesTheDescriptor() throws {
     var store: SegmentStore? = SegmentStore(name: "weir-store-test")
     var memory: SegmentMemory? = try Self.memory(in: #require(store), 1, pages: 1)

@@ -368,7 +368,6 @@ extension HTTP1Connection: LiveBodySink {
   private func startLive(_ response: LiveResponse, head: ByteBuffer, keepsAlive: Bool) {
     phase = .live(response, keepsAlive: keepsAlive)
     isLiveBehind = false
-    writer.limitUnsent()
     if case .failed = writer.send(head) {
       close()
     } else {
@@ -432,7 +431,11 @@ extension HTTP1Connection: LoopContext.Member {
       close()
     case .waiting, .closed: break
     case .sending:
-      if writer.isStalled(for: loop.ticks(limits.writeStall)) { cut("nothing was taken for too long") }
+      if writer.isStalled(for: loop.ticks(limits.writeStall)) {
+        cut("nothing was taken for too long")
+      } else if writer.isCalledIn {
+        cut(LeftoverBudget.reason)
+      }
     case .live:
       let wasBehind = isLiveBehind
       isLiveBehind = writer.backlog > limits.liveBacklogBytes
@@ -440,6 +443,8 @@ extension HTTP1Connection: LoopContext.Member {
         cut("nothing was taken for too long")
       } else if isLiveBehind, wasBehind {
         cut("\(writer.backlog) bytes wait to be sent")
+      } else if writer.isCalledIn {
+        cut(LeftoverBudget.reason)
       }
     case .lingering:
       if loop.now &- since >= loop.ticks(limits.lingerTime) { close() }

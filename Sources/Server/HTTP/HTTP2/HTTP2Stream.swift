@@ -162,7 +162,11 @@ final class HTTP2Stream {
       services.logger.debug("request took too long to arrive", metadata: ["peer": "\(connection.peer.address)"])
       connection.reset(self, .cancel)
     case .sending:
-      if outbox.isStalled(for: loop.ticks(limits.writeStall), at: loop.now) { cut("nothing was taken for too long") }
+      if outbox.isStalled(for: loop.ticks(limits.writeStall), at: loop.now) {
+        cut("nothing was taken for too long")
+      } else if outbox.queue.isCalledIn {
+        cut(LeftoverBudget.reason)
+      }
     case .live:
       let wasBehind = isLiveBehind
       isLiveBehind = outbox.backlog > limits.liveBacklogBytes
@@ -170,6 +174,8 @@ final class HTTP2Stream {
         cut("nothing was taken for too long")
       } else if isLiveBehind, wasBehind {
         cut("\(outbox.backlog) bytes wait to be sent")
+      } else if outbox.queue.isCalledIn {
+        cut(LeftoverBudget.reason)
       }
     case .waiting, .closed: break
     }
