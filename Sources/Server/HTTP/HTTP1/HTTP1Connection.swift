@@ -368,6 +368,7 @@ extension HTTP1Connection: LiveBodySink {
   private func startLive(_ response: LiveResponse, head: ByteBuffer, keepsAlive: Bool) {
     phase = .live(response, keepsAlive: keepsAlive)
     isLiveBehind = false
+    writer.limitUnsent()
     if case .failed = writer.send(head) {
       close()
     } else {

@@ -21,12 +21,11 @@ final class HTTP1Handler: ChannelInboundHandler, ChannelOutboundHandler {
     let operations = context.pipeline.syncOperations
     // Asked for once: looking it up costs more than a write. It is used only while the channel is active, which NIO
     // ends in the same breath in which it closes the socket.
-    let socket = try? operations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
-      PlainSocket(descriptor: $0)
-    }
-    socket?.limitUnsent(SocketWriter.unsentBytes)
-    let writer = SocketWriter(
-      context: context, socket: peer.isTLS ? nil : socket, loop: loop, pool: services.pool)
+    let socket =
+      peer.isTLS
+      ? nil
+      : try? operations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { PlainSocket(descriptor: $0) }
+    let writer = SocketWriter(context: context, socket: socket, loop: loop, pool: services.pool)
     let connection = HTTP1Connection(services: services, loop: loop, writer: writer, context: context, peer: peer)
     writer.delegate = connection
     self.connection = connection
