@@ -34,6 +34,9 @@ struct MessagePace {
     due &- now >= burst ? due &- burst &+ breather : nil
   }
 
+  /// Until then more than half of what may come at once has come.
+  var relief: Int64 { due &- burst / 2 }
+
   /// A whole burst may come again.
   mutating func forgive() { due = 0 }
 }

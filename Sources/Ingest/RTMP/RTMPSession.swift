@@ -58,7 +58,7 @@ struct RTMPSession {
     count(bytes.readableBytes)
     guard heldUntil == nil else {
       waiting.writeBuffer(&bytes)
-      acknowledge()
+      acknowledge(now)
       return flush(to: &actions)
     }
     if waiting.readableBytes > 0 {
@@ -71,7 +71,7 @@ struct RTMPSession {
     } catch {
       fail(error, to: &actions)
     }
-    acknowledge()
+    acknowledge(now)
     flush(to: &actions)
   }
 
@@ -179,7 +179,10 @@ struct RTMPSession {
   }
 
   /// When `tick` wants to be called next, in nanoseconds; nil when nothing waits.
-  func deadline(after now: Int64) -> Int64? { publication?.deadline(after: now) }
+  func deadline(after now: Int64) -> Int64? {
+    let media = publication?.deadline(after: now)
+    return owesAcknowledgement ? min(pace.relief, media ?? .max) : media
+  }
 
   /// Time has passed.
   mutating func tick(now: Int64, to actions: inout [RTMPAction]) {
@@ -188,6 +191,8 @@ struct RTMPSession {
     } catch {
       fail(error, to: &actions)
     }
+    acknowledge(now)
+    flush(to: &actions)
   }
 
   // MARK: messages that came too fast
@@ -289,12 +294,18 @@ struct RTMPSession {
     received &+= UInt32(truncatingIfNeeded: bytes)
   }
 
-  private mutating func acknowledge() {
+  /// Whether the peer is to hear how much has come (RTMP 5.4.3).
+  private var owesAcknowledgement: Bool {
     switch state {
-    case .commands, .publishing: break
-    default: return
+    case .commands, .publishing: received &- acknowledged >= window
+    case .handshaking, .asking, .closed: false
     }
-    guard received &- acknowledged >= window else { return }
+  }
+
+  /// Not while it sends too fast: the system of a peer that has closed answers every word with a reset, and what it had still
+  /// to send is lost then. Who waits for an acknowledgement hears it after a pause (`deadline`).
+  private mutating func acknowledge(_ now: Int64) {
+    guard owesAcknowledgement, pace.relief <= now else { return }
     acknowledged = received
     commands.writer.writeAcknowledgement(received, to: &answers)
   }

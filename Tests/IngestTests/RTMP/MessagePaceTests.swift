@@ -125,6 +125,23 @@ struct MessagePaceTests {
     #expect((2 * Self.burst - 5...2 * Self.burst).contains(driver.samples.count))
   }
 
+  @Test func whoSendsTooFastIsAcknowledgedAfterAPause() throws {
+    var driver = Self.publishing()
+    driver.feed(S.message(5, S.u32(1000), stream: 0, chunkStream: 2))
+    driver.feed(Self.sound(Self.burst / 4), piece: 1000)
+    let before = try driver.acknowledgements()
+    #expect(before > 10)
+    driver.feed(Self.sound(Self.burst / 2, from: Self.burst / 4), piece: 1000)
+    let strained = try driver.acknowledgements()
+    #expect(strained > before)
+    driver.feed(Self.sound(100, from: Self.burst * 3 / 4), piece: 1000)
+    #expect(try driver.acknowledgements() == strained)
+    let deadline = try #require(driver.session.deadline(after: 0))
+    #expect(deadline <= 3_000_000_000)
+    driver.tick(3_000_000_000)
+    #expect(try driver.acknowledgements() == strained + 1)
+  }
+
   @Test func whatWaitsOfAnEndedPublicationIsForgotten() {
     var driver = Self.publishing()
     driver.feed(Self.sound(Self.burst + 10))

@@ -276,6 +276,15 @@ struct SessionDriver {
     return commands
   }
 
+  /// How often the session said how much it has got.
+  func acknowledgements() throws -> Int {
+    var bytes = ByteBuffer(bytes: sent.dropFirst(1 + 2 * 1536))
+    var reader = ChunkReader()
+    var count = 0
+    while let message = try reader.next(&bytes, now: 0) { count += message.type == 3 ? 1 : 0 }
+    return count
+  }
+
   /// The codes of all status answers.
   func codes() throws -> [String] {
     try answers().compactMap { $0.last?["code"]?.string }
