@@ -345,6 +345,40 @@ def test_viewers_that_read_nothing_pin_no_more_than_there_is_room_for(start, rec
         group.remove()
 
 
+def test_many_names_of_one_address_take_nothing_of_anothers_window(start):
+    weir = start("--target-duration", "2", "--stream-memory", "64MiB", "--media-memory", "64MiB", "--no-record")
+    header, frame = key_frames(MEBIBYTE // 4)
+    first: list[str] = []
+
+    def attack() -> None:
+        """Forty streams of three megabytes: 1.5 would be everybody's if names counted."""
+        for number in range(40):
+            with RawRTMP(weir.rtmp, source="127.0.0.2").start(f"name{number}", chunk_size=1 << 16) as client:
+                client.tag(header)
+                for index in range(12):
+                    client.drain()
+                    client.tag(flv.Tag(flv.VIDEO, index * 250, frame))
+
+    attacker = threading.Thread(target=attack, daemon=True)
+    with RawRTMP(weir.rtmp, source="127.0.0.3").start("steady", chunk_size=1 << 16) as client:
+        client.tag(header)
+        began = time.monotonic()
+        for index in range(80):
+            client.drain()
+            client.tag(flv.Tag(flv.VIDEO, index * 250, frame))
+            time.sleep(max(0.0, began + (index + 1) / 4 - time.monotonic()))
+            if index == 24:
+                first = newest_segments(weir, "steady")
+                attacker.start()
+        attacker.join(30)
+        assert not attacker.is_alive() and first
+        print(f"{held(weir) / MEBIBYTE:.0f} MiB of memory files")
+        assert held(weir) <= 72 * MEBIBYTE
+        assert weir.get(urllib.parse.urlsplit(first[0]).path).status == 200, "the oldest segment is still there"
+        assert not weir.stream("steady")["warnings"]
+        client.finish()
+
+
 def test_a_catch_up_is_told_while_it_lasts_and_not_ended(start):
     weir = start("--target-duration", "2", "--no-record")
     tags = scripts.tags_of("short")

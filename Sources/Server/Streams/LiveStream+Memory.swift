@@ -10,7 +10,7 @@ extension LiveStream {
 
   /// Tells the budget what the stream keeps, and forgets its oldest segments where that is too much.
   func boundMemory(_ state: inout State) {
-    let share = memory.hold(state.heldBytes, by: name)
+    let share = memory.hold(state.heldBytes, by: name, of: state.unprovenHost)
     state.epoch.segmentBytes = share.segmentBytes
     guard state.heldBytes > share.bytes else { return }
     shrink(&state, to: share.bytes)
@@ -28,7 +28,7 @@ extension LiveStream {
     if state.heldBytes > bytes { state.previous = nil }
     _ = state.epoch.shrink(to: bytes)
     stamp.change()
-    _ = memory.hold(state.heldBytes, by: name)
+    _ = memory.hold(state.heldBytes, by: name, of: state.unprovenHost)
   }
 
   /// Tells whether the publication's media come faster than they play.

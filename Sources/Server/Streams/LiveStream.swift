@@ -51,6 +51,8 @@ final class LiveStream: Sendable {
     var lastHolder: (protocolName: String, remoteAddress: String)
     /// As `PublishRequest.host`, of the last publisher.
     var lastHost: String?
+    /// The same where that showed no key.
+    var unprovenHost: String?
     var lastTakeover: Int64?
     var publications = 0
     var bounds: PublicationBounds
@@ -180,6 +182,7 @@ final class LiveStream: Sendable {
         evict: request.onEviction, askForKeyFrame: request.onKeyFrameWanted, lastReceived: now)
       state.lastHolder = (request.protocolName, request.remoteAddress)
       state.lastHost = request.host
+      state.unprovenHost = right == .unproven ? request.host : nil
       state.enter(state.epoch.hasBegun ? .live : .starting, now: now)
       return .admitted(token, evicted: evicted)
     }

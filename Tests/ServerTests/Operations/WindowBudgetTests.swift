@@ -39,6 +39,45 @@ import Testing
     #expect(asked.withLock { $0 } == ["a 90", "a 80"])
   }
 
+  @Test func theLargestPaysThoughWhoCallsHasTooMuchToo() throws {
+    let asked = Mutex<[String]>([])
+    budget.onShortage { name, bytes in asked.withLock { $0.append("\(name) \(bytes)") } }
+    _ = try budget.hold(100, by: name("a"))
+    _ = try budget.hold(70, by: name("b"))
+    _ = try budget.hold(20, by: name("c"))
+    #expect(try budget.hold(90, by: name("b")).bytes == 100)
+    #expect(asked.withLock { $0 } == ["a 90"])
+    // Beyond a sixteenth too much nobody waits for the largest.
+    #expect(try budget.hold(95, by: name("b")).bytes == 80)
+    #expect(try budget.hold(60, by: name("c")).bytes == 100)
+  }
+
+  @Test func allNamesOfAnAddressWithoutAKeyHaveOneShare() throws {
+    let asked = Mutex<[Int]>([])
+    budget.onShortage { _, bytes in asked.withLock { $0.append(bytes) } }
+    for number in 0..<10 { _ = try budget.hold(15, by: name("n\(number)"), of: "192.0.2.1") }
+    // Ten too many: half is the share of each of the two.
+    #expect(try budget.hold(60, by: name("honest"), of: "192.0.2.2").bytes == 100)
+    // The ten keep 140 together, each a tenth.
+    #expect(asked.withLock { $0 } == [14])
+    #expect(try budget.hold(20, by: name("n3"), of: "192.0.2.1").bytes == 14)
+    // Beyond their share they go down to it, and no further.
+    #expect(try budget.hold(100, by: name("honest"), of: "192.0.2.2").bytes == 100)
+    #expect(try budget.hold(60, by: name("n3"), of: "192.0.2.1").bytes == 10)
+    // With a key a stream is by itself; far too much is kept, and it has more than a third.
+    #expect(try budget.hold(100, by: name("n3")).bytes == 66)
+    try budget.release(name("honest"))
+    for number in [0, 1, 2, 4, 5, 6, 7, 8, 9] { try budget.release(name("n\(number)")) }
+    #expect(budget.used == 100)
+  }
+
+  @Test func onlyWhoIsBeyondItsShareHasItsSegmentsCutSmall() throws {
+    let budget = WindowBudget(perStream: 64 << 20, inAll: 128 << 20)
+    for number in 0..<3 { _ = try budget.hold(30 << 20, by: name("n\(number)"), of: "192.0.2.1") }
+    #expect(try budget.hold(10 << 20, by: name("honest"), of: "192.0.2.2").segmentBytes == 16 << 20)
+    #expect(try budget.hold(30 << 20, by: name("n0"), of: "192.0.2.1").segmentBytes == 1 << 20)
+  }
+
   @Test func whatAForgottenStreamKeptIsFree() throws {
     _ = try budget.hold(80, by: name("a"))
     try budget.release(name("a"))
