@@ -56,6 +56,9 @@ struct Problem: Sendable {
       headers: [HeaderField("Retry-After", String(retryAfter))])
   }
 
+  /// The server has no descriptor for another file.
+  static var tooManyFiles: Problem { full("As many recordings are being read as there is room for.") }
+
   /// The disk, or a file on it, does not do what it should.
   static func unreadable(_ detail: String) -> Problem {
     Problem(

@@ -30,18 +30,35 @@ final class SharedFile: Sendable {
 
   /// Gives back a file that is a part of its descriptor's.
   private let giveBack: (@Sendable () -> Void)?
+  /// Called once the descriptor is closed.
+  private let closed: (@Sendable () -> Void)?
 
   /// How much of a memory file is mapped: more than a segment can have (64 MiB) and its heads.
   private static let mappedBytes = 80 << 20
 
-  /// Takes the descriptor over: nobody else closes it from here on.
-  init(taking descriptor: CInt, kind: Kind, origin: FileOrigin? = nil, tenure: SegmentTenure? = nil) {
+  /// Takes the descriptor over: nobody else closes it from here on. `closed` is called once it is closed.
+  init(
+    taking descriptor: CInt, kind: Kind, origin: FileOrigin? = nil, tenure: SegmentTenure? = nil,
+    closed: (@Sendable () -> Void)? = nil
+  ) {
     self.descriptor = descriptor
     self.kind = kind
     self.origin = origin
     self.tenure = tenure
+    self.closed = closed
     base = 0
     giveBack = nil
+  }
+
+  /// A file on disk once more, by the same descriptor: its offsets count from that many bytes on.
+  init(_ whole: SharedFile, shiftedBy shift: Int) {
+    descriptor = whole.descriptor
+    kind = whole.kind
+    base = whole.base
+    origin = FileOrigin(shift: shift)
+    tenure = nil
+    closed = nil
+    giveBack = { withExtendedLifetime(whole) {} }
   }
 
   /// The part of a memfd that begins at `base`, a multiple of the page size. `giveBack` is called once nobody reads it any
@@ -55,6 +72,7 @@ final class SharedFile: Sendable {
     self.giveBack = giveBack
     kind = .memory
     origin = nil
+    closed = nil
   }
 
   /// Its memory is needed: whoever sends it to a viewer is to end that.
@@ -132,13 +150,17 @@ final class SharedFile: Sendable {
     Self.unmap(mapping.load(ordering: .acquiring))
     tenure?.end()
     if let giveBack { return giveBack() }
-    let descriptor = descriptor
+    let (descriptor, closed) = (descriptor, closed)
     switch kind {
     case .memory:
       Glibc.close(descriptor)
+      closed?()
     case .disk:
       // The last close of an unlinked file frees its blocks, which waits for the disk.
-      NIOSingletons.posixBlockingThreadPool.submit { _ in Glibc.close(descriptor) }
+      NIOSingletons.posixBlockingThreadPool.submit { _ in
+        Glibc.close(descriptor)
+        closed?()
+      }
     }
   }
 }

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import NIOCore
 internal import Synchronization
 
 /// Counts descriptors out at admission, before they are opened. A stream that cannot open one ends, and libdispatch ends the
@@ -9,25 +10,40 @@ final class DescriptorBudget: Sendable {
   /// What each of its recordings, its folder of segments, and each worker takes on top.
   static let perSink = 3
 
-  /// Kept for the server itself: listeners, event loops, the log, databases, thumbnails, files that are read. Refused viewers
-  /// are answered on these, too.
-  private static let base = 128
+  /// Kept for the server itself: listeners, event loops, the log, databases, thumbnails, files that are looked at. Refused
+  /// viewers are answered on these, too. Of many processors each has an event loop (three descriptors) and a thread that looks
+  /// at files (two at a time).
+  private static let base = max(128, 64 + 5 * System.coreCount)
   /// Kept from viewers, for streams that are still to come and for the rest, where there are enough.
   private static let forStreams = 256
-  /// One in so many is always kept for viewers.
+  /// One in so many is always kept for viewers. Files that are read for them can be as many.
   private static let viewersShare = 8
 
   /// Descriptors that the process may have open (`ulimit -n`).
   let limit: Int
   private let state = Mutex(State())
 
+  /// What a file is open for.
+  enum FileUse: Sendable {
+    /// A recording that somebody reads.
+    case reading
+    /// A recording that is over, for viewers who go back. Half of the files can be.
+    case rewinding
+  }
+
   private struct State {
     var viewers = 0
     var streams = 0
+    /// Files that are read for viewers, and those of them that are kept for rewinding.
+    var files = 0
+    var rewinding = 0
     /// Viewers that were asked to go and have not gone yet.
     var leaving = 0
     /// Lets the newest viewers go, so many.
     var shed: (@Sendable (Int) -> Void)?
+
+    /// What is handed out.
+    var sum: Int { viewers + streams + files }
   }
 
   /// Never refuses.
@@ -53,11 +69,17 @@ final class DescriptorBudget: Sendable {
   /// What streams can have in all.
   var streams: Int { all - max(1, all / Self.viewersShare) }
 
+  /// Files that can be read for viewers at a time.
+  var files: Int { max(1, all / Self.viewersShare) }
+
   /// Connections that have not published yet, at a time.
   var strangers: Int { max(4, min(8192, limit / 16)) }
 
   /// What is handed out at the moment.
   var taken: (viewers: Int, streams: Int) { state.withLock { ($0.viewers, $0.streams) } }
+
+  /// Files that are open for viewers at the moment.
+  var openFiles: Int { state.withLock { $0.files } }
 
   /// How to let viewers go.
   func onShortage(_ shed: @escaping @Sendable (_ count: Int) -> Void) {
@@ -67,7 +89,7 @@ final class DescriptorBudget: Sendable {
   /// A viewer's connection; false where there is none left for it.
   func takeViewer() -> Bool {
     state.withLock { state in
-      guard state.viewers < viewers, state.viewers + state.streams < all else { return false }
+      guard state.viewers + state.files < viewers, state.sum < all else { return false }
       state.viewers += 1
       return true
     }
@@ -80,12 +102,40 @@ final class DescriptorBudget: Sendable {
     }
   }
 
-  /// Descriptors of a stream; false where there are not so many, even without viewers.
+  /// A file that is read for viewers; false where there is no room for it. Nobody is let go for it.
+  func takeFile(_ use: FileUse) -> Bool {
+    state.withLock { state in
+      guard state.files < files, state.sum < all else { return false }
+      switch use {
+      case .reading: guard state.viewers + state.files < viewers else { return false }
+      case .rewinding: guard state.rewinding < max(1, files / 2) else { return false }
+      }
+      Self.count(1, use, &state)
+      return true
+    }
+  }
+
+  /// A file that is open already.
+  func noteFile(_ use: FileUse) {
+    state.withLock { Self.count(1, use, &$0) }
+  }
+
+  func giveBackFile(_ use: FileUse) {
+    state.withLock { Self.count(-1, use, &$0) }
+  }
+
+  private static func count(_ change: Int, _ use: FileUse, _ state: inout State) {
+    state.files += change
+    if case .rewinding = use { state.rewinding += change }
+  }
+
+  /// Descriptors of a stream; false where there are not so many, even without viewers. Some may still be those of viewers that
+  /// were asked to go: nothing is opened before `areFree`.
   func takeStream(_ count: Int) -> Bool {
     let (isTaken, missing, shed) = state.withLock { state in
       guard state.streams + count <= streams else { return (false, 0, state.shed) }
       state.streams += count
-      let missing = max(0, state.viewers - state.leaving + state.streams - all)
+      let missing = max(0, state.sum - state.leaving - all)
       state.leaving += missing
       return (true, missing, state.shed)
     }
@@ -95,5 +145,19 @@ final class DescriptorBudget: Sendable {
 
   func giveBackStream(_ count: Int) {
     state.withLock { $0.streams -= count }
+  }
+
+  /// Waits until the viewers have gone that were asked to; false where they have not in time.
+  func areFree(patience: Duration = .seconds(1)) async -> Bool {
+    let deadline = ContinuousClock.now + patience
+    while state.withLock({ $0.sum > all }) {
+      guard ContinuousClock.now < deadline else {
+        // Whoever comes next asks anew.
+        state.withLock { $0.leaving = 0 }
+        return false
+      }
+      try? await Task.sleep(for: .milliseconds(5))
+    }
+    return true
   }
 }

@@ -76,9 +76,7 @@ final class PlainFile {
   var reader: RecordingFileReader { RecordingFileReader(file: shared) }
 
   /// The same with offsets that count from byte `start`.
-  func reader(from start: UInt64) throws(RecordingError) -> RecordingFileReader {
-    guard start > 0 else { return reader }
-    guard let file = shared.shifted(by: Int(clamping: start)) else { throw .system("open again", path, errno: errno) }
-    return RecordingFileReader(file: file)
+  func reader(from start: UInt64) -> RecordingFileReader {
+    start > 0 ? RecordingFileReader(file: SharedFile(shared, shiftedBy: Int(clamping: start))) : reader
   }
 }

@@ -51,7 +51,7 @@ struct RecordingCheck {
     var last = MediaTime.zero
     var wholeEnd: UInt64 = 0
     var (fragments, samples, holes) = (0, 0, 0)
-    let reader = try file.reader(from: layout.contentStart)
+    let reader = file.reader(from: layout.contentStart)
     try reader.walk(0..<layout.length) { step in
       guard case .fragment(let walked) = step else { return true }
       fragments += 1

@@ -146,9 +146,10 @@ final class RecordingFile {
   }
 
   /// The file for readers, who may keep it for as long as they like: it shares neither the lock nor the right to write.
-  func shared() -> SharedFile? {
+  /// `closed` is called when the last of them is gone.
+  func shared(closed: (@Sendable () -> Void)? = nil) -> SharedFile? {
     let copy = open("/proc/self/fd/\(descriptor)", O_RDONLY | O_CLOEXEC)
-    return copy < 0 ? nil : SharedFile(taking: copy, kind: .disk, origin: origin)
+    return copy < 0 ? nil : SharedFile(taking: copy, kind: .disk, origin: origin, closed: closed)
   }
 
   // MARK: Appending

@@ -101,6 +101,15 @@ final class RecordingFolder: Sendable {
     return (opened, status)
   }
 
+  /// What the inode of a regular file tells; nil when there is none of that name.
+  func status(of name: String) -> stat? {
+    var status = stat()
+    guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0, status.st_mode & S_IFMT == S_IFREG else {
+      return nil
+    }
+    return status
+  }
+
   func contains(_ name: String) -> Bool {
     faccessat(descriptor, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0
   }

@@ -20,6 +20,8 @@ final class RecordingLibrary: Sendable {
   /// For finishing what an earlier run left and what takes a copy, one file after another.
   let copier = NIOThreadPool(numberOfThreads: 1)
   let catalogue: RecordingCatalogue
+  /// Those that are being read.
+  let files: OpenRecordings
   /// Bytes that stay free on the disk.
   let keepFree: Int64
   /// How long a deletion can be taken back.
@@ -69,8 +71,10 @@ final class RecordingLibrary: Sendable {
   init(
     folder: String, keepFree: Int64, policy: RecordingPolicy = RecordingPolicy(),
     retention: RetentionSettings = RetentionSettings(), threads: NIOThreadPool, writerCount: Int = 4,
-    archive: RecordingArchive? = nil, calls: DiskCalls = .system, logger: Logger
+    archive: RecordingArchive? = nil, files: OpenRecordings = OpenRecordings(), calls: DiskCalls = .system,
+    logger: Logger
   ) {
+    self.files = files
     self.folder = folder
     self.threads = threads
     self.logger = logger

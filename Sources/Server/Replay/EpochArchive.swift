@@ -46,6 +46,14 @@ final class EpochArchive: Sendable {
     }
   }
 
+  /// Viewers can go back less far from here on: the oldest file that is over is let go, if there is another. Gives that file.
+  func letOldestGo() -> ReplaySource? {
+    let sources = sources
+    guard sources.count > 1, let oldest = sources.first, oldest.isOver else { return nil }
+    remove(oldest)
+    return oldest
+  }
+
   /// The files that it keeps open.
   var sources: [ReplaySource] { state.withLock { $0.programme.sources } }
 

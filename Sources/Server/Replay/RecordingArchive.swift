@@ -17,6 +17,7 @@ final class RecordingArchive: RecordingObserver {
   let publicURL: PublicURL?
   /// Opens files and reads heads, so that event loops need not wait for the disk.
   let threads = NIOThreadPool(numberOfThreads: 2)
+  private let files: OpenRecordings
   private let state = Mutex(State())
 
   /// Names a recording: its stream, and its name without its ending.
@@ -31,15 +32,23 @@ final class RecordingArchive: RecordingObserver {
     var opened: [(key: Key, source: ReplaySource)] = []
     /// The files of an epoch, in order.
     var epochs: [String: EpochArchive] = [:]
+    /// The newest epochs of a stream, as many as can be asked for.
+    var lives: [StreamName: [String]] = [:]
   }
 
-  /// Finished recordings whose index is kept: ten hours of one take 1.5 MB.
-  static let maximumOpened = 32
+  /// Finished recordings whose index is kept, and whose file is kept open: ten hours of one take 1.5 MB.
+  private static let maximumOpened = 32
+  /// Of the files that can be open for viewers, those that are kept open are at most one in so many.
+  private static let keptShare = 4
   /// What stands between head and media is not read if it is larger.
   private static let maximumIndexBytes: UInt64 = 64 << 20
 
-  init(folder: String?, rewind: MediaTime? = nil, publicURL: PublicURL? = nil) {
+  /// `files` are shared with those who download recordings.
+  init(
+    folder: String?, rewind: MediaTime? = nil, publicURL: PublicURL? = nil, files: OpenRecordings = OpenRecordings()
+  ) {
     self.folder = folder
+    self.files = files
     self.rewind = rewind
     self.publicURL = publicURL
     threads.start()
@@ -55,8 +64,9 @@ final class RecordingArchive: RecordingObserver {
   func begin(
     stream: StreamName, epoch: String?, file: RecordingFile, _ disclosure: RecordingDisclosure = .whileWritten
   ) -> ReplaySource? {
-    guard let shared = file.shared() else { return nil }
-    let source = ReplaySource(stream: stream, name: file.name.stem, epoch: epoch, file: shared)
+    let claim = FileClaim(on: files.descriptors, for: rewind == nil ? .reading : .rewinding)
+    guard let shared = file.shared(closed: claim.giveBack) else { return nil }
+    let source = ReplaySource(stream: stream, name: file.name.stem, epoch: epoch, file: shared, claim: claim)
     if disclosure == .whileWritten {
       state.withLock { $0.growing[Key(stream: stream, name: file.name.stem)] = source }
     }
@@ -74,22 +84,71 @@ final class RecordingArchive: RecordingObserver {
     case discarded
   }
 
+  /// Its descriptor, which was its recorder's, is a file's from here on. Waits for a moment where none is free.
   func end(_ source: ReplaySource, _ end: End) {
     source.end()
     guard let name = source.name else { return }
+    let isKept = keep(source)
     let key = Key(stream: source.stream, name: name)
     state.withLock { state in
       state.growing[key] = nil
-      if end == .finished { state.remember(source, as: key) }
+      if isKept, end == .finished { remember(source, as: key, &state) }
+    }
+  }
+
+  /// Where there is no descriptor for it, the oldest files that viewers can go back to are let go, each time of the epoch that
+  /// has most; else it is let go itself. Whether it stays.
+  private func keep(_ source: ReplaySource) -> Bool {
+    guard let claim = source.claim else { return true }
+    if claim.take() { return true }
+    for _ in 0..<Self.attempts {
+      guard letOldestGo() else { break }
+      // It is closed on another thread, and not before whoever reads it is done.
+      for _ in 0..<Self.looks {
+        usleep(Self.pause)
+        if claim.take() { return true }
+      }
+    }
+    // It counts all the same, for as long as somebody reads it.
+    claim.note()
+    if let epoch = source.epoch { self.epoch(epoch)?.remove(source) }
+    return false
+  }
+
+  /// Holds nothing of it when it returns.
+  private func letOldestGo() -> Bool {
+    let epochs = state.withLock { Array($0.epochs.values) }
+    guard let largest = epochs.max(by: { $0.sources.count < $1.sources.count }), let gone = largest.letOldestGo() else {
+      return false
+    }
+    state.withLock { state in state.opened.removeAll { $0.source === gone } }
+    return true
+  }
+
+  private static let attempts = 4
+  private static let looks = 20
+  /// Microseconds.
+  private static let pause: UInt32 = 5000
+
+  private func remember(_ source: ReplaySource, as key: Key, _ state: inout State) {
+    state.forget(key)
+    state.opened.append((key, source))
+    if state.opened.count > min(Self.maximumOpened, max(1, files.descriptors.files / Self.keptShare)) {
+      state.opened.removeFirst()
     }
   }
 
   // MARK: Rewinding
 
-  /// A life of a stream begins.
-  func begin(epoch: String) {
+  /// A life of a stream begins. Addresses are known of it and of the one before: the files of older ones are let go.
+  func begin(epoch: String, of stream: StreamName) {
     guard let rewind else { return }
-    state.withLock { $0.epochs[epoch] = EpochArchive(length: rewind) }
+    state.withLock { state in
+      state.epochs[epoch] = EpochArchive(length: rewind)
+      let lives = state.lives[stream, default: []] + [epoch]
+      for gone in lives.dropLast(2) { state.epochs[gone] = nil }
+      state.lives[stream] = lives.suffix(2)
+    }
   }
 
   /// A file of an epoch, which rewinding reaches. What is written after the epoch is forgotten, for a disk that was late,
@@ -103,11 +162,15 @@ final class RecordingArchive: RecordingObserver {
   func epoch(_ id: String) -> EpochArchive? { state.withLock { $0.epochs[id] } }
 
   /// The epoch is over: its addresses stay for as long as an ended stream stays available.
-  func forgetLater(epoch: String?) {
-    guard let epoch, rewind != nil else { return }
+  func forgetLater(epoch: String, of stream: StreamName) {
+    guard rewind != nil else { return }
     let delay = TimeAmount.nanoseconds(StreamSettings.endedAvailability.nanoseconds) + .seconds(5)
     NIOSingletons.posixEventLoopGroup.next().scheduleTask(in: delay) { [weak self] in
-      _ = self?.state.withLock { $0.epochs.removeValue(forKey: epoch) }
+      self?.state.withLock { state in
+        state.epochs[epoch] = nil
+        let lives = state.lives[stream]?.filter { $0 != epoch } ?? []
+        state.lives[stream] = lives.isEmpty ? nil : lives
+      }
     }
   }
 
@@ -126,32 +189,33 @@ final class RecordingArchive: RecordingObserver {
 
   // MARK: Opening
 
-  /// A recording by its name without its ending, finished or being written; nil when there is none.
+  /// A recording by its name without its ending, finished or being written; nil when there is none. Throws
+  /// `OpenRecordings.Full`.
   func open(_ stream: StreamName, _ name: String, on eventLoop: any EventLoop) -> EventLoopFuture<ReplaySource?> {
-    threads.runIfActive(eventLoop: eventLoop) { self.open(stream, name) }
+    threads.runIfActive(eventLoop: eventLoop) { try self.open(stream, name) }
   }
 
   /// The same, waiting for the disk.
-  func open(_ stream: StreamName, _ name: String) -> ReplaySource? {
+  func open(_ stream: StreamName, _ name: String) throws(OpenRecordings.Full) -> ReplaySource? {
     let key = Key(stream: stream, name: name)
     if let growing = state.withLock({ $0.growing[key] }) { return growing }
     guard let folder, let recording = RecordingName(finished: name + ".mp4"), recording.stem == name,
       let directory = try? RecordingFolder.open(folder).folder(of: stream, ifAbsent: .fail),
-      let (descriptor, status) = directory.openFile(recording.finished, O_RDONLY)
+      let status = directory.status(of: recording.finished)
     else {
       state.withLock { $0.forget(key) }
       return nil
     }
-    let file = SharedFile(taking: descriptor, kind: .disk)
     let known = state.withLock { state in state.opened.last { $0.key == key }?.source }
     if let known, known.reader.file.isSame(as: status) {
-      state.withLock { $0.remember(known, as: key) }
+      state.withLock { remember(known, as: key, &$0) }
       return known
     }
+    guard let (file, status) = try files.open(recording.finished, in: directory) else { return nil }
     guard let source = try? Self.load(file, size: UInt64(clamping: status.st_size), stream: stream, name: name) else {
       return nil
     }
-    state.withLock { $0.remember(source, as: key) }
+    state.withLock { remember(source, as: key, &$0) }
     // Removed meanwhile.
     if file.isUnlinked { state.withLock { $0.forget(key) } }
     return source
@@ -164,8 +228,7 @@ final class RecordingArchive: RecordingObserver {
   ) throws(RecordingFileReader.Unreadable) -> ReplaySource? {
     let whole = RecordingFileReader(file: file)
     guard let layout = try whole.layout(size: size) else { return nil }
-    let media = file.shifted(by: Int(clamping: layout.contentStart))
-    guard let media else { return nil }
+    let media = SharedFile(file, shiftedBy: Int(clamping: layout.contentStart))
     let reader = RecordingFileReader(file: media)
     var index: RecordingIndex?
     if let place = layout.index, let bytes = try storedIndex(at: place, in: whole) {
@@ -200,24 +263,12 @@ final class RecordingArchive: RecordingObserver {
 }
 
 extension RecordingArchive.State {
-  fileprivate mutating func remember(_ source: ReplaySource, as key: RecordingArchive.Key) {
-    forget(key)
-    opened.append((key, source))
-    if opened.count > RecordingArchive.maximumOpened { opened.removeFirst() }
-  }
-
   fileprivate mutating func forget(_ key: RecordingArchive.Key) {
     opened.removeAll { $0.key == key }
   }
 }
 
 extension SharedFile {
-  /// The same file, its offsets counting from that many bytes on.
-  func shifted(by shift: Int) -> SharedFile? {
-    let copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
-    return copy < 0 ? nil : SharedFile(taking: copy, kind: .disk, origin: FileOrigin(shift: shift))
-  }
-
   /// Whether it has no name any more.
   fileprivate var isUnlinked: Bool {
     var status = stat()

@@ -12,6 +12,8 @@ final class ReplaySource: Sendable {
   /// The life of the stream that it is of; nil when it was read from a file.
   let epoch: String?
   let reader: RecordingFileReader
+  /// For its descriptor, once it is no longer its recorder's; nil where that is counted elsewhere.
+  let claim: FileClaim?
   private let state: Mutex<State>
 
   struct State: Sendable {
@@ -29,13 +31,15 @@ final class ReplaySource: Sendable {
     self.stream = stream
     self.name = name
     epoch = nil
+    claim = nil
     reader = RecordingFileReader(file: file)
     state = Mutex(State(index: index, isOver: true))
   }
 
   /// A file in the making.
-  init(stream: StreamName, name: String?, epoch: String?, file: SharedFile) {
+  init(stream: StreamName, name: String?, epoch: String?, file: SharedFile, claim: FileClaim? = nil) {
     self.stream = stream
+    self.claim = claim
     self.name = name
     self.epoch = epoch
     reader = RecordingFileReader(file: file)

@@ -20,6 +20,9 @@ struct RecordingRoutes {
           [.file(opened.range)], type: .mp4, cache: .recording, entityTag: opened.entityTag)
         response.headers.append(disposition)
         return response
+      }.flatMapErrorThrowing { error in
+        guard error is OpenRecordings.Full else { throw error }
+        return Problem.tooManyFiles.response
       }, on: eventLoop)
   }
 

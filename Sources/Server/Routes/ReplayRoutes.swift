@@ -41,9 +41,11 @@ struct ReplayRoutes {
   ) -> HTTPAnswer {
     .fromDisk(
       archive.threads.runIfActive(eventLoop: eventLoop) {
-        guard let source = archive.open(stream, name) else { return missing }
+        guard let source = try archive.open(stream, name) else { return missing }
         return try answer(source)
-      }.flatMapErrorThrowing { error in Problem.unreadable("\(error)").response }, on: eventLoop, patience: patience)
+      }.flatMapErrorThrowing { error in
+        (error is OpenRecordings.Full ? Problem.tooManyFiles : Problem.unreadable("\(error)")).response
+      }, on: eventLoop, patience: patience)
   }
 
   var missing: HTTPResponse {

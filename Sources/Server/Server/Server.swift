@@ -31,14 +31,15 @@ struct Server {
     let clock = SteadyClock.system()
     self.clock = clock
     let disk = NIOSingletons.posixBlockingThreadPool
+    let files = OpenRecordings(descriptors: descriptors)
     let archive = RecordingArchive(
       folder: configuration.recordingsFolder, rewind: configuration.rewind.map(MediaTime.init),
-      publicURL: configuration.publicURL)
+      publicURL: configuration.publicURL, files: files)
     self.archive = archive
     let library = configuration.recordingsFolder.map { folder in
       RecordingLibrary(
         folder: folder, keepFree: configuration.keepFree, policy: configuration.recordingPolicy,
-        retention: configuration.retention, threads: disk, archive: archive, logger: logger)
+        retention: configuration.retention, threads: disk, archive: archive, files: files, logger: logger)
     }
     recordings = library
     let spools = configuration.rewind.map { _ in
@@ -56,7 +57,7 @@ struct Server {
       publishKeys: configuration.publishKeys, names: configuration.nameLimits, descriptors: descriptors,
       memory: media, sinksPerStream: configuration.sinksPerStream, clock: clock, logger: logger, ledger: ledger
     ) { stream, epoch, wish in
-      var sinks: [any FragmentSink] = spools == nil ? [] : [EpochWatch(epoch: epoch, archive: archive)]
+      var sinks: [any FragmentSink] = spools == nil ? [] : [EpochWatch(stream: stream, epoch: epoch, archive: archive)]
       if wish == .asConfigured, let recorder = library?.makeRecorder(stream: stream, epoch: epoch) {
         sinks.append(recorder)
       } else if let spools {

@@ -46,4 +46,43 @@ import Testing
     #expect(budget.takeViewer())
     #expect(budget.taken == (336, 0))
   }
+
+  /// Files take what viewers may have, and an eighth of all at most.
+  @Test func filesAreReadWhereThereIsRoomBesideViewers() {
+    let budget = DescriptorBudget(limit: 600)
+    #expect(budget.files == 54)
+    for _ in 0..<54 { #expect(budget.takeFile(.reading)) }
+    #expect(!budget.takeFile(.reading) && !budget.takeFile(.rewinding))
+    for _ in 0..<(344 - 54) { #expect(budget.takeViewer()) }
+    #expect(!budget.takeViewer())
+    budget.giveBackFile(.reading)
+    #expect(budget.takeViewer())
+    #expect(!budget.takeFile(.reading), "a viewer has its place")
+    #expect(budget.takeFile(.rewinding))
+    // Streams come before both, and find no more than is there.
+    while budget.takeStream(1) {}
+    #expect(budget.taken.streams + budget.files <= 600 - 128 - budget.strangers)
+  }
+
+  @Test func halfOfTheFilesCanBeForRewinding() {
+    let budget = DescriptorBudget(limit: 600)
+    for _ in 0..<27 { #expect(budget.takeFile(.rewinding)) }
+    #expect(!budget.takeFile(.rewinding))
+    #expect(budget.takeFile(.reading))
+  }
+
+  @Test func aStreamWaitsUntilViewersHaveGone() async throws {
+    let budget = DescriptorBudget(limit: 64)
+    #expect(await budget.areFree())
+    while budget.takeViewer() {}
+    while budget.taken.streams + budget.taken.viewers < 44 { #expect(budget.takeStream(1)) }
+    #expect(await budget.areFree())
+    #expect(budget.takeStream(2))
+    #expect(await !budget.areFree(patience: .milliseconds(50)))
+    budget.giveBackViewer()
+    let wait = Task { await budget.areFree(patience: .seconds(20)) }
+    try await Task.sleep(for: .milliseconds(30))
+    budget.giveBackViewer()
+    #expect(await wait.value)
+  }
 }

@@ -221,7 +221,7 @@ import Testing
     // Replay finds all of it.
     let file = try PlainFile("\(harness.folder.path)/cam/\(entry.file)", .read)
     let layout = try #require(try file.reader.layout(size: file.size))
-    let media = try file.reader(from: layout.contentStart)
+    let media = file.reader(from: layout.contentStart)
     let stream = try #require(StreamName("cam"))
     let source = try #require(try RecordingArchive.load(file.shared, size: file.size, stream: stream, name: "x"))
     let walked = try media.index(length: layout.length)

@@ -415,7 +415,7 @@ import Testing
     let archive = RecordingArchive(folder: folder.path)
     let harness = try Self.harness(folder, archive: archive)
     try await Self.begin(harness)
-    let growing = try #require(archive.open(harness.stream, "20261121T072410Z"))
+    let growing = try #require(try archive.open(harness.stream, "20261121T072410Z"))
     func segments(_ source: ReplaySource) throws -> [ByteBuffer] {
       try source.withIndex { $0.segments.prefix(5).map { ($0.offset, Int($0.length)) } }.map { offset, length in
         try source.reader.read(at: offset, count: length)
@@ -425,7 +425,7 @@ import Testing
     #expect(before.count == 5 && before.allSatisfy { $0.readableBytes > 100_000 })
     try await harness.end()
     #expect(try segments(growing) == before)
-    let opened = try #require(RecordingArchive(folder: folder.path).open(harness.stream, "20261121T072410Z"))
+    let opened = try #require(try RecordingArchive(folder: folder.path).open(harness.stream, "20261121T072410Z"))
     #expect(try segments(opened) == before)
     #expect(opened.withIndex { $0.segments } == growing.withIndex { $0.segments })
     #expect(opened.withIndex { $0.versions.map(\.tracks) } == growing.withIndex { $0.versions.map(\.tracks) })

@@ -33,7 +33,7 @@ import Testing
         guard wish == .asConfigured, let recorder = library.makeRecorder(stream: stream, epoch: epoch) else {
           return []
         }
-        return rewind == nil ? [recorder] : [EpochWatch(epoch: epoch, archive: archive), recorder]
+        return rewind == nil ? [recorder] : [EpochWatch(stream: stream, epoch: epoch, archive: archive), recorder]
       }
       name = try #require(StreamName("cam"))
       let spools = RewindSpools(folder: folder.path, keepFree: 0, archive: archive, logger: logger)

@@ -118,7 +118,7 @@ final class RecordingHarness {
     var settings = StreamSettings()
     if let window { settings.window = window }
     epoch = Epoch(id: "e", settings: settings)
-    archive?.begin(epoch: "e")
+    archive?.begin(epoch: "e", of: self.stream)
     recorder = try #require(library.makeRecorder(stream: self.stream, epoch: "e") as? Recorder)
   }
 

@@ -160,7 +160,7 @@ import Testing
     let place = try #require(layout.index)
     var bytes = try file.reader.read(at: place.lowerBound, count: Int(place.upperBound - place.lowerBound))
     bytes.moveReaderIndex(forwardBy: try #require(RecordingRemark.size(bytes)))
-    let media = try file.reader(from: layout.contentStart)
+    let media = file.reader(from: layout.contentStart)
     let stored = try #require(
       RecordingIndex(stored: bytes, length: layout.length) { try? media.tracks(at: $0, end: layout.length) })
     let walked = try media.index(length: layout.length)

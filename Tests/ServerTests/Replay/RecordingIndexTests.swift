@@ -22,12 +22,12 @@ import Testing
       try harness.send(SyntheticMedia.interleaved(seconds: seconds, offset: 1000, isSteady: true))
     }
     try await harness.settle()
-    let growing = try #require(archive.open(harness.stream, "20261121T072410Z"))
+    let growing = try #require(try archive.open(harness.stream, "20261121T072410Z"))
     #expect(!growing.isOver)
     try await harness.end()
     #expect(growing.isOver)
     let fresh = RecordingArchive(folder: folder.path)
-    let opened = try #require(fresh.open(harness.stream, "20261121T072410Z"))
+    let opened = try #require(try fresh.open(harness.stream, "20261121T072410Z"))
     return (growing.withIndex { copy $0 }, opened)
   }
 

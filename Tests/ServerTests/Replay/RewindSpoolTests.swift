@@ -16,7 +16,7 @@ import Testing
     let threads = NIOThreadPool(numberOfThreads: 1)
     threads.start()
     let archive = RecordingArchive(folder: nil, rewind: MediaTime(milliseconds: 1000))
-    archive.begin(epoch: "e")
+    archive.begin(epoch: "e", of: try #require(StreamName("cam")))
     let spool = RewindSpool(
       stream: try #require(StreamName("cam")), epoch: "e", folder: folder.path, keepFree: 0, archive: archive,
       budget: RecordingBudget(limit: 64 << 20), threads: threads,
@@ -76,7 +76,7 @@ import Testing
     settings.window = MediaTime(milliseconds: 6000)
     var streams: [(epoch: Epoch, spool: RewindSpool)] = []
     for name in ["a", "b", "c"] {
-      archive.begin(epoch: name)
+      archive.begin(epoch: name, of: try #require(StreamName(name)))
       let spool = RewindSpool(
         stream: try #require(StreamName(name)), epoch: name, folder: folder.path, keepFree: 0, archive: archive,
         budget: budget, threads: threads, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })

@@ -293,7 +293,7 @@ import Testing
       let loop = MultiThreadedEventLoopGroup.singleton.next()
       let query = CatalogueQuery()
       #expect(try await scene.library.catalogue.list(query, on: loop).get().entries.isEmpty)
-      #expect(scene.archive.open(scene.source.name, "20261121T072410Z") == nil)
+      #expect(try scene.archive.open(scene.source.name, "20261121T072410Z") == nil)
       #expect(scene.library.state(of: scene.source.name) == nil)
       #expect(scene.perform(.stop) == .done)
       try await scene.waitForEnd()
@@ -302,7 +302,7 @@ import Testing
         try await Task.sleep(for: .milliseconds(10))
       }
       #expect(try await scene.library.catalogue.list(query, on: loop).get().entries.map(\.state) == [.completed])
-      #expect(scene.archive.open(scene.source.name, "20261121T072410Z")?.isOver == true)
+      #expect(try scene.archive.open(scene.source.name, "20261121T072410Z")?.isOver == true)
     }
   }
 

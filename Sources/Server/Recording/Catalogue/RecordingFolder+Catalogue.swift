@@ -22,10 +22,7 @@ extension RecordingFolder {
 
   /// Nil when there is no regular file of that name.
   func look(at name: String) -> FileLook? {
-    var status = stat()
-    guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0, status.st_mode & S_IFMT == S_IFREG else {
-      return nil
-    }
+    guard let status = status(of: name) else { return nil }
     return FileLook(
       bytes: Int(status.st_size), modifiedAt: Self.nanoseconds(status.st_mtim),
       changedAt: Self.nanoseconds(status.st_ctim), isReadOnly: status.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH) == 0)

@@ -15,20 +15,21 @@ extension RecordingLibrary {
   }
 
   /// A finished recording's bytes, for `/recordings/{stream}/{file}`; nil when there is none of that name. `file` comes
-  /// from a URL.
+  /// from a URL. Fails with `OpenRecordings.Full`.
   func open(
     stream: StreamName, file: String, on eventLoop: any EventLoop
   ) -> EventLoopFuture<(range: FileRange, entityTag: String)?> {
     guard let name = RecordingName(finished: file) else { return eventLoop.makeSucceededFuture(nil) }
-    return threads.runIfActive(eventLoop: eventLoop) { self.openNow(stream, name) }
+    return threads.runIfActive(eventLoop: eventLoop) { try self.openNow(stream, name) }
   }
 
   /// The same, on the calling thread, which waits for the disk.
-  func openNow(_ stream: StreamName, _ name: RecordingName) -> (range: FileRange, entityTag: String)? {
+  func openNow(
+    _ stream: StreamName, _ name: RecordingName
+  ) throws(OpenRecordings.Full) -> (range: FileRange, entityTag: String)? {
     guard let folder = try? RecordingFolder.open(folder).folder(of: stream, ifAbsent: .fail),
-      let (descriptor, status) = folder.openFile(name.finished, O_RDONLY)
+      let (file, status) = try files.open(name.finished, in: folder)
     else { return nil }
-    let file = SharedFile(taking: descriptor, kind: .disk)
     return (FileRange(file: file, offset: 0, length: Int(status.st_size)), "\"\(Self.identity(status))\"")
   }
 

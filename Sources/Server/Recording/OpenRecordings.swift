@@ -1,0 +1,52 @@
+internal import Glibc
+internal import Synchronization
+
+/// The finished recordings that are being read. A file is open once, however many read it, and its descriptor is counted out
+/// before it is opened; it is given back when the last reader is gone.
+final class OpenRecordings: Sendable {
+  /// There is no descriptor for another file at the moment.
+  struct Full: Error, Sendable {}
+
+  /// Which file it is: no other has the same inode for as long as it is open.
+  private struct Identity: Hashable {
+    var device: UInt64
+    var inode: UInt64
+
+    init(_ status: stat) {
+      device = UInt64(truncatingIfNeeded: status.st_dev)
+      inode = UInt64(truncatingIfNeeded: status.st_ino)
+    }
+  }
+
+  private struct Entry {
+    weak var file: SharedFile?
+  }
+
+  let descriptors: DescriptorBudget
+  private let entries = Mutex<[Identity: Entry]>([:])
+
+  init(descriptors: DescriptorBudget = .unlimited) {
+    self.descriptors = descriptors
+  }
+
+  /// A regular file as it is now, and what its inode tells; nil when there is none of that name. Waits for the disk.
+  func open(_ name: String, in folder: RecordingFolder) throws(Full) -> (file: SharedFile, status: stat)? {
+    guard let status = folder.status(of: name) else { return nil }
+    if let file = entries.withLock({ $0[Identity(status)]?.file }) { return (file, status) }
+    let claim = FileClaim(on: descriptors, for: .reading)
+    guard claim.take() else { throw Full() }
+    guard let (descriptor, opened) = folder.openFile(name, O_RDONLY) else {
+      claim.giveBack()
+      return nil
+    }
+    let mine = SharedFile(taking: descriptor, kind: .disk) { claim.giveBack() }
+    let file = entries.withLock { entries in
+      // Somebody may have opened it at the same time.
+      if let other = entries[Identity(opened)]?.file { return other }
+      entries = entries.filter { $0.value.file != nil }
+      entries[Identity(opened)] = Entry(file: mine)
+      return mine
+    }
+    return (file, opened)
+  }
+}
