@@ -12,6 +12,21 @@ final class HTTPListener: Sendable {
   private let group: any EventLoopGroup
   private let loops: [ObjectIdentifier: NIOLoopBoundBox<LoopContext>]
   private let channels = Mutex<[any Channel]>([])
+  private let shedding = Mutex(Shedding())
+
+  /// Viewers that are still to be let go.
+  private struct Shedding {
+    var count = 0
+    var isUnderWay = false
+
+    /// How many the next round is for; nil where there is nothing more to do.
+    mutating func next() -> Int? {
+      defer { count = 0 }
+      isUnderWay = count > 0
+      return isUnderWay ? count : nil
+    }
+  }
+
   /// Connections that there can be at once: those that `limits` allow, and that the system has descriptors for.
   let capacity: Int
 
@@ -84,6 +99,17 @@ final class HTTPListener: Sendable {
     let deadline = ContinuousClock.now + .nanoseconds(services.limits.stopTime.nanoseconds)
     while connections > 0, ContinuousClock.now < deadline { try? await Task.sleep(for: .milliseconds(20)) }
     await eachConnection { $0.close() }
+  }
+
+  /// The same in the background, one round after the other: two at once would choose the same connections.
+  func shedSoon(_ count: Int) {
+    let begins = shedding.withLock { shedding in
+      defer { shedding.isUnderWay = true }
+      shedding.count += count
+      return !shedding.isUnderWay
+    }
+    guard begins else { return }
+    Task { while let count = shedding.withLock({ $0.next() }) { await shed(count) } }
   }
 
   /// Closes so many connections of viewers, each time the newest of the address that has most.

@@ -10,6 +10,8 @@ final class LongClips: Sendable {
   static let shortest = MediaTime(milliseconds: 600_000)
   /// Heads of clips that are being sent, in bytes: three of four hours.
   static let maximumBytes = 64 << 20
+  /// The same where each head has a descriptor of its own.
+  private static let maximumFiles = 16
 
   private let memory: MemoryBudget
   private let store = SegmentStore(name: "weir-clips")
@@ -36,7 +38,9 @@ final class LongClips: Sendable {
   /// What `make` gives, its head in memory of its own; nil when there is no room now.
   func make(_ make: () throws -> RecordingClip) throws -> (clip: RecordingClip, head: FileRange)? {
     let mayMake = state.withLock { state in
-      guard !state.isMaking, state.bytes < Self.maximumBytes else { return false }
+      guard !state.isMaking, state.bytes < Self.maximumBytes,
+        SegmentStore.canShare || state.heads.count < Self.maximumFiles
+      else { return false }
       state.isMaking = true
       return true
     }

@@ -98,7 +98,7 @@ struct Server {
     if configuration.sourcesBegin == .offAir { for source in sources.all { source.preview() } }
     let http = makeHTTPListener(rtmp, port: addresses.rtmp.port, memory: memory, sources: sources)
     let pages = try await listenHTTP(http, tls: certificate?.https)
-    descriptors.onShortage { count in Task { await http.shed(count) } }
+    descriptors.onShortage { count in http.shedSoon(count) }
     let report = StartupReport(
       configuration: configuration, capacity: capacity, http: pages.http,
       https: pages.https, rtmp: addresses.rtmp, rtmps: addresses.rtmps)

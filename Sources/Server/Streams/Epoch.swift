@@ -40,16 +40,17 @@ struct Epoch: Sendable {
   /// What manifests still list of the time before the last outage or restart.
   private var keptPeriods: [KeptPeriod] = []
 
-  /// `knownGroup` is how far apart the key frames of the name's last publisher were. `mayPromiseIndependence` is false
+  /// `store` is what the bytes are kept in, one of its own where none is given. `knownGroup` is how far apart the key frames
+  /// of the name's last publisher were. `mayPromiseIndependence` is false
   /// for a name whose last epoch broke the promise that each segment starts with a key frame.
   init(
-    id: String, settings: StreamSettings, knownGroup: MediaTime? = nil, mayPromiseIndependence: Bool = true,
-    leftovers: LeftoverBudget? = nil
+    id: String, settings: StreamSettings, store: SegmentStore? = nil, knownGroup: MediaTime? = nil,
+    mayPromiseIndependence: Bool = true
   ) {
     let window = LiveWindow(
       length: settings.window,
       promisesIndependence: settings.targetDuration == .automatic && mayPromiseIndependence)
-    self.init(id: id, settings: settings, window: window, resuming: nil, leftovers: leftovers)
+    self.init(id: id, settings: settings, store: store, window: window, resuming: nil)
     if case .seconds(let seconds) = settings.targetDuration {
       decideTarget(seconds: seconds)
     } else if let knownGroup {
@@ -58,10 +59,10 @@ struct Epoch: Sendable {
   }
 
   /// An epoch that another process began: its addresses go on, and what comes does not continue what there was.
-  init(resuming record: EpochRecord, settings: StreamSettings, leftovers: LeftoverBudget? = nil) {
+  init(resuming record: EpochRecord, settings: StreamSettings, store: SegmentStore? = nil) {
     let window = LiveWindow(
       length: settings.window, promisesIndependence: record.promisesIndependence, resuming: record)
-    self.init(id: record.epoch, settings: settings, window: window, resuming: record, leftovers: leftovers)
+    self.init(id: record.epoch, settings: settings, store: store, window: window, resuming: record)
     segmenter.policy.wholeSecondLimit = record.targetDuration
     if let limit = record.partTarget { segmenter.policy.keep(partLimit: limit) }
     availabilityStart = record.availabilityStart
@@ -74,7 +75,7 @@ struct Epoch: Sendable {
 
   /// All windows begin as `window` does.
   private init(
-    id: String, settings: StreamSettings, window: LiveWindow, resuming record: EpochRecord?, leftovers: LeftoverBudget?
+    id: String, settings: StreamSettings, store: SegmentStore?, window: LiveWindow, resuming record: EpochRecord?
   ) {
     self.id = id
     self.settings = settings
@@ -83,7 +84,7 @@ struct Epoch: Sendable {
     self.window = window
     isResumed = record != nil
     let made = settings.ladder.map(LadderRung.Kind.picture) + (settings.sound.map { [.sound($0)] } ?? [])
-    let store = SegmentStore(name: "weir-segments", leftovers: leftovers)
+    let store = store ?? SegmentStore(name: SegmentStore.ofStreams)
     self.store = store
     rungs = made.map { LadderRung($0, window: window, store: store) }
     segmenter = Segmenter(

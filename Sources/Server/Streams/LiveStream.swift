@@ -18,6 +18,8 @@ final class LiveStream: Sendable {
   let ledger: StreamLedger?
   /// Bounds what it keeps in memory.
   let memory: WindowBudget
+  /// Holds the bytes of all its epochs.
+  private let store: SegmentStore
   let state: Mutex<State>
   /// Changes with whatever an answer to a viewer may depend on, while the lock is held.
   let stamp = ChangeStamp()
@@ -110,9 +112,10 @@ final class LiveStream: Sendable {
   init(
     name: StreamName, settings: StreamSettings, clock: SteadyClock, epochIDs: EpochID, logger: Logger,
     knownGroup: MediaTime?, workers: WorkerLauncher, ledger: StreamLedger? = nil, memory: WindowBudget = .unlimited,
-    resuming record: EpochRecord? = nil
+    store: SegmentStore = SegmentStore(name: SegmentStore.ofStreams), resuming record: EpochRecord? = nil
   ) {
     self.name = name
+    self.store = store
     self.settings = settings
     self.clock = clock
     self.epochIDs = epochIDs
@@ -122,10 +125,8 @@ final class LiveStream: Sendable {
     self.logger = logger.of(name)
     let wall = clock.wallNanoseconds
     let epoch =
-      record.map { Epoch(resuming: $0, settings: settings, leftovers: memory.leftovers) }
-      ?? Epoch(
-        id: epochIDs.next(wallNanoseconds: wall), settings: settings, knownGroup: knownGroup,
-        leftovers: memory.leftovers)
+      record.map { Epoch(resuming: $0, settings: settings, store: store) }
+      ?? Epoch(id: epochIDs.next(wallNanoseconds: wall), settings: settings, store: store, knownGroup: knownGroup)
     state = Mutex(
       State(
         epoch: epoch, phase: record == nil ? .starting : .reconnecting, phaseSince: clock.monotonicNanoseconds(),
@@ -193,9 +194,9 @@ final class LiveStream: Sendable {
     let wall = clock.wallNanoseconds
     dismissRungs(&state)
     state.epoch = Epoch(
-      id: epochIDs.next(wallNanoseconds: wall), settings: settings,
+      id: epochIDs.next(wallNanoseconds: wall), settings: settings, store: store,
       knownGroup: state.epoch.longestGroup ?? state.knownGroup,
-      mayPromiseIndependence: state.epoch.window.keepsIndependence, leftovers: memory.leftovers)
+      mayPromiseIndependence: state.epoch.window.keepsIndependence)
     state.startedAt = wall
     state.warnings = []
     state.toldGroup = nil

@@ -11,9 +11,13 @@ final class SegmentStore: Sendable {
   /// Bytes of a slot: a segment is cut at 64 MiB, and the sample that goes beyond has at most 16.
   static let slotBytes = 128 << 20
 
+  /// What /proc shows for those of streams.
+  static let ofStreams = "weir-segments"
+
   private let name: String
   /// Bounds what slots hold when their segments have left the window; nil where another does.
   private let leftovers: LeftoverBudget?
+  private let closed: (@Sendable () -> Void)?
   private let state = Mutex(State())
 
   private struct State {
@@ -24,18 +28,20 @@ final class SegmentStore: Sendable {
     var free: [Int] = []
   }
 
-  /// `name` is what /proc shows for the descriptor.
-  init(name: String, leftovers: LeftoverBudget? = nil) {
+  /// `name` is what /proc shows for the descriptor. `closed` is called when all is given back.
+  init(name: String, leftovers: LeftoverBudget? = nil, closed: (@Sendable () -> Void)? = nil) {
     self.name = name
     self.leftovers = leftovers
+    self.closed = closed
   }
 
   deinit {
     if let descriptor = state.withLock({ $0.descriptor }) { Glibc.close(descriptor) }
+    closed?()
   }
 
   /// Whether one file can hold all segments, and give back the memory of some.
-  private static let canShare: Bool = {
+  static let canShare: Bool = {
     var limit = rlimit()
     if getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0, limit.rlim_cur != rlim_t.max { return false }
     let descriptor = memfd_create("weir-probe", UInt32(MFD_CLOEXEC))
@@ -56,7 +62,11 @@ final class SegmentStore: Sendable {
   /// A slot without bytes, as an empty file. Throws when the system gives no descriptor.
   func makeFile() throws(StorageError) -> SharedFile {
     let tenure = leftovers.map(SegmentTenure.init)
-    guard Self.canShare else { return SharedFile(taking: try makeDescriptor(), kind: .memory, tenure: tenure) }
+    guard Self.canShare else {
+      return SharedFile(taking: try makeDescriptor(), kind: .memory, tenure: tenure) { [self] in
+        withExtendedLifetime(self) {}
+      }
+    }
     let (descriptor, slot) = try take()
     return SharedFile(at: slot * Self.slotBytes, of: descriptor, tenure: tenure) { [self] in release(slot) }
   }

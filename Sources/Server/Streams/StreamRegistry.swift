@@ -11,10 +11,8 @@ final class StreamRegistry: PublishGate {
   private let sounds: Sounds
   private let workers: WorkerLauncher
   private let publishKeys: PublishKeys
-  private let descriptors: DescriptorBudget
+  private let descriptors: StreamDescriptors
   private let memory: WindowBudget
-  /// What else than its publisher and its memory takes descriptors of a stream: recordings, folders of segments.
-  private let sinksPerStream: Int
   private let clock: SteadyClock
   private let logger: Logger
   private let makeSinks:
@@ -52,9 +50,10 @@ final class StreamRegistry: PublishGate {
     self.sounds = sounds
     self.workers = workers
     self.publishKeys = publishKeys
-    self.descriptors = descriptors
+    self.descriptors = StreamDescriptors(
+      budget: descriptors, sinks: sinksPerStream, ladders: ladders, sounds: sounds, segmentLimit: settings.segmentLimit,
+      leftovers: memory.leftovers)
     self.memory = memory
-    self.sinksPerStream = sinksPerStream
     state = Mutex(State(names: NameAllowance(names)))
     self.clock = clock
     self.logger = logger
@@ -77,7 +76,7 @@ final class StreamRegistry: PublishGate {
 
   func admit(_ request: PublishRequest) async throws(PublishRefusal) -> any MediaSink {
     do throws(PublishRefusal) {
-      return try admitNow(request)
+      return try await admitInTime(request)
     } catch {
       state.withLock { $0.rejections[error.code, default: 0] += 1 }
       note(RefusedPublication(error, of: request))
@@ -93,7 +92,7 @@ final class StreamRegistry: PublishGate {
   /// From the oldest to the newest.
   var recentRefusals: [RecentRefusals.Entry] { refusals.withLock { $0.entries } }
 
-  private func admitNow(_ request: PublishRequest) throws(PublishRefusal) -> any MediaSink {
+  private func admitInTime(_ request: PublishRequest) async throws(PublishRefusal) -> any MediaSink {
     let right: PublishRight
     switch request.origin {
     case .server: right = .unproven
@@ -101,81 +100,89 @@ final class StreamRegistry: PublishGate {
       guard let proven = publishKeys.right(of: request.key, to: request.stream) else { throw .unauthorized }
       right = proven
     }
-    let (stream, admission) = state.withLock { state -> (LiveStream?, LiveStream.Admission) in
-      guard !state.isShuttingDown else { return (nil, .refused(.shuttingDown)) }
+    let holder = right == .unproven ? request.host : nil
+    let reservation = try state.withLock { state throws(PublishRefusal) in
+      try reserve(request, holder: holder, &state)
+    }
+    // Viewers that were asked to go may still have them.
+    if let reservation, !(await descriptors.budget.areFree()) {
+      reservation.giveBack()
+      throw descriptors.refusal(beside: state.withLock { $0.streams.count })
+    }
+    let outcome = state.withLock { state -> (stream: LiveStream?, admission: LiveStream.Admission)? in
       let known = state.streams[request.stream]
-      let holder = right == .unproven ? request.host : nil
-      if known == nil, let refusal = refusal(of: request, holder: holder, &state) { return (nil, .refused(refusal)) }
-      if known != nil, let refusal = refusal(ofShare: request.stream, holder: holder, state) {
+      if known != nil { reservation?.giveBack() }
+      if let refusal = refusal(of: request.stream, holder: holder, state) {
+        if known == nil { reservation?.giveBack() }
         return (nil, .refused(refusal))
       }
+      guard let stream = known ?? reservation.map({ newStream(request, state.groups, $0.store) }) else { return nil }
       if known != nil, let holder {
         state.names.keep(request.stream, by: holder, now: clock.monotonicNanoseconds())
       }
-      let stream = known ?? newStream(request, state.groups)
       let admission = stream.admit(request, right: right) { epoch in
         makeSinks(request.stream, epoch, request.recording)
       }
       state.streams[request.stream] = stream
       if case .admitted = admission {
-        state.holdings.give(request.stream, to: holder, descriptors: descriptorCount(of: request.stream))
+        state.holdings.give(request.stream, to: holder, descriptors: descriptors.count(of: request.stream))
       }
       if known == nil, state.namedInMetrics.count < MetricsLimits.streams {
         state.namedInMetrics.insert(request.stream)
       }
       return (stream, admission)
     }
-    switch admission {
+    // It was forgotten in between.
+    guard let outcome else { return try await admitInTime(request) }
+    switch outcome.admission {
     case .refused(let refusal): throw refusal
     case .admitted(let token, let evicted):
       evicted?(.replaced)
-      guard let stream else { throw .shuttingDown }
+      guard let stream = outcome.stream else { throw .shuttingDown }
       return Publication(stream: stream, token: token)
     }
   }
 
-  /// Why a name that is not known yet cannot be a stream; nil where it can, and its descriptors are taken. `holder` is the
-  /// address where that shows no key.
-  private func refusal(of request: PublishRequest, holder: String?, _ state: inout State) -> PublishRefusal? {
-    let limit = state.names.limits.streams
-    guard state.streams.count < limit else { return .tooManyStreams(limit: limit) }
-    if let refusal = refusal(ofShare: request.stream, holder: holder, state) { return refusal }
+  /// Takes the descriptors of a name that is not known yet, some of which may still be viewers'; nil for a known one. `holder`
+  /// is the address where that shows no key.
+  private func reserve(
+    _ request: PublishRequest, holder: String?, _ state: inout State
+  ) throws(PublishRefusal) -> StreamDescriptors.Reservation? {
+    if let refusal = refusal(of: request.stream, holder: holder, state) { throw refusal }
+    guard state.streams[request.stream] == nil else { return nil }
     if let holder, let seconds = state.names.take(request.stream, by: holder, now: clock.monotonicNanoseconds()) {
-      return .tooManyNames(limit: state.names.limits.names, retryAfterSeconds: seconds)
+      throw .tooManyNames(limit: state.names.limits.names, retryAfterSeconds: seconds)
     }
-    guard descriptors.takeStream(descriptorCount(of: request.stream)) else {
-      return .noRoom(
-        "the server has no descriptors for another stream: \(descriptors.limit) may be open (ulimit -n, or LimitNOFILE of"
-          + " systemd), and it has \(state.streams.count) streams; raise the limit, or end streams")
+    guard let reservation = descriptors.reserve(request.stream) else {
+      throw descriptors.refusal(beside: state.streams.count)
     }
-    return nil
+    return reservation
   }
 
-  /// Why an address that shows no key cannot have one more stream; nil where it can.
-  private func refusal(ofShare stream: StreamName, holder: String?, _ state: State) -> PublishRefusal? {
+  /// Why a name cannot be a stream now, or no longer; nil where it can.
+  private func refusal(of stream: StreamName, holder: String?, _ state: State) -> PublishRefusal? {
+    if state.isShuttingDown { return .shuttingDown }
+    let limit = state.names.limits.streams
+    if state.streams[stream] == nil, state.streams.count >= limit { return .tooManyStreams(limit: limit) }
     guard let holder else { return nil }
-    let all = StreamHoldings.Share(streams: state.names.limits.streams, descriptors: descriptors.streams)
-    let count = descriptorCount(of: stream)
+    let all = StreamHoldings.Share(streams: limit, descriptors: descriptors.budget.streams)
+    let count = descriptors.count(of: stream)
     guard !state.holdings.mayHold(stream, holder, descriptors: count, of: all) else { return nil }
     return .tooManyOfAddress(streams: state.holdings.streams(of: holder))
   }
 
-  /// Descriptors that a stream takes as it is configured.
-  private func descriptorCount(of stream: StreamName) -> Int {
-    let workers = (ladders[stream].isEmpty ? 0 : 1) + (sounds[stream] == nil ? 0 : 1)
-    return DescriptorBudget.perStream + DescriptorBudget.perSink * (sinksPerStream + workers)
-  }
-
   /// Streams without a ladder that there can be at a time.
   var capacity: Int {
-    let each = DescriptorBudget.perStream + DescriptorBudget.perSink * sinksPerStream
-    return min(state.withLock { $0.names.limits.streams }, descriptors.streams / each)
+    min(state.withLock { $0.names.limits.streams }, descriptors.capacity)
   }
 
-  private func newStream(_ request: PublishRequest, _ groups: borrowing KnownGroups) -> LiveStream {
+  private func newStream(
+    _ request: PublishRequest, _ groups: borrowing KnownGroups, _ store: SegmentStore
+  ) -> LiveStream {
     LiveStream(
       name: request.stream, settings: settings(of: request.stream), clock: clock, epochIDs: epochIDs, logger: logger,
-      knownGroup: request.keyFrameInterval ?? groups[request.stream], workers: workers, ledger: ledger, memory: memory)
+      knownGroup: request.keyFrameInterval ?? groups[request.stream], workers: workers, ledger: ledger, memory: memory,
+      store: store)
   }
 
   private func settings(of stream: StreamName) -> StreamSettings {
@@ -196,14 +203,15 @@ final class StreamRegistry: PublishGate {
         ledger?.forget(name)
         continue
       }
-      guard descriptors.takeStream(descriptorCount(of: name)) else {
-        logger.of(name).warning("is over: the server has no descriptors for it (ulimit -n is \(descriptors.limit))")
+      guard let reservation = descriptors.reserve(name) else {
+        logger.of(name).warning(
+          "is over: the server has no descriptors for it (ulimit -n is \(descriptors.budget.limit))")
         ledger?.forget(name)
         continue
       }
       let stream = LiveStream(
         name: name, settings: settings, clock: clock, epochIDs: epochIDs, logger: logger, knownGroup: nil,
-        workers: workers, ledger: ledger, memory: memory, resuming: entry.record)
+        workers: workers, ledger: ledger, memory: memory, store: reservation.store, resuming: entry.record)
       state.withLock { state in
         state.streams[name] = stream
         if state.namedInMetrics.count < MetricsLimits.streams { state.namedInMetrics.insert(name) }
@@ -222,7 +230,7 @@ final class StreamRegistry: PublishGate {
         state.streams[stream.name] = nil
         if let host = stream.lastHost { state.names.keep(stream.name, by: host, now: clock.monotonicNanoseconds()) }
         state.holdings.give(stream.name, to: nil, descriptors: 0)
-        descriptors.giveBackStream(descriptorCount(of: stream.name))
+        descriptors.giveBack(stream.name)
         memory.release(stream.name)
         if state.namedInMetrics.remove(stream.name) == nil { state.departed += stream.status.counters }
       }

@@ -1,0 +1,108 @@
+import FMP4
+import Ingest
+import Logging
+import NIOCore
+import Support
+import Synchronization
+import Testing
+
+@testable import Server
+
+@Suite struct StreamDescriptorsTests {
+  private func descriptors(_ budget: DescriptorBudget, sinks: Int = 1, sharesMemory: Bool = true) -> StreamDescriptors {
+    var made = StreamDescriptors(
+      budget: budget, sinks: sinks, ladders: Ladders(), sounds: Sounds(), segmentLimit: 120)
+    made.sharesMemory = sharesMemory
+    return made
+  }
+
+  /// Viewers may read its media for longer than the stream is known.
+  @Test func theDescriptorOfItsMemoryIsGivenBackWhenItIsClosed() throws {
+    let budget = DescriptorBudget(limit: 600)
+    let descriptors = descriptors(budget)
+    let name = try #require(StreamName("cam"))
+    var reservation = descriptors.reserve(name)
+    var memory: SegmentMemory? = try SegmentMemory(in: #require(reservation).store)
+    _ = try memory?.append([ByteBuffer(string: "media")])
+    #expect(budget.taken.streams == 5)
+    reservation = nil
+    descriptors.giveBack(name)
+    #expect(budget.taken.streams == 1)
+    memory = nil
+    #expect(budget.taken.streams == 0)
+  }
+
+  @Test func whatDoesNotComeIsGivenBack() throws {
+    let budget = DescriptorBudget(limit: 600)
+    try #require(descriptors(budget).reserve(try #require(StreamName("cam")))).giveBack()
+    #expect(budget.taken.streams == 0)
+  }
+
+  /// Where files may not be large each segment has a descriptor.
+  @Test func segmentsInFilesOfTheirOwnAreCounted() throws {
+    let budget = DescriptorBudget(limit: 600)
+    let descriptors = descriptors(budget, sharesMemory: false)
+    #expect(descriptors.count(of: try #require(StreamName("cam"))) == 1 + 120 + 3)
+    #expect(descriptors.capacity == 3)
+    var taken: [StreamDescriptors.Reservation] = []
+    while let reservation = descriptors.reserve(try #require(StreamName("cam"))) { taken.append(reservation) }
+    #expect(taken.count == 3)
+  }
+
+  // MARK: At admission
+
+  private func registry(_ budget: DescriptorBudget) -> StreamRegistry {
+    StreamRegistry(
+      settings: StreamSettings(), descriptors: budget, clock: ManualClock().clock,
+      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    ) { _, _, _ in [] }
+  }
+
+  private func request(_ name: String) throws -> PublishRequest {
+    PublishRequest(
+      stream: try #require(StreamName(name)), key: nil, protocolName: "RTMP", remoteAddress: "10.0.0.1:5"
+    ) { _ in }
+  }
+
+  @Test func aPublisherIsAdmittedWhenTheViewersHaveGoneThatWereAskedTo() async throws {
+    let budget = DescriptorBudget(limit: 64)
+    let registry = registry(budget)
+    let left = Mutex(0)
+    budget.onShortage { count in
+      Task {
+        try await Task.sleep(for: .milliseconds(50))
+        for _ in 0..<count {
+          left.withLock { $0 += 1 }
+          budget.giveBackViewer()
+        }
+      }
+    }
+    while budget.takeViewer() {}
+    // Of 44 descriptors 32 are viewers'.
+    for number in 0..<12 {
+      _ = try await registry.admit(try request("cam\(number)"))
+      let (viewers, streams) = budget.taken
+      #expect(viewers + streams <= 44)
+    }
+    #expect(left.withLock { $0 } == 12)
+  }
+
+  @Test func aPublisherIsRefusedWhereViewersDoNotGo() async throws {
+    let budget = DescriptorBudget(limit: 64)
+    let registry = registry(budget)
+    while budget.takeViewer() {}
+    for number in 0..<6 { _ = try await registry.admit(try request("cam\(number)")) }
+    let late = try request("late")
+    do throws(PublishRefusal) {
+      _ = try await registry.admit(late)
+      Issue.record("it was admitted")
+    } catch {
+      #expect(error.code == "room" && error.description.contains("ulimit -n"))
+    }
+    #expect(budget.taken.streams == 12)
+    budget.giveBackViewer()
+    budget.giveBackViewer()
+    _ = try await registry.admit(late)
+    #expect(budget.taken.streams == 14)
+  }
+}
