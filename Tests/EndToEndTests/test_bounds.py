@@ -450,3 +450,132 @@ def test_an_encoder_that_changes_its_format_all_the_time_makes_few_recordings(st
         honest.lost_nothing()
     finally:
         honest.publisher.kill()
+
+
+class Download:
+    """A connection that asks for something and reads no more than the head of the answer."""
+
+    def __init__(self, weir, path: str, source: str):
+        place = urllib.parse.urlsplit(weir.web)
+        self.socket = socket.create_connection((place.hostname, place.port), timeout=20, source_address=(source, 0))
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16_384)
+        self.socket.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        head = b""
+        while b"\r\n\r\n" not in head and (data := self.socket.recv(4096)):
+            head += data
+        self.head = head.decode("latin-1")
+        self.status = int(self.head.split(" ", 2)[1]) if self.head else None
+
+    def close(self) -> None:
+        self.socket.close()
+
+
+@pytest.fixture
+def library(start, tmp_path):
+    """A small server with an honest publisher, and a hundred recordings that do not fit into the buffers of a connection."""
+    folder = tmp_path / "recordings"
+    (folder / "old").mkdir(parents=True)
+    names = [f"20200101T00{number // 60:02}{number % 60:02}Z.mp4" for number in range(100)]
+    for name in names:
+        with (folder / "old" / name).open("wb") as file:
+            file.truncate(64 * MEBIBYTE)
+    weir = start("--target-duration", "2", "--record", folder, wrapper=FEW)
+    honest = Honest(weir)
+    weir.wait(lambda: weir.stream(NAME)["recording"]["state"] == "running", 10, "a recording")
+    yield weir, honest, [f"/recordings/old/{name}" for name in names]
+    honest.publisher.kill()
+
+
+def open_recordings(weir) -> int:
+    return len([name for name in descriptors(weir) if "/old/" in name])
+
+
+def test_downloads_of_many_recordings_leave_room_for_everybody_else(library):
+    weir, honest, paths = library
+    downloads = []
+    try:
+        for path in paths:
+            downloads.append(Download(weir, path, "127.0.0.2"))
+        taken = [download for download in downloads if download.status == 200]
+        full = [download for download in downloads if download.status == 503]
+        # Of 600 descriptors an eighth of those that are handed out.
+        assert len(taken) == 54 and len(full) == 46, [download.status for download in downloads]
+        assert all("\r\nretry-after: " in download.head.lower() for download in full)
+        assert open_recordings(weir) == 54
+        # A file that is open can be had by others, and nobody else is asked to wait.
+        downloads.append(Download(weir, paths[0], "127.0.0.3"))
+        assert downloads[-1].status == 200
+        assert weir.get("/healthz").status == 200
+        assert weir.get(f"/live/{NAME}/index.m3u8", timeout=20).status == 200
+        with RawRTMP(weir.rtmp, source="127.0.0.3").start("newcomer"):
+            pass
+        honest.lost_nothing()
+    finally:
+        for download in downloads:
+            download.close()
+    weir.wait(lambda: open_recordings(weir) == 0, 10, "the files to be closed")
+    again = Download(weir, paths[-1], "127.0.0.3")
+    assert again.status == 200
+    again.close()
+
+
+def test_a_recording_that_many_download_takes_one_descriptor(library):
+    weir, honest, paths = library
+    before = len(descriptors(weir))
+    downloads = []
+    try:
+        for _ in range(250):
+            downloads.append(Download(weir, paths[0], "127.0.0.2"))
+        assert all(download.status == 200 for download in downloads)
+        assert open_recordings(weir) == 1
+        assert len(descriptors(weir)) - before <= 250 + 1 + 5
+        assert weir.get("/healthz").status == 200
+        honest.lost_nothing()
+    finally:
+        for download in downloads:
+            download.close()
+
+
+def test_publishers_who_come_at_once_wait_for_the_places_of_viewers(start):
+    """More than there is room for beside the viewers."""
+    weir = start("--target-duration", "2", wrapper=FEW)
+    honest = Honest(weir)
+    viewers, outcomes = [], []
+
+    def publish(number: int) -> None:
+        for _ in range(100):
+            try:
+                with RawRTMP(weir.rtmp, source=f"127.0.0.{3 + number % 2}").start(f"name{number}") as client:
+                    outcomes.append("admitted")
+                    with contextlib.suppress(Closed):
+                        client.play_out(scripts.tags_of("short"))
+                return
+            except Refused as refused:
+                return outcomes.append(str(refused))
+            except (Closed, OSError):
+                time.sleep(0.05)  # more knock at once than may
+
+    try:
+        for _ in range(400):
+            viewers.append(Download(weir, f"/live/{NAME}/stream.mp4", "127.0.0.2"))
+            if viewers[-1].status != 200:
+                break
+        threads = [threading.Thread(target=publish, args=(number,), daemon=True) for number in range(60)]
+        for thread in threads:
+            thread.start()
+        most = 0
+        while any(thread.is_alive() for thread in threads):
+            most = max(most, len(descriptors(weir)))
+            time.sleep(0.02)
+        print(f"{len(viewers)} viewers, {most} descriptors at most")
+        assert most < 600
+        assert outcomes.count("admitted") == 60, [said for said in outcomes if said != "admitted"]
+        assert weir.get("/healthz").status == 200
+        for viewer in viewers:
+            viewer.close()
+        weir.wait(lambda: weir.get("/api/v1/streams").status == 200, 10, "room for a viewer")
+        honest.lost_nothing()
+    finally:
+        for viewer in viewers:
+            viewer.close()
+        honest.publisher.kill()
