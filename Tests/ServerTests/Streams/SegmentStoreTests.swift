@@ -85,7 +85,8 @@ import Testing
   @Test func anEpochsSegmentsCountWhenItsWindowDropsThem() throws {
     let leftovers = LeftoverBudget(limit: .max)
     var driver = EpochDriver()
-    driver.epoch = Epoch(id: "e", settings: StreamSettings(), leftovers: leftovers)
+    driver.epoch = Epoch(
+      id: "e", settings: StreamSettings(), store: SegmentStore(name: "weir-store-test", leftovers: leftovers))
     try driver.publish(seconds: 12)
     // Events bring segments to recorders, which bound what they keep themselves.
     var epoch = driver.epoch
