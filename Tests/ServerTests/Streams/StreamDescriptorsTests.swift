@@ -34,7 +34,8 @@ import Testing
 
   @Test func whatDoesNotComeIsGivenBack() throws {
     let budget = DescriptorBudget(limit: 600)
-    try #require(descriptors(budget).reserve(try #require(StreamName("cam")))).giveBack()
+    let name = try #require(StreamName("cam"))
+    try #require(descriptors(budget).reserve(name)).giveBack()
     #expect(budget.taken.streams == 0)
   }
 
@@ -42,10 +43,11 @@ import Testing
   @Test func segmentsInFilesOfTheirOwnAreCounted() throws {
     let budget = DescriptorBudget(limit: 600)
     let descriptors = descriptors(budget, sharesMemory: false)
-    #expect(descriptors.count(of: try #require(StreamName("cam"))) == 1 + 120 + 3)
+    let name = try #require(StreamName("cam"))
+    #expect(descriptors.count(of: name) == 1 + 120 + 3)
     #expect(descriptors.capacity == 3)
     var taken: [StreamDescriptors.Reservation] = []
-    while let reservation = descriptors.reserve(try #require(StreamName("cam"))) { taken.append(reservation) }
+    while let reservation = descriptors.reserve(name) { taken.append(reservation) }
     #expect(taken.count == 3)
   }
 
