@@ -43,6 +43,9 @@ final class ConnectionCensus: Sendable {
     self.memory = memory
   }
 
+  /// Little memory is left.
+  var isMemoryTight: Bool { memory.isTight }
+
   /// The connections that are open.
   var connections: Int { counts.withLock { $0.connections } }
 

@@ -41,6 +41,7 @@ final class MemoryBudget: Sendable {
   private let logger: Logger
   private let state = Mutex(State())
   private let allowance = Atomic<Int>(.max)
+  private let tight = Atomic<Bool>(false)
 
   convenience init(logger: Logger) {
     self.init(sources: MemorySources(), logger: logger)
@@ -51,6 +52,12 @@ final class MemoryBudget: Sendable {
     self.logger = logger
     look(expectedGrowth: 0)
   }
+
+  /// Less than one part in so many is left: what is sent is to take little of it.
+  private static let tightShare = 3
+
+  /// Little memory is left.
+  var isTight: Bool { tight.load(ordering: .relaxed) }
 
   /// Charges a new connection; nil when there is no room for it.
   func take(_ bytes: Int) -> Charge? {
@@ -86,6 +93,7 @@ final class MemoryBudget: Sendable {
     guard let memory = sources?.read() else { return }
     let reserve = min(
       max(memory.limit / Self.reserveShare, Self.reserveBounds.lowerBound), Self.reserveBounds.upperBound)
+    tight.store(memory.available < memory.limit / Self.tightShare, ordering: .relaxed)
     let (left, change) = state.withLock { state -> (left: Int, change: Bool?) in
       state.young.append(state.charged)
       state.charged = 0

@@ -146,7 +146,7 @@ import Testing
         try await HTTPRawClient.connect(to: address, receiveBuffer: 8192, reads: false),
       ]
       try await clients[0].send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-      try await clients[1].send("GET / HTTP/1.1\r\nHost: x\r\nRange: bytes=-1000000\r\n\r\n")
+      try await clients[1].send("GET / HTTP/1.1\r\nHost: x\r\nRange: bytes=-7000000\r\n\r\n")
       try await Task.sleep(for: .milliseconds(300))
       #expect(listener.connections == 2)
       let new = try memoryFile(1 << 20, leftovers: leftovers)

@@ -86,6 +86,17 @@ import Testing
     #expect(budget.take(MemoryBudget.plainConnectionBytes) == nil)
   }
 
+  @Test func memoryIsTightWhereLessThanAThirdIsLeft() throws {
+    let group = try Group()
+    defer { group.remove() }
+    try group.set(limit: 300, usage: 199)
+    let budget = MemoryBudget(sources: MemorySources(root: group.folder), logger: logger)
+    #expect(!budget.isTight)
+    try group.set(limit: 300, usage: 201)
+    budget.look(expectedGrowth: 0)
+    #expect(budget.isTight)
+  }
+
   @Test func whoComesAndGoesTakesNothing() throws {
     let group = try Group()
     defer { group.remove() }

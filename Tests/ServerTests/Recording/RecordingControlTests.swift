@@ -122,12 +122,13 @@ import Testing
 
   // MARK: Going back
 
-  /// Which segments up to `number` cannot be gone back to, once that one can be.
+  /// Which segments up to `number` cannot be gone back to. Recordings and the spool are written on threads of their own.
   private func missing(upTo number: Int, in scene: Scene) async throws -> [Int] {
     let epoch = try #require(scene.registry.stream(scene.name)?.current.epoch.id)
     let programme = try #require(scene.archive.epoch(epoch))
-    for _ in 0..<1000 where programme.find(number) == nil { try await Task.sleep(for: .milliseconds(10)) }
-    return (1...number).filter { programme.find($0) == nil }
+    func missing() -> [Int] { (1...number).filter { programme.find($0) == nil } }
+    for _ in 0..<1000 where !missing().isEmpty { try await Task.sleep(for: .milliseconds(10)) }
+    return missing()
   }
 
   @Test func viewersCanGoBackToWhatCameWhileNothingWasRecorded() async throws {

@@ -243,7 +243,10 @@ final class HTTP1Connection: HTTPConnection {
     let outcome: SocketWriter.Outcome
     switch content {
     case .buffer(let bytes): outcome = writer.send(bytes)
-    case .pieces(let head, let pieces): outcome = writer.send(CollectionOfOne(.bytes(head)) + pieces)
+    case .pieces(let head, let pieces):
+      // The kernel buffers megabytes for a viewer that reads nothing.
+      if services.census.isMemoryTight { writer.limitUnsent() }
+      outcome = writer.send(CollectionOfOne(.bytes(head)) + pieces)
     case .live(let head, let body, let framing):
       self.framing = framing
       startLive(LiveResponse(body), head: head, keepsAlive: keepsAlive)
