@@ -43,7 +43,7 @@ final class ConnectionCensus: Sendable {
     self.memory = memory
   }
 
-  /// Little memory is left.
+  /// There is little memory, or little is left.
   var isMemoryTight: Bool { memory.isTight }
 
   /// The connections that are open.

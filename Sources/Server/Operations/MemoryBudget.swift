@@ -55,8 +55,10 @@ final class MemoryBudget: Sendable {
 
   /// Less than one part in so many is left: what is sent is to take little of it.
   private static let tightShare = 3
+  /// Less than so many bytes in all run short faster than anybody looks.
+  private static let little = 2 << 30
 
-  /// Little memory is left.
+  /// There is little memory, or little is left.
   var isTight: Bool { tight.load(ordering: .relaxed) }
 
   /// Charges a new connection; nil when there is no room for it.
@@ -93,7 +95,8 @@ final class MemoryBudget: Sendable {
     guard let memory = sources?.read() else { return }
     let reserve = min(
       max(memory.limit / Self.reserveShare, Self.reserveBounds.lowerBound), Self.reserveBounds.upperBound)
-    tight.store(memory.available < memory.limit / Self.tightShare, ordering: .relaxed)
+    let isTight = memory.limit < Self.little || memory.available < memory.limit / Self.tightShare
+    tight.store(isTight, ordering: .relaxed)
     let (left, change) = state.withLock { state -> (left: Int, change: Bool?) in
       state.young.append(state.charged)
       state.charged = 0

@@ -89,12 +89,15 @@ import Testing
   @Test func memoryIsTightWhereLessThanAThirdIsLeft() throws {
     let group = try Group()
     defer { group.remove() }
-    try group.set(limit: 300, usage: 199)
+    try group.set(limit: 3000, usage: 1990)
     let budget = MemoryBudget(sources: MemorySources(root: group.folder), logger: logger)
     #expect(!budget.isTight)
-    try group.set(limit: 300, usage: 201)
+    try group.set(limit: 3000, usage: 2010)
     budget.look(expectedGrowth: 0)
     #expect(budget.isTight)
+    try group.set(limit: 1000, usage: 0)
+    budget.look(expectedGrowth: 0)
+    #expect(budget.isTight, "there is little at all")
   }
 
   @Test func whoComesAndGoesTakesNothing() throws {

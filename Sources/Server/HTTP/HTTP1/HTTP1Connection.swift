@@ -245,7 +245,7 @@ final class HTTP1Connection: HTTPConnection {
     case .buffer(let bytes): outcome = writer.send(bytes)
     case .pieces(let head, let pieces):
       // The kernel buffers megabytes for a viewer that reads nothing.
-      if services.census.isMemoryTight { writer.limitUnsent() }
+      if services.census.isMemoryTight { writer.limitUnsent(to: SocketWriter.tightUnsentBytes) }
       outcome = writer.send(CollectionOfOne(.bytes(head)) + pieces)
     case .live(let head, let body, let framing):
       self.framing = framing
@@ -371,7 +371,7 @@ extension HTTP1Connection: LiveBodySink {
   private func startLive(_ response: LiveResponse, head: ByteBuffer, keepsAlive: Bool) {
     phase = .live(response, keepsAlive: keepsAlive)
     isLiveBehind = false
-    writer.limitUnsent()
+    writer.limitUnsent(to: SocketWriter.liveUnsentBytes)
     if case .failed = writer.send(head) {
       close()
     } else {

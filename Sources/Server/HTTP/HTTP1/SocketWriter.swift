@@ -26,6 +26,8 @@ final class SocketWriter {
 
   /// Bytes of an endless body that the kernel takes before they can be sent.
   static let liveUnsentBytes = 256 * 1024
+  /// The same of all bodies where there is little memory.
+  static let tightUnsentBytes = 128 * 1024
 
   enum Outcome {
     /// All of it is on the socket.
@@ -120,8 +122,8 @@ final class SocketWriter {
   /// Limits what the kernel takes beyond what is on its way. Without it the kernel buffers megabytes of an endless
   /// body, which are late before they are sent. Whole segments do without: waiting more often costs a quarter to a half more
   /// CPU for 1 MB over loopback.
-  func limitUnsent() {
-    if channel.isActive { socket?.limitUnsent(Self.liveUnsentBytes) }
+  func limitUnsent(to bytes: Int) {
+    if channel.isActive { socket?.limitUnsent(bytes) }
   }
 
   private func pump() -> Outcome {
