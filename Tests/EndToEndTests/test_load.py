@@ -333,11 +333,13 @@ def test_thousands_of_blocked_reloads_wake_together_by_one_rendering(start, coun
 
 
 def spread_of_plain_requests(connections: list[socket.socket], parts) -> float:
-    """Seconds from the first answer to the last but one in a hundred, where each asks for the playlist as it is."""
+    """Seconds from the first request to the last answer but one in a hundred, where each asks for the playlist as it is."""
     request = f"GET {parts.path} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
     with select.epoll() as poll:
         for connection in connections:
             poll.register(connection.fileno(), select.EPOLLIN)
+        # Sending them takes a part of the time in which they are answered: the first are, before the last is sent.
+        began = time.monotonic()
         for connection in connections:
             connection.sendall(request)
         times: list[float] = []
@@ -347,7 +349,7 @@ def spread_of_plain_requests(connections: list[socket.socket], parts) -> float:
             times += [time.monotonic()] * len(ready)
             for descriptor, _ in ready:
                 poll.unregister(descriptor)
-    return times[int(len(times) * 0.99)] - times[0]
+    return times[int(len(times) * 0.99)] - began
 
 
 def poll_quickly(url: str, rate: int, seconds: float) -> str:

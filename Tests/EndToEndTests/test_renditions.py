@@ -105,10 +105,28 @@ def test_sound_in_another_codec_is_cut_where_the_source_is_without_a_hole(demo, 
     skipped = max(b - a for a, b in zip(shown, shown[1:])) - 1 / 30
     assert -skipped - 0.001 <= sound[0] - picture[0] < 0.021 + skipped
     assert abs(len(sound) - 200) <= 1 + skipped / 0.02
+    cuts = parts(f"{epoch}/audio/index.m3u8")
     player = llhls.Player(f"{epoch}/opus/index.m3u8")
     player.play(4)
     player.judge_media()
-    assert player.problems == []
+    cuts |= parts(f"{epoch}/audio/index.m3u8")
+    # Where the machine made no picture, the source's own parts are uneven.
+    uneven = {uri for uri, duration in cuts.items() if duration < 0.19} if capture_left_out(weir) else set()
+    short = {f"C03 {uri} lasts only" for uri in uneven}
+    assert [problem for problem in player.problems if problem.rsplit(" ", 3)[0] not in short] == []
+    own = parts(f"{epoch}/opus/index.m3u8")
+    common = own.keys() & cuts.keys()
+    assert len(common) >= 10
+    assert all(abs(own[uri] - cuts[uri]) < 0.04 for uri in common)
+
+
+def capture_left_out(weir) -> int:
+    return weir.stream("demo")["capture"]["picture"]["leftOut"]
+
+
+def parts(url: str) -> dict[str, float]:
+    """Seconds that each part of a rendition lasts that is listed, by its address."""
+    return {part.uri: part.duration for part in llhls.parse(http.fetch(url).good().text, url).parts}
 
 
 @pytest.fixture(scope="module")

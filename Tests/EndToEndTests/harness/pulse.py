@@ -9,15 +9,15 @@ import sys
 import time
 import urllib.parse
 
+PART = re.compile(r'^#EXT-X-PART:DURATION=([0-9.]+),URI="(\d+)\.(\d+)\.m4s"', re.M)
 HINT = re.compile(r'PRELOAD-HINT:TYPE=PART,URI="(\d+)\.(\d+)\.m4s"')
-#: Of parts of 200 ms in segments of 2 s, as the tests publish them.
-PART, PARTS = 0.2, 10
 
 
 def follow(url: str) -> None:
+    """Prints when each answer came, and seconds of media that there had been until then."""
     parts = urllib.parse.urlsplit(url)
     connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=30)
-    query = ""
+    query, newest, media = "", (0, -1), 0.0
     while True:
         connection.request("GET", parts.path + query)
         answer = connection.getresponse()
@@ -27,8 +27,11 @@ def follow(url: str) -> None:
             sys.exit(1)
         if "#EXT-X-ENDLIST" in text:
             return
+        for duration, *number in PART.findall(text):
+            if (position := tuple(map(int, number))) > newest:
+                newest, media = position, media + float(duration)
+        print(f"{time.monotonic():.6f} {media:.6f}", flush=True)
         segment, part = map(int, HINT.search(text).groups())
-        print(f"{time.monotonic():.6f} {segment * PARTS + part}", flush=True)
         query = f"?_HLS_msn={segment}&_HLS_part={part}"
 
 
@@ -46,10 +49,10 @@ class Pulse:
         self.process.kill()
         out, _ = self.process.communicate()
         lines = [line.split() for line in out.splitlines() if len(line.split()) == 2]
-        found = [(float(at), int(number)) for at, number in lines]
+        found = [(float(at), float(media)) for at, media in lines]
         # The quickest part of all says when each would have come at best.
-        least = min(at - number * PART for at, number in found)
-        self.lateness = [(at, at - number * PART - least) for at, number in found]
+        least = min(at - media for at, media in found)
+        self.lateness = [(at, at - media - least) for at, media in found]
         return self
 
     def kill(self) -> None:

@@ -95,8 +95,8 @@ RECIPES = {
         Recipe("heavy", seconds=4, gop=30, size="640x360", filter="noise=alls=100:allf=t",
                video=("-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-b:v", "40M",
                       "-minrate", "40M", "-maxrate", "40M", "-bufsize", "10M")),
-        # Segments of a megabyte.
-        Recipe("megabyte", seconds=4, size="640x360", video=(
+        # Segments of a megabyte. Long enough that it does not begin again while parts are timed.
+        Recipe("megabyte", seconds=60, size="640x360", video=(
             "-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-b:v", "4M", "-minrate", "4M",
             "-maxrate", "4M", "-bufsize", "2M", "-x264-params", "nal-hrd=cbr")),
         # Without B-frames.
