@@ -175,6 +175,8 @@ def test_an_endless_response_is_a_viewer_for_as_long_as_it_lasts(start):
                 assert stream.answer.read1(1 << 20)
             assert weir.stream("demo")["viewers"] == 3
         assert weir.get("/live/demo/index.m3u8").status == 503
+        # Nothing is sent to who asks for the head alone, and nobody's place is taken for it.
+        assert weir.get("/live/demo/stream.mp4", method="HEAD").status == 200
         assert 'weir_viewers{stream="demo",protocol="mp4"} 3' in weir.get("/metrics").text
     finally:
         for stream in streams:

@@ -79,6 +79,13 @@ def test_a_wrong_flag_is_named_with_its_value(tmp_path, arguments, names):
     assert names in refused(USAGE, *SERVE, "--no-record", *arguments, cwd=tmp_path)
 
 
+def test_a_start_that_fails_is_told_in_the_form_of_the_log(tmp_path):
+    for arguments, environment in ((("--log", "json"), {}), ((), {"WEIR_LOG": "json"})):
+        said = refused(USAGE, *SERVE, "--no-record", "--window", "yesterday", *arguments, environment=environment, cwd=tmp_path)
+        line = json.loads(said)
+        assert (line["level"], line["component"]) == ("critical", "weir") and "yesterday" in line["message"]
+
+
 @pytest.mark.parametrize("words, meant", [
     (["servee"], "weir serve"), (["record", "lst"], "weir record list"), (["help", "recrod"], "weir record"),
 ], ids=lambda value: "-".join(value) if isinstance(value, list) else "")

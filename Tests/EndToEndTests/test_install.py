@@ -27,6 +27,9 @@ def test_what_was_built_is_installed_without_a_compiler(tmp_path):
     unit = (tmp_path / "opt/weir/lib/systemd/system/weir.service").read_text()
     # No flag: it would beat the variables of /etc/weir.env.
     assert re.findall(r"^ExecStart=(.*)$", unit, re.M) == ["/opt/weir/bin/weir serve"]
+    # Settings that are wrong stay wrong: with this status it is not started again.
+    wrong = subprocess.run([weir, "serve", "--window", "yesterday"], capture_output=True, timeout=20, env=clean_environment())
+    assert re.findall(r"^RestartPreventExitStatus=(.*)$", unit, re.M) == [str(wrong.returncode)] == ["2"]
     # Settings of the file come after the unit's own, which they replace.
     assert unit.index("Environment=WEIR_STATE") < unit.index("EnvironmentFile=-/etc/weir.env")
 

@@ -128,6 +128,17 @@ def test_recording_a_source_that_is_stopped_starts_it_off_the_air(weir):
     assert activity(weir, "loop") == "preview"
 
 
+def test_a_source_that_cannot_be_read_is_told_when_its_recording_is_begun(start, tmp_path):
+    film = tmp_path / "none.mp4"
+    film.write_bytes(b"no film at all" * 1000)
+    other = start("--source", f"broken=file:{film}", "--admin-token", TOKEN, "--off-air")
+    other.wait(lambda: activity(other, "broken") == "stopped", 10, "its end")
+    answer = record(other, "start", "broken")
+    assert answer.status == 409 and str(film) in answer.json["detail"]
+    assert own(other, "/broken").good().json["recording"] is None
+    assert list(other.recordings.rglob("*.mp4")) == []
+
+
 def test_what_is_never_recorded_is_named(weir):
     assert "The test pattern is never recorded" in record(weir, "start", "demo").json["detail"]
 

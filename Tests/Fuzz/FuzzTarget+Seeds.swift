@@ -14,6 +14,7 @@ extension FuzzTarget {
     case .codecs: Self.records
     case .http: Self.requests.map { Array($0.utf8) }
     case .scanner: Self.connections.map { [7] + Array($0.utf8) }
+    case .settings: [Self.firstFrames(piece: 0), Self.firstFrames(piece: 255)]
     case .recording: [Self.recordingFile].compactMap { $0 }
     case .names:
       Self.words(["cam", "12.m4s", "12.0-2.m4s", "t1-720000.m4s", "init-1.mp4", "20261121T072410Z.mp4", "720p"])
@@ -37,6 +38,13 @@ extension FuzzTarget {
       ])
     case .file: [Self.recordingFile, Self.recordingFile.flatMap(Self.finished)].compactMap { $0 }
     }
+  }
+
+  /// A client's preface, its SETTINGS, a WINDOW_UPDATE, its acknowledgement and a PING (RFC 9113 §3.4, §6).
+  private static func firstFrames(piece: UInt8) -> [UInt8] {
+    [piece] + Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + [0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 100]
+      + [0, 0, 4, 8, 0, 0, 0, 0, 0, 0, 1, 0, 0] + [0, 0, 0, 4, 1, 0, 0, 0, 0] + [0, 0, 8, 6, 0, 0, 0, 0, 0]
+      + Array(repeating: 7, count: 8)
   }
 
   private static func words(_ texts: [String]) -> [[UInt8]] { texts.map { Array($0.utf8) } }

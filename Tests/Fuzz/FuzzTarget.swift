@@ -18,6 +18,8 @@ enum FuzzTarget: String, CaseIterable {
   case http
   /// An HTTP/1.1 connection, read by weir's scanner and by NIO's decoder.
   case scanner
+  /// The first frames of an HTTP/2 connection, cut anywhere.
+  case settings
   case recording
   /// A file in the folder of recordings.
   case file
@@ -55,6 +57,7 @@ enum FuzzTarget: String, CaseIterable {
     case .codecs: Self.codecs(bytes)
     case .http: Self.request(bytes)
     case .scanner: Self.connection(bytes)
+    case .settings: Self.firstFrames(bytes)
     case .recording: Self.scan(bytes)
     case .file: Self.open(bytes)
     case .names: Self.names(String(decoding: bytes, as: UTF8.self))

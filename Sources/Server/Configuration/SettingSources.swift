@@ -63,6 +63,9 @@ struct SettingSources: Sendable {
     return (defaults[setting] ?? setting.defaultText).map { Given(value: $0, origin: .standard(setting)) }
   }
 
+  /// Whether lines of the log are JSON, asked before all settings have been read.
+  var asksForJSONLog: Bool { one(.log)?.value == LogFormat.json.rawValue }
+
   /// True where the variable is there but empty.
   func hasEmptyVariable(_ setting: Setting) -> Bool {
     environment[setting.variable]?.isEmpty == true

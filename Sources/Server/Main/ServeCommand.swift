@@ -149,6 +149,19 @@ struct ServeCommand: AsyncParsableCommand {
     _ flags: [Setting: [String]], defaults: [Setting: String] = [:], openingPage: Bool
   ) async throws {
     let sources = SettingSources(flags: flags, environment: Arguments.environment(), defaults: defaults)
+    do {
+      try await serve(sources, openingPage: openingPage)
+    } catch let error as ConfigurationError where sources.asksForJSONLog {
+      // Whoever reads the log as JSON reads this line as well.
+      let logger = Logger(label: Version.name) {
+        ConsoleLogHandler(label: $0, level: .critical, format: .json, output: .standardError)
+      }
+      logger.critical("\(error)")
+      throw ExitCode(error.exitCode)
+    }
+  }
+
+  private func serve(_ sources: SettingSources, openingPage: Bool) async throws {
     let configuration = try ServerConfiguration(loading: sources)
     let (level, format) = (configuration.logLevel, configuration.logFormat)
     let rate = LogRate()

@@ -34,6 +34,8 @@ final class DescriptorBudget: Sendable {
   private struct State {
     var viewers = 0
     var streams = 0
+    /// Of streams and publications that are over and whose files the disk has not closed yet.
+    var closing = 0
     /// Files that are read for viewers, and those of them that are kept for rewinding.
     var files = 0
     var rewinding = 0
@@ -43,7 +45,7 @@ final class DescriptorBudget: Sendable {
     var shed: (@Sendable (Int) -> Void)?
 
     /// What is handed out.
-    var sum: Int { viewers + streams + files }
+    var sum: Int { viewers + streams + closing + files }
   }
 
   /// Never refuses.
@@ -68,6 +70,9 @@ final class DescriptorBudget: Sendable {
 
   /// What streams can have in all.
   var streams: Int { all - max(1, all / Self.viewersShare) }
+
+  /// What streams that are still to come can have.
+  var roomForStreams: Int { state.withLock { streams - $0.streams - $0.closing } }
 
   /// Files that can be read for viewers at a time.
   var files: Int { max(1, all / Self.viewersShare) }
@@ -133,7 +138,7 @@ final class DescriptorBudget: Sendable {
   /// were asked to go: nothing is opened before `areFree`.
   func takeStream(_ count: Int) -> Bool {
     let (isTaken, missing, shed) = state.withLock { state in
-      guard state.streams + count <= streams else { return (false, 0, state.shed) }
+      guard count <= streams - state.streams - state.closing else { return (false, 0, state.shed) }
       state.streams += count
       let missing = max(0, state.sum - state.leaving - all)
       state.leaving += missing
@@ -145,6 +150,11 @@ final class DescriptorBudget: Sendable {
 
   func giveBackStream(_ count: Int) {
     state.withLock { $0.streams -= count }
+  }
+
+  /// So many descriptors are open still of streams that have given theirs back.
+  func setClosing(_ count: Int) {
+    state.withLock { $0.closing = count }
   }
 
   /// Waits until the viewers have gone that were asked to; false where they have not in time.

@@ -65,6 +65,8 @@ final class Recorder: FragmentSink {
   /// It is what it was asked to be: something is recorded, or the file of a recording that ended has been dealt with.
   var isSettled: Bool { isActive ? state != .idle : isIdle }
 
+  var isClosing: Bool { !isActive && !isIdle }
+
   /// Nothing waits for the disk any more.
   var isIdle: Bool { queue.withLock { $0.isIdle } }
 

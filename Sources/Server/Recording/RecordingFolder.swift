@@ -28,6 +28,14 @@ final class RecordingFolder: Sendable {
     return RecordingFolder(taking: descriptor, path: path)
   }
 
+  /// Whether both are open on one folder; a path may name another by now.
+  func isSame(as other: RecordingFolder) -> Bool {
+    if self === other { return true }
+    var (mine, others) = (stat(), stat())
+    return path == other.path && fstat(descriptor, &mine) == 0 && fstat(other.descriptor, &others) == 0
+      && (mine.st_dev, mine.st_ino) == (others.st_dev, others.st_ino)
+  }
+
   enum Absence {
     case make
     case fail

@@ -36,6 +36,8 @@ final class RewindSpool: FragmentSink {
     }
   }
 
+  var isClosing: Bool { queue.withLock { $0.isClosed && !$0.isIdle } }
+
   /// Nothing follows, though the stream goes on: it is recorded from here on.
   func stop() {
     enqueue { _ = $0.close(with: .stop, now: 0) }

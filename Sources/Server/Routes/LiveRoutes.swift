@@ -32,7 +32,7 @@ struct LiveRoutes {
     // A picture of a stream is for those who choose one: they watch nothing.
     if path.count == 3, path[2] == "thumbnail.jpg" { return thumbnails.answer(for: stream, on: eventLoop) }
     if path.count == 3, path[2] == "stream.mp4" {
-      return .now(endless(stream, ClientID(request.client, request.fields)))
+      return .now(endless(stream, request))
     }
     let admission = StreamAdmission(
       stream: stream, viewers: viewers, delivery: path.last.flatMap { Delivery(lastPathSegment: $0) })
@@ -73,11 +73,14 @@ struct LiveRoutes {
     }
   }
 
-  /// `stream.mp4`: each is a viewer of its own for as long as it lasts.
-  private func endless(_ stream: LiveStream, _ client: ClientID) -> HTTPResponse {
+  /// `stream.mp4`: each is a viewer of its own for as long as it lasts. Who asks for its head alone watches nothing.
+  private func endless(_ stream: LiveStream, _ request: HTTPRequest) -> HTTPResponse {
     guard stream.phase != .ended else { return ended(stream) }
-    guard let seat = viewers.seat(stream: stream.name, client: client, lifetime: stream.viewerLifetime) else {
-      return StreamAdmission.full
+    var seat: ViewerSeat?
+    if request.method != .head {
+      let client = ClientID(request.client, request.fields)
+      seat = viewers.seat(stream: stream.name, client: client, lifetime: stream.viewerLifetime)
+      if seat == nil { return StreamAdmission.full }
     }
     return HTTPResponse(
       headers: [

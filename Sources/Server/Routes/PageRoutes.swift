@@ -26,20 +26,24 @@ struct PageRoutes {
   /// Gives a person who went astray a page in place of a 404 that is made for programs. Media stays as it is, for whoever
   /// asks: caches before weir keep one answer for all.
   func guiding(_ request: HTTPRequest, on eventLoop: any EventLoop, _ answer: HTTPAnswer) -> HTTPAnswer {
-    guard request.path.first != "live", request.wantsPage else { return answer }
+    guard request.path.first != "live" else { return answer }
     switch answer.kind {
-    case .now(let response) where response.status == .notFound: return lost(request, on: eventLoop)
+    case .now(let response) where response.status == .notFound: return missing(response, request, on: eventLoop)
     case .later(let future) where answer.sharing == nil:
       return .later(
         future.flatMap { response in
           guard response.status == .notFound else { return eventLoop.makeSucceededFuture(response) }
-          return lost(request, on: eventLoop).response(on: eventLoop)
+          return missing(response, request, on: eventLoop).response(on: eventLoop)
         })
     default: return answer
     }
   }
 
-  private func lost(_ request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
-    files.answer([WebFiles.lostPage], to: request, on: eventLoop)
+  private func missing(_ response: HTTPResponse, _ request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
+    if request.wantsPage { return files.answer([WebFiles.lostPage], to: request, on: eventLoop) }
+    var response = response
+    // People get a page at the same address.
+    response.headers.append(HeaderField("Vary", "Accept"))
+    return .now(response)
   }
 }

@@ -5,11 +5,11 @@ internal import Synchronization
 /// with the stream, where the parameters change, and where its place is given to somebody else.
 final class ProgressiveBody: LiveBody {
   private let stream: LiveStream
-  /// The response is a viewer for as long as it lasts.
-  private let seat: ViewerSeat
+  /// The response is a viewer for as long as it lasts. Nil for HEAD, to which nothing is sent.
+  private let seat: ViewerSeat?
   private let eventLoop = Mutex<(any EventLoop)?>(nil)
 
-  init(stream: LiveStream, seat: ViewerSeat) {
+  init(stream: LiveStream, seat: ViewerSeat?) {
     self.stream = stream
     self.seat = seat
   }
@@ -17,7 +17,7 @@ final class ProgressiveBody: LiveBody {
   func start(_ writer: LiveBodyWriter) {
     eventLoop.withLock { $0 = writer.eventLoop }
     stream.join(writer, key: ObjectIdentifier(self))
-    seat.whenRevoked { [weak self] in
+    seat?.whenRevoked { [weak self] in
       guard let self else { return }
       writer.eventLoop.execute {
         writer.finish()

@@ -28,7 +28,11 @@ struct Router: HTTPResponder {
 
   /// Probes and figures: monitoring must see a full server.
   func answersAlways(_ request: HTTPRequest) -> Bool {
-    request.path.count == 1 && ["healthz", "readyz", "metrics"].contains(request.path.first)
+    Self.isForPrograms(request.path) && request.path != ["time"]
+  }
+
+  private static func isForPrograms(_ path: [String]) -> Bool {
+    path.count == 1 && ["healthz", "readyz", "metrics", "time"].contains(path.first)
   }
 
   func refusal(ofBodyOf request: HTTPRequest) -> Problem? {
@@ -45,7 +49,10 @@ struct Router: HTTPResponder {
   }
 
   private func route(_ request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
-    guard !request.target.endsWithSlash else { return .now(Problem.nothingHere.response) }
+    // Programs ask for these, which do not follow redirections by themselves.
+    guard !request.target.endsWithSlash || Self.isForPrograms(request.path) else {
+      return .now(Problem.nothingHere.response)
+    }
     switch request.path.first {
     case "live": return live.respond(to: request, on: eventLoop)
     case "recordings" where request.path.count > 3: return replay.respond(to: request, on: eventLoop)

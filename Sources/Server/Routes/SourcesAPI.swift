@@ -66,9 +66,20 @@ struct SourcesAPI {
       guard let recorder = source.recorder else { return .now(.json(describe(source))) }
       return .later(
         recorder.wait(until: \.isSettled, on: eventLoop, patience: RecordingAPI.patience)
-          .map { .json(describe(source)) })
+          .map { settled in
+            if action == .start, let problem = failure(of: source, recorder) { return problem }
+            return .json(describe(source))
+          })
     case .refused(let refusal): return .now(RecordingAPI.conflict(refusal.description))
     }
+  }
+
+  /// Why a recording that was begun has nothing: its source ended before anything came.
+  private func failure(of source: OwnSource, _ recorder: Recorder) -> HTTPResponse? {
+    guard case .stopped(let reason?) = source.activity, !recorder.isActive, case .idle = recorder.state else {
+      return nil
+    }
+    return RecordingAPI.conflict("The source ended before anything was recorded: \(reason.words)")
   }
 
   /// `/api/v1/devices`: cameras and microphones as `weir devices --json` lists them. Drivers take their time, so it is asked

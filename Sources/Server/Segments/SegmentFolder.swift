@@ -23,6 +23,8 @@ final class SegmentFolder: FragmentSink {
   private struct Pending {
     var jobs = 0
     var isBehind = false
+    /// The last job is among them.
+    var isOver = false
   }
 
   private struct Written: ~Copyable {
@@ -47,6 +49,8 @@ final class SegmentFolder: FragmentSink {
 
   var tellsDates: Bool { true }
 
+  var isClosing: Bool { pending.withLock { $0.isOver && $0.jobs > 0 } }
+
   func receive(_ event: StoredEvent) {
     switch event {
     case .segmentEnd(let view):
@@ -66,6 +70,7 @@ final class SegmentFolder: FragmentSink {
         return false
       }
       pending.jobs += 1
+      pending.isOver = isLast
       return true
     }
     guard isAdmitted else { return }

@@ -11,11 +11,15 @@ protocol FragmentSink: AnyObject, Sendable {
 
   /// It tells others the times of day of each complete segment.
   var tellsDates: Bool { get }
+
+  /// It was told that the stream is over, and still has files open.
+  var isClosing: Bool { get }
 }
 
 extension FragmentSink {
   var splitsAt: MediaTime? { nil }
   var tellsDates: Bool { false }
+  var isClosing: Bool { false }
 }
 
 /// What happens to a stream once its bytes are in memory.

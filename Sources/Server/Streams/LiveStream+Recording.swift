@@ -26,6 +26,21 @@ extension LiveStream {
     }
   }
 
+  /// Whether there may be files of another epoch while those of so many sinks are open.
+  func canKeep(_ closing: Int) -> Bool {
+    guard closing >= ClosingSinks.limit else { return true }
+    logger.error(
+      "is not recorded, and not written to a folder: the disk has not closed the files of the last \(closing) publications"
+    )
+    return false
+  }
+
+  /// What follows an epoch that is over, and has files open still.
+  var closing: ClosingSinks { state.withLock { $0.closing } }
+
+  /// How many those are.
+  func countClosing() -> Int { state.withLock { $0.closing.count() } }
+
   /// The sinks of a kind hear no more of the stream.
   func detach<Sink: FragmentSink>(all kind: Sink.Type) -> [Sink] {
     state.withLock { state in

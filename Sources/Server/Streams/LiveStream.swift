@@ -59,6 +59,7 @@ final class LiveStream: Sendable {
     var publications = 0
     var bounds: PublicationBounds
     var sinks: [any FragmentSink] = []
+    var closing = ClosingSinks()
     /// The epoch that `sinks` were made for: whoever was detached since then stays away.
     var sinksEpoch = ""
     var recordingWish = PublishRequest.RecordingWish.asConfigured
@@ -171,7 +172,7 @@ final class LiveStream: Sendable {
       state.recordingWish = request.recording
       if state.sinksEpoch != state.epoch.id {
         state.sinksEpoch = state.epoch.id
-        state.sinks = makeSinks(state.epoch.id)
+        state.sinks = canKeep(state.closing.count()) ? makeSinks(state.epoch.id) : []
       }
       state.publications += 1
       state.counters.begin(request.protocolName)
@@ -364,6 +365,7 @@ final class LiveStream: Sendable {
     dismissFollowers(&state)
     _ = feedRungs(since: rungs, &state)
     finishLadder(&state)
+    state.closing.add(state.sinks)
     state.sinks = []
     state.newestSegment = []
     state.knownGroup = state.epoch.longestGroup ?? state.knownGroup

@@ -28,6 +28,8 @@ final class StreamRegistry: PublishGate {
     var streams: [StreamName: LiveStream] = [:]
     var names: NameAllowance
     var holdings = StreamHoldings()
+    /// What follows streams that are forgotten, and has files open still.
+    var closing = ClosingSinks()
     var groups = KnownGroups()
     var isShuttingDown = false
     var rejections: [String: Int] = [:]
@@ -222,12 +224,14 @@ final class StreamRegistry: PublishGate {
 
   /// Ends streams whose publisher did not come back and forgets those that are over. To be called about once a second.
   func tend() {
+    defer { countClosing() }
     for stream in all where !stream.tend() {
       state.withLock { state in
         // A publisher may have come in between: they are admitted under this lock.
         guard state.streams[stream.name] === stream, !stream.tend() else { return }
         state.groups.remember(stream.knownGroup, of: stream.name)
         state.streams[stream.name] = nil
+        state.closing.add(stream.closing)
         if let host = stream.lastHost { state.names.keep(stream.name, by: host, now: clock.monotonicNanoseconds()) }
         state.holdings.give(stream.name, to: nil, descriptors: 0)
         descriptors.giveBack(stream.name)
@@ -235,6 +239,12 @@ final class StreamRegistry: PublishGate {
         if state.namedInMetrics.remove(stream.name) == nil { state.departed += stream.status.counters }
       }
     }
+  }
+
+  /// Files of what is over are beside those that the streams have taken.
+  private func countClosing() {
+    let sinks = state.withLock { $0.closing.count() } + all.reduce(0) { $0 + $1.countClosing() }
+    descriptors.budget.setClosing(DescriptorBudget.perSink * sinks)
   }
 
   /// What `/metrics` tells of streams. Who has a name there keeps it for as long as the stream is known, and what the

@@ -3,6 +3,7 @@ import Ingest
 import Logging
 import NIOCore
 import Support
+import Synchronization
 import Testing
 
 @testable import Server
@@ -48,6 +49,62 @@ import Testing
     var taken: [StreamDescriptors.Reservation] = []
     while let reservation = descriptors.reserve(name) { taken.append(reservation) }
     #expect(taken.count == 3)
+  }
+
+  // MARK: Files of what is over
+
+  /// A recorder whose disk takes its time.
+  private final class SlowSink: FragmentSink {
+    let isOpen = Mutex(true)
+    private let isOver = Mutex(false)
+
+    func receive(_ event: StoredEvent) {
+      if case .end = event { isOver.withLock { $0 = true } }
+    }
+
+    var isClosing: Bool { isOver.withLock { $0 } && isOpen.withLock { $0 } }
+  }
+
+  @Test func filesThatTheDiskHasNotClosedCountWhenTheirStreamIsForgotten() async throws {
+    let budget = DescriptorBudget(limit: 600)
+    let clock = ManualClock()
+    let slow = SlowSink()
+    let registry = StreamRegistry(
+      settings: StreamSettings(), descriptors: budget, sinksPerStream: 1, clock: clock.clock,
+      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    ) { _, _, _ in [slow] }
+    let room = budget.streams
+    let publication = try await registry.admit(try request("cam"))
+    _ = publication.receive(.end(.finished))
+    registry.tend()
+    #expect(budget.roomForStreams == room - 5 - 3)
+    clock.advance(seconds: 3600)
+    registry.tend()
+    #expect(registry.all.isEmpty)
+    #expect(budget.roomForStreams == room - 3)
+    slow.isOpen.withLock { $0 = false }
+    registry.tend()
+    #expect(budget.roomForStreams == room)
+  }
+
+  @Test func aStreamWhoseFilesAreNotClosedGetsNoMoreOfThem() async throws {
+    let made = Mutex<[SlowSink]>([])
+    let registry = StreamRegistry(
+      settings: StreamSettings(), descriptors: DescriptorBudget(limit: 600), sinksPerStream: 1,
+      clock: ManualClock().clock, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    ) { _, _, _ in
+      let sink = SlowSink()
+      made.withLock { $0.append(sink) }
+      return [sink]
+    }
+    func publish() async throws {
+      _ = try await registry.admit(try request("cam")).receive(.end(.finished))
+    }
+    for _ in 0..<10 { try await publish() }
+    #expect(made.withLock { $0.count } == ClosingSinks.limit)
+    for sink in made.withLock({ $0 }) { sink.isOpen.withLock { $0 = false } }
+    try await publish()
+    #expect(made.withLock { $0.count } == ClosingSinks.limit + 1)
   }
 
   // MARK: At admission
