@@ -97,7 +97,7 @@ SHAPES = [
           flags=("--window", "8s", "--rewind", "10m", "--record-split", "each:10s"), first=programme,
           players=("hls.js", "shaka-hls"), seconds=50),
     Shape("replay-file", "the second file of a recording that was split every ten seconds",
-          flags=("--window", "8s", "--record-split", "each:10s"), first=later_file, seconds=20),
+          flags=("--window", "8s", "--record-split", "each:10s", "--cors", "*"), first=later_file, seconds=20),
     Shape("hevc", "HEVC with open groups of pictures, as x265 makes them: programs, and rules of timing",
           film=Film(video=X265_OPEN), players=("ffmpeg", "mpv", "hlsdemux2", "timing"), seconds=30),
     Shape("long", "two players for ten minutes, default settings", flags=(), window=60, seconds=600, film=Film(seconds=720),
