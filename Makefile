@@ -26,6 +26,7 @@ TESTED_BIN = $(abspath $(shell $(SWIFT) build $(TESTED) --show-bin-path)/weir)
 
 BUILD_PACKAGES := binutils ca-certificates git libasound2-dev libavcodec-dev libavformat-dev libavutil-dev libc6-dev \
   libsqlite3-dev libssl-dev libstdc++-12-dev libswresample-dev libswscale-dev libv4l-dev pkg-config zlib1g-dev
+CHECK_PACKAGES := python3
 TEST_PACKAGES := chromium chromium-driver curl ffmpeg firefox-esr gcc gstreamer1.0-libav gstreamer1.0-plugins-bad \
   gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-plugins-ugly gstreamer1.0-tools haproxy nghttp2-client \
   nginx-light openssl python3 python3-pip python3-venv varnish xfsprogs btrfs-progs strace faketime
@@ -58,7 +59,8 @@ install: ## install the binary that `make build` made to $(PREFIX)/bin, and unit
 	  install -D -m 644 "$$unit" "$$target" && sed -i 's|@PREFIX@|$(PREFIX)|' "$$target"; \
 	done
 
-check: deps ## format, lint, imports, sizes, and a build in which every warning is an error
+check: deps ## format, lint, imports, sizes, which folder uses which, and a build in which every warning is an error
+	@.ci/install-packages "the checks" $(CHECK_PACKAGES)
 	$(SWIFT) format lint --strict -r Package.swift Sources Tests
 	.ci/check-sources
 	$(SWIFT) build $(TESTED) --build-tests
