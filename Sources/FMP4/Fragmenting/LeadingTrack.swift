@@ -9,7 +9,14 @@ struct LeadingTrack: Sendable {
   var segmentBytes = 0
   /// The segment's earliest presentation time minus its first decode time: the reorder delay, by which the other tracks'
   /// boundaries lie later than the leading decode times.
-  var reorderDelay: Int64 = 0
+  private(set) var reorderDelay: Int64 = 0
+  /// The least reorder delay of a segment that began with a key frame.
+  private var leastDelay = Int64.max
+  /// From one decode time to the next: the least of all, and the longest of the open segment.
+  private var leastStep = Int64.max
+  private var longestStep: Int64 = 0
+  /// Decode time of its newest sample.
+  private var newest: Int64 = 0
   /// While pictures may still come that are shown before the key frame with which the segment begins.
   private(set) var openGroup: OpenGroup?
   var rhythm = GroupRhythm()
@@ -35,7 +42,25 @@ struct LeadingTrack: Sendable {
     segmentStart = decodeTime
     segmentBytes = 0
     reorderDelay = presentationStart &- decodeTime
+    if isSync { leastDelay = min(leastDelay, reorderDelay) }
+    (longestStep, newest) = (0, decodeTime)
     openGroup = nil
+  }
+
+  /// Presentation time at which what is decoded before a time of the open segment ends. Where a pause comes before the key
+  /// frame in presentation, encoders lay it behind the key frame in decode times: the delay with which the segment began goes
+  /// back to the usual one with it.
+  func presentationTime(at decodeTime: Int64) -> Int64 {
+    let surplus = max(0, reorderDelay &- leastDelay)
+    return decodeTime &+ reorderDelay &- min(surplus, max(0, longestStep &- leastStep))
+  }
+
+  /// Takes note of when the next sample is decoded.
+  mutating func note(_ decodeTime: Int64) {
+    let step = decodeTime &- newest
+    if step > 0 { leastStep = min(leastStep, step) }
+    longestStep = max(longestStep, step)
+    newest = decodeTime
   }
 
   mutating func openFragment(at decodeTime: Int64, isIndependent: Bool) {
@@ -86,6 +111,7 @@ struct LeadingTrack: Sendable {
     guard let group = openGroup else { return nil }
     openGroup = nil
     reorderDelay = group.earliest &- segmentStart
+    leastDelay = min(leastDelay, reorderDelay)
     return group.earliest
   }
 

@@ -219,6 +219,7 @@ package struct Segmenter: Sendable {
     closeBeforePause(until: sample.decodeTime)
     // The queue may lay the sample elsewhere; the boundary is where it really is.
     let decodeTime = queues[leaderIndex].append(sample)
+    leader.note(decodeTime)
     let expected = Int64(sample.duration ?? queues[leaderIndex].lastDuration ?? 0)
     if leader.fragmentStart == nil {
       noteSync(sample, at: decodeTime, &output)
@@ -374,7 +375,7 @@ package struct Segmenter: Sendable {
         endsSegment: endsSegment, isExpectedLast: endsSegment || isExpectedLast,
         expectedSegmentDuration: length.map { MediaTime(ticks: $0, timescale: timescale) }, foretold: foretold,
         isEmpty: isEmpty, awaitsGroup: awaitsGroup && !isEmpty,
-        boundary: MediaTime(ticks: presentationEnd ?? decodeTime &+ leader.reorderDelay, timescale: timescale),
+        boundary: MediaTime(ticks: presentationEnd ?? leader.presentationTime(at: decodeTime), timescale: timescale),
         decodeEnd: MediaTime(ticks: decodeTime, timescale: timescale),
         duration: MediaTime(ticks: max(0, decodeTime &- start), timescale: timescale),
         start: MediaTime(ticks: earliest, timescale: timescale)))

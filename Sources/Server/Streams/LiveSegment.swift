@@ -111,10 +111,14 @@ struct LiveSegment: Sendable {
     spans[index].duration = max(spans[index].duration, length.rescaled(to: spans[index].timescale))
   }
 
+  /// No part is shorter, though its media may reach no further than that of the part before (a last frame of sound, beside
+  /// pictures that are complete): Shaka Player takes a part that begins within 2 ms of another for the same.
+  private static let leastPart = MediaTime(milliseconds: 3)
+
   mutating func add(_ fragment: Fragment, at offset: Int, headLength: Int, singleHeads: [ByteBuffer]) {
     let before = duration
     // From the first picture shown to the first of what follows.
-    duration = max(before, fragment.end - start)
+    duration = max(before + Self.leastPart, fragment.end - start)
     let added = duration - before
     var mediaOffset = offset + headLength
     var runs: [StoredRun] = []

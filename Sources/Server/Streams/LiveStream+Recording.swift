@@ -1,5 +1,6 @@
 internal import FMP4
 internal import Ingest
+internal import Logging
 internal import Synchronization
 
 /// Sinks that come and go while the stream runs: recordings that are started by hand.

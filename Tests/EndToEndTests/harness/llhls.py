@@ -159,6 +159,8 @@ def judge(playlist: Playlist) -> list[str]:
         for part in segment.parts:
             if part.duration > target + 1e-6:
                 problems.append(f"C03 {part.uri} lasts {part.duration}, PART-TARGET {target}")
+            if part.duration < 0.0025:
+                problems.append(f"C03 {part.uri} has no length")
             is_last = segment.uri is not None and part is segment.parts[-1]
             # The first of all may be short, so that viewers have a picture at once: it is INDEPENDENT (RFC 8216bis §4.4.4.9).
             is_first = part.position == (1, 0) and part.independent

@@ -60,4 +60,36 @@ import Testing
     #expect(tooLong.count == 7 && tooLong.allSatisfy { $0.runs[0].samples.count == 1 })
     #expect(fragments.reduce(0) { $0 + $1.runs[0].samples.count } == 300)
   }
+
+  /// As x264 lays decode times: those of presentation in their order, two pictures later. A pause before a key frame lies
+  /// behind it then.
+  @Test(arguments: [0, 1, 2, 3, 7])
+  func aPauseBeforeAKeyFrameLeavesNoPartEmpty(_ before: Int) throws {
+    var shown: [Int64] = [-2000, -1000]
+    for index in 0..<360 {
+      let pause = index % 120 == 120 - before || (before == 0 && index % 120 == 0 && index > 0)
+      shown.append((shown.last ?? 0) + (pause ? 15_000 : 1000))
+    }
+    /// In groups of sixty: the key frame, then each third picture before the two that are shown before it.
+    var group = [0]
+    for first in stride(from: 0, to: 57, by: 3) { group += [first + 3, first + 1, first + 2] }
+    group += [58, 59]
+    var order: [Int] = []
+    for first in stride(from: 0, to: 360, by: 60) { order += group.map { first + $0 } }
+    var segmenter = Segmenter(policy: CutPolicy(startsEarly: true))
+    var events = segmenter.receive(.tracks([try SyntheticMedia.video(frameDuration: nil)]))
+    for (place, index) in order.enumerated() {
+      let offset = Int32(shown[index + 2] - shown[place])
+      let sample = Sample(
+        track: .video, decodeTime: shown[place], compositionOffset: offset, duration: nil, isSync: index % 60 == 0,
+        payload: ByteBuffer(repeating: 1, count: 100))
+      events += segmenter.receive(.sample(sample))
+    }
+    events += segmenter.receive(.end(.finished))
+    let fragments = events.compactMap { event in if case .fragment(let fragment) = event { fragment } else { nil } }
+    #expect(fragments.reduce(0) { $0 + $1.runs[0].samples.count } == 360)
+    for (fragment, next) in zip(fragments, fragments.dropFirst()) {
+      #expect(fragment.end < next.end, "a part without length at \(fragment.end.seconds) s")
+    }
+  }
 }

@@ -46,6 +46,23 @@ import Testing
     return driver
   }
 
+  /// Sound goes on for longer than the pictures: with its last frames a part comes that shows nothing new.
+  @Test func noPartIsWithoutLength() throws {
+    var driver = EpochDriver()
+    try driver.publish(seconds: 5, isSteady: true)
+    let last = try #require(
+      SyntheticMedia.interleaved(seconds: 6, group: 60, isSteady: true).last { $0.track == .audio })
+    var sound = last
+    sound.decodeTime = 5 * 48_000
+    try driver.receive(.sample(sound))
+    try driver.interrupt()
+    let segment = try #require(driver.epoch.window.segments.last { !$0.isOutage && !$0.fragments.isEmpty })
+    let parts = segment.parts(of: nil, isSound: false)
+    #expect(parts.allSatisfy { $0.duration >= MediaTime(milliseconds: 3) }, "\(parts.map(\.duration.seconds))")
+    let sum = parts.reduce(0) { $0 + $1.duration.seconds }
+    #expect(abs(sum - segment.duration.seconds) < 0.000_01)
+  }
+
   @Test(arguments: [0.3, 1.9, 2.4, 2.5, 4, 11.3])
   func datesFollowFromLengthsOverAnOutage(outage: Double) throws {
     let epoch = try driver(outage: outage).epoch

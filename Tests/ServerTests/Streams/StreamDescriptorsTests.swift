@@ -74,8 +74,7 @@ import Testing
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     ) { _, _, _ in [slow] }
     let room = budget.streams
-    let publication = try await registry.admit(try request("cam"))
-    _ = publication.receive(.end(.finished))
+    _ = try await registry.admit(try request("cam")).receive(.end(.finished))
     registry.tend()
     #expect(budget.roomForStreams == room - 5 - 3)
     clock.advance(seconds: 3600)
