@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 @testable import Ingest
 @testable import Server
@@ -23,7 +24,7 @@ extension FuzzTarget {
       if let entry = row.flatMap(RecordingEntry.init) {
         precondition(entry.bytes >= 0 && entry.seconds >= 0)
         precondition(!entry.place.contains("/../") && !entry.place.hasPrefix("/"))
-        _ = entry.json.text
+        _ = entry.json.serialized()
       }
       if let row = try Row.fetchOne(database, sql: "SELECT \(named)", arguments: ledger), let entry = LedgerEntry(row) {
         let kept = KeptPeriod.text(of: entry.record.periods)

@@ -12,9 +12,10 @@ struct LeadingTrack: Sendable {
   private(set) var reorderDelay: Int64 = 0
   /// The least reorder delay of a segment that began with a key frame.
   private var leastDelay = Int64.max
-  /// From one decode time to the next: the least of all, and the longest of the open segment.
-  private var leastStep = Int64.max
-  private var longestStep: Int64 = 0
+  /// From one decode time to the next: the longest of the open segment, and how many there are of it.
+  private var steps: (longest: Int64, count: Int64) = (0, 0)
+  /// The mean one of the segment before.
+  private var usualStep = Int64.max
   /// Decode time of its newest sample.
   private var newest: Int64 = 0
   /// While pictures may still come that are shown before the key frame with which the segment begins.
@@ -39,11 +40,12 @@ struct LeadingTrack: Sendable {
   /// `presentationStart` is the segment's earliest presentation time, as far as it is known.
   mutating func openSegment(at decodeTime: Int64, presentationStart: Int64, isSync: Bool) {
     openFragment(at: decodeTime, isIndependent: isSync)
+    if steps.count > 0 { usualStep = max(0, newest &- segmentStart) / steps.count }
     segmentStart = decodeTime
     segmentBytes = 0
     reorderDelay = presentationStart &- decodeTime
     if isSync { leastDelay = min(leastDelay, reorderDelay) }
-    (longestStep, newest) = (0, decodeTime)
+    (steps, newest) = ((0, 0), decodeTime)
     openGroup = nil
   }
 
@@ -51,15 +53,14 @@ struct LeadingTrack: Sendable {
   /// frame in presentation, encoders lay it behind the key frame in decode times: the delay with which the segment began goes
   /// back to the usual one with it.
   func presentationTime(at decodeTime: Int64) -> Int64 {
-    let surplus = max(0, reorderDelay &- leastDelay)
-    return decodeTime &+ reorderDelay &- min(surplus, max(0, longestStep &- leastStep))
+    let time = decodeTime &+ reorderDelay
+    guard steps.longest / 2 > usualStep else { return time }
+    return time &- min(max(0, reorderDelay &- leastDelay), steps.longest &- usualStep)
   }
 
   /// Takes note of when the next sample is decoded.
   mutating func note(_ decodeTime: Int64) {
-    let step = decodeTime &- newest
-    if step > 0 { leastStep = min(leastStep, step) }
-    longestStep = max(longestStep, step)
+    steps = (max(steps.longest, decodeTime &- newest), steps.count + 1)
     newest = decodeTime
   }
 
