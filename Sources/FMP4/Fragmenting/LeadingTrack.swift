@@ -49,9 +49,9 @@ struct LeadingTrack: Sendable {
     openGroup = nil
   }
 
-  /// Presentation time at which what is decoded before a time of the open segment ends. Where a pause comes before the key
-  /// frame in presentation, encoders lay it behind the key frame in decode times: the delay with which the segment began goes
-  /// back to the usual one with it.
+  /// Presentation time, in ticks, at which the samples end that are decoded before a time of the open segment. An encoder that
+  /// reorders lays a pause before the key frame behind it in decode times. Such a segment begins with a longer reorder
+  /// delay, and has the usual one again when the pause is over.
   func presentationTime(at decodeTime: Int64) -> Int64 {
     let time = decodeTime &+ reorderDelay
     guard steps.longest / 2 > usualStep else { return time }

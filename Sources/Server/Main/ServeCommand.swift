@@ -152,7 +152,7 @@ struct ServeCommand: AsyncParsableCommand {
     do {
       try await serve(sources, openingPage: openingPage)
     } catch let error as ConfigurationError where sources.asksForJSONLog {
-      // Whoever reads the log as JSON reads this line as well.
+      // A program that reads the log as JSON must be able to read this line, too.
       let logger = Logger(label: Version.name) {
         ConsoleLogHandler(label: $0, level: .critical, format: .json, output: .standardError)
       }

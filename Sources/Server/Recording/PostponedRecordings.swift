@@ -22,17 +22,15 @@ struct PostponedRecordings: Sendable {
   mutating func add(_ recording: UnfinishedRecording, at now: Int64) {
     let key = RecordingKey(stream: recording.stream, name: recording.name)
     let pause = entries[key]?.pause ?? Self.firstPause
-    guard entries[key] != nil || (entries.count < Self.limit && hasFolder(for: recording)) else { return }
+    let folders = entries.values.lazy.map(\.recording.folder)
+    let known = folders.first { $0.isSame(as: recording.folder) }
+    if entries[key] == nil {
+      let hasFolder = known != nil || Set(folders.map(ObjectIdentifier.init)).count < Self.folderLimit
+      guard entries.count < Self.limit, hasFolder else { return }
+    }
     var recording = recording
-    let others = entries.values.lazy.map(\.recording.folder)
-    if let same = others.first(where: { $0.isSame(as: recording.folder) }) { recording.folder = same }
+    recording.folder = known ?? recording.folder
     entries[key] = Entry(recording: recording, pause: min(pause &* 2, Self.longestPause), due: now &+ pause)
-  }
-
-  private func hasFolder(for recording: UnfinishedRecording) -> Bool {
-    let folders = Set(entries.values.map { ObjectIdentifier($0.recording.folder) })
-    return folders.count < Self.folderLimit
-      || entries.values.contains { $0.recording.folder.isSame(as: recording.folder) }
   }
 
   /// Nothing is to be done about it any more.

@@ -28,11 +28,11 @@ struct Router: HTTPResponder {
 
   /// Probes and figures: monitoring must see a full server.
   func answersAlways(_ request: HTTPRequest) -> Bool {
-    Self.isForPrograms(request.path) && request.path != ["time"]
+    Self.isProbe(request.path)
   }
 
-  private static func isForPrograms(_ path: [String]) -> Bool {
-    path.count == 1 && ["healthz", "readyz", "metrics", "time"].contains(path.first)
+  private static func isProbe(_ path: [String]) -> Bool {
+    path.count == 1 && ["healthz", "readyz", "metrics"].contains(path.first)
   }
 
   func refusal(ofBodyOf request: HTTPRequest) -> Problem? {
@@ -49,8 +49,8 @@ struct Router: HTTPResponder {
   }
 
   private func route(_ request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
-    // Programs ask for these, which do not follow redirections by themselves.
-    guard !request.target.endsWithSlash || Self.isForPrograms(request.path) else {
+    // Programs ask for probes and the time, and do not follow redirections by themselves.
+    guard !request.target.endsWithSlash || Self.isProbe(request.path) || request.path == ["time"] else {
       return .now(Problem.nothingHere.response)
     }
     switch request.path.first {

@@ -66,7 +66,7 @@ struct SourcesAPI {
       guard let recorder = source.recorder else { return .now(.json(describe(source))) }
       return .later(
         recorder.wait(until: \.isSettled, on: eventLoop, patience: RecordingAPI.patience)
-          .map { settled in
+          .map { _ in
             if action == .start, let problem = failure(of: source, recorder) { return problem }
             return .json(describe(source))
           })

@@ -111,8 +111,9 @@ struct LiveSegment: Sendable {
     spans[index].duration = max(spans[index].duration, length.rescaled(to: spans[index].timescale))
   }
 
-  /// No part is shorter, though its media may reach no further than that of the part before (a last frame of sound, beside
-  /// pictures that are complete): Shaka Player takes a part that begins within 2 ms of another for the same.
+  /// No part is shorter, though its media may reach no further than the part before: a last frame of audio beside complete
+  /// video. Shaka Player leaves out a part whose start and end are within 2 ms of the last one's. It gives a hinted part
+  /// the length of PART-TARGET, so that the part behind one without length looks like it.
   private static let leastPart = MediaTime(milliseconds: 3)
 
   mutating func add(_ fragment: Fragment, at offset: Int, headLength: Int, singleHeads: [ByteBuffer]) {

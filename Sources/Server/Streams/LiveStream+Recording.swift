@@ -27,11 +27,11 @@ extension LiveStream {
     }
   }
 
-  /// Whether there may be files of another epoch while those of so many sinks are open.
+  /// Whether the stream may have sinks for another epoch, while so many of older ones still have files open.
   func canKeep(_ closing: Int) -> Bool {
     guard closing >= ClosingSinks.limit else { return true }
     logger.error(
-      "is not recorded, and not written to a folder: the disk has not closed the files of the last \(closing) publications"
+      "this publication is not recorded: the files of \(closing) earlier ones are still being written; look at the disk's speed"
     )
     return false
   }

@@ -59,6 +59,7 @@ final class LiveStream: Sendable {
     var publications = 0
     var bounds: PublicationBounds
     var sinks: [any FragmentSink] = []
+    /// Those of epochs that are over.
     var closing = ClosingSinks()
     /// The epoch that `sinks` were made for: whoever was detached since then stays away.
     var sinksEpoch = ""
