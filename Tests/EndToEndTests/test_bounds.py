@@ -333,6 +333,9 @@ def test_viewers_that_read_nothing_pin_no_more_than_there_is_room_for(start, rec
         # The oldest go first.
         assert all(cut[:len(cut) // 2]) and not any(cut[-3:]), figure
         assert weir.get("/healthz").status == 200
+        counted = [line for line in weir.get("/metrics").good().text.splitlines()
+                   if line.startswith('weir_viewers_cut_total{reason="memory"}')]
+        assert len(counted) == 1 and int(counted[0].rsplit(" ", 1)[1]) >= sum(cut) // 2, counted
         honest.lost_nothing()
         stop.set()
         publisher.join(10)

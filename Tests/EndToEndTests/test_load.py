@@ -7,6 +7,7 @@ The counts are in WEIR_FAULTS: "short" (the default) or "long", as in test_fault
 import concurrent.futures
 import contextlib
 import functools
+import json
 import os
 import resource
 import select
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import time
 import urllib.parse
+from http.client import HTTPConnection
 
 import pytest
 
@@ -27,8 +29,8 @@ from harness.tools import make_certificate
 NAME = "cam"
 
 
-def media_playlist(weir) -> str:
-    index = f"{weir.web}/live/{NAME}/index.m3u8"
+def media_playlist(weir, name: str = NAME) -> str:
+    index = f"{weir.web}/live/{name}/index.m3u8"
     weir.wait(lambda: http.fetch(index).status == 200, 20, "a playlist")
     top = hls.parse_multivariant(http.fetch(index).text, index)
     return top.absolute(top.variants[0].uri)
@@ -59,18 +61,32 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def asked(connection: socket.socket, path: str) -> bytes:
+    """What is answered on a connection that stays."""
+    client = HTTPConnection("x")
+    client.sock = connection
+    connection.settimeout(5)
+    client.request("GET", path)
+    return client.getresponse().read()
+
+
 @pytest.mark.parametrize("descriptors", [256, 512])
 def test_when_descriptors_run_short_viewers_are_refused_and_publishers_are_not(start, tmp_path, monkeypatch, descriptors):
     wrapper = tmp_path / "few-descriptors"
     wrapper.write_text(f'#!/bin/sh\nexec prlimit --nofile={descriptors}:{descriptors} "{tools.weir_binary()}" "$@"\n')
     wrapper.chmod(0o755)
     monkeypatch.setenv("WEIR_BIN", str(wrapper))
-    weir = start("--no-record")
-    first = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{NAME}", loop=-1)
-    second = None
+    weir = start("--window", "8s")
+    names = [NAME, *(f"cam{number}" for number in range(7))]
+    sent = {name: publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{name}", loop=-1) for name in names}
     connections: list[socket.socket] = []
     try:
         url = media_playlist(weir)
+        # Windows are full, and each stream is being recorded.
+        for name in names:
+            weir.wait(lambda: "#EXT-X-MEDIA-SEQUENCE:1\n" not in http.fetch(media_playlist(weir, name)).text, 30, "a full window")
+        before = {name: weir.stream(name) for name in names}
+        assert all(stream["recording"]["state"] == "running" for stream in before.values())
         connections, answers = connected(url, 700)
         served = [answer for answer in answers if answer.startswith(b"HTTP/1.1 200")]
         refused = [answer for answer in answers if answer.startswith(b"HTTP/1.1 503")]
@@ -79,25 +95,25 @@ def test_when_descriptors_run_short_viewers_are_refused_and_publishers_are_not(s
         assert refused, "nobody was told that the server is full"
         assert all(b"retry-after:" in answer.lower() for answer in refused)
         # The crowd stays. A publisher still gets in, and those who play play on.
-        second = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/other", loop=-1)
+        sent["other"] = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/other", loop=-1)
         served_connection = next(c for c, a in zip(connections, answers) if a.startswith(b"HTTP/1.1 200"))
         began = cpu_seconds(weir.process.pid)
         time.sleep(3)
         assert cpu_seconds(weir.process.pid) - began < 1.5, "it spins"
         path = urllib.parse.urlsplit(url).path
-        served_connection.sendall(b"GET /api/v1/streams HTTP/1.1\r\nHost: x\r\n\r\n")
-        served_connection.settimeout(5)
-        streams = served_connection.recv(1 << 16)
-        assert b'"other"' in streams and b'"live"' in streams
-        served_connection.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
-        assert b"#EXTM3U" in served_connection.recv(1 << 16)
-        assert first.process.poll() is None and second.process.poll() is None
+        after = {stream["name"]: stream for stream in json.loads(asked(served_connection, "/api/v1/streams"))["streams"]}
+        assert after["other"]["state"] == "live"
+        for name, stream in before.items():
+            assert after[name]["state"] == "live" and after[name]["startedAt"] == stream["startedAt"], name
+            assert after[name]["recording"]["state"] == "running" and not after[name]["warnings"], name
+            assert after[name]["recording"]["bytes"] > stream["recording"]["bytes"], name
+        assert b"#EXTM3U" in asked(served_connection, path)
+        assert all(publisher.process.poll() is None for publisher in sent.values())
     finally:
         for connection in connections:
             connection.close()
-        first.kill()
-        if second:
-            second.kill()
+        for publisher in sent.values():
+            publisher.kill()
     # With the crowd gone there is room again.
     weir.wait(lambda: http.fetch(f"{weir.web}/time").status == 200, 10, "room")
 

@@ -281,6 +281,23 @@ def test_the_end_answers_everybody_who_waits(start):
         publisher.kill()
 
 
+def test_a_hinted_part_is_empty_when_the_publisher_stays_away(start):
+    """Shaka Player takes a second 503 for the end of the programme."""
+    weir = start("--no-record")
+    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{NAME}", loop=-1)
+    try:
+        (url,) = playlists(weir)
+    finally:
+        publisher.kill()
+    weir.wait_state(NAME, "reconnecting")
+    playlist = llhls.parse(http.fetch(url).text, url)
+    began = time.monotonic()
+    answer = http.fetch(urllib.parse.urljoin(url, playlist.hint["URI"]), timeout=30)
+    assert 3 * playlist.target - 0.5 <= time.monotonic() - began <= 3 * playlist.target + 2
+    assert answer.status == 200 and answer.headers["cache-control"] == "no-store"
+    assert answer.body[4:8] == b"styp" and int.from_bytes(answer.body[:4], "big") == len(answer.body)
+
+
 def test_a_publisher_that_stops_sending_makes_nobody_wait_for_ever(start):
     weir = start("--no-record")
     publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{NAME}", loop=-1)

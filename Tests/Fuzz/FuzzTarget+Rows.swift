@@ -9,7 +9,7 @@ extension FuzzTarget {
   private static let ledgerColumns = [
     "name", "promise", "writtenAt", "epoch", "startedAt", "availabilityStart", "targetDuration", "partTicks",
     "partTimescale", "groupTicks", "groupTimescale", "promisesIndependence", "nextSequenceNumber", "nextPeriod",
-    "initVersion", "breaks", "mediaEnd", "periods",
+    "initVersion", "breaks", "mediaEnd", "knownEnd", "clockOffset", "listedFrom", "periods",
   ]
 
   /// A column a line: its type (`i`, `r`, `b`, `n`, else text), then its value.
@@ -29,7 +29,7 @@ extension FuzzTarget {
       if let row = try Row.fetchOne(database, sql: "SELECT \(named)", arguments: ledger), let entry = LedgerEntry(row) {
         let kept = KeptPeriod.text(of: entry.record.periods)
         precondition(KeptPeriod.parse(kept).map(KeptPeriod.text) == kept)
-        _ = entry.record.withMargin()
+        _ = entry.record.withMargin().read(at: 1_795_245_850_000_000_000)
       }
     }
   }

@@ -15,6 +15,8 @@ START, RETURN = 10, 5
 PROGRAM_START = 25
 #: A stall that is shorter is the machine's own, and so is what is missing in the first two seconds: players take their place.
 STALL, SETTLING = 0.3, 2
+#: Three segments of two seconds, where programs begin.
+HOLD_BACK = 6
 #: Sound and picture may be so many seconds apart, and may move so much within a run.
 APART, DRIFT = 0.25, 0.1
 
@@ -73,7 +75,8 @@ def judge(record: dict, wanted: Expectation, is_browser: bool = True, stays_at_e
     figures.errors = _errors(record, figures)
     if figures.start is None:
         return figures
-    _stalls(record, figures, wanted)
+    # A program buffers by whole segments: it shows an outage, and the return, so much later.
+    _stalls(record, figures, wanted, 0 if is_browser else _delay(record, wanted))
     if wanted.has_picture:
         _pictures(record, figures, wanted)
     if is_browser and record.get("muted") is not True:
@@ -102,7 +105,22 @@ def _errors(record: dict, figures: Figures) -> list[str]:
     return [f"{count} × {key}" for key, count in seen.items()]
 
 
-def _stalls(record: dict, figures: Figures, wanted: Expectation) -> None:
+def _delays(pictures: list, wanted: Expectation) -> list[float]:
+    """From publishing to showing, in seconds, of those whose publication is known."""
+    return [(at - wanted.anchors[first] - (number - first) * 1000 / wanted.rate) / 1000
+            for at, _, number, *_ in pictures
+            for first in [max((f for f in wanted.anchors if f <= number), default=None)] if first is not None]
+
+
+def _delay(record: dict, wanted: Expectation) -> float:
+    """By how much a viewer was behind before the first outage, in milliseconds; where only its clock is known, by the three
+    segments that libavformat begins behind."""
+    gone = wanted.outages[0][0] if wanted.outages else float("inf")
+    delays = _delays([p for p in record["pictures"] if p[2] is not None and p[0] < gone], wanted)
+    return statistics.median(delays) * 1000 if delays else HOLD_BACK * 1000
+
+
+def _stalls(record: dict, figures: Figures, wanted: Expectation, delay: float) -> None:
     settled = record["first"] + SETTLING * 1000
     stalls = [(at, seconds) for at, seconds, _ in record["stalls"] if seconds >= STALL and at + seconds * 1000 > settled]
     # The end of a stream is where it stands still for good.
@@ -112,11 +130,11 @@ def _stalls(record: dict, figures: Figures, wanted: Expectation) -> None:
     figures.jumps = [round(size, 2) for _, size, _ in record["jumps"]]
     for at, seconds in stalls:
         outage = next(((gone, back) for gone, back in wanted.outages
-                       if at + seconds * 1000 > gone and at < back + RETURN * 1000), None)
+                       if at + seconds * 1000 > gone and at < back + RETURN * 1000 + delay), None)
         end = at + seconds * 1000
         if outage is None:
             figures.broken.append(f"stall of {seconds:.1f} s at {(at - record['began']) / 1000:.0f} s")
-        elif end > outage[1] + RETURN * 1000:
+        elif end > outage[1] + RETURN * 1000 + delay:
             figures.broken.append(f"stands still until {(end - outage[1]) / 1000:.1f} s after the return")
 
 
@@ -146,9 +164,7 @@ def _pictures(record: dict, figures: Figures, wanted: Expectation) -> None:
             if not any(gone - 500 <= after[0] <= back + 60_000 for gone, back in wanted.outages):
                 figures.broken.append(
                     f"{skipped - taken} pictures missing at {(after[0] - record['began']) / 1000:.1f} s (jump of {jump:.2f} s)")
-    delays = [(at - wanted.anchors[first] - (number - first) * 1000 / wanted.rate) / 1000
-              for at, _, number, *_ in pictures
-              for first in [max((f for f in wanted.anchors if f <= number), default=None)] if first is not None]
+    delays = _delays(pictures, wanted)
     if delays and wanted.live:
         figures.latency = statistics.median(delays[len(delays) // 3:])
     if wanted.outages and pictures:

@@ -12,6 +12,8 @@ from harness.tools import FFMPEG, output
 
 BLOCKS = BITS + CHECK_BITS
 PICTURE = WIDTH * HEIGHT
+#: Of the films that programs are shown.
+RATE = 30
 #: The picture as gray bytes, on standard output, each at its time.
 SINK = f"videoconvert ! videoscale ! video/x-raw,format=GRAY8,width={WIDTH},height={HEIGHT} ! fdsink fd=1 sync=true"
 GSTREAMER = ("gst-launch-1.0", "-q")
@@ -37,7 +39,7 @@ def numbers_of(url: str) -> list[int]:
 
 #: By name: the command, and how its output tells what it shows: pictures, or a clock (the pattern of its seconds).
 PROGRAMS = {
-    "ffmpeg": (lambda url: [FFMPEG, "-v", "error", "-nostdin", "-re", "-i", url, "-map", "0:v:0", "-vsync", "passthrough", "-vf",
+    "ffmpeg": (lambda url: [FFMPEG, "-v", "error", "-nostdin", "-i", url, "-map", "0:v:0", "-vsync", "passthrough", "-vf",
                             f"scale={WIDTH}:{HEIGHT}", "-f", "rawvideo", "-pix_fmt", "gray", "-"], None),
     "ffplay": (lambda url: ["ffplay", "-v", "info", "-stats", url],
                re.compile(rb"(?:^|\r)\s*(\d+\.\d+) [AMVx]")),
@@ -85,10 +87,15 @@ class Program:
             self.said = [*self.said[-20:], line]
 
     def _read_pictures(self) -> None:
+        """Takes each when a player would show it: not before it is there, and a picture's length after the one before.
+        What decodes ahead waits for that, by the pipe."""
+        shown = 0.0
         while len(data := self.process.stdout.read(PICTURE)) == PICTURE:
             line = BLOCK // 2 * WIDTH
             count = len(self.pictures) + 1
-            self.pictures.append([round(time.time() * 1000), count / 30, number_in(data[line : line + WIDTH]), count, count, 0])
+            time.sleep(max(0.0, shown / 1000 + 1 / RATE - time.time()))
+            shown = time.time() * 1000
+            self.pictures.append([round(shown), count / RATE, number_in(data[line : line + WIDTH]), count, count, 0])
 
     def _read_clock(self) -> None:
         while data := self.process.stdout.read1(4096):

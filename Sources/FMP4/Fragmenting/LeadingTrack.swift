@@ -54,7 +54,7 @@ struct LeadingTrack: Sendable {
   /// delay, and has the usual one again when the pause is over.
   func presentationTime(at decodeTime: Int64) -> Int64 {
     let time = decodeTime &+ reorderDelay
-    guard steps.longest / 2 > usualStep else { return time }
+    guard steps.longest / 3 * 2 > usualStep else { return time }
     return time &- min(max(0, reorderDelay &- leastDelay), steps.longest &- usualStep)
   }
 

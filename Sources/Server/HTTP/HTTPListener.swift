@@ -129,6 +129,7 @@ final class HTTPListener: Sendable {
     }
     let numbers = chosen
     await eachConnection { if numbers.contains($0.peer.number) { $0.close() } }
+    services.traffic.add(.shedViewers, numbers.count)
     services.logger.warning(
       """
       descriptors ran short: \(numbers.count) connections of viewers were closed for a stream that began; raise the \

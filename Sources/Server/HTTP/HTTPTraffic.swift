@@ -15,6 +15,11 @@ final class HTTPTraffic: Sendable {
     case droppedConnections
     /// Requests of connections that ask for one unchanged playlist again and again.
     case refusedPolls
+    /// Viewers that were cut: they took too little, what they had not taken left its window too long ago, or a stream needed
+    /// their descriptors.
+    case slowViewers
+    case lateViewers
+    case shedViewers
   }
 
   private let http1Bytes = Atomic(0)
@@ -23,6 +28,9 @@ final class HTTPTraffic: Sendable {
   private let refusedConnections = Atomic(0)
   private let droppedConnections = Atomic(0)
   private let refusedPolls = Atomic(0)
+  private let slowViewers = Atomic(0)
+  private let lateViewers = Atomic(0)
+  private let shedViewers = Atomic(0)
 
   func add(_ count: Count, _ more: Int = 1) {
     switch count {
@@ -32,6 +40,9 @@ final class HTTPTraffic: Sendable {
     case .refusedConnections: refusedConnections.wrappingAdd(more, ordering: .relaxed)
     case .droppedConnections: droppedConnections.wrappingAdd(more, ordering: .relaxed)
     case .refusedPolls: refusedPolls.wrappingAdd(more, ordering: .relaxed)
+    case .slowViewers: slowViewers.wrappingAdd(more, ordering: .relaxed)
+    case .lateViewers: lateViewers.wrappingAdd(more, ordering: .relaxed)
+    case .shedViewers: shedViewers.wrappingAdd(more, ordering: .relaxed)
     }
   }
 
@@ -43,6 +54,9 @@ final class HTTPTraffic: Sendable {
     case .refusedConnections: refusedConnections.load(ordering: .relaxed)
     case .droppedConnections: droppedConnections.load(ordering: .relaxed)
     case .refusedPolls: refusedPolls.load(ordering: .relaxed)
+    case .slowViewers: slowViewers.load(ordering: .relaxed)
+    case .lateViewers: lateViewers.load(ordering: .relaxed)
+    case .shedViewers: shedViewers.load(ordering: .relaxed)
     }
   }
 }

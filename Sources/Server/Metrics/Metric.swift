@@ -12,6 +12,7 @@ enum Metric: String, CaseIterable, Sendable {
   case connections = "weir_http_connections"
   case connectionsRefused = "weir_http_connections_refused_total"
   case viewersRefused = "weir_viewers_refused_total"
+  case viewersCut = "weir_viewers_cut_total"
   case adminRejected = "weir_admin_rejected_total"
   case egress = "weir_egress_bytes_total"
 

@@ -46,6 +46,9 @@ struct MetricsReport: Sendable {
     sheet.add(.viewersRefused, refusedViewers, [("reason", "full")])
     sheet.add(.viewersRefused, traffic[.refusedPolls], [("reason", "polls")])
     sheet.add(.viewersRefused, displacedViewers, [("reason", "displaced")])
+    sheet.add(.viewersCut, traffic[.slowViewers], [("reason", "slow")])
+    sheet.add(.viewersCut, traffic[.lateViewers], [("reason", "memory")])
+    sheet.add(.viewersCut, traffic[.shedViewers], [("reason", "descriptors")])
     let attempts = attempts.counts
     sheet.add(.adminRejected, attempts.wrong, [("reason", "wrong")])
     sheet.add(.adminRejected, attempts.refused, [("reason", "slowed")])

@@ -26,6 +26,13 @@ struct EpochRecord: Sendable, Hashable {
   var breaks: Int
   /// No media lies behind this, in milliseconds of the epoch's timeline.
   var mediaEnd: Int64
+  /// Where the media end that were there when this was written, in the same.
+  var knownEnd: Int64
+  /// Wall-clock time less media time in the newest segment, in nanoseconds.
+  var clockOffset: Int64
+  /// Wall-clock time, in nanoseconds since 1970, at which one of the last segments starts that playlists list; 0 where they
+  /// list none. The next process lists the time from there on.
+  var listedFrom: Int64
   /// What manifests have told of the media, oldest first.
   var periods: [KeptPeriod] = []
 
@@ -38,6 +45,17 @@ struct EpochRecord: Sendable, Hashable {
     record.initVersion += Self.margin
     record.breaks += Self.margin
     record.mediaEnd &+= Int64(targetDuration &* (Self.margin + 1) &+ 1) &* 1000
+    return record
+  }
+
+  /// The same for a process that reads it at a wall-clock time, in nanoseconds since 1970: nothing was published before it
+  /// was captured, so the media reach no further than the clock, unless they are ahead of it. A player that knows no
+  /// discontinuities (ffmpeg, GStreamer) stands still for as long as media time leaps.
+  func read(at now: Int64) -> EpochRecord {
+    let reached = (now &- clockOffset) / 1_000_000 &+ 1
+    guard reached > knownEnd else { return self }
+    var record = self
+    record.mediaEnd = min(mediaEnd, reached)
     return record
   }
 

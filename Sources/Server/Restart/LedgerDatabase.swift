@@ -11,7 +11,7 @@ struct LedgerDatabase: Sendable {
   /// Name of the file in the state folder.
   static let fileName = "streams.sqlite"
   /// Counts up with the table's shape.
-  private static let version = 2
+  private static let version = 3
 
   static func open(folder: String) throws -> LedgerDatabase {
     let path = "\(folder)/\(fileName)"
@@ -45,8 +45,8 @@ struct LedgerDatabase: Sendable {
             startedAt INTEGER NOT NULL, availabilityStart INTEGER NOT NULL, targetDuration INTEGER NOT NULL,
             partTicks INTEGER, partTimescale INTEGER, groupTicks INTEGER, groupTimescale INTEGER,
             promisesIndependence INTEGER NOT NULL, nextSequenceNumber INTEGER NOT NULL, nextPeriod INTEGER NOT NULL,
-            initVersion INTEGER NOT NULL, breaks INTEGER NOT NULL, mediaEnd INTEGER NOT NULL,
-            periods TEXT NOT NULL
+            initVersion INTEGER NOT NULL, breaks INTEGER NOT NULL, mediaEnd INTEGER NOT NULL, knownEnd INTEGER NOT NULL,
+            clockOffset INTEGER NOT NULL, listedFrom INTEGER NOT NULL, periods TEXT NOT NULL
           ) WITHOUT ROWID;
           PRAGMA user_version = \(Self.version);
           """)
@@ -102,6 +102,8 @@ extension LedgerEntry {
       let number = Self.count(row.value("nextSequenceNumber")),
       let period = Self.count(row.value("nextPeriod")), let version = Self.count(row.value("initVersion")),
       let breaks = Self.count(row.value("breaks")), let end = Self.count(row.value("mediaEnd")),
+      let known = Self.count(row.value("knownEnd")), known <= end, let offset = Self.moment(row.value("clockOffset")),
+      let listedFrom = Self.moment(row.value("listedFrom")),
       let periods = (row.value("periods") as String?).flatMap(KeptPeriod.parse)
     else { return nil }
     record = EpochRecord(
@@ -110,7 +112,7 @@ extension LedgerEntry {
       longestGroup: Self.length(row.value("groupTicks"), row.value("groupTimescale")),
       promisesIndependence: independence != 0,
       nextSequenceNumber: max(1, number), nextPeriod: period, initVersion: version, breaks: breaks,
-      mediaEnd: Int64(end), periods: periods)
+      mediaEnd: Int64(end), knownEnd: Int64(known), clockOffset: offset, listedFrom: listedFrom, periods: periods)
     self.promise = promise
     self.writtenAt = writtenAt
   }
@@ -128,13 +130,13 @@ extension LedgerEntry {
 
   fileprivate func put(_ name: StreamName, in database: Database) throws {
     try database.execute(
-      sql: "INSERT OR REPLACE INTO stream VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      sql: "INSERT OR REPLACE INTO stream VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
       arguments: [
         name.description, promise, writtenAt, record.epoch, record.startedAt, record.availabilityStart,
         record.targetDuration, record.partTarget?.ticks, record.partTarget.map { Int64($0.timescale) },
         record.longestGroup?.ticks, record.longestGroup.map { Int64($0.timescale) }, record.promisesIndependence,
         record.nextSequenceNumber, record.nextPeriod, record.initVersion, record.breaks, record.mediaEnd,
-        KeptPeriod.text(of: record.periods),
+        record.knownEnd, record.clockOffset, record.listedFrom, KeptPeriod.text(of: record.periods),
       ])
   }
 }

@@ -203,8 +203,11 @@ struct MediaRoutes {
     else { return .now(missing) }
     return after(wait) { window in
       if isRenamed(position, window) { return lost }
-      return part(position, in: window)
-        ?? (window.hasReached(position, in: rendition) || window.isEnded ? missing : late(window))
+      if let response = part(position, in: window) { return response }
+      if window.hasReached(position, in: rendition) || window.isEnded { return missing }
+      // Shaka Player takes a second 503 for a part that was hinted at for the end of the programme. It goes on behind an
+      // empty one.
+      return window.isInterrupted ? lost : late(window)
     }
   }
 

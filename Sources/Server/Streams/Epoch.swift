@@ -99,12 +99,14 @@ struct Epoch: Sendable {
     guard let target = window.targetDuration, let availabilityStart, let version = window.currentInit?.version else {
       return nil
     }
-    let end = mediaEnd.map { $0.converted(to: 1000) } ?? .zero
+    let end = (mediaEnd.map { $0.converted(to: 1000) } ?? .zero).ticks &+ 1
+    let newest = window.segments.last
     return EpochRecord(
       epoch: id, startedAt: availabilityStart, availabilityStart: availabilityStart, targetDuration: target,
       partTarget: window.partTarget, longestGroup: longestGroup, promisesIndependence: window.isIndependent,
       nextSequenceNumber: window.nextSequenceNumber, nextPeriod: window.nextPeriod, initVersion: version,
-      breaks: breaks, mediaEnd: end.ticks &+ 1,
+      breaks: breaks, mediaEnd: end, knownEnd: end,
+      clockOffset: newest.map { $0.wallStart &- $0.start.nanoseconds } ?? 0, listedFrom: window.lastListedStart ?? 0,
       periods: DASHManifest(epoch: viewWithRungs, source: .server).periodsToKeep())
   }
 

@@ -13,7 +13,7 @@ extension LiveWindow {
   /// For how long nobody published before a segment that begins at a wall-clock time (nanoseconds since 1970), in
   /// nanoseconds; nil where that is nothing to tell, or nothing is before it.
   func outage(before wallStart: Int64) -> Int64? {
-    guard let end = segments.isEmpty ? lostEnd : segments.last.flatMap({ $0.isComplete ? $0.wallEnd : nil }) else {
+    guard let end = segments.isEmpty ? lostStart : segments.last.flatMap({ $0.isComplete ? $0.wallEnd : nil }) else {
       return nil
     }
     let (outage, overflow) = wallStart.subtractingReportingOverflow(end)
@@ -36,6 +36,15 @@ extension LiveWindow {
       start &+= part
     }
   }
+
+  /// From where on the next process lists the time that is over. hlsdemux2 asks once in a target duration, and loses its
+  /// place for good where a list begins behind the last segment that it knows.
+  var lastListedStart: Int64? {
+    segments.isEmpty ? lostStart : listed.suffix(Self.overlap).first?.wallStart
+  }
+
+  /// In segments.
+  private static let overlap = 3
 
   /// Where a gap would lie in the media if they went on with the clock: behind what was before the outage.
   func place(of gap: LiveSegment) -> MediaTime {

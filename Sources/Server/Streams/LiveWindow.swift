@@ -29,8 +29,9 @@ struct LiveWindow: Sendable {
   private var firstPeriod = 0
   /// The first number of this process; above 1 where another process had those before.
   private(set) var firstSequenceNumber = 1
-  /// Wall-clock time at which the media of another process end, in nanoseconds since 1970; nil where none is known.
-  private(set) var lostEnd: Int64?
+  /// Wall-clock time at which one of the last segments starts that another process listed, in nanoseconds since 1970; nil
+  /// where none is known.
+  private(set) var lostStart: Int64?
   /// Versions of init segments up to this one were another process's.
   private(set) var lastLostInit = 0
   /// Every complete segment so far can be decoded without another.
@@ -74,7 +75,7 @@ struct LiveWindow: Sendable {
     nextSequenceNumber = record.nextSequenceNumber
     firstSequenceNumber = record.nextSequenceNumber
     lastLostInit = record.initVersion
-    lostEnd = record.periods.last?.end
+    lostStart = record.listedFrom > 0 ? record.listedFrom : nil
     firstPeriod = record.nextPeriod
     forgottenDiscontinuities = record.breaks
     targetDuration = record.targetDuration

@@ -211,9 +211,10 @@ final class StreamRegistry: PublishGate {
         ledger?.forget(name)
         continue
       }
+      let record = entry.record.read(at: clock.wallNanoseconds)
       let stream = LiveStream(
         name: name, settings: settings, clock: clock, epochIDs: epochIDs, logger: logger, knownGroup: nil,
-        workers: workers, ledger: ledger, memory: memory, store: reservation.store, resuming: entry.record)
+        workers: workers, ledger: ledger, memory: memory, store: reservation.store, resuming: record)
       state.withLock { state in
         state.streams[name] = stream
         if state.namedInMetrics.count < MetricsLimits.streams { state.namedInMetrics.insert(name) }

@@ -59,8 +59,10 @@ import Testing
     let after = try resumed(try #require(driver.epoch.record), seconds: 5)
     let gaps = after.window.segments.filter(\.isOutage)
     #expect(gaps.map(\.sequenceNumber) == Array(5..<5 + gaps.count))
-    // Seven seconds had come when it began, twenty later the publisher was back.
-    #expect(abs(gaps.reduce(0) { $0 + $1.duration.seconds } - 13) < 0.1)
+    // They begin with the last three segments that were listed, which hlsdemux2 knows: of seven seconds the last five. The
+    // publisher was back after twenty.
+    #expect(gaps.first?.wallStart == driver.epoch.window.segments.suffix(3).first?.wallStart)
+    #expect(abs(gaps.reduce(0) { $0 + $1.duration.seconds } - 18) < 0.1)
     let lines = playlist(after).split(separator: "\n").map(String.init)
     #expect(lines.count { $0 == "#EXT-X-GAP" } == gaps.count && lines.contains("#EXT-X-MEDIA-SEQUENCE:5"))
     var begun = Epoch(resuming: try #require(driver.epoch.record), settings: StreamSettings())
@@ -99,6 +101,32 @@ import Testing
     for text in hostile + [String(repeating: "1\t2\t<Period ></Period>\n", count: KeptPeriod.limit + 1)] {
       #expect(KeptPeriod.parse(text) == nil, "\(text.prefix(40))")
     }
+  }
+
+  /// ffmpeg and GStreamer stand still for as long as media time leaps.
+  @Test func mediaTimeGoesOnWithTheClockAndNotWithTheMargin() throws {
+    var driver = try interrupted()
+    try driver.interrupt()
+    let record = try #require(driver.epoch.record)
+    let end = record.clockOffset + record.knownEnd * 1_000_000
+    func read(_ wall: Int64) -> Int64 { record.withMargin().read(at: wall).mediaEnd }
+    #expect(read(end + 400_000_000) == record.knownEnd + 401)
+    // A clock that was set back, media that are ahead of it, and an outage that is longer than the margin.
+    for wall in [end - 1_000_000, 0, .min, end + 60_000_000_000, .max] {
+      #expect(read(wall) == record.withMargin().mediaEnd, "\(wall)")
+    }
+    // Who handed over said all.
+    #expect(record.read(at: end + 400_000_000).mediaEnd == record.mediaEnd)
+  }
+
+  @Test func aSecondRestartBeforeAnybodyPublishedListsTheSame() throws {
+    var driver = try interrupted()
+    try driver.interrupt()
+    let record = try #require(driver.epoch.record)
+    var epoch = Epoch(resuming: record, settings: StreamSettings())
+    epoch.startPublication()
+    _ = try epoch.receive(.tracks([try SyntheticMedia.video()]))
+    #expect(epoch.window.lastListedStart == record.listedFrom && record.listedFrom > 0)
   }
 
   @Test func thePlaylistGoesOnBehindADiscontinuity() throws {

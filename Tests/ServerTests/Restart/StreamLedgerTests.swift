@@ -21,7 +21,8 @@ import Testing
   private let record = EpochRecord(
     epoch: "mws4qh7d", startedAt: 1, availabilityStart: 2, targetDuration: 2,
     partTarget: MediaTime(ticks: 6, timescale: 30), longestGroup: nil, promisesIndependence: true,
-    nextSequenceNumber: 17, nextPeriod: 2, initVersion: 3, breaks: 1, mediaEnd: 34_567)
+    nextSequenceNumber: 17, nextPeriod: 2, initVersion: 3, breaks: 1, mediaEnd: 34_567,
+    knownEnd: 30_000, clockOffset: 7, listedFrom: 5)
   private let patience = MediaTime(milliseconds: 30_000)
 
   private func name(_ text: String) throws -> StreamName { try #require(StreamName(text)) }

@@ -294,7 +294,8 @@ final class HTTP1Connection: HTTPConnection {
   }
 
   /// Takes the connection from a peer that does not read: what the kernel still holds for it goes with it.
-  private func cut(_ reason: String) {
+  private func cut(_ reason: String, _ count: HTTPTraffic.Count = .slowViewers) {
+    services.traffic.add(count)
     services.logger.debug("viewer cut", metadata: ["peer": "\(peer.address)", "reason": "\(reason)"])
     writer.resetOnClose()
     close()
@@ -438,7 +439,7 @@ extension HTTP1Connection: LoopContext.Member {
       if writer.isStalled(for: loop.ticks(limits.writeStall)) {
         cut("nothing was taken for too long")
       } else if writer.isCalledIn {
-        cut(LeftoverBudget.reason)
+        cut(LeftoverBudget.reason, .lateViewers)
       }
     case .live:
       let wasBehind = isLiveBehind
@@ -448,7 +449,7 @@ extension HTTP1Connection: LoopContext.Member {
       } else if isLiveBehind, wasBehind {
         cut("\(writer.backlog) bytes wait to be sent")
       } else if writer.isCalledIn {
-        cut(LeftoverBudget.reason)
+        cut(LeftoverBudget.reason, .lateViewers)
       }
     case .lingering:
       if loop.now &- since >= loop.ticks(limits.lingerTime) { close() }

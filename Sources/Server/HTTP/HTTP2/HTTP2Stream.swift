@@ -148,7 +148,8 @@ final class HTTP2Stream {
   }
 
   /// Takes the stream from a viewer that does not read.
-  private func cut(_ reason: String) {
+  private func cut(_ reason: String, _ count: HTTPTraffic.Count = .slowViewers) {
+    services.traffic.add(count)
     services.logger.debug("viewer cut", metadata: ["peer": "\(connection.peer.address)", "reason": "\(reason)"])
     connection.reset(self, .cancel)
   }
@@ -165,7 +166,7 @@ final class HTTP2Stream {
       if outbox.isStalled(for: loop.ticks(limits.writeStall), at: loop.now) {
         cut("nothing was taken for too long")
       } else if outbox.queue.isCalledIn {
-        cut(LeftoverBudget.reason)
+        cut(LeftoverBudget.reason, .lateViewers)
       }
     case .live:
       let wasBehind = isLiveBehind
@@ -175,7 +176,7 @@ final class HTTP2Stream {
       } else if isLiveBehind, wasBehind {
         cut("\(outbox.backlog) bytes wait to be sent")
       } else if outbox.queue.isCalledIn {
-        cut(LeftoverBudget.reason)
+        cut(LeftoverBudget.reason, .lateViewers)
       }
     case .waiting, .closed: break
     }
