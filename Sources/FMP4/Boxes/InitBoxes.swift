@@ -1,4 +1,12 @@
-internal import NIOCore
+package import NIOCore
+
+extension InitSegment {
+  /// All tracks in one: for HLS, progressive fMP4 and recordings.
+  package var interleaved: ByteBuffer { InitBoxes.initSegment(of: tracks) }
+
+  /// The one-track CMAF init segment of a track.
+  package func single(_ track: TrackDescription) -> ByteBuffer { InitBoxes.initSegment(of: [track]) }
+}
 
 /// Writes init segments: `ftyp` + `moov` whose sample tables are there and empty (ISO/IEC 14496-12 §8.2, §8.8.1).
 enum InitBoxes {
