@@ -1,44 +1,114 @@
-internal import NIOCore
+package import NIOCore
 
-/// A box that was read: its type and what is in it.
-struct BoxView {
-  var type: FourCC
-  /// Without size and type.
-  var payload: ByteBuffer
+/// A box in memory: what stands before its payload, and the payload, or as many of its first bytes as are there.
+package struct BoxView: Sendable {
+  package let header: BoxHeader
+  package let payload: ByteBuffer
+  private let parents: [FourCC]
+
+  package init(_ header: BoxHeader, _ payload: ByteBuffer, in parents: [FourCC] = []) {
+    self.header = header
+    self.payload = payload
+    self.parents = parents
+  }
+
+  package var type: FourCC { header.type }
+  /// All of its payload is there.
+  var isWhole: Bool { UInt64(payload.readableBytes) == header.payloadSize }
+  /// Types from the outermost box to this one.
+  var path: [FourCC] { parents + [type] }
+
+  /// What is wrong with it.
+  func error(_ code: BoxError.Code) -> BoxError { BoxError(code, path, at: header.range.lowerBound) }
+
+  /// The boxes within it, behind so many bytes of its own.
+  func boxes(behind fields: Int = 0) -> BoxReader {
+    var rest = payload
+    rest.moveReaderIndex(forwardBy: min(fields, rest.readableBytes))
+    return BoxReader(rest, at: header.payload.lowerBound + UInt64(payload.readableBytes - rest.readableBytes), of: path)
+  }
+
+  /// The first box of a type among those within it.
+  func first(_ type: FourCC) -> BoxView? {
+    boxes().first { $0.type == type }
+  }
+
+  /// The same, where it belongs: the last of these types, each within the one before.
+  func child(_ types: FourCC...) throws(BoxError) -> BoxView {
+    var box = self
+    for type in types {
+      guard let inner = box.first(type) else { throw box.error(.missing(type)) }
+      box = inner
+    }
+    return box
+  }
 }
 
-/// Walks over the boxes within a box (ISO/IEC 14496-12 §4.2). Ends at the first that does not fit.
+/// Walks over boxes in memory (ISO/IEC 14496-12 §4.2). Ends at the first that does not fit.
 struct BoxReader: Sequence, IteratorProtocol {
-  private var buffer: ByteBuffer
+  private var rest: ByteBuffer
+  private var offset: UInt64
+  private let path: [FourCC]
 
-  init(_ buffer: ByteBuffer) {
-    self.buffer = buffer
+  /// `offset` is where the bytes lie in their file, and `path` are the boxes that they lie in.
+  init(_ bytes: ByteBuffer, at offset: UInt64 = 0, of path: [FourCC] = []) {
+    rest = bytes
+    self.offset = offset
+    self.path = path
   }
 
   mutating func next() -> BoxView? {
-    guard let size = buffer.getInteger(at: buffer.readerIndex, as: UInt32.self),
-      let type = buffer.getInteger(at: buffer.readerIndex + 4, as: UInt32.self), size >= 8,
-      let whole = buffer.readSlice(length: Int(size))
+    let room = offset..<Swift.max(offset, offset &+ UInt64(rest.readableBytes))
+    guard let header = try? BoxHeader(rest, in: room, of: path), var whole = rest.readSlice(length: Int(header.size))
     else { return nil }
-    return BoxView(
-      type: FourCC(rawValue: type), payload: whole.getSlice(at: whole.readerIndex + 8, length: Int(size) - 8) ?? whole)
+    whole.moveReaderIndex(forwardBy: Int(header.length))
+    offset = header.range.upperBound
+    return BoxView(header, whole, in: path)
   }
 }
 
-extension ByteBuffer {
-  /// The first box of a type among those within this one.
-  func firstBox(_ type: FourCC) -> ByteBuffer? {
-    BoxReader(self).first { $0.type == type }?.payload
+/// Reads the fields of a box in order, big-endian, with an error that says where its bytes end.
+struct BoxFields {
+  private let box: BoxView
+  /// What was not read yet.
+  private(set) var rest: ByteBuffer
+
+  init(_ box: BoxView) {
+    self.box = box
+    rest = box.payload
   }
+
+  mutating func u8() throws(BoxError) -> UInt8 { try integer() }
+  mutating func u16() throws(BoxError) -> UInt16 { try integer() }
+  mutating func u32() throws(BoxError) -> UInt32 { try integer() }
+  mutating func u64() throws(BoxError) -> UInt64 { try integer() }
+  mutating func i32() throws(BoxError) -> Int32 { try integer() }
+  mutating func i64() throws(BoxError) -> Int64 { try integer() }
+  mutating func fourCC() throws(BoxError) -> FourCC { FourCC(rawValue: try integer()) }
 
   /// Version and flags of a full box (ISO/IEC 14496-12 §4.2.2).
-  mutating func readFullBoxHeader() -> (version: UInt8, flags: UInt32)? {
-    readInteger(as: UInt32.self).map { (UInt8(truncatingIfNeeded: $0 >> 24), $0 & 0xFF_FFFF) }
+  mutating func versionAndFlags() throws(BoxError) -> (version: UInt8, flags: UInt32) {
+    let both = try u32()
+    return (UInt8(truncatingIfNeeded: both >> 24), both & 0xFF_FFFF)
   }
 
-  mutating func skip(_ count: Int) -> Bool {
-    guard count <= readableBytes else { return false }
-    moveReaderIndex(forwardBy: count)
-    return true
+  /// A time or duration of 32 bits in version 0 of a box, 64 in version 1.
+  mutating func time(version: UInt8) throws(BoxError) -> Int64 {
+    try version == 1 ? i64() : Int64(u32())
+  }
+
+  mutating func skip(_ count: Int) throws(BoxError) {
+    guard count <= rest.readableBytes else { throw ended }
+    rest.moveReaderIndex(forwardBy: count)
+  }
+
+  private mutating func integer<T: FixedWidthInteger>() throws(BoxError) -> T {
+    guard let value = rest.readInteger(as: T.self) else { throw ended }
+    return value
+  }
+
+  private var ended: BoxError {
+    let done = UInt64(box.payload.readableBytes - rest.readableBytes)
+    return BoxError(.truncated, box.path, at: box.header.payload.lowerBound + done)
   }
 }

@@ -56,6 +56,17 @@ extension OutputRawSpan {
       body(&$0)
     }
   }
+
+  /// A full box that has a number of entries and the entries.
+  @inline(__always)
+  mutating func table<Entry>(
+    _ type: FourCC, version: UInt8 = 0, _ entries: [Entry], _ body: (inout OutputRawSpan, Entry) -> Void
+  ) {
+    fullBox(type, version: version) {
+      $0.u32(UInt32(truncatingIfNeeded: entries.count))
+      for entry in entries { body(&$0, entry) }
+    }
+  }
 }
 
 extension ByteBuffer {

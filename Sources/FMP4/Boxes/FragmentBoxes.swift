@@ -29,7 +29,7 @@ package enum FragmentBoxes {
     .boxes(capacity: 16 + 4 * brands.count) {
       $0.box("styp") {
         $0.fourCC("msdh")
-        $0.u32(0)
+        $0.u32(0)  // minor_version
         for brand in brands { $0.fourCC(brand) }
       }
     }
@@ -99,7 +99,7 @@ package enum FragmentBoxes {
       out.fullBox("trun", version: 1, flags: flags.rawValue) { out in
         out.u32(UInt32(truncatingIfNeeded: run.samples.count))
         position = out.byteCount
-        out.u32(0)
+        out.u32(0)  // data_offset
         if let first = shape.firstFlags { out.u32(first.rawValue) }
         for sample in run.samples {
           if shape.commonDuration == nil { out.u32(sample.duration) }
@@ -131,6 +131,133 @@ package enum FragmentBoxes {
       commonFlags = following
       if leading != following { firstFlags = leading }
     }
+  }
+}
+
+/// Reads a `moof` (ISO/IEC 14496-12 §8.8.4 to §8.8.12): as `FragmentBoxes` writes it, and as other programs do.
+enum FragmentReader {
+  /// A run and where its media begins, in bytes from the start of the moof.
+  struct LocatedRun {
+    var run: TrackRun
+    var offset: Int
+  }
+
+  /// What fragments may leave out (`trex`, §8.8.3).
+  struct Defaults: Sendable, Hashable {
+    var duration: UInt32 = 0
+    var size: UInt32 = 0
+    var flags: UInt32 = 0
+    /// By how much the track's samples are shown later than they say.
+    var shift: Int64 = 0
+  }
+
+  /// The most samples of a `moof` that are believed; the segmenter cuts far below.
+  static let maximumSamples = 65_536
+  /// The most bytes of media that a run is believed to have.
+  static let maximumRunBytes = 1 << 32
+
+  /// The runs of a `moof`; `timescales` are those of the tracks. Some programs count data offsets from the file's first
+  /// byte.
+  static func read(
+    _ fragment: BoxView, timescales: [TrackID: UInt32], defaults: [TrackID: Defaults] = [:]
+  ) throws(BoxError) -> [LocatedRun] {
+    var runs: [LocatedRun] = []
+    // Where a track's media begins that says nothing of it: behind that of the track before.
+    var end = 0
+    var room = maximumSamples
+    for box in fragment.boxes() where box.type == "traf" {
+      runs += try trackFragment(box, timescales, defaults, fragment.header.range.lowerBound, behind: &end, &room)
+    }
+    guard !runs.isEmpty else { throw fragment.error(.missing("traf")) }
+    return runs
+  }
+
+  /// `mfhd`, §8.8.5.
+  static func sequenceNumber(_ fragment: BoxView) throws(BoxError) -> UInt32 {
+    var fields = BoxFields(try fragment.child("mfhd"))
+    _ = try fields.versionAndFlags()
+    return try fields.u32()
+  }
+
+  private static func trackFragment(
+    _ box: BoxView, _ timescales: [TrackID: UInt32], _ trackDefaults: [TrackID: Defaults], _ moofOffset: UInt64,
+    behind end: inout Int, _ room: inout Int
+  ) throws(BoxError) -> [LocatedRun] {
+    let header = try box.child("tfhd")
+    let (id, defaults, base) = try self.header(header, trackDefaults, moofOffset, behind: end)
+    guard let timescale = timescales[id] else { throw header.error(.invalid) }
+    var start = try decodeTime(try box.child("tfdt")) &+ defaults.shift
+    var found: [LocatedRun] = []
+    var next = base
+    for run in box.boxes() where run.type == "trun" {
+      var located = LocatedRun(
+        run: TrackRun(
+          track: id, timescale: timescale, baseDecodeTime: start, samples: [], byteCount: 0, duration: 0), offset: next)
+      try samples(run, defaults, base: base, &room, &located)
+      next = located.offset + located.run.byteCount
+      start &+= located.run.duration
+      if !located.run.samples.isEmpty { found.append(located) }
+    }
+    end = next
+    return found
+  }
+
+  /// `tfhd`, §8.8.7: the track, what its samples have in common, and where data offsets count from.
+  private static func header(
+    _ box: BoxView, _ trackDefaults: [TrackID: Defaults], _ moofOffset: UInt64, behind end: Int
+  ) throws(BoxError) -> (TrackID, Defaults, base: Int) {
+    var fields = BoxFields(box)
+    let flags = TrackFragmentFlags(rawValue: try fields.versionAndFlags().flags)
+    let id = try fields.u32()
+    guard id > 0 else { throw box.error(.invalid) }
+    var base = flags.contains(.defaultBaseIsMoof) ? 0 : end
+    if flags.contains(.baseDataOffset) {
+      let offset = try fields.u64()
+      guard offset >= moofOffset, offset - moofOffset <= UInt64(maximumRunBytes) else { throw box.error(.invalid) }
+      base = Int(offset - moofOffset)
+    }
+    if flags.contains(.sampleDescription) { _ = try fields.u32() }
+    var defaults = trackDefaults[TrackID(id)] ?? Defaults()
+    if flags.contains(.defaultDuration) { defaults.duration = try fields.u32() }
+    if flags.contains(.defaultSize) { defaults.size = try fields.u32() }
+    if flags.contains(.defaultFlags) { defaults.flags = try fields.u32() }
+    return (TrackID(id), defaults, base)
+  }
+
+  /// `tfdt`, §8.8.12.
+  private static func decodeTime(_ box: BoxView) throws(BoxError) -> Int64 {
+    var fields = BoxFields(box)
+    return try fields.time(version: try fields.versionAndFlags().version)
+  }
+
+  /// `trun`, §8.8.8: `room` is how many samples it may have.
+  private static func samples(
+    _ box: BoxView, _ defaults: Defaults, base: Int, _ room: inout Int, _ located: inout LocatedRun
+  ) throws(BoxError) {
+    var fields = BoxFields(box)
+    let flags = TrackRunFlags(rawValue: try fields.versionAndFlags().flags)
+    let count = Int(try fields.u32())
+    guard count <= room else { throw box.error(.large(size: UInt64(count))) }
+    room -= count
+    if flags.contains(.dataOffset) {
+      located.offset = try base + Int(fields.i32())
+      guard located.offset >= 0 else { throw box.error(.invalid) }
+    }
+    let firstFlags = try flags.contains(.firstSampleFlags) ? fields.u32() : nil
+    for index in 0..<count {
+      let duration = try flags.contains(.sampleDuration) ? fields.u32() : defaults.duration
+      let size = try flags.contains(.sampleSize) ? fields.u32() : defaults.size
+      let own = try flags.contains(.sampleFlags) ? fields.u32() : index == 0 ? firstFlags : nil
+      let offset = try flags.contains(.compositionOffset) ? fields.i32() : 0
+      let meaning = SampleFlags(rawValue: own ?? defaults.flags)
+      located.run.samples.append(
+        RunSample(
+          size: size, duration: duration, compositionOffset: offset, isSync: meaning.isSync,
+          isDisposable: meaning.isDisposable))
+      located.run.byteCount += Int(size)
+      located.run.duration &+= Int64(duration)
+    }
+    guard located.run.byteCount <= maximumRunBytes else { throw box.error(.invalid) }
   }
 }
 

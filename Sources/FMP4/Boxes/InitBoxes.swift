@@ -1,4 +1,12 @@
-internal import NIOCore
+package import NIOCore
+
+extension InitSegment {
+  /// All tracks in one: for HLS, progressive fMP4 and recordings.
+  package var interleaved: ByteBuffer { InitBoxes.initSegment(of: tracks) }
+
+  /// The one-track CMAF init segment of a track.
+  package func single(_ track: TrackDescription) -> ByteBuffer { InitBoxes.initSegment(of: [track]) }
+}
 
 /// Writes init segments: `ftyp` + `moov` whose sample tables are there and empty (ISO/IEC 14496-12 §8.2, §8.8.1).
 enum InitBoxes {
@@ -7,18 +15,11 @@ enum InitBoxes {
     return .boxes(capacity: capacity) { out in
       fileType(&out, tracks)
       out.box("moov") { out in
-        TrackBoxes.movieHeader(
+        MovieBoxes.movieHeader(
           &out, timescale: 1000, duration: 0, nextTrackID: (tracks.map(\.id.rawValue).max() ?? 0) &+ 1)
-        for track in tracks { self.track(&out, track) }
+        for track in tracks { MovieBoxes.track(&out, track) { sampleTable(&$0, track) } }
         out.box("mvex") { out in
-          for track in tracks {
-            // §8.8.3: every field that a fragment may leave out has its default here; fragments state theirs.
-            out.fullBox("trex") {
-              $0.u32(track.id.rawValue)
-              $0.u32(1)
-              $0.zeros(12)
-            }
-          }
+          for track in tracks { MovieBoxes.trackExtends(&out, track.id) }
         }
       }
     }
@@ -28,7 +29,7 @@ enum InitBoxes {
   private static func fileType(_ out: inout OutputRawSpan, _ tracks: [TrackDescription]) {
     out.box("ftyp") {
       $0.fourCC("iso6")
-      $0.u32(0)
+      $0.u32(0)  // minor_version
       $0.fourCC("iso6")
       $0.fourCC("mp41")
       if tracks.count == 1 { $0.fourCC("cmfc") }
@@ -38,27 +39,13 @@ enum InitBoxes {
     }
   }
 
-  private static func track(_ out: inout OutputRawSpan, _ track: TrackDescription) {
-    out.box("trak") { out in
-      TrackBoxes.trackHeader(&out, track, duration: 0)
-      out.box("mdia") { out in
-        TrackBoxes.mediaHeader(&out, track, duration: 0)
-        TrackBoxes.handler(&out, track)
-        out.box("minf") { out in
-          TrackBoxes.mediaInformationHeader(&out, track)
-          TrackBoxes.dataInformation(&out)
-          out.box("stbl") { out in
-            out.fullBox("stsd") {
-              $0.u32(1)
-              track.writeSampleEntry(&$0)
-            }
-            out.fullBox("stts") { $0.u32(0) }
-            out.fullBox("stsc") { $0.u32(0) }
-            out.fullBox("stsz") { $0.u64(0) }
-            out.fullBox("stco") { $0.u32(0) }
-          }
-        }
-      }
+  /// `stbl` without samples (§8.5.1).
+  private static func sampleTable(_ out: inout OutputRawSpan, _ track: TrackDescription) {
+    out.box("stbl") { out in
+      out.table("stsd", [track]) { $1.writeSampleEntry(&$0) }
+      for type: FourCC in ["stts", "stsc"] { out.fullBox(type) { $0.u32(0) } }  // entry_count
+      out.fullBox("stsz") { $0.u64(0) }  // sample_size, sample_count
+      out.fullBox("stco") { $0.u32(0) }  // entry_count
     }
   }
 }

@@ -16,14 +16,15 @@ struct ProducerReferenceTime: Hashable {
     wallNanoseconds = anchor.wallNanoseconds(at: MediaTime(ticks: mediaTime, timescale: run.timescale))
   }
 
-  /// From a `prft`'s payload; nil when it is none, or of another version.
-  init?(_ box: ByteBuffer) {
-    var box = box
-    guard let (version, _) = box.readFullBoxHeader(), version == 1, let id = box.readInteger(as: UInt32.self), id > 0,
-      let time = box.readInteger(as: UInt64.self), let mediaTime = box.readInteger(as: Int64.self)
-    else { return nil }
+  /// From a `prft`; throws when it is of another version.
+  init(_ box: BoxView) throws(BoxError) {
+    var fields = BoxFields(box)
+    let (version, _) = try fields.versionAndFlags()
+    let id = try fields.u32()
+    guard version == 1, id > 0 else { throw box.error(.invalid) }
+    let time = try fields.u64()
     track = TrackID(id)
-    self.mediaTime = mediaTime
+    mediaTime = try fields.i64()
     // Seconds of 32 bits last until 2036; what looks earlier than 1968 is of the era that follows (RFC 5905 §6).
     let era: Int64 = time >> 63 == 0 ? 1 << 32 : 0
     let seconds = Int64(time >> 32) &+ era &- Self.secondsFrom1900

@@ -21,27 +21,22 @@ struct FragmentAssembler: Sendable {
   }
 
   /// The same, with what the `moov` says that fragments may leave out.
-  mutating func change(to tracks: [TrackDescription], movie: ByteBuffer) {
+  mutating func change(to tracks: [TrackDescription], movie: BoxView) {
     change(to: tracks)
     defaults = MovieReader.fragmentDefaults(movie, tracks: tracks)
   }
 
   /// A `prft`, which belongs to the fragment that follows.
-  mutating func reference(_ payload: ByteBuffer, at offset: UInt64) {
-    reference = ProducerReferenceTime(payload).map { ($0, offset) }
-  }
-
-  enum Head: Sendable {
-    case read
-    case unreadable
+  mutating func reference(_ box: BoxView) {
+    reference = (try? ProducerReferenceTime(box)).map { ($0, box.header.range.lowerBound) }
   }
 
   /// A `moof`.
-  mutating func head(_ payload: ByteBuffer, at offset: UInt64) -> Head {
-    guard let leader, var sequence = payload.firstBox("mfhd"), sequence.skip(4),
-      let number = sequence.readInteger(as: UInt32.self),
-      let located = FragmentReader.read(payload, timescales: timescales, defaults: defaults, moofOffset: offset)
-    else { return .unreadable }
+  mutating func head(_ box: BoxView) throws(BoxError) {
+    let offset = box.header.range.lowerBound
+    guard let leader else { throw BoxError(.missing("moov"), [], at: offset) }
+    let number = try FragmentReader.sequenceNumber(box)
+    let located = try FragmentReader.read(box, timescales: timescales, defaults: defaults)
     let runs = located.map(\.run)
     let own = runs.filter { $0.track == leader }
     var (start, end) = (leaderEnd, leaderEnd)
@@ -54,24 +49,16 @@ struct FragmentAssembler: Sendable {
       sequenceNumber: number, startsSegment: reference != nil, isIndependent: own.first?.samples.first?.isSync ?? false,
       leader: leader, runs: runs, payloads: [], start: start, duration: end - start, end: end)
     pending = (fragment, offset, located.map { offset &+ UInt64($0.offset) })
-    return .read
   }
 
-  enum Media: Sendable {
-    /// The fragment is whole.
-    case fragment(WalkedFragment)
-    /// It belongs to no fragment.
-    case stray
-    /// Its fragment's samples do not lie within.
-    case unfit
-  }
-
-  /// An `mdat` that is whole, of which these bytes are the payload.
-  mutating func media(_ body: Range<UInt64>) -> Media {
-    guard let (fragment, offset, mediaOffsets) = pending else { return .stray }
+  /// An `mdat` that is whole: its fragment is, too. Nil where it belongs to none.
+  mutating func media(_ box: BoxHeader) throws(BoxError) -> WalkedFragment? {
+    guard let (fragment, offset, mediaOffsets) = pending else { return nil }
     pending = nil
     for (run, offset) in zip(fragment.runs, mediaOffsets) {
-      guard offset >= body.lowerBound, offset &+ UInt64(run.byteCount) <= body.upperBound else { return .unfit }
+      guard offset >= box.payload.lowerBound, offset &+ UInt64(run.byteCount) <= box.range.upperBound else {
+        throw BoxError(.invalid, [box.type], at: box.range.lowerBound)
+      }
     }
     let clock = reference.flatMap { reference in
       timescales[reference.time.track].map { timescale in
@@ -82,9 +69,8 @@ struct FragmentAssembler: Sendable {
     }
     let from = reference?.offset ?? offset
     reference = nil
-    return .fragment(
-      WalkedFragment(
-        fragment: fragment, offset: from, end: body.upperBound, mediaOffsets: mediaOffsets, clock: clock))
+    return WalkedFragment(
+      fragment: fragment, offset: from, end: box.range.upperBound, mediaOffsets: mediaOffsets, clock: clock)
   }
 
   /// What comes next does not continue this.

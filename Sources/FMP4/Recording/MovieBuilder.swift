@@ -96,7 +96,8 @@ package struct MovieBuilder: Sendable {
     out.u64(contentLength &+ UInt64(mediaHeaderSize))
   }
 
-  private static let mediaHeaderSize = 16
+  /// Of an `mdat` with its size in 64 bits.
+  static let mediaHeaderSize = 16
   private static let fileTypeRoom = 64
 
   /// No more than this many bytes of `moov`.
@@ -122,10 +123,10 @@ package struct MovieBuilder: Sendable {
 
   /// §8.2.1.
   private func movie(_ out: inout OutputRawSpan, shift: UInt64) {
-    let creation = UInt64(max(0, metadata.creation &+ TrackBoxes.secondsFrom1904To1970))
+    let creation = UInt64(max(0, metadata.creation &+ MovieBoxes.secondsFrom1904To1970))
     let nextID = (tracks.compactMap { $0.descriptions.first?.id.rawValue }.max() ?? 0) &+ 1
     out.box("moov") { out in
-      TrackBoxes.movieHeader(
+      MovieBoxes.movieHeader(
         &out, timescale: timeline.timescale, duration: timeline.durations.max() ?? 0, nextTrackID: nextID,
         creation: creation)
       for index in tracks.indices { track(index, &out, shift: shift, creation: creation) }
@@ -133,38 +134,13 @@ package struct MovieBuilder: Sendable {
     }
   }
 
-  /// §8.3.1.
   private func track(_ index: Int, _ out: inout OutputRawSpan, shift: UInt64, creation: UInt64) {
     guard let first = tracks[index].descriptions.first else { return }
     let table = tracks[index].table
-    out.box("trak") { out in
-      TrackBoxes.trackHeader(&out, first, duration: timeline.durations[index], creation: creation)
-      editList(&out, timeline.edits[index])
-      out.box("mdia") { out in
-        TrackBoxes.mediaHeader(&out, first, duration: UInt64(max(0, table.duration)), creation: creation)
-        TrackBoxes.handler(&out, first)
-        out.box("minf") { out in
-          TrackBoxes.mediaInformationHeader(&out, first)
-          TrackBoxes.dataInformation(&out)
-          out.sampleTable(table, descriptions: tracks[index].descriptions, shift: shift)
-        }
-      }
-    }
-  }
-
-  /// §8.6.6.
-  private func editList(_ out: inout OutputRawSpan, _ edits: [MovieTimeline.Edit]) {
-    let version: UInt8 = edits.contains { $0.duration > UInt64(UInt32.max) || $0.mediaTime > Int64(Int32.max) } ? 1 : 0
-    out.box("edts") {
-      $0.fullBox("elst", version: version) {
-        $0.u32(UInt32(truncatingIfNeeded: edits.count))
-        for edit in edits {
-          $0.time(edit.duration, version: version)
-          if version == 1 { $0.i64(edit.mediaTime) } else { $0.i32(Int32(truncatingIfNeeded: edit.mediaTime)) }
-          $0.u32(0x0001_0000)  // media_rate 1
-        }
-      }
-    }
+    MovieBoxes.track(
+      &out, first, creation: creation, duration: timeline.durations[index],
+      mediaDuration: UInt64(max(0, table.duration)), edits: timeline.edits[index]
+    ) { $0.sampleTable(table, descriptions: tracks[index].descriptions, shift: shift) }
   }
 
   /// `udta` with the metadata items that players show: title, date and tool. The form is that of QuickTime's

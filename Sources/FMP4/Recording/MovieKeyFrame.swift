@@ -1,4 +1,4 @@
-package import NIOCore
+internal import NIOCore
 
 /// Where a key frame of a finished movie lies.
 package struct MovieKeyFrame: Sendable {
@@ -10,23 +10,17 @@ package struct MovieKeyFrame: Sendable {
   /// Seconds from the track's first sample.
   package var seconds: Double
 
-  /// The last sync sample of the first picture track at or before `fraction` of its length, by the tables of a `moov`
-  /// (its payload); the first one where none is earlier. Nil when there is no picture, or the tables do not fit together.
-  package init?(in movie: ByteBuffer, near fraction: Double) {
-    for box in BoxReader(movie) where box.type == "trak" {
-      guard let tables = Tables(box.payload), tables.track.kind == .video else { continue }
-      self.init(tables, near: fraction)
-      return
-    }
-    return nil
-  }
-
-  private init?(_ tables: Tables, near fraction: Double) {
+  /// The last sync sample of the first picture track at or before `fraction` of its length, by the tables of a `moov`;
+  /// the first one where none is earlier. Throws when there is no picture, or the tables do not fit together.
+  package init(in movie: BoxView, near fraction: Double) throws(BoxError) {
+    let picture = movie.boxes().first { $0.type == "trak" && (try? MovieReader.track($0))?.kind == .video }
+    guard let box = picture else { throw movie.error(.missing("trak")) }
+    let tables = try Tables(box)
     let target = UInt64(Double(tables.duration) * min(max(fraction, 0), 1))
     let wanted = tables.sample(at: target)
     guard let sample = tables.syncSample(before: wanted), let place = tables.place(of: sample),
       let track = tables.description(place.description)
-    else { return nil }
+    else { throw box.error(.invalid) }
     self.track = track
     offset = place.offset
     length = place.length
@@ -36,7 +30,7 @@ package struct MovieKeyFrame: Sendable {
   /// The boxes of a `trak` that lead to a sample, as views of its bytes (ISO/IEC 14496-12 §8.6, §8.7).
   private struct Tables {
     let track: TrackDescription
-    private let descriptions: ByteBuffer
+    private let descriptions: BoxView
     private let durations: Entries
     private let syncs: Entries?
     private let chunkRuns: Entries
@@ -45,27 +39,25 @@ package struct MovieKeyFrame: Sendable {
     private let sampleCount: Int
     private let offsets: Entries
 
-    init?(_ trak: ByteBuffer) {
-      guard let track = MovieReader.track(trak),
-        let table = trak.firstBox("mdia")?.firstBox("minf")?.firstBox("stbl"),
-        var descriptions = table.firstBox("stsd"), descriptions.skip(8),
-        let durations = table.firstBox("stts").flatMap({ Entries($0, fields: 2) }),
-        let chunkRuns = table.firstBox("stsc").flatMap({ Entries($0, fields: 3) }), var sizes = table.firstBox("stsz"),
-        sizes.skip(4), let constantSize = sizes.readInteger(as: UInt32.self),
-        let sampleCount = sizes.readInteger(as: UInt32.self),
-        constantSize > 0 || sizes.readableBytes / 4 >= Int(sampleCount),
-        let offsets = table.firstBox("stco").flatMap({ Entries($0, fields: 1) })
-          ?? table.firstBox("co64").flatMap({ Entries($0, fields: 2) })
-      else { return nil }
-      self.track = track
-      self.descriptions = descriptions
-      self.durations = durations
-      syncs = table.firstBox("stss").flatMap { Entries($0, fields: 1) }
-      self.chunkRuns = chunkRuns
-      self.sizes = sizes
-      self.constantSize = constantSize
-      self.sampleCount = Int(sampleCount)
-      self.offsets = offsets
+    init(_ trak: BoxView) throws(BoxError) {
+      track = try MovieReader.track(trak)
+      let table = try trak.child("mdia", "minf", "stbl")
+      descriptions = try table.child("stsd")
+      durations = try Entries(try table.child("stts"), fields: 2)
+      syncs = try table.first("stss").map { box throws(BoxError) in try Entries(box, fields: 1) }
+      chunkRuns = try Entries(try table.child("stsc"), fields: 3)
+      let sizeBox = try table.child("stsz")
+      var fields = BoxFields(sizeBox)
+      _ = try fields.versionAndFlags()
+      constantSize = try fields.u32()
+      sampleCount = Int(try fields.u32())
+      sizes = fields.rest
+      guard constantSize > 0 || sizes.readableBytes / 4 >= sampleCount else { throw sizeBox.error(.truncated) }
+      if let large = table.first("co64") {
+        offsets = try Entries(large, fields: 2)
+      } else {
+        offsets = try Entries(try table.child("stco"), fields: 1)
+      }
     }
 
     /// Ticks of all samples.
@@ -141,7 +133,7 @@ package struct MovieKeyFrame: Sendable {
     /// The track with its n-th sample description.
     func description(_ number: Int) -> TrackDescription? {
       guard number > 1 else { return track }
-      guard let entry = BoxReader(descriptions).dropFirst(number - 1).first(where: { _ in true }),
+      guard let entry = MovieReader.sampleEntries(descriptions).dropFirst(number - 1).first(where: { _ in true }),
         let codec = try? Codec(sampleEntry: entry)
       else { return nil }
       var other = track
@@ -157,14 +149,14 @@ package struct MovieKeyFrame: Sendable {
     let fields: Int
     private let buffer: ByteBuffer
 
-    /// Nil when the box is shorter than its count says.
-    init?(_ box: ByteBuffer, fields: Int) {
-      var box = box
-      guard box.skip(4), let count = box.readInteger(as: UInt32.self), box.readableBytes / (4 * fields) >= Int(count)
-      else { return nil }
-      self.count = Int(count)
+    /// Throws when the box is shorter than its count says.
+    init(_ box: BoxView, fields: Int) throws(BoxError) {
+      var values = BoxFields(box)
+      _ = try values.versionAndFlags()
+      count = Int(try values.u32())
       self.fields = fields
-      buffer = box
+      buffer = values.rest
+      guard buffer.readableBytes / (4 * fields) >= count else { throw box.error(.truncated) }
     }
 
     subscript(entry: Int, field: Int) -> UInt32 {

@@ -1,7 +1,6 @@
 package import NIOCore
 
-/// Reads what a movie says of itself and nothing else: its length and the codecs of its tracks, from some dozens of
-/// small reads at its front. A value: it says which bytes it wants next, and is given them; it knows no file.
+/// Reads what a movie says of itself and nothing else: its length and the codecs of its tracks, from a few pages of it. A value: it says which bytes it wants next, and is given them; it knows no file.
 package struct MovieOutline: Sendable {
   package enum Step: Sendable, Hashable {
     /// `receive` wants these bytes of the file.
@@ -9,17 +8,13 @@ package struct MovieOutline: Sendable {
     case finished
   }
 
-  package private(set) var step: Step
+  package private(set) var step = Step.finished
   /// Of the whole movie; nil until its header was read.
   package private(set) var duration: MediaTime?
   /// RFC 6381, each once, in the order of the tracks.
   package private(set) var codecs: [String] = []
 
-  private let fileSize: UInt64
-  private var position: UInt64 = 0
-  /// Where `moov` ends: there is nothing to read behind it.
-  private var end: UInt64
-  private var wanted: (type: FourCC, next: UInt64)?
+  private var walk: BoxWalk
   private var boxesLeft = Self.maximumBoxes
 
   /// The largest `mvhd` or `stsd` that is read.
@@ -28,57 +23,41 @@ package struct MovieOutline: Sendable {
   private static let maximumBoxes = 4096
 
   package init(fileSize: UInt64) {
-    self.fileSize = fileSize
-    end = fileSize
-    step = .finished
-    next(at: 0)
+    walk = BoxWalk(0..<fileSize, block: BoxWalk.page)
+    advance()
   }
 
   /// The bytes that `step` asked for; fewer end the reading.
   package mutating func receive(_ bytes: ByteBuffer) {
-    guard case .read(_, let length) = step, bytes.readableBytes == length else { return step = .finished }
-    if let (type, next) = wanted {
-      wanted = nil
-      leaf(type, bytes)
-      self.next(at: next)
-    } else {
-      header(bytes)
+    walk.receive(bytes)
+    advance()
+  }
+
+  private mutating func advance() {
+    step = .finished
+    while boxesLeft > 0, let next = try? walk.next() {
+      switch next {
+      case .read(let offset, let length): return step = .read(offset: offset, length: length)
+      case .box(let box): look(at: box)
+      case .payload(let box) where box.type == "mvhd": duration = try? MovieReader.duration(box)
+      case .payload(let box):
+        for entry in MovieReader.sampleEntries(box) {
+          let codec = (try? Codec(sampleEntry: entry))?.codecString ?? entry.type.description
+          if !codecs.contains(codec) { codecs.append(codec) }
+        }
+      case .end: return
+      }
     }
   }
 
-  private mutating func next(at offset: UInt64) {
-    position = offset
+  private mutating func look(at box: BoxHeader) {
     boxesLeft -= 1
-    guard boxesLeft > 0, offset < end, end &- offset >= 8 else { return step = .finished }
-    step = .read(offset: offset, length: Int(min(UInt64(BoxHeader.longest), fileSize &- offset)))
-  }
-
-  private mutating func header(_ bytes: ByteBuffer) {
-    guard let header = BoxHeader(bytes, room: end &- position) else { return step = .finished }
-    let following = position &+ header.size
-    switch header.type {
-    case "moov":
-      end = following
-      next(at: position &+ header.length)
-    case "trak", "mdia", "minf", "stbl": next(at: position &+ header.length)
-    case "mvhd", "stsd":
-      guard (1...Self.maximumLeaf).contains(header.payloadSize) else { return next(at: following) }
-      wanted = (header.type, following)
-      step = .read(offset: position &+ header.length, length: Int(header.payloadSize))
-    default: next(at: following)
-    }
-  }
-
-  private mutating func leaf(_ type: FourCC, _ payload: ByteBuffer) {
-    guard type == "stsd" else {
-      duration = MovieReader.duration(payload)
-      return
-    }
-    var entries = payload
-    guard entries.skip(8) else { return }
-    for entry in BoxReader(entries) {
-      let codec = (try? Codec(sampleEntry: entry))?.codecString ?? entry.type.description
-      if !codecs.contains(codec) { codecs.append(codec) }
+    switch box.type {
+    // There is nothing to read behind it.
+    case "moov": walk.narrow()
+    case "trak", "mdia", "minf", "stbl": walk.enter()
+    case "mvhd", "stsd": if box.payloadSize <= Self.maximumLeaf { walk.want() }
+    default: break
     }
   }
 }

@@ -1,23 +1,25 @@
-package import NIOCore
-
 /// What the tables of a movie say in all, whoever wrote it.
-package enum MovieSummary {
-  /// From a whole `moov` with its header: samples of all tracks (`stsz` or `stz2`, ISO/IEC 14496-12 §8.7.3), and the
-  /// movie's length in seconds. Nil when it is none.
-  package static func read(_ box: ByteBuffer) -> (samples: Int, seconds: Double)? {
-    guard let movie = box.firstBox("moov"), let samples = samples(movie) else { return nil }
-    return (samples, movie.firstBox("mvhd").flatMap(MovieReader.duration)?.seconds ?? 0)
+package struct MovieSummary: Sendable, Hashable {
+  /// Of all tracks.
+  package let samples: Int
+  package let seconds: Double
+
+  /// From a `moov`.
+  package init(_ movie: BoxView) throws(BoxError) {
+    samples = try Self.samples(movie)
+    seconds = movie.first("mvhd").flatMap { try? MovieReader.duration($0) }?.seconds ?? 0
   }
 
-  /// Samples that the tables of a `moov`, given without its header, tell of. Nil when it is none.
-  static func samples(_ movie: ByteBuffer) -> Int? {
+  /// Samples that the tables of a `moov` tell of (`stsz` or `stz2`, ISO/IEC 14496-12 §8.7.3).
+  static func samples(_ movie: BoxView) throws(BoxError) -> Int {
     var samples = 0
-    for track in BoxReader(movie) where track.type == "trak" {
-      guard let table = track.payload.firstBox("mdia")?.firstBox("minf")?.firstBox("stbl"),
-        var sizes = table.firstBox("stsz") ?? table.firstBox("stz2"), sizes.skip(8),
-        let count = sizes.readInteger(as: UInt32.self)
-      else { return nil }
-      samples += Int(count)
+    for track in movie.boxes() where track.type == "trak" {
+      let table = try track.child("mdia", "minf", "stbl")
+      let sizes = if let box = table.first("stsz") { box } else { try table.child("stz2") }
+      var fields = BoxFields(sizes)
+      _ = try fields.versionAndFlags()
+      _ = try fields.u32()  // sample_size, or reserved and field_size
+      samples += Int(try fields.u32())
     }
     return samples
   }

@@ -1,12 +1,6 @@
 /// How a finished movie's tracks lie on its timeline: which edits make them start together (ISO/IEC 14496-12 §8.6.6).
 package struct MovieTimeline {
-  /// An entry of `elst`.
-  struct Edit: Hashable {
-    /// Ticks of the movie's timescale.
-    var duration: UInt64
-    /// Ticks of the track's timescale from its first sample's decode time; -1 shows nothing.
-    var mediaTime: Int64
-  }
+  typealias Edit = MovieBoxes.Edit
 
   /// Sound that begins this much before the picture is trimmed to begin with it; what begins earlier is kept, and the
   /// picture comes later.

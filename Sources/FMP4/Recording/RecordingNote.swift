@@ -30,14 +30,12 @@ package enum RecordingNote {
     return box
   }
 
-  /// Nil when the box is not one, or not whole.
-  static func read(_ box: ByteBuffer, crc: (ByteBuffer) -> UInt32) -> ByteBuffer? {
-    guard (headSize...maximumSize).contains(box.readableBytes),
-      box.getInteger(at: box.readerIndex + 8, as: UInt32.self) == magic.rawValue,
-      let checksum = box.getInteger(at: box.readerIndex + 12, as: UInt32.self),
-      let content = box.getSlice(at: box.readerIndex + headSize, length: box.readableBytes - headSize),
-      crc(content) == checksum
-    else { return nil }
-    return content
+  /// What is told; throws when the box is not one, or not whole.
+  static func content(_ box: BoxView, crc: (ByteBuffer) -> UInt32) throws(BoxError) -> ByteBuffer {
+    var fields = BoxFields(box)
+    let magic = try fields.fourCC()
+    let checksum = try fields.u32()
+    guard magic == Self.magic, crc(fields.rest) == checksum else { throw box.error(.invalid) }
+    return fields.rest
   }
 }

@@ -14,8 +14,8 @@ package struct RecordingScanner: Sendable {
 
   /// What the file turned out to be.
   package enum Content: Sendable {
-    /// Nothing of ours: no movie, or one that cannot be read.
-    case unknown
+    /// Nothing of ours: no movie, or one that cannot be read, and why.
+    case unknown(BoxError)
     /// A movie whose tables are complete already.
     case finished
     /// A movie that tells of samples itself and says that fragments with more follow: to take those alone would lose what
@@ -40,8 +40,8 @@ package struct RecordingScanner: Sendable {
     case fragment(WalkedFragment)
   }
 
-  package private(set) var step: Step
-  package private(set) var content = Content.unknown
+  package private(set) var step = Step.finished
+  package private(set) var content = Content.unknown(BoxError(.missing("moov"), [], at: 0))
 
   /// What the file's notes tell, each with where it stands; of a sealed recording's only. Those of what is not whole, too.
   package private(set) var notes: [(offset: UInt64, content: ByteBuffer)] = []
@@ -56,11 +56,16 @@ package struct RecordingScanner: Sendable {
 
   package private(set) var tally = Tally()
 
-  private let fileSize: UInt64
   private let comparison: Comparison
   private let crc: (@Sendable (ByteBuffer) -> UInt32)?
-  private var position: UInt64 = 0
-  private var awaited = Awaited.header
+  private var walk: BoxWalk
+  /// No more boxes are read; only what is uncertain remains to be compared.
+  private var isRead = false
+  /// What the file begins with, and where its first media is.
+  private var firstType: FourCC?
+  private var mediaStart: UInt64?
+  /// The end of a `moov` that is too large to be read whole, and how many boxes were seen within it.
+  private var longMovie: (end: UInt64, children: Int)?
   private var tables: MovieTables?
   private var wholeLength: UInt64 = 0
   private var assembler = FragmentAssembler()
@@ -70,15 +75,6 @@ package struct RecordingScanner: Sendable {
   private var sealing = Sealing.unknown
   /// What is whole by its boxes, and not yet by its checksums; oldest first.
   private var uncertain = CircularBuffer<Piece>()
-  /// Where reading goes on after the comparison that is under way.
-  private var following: Step?
-
-  private enum Awaited {
-    case header
-    case box(FourCC)
-    /// The header of a box within a `moov` that is too large to be read whole, and how many came before it.
-    case movieChild(at: UInt64, end: UInt64, before: Int)
-  }
 
   /// Whether the file's fragments are sealed: all of them or none.
   private enum Sealing {
@@ -92,18 +88,21 @@ package struct RecordingScanner: Sendable {
     var found: Found?
     var start: UInt64
     var end: UInt64
-    var checksum: UInt32
+    var checksum: UInt32 = 0
     /// Bytes of the notes that stand right behind it.
     var notes: UInt64 = 0
 
     /// Where the file ends that has nothing else that is whole.
     var wholeEnd: UInt64 { end &+ notes }
+
+    init(found: Found?, _ box: BoxHeader) {
+      self.found = found
+      (start, end) = (box.range.lowerBound, box.range.upperBound)
+    }
   }
 
   /// The largest box that is read whole.
   private static let maximumBoxSize: UInt64 = 16 << 20
-  /// A box's own header and that of the first box within it.
-  private static let headerSize: UInt64 = 16
   /// A `prft` of another size is passed over.
   private static let referenceSize = UInt64(ProducerReferenceTime.size)
   /// Boxes within a `moov`: more than a movie has.
@@ -113,26 +112,16 @@ package struct RecordingScanner: Sendable {
   package init(
     fileSize: UInt64, comparing comparison: Comparison = .uncertain, crc: (@Sendable (ByteBuffer) -> UInt32)? = nil
   ) {
-    self.fileSize = fileSize
     self.comparison = comparison
     self.crc = crc
-    step = fileSize < 8 ? .finished : .read(offset: 0, length: Int(min(Self.headerSize, fileSize)))
-  }
-
-  /// A parameter change in the middle of a recording: the new init segment in a `free` box, which players pass over.
-  package static func parameterChange(_ initSegment: InitSegment) -> ByteBuffer {
-    let bytes = Array(initSegment.interleaved.readableBytesView)
-    return .boxes(capacity: bytes.count + 8) { $0.box("free") { $0.bytes(bytes) } }
+    walk = BoxWalk(0..<fileSize, block: BoxWalk.page)
+    advance()
   }
 
   /// The bytes that `step` asked for; fewer end the scan.
   package mutating func receive(_ bytes: ByteBuffer) {
-    guard case .read(_, let length) = step, bytes.readableBytes == length else { return stop() }
-    switch awaited {
-    case .header: header(bytes)
-    case .box(let type): box(type, bytes)
-    case .movieChild(let offset, let end, let before): movieChild(bytes, at: offset, end: end, before: before)
-    }
+    walk.receive(bytes)
+    advance()
   }
 
   /// What was found since this was called last, in order. To be called now and then: it is kept until then.
@@ -141,164 +130,172 @@ package struct RecordingScanner: Sendable {
     return found
   }
 
-  private mutating func header(_ bytes: ByteBuffer) {
-    guard let (type, size, length) = Self.parse(bytes), size <= fileSize &- position else { return stop() }
-    switch type {
-    case "mdat": media(size, header: length)
-    case "moov" where size > Self.maximumBoxSize && tables == nil:
-      wantMovieChild(at: position &+ length, end: position &+ size, before: 0)
-    case "moov", "moof": want(type, size)
+  private mutating func advance() {
+    do throws(BoxError) {
+      while !isRead {
+        if case .all = comparison, let next = uncertain.first { return compare(next) }
+        switch try walk.next() {
+        case .read(let offset, let length): return step = .read(offset: offset, length: length)
+        case .box(let box) where longMovie != nil: try movieChild(box)
+        case .box(let box): try header(box)
+        case .payload(let box): try payload(of: box)
+        case .end: try end()
+        }
+      }
+    } catch {
+      isRead = true
+      if tables == nil { content = .unknown(reason(error)) }
+    }
+    if tables != nil, let next = uncertain.first { return compare(next) }
+    step = .finished
+    if let tables { content = .fragmented(tables, length: wholeLength) }
+  }
+
+  private mutating func compare(_ piece: Piece) {
+    step = .compare(offset: piece.start, length: Int(clamping: piece.end &- piece.start), checksum: piece.checksum)
+  }
+
+  /// There is no more to read.
+  private mutating func end() throws(BoxError) {
+    isRead = true
+    guard tables == nil else { return }
+    guard let (end, children) = longMovie else { throw BoxError(.missing("moov"), [], at: walk.position) }
+    guard walk.position == end, children > 0 else { throw BoxError(.invalid, ["moov"], at: walk.position) }
+    // Whoever writes fragments says so in one of these boxes: the tables are complete.
+    content = .finished
+  }
+
+  /// Why nothing can be made of the file, where that was met in it.
+  private func reason(_ error: BoxError) -> BoxError {
+    guard let firstType = firstType ?? error.path.first, FourCC.outermost.contains(firstType) else {
+      return error.code == .blank ? error : BoxError(.foreign, [], at: 0)
+    }
+    let start = mediaStart ?? (error.path == ["mdat"] ? error.offset : nil)
+    guard let start, error.path.first != "moov" else { return error }
+    return BoxError(.unfinished, ["mdat"], at: start)
+  }
+
+  private mutating func header(_ box: BoxHeader) throws(BoxError) {
+    firstType = firstType ?? box.type
+    switch box.type {
+    case "mdat":
+      mediaStart = mediaStart ?? box.range.lowerBound
+      let walked = try assembler.media(box)
+      if walked == nil { try requireEnd(of: box) }
+      try add(Piece(found: walked.map(Found.fragment), box))
+    case "moov" where box.size > Self.maximumBoxSize && tables == nil:
+      longMovie = (box.range.upperBound, 0)
+      walk.narrow()
+    case "moov", "moof": try walk.wantWhole(atMost: Self.maximumBoxSize)
     // It belongs to the fragment that follows.
-    case "prft": if size == Self.referenceSize { want(type, size) } else { pass(size) }
-    case "free":
-      let magic = bytes.getInteger(at: bytes.readerIndex + 8, as: UInt32.self).map(FourCC.init)
-      let inner = bytes.getInteger(at: bytes.readerIndex + 12, as: UInt32.self).map(FourCC.init)
-      let isSeal = crc != nil && magic == RecordingSeal.magic
-      let isNote = crc != nil && magic == RecordingNote.magic && size <= RecordingNote.maximumSize
-      if isSeal || isNote || inner == "ftyp" { want(type, size) } else { advance(by: size) }
-    default: advance(by: size)
+    case "prft": if box.size == Self.referenceSize { walk.want() }
+    case "free": walk.want(ParameterChange.look)
+    default: try pass(box)
     }
   }
 
-  /// A box's type, its size, and how many bytes of it are its header; nil for none.
-  private static func parse(_ bytes: ByteBuffer) -> (type: FourCC, size: UInt64, header: UInt64)? {
-    guard let short = bytes.getInteger(at: bytes.readerIndex, as: UInt32.self).map(UInt64.init),
-      let type = bytes.getInteger(at: bytes.readerIndex + 4, as: UInt32.self).map(FourCC.init)
-    else { return nil }
-    // §4.2.2: a size that needs 64 bits follows the type.
-    guard short == 1 else { return short >= 8 ? (type, short, 8) : nil }
-    guard let long = bytes.getInteger(at: bytes.readerIndex + 8, as: UInt64.self), long >= 16 else { return nil }
-    return (type, long, 16)
-  }
-
-  private mutating func want(_ type: FourCC, _ size: UInt64) {
-    guard size <= Self.maximumBoxSize else { return stop() }
-    awaited = .box(type)
-    step = .read(offset: position, length: Int(size))
-  }
-
-  private mutating func box(_ type: FourCC, _ bytes: ByteBuffer) {
-    guard let payload = bytes.getSlice(at: bytes.readerIndex + 8, length: bytes.readableBytes - 8) else {
-      return stop()
-    }
-    switch type {
+  private mutating func payload(of box: BoxView) throws(BoxError) {
+    switch box.type {
     case "moov":
-      guard tables == nil, let (tracks, kind) = MovieReader.read(payload) else { return stop() }
-      if kind == .finished {
-        content = .finished
-        return stop()
+      guard tables == nil else { throw box.error(.invalid) }
+      let (tracks, kind) = try MovieReader.read(box)
+      let samples = (try? MovieSummary.samples(box)) ?? 0
+      guard kind == .fragmented, samples == 0 else {
+        isRead = true
+        return content = kind == .finished ? .finished : .mixed
       }
-      if (MovieSummary.samples(payload) ?? 0) > 0 {
-        content = .mixed
-        return stop()
-      }
-      assembler.change(to: tracks, movie: payload)
-      begin(tracks)
-    case "free" where crc != nil && payload.getInteger(at: payload.readerIndex) == RecordingSeal.magic.rawValue:
-      guard let crc, let read = RecordingSeal.read(bytes, crc: crc), seal == nil else { return stop() }
-      seal = (read, position &+ UInt64(bytes.readableBytes))
-      sealing = .sealed
-      believe(durable: read.durableLength)
-      // It belongs to what follows.
-      return pass(UInt64(bytes.readableBytes))
-    case "free" where crc != nil && payload.getInteger(at: payload.readerIndex) == RecordingNote.magic.rawValue:
-      note(bytes)
-    case "free":
-      // Other programs hide an `ftyp` in one before the `moov`, until the file is closed (hybrid MP4).
-      guard let known = tables else { break }
-      guard let movie = payload.firstBox("moov"), let (tracks, _) = MovieReader.read(movie),
-        known.canContinue(with: tracks)
-      else { return stop() }
-      assembler.change(to: tracks, movie: movie)
-      let end = position &+ UInt64(bytes.readableBytes)
-      return add(Piece(found: .tracks(tracks, offset: position), start: position, end: end, checksum: 0))
-    case "prft":
-      assembler.reference(payload, at: position)
-      return pass(UInt64(bytes.readableBytes))
+      assembler.change(to: tracks, movie: box)
+      begin(tracks, at: box.header.range.lowerBound)
+      try pass(box.header)
+    case "free": try free(box)
+    case "prft": assembler.reference(box)
     default:
-      guard case .read = assembler.head(payload, at: position) else { return stop() }
+      try assembler.head(box)
+      try pass(box.header)
     }
-    advance(by: UInt64(bytes.readableBytes))
   }
 
-  private mutating func note(_ bytes: ByteBuffer) {
-    guard let crc, notes.count < Self.maximumNotes, let content = RecordingNote.read(bytes, crc: crc) else { return }
+  /// A `free`: of most only the first bytes are looked at.
+  private mutating func free(_ box: BoxView) throws(BoxError) {
+    var fields = BoxFields(box)
+    let first = try? fields.fourCC()
+    let magic = crc == nil ? nil : first
+    let isNote = magic == RecordingNote.magic && box.header.size <= UInt64(RecordingNote.maximumSize)
+    guard isNote || magic == RecordingSeal.magic || ParameterChange.begins(box) else { return try pass(box.header) }
+    guard box.isWhole else { return try walk.wantWhole(atMost: Self.maximumBoxSize) }
+    if let crc, magic == RecordingSeal.magic {
+      let read = try RecordingSeal(box, crc: crc)
+      guard seal == nil else { throw box.error(.invalid) }
+      // It belongs to what follows.
+      seal = (read, box.header.range.upperBound)
+      sealing = .sealed
+      return believe(durable: read.durableLength)
+    }
+    if let crc, isNote {
+      note(box, crc)
+    } else if let known = tables {
+      let movie = try box.child("moov")
+      let (tracks, _) = try MovieReader.read(movie)
+      guard known.canContinue(with: tracks) else { throw movie.error(.invalid) }
+      assembler.change(to: tracks, movie: movie)
+      return try add(Piece(found: .tracks(tracks, offset: box.header.range.lowerBound), box.header))
+    }
+    try pass(box.header)
+  }
+
+  private mutating func note(_ box: BoxView, _ crc: (ByteBuffer) -> UInt32) {
+    guard notes.count < Self.maximumNotes, let content = try? RecordingNote.content(box, crc: crc) else { return }
     // A copy: what was read around it need not be kept.
-    notes.append((position, ByteBuffer(bytes: content.readableBytesView)))
+    notes.append((box.header.range.lowerBound, ByteBuffer(bytes: content.readableBytesView)))
     // Behind a fragment that is whole it is whole, too.
     guard !assembler.hasPendingSamples, seal == nil, let last = uncertain.indices.last,
-      uncertain[last].wholeEnd == position
+      uncertain[last].wholeEnd == box.header.range.lowerBound
     else { return }
-    uncertain[last].notes &+= UInt64(bytes.readableBytes)
+    uncertain[last].notes &+= box.header.size
   }
 
   /// More are passed over.
   private static let maximumNotes = 10_000
 
-  private mutating func begin(_ tracks: [TrackDescription]) {
+  private mutating func begin(_ tracks: [TrackDescription], at offset: UInt64) {
     let tables = MovieTables(tracks: tracks)
     self.tables = tables
-    found.append(.tracks(tracks, offset: position))
-    content = .fragmented(tables, length: position)
+    found.append(.tracks(tracks, offset: offset))
+    content = .fragmented(tables, length: offset)
   }
 
-  // MARK: A movie with long tables
-
-  private mutating func wantMovieChild(at offset: UInt64, end: UInt64, before: Int) {
-    guard offset < end else {
-      // Whoever writes fragments says so in one of these boxes: the tables are complete.
-      content = .finished
-      return stop()
-    }
-    guard end &- offset >= 8, before < Self.maximumChildren else { return stop() }
-    awaited = .movieChild(at: offset, end: end, before: before)
-    step = .read(offset: offset, length: Int(min(Self.headerSize, end &- offset)))
-  }
-
-  private mutating func movieChild(_ bytes: ByteBuffer, at offset: UInt64, end: UInt64, before: Int) {
-    guard let (type, size, _) = Self.parse(bytes), size <= end &- offset else { return stop() }
+  /// A box within a movie with long tables.
+  private mutating func movieChild(_ box: BoxHeader) throws(BoxError) {
+    let before = longMovie?.children ?? 0
     // Only tables of samples make one so large.
-    if type == "mvex" {
-      content = .mixed
-      return stop()
+    if box.type == "mvex" {
+      isRead = true
+      return content = .mixed
     }
-    guard before > 0 || type == "mvhd" else { return stop() }
-    wantMovieChild(at: offset &+ size, end: end, before: before + 1)
+    guard before > 0 || box.type == "mvhd", before < Self.maximumChildren else {
+      throw BoxError(.invalid, ["moov", box.type], at: box.range.lowerBound)
+    }
+    longMovie?.children = before + 1
   }
 
   // MARK: Pieces
 
-  /// An mdat that is whole: its fragment counts, if its runs lie within.
-  private mutating func media(_ size: UInt64, header: UInt64) {
-    let end = position &+ size
-    var found: Found?
-    switch assembler.media(position &+ header..<end) {
-    case .fragment(let walked): found = .fragment(walked)
-    case .stray: break
-    case .unfit: return stop()
-    }
-    add(Piece(found: found, start: position, end: end, checksum: 0))
-  }
-
   /// Whole by its boxes.
-  private mutating func add(_ piece: Piece) {
+  private mutating func add(_ piece: Piece) throws(BoxError) {
     var piece = piece
-    switch (seal, sealing) {
-    case (let sealed?, _):
-      guard sealed.start &+ UInt64(sealed.seal.length) == piece.end else { return stop() }
+    if let sealed = seal {
+      guard sealed.start &+ UInt64(sealed.seal.length) == piece.end else {
+        throw BoxError(.invalid, ["free"], at: sealed.start)
+      }
       piece.start = sealed.start
       piece.checksum = sealed.seal.checksum
       uncertain.append(piece)
-    case (nil, .sealed): return stop()
-    case (nil, .unknown), (nil, .unsealed):
+      seal = nil
+    } else {
+      guard sealing != .sealed else { throw BoxError(.missing("free"), [], at: piece.start) }
       sealing = .unsealed
       take(piece)
     }
-    seal = nil
-    pass(piece.end &- position)
-    guard case .all = comparison, case .read = step, let next = uncertain.first else { return }
-    following = step
-    step = .compare(offset: next.start, length: Int(clamping: next.end &- next.start), checksum: next.checksum)
   }
 
   /// What lies before `durable` needs no comparison.
@@ -320,30 +317,18 @@ package struct RecordingScanner: Sendable {
     wholeLength = piece.wholeEnd
   }
 
-  private mutating func advance(by size: UInt64) {
+  /// A box that is no part of a fragment, or comes before its media.
+  private mutating func pass(_ box: BoxHeader) throws(BoxError) {
+    try requireEnd(of: box)
     // Between a moof and its mdat the fragment is not whole yet.
     if !assembler.hasPendingSamples, seal == nil, uncertain.isEmpty, tally.different == 0 {
-      wholeLength = position &+ size
+      wholeLength = box.range.upperBound
     }
-    pass(size)
   }
 
-  private mutating func pass(_ size: UInt64) {
-    position &+= size
-    awaited = .header
-    let left = fileSize &- position
-    if left < 8 { return stop() }
-    step = .read(offset: position, length: Int(min(Self.headerSize, left)))
-  }
-
-  /// There is no more to read; what is uncertain remains to be compared.
-  private mutating func stop() {
-    if tables != nil, let next = uncertain.first {
-      step = .compare(offset: next.start, length: Int(clamping: next.end &- next.start), checksum: next.checksum)
-      return
-    }
-    step = .finished
-    if let tables { content = .fragmented(tables, length: wholeLength) }
+  /// Nobody knows whether a box is whole that does not say where it ends; bytes of media may look like one.
+  private func requireEnd(of box: BoxHeader) throws(BoxError) {
+    guard box.extent == .stated else { throw BoxError(.invalid, [box.type], at: box.range.lowerBound) }
   }
 
   /// Whether the bytes that `step` asked to compare have the checksum. What follows those that do not is cut off.
@@ -357,9 +342,7 @@ package struct RecordingScanner: Sendable {
       if tally.firstDifferent == nil { tally.firstDifferent = piece.start }
       if case .uncertain = comparison { uncertain.removeAll() }
     }
-    guard let following else { return stop() }
-    step = following
-    self.following = nil
+    advance()
   }
 
   package enum ComparisonResult: Sendable {

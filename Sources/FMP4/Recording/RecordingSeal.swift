@@ -46,15 +46,14 @@ package struct RecordingSeal: Sendable, Hashable {
     return box
   }
 
-  /// Nil when the box is not one, or not whole.
-  static func read(_ box: ByteBuffer, crc: (ByteBuffer) -> UInt32) -> RecordingSeal? {
-    var box = box
-    guard box.readableBytes == size,
-      let content = box.getSlice(at: box.readerIndex + protected.lowerBound, length: protected.count),
-      box.skip(8), box.readInteger(as: UInt32.self) == magic.rawValue,
-      let length = box.readInteger(as: UInt32.self), let checksum = box.readInteger(as: UInt32.self),
-      let durable = box.readInteger(as: UInt64.self), box.readInteger(as: UInt32.self) == crc(content)
-    else { return nil }
-    return RecordingSeal(length: length, checksum: checksum, durableLength: durable)
+  /// Throws when the box is not one, or not whole.
+  init(_ box: BoxView, crc: (ByteBuffer) -> UInt32) throws(BoxError) {
+    var fields = BoxFields(box)
+    let magic = try fields.fourCC()
+    self.init(length: try fields.u32(), checksum: try fields.u32(), durableLength: try fields.u64())
+    let own = try fields.u32()
+    guard magic == Self.magic, fields.rest.readableBytes == 0,
+      own == box.payload.getSlice(at: box.payload.readerIndex, length: Self.protected.count).map(crc)
+    else { throw box.error(.invalid) }
   }
 }

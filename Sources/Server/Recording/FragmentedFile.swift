@@ -41,7 +41,7 @@ enum FragmentedFile {
       // Perhaps by a run that was killed before it was durable.
       guard fdatasync(file.descriptor) == 0 else { throw .system("make durable", path, errno: errno) }
       return result(path, "is an ordinary movie already", "nothing to do", seconds: nil)
-    case .unknown, .mixed: throw RecordingError("\(LogText.escaped(path)): \(try Complaint.about(file))")
+    case .unknown, .mixed: throw RecordingError("\(LogText.escaped(path)): \(found.content.objection)")
     case .fragmented(let tables, let length):
       let metadata = MovieMetadata(title: "", date: "", tool: "\(Version.name) \(Version.number)", creation: 0)
       guard var builder = MovieBuilder(tables, metadata: metadata) else {
@@ -55,8 +55,13 @@ enum FragmentedFile {
     }
   }
 
+  /// Why nothing can be done with a file, for whoever found nothing in it.
+  static func objection(to file: PlainFile) throws(RecordingError) -> RecordingError {
+    RecordingError("\(LogText.escaped(file.path)): \(try scan(file).content.objection)")
+  }
+
   static func scan(
-    _ file: PlainFile, behind room: FrontRoom? = nil, _ progress: (UInt64, UInt64) -> Void
+    _ file: PlainFile, behind room: FrontRoom? = nil, _ progress: (UInt64, UInt64) -> Void = { _, _ in }
   ) throws(RecordingError) -> RecordingScan {
     let start = min(file.size, UInt64(room?.length ?? 0))
     return try RecordingScan(
@@ -106,7 +111,7 @@ enum FragmentedFile {
         return result("\(folder.path)/\(recording.finished)", "finished (\(way))", way, seconds: contents.seconds)
       case .renamed: return result("\(folder.path)/\(recording.finished)", "was finished", "renamed", seconds: nil)
       case .removed: return result(path, "held nothing and is removed", "removed", seconds: nil)
-      case .unknown: throw RecordingError("\(LogText.escaped(path)): \(try Complaint.about(PlainFile(path, .read)))")
+      case .unknown(let reason): throw RecordingError("\(LogText.escaped(path)): \(reason)")
       }
     }
   }
@@ -169,54 +174,34 @@ extension RecordingFile.Outcome {
   }
 }
 
-/// Why a file cannot be worked on.
-enum Complaint {
-  /// What stands in files of this kind on the outermost level.
-  static let types: Set<String> = [
-    "ftyp", "styp", "moov", "mdat", "moof", "mfra", "free", "skip", "wide", "uuid", "sidx", "ssix", "pdin", "prft",
-    "emsg", "meta",
-  ]
-
-  static func about(_ file: PlainFile) throws(RecordingError) -> String {
-    var position: UInt64 = 0
-    var seen: [String] = []
-    do {
-      while file.size >= 8, position <= file.size - 8, seen.count < 16 {
-        let bytes = try file.reader.read(at: position, count: BoxHeader.longest)
-        guard let type = bytes.getString(at: bytes.readerIndex + 4, length: 4), types.contains(type) else { break }
-        seen.append(type)
-        guard let header = BoxHeader(bytes, room: file.size - position) else { break }
-        if header.type == "moov" {
-          switch try FragmentedFile.scan(file, { _, _ in }).content {
-          case .finished: return "it is an ordinary MP4 already; this takes fragmented ones, and recordings of weir"
-          case .mixed: return mixed
-          case .unknown, .fragmented: break
-          }
-          return "its moov describes a track that weir does not know (it knows H.264, HEVC, AV1, AAC and Opus)"
-        }
-        position += header.size
-      }
-    } catch {
-      throw RecordingError("\(error)")
+extension RecordingScanner.Content {
+  /// Why a file cannot be worked on.
+  var objection: String {
+    switch self {
+    case .finished: "it is an ordinary MP4 already; this takes fragmented ones, and recordings of weir"
+    // ffmpeg writes such without `empty_moov`.
+    case .mixed:
+      "its moov has samples of its own besides those in fragments, which this does not put together;"
+        + " `ffmpeg -i FILE -c copy OUT.mp4` does"
+    case .fragmented: "it holds no whole fragment"
+    case .unknown(let error): error.objection
     }
-    if seen.isEmpty, try isZero(file) {
-      return "it begins with zeros: if its finishing was interrupted, `weir record finalize` puts that right"
-    }
-    guard !seen.isEmpty else { return "that is no MP4" }
-    if seen.contains("mdat") {
-      return "it has media but no moov before it: it was written as an ordinary MP4 and never finished, so that"
-        + " nothing tells where its samples are"
-    }
-    return "it has no moov (it begins with \(seen.map { LogText.escaped($0) }.joined(separator: ", ")))"
   }
+}
 
-  /// ffmpeg writes such without `empty_moov`.
-  static let mixed =
-    "its moov has samples of its own besides those in fragments, which this does not put together;"
-    + " `ffmpeg -i FILE -c copy OUT.mp4` does"
-
-  private static func isZero(_ file: PlainFile) throws(RecordingError) -> Bool {
-    let start = try RecordingFile.read(from: file.descriptor, at: 0, count: 8, path: file.path)
-    return start.readableBytes == 8 && start.readableBytesView.allSatisfy { $0 == 0 }
+extension BoxError {
+  fileprivate var objection: String {
+    switch code {
+    case .blank where offset == 0:
+      "it begins with zeros: if its finishing was interrupted, `weir record finalize` puts that right"
+    case .foreign: "that is no MP4"
+    case .unfinished:
+      "it has media but no moov before it: it was written as an ordinary MP4 and never finished, so that"
+        + " nothing tells where its samples are"
+    case .missing where path.isEmpty: "it has no moov"
+    case .codec(let error) where error.code == .unsupported:
+      "\(LogText.escaped(description)), which weir does not know (it knows H.264, HEVC, AV1, AAC and Opus)"
+    default: LogText.escaped(description)
+    }
   }
 }

@@ -140,37 +140,24 @@ struct HeadInsertion {
     while position < min(length, Self.largestRoom) {
       let window = try read(at: position, count: Self.windowSize)
       for offset in stride(from: 0, to: window.readableBytes, by: Self.sector) {
-        if window.getInteger(at: window.readerIndex + offset + 4, as: UInt32.self) == Self.fileType,
-          try isBeginning(position + UInt64(offset), length)
-        {
-          return position + UInt64(offset)
+        let start = position + UInt64(offset)
+        guard let head = window.getSlice(at: window.readerIndex + offset, length: Self.headSize) else { break }
+        let isThere = try FileOutline.begins(at: start, before: length, with: head) {
+          offset, count throws(RecordingError) in
+          try read(at: offset, count: count)
         }
+        if isThere { return start }
       }
       position += UInt64(Self.windowSize)
     }
     return nil
   }
 
-  /// `ftyp`.
-  private static let fileType: UInt32 = 0x6674_7970
   /// No head is larger: it would be that of a month of pictures and sound.
   private static let largestRoom: UInt64 = 1 << 30
   private static let windowSize = 256 << 10
-  /// An `ftyp` with more brands is none.
-  private static let largestFileType: UInt32 = 1024
-
-  /// Whether there is an `ftyp` as programs write it, followed by a box that may follow one and lies within the file.
-  private func isBeginning(_ offset: UInt64, _ length: UInt64) throws(RecordingError) -> Bool {
-    var head = try read(at: offset, count: 16)
-    guard let size = head.readInteger(as: UInt32.self), (16...Self.largestFileType).contains(size), size % 4 == 0,
-      head.readInteger(as: UInt32.self) == Self.fileType,
-      let brand = head.readBytes(length: 4), brand.allSatisfy({ (0x20...0x7E).contains($0) })
-    else { return false }
-    let next = offset + UInt64(size)
-    guard next <= length else { return false }
-    let following = try read(at: next, count: BoxHeader.longest)
-    return BoxHeader(following, room: length - next).map { Complaint.types.contains($0.type.description) } ?? false
-  }
+  /// Bytes by which a file's beginning is known.
+  private static let headSize = 16
 
   private func read(at offset: UInt64, count: Int) throws(RecordingError) -> ByteBuffer {
     try RecordingFile.read(from: descriptor, at: offset, count: count, path: path)

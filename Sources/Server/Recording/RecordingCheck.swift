@@ -36,23 +36,22 @@ struct RecordingCheck {
   init(path: String, depth: Depth, progress: (UInt64, UInt64) -> Void) throws {
     self.path = path
     let file = try PlainFile(path, .read)
-    guard let layout = try file.reader.layout(size: file.size) else {
-      guard let movie = try Self.ordinary(file) else {
-        throw RecordingError("\(LogText.escaped(path)): \(try Complaint.about(file))")
-      }
+    guard let outline = try file.reader.outline(size: file.size) else {
+      guard let movie = try Self.tables(file) else { throw try FragmentedFile.objection(to: file) }
       (kind, tableSamples, samples, seconds) = (.ordinary, movie.samples, movie.samples, movie.seconds)
       wholeBytes = file.size
       return
     }
-    kind = layout.form == .finished ? .finished : .fragmented
-    if kind == .finished { tableSamples = try Self.ordinary(file)?.samples }
+    kind = outline.form == .finished ? .finished : .fragmented
+    if kind == .finished { tableSamples = try Self.tables(file)?.samples }
+    let length = outline.content.upperBound - outline.content.lowerBound
     var ends: [TrackID: Int64] = [:]
     var first: MediaTime?
     var last = MediaTime.zero
     var wholeEnd: UInt64 = 0
     var (fragments, samples, holes) = (0, 0, 0)
-    let reader = file.reader(from: layout.contentStart)
-    try reader.walk(0..<layout.length) { step in
+    let reader = file.reader(from: outline.content.lowerBound)
+    try reader.walk(0..<length) { step in
       guard case .fragment(let walked) = step else { return true }
       fragments += 1
       for run in walked.fragment.runs {
@@ -63,55 +62,30 @@ struct RecordingCheck {
       if first == nil { first = walked.fragment.start }
       last = max(last, walked.fragment.end)
       wholeEnd = walked.end
-      progress(walked.end, layout.length)
+      progress(walked.end, length)
       return true
     }
     guard fragments > 0 else {
-      guard let movie = try Self.ordinary(file), movie.samples > 0 else {
-        throw RecordingError("\(LogText.escaped(path)): \(try Complaint.about(file))")
-      }
+      guard let movie = try Self.tables(file), movie.samples > 0 else { throw try FragmentedFile.objection(to: file) }
       (kind, tableSamples, self.samples, seconds) = (.ordinary, movie.samples, movie.samples, movie.seconds)
       wholeBytes = file.size
       return
     }
     (self.fragments, self.samples, self.holes) = (fragments, samples, holes)
     seconds = (last - (first ?? .zero)).seconds
-    (wholeBytes, tornBytes) = (wholeEnd, try Self.torn(reader, from: wholeEnd, to: layout.length))
+    (wholeBytes, tornBytes) = (wholeEnd, length - (try FileOutline.endOfTrailers(in: wholeEnd..<length, reader.read)))
     guard case .media = depth else { return }
-    contentStart = layout.contentStart
+    contentStart = outline.content.lowerBound
     comparison = try RecordingScan(
-      file.descriptor, path: path, from: layout.contentStart, size: layout.length, seals: .heeded(.all)
-    ) { progress($0, layout.length) }.tally
-  }
-
-  /// Bytes behind the last whole fragment that are no boxes of their own, as an index at the end of the file is.
-  private static func torn(_ reader: RecordingFileReader, from start: UInt64, to end: UInt64) throws -> UInt64 {
-    var position = start
-    while end - position >= 8 {
-      let bytes = try reader.read(at: position, count: BoxHeader.longest)
-      guard let header = BoxHeader(bytes, room: end - position), ["mfra", "free", "skip", "uuid"].contains(header.type)
-      else { return end - position }
-      position += header.size
-    }
-    return end - position
+      file.descriptor, path: path, from: contentStart, size: length, seals: .heeded(.all)
+    ) { progress($0, length) }.tally
   }
 
   /// What the tables of a movie at the front, or at the end, of the file say; nil when there is none.
-  private static func ordinary(_ file: PlainFile) throws -> (samples: Int, seconds: Double)? {
-    if case .mixed = try FragmentedFile.scan(file, { _, _ in }).content {
-      throw RecordingError("\(LogText.escaped(file.path)): \(Complaint.mixed)")
-    }
-    var position: UInt64 = 0
-    while file.size >= 8, position <= file.size - 8 {
-      let bytes = try file.reader.read(at: position, count: BoxHeader.longest)
-      guard let header = BoxHeader(bytes, room: file.size - position) else { return nil }
-      if header.type == "moov" {
-        guard header.size <= maximumMovieBytes else { return nil }
-        return MovieSummary.read(try file.reader.read(at: position, count: Int(header.size)))
-      }
-      position += header.size
-    }
-    return nil
+  private static func tables(_ file: PlainFile) throws -> MovieSummary? {
+    if case .mixed = try FragmentedFile.scan(file).content { throw try FragmentedFile.objection(to: file) }
+    let movie = try FileOutline.movie(size: file.size, atMost: maximumMovieBytes, file.reader.read)
+    return movie.flatMap { try? MovieSummary($0) }
   }
 
   private static let maximumMovieBytes: UInt64 = 1 << 30

@@ -158,7 +158,8 @@ final class RecordingFinisher: Sendable {
         logger.of(stream).notice("found a finished recording\(origin): \(file.finishedPath)")
         tell(recording, file, contents)
       case .removed: logger.of(stream).notice("removed an empty recording of an earlier run: \(file.path)")
-      case .unknown: logger.of(stream).warning("\(file.path) is no recording of weir; it is left as it is")
+      case .unknown(let reason):
+        logger.of(stream).warning("\(file.path) is no recording of weir (\(reason)); it is left as it is")
       }
     } catch {
       logger.of(stream).error("a recording stays unfinished, for now: \(error)")

@@ -37,7 +37,7 @@ struct RecordingInProgress {
   }
 
   mutating func change(to initSegment: InitSegment) throws(RecordingError) {
-    let box = RecordingScanner.parameterChange(initSegment)
+    let box = ParameterChange.box(initSegment)
     try file.append(seal(box.readableBytes, Checksum.of(box)))
     replay?.change(to: initSegment, at: file.length)
     try file.append(box)

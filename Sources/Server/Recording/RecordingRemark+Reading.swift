@@ -7,8 +7,6 @@ extension RecordingRemark {
   /// Bytes read at once: the headers of `ftyp`, of `moov` and of what follows it are as many reads, and mostly the last
   /// holds the remark.
   private static let windowSize = 512
-  /// Boxes that are looked at before the remark is given up.
-  private static let maximumBoxes = 8
 
   /// What a finished recording of `size` bytes says of itself. Nil for what is none of weir's, was made before there were
   /// remarks, is still fragmented, or is damaged there.
@@ -22,24 +20,12 @@ extension RecordingRemark {
     return all.flatMap { RecordingRemark(stored: $0) }
   }
 
-  /// Where in a file of `size` bytes the remark would begin: in the `free` box behind `moov`.
+  /// Where in a file of `size` bytes the remark would begin.
   static func offset(_ descriptor: CInt, size: UInt64) -> UInt64? {
-    var position: UInt64 = 0
-    var isMovie = false
-    for _ in 0..<maximumBoxes {
-      guard size >= 8, position <= size - 8,
-        let head = try? RecordingFile.read(from: descriptor, at: position, count: BoxHeader.longest, path: ""),
-        let header = BoxHeader(head, room: size - position)
-      else { return nil }
-      switch header.type {
-      case "free" where isMovie: return position + header.length
-      case "moov": isMovie = true
-      case "mdat", "moof": return nil
-      default: break
-      }
-      position += header.size
+    let annex = try? FileOutline.annex(size: size) { offset, count throws(RecordingError) in
+      try RecordingFile.read(from: descriptor, at: offset, count: count, path: "")
     }
-    return nil
+    return annex?.lowerBound
   }
 
   /// Says in a finished file that it was salvaged, durably. Nothing happens where there is no remark.

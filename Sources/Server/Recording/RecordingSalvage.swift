@@ -47,8 +47,8 @@ struct RecordingSalvage {
     case renamed(Contents)
     /// It held no sample.
     case removed
-    /// Not a recording of ours: left alone.
-    case unknown
+    /// Not a recording of ours: left alone. And why.
+    case unknown(String)
   }
 
   func run() throws(RecordingError) -> Outcome {
@@ -59,7 +59,7 @@ struct RecordingSalvage {
     }
     switch found.content {
     case .unknown, .mixed:
-      guard file.length == 0 else { return .unknown }
+      guard file.length == 0 else { return .unknown(found.content.objection) }
       file.discard()
       return .removed
     case .finished: return .renamed(try rename())
@@ -94,11 +94,11 @@ struct RecordingSalvage {
     if remark == nil {
       try RecordingRemark.noteSalvaged(file.descriptor, size: file.length, path: file.path)
     }
-    let known = RecordingRemark.read(file.descriptor, size: file.length)
     try file.folder.rename(file.name.unfinished, to: file.name.finished)
-    let seconds = MovieDuration.read(try file.read(at: 0, count: 512))?.seconds ?? 0
+    let movie = file.folder.contents(of: file.name.finished)
     return Contents(
-      startedAt: known?.startedAt, seconds: seconds, codecs: [], gaps: known?.gaps ?? [], failure: known?.failure)
+      startedAt: movie.remark?.startedAt, seconds: movie.seconds, codecs: [], gaps: movie.remark?.gaps ?? [],
+      failure: movie.remark?.failure)
   }
 
   /// What the finished file says of itself besides its media, and where its segments lie: as its recorder knew it, else

@@ -31,14 +31,14 @@ struct RecordingScan {
       case .ignored: RecordingScanner(fileSize: size)
       case .heeded(let comparison): RecordingScanner(fileSize: size, comparing: comparison, crc: Checksum.of)
       }
-    var window = HeadWindow(descriptor, path: path)
     var indexer = RecordingIndexer()
     var isFromDisk = false
     while scanner.step != .finished {
       switch scanner.step {
       case .read(let offset, let length):
         progress(offset)
-        scanner.receive(try window.read(at: start + offset, count: length))
+        scanner.receive(
+          try RecordingFile.read(from: descriptor, at: start + offset, count: length, path: path))
       case .compare(let offset, let length, let checksum):
         progress(offset)
         if case .heeded(.uncertain) = seals, !isFromDisk {
@@ -59,38 +59,6 @@ struct RecordingScan {
   /// of that once, and perhaps nobody who still lives. What it has not yet tried to write is written first.
   private static func forgetMemory(of descriptor: CInt, from offset: UInt64, path: String) throws(RecordingError) {
     guard fdatasync(descriptor) == 0 else { throw .system("make durable", path, errno: errno) }
-    posix_fadvise(descriptor, off_t(clamping: offset / HeadWindow.page * HeadWindow.page), 0, POSIX_FADV_DONTNEED)
-  }
-}
-
-/// Reads heads, of which several lie close together and the next ones far away, by whole pages.
-private struct HeadWindow {
-  private let descriptor: CInt
-  private let path: String
-  private var start: UInt64 = 0
-  private var bytes = ByteBuffer()
-
-  fileprivate static let page: UInt64 = 4096
-  /// The heads of a short fragment.
-  private static let usual = 512
-
-  init(_ descriptor: CInt, path: String) {
-    self.descriptor = descriptor
-    self.path = path
-  }
-
-  /// Up to `count` bytes at `offset`; fewer at the end of the file.
-  mutating func read(at offset: UInt64, count: Int) throws(RecordingError) -> ByteBuffer {
-    if let known = slice(offset, count) { return known }
-    let first = offset / Self.page * Self.page
-    let end = (offset + UInt64(max(count, Self.usual)) + Self.page - 1) / Self.page * Self.page
-    bytes = try RecordingFile.read(from: descriptor, at: first, count: Int(end - first), path: path)
-    start = first
-    return slice(offset, count) ?? slice(offset, max(0, bytes.readableBytes - Int(offset - first))) ?? ByteBuffer()
-  }
-
-  private func slice(_ offset: UInt64, _ count: Int) -> ByteBuffer? {
-    guard offset >= start, offset - start <= UInt64(bytes.readableBytes) else { return nil }
-    return bytes.getSlice(at: bytes.readerIndex + Int(offset - start), length: count)
+    posix_fadvise(descriptor, off_t(clamping: offset - offset % UInt64(BoxWalk.page)), 0, POSIX_FADV_DONTNEED)
   }
 }

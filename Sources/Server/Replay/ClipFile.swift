@@ -19,7 +19,7 @@ enum ClipFile {
     let end = try to.map { text in try moment(text, "--to") }
     guard let name = StreamName("clip"),
       let source = try RecordingArchive.load(file.shared, size: file.size, stream: name, name: stem(of: path))
-    else { throw RecordingError("\(LogText.escaped(path)): \(try Complaint.about(file))") }
+    else { throw try FragmentedFile.objection(to: file) }
     let tool = "\(Version.name) \(Version.number)"
     let clip: RecordingClip
     do {

@@ -227,17 +227,18 @@ final class RecordingArchive: RecordingObserver {
     _ file: SharedFile, size: UInt64, stream: StreamName, name: String
   ) throws(RecordingFileReader.Unreadable) -> ReplaySource? {
     let whole = RecordingFileReader(file: file)
-    guard let layout = try whole.layout(size: size) else { return nil }
-    let media = SharedFile(file, shiftedBy: Int(clamping: layout.contentStart))
+    guard let outline = try whole.outline(size: size) else { return nil }
+    let length = outline.content.upperBound - outline.content.lowerBound
+    let media = SharedFile(file, shiftedBy: Int(clamping: outline.content.lowerBound))
     let reader = RecordingFileReader(file: media)
     var index: RecordingIndex?
-    if let place = layout.index, let bytes = try storedIndex(at: place, in: whole) {
-      index = RecordingIndex(stored: bytes, length: layout.length) { offset in
-        (try? reader.tracks(at: offset, end: layout.length)).flatMap { $0 }
+    if let place = outline.annex, let bytes = try storedIndex(at: place, in: whole) {
+      index = RecordingIndex(stored: bytes, length: length) { offset in
+        (try? reader.tracks(at: offset, end: length)).flatMap { $0 }
       }
     }
     var found: RecordingIndex
-    if let index { found = index } else { found = try reader.index(length: layout.length) }
+    if let index { found = index } else { found = try reader.index(length: length) }
     guard !found.segments.isEmpty else { return nil }
     if let start = RecordingName(finished: name + ".mp4")?.startNanoseconds { found.assume(start: start) }
     return ReplaySource(stream: stream, name: name, file: media, index: found)

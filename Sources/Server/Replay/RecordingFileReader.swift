@@ -76,51 +76,9 @@ struct RecordingFileReader: Sendable {
 
   // MARK: The index
 
-  /// Where what was recorded lies within a file, and where a stored index may be.
-  struct Layout: Sendable {
-    var form: Form
-    /// Where its first byte is: 0 for a fragmented file that keeps no room in front.
-    var contentStart: UInt64
-    var length: UInt64
-    var index: Range<UInt64>?
-
-    enum Form: Sendable {
-      case fragmented
-      case finished
-    }
-  }
-
-  /// Looks at the outer boxes of a file of `size` bytes; nil for one that weir's recordings do not look like.
-  func layout(size: UInt64) throws(Unreadable) -> Layout? {
-    var position: UInt64 = 0
-    var index: Range<UInt64>?
-    var isMovie = false
-    while size >= 8, position <= size - 8 {
-      let bytes = try read(at: position, count: BoxHeader.longest)
-      guard let header = BoxHeader(bytes, room: size - position) else { return nil }
-      let (body, end) = (position + header.length, position + header.size)
-      switch header.type {
-      case "moov": isMovie = true
-      case "moof", "prft": return try fragmented(size)
-      case "free": index = body..<end
-      case "mdat" where isMovie:
-        // Behind room that was kept in front the `moov` comes first.
-        let first = try read(at: body + 4, count: 4)
-        guard first == ByteBuffer(string: "ftyp") || first == ByteBuffer(string: "moov") else { return nil }
-        return Layout(form: .finished, contentStart: body, length: end - body, index: index)
-      default: break
-      }
-      position = end
-    }
-    return isMovie ? try fragmented(size) : nil
-  }
-
-  private func fragmented(_ size: UInt64) throws(Unreadable) -> Layout {
-    let room = try FrontRoom.find(size: size) { offset, count throws(Unreadable) in
-      try read(at: offset, count: count)
-    }
-    let start = min(size, UInt64(room?.length ?? 0))
-    return Layout(form: .fragmented, contentStart: start, length: size - start)
+  /// Where the parts of a file of `size` bytes lie; nil for one that weir's recordings do not look like.
+  func outline(size: UInt64) throws(Unreadable) -> FileOutline? {
+    try FileOutline(size: size, read)
   }
 
   /// The index of a fragmented file of that length: by its fragments' heads.

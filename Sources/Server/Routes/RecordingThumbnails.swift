@@ -26,7 +26,7 @@ final class RecordingThumbnails: Sendable {
   /// Where in the recording the picture is taken.
   static let place = 0.1
   /// The largest `moov` that is read for one: some hundred hours.
-  private static let largestMovie = 256 << 20
+  private static let largestMovie: UInt64 = 256 << 20
 
   private struct State {
     var waiting: [RecordingKey: [EventLoopPromise<HTTPResponse>]] = [:]
@@ -124,32 +124,15 @@ final class RecordingThumbnails: Sendable {
   private func picture(in name: String, _ folder: RecordingFolder) throws -> ByteBuffer {
     guard let (file, status) = folder.openFile(name, O_RDONLY) else { throw RecordingError("it cannot be opened") }
     defer { close(file) }
-    guard let movie = Self.movieBox(file, size: UInt64(clamping: status.st_size)) else {
-      throw RecordingError("it has no movie header that can be read")
-    }
-    guard let frame = MovieKeyFrame(in: movie, near: Self.place) else { throw RecordingError("it has no key frame") }
+    let movie = FileOutline.movie(
+      size: UInt64(clamping: status.st_size), within: FileOutline.maximumBoxes, atMost: Self.largestMovie
+    ) { Self.read(file, at: $0, $1) ?? ByteBuffer() }
+    guard let movie else { throw RecordingError("it has no movie header that can be read") }
+    let frame = try MovieKeyFrame(in: movie, near: Self.place)
     guard frame.length > 0, frame.length <= StillPictureMaker.largestSample,
       let sample = Self.read(file, at: frame.offset, frame.length)
     else { throw RecordingError("its key frame cannot be read") }
     return try make(sample, frame.track)
-  }
-
-  /// The payload of `moov`, which stands within the first boxes of the file.
-  private static func movieBox(_ file: CInt, size: UInt64) -> ByteBuffer? {
-    var position: UInt64 = 0
-    for _ in 0..<8 {
-      let count = min(size &- position, UInt64(BoxHeader.longest))
-      guard let bytes = read(file, at: position, Int(count)), let header = BoxHeader(bytes, room: size &- position)
-      else {
-        return nil
-      }
-      if header.type == "moov" {
-        return header.size <= UInt64(largestMovie)
-          ? read(file, at: position + header.length, Int(header.payloadSize)) : nil
-      }
-      position += header.size
-    }
-    return nil
   }
 
   /// Nil when they are not all there.

@@ -138,25 +138,26 @@ import Testing
     try Golden.check(boxes.map(\.description).joined(separator: "\n") + "\n", "fragment-disposable.txt")
 
     let movie = try #require(BoxReader(head).first { $0.type == "moof" })
-    let read = try #require(FragmentReader.read(movie.payload, timescales: [.video: 30_000]))
+    let read = try FragmentReader.read(movie, timescales: [.video: 30_000])
     #expect(read.map(\.run.samples) == [run.samples])
   }
 
   @Test func samplesThatNothingIsSaidOfAreBelievedInASmallNumber() throws {
-    func fragment(_ runs: [UInt32]) -> ByteBuffer {
+    func read(_ runs: [UInt32]) throws -> [FragmentReader.LocatedRun] {
       func box(_ type: String, _ payload: [UInt8]) -> [UInt8] {
         bytes([ByteBuffer(integer: UInt32(payload.count + 8))]) + Array(type.utf8) + payload
       }
       let header = box("tfhd", [0, 2, 0, 0, 0, 0, 0, 1])
       let time = box("tfdt", [0, 0, 0, 0, 0, 0, 0, 0])
       let runs = runs.flatMap { box("trun", [0, 0, 0, 0] + bytes([ByteBuffer(integer: $0)])) }
-      return ByteBuffer(bytes: box("traf", header + time + runs))
+      let fragment = ByteBuffer(bytes: box("moof", box("traf", header + time + runs)))
+      return try FragmentReader.read(
+        try #require(BoxReader(fragment).first { _ in true }), timescales: [TrackID(1): 30_000])
     }
-    let timescales = [TrackID(1): UInt32(30_000)]
-    #expect(FragmentReader.read(fragment([65_536]), timescales: timescales)?.first?.run.samples.count == 65_536)
-    #expect(FragmentReader.read(fragment([65_537]), timescales: timescales) == nil)
-    #expect(FragmentReader.read(fragment([65_535, 1]), timescales: timescales)?.count == 2)
-    #expect(FragmentReader.read(fragment([65_535, 2]), timescales: timescales) == nil)
+    #expect(try read([65_536]).first?.run.samples.count == 65_536)
+    #expect(throws: BoxError(.large(size: 65_537), ["moof", "traf", "trun"], at: 48)) { try read([65_537]) }
+    #expect(try read([65_535, 1]).count == 2)
+    #expect(throws: BoxError(.large(size: 2), ["moof", "traf", "trun"], at: 64)) { try read([65_535, 2]) }
   }
 
   @Test func negativeCompositionOffsetsSurvive() throws {

@@ -66,12 +66,20 @@ import Testing
 
   // MARK: Key frames
 
-  private func moov(_ bytes: [UInt8]) throws -> ByteBuffer { try #require(ByteBuffer(bytes: bytes).firstBox("moov")) }
+  private func moov(_ bytes: [UInt8]) throws -> BoxView {
+    try #require(BoxReader(ByteBuffer(bytes: bytes)).first { $0.type == "moov" })
+  }
+
+  private func keyFrame(_ payload: [UInt8], near fraction: Double) throws(BoxError) -> MovieKeyFrame {
+    let range = 0..<UInt64(payload.count + 16)
+    let header = try BoxHeader(ByteBuffer(bytes: [0, 0, 0, 0] + Array("moov".utf8)), in: range)
+    return try MovieKeyFrame(in: BoxView(header, ByteBuffer(bytes: payload)), near: fraction)
+  }
 
   @Test(arguments: [(0.0, 0.0), (0.1, 0.0), (0.3, 1.0), (0.5, 2.0), (0.74, 2.0), (0.76, 3.0), (1.0, 3.0), (7.0, 3.0)])
   func theKeyFrameBeforeAPlaceIsFound(_ fraction: Double, _ seconds: Double) throws {
     let bytes = try movie()
-    let frame = try #require(MovieKeyFrame(in: try moov(bytes), near: fraction))
+    let frame = try MovieKeyFrame(in: try moov(bytes), near: fraction)
     #expect(abs(frame.seconds - seconds) < 0.001)
     #expect(frame.track.kind == .video)
     // The bytes at that place are the sample's own.
@@ -82,16 +90,16 @@ import Testing
   }
 
   @Test func tablesThatDoNotFitGiveNoKeyFrame() throws {
-    var bytes = Array(try moov(try movie(seconds: 1)).readableBytesView)
+    var bytes = Array(try moov(try movie(seconds: 1)).payload.readableBytesView)
     for position in bytes.indices {
       let before = bytes[position]
       bytes[position] = 0xFF
-      _ = MovieKeyFrame(in: ByteBuffer(bytes: bytes), near: 0.5)
+      _ = try? keyFrame(bytes, near: 0.5)
       bytes[position] = before
     }
     for length in stride(from: 0, to: bytes.count, by: 7) {
-      _ = MovieKeyFrame(in: ByteBuffer(bytes: bytes[..<length]), near: 0.5)
+      _ = try? keyFrame(Array(bytes[..<length]), near: 0.5)
     }
-    #expect(MovieKeyFrame(in: ByteBuffer(), near: 0.1) == nil)
+    #expect(throws: BoxError(.missing("trak"), ["moov"], at: 0)) { try keyFrame([], near: 0.1) }
   }
 }

@@ -220,11 +220,11 @@ import Testing
     #expect(try RecordingFolder.open("\(harness.folder.path)/cam").remark(of: entry.file)?.failure == nil)
     // Replay finds all of it.
     let file = try PlainFile("\(harness.folder.path)/cam/\(entry.file)", .read)
-    let layout = try #require(try file.reader.layout(size: file.size))
-    let media = file.reader(from: layout.contentStart)
+    let content = try #require(try file.reader.outline(size: file.size)).content
+    let media = file.reader(from: content.lowerBound)
     let stream = try #require(StreamName("cam"))
     let source = try #require(try RecordingArchive.load(file.shared, size: file.size, stream: stream, name: "x"))
-    let walked = try media.index(length: layout.length)
+    let walked = try media.index(length: content.upperBound - content.lowerBound)
     #expect(source.withIndex { $0.segments == walked.segments })
   }
 

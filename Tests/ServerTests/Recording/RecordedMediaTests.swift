@@ -166,16 +166,12 @@ struct SourceMedia {
   }
 
   private static func parse(_ file: ByteBuffer) throws -> SourceMedia {
-    let movie = try #require(file.firstBox("moov"))
-    let tracks = try #require(MovieReader.read(movie)).tracks
+    let tracks = try MovieReader.read(try #require(BoxReader(file).first { $0.type == "moov" })).tracks
     let timescales = Dictionary(uniqueKeysWithValues: tracks.map { ($0.id, $0.timescale) })
     var samples: [(time: MediaTime, sample: Sample)] = []
-    var start = 0
-    for box in BoxReader(file) {
-      defer { start += box.payload.readableBytes + 8 }
-      guard box.type == "moof" else { continue }
-      for located in try #require(FragmentReader.read(box.payload, timescales: timescales)) {
-        var offset = start + located.offset
+    for box in BoxReader(file) where box.type == "moof" {
+      for located in try FragmentReader.read(box, timescales: timescales) {
+        var offset = Int(box.header.range.lowerBound) + located.offset
         var time = located.run.baseDecodeTime
         for sample in located.run.samples {
           let payload = try #require(file.getSlice(at: offset, length: Int(sample.size)))

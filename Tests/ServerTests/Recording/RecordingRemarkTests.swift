@@ -156,14 +156,15 @@ import Testing
     try await RecordingHarness(folder).finishLeftovers()
 
     let file = try PlainFile("\(folder.path)/cam/20261121T072410Z.mp4", .read)
-    let layout = try #require(try file.reader.layout(size: file.size))
-    let place = try #require(layout.index)
+    let outline = try #require(try file.reader.outline(size: file.size))
+    let place = try #require(outline.annex)
     var bytes = try file.reader.read(at: place.lowerBound, count: Int(place.upperBound - place.lowerBound))
     bytes.moveReaderIndex(forwardBy: try #require(RecordingRemark.size(bytes)))
-    let media = file.reader(from: layout.contentStart)
+    let media = file.reader(from: outline.content.lowerBound)
+    let length = outline.content.upperBound - outline.content.lowerBound
     let stored = try #require(
-      RecordingIndex(stored: bytes, length: layout.length) { try? media.tracks(at: $0, end: layout.length) })
-    let walked = try media.index(length: layout.length)
+      RecordingIndex(stored: bytes, length: length) { try? media.tracks(at: $0, end: length) })
+    let walked = try media.index(length: length)
     #expect(stored.segments == walked.segments && stored.spans == walked.spans)
     #expect(stored.segments.count >= 4)
   }

@@ -43,28 +43,10 @@ extension RecordingFolder {
 
   private static func outline(_ file: CInt, _ status: stat) -> (seconds: Double, codecs: [String]) {
     var outline = MovieOutline(fileSize: UInt64(clamping: status.st_size))
-    // Most of what is asked for lies within the first few kilobytes.
-    var window = (start: UInt64(0), bytes: Self.read(file, at: 0, count: Self.windowSize))
     while case .read(let offset, let length) = outline.step {
-      if offset < window.start || offset + UInt64(length) > window.start + UInt64(window.bytes.readableBytes) {
-        window = (offset, Self.read(file, at: offset, count: max(length, 512)))
-      }
-      let piece = window.bytes.getSlice(
-        at: window.bytes.readerIndex + Int(offset - window.start),
-        length: min(length, window.bytes.readableBytes - Int(offset - window.start)))
-      outline.receive(piece ?? ByteBuffer())
+      outline.receive((try? RecordingFile.read(from: file, at: offset, count: length, path: "")) ?? ByteBuffer())
     }
     return (outline.duration?.seconds ?? 0, outline.codecs)
-  }
-
-  private static let windowSize = 4096
-
-  private static func read(_ file: CInt, at offset: UInt64, count: Int) -> ByteBuffer {
-    var buffer = ByteBuffer()
-    buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: count) {
-      max(0, pread(file, $0.baseAddress, count, off_t(offset)))
-    }
-    return buffer
   }
 
   /// What a finished recording tells whoever has nothing but its file.

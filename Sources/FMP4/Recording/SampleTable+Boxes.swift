@@ -3,49 +3,35 @@ extension OutputRawSpan {
   /// offsets count from.
   mutating func sampleTable(_ table: SampleTable, descriptions: [TrackDescription], shift: UInt64) {
     box("stbl") { out in
-      out.fullBox("stsd") {
-        $0.u32(UInt32(truncatingIfNeeded: descriptions.count))
-        for description in descriptions { description.writeSampleEntry(&$0) }
+      out.table("stsd", descriptions) { $1.writeSampleEntry(&$0) }
+      // §8.6.1.2.
+      out.table("stts", table.durations) {
+        $0.u32($1.count)
+        $0.u32($1.duration)
       }
-      out.durations(table.durations)
-      out.compositionOffsets(table.offsets)
-      if let numbers = table.syncSamples {
-        out.fullBox("stss") {
-          $0.u32(UInt32(truncatingIfNeeded: numbers.count))
-          for number in numbers { $0.u32(number) }
+      // §8.6.1.3; left out when every sample is shown when it is decoded. Version 1 has signed offsets.
+      if table.offsets.contains(where: { $0.offset != 0 }) {
+        out.table("ctts", version: table.offsets.contains { $0.offset < 0 } ? 1 : 0, table.offsets) {
+          $0.u32($1.count)
+          $0.i32($1.offset)
         }
+      }
+      if let numbers = table.syncSamples {
+        out.table("stss", numbers) { $0.u32($1) }  // §8.6.2
       }
       if let dependencies = table.dependencies {
         out.fullBox("sdtp") { $0.bytes(dependencies) }  // §8.6.4
       }
       out.chunkRuns(table.chunks)
       out.sizes(table.sizes)
-      out.chunkOffsets(table.chunks, shift: shift)
+      // §8.7.5.
+      if table.chunks.contains(where: { $0.offset &+ shift > UInt64(UInt32.max) }) {
+        out.table("co64", table.chunks) { $0.u64($1.offset &+ shift) }
+      } else {
+        out.table("stco", table.chunks) { $0.u32(UInt32(truncatingIfNeeded: $1.offset &+ shift)) }
+      }
       if let distance = descriptions.first?.codec.rollDistance {
         out.rollGroup(distance: distance, sampleCount: table.sampleCount)
-      }
-    }
-  }
-
-  /// `stts`, §8.6.1.2.
-  private mutating func durations(_ runs: [SampleTable.DurationRun]) {
-    fullBox("stts") {
-      $0.u32(UInt32(truncatingIfNeeded: runs.count))
-      for run in runs {
-        $0.u32(run.count)
-        $0.u32(run.duration)
-      }
-    }
-  }
-
-  /// `ctts`, §8.6.1.3; left out when every sample is shown when it is decoded. Version 1 has signed offsets.
-  private mutating func compositionOffsets(_ runs: [SampleTable.OffsetRun]) {
-    guard runs.contains(where: { $0.offset != 0 }) else { return }
-    fullBox("ctts", version: runs.contains { $0.offset < 0 } ? 1 : 0) {
-      $0.u32(UInt32(truncatingIfNeeded: runs.count))
-      for run in runs {
-        $0.u32(run.count)
-        $0.i32(run.offset)
       }
     }
   }
@@ -74,26 +60,10 @@ extension OutputRawSpan {
   /// `stsz`, §8.7.3.2.
   private mutating func sizes(_ sizes: [UInt32]) {
     fullBox("stsz") {
-      if let first = sizes.first, first > 0, sizes.allSatisfy({ $0 == first }) {
-        $0.u32(first)
-        $0.u32(UInt32(truncatingIfNeeded: sizes.count))
-      } else {
-        $0.u32(0)
-        $0.u32(UInt32(truncatingIfNeeded: sizes.count))
-        for size in sizes { $0.u32(size) }
-      }
-    }
-  }
-
-  /// `stco`, or `co64` when an offset needs more than 32 bits, §8.7.5.
-  private mutating func chunkOffsets(_ chunks: [SampleTable.Chunk], shift: UInt64) {
-    let isLarge = chunks.contains { $0.offset &+ shift > UInt64(UInt32.max) }
-    fullBox(isLarge ? "co64" : "stco") {
-      $0.u32(UInt32(truncatingIfNeeded: chunks.count))
-      for chunk in chunks {
-        let offset = chunk.offset &+ shift
-        if isLarge { $0.u64(offset) } else { $0.u32(UInt32(truncatingIfNeeded: offset)) }
-      }
+      let common = sizes.first.flatMap { first in sizes.allSatisfy { $0 == first } ? first : nil } ?? 0
+      $0.u32(common)  // sample_size; 0 where each has its own
+      $0.u32(UInt32(truncatingIfNeeded: sizes.count))
+      if common == 0 { for size in sizes { $0.u32(size) } }
     }
   }
 
