@@ -38,7 +38,7 @@ struct ListenAddress: Sendable, Hashable, CustomStringConvertible {
       if isIPv6(inner) { return .ipv6(inner) }
       throw ValueError("the brackets hold no IPv6 address", advice: "write [::1]:8080")
     }
-    var address = in_addr()
+    var address = [UInt8](repeating: 0, count: 4)
     if inet_pton(AF_INET, String(text), &address) == 1 { return .ipv4(String(text)) }
     if text.contains(":") {
       throw ValueError("an IPv6 address needs brackets", advice: "write [::1]:8080")
@@ -49,7 +49,7 @@ struct ListenAddress: Sendable, Hashable, CustomStringConvertible {
 
   /// Whether that is an IPv6 address, without brackets.
   static func isIPv6(_ text: some StringProtocol) -> Bool {
-    var address = in6_addr()
+    var address = [UInt8](repeating: 0, count: 16)
     return inet_pton(AF_INET6, String(text), &address) == 1
   }
 

@@ -64,7 +64,7 @@ import Testing
   }
 
   @Test func theDocumentationHasEachNameAndNoOther() throws {
-    let path = "\(#filePath)".split(separator: "/").dropLast(4).joined(separator: "/")
+    let path = "\(#filePath)".split(separator: "/").dropLast(5).joined(separator: "/")
     let file = try #require(fopen("/\(path)/docs/metrics.md", "r"))
     defer { fclose(file) }
     var documented: [String: String] = [:]
