@@ -13,9 +13,9 @@ extension ReplayRoutes {
     guard let name else { return .now(missing) }
     let from: ReplaySource.Moment?
     let to: ReplaySource.Moment?
-    do throws(MalformedMoment) {
-      from = try request.query("from").map { text throws(MalformedMoment) in try Self.moment(text, "from") }
-      to = try request.query("to").map { text throws(MalformedMoment) in try Self.moment(text, "to") }
+    do throws(ReplaySource.Moment.Malformed) {
+      from = try Self.moment(request, "from")
+      to = try Self.moment(request, "to")
     } catch {
       return .now(
         Problem.badRequest(error.detail, help: "Write from=12.5&to=72.5, or from=2026-11-21T07:24:10Z.").response)
@@ -42,6 +42,13 @@ extension ReplayRoutes {
         return Self.problem(failure).response
       }
     }
+  }
+
+  private static func moment(
+    _ request: HTTPRequest, _ name: String
+  ) throws(ReplaySource.Moment.Malformed) -> ReplaySource.Moment? {
+    guard let text = request.query(name) else { return nil }
+    return try ReplaySource.Moment(text, name: name)
   }
 
   private static func response(
@@ -73,23 +80,5 @@ extension ReplayRoutes {
     case .outside(let length):
       Problem.notFound("The recording has nothing of that: it is \(Decimals.fixed(seconds: length, digits: 0)) s long.")
     }
-  }
-
-  /// A moment that cannot be read.
-  struct MalformedMoment: Error {
-    var detail: String
-  }
-
-  /// Seconds (`90`, `12.5`, `1:30`, `0:01:30`) or a time (`2026-11-21T07:24:10.5Z`, `2026-11-21T08:24:10+01:00`).
-  static func moment(_ text: String, _ name: String) throws(MalformedMoment) -> ReplaySource.Moment {
-    if let time = DecimalText.split(text), time.1.isEmpty, let nanoseconds = time.0.times(1_000_000_000) {
-      return .media(MediaTime(nanoseconds: nanoseconds))
-    }
-    if let place = ClockText.nanoseconds(text) { return .media(MediaTime(nanoseconds: place)) }
-    if let wall = UTCText.nanoseconds(text) { return .wall(wall) }
-    throw MalformedMoment(
-      detail:
-        "\(name) is seconds (90, 1:30) or a time as 2026-11-21T07:24:10Z, not \(LogText.escaped(String(text.prefix(40))))."
-    )
   }
 }

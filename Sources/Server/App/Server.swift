@@ -244,6 +244,10 @@ struct Server {
     guard let files = configuration.tls else {
       throw ConfigurationError(.usage, "TLS needs a certificate: give --tls-cert and --tls-key")
     }
-    return try ServerCertificate(files: files, minimumVersion: configuration.minimumTLS, logger: logger)
+    do throws(TLSFilesError) {
+      return try ServerCertificate(files: files, minimumVersion: configuration.minimumTLS, logger: logger)
+    } catch {
+      throw ConfigurationError(.configuration, error.description)
+    }
   }
 }

@@ -1,4 +1,3 @@
-internal import FMP4
 internal import NIOCore
 
 extension ByteBuffer {
@@ -15,14 +14,5 @@ extension ByteBuffer {
       } while rest > 0 || (room.endIndex - at < minimumDigits && at > 0)
       writeBytes(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(room)[at...]))
     }
-  }
-
-  /// Seconds with six decimals, as `Decimals.fixed` writes them.
-  mutating func writeSeconds(_ time: MediaTime) {
-    let microseconds = time.rescaled(to: 1_000_000)
-    if microseconds < 0 { writeStaticString("-") }
-    writeDecimal(microseconds.magnitude / 1_000_000)
-    writeStaticString(".")
-    writeDecimal(microseconds.magnitude % 1_000_000, minimumDigits: 6)
   }
 }

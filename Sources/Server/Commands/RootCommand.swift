@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Ingest
 
 /// `weir` itself; `serve` when no command is named.
 struct RootCommand: AsyncParsableCommand {
@@ -22,5 +23,15 @@ struct VersionCommand: ParsableCommand {
 
   func run() {
     print(Version.text)
+  }
+}
+
+extension Version {
+  /// For people: name, release and licence, and the library whose licence counts for the binary as well.
+  static var text: String {
+    """
+    \(name) \(number), Apache License 2.0
+    linked with \(CaptureLibrary.description)
+    """
   }
 }

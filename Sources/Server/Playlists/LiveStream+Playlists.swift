@@ -1,4 +1,6 @@
 internal import FMP4
+internal import Ingest
+internal import Synchronization
 
 extension LiveStream {
   /// The multivariant playlist of the current epoch.
@@ -75,6 +77,36 @@ extension LiveStream {
     withManifests { history, epoch, now in history.patch(from: base, of: epoch, wallNanoseconds: now) }
   }
 
+  /// A rendered playlist: made once for each change of the window and shared by everybody who asks. `render` is called with
+  /// the stream's lock held; nil when the epoch is gone.
+  private func rendered(
+    _ kind: RenderCache.Kind, epoch id: String?, render: (EpochView) -> PreencodedResponse
+  ) -> PreencodedResponse? {
+    state.withLock { state in
+      if let id, state.epoch.id != id {
+        guard let previous = state.previous, previous.epoch.id == id else { return nil }
+        return render(previous.epoch.viewWithRungs)
+      }
+      state.epoch.isDated = true
+      let playlists = state.playlists
+      return playlists.cache.withLock { cache in
+        cache.response(kind, version: state.epoch.version(for: kind)) { render(state.epoch.viewWithRungs) }
+      }
+    }
+  }
+
+  /// The manifests of the current epoch, with its view and the wall clock in nanoseconds since 1970. `body` is called
+  /// with the stream's lock held.
+  private func withManifests(
+    _ body: (_ history: inout DASHHistory, _ epoch: EpochView, _ now: Int64) -> PreencodedResponse
+  ) -> PreencodedResponse {
+    state.withLock { state in
+      state.epoch.isDated = true
+      let (view, now) = (state.epoch.viewWithRungs, clock.wallNanoseconds)
+      return state.playlists.cache.withLock { body(&$0.dash, view, now) }
+    }
+  }
+
   /// How long a client counts as a viewer after each request: three target durations.
   var viewerLifetime: MediaTime {
     MediaTime(milliseconds: 3000 * Int64(targetDuration ?? 2))
@@ -94,4 +126,40 @@ extension EpochView {
     case .personal: .never
     }
   }
+}
+
+extension Epoch {
+  /// Rises with each change that a rendering of this kind can show.
+  func version(for kind: RenderCache.Kind) -> Int {
+    switch kind {
+    case .media(let rendition, _, _), .keyFrames(let rendition): window(of: rendition)?.version ?? 0
+    case .programme: window.version
+    case .multivariant: version
+    }
+  }
+}
+
+extension LiveStream.State {
+  /// Those of the current epoch.
+  fileprivate var playlists: EpochPlaylists {
+    mutating get {
+      if let playlists = renderings as? EpochPlaylists { return playlists }
+      let playlists = EpochPlaylists(RenderCache())
+      renderings = playlists
+      return playlists
+    }
+  }
+}
+
+/// The playlists and manifests of one epoch, which its stream keeps.
+private final class EpochPlaylists: EpochRenderings {
+  let cache: Mutex<RenderCache>
+
+  init(_ cache: RenderCache) {
+    self.cache = Mutex(cache)
+  }
+
+  var renders: Int { cache.withLock { $0.renders } }
+
+  func next() -> any EpochRenderings { EpochPlaylists(RenderCache(after: cache.withLock { $0 })) }
 }

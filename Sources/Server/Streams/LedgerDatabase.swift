@@ -17,7 +17,7 @@ struct LedgerDatabase: Sendable {
     let path = "\(folder)/\(fileName)"
     do {
       return try LedgerDatabase(path: path)
-    } catch let error as DatabaseError where CatalogueDatabase.isDamage(error) {
+    } catch let error as DatabaseError where error.isDamage {
       for ending in ["", "-wal", "-shm", "-journal"] { unlink(path + ending) }
       return try LedgerDatabase(path: path)
     }

@@ -17,7 +17,7 @@ import Testing
   /// The next process: from the record, a publication of both tracks.
   private func resumed(_ record: EpochRecord, seconds: Int, settings: StreamSettings = StreamSettings()) throws -> Epoch
   {
-    var epoch = Epoch(resuming: record, settings: settings)
+    var epoch = Epoch(resuming: record, settings: settings.asServed)
     epoch.startPublication()
     _ = try epoch.receive(
       .clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: EpochDriver.wall &+ 20_000_000_000)))
@@ -161,7 +161,7 @@ import Testing
     settings.layout = .separate
     settings.ladder = [RungSpecification(shortSide: 360, bitRate: 800_000)]
     let record = try #require(try interrupted(settings).epoch.record)
-    let after = Epoch(resuming: record, settings: settings)
+    let after = Epoch(resuming: record, settings: settings.asServed)
     #expect(after.rungs.map(\.window.nextSequenceNumber) == [record.nextSequenceNumber])
     #expect(after.rungs.map(\.window.targetDuration) == [record.targetDuration])
   }

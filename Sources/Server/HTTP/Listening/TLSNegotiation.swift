@@ -7,9 +7,6 @@ internal import NIOTLS
 final class TLSNegotiation: ChannelInboundHandler, RemovableChannelHandler, HTTPConnection {
   typealias InboundIn = Never
 
-  /// What is offered, the preferred one first.
-  static let protocols = ["h2", "http/1.1"]
-
   private let pipelines: HTTPPipelines
   private let since: Int
   private var context: ChannelHandlerContext?

@@ -12,6 +12,8 @@ internal import UnixSignals
 final class ServerCertificate: Sendable {
   /// Days before the end at which the log warns.
   static let warnings = [14, 3, 1]
+  /// What is offered to viewers by ALPN (RFC 7301), the preferred one first.
+  static let protocols = ["h2", "http/1.1"]
 
   private struct Contexts {
     var https: NIOSSLContext
@@ -21,10 +23,10 @@ final class ServerCertificate: Sendable {
     /// Seconds since 1970.
     var end: Int
 
-    init(_ pair: TLSFiles.Pair, _ minimum: TLSMinimum) throws(ConfigurationError) {
+    init(_ pair: TLSFiles.Pair, _ minimum: TLSMinimum) throws(TLSFilesError) {
       // HTTP/2 needs TLS 1.2 (RFC 9113 §9.2); old encoders have less.
       let https = minimum == .tls13 ? TLSMinimum.tls13 : .tls12
-      self.https = try pair.context(applicationProtocols: TLSNegotiation.protocols, minimumVersion: https.version)
+      self.https = try pair.context(applicationProtocols: ServerCertificate.protocols, minimumVersion: https.version)
       rtmps = try pair.context(minimumVersion: minimum.version)
       end = pair.chain.first.map { Int($0.notValidAfter) } ?? 0
       let serial = pair.chain.first?.serialNumber.map(Self.hexadecimal).joined() ?? ""
@@ -55,7 +57,7 @@ final class ServerCertificate: Sendable {
   /// once in an `interval`.
   init(
     files: TLSFiles, minimumVersion: TLSMinimum = .tls12, interval: Duration = .seconds(2), logger: Logger
-  ) throws(ConfigurationError) {
+  ) throws(TLSFilesError) {
     self.files = files
     minimum = minimumVersion
     self.interval = interval

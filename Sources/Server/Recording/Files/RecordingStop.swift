@@ -29,9 +29,9 @@ enum RecordingStop: Sendable, Hashable, CustomStringConvertible {
     case .asked: "somebody stopped it"
     case .streamEnded: "the stream ended"
     case .shutdown: "weir was stopped"
-    case .longest: "it is as long as \(Setting.recordMaxDuration.flag) lets it be"
-    case .largest: "it is as large as \(Setting.recordMaxSize.flag) lets it be"
-    case .split: "another file begins, by \(Setting.recordSplit.flag)"
+    case .longest: "it is as long as --record-max-duration lets it be"
+    case .largest: "it is as large as --record-max-size lets it be"
+    case .split: "another file begins, by --record-split"
     case .anotherFormat: "another file begins: one cannot hold what comes now (another codec, or turned pictures)"
     case .hole: "another file begins after a hole in the media"
     }

@@ -68,8 +68,8 @@ enum ClipFile {
   }
 
   private static func moment(_ text: String, _ flag: String) throws -> ReplaySource.Moment {
-    do throws(ReplayRoutes.MalformedMoment) {
-      return try ReplayRoutes.moment(text, flag)
+    do throws(ReplaySource.Moment.Malformed) {
+      return try ReplaySource.Moment(text, name: flag)
     } catch {
       throw RecordingError(error.detail)
     }

@@ -134,7 +134,7 @@ import Testing
     let text = sheet.text()
     let time = ContinuousClock.now - start
     let named = String(buffer: text).split(separator: "\n").count { $0.hasPrefix("weir_stream_live{") }
-    #expect(named == MetricsLimits.streams + 1)
+    #expect(named == StreamRegistry.namedInMetrics + 1)
     // Recorded, with a ladder and sound in another codec each stream has twelve more.
     #expect(sheet.count + 12 * named < 2000, "\(sheet.count) series")
     #expect(time < .milliseconds(200), "\(time)")
@@ -142,7 +142,7 @@ import Testing
   }
 
   @Test func noCounterFallsWhenOneOfTheOthersGoes() async throws {
-    for number in 0..<MetricsLimits.streams { _ = try await publish("cam\(number)") }
+    for number in 0..<StreamRegistry.namedInMetrics { _ = try await publish("cam\(number)") }
     let late = try await publish("late", seconds: 2)
     let later = try await publish("later", seconds: 1)
     let others = "weir_ingest_bytes_total{stream=\"_other\",protocol=\"RTMP\"}"
