@@ -172,7 +172,8 @@ struct ServeCommand: AsyncParsableCommand {
     for overruled in sources.overruled { logger.warning("\(overruled)") }
     try configuration.prepareFolders()
     let inherited = try InheritedSockets(environment: Arguments.environment())
-    try await Server(configuration: configuration, inherited: inherited, logger: logger).run(openingPage: openingPage)
+    try await WeirServer(configuration: configuration, inherited: inherited, logger: logger)
+      .run(openingPage: openingPage)
   }
 
   /// What the command line gave, by setting.

@@ -8,7 +8,7 @@ internal import ServiceLifecycle
 internal import UnixSignals
 
 /// The server, put together from its parts. Read from the top: what there is, how it starts, how it stops.
-struct Server {
+struct WeirServer {
   private let configuration: ServerConfiguration
   private let logger: Logger
   private let clock: SteadyClock
