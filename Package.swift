@@ -76,14 +76,14 @@ let package = Package(
         .product(name: "UnixSignals", package: "swift-service-lifecycle"),
         .product(name: "GRDB", package: "GRDB.swift"),
       ],
-      exclude: ["CWeb", "HTTP/CZlib", "Recording/CChecksum"],
+      exclude: ["CWeb", "HTTP/CZlib", "Basics/CChecksum"],
       cSettings: gnuSource,
       swiftSettings: house),
     // The files of web/, embedded by #embed.
     .target(name: "CWeb", path: "Sources/Server/CWeb", cSettings: [.unsafeFlags(["-Wno-c23-extensions"])]),
 
     // The one instruction that Swift cannot say.
-    .target(name: "CChecksum", path: "Sources/Server/Recording/CChecksum"),
+    .target(name: "CChecksum", path: "Sources/Server/Basics/CChecksum"),
 
     .systemLibrary(
       name: "CZlib", path: "Sources/Server/HTTP/CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
@@ -135,7 +135,7 @@ if Context.environment["WEIR_FUZZ"] != nil {
     shared + [
       .target(
         name: "Server", dependencies: server?.dependencies ?? [],
-        exclude: (server?.exclude ?? []) + ["Main/Weir.swift"], cSettings: gnuSource, swiftSettings: instrumented),
+        exclude: (server?.exclude ?? []) + ["Commands/Weir.swift"], cSettings: gnuSource, swiftSettings: instrumented),
       .target(
         name: "Support", dependencies: ["FMP4", nio], path: "Tests/Support", sources: ["SyntheticMedia.swift"],
         swiftSettings: instrumented),

@@ -47,6 +47,6 @@ extension ListenAddress {
       (why, advice) = ("\(error)", "choose another address")
     }
     return ConfigurationError(
-      .configuration, "cannot listen on \(address) (\(setting.flag) or \(setting.variable)): \(why); \(advice)")
+      .configuration, "cannot listen on \(address) (\(setting.origin)): \(why); \(advice)")
   }
 }

@@ -43,6 +43,6 @@ extension ServerConfiguration {
   ) -> ConfigurationError {
     let folder = LogText.escaped(folder)
     return ConfigurationError(
-      .configuration, "\(folder) (\(setting.flag) or \(setting.variable)): \(reason); \(advice)")
+      .configuration, "\(folder) (\(setting.origin)): \(reason); \(advice)")
   }
 }

@@ -7,7 +7,8 @@ extension ServerConfiguration {
       partTarget: MediaTime(partDuration), segmentTarget: MediaTime(segmentDuration),
       targetDuration: targetDuration.setting, window: MediaTime(window),
       rewind: rewind.map { MediaTime($0) }, reconnectWindow: MediaTime(reconnectWindow),
-      bounds: bounds, publicURL: publicURL, layout: hlsLayout, partAddressing: partAddressing)
+      bounds: bounds, publicURL: publicURL, periodsToKeep: DASHManifest.periodsToKeep, layout: hlsLayout,
+      partAddressing: partAddressing)
   }
 }
 

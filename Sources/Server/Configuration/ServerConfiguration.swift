@@ -115,9 +115,3 @@ struct ServerConfiguration: Sendable {
   var logLevel: Logger.Level
   var logFormat: LogFormat
 }
-
-/// The files of a certificate chain and its private key, both PEM.
-struct TLSFiles: Sendable, Hashable {
-  var certificate: String
-  var key: String
-}

@@ -67,6 +67,9 @@ enum Setting: String, CaseIterable, Sendable {
 
   static let variablePrefix = "WEIR_"
 
+  /// Both, for errors.
+  var origin: String { "\(flag) or \(variable)" }
+
   /// The text that is parsed when neither flag nor variable is given; nil where the setting is then off.
   var defaultText: String? {
     switch self {

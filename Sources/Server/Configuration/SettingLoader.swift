@@ -100,7 +100,9 @@ struct SettingLoader {
   func tlsFiles() throws(ConfigurationError) -> TLSFiles? {
     switch (sources.one(.tlsCert)?.value, sources.one(.tlsKey)?.value) {
     case (nil, nil): return nil
-    case (let certificate?, let key?): return TLSFiles(certificate: certificate, key: key)
+    case (let certificate?, let key?):
+      return TLSFiles(
+        certificate: certificate, key: key, certificateOrigin: Setting.tlsCert.origin, keyOrigin: Setting.tlsKey.origin)
     case (.some, nil): throw error(.tlsCert, nil, "a certificate needs its private key", "add --tls-key FILE")
     case (nil, .some): throw error(.tlsKey, nil, "a private key needs its certificate", "add --tls-cert FILE")
     }

@@ -53,18 +53,4 @@ enum FixedAnswer {
   static let fieldsTooLarge = Problem(
     status: .requestHeaderFieldsTooLarge, title: "Request header fields too large",
     detail: "The request's head is larger than this server takes.")
-
-  /// What the peer is told when its bytes are no request.
-  static func problem(_ fault: HTTP1Scanner.Fault) -> Problem {
-    switch fault {
-    case .fieldsTooLarge: fieldsTooLarge
-    case .targetTooLong: targetTooLong
-    case .unknownVersion:
-      Problem(
-        status: .httpVersionNotSupported, title: "HTTP version not supported",
-        detail: "This server speaks HTTP/1.1 and HTTP/1.0 here, and HTTP/2 over TLS.")
-    case .unknownMethod: .methodNotAllowed()
-    case .malformed(let what): .badRequest("This is no HTTP request: \(what).")
-    }
-  }
 }

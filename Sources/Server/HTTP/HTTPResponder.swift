@@ -1,7 +1,6 @@
 internal import Ingest
 internal import NIOCore
 internal import NIOHTTP1
-internal import Synchronization
 
 /// Where the routes live: answers requests, knows nothing of sockets.
 protocol HTTPResponder: Sendable {
@@ -101,32 +100,12 @@ extension Admission {
   }
 }
 
-/// A number for a client: one address may be many clients, which User-Agent tells apart as well as can be.
-struct ClientID: Hashable, Sendable {
-  let number: Int
-  /// The address that it comes from.
-  let host: NetworkAddress?
-
-  init(number: Int, host: NetworkAddress? = nil) {
-    self.number = number
-    self.host = host
-  }
-
+extension ClientID {
+  /// Whoever sends these fields from that address.
   init(_ address: NetworkAddress?, _ fields: RequestFields) {
     var hasher = Hasher()
     hasher.combine(address)
     hasher.combine(fields.clientHash)
-    number = hasher.finalize()
-    host = address?.host
+    self.init(number: hasher.finalize(), host: address?.host)
   }
-}
-
-/// Rises with every change of something, so that whoever keeps what was made of it knows when it is old. Anybody may
-/// look at it, without a lock.
-final class ChangeStamp: Sendable {
-  private let count = Atomic(0)
-
-  var version: Int { count.load(ordering: .acquiring) }
-
-  func change() { count.wrappingAdd(1, ordering: .releasing) }
 }

@@ -33,3 +33,14 @@ struct HLSSegmentLines: Sendable {
     out.writeStaticString("\n")
   }
 }
+
+extension ByteBuffer {
+  /// Seconds with six decimals, as `Decimals.fixed` writes them.
+  mutating func writeSeconds(_ time: MediaTime) {
+    let microseconds = time.rescaled(to: 1_000_000)
+    if microseconds < 0 { writeStaticString("-") }
+    writeDecimal(microseconds.magnitude / 1_000_000)
+    writeStaticString(".")
+    writeDecimal(microseconds.magnitude % 1_000_000, minimumDigits: 6)
+  }
+}

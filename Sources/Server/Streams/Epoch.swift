@@ -107,7 +107,7 @@ struct Epoch: Sendable {
       nextSequenceNumber: window.nextSequenceNumber, nextPeriod: window.nextPeriod, initVersion: version,
       breaks: breaks, mediaEnd: end, knownEnd: end,
       clockOffset: newest.map { $0.wallStart &- $0.start.nanoseconds } ?? 0, listedFrom: window.lastListedStart ?? 0,
-      periods: DASHManifest(epoch: viewWithRungs, source: .server).periodsToKeep())
+      periods: settings.periodsToKeep(viewWithRungs, KeptPeriod.limit))
   }
 
   /// The newest init segment; nil before the tracks are known.
@@ -266,7 +266,7 @@ struct Epoch: Sendable {
     let wallStart = anchor?.wallNanoseconds(at: fragment.start) ?? 0
     let memory = try SegmentMemory(in: store)
     if breaksBeforeNextSegment, window.outage(before: wallStart) != nil {
-      keptPeriods = DASHManifest(epoch: viewWithRungs, source: .server).periodsToKeep(1)
+      keptPeriods = settings.periodsToKeep(viewWithRungs, 1)
       window.passOutage(before: fragment.start, until: wallStart, memory: memory)
       for index in rungs.indices { rungs[index].followOutage(in: window) }
     }

@@ -19,6 +19,9 @@ struct Sounds: Sendable, Hashable {
 }
 
 extension WorkerLauncher {
+  /// The command by which this program is a worker.
+  static let command = "transcode-worker"
+
   /// Workers are processes of this program.
-  static var ownProcess: WorkerLauncher { .process(arguments: [TranscodeWorkerCommand.name]) }
+  static var ownProcess: WorkerLauncher { .process(arguments: [command]) }
 }

@@ -115,14 +115,3 @@ extension LiveStream.State {
   /// The rungs that are being made.
   var expectedRungs: [String] { (transcoder?.status.rungs ?? []) + (soundTranscoder?.status.rungs ?? []) }
 }
-
-extension Epoch {
-  /// Rises with each change that a rendering of this kind can show.
-  func version(for kind: RenderCache.Kind) -> Int {
-    switch kind {
-    case .media(let rendition, _, _), .keyFrames(let rendition): window(of: rendition)?.version ?? 0
-    case .programme: window.version
-    case .multivariant: version
-    }
-  }
-}

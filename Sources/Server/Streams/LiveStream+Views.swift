@@ -19,32 +19,6 @@ extension LiveStream {
 
   var phase: StreamPhase { state.withLock { $0.phase } }
 
-  /// A rendered playlist or manifest: made once for each change of the window and shared by everybody who asks.
-  /// `render` is called with the stream's lock held; nil when the epoch is gone.
-  func rendered(
-    _ kind: RenderCache.Kind, epoch id: String?, render: (EpochView) -> PreencodedResponse
-  ) -> PreencodedResponse? {
-    state.withLock { state in
-      if let id, state.epoch.id != id {
-        guard let previous = state.previous, previous.epoch.id == id else { return nil }
-        return render(previous.epoch.viewWithRungs)
-      }
-      state.epoch.isDated = true
-      return state.cache.response(kind, version: state.epoch.version(for: kind)) { render(state.epoch.viewWithRungs) }
-    }
-  }
-
-  /// The manifests of the current epoch, with its view and the wall clock in nanoseconds since 1970. `body` is called
-  /// with the stream's lock held.
-  func withManifests<R>(
-    _ body: (_ history: inout DASHHistory, _ epoch: EpochView, _ now: Int64) -> sending R
-  ) -> sending R {
-    state.withLock { state in
-      state.epoch.isDated = true
-      return body(&state.cache.dash, state.epoch.viewWithRungs, clock.wallNanoseconds)
-    }
-  }
-
   var status: StreamStatus {
     state.withLock { state in
       StreamStatus(
@@ -55,7 +29,7 @@ extension LiveStream {
         targetDuration: state.epoch.window.targetDuration,
         warnings: state.warnings + state.publicationWarnings.map(\.description), anchor: state.epoch.anchor,
         residentBytes: state.epoch.rungs.reduce(state.epoch.window.residentBytes) { $0 + $1.window.residentBytes },
-        playlistRenders: state.cache.renders, counters: state.allCounters, skew: state.ends.skew,
+        playlistRenders: state.renderings?.renders ?? 0, counters: state.allCounters, skew: state.ends.skew,
         transcoding: state.transcoder?.status, rungs: state.epoch.playableRungs.compactMap(RungStatus.init),
         soundTranscoding: state.soundTranscoder?.status,
         sound: state.epoch.viewWithRungs.playableSounds.first.flatMap(RungStatus.init))

@@ -81,7 +81,8 @@ final class LiveStream: Sendable {
     /// What is wrong with the present publication.
     var publicationWarnings: [PublicationWarning] = []
     var knownGroup: MediaTime?
-    var cache = RenderCache()
+    /// What whoever renders has made of `epoch`; nil until somebody did.
+    var renderings: (any EpochRenderings)?
     /// Makes the rungs of the current epoch, from its first picture on.
     var transcoder: LadderTranscoder?
     /// Makes its sound in another codec. A worker of its own: what ends the picture's leaves the sound alone.
@@ -205,7 +206,7 @@ final class LiveStream: Sendable {
     state.sinks = []
     state.hastenedSegment = 0
     state.firstInit = nil
-    state.cache = RenderCache(after: state.cache)
+    state.renderings = state.renderings?.next()
   }
 
   /// Takes an event of a publication. `.closed` once the publication no longer holds the name.

@@ -137,7 +137,7 @@ extension LiveStream.State {
   var allCounters: StreamCounters {
     var all = counters
     all.waits += waiting.waits
-    all.playlistRenders = cache.renders
+    all.playlistRenders = renderings?.renders ?? 0
     if let transcoder { all.add(transcoder.status, of: .video) }
     if let soundTranscoder { all.add(soundTranscoder.status, of: .audio) }
     return all

@@ -24,6 +24,10 @@ final class StreamRegistry: PublishGate {
   private let state: Mutex<State>
   private let refusals = Mutex(RecentRefusals())
 
+  /// Streams that have series of their own in `/metrics`, the first to come; the others are told together. With this many,
+  /// all recorded and with a ladder, there are fewer than 2,000 series, which a Prometheus server takes without a thought.
+  static let namedInMetrics = 50
+
   private struct State {
     var streams: [StreamName: LiveStream] = [:]
     var names: NameAllowance
@@ -129,7 +133,7 @@ final class StreamRegistry: PublishGate {
       if case .admitted = admission {
         state.holdings.give(request.stream, to: holder, descriptors: descriptors.count(of: request.stream))
       }
-      if known == nil, state.namedInMetrics.count < MetricsLimits.streams {
+      if known == nil, state.namedInMetrics.count < Self.namedInMetrics {
         state.namedInMetrics.insert(request.stream)
       }
       return (stream, admission)
@@ -217,7 +221,7 @@ final class StreamRegistry: PublishGate {
         workers: workers, ledger: ledger, memory: memory, store: reservation.store, resuming: record)
       state.withLock { state in
         state.streams[name] = stream
-        if state.namedInMetrics.count < MetricsLimits.streams { state.namedInMetrics.insert(name) }
+        if state.namedInMetrics.count < Self.namedInMetrics { state.namedInMetrics.insert(name) }
       }
       logger.of(name).notice("goes on with segment \(entry.record.nextSequenceNumber) when its publisher is back")
     }

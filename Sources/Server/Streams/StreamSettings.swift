@@ -18,6 +18,9 @@ struct StreamSettings: Sendable {
 
   /// Where players find this server; nil where nobody said.
   var publicURL: PublicURL?
+  /// What manifests are to list of an epoch's time before an outage, or in the next process: so many of its newest Periods
+  /// at most, and older ones (`DASHManifest`, which this folder does not know).
+  var periodsToKeep: @Sendable (_ epoch: EpochView, _ count: Int) -> [KeptPeriod] = { _, _ in [] }
 
   var layout = HLSLayout.interleaved
   var partAddressing = PartAddressing.url

@@ -39,18 +39,22 @@ import Testing
   }
 
   @Test func unusableCertificatesAreNamed() throws {
-    let missing = #expect(throws: ConfigurationError.self) {
-      try TLSFiles(certificate: "/nonexistent.pem", key: "/etc/passwd").read().context(
-        minimumVersion: TLSMinimum.tls12.version)
+    func files(_ certificate: String, _ key: String) throws -> TLSFiles {
+      try #require(try configuration([.https: [":0"], .tlsCert: [certificate], .tlsKey: [key]]).tls)
     }
+    let absent = try files("/nonexistent.pem", "/etc/passwd")
+    let missing = #expect(throws: TLSFilesError.self) { try absent.read() }
     #expect(
       missing?.description == "/nonexistent.pem (--tls-cert or WEIR_TLS_CERT): cannot read: "
         + "No such file or directory; name a file that this user may read")
-    let garbage = #expect(throws: ConfigurationError.self) {
-      try TLSFiles(certificate: "/etc/passwd", key: "/etc/passwd").read().context(
-        minimumVersion: TLSMinimum.tls12.version)
-    }
+    let other = try files("/etc/passwd", "/etc/passwd")
+    let garbage = #expect(throws: TLSFilesError.self) { try other.read() }
     #expect(garbage?.description.contains("holds no certificate in PEM form") == true)
-    #expect(garbage?.exitCode == 78)
+  }
+
+  @Test func whatRecordingsSayOfFlagsIsTheirName() {
+    #expect(RecordingStop.longest.description.contains("\(Setting.recordMaxDuration.flag) "))
+    #expect(RecordingStop.largest.description.contains("\(Setting.recordMaxSize.flag) "))
+    #expect(RecordingStop.split.description.hasSuffix(" \(Setting.recordSplit.flag)"))
   }
 }

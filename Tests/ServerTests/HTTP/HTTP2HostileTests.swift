@@ -11,7 +11,7 @@ import Testing
     route: @escaping HTTPTestServer.Route = HTTPTestServer.defaultRoute,
     _ body: (_ client: HTTP2TestClient, _ other: HTTP2TestClient, _ listener: HTTPListener) async throws -> Void
   ) async throws {
-    let (server, client) = try tlsContexts(TLSNegotiation.protocols, client: ["h2"])
+    let (server, client) = try tlsContexts(ServerCertificate.protocols, client: ["h2"])
     try await HTTPTestServer.run(limits: limits, tls: server, route: route) { address, listener in
       let connection = try await HTTP2TestClient.connect(to: address, tls: client, window: window)
       let other = try await HTTP2TestClient.connect(to: address, tls: client)
@@ -178,7 +178,7 @@ import Testing
       }
       for promise in promises { promise.succeed(.text("late", cache: .never)) }
     }
-    let (server, context) = try tlsContexts(TLSNegotiation.protocols, client: ["h2"])
+    let (server, context) = try tlsContexts(ServerCertificate.protocols, client: ["h2"])
     try await HTTPTestServer.run(
       limits: limits, tls: server,
       route: { request, loop in
@@ -323,7 +323,7 @@ import Testing
   @Test func aFullServerSaysSoAndCloses() async throws {
     var limits = HTTPLimits()
     limits.connections = 1
-    let (server, context) = try tlsContexts(TLSNegotiation.protocols, client: ["h2"])
+    let (server, context) = try tlsContexts(ServerCertificate.protocols, client: ["h2"])
     try await HTTPTestServer.run(limits: limits, tls: server) { address, listener in
       let first = try await HTTP2TestClient.connect(to: address, tls: context)
       #expect(try await first.get("/").status == 200)

@@ -14,7 +14,7 @@ import Testing
     route: @escaping HTTPTestServer.Route = HTTPTestServer.defaultRoute,
     _ body: (_ client: HTTP2TestClient, _ listener: HTTPListener) async throws -> Void
   ) async throws {
-    let (server, client) = try tlsContexts(TLSNegotiation.protocols, client: ["h2"])
+    let (server, client) = try tlsContexts(ServerCertificate.protocols, client: ["h2"])
     try await HTTPTestServer.run(limits: limits, tls: server, route: route) { address, listener in
       let connection = try await HTTP2TestClient.connect(to: address, tls: client, window: window)
       try await body(connection, listener)
@@ -69,7 +69,7 @@ import Testing
     ("/\(String(repeating: "x", count: 5000))", "GET", []),
   ])
   func bothVersionsAnswerAlike(_ path: String, _ method: String, _ fields: [String]) async throws {
-    let (server, context) = try tlsContexts(TLSNegotiation.protocols, client: ["h2"])
+    let (server, context) = try tlsContexts(ServerCertificate.protocols, client: ["h2"])
     let (old, new) = (["transfer-encoding", "connection", "date"], [":status", "date"])
     try await HTTPTestServer.run(tls: server, route: Self.variety) { address, _ in
       var plain = TLSConfiguration.makeClientConfiguration()

@@ -4,13 +4,22 @@ import Support
 
 @testable import Server
 
+extension StreamSettings {
+  /// With what a server's manifests keep.
+  var asServed: StreamSettings {
+    var settings = self
+    settings.periodsToKeep = DASHManifest.periodsToKeep
+    return settings
+  }
+}
+
 /// Feeds synthetic media to an epoch.
 struct EpochDriver {
   var epoch: Epoch
   private(set) var events: [StoredEvent] = []
 
   init(_ settings: StreamSettings = StreamSettings(), knownGroup: MediaTime? = nil) {
-    epoch = Epoch(id: "epoch1", settings: settings, knownGroup: knownGroup)
+    epoch = Epoch(id: "epoch1", settings: settings.asServed, knownGroup: knownGroup)
   }
 
   /// 2026-11-21T07:24:10.123Z

@@ -87,7 +87,7 @@ final class HTTP1Connection: HTTPConnection {
       while let part = try scanner.next(&bytes) { receive(part) }
     } catch {
       services.logger.debug("request refused", metadata: ["peer": "\(peer.address)", "error": "\(error)"])
-      waiting.refuse(FixedAnswer.problem(error))
+      waiting.refuse(error.problem)
       takeParts()
       return
     }

@@ -34,7 +34,7 @@ struct CatalogueDatabase: Sendable {
       }
       try database.writer.close()
       return (try remake(path), .replaced("it is of another version"))
-    } catch let error as DatabaseError where existed && isDamage(error) {
+    } catch let error as DatabaseError where existed && error.isDamage {
       return (try remake(path), .replaced(error.message ?? "it is damaged"))
     }
   }
@@ -73,12 +73,6 @@ struct CatalogueDatabase: Sendable {
     // What a power failure takes from the catalogue, the files give back.
     configuration.prepareDatabase { try $0.execute(sql: "PRAGMA synchronous = NORMAL") }
     return configuration
-  }
-
-  /// The file is no database any more, or not a whole one.
-  static func isDamage(_ error: any Error) -> Bool {
-    guard let error = error as? DatabaseError else { return false }
-    return error.resultCode == .SQLITE_CORRUPT || error.resultCode == .SQLITE_NOTADB
   }
 
   // MARK: The table

@@ -1,3 +1,4 @@
+internal import GRDB
 internal import Glibc
 internal import Ingest
 internal import Logging
@@ -197,7 +198,7 @@ final class RecordingCatalogue: RecordingObserver, Sendable {
       return !state.isBehind
     }
     if isNew { logger.warning("the catalogue of recordings cannot \(action): \(error)") }
-    guard CatalogueDatabase.isDamage(error) else { return }
+    guard (error as? DatabaseError)?.isDamage == true else { return }
     state.withLock { state in
       state.database?.close()
       state.database = nil

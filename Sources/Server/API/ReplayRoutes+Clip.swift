@@ -1,0 +1,84 @@
+internal import FMP4
+internal import Ingest
+internal import NIOCore
+
+/// `/api/v1/recordings/{stream}/{file}/clip?from&to`: a stretch of a recording as an ordinary MP4. `from` and `to` are
+/// seconds of the recording or UTC times; without them it goes from the beginning, or to the end.
+extension ReplayRoutes {
+  func clip(_ request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
+    guard request.isRead else { return .now(Problem.methodNotAllowed().response) }
+    let path = request.path
+    guard path.count == 6, let stream = StreamName(path[3]) else { return .now(missing) }
+    let name = RecordingName(finished: path[4]) ?? RecordingName(finished: path[4] + ".mp4")
+    guard let name else { return .now(missing) }
+    let from: ReplaySource.Moment?
+    let to: ReplaySource.Moment?
+    do throws(ReplaySource.Moment.Malformed) {
+      from = try Self.moment(request, "from")
+      to = try Self.moment(request, "to")
+    } catch {
+      return .now(
+        Problem.badRequest(error.detail, help: "Write from=12.5&to=72.5, or from=2026-11-21T07:24:10Z.").response)
+    }
+    return open(stream, name.stem, on: eventLoop, patience: Self.patience) { source in
+      do {
+        let make = {
+          try source.clip(
+            from: from, to: to, atMost: Self.longest, metadata: .recording(title: stream.description, name: name))
+        }
+        let fileName = "\(name.title(of: stream.description))-clip.mp4"
+        let length = source.length(from: from, to: to)
+        // Nothing is read for it, and it waits for nobody.
+        guard length <= Self.longest else { return Self.problem(.tooLong).response }
+        guard length > LongClips.shortest else {
+          let clip = try make()
+          return Self.response(clip, .bytes(clip.head), fileName: fileName, isOver: source.isOver)
+        }
+        guard let (clip, head) = try longClips.make(make) else {
+          return Problem.full("Other long clips are being made or sent.").response
+        }
+        return Self.response(clip, .file(head), fileName: fileName, isOver: source.isOver)
+      } catch let failure as ReplaySource.ClipFailure {
+        return Self.problem(failure).response
+      }
+    }
+  }
+
+  private static func moment(
+    _ request: HTTPRequest, _ name: String
+  ) throws(ReplaySource.Moment.Malformed) -> ReplaySource.Moment? {
+    guard let text = request.query(name) else { return nil }
+    return try ReplaySource.Moment(text, name: name)
+  }
+
+  private static func response(
+    _ clip: RecordingClip, _ head: BodyPiece, fileName: String, isOver: Bool
+  ) -> HTTPResponse {
+    var response = HTTPResponse.media(
+      [head, .file(clip.media)], type: .mp4, cache: isOver ? .recording : .never,
+      entityTag: EntityTag.of(clip.head))
+    response.headers.append(HeaderField("Content-Disposition", "attachment; filename=\"\(fileName)\""))
+    return response
+  }
+
+  /// Hours of heads are read for a long one.
+  private static let patience = TimeAmount.seconds(20)
+
+  /// The heads of all its fragments are read while somebody waits, and its own is made in memory: 20 MB for so much.
+  private static let longest = MediaTime(milliseconds: 4 * 3_600_000)
+
+  private static func problem(_ failure: ReplaySource.ClipFailure) -> Problem {
+    switch failure {
+    case .tooLong:
+      .badRequest(
+        "A clip lasts at most \(Int(longest.seconds) / 3600) h.",
+        help: "Ask for less, download the recording, or cut its file by weir record clip.")
+    case .noClock:
+      .badRequest(
+        "Neither the recording nor its name says what time of day it was.", help: "Give from and to in seconds of it.")
+    case .empty: .badRequest("The clip would end before it begins.", help: "Let to come after from.")
+    case .outside(let length):
+      Problem.notFound("The recording has nothing of that: it is \(Decimals.fixed(seconds: length, digits: 0)) s long.")
+    }
+  }
+}

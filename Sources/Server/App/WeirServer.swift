@@ -1,0 +1,253 @@
+internal import FMP4
+internal import Glibc
+internal import Ingest
+internal import Logging
+internal import NIOCore
+internal import NIOPosix
+internal import ServiceLifecycle
+internal import UnixSignals
+
+/// The server, put together from its parts. Read from the top: what there is, how it starts, how it stops.
+struct WeirServer {
+  private let configuration: ServerConfiguration
+  private let logger: Logger
+  private let clock: SteadyClock
+  private let recordings: RecordingLibrary?
+  private let archive: RecordingArchive
+  private let streams: StreamRegistry
+  private let descriptors: DescriptorBudget
+  private let media: WindowBudget
+  private let ledger: StreamLedger?
+  private let inherited: InheritedSockets
+
+  init(configuration: ServerConfiguration, inherited: InheritedSockets = .none, logger: Logger) {
+    DescriptorLimit.raise()
+    descriptors = DescriptorBudget()
+    media = WindowBudget(
+      perStream: configuration.streamMemory.map { Int($0) }, inAll: configuration.mediaMemory.map { Int($0) })
+    self.inherited = inherited
+    self.configuration = configuration
+    self.logger = logger
+    let clock = SteadyClock.system()
+    self.clock = clock
+    let disk = NIOSingletons.posixBlockingThreadPool
+    let files = OpenRecordings(descriptors: descriptors)
+    let archive = RecordingArchive(
+      folder: configuration.recordingsFolder, rewind: configuration.rewind.map(MediaTime.init),
+      publicURL: configuration.publicURL, files: files)
+    self.archive = archive
+    let library = configuration.recordingsFolder.map { folder in
+      RecordingLibrary(
+        folder: folder, keepFree: configuration.keepFree, policy: configuration.recordingPolicy,
+        retention: configuration.retention, threads: disk, archive: archive, files: files, logger: logger)
+    }
+    recordings = library
+    let spools = configuration.rewind.map { _ in
+      RewindSpools(
+        folder: configuration.recordingsFolder ?? "/var/tmp", keepFree: configuration.keepFree, archive: archive,
+        logger: logger)
+    }
+    let segments = configuration.segmentsFolder.map { folder in
+      (folder: folder, thread: NIOThreadPool(numberOfThreads: 1))
+    }
+    segments?.thread.start()
+    ledger = configuration.stateFolder.map { StreamLedger(folder: $0, clock: clock, logger: logger) }
+    streams = StreamRegistry(
+      settings: configuration.streamSettings, ladders: configuration.ladders, sounds: configuration.sounds,
+      publishKeys: configuration.publishKeys, names: configuration.nameLimits, descriptors: descriptors,
+      memory: media, sinksPerStream: configuration.sinksPerStream, clock: clock, logger: logger, ledger: ledger
+    ) { stream, epoch, wish in
+      var sinks: [any FragmentSink] = spools == nil ? [] : [EpochWatch(stream: stream, epoch: epoch, archive: archive)]
+      if wish == .asConfigured, let recorder = library?.makeRecorder(stream: stream, epoch: epoch) {
+        sinks.append(recorder)
+      } else if let spools {
+        sinks.append(spools.make(stream, epoch: epoch))
+      }
+      if let segments {
+        sinks.append(SegmentFolder(stream: stream, folder: segments.folder, thread: segments.thread, logger: logger))
+      }
+      return sinks
+    }
+    library?.follow(streams, spools: spools)
+  }
+
+  /// Listens, serves until SIGTERM or SIGINT, then ends everything in order. Throws `ConfigurationError` when the
+  /// machine does not let it start.
+  ///
+  /// - Parameter openingPage: whether the first source's page is opened in a browser, where there is a desktop.
+  func run(openingPage: Bool = false) async throws {
+    // A file that may not grow is an error of its recording (EFBIG), not the end of the server.
+    signal(SIGXFSZ, SIG_IGN)
+    await resumeStreams()
+    await recordings?.finishLeftovers(patience: Self.leftoverPatience)
+    let certificate = try readCertificate()
+    if let folder = configuration.segmentsFolder {
+      try? await NIOSingletons.posixBlockingThreadPool.runIfActive { [logger] in
+        SegmentSweep.run(folder: folder, logger: logger)
+      }
+    }
+    var doors = RTMPListener.Configuration()
+    doors.proxies = configuration.trustedProxies
+    doors.peerLimits.connectionsPerAddress = configuration.maxConnectionsPerAddress
+    doors.peerLimits.strangers = min(doors.peerLimits.strangers, descriptors.strangers)
+    let rtmp = RTMPListener(
+      gate: streams, clock: clock, logger: logger, group: NIOSingletons.posixEventLoopGroup, configuration: doors)
+    let addresses = try await listenRTMP(rtmp, tls: certificate?.rtmps)
+    let memory = MemoryBudget(logger: logger)
+    let sources = OwnSources(configuration.sources.map(makeSource))
+    if configuration.sourcesBegin == .offAir { for source in sources.all { source.preview() } }
+    let http = makeHTTPListener(rtmp, port: addresses.rtmp.port, memory: memory, sources: sources)
+    let pages = try await listenHTTP(http, tls: certificate?.https)
+    descriptors.onShortage { count in http.shedSoon(count) }
+    let report = StartupReport(
+      configuration: configuration, capacity: capacity, http: pages.http,
+      https: pages.https, rtmp: addresses.rtmp, rtmps: addresses.rtmps)
+    let running = RunningServer(
+      report: report, streams: streams, recordings: recordings, clock: clock, rtmp: rtmp, http: http, sources: sources,
+      certificate: certificate, memory: memory, ledger: ledger, opensPage: openingPage, logger: logger)
+    let services = ServiceGroup(
+      configuration: ServiceGroupConfiguration(
+        services: [.init(service: running)], gracefulShutdownSignals: [.sigterm, .sigint],
+        logger: Logger(label: "lifecycle") { _ in SwiftLogNoOpLogHandler() }))
+    try await services.run()
+    logger.notice("stopped")
+  }
+
+  /// Most leftovers are finished in milliseconds each, and then whoever asks first finds them.
+  private static let leftoverPatience = Duration.milliseconds(500)
+
+  /// Goes on with the streams that the last process left. Without a ledger they begin anew, which is better than not at
+  /// all.
+  private func resumeStreams() async {
+    guard let ledger else { return }
+    do {
+      let patience = configuration.streamSettings.reconnectWindow
+      streams.resume(
+        try await NIOSingletons.posixBlockingThreadPool.runIfActive { try ledger.begin(patience: patience) })
+    } catch {
+      logger.warning("streams begin anew, their state cannot be read: \(error)")
+    }
+  }
+
+  private func makeSource(_ source: SourceSpecification) -> OwnSource {
+    let (name, streams, clock, logger) = (source.name, streams, clock, logger)
+    switch source.kind {
+    case .test:
+      let settings = TestSourceSettings.demo(segmentDuration: configuration.segmentDuration)
+      return OwnSource(name: name, kind: "test", recording: .never, gate: streams) { _, gate in
+        TestSource(name: name, settings: settings, gate: gate, clock: clock, logger: logger)
+      }
+    case .file(let path):
+      return OwnSource(name: name, kind: "file", gate: streams) { _, gate in
+        FileSource(name: name, path: path, gate: gate, clock: clock, logger: logger)
+      }
+    case .capture(let given):
+      return OwnSource(name: name, kind: "capture", gate: streams) { last, gate in
+        CaptureSource(name: name, settings: last ?? given, gate: gate, clock: clock, logger: logger)
+      }
+    }
+  }
+
+  private var sourceRecordings: SourceRecordings? {
+    recordings.map { SourceRecordings(library: $0, settings: configuration.streamSettings, logger: logger) }
+  }
+
+  // MARK: Listeners
+
+  private var capacity: ServerCapacity {
+    ServerCapacity(
+      streams: streams.capacity, connections: min(httpLimits.connections, descriptors.viewers),
+      descriptors: descriptors.limit, mediaBytes: media.inAll, mediaBytesPerStream: media.perStream)
+  }
+
+  private var httpLimits: HTTPLimits {
+    var limits = HTTPLimits()
+    limits.repeatedPolls = configuration.pollLimit
+    limits.connectionsPerAddress = configuration.maxConnectionsPerAddress
+    // A player has a connection for playlists and one for media.
+    limits.connections = max(limits.connections, 2 * configuration.maxViewers)
+    return limits
+  }
+
+  private func makeHTTPListener(
+    _ rtmp: RTMPListener, port rtmpPort: Int?, memory: MemoryBudget, sources: OwnSources
+  ) -> HTTPListener {
+    let attempts = AdminAttempts(clock: clock, logger: logger)
+    let gate = AdminGate(token: configuration.adminToken, attempts: attempts)
+    let viewers = ViewerRegistry(limit: configuration.maxViewers, clock: clock)
+    let traffic = HTTPTraffic()
+    let metrics = MetricsReport(
+      streams: streams, viewers: viewers, recordings: recordings, sources: sources, traffic: traffic,
+      capacity: capacity,
+      attempts: attempts
+    ) { rtmp.refusals }
+    let router = Router(
+      live: LiveRoutes(streams: streams, viewers: viewers, thumbnails: Thumbnails(logger: logger), archive: archive),
+      api: APIRoutes(
+        streams: streams, viewers: viewers, recordings: recordings, captures: CaptureAPI(sources: sources, gate: gate),
+        sources: SourcesAPI(sources: sources, previews: SourcePreviews(), recordings: sourceRecordings, gate: gate),
+        gate: gate, clock: clock,
+        rtmpPort: rtmpPort,
+        publishKeyRequired: !configuration.publishKeys.isEmpty, publicURL: configuration.publicURL,
+        capacity: capacity),
+      recordings: RecordingRoutes(
+        library: recordings, thumbnails: recordings.map { RecordingThumbnails(library: $0, logger: logger) }),
+      replay: ReplayRoutes(
+        archive: archive, streams: streams, layout: configuration.hlsLayout, longClips: LongClips(memory: memory)),
+      pages: PageRoutes(files: WebFiles(folder: configuration.webFolder)),
+      metrics: MetricsRoutes(report: metrics, clock: clock), gate: gate)
+    let listener = HTTPListener(
+      responder: router, limits: httpLimits, memory: memory, descriptors: descriptors,
+      proxies: configuration.trustedProxies, origins: configuration.crossOrigin, clock: clock, traffic: traffic,
+      logger: logger)
+    if listener.capacity < configuration.maxViewers {
+      logger.warning(
+        """
+        --max-viewers is \(configuration.maxViewers), but this system allows weir \(listener.capacity) connections; raise the \
+        limit of open files (ulimit -n, or LimitNOFILE of systemd)
+        """)
+    }
+    return listener
+  }
+
+  private func listenHTTP(
+    _ http: HTTPListener, tls: TLSContextSource?
+  ) async throws -> (http: SocketAddress, https: SocketAddress?) {
+    let plain = try await bind(configuration.http, .http) { place in try await http.start(place) }
+    guard let address = configuration.https, let tls else { return (plain, nil) }
+    let secure = try await bind(address, .https) { place in try await http.start(place, tls: tls) }
+    return (plain, secure)
+  }
+
+  /// Listens at an address, or where somebody listens for this process already.
+  private func bind(
+    _ address: ListenAddress, _ setting: Setting, _ start: (ListeningPlace) async throws -> SocketAddress
+  ) async throws -> SocketAddress {
+    if let socket = inherited[setting] { return try await start(.socket(socket)) }
+    return try await address.bind(for: setting) { host, port in
+      try await start(.address(try SocketAddress(ipAddress: host, port: port)))
+    }
+  }
+
+  private func listenRTMP(
+    _ rtmp: RTMPListener, tls: TLSContextSource?
+  ) async throws -> (rtmp: SocketAddress, rtmps: SocketAddress?) {
+    let plain = try await bind(configuration.rtmp, .rtmp) { place in try await rtmp.start(place) }
+    guard let address = configuration.rtmps, let tls else { return (plain, nil) }
+    let secure = try await bind(address, .rtmps) { place in try await rtmp.start(place, tls: tls) }
+    return (plain, secure)
+  }
+
+  /// Nil where nothing is served over TLS.
+  private func readCertificate() throws(ConfigurationError) -> ServerCertificate? {
+    guard configuration.https != nil || configuration.rtmps != nil else { return nil }
+    guard let files = configuration.tls else {
+      throw ConfigurationError(.usage, "TLS needs a certificate: give --tls-cert and --tls-key")
+    }
+    do throws(TLSFilesError) {
+      return try ServerCertificate(files: files, minimumVersion: configuration.minimumTLS, logger: logger)
+    } catch {
+      throw ConfigurationError(.configuration, error.description)
+    }
+  }
+}

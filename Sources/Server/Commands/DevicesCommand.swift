@@ -1,0 +1,24 @@
+internal import ArgumentParser
+internal import Ingest
+internal import NIOCore
+
+/// `weir devices`: what this machine can capture and encode with.
+struct DevicesCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "devices", abstract: "List cameras, microphones and encoders.",
+    discussion: """
+      Examples:
+        weir devices
+        weir devices --json
+
+      A source names them: weir serve --source cam=v4l2:/dev/video0,alsa:hw:0,0
+      """)
+
+  @Flag(help: "Print JSON instead of text.") var json = false
+
+  func run() {
+    let devices = Devices(
+      cameras: CameraCatalogue.list(), microphones: MicrophoneCatalogue.list(), encoders: EncoderCatalogue.list())
+    print(json ? String(buffer: devices.json.serialized()) : devices.text)
+  }
+}

@@ -1,0 +1,37 @@
+internal import ArgumentParser
+internal import Ingest
+
+/// `weir` itself; `serve` when no command is named.
+struct RootCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: Version.name,
+    abstract: "A live server: publish by RTMP, watch by HLS, DASH and progressive MP4, keep an ordinary MP4.",
+    discussion: ServeCommand.examples + "\n\nThe flags: weir serve --help",
+    version: Version.text,
+    subcommands: [
+      ServeCommand.self, CaptureCommand.self, RecordCommand.self, DevicesCommand.self, PatternCommand.self,
+      VersionCommand.self, TranscodeWorkerCommand.self,
+    ],
+    defaultSubcommand: ServeCommand.self)
+}
+
+/// `weir version`
+struct VersionCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "version", abstract: "Print the version and what it is linked with.",
+    discussion: "Example:\n  weir version")
+
+  func run() {
+    print(Version.text)
+  }
+}
+
+extension Version {
+  /// For people: name, release and licence, and the library whose licence counts for the binary as well.
+  static var text: String {
+    """
+    \(name) \(number), Apache License 2.0
+    linked with \(CaptureLibrary.description)
+    """
+  }
+}

@@ -1,0 +1,17 @@
+internal import NIOHTTP1
+
+extension HTTP1Scanner.Fault {
+  /// What the peer is told.
+  var problem: Problem {
+    switch self {
+    case .fieldsTooLarge: FixedAnswer.fieldsTooLarge
+    case .targetTooLong: FixedAnswer.targetTooLong
+    case .unknownVersion:
+      Problem(
+        status: .httpVersionNotSupported, title: "HTTP version not supported",
+        detail: "This server speaks HTTP/1.1 and HTTP/1.0 here, and HTTP/2 over TLS.")
+    case .unknownMethod: .methodNotAllowed()
+    case .malformed(let what): .badRequest("This is no HTTP request: \(what).")
+    }
+  }
+}

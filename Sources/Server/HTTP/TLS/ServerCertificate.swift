@@ -1,0 +1,145 @@
+internal import Glibc
+internal import Ingest
+internal import Logging
+internal import NIOCore
+internal import NIOPosix
+internal import NIOSSL
+internal import Synchronization
+internal import UnixSignals
+
+/// The certificate that HTTPS and RTMPS show: read at the start, and again when its files change or SIGHUP comes. New
+/// connections get the newest pair that is any good; those that are open go on with the one they began with.
+final class ServerCertificate: Sendable {
+  /// Days before the end at which the log warns.
+  static let warnings = [14, 3, 1]
+  /// What is offered to viewers by ALPN (RFC 7301), the preferred one first.
+  static let protocols = ["h2", "http/1.1"]
+
+  private struct Contexts {
+    var https: NIOSSLContext
+    var rtmps: NIOSSLContext
+    /// Serial number and end.
+    var description: String
+    /// Seconds since 1970.
+    var end: Int
+
+    init(_ pair: TLSFiles.Pair, _ minimum: TLSMinimum) throws(TLSFilesError) {
+      // HTTP/2 needs TLS 1.2 (RFC 9113 §9.2); old encoders have less.
+      let https = minimum == .tls13 ? TLSMinimum.tls13 : .tls12
+      self.https = try pair.context(applicationProtocols: ServerCertificate.protocols, minimumVersion: https.version)
+      rtmps = try pair.context(minimumVersion: minimum.version)
+      end = pair.chain.first.map { Int($0.notValidAfter) } ?? 0
+      let serial = pair.chain.first?.serialNumber.map(Self.hexadecimal).joined() ?? ""
+      description =
+        "serial \(serial), valid until \(UTCText(nanosecondsSince1970: Int64(end) &* 1_000_000_000).internet)"
+    }
+
+    private static func hexadecimal(_ byte: UInt8) -> String {
+      (byte < 16 ? "0" : "") + String(byte, radix: 16)
+    }
+  }
+
+  private struct State {
+    var contexts: Contexts
+    /// The files as they were when they were last read, with success or not.
+    var read: [FileFingerprint?]
+    /// The fewest days that the log has warned of for this certificate.
+    var warned = Int.max
+  }
+
+  private let files: TLSFiles
+  private let minimum: TLSMinimum
+  private let interval: Duration
+  private let logger: Logger
+  private let state: Mutex<State>
+
+  /// Reads the pair, or says what is wrong with it. Blocks on the disk: for the start only. The files are looked at
+  /// once in an `interval`.
+  init(
+    files: TLSFiles, minimumVersion: TLSMinimum = .tls12, interval: Duration = .seconds(2), logger: Logger
+  ) throws(TLSFilesError) {
+    self.files = files
+    minimum = minimumVersion
+    self.interval = interval
+    self.logger = logger
+    let found = Self.fingerprints(files)
+    state = Mutex(State(contexts: try Contexts(files.read(), minimumVersion), read: found))
+    warnOfEnd()
+  }
+
+  /// For connections that speak HTTP.
+  var https: TLSContextSource { { self.state.withLock { $0.contexts.https } } }
+
+  /// For connections that speak RTMP.
+  var rtmps: TLSContextSource { { self.state.withLock { $0.contexts.rtmps } } }
+
+  /// Looks after the files until the task is cancelled.
+  func watch() async {
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { await self.poll() }
+      group.addTask {
+        for await _ in await UnixSignalsSequence(trapping: .sighup) {
+          await self.onThread { self.reload(Self.fingerprints(self.files)) }
+        }
+      }
+    }
+  }
+
+  private func poll() async {
+    var last = state.withLock { $0.read }
+    while !Task.isCancelled {
+      try? await Task.sleep(for: interval)
+      let before = last
+      last = await onThread { self.look(before) } ?? before
+    }
+  }
+
+  /// Files that change are left alone until they have not changed for a while: a new pair is written in two steps.
+  private func look(_ before: [FileFingerprint?]) -> [FileFingerprint?] {
+    let found = Self.fingerprints(files)
+    if found == before, found != state.withLock({ $0.read }) { reload(found) }
+    warnOfEnd()
+    return found
+  }
+
+  private func onThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result? {
+    try? await NIOSingletons.posixBlockingThreadPool.runIfActive(body)
+  }
+
+  /// Takes the pair that lies there now; one that is no good is told of and left.
+  private func reload(_ found: [FileFingerprint?]) {
+    do {
+      let contexts = try Contexts(files.read(), minimum)
+      state.withLock { $0 = State(contexts: contexts, read: found) }
+      logger.notice("new connections get the certificate \(contexts.description)")
+      warnOfEnd()
+    } catch {
+      let old = state.withLock { state in
+        state.read = found
+        return state.contexts.description
+      }
+      logger.error("the new certificate is not taken, \(old) stays in use: \(error)")
+    }
+  }
+
+  private func warnOfEnd() {
+    let seconds = state.withLock { $0.contexts.end } - time(nil)
+    let days = seconds / 86_400
+    guard let threshold = Self.warnings.last(where: { seconds < $0 * 86_400 }) else { return }
+    let isNew = state.withLock { state in
+      defer { state.warned = min(state.warned, seconds < 0 ? -1 : threshold) }
+      return state.warned > (seconds < 0 ? -1 : threshold)
+    }
+    guard isNew else { return }
+    let path = LogText.escaped(files.certificate)
+    logger.warning(
+      seconds < 0
+        ? "the certificate in \(path) has expired: viewers and publishers refuse it; put a new one in its place"
+        : "the certificate in \(path) expires in \(days) days: put a new one in its place, it is taken without a restart"
+    )
+  }
+
+  private static func fingerprints(_ files: TLSFiles) -> [FileFingerprint?] {
+    [FileFingerprint(of: files.certificate), FileFingerprint(of: files.key)]
+  }
+}

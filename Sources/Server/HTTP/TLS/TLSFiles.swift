@@ -1,0 +1,81 @@
+internal import Glibc
+internal import NIOSSL
+
+/// The files of a certificate chain and its private key, both PEM.
+struct TLSFiles: Sendable, Hashable {
+  var certificate: String
+  var key: String
+  /// What they were named by, for errors: `--tls-cert or WEIR_TLS_CERT`.
+  var certificateOrigin = "the certificate"
+  var keyOrigin = "its private key"
+}
+
+/// Why a certificate cannot be used, in one line: which file is at fault, why, and what to do.
+struct TLSFilesError: Error, Sendable, Hashable, CustomStringConvertible {
+  let description: String
+}
+
+extension TLSFiles {
+  /// A chain and its key, as they were read.
+  struct Pair {
+    /// Leaf first; not empty.
+    let chain: [NIOSSLCertificate]
+    let key: NIOSSLPrivateKey
+    fileprivate let files: TLSFiles
+
+    /// A context for servers; throws where the key belongs to another certificate.
+    ///
+    /// - Parameters:
+    ///   - applicationProtocols: names for ALPN (RFC 7301), the preferred one first; empty for none.
+    ///   - minimumVersion: of TLS.
+    func context(
+      applicationProtocols: [String] = [], minimumVersion: TLSVersion
+    ) throws(TLSFilesError) -> NIOSSLContext {
+      var configuration = TLSConfiguration.makeServerConfiguration(
+        certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))
+      configuration.applicationProtocols = applicationProtocols
+      configuration.minimumTLSVersion = minimumVersion
+      do {
+        return try NIOSSLContext(configuration: configuration)
+      } catch {
+        throw files.failure(
+          .key, "does not belong to the certificate in \(LogText.escaped(files.certificate))",
+          "use the matching key")
+      }
+    }
+  }
+
+  /// Reads both files, or says in one line which one is at fault. Blocks on the disk: not for event loops.
+  func read() throws(TLSFilesError) -> Pair {
+    try checkReadable(.certificate)
+    try checkReadable(.key)
+    let chain: [NIOSSLCertificate]
+    do {
+      chain = try NIOSSLCertificate.fromPEMFile(certificate)
+    } catch {
+      throw failure(.certificate, "holds no certificate in PEM form", "use the full chain, leaf first")
+    }
+    let privateKey: NIOSSLPrivateKey
+    do {
+      privateKey = try NIOSSLPrivateKey(file: key, format: .pem)
+    } catch {
+      throw failure(.key, "holds no private key in PEM form without a passphrase", "convert it first")
+    }
+    return Pair(chain: chain, key: privateKey, files: self)
+  }
+
+  private enum File {
+    case certificate, key
+  }
+
+  private func checkReadable(_ file: File) throws(TLSFilesError) {
+    guard access(file == .certificate ? certificate : key, R_OK) == 0 else {
+      throw failure(file, "cannot read: \(String(cString: strerror(errno)))", "name a file that this user may read")
+    }
+  }
+
+  private func failure(_ file: File, _ reason: String, _ advice: String) -> TLSFilesError {
+    let (path, origin) = file == .certificate ? (certificate, certificateOrigin) : (key, keyOrigin)
+    return TLSFilesError(description: "\(LogText.escaped(path)) (\(origin)): \(reason); \(advice)")
+  }
+}

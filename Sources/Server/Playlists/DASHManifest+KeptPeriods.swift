@@ -1,0 +1,44 @@
+internal import FMP4
+
+extension DASHManifest {
+  /// What `StreamSettings.periodsToKeep` is to be.
+  static func periodsToKeep(of epoch: EpochView, _ count: Int) -> [KeptPeriod] {
+    DASHManifest(epoch: epoch, source: .server).periodsToKeep(count)
+  }
+
+  /// The Periods to keep before an outage or a restart, oldest first.
+  ///
+  /// - Parameter count: how many of the window's own Periods at most, the newest of them.
+  func periodsToKeep(_ count: Int) -> [KeptPeriod] {
+    let own = window.periods.suffix(count).compactMap { period -> KeptPeriod? in
+      let inside = segments.filter { $0.isComplete && isIn(period, $0) }
+      guard let last = inside.last else { return nil }
+      let element = DASHPeriod(manifest: self, period: period, segments: inside).element.withLastSegments
+      let text = element.markup
+      guard text.utf8.count <= KeptPeriod.longest else { return nil }
+      return KeptPeriod(ordinal: period.ordinal, end: last.wallEnd, text: text)
+    }
+    let older = epoch.keptPeriods.filter { kept in !own.contains { $0.ordinal == kept.ordinal } }
+    return (older + own).suffix(KeptPeriod.limit)
+  }
+
+  /// The kept Periods that are still listed: while the first Period behind them is younger than `depth`, in which time
+  /// players have gone on to it.
+  func keptPeriods(publishTime: Int64, depth: MediaTime) -> [KeptPeriod] {
+    guard source == .server, !window.isEnded else { return [] }
+    let listed = window.periods.filter { period in segments.contains { isIn(period, $0) } }
+    let oldest = publishTime &* 1_000_000 &- depth.nanoseconds
+    return epoch.keptPeriods.filter { kept in
+      guard !listed.contains(where: { $0.ordinal == kept.ordinal }) else { return false }
+      return listed.first { $0.ordinal > kept.ordinal }.map { $0.wallStart >= oldest } ?? true
+    }
+  }
+}
+
+extension XMLElement {
+  fileprivate var withLastSegments: XMLElement {
+    XMLElement(
+      name: name, attributes: attributes, text: text,
+      children: name == "SegmentTimeline" ? children.suffix(1) : children.map(\.withLastSegments))
+  }
+}

@@ -1,0 +1,77 @@
+internal import FMP4
+internal import Glibc
+internal import Ingest
+internal import NIOCore
+
+/// A clip of a file as a file of its own.
+enum ClipFile {
+  struct Result {
+    var text: String
+    var members: [(name: String, value: JSON)]
+  }
+
+  /// `progress` is given bytes that are done, and of how many.
+  static func write(
+    _ path: String, from: String?, to: String?, out: String, progress: (UInt64, UInt64) -> Void
+  ) throws -> Result {
+    let file = try PlainFile(path, .read)
+    let start = try from.map { text in try moment(text, "--from") }
+    let end = try to.map { text in try moment(text, "--to") }
+    guard let name = StreamName("clip"),
+      let source = try RecordingArchive.load(file.shared, size: file.size, stream: name, name: stem(of: path))
+    else { throw try FragmentedFile.objection(to: file) }
+    let tool = "\(Version.name) \(Version.number)"
+    let clip: RecordingClip
+    do {
+      clip = try source.clip(
+        from: start, to: end, metadata: MovieMetadata(title: "", date: "", tool: tool, creation: 0))
+    } catch let failure as ReplaySource.ClipFailure {
+      switch failure {
+      case .noClock:
+        throw RecordingError(
+          "\(LogText.escaped(path)): neither the file nor its name says what time of day it was; give --from and --to in"
+            + " seconds of it")
+      case .tooLong: throw RecordingError("the clip is too long")
+      case .empty: throw RecordingError("the clip would end before it begins; let --to come after --from")
+      case .outside(let length):
+        let length = Decimals.fixed(seconds: length, digits: 0)
+        throw RecordingError("the recording is \(length) s long and has nothing of that")
+      }
+    }
+    let target = open(out, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
+    guard target >= 0 else { throw RecordingError.system("make", out, errno: errno) }
+    defer { close(target) }
+    do {
+      let first = UInt64(clip.media.offset) + UInt64(clip.media.file.origin?.shift ?? 0)
+      try RecordingFile.write(clip.head, to: target, at: 0, path: out)
+      try MediaCopy(source: file.descriptor, target: target, path: out).copy(
+        first..<first + UInt64(clip.media.length), to: clip.head.readableBytes
+      ) { progress($0, UInt64(clip.media.length)) }
+    } catch {
+      unlink(out)
+      throw error
+    }
+    let bytes = clip.head.readableBytes + clip.media.length
+    let length = Decimals.fixed(seconds: clip.seconds, digits: 3)
+    return Result(
+      text: "\(LogText.escaped(out)): \(length) s, \(bytes) bytes",
+      members: [
+        ("file", .string(out)), ("ok", true), ("seconds", .number(clip.seconds)), ("bytes", .integer(bytes)),
+      ])
+  }
+
+  /// The file's name without its ending; that of a recording tells when it began.
+  private static func stem(of path: String) -> String {
+    let name = path.split(separator: "/").last.map(String.init) ?? path
+    for ending in [".part.mp4", ".mp4"] where name.hasSuffix(ending) { return String(name.dropLast(ending.utf8.count)) }
+    return name
+  }
+
+  private static func moment(_ text: String, _ flag: String) throws -> ReplaySource.Moment {
+    do throws(ReplaySource.Moment.Malformed) {
+      return try ReplaySource.Moment(text, name: flag)
+    } catch {
+      throw RecordingError(error.detail)
+    }
+  }
+}

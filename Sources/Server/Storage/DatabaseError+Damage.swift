@@ -1,0 +1,6 @@
+internal import GRDB
+
+extension DatabaseError {
+  /// The file is no database any more, or not a whole one.
+  var isDamage: Bool { resultCode == .SQLITE_CORRUPT || resultCode == .SQLITE_NOTADB }
+}

@@ -1,0 +1,35 @@
+/// A DASH Period that manifests had before an outage, whose media have left the window or were another process's. It is
+/// listed for a while all the same: dash.js stands still for good when the Period that it plays is gone.
+struct KeptPeriod: Sendable, Hashable {
+  /// Counts from 0 within the epoch.
+  var ordinal: Int
+  /// Wall-clock time at which its media end, in nanoseconds since 1970.
+  var end: Int64
+  /// The element, with the newest segment of each representation.
+  var text: String
+
+  /// Of one epoch; after many breaks of the timeline the newest are kept.
+  static let limit = 4
+  /// Bytes of one; a longer one is not kept.
+  static let longest = 16_384
+
+  /// One a line: ordinal, end and element, separated by tabs. Control characters in the element are escaped.
+  static func text(of periods: [KeptPeriod]) -> String {
+    periods.map { "\($0.ordinal)\t\($0.end)\t\($0.text)" }.joined(separator: "\n")
+  }
+
+  /// Nil for what `text(of:)` cannot have written.
+  static func parse(_ text: String) -> [KeptPeriod]? {
+    guard text.utf8.count <= limit * (longest + 64) else { return nil }
+    var periods: [KeptPeriod] = []
+    for line in text.split(separator: "\n") {
+      let parts = line.split(separator: "\t", maxSplits: 2)
+      guard parts.count == 3, let ordinal = Int(parts[0]), (0..<1 << 40).contains(ordinal), let end = Int64(parts[1]),
+        (0..<Int64.max / 4).contains(end), parts[2].hasPrefix("<Period "), parts[2].hasSuffix("</Period>"),
+        periods.count < limit
+      else { return nil }
+      periods.append(KeptPeriod(ordinal: ordinal, end: end, text: String(parts[2])))
+    }
+    return periods
+  }
+}

@@ -1,0 +1,196 @@
+import FMP4
+import Ingest
+import NIOCore
+import Support
+import Testing
+
+@testable import Server
+
+/// An epoch that goes on in another process, by its record alone.
+@Suite struct ResumedEpochTests {
+  private func interrupted(_ settings: StreamSettings = StreamSettings()) throws -> EpochDriver {
+    var driver = EpochDriver(settings)
+    try driver.publish(seconds: 7)
+    return driver
+  }
+
+  /// The next process: from the record, a publication of both tracks.
+  private func resumed(_ record: EpochRecord, seconds: Int, settings: StreamSettings = StreamSettings()) throws -> Epoch
+  {
+    var epoch = Epoch(resuming: record, settings: settings.asServed)
+    epoch.startPublication()
+    _ = try epoch.receive(
+      .clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: EpochDriver.wall &+ 20_000_000_000)))
+    _ = try epoch.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
+    for sample in SyntheticMedia.interleaved(seconds: seconds) { _ = try epoch.receive(.sample(sample)) }
+    return epoch
+  }
+
+  private func playlist(_ epoch: Epoch, parts: Bool = false) -> String {
+    let offer = HLSMediaPlaylist.LowLatency(addressing: .url, siblings: [], isDelta: false)
+    let playlist = HLSMediaPlaylist(window: epoch.window, rendition: .interleaved, lowLatency: parts ? offer : nil)
+    return String(buffer: playlist.render())
+  }
+
+  @Test func numbersAndPromisesGoOn() throws {
+    var driver = try interrupted()
+    try driver.interrupt()
+    let before = driver.epoch
+    let record = try #require(before.record)
+    let after = try resumed(record, seconds: 5)
+
+    #expect(after.id == before.id)
+    #expect(after.availabilityStart == before.availabilityStart)
+    #expect(after.window.targetDuration == before.window.targetDuration)
+    #expect(after.window.partTarget == before.window.partTarget)
+    #expect(after.window.segments.first?.sequenceNumber == (before.window.segments.last?.sequenceNumber ?? 0) + 1)
+    let firstMedia = try #require(after.window.segments.first { !$0.isOutage })
+    #expect(firstMedia.followsDiscontinuity)
+    #expect(after.window.currentInit?.version == (before.window.currentInit?.version ?? 0) + 1)
+    // No media time is used twice: DASH addresses segments by it.
+    let end = try #require(before.mediaEnd)
+    #expect(firstMedia.start >= end)
+    #expect(try #require(after.window.periods.first?.ordinal) > (before.window.periods.last?.ordinal ?? .max))
+  }
+
+  @Test func thePlaylistBeginsWithTheTimeInWhichNobodyPublished() throws {
+    var driver = try interrupted()
+    try driver.interrupt()
+    let after = try resumed(try #require(driver.epoch.record), seconds: 5)
+    let gaps = after.window.segments.filter(\.isOutage)
+    #expect(gaps.map(\.sequenceNumber) == Array(5..<5 + gaps.count))
+    // They begin with the last three segments that were listed, which hlsdemux2 knows: of seven seconds the last five. The
+    // publisher was back after twenty.
+    #expect(gaps.first?.wallStart == driver.epoch.window.segments.suffix(3).first?.wallStart)
+    #expect(abs(gaps.reduce(0) { $0 + $1.duration.seconds } - 18) < 0.1)
+    let lines = playlist(after).split(separator: "\n").map(String.init)
+    #expect(lines.count { $0 == "#EXT-X-GAP" } == gaps.count && lines.contains("#EXT-X-MEDIA-SEQUENCE:5"))
+    var begun = Epoch(resuming: try #require(driver.epoch.record), settings: StreamSettings())
+    begun.startPublication()
+    _ = try begun.receive(
+      .clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: EpochDriver.wall &+ 20_000_000_000)))
+    _ = try begun.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
+    for sample in SyntheticMedia.interleaved(seconds: 1) { _ = try begun.receive(.sample(sample)) }
+    #expect(begun.hasBegun && !begun.isReleased, "gaps alone are no playlist")
+  }
+
+  @Test func manifestsListTheLastPeriodUntilPlayersHaveLeftIt() throws {
+    var driver = try interrupted()
+    try driver.interrupt()
+    let record = try #require(driver.epoch.record)
+    let after = try resumed(record, seconds: 5)
+    func periods(_ seconds: Int64) throws -> [XMLElement] {
+      let root = DASHManifest(epoch: after.viewWithRungs, source: .server)
+        .root(publishTime: EpochDriver.wall / 1_000_000 + seconds * 1000)
+      return try XMLText.parse(String(buffer: root.document)).all("Period")
+    }
+    let early = try periods(25)
+    #expect(early.map { $0["id"] } == ["0", "1"])
+    #expect(early[0].all("SegmentTimeline").allSatisfy { $0.children.count == 1 })
+    #expect(try periods(60).map { $0["id"] } == ["1"])
+  }
+
+  @Test func keptPeriodsAreReadAsTheyWereWritten() throws {
+    let periods = [
+      KeptPeriod(ordinal: 3, end: 12, text: "<Period id=\"3\"></Period>"),
+      KeptPeriod(ordinal: 4, end: 15, text: "<Period id=\"4\"><S t=\"1\"/></Period>"),
+    ]
+    #expect(KeptPeriod.parse(KeptPeriod.text(of: periods)) == periods)
+    #expect(KeptPeriod.parse("") == [])
+    let hostile = ["x", "1\t2", "1\t2\t<S/>", "-1\t2\t<Period ></Period>", "1\t-2\t<Period ></Period>"]
+    for text in hostile + [String(repeating: "1\t2\t<Period ></Period>\n", count: KeptPeriod.limit + 1)] {
+      #expect(KeptPeriod.parse(text) == nil, "\(text.prefix(40))")
+    }
+  }
+
+  /// ffmpeg and GStreamer stand still for as long as media time leaps.
+  @Test func mediaTimeGoesOnWithTheClockAndNotWithTheMargin() throws {
+    var driver = try interrupted()
+    try driver.interrupt()
+    let record = try #require(driver.epoch.record)
+    let end = record.clockOffset + record.knownEnd * 1_000_000
+    func read(_ wall: Int64) -> Int64 { record.withMargin().read(at: wall).mediaEnd }
+    #expect(read(end + 400_000_000) == record.knownEnd + 401)
+    // A clock that was set back, media that are ahead of it, and an outage that is longer than the margin.
+    for wall in [end - 1_000_000, 0, .min, end + 60_000_000_000, .max] {
+      #expect(read(wall) == record.withMargin().mediaEnd, "\(wall)")
+    }
+    // Who handed over said all.
+    #expect(record.read(at: end + 400_000_000).mediaEnd == record.mediaEnd)
+  }
+
+  @Test func aSecondRestartBeforeAnybodyPublishedListsTheSame() throws {
+    var driver = try interrupted()
+    try driver.interrupt()
+    let record = try #require(driver.epoch.record)
+    var epoch = Epoch(resuming: record, settings: StreamSettings())
+    epoch.startPublication()
+    _ = try epoch.receive(.tracks([try SyntheticMedia.video()]))
+    #expect(epoch.window.lastListedStart == record.listedFrom && record.listedFrom > 0)
+  }
+
+  @Test func thePlaylistGoesOnBehindADiscontinuity() throws {
+    var driver = try interrupted()
+    try driver.interrupt()
+    let after = try resumed(try #require(driver.epoch.record), seconds: 5)
+    let lines = playlist(after).split(separator: "\n").map(String.init)
+    #expect(lines.contains("#EXT-X-MEDIA-SEQUENCE:5"))
+    // The break itself is in the playlist, between the gaps and the first segment with media.
+    #expect(!lines.contains { $0.hasPrefix("#EXT-X-DISCONTINUITY-SEQUENCE") })
+    let gaps = lines.count { $0 == "#EXT-X-GAP" }
+    let firstMedia = try #require(lines.firstIndex(of: "\(5 + gaps).m4s"))
+    let breaks = lines.indices.filter { lines[$0] == "#EXT-X-DISCONTINUITY" }
+    #expect(breaks.count == 1)
+    #expect(lines.lastIndex(of: "#EXT-X-GAP").map { $0 < breaks[0] } == true && breaks[0] < firstMedia)
+    #expect(lines.contains("#EXT-X-MAP:URI=\"init-2.mp4\""))
+  }
+
+  @Test func partsOfTheFirstSegmentAreNumberedLikeIt() throws {
+    var driver = try interrupted()
+    try driver.interrupt()
+    let after = try resumed(try #require(driver.epoch.record), seconds: 1)
+    let text = playlist(after, parts: true)
+    #expect(!after.window.listsMedia)
+    #expect(text.contains("#EXT-X-MEDIA-SEQUENCE:5\n"))
+    #expect(!text.contains("#EXT-X-DISCONTINUITY-SEQUENCE"))
+    let gaps = after.window.listed.count
+    #expect(gaps > 0 && text.contains("URI=\"\(5 + gaps).0.m4s\""))
+  }
+
+  @Test func breaksAreCountedOverRestarts() throws {
+    var record = try #require(try interrupted().epoch.record)
+    for expected in 1...3 {
+      let epoch = try resumed(record, seconds: 3)
+      record = try #require(epoch.record)
+      #expect(record.breaks == expected)
+    }
+  }
+
+  @Test func whoMayHaveDiedLeavesRoom() throws {
+    let record = try #require(try interrupted().epoch.record)
+    let careful = record.withMargin()
+    #expect(careful.nextSequenceNumber > record.nextSequenceNumber)
+    #expect(careful.initVersion > record.initVersion)
+    #expect(careful.mediaEnd >= record.mediaEnd + 2 * Int64(record.targetDuration) * 1000)
+    #expect(careful.epoch == record.epoch)
+    #expect(careful.targetDuration == record.targetDuration)
+  }
+
+  @Test func nothingIsToldOfAnEpochThatPromisedNothing() throws {
+    var driver = EpochDriver()
+    #expect(driver.epoch.record == nil)
+    driver.epoch.startPublication()
+    try driver.receive(.tracks([try SyntheticMedia.video()]))
+    #expect(driver.epoch.record == nil)
+  }
+
+  @Test func aLadderGoesOnWithItsSource() throws {
+    var settings = StreamSettings()
+    settings.layout = .separate
+    settings.ladder = [RungSpecification(shortSide: 360, bitRate: 800_000)]
+    let record = try #require(try interrupted(settings).epoch.record)
+    let after = Epoch(resuming: record, settings: settings.asServed)
+    #expect(after.rungs.map(\.window.nextSequenceNumber) == [record.nextSequenceNumber])
+    #expect(after.rungs.map(\.window.targetDuration) == [record.targetDuration])
+  }
+}
