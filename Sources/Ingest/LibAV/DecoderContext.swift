@@ -13,6 +13,9 @@ enum DecoderContext {
     case opus = "Opus"
   }
 
+  /// Pixels of the largest picture that is decoded by itself: 8K with room.
+  static let largestPicture = 8192 * 4608
+
   /// Opens libavcodec's decoder, one thread, for a track with that configuration record (avcC, hvcC, av1C,
   /// AudioSpecificConfig, OpusHead). Pictures of more pixels are refused before memory is taken for them. Whoever gets the
   /// context frees it.

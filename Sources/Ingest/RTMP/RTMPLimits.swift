@@ -1,4 +1,4 @@
-/// Every bound that the RTMP server puts on what a peer may ask of it. A peer that passes one hears why, and only
+/// Every bound that the RTMP server puts on what a peer may ask of it, but for those on values (`AMFLimits`). A peer that passes one hears why, and only
 /// its own connection ends.
 ///
 /// Memory of one connection, worst case: before it may publish, a read buffer of `readSizeBeforePublish`, an
@@ -43,16 +43,6 @@ enum RTMPLimits {
   static let messageBatch: Int64 = 100
   /// Messages inside one aggregate message, which is taken as a whole.
   static let messagesOfAggregate = 4096
-
-  // Media.
-
-  /// Tracks that are looked at in one message: as many as have a number (Enhanced RTMP v2, "Multitrack").
-  static let tracksOfMessage = 256
-
-  // AMF (AMF0 2, AMF3 3).
-
-  static let amfDepth = 16
-  static let amfNodes = 4096
 
   // Commands (RTMP 7.2).
 

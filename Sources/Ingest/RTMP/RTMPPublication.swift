@@ -32,7 +32,7 @@ struct RTMPPublication {
   private var videoChoice = FLVTrackChoice()
   private var audioChoice = FLVTrackChoice()
   /// What was left out first: why the publication ends where nothing else comes.
-  private var firstLeftOut: RTMPError?
+  private var firstLeftOut: WireError?
   /// The audio track's newest configuration is of a form that weir takes.
   private var isAudioUsable = true
   private var held = HeldMedia()
@@ -66,7 +66,7 @@ struct RTMPPublication {
   }
 
   /// Time has passed: a wait for a track may be over, here or further on. Throws where nothing has come that can be taken.
-  mutating func tick(now: Int64, to out: inout [RTMPAction]) throws(RTMPError) {
+  mutating func tick(now: Int64, to out: inout [RTMPAction]) throws(WireError) {
     switch state {
     case .gathering:
       if let firstLeftOut, video.codec == nil, audio.codec == nil, gate.isInVain(now: now) { throw firstLeftOut }
@@ -92,7 +92,7 @@ struct RTMPPublication {
   /// `timestamp` is the message's, in milliseconds modulo 2³²; `now` the time of arrival in nanoseconds.
   mutating func receiveVideo(
     _ payload: ByteBuffer, timestamp: UInt32, now: Int64, to out: inout [RTMPAction]
-  ) throws(RTMPError) {
+  ) throws(WireError) {
     let tag = try FLVVideoTag(payload, &videoChoice)
     leaveOut(tag.leftOut, of: .video, now, to: &out)
     let wire = unwrapper.unwrap(timestamp)
@@ -105,7 +105,7 @@ struct RTMPPublication {
       do {
         if try video.configure(coding, record) { held.forget(.video) }
       } catch {
-        throw RTMPError(.unsupported, "\(coding.name) configuration: \(error)")
+        throw WireError(.unsupported, "\(coding.name) configuration: \(error)")
       }
     case .frame(let coding, let bytes, var composition):
       gate.saw(.video, time: nil, now: now)
@@ -142,7 +142,7 @@ struct RTMPPublication {
 
   mutating func receiveAudio(
     _ payload: ByteBuffer, timestamp: UInt32, now: Int64, to out: inout [RTMPAction]
-  ) throws(RTMPError) {
+  ) throws(WireError) {
     let tag = FLVAudioTag(payload, &audioChoice)
     leaveOut(tag.leftOut, of: .audio, now, to: &out)
     if case .nothing = tag.content { return }
@@ -197,7 +197,7 @@ struct RTMPPublication {
     audioChoice.release()
     gate.leftOut(.audio, now: now)
     let reason = "\(coding.name) configuration: \(error)"
-    firstLeftOut = firstLeftOut ?? RTMPError(.unsupported, reason)
+    firstLeftOut = firstLeftOut ?? WireError(.unsupported, reason)
     if warned.insert(.leftOutForm).inserted { tell(.leftOutForm(.audio, reason), to: &out) }
   }
 

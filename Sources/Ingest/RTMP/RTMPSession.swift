@@ -66,7 +66,7 @@ struct RTMPSession {
       swap(&waiting, &bytes)
       waiting = ByteBuffer()
     }
-    do throws(RTMPError) {
+    do throws(WireError) {
       try read(&bytes, now, to: &actions)
     } catch {
       fail(error, to: &actions)
@@ -78,7 +78,7 @@ struct RTMPSession {
   /// The handshake is not complete.
   var isHandshaking: Bool { if case .handshaking = state { true } else { false } }
 
-  private mutating func read(_ bytes: inout ByteBuffer, _ now: Int64, to actions: inout [RTMPAction]) throws(RTMPError)
+  private mutating func read(_ bytes: inout ByteBuffer, _ now: Int64, to actions: inout [RTMPAction]) throws(WireError)
   {
     while true {
       switch state {
@@ -113,7 +113,7 @@ struct RTMPSession {
     }
   }
 
-  private mutating func receive(_ message: RTMPMessage, _ now: Int64, to actions: inout [RTMPAction]) throws(RTMPError)
+  private mutating func receive(_ message: RTMPMessage, _ now: Int64, to actions: inout [RTMPAction]) throws(WireError)
   {
     switch message.type {
     case RTMPMessageType.video, RTMPMessageType.audio, RTMPMessageType.aggregate:
@@ -135,7 +135,7 @@ struct RTMPSession {
   }
 
   /// The values of a command or data message. Those of AMF3 begin with a byte that says nothing (RTMP 7.1.1).
-  private func values(_ message: RTMPMessage) throws(RTMPError) -> [AMFValue] {
+  private func values(_ message: RTMPMessage) throws(WireError) -> [AMFValue] {
     var payload = message.payload
     if message.type == RTMPMessageType.commandAMF3 || message.type == RTMPMessageType.dataAMF3,
       payload.getInteger(at: payload.readerIndex) == UInt8(0)
@@ -157,7 +157,7 @@ struct RTMPSession {
 
   private mutating func receiveMedia(
     _ message: RTMPMessage, _ now: Int64, to actions: inout [RTMPAction]
-  ) throws(RTMPError) {
+  ) throws(WireError) {
     switch message.type {
     case RTMPMessageType.video:
       try publication?.receiveVideo(message.payload, timestamp: message.timestamp, now: now, to: &actions)
@@ -169,7 +169,7 @@ struct RTMPSession {
       while let part = try aggregate.next() {
         count += 1
         guard count <= RTMPLimits.messagesOfAggregate else {
-          throw RTMPError(
+          throw WireError(
             .limit, "more than \(RTMPLimits.messagesOfAggregate) messages in one aggregate message; send smaller ones")
         }
         pace.count(part.payload.readableBytes, at: now)
@@ -186,7 +186,7 @@ struct RTMPSession {
 
   /// Time has passed.
   mutating func tick(now: Int64, to actions: inout [RTMPAction]) {
-    do throws(RTMPError) {
+    do throws(WireError) {
       try publication?.tick(now: now, to: &actions)
     } catch {
       fail(error, to: &actions)
@@ -264,7 +264,7 @@ struct RTMPSession {
   }
 
   /// The peer's bytes cannot be served: it hears why where it can, and only its own publication ends.
-  private mutating func fail(_ error: RTMPError, to actions: inout [RTMPAction]) {
+  private mutating func fail(_ error: WireError, to actions: inout [RTMPAction]) {
     switch state {
     case .handshaking: actions.append(.log(.info, "handshake failed: \(error.reason)"))
     case .commands, .asking, .publishing:

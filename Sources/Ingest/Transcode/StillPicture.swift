@@ -7,13 +7,12 @@ internal import NIOCore
 enum StillPicture {
   /// Neither side of the JPEG is longer; smaller pictures stay as they are.
   static let longestSide = 640
-  /// Larger pictures are not decoded: 8K with room.
-  static let largestPicture = 8192 * 4608
 
   /// The JPEG has square pixels, and is upright. Throws when the bytes are no picture of that codec, or one that is too
   /// large.
   static func jpeg(of still: StillRequest) throws(LibAVError) -> ByteBuffer {
-    let decoder = try PictureDecoder(still.codec.coding, record: still.record, largestPicture: largestPicture)
+    let decoder = try PictureDecoder(
+      still.codec.coding, record: still.record, largestPicture: DecoderContext.largestPicture)
     let decoded = try decoder.decode(still.sample)
     let size = fitting((Int(still.width), Int(still.height)))
     return try encode(try scale(decoded, to: size).turned(by: still.rotation))

@@ -1,7 +1,7 @@
 internal import NIOCore
 
 /// Action Message Format 0 (amf0-file-format-specification): the values of commands and metadata. Reading and
-/// writing stand side by side; reading is iterative and bounded by `RTMPLimits`.
+/// writing stand side by side; reading is iterative and bounded by `AMFLimits`.
 enum AMF0 {
   private enum Marker {
     static let number: UInt8 = 0x00
@@ -23,11 +23,11 @@ enum AMF0 {
   }
 
   /// All values in a message, one after the other.
-  static func readAll(_ bytes: inout ByteBuffer) throws(RTMPError) -> [AMFValue] {
+  static func readAll(_ bytes: inout ByteBuffer) throws(WireError) -> [AMFValue] {
     var values: [AMFValue] = []
     while bytes.readableBytes > 0 {
-      guard values.count < RTMPLimits.amfNodes else {
-        throw RTMPError(.limit, "AMF with more than \(RTMPLimits.amfNodes) values")
+      guard values.count < AMFLimits.nodes else {
+        throw WireError(.limit, "AMF with more than \(AMFLimits.nodes) values")
       }
       values.append(try read(&bytes))
     }
@@ -35,7 +35,7 @@ enum AMF0 {
   }
 
   /// One value with all that hangs below it.
-  static func read(_ bytes: inout ByteBuffer) throws(RTMPError) -> AMFValue {
+  static func read(_ bytes: inout ByteBuffer) throws(WireError) -> AMFValue {
     var stack = AMFStack()
     repeat {
       switch stack.top?.kind {
@@ -60,7 +60,7 @@ enum AMF0 {
   }
 
   /// A marker and its value, or the opening of a container.
-  private static func readMarked(_ bytes: inout ByteBuffer, into stack: inout AMFStack) throws(RTMPError) {
+  private static func readMarked(_ bytes: inout ByteBuffer, into stack: inout AMFStack) throws(WireError) {
     guard let marker: UInt8 = bytes.readInteger() else { throw truncated("a value") }
     switch marker {
     case Marker.number: try stack.add(.number(readDouble(&bytes)))
@@ -85,7 +85,7 @@ enum AMF0 {
       guard let count: UInt32 = bytes.readInteger() else { throw truncated("an array") }
       // Each element takes a byte at least: what cannot be there is not waited for.
       guard Int(count) <= bytes.readableBytes else {
-        throw RTMPError(.malformed, "AMF array announces \(count) values in \(bytes.readableBytes) bytes")
+        throw WireError(.malformed, "AMF array announces \(count) values in \(bytes.readableBytes) bytes")
       }
       try stack.open(AMFStack.Level(kind: .strictArray, remaining: Int(count)))
       if count == 0 { stack.close() }
@@ -99,24 +99,24 @@ enum AMF0 {
       guard bytes.readInteger(as: UInt16.self) != nil else { throw truncated("a reference") }
       try stack.add(.undefined)
     case Marker.amf3: try stack.add(AMF3.read(&bytes))
-    default: throw RTMPError(.malformed, "AMF0 marker \(marker) is unknown")
+    default: throw WireError(.malformed, "AMF0 marker \(marker) is unknown")
     }
   }
 
-  private static func readDouble(_ bytes: inout ByteBuffer) throws(RTMPError) -> Double {
+  private static func readDouble(_ bytes: inout ByteBuffer) throws(WireError) -> Double {
     guard let bits: UInt64 = bytes.readInteger() else { throw truncated("a number") }
     return Double(bitPattern: bits)
   }
 
-  private static func readShortString(_ bytes: inout ByteBuffer) throws(RTMPError) -> String {
+  private static func readShortString(_ bytes: inout ByteBuffer) throws(WireError) -> String {
     guard let length: UInt16 = bytes.readInteger(), let text = bytes.readString(length: Int(length)) else {
       throw truncated("a string")
     }
     return text
   }
 
-  private static func truncated(_ what: String) -> RTMPError {
-    RTMPError(.malformed, "AMF0 ends inside \(what)")
+  private static func truncated(_ what: String) -> WireError {
+    WireError(.malformed, "AMF0 ends inside \(what)")
   }
 
   /// Appends a value. Our own values are small and shallow: recursion is bounded by what we write.

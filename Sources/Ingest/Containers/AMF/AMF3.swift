@@ -16,7 +16,7 @@ enum AMF3 {
   }
 
   /// One value with all that hangs below it.
-  static func read(_ bytes: inout ByteBuffer) throws(RTMPError) -> AMFValue {
+  static func read(_ bytes: inout ByteBuffer) throws(WireError) -> AMFValue {
     var stack = AMFStack()
     var tables = Tables()
     repeat {
@@ -46,7 +46,7 @@ enum AMF3 {
 
   private static func readMarked(
     _ bytes: inout ByteBuffer, _ tables: inout Tables, into stack: inout AMFStack
-  ) throws(RTMPError) {
+  ) throws(WireError) {
     guard let marker: UInt8 = bytes.readInteger() else { throw truncated }
     switch marker {
     case 0x00: try stack.add(.undefined)
@@ -73,7 +73,7 @@ enum AMF3 {
       guard header & 1 == 1 else { return try stack.add(.undefined) }
       let count = Int(header >> 1)
       guard count <= bytes.readableBytes else {
-        throw RTMPError(.malformed, "AMF array announces \(count) values in \(bytes.readableBytes) bytes")
+        throw WireError(.malformed, "AMF array announces \(count) values in \(bytes.readableBytes) bytes")
       }
       try stack.open(AMFStack.Level(kind: .ecmaArray, remaining: count))
     case 0x0A:
@@ -82,24 +82,24 @@ enum AMF3 {
       let traits = try readTraits(header >> 1, &bytes, &tables)
       try stack.open(
         AMFStack.Level(kind: .object, sealedNames: traits.names.reversed(), isDynamic: traits.isDynamic))
-    default: throw RTMPError(.unsupported, "AMF3 marker \(marker) is not supported")
+    default: throw WireError(.unsupported, "AMF3 marker \(marker) is not supported")
     }
   }
 
   /// The class of an object: a reference to one seen before, or its names in full (AMF3 3.12).
   private static func readTraits(
     _ header: UInt32, _ bytes: inout ByteBuffer, _ tables: inout Tables
-  ) throws(RTMPError) -> Traits {
+  ) throws(WireError) -> Traits {
     guard header & 1 == 1 else {
       let index = Int(header >> 1)
-      guard index < tables.traits.count else { throw RTMPError(.malformed, "AMF3 refers to class \(index)") }
+      guard index < tables.traits.count else { throw WireError(.malformed, "AMF3 refers to class \(index)") }
       return tables.traits[index]
     }
-    guard header & 2 == 0 else { throw RTMPError(.unsupported, "AMF3 externalizable objects are not supported") }
+    guard header & 2 == 0 else { throw WireError(.unsupported, "AMF3 externalizable objects are not supported") }
     _ = try readString(&bytes, &tables)
     let count = Int(header >> 3)
-    guard count <= bytes.readableBytes, count <= RTMPLimits.amfNodes else {
-      throw RTMPError(.malformed, "AMF3 class announces \(count) names in \(bytes.readableBytes) bytes")
+    guard count <= bytes.readableBytes, count <= AMFLimits.nodes else {
+      throw WireError(.malformed, "AMF3 class announces \(count) names in \(bytes.readableBytes) bytes")
     }
     var traits = Traits(names: [], isDynamic: header & 4 != 0)
     for _ in 0..<count { traits.names.append(try readString(&bytes, &tables)) }
@@ -107,11 +107,11 @@ enum AMF3 {
     return traits
   }
 
-  private static func readString(_ bytes: inout ByteBuffer, _ tables: inout Tables) throws(RTMPError) -> String {
+  private static func readString(_ bytes: inout ByteBuffer, _ tables: inout Tables) throws(WireError) -> String {
     let header = try readU29(&bytes)
     if header & 1 == 0 {
       let index = Int(header >> 1)
-      guard index < tables.strings.count else { throw RTMPError(.malformed, "AMF3 refers to string \(index)") }
+      guard index < tables.strings.count else { throw WireError(.malformed, "AMF3 refers to string \(index)") }
       return tables.strings[index]
     }
     guard let text = bytes.readString(length: Int(header >> 1)) else { throw truncated }
@@ -120,7 +120,7 @@ enum AMF3 {
   }
 
   /// An integer of one to four bytes, seven bits in each of the first three (AMF3 1.3.1).
-  private static func readU29(_ bytes: inout ByteBuffer) throws(RTMPError) -> UInt32 {
+  private static func readU29(_ bytes: inout ByteBuffer) throws(WireError) -> UInt32 {
     var value: UInt32 = 0
     for index in 0..<4 {
       guard let byte: UInt8 = bytes.readInteger() else { throw truncated }
@@ -131,10 +131,10 @@ enum AMF3 {
     return value
   }
 
-  private static func readDouble(_ bytes: inout ByteBuffer) throws(RTMPError) -> Double {
+  private static func readDouble(_ bytes: inout ByteBuffer) throws(WireError) -> Double {
     guard let bits: UInt64 = bytes.readInteger() else { throw truncated }
     return Double(bitPattern: bits)
   }
 
-  private static var truncated: RTMPError { RTMPError(.malformed, "AMF3 ends inside a value") }
+  private static var truncated: WireError { WireError(.malformed, "AMF3 ends inside a value") }
 }

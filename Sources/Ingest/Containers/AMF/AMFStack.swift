@@ -1,5 +1,5 @@
 /// Collects values into containers without recursion, so that depth costs nothing but a counted level. Depth and
-/// number of values are bounded by `RTMPLimits`.
+/// number of values are bounded by `AMFLimits`.
 struct AMFStack {
   enum Kind { case object, ecmaArray, strictArray }
 
@@ -32,10 +32,10 @@ struct AMFStack {
     }
   }
 
-  mutating func open(_ level: Level) throws(RTMPError) {
+  mutating func open(_ level: Level) throws(WireError) {
     try count()
-    guard levels.count < RTMPLimits.amfDepth else {
-      throw RTMPError(.limit, "AMF nested deeper than \(RTMPLimits.amfDepth) levels")
+    guard levels.count < AMFLimits.depth else {
+      throw WireError(.limit, "AMF nested deeper than \(AMFLimits.depth) levels")
     }
     levels.append(level)
   }
@@ -49,15 +49,15 @@ struct AMFStack {
     }
   }
 
-  mutating func add(_ value: AMFValue) throws(RTMPError) {
+  mutating func add(_ value: AMFValue) throws(WireError) {
     try count()
     attach(value)
   }
 
-  private mutating func count() throws(RTMPError) {
+  private mutating func count() throws(WireError) {
     nodes += 1
-    guard nodes <= RTMPLimits.amfNodes else {
-      throw RTMPError(.limit, "AMF with more than \(RTMPLimits.amfNodes) values")
+    guard nodes <= AMFLimits.nodes else {
+      throw WireError(.limit, "AMF with more than \(AMFLimits.nodes) values")
     }
   }
 

@@ -2,8 +2,8 @@
 enum FLVCodecName {
   static let supported = "H.264, HEVC, AV1, AAC, Opus"
 
-  static func unsupported(_ name: String) -> RTMPError {
-    RTMPError(.unsupported, "codec \(name) unsupported; supported: \(supported)")
+  static func unsupported(_ name: String) -> WireError {
+    WireError(.unsupported, "codec \(name) unsupported; supported: \(supported)")
   }
 
   /// FLV 10.1 E.4.3.1.

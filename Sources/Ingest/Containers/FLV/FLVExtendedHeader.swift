@@ -31,8 +31,10 @@ struct FLVExtendedHeader {
   /// Of all tracks of the message; nil where each has its own, and where there is nothing more to read.
   private var fourCC: String?
   private var bytes: ByteBuffer
-  private var tracksLeft = RTMPLimits.tracksOfMessage
+  private var tracksLeft = mostTracks
 
+  /// Tracks that are looked at in one message: as many as have a number (Enhanced RTMP v2, "Multitrack").
+  private static let mostTracks = 256
   private static let multitrack: UInt8 = 6
   private static let audioMultitrack: UInt8 = 5
   private static let modEx: UInt8 = 7

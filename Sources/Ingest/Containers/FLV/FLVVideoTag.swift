@@ -36,7 +36,7 @@ struct FLVVideoTag {
 
   /// `choice` is the publication's. Throws the name of a codec that weir does not take, where there is no other picture to
   /// be had: nobody wants a stream that has silently lost its picture.
-  init(_ payload: ByteBuffer, _ choice: inout FLVTrackChoice) throws(RTMPError) {
+  init(_ payload: ByteBuffer, _ choice: inout FLVTrackChoice) throws(WireError) {
     var bytes = payload
     guard let first: UInt8 = bytes.readInteger() else { return }
     guard first & 0x80 != 0 else {
@@ -67,7 +67,7 @@ struct FLVVideoTag {
   /// AVCVIDEOPACKET (E.4.3.2), and the same shape for HEVC as some encoders send it under number 12.
   private static func legacyContent(
     frameType: UInt8, codec: UInt8, _ bytes: inout ByteBuffer
-  ) throws(RTMPError) -> Content {
+  ) throws(WireError) -> Content {
     // Frame type 5 is a command for the player and has no picture.
     if frameType == 5 { return .nothing }
     let coding: Coding

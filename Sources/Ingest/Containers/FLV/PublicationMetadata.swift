@@ -16,7 +16,7 @@ struct PublicationMetadata: Sendable, Equatable {
     framesPerSecond = (object["framerate"]?.number ?? object["fps"]?.number).flatMap { $0 > 0 ? $0 : nil }
     hasVideo = Self.names(object, flag: "hasVideo", ["videocodecid", "width", "videodatarate", "framerate"])
     hasAudio = Self.names(object, flag: "hasAudio", ["audiocodecid", "audiosamplerate", "audiodatarate"])
-    encoder = PublishAddress.printableText(object["encoder"]?.string ?? "", limit: 64)
+    encoder = PeerText.printable(object["encoder"]?.string ?? "", limit: 64)
   }
 
   /// A flag says it; else one of the properties does, unless it is zero (which some encoders write for "none").

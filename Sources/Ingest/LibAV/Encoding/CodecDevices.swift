@@ -13,7 +13,7 @@ enum CodecDevices {
   /// Asks each device what it is; a few milliseconds.
   static func check() throws(Unsuitable) {
     var hasCodec = false
-    for path in CameraCatalogue.paths() {
+    for path in VideoDevices.paths() {
       let descriptor = weir_v4l2_open(path)
       // What cannot be opened here, cannot be there.
       guard descriptor >= 0 else { continue }
@@ -31,7 +31,7 @@ enum CodecDevices {
       if ask(descriptor, weir_enum_fmt, &format) {
         throw Unsuitable(
           description:
-            "\(path) (\(CameraHandle.text(&capability.card))) is a loopback, over which libavcodec would stumble")
+            "\(path) (\(VideoDevices.text(&capability.card))) is a loopback, over which libavcodec would stumble")
       }
     }
     guard hasCodec else { throw Unsuitable(description: "no video device of this machine is an encoder") }

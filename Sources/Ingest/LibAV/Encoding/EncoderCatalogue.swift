@@ -21,7 +21,7 @@ package enum EncoderCatalogue {
     let sound = AudioCoding.allCases.map { coding in
       EncoderListing(
         name: coding.encoder, coding: coding.rawValue, isHardware: false,
-        problem: trial { _ = try AudioEncoder(coding, sampleRate: SoundAligner.rate, bitRate: 128_000) })
+        problem: trial { _ = try AudioEncoder(coding, sampleRate: 48_000, bitRate: 128_000) })
     }
     return pictures + sound
   }

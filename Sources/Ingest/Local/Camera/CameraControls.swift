@@ -30,8 +30,8 @@ extension CameraHandle {
       if isSettable, query.flags & weir_control_disabled == 0, ask(weir_g_ctrl, &current) {
         found.append(
           CameraControl(
-            name: Self.optionName(Self.text(&name)), minimum: query.minimum, maximum: query.maximum, step: query.step,
-            standard: query.default_value, value: current.value, identifier: query.id))
+            name: Self.optionName(VideoDevices.text(&name)), minimum: query.minimum, maximum: query.maximum,
+            step: query.step, standard: query.default_value, value: current.value, identifier: query.id))
       }
       query.id |= weir_control_next
     }

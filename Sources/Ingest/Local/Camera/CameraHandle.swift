@@ -21,8 +21,8 @@ final class CameraHandle {
     self.descriptor = descriptor
     var capability = v4l2_capability()
     try call(weir_querycap, &capability, "ask what it is")
-    name = Self.text(&capability.card)
-    bus = Self.text(&capability.bus_info)
+    name = VideoDevices.text(&capability.card)
+    bus = VideoDevices.text(&capability.bus_info)
     let abilities =
       capability.capabilities & weir_cap_device_caps != 0 ? capability.device_caps : capability.capabilities
     guard abilities & weir_cap_video_capture != 0, abilities & weir_cap_streaming != 0 else {
@@ -114,11 +114,6 @@ final class CameraHandle {
     // Not every driver tells.
     if found.isEmpty, let usual = FrameRate(numerator: 30, denominator: 1) { found.append(usual) }
     return found
-  }
-
-  /// A C string in a field of fixed size.
-  static func text<Field: BitwiseCopyable>(_ field: inout Field) -> String {
-    withUnsafeBytes(of: &field) { bytes in String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self) }
   }
 }
 

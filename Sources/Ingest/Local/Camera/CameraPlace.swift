@@ -6,7 +6,7 @@ struct CameraPlace: Sendable, Hashable {
   /// The path at which it is now; the known one where it is still there, or nowhere. Opens cameras, which takes its time.
   func path(known: String) -> String {
     if let handle = try? CameraHandle(known), handle.bus == bus { return known }
-    let found = CameraCatalogue.paths().first { path in
+    let found = VideoDevices.paths().first { path in
       guard let handle = try? CameraHandle(path) else { return false }
       return handle.bus == bus && handle.name == name
     }

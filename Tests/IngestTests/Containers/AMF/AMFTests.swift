@@ -5,7 +5,7 @@ import Testing
 
 @Suite("ActionScript values")
 struct AMFTests {
-  private func read(_ bytes: [UInt8]) throws(RTMPError) -> [AMFValue] {
+  private func read(_ bytes: [UInt8]) throws(WireError) -> [AMFValue] {
     var buffer = ByteBuffer(bytes: bytes)
     return try AMF0.readAll(&buffer)
   }
@@ -37,8 +37,8 @@ struct AMFTests {
 
   @Test func sixteenLevelsAreAcceptedAndSeventeenRefused() throws {
     #expect(try read(nested(16)).count == 1)
-    #expect(throws: RTMPError(.limit, "AMF nested deeper than 16 levels")) { try read(nested(17)) }
-    #expect(throws: RTMPError.self) { try read(nested(16_000)) }
+    #expect(throws: WireError(.limit, "AMF nested deeper than 16 levels")) { try read(nested(17)) }
+    #expect(throws: WireError.self) { try read(nested(16_000)) }
   }
 
   @Test func fourThousandAndNinetySixValuesAreAcceptedAndOneMoreRefused() throws {
@@ -50,19 +50,19 @@ struct AMFTests {
       return
     }
     #expect(elements.count == 4095)
-    #expect(throws: RTMPError.self) { try read(array(4096)) }
-    #expect(throws: RTMPError.self) { try read([UInt8](repeating: 5, count: 4097)) }
+    #expect(throws: WireError.self) { try read(array(4096)) }
+    #expect(throws: WireError.self) { try read([UInt8](repeating: 5, count: 4097)) }
   }
 
   @Test func aCountThatCannotBeIsRefusedBeforeAnythingIsDone() {
-    #expect(throws: RTMPError(.malformed, "AMF array announces 4294967295 values in 1 bytes")) {
+    #expect(throws: WireError(.malformed, "AMF array announces 4294967295 values in 1 bytes")) {
       try read([0x0A, 0xFF, 0xFF, 0xFF, 0xFF, 5])
     }
-    #expect(throws: RTMPError.self) { try read([0x0C, 0xFF, 0xFF, 0xFF, 0xFF, 5]) }
+    #expect(throws: WireError.self) { try read([0x0C, 0xFF, 0xFF, 0xFF, 0xFF, 5]) }
   }
 
   @Test func unknownMarkersAreRefused() {
-    for marker: UInt8 in [0x04, 0x0E, 0x12, 0xFF] { #expect(throws: RTMPError.self) { try read([marker]) } }
+    for marker: UInt8 in [0x04, 0x0E, 0x12, 0xFF] { #expect(throws: WireError.self) { try read([marker]) } }
   }
 
   @Test func typedObjectsReferencesAndXMLAreRead() throws {
@@ -97,10 +97,10 @@ struct AMFTests {
 
   @Test func depthAndCountsOfAMF3AreBounded() {
     let deep: [UInt8] = (0..<5000).reduce(into: [0x11]) { bytes, _ in bytes += [0x0A, 0x0B, 0x01, 0x03, 0x61] }
-    #expect(throws: RTMPError.self) { try read(deep) }
-    #expect(throws: RTMPError.self) { try read([0x11, 0x09, 0xFF, 0xFF, 0xFF, 0xFF, 0x01]) }
-    #expect(throws: RTMPError.self) { try read([0x11, 0x0A, 0xFF, 0xFF, 0xFF, 0xFB, 0x01]) }
-    #expect(throws: RTMPError.self) { try read([0x11, 0x06, 0x04]) }
+    #expect(throws: WireError.self) { try read(deep) }
+    #expect(throws: WireError.self) { try read([0x11, 0x09, 0xFF, 0xFF, 0xFF, 0xFF, 0x01]) }
+    #expect(throws: WireError.self) { try read([0x11, 0x0A, 0xFF, 0xFF, 0xFF, 0xFB, 0x01]) }
+    #expect(throws: WireError.self) { try read([0x11, 0x06, 0x04]) }
   }
 
   @Test func theWorstMessageTakesNoTimeToSpeakOf() {

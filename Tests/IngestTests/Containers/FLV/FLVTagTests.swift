@@ -5,7 +5,7 @@ import Testing
 
 @Suite("FLV and Enhanced RTMP tags")
 struct FLVTagTests {
-  private func video(_ bytes: [UInt8]) throws(RTMPError) -> FLVVideoTag {
+  private func video(_ bytes: [UInt8]) throws(WireError) -> FLVVideoTag {
     var choice = FLVTrackChoice()
     return try FLVVideoTag(ByteBuffer(bytes: bytes), &choice)
   }
@@ -130,7 +130,7 @@ struct FLVTagTests {
       ([0x91] + [0, 10, 200, 65], "???A"), ([0x1F, 1], "video codec 15"),
     ]
     for (bytes, name) in expected {
-      #expect(throws: RTMPError(.unsupported, "codec \(name) unsupported; supported: H.264, HEVC, AV1, AAC, Opus")) {
+      #expect(throws: WireError(.unsupported, "codec \(name) unsupported; supported: H.264, HEVC, AV1, AAC, Opus")) {
         try video(bytes)
       }
     }
@@ -170,8 +170,8 @@ struct FLVTagTests {
     #expect(messages.map(\.type) == [8, 9])
     #expect(messages.map { Array($0.payload.readableBytesView) } == [[1], [2, 3]])
     for count in 1..<bytes.count where ![12, 13, 14, 15, 16].contains(count) && count < bytes.count - 4 {
-      #expect(throws: RTMPError.self) { try read(Array(bytes[..<count])) }
+      #expect(throws: WireError.self) { try read(Array(bytes[..<count])) }
     }
-    #expect(throws: RTMPError.self) { try read(part(22, 0, [1])) }
+    #expect(throws: WireError.self) { try read(part(22, 0, [1])) }
   }
 }

@@ -1,9 +1,9 @@
 /// Why a peer's bytes cannot be served; ends that peer's connection and nothing else.
-struct RTMPError: Error, Sendable, Hashable, CustomStringConvertible {
+struct WireError: Error, Sendable, Hashable, CustomStringConvertible {
   enum Code: Sendable, Hashable {
     /// The bytes break the protocol.
     case malformed
-    /// A limit of `RTMPLimits` is passed.
+    /// A limit on what one peer may ask for is passed.
     case limit
     /// Lawful, but not something weir takes.
     case unsupported
