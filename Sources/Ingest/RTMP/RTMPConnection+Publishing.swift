@@ -11,7 +11,7 @@ extension RTMPConnection {
     attempt += 1
     pending = intent
     setReading()
-    guard let slowing = shared.door.slowing(peer, now: now) else { return admit(intent, context) }
+    guard let slowing = shared.connections.slowing(peer, now: now) else { return admit(intent, context) }
     if slowing.isNew {
       shared.logger.warning(
         "RTMP \(peer): too many failed attempts; whoever publishes from there waits 2 s until they get rarer")
@@ -60,7 +60,7 @@ extension RTMPConnection {
       publication = Publication(stream: intent.stream, software: intent.software, sink: sink)
       if isStranger {
         isStranger = false
-        shared.door.leaveDoor(peer, failed: false, now: now)
+        shared.connections.noLongerStranger(peer, failed: false, now: now)
       }
       deadline?.cancel()
       lastRead = now

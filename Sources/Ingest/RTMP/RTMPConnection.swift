@@ -52,7 +52,7 @@ final class RTMPConnection: ChannelInboundHandler {
   }
 
   /// The address as it is held to account, where there is one.
-  var host: String? { peer == RTMPDoor.nobody ? nil : peer }
+  var host: String? { peer == PeerText.nobody ? nil : peer }
 
   var now: Int64 { shared.clock.monotonicNanoseconds() }
 
@@ -61,7 +61,7 @@ final class RTMPConnection: ChannelInboundHandler {
   func handlerAdded(context: ChannelHandlerContext) {
     self.context = context
     let end = onLoop(context) { $0.shutDown() }
-    guard shared.door.add(self, end: end) else { return context.close(promise: nil) }
+    guard shared.connections.add(self, end: end) else { return context.close(promise: nil) }
     // Who says nothing soon makes room for others of its address.
     handshakeDeadline = context.eventLoop.scheduleTask(
       in: .nanoseconds(shared.configuration.handshakeDeadline), onLoop(context) { $0.handshakeDeadlinePassed() })
@@ -124,9 +124,9 @@ final class RTMPConnection: ChannelInboundHandler {
     endPublication(.connectionLost(lossReason))
     if isStranger {
       isStranger = false
-      shared.door.leaveDoor(peer, failed: hasFailed, now: now)
+      shared.connections.noLongerStranger(peer, failed: hasFailed, now: now)
     }
-    shared.door.remove(self, of: peer)
+    shared.connections.remove(self, of: peer)
   }
 
   // MARK: what the session wants

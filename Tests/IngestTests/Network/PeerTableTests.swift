@@ -4,9 +4,9 @@ import Testing
 @testable import Ingest
 
 @Suite("Strangers at the door")
-struct RTMPPeersTests {
-  private func limits(_ change: (inout RTMPPeerLimits) -> Void = { _ in }) -> RTMPPeerLimits {
-    var limits = RTMPPeerLimits()
+struct PeerTableTests {
+  private func limits(_ change: (inout PeerLimits) -> Void = { _ in }) -> PeerLimits {
+    var limits = PeerLimits()
     limits.strangersPerAddress = 3
     limits.strangers = 5
     limits.failureBurst = 4
@@ -16,36 +16,36 @@ struct RTMPPeersTests {
   }
 
   @Test func anAddressHasAsManyStrangersAsItMayAndNoMore() {
-    var peers = RTMPPeers(limits: limits())
+    var peers = PeerTable(limits: limits())
     for _ in 0..<3 { #expect(peers.arrive("a", now: 0) == nil) }
     #expect(peers.arrive("a", now: 0) == .tooManyStrangers)
     #expect(peers.arrive("b", now: 0) == nil)
     #expect(peers.arrive("b", now: 0) == nil)
     // All addresses together.
     #expect(peers.arrive("c", now: 0) == .tooManyStrangers)
-    peers.leaveDoor("a", failed: false, now: 0)
+    peers.noLongerStranger("a", failed: false, now: 0)
     #expect(peers.arrive("c", now: 0) == nil)
   }
 
   @Test func failuresMakeAnAddressWaitUntilTimeForgivesThem() {
-    var peers = RTMPPeers(limits: limits())
+    var peers = PeerTable(limits: limits())
     for _ in 0..<4 {
       #expect(peers.slowing("a", now: 0) == nil)
       #expect(peers.arrive("a", now: 0) == nil)
-      peers.leaveDoor("a", failed: true, now: 0)
+      peers.noLongerStranger("a", failed: true, now: 0)
     }
-    #expect(peers.slowing("a", now: 0) == RTMPPeers.Slowing(isNew: true))
-    #expect(peers.slowing("a", now: 0) == RTMPPeers.Slowing(isNew: false))
+    #expect(peers.slowing("a", now: 0) == PeerTable.Slowing(isNew: true))
+    #expect(peers.slowing("a", now: 0) == PeerTable.Slowing(isNew: false))
     #expect(peers.arrive("a", now: 0) == nil, "others may share the address")
     #expect(peers.slowing("b", now: 0) == nil)
     #expect(peers.slowing("a", now: 1_000_000_000) == nil)
   }
 
   @Test func anAddressHasAsManyConnectionsAsAreAllowedUnlessItStandsForMany() {
-    var peers = RTMPPeers(limits: limits { $0.connectionsPerAddress = 2 })
+    var peers = PeerTable(limits: limits { $0.connectionsPerAddress = 2 })
     for _ in 0..<2 {
       #expect(peers.arrive("a", now: 0) == nil)
-      peers.leaveDoor("a", failed: false, now: 0)
+      peers.noLongerStranger("a", failed: false, now: 0)
     }
     #expect(peers.arrive("a", now: 0) == .tooMany)
     #expect(peers.arrive("a", isProxy: true, now: 0) == nil)
@@ -54,29 +54,29 @@ struct RTMPPeersTests {
   }
 
   @Test func goodPublishersNeverCount() {
-    var peers = RTMPPeers(limits: limits())
+    var peers = PeerTable(limits: limits())
     for _ in 0..<1000 {
       #expect(peers.arrive("a", now: 0) == nil)
-      peers.leaveDoor("a", failed: false, now: 0)
+      peers.noLongerStranger("a", failed: false, now: 0)
     }
   }
 
   @Test func noMoreAddressesAreRememberedThanMayBe() {
-    var peers = RTMPPeers(limits: limits { $0.addresses = 100 })
+    var peers = PeerTable(limits: limits { $0.addresses = 100 })
     for index in 0..<1000 {
       _ = peers.arrive("\(index)", now: Int64(index))
-      peers.leaveDoor("\(index)", failed: true, now: Int64(index))
+      peers.noLongerStranger("\(index)", failed: true, now: Int64(index))
       peers.leave("\(index)")
     }
     #expect(peers.remembered <= 100)
   }
 
   @Test func addressesAreNamedByWhatOneHostOwns() throws {
-    #expect(RTMPDoor.name(of: try SocketAddress(ipAddress: "10.0.0.5", port: 1)) == "10.0.0.5")
-    #expect(RTMPDoor.name(of: try SocketAddress(ipAddress: "::ffff:10.0.0.5", port: 1)) == "10.0.0.5")
-    #expect(RTMPDoor.name(of: try SocketAddress(ipAddress: "2001:db8:1:2:3:4:5:6", port: 1)) == "2001:db8:1:2::/64")
-    #expect(RTMPDoor.text(of: try SocketAddress(ipAddress: "2001:db8::1", port: 7)) == "[2001:db8::1]:7")
-    #expect(RTMPDoor.text(of: try SocketAddress(ipAddress: "::ffff:10.0.0.5", port: 7)) == "10.0.0.5:7")
+    #expect(PeerText.host(of: try SocketAddress(ipAddress: "10.0.0.5", port: 1)) == "10.0.0.5")
+    #expect(PeerText.host(of: try SocketAddress(ipAddress: "::ffff:10.0.0.5", port: 1)) == "10.0.0.5")
+    #expect(PeerText.host(of: try SocketAddress(ipAddress: "2001:db8:1:2:3:4:5:6", port: 1)) == "2001:db8:1:2::/64")
+    #expect(PeerText.place(of: try SocketAddress(ipAddress: "2001:db8::1", port: 7)) == "[2001:db8::1]:7")
+    #expect(PeerText.place(of: try SocketAddress(ipAddress: "::ffff:10.0.0.5", port: 7)) == "10.0.0.5:7")
   }
 
   @Test func aBucketRefillsWithTimeAndNeverOverflows() {

@@ -1,32 +1,31 @@
-internal import NIOCore
 internal import Synchronization
 
 /// What became of connections before anybody was asked whether they may publish.
-package struct RTMPRefusals: Sendable, Hashable {
+package struct ConnectionRefusals: Sendable, Hashable {
   /// Their address had failed too often: they waited.
   package var slowed = 0
   /// Too many were there already that did not publish.
   package var tooManyStrangers = 0
 }
 
-/// The connections of a listener, from whatever thread: who is at the door (`RTMPPeers`), and how each can be told
-/// to end.
-final class RTMPDoor: Sendable {
+/// The connections of a listener, from whatever thread: which addresses they come from (`PeerTable`), and how each can be
+/// told to end.
+final class ConnectionRegistry: Sendable {
   private struct State {
-    var peers: RTMPPeers
+    var peers: PeerTable
     var connections: [ObjectIdentifier: @Sendable () -> Void] = [:]
     var isClosed = false
-    var refusals = RTMPRefusals()
+    var refusals = ConnectionRefusals()
     var waiters: [CheckedContinuation<Void, Never>] = []
   }
 
   private let state: Mutex<State>
 
-  init(limits: RTMPPeerLimits) {
-    state = Mutex(State(peers: RTMPPeers(limits: limits)))
+  init(limits: PeerLimits) {
+    state = Mutex(State(peers: PeerTable(limits: limits)))
   }
 
-  func arrive(_ peer: String, isProxy: Bool, now: Int64) -> RTMPPeers.Refusal? {
+  func arrive(_ peer: String, isProxy: Bool, now: Int64) -> PeerTable.Refusal? {
     state.withLock { state in
       guard !state.isClosed else { return .closed }
       let refusal = state.peers.arrive(peer, isProxy: isProxy, now: now)
@@ -38,10 +37,10 @@ final class RTMPDoor: Sendable {
     }
   }
 
-  var refusals: RTMPRefusals { state.withLock { $0.refusals } }
+  var refusals: ConnectionRefusals { state.withLock { $0.refusals } }
 
-  /// Whether somebody at the address has to wait, as `RTMPPeers` says.
-  func slowing(_ peer: String, now: Int64) -> RTMPPeers.Slowing? {
+  /// Whether somebody at the address has to wait, as `PeerTable` says.
+  func slowing(_ peer: String, now: Int64) -> PeerTable.Slowing? {
     state.withLock { state in
       let slowing = state.peers.slowing(peer, now: now)
       if slowing != nil { state.refusals.slowed += 1 }
@@ -49,8 +48,8 @@ final class RTMPDoor: Sendable {
     }
   }
 
-  func leaveDoor(_ peer: String, failed: Bool, now: Int64) {
-    state.withLock { $0.peers.leaveDoor(peer, failed: failed, now: now) }
+  func noLongerStranger(_ peer: String, failed: Bool, now: Int64) {
+    state.withLock { $0.peers.noLongerStranger(peer, failed: failed, now: now) }
   }
 
   /// Remembers a connection until `remove`; `end` asks it to end. False when the listener is closing.
@@ -93,23 +92,5 @@ final class RTMPDoor: Sendable {
       }
       if isEmpty { continuation.resume() }
     }
-  }
-
-  // MARK: names of addresses
-
-  /// The name of all that have no address.
-  static let nobody = "unknown"
-
-  /// What counts as one address: an IPv4 address, or the network half of an IPv6 one, which a single host owns.
-  static func name(of address: SocketAddress?) -> String {
-    NetworkAddress(address)?.hostText ?? nobody
-  }
-
-  /// Address and port for the log.
-  static func text(of address: SocketAddress?) -> String {
-    guard let address, let ip = address.ipAddress, let port = address.port else { return nobody }
-    let mapped = "::ffff:"
-    if ip.hasPrefix(mapped), ip.contains(".") { return "\(ip.dropFirst(mapped.count)):\(port)" }
-    return ip.contains(":") ? "[\(ip)]:\(port)" : "\(ip):\(port)"
   }
 }

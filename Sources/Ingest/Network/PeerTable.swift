@@ -1,8 +1,8 @@
-/// What is known of the addresses that knock: how many strangers each has at the door, and how often it failed.
-/// A stranger is a connection that has not published yet. A value, told what time it is.
+/// How many connections each address has, how many of them are strangers, and how often it has failed. A stranger is a
+/// connection that has not published yet. A value, told what time it is.
 ///
 /// Who fails too often is answered late, not turned away: others may share the address.
-struct RTMPPeers {
+struct PeerTable {
   private struct Peer {
     var strangers = 0
     /// With those that publish.
@@ -28,11 +28,11 @@ struct RTMPPeers {
     var isNew: Bool
   }
 
-  private let limits: RTMPPeerLimits
+  private let limits: PeerLimits
   private var peers: [String: Peer] = [:]
   private var strangers = 0
 
-  init(limits: RTMPPeerLimits) {
+  init(limits: PeerLimits) {
     self.limits = limits
   }
 
@@ -69,7 +69,7 @@ struct RTMPPeers {
   }
 
   /// A stranger has published, or is gone; `failed` when it did what is not allowed.
-  mutating func leaveDoor(_ address: String, failed: Bool, now: Int64) {
+  mutating func noLongerStranger(_ address: String, failed: Bool, now: Int64) {
     var peer = self[address, now]
     peer.strangers = max(0, peer.strangers - 1)
     strangers = max(0, strangers - 1)
