@@ -160,16 +160,3 @@ extension RTMPConnection {
     if isClosing { context?.close(promise: nil) } else { refuse(EndReason.shutdown.text, .quiet) }
   }
 }
-
-extension EndReason {
-  /// The reason in words, for publishers and the log.
-  var text: String {
-    switch self {
-    case .finished: "the publisher ended the stream"
-    case .connectionLost(let why): "connection lost: \(why)"
-    case .failed(let why): why
-    case .replaced: "another publisher took the name over"
-    case .shutdown: "the server is shutting down"
-    }
-  }
-}
