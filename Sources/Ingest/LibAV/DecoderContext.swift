@@ -4,15 +4,6 @@ internal import Glibc
 
 /// How decoders of what strangers send are opened, for a key frame as for a whole stream, for pictures as for sound.
 enum DecoderContext {
-  /// What the bitstream is coded with.
-  enum Coding: String, Sendable {
-    case h264 = "H.264"
-    case hevc = "HEVC"
-    case av1 = "AV1"
-    case aac = "AAC"
-    case opus = "Opus"
-  }
-
   /// Pixels of the largest picture that is decoded by itself: 8K with room.
   static let largestPicture = 8192 * 4608
 
@@ -20,7 +11,7 @@ enum DecoderContext {
   /// AudioSpecificConfig, OpusHead). Pictures of more pixels are refused before memory is taken for them. Whoever gets the
   /// context frees it.
   static func open(
-    _ coding: Coding, record: [UInt8], largestPicture: Int64 = 0, timescale: Int32? = nil
+    _ coding: CodecID, record: [UInt8], largestPicture: Int64 = 0, timescale: Int32? = nil
   ) throws(LibAVError) -> UnsafeMutablePointer<AVCodecContext> {
     // The library's own lines would bypass our log; what fails is thrown with the library's reason.
     av_log_set_level(AV_LOG_QUIET)
@@ -41,12 +32,12 @@ enum DecoderContext {
       }
     let decoder = preferred.flatMap { avcodec_find_decoder_by_name($0) } ?? avcodec_find_decoder(id)
     guard let decoder else {
-      throw LibAVError("find a decoder of \(coding.rawValue) in libavcodec", code: weir_averror_eof)
+      throw LibAVError("find a decoder of \(coding.name) in libavcodec", code: weir_averror_eof)
     }
     var context = avcodec_alloc_context3(decoder)
     guard let opened = context, let memory = av_mallocz(record.count + Int(AV_INPUT_BUFFER_PADDING_SIZE)) else {
       avcodec_free_context(&context)
-      throw LibAVError("make a decoder of \(coding.rawValue)", code: -ENOMEM)
+      throw LibAVError("make a decoder of \(coding.name)", code: -ENOMEM)
     }
     opened.pointee.thread_count = 1
     if largestPicture > 0 { opened.pointee.max_pixels = largestPicture }
@@ -58,7 +49,7 @@ enum DecoderContext {
     opened.pointee.extradata = memory.assumingMemoryBound(to: UInt8.self)
     opened.pointee.extradata_size = Int32(record.count)
     do throws(LibAVError) {
-      try LibAVError.check(avcodec_open2(opened, decoder, nil), "open the decoder of \(coding.rawValue)")
+      try LibAVError.check(avcodec_open2(opened, decoder, nil), "open the decoder of \(coding.name)")
     } catch {
       avcodec_free_context(&context)
       throw error

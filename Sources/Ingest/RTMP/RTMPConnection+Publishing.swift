@@ -57,7 +57,7 @@ extension RTMPConnection {
         _ = sink.receive(.end(.connectionLost("the publisher left while it was admitted")))
         return
       }
-      publication = Publication(stream: intent.stream, software: intent.software, sink: sink)
+      publication = Admitted(stream: intent.stream, software: intent.software, sink: sink)
       if isStranger {
         isStranger = false
         shared.connections.noLongerStranger(peer, failed: false, now: now)

@@ -9,7 +9,7 @@ final class RTMPConnection: ChannelInboundHandler {
   typealias OutboundOut = ByteBuffer
 
   /// An admitted publication.
-  struct Publication {
+  struct Admitted {
     var stream: StreamName
     var software: String
     var sink: any MediaSink
@@ -26,7 +26,7 @@ final class RTMPConnection: ChannelInboundHandler {
   var actions: [RTMPAction] = []
   private var spare: [RTMPAction] = []
   var context: ChannelHandlerContext?
-  var publication: Publication?
+  var publication: Admitted?
   /// Counts publish commands, so that an eviction reaches the publication it means.
   var attempt = 0
   var pending: CommandSession.PublishIntent?
@@ -147,12 +147,9 @@ final class RTMPConnection: ChannelInboundHandler {
   private func perform(_ action: RTMPAction) {
     switch action {
     case .send(let bytes): context?.writeAndFlush(wrapOutboundOut(bytes), promise: nil)
-    case .event(let event): deliver(event)
-    case .lost(let kind): publication?.sink.lost(kind)
-    case .warn(let warning): publication?.sink.warn(warning)
-    case .withdraw(let warning): publication?.sink.withdraw(warning)
+    case .media(let action): perform(action)
     case .ask(let intent): ask(intent)
-    case .log(let level, let text): shared.logger.log(level: level, "\(subject)\(text)", metadata: metadata)
+    case .log(let level, let text): log(level, text)
     case .refused(let reason):
       shared.logger.warning("\(subject)refused: \(reason)", metadata: metadata)
       noteRefusal(of: nil, reason)
@@ -160,6 +157,20 @@ final class RTMPConnection: ChannelInboundHandler {
       hasFailed = ending == .failure
       closeGently()
     }
+  }
+
+  private func perform(_ action: PublicationAction) {
+    switch action {
+    case .event(let event): deliver(event)
+    case .lost(let kind): publication?.sink.lost(kind)
+    case .warn(let warning): publication?.sink.warn(warning)
+    case .withdraw(let warning): publication?.sink.withdraw(warning)
+    case .log(let level, let text): log(level, text)
+    }
+  }
+
+  private func log(_ level: Logger.Level, _ text: String) {
+    shared.logger.log(level: level, "\(subject)\(text)", metadata: metadata)
   }
 
   /// Whom a line is about that names no stream.

@@ -1,13 +1,13 @@
-/// Every bound that the RTMP server puts on what a peer may ask of it, but for those on values (`AMFLimits`). A peer that passes one hears why, and only
-/// its own connection ends.
+/// Every bound that the RTMP server puts on what a peer may ask of it, but for those on values (`AMFLimits`) and on media
+/// (`PublicationLimits`). A peer that passes one hears why, and only its own connection ends.
 ///
 /// Memory of one connection, worst case: before it may publish, a read buffer of `readSizeBeforePublish`, an
 /// unfinished message set of `partialBytesBeforePublish`, and answers of `pendingAnswerBytes`: together below
 /// 0.5 MiB, and about 10 KiB for a peer that stalls in the handshake. While it publishes, a read buffer of
 /// `readSizeWhilePublishing`, unfinished messages of `partialBytesWhilePublishing` and, for the first two seconds,
-/// samples of `gateBytes`: together below 37 MiB, and typically below 0.3 MiB, because only what has arrived is held. Where
-/// messages come faster than `messagesPerSecond`, four read buffers more; when such a peer leaves, for that moment what the
-/// system has received of it.
+/// samples of `PublicationLimits.heldBytes`: together below 37 MiB, and typically below 0.3 MiB, because only what has
+/// arrived is held. Where messages come faster than `messagesPerSecond`, four read buffers more; when such a peer leaves, for
+/// that moment what the system has received of it.
 enum RTMPLimits {
   // Chunk stream (RTMP 5.3, 5.4).
 
@@ -63,19 +63,6 @@ enum RTMPLimits {
   static let idleTimeout: Int64 = 10_000_000_000
   /// How long a refused peer may take to read why.
   static let lingerTimeout: Int64 = 2_000_000_000
-
-  // Start of a publication.
-
-  /// Wait for a track that was announced, in milliseconds of media or of the clock.
-  static let announcedTrackWait: Int64 = 2000
-  /// Wait for a second kind of track that nobody announced.
-  static let unannouncedTrackWait: Int64 = 500
-  /// Samples held meanwhile.
-  static let gateSamples = 4096
-  static let gateBytes = 16 << 20
-
-  /// How far the presentation of a picture may be from its decoding, in milliseconds: more than any encoder's reordering.
-  static let longestComposition: UInt32 = 10_000
 
   // Sockets.
 

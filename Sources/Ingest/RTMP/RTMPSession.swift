@@ -17,7 +17,9 @@ struct RTMPSession {
   private var state = State.handshaking(Handshake())
   private var reader = ChunkReader()
   private var commands = CommandSession()
-  private var publication: RTMPPublication?
+  private var publication: FLVPublication?
+  /// What it has told; empty between two calls.
+  private var told: [PublicationAction] = []
   private let wallOffset: Int64
   private var pace = MessagePace()
   /// When messages are taken again that came too fast; `goOn` is to be called then, and until then nothing be read.
@@ -122,7 +124,7 @@ struct RTMPSession {
       try receiveMedia(message, now, to: &actions)
     case RTMPMessageType.dataAMF0, RTMPMessageType.dataAMF3:
       guard publication != nil, let metadata = PublicationMetadata(try values(message)) else { return }
-      publication?.receiveMetadata(metadata)
+      publication?.receive(metadata)
     case RTMPMessageType.commandAMF0, RTMPMessageType.commandAMF3:
       let outcome = try commands.receive(
         try values(message), messageStream: message.streamID, to: &answers)
@@ -158,11 +160,12 @@ struct RTMPSession {
   private mutating func receiveMedia(
     _ message: RTMPMessage, _ now: Int64, to actions: inout [RTMPAction]
   ) throws(WireError) {
+    defer { passOn(to: &actions) }
     switch message.type {
     case RTMPMessageType.video:
-      try publication?.receiveVideo(message.payload, timestamp: message.timestamp, now: now, to: &actions)
+      try publication?.receiveVideo(message.payload, timestamp: message.timestamp, now: now, to: &told)
     case RTMPMessageType.audio:
-      try publication?.receiveAudio(message.payload, timestamp: message.timestamp, now: now, to: &actions)
+      try publication?.receiveAudio(message.payload, timestamp: message.timestamp, now: now, to: &told)
     default:
       var aggregate = AggregateMessage(message)
       var count = 0
@@ -178,6 +181,11 @@ struct RTMPSession {
     }
   }
 
+  private mutating func passOn(to actions: inout [RTMPAction]) {
+    for action in told { actions.append(.media(action)) }
+    told.removeAll(keepingCapacity: true)
+  }
+
   /// When `tick` wants to be called next, in nanoseconds; nil when nothing waits.
   func deadline(after now: Int64) -> Int64? {
     let media = publication?.deadline(after: now)
@@ -187,7 +195,8 @@ struct RTMPSession {
   /// Time has passed.
   mutating func tick(now: Int64, to actions: inout [RTMPAction]) {
     do throws(WireError) {
-      try publication?.tick(now: now, to: &actions)
+      defer { passOn(to: &actions) }
+      try publication?.tick(now: now, to: &told)
     } catch {
       fail(error, to: &actions)
     }
@@ -217,7 +226,7 @@ struct RTMPSession {
     guard case .asking = state else { return }
     state = .publishing
     reader.trusted = true
-    publication = RTMPPublication(wallOffset: wallOffset)
+    publication = FLVPublication(wallOffset: wallOffset)
     commands.accept(to: &answers)
     flush(to: &actions)
     resume(now, to: &actions)
@@ -254,7 +263,7 @@ struct RTMPSession {
     case .finished:
       publication = nil
       state = .commands
-      actions.append(.event(.end(.finished)))
+      actions.append(.media(.event(.end(.finished))))
     case .refused(let reason):
       state = .closed
       flush(to: &actions)
@@ -270,7 +279,7 @@ struct RTMPSession {
     case .commands, .asking, .publishing:
       commands.refuse(code: "NetStream.Publish.BadName", reason: error.reason, to: &answers)
       if publication != nil {
-        actions.append(.event(.end(.failed(error.reason))))
+        actions.append(.media(.event(.end(.failed(error.reason)))))
       } else {
         actions.append(.log(.warning, "closed: \(error.reason)"))
       }

@@ -1,4 +1,5 @@
 internal import CLibAV
+internal import FMP4
 internal import Glibc
 internal import NIOCore
 
@@ -7,7 +8,7 @@ final class PictureDecoder {
   private let context: UnsafeMutablePointer<AVCodecContext>
 
   /// `largestPicture` in pixels: what claims to be larger is refused before memory is taken for it.
-  init(_ coding: DecoderContext.Coding, record: [UInt8], largestPicture: Int) throws(LibAVError) {
+  init(_ coding: CodecID, record: [UInt8], largestPicture: Int) throws(LibAVError) {
     context = try DecoderContext.open(coding, record: record, largestPicture: Int64(largestPicture))
   }
 

@@ -12,7 +12,7 @@ extension TranscodeConfiguration.SourceCodec {
   }
 
   /// Which decoder that is.
-  var coding: DecoderContext.Coding {
+  var coding: CodecID {
     switch self {
     case .h264: .h264
     case .hevc: .hevc

@@ -11,8 +11,8 @@ import Testing
     typealias S = RTMPScript
     let start: Int64 = 5_000_000_000
     let wallOffset: Int64 = 1_795_245_850_000_000_000
-    var publication = RTMPPublication(wallOffset: wallOffset)
-    var out: [RTMPAction] = []
+    var publication = FLVPublication(wallOffset: wallOffset)
+    var out: [PublicationAction] = []
     let (picture, sound) = (ByteBuffer(bytes: S.avcFrame(key: true)), ByteBuffer(bytes: S.aacFrame))
     try publication.receiveVideo(ByteBuffer(bytes: S.avcHeader()), timestamp: 0, now: start, to: &out)
     try publication.receiveAudio(ByteBuffer(bytes: S.aacHeader()), timestamp: 0, now: start, to: &out)

@@ -1,25 +1,13 @@
+internal import FMP4
 internal import NIOCore
 
 /// The body of an audio message: FLV's AudioTagHeader (E.4.2.1) or the extended one ("Enhanced Audio").
 struct FLVAudioTag {
-  enum Coding: Sendable {
-    case aac, opus
-
-    /// Nil for what weir does not take.
-    init?(fourCC: String) {
-      switch fourCC {
-      case "mp4a": self = .aac
-      case "Opus": self = .opus
-      default: return nil
-      }
-    }
-  }
-
   enum Content {
     /// An AudioSpecificConfig or an OpusHead.
-    case configuration(Coding, ByteBuffer)
+    case configuration(CodecID, ByteBuffer)
     /// One raw AAC frame or Opus packet.
-    case frame(Coding, ByteBuffer)
+    case frame(CodecID, ByteBuffer)
     case nothing
   }
 
@@ -38,7 +26,7 @@ struct FLVAudioTag {
       var header = FLVExtendedHeader(packetType: first & 0x0F, isCommand: false, isAudio: true, bytes)
       nanoseconds = header.nanoseconds
       while let track = header.nextTrack() {
-        guard let coding = Coding(fourCC: track.fourCC) else {
+        guard let coding = Self.coding(fourCC: track.fourCC) else {
           leftOut.codec = FLVCodecName.audio(fourCC: track.fourCC)
           continue
         }
@@ -53,8 +41,17 @@ struct FLVAudioTag {
     }
   }
 
+  /// Nil for what weir does not take.
+  private static func coding(fourCC: String) -> CodecID? {
+    switch fourCC {
+    case "mp4a": .aac
+    case "Opus": .opus
+    default: nil
+    }
+  }
+
   private mutating func take(
-    _ track: UInt8, _ coding: Coding, packetType: UInt8, _ bytes: ByteBuffer, _ choice: inout FLVTrackChoice
+    _ track: UInt8, _ coding: CodecID, packetType: UInt8, _ bytes: ByteBuffer, _ choice: inout FLVTrackChoice
   ) {
     guard packetType <= 1 else { return }
     // A configuration says whether the track can be taken.

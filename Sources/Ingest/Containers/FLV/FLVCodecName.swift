@@ -1,11 +1,5 @@
-/// Names of what is carried and what is not, for answers and log lines.
+/// Names of what weir does not take, for answers and log lines.
 enum FLVCodecName {
-  static let supported = "H.264, HEVC, AV1, AAC, Opus"
-
-  static func unsupported(_ name: String) -> WireError {
-    WireError(.unsupported, "codec \(name) unsupported; supported: \(supported)")
-  }
-
   /// FLV 10.1 E.4.3.1.
   static let legacyVideo: [UInt8: String] = [
     1: "JPEG", 2: "Sorenson H.263", 3: "Screen Video", 4: "VP6", 5: "VP6 with alpha", 6: "Screen Video 2",

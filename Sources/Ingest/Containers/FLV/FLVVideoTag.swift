@@ -1,27 +1,14 @@
+internal import FMP4
 internal import NIOCore
 
 /// The body of a video message: FLV's VideoTagHeader (FLV 10.1 E.4.3.1) or the extended one of Enhanced RTMP v2
 /// ("Enhanced Video"), and what it carries.
 struct FLVVideoTag {
-  enum Coding: Sendable {
-    case h264, hevc, av1
-
-    /// Nil for what weir does not take.
-    init?(fourCC: String) {
-      switch fourCC {
-      case "avc1": self = .h264
-      case "hvc1": self = .hevc
-      case "av01": self = .av1
-      default: return nil
-      }
-    }
-  }
-
   enum Content {
     /// A configuration record: avcC, hvcC or av1C.
-    case configuration(Coding, ByteBuffer)
+    case configuration(CodecID, ByteBuffer)
     /// One access unit. `composition` is presentation minus decode time in milliseconds.
-    case frame(Coding, ByteBuffer, composition: Int32)
+    case frame(CodecID, ByteBuffer, composition: Int32)
     /// Values in AMF0 that describe the picture (Enhanced RTMP v2, "VideoPacketType.Metadata").
     case metadata(ByteBuffer)
     /// Nothing for a decoder: commands, end of sequence, empty tags.
@@ -49,14 +36,24 @@ struct FLVVideoTag {
       packetType: first & 0x0F, isCommand: first >> 4 & 0x7 == 5, isAudio: false, bytes)
     nanoseconds = header.nanoseconds
     while let track = header.nextTrack() {
-      guard let coding = Coding(fourCC: track.fourCC) else {
-        guard header.isMultitrack || (choice.taken ?? 0) != 0 else { throw FLVCodecName.unsupported(track.fourCC) }
+      guard let coding = Self.coding(fourCC: track.fourCC) else {
+        guard header.isMultitrack || (choice.taken ?? 0) != 0 else { throw .unsupported(codec: track.fourCC) }
         leftOut.codec = track.fourCC
         continue
       }
       let content = Self.extendedContent(coding, packetType: header.packetType, track.body)
       if case .nothing = content { continue }
       take(content, of: track.number, &choice)
+    }
+  }
+
+  /// Nil for what weir does not take.
+  private static func coding(fourCC: String) -> CodecID? {
+    switch fourCC {
+    case "avc1": .h264
+    case "hvc1": .hevc
+    case "av01": .av1
+    default: nil
     }
   }
 
@@ -70,12 +67,12 @@ struct FLVVideoTag {
   ) throws(WireError) -> Content {
     // Frame type 5 is a command for the player and has no picture.
     if frameType == 5 { return .nothing }
-    let coding: Coding
+    let coding: CodecID
     switch codec {
     case 7: coding = .h264
     case 12: coding = .hevc
     case 0 where bytes.readableBytes == 0: return .nothing
-    default: throw FLVCodecName.unsupported(FLVCodecName.legacyVideo[codec] ?? "video codec \(codec)")
+    default: throw .unsupported(codec: FLVCodecName.legacyVideo[codec] ?? "video codec \(codec)")
     }
     guard let packetType: UInt8 = bytes.readInteger(), let composition = bytes.readI24() else { return .nothing }
     switch packetType {
@@ -85,7 +82,7 @@ struct FLVVideoTag {
     }
   }
 
-  private static func extendedContent(_ coding: Coding, packetType: UInt8, _ body: ByteBuffer) -> Content {
+  private static func extendedContent(_ coding: CodecID, packetType: UInt8, _ body: ByteBuffer) -> Content {
     var bytes = body
     switch packetType {
     case 0: return .configuration(coding, bytes)

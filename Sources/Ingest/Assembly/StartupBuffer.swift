@@ -3,8 +3,15 @@ internal import NIOCore
 
 /// A picture or a frame of sound on its way to a sample.
 enum MediaUnit {
-  case video(VideoIntake.Unit)
-  case audio(AudioIntake.Unit)
+  case video(VideoTrack.Unit)
+  case audio(AudioTrack.Unit)
+
+  var track: TrackID {
+    switch self {
+    case .video(let unit): unit.track
+    case .audio(let unit): unit.track
+    }
+  }
 
   /// Milliseconds on the publication's timeline.
   var time: Int64 {
@@ -30,39 +37,38 @@ enum MediaUnit {
 }
 
 /// The beginning of a publication, held back until its tracks are known, in the order of arrival.
-struct HeldMedia {
+struct StartupBuffer {
   private var units: [MediaUnit] = []
   private var byteCount = 0
 
   var isEmpty: Bool { units.isEmpty }
 
   /// More is not held back.
-  var isFull: Bool { units.count >= RTMPLimits.gateSamples || byteCount >= RTMPLimits.gateBytes }
+  var isFull: Bool { units.count >= PublicationLimits.heldSamples || byteCount >= PublicationLimits.heldBytes }
 
   mutating func append(_ unit: MediaUnit) {
     units.append(unit)
     byteCount += unit.byteCount
   }
 
-  mutating func forget(_ kind: MediaKind) {
-    units.removeAll { $0.kind == kind }
+  mutating func forget(_ track: TrackID) {
+    units.removeAll { $0.track == track }
     byteCount = units.reduce(0) { $0 + $1.byteCount }
   }
 
   /// Everything, and nothing is left.
   mutating func takeAll() -> [MediaUnit] {
-    defer { self = HeldMedia() }
+    defer { self = StartupBuffer() }
     return units
   }
 
-  var firstPicture: VideoIntake.Unit? {
+  var firstPicture: VideoTrack.Unit? {
     for case .video(let unit) in units { return unit }
     return nil
   }
 
-  /// The time of the first sound that is not earlier than `floor`, in milliseconds.
-  func firstSound(from floor: Int64) -> Int64? {
-    for case .audio(let unit) in units where unit.time >= floor { return unit.time }
-    return nil
+  /// When the first of a track begins that is not earlier than `floor`, in milliseconds.
+  func firstTime(of track: TrackID, from floor: Int64) -> Int64? {
+    units.first { $0.track == track && $0.time >= floor }?.time
   }
 }

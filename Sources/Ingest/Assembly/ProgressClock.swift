@@ -2,7 +2,7 @@ internal import FMP4
 
 /// How far a publication's media has come by the clock, also while none arrives. It runs on from the newest sample, so
 /// that a publisher whose clock is slower than ours does not fall behind it over the hours.
-struct MediaClock {
+struct ProgressClock {
   /// Nanoseconds without media before its progress is told, and between two tellings.
   static let interval: Int64 = 200_000_000
 

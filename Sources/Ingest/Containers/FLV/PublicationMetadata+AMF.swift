@@ -1,18 +1,11 @@
-/// What a publisher's onMetaData says (FLV 10.1 E.5), as far as weir listens to it. Nothing of it is trusted: it
-/// is a hint for waits, for the frame grid and for the log.
-struct PublicationMetadata: Sendable, Equatable {
-  /// Nil when it does not say.
-  var framesPerSecond: Double?
-  var hasVideo = false
-  var hasAudio = false
-  /// Name and version of the encoder; printable.
-  var encoder = ""
-
-  /// The object behind `onMetaData`, alone or wrapped in `@setDataFrame`; nil when the message is another one.
+extension PublicationMetadata {
+  /// What onMetaData says (FLV 10.1 E.5), as far as weir listens to it: its object, alone or wrapped in `@setDataFrame`. Nil
+  /// when the message is another one.
   init?(_ values: [AMFValue]) {
     var rest = values[...]
     if rest.first?.string == "@setDataFrame" { rest = rest.dropFirst() }
     guard rest.first?.string == "onMetaData", let object = rest.dropFirst().first else { return nil }
+    self.init()
     framesPerSecond = (object["framerate"]?.number ?? object["fps"]?.number).flatMap { $0 > 0 ? $0 : nil }
     hasVideo = Self.names(object, flag: "hasVideo", ["videocodecid", "width", "videodatarate", "framerate"])
     hasAudio = Self.names(object, flag: "hasAudio", ["audiocodecid", "audiosamplerate", "audiodatarate"])

@@ -63,8 +63,9 @@ struct TrackGate: Sendable {
     latest = .min
   }
 
-  /// `videoReady` and `audioReady`: there is a configuration and a first sample to begin with.
-  func decide(videoReady: Bool, audioReady: Bool, now: Int64) -> Decision {
+  /// `videoReady` and `audioReady`: there is a configuration and a first sample to begin with. `isPartial`: of a further track
+  /// of such a kind there is a configuration alone.
+  func decide(videoReady: Bool, audioReady: Bool, isPartial: Bool = false, now: Int64) -> Decision {
     guard videoReady || audioReady else { return .wait }
     var missing: [MediaKind] = []
     for (kind, ready, announcement) in [(MediaKind.video, videoReady, video), (.audio, audioReady, audio)]
@@ -77,6 +78,7 @@ struct TrackGate: Sendable {
       case .unknown: guard hasWaited(unannouncedWait, now) else { return .wait }
       }
     }
+    if isPartial, !hasWaited(announcedWait, now) { return .wait }
     return .open(missing: missing)
   }
 

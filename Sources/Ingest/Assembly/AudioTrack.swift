@@ -1,10 +1,11 @@
 internal import FMP4
 internal import NIOCore
 
-/// A publication's sound on its way in: configuration, frames, and the sample grid.
-struct AudioIntake {
+/// A publication's track of sound on its way in: configuration, frames, and the sample grid.
+struct AudioTrack {
   /// A frame as it came.
   struct Unit {
+    var track: TrackID
     /// Milliseconds on the publication's timeline.
     var time: Int64
     /// Ticks of the track's timescale.
@@ -14,20 +15,29 @@ struct AudioIntake {
     var isMoved: Bool
   }
 
+  let id: TrackID
   private(set) var codec: Codec?
-  private var record: (FLVAudioTag.Coding, ByteBuffer)?
+  /// The record that came last, to know a repetition without parsing it.
+  private var record: (CodecID, ByteBuffer)?
+  /// The newest configuration is of a form that weir takes.
+  private(set) var isUsable = true
   /// The configuration has not been told yet.
   var isUnannounced = true
   private var grid = AudioGrid(timescale: 1)
 
+  init(_ id: TrackID) { self.id = id }
+
   /// Takes a configuration; true when it changes the sound's parameters.
-  mutating func configure(_ coding: FLVAudioTag.Coding, _ bytes: ByteBuffer) throws(CodecError) -> Bool {
+  mutating func configure(_ coding: CodecID, _ bytes: ByteBuffer) throws(CodecError) -> Bool {
+    isUsable = true
     if let record, record.0 == coding, record.1 == bytes { return false }
-    let new: Codec =
-      switch coding {
-      case .aac: .aac(try AAC.Configuration(audioSpecificConfig: bytes))
-      case .opus: .opus(try Opus.Configuration(opusHead: bytes))
-      }
+    let new: Codec
+    do {
+      new = try Codec(coding, record: bytes)
+    } catch {
+      isUsable = false
+      throw error
+    }
     record = (coding, bytes)
     guard new != codec else { return false }
     codec = new
@@ -45,7 +55,7 @@ struct AudioIntake {
   }
 
   /// The length of a frame in ticks; nil when it cannot be decoded under the present configuration.
-  func duration(_ coding: FLVAudioTag.Coding, _ bytes: ByteBuffer) -> UInt32? {
+  func duration(_ coding: CodecID, _ bytes: ByteBuffer) -> UInt32? {
     switch (coding, codec) {
     case (.aac, .aac(let configuration)?): configuration.samplesPerFrame
     case (.opus, .opus?): Opus.packetDuration(bytes)
@@ -62,7 +72,7 @@ struct AudioIntake {
 
   /// The track as it was announced.
   var description: TrackDescription? {
-    codec.map { TrackDescription(id: .audio, codec: $0, timescale: grid.timescale) }
+    codec.map { TrackDescription(id: id, codec: $0, timescale: grid.timescale) }
   }
 
   /// A sample at the unit's time after `origin`, in milliseconds; nil when it is dropped. A correction that this
@@ -72,7 +82,7 @@ struct AudioIntake {
     let place = grid.place(milliseconds: unit.time &- origin, duration: unit.duration)
     guard case .at(let time) = place else { return (nil, grid.correction) }
     return (
-      Sample(track: .audio, decodeTime: time, duration: unit.duration, isSync: true, payload: unit.payload),
+      Sample(track: id, decodeTime: time, duration: unit.duration, isSync: true, payload: unit.payload),
       grid.correction
     )
   }

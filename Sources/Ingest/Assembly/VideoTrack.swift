@@ -1,10 +1,11 @@
 internal import FMP4
 internal import NIOCore
 
-/// A publication's picture on its way in: configuration, access units, and the frame grid.
-struct VideoIntake {
+/// A publication's track of pictures on its way in: configuration, access units, and the frame grid.
+struct VideoTrack {
   /// An access unit as it came, before its time is laid on a grid.
   struct Unit {
+    var track: TrackID
     /// Milliseconds on the publication's timeline.
     var time: Int64
     /// Presentation minus decode time, in milliseconds, and what is added in nanoseconds.
@@ -17,9 +18,10 @@ struct VideoIntake {
     var isMoved: Bool
   }
 
+  let id: TrackID
   private(set) var codec: Codec?
-  /// The record that was announced last, to know a repetition without parsing it.
-  private var record: (FLVVideoTag.Coding, ByteBuffer)?
+  /// The record that came last, to know a repetition without parsing it.
+  private var record: (CodecID, ByteBuffer)?
   /// Until the first key frame under the present configuration nothing can be decoded.
   private(set) var awaitsKeyFrame = true
   /// The configuration has not been told yet.
@@ -30,16 +32,20 @@ struct VideoIntake {
   private var announcedColor: PictureColor?
   private var color: PictureColor? { .together(statedColor, messagedColor) }
   private var grid = FrameGrid(rate: nil)
+  /// The earliest presentation time of the newest group of pictures minus its first decode time, in milliseconds.
+  private(set) var reorderDelay: Int64 = 0
+  /// Where the presentation of the pictures so far ends, in milliseconds.
+  private var presentationEnd: Int64?
+
+  /// Milliseconds of reordering that times of day are to allow for.
+  private static let noticeable: Int64 = 20
+
+  init(_ id: TrackID) { self.id = id }
 
   /// Takes a configuration record; true when it changes the picture's parameters.
-  mutating func configure(_ coding: FLVVideoTag.Coding, _ bytes: ByteBuffer) throws(CodecError) -> Bool {
+  mutating func configure(_ coding: CodecID, _ bytes: ByteBuffer) throws(CodecError) -> Bool {
     if let record, record.0 == coding, record.1 == bytes { return false }
-    let new: Codec =
-      switch coding {
-      case .h264: .h264(try H264.Configuration(record: bytes))
-      case .hevc: .hevc(try HEVC.Configuration(record: bytes))
-      case .av1: .av1(try AV1.Configuration(record: bytes))
-      }
+    let new = try Codec(coding, record: bytes)
     record = (coding, bytes)
     guard new != codec else {
       // Equal in what it describes; the size of NAL unit lengths may still differ.
@@ -62,9 +68,9 @@ struct VideoIntake {
     isUnannounced = true
   }
 
-  /// The access unit in a tag's payload; nil when there is nothing to decode with, or nothing in it. Parameter sets
+  /// The access unit in a payload; nil when there is nothing to decode with, or nothing in it. Parameter sets
   /// that travel in the stream and differ change the configuration first.
-  mutating func accessUnit(_ coding: FLVVideoTag.Coding, _ bytes: ByteBuffer) throws(CodecError) -> AccessUnit? {
+  mutating func accessUnit(_ coding: CodecID, _ bytes: ByteBuffer) throws(CodecError) -> AccessUnit? {
     let unit: AccessUnit
     switch (coding, codec) {
     case (.h264, .h264(let configuration)?):
@@ -116,11 +122,28 @@ struct VideoIntake {
     return rate >= 1 ? Int64(1000 / rate) : 0
   }
 
+  /// The timeline breaks before the next picture.
+  mutating func forgetPresentation() { presentationEnd = nil }
+
+  /// Takes note of a picture's place on the timeline and of when it is shown, in milliseconds. Returns whether the track's
+  /// pictures are shown noticeably later than was known.
+  mutating func note(isSync: Bool, at time: Int64, shown: Int64, until end: Int64) -> Bool {
+    var isLater = false
+    if isSync {
+      // In an open group of pictures some are shown before the key frame.
+      let delay = min(shown, presentationEnd ?? shown) &- time
+      isLater = delay &- reorderDelay >= Self.noticeable
+      reorderDelay = max(0, delay)
+    }
+    presentationEnd = max(presentationEnd ?? .min, end)
+    return isLater
+  }
+
   /// The track as it was announced.
   var description: TrackDescription? {
     codec.map {
       TrackDescription(
-        id: .video, codec: $0, timescale: grid.timescale, frameDuration: grid.frameDuration,
+        id: id, codec: $0, timescale: grid.timescale, frameDuration: grid.frameDuration,
         statedColor: announcedColor)
     }
   }
@@ -131,7 +154,7 @@ struct VideoIntake {
     let place = grid.place(
       decode: unit.time &- origin, composition: unit.composition, nanoseconds: unit.nanoseconds)
     return Sample(
-      track: .video, decodeTime: place.decodeTime, compositionOffset: place.compositionOffset,
+      track: id, decodeTime: place.decodeTime, compositionOffset: place.compositionOffset,
       duration: place.duration, isSync: unit.isSync, isDisposable: unit.isDisposable, payload: unit.payload)
   }
 
