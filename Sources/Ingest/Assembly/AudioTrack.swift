@@ -6,7 +6,7 @@ struct AudioTrack {
   /// A frame as it came.
   struct Unit {
     var track: TrackID
-    /// Milliseconds on the publication's timeline.
+    /// Nanoseconds on the publication's timeline.
     var time: Int64
     /// Ticks of the track's timescale.
     var duration: UInt32
@@ -75,11 +75,11 @@ struct AudioTrack {
     codec.map { TrackDescription(id: id, codec: $0, timescale: grid.timescale) }
   }
 
-  /// A sample at the unit's time after `origin`, in milliseconds; nil when it is dropped. A correction that this
+  /// A sample at the unit's time after `origin`, in nanoseconds; nil when it is dropped. A correction that this
   /// began is told.
   mutating func sample(_ unit: Unit, origin: Int64) -> (sample: Sample?, correction: AudioGrid.Correction?) {
     if unit.isMoved { grid.restart() }
-    let place = grid.place(milliseconds: unit.time &- origin, duration: unit.duration)
+    let place = grid.place(unit.time &- origin, duration: unit.duration)
     guard case .at(let time) = place else { return (nil, grid.correction) }
     return (
       Sample(track: id, decodeTime: time, duration: unit.duration, isSync: true, payload: unit.payload),

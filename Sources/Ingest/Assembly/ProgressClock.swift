@@ -6,7 +6,7 @@ struct ProgressClock {
   /// Nanoseconds without media before its progress is told, and between two tellings.
   static let interval: Int64 = 200_000_000
 
-  /// The newest sample: milliseconds on the timeline, and nanoseconds of its arrival.
+  /// The newest sample: nanoseconds on the timeline, and of its arrival.
   private var newest: (time: Int64, arrival: Int64)?
   private var told: Int64 = .min
 
@@ -21,10 +21,10 @@ struct ProgressClock {
     return max(max(newest.arrival, told) &+ Self.interval, now &+ 1)
   }
 
-  /// The time on the timeline that media has reached at least, in milliseconds; nil when it is too early to tell.
+  /// The time on the timeline that media has reached at least, in nanoseconds; nil when it is too early to tell.
   mutating func tell(now: Int64) -> Int64? {
     guard let newest, now &- max(newest.arrival, told) >= Self.interval else { return nil }
     told = now
-    return newest.time &+ (now &- newest.arrival) / 1_000_000
+    return newest.time &+ now &- newest.arrival
   }
 }

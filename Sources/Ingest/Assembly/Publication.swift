@@ -14,7 +14,7 @@ struct Publication {
 
   private enum State {
     case gathering
-    /// `origin` is where the timeline's milliseconds begin; sound before `audioFloor` precedes the first picture.
+    /// `origin` is where media time begins on the timeline; sound before `audioFloor` precedes the first picture.
     case open(origin: Int64, audioFloor: Int64)
   }
 
@@ -60,7 +60,7 @@ struct Publication {
       openIfReady(now, to: &out)
     case .open(let origin, _):
       guard let time = progress.tell(now: now) else { return }
-      out.append(.event(.progress(MediaTime(milliseconds: time &- origin))))
+      out.append(.event(.progress(MediaTime(milliseconds: (time &- origin) / 1_000_000))))
     }
   }
 
@@ -176,7 +176,7 @@ struct Publication {
     if composition.magnitude > PublicationLimits.longestComposition {
       warn(
         .farPresentation,
-        "a picture \(composition) ms from its decoding is shown when it is decoded; check the encoder's clock",
+        "a picture \(composition / 1_000_000) ms from its decoding is shown when it is decoded; check the encoder's clock",
         to: &out)
       composition = 0
     }
@@ -194,20 +194,20 @@ struct Publication {
       out.append(.lost(.video))
       return warn(.damagedVideo, "a damaged access unit is dropped: \(error)", to: &out)
     }
-    let frame = videos[index].frameMilliseconds(stated: statedRate)
+    let frame = videos[index].frameLength(stated: statedRate)
     let lag = videos[index].reorderDelay &+ frame
     guard let place = place(unit, length: nil, lag: lag, now, to: &out) else { return }
     if place.isBreak { videos[index].forgetPresentation() }
     // Some senders have no negative decode times to begin with, and tell the truth with the next key frame.
-    let shown = place.time &+ Int64(composition)
+    let shown = place.time &+ composition
     if videos[index].note(isSync: access.isSync, at: place.time, shown: shown, until: shown &+ frame) {
       timesOfDay.beginAgain(now: now)
     }
     take(
       .video(
         VideoTrack.Unit(
-          track: unit.track, time: place.time, composition: composition, nanoseconds: unit.nanoseconds,
-          isSync: access.isSync, isDisposable: access.isDisposable, payload: access.payload, isMoved: place.isMoved)),
+          track: unit.track, time: place.time, composition: composition, isSync: access.isSync,
+          isDisposable: access.isDisposable, payload: access.payload, isMoved: place.isMoved)),
       lag: videos[index].reorderDelay &+ frame, now, to: &out)
   }
 
@@ -224,7 +224,8 @@ struct Publication {
       out.append(.lost(.audio))
       return warn(.damagedAudio, "a damaged \(unit.coding.name) frame is dropped", to: &out)
     }
-    let length = Int64(duration) &* 1000 / Int64(max(timescale, 1))
+    // In whole milliseconds: no wire is coarser.
+    let length = Int64(duration) &* 1000 / Int64(max(timescale, 1)) &* 1_000_000
     guard let place = place(unit, length: length, lag: length, now, to: &out) else { return }
     take(
       .audio(
@@ -236,7 +237,7 @@ struct Publication {
   // MARK: time
 
   /// Where a unit lies on the timeline; nil when it is dropped. `lag` is how long after its time the presentation ends of all
-  /// that has come with it, in milliseconds.
+  /// that has come with it, in nanoseconds.
   private mutating func place(
     _ unit: WireUnit, length: Int64?, lag: Int64, _ now: Int64, to out: inout [PublicationAction]
   ) -> Timeline.Place? {
@@ -248,7 +249,7 @@ struct Publication {
     }
     if let difference = place.alignedBy {
       warn(
-        .clocksDiffer, "the clocks of audio and video are \(difference) ms apart; aligned by arrival", to: &out)
+        .clocksDiffer, "the clocks of audio and video are \(difference / 1_000_000) ms apart; aligned by arrival", to: &out)
     }
     if place.isBreak {
       if case .gathering = state {
@@ -329,11 +330,11 @@ struct Publication {
 
   /// Sound from here on begins with the picture: not earlier than it by more than one frame of either.
   private func audioFloor(_ first: VideoTrack.Unit) -> Int64 {
-    first.time &+ Int64(first.composition) &- Self.leadOfSound
+    first.time &+ first.composition &- Self.leadOfSound
   }
 
   /// One frame of sound (AAC at 24 kHz: 43 ms) or of 24 pictures a second, and a millisecond of rounding.
-  private static let leadOfSound: Int64 = 44
+  private static let leadOfSound: Int64 = 44_000_000
 
   // MARK: samples
 

@@ -13,7 +13,7 @@ enum MediaUnit {
     }
   }
 
-  /// Milliseconds on the publication's timeline.
+  /// Nanoseconds on the publication's timeline.
   var time: Int64 {
     switch self {
     case .video(let unit): unit.time
@@ -67,7 +67,7 @@ struct StartupBuffer {
     return nil
   }
 
-  /// When the first of a track begins that is not earlier than `floor`, in milliseconds.
+  /// When the first of a track begins that is not earlier than `floor`, in nanoseconds.
   func firstTime(of track: TrackID, from floor: Int64) -> Int64? {
     units.first { $0.track == track && $0.time >= floor }?.time
   }

@@ -13,7 +13,7 @@ struct TimesOfDay {
   /// Before the beginning: the least of arrival minus the end of presentation, in nanoseconds. It is the most direct way that a
   /// sample has taken so far, and nothing is older than it says then.
   private var leastDelay: Int64 = .max
-  /// The milliseconds of the timeline that are media time 0.
+  /// The nanoseconds of the timeline that are media time 0.
   private var origin: Int64 = 0
   /// Once the beginning is out.
   private var follower: ClockFollower?
@@ -21,8 +21,8 @@ struct TimesOfDay {
   /// `wallOffset` as in `SteadyClock`: wall time minus monotonic time, in nanoseconds.
   init(wallOffset: Int64) { self.wallOffset = wallOffset }
 
-  /// Before the beginning: with what came now, presentation reaches `end`, in milliseconds on the timeline.
-  mutating func gather(end: Int64, now: Int64) { leastDelay = min(leastDelay, now &- end &* 1_000_000) }
+  /// Before the beginning: with what came now, presentation reaches `end`, in nanoseconds on the timeline.
+  mutating func gather(end: Int64, now: Int64) { leastDelay = min(leastDelay, now &- end) }
 
   /// What was gathered belongs to another timeline.
   mutating func forgetGathered() { leastDelay = .max }
@@ -47,7 +47,7 @@ struct TimesOfDay {
   /// time, and none in its media.
   mutating func breakTimeline(_ end: Int64, now: Int64) -> WallClockAnchor? {
     follower?.forget()
-    let delay = now &- end &* 1_000_000
+    let delay = now &- end
     guard let told = follower?.told, (delay &- told).magnitude >= ClockFollower.sudden.magnitude else { return nil }
     follower = ClockFollower(delay: delay, now: now)
     return anchor(delay)
@@ -57,6 +57,6 @@ struct TimesOfDay {
   mutating func beginAgain(now: Int64) { follower?.beginAgain(now: now) }
 
   private func anchor(_ delay: Int64) -> WallClockAnchor {
-    WallClockAnchor(mediaTime: .zero, wallNanoseconds: delay &+ origin &* 1_000_000 &+ wallOffset)
+    WallClockAnchor(mediaTime: .zero, wallNanoseconds: delay &+ origin &+ wallOffset)
   }
 }

@@ -36,7 +36,7 @@ struct TrackGate: Sendable {
     audio = hasAudio ? .announced : .absent
   }
 
-  /// Something of this kind has come, whatever was announced. `time` is in milliseconds on the timeline, nil for a
+  /// Something of this kind has come, whatever was announced. `time` is in nanoseconds on the timeline, nil for a
   /// configuration.
   mutating func saw(_ kind: MediaKind, time: Int64?, now: Int64) {
     if kind == .video { video = .announced } else { audio = .announced }
@@ -90,7 +90,7 @@ struct TrackGate: Sendable {
 
   private func hasWaited(_ milliseconds: Int64, _ now: Int64) -> Bool {
     guard let firstArrival else { return false }
-    return now &- firstArrival >= milliseconds &* 1_000_000
-      || latest > earliest && latest &- earliest >= milliseconds
+    let nanoseconds = milliseconds &* 1_000_000
+    return now &- firstArrival >= nanoseconds || latest > earliest && latest &- earliest >= nanoseconds
   }
 }

@@ -6,11 +6,10 @@ struct VideoTrack {
   /// An access unit as it came, before its time is laid on a grid.
   struct Unit {
     var track: TrackID
-    /// Milliseconds on the publication's timeline.
+    /// Nanoseconds on the publication's timeline.
     var time: Int64
-    /// Presentation minus decode time, in milliseconds, and what is added in nanoseconds.
-    var composition: Int32
-    var nanoseconds: UInt32
+    /// Presentation minus decode time, in nanoseconds.
+    var composition: Int64
     var isSync: Bool
     var isDisposable: Bool
     var payload: ByteBuffer
@@ -32,13 +31,13 @@ struct VideoTrack {
   private var announcedColor: PictureColor?
   private var color: PictureColor? { .together(statedColor, messagedColor) }
   private var grid = FrameGrid(rate: nil)
-  /// The earliest presentation time of the newest group of pictures minus its first decode time, in milliseconds.
+  /// The earliest presentation time of the newest group of pictures minus its first decode time, in nanoseconds.
   private(set) var reorderDelay: Int64 = 0
-  /// Where the presentation of the pictures so far ends, in milliseconds.
+  /// Where the presentation of the pictures so far ends, in nanoseconds.
   private var presentationEnd: Int64?
 
-  /// Milliseconds of reordering that times of day are to allow for.
-  private static let noticeable: Int64 = 20
+  /// Nanoseconds of reordering that times of day are to allow for.
+  private static let noticeable: Int64 = 20_000_000
 
   init(_ id: TrackID) { self.id = id }
 
@@ -116,16 +115,16 @@ struct VideoTrack {
     return description
   }
 
-  /// Between two pictures, where the rate is known, in milliseconds.
-  func frameMilliseconds(stated: Double?) -> Int64 {
+  /// Between two pictures, where the rate is known: nanoseconds, of whole milliseconds.
+  func frameLength(stated: Double?) -> Int64 {
     let rate = codec.flatMap { Self.rate(of: $0, stated: stated) }?.framesPerSecond ?? 0
-    return rate >= 1 ? Int64(1000 / rate) : 0
+    return rate >= 1 ? Int64(1000 / rate) * 1_000_000 : 0
   }
 
   /// The timeline breaks before the next picture.
   mutating func forgetPresentation() { presentationEnd = nil }
 
-  /// Takes note of a picture's place on the timeline and of when it is shown, in milliseconds. Returns whether the track's
+  /// Takes note of a picture's place on the timeline and of when it is shown, in nanoseconds. Returns whether the track's
   /// pictures are shown noticeably later than was known.
   mutating func note(isSync: Bool, at time: Int64, shown: Int64, until end: Int64) -> Bool {
     var isLater = false
@@ -148,11 +147,10 @@ struct VideoTrack {
     }
   }
 
-  /// A sample at the unit's time after `origin`, in milliseconds.
+  /// A sample at the unit's time after `origin`, in nanoseconds.
   mutating func sample(_ unit: Unit, origin: Int64) -> Sample {
     if unit.isMoved { grid.restart() }
-    let place = grid.place(
-      decode: unit.time &- origin, composition: unit.composition, nanoseconds: unit.nanoseconds)
+    let place = grid.place(decode: unit.time &- origin, composition: unit.composition)
     return Sample(
       track: id, decodeTime: place.decodeTime, compositionOffset: place.compositionOffset,
       duration: place.duration, isSync: unit.isSync, isDisposable: unit.isDisposable, payload: unit.payload)

@@ -1,6 +1,6 @@
 internal import FMP4
 
-/// One timeline for all tracks of a publication, in milliseconds: whatever the publisher's clock jumps to, media
+/// One timeline for all tracks of a publication, in nanoseconds: whatever the publisher's clock jumps to, media
 /// goes on where it was, and the tracks keep their distance from each other.
 ///
 /// A jump is a step of a track back by more than half a second, or ahead of the whole publication by more than ten.
@@ -8,13 +8,13 @@ internal import FMP4
 /// Tracks whose clocks have nothing to do with each other are aligned by arrival.
 struct Timeline: Sendable {
   struct Place: Sendable, Equatable {
-    /// Milliseconds on the timeline.
+    /// Nanoseconds on the timeline.
     var time: Int64
     /// The timeline breaks before this sample.
     var isBreak = false
     /// This track's clock was laid anew: what was learned from its times before does not hold.
     var isMoved = false
-    /// The tracks' clocks differ by this many milliseconds and were aligned by arrival.
+    /// The tracks' clocks differ by this many nanoseconds and were aligned by arrival.
     var alignedBy: Int64?
   }
 
@@ -26,26 +26,27 @@ struct Timeline: Sendable {
     var last: Int64
     /// Where the next sample is expected.
     var end: Int64
-    /// When `last` came, in nanoseconds.
+    /// When `last` came.
     var arrival: Int64
   }
 
-  private static let backLimit: Int64 = 500
-  private static let aheadLimit: Int64 = 10_000
+  private static let backLimit: Int64 = 500_000_000
+  private static let aheadLimit: Int64 = 10_000_000_000
   /// Tracks that begin further apart than this, by their times and by the clock, have different clocks.
-  private static let skewLimit: Int64 = 5_000
-  /// How far the other track may be ahead at a break, in milliseconds.
-  private static let overlap: Int64 = 80
-  /// The longest distance to a next sample that is taken for granted.
-  private static let longestStep: Int64 = 1_000
+  private static let skewLimit: Int64 = 5_000_000_000
+  /// How far the other track may be ahead at a break.
+  private static let overlap: Int64 = 80_000_000
+  /// The shortest and the longest distance to a next sample that is taken for granted.
+  private static let shortestStep: Int64 = 1_000_000
+  private static let longestStep: Int64 = 1_000_000_000
   /// The distance to a track's second sample where nobody states it.
-  private static let usualStep: Int64 = 40
+  private static let usualStep: Int64 = 40_000_000
 
   /// Few: whoever places samples bounds their number.
   private var tracks: [Track] = []
 
-  /// Places a sample. `wire` is its unwrapped decode time in milliseconds, `length` its duration where the codec
-  /// states it, `now` the time of arrival in nanoseconds. Nil: the sample lies behind what was there before and is
+  /// Places a sample. `wire` is its decode time by the publisher's clock, `length` its duration where the codec states
+  /// it, `now` the time of arrival, all in nanoseconds. Nil: the sample lies behind what was there before and is
   /// dropped.
   mutating func place(_ id: TrackID, _ kind: MediaKind, wire: Int64, length: Int64?, now: Int64) -> Place? {
     guard let index = tracks.firstIndex(where: { $0.id == id }) else {
@@ -85,7 +86,7 @@ struct Timeline: Sendable {
     /// Whether the track's clock runs with a clock that is so far from the timeline.
     func isNear(_ other: Track) -> Bool {
       let time = wire &+ other.shift
-      let expected = other.last &+ (now &- other.arrival) / 1_000_000
+      let expected = other.last &+ now &- other.arrival
       return (time &- other.last).magnitude <= UInt64(Self.skewLimit)
         || (time &- expected).magnitude <= UInt64(Self.skewLimit)
     }
@@ -99,7 +100,7 @@ struct Timeline: Sendable {
   }
 
   private mutating func record(_ index: Int, _ time: Int64, shift: Int64, _ length: Int64?, _ now: Int64) {
-    let step = length ?? min(max(time &- tracks[index].last, 1), Self.longestStep)
+    let step = length ?? min(max(time &- tracks[index].last, Self.shortestStep), Self.longestStep)
     tracks[index].shift = shift
     tracks[index].last = time
     tracks[index].end = time &+ step

@@ -29,10 +29,10 @@ struct TrackGateTests {
   @Test func anAnnouncedTrackIsWaitedForTwoSecondsOfMedia() {
     var gate = gate()
     gate.announce(video: true, audio: true)
-    gate.saw(.video, time: 5000, now: 0)
-    gate.saw(.video, time: 6999, now: 1)
+    gate.saw(.video, time: at(5000), now: 0)
+    gate.saw(.video, time: at(6999), now: 1)
     #expect(gate.decide(videoReady: true, audioReady: false, now: 1) == .wait)
-    gate.saw(.video, time: 7000, now: 2)
+    gate.saw(.video, time: at(7000), now: 2)
     #expect(gate.decide(videoReady: true, audioReady: false, now: 2) == .open(missing: [.audio]))
   }
 

@@ -5,7 +5,7 @@ internal import NIOCore
 struct FLVPublication {
   private var publication: Publication
   /// Of all tags together.
-  private var clock = TimestampUnwrapper()
+  private var clock = WireClock(hertz: 1000, bits: 32)
   private var videoChoice = FLVTrackChoice()
   private var audioChoice = FLVTrackChoice()
 
@@ -33,7 +33,7 @@ struct FLVPublication {
   ) throws(WireError) {
     let tag = try FLVVideoTag(payload, &videoChoice)
     leaveOut(tag.leftOut, of: .video, isAlone: videoChoice.taken == nil, now, to: &out)
-    let time = clock.unwrap(timestamp)
+    let time = clock.nanoseconds(UInt64(timestamp))
     switch tag.content {
     case .nothing: return
     case .metadata(let packet):
@@ -43,8 +43,8 @@ struct FLVPublication {
     case .frame(let coding, let bytes, let composition):
       publication.receive(
         WireUnit(
-          track: .video, coding: coding, time: time, composition: composition, nanoseconds: tag.nanoseconds,
-          payload: bytes), now: now, to: &out)
+          track: .video, coding: coding, time: time,
+          composition: Int64(composition) * 1_000_000 + Int64(tag.nanoseconds), payload: bytes), now: now, to: &out)
     }
   }
 
@@ -55,7 +55,7 @@ struct FLVPublication {
     let tag = FLVAudioTag(payload, &audioChoice)
     leaveOut(tag.leftOut, of: .audio, isAlone: audioChoice.taken == nil, now, to: &out)
     if case .nothing = tag.content { return }
-    let time = clock.unwrap(timestamp)
+    let time = clock.nanoseconds(UInt64(timestamp))
     switch tag.content {
     case .nothing: return
     case .configuration(let coding, let record):

@@ -143,9 +143,11 @@ struct FileTrack {
   }
 
   private mutating func gridPlace(_ decode: Int64, _ presentation: Int64) -> FrameGrid.Place? {
-    let milliseconds = { [timeBase] (time: Int64) in av_rescale_q(time, timeBase, AVRational(num: 1, den: 1000)) }
-    let (decode, presentation) = (milliseconds(decode), milliseconds(presentation))
-    return grid?.place(decode: decode, composition: Int32(clamping: presentation &- decode))
+    let nanoseconds = { [timeBase] (time: Int64) in
+      av_rescale_q(time, timeBase, AVRational(num: 1, den: 1000)) &* 1_000_000
+    }
+    let (decode, presentation) = (nanoseconds(decode), nanoseconds(presentation))
+    return grid?.place(decode: decode, composition: presentation &- decode)
   }
 
   private func sound(_ bytes: UnsafeRawBufferPointer, _ time: Int64) -> MediaFile.Unit? {
