@@ -29,9 +29,8 @@ extension RTMPConnection {
   private func admit(_ intent: CommandSession.PublishIntent, _ context: ChannelHandlerContext) {
     let attempt = attempt
     let evicted = onLoopWith(context) { (connection, reason: EndReason) in connection.evicted(attempt, reason) }
-    let request = PublishRequest(
-      stream: intent.stream, key: intent.key, protocolName: protocolName, remoteAddress: remote, host: host,
-      software: intent.software, onEviction: evicted)
+    let request = publisher.request(
+      intent.stream, key: intent.key, software: intent.software, onEviction: evicted)
     let answered = onLoopWith(context) { (connection, answer: Answer) in connection.answered(answer) }
     let gate = shared.gate
     Task {
@@ -57,7 +56,7 @@ extension RTMPConnection {
         _ = sink.receive(.end(.connectionLost("the publisher left while it was admitted")))
         return
       }
-      publication = Admitted(stream: intent.stream, software: intent.software, sink: sink)
+      publication = AdmittedPublication(intent.stream, by: publisher, software: intent.software, sink: sink)
       if isStranger {
         isStranger = false
         shared.connections.noLongerStranger(peer, failed: false, now: now)
@@ -73,9 +72,8 @@ extension RTMPConnection {
       setReading()
     case .refused(let refusal):
       guard context != nil, !isClosing else { return }
-      shared.logger.warning(
-        "refused: \(refusal.description)",
-        metadata: ["stream": "\(intent.stream)", "remote": "\(remote)"])
+      publisher.logger.warning(
+        "refused: \(refusal.description)", metadata: publisher.metadata(of: intent.stream))
       guard refusal == .unauthorized else { return refuse(refusal.description, .quiet) }
       // Whoever guesses keys waits, and learns nothing from how long.
       let delay = TimeAmount.milliseconds(.random(in: 100...400))
@@ -95,25 +93,10 @@ extension RTMPConnection {
   // MARK: the publication
 
   func deliver(_ event: MediaEvent) {
-    guard let current = publication else { return }
-    if case .tracks(let tracks) = event { tell(tracks) }
     if case .end(let reason) = event { return endPublication(reason) }
-    if case .closed(let reason) = current.sink.receive(event) {
-      publication = nil
-      ended(current.stream, reason)
-      refuse(reason.text, .quiet)
-    }
-  }
-
-  private func tell(_ tracks: [TrackDescription]) {
-    guard let current = publication else { return }
-    publication?.isAnnounced = true
-    guard let untold = publication?.changes.tells(now: now) else { return }
-    let what = tracks.map(\.summary).joined(separator: ", ")
-    let software = session.encoder.isEmpty ? current.software : session.encoder
-    shared.logger.notice(
-      "\(current.isAnnounced ? "now" : "publishing") \(what) from \(remote) (\(software))\(untold)",
-      metadata: metadata)
+    guard let reason = publication?.give(event, encoder: session.encoder, now: now) else { return }
+    publication = nil
+    refuse(reason.text, .quiet)
   }
 
   /// Tells the sink that it was the last event.
@@ -122,8 +105,7 @@ extension RTMPConnection {
     publication = nil
     idleTimer?.cancel()
     idleTimer = nil
-    _ = current.sink.receive(.end(reason))
-    ended(current.stream, reason)
+    current.end(reason)
     if let context, !isClosing {
       // The connection may publish again, within the time that any connection has.
       deadline = context.eventLoop.scheduleTask(
@@ -131,26 +113,11 @@ extension RTMPConnection {
     }
   }
 
-  /// For whoever looks for the reason later.
-  func noteRefusal(of stream: StreamName?, _ reason: String) {
-    shared.gate.note(
-      RefusedPublication(
-        stream: stream?.description, protocolName: protocolName, remoteAddress: remote, host: host, reason: reason,
-        publicReason: reason))
-  }
-
-  private func ended(_ stream: StreamName, _ reason: EndReason) {
-    if case .failed(let why) = reason { noteRefusal(of: stream, why) }
-    let level: Logger.Level = if case .failed = reason { .warning } else { .notice }
-    shared.logger.log(
-      level: level, "ended: \(reason.text)", metadata: ["stream": "\(stream)", "remote": "\(remote)"])
-  }
-
   /// The server has given the publication up; what the publisher still sends is ignored.
   private func evicted(_ attempt: Int, _ reason: EndReason) {
     guard attempt == self.attempt, let current = publication else { return }
     publication = nil
-    ended(current.stream, reason)
+    publisher.tellEnd(of: current.stream, reason)
     refuse(reason.text, .quiet)
   }
 

@@ -8,25 +8,15 @@ final class RTMPConnection: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
 
-  /// An admitted publication.
-  struct Admitted {
-    var stream: StreamName
-    var software: String
-    var sink: any MediaSink
-    var isAnnounced = false
-    var changes = SeldomTold()
-  }
-
   let shared: RTMPListener.Shared
-  /// The address as it is held to account, and with its port for the log.
+  /// The address as it is held to account.
   let peer: String
-  let remote: String
-  let protocolName: String
+  let publisher: Publisher
   var session: RTMPSession
   var actions: [RTMPAction] = []
   private var spare: [RTMPAction] = []
   var context: ChannelHandlerContext?
-  var publication: Admitted?
+  var publication: AdmittedPublication?
   /// Counts publish commands, so that an eviction reaches the publication it means.
   var attempt = 0
   var pending: CommandSession.PublishIntent?
@@ -45,14 +35,12 @@ final class RTMPConnection: ChannelInboundHandler {
   init(shared: RTMPListener.Shared, peer: String, remote: String, protocolName: String) {
     self.shared = shared
     self.peer = peer
-    self.remote = remote
-    self.protocolName = protocolName
+    publisher = Publisher(
+      protocolName: protocolName, remoteAddress: remote, host: peer == PeerText.nobody ? nil : peer, gate: shared.gate,
+      logger: shared.logger)
     session = RTMPSession(wallOffset: shared.clock.wallOffset)
     lastRead = shared.clock.monotonicNanoseconds()
   }
-
-  /// The address as it is held to account, where there is one.
-  var host: String? { peer == PeerText.nobody ? nil : peer }
 
   var now: Int64 { shared.clock.monotonicNanoseconds() }
 
@@ -81,7 +69,7 @@ final class RTMPConnection: ChannelInboundHandler {
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     lossReason = "\(error)"
     if publication == nil {
-      shared.logger.debug("\(protocolName) \(remote): \(error)", metadata: metadata)
+      log(.debug, "\(error)")
     }
     context.close(promise: nil)
   }
@@ -147,52 +135,40 @@ final class RTMPConnection: ChannelInboundHandler {
   private func perform(_ action: RTMPAction) {
     switch action {
     case .send(let bytes): context?.writeAndFlush(wrapOutboundOut(bytes), promise: nil)
-    case .media(let action): perform(action)
+    case .media(.event(let event)): deliver(event)
+    case .media(.lost(let kind)): publication?.sink.lost(kind)
+    case .media(.warn(let warning)): publication?.sink.warn(warning)
+    case .media(.withdraw(let warning)): publication?.sink.withdraw(warning)
     case .ask(let intent): ask(intent)
-    case .log(let level, let text): log(level, text)
+    case .log(let level, let text), .media(.log(let level, let text)): log(level, text)
     case .refused(let reason):
-      shared.logger.warning("\(subject)refused: \(reason)", metadata: metadata)
-      noteRefusal(of: nil, reason)
+      log(.warning, "refused: \(reason)")
+      publisher.noteRefusal(of: nil, reason)
     case .close(let ending):
       hasFailed = ending == .failure
       closeGently()
     }
   }
 
-  private func perform(_ action: PublicationAction) {
-    switch action {
-    case .event(let event): deliver(event)
-    case .lost(let kind): publication?.sink.lost(kind)
-    case .warn(let warning): publication?.sink.warn(warning)
-    case .withdraw(let warning): publication?.sink.withdraw(warning)
-    case .log(let level, let text): log(level, text)
-    }
-  }
-
-  private func log(_ level: Logger.Level, _ text: String) {
-    shared.logger.log(level: level, "\(subject)\(text)", metadata: metadata)
-  }
-
-  /// Whom a line is about that names no stream.
-  private var subject: String { publication == nil ? "\(protocolName) \(remote): " : "" }
-
-  var metadata: Logger.Metadata {
-    var metadata: Logger.Metadata = ["remote": "\(remote)"]
-    if let publication { metadata["stream"] = "\(publication.stream)" }
-    return metadata
+  /// `line` tells apart what the log says, so that it can leave out what it says too often.
+  private func log(_ level: Logger.Level, _ text: String, line: UInt = #line) {
+    // Whom a line is about that names no stream.
+    let subject = publication == nil ? "\(publisher.protocolName) \(publisher.remoteAddress): " : ""
+    publisher.logger.log(
+      level: level, "\(subject)\(text)", metadata: publisher.metadata(of: publication?.stream), line: line)
   }
 
   // MARK: time
 
   private func handshakeDeadlinePassed() {
     guard session.isHandshaking, !isClosing else { return }
-    shared.logger.debug("\(protocolName) \(remote): closed: no handshake in time", metadata: metadata)
+    log(.debug, "closed: no handshake in time")
     context?.close(promise: nil)
   }
 
   func publishDeadlinePassed() {
     guard publication == nil, !isClosing else { return }
-    shared.logger.info("\(protocolName) \(remote): closed: nothing was published in time", metadata: metadata)
+    log(.info, "closed: nothing was published in time")
     refuse("nothing was published in time", .failure)
   }
 
