@@ -48,10 +48,10 @@ struct CommandSession {
   /// Our answers are small; one chunk holds each.
   private static let answerChunkSize = 4096
 
-  var isPublishing: Bool {
-    if case .publishing = state { return true }
-    return false
-  }
+  /// The peer wants to publish, and waits for `accept` or `refuse`.
+  var isAsking: Bool { if case .asking = state { true } else { false } }
+
+  private var isPublishing: Bool { if case .publishing = state { true } else { false } }
 
   /// One command message (types 20 and 17), already decoded. `messageStream` is the stream it came on.
   mutating func receive(

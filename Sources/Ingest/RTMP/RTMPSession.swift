@@ -7,10 +7,8 @@ internal import NIOCore
 struct RTMPSession {
   private enum State {
     case handshaking(Handshake)
-    case commands
-    /// The gate has been asked.
-    case asking
-    case publishing
+    /// How far it has come, `commands` knows.
+    case conversing
     case closed
   }
 
@@ -35,19 +33,6 @@ struct RTMPSession {
   /// `wallOffset` as in `SteadyClock`, in nanoseconds.
   init(wallOffset: Int64) {
     self.wallOffset = wallOffset
-  }
-
-  var isPublishing: Bool {
-    if case .publishing = state { return true }
-    return false
-  }
-
-  /// A publish command was accepted, or the gate is thinking about it.
-  var hasAsked: Bool {
-    switch state {
-    case .asking, .publishing: true
-    default: false
-    }
   }
 
   /// What the encoder called itself in its metadata.
@@ -91,11 +76,14 @@ struct RTMPSession {
         case .needsMore: return
         case .answer(var answer): answers.writeBuffer(&answer)
         case .done:
-          state = .commands
+          state = .conversing
           received = UInt32(truncatingIfNeeded: bytes.readableBytes)
           acknowledged = 0
         }
-      case .commands, .publishing:
+      case .conversing where commands.isAsking:
+        waiting.writeBuffer(&bytes)
+        return
+      case .conversing:
         heldUntil = pace.pause(at: now)
         guard heldUntil == nil else {
           // Nothing waits here: what did is in `bytes`.
@@ -105,9 +93,6 @@ struct RTMPSession {
         guard let message = try reader.next(&bytes, now: now) else { return }
         pace.count(message.payload.readableBytes, at: now)
         try receive(message, now, to: &actions)
-      case .asking:
-        waiting.writeBuffer(&bytes)
-        return
       case .closed:
         bytes.clear()
         return
@@ -183,7 +168,8 @@ struct RTMPSession {
 
   private mutating func passOn(to actions: inout [RTMPAction]) {
     for action in told { actions.append(.media(action)) }
-    told.removeAll(keepingCapacity: true)
+    // Not that of a beginning that was held back.
+    told.removeAll(keepingCapacity: told.count < 64)
   }
 
   /// When `tick` wants to be called next, in nanoseconds; nil when nothing waits.
@@ -223,8 +209,7 @@ struct RTMPSession {
 
   /// The gate has admitted the publisher; input that waited is read.
   mutating func admit(now: Int64, to actions: inout [RTMPAction]) {
-    guard case .asking = state else { return }
-    state = .publishing
+    guard commands.isAsking else { return }
     reader.trusted = true
     publication = FLVPublication(wallOffset: wallOffset)
     commands.accept(to: &answers)
@@ -256,13 +241,11 @@ struct RTMPSession {
     switch outcome {
     case .nothing: break
     case .publish(let intent):
-      state = .asking
       // What was answered so far goes out before whatever the gate leads to.
       flush(to: &actions)
       actions.append(.ask(intent))
     case .finished:
       publication = nil
-      state = .commands
       actions.append(.media(.event(.end(.finished))))
     case .refused(let reason):
       state = .closed
@@ -276,7 +259,7 @@ struct RTMPSession {
   private mutating func fail(_ error: WireError, to actions: inout [RTMPAction]) {
     switch state {
     case .handshaking: actions.append(.log(.info, "handshake failed: \(error.reason)"))
-    case .commands, .asking, .publishing:
+    case .conversing:
       commands.refuse(code: "NetStream.Publish.BadName", reason: error.reason, to: &answers)
       if publication != nil {
         actions.append(.media(.event(.end(.failed(error.reason)))))
@@ -306,8 +289,8 @@ struct RTMPSession {
   /// Whether the peer is to hear how much has come (RTMP 5.4.3).
   private var owesAcknowledgement: Bool {
     switch state {
-    case .commands, .publishing: received &- acknowledged >= window
-    case .handshaking, .asking, .closed: false
+    case .conversing: !commands.isAsking && received &- acknowledged >= window
+    case .handshaking, .closed: false
     }
   }
 
