@@ -84,7 +84,7 @@ struct Publication {
   }
 
   /// What the publisher states about the colours of a track; nil takes it back.
-  mutating func state(_ color: PictureColor?, of track: TrackID) {
+  mutating func receive(_ color: PictureColor?, of track: TrackID) {
     if let index = video(track) { videos[index].state(color) }
   }
 
@@ -224,7 +224,7 @@ struct Publication {
       out.append(.lost(.audio))
       return warn(.damagedAudio, "a damaged \(unit.coding.name) frame is dropped", to: &out)
     }
-    // In whole milliseconds: no wire is coarser.
+    // Of whole milliseconds, so that what follows a break lies on one where the wire has no others.
     let length = Int64(duration) &* 1000 / Int64(max(timescale, 1)) &* 1_000_000
     guard let place = place(unit, length: length, lag: length, now, to: &out) else { return }
     take(
@@ -249,7 +249,8 @@ struct Publication {
     }
     if let difference = place.alignedBy {
       warn(
-        .clocksDiffer, "the clocks of audio and video are \(difference / 1_000_000) ms apart; aligned by arrival", to: &out)
+        .clocksDiffer, "the clocks of audio and video are \(difference / 1_000_000) ms apart; aligned by arrival",
+        to: &out)
     }
     if place.isBreak {
       if case .gathering = state {

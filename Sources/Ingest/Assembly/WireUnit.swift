@@ -3,7 +3,7 @@ internal import NIOCore
 
 /// A coded picture or frame of sound, as a container gives it.
 struct WireUnit {
-  /// Which of the publication's tracks it belongs to.
+  /// Which of the publication's tracks it belongs to. A track is of one kind as long as the publication lasts.
   var track: TrackID
   var coding: CodecID
   /// When it is decoded, in nanoseconds by the publisher's clock (`WireClock`).

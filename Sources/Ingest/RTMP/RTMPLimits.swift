@@ -57,8 +57,6 @@ enum RTMPLimits {
   static let publishDeadline: Int64 = 10_000_000_000
   /// From accept to the end of the handshake.
   static let handshakeDeadline: Int64 = 4_000_000_000
-  /// How long whoever wants to publish waits where its address has failed too often.
-  static let slowAnswer: Int64 = 2_000_000_000
   /// Without any byte while publishing.
   static let idleTimeout: Int64 = 10_000_000_000
   /// How long a refused peer may take to read why.

@@ -112,8 +112,10 @@ extension RTMPListener.Shared {
       tell(refusal, peer: peer)
       throw Refused()
     }
-    let connection = RTMPConnection(
-      shared: self, peer: peer, remote: PeerText.place(of: address), protocolName: tls == nil ? "RTMP" : "RTMPS")
+    let publisher = Publisher(
+      protocolName: tls == nil ? "RTMP" : "RTMPS", remoteAddress: PeerText.place(of: address),
+      host: peer == PeerText.nobody ? nil : peer, gate: gate, logger: logger)
+    let connection = RTMPConnection(shared: self, peer: peer, publisher: publisher, loop: channel.eventLoop)
     if let tls {
       try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls()))
     }

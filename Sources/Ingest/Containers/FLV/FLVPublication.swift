@@ -37,7 +37,7 @@ struct FLVPublication {
     switch tag.content {
     case .nothing: return
     case .metadata(let packet):
-      if let color = ColorInformation.read(packet) { publication.state(color, of: .video) }
+      if let color = ColorInformation.read(packet) { publication.receive(color, of: .video) }
     case .configuration(let coding, let record):
       _ = try publication.configure(.video, coding, record: record, now: now, to: &out)
     case .frame(let coding, let bytes, let composition):
