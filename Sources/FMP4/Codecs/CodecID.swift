@@ -24,6 +24,27 @@ package enum CodecID: Sendable, Hashable, CaseIterable {
 }
 
 extension Codec {
+  package var id: CodecID {
+    switch self {
+    case .h264: .h264
+    case .hevc: .hevc
+    case .av1: .av1
+    case .aac: .aac
+    case .opus: .opus
+    }
+  }
+
+  /// The decoder configuration record, as `init(_:record:)` reads it.
+  package func record() -> [UInt8] {
+    switch self {
+    case .h264(let configuration): configuration.record()
+    case .hevc(let configuration): configuration.record()
+    case .av1(let configuration): configuration.record()
+    case .aac(let configuration): configuration.audioSpecificConfig
+    case .opus(let configuration): configuration.opusHead()
+    }
+  }
+
   /// Reads a decoder configuration record: avcC, hvcC, av1C, an AudioSpecificConfig or an OpusHead.
   package init(_ id: CodecID, record: ByteBuffer) throws(CodecError) {
     self =

@@ -70,26 +70,8 @@ struct VideoTrack {
   /// The access unit in a payload; nil when there is nothing to decode with, or nothing in it. Parameter sets
   /// that travel in the stream and differ change the configuration first.
   mutating func accessUnit(_ coding: CodecID, _ bytes: ByteBuffer) throws(CodecError) -> AccessUnit? {
-    let unit: AccessUnit
-    switch (coding, codec) {
-    case (.h264, .h264(let configuration)?):
-      unit = try H264.accessUnit(bytes, lengthSize: configuration.lengthSize)
-      if !unit.parameterSets.isEmpty, let new = configuration.updated(withParameterSets: unit.parameterSets) {
-        change(to: .h264(new))
-      }
-    case (.hevc, .hevc(let configuration)?):
-      unit = try HEVC.accessUnit(
-        bytes, lengthSize: configuration.lengthSize, temporalLayers: configuration.temporalLayers)
-      if !unit.parameterSets.isEmpty, let new = configuration.updated(withParameterSets: unit.parameterSets) {
-        change(to: .hevc(new))
-      }
-    case (.av1, .av1(let configuration)?):
-      unit = try AV1.accessUnit(bytes)
-      if !unit.parameterSets.isEmpty, let new = configuration.updated(withParameterSets: unit.parameterSets) {
-        change(to: .av1(new))
-      }
-    default: return nil
-    }
+    guard let codec, codec.id == coding, let unit = try codec.accessUnit(bytes) else { return nil }
+    if let new = codec.updated(withParameterSets: unit.parameterSets) { change(to: new) }
     if awaitsKeyFrame {
       guard unit.isSync else { return nil }
       awaitsKeyFrame = false

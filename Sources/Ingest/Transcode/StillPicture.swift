@@ -12,7 +12,7 @@ enum StillPicture {
   /// large.
   static func jpeg(of still: StillRequest) throws(LibAVError) -> ByteBuffer {
     let decoder = try PictureDecoder(
-      still.codec.coding, record: still.record, largestPicture: DecoderContext.largestPicture)
+      still.codec, record: still.record, largestPicture: DecoderContext.largestPicture)
     let decoded = try decoder.decode(still.sample)
     let size = fitting((Int(still.width), Int(still.height)))
     return try encode(try scale(decoded, to: size).turned(by: still.rotation))

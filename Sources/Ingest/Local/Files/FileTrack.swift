@@ -123,7 +123,7 @@ struct FileTrack {
   ) -> MediaFile.Unit? {
     let unit: AccessUnit?
     do throws(CodecError) {
-      unit = try accessUnit(bytes)
+      unit = try isAnnexB ? description.codec.accessUnit(annexB: bytes) : description.codec.accessUnit(bytes)
     } catch {
       broken += 1
       return nil
@@ -166,20 +166,6 @@ struct FileTrack {
     return MediaFile.Unit(
       track: description.id, timescale: description.timescale, decodeTime: time, compositionOffset: 0,
       duration: duration, isSync: true, isDisposable: false, payload: payload)
-  }
-
-  private func accessUnit(_ bytes: ByteBuffer) throws(CodecError) -> AccessUnit? {
-    switch description.codec {
-    case .h264(let configuration):
-      isAnnexB ? H264.accessUnit(annexB: bytes) : try H264.accessUnit(bytes, lengthSize: configuration.lengthSize)
-    case .hevc(let configuration):
-      isAnnexB
-        ? HEVC.accessUnit(annexB: bytes, temporalLayers: configuration.temporalLayers)
-        : try HEVC.accessUnit(
-          bytes, lengthSize: configuration.lengthSize, temporalLayers: configuration.temporalLayers)
-    case .av1: try AV1.accessUnit(bytes)
-    case .aac, .opus: nil
-    }
   }
 
   private func ticks(_ time: Int64) -> Int64 {
