@@ -41,23 +41,27 @@ let package = Package(
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOSSL", package: "swift-nio-ssl"),
       ],
-      exclude: ["Capture/CLibAV", "Capture/CV4L2", "Capture/CALSA", "Publishing/COpenSSL", "Transcode/CProcess"],
+      exclude: [
+        "LibAV/CLibAV", "Local/Camera/CV4L2", "Local/Microphone/CALSA", "Admission/COpenSSL", "Transcode/CProcess",
+      ],
       cSettings: gnuSource,
       swiftSettings: house),
     .systemLibrary(
-      name: "CLibAV", path: "Sources/Ingest/Capture/CLibAV",
+      name: "CLibAV", path: "Sources/Ingest/LibAV/CLibAV",
       pkgConfig: "libavformat libavcodec libavutil libswscale libswresample",
       providers: [
         .apt(["libavcodec-dev", "libavformat-dev", "libavutil-dev", "libswscale-dev", "libswresample-dev"])
       ]),
     .systemLibrary(
-      name: "CV4L2", path: "Sources/Ingest/Capture/CV4L2", pkgConfig: "libv4l2", providers: [.apt(["libv4l-dev"])]),
+      name: "CV4L2", path: "Sources/Ingest/Local/Camera/CV4L2", pkgConfig: "libv4l2",
+      providers: [.apt(["libv4l-dev"])]),
     .systemLibrary(
-      name: "CALSA", path: "Sources/Ingest/Capture/CALSA", pkgConfig: "alsa", providers: [.apt(["libasound2-dev"])]),
+      name: "CALSA", path: "Sources/Ingest/Local/Microphone/CALSA", pkgConfig: "alsa",
+      providers: [.apt(["libasound2-dev"])]),
 
     .systemLibrary(name: "CProcess", path: "Sources/Ingest/Transcode/CProcess"),
     .systemLibrary(
-      name: "COpenSSL", path: "Sources/Ingest/Publishing/COpenSSL", pkgConfig: "libcrypto",
+      name: "COpenSSL", path: "Sources/Ingest/Admission/COpenSSL", pkgConfig: "libcrypto",
       providers: [.apt(["libssl-dev"])]),
 
     // Streams by name, playlists, HTTP, recordings, configuration: the executable.

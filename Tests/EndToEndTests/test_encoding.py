@@ -72,7 +72,7 @@ class Copy(Film):
 
 
 def counter(frame: bytes) -> int:
-    """The number in a picture: 32 squares of two units, white is 1 (Sources/Ingest/Capture/CounterBlock.swift)."""
+    """The number in a picture: 32 squares of two units, white is 1 (Sources/Ingest/Local/TestPattern/CounterBlock.swift)."""
     number = 0
     for square in range(32):
         x, y = (8 + 2 * square + 1) * UNIT, 2 * UNIT

@@ -15,13 +15,13 @@ struct AggregateMessage {
   }
 
   /// The next message; nil at the end. Aggregates inside aggregates do not exist.
-  mutating func next() throws(RTMPError) -> RTMPMessage? {
+  mutating func next() throws(WireError) -> RTMPMessage? {
     guard rest.readableBytes > 0 else { return nil }
     guard let type: UInt8 = rest.readInteger(), let size = rest.readU24(), let low = rest.readU24(),
       let high: UInt8 = rest.readInteger(), rest.readU24() != nil, let body = rest.readSlice(length: Int(size))
-    else { throw RTMPError(.malformed, "an aggregate message ends inside one of its parts") }
+    else { throw WireError(.malformed, "an aggregate message ends inside one of its parts") }
     guard type != RTMPMessageType.aggregate else {
-      throw RTMPError(.malformed, "an aggregate message inside an aggregate message")
+      throw WireError(.malformed, "an aggregate message inside an aggregate message")
     }
     // The size of the tag follows it; the last one may lack it.
     rest.moveReaderIndex(forwardBy: min(4, rest.readableBytes))

@@ -52,7 +52,7 @@ struct ChunkReader {
 
   /// The next whole message in `bytes`, or nil when more are needed; what was read is consumed. Set Chunk Size and
   /// Abort take effect here and are returned as well. `now` is in nanoseconds and meters wastefully small chunks.
-  mutating func next(_ bytes: inout ByteBuffer, now: Int64) throws(RTMPError) -> RTMPMessage? {
+  mutating func next(_ bytes: inout ByteBuffer, now: Int64) throws(WireError) -> RTMPMessage? {
     while true {
       if let chunk = current {
         if let message = try readBody(&bytes, chunk) {
@@ -68,7 +68,7 @@ struct ChunkReader {
   // MARK: headers
 
   /// False when more bytes are needed.
-  private mutating func readHeader(_ bytes: inout ByteBuffer, now: Int64) throws(RTMPError) -> Bool {
+  private mutating func readHeader(_ bytes: inout ByteBuffer, now: Int64) throws(WireError) -> Bool {
     guard bytes.readableBytes > 0 else { return false }
     let header: Header
     if carry.readableBytes == 0 {
@@ -101,7 +101,7 @@ struct ChunkReader {
       header = parsed
     }
     if chunkSize < RTMPLimits.smallChunkSize, !smallChunks.take(now: now) {
-      throw RTMPError(
+      throw WireError(
         .limit,
         "chunk size \(chunkSize) costs too much to read: more than \(RTMPLimits.smallChunksPerSecond) chunks a second")
     }
@@ -110,7 +110,7 @@ struct ChunkReader {
   }
 
   /// Reads a header without consuming it; nil when it is not complete.
-  private func parseHeader(_ bytes: ByteBuffer) throws(RTMPError) -> Header? {
+  private func parseHeader(_ bytes: ByteBuffer) throws(WireError) -> Header? {
     let start = bytes.readerIndex
     guard let first: UInt8 = bytes.getInteger(at: start) else { return nil }
     var header = Header(format: first >> 6, chunkStream: UInt32(first & 0x3F), size: 1)
@@ -128,7 +128,7 @@ struct ChunkReader {
     let at = start + header.size
     if header.format == 3 {
       guard let known, streams[known].hasHeader else {
-        throw RTMPError(.malformed, "chunk stream \(header.chunkStream) begins with a type 3 header")
+        throw WireError(.malformed, "chunk stream \(header.chunkStream) begins with a type 3 header")
       }
       // Some senders repeat the extended timestamp in type 3 chunks, some do not: the value tells.
       if let extended = streams[known].extended {
@@ -158,11 +158,11 @@ struct ChunkReader {
   }
 
   /// Applies a header: a new message, or the next chunk of one.
-  private mutating func begin(_ header: Header) throws(RTMPError) {
+  private mutating func begin(_ header: Header) throws(WireError) {
     let index = try index(of: header)
     if header.format != 3 {
       guard streams[index].remaining == nil else {
-        throw RTMPError(
+        throw WireError(
           .malformed, "chunk stream \(header.chunkStream) begins a message inside one that is not complete")
       }
       streams[index].extended = header.extended
@@ -187,7 +187,7 @@ struct ChunkReader {
         RTMPMessageType.isMedia(streams[index].type)
         ? RTMPLimits.mediaMessageBytes : RTMPLimits.commandMessageBytes
       guard length <= limit else {
-        throw RTMPError(
+        throw WireError(
           .limit, "message of type \(streams[index].type) announces \(length) bytes; at most \(limit) are taken")
       }
       streams[index].remaining = length
@@ -199,18 +199,18 @@ struct ChunkReader {
     current = (index, min(streams[index].remaining ?? 0, chunkSize))
   }
 
-  private mutating func index(of header: Header) throws(RTMPError) -> Int {
+  private mutating func index(of header: Header) throws(WireError) -> Int {
     if let known = streams.firstIndex(where: { $0.id == header.chunkStream }) {
       guard streams[known].hasHeader || header.format <= 1 else {
-        throw RTMPError(.malformed, "chunk stream \(header.chunkStream) begins with a type \(header.format) header")
+        throw WireError(.malformed, "chunk stream \(header.chunkStream) begins with a type \(header.format) header")
       }
       return known
     }
     guard header.format <= 1 else {
-      throw RTMPError(.malformed, "chunk stream \(header.chunkStream) begins with a type \(header.format) header")
+      throw WireError(.malformed, "chunk stream \(header.chunkStream) begins with a type \(header.format) header")
     }
     guard streams.count < RTMPLimits.chunkStreams else {
-      throw RTMPError(.limit, "more than \(RTMPLimits.chunkStreams) chunk streams")
+      throw WireError(.limit, "more than \(RTMPLimits.chunkStreams) chunk streams")
     }
     streams.append(Stream(id: header.chunkStream))
     return streams.count - 1
@@ -221,14 +221,14 @@ struct ChunkReader {
   /// Moves what has arrived of the current chunk; the message when it is whole.
   private mutating func readBody(
     _ bytes: inout ByteBuffer, _ chunk: (stream: Int, remaining: Int)
-  ) throws(RTMPError) -> RTMPMessage? {
+  ) throws(WireError) -> RTMPMessage? {
     let count = min(chunk.remaining, bytes.readableBytes)
     let index = chunk.stream
     if count > 0, let slice = bytes.readSlice(length: count) {
       partialBytes += count
       let limit = trusted ? RTMPLimits.partialBytesWhilePublishing : RTMPLimits.partialBytesBeforePublish
       guard partialBytes <= limit else {
-        throw RTMPError(.limit, "unfinished messages hold more than \(limit) bytes")
+        throw WireError(.limit, "unfinished messages hold more than \(limit) bytes")
       }
       streams[index].payload.writeImmutableBuffer(slice)
     }
@@ -250,19 +250,19 @@ struct ChunkReader {
   }
 
   /// The two control messages that concern the chunk stream itself (RTMP 5.4.1, 5.4.2).
-  private mutating func obey(_ message: RTMPMessage) throws(RTMPError) {
+  private mutating func obey(_ message: RTMPMessage) throws(WireError) {
     switch message.type {
     case RTMPMessageType.setChunkSize:
       guard let size: UInt32 = message.payload.getInteger(at: message.payload.readerIndex) else {
-        throw RTMPError(.malformed, "Set Chunk Size of \(message.payload.readableBytes) bytes; it has 4")
+        throw WireError(.malformed, "Set Chunk Size of \(message.payload.readableBytes) bytes; it has 4")
       }
       guard size > 0, size <= UInt32(Int32.max) else {
-        throw RTMPError(.malformed, "chunk size \(size); it is 1 to 2147483647")
+        throw WireError(.malformed, "chunk size \(size); it is 1 to 2147483647")
       }
       chunkSize = min(Int(size), RTMPLimits.largestChunkSize)
     case RTMPMessageType.abort:
       guard let id: UInt32 = message.payload.getInteger(at: message.payload.readerIndex) else {
-        throw RTMPError(.malformed, "Abort Message of \(message.payload.readableBytes) bytes; it has 4")
+        throw WireError(.malformed, "Abort Message of \(message.payload.readableBytes) bytes; it has 4")
       }
       guard let index = streams.firstIndex(where: { $0.id == id }) else { return }
       partialBytes -= streams[index].payload.readableBytes

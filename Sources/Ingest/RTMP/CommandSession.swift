@@ -48,22 +48,22 @@ struct CommandSession {
   /// Our answers are small; one chunk holds each.
   private static let answerChunkSize = 4096
 
-  var isPublishing: Bool {
-    if case .publishing = state { return true }
-    return false
-  }
+  /// The peer wants to publish, and waits for `accept` or `refuse`.
+  var isAsking: Bool { if case .asking = state { true } else { false } }
+
+  private var isPublishing: Bool { if case .publishing = state { true } else { false } }
 
   /// One command message (types 20 and 17), already decoded. `messageStream` is the stream it came on.
   mutating func receive(
     _ values: [AMFValue], messageStream: UInt32, to out: inout ByteBuffer
-  ) throws(RTMPError) -> Outcome {
+  ) throws(WireError) -> Outcome {
     guard case .string(let name)? = values.first else {
-      throw RTMPError(.malformed, "a command without a name")
+      throw WireError(.malformed, "a command without a name")
     }
     if !isPublishing {
       commands += 1
       guard commands <= RTMPLimits.commandsBeforePublish else {
-        throw RTMPError(.limit, "more than \(RTMPLimits.commandsBeforePublish) commands without publishing")
+        throw WireError(.limit, "more than \(RTMPLimits.commandsBeforePublish) commands without publishing")
       }
     }
     let transaction = values.count > 1 ? values[1].number ?? 0 : 0
@@ -128,7 +128,7 @@ struct CommandSession {
       state = .closed
       return .refused(reason)
     }
-    let software = PublishAddress.printableText(object["flashVer"]?.string ?? "", limit: 64)
+    let software = PeerText.printable(object["flashVer"]?.string ?? "", limit: 64)
     let key = applicationKey ?? object["tcUrl"]?.string.flatMap { PublishAddress.key(ofURL: $0) }
     state = .connected(Connection(software: software, key: key))
     writer.writeWindowAcknowledgementSize(Self.window, to: &out)

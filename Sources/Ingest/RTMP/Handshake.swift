@@ -20,7 +20,7 @@ struct Handshake {
   /// Consumes what belongs to the handshake. `random` fills the blocks that are sent.
   mutating func receive(
     _ bytes: inout ByteBuffer, random: (Int) -> [UInt8] = HandshakeDigest.randomBytes
-  ) throws(RTMPError) -> Step {
+  ) throws(WireError) -> Step {
     switch state {
     case .awaitingC1:
       take(&bytes, upTo: 1 + Self.blockSize)
@@ -48,11 +48,11 @@ struct Handshake {
   }
 
   /// Versions other than 3 are answered with 3 (RTMP 5.2.2); what is no RTMP at all is told from the first byte.
-  private func check(version: UInt8) throws(RTMPError) {
+  private func check(version: UInt8) throws(WireError) {
     switch version {
     case 0x16:
-      throw RTMPError(.malformed, "the peer speaks TLS on the plain RTMP port; use rtmp:// here or the RTMPS port")
-    case 32...: throw RTMPError(.malformed, "the peer does not speak RTMP (first byte \(version))")
+      throw WireError(.malformed, "the peer speaks TLS on the plain RTMP port; use rtmp:// here or the RTMPS port")
+    case 32...: throw WireError(.malformed, "the peer does not speak RTMP (first byte \(version))")
     default: break
     }
   }

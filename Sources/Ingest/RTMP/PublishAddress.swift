@@ -27,13 +27,7 @@ enum PublishAddress {
 
   /// The part of a name that may be repeated in an answer or a log line: without query, printable, bounded.
   static func printable(_ text: String) -> String {
-    printableText(split(text).path, limit: RTMPLimits.printedNameBytes)
-  }
-
-  /// Text of a peer as it may stand in a log line: ASCII without control characters, at most `limit` characters.
-  static func printableText(_ text: String, limit: Int) -> String {
-    let bytes = text.utf8.prefix(limit).map { (0x20...0x7E).contains($0) && $0 != 0x22 ? $0 : 0x3F }
-    return String(decoding: bytes, as: UTF8.self) + (text.utf8.count > limit ? "…" : "")
+    PeerText.printable(split(text).path, limit: RTMPLimits.printedNameBytes)
   }
 
   private static func split(_ text: String) -> (path: String, query: String) {

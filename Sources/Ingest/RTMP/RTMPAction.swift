@@ -1,4 +1,3 @@
-internal import FMP4
 internal import Logging
 internal import NIOCore
 
@@ -8,14 +7,8 @@ enum RTMPAction {
   case send(ByteBuffer)
   /// The peer wants to publish: call `admit` or `refuse`. Input is not read until then.
   case ask(CommandSession.PublishIntent)
-  /// Something happened to the publication.
-  case event(MediaEvent)
-  /// A picture or a frame of sound cannot be used.
-  case lost(MediaKind)
-  /// Its sink should know, too.
-  case warn(PublicationWarning)
-  /// It is over.
-  case withdraw(PublicationWarning)
+  /// Something of the publication.
+  case media(PublicationAction)
   case log(Logger.Level, String)
   /// The peer asked for what cannot be, and has heard why.
   case refused(String)

@@ -2,71 +2,46 @@ internal import FMP4
 internal import Logging
 internal import NIOCore
 
-/// One connection: carries bytes between the socket and an `RTMPSession`, and keeps the time; admission and the
-/// publication itself are in `RTMPConnection+Publishing`. Lives on its event loop.
-final class RTMPConnection: ChannelInboundHandler {
+/// One connection: carries bytes between the socket and an `RTMPSession`, and keeps its time; what every protocol's have in
+/// common is `PublisherConnection`'s. Lives on its event loop.
+final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
   typealias InboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
 
-  /// An admitted publication.
-  struct Publication {
-    var stream: StreamName
-    var software: String
-    var sink: any MediaSink
-    var isAnnounced = false
-    var changes = SeldomTold()
-  }
-
-  let shared: RTMPListener.Shared
-  /// The address as it is held to account, and with its port for the log.
-  let peer: String
-  let remote: String
-  let protocolName: String
-  var session: RTMPSession
-  var actions: [RTMPAction] = []
+  private let shared: RTMPListener.Shared
+  private let life: PublisherConnection
+  private var session: RTMPSession
+  private var actions: [RTMPAction] = []
   private var spare: [RTMPAction] = []
-  var context: ChannelHandlerContext?
-  var publication: Publication?
-  /// Counts publish commands, so that an eviction reaches the publication it means.
-  var attempt = 0
-  var pending: CommandSession.PublishIntent?
-  var isStranger = true
-  var isClosing = false
+  private var context: ChannelHandlerContext?
   private var hasFailed = false
-  var lastRead: Int64
   private var lossReason = "the publisher closed the connection without ending the stream"
-  var deadline: Scheduled<Void>?
   private var handshakeDeadline: Scheduled<Void>?
-  var idleTimer: RepeatedTask?
   private var gateTimer: Scheduled<Void>?
   /// Runs while messages wait that came too fast.
   private var paceTimer: Scheduled<Void>?
 
-  init(shared: RTMPListener.Shared, peer: String, remote: String, protocolName: String) {
+  /// `peer` is the address as it is held to account.
+  init(shared: RTMPListener.Shared, peer: String, publisher: Publisher, loop: any EventLoop) {
     self.shared = shared
-    self.peer = peer
-    self.remote = remote
-    self.protocolName = protocolName
+    life = PublisherConnection(
+      publisher, peer: peer, connections: shared.connections, clock: shared.clock,
+      patience: PublisherConnection.Patience(
+        publish: shared.configuration.publishDeadline, idle: shared.configuration.idleTimeout), loop: loop)
     session = RTMPSession(wallOffset: shared.clock.wallOffset)
-    lastRead = shared.clock.monotonicNanoseconds()
+    life.owner = self
   }
 
-  /// The address as it is held to account, where there is one.
-  var host: String? { peer == RTMPDoor.nobody ? nil : peer }
-
-  var now: Int64 { shared.clock.monotonicNanoseconds() }
+  private var now: Int64 { shared.clock.monotonicNanoseconds() }
 
   // MARK: the channel
 
   func handlerAdded(context: ChannelHandlerContext) {
     self.context = context
-    let end = onLoop(context) { $0.shutDown() }
-    guard shared.door.add(self, end: end) else { return context.close(promise: nil) }
+    guard life.begin() else { return context.close(promise: nil) }
     // Who says nothing soon makes room for others of its address.
     handshakeDeadline = context.eventLoop.scheduleTask(
       in: .nanoseconds(shared.configuration.handshakeDeadline), onLoop(context) { $0.handshakeDeadlinePassed() })
-    deadline = context.eventLoop.scheduleTask(
-      in: .nanoseconds(shared.configuration.publishDeadline), onLoop(context) { $0.publishDeadlinePassed() })
   }
 
   func channelInactive(context: ChannelHandlerContext) {
@@ -80,17 +55,15 @@ final class RTMPConnection: ChannelInboundHandler {
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     lossReason = "\(error)"
-    if publication == nil {
-      shared.logger.debug("\(protocolName) \(remote): \(error)", metadata: metadata)
-    }
+    if life.publication == nil { life.log(.debug, "\(error)") }
     context.close(promise: nil)
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    if isClosing { return }
+    if life.isClosing { return }
     var bytes = unwrapInboundIn(data)
     let now = now
-    lastRead = now
+    life.heard(now: now)
     session.receive(&bytes, now: now, to: &actions)
     perform()
     watchGate(now)
@@ -102,9 +75,9 @@ final class RTMPConnection: ChannelInboundHandler {
     context.fireChannelWritabilityChanged()
   }
 
-  func setReading() {
+  private func setReading() {
     guard let context else { return }
-    let isReading = isClosing || pending == nil && paceTimer == nil && context.channel.isWritable
+    let isReading = life.isClosing || !life.isAsking && paceTimer == nil && context.channel.isWritable
     context.channel.setOption(.autoRead, value: isReading).whenFailure { _ in }
   }
 
@@ -112,26 +85,39 @@ final class RTMPConnection: ChannelInboundHandler {
   private func finish() {
     guard context != nil else { return }
     context = nil
-    deadline?.cancel()
+    life.lose()
     handshakeDeadline?.cancel()
-    idleTimer?.cancel()
     gateTimer?.cancel()
     paceTimer?.cancel()
-    if !isClosing {
+    if !life.isClosing {
       session.takeRest(now: now, to: &actions)
       perform()
     }
-    endPublication(.connectionLost(lossReason))
-    if isStranger {
-      isStranger = false
-      shared.door.leaveDoor(peer, failed: hasFailed, now: now)
-    }
-    shared.door.remove(self, of: peer)
+    life.finish(lossReason, hasFailed: hasFailed)
   }
+
+  // MARK: what the connection's life wants
+
+  func admitted() {
+    context?.channel.setOption(
+      .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: RTMPLimits.readSizeWhilePublishing)
+    ).whenFailure { _ in }
+    session.admit(now: now, to: &actions)
+    perform()
+    setReading()
+  }
+
+  func refuse(_ reason: String, isFailure: Bool) {
+    guard context != nil, !life.isClosing else { return }
+    session.refuse(reason: reason, ending: isFailure ? .failure : .quiet, to: &actions)
+    perform()
+  }
+
+  func closeAtOnce() { context?.close(promise: nil) }
 
   // MARK: what the session wants
 
-  func perform() {
+  private func perform() {
     while !actions.isEmpty {
       // Deliveries may lead to new actions: they are done after these.
       var batch = spare
@@ -147,54 +133,28 @@ final class RTMPConnection: ChannelInboundHandler {
   private func perform(_ action: RTMPAction) {
     switch action {
     case .send(let bytes): context?.writeAndFlush(wrapOutboundOut(bytes), promise: nil)
-    case .event(let event): deliver(event)
-    case .lost(let kind): publication?.sink.lost(kind)
-    case .warn(let warning): publication?.sink.warn(warning)
-    case .withdraw(let warning): publication?.sink.withdraw(warning)
-    case .ask(let intent): ask(intent)
-    case .log(let level, let text): shared.logger.log(level: level, "\(subject)\(text)", metadata: metadata)
+    case .media(.event(let event)): life.give(event, encoder: session.encoder)
+    case .media(.lost(let kind)): life.publication?.sink.lost(kind)
+    case .media(.warn(let warning)): life.publication?.sink.warn(warning)
+    case .media(.withdraw(let warning)): life.publication?.sink.withdraw(warning)
+    case .ask(let intent):
+      life.ask(intent.stream, key: intent.key, software: intent.software)
+      setReading()
+    case .log(let level, let text), .media(.log(let level, let text)): life.log(level, text)
     case .refused(let reason):
-      shared.logger.warning("\(subject)refused: \(reason)", metadata: metadata)
-      noteRefusal(of: nil, reason)
+      life.log(.warning, "refused: \(reason)")
+      life.publisher.noteRefusal(of: nil, reason)
     case .close(let ending):
       hasFailed = ending == .failure
       closeGently()
     }
   }
 
-  /// Whom a line is about that names no stream.
-  private var subject: String { publication == nil ? "\(protocolName) \(remote): " : "" }
-
-  var metadata: Logger.Metadata {
-    var metadata: Logger.Metadata = ["remote": "\(remote)"]
-    if let publication { metadata["stream"] = "\(publication.stream)" }
-    return metadata
-  }
-
   // MARK: time
 
   private func handshakeDeadlinePassed() {
-    guard session.isHandshaking, !isClosing else { return }
-    shared.logger.debug("\(protocolName) \(remote): closed: no handshake in time", metadata: metadata)
-    context?.close(promise: nil)
-  }
-
-  func publishDeadlinePassed() {
-    guard publication == nil, !isClosing else { return }
-    shared.logger.info("\(protocolName) \(remote): closed: nothing was published in time", metadata: metadata)
-    refuse("nothing was published in time", .failure)
-  }
-
-  func watchIdleness(_ context: ChannelHandlerContext) {
-    let check = onLoop(context) { $0.checkIdleness() }
-    let interval = TimeAmount.nanoseconds(max(shared.configuration.idleTimeout / 10, 1_000_000))
-    idleTimer = context.eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in check() }
-  }
-
-  private func checkIdleness() {
-    let silence = now &- lastRead
-    guard publication != nil, silence >= shared.configuration.idleTimeout else { return }
-    endPublication(.connectionLost("no byte for \(silence / 1_000_000_000) s"))
+    guard session.isHandshaking, !life.isClosing else { return }
+    life.log(.debug, "closed: no handshake in time")
     context?.close(promise: nil)
   }
 
@@ -207,7 +167,7 @@ final class RTMPConnection: ChannelInboundHandler {
 
   private func gateDeadlinePassed() {
     gateTimer = nil
-    guard !isClosing else { return }
+    guard !life.isClosing else { return }
     let now = now
     session.tick(now: now, to: &actions)
     perform()
@@ -216,17 +176,17 @@ final class RTMPConnection: ChannelInboundHandler {
 
   /// Reads no further while messages wait that came too fast.
   private func watchPace() {
-    guard paceTimer == nil, !isClosing, let context, let time = session.heldUntil else { return }
+    guard paceTimer == nil, !life.isClosing, let context, let time = session.heldUntil else { return }
     paceTimer = context.eventLoop.scheduleTask(in: .nanoseconds(time &- now), onLoop(context) { $0.paceAllows() })
     setReading()
   }
 
   private func paceAllows() {
     paceTimer = nil
-    guard !isClosing else { return }
+    guard !life.isClosing else { return }
     let now = now
     // It may have sent enough; nobody looked.
-    lastRead = now
+    life.heard(now: now)
     session.goOn(now: now, to: &actions)
     perform()
     if paceTimer == nil { setReading() }
@@ -236,9 +196,8 @@ final class RTMPConnection: ChannelInboundHandler {
   /// Half-closes, and reads on for a moment: closing with bytes unread would make the system reset the connection
   /// and take our last words from the peer.
   private func closeGently() {
-    guard let context, !isClosing else { return }
-    isClosing = true
-    deadline?.cancel()
+    guard let context, !life.isClosing else { return }
+    life.close()
     setReading()
     context.close(mode: .output, promise: nil)
     context.eventLoop.scheduleTask(
@@ -248,7 +207,7 @@ final class RTMPConnection: ChannelInboundHandler {
   // MARK: threads
 
   /// A call of this connection that may be made from any thread and happens on its event loop.
-  func onLoop(
+  private func onLoop(
     _ context: ChannelHandlerContext, _ body: @escaping @Sendable (RTMPConnection) -> Void
   ) -> @Sendable () -> Void {
     let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
@@ -256,13 +215,5 @@ final class RTMPConnection: ChannelInboundHandler {
     return {
       if loop.inEventLoop { body(bound.value) } else { loop.execute { body(bound.value) } }
     }
-  }
-
-  func onLoopWith<Value: Sendable>(
-    _ context: ChannelHandlerContext, _ body: @escaping @Sendable (RTMPConnection, Value) -> Void
-  ) -> @Sendable (Value) -> Void {
-    let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-    let loop = context.eventLoop
-    return { value in loop.execute { body(bound.value, value) } }
   }
 }

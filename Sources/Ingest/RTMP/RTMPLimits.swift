@@ -1,13 +1,13 @@
-/// Every bound that the RTMP server puts on what a peer may ask of it. A peer that passes one hears why, and only
-/// its own connection ends.
+/// Every bound that the RTMP server puts on what a peer may ask of it, but for those on values (`AMFLimits`) and on media
+/// (`PublicationLimits`). A peer that passes one hears why, and only its own connection ends.
 ///
 /// Memory of one connection, worst case: before it may publish, a read buffer of `readSizeBeforePublish`, an
 /// unfinished message set of `partialBytesBeforePublish`, and answers of `pendingAnswerBytes`: together below
 /// 0.5 MiB, and about 10 KiB for a peer that stalls in the handshake. While it publishes, a read buffer of
 /// `readSizeWhilePublishing`, unfinished messages of `partialBytesWhilePublishing` and, for the first two seconds,
-/// samples of `gateBytes`: together below 37 MiB, and typically below 0.3 MiB, because only what has arrived is held. Where
-/// messages come faster than `messagesPerSecond`, four read buffers more; when such a peer leaves, for that moment what the
-/// system has received of it.
+/// samples of `PublicationLimits.heldBytes`: together below 37 MiB, and typically below 0.3 MiB, because only what has
+/// arrived is held. Where messages come faster than `messagesPerSecond`, four read buffers more; when such a peer leaves, for
+/// that moment what the system has received of it.
 enum RTMPLimits {
   // Chunk stream (RTMP 5.3, 5.4).
 
@@ -44,16 +44,6 @@ enum RTMPLimits {
   /// Messages inside one aggregate message, which is taken as a whole.
   static let messagesOfAggregate = 4096
 
-  // Media.
-
-  /// Tracks that are looked at in one message: as many as have a number (Enhanced RTMP v2, "Multitrack").
-  static let tracksOfMessage = 256
-
-  // AMF (AMF0 2, AMF3 3).
-
-  static let amfDepth = 16
-  static let amfNodes = 4096
-
   // Commands (RTMP 7.2).
 
   /// Commands that a connection may send before it publishes.
@@ -67,25 +57,10 @@ enum RTMPLimits {
   static let publishDeadline: Int64 = 10_000_000_000
   /// From accept to the end of the handshake.
   static let handshakeDeadline: Int64 = 4_000_000_000
-  /// How long whoever wants to publish waits where its address has failed too often.
-  static let slowAnswer: Int64 = 2_000_000_000
   /// Without any byte while publishing.
   static let idleTimeout: Int64 = 10_000_000_000
   /// How long a refused peer may take to read why.
   static let lingerTimeout: Int64 = 2_000_000_000
-
-  // Start of a publication.
-
-  /// Wait for a track that was announced, in milliseconds of media or of the clock.
-  static let announcedTrackWait: Int64 = 2000
-  /// Wait for a second kind of track that nobody announced.
-  static let unannouncedTrackWait: Int64 = 500
-  /// Samples held meanwhile.
-  static let gateSamples = 4096
-  static let gateBytes = 16 << 20
-
-  /// How far the presentation of a picture may be from its decoding, in milliseconds: more than any encoder's reordering.
-  static let longestComposition: UInt32 = 10_000
 
   // Sockets.
 
@@ -93,24 +68,4 @@ enum RTMPLimits {
   static let readSizeWhilePublishing = 64 << 10
   /// Answers that a peer leaves unread before it is no longer read itself.
   static let pendingAnswerBytes = 64 << 10
-}
-
-/// How many strangers one address may keep at the door. Only connections that have not published count, and only
-/// failures take from the bucket: wrong keys, and bytes that are no RTMP. A publisher that was admitted never does, nor
-/// whoever leaves without a word.
-package struct RTMPPeerLimits: Sendable {
-  /// Connections of one address that have not published yet.
-  package var strangersPerAddress = 256
-  /// Connections of all addresses that have not published yet.
-  package var strangers = 8192
-  /// All connections of one address that is no trusted proxy; nil for any number.
-  package var connectionsPerAddress: Int?
-  /// Failures that an address may have at once.
-  package var failureBurst = 100.0
-  /// Failures that it is forgiven in a second.
-  package var failuresPerSecond = 5.0
-  /// Addresses that are remembered; the oldest is forgotten first.
-  package var addresses = 65_536
-
-  package init() {}
 }

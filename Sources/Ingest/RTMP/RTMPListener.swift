@@ -2,18 +2,15 @@ internal import FMP4
 package import Logging
 package import NIOCore
 internal import NIOPosix
-package import NIOSSL
+internal import NIOSSL
 internal import Synchronization
-
-/// The certificate and settings of TLS for the next connection: they may be others than those of the last.
-package typealias TLSContextSource = @Sendable () -> NIOSSLContext
 
 /// The RTMP and RTMPS server: accepts connections, keeps strangers within bounds, and ends everything on `stop`.
 /// What goes over a connection is `RTMPSession`'s, what happens around it `RTMPConnection`'s.
 package final class RTMPListener: Sendable {
   /// What may be set; the defaults are right for a server on the open net.
   package struct Configuration: Sendable {
-    package var peerLimits = RTMPPeerLimits()
+    package var peerLimits = PeerLimits()
     /// Proxies that say whose connections they pass on.
     package var proxies = TrustedProxies.none
     /// From accept to an accepted publish command, in nanoseconds.
@@ -32,7 +29,7 @@ package final class RTMPListener: Sendable {
     var clock: SteadyClock
     var logger: Logger
     var configuration: Configuration
-    var door: RTMPDoor
+    var connections: ConnectionRegistry
   }
 
   private let shared: Shared
@@ -46,7 +43,7 @@ package final class RTMPListener: Sendable {
   ) {
     shared = Shared(
       gate: gate, clock: clock, logger: logger, configuration: configuration,
-      door: RTMPDoor(limits: configuration.peerLimits))
+      connections: ConnectionRegistry(limits: configuration.peerLimits))
     self.group = group
   }
 
@@ -86,7 +83,7 @@ package final class RTMPListener: Sendable {
   }
 
   /// Of all addresses, since the start.
-  package var refusals: RTMPRefusals { shared.door.refusals }
+  package var refusals: ConnectionRefusals { shared.connections.refusals }
 
   /// Stops listening, ends every publication with `EndReason.shutdown`, tells the publishers, and returns when all
   /// connections are closed.
@@ -96,8 +93,8 @@ package final class RTMPListener: Sendable {
       return servers
     }
     for channel in channels { try? await channel.close() }
-    for connection in shared.door.closeForGood() { connection() }
-    await shared.door.allGone()
+    for end in shared.connections.closeForGood() { end() }
+    await shared.connections.allGone()
   }
 
 }
@@ -107,23 +104,25 @@ extension RTMPListener.Shared {
 
   /// Adds the handlers of a connection from an address; throws where it is not listened to.
   func add(_ address: SocketAddress?, to channel: any Channel, tls: TLSContextSource?) throws {
-    let peer = RTMPDoor.name(of: address)
-    if let refusal = door.arrive(
+    let peer = PeerText.host(of: address)
+    if let refusal = connections.arrive(
       peer, isProxy: configuration.proxies.contains(NetworkAddress(address)),
       now: clock.monotonicNanoseconds())
     {
       tell(refusal, peer: peer)
       throw Refused()
     }
-    let connection = RTMPConnection(
-      shared: self, peer: peer, remote: RTMPDoor.text(of: address), protocolName: tls == nil ? "RTMP" : "RTMPS")
+    let publisher = Publisher(
+      protocolName: tls == nil ? "RTMP" : "RTMPS", remoteAddress: PeerText.place(of: address),
+      host: peer == PeerText.nobody ? nil : peer, gate: gate, logger: logger)
+    let connection = RTMPConnection(shared: self, peer: peer, publisher: publisher, loop: channel.eventLoop)
     if let tls {
       try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls()))
     }
     try channel.pipeline.syncOperations.addHandler(connection)
   }
 
-  func tell(_ refusal: RTMPPeers.Refusal, peer: String) {
+  func tell(_ refusal: PeerTable.Refusal, peer: String) {
     switch refusal {
     case .tooManyStrangers:
       logger.debug("RTMP \(peer): too many connections that do not publish; this one is closed")

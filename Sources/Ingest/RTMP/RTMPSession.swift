@@ -7,17 +7,17 @@ internal import NIOCore
 struct RTMPSession {
   private enum State {
     case handshaking(Handshake)
-    case commands
-    /// The gate has been asked.
-    case asking
-    case publishing
+    /// How far it has come, `commands` knows.
+    case conversing
     case closed
   }
 
   private var state = State.handshaking(Handshake())
   private var reader = ChunkReader()
   private var commands = CommandSession()
-  private var publication: RTMPPublication?
+  private var publication: FLVPublication?
+  /// What it has told; empty between two calls.
+  private var told: [PublicationAction] = []
   private let wallOffset: Int64
   private var pace = MessagePace()
   /// When messages are taken again that came too fast; `goOn` is to be called then, and until then nothing be read.
@@ -33,19 +33,6 @@ struct RTMPSession {
   /// `wallOffset` as in `SteadyClock`, in nanoseconds.
   init(wallOffset: Int64) {
     self.wallOffset = wallOffset
-  }
-
-  var isPublishing: Bool {
-    if case .publishing = state { return true }
-    return false
-  }
-
-  /// A publish command was accepted, or the gate is thinking about it.
-  var hasAsked: Bool {
-    switch state {
-    case .asking, .publishing: true
-    default: false
-    }
   }
 
   /// What the encoder called itself in its metadata.
@@ -66,7 +53,7 @@ struct RTMPSession {
       swap(&waiting, &bytes)
       waiting = ByteBuffer()
     }
-    do throws(RTMPError) {
+    do throws(WireError) {
       try read(&bytes, now, to: &actions)
     } catch {
       fail(error, to: &actions)
@@ -78,7 +65,7 @@ struct RTMPSession {
   /// The handshake is not complete.
   var isHandshaking: Bool { if case .handshaking = state { true } else { false } }
 
-  private mutating func read(_ bytes: inout ByteBuffer, _ now: Int64, to actions: inout [RTMPAction]) throws(RTMPError)
+  private mutating func read(_ bytes: inout ByteBuffer, _ now: Int64, to actions: inout [RTMPAction]) throws(WireError)
   {
     while true {
       switch state {
@@ -89,11 +76,14 @@ struct RTMPSession {
         case .needsMore: return
         case .answer(var answer): answers.writeBuffer(&answer)
         case .done:
-          state = .commands
+          state = .conversing
           received = UInt32(truncatingIfNeeded: bytes.readableBytes)
           acknowledged = 0
         }
-      case .commands, .publishing:
+      case .conversing where commands.isAsking:
+        waiting.writeBuffer(&bytes)
+        return
+      case .conversing:
         heldUntil = pace.pause(at: now)
         guard heldUntil == nil else {
           // Nothing waits here: what did is in `bytes`.
@@ -103,9 +93,6 @@ struct RTMPSession {
         guard let message = try reader.next(&bytes, now: now) else { return }
         pace.count(message.payload.readableBytes, at: now)
         try receive(message, now, to: &actions)
-      case .asking:
-        waiting.writeBuffer(&bytes)
-        return
       case .closed:
         bytes.clear()
         return
@@ -113,7 +100,7 @@ struct RTMPSession {
     }
   }
 
-  private mutating func receive(_ message: RTMPMessage, _ now: Int64, to actions: inout [RTMPAction]) throws(RTMPError)
+  private mutating func receive(_ message: RTMPMessage, _ now: Int64, to actions: inout [RTMPAction]) throws(WireError)
   {
     switch message.type {
     case RTMPMessageType.video, RTMPMessageType.audio, RTMPMessageType.aggregate:
@@ -122,7 +109,7 @@ struct RTMPSession {
       try receiveMedia(message, now, to: &actions)
     case RTMPMessageType.dataAMF0, RTMPMessageType.dataAMF3:
       guard publication != nil, let metadata = PublicationMetadata(try values(message)) else { return }
-      publication?.receiveMetadata(metadata)
+      publication?.receive(metadata)
     case RTMPMessageType.commandAMF0, RTMPMessageType.commandAMF3:
       let outcome = try commands.receive(
         try values(message), messageStream: message.streamID, to: &answers)
@@ -135,7 +122,7 @@ struct RTMPSession {
   }
 
   /// The values of a command or data message. Those of AMF3 begin with a byte that says nothing (RTMP 7.1.1).
-  private func values(_ message: RTMPMessage) throws(RTMPError) -> [AMFValue] {
+  private func values(_ message: RTMPMessage) throws(WireError) -> [AMFValue] {
     var payload = message.payload
     if message.type == RTMPMessageType.commandAMF3 || message.type == RTMPMessageType.dataAMF3,
       payload.getInteger(at: payload.readerIndex) == UInt8(0)
@@ -157,25 +144,32 @@ struct RTMPSession {
 
   private mutating func receiveMedia(
     _ message: RTMPMessage, _ now: Int64, to actions: inout [RTMPAction]
-  ) throws(RTMPError) {
+  ) throws(WireError) {
+    defer { passOn(to: &actions) }
     switch message.type {
     case RTMPMessageType.video:
-      try publication?.receiveVideo(message.payload, timestamp: message.timestamp, now: now, to: &actions)
+      try publication?.receiveVideo(message.payload, timestamp: message.timestamp, now: now, to: &told)
     case RTMPMessageType.audio:
-      try publication?.receiveAudio(message.payload, timestamp: message.timestamp, now: now, to: &actions)
+      try publication?.receiveAudio(message.payload, timestamp: message.timestamp, now: now, to: &told)
     default:
       var aggregate = AggregateMessage(message)
       var count = 0
       while let part = try aggregate.next() {
         count += 1
         guard count <= RTMPLimits.messagesOfAggregate else {
-          throw RTMPError(
+          throw WireError(
             .limit, "more than \(RTMPLimits.messagesOfAggregate) messages in one aggregate message; send smaller ones")
         }
         pace.count(part.payload.readableBytes, at: now)
         try receive(part, now, to: &actions)
       }
     }
+  }
+
+  private mutating func passOn(to actions: inout [RTMPAction]) {
+    for action in told { actions.append(.media(action)) }
+    // Not that of a beginning that was held back.
+    told.removeAll(keepingCapacity: told.count < 64)
   }
 
   /// When `tick` wants to be called next, in nanoseconds; nil when nothing waits.
@@ -186,8 +180,9 @@ struct RTMPSession {
 
   /// Time has passed.
   mutating func tick(now: Int64, to actions: inout [RTMPAction]) {
-    do throws(RTMPError) {
-      try publication?.tick(now: now, to: &actions)
+    do throws(WireError) {
+      defer { passOn(to: &actions) }
+      try publication?.tick(now: now, to: &told)
     } catch {
       fail(error, to: &actions)
     }
@@ -214,10 +209,9 @@ struct RTMPSession {
 
   /// The gate has admitted the publisher; input that waited is read.
   mutating func admit(now: Int64, to actions: inout [RTMPAction]) {
-    guard case .asking = state else { return }
-    state = .publishing
+    guard commands.isAsking else { return }
     reader.trusted = true
-    publication = RTMPPublication(wallOffset: wallOffset)
+    publication = FLVPublication(wallOffset: wallOffset)
     commands.accept(to: &answers)
     flush(to: &actions)
     resume(now, to: &actions)
@@ -247,14 +241,12 @@ struct RTMPSession {
     switch outcome {
     case .nothing: break
     case .publish(let intent):
-      state = .asking
       // What was answered so far goes out before whatever the gate leads to.
       flush(to: &actions)
       actions.append(.ask(intent))
     case .finished:
       publication = nil
-      state = .commands
-      actions.append(.event(.end(.finished)))
+      actions.append(.media(.event(.end(.finished))))
     case .refused(let reason):
       state = .closed
       flush(to: &actions)
@@ -264,13 +256,13 @@ struct RTMPSession {
   }
 
   /// The peer's bytes cannot be served: it hears why where it can, and only its own publication ends.
-  private mutating func fail(_ error: RTMPError, to actions: inout [RTMPAction]) {
+  private mutating func fail(_ error: WireError, to actions: inout [RTMPAction]) {
     switch state {
     case .handshaking: actions.append(.log(.info, "handshake failed: \(error.reason)"))
-    case .commands, .asking, .publishing:
+    case .conversing:
       commands.refuse(code: "NetStream.Publish.BadName", reason: error.reason, to: &answers)
       if publication != nil {
-        actions.append(.event(.end(.failed(error.reason))))
+        actions.append(.media(.event(.end(.failed(error.reason)))))
       } else {
         actions.append(.log(.warning, "closed: \(error.reason)"))
       }
@@ -297,8 +289,8 @@ struct RTMPSession {
   /// Whether the peer is to hear how much has come (RTMP 5.4.3).
   private var owesAcknowledgement: Bool {
     switch state {
-    case .commands, .publishing: received &- acknowledged >= window
-    case .handshaking, .asking, .closed: false
+    case .conversing: !commands.isAsking && received &- acknowledged >= window
+    case .handshaking, .closed: false
     }
   }
 

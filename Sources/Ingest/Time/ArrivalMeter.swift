@@ -17,7 +17,7 @@ struct ArrivalMeter {
   private var direct = LeastDelay(slice: slice)
   private var fallsBehind = false
 
-  /// Takes a sample's place on the timeline, in milliseconds, and its arrival in nanoseconds. Returns whether media
+  /// Takes a sample's place on the timeline and its arrival, both in nanoseconds. Returns whether media
   /// falls behind, if that has changed.
   mutating func saw(_ time: Int64, now: Int64) -> Bool? {
     guard let delay = direct.saw(time, now: now) else { return nil }

@@ -1,8 +1,8 @@
 internal import FMP4
 
-/// Lays sound on its own sample grid: each frame begins where the one before it ended, whatever milliseconds the
-/// wire says. Where the publisher's clock and its samples part for good, they are brought together once, by a gap
-/// or by dropping frames; frames are never stretched.
+/// Lays sound on its own sample grid: each frame begins where the one before it ended, whatever the wire says. Where the
+/// publisher's clock and its samples part for good, they are brought together once, by a gap or by dropping frames; frames
+/// are never stretched.
 struct AudioGrid: Sendable {
   enum Place: Sendable, Equatable {
     /// Ticks of the grid's timescale.
@@ -45,10 +45,10 @@ struct AudioGrid: Sendable {
     isDropping = false
   }
 
-  /// Places the next frame. `milliseconds` is the wire's time, `duration` the frame's length in ticks.
-  mutating func place(milliseconds: Int64, duration: UInt32) -> Place {
+  /// Places the next frame. `time` is the wire's, in nanoseconds, `duration` the frame's length in ticks.
+  mutating func place(_ time: Int64, duration: UInt32) -> Place {
     correction = nil
-    let wire = MediaTime(milliseconds: milliseconds).rescaled(to: timescale)
+    let wire = MediaTime(nanoseconds: time).rescaled(to: timescale)
     let length = Int64(duration)
     guard let expected = next else {
       next = wire &+ length

@@ -73,10 +73,10 @@ struct ClockFollower: Sendable {
     direct = LeastDelay(slice: Self.slice)
   }
 
-  /// Takes a sample's place on the timeline, in milliseconds, and its arrival in nanoseconds. Returns what is to be told
+  /// Takes a sample's place on the timeline and its arrival, both in nanoseconds. Returns what is to be told
   /// from now on, if that has changed.
   mutating func saw(_ time: Int64, now: Int64) -> Int64? {
-    if beginning != nil { return begin(now &- time &* 1_000_000, now) }
+    if beginning != nil { return begin(now &- time, now) }
     guard let delay = direct.saw(time, now: now) else { return nil }
     if told &- delay >= Self.sudden {
       delays = []

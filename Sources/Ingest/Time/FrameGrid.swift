@@ -1,6 +1,6 @@
 internal import FMP4
 
-/// Lays the pictures of a constant rate, whose times the wire has rounded to milliseconds, back on their grid.
+/// Lays the pictures of a constant rate, whose times the wire has rounded, to milliseconds at worst, back on their grid.
 ///
 /// Whatever comes out lies within one millisecond of what the wire said, relative to one constant: a frame that
 /// does not fit the grid is given out exactly as it came, and the grid takes over again when enough frames fit.
@@ -60,13 +60,11 @@ struct FrameGrid: Sendable {
     if learner != nil { learner = RateLearner() }
   }
 
-  /// Places the next picture in decoding order. `decode` and `composition` are milliseconds of the wire,
-  /// `nanoseconds` what it adds to the presentation time.
-  mutating func place(decode: Int64, composition: Int32, nanoseconds: UInt32 = 0) -> Place {
+  /// Places the next picture in decoding order. `decode` and `composition` are the wire's, in nanoseconds.
+  mutating func place(decode: Int64, composition: Int64) -> Place {
     let perMillisecond = Int64(timescale / 1000)
-    let wire = decode &* perMillisecond
-    let finer = (Int64(nanoseconds) &* perMillisecond &+ 500_000) / 1_000_000
-    var presentation = wire &+ Int64(composition) &* perMillisecond &+ finer
+    let wire = MediaTime(nanoseconds: decode).rescaled(to: timescale)
+    var presentation = MediaTime(nanoseconds: decode &+ composition).rescaled(to: timescale)
     var time = wire
     follow(wire, decode, tolerance: perMillisecond)
     var duration: UInt32?
@@ -89,8 +87,8 @@ struct FrameGrid: Sendable {
   }
 
   /// Decides whether the frame lies on the grid, and where.
-  private mutating func follow(_ wire: Int64, _ milliseconds: Int64, tolerance: Int64) {
-    if let rate = learner?.learn(milliseconds) {
+  private mutating func follow(_ wire: Int64, _ decode: Int64, tolerance: Int64) {
+    if let rate = learner?.learn(decode) {
       learner = nil
       if rate != clock?.rate || !isOnGrid {
         if rate != clock?.rate { shortestStep = .max }

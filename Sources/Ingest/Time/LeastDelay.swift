@@ -7,10 +7,10 @@ struct LeastDelay: Sendable {
 
   init(slice: Int64) { self.slice = slice }
 
-  /// Takes a sample's place on the timeline, in milliseconds, and its arrival in nanoseconds. Returns the least arrival minus
+  /// Takes a sample's place on the timeline and its arrival, both in nanoseconds. Returns the least arrival minus
   /// place of the slice that is complete with it, in nanoseconds.
   mutating func saw(_ time: Int64, now: Int64) -> Int64? {
-    let delay = now &- time &* 1_000_000
+    let delay = now &- time
     guard let slice = current, now &- slice.began >= self.slice else {
       current = (current?.began ?? now, min(current?.delay ?? delay, delay))
       return nil

@@ -1,6 +1,6 @@
 internal import FMP4
 
-/// Finds the constant rate behind decode times in milliseconds that nobody named: the slowest common rate on whose
+/// Finds the constant rate behind decode times, rounded to milliseconds, that nobody named: the slowest common rate on whose
 /// grid every frame has lain, within the wire's rounding, for long enough to tell it from its neighbours.
 struct RateLearner: Sendable {
   /// Long enough that 24 and 24000/1001 frames a second are two milliseconds apart, twice what rounding hides.
@@ -23,11 +23,11 @@ struct RateLearner: Sendable {
     }
   }
 
-  /// Takes the next decode time; the rate, once it is certain.
-  mutating func learn(_ milliseconds: Int64) -> FrameRate? {
+  /// Takes the next decode time, in nanoseconds; the rate, once it is certain.
+  mutating func learn(_ decode: Int64) -> FrameRate? {
     for index in candidates.indices {
       let perMillisecond = Int64(candidates[index].clock.timescale / 1000)
-      let time = milliseconds &* perMillisecond
+      let time = MediaTime(nanoseconds: decode).rescaled(to: candidates[index].clock.timescale)
       let ticks = time &- candidates[index].anchor
       let frame = candidates[index].clock.frame(nearest: ticks)
       let error = (ticks &- candidates[index].clock.ticks(ofFrame: frame)).magnitude

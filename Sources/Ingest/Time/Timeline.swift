@@ -1,102 +1,109 @@
 internal import FMP4
 
-/// One timeline for all tracks of a publication, in milliseconds: whatever the publisher's clock jumps to, media
+/// One timeline for all tracks of a publication, in nanoseconds: whatever the publisher's clock jumps to, media
 /// goes on where it was, and the tracks keep their distance from each other.
 ///
 /// A jump is a step of a track back by more than half a second, or ahead of the whole publication by more than ten.
-/// The first track that jumps breaks the timeline; the other follows to the same place when its own jump comes.
+/// The first track that jumps breaks the timeline; the others follow to the same place when their own jumps come.
 /// Tracks whose clocks have nothing to do with each other are aligned by arrival.
 struct Timeline: Sendable {
   struct Place: Sendable, Equatable {
-    /// Milliseconds on the timeline.
+    /// Nanoseconds on the timeline.
     var time: Int64
     /// The timeline breaks before this sample.
     var isBreak = false
     /// This track's clock was laid anew: what was learned from its times before does not hold.
     var isMoved = false
-    /// The tracks' clocks differ by this many milliseconds and were aligned by arrival.
+    /// The tracks' clocks differ by this many nanoseconds and were aligned by arrival.
     var alignedBy: Int64?
   }
 
   private struct Track: Sendable {
+    let id: TrackID
+    let kind: MediaKind
     /// Timeline minus wire.
     var shift: Int64
     var last: Int64
     /// Where the next sample is expected.
     var end: Int64
-    /// When `last` came, in nanoseconds.
+    /// When `last` came.
     var arrival: Int64
   }
 
-  private static let backLimit: Int64 = 500
-  private static let aheadLimit: Int64 = 10_000
+  private static let backLimit: Int64 = 500_000_000
+  private static let aheadLimit: Int64 = 10_000_000_000
   /// Tracks that begin further apart than this, by their times and by the clock, have different clocks.
-  private static let skewLimit: Int64 = 5_000
-  /// How far the other track may be ahead at a break, in milliseconds.
-  private static let overlap: Int64 = 80
-  /// The longest distance to a next sample that is taken for granted.
-  private static let longestStep: Int64 = 1_000
+  private static let skewLimit: Int64 = 5_000_000_000
+  /// How far the other track may be ahead at a break.
+  private static let overlap: Int64 = 80_000_000
+  /// The shortest and the longest distance to a next sample that is taken for granted.
+  private static let shortestStep: Int64 = 1_000_000
+  private static let longestStep: Int64 = 1_000_000_000
+  /// The distance to a track's second sample where nobody states it.
+  private static let usualStep: Int64 = 40_000_000
 
-  private var video: Track?
-  private var audio: Track?
+  /// Few: whoever places samples bounds their number.
+  private var tracks: [Track] = []
 
-  /// Places a sample. `wire` is its unwrapped decode time in milliseconds, `length` its duration where the codec
-  /// states it, `now` the time of arrival in nanoseconds. Nil: the sample lies behind what was there before and is
+  /// Places a sample. `wire` is its decode time by the publisher's clock, `length` its duration where the codec states
+  /// it, `now` the time of arrival, all in nanoseconds. Nil: the sample lies behind what was there before and is
   /// dropped.
-  mutating func place(_ kind: MediaKind, wire: Int64, length: Int64?, now: Int64) -> Place? {
-    let other = kind == .video ? audio : video
-    guard let track = kind == .video ? video : audio else {
-      return begin(kind, wire, length, now, other: other)
+  mutating func place(_ id: TrackID, _ kind: MediaKind, wire: Int64, length: Int64?, now: Int64) -> Place? {
+    guard let index = tracks.firstIndex(where: { $0.id == id }) else {
+      return begin(id, kind, wire, length, now)
     }
+    let track = tracks[index]
     let time = wire &+ track.shift
-    let head = max(track.last, other?.last ?? track.last)
     let step = time &- track.last
+    let head = tracks.reduce(track.last) { max($0, $1.last) }
     if step >= -Self.backLimit, time &- head <= Self.aheadLimit {
-      record(kind, time, shift: track.shift, length, now)
+      record(index, time, shift: track.shift, length, now)
       return Place(time: time)
     }
-    if let other, other.shift != track.shift {
-      // The other track has jumped before: this is the same jump.
+    for other in tracks where other.shift != track.shift {
+      // That track has jumped before: this may be the same jump.
       let time = wire &+ other.shift
       if time &- track.last >= -Self.backLimit, (time &- other.last).magnitude <= UInt64(Self.aheadLimit) {
-        record(kind, time, shift: other.shift, length, now)
+        record(index, time, shift: other.shift, length, now)
         return Place(time: time, isMoved: true)
       }
     }
-    if kind == .audio, other != nil, step < 0, step > -Self.aheadLimit {
+    if kind == .audio, step < 0, step > -Self.aheadLimit, tracks.contains(where: { $0.kind == .video }) {
       // Sound alone steps back: either the picture follows, or sound catches up with itself.
       return nil
     }
-    // Where this track was to go on; behind the other track only where that is further ahead than a frame or two.
-    var end = track.end
-    if let other, other.end &- end > Self.overlap { end = other.end }
-    record(kind, end, shift: end &- wire, length, now)
+    // Where this track was to go on; behind the others only where one is further ahead than a frame or two.
+    let furthest = tracks.reduce(track.end) { max($0, $1.end) }
+    let end = furthest &- track.end > Self.overlap ? furthest : track.end
+    record(index, end, shift: end &- wire, length, now)
     return Place(time: end, isBreak: true, isMoved: true)
   }
 
   /// The first sample of a track.
   private mutating func begin(
-    _ kind: MediaKind, _ wire: Int64, _ length: Int64?, _ now: Int64, other: Track?
+    _ id: TrackID, _ kind: MediaKind, _ wire: Int64, _ length: Int64?, _ now: Int64
   ) -> Place {
-    guard let other else {
-      record(kind, wire, shift: 0, length, now)
-      return Place(time: wire)
+    /// Whether the track's clock runs with a clock that is so far from the timeline.
+    func isNear(_ other: Track) -> Bool {
+      let time = wire &+ other.shift
+      let expected = other.last &+ now &- other.arrival
+      return (time &- other.last).magnitude <= UInt64(Self.skewLimit)
+        || (time &- expected).magnitude <= UInt64(Self.skewLimit)
     }
-    let time = wire &+ other.shift
-    let expected = other.last &+ (now &- other.arrival) / 1_000_000
-    let difference = time &- other.last
-    if difference.magnitude > UInt64(Self.skewLimit), (time &- expected).magnitude > UInt64(Self.skewLimit) {
-      record(kind, other.last, shift: other.last &- wire, length, now)
-      return Place(time: other.last, isMoved: true, alignedBy: difference)
-    }
-    record(kind, time, shift: other.shift, length, now)
-    return Place(time: time)
+    let newest = tracks.max { $0.arrival < $1.arrival }
+    let near = tracks.first(where: isNear)
+    let shift = near?.shift ?? newest.map { $0.last &- wire } ?? 0
+    tracks.append(Track(id: id, kind: kind, shift: shift, last: wire &+ shift, end: 0, arrival: now))
+    record(tracks.count - 1, wire &+ shift, shift: shift, length ?? Self.usualStep, now)
+    guard near == nil, let newest else { return Place(time: wire &+ shift) }
+    return Place(time: newest.last, isMoved: true, alignedBy: wire &+ newest.shift &- newest.last)
   }
 
-  private mutating func record(_ kind: MediaKind, _ time: Int64, shift: Int64, _ length: Int64?, _ now: Int64) {
-    let before = kind == .video ? video : audio
-    let step = length ?? before.map { min(max(time &- $0.last, 1), Self.longestStep) } ?? 40
-    let track = Track(shift: shift, last: time, end: time &+ step, arrival: now)
-    if kind == .video { video = track } else { audio = track }
+  private mutating func record(_ index: Int, _ time: Int64, shift: Int64, _ length: Int64?, _ now: Int64) {
+    let step = length ?? min(max(time &- tracks[index].last, Self.shortestStep), Self.longestStep)
+    tracks[index].shift = shift
+    tracks[index].last = time
+    tracks[index].end = time &+ step
+    tracks[index].arrival = now
   }
 }

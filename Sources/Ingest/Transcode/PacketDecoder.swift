@@ -1,4 +1,5 @@
 internal import CLibAV
+internal import FMP4
 internal import Glibc
 internal import NIOCore
 
@@ -6,14 +7,14 @@ internal import NIOCore
 final class PacketDecoder {
   private let context: UnsafeMutablePointer<AVCodecContext>
   private let packet: UnsafeMutablePointer<AVPacket>
-  private let coding: DecoderContext.Coding
+  private let coding: CodecID
 
   /// `largestPicture` in pixels, 0 for sound; `timescale` of the times it is given.
   init(
-    _ coding: DecoderContext.Coding, record: [UInt8], largestPicture: Int64 = 0, timescale: UInt32
+    _ coding: CodecID, record: [UInt8], largestPicture: Int64 = 0, timescale: UInt32
   ) throws(LibAVError) {
     guard let packet = av_packet_alloc() else {
-      throw LibAVError("make a decoder of \(coding.rawValue)", code: -ENOMEM)
+      throw LibAVError("make a decoder of \(coding.name)", code: -ENOMEM)
     }
     do throws(LibAVError) {
       context = try DecoderContext.open(
@@ -38,7 +39,7 @@ final class PacketDecoder {
   func send(_ unit: TranscodeRequest.SourcePicture) throws(LibAVError) -> Int32 {
     let size = unit.payload.readableBytes
     guard av_new_packet(packet, Int32(clamping: size)) == 0 else {
-      throw LibAVError("hold \(size) bytes of \(coding.rawValue)", code: -ENOMEM)
+      throw LibAVError("hold \(size) bytes of \(coding.name)", code: -ENOMEM)
     }
     defer { av_packet_unref(packet) }
     unit.payload.withUnsafeReadableBytes { bytes in

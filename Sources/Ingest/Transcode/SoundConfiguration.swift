@@ -3,12 +3,8 @@ internal import NIOCore
 
 /// What the worker is to make of sound: how the source is coded, and how it shall be.
 struct SoundConfiguration: Sendable, Hashable {
-  enum SourceCodec: UInt8, Sendable, Hashable {
-    case aac = 1
-    case opus = 2
-  }
-
-  var codec: SourceCodec
+  /// Of sound.
+  var codec: CodecID
   /// AudioSpecificConfig or OpusHead.
   var record: [UInt8]
   /// Of the source's times, ticks a second.
@@ -25,7 +21,7 @@ struct SoundConfiguration: Sendable, Hashable {
   static let aacRates: Set<UInt32> = [32_000, 44_100, 48_000]
 
   func write(to out: inout ByteBuffer) {
-    out.writeInteger(codec.rawValue)
+    out.writeInteger(codec.workerNumber)
     out.writeInteger(timescale)
     out.writeInteger(UInt8(coding == .aac ? 1 : 2))
     out.writeInteger(sampleRate)
@@ -37,7 +33,7 @@ struct SoundConfiguration: Sendable, Hashable {
 
 extension SoundConfiguration {
   init(reading body: inout ByteBuffer) throws(TranscodeProtocolError) {
-    guard let codec = body.readInteger(as: UInt8.self).flatMap(SourceCodec.init(rawValue:)),
+    guard let codec = CodecID(workerNumberIn: &body, of: .audio),
       let timescale: UInt32 = body.readInteger(), timescale > 0, timescale <= UInt32(Int32.max),
       let coding: UInt8 = body.readInteger(), (1...2).contains(coding), let rate: UInt32 = body.readInteger(),
       Self.aacRates.contains(rate), let channels: UInt8 = body.readInteger(), (1...2).contains(channels),
@@ -52,11 +48,7 @@ extension SoundConfiguration {
   /// What is to be made of a track; nil where nothing is.
   init?(source: TrackDescription, as sound: SoundSpecification) {
     guard sound.applies(to: source.codec), let audio = source.codec.audio, audio.channels > 0 else { return nil }
-    switch source.codec {
-    case .aac(let configuration): (codec, record) = (.aac, configuration.audioSpecificConfig)
-    case .opus(let configuration): (codec, record) = (.opus, configuration.opusHead())
-    case .h264, .hevc, .av1: return nil
-    }
+    (codec, record) = (source.codec.id, source.codec.record())
     timescale = source.timescale
     coding = sound.coding
     // Opus knows no other (RFC 7845 §5.1); of AAC, too, it is what every player takes.

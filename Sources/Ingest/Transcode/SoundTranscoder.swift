@@ -32,17 +32,11 @@ final class SoundTranscoder {
     encoder = try Self.makeEncoder(configuration)
     frame = try PictureFrame()
     decoder = try PacketDecoder(
-      configuration.codec == .aac ? .aac : .opus, record: configuration.record, timescale: configuration.timescale)
+      configuration.codec, record: configuration.record, timescale: configuration.timescale)
   }
 
   /// AudioSpecificConfig or OpusHead of what is made.
-  var record: [UInt8] {
-    switch encoder.codec {
-    case .aac(let configuration): configuration.audioSpecificConfig
-    case .opus(let configuration): configuration.opusHead()
-    case .h264, .hevc, .av1: []
-    }
-  }
+  var record: [UInt8] { encoder.codec.record() }
 
   private static func makeEncoder(_ configuration: SoundConfiguration) throws -> AudioEncoder {
     try AudioEncoder(

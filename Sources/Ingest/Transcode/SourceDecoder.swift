@@ -29,7 +29,7 @@ final class SourceDecoder {
 
   init(_ configuration: TranscodeConfiguration) throws(LibAVError) {
     decoder = try PacketDecoder(
-      configuration.codec.coding, record: configuration.record, largestPicture: TranscodeLimits.pictureSamples,
+      configuration.codec, record: configuration.record, largestPicture: TranscodeLimits.pictureSamples,
       timescale: configuration.timescale)
   }
 

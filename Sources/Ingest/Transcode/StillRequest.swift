@@ -3,7 +3,7 @@ internal import NIOCore
 
 /// A key frame of which the worker is to make a JPEG. It needs no configuration before it.
 struct StillRequest: Sendable, Hashable {
-  var codec: TranscodeConfiguration.SourceCodec
+  var codec: CodecID
   /// The decoder configuration record.
   var record: [UInt8]
   /// Square samples, before the picture is turned.
@@ -14,7 +14,7 @@ struct StillRequest: Sendable, Hashable {
   var sample: ByteBuffer
 
   func write(to out: inout ByteBuffer) {
-    out.writeInteger(codec.rawValue)
+    out.writeInteger(codec.workerNumber)
     out.writeInteger(width)
     out.writeInteger(height)
     out.writeInteger(rotation.rawValue)
@@ -26,7 +26,7 @@ struct StillRequest: Sendable, Hashable {
 
 extension StillRequest {
   init(reading body: inout ByteBuffer) throws(TranscodeProtocolError) {
-    guard let codec = body.readInteger(as: UInt8.self).flatMap(TranscodeConfiguration.SourceCodec.init(rawValue:)),
+    guard let codec = CodecID(workerNumberIn: &body, of: .video),
       let width: UInt16 = body.readInteger(), let height: UInt16 = body.readInteger(),
       let rotation = body.readInteger(as: UInt16.self).flatMap(Rotation.init(rawValue:)),
       let count: UInt32 = body.readInteger(), count <= TranscodeLimits.recordBytes,
@@ -37,9 +37,10 @@ extension StillRequest {
 
   /// Throws where the track has no pictures, or they are larger than a worker is told.
   init(of sample: ByteBuffer, track: TrackDescription) throws(StillPictureError) {
-    guard let (codec, record) = TranscodeConfiguration.SourceCodec.told(of: track.codec),
-      let size = track.codec.displaySize
-    else { throw StillPictureError(.sample, "track \(track.id) has no pictures") }
+    guard let size = track.codec.displaySize else {
+      throw StillPictureError(.sample, "track \(track.id) has no pictures")
+    }
+    let record = track.codec.record()
     guard record.count <= TranscodeLimits.recordBytes else {
       throw StillPictureError(
         .sample, "its configuration has \(record.count) bytes; \(TranscodeLimits.recordBytes) is the most")
@@ -49,7 +50,7 @@ extension StillRequest {
         .sample, "its key frame has \(sample.readableBytes) bytes; \(TranscodeLimits.stillSampleBytes) is the most")
     }
     self.init(
-      codec: codec, record: record, width: UInt16(clamping: size.width), height: UInt16(clamping: size.height),
+      codec: track.codec.id, record: record, width: UInt16(clamping: size.width), height: UInt16(clamping: size.height),
       rotation: track.rotation, sample: sample)
   }
 }

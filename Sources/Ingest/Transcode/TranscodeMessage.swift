@@ -1,13 +1,8 @@
+internal import FMP4
 internal import NIOCore
 
 /// What the worker is to make: how the source is coded, and the rungs.
 struct TranscodeConfiguration: Sendable, Hashable {
-  enum SourceCodec: UInt8, Sendable, Hashable {
-    case h264 = 1
-    case hevc = 2
-    case av1 = 3
-  }
-
   struct Rung: Sendable, Hashable {
     var width: UInt16
     var height: UInt16
@@ -16,7 +11,8 @@ struct TranscodeConfiguration: Sendable, Hashable {
     var preset = VideoEncoding.Preset.veryfast
   }
 
-  var codec: SourceCodec
+  /// Of pictures.
+  var codec: CodecID
   /// The decoder configuration record.
   var record: [UInt8]
   /// Of the pictures' times, ticks a second.
@@ -91,7 +87,7 @@ enum TranscodeWire {
     switch request {
     case .configure(let configuration):
       return message(RequestType.configure.rawValue) { out in
-        out.writeInteger(configuration.codec.rawValue)
+        out.writeInteger(configuration.codec.workerNumber)
         out.writeInteger(configuration.timescale)
         out.writeInteger(configuration.frameDuration)
         for index in 0..<3 {
@@ -144,7 +140,7 @@ enum TranscodeWire {
   private static func configuration(
     _ body: inout ByteBuffer
   ) throws(TranscodeProtocolError) -> TranscodeConfiguration {
-    guard let codec = body.readInteger(as: UInt8.self).flatMap(TranscodeConfiguration.SourceCodec.init(rawValue:)),
+    guard let codec = CodecID(workerNumberIn: &body, of: .video),
       let timescale: UInt32 = body.readInteger(), timescale > 0, timescale <= UInt32(Int32.max),
       let frameDuration: UInt32 = body.readInteger(), frameDuration <= UInt32(Int32.max),
       let color = body.readBytes(length: 3), let count: UInt8 = body.readInteger(), count <= TranscodeLimits.rungs

@@ -37,7 +37,7 @@ struct TranscodePlan: Sendable {
     guard let size = source.codec.displaySize else { return nil }
     let numbers = ladder.indices.prefix(TranscodeLimits.rungs).filter { ladder[$0].applies(toSource: size) }
     guard !numbers.isEmpty else { return nil }
-    guard let (codec, record) = TranscodeConfiguration.SourceCodec.told(of: source.codec) else { return nil }
+    let record = source.codec.record()
     guard record.count <= TranscodeLimits.recordBytes, source.timescale <= UInt32(Int32.max) else { return nil }
     let color = source.color
     var frameDuration = source.frameDuration ?? 0
@@ -45,7 +45,7 @@ struct TranscodePlan: Sendable {
       frameDuration = UInt32(min(Double(source.timescale) / rate.framesPerSecond, Double(source.timescale)))
     }
     let configuration = TranscodeConfiguration(
-      codec: codec, record: record, timescale: source.timescale, frameDuration: frameDuration,
+      codec: source.codec.id, record: record, timescale: source.timescale, frameDuration: frameDuration,
       color: [color?.primaries ?? 2, color?.transfer ?? 2, color?.matrix ?? 2],
       rungs: numbers.map { number in
         let side = ladder[number].size(ofSource: size)

@@ -8,7 +8,7 @@ struct ChunkReaderTests {
   typealias S = RTMPScript
 
   /// All messages in `bytes`, fed in pieces.
-  private func read(_ bytes: [UInt8], piece: Int = .max, trusted: Bool = true) throws(RTMPError) -> [RTMPMessage] {
+  private func read(_ bytes: [UInt8], piece: Int = .max, trusted: Bool = true) throws(WireError) -> [RTMPMessage] {
     var reader = ChunkReader()
     reader.trusted = trusted
     var messages: [RTMPMessage] = []
@@ -104,7 +104,7 @@ struct ChunkReaderTests {
 
   @Test(arguments: [0, 0x8000_0000, 0xFFFF_FFFF] as [UInt32])
   func chunkSizesThatCannotBeAreRefused(_ size: UInt32) {
-    #expect(throws: RTMPError.self) { try read(S.message(1, S.u32(size), stream: 0, chunkStream: 2)) }
+    #expect(throws: WireError.self) { try read(S.message(1, S.u32(size), stream: 0, chunkStream: 2)) }
   }
 
   @Test func anAbortedMessageIsForgotten() throws {
@@ -117,7 +117,7 @@ struct ChunkReaderTests {
   @Test func sixtyFourChunkStreamsAreAcceptedAndOneMoreIsRefused() throws {
     let bytes = (0..<64).flatMap { S.message(8, [1], chunkStream: $0 + 3) }
     #expect(try read(bytes).count == 64)
-    #expect(throws: RTMPError.self) { try read(bytes + S.message(8, [1], chunkStream: 70)) }
+    #expect(throws: WireError.self) { try read(bytes + S.message(8, [1], chunkStream: 70)) }
   }
 
   @Test func sizesUpToTheLimitAreAcceptedAndOneMoreIsRefused() throws {
@@ -126,9 +126,9 @@ struct ChunkReaderTests {
     }
     #expect(try read(begin(9, 16_777_215)).isEmpty)
     #expect(try read(begin(20, 65_536)).isEmpty)
-    #expect(throws: RTMPError.self) { try read(begin(20, 65_537)) }
-    #expect(throws: RTMPError.self) { try read(begin(18, 65_537)) }
-    #expect(throws: RTMPError.self) { try read(begin(4, 65_537)) }
+    #expect(throws: WireError.self) { try read(begin(20, 65_537)) }
+    #expect(throws: WireError.self) { try read(begin(18, 65_537)) }
+    #expect(throws: WireError.self) { try read(begin(4, 65_537)) }
   }
 
   @Test func partialMessagesOfAStrangerAreBoundedTogether() throws {
@@ -137,7 +137,7 @@ struct ChunkReaderTests {
     for stream in 3..<60 {
       bytes += S.basicHeader(0, stream) + S.u24(0) + S.u24(0xFF_FFFF) + [9, 1, 0, 0, 0] + payload(8192)
     }
-    #expect(throws: RTMPError(.limit, "unfinished messages hold more than 262144 bytes")) {
+    #expect(throws: WireError(.limit, "unfinished messages hold more than 262144 bytes")) {
       try read(bytes, trusted: false)
     }
     #expect(try read(bytes, trusted: true).count == 1)
@@ -157,8 +157,8 @@ struct ChunkReaderTests {
   }
 
   @Test func headersThatReferToNothingAreRefused() {
-    #expect(throws: RTMPError.self) { try read(S.basicHeader(3, 9) + [1, 2, 3, 4]) }
-    #expect(throws: RTMPError.self) { try read(S.basicHeader(2, 9) + [1, 2, 3, 4]) }
+    #expect(throws: WireError.self) { try read(S.basicHeader(3, 9) + [1, 2, 3, 4]) }
+    #expect(throws: WireError.self) { try read(S.basicHeader(2, 9) + [1, 2, 3, 4]) }
   }
 
   @Test func aFreshStreamMayBeginWithType1() throws {
@@ -167,7 +167,7 @@ struct ChunkReaderTests {
 
   @Test func aMessageInsideAnUnfinishedOneIsRefused() {
     let begun = Array(S.message(9, payload(500), chunkStream: 6)[..<140])
-    #expect(throws: RTMPError.self) { try read(begun + S.message(9, payload(10), chunkStream: 6)) }
+    #expect(throws: WireError.self) { try read(begun + S.message(9, payload(10), chunkStream: 6)) }
   }
 
   @Test func chunksOfOneByteAreMetered() throws {
@@ -177,7 +177,7 @@ struct ChunkReaderTests {
     _ = try reader.next(&setting, now: 0)
     let bytes = S.message(9, payload(10_000), chunkSize: 1)
     var messages = 0
-    let error = #expect(throws: RTMPError.self) {
+    let error = #expect(throws: WireError.self) {
       for _ in 0..<40 {
         var buffer = ByteBuffer(bytes: bytes)
         while try reader.next(&buffer, now: 0) != nil { messages += 1 }

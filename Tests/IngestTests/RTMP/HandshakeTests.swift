@@ -73,8 +73,8 @@ struct HandshakeTests {
   }
 
   @Test func whatIsNotRTMPIsToldFromTheFirstByte() {
-    #expect(throws: RTMPError.self) { try answer(to: Array("GET / HTTP/1.1\r\n".utf8)) }
-    let error = #expect(throws: RTMPError.self) { try answer(to: [0x16, 3, 1]) }
+    #expect(throws: WireError.self) { try answer(to: Array("GET / HTTP/1.1\r\n".utf8)) }
+    let error = #expect(throws: WireError.self) { try answer(to: [0x16, 3, 1]) }
     #expect(error?.reason.contains("TLS") == true)
   }
 

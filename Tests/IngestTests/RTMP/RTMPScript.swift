@@ -215,11 +215,11 @@ struct SessionDriver {
     for action in actions {
       switch action {
       case .send(let bytes): sent += bytes.readableBytesView
-      case .event(let event): events.append(event)
-      case .lost: lost += 1
-      case .warn(let warning): warnings.append(warning)
-      case .withdraw(let warning): warnings.removeAll { $0 == warning }
-      case .log(_, let text): logs.append(text)
+      case .media(.event(let event)): events.append(event)
+      case .media(.lost): lost += 1
+      case .media(.warn(let warning)): warnings.append(warning)
+      case .media(.withdraw(let warning)): warnings.removeAll { $0 == warning }
+      case .media(.log(_, let text)), .log(_, let text): logs.append(text)
       case .refused(let reason): logs.append("refused: \(reason)")
       case .close(let ending): endings.append(ending)
       case .ask(let intent):

@@ -100,3 +100,10 @@ struct AudioGridTests {
     #expect(grid.place(milliseconds: 60, duration: 1024) == .at(2944))
   }
 }
+
+extension AudioGrid {
+  /// A frame whose time the wire has in milliseconds.
+  fileprivate mutating func place(milliseconds: Int64, duration: UInt32) -> Place {
+    place(milliseconds * 1_000_000, duration: duration)
+  }
+}

@@ -11,8 +11,8 @@ import Testing
     typealias S = RTMPScript
     let start: Int64 = 5_000_000_000
     let wallOffset: Int64 = 1_795_245_850_000_000_000
-    var publication = RTMPPublication(wallOffset: wallOffset)
-    var out: [RTMPAction] = []
+    var publication = FLVPublication(wallOffset: wallOffset)
+    var out: [PublicationAction] = []
     let (picture, sound) = (ByteBuffer(bytes: S.avcFrame(key: true)), ByteBuffer(bytes: S.aacFrame))
     try publication.receiveVideo(ByteBuffer(bytes: S.avcHeader()), timestamp: 0, now: start, to: &out)
     try publication.receiveAudio(ByteBuffer(bytes: S.aacHeader()), timestamp: 0, now: start, to: &out)
@@ -74,7 +74,7 @@ import Testing
     var follower = ClockFollower(delay: 20_000_000, now: 0)
     for second in 0..<86_400 as Range<Int64> {
       let jitter = second * 7919 % 35_000_000
-      #expect(follower.saw(second * 1000, now: second * 1_000_000_000 + 20_000_000 + jitter) == nil)
+      #expect(follower.saw(second * 1_000_000_000, now: second * 1_000_000_000 + 20_000_000 + jitter) == nil)
     }
   }
 
@@ -83,7 +83,7 @@ import Testing
     var told: Int64 = 0
     // Ten minutes of three seconds' delay.
     for tick in 0..<6000 as Range<Int64> {
-      told = follower.saw(tick * 100, now: tick * 100_000_000 + 3_000_000_000) ?? told
+      told = follower.saw(tick * 100_000_000, now: tick * 100_000_000 + 3_000_000_000) ?? told
     }
     #expect(told <= 6 * ClockFollower.step)
   }
@@ -92,7 +92,7 @@ import Testing
     var follower = ClockFollower(delay: 0, now: 0)
     for second in 0..<140 as Range<Int64> {
       if second == 119 { follower.forget() }
-      #expect(follower.saw(second * 1000, now: second * 1_000_000_000 + 90_000_000) == nil)
+      #expect(follower.saw(second * 1_000_000_000, now: second * 1_000_000_000 + 90_000_000) == nil)
     }
   }
 
@@ -102,7 +102,7 @@ import Testing
     var told: [Int64] = []
     for tick in 0..<300 as Range<Int64> {
       let delay = max(20_000_000, 740_000_000 - tick * 33_000_000) + tick * 7919 % 9_000_000
-      if let new = follower.saw(tick * 33, now: tick * 33_000_000 + delay) { told.append(new) }
+      if let new = follower.saw(tick * 33_000_000, now: tick * 33_000_000 + delay) { told.append(new) }
     }
     #expect(told.count == 1 && told.allSatisfy { (20_000_000..<30_000_000).contains($0) }, "\(told)")
   }
@@ -113,7 +113,7 @@ import Testing
     // Twice as fast as real time.
     for tick in 0..<200 as Range<Int64> {
       let now = tick * 33_000_000
-      if let new = follower.saw(tick * 66, now: now + 5_000_000_000) { told.append((now, new)) }
+      if let new = follower.saw(tick * 66_000_000, now: now + 5_000_000_000) { told.append((now, new)) }
     }
     #expect(told.count == 1 && told.allSatisfy { $0.at <= 4_100_000_000 && $0.delay < 1_200_000_000 }, "\(told)")
   }
@@ -121,7 +121,7 @@ import Testing
   @Test func aBeginningThatWasNotLateIsLeftAlone() {
     var follower = ClockFollower(delay: 15_500_000, now: 0)
     for tick in 0..<300 as Range<Int64> {
-      #expect(follower.saw(tick * 33, now: tick * 33_000_000 + 15_000_000 + tick * 7919 % 40_000_000) == nil)
+      #expect(follower.saw(tick * 33_000_000, now: tick * 33_000_000 + 15_000_000 + tick * 7919 % 40_000_000) == nil)
     }
   }
 
@@ -132,7 +132,7 @@ import Testing
     for picture in 0..<9000 as Range<Int64> {
       let time = picture * 1000 / 30
       let inQueue = max(0, queue - time * 1_000_000 * (percent - 100) / percent)
-      _ = follower.saw(time, now: time * 1_000_000 + delay + inQueue)
+      _ = follower.saw(time * 1_000_000, now: time * 1_000_000 + delay + inQueue)
     }
     #expect(follower.told - delay < 100_000_000)
   }

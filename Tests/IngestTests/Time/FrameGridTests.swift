@@ -38,7 +38,7 @@ struct FrameGridTests {
       let isDense = index % 100_000 < 500
       defer { index += isDense ? 1 : 23 }
       let time = start + rounding.milliseconds(index * Int64(fraction.1), Int64(fraction.0))
-      let place = grid.place(decode: time, composition: 0)
+      let place = grid.place(milliseconds: time, composition: 0)
       let expected = start * Int64(grid.timescale) / 1000 + index * Int64(step)
       if place.decodeTime != expected || place.compositionOffset != 0 { wrong += 1 }
       if index < 500, place.duration != step { wrong += 1 }
@@ -90,7 +90,7 @@ struct FrameGridTests {
       // Both times are rounded for themselves, as ffmpeg's FLV muxer does.
       let decode = Rounding.nearest.milliseconds(index * Int64(fraction.1), Int64(fraction.0))
       let presentation = Rounding.nearest.milliseconds(shown * Int64(fraction.1), Int64(fraction.0))
-      let place = grid.place(decode: decode, composition: Int32(presentation - decode))
+      let place = grid.place(milliseconds: decode, composition: Int32(presentation - decode))
       #expect(place.decodeTime == index * step)
       #expect(place.decodeTime + Int64(place.compositionOffset) == shown * step)
     }
@@ -101,7 +101,7 @@ struct FrameGridTests {
     var random = SplitMix(state: 7)
     var frame: Int64 = 0
     for _ in 0..<3000 {
-      let place = grid.place(decode: Rounding.nearest.milliseconds(frame, 30), composition: 0)
+      let place = grid.place(milliseconds: Rounding.nearest.milliseconds(frame, 30), composition: 0)
       #expect(place.decodeTime == frame * 1000)
       frame += Int64(random.next() % 8 == 0 ? random.next() % 9 + 1 : 1)
     }
@@ -114,7 +114,7 @@ struct FrameGridTests {
     var frame: Int64 = 0
     for steps in [Int64](repeating: 1, count: 20) + [Int64](repeating: 2, count: 40) + [Int64](repeating: 1, count: 20)
     {
-      let place = grid.place(decode: Rounding.nearest.milliseconds(frame, 30), composition: 0)
+      let place = grid.place(milliseconds: Rounding.nearest.milliseconds(frame, 30), composition: 0)
       #expect(place.decodeTime == frame * 1000)
       if let foretold { #expect(foretold <= place.decodeTime) }
       foretold = place.duration.map { place.decodeTime + Int64($0) }
@@ -124,7 +124,7 @@ struct FrameGridTests {
 
     var half = FrameGrid(rate: FrameRate(numerator: 60, denominator: 1))
     let durations = (0..<Int64(40)).map {
-      half.place(decode: Rounding.nearest.milliseconds(2 * $0, 60), composition: 0).duration
+      half.place(milliseconds: Rounding.nearest.milliseconds(2 * $0, 60), composition: 0).duration
     }
     #expect(durations.dropFirst(2).allSatisfy { $0 == 2000 })
   }
@@ -138,7 +138,7 @@ struct FrameGridTests {
       for _ in 0..<3000 {
         time += Int64(random.next() % 120 + 1)
         let composition = Int32(random.next() % 200)
-        let place = grid.place(decode: time, composition: composition)
+        let place = grid.place(milliseconds: time, composition: composition)
         let ticks = Int64(grid.timescale / 1000)
         #expect(abs(place.decodeTime - time * ticks) <= ticks)
         #expect(
@@ -151,14 +151,14 @@ struct FrameGridTests {
 
   @Test func aFrameOffTheGridComesOutAsItCameAndTheGridReturns() throws {
     var grid = FrameGrid(rate: FrameRate(numerator: 25, denominator: 1))
-    for index in 0..<Int64(10) { _ = grid.place(decode: index * 40, composition: 0) }
-    let stray = grid.place(decode: 10 * 40 + 13, composition: 0)
+    for index in 0..<Int64(10) { _ = grid.place(milliseconds: index * 40, composition: 0) }
+    let stray = grid.place(milliseconds: 10 * 40 + 13, composition: 0)
     #expect(stray.decodeTime == (10 * 40 + 13) * 25)
     #expect(stray.duration == nil)
     for index in Int64(11)..<26 {
-      #expect(grid.place(decode: index * 40, composition: 0).duration == nil)
+      #expect(grid.place(milliseconds: index * 40, composition: 0).duration == nil)
     }
-    let back = grid.place(decode: 26 * 40, composition: 0)
+    let back = grid.place(milliseconds: 26 * 40, composition: 0)
     #expect(back.decodeTime == 26 * 1000)
     #expect(grid.rate != nil)
   }
@@ -167,7 +167,7 @@ struct FrameGridTests {
     var grid = FrameGrid(rate: FrameRate(numerator: 30, denominator: 1))
     var last = Int64.min
     for time: Int64 in [0, 33, 33, 33, 30, 67, 66, 100, 100] {
-      let place = grid.place(decode: time, composition: 10)
+      let place = grid.place(milliseconds: time, composition: 10)
       #expect(place.decodeTime > last)
       #expect(abs(place.decodeTime + Int64(place.compositionOffset) - (time + 10) * 30) <= 30)
       last = place.decodeTime
@@ -184,7 +184,7 @@ struct FrameGridTests {
     var last: Int64?
     for index in 0..<frames {
       let time = rounding.milliseconds(index * Int64(fraction.1), Int64(fraction.0))
-      let place = grid.place(decode: time, composition: 0)
+      let place = grid.place(milliseconds: time, composition: 0)
       worst = max(worst, abs(place.decodeTime - time * 90))
       if index > frames / 2 {
         if let last { steps.insert(place.decodeTime - last) }
@@ -202,7 +202,7 @@ struct FrameGridTests {
     var grid = FrameGrid(rate: FrameRate(numerator: 30, denominator: 1))
     for index in 0..<Int64(900) {
       let time = Rounding.nearest.milliseconds(index * 1001, 30_000)
-      let place = grid.place(decode: time, composition: 0)
+      let place = grid.place(milliseconds: time, composition: 0)
       #expect(abs(place.decodeTime - time * 30) <= 30)
     }
     #expect(grid.rate == FrameRate(numerator: 30_000, denominator: 1001))
@@ -214,26 +214,47 @@ struct FrameGridTests {
     var grid = FrameGrid(rate: FrameRate(numerator: 30, denominator: 1))
     for index in 0..<Int64(18_000) {
       let time = Rounding.nearest.milliseconds(index * 999_900, 30_000_000)
-      let place = grid.place(decode: time, composition: 0)
+      let place = grid.place(milliseconds: time, composition: 0)
       #expect(abs(place.decodeTime - time * 30) <= 30)
     }
   }
 
   @Test func nanosecondsRefineThePresentationTime() {
     var grid = FrameGrid(rate: nil)
-    let place = grid.place(decode: 100, composition: 5, nanoseconds: 500_000)
+    let place = grid.place(milliseconds: 100, composition: 5, nanoseconds: 500_000)
     #expect(place.decodeTime == 9000)
     #expect(place.compositionOffset == 495)
+  }
+
+  /// MPEG-TS counts 90,000 ticks a second: on its grid, and off it by less than a millisecond.
+  @Test func timesOfAFinerWireComeOutOnTheGridToo() throws {
+    var grid = FrameGrid(rate: FrameRate(numerator: 30_000, denominator: 1001))
+    var clock = WireClock(hertz: 90_000, bits: 33)
+    let start: UInt64 = 1 << 33 - 300_000
+    let first = clock.nanoseconds(start)
+    for index in UInt64(0)..<9000 {
+      let time = clock.nanoseconds((start + index * 3003 + (index % 2)) % (1 << 33))
+      let place = grid.place(decode: time - first, composition: 2 * 1_001_000_000 / 30)
+      #expect(place.decodeTime == Int64(index) * 1001)
+      #expect(place.compositionOffset == 2002)
+    }
   }
 
   @Test func timesBeyondAllBoundsDoNotTrap() {
     for rate in [nil, FrameRate(numerator: 60_000, denominator: 1001), FrameRate(numerator: 5, denominator: 1)] {
       var grid = FrameGrid(rate: rate)
       for time in [Int64.max, .min, 0, .max / 2, .min / 2, -1, 1 << 61] {
-        _ = grid.place(decode: time, composition: .min, nanoseconds: .max)
-        _ = grid.place(decode: time, composition: .max)
+        _ = grid.place(milliseconds: time, composition: .min, nanoseconds: .max)
+        _ = grid.place(milliseconds: time, composition: .max)
       }
     }
+  }
+}
+
+extension FrameGrid {
+  /// A picture whose times the wire has in milliseconds; `nanoseconds` are what it adds to the presentation time.
+  fileprivate mutating func place(milliseconds: Int64, composition: Int32, nanoseconds: UInt32 = 0) -> Place {
+    place(decode: milliseconds &* 1_000_000, composition: Int64(composition) &* 1_000_000 &+ Int64(nanoseconds))
   }
 }
 

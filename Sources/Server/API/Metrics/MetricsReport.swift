@@ -13,7 +13,7 @@ struct MetricsReport: Sendable {
   let capacity: ServerCapacity
   var attempts = AdminAttempts()
   /// Publishers' connections that were closed unheard, or had to wait.
-  let refusals: @Sendable () -> RTMPRefusals
+  let refusals: @Sendable () -> ConnectionRefusals
 
   /// `renderTime`: nanoseconds that the report before took; nil for the first.
   func sheet(renderTime: Int64?) -> MetricSheet {

@@ -33,7 +33,7 @@ import Testing
       streams: registry, viewers: viewers, recordings: nil, sources: OwnSources([]), traffic: HTTPTraffic(),
       capacity: ServerCapacity(
         streams: 10, connections: 20, descriptors: 100, mediaBytes: 1 << 30, mediaBytesPerStream: 1 << 29)
-    ) { RTMPRefusals(slowed: 2, tooManyStrangers: 0) }
+    ) { ConnectionRefusals(slowed: 2, tooManyStrangers: 0) }
   }
 
   private func publish(_ name: String, protocolName: String = "RTMP", seconds: Int = 0) async throws -> any MediaSink {

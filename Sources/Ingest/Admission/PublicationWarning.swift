@@ -1,0 +1,47 @@
+package import FMP4
+
+/// What whoever looks after a stream should know about its publication, which goes on all the same.
+package enum PublicationWarning: Sendable, Hashable, CustomStringConvertible {
+  /// A track was announced and waited for in vain. It no longer holds once `.tracks` has one of this kind.
+  case neverCame(MediaKind)
+  /// Media arrives more slowly than it plays; withdrawn when it keeps up again.
+  case fallsBehind
+  /// Something came in a codec that weir does not take: its name, as it may stand in a log line.
+  case leftOutCodec(MediaKind, String)
+  /// It came in a form of its codec that weir does not take: why, as it may stand in a log line.
+  case leftOutForm(MediaKind, String)
+  /// More than one track of a kind came.
+  case leftOutTrack(MediaKind)
+  /// Media arrives much faster than it plays; withdrawn when it no longer does.
+  case runsAhead
+  /// Its media need more memory than the stream may have, so viewers can go back less far.
+  case outgrowsMemory
+
+  package var description: String {
+    switch self {
+    case .neverCame(let kind):
+      "\(kind.rawValue) never came, though it was announced; the stream began without it"
+    case .fallsBehind:
+      "media arrives more slowly than it plays, so viewers will stall: the publisher's uplink or encoder is too slow for"
+        + " its bit rate; lower the bit rate"
+    case .leftOutCodec(let kind, let codec):
+      "\(kind.rawValue) in \(codec) is left out; weir takes \(Self.taken(kind)): choose one of them in the encoder"
+    case .leftOutForm(let kind, let reason): "\(kind.rawValue) is left out: \(reason)"
+    case .leftOutTrack(let kind):
+      "a further \(kind.rawValue) track is left out; weir takes one \(kind.rawValue) track of a publication, the first"
+    case .runsAhead:
+      "media arrives more than twice as fast as it plays, so old segments go sooner than viewers need them; send at real"
+        + " time (ffmpeg: -re)"
+    case .outgrowsMemory:
+      "its media need more memory than the stream may have, so viewers can go back less far than --window; lower the bit"
+        + " rate, or raise --stream-memory or --media-memory"
+    }
+  }
+
+  private static func taken(_ kind: MediaKind) -> String {
+    switch kind {
+    case .video: "H.264, HEVC and AV1"
+    case .audio: "AAC and Opus"
+    }
+  }
+}

@@ -1,0 +1,48 @@
+internal import FMP4
+internal import Logging
+
+/// A publication that the gate has admitted: its events go to its sink, and its life to the log.
+struct AdmittedPublication {
+  let stream: StreamName
+  let sink: any MediaSink
+  private let publisher: Publisher
+  private let software: String
+  private var isAnnounced = false
+  private var changes = SeldomTold()
+
+  /// `software` is what the publisher's called itself when it asked.
+  init(_ stream: StreamName, by publisher: Publisher, software: String, sink: any MediaSink) {
+    self.stream = stream
+    self.publisher = publisher
+    self.software = software
+    self.sink = sink
+  }
+
+  /// Gives the sink an event, which is not the last one. Returns why where the sink takes no more: then all is over.
+  ///
+  /// - Parameters:
+  ///   - encoder: what the encoder calls itself by now, maybe nothing.
+  ///   - now: monotonic nanoseconds.
+  mutating func give(_ event: MediaEvent, encoder: String, now: Int64) -> EndReason? {
+    if case .tracks(let tracks) = event { tell(tracks, encoder, now) }
+    guard case .closed(let reason) = sink.receive(event) else { return nil }
+    publisher.tellEnd(of: stream, reason)
+    return reason
+  }
+
+  /// Tells the sink that it is over.
+  func end(_ reason: EndReason) {
+    _ = sink.receive(.end(reason))
+    publisher.tellEnd(of: stream, reason)
+  }
+
+  private mutating func tell(_ tracks: [TrackDescription], _ encoder: String, _ now: Int64) {
+    let verb = isAnnounced ? "now" : "publishing"
+    isAnnounced = true
+    guard let untold = changes.tells(now: now) else { return }
+    let what = tracks.map(\.summary).joined(separator: ", ")
+    publisher.logger.notice(
+      "\(verb) \(what) from \(publisher.remoteAddress) (\(encoder.isEmpty ? software : encoder))\(untold)",
+      metadata: publisher.metadata(of: stream))
+  }
+}

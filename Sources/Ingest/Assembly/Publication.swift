@@ -1,0 +1,392 @@
+internal import FMP4
+internal import Logging
+internal import NIOCore
+
+/// One publication, whatever protocol it comes by: configurations, pictures and frames of sound with the publisher's times
+/// in, media events out. Holds the beginning back until the tracks that were announced are there (`TrackGate`), lays all times
+/// on one timeline whose earliest sample is 0, and tells parameter changes in their place among the samples.
+struct Publication {
+  /// Causes that are warned of once.
+  private enum Cause: Hashable {
+    case damagedVideo, damagedAudio, earlyAudio, stepBack, farPresentation, clocksDiffer, clockDrifts, fallsBehind
+    case noConfiguration(MediaKind), leftOutCodec(MediaKind), leftOutTrack(MediaKind), leftOutForm
+  }
+
+  private enum State {
+    case gathering
+    /// `origin` is where media time begins on the timeline; sound before `audioFloor` precedes the first picture.
+    case open(origin: Int64, audioFloor: Int64)
+  }
+
+  /// Milliseconds by which times of day move without a line in the log.
+  private static let worthLogging: Int64 = 20
+
+  private var state = State.gathering
+  private var timeline = Timeline()
+  private var gate = TrackGate(
+    announcedWait: PublicationLimits.announcedTrackWait, unannouncedWait: PublicationLimits.unannouncedTrackWait)
+  /// In the order in which they came.
+  private var videos: [VideoTrack] = []
+  private var audios: [AudioTrack] = []
+  /// What was left out first: why the publication ends where nothing else comes.
+  private var firstLeftOut: WireError?
+  private var held = StartupBuffer()
+  private var progress = ProgressClock()
+  private var arrivals = ArrivalMeter()
+  private var timesOfDay: TimesOfDay
+  private var statedRate: Double?
+  private var warned: Set<Cause> = []
+  /// What the encoder calls itself.
+  private(set) var encoder = ""
+
+  /// `wallOffset` as in `SteadyClock`: wall time minus monotonic time, in nanoseconds.
+  init(wallOffset: Int64) {
+    timesOfDay = TimesOfDay(wallOffset: wallOffset)
+  }
+
+  /// When `tick` wants to be called, in nanoseconds; nil when nothing waits.
+  func deadline(after now: Int64) -> Int64? {
+    switch state {
+    case .gathering: gate.deadline(after: now)
+    case .open: progress.deadline(after: now)
+    }
+  }
+
+  /// Time has passed: a wait for a track may be over, here or further on. Throws where nothing has come that can be taken.
+  mutating func tick(now: Int64, to out: inout [PublicationAction]) throws(WireError) {
+    switch state {
+    case .gathering:
+      if let firstLeftOut, !has(.video), !has(.audio), gate.isInVain(now: now) { throw firstLeftOut }
+      openIfReady(now, to: &out)
+    case .open(let origin, _):
+      guard let time = progress.tell(now: now) else { return }
+      out.append(.event(.progress(MediaTime(milliseconds: (time &- origin) / 1_000_000))))
+    }
+  }
+
+  /// There is a configuration of a track of that kind.
+  private func has(_ kind: MediaKind) -> Bool {
+    switch kind {
+    case .video: videos.contains { $0.codec != nil }
+    case .audio: audios.contains { $0.codec != nil }
+    }
+  }
+
+  // MARK: what the publisher says
+
+  mutating func receive(_ metadata: PublicationMetadata) {
+    if !metadata.encoder.isEmpty { encoder = metadata.encoder }
+    guard case .gathering = state else { return }
+    statedRate = metadata.framesPerSecond ?? statedRate
+    if metadata.hasVideo || metadata.hasAudio {
+      gate.announce(video: metadata.hasVideo || has(.video), audio: metadata.hasAudio || has(.audio))
+    }
+  }
+
+  /// What the publisher states about the colours of a track; nil takes it back.
+  mutating func receive(_ color: PictureColor?, of track: TrackID) {
+    if let index = video(track) { videos[index].state(color) }
+  }
+
+  /// A decoder configuration record of a track. False where weir does not take that form of sound: until a good one comes, of
+  /// this track or of another one, there is none. Throws where it is the picture's.
+  mutating func configure(
+    _ track: TrackID, _ coding: CodecID, record: ByteBuffer, now: Int64, to out: inout [PublicationAction]
+  ) throws(WireError) -> Bool {
+    switch coding.kind {
+    case .video:
+      gate.saw(.video, time: nil, now: now)
+      guard let index = video(track) else {
+        leaveOutFurtherTrack(of: .video, to: &out)
+        return true
+      }
+      do {
+        if try videos[index].configure(coding, record) { held.forget(track) }
+      } catch {
+        throw WireError(.unsupported, "\(coding.name) configuration: \(error)")
+      }
+    case .audio:
+      guard let index = audio(track) else {
+        leaveOutFurtherTrack(of: .audio, to: &out)
+        return true
+      }
+      do {
+        if try audios[index].configure(coding, record) { held.forget(track) }
+        gate.saw(.audio, time: nil, now: now)
+      } catch {
+        gate.leftOut(.audio, now: now)
+        let reason = "\(coding.name) configuration: \(error)"
+        firstLeftOut = firstLeftOut ?? WireError(.unsupported, reason)
+        if warned.insert(.leftOutForm).inserted { tell(.leftOutForm(.audio, reason), to: &out) }
+        return false
+      }
+    }
+    return true
+  }
+
+  /// Something came in a codec that weir does not take: its name. `isAlone`: no other track of that kind is taken.
+  mutating func leaveOut(
+    codec: String, of kind: MediaKind, isAlone: Bool, now: Int64, to out: inout [PublicationAction]
+  ) {
+    guard warned.insert(.leftOutCodec(kind)).inserted else { return }
+    firstLeftOut = firstLeftOut ?? .unsupported(codec: codec)
+    if isAlone { gate.leftOut(kind, now: now) }
+    tell(.leftOutCodec(kind, codec), to: &out)
+  }
+
+  /// Something came of a track that is not taken beside those that are.
+  mutating func leaveOutFurtherTrack(of kind: MediaKind, to out: inout [PublicationAction]) {
+    if warned.insert(.leftOutTrack(kind)).inserted { tell(.leftOutTrack(kind), to: &out) }
+  }
+
+  private func tell(_ warning: PublicationWarning, to out: inout [PublicationAction]) {
+    out.append(.log(.warning, warning.description))
+    out.append(.warn(warning))
+  }
+
+  /// Where a track of pictures stands among them, from now on; nil where there are as many tracks as may be.
+  private mutating func video(_ id: TrackID) -> Int? {
+    if let index = videos.firstIndex(where: { $0.id == id }) { return index }
+    guard videos.count + audios.count < PublicationLimits.tracks else { return nil }
+    videos.append(VideoTrack(id))
+    return videos.count - 1
+  }
+
+  /// The same for sound.
+  private mutating func audio(_ id: TrackID) -> Int? {
+    if let index = audios.firstIndex(where: { $0.id == id }) { return index }
+    guard videos.count + audios.count < PublicationLimits.tracks else { return nil }
+    audios.append(AudioTrack(id))
+    return audios.count - 1
+  }
+
+  // MARK: media
+
+  /// A picture or a frame of sound; `now` is the time of arrival in nanoseconds.
+  mutating func receive(_ unit: WireUnit, now: Int64, to out: inout [PublicationAction]) {
+    switch unit.coding.kind {
+    case .video: receivePicture(unit, now, to: &out)
+    case .audio: receiveSound(unit, now, to: &out)
+    }
+  }
+
+  private mutating func receivePicture(_ unit: WireUnit, _ now: Int64, to out: inout [PublicationAction]) {
+    gate.saw(.video, time: nil, now: now)
+    var composition = unit.composition
+    if composition.magnitude > PublicationLimits.longestComposition {
+      warn(
+        .farPresentation,
+        "a picture \(composition / 1_000_000) ms from its decoding is shown when it is decoded; check the encoder's clock",
+        to: &out)
+      composition = 0
+    }
+    guard let index = videos.firstIndex(where: { $0.id == unit.track }), videos[index].codec != nil else {
+      out.append(.lost(.video))
+      return warn(.noConfiguration(.video), "video before its configuration is dropped", to: &out)
+    }
+    let access: AccessUnit
+    do {
+      guard let found = try videos[index].accessUnit(unit.coding, unit.payload) else {
+        return openIfReady(now, to: &out)
+      }
+      access = found
+    } catch {
+      out.append(.lost(.video))
+      return warn(.damagedVideo, "a damaged access unit is dropped: \(error)", to: &out)
+    }
+    let frame = videos[index].frameLength(stated: statedRate)
+    let lag = videos[index].reorderDelay &+ frame
+    guard let place = place(unit, length: nil, lag: lag, now, to: &out) else { return }
+    if place.isBreak { videos[index].forgetPresentation() }
+    // Some senders have no negative decode times to begin with, and tell the truth with the next key frame.
+    let shown = place.time &+ composition
+    if videos[index].note(isSync: access.isSync, at: place.time, shown: shown, until: shown &+ frame) {
+      timesOfDay.beginAgain(now: now)
+    }
+    take(
+      .video(
+        VideoTrack.Unit(
+          track: unit.track, time: place.time, composition: composition, isSync: access.isSync,
+          isDisposable: access.isDisposable, payload: access.payload, isMoved: place.isMoved)),
+      lag: videos[index].reorderDelay &+ frame, now, to: &out)
+  }
+
+  private mutating func receiveSound(_ unit: WireUnit, _ now: Int64, to out: inout [PublicationAction]) {
+    let index = audios.firstIndex { $0.id == unit.track }
+    if let index, !audios[index].isUsable { return openIfReady(now, to: &out) }
+    gate.saw(.audio, time: nil, now: now)
+    guard let index, audios[index].codec != nil else {
+      out.append(.lost(.audio))
+      return warn(.noConfiguration(.audio), "sound before its configuration is dropped", to: &out)
+    }
+    guard let duration = audios[index].duration(unit.coding, unit.payload), let timescale = audios[index].timescale
+    else {
+      out.append(.lost(.audio))
+      return warn(.damagedAudio, "a damaged \(unit.coding.name) frame is dropped", to: &out)
+    }
+    // Of whole milliseconds, so that what follows a break lies on one where the wire has no others.
+    let length = Int64(duration) &* 1000 / Int64(max(timescale, 1)) &* 1_000_000
+    guard let place = place(unit, length: length, lag: length, now, to: &out) else { return }
+    take(
+      .audio(
+        AudioTrack.Unit(
+          track: unit.track, time: place.time, duration: duration, payload: unit.payload, isMoved: place.isMoved)),
+      lag: length, now, to: &out)
+  }
+
+  // MARK: time
+
+  /// Where a unit lies on the timeline; nil when it is dropped. `lag` is how long after its time the presentation ends of all
+  /// that has come with it, in nanoseconds.
+  private mutating func place(
+    _ unit: WireUnit, length: Int64?, lag: Int64, _ now: Int64, to out: inout [PublicationAction]
+  ) -> Timeline.Place? {
+    let kind = unit.coding.kind
+    guard let place = timeline.place(unit.track, kind, wire: unit.time, length: length, now: now) else {
+      out.append(.lost(kind))
+      warn(.stepBack, "sound stepped back in time; it is dropped until it catches up", to: &out)
+      return nil
+    }
+    if let difference = place.alignedBy {
+      warn(
+        .clocksDiffer, "the clocks of audio and video are \(difference / 1_000_000) ms apart; aligned by arrival",
+        to: &out)
+    }
+    if place.isBreak {
+      if case .gathering = state {
+        // Nothing has gone out yet: begin again from here.
+        held = StartupBuffer()
+        gate.forgetMedia()
+        timesOfDay.forgetGathered()
+      } else {
+        out.append(.event(.discontinuity))
+        out.append(.log(.warning, "the publisher's timestamps jumped; the timeline goes on with a discontinuity"))
+      }
+    }
+    progress.saw(place.time, now: now)
+    let end = place.time &+ lag
+    if place.isBreak {
+      arrivals = ArrivalMeter()
+      if let anchor = timesOfDay.breakTimeline(end, now: now) { out.append(.event(.clock(anchor))) }
+    }
+    follow(end, now, to: &out)
+    if let fallsBehind = arrivals.saw(place.time, now: now) {
+      let warning = PublicationWarning.fallsBehind
+      out.append(fallsBehind ? .warn(warning) : .withdraw(warning))
+      if fallsBehind { warn(.fallsBehind, warning.description, to: &out) }
+    }
+    return place
+  }
+
+  /// Tells the time of day anew where that is due.
+  private mutating func follow(_ end: Int64, _ now: Int64, to out: inout [PublicationAction]) {
+    guard let (anchor, reason) = timesOfDay.follow(end, now: now) else { return }
+    switch reason {
+    case .lateBeginning(let milliseconds):
+      if milliseconds >= Self.worthLogging {
+        out.append(.log(.info, "the first media came late; times of day are set \(milliseconds) ms earlier"))
+      }
+    case .slowClock, .fastClock:
+      warn(
+        .clockDrifts,
+        "the publisher's clock runs \(reason == .slowClock ? "slow" : "fast"); the times of day follow it",
+        level: .info,
+        to: &out)
+    }
+    out.append(.event(.clock(anchor)))
+  }
+
+  // MARK: the beginning
+
+  private mutating func take(_ unit: MediaUnit, lag: Int64, _ now: Int64, to out: inout [PublicationAction]) {
+    if case .open(let origin, let audioFloor) = state {
+      emit(unit, origin, audioFloor, to: &out)
+      return
+    }
+    gate.saw(unit.kind, time: unit.time, now: now)
+    timesOfDay.gather(end: unit.time &+ lag, now: now)
+    held.append(unit)
+    openIfReady(now, to: &out)
+  }
+
+  private mutating func openIfReady(_ now: Int64, to out: inout [PublicationAction]) {
+    guard case .gathering = state, !held.isEmpty else { return }
+    let floor = held.firstPicture.map { audioFloor($0) } ?? .min
+    let pictures = videos.map { held.firstTime(of: $0.id, from: .min) }
+    let sounds = audios.map { held.firstTime(of: $0.id, from: floor) }
+    let (hasPicture, hasSound) = (pictures.contains { $0 != nil }, sounds.contains { $0 != nil })
+    let isPartial =
+      hasPicture && zip(videos, pictures).contains { $0.codec != nil && $1 == nil }
+      || hasSound && zip(audios, sounds).contains { $0.codec != nil && $0.isUsable && $1 == nil }
+    var decision = gate.decide(videoReady: hasPicture, audioReady: hasSound, isPartial: isPartial, now: now)
+    if decision == .wait, held.isFull { decision = .open(missing: []) }
+    guard case .open(let missing) = decision, let origin = (pictures + sounds).compactMap(\.self).min() else { return }
+    for kind in missing { tell(.neverCame(kind), to: &out) }
+    state = .open(origin: origin, audioFloor: floor)
+    out.append(.event(.clock(timesOfDay.begin(at: origin, now: now))))
+    let begun = zip(videos.map(\.id) + audios.map(\.id), pictures + sounds)
+    announce(begun.compactMap { $1 == nil ? nil : $0 }, to: &out)
+    for unit in held.takeAll() { emit(unit, origin, floor, to: &out) }
+  }
+
+  /// Sound from here on begins with the picture: not earlier than it by more than one frame of either.
+  private func audioFloor(_ first: VideoTrack.Unit) -> Int64 {
+    first.time &+ first.composition &- Self.leadOfSound
+  }
+
+  /// One frame of sound (AAC at 24 kHz: 43 ms) or of 24 pictures a second, and a millisecond of rounding.
+  private static let leadOfSound: Int64 = 44_000_000
+
+  // MARK: samples
+
+  private mutating func emit(
+    _ unit: MediaUnit, _ origin: Int64, _ audioFloor: Int64, to out: inout [PublicationAction]
+  ) {
+    switch unit {
+    case .video(let unit):
+      guard unit.time >= origin, let index = videos.firstIndex(where: { $0.id == unit.track }) else { return }
+      if videos[index].isUnannounced { announce([unit.track], to: &out) }
+      out.append(.event(.sample(videos[index].sample(unit, origin: origin))))
+    case .audio(let unit):
+      guard unit.time >= audioFloor, unit.time >= origin else {
+        return warn(.earlyAudio, "sound before the first key frame is left out", level: .info, to: &out)
+      }
+      guard let index = audios.firstIndex(where: { $0.id == unit.track }) else { return }
+      if audios[index].isUnannounced { announce([unit.track], to: &out) }
+      let (sample, correction) = audios[index].sample(unit, origin: origin)
+      if let correction {
+        let what = correction.milliseconds > 0 ? "a gap" : "dropping sound"
+        out.append(
+          .log(
+            .warning,
+            "sound and its timestamps are \(correction.milliseconds) ms apart; corrected by \(what) "
+              + "(correction \(correction.count))"))
+      }
+      if let sample { out.append(.event(.sample(sample))) }
+    }
+  }
+
+  /// Tells the tracks: those that are newly there or changed, and those that go on.
+  private mutating func announce(_ new: [TrackID], to out: inout [PublicationAction]) {
+    var tracks: [TrackDescription] = []
+    for index in videos.indices {
+      let isNew = new.contains(videos[index].id)
+      guard isNew || !videos[index].isUnannounced else { continue }
+      let track = isNew ? videos[index].announce(stated: statedRate) : videos[index].description
+      if let track { tracks.append(track) }
+    }
+    for index in audios.indices {
+      let isNew = new.contains(audios[index].id)
+      guard isNew || !audios[index].isUnannounced else { continue }
+      let track = isNew ? audios[index].announce() : audios[index].description
+      if let track { tracks.append(track) }
+    }
+    out.append(.event(.tracks(tracks.sorted { $0.id < $1.id })))
+  }
+
+  private mutating func warn(
+    _ cause: Cause, _ text: String, level: Logger.Level = .warning, to out: inout [PublicationAction]
+  ) {
+    if warned.insert(cause).inserted { out.append(.log(level, text)) }
+  }
+}

@@ -1,0 +1,48 @@
+internal import FMP4
+internal import Logging
+
+/// Who publishes over a connection, as the gate and the log hear of it.
+struct Publisher {
+  /// As `PublishRequest` has them.
+  let protocolName: String
+  let remoteAddress: String
+  let host: String?
+  let gate: any PublishGate
+  let logger: Logger
+
+  func metadata(of stream: StreamName?) -> Logger.Metadata {
+    var metadata: Logger.Metadata = ["remote": "\(remoteAddress)"]
+    if let stream { metadata["stream"] = "\(stream)" }
+    return metadata
+  }
+
+  /// What it asks the gate for.
+  func request(
+    _ stream: StreamName, key: Secret?, software: String, onEviction: @escaping @Sendable (EndReason) -> Void
+  ) -> PublishRequest {
+    PublishRequest(
+      stream: stream, key: key, protocolName: protocolName, remoteAddress: remoteAddress, host: host,
+      software: software,
+      onEviction: onEviction)
+  }
+
+  /// Its publication is over, for its sink as well.
+  func tellEnd(of stream: StreamName, _ reason: EndReason) {
+    let level: Logger.Level
+    if case .failed(let why) = reason {
+      noteRefusal(of: stream, why)
+      level = .warning
+    } else {
+      level = .notice
+    }
+    logger.log(level: level, "ended: \(reason.text)", metadata: metadata(of: stream))
+  }
+
+  /// For whoever looks for the reason later.
+  func noteRefusal(of stream: StreamName?, _ reason: String) {
+    gate.note(
+      RefusedPublication(
+        stream: stream?.description, protocolName: protocolName, remoteAddress: remoteAddress, host: host,
+        reason: reason, publicReason: reason))
+  }
+}

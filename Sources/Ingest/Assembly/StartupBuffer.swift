@@ -1,0 +1,74 @@
+internal import FMP4
+internal import NIOCore
+
+/// A picture or a frame of sound on its way to a sample.
+enum MediaUnit {
+  case video(VideoTrack.Unit)
+  case audio(AudioTrack.Unit)
+
+  var track: TrackID {
+    switch self {
+    case .video(let unit): unit.track
+    case .audio(let unit): unit.track
+    }
+  }
+
+  /// Nanoseconds on the publication's timeline.
+  var time: Int64 {
+    switch self {
+    case .video(let unit): unit.time
+    case .audio(let unit): unit.time
+    }
+  }
+
+  var byteCount: Int {
+    switch self {
+    case .video(let unit): unit.payload.readableBytes
+    case .audio(let unit): unit.payload.readableBytes
+    }
+  }
+
+  var kind: MediaKind {
+    switch self {
+    case .video: .video
+    case .audio: .audio
+    }
+  }
+}
+
+/// The beginning of a publication, held back until its tracks are known, in the order of arrival.
+struct StartupBuffer {
+  private var units: [MediaUnit] = []
+  private var byteCount = 0
+
+  var isEmpty: Bool { units.isEmpty }
+
+  /// More is not held back.
+  var isFull: Bool { units.count >= PublicationLimits.heldSamples || byteCount >= PublicationLimits.heldBytes }
+
+  mutating func append(_ unit: MediaUnit) {
+    units.append(unit)
+    byteCount += unit.byteCount
+  }
+
+  mutating func forget(_ track: TrackID) {
+    units.removeAll { $0.track == track }
+    byteCount = units.reduce(0) { $0 + $1.byteCount }
+  }
+
+  /// Everything, and nothing is left.
+  mutating func takeAll() -> [MediaUnit] {
+    defer { self = StartupBuffer() }
+    return units
+  }
+
+  var firstPicture: VideoTrack.Unit? {
+    for case .video(let unit) in units { return unit }
+    return nil
+  }
+
+  /// When the first of a track begins that is not earlier than `floor`, in nanoseconds.
+  func firstTime(of track: TrackID, from floor: Int64) -> Int64? {
+    units.first { $0.track == track && $0.time >= floor }?.time
+  }
+}

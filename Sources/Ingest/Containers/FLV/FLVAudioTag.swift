@@ -1,0 +1,68 @@
+internal import FMP4
+internal import NIOCore
+
+/// The body of an audio message: FLV's AudioTagHeader (E.4.2.1) or the extended one ("Enhanced Audio").
+struct FLVAudioTag {
+  enum Content {
+    /// An AudioSpecificConfig or an OpusHead.
+    case configuration(CodecID, ByteBuffer)
+    /// One raw AAC frame or Opus packet.
+    case frame(CodecID, ByteBuffer)
+    case nothing
+  }
+
+  /// Of the track that is taken.
+  private(set) var content = Content.nothing
+  private(set) var leftOut = FLVLeftOut()
+  /// As for video.
+  private(set) var nanoseconds: UInt32 = 0
+
+  /// `choice` is the publication's.
+  init(_ payload: ByteBuffer, _ choice: inout FLVTrackChoice) {
+    var bytes = payload
+    guard let first: UInt8 = bytes.readInteger() else { return }
+    switch first >> 4 {
+    case 9:
+      var header = FLVExtendedHeader(packetType: first & 0x0F, isCommand: false, isAudio: true, bytes)
+      nanoseconds = header.nanoseconds
+      while let track = header.nextTrack() {
+        guard let coding = Self.coding(fourCC: track.fourCC) else {
+          leftOut.codec = FLVCodecName.audio(fourCC: track.fourCC)
+          continue
+        }
+        take(track.number, coding, packetType: header.packetType, track.body, &choice)
+      }
+    case 10:
+      guard let packetType: UInt8 = bytes.readInteger() else { return }
+      take(0, .aac, packetType: packetType, bytes, &choice)
+    case let format where bytes.readableBytes > 0:
+      leftOut.codec = FLVCodecName.legacyAudio[format] ?? "audio format \(format)"
+    default: break
+    }
+  }
+
+  /// Nil for what weir does not take.
+  private static func coding(fourCC: String) -> CodecID? {
+    switch fourCC {
+    case "mp4a": .aac
+    case "Opus": .opus
+    default: nil
+    }
+  }
+
+  private mutating func take(
+    _ track: UInt8, _ coding: CodecID, packetType: UInt8, _ bytes: ByteBuffer, _ choice: inout FLVTrackChoice
+  ) {
+    guard packetType <= 1 else { return }
+    // A configuration says whether the track can be taken.
+    guard packetType == 0 ? choice.takes(track) : choice.follows(track) else {
+      leftOut.hasFurtherTrack = true
+      return
+    }
+    if packetType == 0 {
+      content = .configuration(coding, bytes)
+    } else if bytes.readableBytes > 0 {
+      content = .frame(coding, bytes)
+    }
+  }
+}

@@ -1,0 +1,24 @@
+/// Names of what weir does not take, for answers and log lines.
+enum FLVCodecName {
+  /// FLV 10.1 E.4.3.1.
+  static let legacyVideo: [UInt8: String] = [
+    1: "JPEG", 2: "Sorenson H.263", 3: "Screen Video", 4: "VP6", 5: "VP6 with alpha", 6: "Screen Video 2",
+    8: "H.263", 9: "MPEG-4 Part 2",
+  ]
+  /// FLV 10.1 E.4.2.1.
+  static let legacyAudio: [UInt8: String] = [
+    0: "PCM", 1: "ADPCM", 2: "MP3", 3: "PCM", 4: "Nellymoser", 5: "Nellymoser", 6: "Nellymoser", 7: "G.711 A-law",
+    8: "G.711 µ-law", 11: "Speex", 14: "MP3 8 kHz",
+  ]
+
+  /// The usual name of a codec of sound that Enhanced RTMP v2 can carry and weir does not take; else the FourCC itself.
+  static func audio(fourCC: String) -> String {
+    switch fourCC {
+    case "ac-3": "AC-3"
+    case "ec-3": "E-AC-3"
+    case ".mp3": "MP3"
+    case "fLaC": "FLAC"
+    default: fourCC
+    }
+  }
+}

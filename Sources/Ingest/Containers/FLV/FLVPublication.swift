@@ -1,0 +1,77 @@
+internal import FMP4
+internal import NIOCore
+
+/// A publication whose media come as FLV's tags: which track of each kind is taken, and what of it the publication hears.
+struct FLVPublication {
+  private var publication: Publication
+  /// Of all tags together.
+  private var clock = WireClock(hertz: 1000, bits: 32)
+  private var videoChoice = FLVTrackChoice()
+  private var audioChoice = FLVTrackChoice()
+
+  /// `wallOffset` as in `SteadyClock`: wall time minus monotonic time, in nanoseconds.
+  init(wallOffset: Int64) {
+    publication = Publication(wallOffset: wallOffset)
+  }
+
+  /// What the encoder calls itself.
+  var encoder: String { publication.encoder }
+
+  /// When `tick` wants to be called, in nanoseconds; nil when nothing waits.
+  func deadline(after now: Int64) -> Int64? { publication.deadline(after: now) }
+
+  /// Time has passed. Throws where nothing has come that can be taken.
+  mutating func tick(now: Int64, to out: inout [PublicationAction]) throws(WireError) {
+    try publication.tick(now: now, to: &out)
+  }
+
+  mutating func receive(_ metadata: PublicationMetadata) { publication.receive(metadata) }
+
+  /// The body of a video tag. `timestamp` is the tag's, in milliseconds modulo 2³²; `now` the time of arrival in nanoseconds.
+  mutating func receiveVideo(
+    _ payload: ByteBuffer, timestamp: UInt32, now: Int64, to out: inout [PublicationAction]
+  ) throws(WireError) {
+    let tag = try FLVVideoTag(payload, &videoChoice)
+    leaveOut(tag.leftOut, of: .video, isAlone: videoChoice.taken == nil, now, to: &out)
+    let time = clock.nanoseconds(UInt64(timestamp))
+    switch tag.content {
+    case .nothing: return
+    case .metadata(let packet):
+      if let color = ColorInformation.read(packet) { publication.receive(color, of: .video) }
+    case .configuration(let coding, let record):
+      _ = try publication.configure(.video, coding, record: record, now: now, to: &out)
+    case .frame(let coding, let bytes, let composition):
+      publication.receive(
+        WireUnit(
+          track: .video, coding: coding, time: time,
+          composition: Int64(composition) * 1_000_000 + Int64(tag.nanoseconds), payload: bytes), now: now, to: &out)
+    }
+  }
+
+  /// The same of an audio tag.
+  mutating func receiveAudio(
+    _ payload: ByteBuffer, timestamp: UInt32, now: Int64, to out: inout [PublicationAction]
+  ) throws(WireError) {
+    let tag = FLVAudioTag(payload, &audioChoice)
+    leaveOut(tag.leftOut, of: .audio, isAlone: audioChoice.taken == nil, now, to: &out)
+    if case .nothing = tag.content { return }
+    let time = clock.nanoseconds(UInt64(timestamp))
+    switch tag.content {
+    case .nothing: return
+    case .configuration(let coding, let record):
+      if try !publication.configure(.audio, coding, record: record, now: now, to: &out) { audioChoice.release() }
+    case .frame(let coding, let bytes):
+      publication.receive(
+        WireUnit(track: .audio, coding: coding, time: time, payload: bytes), now: now, to: &out)
+    }
+  }
+
+  private mutating func leaveOut(
+    _ leftOut: FLVLeftOut, of kind: MediaKind, isAlone: Bool, _ now: Int64, to out: inout [PublicationAction]
+  ) {
+    if let codec = leftOut.codec {
+      publication.leaveOut(codec: codec, of: kind, isAlone: isAlone, now: now, to: &out)
+    }
+    if leftOut.hasFurtherTrack { publication.leaveOutFurtherTrack(of: kind, to: &out) }
+  }
+}

@@ -1,0 +1,101 @@
+internal import FMP4
+internal import NIOCore
+
+/// The body of a video message: FLV's VideoTagHeader (FLV 10.1 E.4.3.1) or the extended one of Enhanced RTMP v2
+/// ("Enhanced Video"), and what it carries.
+struct FLVVideoTag {
+  enum Content {
+    /// A configuration record: avcC, hvcC or av1C.
+    case configuration(CodecID, ByteBuffer)
+    /// One access unit. `composition` is presentation minus decode time in milliseconds.
+    case frame(CodecID, ByteBuffer, composition: Int32)
+    /// Values in AMF0 that describe the picture (Enhanced RTMP v2, "VideoPacketType.Metadata").
+    case metadata(ByteBuffer)
+    /// Nothing for a decoder: commands, end of sequence, empty tags.
+    case nothing
+  }
+
+  /// Of the track that is taken.
+  private(set) var content = Content.nothing
+  private(set) var leftOut = FLVLeftOut()
+  /// Added to the presentation time, in nanoseconds (ModEx, TimestampOffsetNano); below a millisecond.
+  private(set) var nanoseconds: UInt32 = 0
+
+  /// `choice` is the publication's. Throws the name of a codec that weir does not take, where there is no other picture to
+  /// be had: nobody wants a stream that has silently lost its picture.
+  init(_ payload: ByteBuffer, _ choice: inout FLVTrackChoice) throws(WireError) {
+    var bytes = payload
+    guard let first: UInt8 = bytes.readInteger() else { return }
+    guard first & 0x80 != 0 else {
+      let content = try Self.legacyContent(frameType: first >> 4, codec: first & 0x0F, &bytes)
+      if case .nothing = content { return }
+      take(content, of: 0, &choice)
+      return
+    }
+    var header = FLVExtendedHeader(
+      packetType: first & 0x0F, isCommand: first >> 4 & 0x7 == 5, isAudio: false, bytes)
+    nanoseconds = header.nanoseconds
+    while let track = header.nextTrack() {
+      guard let coding = Self.coding(fourCC: track.fourCC) else {
+        guard header.isMultitrack || (choice.taken ?? 0) != 0 else { throw .unsupported(codec: track.fourCC) }
+        leftOut.codec = track.fourCC
+        continue
+      }
+      let content = Self.extendedContent(coding, packetType: header.packetType, track.body)
+      if case .nothing = content { continue }
+      take(content, of: track.number, &choice)
+    }
+  }
+
+  /// Nil for what weir does not take.
+  private static func coding(fourCC: String) -> CodecID? {
+    switch fourCC {
+    case "avc1": .h264
+    case "hvc1": .hevc
+    case "av01": .av1
+    default: nil
+    }
+  }
+
+  private mutating func take(_ content: Content, of track: UInt8, _ choice: inout FLVTrackChoice) {
+    if choice.takes(track) { self.content = content } else { leftOut.hasFurtherTrack = true }
+  }
+
+  /// AVCVIDEOPACKET (E.4.3.2), and the same shape for HEVC as some encoders send it under number 12.
+  private static func legacyContent(
+    frameType: UInt8, codec: UInt8, _ bytes: inout ByteBuffer
+  ) throws(WireError) -> Content {
+    // Frame type 5 is a command for the player and has no picture.
+    if frameType == 5 { return .nothing }
+    let coding: CodecID
+    switch codec {
+    case 7: coding = .h264
+    case 12: coding = .hevc
+    case 0 where bytes.readableBytes == 0: return .nothing
+    default: throw .unsupported(codec: FLVCodecName.legacyVideo[codec] ?? "video codec \(codec)")
+    }
+    guard let packetType: UInt8 = bytes.readInteger(), let composition = bytes.readI24() else { return .nothing }
+    switch packetType {
+    case 0: return .configuration(coding, bytes)
+    case 1: return bytes.readableBytes > 0 ? .frame(coding, bytes, composition: composition) : .nothing
+    default: return .nothing
+    }
+  }
+
+  private static func extendedContent(_ coding: CodecID, packetType: UInt8, _ body: ByteBuffer) -> Content {
+    var bytes = body
+    switch packetType {
+    case 0: return .configuration(coding, bytes)
+    case 1:
+      var composition: Int32 = 0
+      if coding != .av1 {
+        guard let value = bytes.readI24() else { return .nothing }
+        composition = value
+      }
+      return bytes.readableBytes > 0 ? .frame(coding, bytes, composition: composition) : .nothing
+    case 3: return bytes.readableBytes > 0 ? .frame(coding, bytes, composition: 0) : .nothing
+    case 4: return .metadata(bytes)
+    default: return .nothing
+    }
+  }
+}

@@ -1,0 +1,44 @@
+internal import CLibAV
+internal import FMP4
+
+/// An encoder as `weir devices` lists it.
+package struct EncoderListing: Sendable, Hashable {
+  package var name: String
+  /// `h264`, `hevc`, `av1`, `aac` or `opus`.
+  package var coding: String
+  package var isHardware: Bool
+  /// Why it does not work here; nil where it does.
+  package var problem: String?
+}
+
+/// The encoders that weir can use, each tried.
+package enum EncoderCatalogue {
+  package static func list() -> [EncoderListing] {
+    let pictures = VideoEncoderName.allCases.map { name in
+      EncoderListing(
+        name: name.rawValue, coding: name.coding.rawValue, isHardware: name.isHardware, problem: problem(of: name))
+    }
+    let sound = AudioCoding.allCases.map { coding in
+      EncoderListing(
+        name: coding.encoder, coding: coding.rawValue, isHardware: false,
+        problem: trial { _ = try AudioEncoder(coding, sampleRate: 48_000, bitRate: 128_000) })
+    }
+    return pictures + sound
+  }
+
+  /// Why an encoder does not work on this machine; nil where it does.
+  package static func problem(of name: VideoEncoderName) -> String? {
+    guard let rate = FrameRate(numerator: 30, denominator: 1) else { return nil }
+    let format = VideoEncoder.Format(width: 640, height: 360, rate: rate, timescale: 30)
+    return trial { _ = try VideoEncoder(name, format, VideoEncoding(encoder: name, threads: 1)) }
+  }
+
+  private static func trial(_ open: () throws -> Void) -> String? {
+    do {
+      try open()
+      return nil
+    } catch {
+      return "\(error)"
+    }
+  }
+}

@@ -1,0 +1,77 @@
+internal import CV4L2
+
+/// A control of a camera: brightness, contrast, exposure …
+package struct CameraControl: Sendable, Hashable {
+  /// As it is written in a source's options: lower case, words joined by underscores.
+  package var name: String
+  package var minimum: Int32
+  package var maximum: Int32
+  package var step: Int32
+  package var standard: Int32
+  package var value: Int32
+
+  /// V4L2's number.
+  var identifier: UInt32
+}
+
+extension CameraHandle {
+  /// Numbers, switches and choices; buttons and texts have no value to set.
+  func controls() -> [CameraControl] {
+    var found: [CameraControl] = []
+    var query = v4l2_queryctrl()
+    query.id = weir_control_next
+    while found.count < 256, ask(weir_queryctrl, &query) {
+      var name = query.name
+      let isSettable = [
+        V4L2_CTRL_TYPE_INTEGER.rawValue, V4L2_CTRL_TYPE_BOOLEAN.rawValue, V4L2_CTRL_TYPE_MENU.rawValue,
+      ].contains(query.type)
+      var current = v4l2_control()
+      current.id = query.id
+      if isSettable, query.flags & weir_control_disabled == 0, ask(weir_g_ctrl, &current) {
+        found.append(
+          CameraControl(
+            name: Self.optionName(VideoDevices.text(&name)), minimum: query.minimum, maximum: query.maximum,
+            step: query.step, standard: query.default_value, value: current.value, identifier: query.id))
+      }
+      query.id |= weir_control_next
+    }
+    return found
+  }
+
+  /// Sets the controls that were asked for.
+  func set(_ wishes: [CameraSettings.Control]) throws(CaptureError) {
+    guard !wishes.isEmpty else { return }
+    let known = controls()
+    for wish in wishes {
+      guard let control = known.first(where: { $0.name == wish.name }) else {
+        let names = known.map(\.name).joined(separator: ", ")
+        throw CaptureError(.camera(path), .unusable("it has no control \(wish.name), only \(names)"))
+      }
+      guard (control.minimum...max(control.minimum, control.maximum)).contains(wish.value) else {
+        throw CaptureError(
+          .camera(path),
+          .unusable("\(wish.name)=\(wish.value) is outside \(control.minimum) to \(control.maximum)"))
+      }
+      var setting = v4l2_control(id: control.identifier, value: wish.value)
+      try call(weir_s_ctrl, &setting, "set \(wish.name) to \(wish.value)")
+    }
+  }
+
+  /// Whether a camera that codes by itself can be asked for a key frame.
+  var canForceKeyFrames: Bool {
+    var query = v4l2_queryctrl()
+    query.id = weir_control_key_frame
+    return ask(weir_queryctrl, &query) && query.flags & weir_control_disabled == 0
+  }
+
+  /// Asks for one; false where the camera does not do it.
+  @discardableResult func forceKeyFrame() -> Bool {
+    var setting = v4l2_control(id: weir_control_key_frame, value: 1)
+    return ask(weir_s_ctrl, &setting)
+  }
+
+  /// "Exposure, Auto" is `exposure_auto`.
+  static func optionName(_ title: String) -> String {
+    title.lowercased().split { !($0.isASCII && ($0.isLetter || $0.isNumber)) }.joined(separator: "_")
+  }
+}

@@ -1,0 +1,224 @@
+internal import CLibAV
+internal import FMP4
+internal import NIOCore
+
+/// The picture or the sound of a file: what it is, and how its packets become samples.
+struct FileTrack {
+  private(set) var description: TrackDescription
+  /// Of libavformat.
+  let streamIndex: Int32
+  private let path: String
+  private let timeBase: AVRational
+  /// NAL units stand behind start codes instead of lengths (MPEG-TS).
+  private let isAnnexB: Bool
+  /// Lays times that the file rounds to milliseconds (Matroska, FLV) back on the grid of the frame rate.
+  private var grid: FrameGrid?
+  /// Matroska states no decode times; libavformat finds them out, but not those of the first pictures, which wait here
+  /// until one is known.
+  private var undated: [(bytes: ByteBuffer, presentation: Int64, length: Int64)] = []
+  private var isDated = false
+  /// Pictures or frames of sound that could not be used, and that nobody has been told of.
+  private var broken = 0
+
+  /// H.264 and HEVC hold back at most 16 pictures.
+  private static let longestReordering = 32
+
+  init(_ stream: UnsafeMutablePointer<AVStream>, id: TrackID, path: String) throws {
+    guard let parameters = stream.pointee.codecpar?.pointee else { throw FileError.empty(path) }
+    self.path = path
+    streamIndex = stream.pointee.index
+    timeBase = stream.pointee.time_base
+    let record = Self.extradata(parameters)
+    isAnnexB = record.getInteger(at: 0, as: UInt8.self) != 1
+    let codec: Codec
+    do throws(CodecError) {
+      codec = try Self.codec(parameters, record, isAnnexB: isAnnexB)
+    } catch {
+      throw error.code == .unsupported
+        ? FileError.unsupportedCodec(
+          path, kind: id == .video ? "picture" : "sound", codec: String(cString: avcodec_get_name(parameters.codec_id)))
+        : FileError.invalidCodec(path, reason: "\(error)")
+    }
+    let average = stream.pointee.avg_frame_rate
+    let stated = FrameRate(
+      numerator: UInt32(clamping: average.num), denominator: UInt32(clamping: average.den))
+    let rate = FrameClock.recognise(stated)
+    let isCoarse = timeBase.den <= 1000 && codec.kind == .video
+    grid = isCoarse ? FrameGrid(rate: rate) : nil
+    let timescale: UInt32 =
+      switch codec {
+      case .aac(let configuration): configuration.samplingFrequency
+      case .opus: Opus.timescale
+      case .h264, .hevc, .av1:
+        grid?.timescale ?? (timeBase.num == 1 ? UInt32(clamping: timeBase.den) : FrameClock.defaultTimescale)
+      }
+    let frameDuration = rate.flatMap { FrameClock(rate: $0, timescale: timescale).wholeStep }
+    description = TrackDescription(
+      id: id, codec: codec, timescale: timescale, frameDuration: codec.kind == .video ? frameDuration : nil,
+      rotation: codec.kind == .video ? Self.rotation(stream) : .none)
+  }
+
+  /// By how many quarters the file's matrix turns the picture (ISO/IEC 14496-12 §8.3.2).
+  private static func rotation(_ stream: UnsafeMutablePointer<AVStream>) -> Rotation {
+    guard let matrix = av_stream_get_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, nil) else { return .none }
+    // libavutil counts against the clock, and has no number for a matrix that turns nothing.
+    let degrees = matrix.withMemoryRebound(to: Int32.self, capacity: 9) { -av_display_rotation_get($0) }
+    guard degrees.isFinite else { return .none }
+    let quarters = Int((degrees / 90).rounded())
+    return Rotation(rawValue: UInt16((quarters % 4 + 4) % 4 * 90)) ?? .none
+  }
+
+  /// The packet as a unit; none for one that has no picture and no sound of its own, or that only prepares a decoder,
+  /// or whose decode time a later one tells.
+  mutating func units(_ packet: UnsafeMutablePointer<AVPacket>) -> [MediaFile.Unit] {
+    guard let data = packet.pointee.data, packet.pointee.size > 0 else { return [] }
+    // Cut off, or with a hole that the container tells of.
+    guard packet.pointee.flags & AV_PKT_FLAG_CORRUPT == 0 else {
+      broken += 1
+      return []
+    }
+    let bytes = UnsafeRawBufferPointer(start: data, count: Int(packet.pointee.size))
+    let (pts, dts) = (packet.pointee.pts, packet.pointee.dts)
+    guard pts != weir_no_time || dts != weir_no_time else { return [] }
+    let presentation = pts == weir_no_time ? dts : pts
+    if description.kind == .audio { return [sound(bytes, ticks(presentation))].compactMap(\.self) }
+    let payload = ByteBuffer(bytes: bytes)
+    let length = packet.pointee.duration
+    if dts == weir_no_time, !isDated, undated.count < Self.longestReordering {
+      undated.append((payload, presentation, length))
+      return []
+    }
+    let decode = dts == weir_no_time ? presentation : dts
+    let earlier = dated(before: decode)
+    return earlier + [picture(payload, decode, presentation, length)].compactMap(\.self)
+  }
+
+  /// The pictures that waited, each one step before the next; at the end of a file without any decode time, by their
+  /// presentation times.
+  mutating func dated(before decode: Int64?) -> [MediaFile.Unit] {
+    isDated = true
+    let waiting = undated
+    undated = []
+    let step = frameSteps
+    return waiting.enumerated().compactMap { index, item in
+      let time = decode.map { $0 &- Int64((Double(waiting.count - index) * (step ?? Double(item.length))).rounded()) }
+      return picture(item.bytes, time ?? item.presentation, item.presentation, item.length)
+    }
+  }
+
+  /// How many pictures or frames of sound could not be used since the last call.
+  mutating func takeBroken() -> Int {
+    defer { broken = 0 }
+    return broken
+  }
+
+  /// Ticks of the file from one picture to the next, where the rate is known.
+  private var frameSteps: Double? {
+    guard let rate = grid?.rate, timeBase.num > 0 else { return nil }
+    return Double(timeBase.den) / Double(timeBase.num) / rate.framesPerSecond
+  }
+
+  private mutating func picture(
+    _ bytes: ByteBuffer, _ decode: Int64, _ presentation: Int64, _ length: Int64
+  ) -> MediaFile.Unit? {
+    let unit: AccessUnit?
+    do throws(CodecError) {
+      unit = try isAnnexB ? description.codec.accessUnit(annexB: bytes) : description.codec.accessUnit(bytes)
+    } catch {
+      broken += 1
+      return nil
+    }
+    guard let unit, unit.payload.readableBytes > 0 else { return nil }
+    var time = ticks(decode)
+    var offset = ticks(presentation) &- time
+    var duration = UInt32(clamping: ticks(max(length, 0)))
+    if grid != nil, let place = gridPlace(decode, presentation) {
+      (time, offset) = (place.decodeTime, Int64(place.compositionOffset))
+      duration = place.duration ?? description.frameDuration ?? duration
+    }
+    return MediaFile.Unit(
+      track: description.id, timescale: description.timescale, decodeTime: time,
+      compositionOffset: Int32(clamping: offset), duration: duration, isSync: unit.isSync,
+      isDisposable: unit.isDisposable, payload: unit.payload)
+  }
+
+  private mutating func gridPlace(_ decode: Int64, _ presentation: Int64) -> FrameGrid.Place? {
+    let nanoseconds = { [timeBase] (time: Int64) in
+      av_rescale_q(time, timeBase, AVRational(num: 1, den: 1000)) &* 1_000_000
+    }
+    let (decode, presentation) = (nanoseconds(decode), nanoseconds(presentation))
+    return grid?.place(decode: decode, composition: presentation &- decode)
+  }
+
+  private func sound(_ bytes: UnsafeRawBufferPointer, _ time: Int64) -> MediaFile.Unit? {
+    // A decoder's run-up lies before the beginning.
+    let raw = Self.withoutADTS(bytes)
+    let payload = ByteBuffer(bytes: raw)
+    let duration: UInt32
+    switch description.codec {
+    case .aac(let configuration): duration = configuration.samplesPerFrame
+    case .opus:
+      guard let length = Opus.packetDuration(payload) else { return nil }
+      duration = length
+    case .h264, .hevc, .av1: return nil
+    }
+    guard time &+ Int64(duration) > 0, !payload.readableBytesView.isEmpty else { return nil }
+    return MediaFile.Unit(
+      track: description.id, timescale: description.timescale, decodeTime: time, compositionOffset: 0,
+      duration: duration, isSync: true, isDisposable: false, payload: payload)
+  }
+
+  private func ticks(_ time: Int64) -> Int64 {
+    av_rescale_q(time, timeBase, AVRational(num: 1, den: Int32(clamping: description.timescale)))
+  }
+
+  // MARK: What the file says of the codec
+
+  private static func codec(
+    _ parameters: AVCodecParameters, _ record: ByteBuffer, isAnnexB: Bool
+  ) throws(CodecError) -> Codec {
+    switch parameters.codec_id {
+    case AV_CODEC_ID_H264:
+      .h264(isAnnexB ? try H264.Configuration(annexB: record) : try H264.Configuration(record: record))
+    case AV_CODEC_ID_HEVC:
+      .hevc(isAnnexB ? try HEVC.Configuration(annexB: record) : try HEVC.Configuration(record: record))
+    case AV_CODEC_ID_AV1:
+      // The record begins with a marker bit and version 1 (AV1-ISOBMFF §2.3.3).
+      .av1(
+        record.getInteger(at: 0, as: UInt8.self) == 0x81
+          ? try AV1.Configuration(record: record) : try AV1.Configuration(obus: record))
+    case AV_CODEC_ID_AAC:
+      .aac(
+        try AAC.Configuration(
+          audioSpecificConfig: record.readableBytes > 0 ? record : Self.audioSpecificConfig(parameters)))
+    case AV_CODEC_ID_OPUS: .opus(try Opus.Configuration(opusHead: record))
+    default: throw CodecError(.unsupported, "a codec that is not passed through")
+    }
+  }
+
+  private static func extradata(_ parameters: AVCodecParameters) -> ByteBuffer {
+    guard let bytes = parameters.extradata, parameters.extradata_size > 0 else { return ByteBuffer() }
+    return ByteBuffer(bytes: UnsafeRawBufferPointer(start: bytes, count: Int(parameters.extradata_size)))
+  }
+
+  // MARK: AAC in ADTS frames, as MPEG-TS has it (ISO/IEC 13818-7 §6.2)
+
+  /// The frame without its ADTS header, where it has one.
+  private static func withoutADTS(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+    guard bytes.count > 9, bytes[0] == 0xFF, bytes[1] & 0xF6 == 0xF0 else { return bytes }
+    let header = bytes[1] & 1 == 0 ? 9 : 7
+    let length = Int(bytes[3] & 3) << 11 | Int(bytes[4]) << 3 | Int(bytes[5]) >> 5
+    guard length == bytes.count else { return bytes }
+    return UnsafeRawBufferPointer(rebasing: bytes[header...])
+  }
+
+  /// What ADTS says of itself in each frame (ISO/IEC 14496-3 §1.6.2.1): Low Complexity, rate and channels.
+  private static func audioSpecificConfig(_ parameters: AVCodecParameters) -> ByteBuffer {
+    let rates: [Int32] = [96000, 88200, 64000, 48000, 44100, 32000, 24000, 22050, 16000, 12000, 11025, 8000, 7350]
+    guard let rate = rates.firstIndex(of: parameters.sample_rate) else { return ByteBuffer() }
+    let channels = parameters.ch_layout.nb_channels
+    guard (1...8).contains(channels) else { return ByteBuffer() }
+    let configuration = UInt16(channels == 8 ? 7 : channels)
+    return ByteBuffer(integer: UInt16(2) << 11 | UInt16(rate) << 7 | configuration << 3)
+  }
+}

@@ -1,0 +1,96 @@
+internal import Synchronization
+
+/// What became of connections before anybody was asked whether they may publish.
+package struct ConnectionRefusals: Sendable, Hashable {
+  /// Their address had failed too often: they waited.
+  package var slowed = 0
+  /// Too many were there already that did not publish.
+  package var tooManyStrangers = 0
+}
+
+/// The connections of a listener, from whatever thread: which addresses they come from (`PeerTable`), and how each can be
+/// told to end.
+final class ConnectionRegistry: Sendable {
+  private struct State {
+    var peers: PeerTable
+    var connections: [ObjectIdentifier: @Sendable () -> Void] = [:]
+    var isClosed = false
+    var refusals = ConnectionRefusals()
+    var waiters: [CheckedContinuation<Void, Never>] = []
+  }
+
+  private let state: Mutex<State>
+
+  init(limits: PeerLimits) {
+    state = Mutex(State(peers: PeerTable(limits: limits)))
+  }
+
+  func arrive(_ peer: String, isProxy: Bool, now: Int64) -> PeerTable.Refusal? {
+    state.withLock { state in
+      guard !state.isClosed else { return .closed }
+      let refusal = state.peers.arrive(peer, isProxy: isProxy, now: now)
+      switch refusal {
+      case .tooManyStrangers, .tooMany: state.refusals.tooManyStrangers += 1
+      case .closed, nil: break
+      }
+      return refusal
+    }
+  }
+
+  var refusals: ConnectionRefusals { state.withLock { $0.refusals } }
+
+  /// Whether somebody at the address has to wait, as `PeerTable` says.
+  func slowing(_ peer: String, now: Int64) -> PeerTable.Slowing? {
+    state.withLock { state in
+      let slowing = state.peers.slowing(peer, now: now)
+      if slowing != nil { state.refusals.slowed += 1 }
+      return slowing
+    }
+  }
+
+  func noLongerStranger(_ peer: String, failed: Bool, now: Int64) {
+    state.withLock { $0.peers.noLongerStranger(peer, failed: failed, now: now) }
+  }
+
+  /// Remembers a connection until `remove`; `end` asks it to end. False when the listener is closing.
+  func add(_ connection: AnyObject, end: @escaping @Sendable () -> Void) -> Bool {
+    let key = ObjectIdentifier(connection)
+    return state.withLock {
+      if $0.isClosed { return false }
+      $0.connections[key] = end
+      return true
+    }
+  }
+
+  func remove(_ connection: AnyObject, of peer: String) {
+    let key = ObjectIdentifier(connection)
+    let waiters = state.withLock { state in
+      state.peers.leave(peer)
+      state.connections[key] = nil
+      guard state.connections.isEmpty else { return [CheckedContinuation<Void, Never>]() }
+      defer { state.waiters = [] }
+      return state.waiters
+    }
+    for waiter in waiters { waiter.resume() }
+  }
+
+  /// Nobody comes in any more; the ways to end those who are.
+  func closeForGood() -> [@Sendable () -> Void] {
+    state.withLock {
+      $0.isClosed = true
+      return Array($0.connections.values)
+    }
+  }
+
+  /// Returns when no connection is left.
+  func allGone() async {
+    await withCheckedContinuation { continuation in
+      let isEmpty = state.withLock { state in
+        if state.connections.isEmpty { return true }
+        state.waiters.append(continuation)
+        return false
+      }
+      if isEmpty { continuation.resume() }
+    }
+  }
+}

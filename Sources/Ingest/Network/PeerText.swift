@@ -1,0 +1,26 @@
+internal import NIOCore
+
+/// Peers and what they say, as log lines have it.
+enum PeerText {
+  /// All that have no address.
+  static let nobody = "unknown"
+
+  /// Text of a peer: ASCII without control characters and quotes, at most `limit` characters.
+  static func printable(_ text: String, limit: Int) -> String {
+    let bytes = text.utf8.prefix(limit).map { (0x20...0x7E).contains($0) && $0 != 0x22 ? $0 : 0x3F }
+    return String(decoding: bytes, as: UTF8.self) + (text.utf8.count > limit ? "…" : "")
+  }
+
+  /// What counts as one address: an IPv4 address, or the network half of an IPv6 one, which a single host owns.
+  static func host(of address: SocketAddress?) -> String {
+    NetworkAddress(address)?.hostText ?? nobody
+  }
+
+  /// Address and port.
+  static func place(of address: SocketAddress?) -> String {
+    guard let address, let ip = address.ipAddress, let port = address.port else { return nobody }
+    let mapped = "::ffff:"
+    if ip.hasPrefix(mapped), ip.contains(".") { return "\(ip.dropFirst(mapped.count)):\(port)" }
+    return ip.contains(":") ? "[\(ip)]:\(port)" : "\(ip):\(port)"
+  }
+}

@@ -1,0 +1,123 @@
+import FMP4
+import NIOCore
+import Testing
+
+@testable import Ingest
+
+/// A protocol that is none of weir's: packets with a track's number, a clock of 90 kHz in 33 bits, and the codec's own bytes.
+private struct PacketProtocol {
+  static let range: UInt64 = 1 << 33
+
+  var publication = Publication(wallOffset: 0)
+  var clock = WireClock(hertz: 90_000, bits: 33)
+  var now: Int64 = 0
+  var events: [MediaEvent] = []
+  var warnings: [PublicationWarning] = []
+  var lost = 0
+
+  mutating func configure(_ track: UInt32, _ coding: CodecID, _ record: [UInt8]) throws {
+    var out: [PublicationAction] = []
+    _ = try publication.configure(TrackID(track), coding, record: ByteBuffer(bytes: record), now: now, to: &out)
+    keep(out)
+  }
+
+  /// `time` in ticks of 90 kHz.
+  mutating func picture(_ track: UInt32 = 1, at time: UInt64, isKey: Bool) {
+    let slice: [UInt8] = [isKey ? 0x65 : 0x41] + [UInt8](repeating: 0x88, count: 20)
+    send(track, .h264, RTMPScript.u32(UInt32(slice.count)) + slice, at: time)
+  }
+
+  mutating func sound(_ track: UInt32, at time: UInt64) {
+    send(track, .aac, [0x21, 0x10, 0x04, 0x60, 0x8C, 0x1C], at: time)
+  }
+
+  private mutating func send(_ track: UInt32, _ coding: CodecID, _ bytes: [UInt8], at time: UInt64) {
+    var out: [PublicationAction] = []
+    publication.receive(
+      WireUnit(
+        track: TrackID(track), coding: coding, time: clock.nanoseconds(time % Self.range),
+        payload: ByteBuffer(bytes: bytes)), now: now, to: &out)
+    keep(out)
+  }
+
+  mutating func tick() throws {
+    var out: [PublicationAction] = []
+    try publication.tick(now: now, to: &out)
+    keep(out)
+  }
+
+  private mutating func keep(_ actions: [PublicationAction]) {
+    for action in actions {
+      switch action {
+      case .event(let event): events.append(event)
+      case .lost: lost += 1
+      case .warn(let warning): warnings.append(warning)
+      case .withdraw, .log: break
+      }
+    }
+  }
+
+  func times(_ track: UInt32) -> [Int64] {
+    events.compactMap { event in
+      if case .sample(let sample) = event, sample.track == TrackID(track) { sample.decodeTime } else { nil }
+    }
+  }
+
+  var tracks: [[TrackDescription]] {
+    events.compactMap { if case .tracks(let tracks) = $0 { tracks } else { nil } }
+  }
+}
+
+@Suite("A publication of any protocol")
+struct PublicationTests {
+  /// 25 pictures a second and three tracks of sound, from half a second before the clock wraps on.
+  @Test func threeTracksOfSoundAndAClockThatWrapsBecomeOneTimeline() throws {
+    var wire = PacketProtocol()
+    let start = PacketProtocol.range - 45_000
+    try wire.configure(1, .h264, RTMPScript.avc25)
+    for track in UInt32(2)...4 { try wire.configure(track, .aac, RTMPScript.aac48) }
+    var sounds: UInt64 = 0
+    for picture in UInt64(0)..<50 {
+      wire.now = Int64(picture) * 40_000_000
+      wire.picture(at: start + picture * 3600, isKey: picture % 25 == 0)
+      while sounds * 1920 < (picture + 1) * 3600 {
+        for track in UInt32(2)...4 { wire.sound(track, at: start + sounds * 1920) }
+        sounds += 1
+      }
+    }
+    #expect(wire.tracks.map { $0.map(\.id.rawValue) } == [[1, 2, 3, 4]])
+    #expect(wire.times(1) == (0..<50).map { $0 * 1000 })
+    for track in UInt32(2)...4 { #expect(wire.times(track) == (0..<Int64(sounds)).map { $0 * 1024 }) }
+    #expect(wire.warnings.isEmpty && wire.lost == 0)
+  }
+
+  @Test func aTrackThatHasBegunIsWaitedForAndAnnouncedWhenItComesLater() throws {
+    var wire = PacketProtocol()
+    try wire.configure(1, .h264, RTMPScript.avc25)
+    try wire.configure(2, .aac, RTMPScript.aac48)
+    try wire.configure(5, .aac, RTMPScript.aac44)
+    for picture in UInt64(0)..<50 {
+      wire.now = Int64(picture) * 40_000_000
+      wire.picture(at: picture * 3600, isKey: picture == 0)
+      wire.sound(2, at: picture * 3600)
+      try wire.tick()
+      #expect(wire.events.isEmpty, "\(picture)")
+    }
+    wire.now = 2_000_000_000
+    try wire.tick()
+    #expect(wire.tracks.map { $0.map(\.id.rawValue) } == [[1, 2]])
+    wire.sound(5, at: 180_000)
+    #expect(wire.tracks.map { $0.map(\.id.rawValue) } == [[1, 2], [1, 2, 5]])
+    #expect(wire.times(5) == [88_200])
+  }
+
+  @Test func noMoreTracksAreTakenThanMayBe() throws {
+    var wire = PacketProtocol()
+    for track in 1...UInt32(PublicationLimits.tracks) { try wire.configure(track, .aac, RTMPScript.aac48) }
+    #expect(wire.warnings.isEmpty)
+    try wire.configure(UInt32(PublicationLimits.tracks) + 1, .aac, RTMPScript.aac48)
+    #expect(wire.warnings == [.leftOutTrack(.audio)])
+    wire.sound(UInt32(PublicationLimits.tracks) + 1, at: 0)
+    #expect(wire.lost == 1)
+  }
+}

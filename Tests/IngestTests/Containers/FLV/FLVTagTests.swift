@@ -1,0 +1,177 @@
+import NIOCore
+import Testing
+
+@testable import Ingest
+
+@Suite("FLV and Enhanced RTMP tags")
+struct FLVTagTests {
+  private func video(_ bytes: [UInt8]) throws(WireError) -> FLVVideoTag {
+    var choice = FLVTrackChoice()
+    return try FLVVideoTag(ByteBuffer(bytes: bytes), &choice)
+  }
+  private func audio(_ bytes: [UInt8]) -> FLVAudioTag {
+    var choice = FLVTrackChoice()
+    return FLVAudioTag(ByteBuffer(bytes: bytes), &choice)
+  }
+  private func cc(_ text: String) -> [UInt8] { Array(text.utf8) }
+
+  /// `coding configuration|frame composition bytes`, to compare at a glance.
+  private func describe(_ tag: FLVVideoTag) -> String {
+    switch tag.content {
+    case .configuration(let coding, let bytes): "\(coding) configuration \(Array(bytes.readableBytesView))"
+    case .frame(let coding, let bytes, let composition):
+      "\(coding) frame \(composition) \(Array(bytes.readableBytesView))"
+    case .metadata(let bytes): "metadata \(Array(bytes.readableBytesView))"
+    case .nothing: "nothing"
+    }
+  }
+
+  private func describe(_ tag: FLVAudioTag) -> String {
+    switch tag.content {
+    case .configuration(let coding, let bytes): "\(coding) configuration \(Array(bytes.readableBytesView))"
+    case .frame(let coding, let bytes): "\(coding) frame \(Array(bytes.readableBytesView))"
+    case .nothing: "nothing"
+    }
+  }
+
+  @Test func legacyVideoIsRead() throws {
+    #expect(describe(try video([0x17, 0, 0, 0, 0, 1, 2])) == "h264 configuration [1, 2]")
+    #expect(describe(try video([0x27, 1, 0, 0, 80, 9])) == "h264 frame 80 [9]")
+    #expect(describe(try video([0x27, 1, 0xFF, 0xFF, 0xFE, 9])) == "h264 frame -2 [9]")
+    #expect(describe(try video([0x27, 1, 0x80, 0, 0, 9])) == "h264 frame -8388608 [9]")
+    #expect(describe(try video([0x1C, 1, 0, 0, 0, 9])) == "hevc frame 0 [9]")
+    // End of sequence, empty tags, a command frame.
+    for bytes in [[0x17, 2, 0, 0, 0], [], [0x17], [0x17, 1, 0, 0, 0], [0x57, 0]] as [[UInt8]] {
+      #expect(describe(try video(bytes)) == "nothing")
+    }
+  }
+
+  @Test func enhancedVideoIsRead() throws {
+    #expect(describe(try video([0x90] + cc("hvc1") + [1, 2])) == "hevc configuration [1, 2]")
+    #expect(describe(try video([0x91] + cc("hvc1") + [0, 0, 5, 7])) == "hevc frame 5 [7]")
+    #expect(describe(try video([0xA1] + cc("avc1") + [0xFF, 0xFF, 0xFF, 7])) == "h264 frame -1 [7]")
+    #expect(describe(try video([0xA1] + cc("av01") + [7])) == "av1 frame 0 [7]")
+    #expect(describe(try video([0xA3] + cc("hvc1") + [7])) == "hevc frame 0 [7]")
+    for bytes in [[0x92] + cc("hvc1"), [0x95] + cc("av01") + [1], [0xD1, 0], [0x91]] {
+      #expect(describe(try video(bytes)) == "nothing")
+    }
+  }
+
+  @Test func metadataOfThePictureComesAsACommandToo() throws {
+    #expect(describe(try video([0x94] + cc("hvc1") + [2, 0, 0])) == "metadata [2, 0, 0]")
+    #expect(describe(try video([0xD4] + cc("av01") + [2])) == "metadata [2]")
+  }
+
+  @Test func modifiersAreReadAndUnknownOnesPassedOver() throws {
+    // Nanosecond offset 0x01E240 = 123456, then coded frames.
+    let tag = try video([0x97, 2, 0x01, 0xE2, 0x40, 0x01] + cc("av01") + [7])
+    #expect(tag.nanoseconds == 123_456)
+    #expect(describe(tag) == "av1 frame 0 [7]")
+    // An unknown modifier of 256 bytes with a long size, then a second one.
+    let long = [0x97, 255, 0, 255] + [UInt8](repeating: 0, count: 256) + [0x17] + [0, 9, 0x33] + cc("hvc1") + [7]
+    #expect(describe(try video(long)) == "hevc frame 0 [7]")
+    #expect(describe(try video([0x97, 200, 0])) == "nothing")
+    #expect(describe(audio([0x97, 0, 0, 0x01] + cc("Opus") + [7])) == "opus frame [7]")
+  }
+
+  @Test func theFirstOfSeveralTracksIsTakenAndOthersAreLeftOut() throws {
+    #expect(describe(try video([0x96, 0x01] + cc("av01") + [0, 7])) == "av1 frame 0 [7]")
+    #expect(describe(audio([0x95, 0x01] + cc("Opus") + [3, 7])) == "opus frame [7]")
+    // Several of one codec, then several of several.
+    let pictures = try video([0x96, 0x11] + cc("av01") + [1, 0, 0, 1, 7] + [0, 0, 0, 2, 8, 9])
+    #expect(describe(pictures) == "av1 frame 0 [7]")
+    #expect(pictures.leftOut == FLVLeftOut(hasFurtherTrack: true))
+    let sounds = audio([0x95, 0x20] + cc("ac-3") + [0, 0, 0, 1, 7] + cc("mp4a") + [1, 0, 0, 2, 8, 9])
+    #expect(describe(sounds) == "aac configuration [8, 9]")
+    #expect(sounds.leftOut == FLVLeftOut(codec: "AC-3"))
+  }
+
+  @Test func theTrackThatWasTakenStaysTheOne() throws {
+    var choice = FLVTrackChoice()
+    func audio(_ bytes: [UInt8]) -> FLVAudioTag { FLVAudioTag(ByteBuffer(bytes: bytes), &choice) }
+    #expect(audio([0x2F, 1]).leftOut == FLVLeftOut(codec: "MP3"))
+    #expect(choice.taken == nil)
+    #expect(describe(audio([0x95, 0x00] + cc("mp4a") + [4, 0x11, 0x90])) == "aac configuration [17, 144]")
+    let main = audio([0xAF, 0, 0x11, 0x90])
+    #expect(describe(main) == "nothing")
+    #expect(main.leftOut == FLVLeftOut(hasFurtherTrack: true))
+    #expect(describe(audio([0x95, 0x01] + cc("mp4a") + [4, 9])) == "aac frame [9]")
+    // A codec that is not taken, on the track that is.
+    let changed = audio([0x95, 0x01] + cc("fLaC") + [4, 9])
+    #expect(describe(changed) == "nothing")
+    #expect(changed.leftOut == FLVLeftOut(codec: "FLAC"))
+  }
+
+  @Test func tracksThatAreCutOffAreNothing() throws {
+    let whole = [0x96, 0x21] + cc("av01") + [0, 0, 0, 2, 8, 9]
+    #expect(describe(try video(whole)) == "av1 frame 0 [8, 9]")
+    for length in 0..<whole.count { #expect(describe(try video(Array(whole[..<length]))) == "nothing") }
+    // A layout that nobody knows, and more tracks than there are numbers.
+    #expect(describe(try video([0x96, 0x31] + cc("av01") + [0, 7])) == "nothing")
+    let many: [UInt8] = (0..<300).flatMap { number -> [UInt8] in [UInt8(truncatingIfNeeded: number), 0, 0, 1, 7] }
+    let tag = try video([0x96, 0x11] + cc("av01") + many)
+    #expect(describe(tag) == "av1 frame 0 [7]")
+    #expect(tag.leftOut.hasFurtherTrack)
+  }
+
+  @Test func audioIsRead() throws {
+    #expect(describe(audio([0xAF, 0, 0x11, 0x90])) == "aac configuration [17, 144]")
+    #expect(describe(audio([0xAF, 1, 9])) == "aac frame [9]")
+    #expect(describe(audio([0x90] + cc("Opus") + [1])) == "opus configuration [1]")
+    #expect(describe(audio([0x91] + cc("mp4a") + [1])) == "aac frame [1]")
+    for bytes in [[], [0xAF], [0xAF, 1], [0x92] + cc("Opus"), [0x94] + cc("Opus") + [0, 2], [0x20]] {
+      #expect(describe(audio(bytes)) == "nothing")
+    }
+  }
+
+  @Test func codecsThatAreNotCarriedAreNamed() {
+    let expected: [([UInt8], String)] = [
+      ([0x90] + cc("vp09") + [1], "vp09"), ([0x12, 1], "Sorenson H.263"), ([0x14, 1], "VP6"),
+      ([0x91] + [0, 10, 200, 65], "???A"), ([0x1F, 1], "video codec 15"),
+    ]
+    for (bytes, name) in expected {
+      #expect(throws: WireError(.unsupported, "codec \(name) unsupported; supported: H.264, HEVC, AV1, AAC, Opus")) {
+        try video(bytes)
+      }
+    }
+    // Sound is left out; the picture goes on without it.
+    let sounds: [([UInt8], String)] = [
+      ([0x2F, 1], "MP3"), ([0xB2, 1], "Speex"), ([0x90] + cc("fLaC"), "FLAC"), ([0x91] + cc(".mp3") + [1], "MP3"),
+      ([0x91] + cc("ec-3") + [1], "E-AC-3"), ([0x91] + cc("abcd") + [1], "abcd"), ([0x91, 0, 10, 200, 65], "???A"),
+    ]
+    for (bytes, name) in sounds {
+      let tag = audio(bytes)
+      #expect(describe(tag) == "nothing")
+      #expect(tag.leftOut == FLVLeftOut(codec: name))
+    }
+    // Of several pictures, one that is not carried.
+    #expect(throws: Never.self) {
+      let tag = try video([0x96, 0x21] + cc("vp09") + [0, 0, 0, 1, 7] + cc("av01") + [1, 0, 0, 1, 8])
+      #expect(describe(tag) == "av1 frame 0 [8]")
+      #expect(tag.leftOut == FLVLeftOut(codec: "vp09"))
+    }
+  }
+
+  @Test func partsOfAnAggregateAreMessagesOfTheirOwn() throws {
+    func part(_ type: UInt8, _ time: UInt32, _ body: [UInt8]) -> [UInt8] {
+      [type] + RTMPScript.u24(UInt32(body.count)) + RTMPScript.u24(time & 0xFF_FFFF) + [UInt8(time >> 24), 0, 0, 0]
+        + body + RTMPScript.u32(UInt32(body.count + 11))
+    }
+    let bytes = part(8, 0x0100_0000, [1]) + part(9, 0x0100_0028, [2, 3])
+    func read(_ bytes: [UInt8]) throws -> [RTMPMessage] {
+      var aggregate = AggregateMessage(
+        RTMPMessage(type: 22, timestamp: 0xFFFF_FFF0, streamID: 1, payload: ByteBuffer(bytes: bytes)))
+      var messages: [RTMPMessage] = []
+      while let message = try aggregate.next() { messages.append(message) }
+      return messages
+    }
+    let messages = try read(bytes)
+    #expect(messages.map(\.timestamp) == [0xFFFF_FFF0, 0x18])
+    #expect(messages.map(\.type) == [8, 9])
+    #expect(messages.map { Array($0.payload.readableBytesView) } == [[1], [2, 3]])
+    for count in 1..<bytes.count where ![12, 13, 14, 15, 16].contains(count) && count < bytes.count - 4 {
+      #expect(throws: WireError.self) { try read(Array(bytes[..<count])) }
+    }
+    #expect(throws: WireError.self) { try read(part(22, 0, [1])) }
+  }
+}
