@@ -2,13 +2,14 @@ internal import FMP4
 internal import Ingest
 internal import NIOCore
 
-/// `/api/v1/…` and `/time`: what machines and the pages ask.
+/// What answers `/api/v1/…` (APITable), and `/time`: what machines and the pages ask.
 struct APIRoutes {
   let streams: StreamRegistry
   let viewers: ViewerRegistry
   let recordings: RecordingLibrary?
   let captures: CaptureAPI
   let sources: SourcesAPI
+  let replay: ReplayRoutes
   /// Who may change things.
   let gate: AdminGate
   let clock: SteadyClock
@@ -24,43 +25,18 @@ struct APIRoutes {
     .text(UTCText(nanosecondsSince1970: clock.wallNanoseconds).internet, cache: .never)
   }
 
-  func respond(to request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
-    let path = Array(request.path.dropFirst())
-    guard path.first == "v1", path.count >= 2 else { return .now(unknown) }
-    if path[1] == "recordings" { return recordingAPI.respond(to: request, path.dropFirst(2), on: eventLoop) }
-    if path[1] == "streams", path.count == 5, path[3] == "recording" {
-      return recordingAPI.control(request, stream: path[2], path[4], on: eventLoop)
+  var recordingAPI: RecordingAPI { RecordingAPI(library: recordings, isWritable: gate.token != nil, clock: clock) }
+
+  var refusals: RefusalsAPI { RefusalsAPI(streams: streams, gate: gate, publishKeyRequired: publishKeyRequired) }
+
+  func stream(_ request: APIRequest) -> HTTPAnswer {
+    guard let name = StreamName(request[0]), let stream = streams.stream(name) else {
+      return .now(Problem.notFound("There is no stream of that name now.").response)
     }
-    if path[1] == "streams", path.count == 5, path[3] == "capture" {
-      return .now(captures.change(request, stream: path[2], path[4]))
-    }
-    if path[1] == "sources" { return sources.respond(to: request, path.dropFirst(), on: eventLoop) }
-    if path == ["v1", "devices"] { return sources.devices(request, on: eventLoop) }
-    guard request.isRead else { return .now(Problem.methodNotAllowed().response) }
-    // Whether a token is the right one, for pages that ask for it.
-    if path == ["v1", "admin"] { return .now(gate.refusal(of: request)?.response ?? .json(["admin": true])) }
-    switch (path[1], path.count) {
-    case ("streams", 2): return .now(.json(list))
-    case ("streams", 3):
-      guard let name = StreamName(path[2]), let stream = streams.stream(name) else {
-        return .now(Problem.notFound("There is no stream of that name now.").response)
-      }
-      return .now(.json(describe(stream)))
-    case ("refusals", 2):
-      let refusals = RefusalsAPI(streams: streams, gate: gate, publishKeyRequired: publishKeyRequired)
-      return .now(refusals.respond(to: request))
-    case ("storage", 2): return recordingAPI.storage(on: eventLoop)
-    default: return .now(unknown)
-    }
+    return .now(.json(describe(stream)))
   }
 
-  private var recordingAPI: RecordingAPI { RecordingAPI(library: recordings, gate: gate, clock: clock) }
-
-  private var unknown: HTTPResponse {
-    Problem.notFound("The API has no such address.", help: "See /api/v1.").response
-  }
-
-  private var list: JSON {
+  var list: JSON {
     var members: [(name: String, value: JSON)] = [
       ("version", .string(Version.number)), ("streams", .array(streams.all.map(describe))),
       ("publishKeyRequired", .bool(publishKeyRequired)), ("writable", .bool(gate.token != nil)),

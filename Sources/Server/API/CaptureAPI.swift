@@ -6,10 +6,9 @@ internal import NIOCore
 /// `v4l2:/dev/video2?rotate=90`, `alsa:hw:1,0`, `brightness=128&contrast=3`.
 struct CaptureAPI {
   let sources: OwnSources
-  let gate: AdminGate
 
   /// What may be changed, as the last segment of the address.
-  private enum Subject: String, CaseIterable {
+  private enum Subject: String {
     case camera, microphone, controls
     case keyFrame = "keyframe"
   }
@@ -20,23 +19,20 @@ struct CaptureAPI {
     return source.status.map(\.json) ?? .null
   }
 
-  func change(_ request: HTTPRequest, stream: String, _ subject: String) -> HTTPResponse {
-    guard let subject = Subject(rawValue: subject) else {
-      let names = Subject.allCases.map(\.rawValue).joined(separator: ", ")
-      return Problem.notFound("The API has no such address.", help: "Use one of \(names).").response
+  func change(_ request: APIRequest) -> HTTPAnswer {
+    guard let source = StreamName(request[0]).flatMap({ sources[$0] }), let subject = Subject(rawValue: request[1])
+    else {
+      return .now(Problem.notFound(CaptureRefusal.isNoCapture.description).response)
     }
-    guard request.method == .post else { return Problem.methodNotAllowed(allow: "POST, OPTIONS").response }
-    if let refusal = gate.refusal(of: request) { return refusal.response }
-    guard let source = StreamName(stream).flatMap({ sources[$0] }) else {
-      return Problem.notFound(CaptureRefusal.isNoCapture.description).response
-    }
-    let wanted = String(buffer: request.body)
+    let wanted = String(buffer: request.http.body)
     do throws(ValueError) {
-      if let refusal = source.change(try Self.change(subject, wanted, source.settings)) { return Self.answer(refusal) }
+      if let refusal = source.change(try Self.change(subject, wanted, source.settings)) {
+        return .now(Self.answer(refusal))
+      }
     } catch {
-      return Problem.badRequest("\(error.reason).", help: "\(error.advice).").response
+      return .now(Problem.badRequest("\(error.reason).", help: "\(error.advice).").response)
     }
-    return .json(source.status.map(\.json) ?? .null)
+    return .now(.json(source.status.map(\.json) ?? .null))
   }
 
   private static func answer(_ refusal: CaptureRefusal) -> HTTPResponse {

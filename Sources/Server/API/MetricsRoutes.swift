@@ -9,27 +9,20 @@ internal import Synchronization
 final class MetricsRoutes: Sendable {
   private let report: MetricsReport
   private let clock: SteadyClock
-  /// Of its own: neither an event loop nor a thread that may be waiting for a disk puts figures together.
-  private let thread = NIOThreadPool(numberOfThreads: 1)
+  private let flight: SingleFlight<Int, ByteBuffer>
   private let state = Mutex(State())
 
   private struct State {
-    /// Those who wait for the answer that is being put together.
-    var waiting: [EventLoopPromise<HTTPResponse>] = []
-    var isWorking = false
     var newest: (text: ByteBuffer, at: Int64)?
     /// What the newest took, in nanoseconds.
     var renderTime: Int64?
   }
 
-  init(report: MetricsReport, clock: SteadyClock) {
+  /// - Parameter pool: neither an event loop nor a thread that may be waiting for a disk puts figures together.
+  init(report: MetricsReport, clock: SteadyClock, pool: NIOThreadPool) {
     self.report = report
     self.clock = clock
-    thread.start()
-  }
-
-  deinit {
-    thread.shutdownGracefully { _ in }
+    flight = SingleFlight(limit: 1, on: pool)
   }
 
   /// An answer is given again to those who ask within so many nanoseconds, so that asking without pause costs a few
@@ -47,33 +40,22 @@ final class MetricsRoutes: Sendable {
   /// Who comes while an answer is put together gets that one, and so does who comes right after it.
   func metrics(on eventLoop: any EventLoop) -> HTTPAnswer {
     let now = clock.monotonicNanoseconds()
-    let promise = eventLoop.makePromise(of: HTTPResponse.self)
-    let (known, mustWork) = state.withLock { state -> (ByteBuffer?, Bool) in
-      if let newest = state.newest, now &- newest.at < Self.shortestInterval { return (newest.text, false) }
-      state.waiting.append(promise)
-      defer { state.isWorking = true }
-      return (nil, !state.isWorking)
+    if let newest = state.withLock({ $0.newest }), now &- newest.at < Self.shortestInterval {
+      return .now(Self.response(newest.text))
     }
-    if let known {
-      promise.succeed(Self.response(known))
-    } else if mustWork {
-      thread.submit { _ in self.work() }
-    }
-    return .later(promise.futureResult)
+    guard let text = flight.value(of: 0, on: eventLoop, make: { self.text() }) else { return .now(FixedAnswer.failed) }
+    return .later(text.map { Self.response($0) })
   }
 
-  private func work() {
+  private func text() -> ByteBuffer {
     let start = clock.monotonicNanoseconds()
     let text = report.sheet(renderTime: state.withLock { $0.renderTime }).text()
     let end = clock.monotonicNanoseconds()
-    let waiting = state.withLock { state in
+    state.withLock { state in
       state.renderTime = end &- start
       state.newest = (text, end)
-      state.isWorking = false
-      defer { state.waiting = [] }
-      return state.waiting
     }
-    for promise in waiting { promise.succeed(Self.response(text)) }
+    return text
   }
 
   private static func response(_ text: ByteBuffer) -> HTTPResponse {

@@ -6,38 +6,9 @@ internal import NIOHTTP1
 struct RecordingAPI {
   /// Nil where nothing is recorded.
   let library: RecordingLibrary?
-  let gate: AdminGate
+  /// Whether there is a token with which anything may be changed.
+  let isWritable: Bool
   let clock: SteadyClock
-
-  /// What may be done with one recording, as the last segment of its address.
-  private enum Action: String, CaseIterable {
-    case restore, protect, unprotect
-  }
-
-  /// `path` begins behind `recordings`.
-  func respond(to request: HTTPRequest, _ path: ArraySlice<String>, on eventLoop: any EventLoop) -> HTTPAnswer {
-    let path = Array(path)
-    switch path.count {
-    case 0: return request.isRead ? list(request, on: eventLoop) : .now(Problem.methodNotAllowed().response)
-    case 2:
-      switch request.method {
-      case .get, .head: return one(path, on: eventLoop)
-      case .delete: return change(request, path, on: eventLoop, delete)
-      default: return .now(Problem.methodNotAllowed(allow: "GET, HEAD, DELETE, OPTIONS").response)
-      }
-    case 3:
-      guard let action = Action(rawValue: path[2]) else { return .now(Self.missing) }
-      guard request.method == .post else { return .now(Problem.methodNotAllowed(allow: "POST, OPTIONS").response) }
-      return change(request, path, on: eventLoop) { library, key, loop in
-        switch action {
-        case .restore: library.catalogue.restore(key, on: loop)
-        case .protect: library.catalogue.setProtection(true, key, on: loop)
-        case .unprotect: library.catalogue.setProtection(false, key, on: loop)
-        }
-      }
-    default: return .now(Self.missing)
-    }
-  }
 
   /// `/api/v1/storage`.
   func storage(on eventLoop: any EventLoop) -> HTTPAnswer {
@@ -49,32 +20,27 @@ struct RecordingAPI {
           "totalBytes": storage.totalBytes.map { .integer($0) } ?? .null,
           "recordedBytes": .integer(storage.recordedBytes), "deletedBytes": .integer(storage.deletedBytes),
           "keepFreeBytes": .integer(library.keepFree), "undoSeconds": .integer(library.undoSeconds),
-          "writable": .bool(gate.token != nil),
+          "writable": .bool(isWritable),
         ])
       }, on: eventLoop)
   }
 
-  /// `POST /api/v1/streams/{stream}/recording/start`, `…/stop` and `…/cancel`: what the stream's recording then does.
-  func control(
-    _ request: HTTPRequest, stream: String, _ action: String, on eventLoop: any EventLoop
-  ) -> HTTPAnswer {
-    let act: (RecordingLibrary, StreamName) -> RecordingAnswer
-    switch action {
-    case "start": act = { $0.start($1) }
-    case "stop": act = { $0.stop($1) }
-    case "cancel": act = { $0.cancel($1) }
-    default: return .now(Problem.notFound("The API has no such address.", help: "Use start, stop or cancel.").response)
-    }
-    guard request.method == .post else { return .now(Problem.methodNotAllowed(allow: "POST, OPTIONS").response) }
-    if let refusal = gate.refusal(of: request) { return .now(refusal.response) }
+  /// Starts, stops or cancels a stream's recording: what it then does.
+  func control(_ request: APIRequest) -> HTTPAnswer {
     guard let library else { return .now(Self.recordsNothing) }
-    guard let name = StreamName(stream) else {
+    guard let name = StreamName(request[0]) else {
       return .now(Problem.notFound("No stream can have that name.").response)
     }
-    switch act(library, name) {
+    let answer: RecordingAnswer =
+      switch request[1] {
+      case "start": library.start(name)
+      case "stop": library.stop(name)
+      default: library.cancel(name)
+      }
+    switch answer {
     case .done:
       return .later(
-        library.settle(name, on: eventLoop, patience: Self.patience).map { .json(library.describe(name)) })
+        library.settle(name, on: request.eventLoop, patience: Self.patience).map { .json(library.describe(name)) })
     case .refused(.notLive): return .now(Problem.notFound(RecordingRefusal.notLive.description).response)
     case .refused(let refusal): return .now(Self.conflict(refusal.description))
     }
@@ -86,10 +52,10 @@ struct RecordingAPI {
 
   // MARK: Reading
 
-  private func list(_ request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
+  func list(_ request: APIRequest) -> HTTPAnswer {
     let query: CatalogueQuery
     do {
-      query = try CatalogueQuery(request)
+      query = try CatalogueQuery(request.http)
     } catch {
       return .now(Problem.badRequest("The query cannot be answered: \(error.reason).", help: error.advice).response)
     }
@@ -97,19 +63,19 @@ struct RecordingAPI {
       return .now(.json(CataloguePage(entries: [], next: nil, total: 0, isComplete: true).json))
     }
     return .fromDisk(
-      library.catalogue.list(query, on: eventLoop).map { page -> HTTPResponse in
+      library.catalogue.list(query, on: request.eventLoop).map { page -> HTTPResponse in
         var page = page
         for index in page.entries.indices { page.entries[index].finishing = library.finishing(page.entries[index].key) }
         return .json(page.json)
-      }, on: eventLoop)
+      }, on: request.eventLoop)
   }
 
-  private func one(_ path: [String], on eventLoop: any EventLoop) -> HTTPAnswer {
-    guard let library, let key = Self.key(path) else { return .now(Self.missing) }
+  func one(_ request: APIRequest) -> HTTPAnswer {
+    guard let library, let key = Self.key(request) else { return .now(Self.missing) }
     return .fromDisk(
-      library.catalogue.entry(key, on: eventLoop).map { entry in
+      library.catalogue.entry(key, on: request.eventLoop).map { entry in
         entry.map { .json(describe($0)) } ?? Self.missing
-      }, on: eventLoop)
+      }, on: request.eventLoop)
   }
 
   /// With the time until which a deletion can be taken back.
@@ -122,34 +88,34 @@ struct RecordingAPI {
     return .object(members)
   }
 
-  private static func key(_ path: [String]) -> RecordingKey? {
-    guard let stream = StreamName(path[0]), let name = RecordingName(finished: path[1]) else { return nil }
+  private static func key(_ request: APIRequest) -> RecordingKey? {
+    guard let stream = StreamName(request[0]), let name = RecordingName(finished: request[1]) else { return nil }
     return RecordingKey(stream: stream, name: name)
   }
 
   // MARK: Changing
 
-  private typealias Change =
-    (RecordingLibrary, RecordingKey, any EventLoop) -> EventLoopFuture<Result<RecordingEntry, CatalogueRefusal>>
-
-  private func delete(
-    _ library: RecordingLibrary, _ key: RecordingKey, _ eventLoop: any EventLoop
-  ) -> EventLoopFuture<Result<RecordingEntry, CatalogueRefusal>> {
-    library.catalogue.delete(key, now: clock.wallNanoseconds, on: eventLoop)
+  enum Change: Sendable {
+    case delete, restore, protect, unprotect
   }
 
-  private func change(
-    _ request: HTTPRequest, _ path: [String], on eventLoop: any EventLoop, _ change: Change
-  ) -> HTTPAnswer {
-    if let refusal = gate.refusal(of: request) { return .now(refusal.response) }
-    guard let library, let key = Self.key(path) else { return .now(Self.missing) }
+  func change(_ request: APIRequest, _ change: Change) -> HTTPAnswer {
+    guard let library, let key = Self.key(request) else { return .now(Self.missing) }
+    let (catalogue, loop) = (library.catalogue, request.eventLoop)
+    let changed =
+      switch change {
+      case .delete: catalogue.delete(key, now: clock.wallNanoseconds, on: loop)
+      case .restore: catalogue.restore(key, on: loop)
+      case .protect: catalogue.setProtection(true, key, on: loop)
+      case .unprotect: catalogue.setProtection(false, key, on: loop)
+      }
     return .fromDisk(
-      change(library, key, eventLoop).map { result in
+      changed.map { result in
         switch result {
         case .success(let entry): .json(describe(entry))
         case .failure(let refusal): Self.response(refusal)
         }
-      }, on: eventLoop)
+      }, on: loop)
   }
 
   private static func response(_ refusal: CatalogueRefusal) -> HTTPResponse {

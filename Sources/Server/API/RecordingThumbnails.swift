@@ -14,8 +14,8 @@ final class RecordingThumbnails: Sendable {
   private let library: RecordingLibrary
   private let make: Thumbnails.Maker
   private let logger: Logger
-  private let thread = NIOThreadPool(numberOfThreads: 1)
-  private let state = Mutex(State())
+  private let flight: SingleFlight<RecordingKey, HTTPResponse>
+  private let failures = Mutex<Set<RecordingKey>>([])
 
   /// Pictures that wait for the thread before others are told to come back.
   private static let queueLimit = 64
@@ -28,71 +28,39 @@ final class RecordingThumbnails: Sendable {
   /// The largest `moov` that is read for one: some hundred hours.
   private static let largestMovie: UInt64 = 256 << 20
 
-  private struct State {
-    var waiting: [RecordingKey: [EventLoopPromise<HTTPResponse>]] = [:]
-    var failures: Set<RecordingKey> = []
-
-    enum Step {
-      case make
-      case wait
-      case refuse
-    }
-
-    mutating func ask(_ key: RecordingKey, _ promise: EventLoopPromise<HTTPResponse>) -> Step {
-      if waiting[key] != nil {
-        waiting[key]?.append(promise)
-        return .wait
-      }
-      guard waiting.count < RecordingThumbnails.queueLimit else { return .refuse }
-      waiting[key] = [promise]
-      return .make
-    }
-  }
-
   init(
-    library: RecordingLibrary, logger: Logger,
+    library: RecordingLibrary, logger: Logger, pool: NIOThreadPool,
     make: @escaping Thumbnails.Maker = StillPictureMaker(launcher: .ownProcess).jpeg
   ) {
     self.library = library
     self.make = make
     self.logger = logger
-    thread.start()
-  }
-
-  deinit {
-    thread.shutdownGracefully { _ in }
+    flight = SingleFlight(limit: Self.queueLimit, on: pool)
   }
 
   /// 404 where there is no such recording or no picture in it, 503 where the thread does not follow or the machine gives
   /// no worker.
   func answer(for key: RecordingKey, on eventLoop: any EventLoop) -> HTTPAnswer {
-    let promise = eventLoop.makePromise(of: HTTPResponse.self)
-    switch state.withLock({ $0.ask(key, promise) }) {
-    case .make: thread.submit { _ in self.produce(key) }
-    case .wait: break
-    case .refuse: promise.succeed(Self.tooBusy)
+    guard let made = flight.value(of: key, on: eventLoop, make: { self.produce(key) }) else {
+      return .now(Self.tooBusy)
     }
-    let timeout = eventLoop.scheduleTask(in: Self.patience) { promise.succeed(Self.tooBusy) }
-    promise.futureResult.whenComplete { _ in timeout.cancel() }
-    return .later(promise.futureResult)
+    return .later(made.orElse(Self.tooBusy, after: Self.patience))
   }
 
   // MARK: On the thread
 
-  private func produce(_ key: RecordingKey) {
-    var response = Self.missing
+  private func produce(_ key: RecordingKey) -> HTTPResponse {
     if let folder = try? RecordingFolder.open(library.folder).folder(of: key.stream, ifAbsent: .fail),
       let movie = folder.look(at: key.name.finished)
     {
       switch picture(of: key, in: folder) {
       case .there(let jpeg):
-        response = Self.response(jpeg, tag: "\"\(String(movie.modifiedAt, radix: 36))-\(movie.bytes)\"")
+        return Self.response(jpeg, tag: "\"\(String(movie.modifiedAt, radix: 36))-\(movie.bytes)\"")
       case .none: break
-      case .notNow: response = Self.tooBusy
+      case .notNow: return Self.tooBusy
       }
     }
-    let waiting = state.withLock { $0.waiting.removeValue(forKey: key) } ?? []
-    for promise in waiting { promise.succeed(response) }
+    return Self.missing
   }
 
   private enum Picture {
@@ -105,7 +73,7 @@ final class RecordingThumbnails: Sendable {
     let kept = try? folder.folder(named: RecordingFolder.thumbnailsName, ifAbsent: .make)
     let name = "\(key.name.stem).jpg"
     if let jpeg = kept?.contents(of: name, atMost: StillPictureMaker.largestJPEG) { return .there(jpeg) }
-    guard !state.withLock({ $0.failures.contains(key) }) else { return .none }
+    guard !failures.withLock({ $0.contains(key) }) else { return .none }
     do {
       let jpeg = try picture(in: key.name.finished, folder)
       kept?.keep(jpeg, as: name)
@@ -113,9 +81,9 @@ final class RecordingThumbnails: Sendable {
     } catch {
       logger.of(key.stream).warning("no picture of \(key.name.finished): \(error)")
       if let error = error as? StillPictureError, error.cause == .machine { return .notNow }
-      state.withLock { state in
-        if state.failures.count >= Self.failureLimit { state.failures = [] }
-        state.failures.insert(key)
+      failures.withLock { failures in
+        if failures.count >= Self.failureLimit { failures = [] }
+        failures.insert(key)
       }
       return .none
     }

@@ -1,4 +1,5 @@
 internal import Ingest
+internal import NIOCore
 internal import NIOHTTP1
 
 /// `/api/v1/refusals`: the publications that were refused lately and why, the newest first. With the admin token all of
@@ -9,12 +10,12 @@ struct RefusalsAPI {
   let gate: AdminGate
   let publishKeyRequired: Bool
 
-  func respond(to request: HTTPRequest) -> HTTPResponse {
-    let name = request.query("stream")
-    let refusal = gate.refusal(of: request)
-    if let refusal, name == nil, publishKeyRequired { return refusal.response }
+  func list(_ request: APIRequest) -> HTTPAnswer {
+    let name = request.http.query("stream")
+    let refusal = gate.refusal(of: request.http)
+    if let refusal, name == nil, publishKeyRequired { return .now(refusal.response) }
     let entries = streams.recentRefusals.reversed().filter { name == nil || $0.refused.stream == name }
-    return .json(["refusals": .array(entries.map { describe($0, isForAdmin: refusal == nil) })])
+    return .now(.json(["refusals": .array(entries.map { describe($0, isForAdmin: refusal == nil) })]))
   }
 
   private func describe(_ entry: RecentRefusals.Entry, isForAdmin: Bool) -> JSON {

@@ -5,22 +5,18 @@ internal import NIOCore
 /// `/api/v1/recordings/{stream}/{file}/clip?from&to`: a stretch of a recording as an ordinary MP4. `from` and `to` are
 /// seconds of the recording or UTC times; without them it goes from the beginning, or to the end.
 extension ReplayRoutes {
-  func clip(_ request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
-    guard request.isRead else { return .now(Problem.methodNotAllowed().response) }
-    let path = request.path
-    guard path.count == 6, let stream = StreamName(path[3]) else { return .now(missing) }
-    let name = RecordingName(finished: path[4]) ?? RecordingName(finished: path[4] + ".mp4")
-    guard let name else { return .now(missing) }
+  func clip(_ request: APIRequest) -> HTTPAnswer {
+    guard let (stream, name) = Self.recording(request) else { return .now(missing) }
     let from: ReplaySource.Moment?
     let to: ReplaySource.Moment?
     do throws(ReplaySource.Moment.Malformed) {
-      from = try Self.moment(request, "from")
-      to = try Self.moment(request, "to")
+      from = try Self.moment(request.http, "from")
+      to = try Self.moment(request.http, "to")
     } catch {
       return .now(
         Problem.badRequest(error.detail, help: "Write from=12.5&to=72.5, or from=2026-11-21T07:24:10Z.").response)
     }
-    return open(stream, name.stem, on: eventLoop, patience: Self.patience) { source in
+    return open(stream, name.stem, on: request.eventLoop, patience: Self.patience) { source in
       do {
         let make = {
           try source.clip(

@@ -5,15 +5,19 @@ internal import NIOCore
 /// `/api/v1/recordings/{stream}/{file}/keyframes`: where decoding can begin, and which time of day it was. It is the index
 /// that the recording's own file carries; while it is written, as far as it has come.
 extension ReplayRoutes {
-  func keyFrames(_ request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
-    guard request.isRead else { return .now(Problem.methodNotAllowed().response) }
-    let path = request.path
-    guard path.count == 6, let stream = StreamName(path[3]) else { return .now(missing) }
-    let name = RecordingName(finished: path[4]) ?? RecordingName(finished: path[4] + ".mp4")
-    guard let name else { return .now(missing) }
-    return open(stream, name.stem, on: eventLoop) { source in
+  func keyFrames(_ request: APIRequest) -> HTTPAnswer {
+    guard let (stream, name) = Self.recording(request) else { return .now(missing) }
+    return open(stream, name.stem, on: request.eventLoop) { source in
       .json(RecordedKeyFrames(source.withIndex { index in copy index }).json)
     }
+  }
+
+  /// Which recording is meant, with or without its ending.
+  static func recording(_ request: APIRequest) -> (stream: StreamName, name: RecordingName)? {
+    guard let stream = StreamName(request[0]),
+      let name = RecordingName(finished: request[1]) ?? RecordingName(finished: request[1] + ".mp4")
+    else { return nil }
+    return (stream, name)
   }
 }
 

@@ -22,7 +22,7 @@ struct Router: HTTPResponder {
 
   func options(of request: HTTPRequest) -> HTTPResponse {
     guard request.path.first == "api" else { return FixedAnswer.preflight }
-    guard let address = APIAddress.find(Self.apiPath(request)) else { return APIAddress.unknown(request.path).response }
+    guard let (address, _) = APITable.find(request.path) else { return APITable.unknown(request.path).response }
     return FixedAnswer.preflight(allowing: address.methods)
   }
 
@@ -39,13 +39,10 @@ struct Router: HTTPResponder {
     guard request.path.first == "api" else {
       return request.isRead ? RequestAssembler.bodyTooLarge(0) : .methodNotAllowed()
     }
-    let path = Self.apiPath(request)
-    guard let address = APIAddress.find(path) else { return APIAddress.unknown(path) }
-    guard address.methods.allow(request.method) else {
-      return .methodNotAllowed(allow: address.methods.description)
+    switch APITable.admit(request, gate) {
+    case .failure(let refusal): return refusal.problem
+    case .success(let (route, _)): return route.takesBody ? nil : RequestAssembler.bodyTooLarge(0)
     }
-    if !request.isRead, let refusal = gate.refusal(of: request) { return refusal }
-    return address.takesBody ? nil : RequestAssembler.bodyTooLarge(0)
   }
 
   private func route(_ request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
@@ -65,24 +62,11 @@ struct Router: HTTPResponder {
     }
   }
 
-  // MARK: API
-
-  /// `/api` is `/api/v1`, and a slash at the end changes nothing: programs do not follow redirections by themselves.
-  private static func apiPath(_ request: HTTPRequest) -> [String] {
-    request.path == ["api"] ? ["api", "v1"] : request.path
-  }
-
   private func answerOfAPI(_ request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
-    let path = Self.apiPath(request)
-    guard let address = APIAddress.find(path) else { return .now(APIAddress.unknown(path).response) }
-    guard address.methods.allow(request.method) else {
-      return .now(Problem.methodNotAllowed(allow: address.methods.description).response)
-    }
-    switch (path.count, path.last) {
-    case (2, _): return .now(.json(APIAddress.index))
-    case (6, "clip") where path[2] == "recordings": return replay.clip(request, on: eventLoop)
-    case (6, "keyframes") where path[2] == "recordings": return replay.keyFrames(request, on: eventLoop)
-    default: return api.respond(to: request, on: eventLoop)
+    switch APITable.admit(request, gate) {
+    case .failure(let refusal): .now(refusal.problem.response)
+    case .success(let (route, values)):
+      route.handler(api, APIRequest(http: request, values: values, eventLoop: eventLoop))
     }
   }
 }

@@ -5,37 +5,40 @@ internal import NIOPosix
 internal import Synchronization
 
 /// `/api/v1/sources/{source}/preview.jpg`: the newest key frame of one of the server's own sources, on air or off. A worker
-/// makes it, as it makes thumbnails; one at a time, each key frame once.
+/// makes it, as it makes thumbnails, each key frame once.
 final class SourcePreviews: Sendable {
   private let make: Thumbnails.Maker
-  private let thread: NIOThreadPool
+  private let flight: SingleFlight<StreamName, ByteBuffer?>
   private let made = Mutex<[StreamName: (number: Int, jpeg: ByteBuffer)]>([:])
 
-  init(make: @escaping Thumbnails.Maker = StillPictureMaker(launcher: .ownProcess).jpeg) {
+  init(pool: NIOThreadPool, make: @escaping Thumbnails.Maker = StillPictureMaker(launcher: .ownProcess).jpeg) {
     self.make = make
-    thread = NIOThreadPool(numberOfThreads: 1)
-    thread.start()
+    // There are as many as were configured.
+    flight = SingleFlight(limit: .max, on: pool)
   }
 
   /// 503 before the first key frame, and of what has no picture; 500 where the picture cannot be made.
   func answer(for source: OwnSource, on eventLoop: any EventLoop) -> HTTPAnswer {
     guard let keyFrame = source.keyFrame else { return .now(Self.notYet) }
     let name = source.name
-    let answer = thread.runIfActive(eventLoop: eventLoop) { try self.jpeg(of: keyFrame, name) }
+    guard let made = flight.value(of: name, on: eventLoop, make: { self.jpeg(of: keyFrame, name) }) else {
+      return .now(Self.noPicture)
+    }
     return .later(
-      answer.map { jpeg in
-        HTTPResponse(
+      made.map { jpeg in
+        guard let jpeg else { return Self.noPicture }
+        return HTTPResponse(
           headers: [
             HeaderField("Content-Type", ContentType.jpeg.rawValue),
             HeaderField("Cache-Control", CachePolicy.never.value),
           ], body: .pieces([.bytes(jpeg)]))
-      }.recover { _ in Self.noPicture })
+      })
   }
 
-  /// On the thread.
-  private func jpeg(of keyFrame: Airing.KeyFrame, _ name: StreamName) throws -> ByteBuffer {
+  /// On a thread.
+  private func jpeg(of keyFrame: Airing.KeyFrame, _ name: StreamName) -> ByteBuffer? {
     if let known = made.withLock({ $0[name] }), known.number == keyFrame.number { return known.jpeg }
-    let jpeg = try make(keyFrame.sample, keyFrame.track)
+    guard let jpeg = try? make(keyFrame.sample, keyFrame.track) else { return nil }
     made.withLock { $0[name] = (keyFrame.number, jpeg) }
     return jpeg
   }

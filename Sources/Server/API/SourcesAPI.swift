@@ -10,62 +10,42 @@ struct SourcesAPI {
   let previews: SourcePreviews
   /// Nil where nothing is recorded.
   let recordings: SourceRecordings?
-  let gate: AdminGate
 
-  /// What may be done with a source, as the last segment of its address.
-  private enum Action: String, CaseIterable {
-    case start, preview, stop
+  func list(_: APIRequest) -> HTTPAnswer { .now(.json(["sources": .array(sources.all.map(describe))])) }
+
+  func one(_ request: APIRequest) -> HTTPAnswer {
+    guard let source = source(request) else { return .now(Self.missing) }
+    return .now(.json(describe(source)))
   }
 
-  /// `path` begins with `sources`.
-  func respond(to request: HTTPRequest, _ path: ArraySlice<String>, on eventLoop: any EventLoop) -> HTTPAnswer {
-    let path = Array(path.dropFirst())
-    if path.count == 3, path[1] == "recording" { return record(request, source: path[0], path[2], eventLoop) }
-    guard path.count <= 2 else { return .now(Self.missing) }
-    if path.count == 2, path[1] != "preview.jpg" { return act(request, on: path[0], path[1], eventLoop) }
-    guard request.isRead else { return .now(Problem.methodNotAllowed().response) }
-    if let refusal = gate.refusal(of: request) { return .now(refusal.response) }
-    guard let name = path.first else { return .now(.json(["sources": .array(sources.all.map(describe))])) }
-    guard let source = source(name) else { return .now(Self.missing) }
-    return path.count == 2 ? previews.answer(for: source, on: eventLoop) : .now(.json(describe(source)))
+  func picture(_ request: APIRequest) -> HTTPAnswer {
+    guard let source = source(request) else { return .now(Self.missing) }
+    return previews.answer(for: source, on: request.eventLoop)
   }
 
-  private func act(
-    _ request: HTTPRequest, on name: String, _ action: String, _ eventLoop: any EventLoop
-  ) -> HTTPAnswer {
-    guard let action = Action(rawValue: action) else {
-      let names = Action.allCases.map(\.rawValue).joined(separator: ", ")
-      return .now(Problem.notFound("The API has no such address.", help: "Use one of \(names).").response)
-    }
-    guard request.method == .post else { return .now(Problem.methodNotAllowed(allow: "POST, OPTIONS").response) }
-    if let refusal = gate.refusal(of: request) { return .now(refusal.response) }
-    guard let source = source(name) else { return .now(Self.missing) }
-    switch action {
-    case .start:
-      let refusal = eventLoop.makeFutureWithTask { await source.start() }
+  func act(_ request: APIRequest) -> HTTPAnswer {
+    guard let source = source(request) else { return .now(Self.missing) }
+    switch request[1] {
+    case "start":
+      let refusal = request.eventLoop.makeFutureWithTask { await source.start() }
       return .later(refusal.map { $0.map { RecordingAPI.conflict($0.description) } ?? .json(describe(source)) })
-    case .preview: source.preview()
-    case .stop: source.stop()
+    case "preview": source.preview()
+    default: source.stop()
     }
     return .now(.json(describe(source)))
   }
 
-  /// `POST …/recording/start`, `…/stop` and `…/cancel`: the source as it is then.
-  private func record(
-    _ request: HTTPRequest, source name: String, _ action: String, _ eventLoop: any EventLoop
-  ) -> HTTPAnswer {
-    guard let action = SourceRecordings.Action(rawValue: action) else {
-      return .now(Problem.notFound("The API has no such address.", help: "Use start, stop or cancel.").response)
+  /// Starts, stops or cancels a source's recording: the source as it is then.
+  func record(_ request: APIRequest) -> HTTPAnswer {
+    guard let source = source(request), let action = SourceRecordings.Action(rawValue: request[1]) else {
+      return .now(Self.missing)
     }
-    guard request.method == .post else { return .now(Problem.methodNotAllowed(allow: "POST, OPTIONS").response) }
-    if let refusal = gate.refusal(of: request) { return .now(refusal.response) }
-    guard let source = source(name) else { return .now(Self.missing) }
     guard let recordings else { return .now(RecordingAPI.recordsNothing) }
     switch recordings.perform(action, on: source) {
     case .done:
       guard let recorder = source.recorder else { return .now(.json(describe(source))) }
       return .later(
-        recorder.wait(until: \.isSettled, on: eventLoop, patience: RecordingAPI.patience)
+        recorder.wait(until: \.isSettled, on: request.eventLoop, patience: RecordingAPI.patience)
           .map { _ in
             if action == .start, let problem = failure(of: source, recorder) { return problem }
             return .json(describe(source))
@@ -84,17 +64,15 @@ struct SourcesAPI {
 
   /// `/api/v1/devices`: cameras and microphones as `weir devices --json` lists them. Drivers take their time, so it is asked
   /// for on a thread.
-  func devices(_ request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
-    guard request.isRead else { return .now(Problem.methodNotAllowed().response) }
-    if let refusal = gate.refusal(of: request) { return .now(refusal.response) }
-    let listed = NIOSingletons.posixBlockingThreadPool.runIfActive(eventLoop: eventLoop) {
+  func devices(_ request: APIRequest) -> HTTPAnswer {
+    let listed = NIOSingletons.posixBlockingThreadPool.runIfActive(eventLoop: request.eventLoop) {
       HTTPResponse.json(
         Devices(cameras: CameraCatalogue.list(), microphones: MicrophoneCatalogue.list(), encoders: []).captureJSON)
     }
     return .later(listed)
   }
 
-  private func source(_ name: String) -> OwnSource? { StreamName(name).flatMap { sources[$0] } }
+  private func source(_ request: APIRequest) -> OwnSource? { StreamName(request[0]).flatMap { sources[$0] } }
 
   private func describe(_ source: OwnSource) -> JSON {
     let (state, reason): (String, JSON) =

@@ -181,21 +181,29 @@ struct WeirServer {
       capacity: capacity,
       attempts: attempts
     ) { rtmp.refusals }
+    // One waits for workers that make pictures, one for nobody: neither an event loop nor a thread that may be waiting for
+    // a disk puts figures together. They end with the process.
+    let (pictures, figures) = (NIOThreadPool(numberOfThreads: 1), NIOThreadPool(numberOfThreads: 1))
+    pictures.start()
+    figures.start()
+    let replay = ReplayRoutes(
+      archive: archive, streams: streams, layout: configuration.hlsLayout, longClips: LongClips(memory: memory))
     let router = Router(
-      live: LiveRoutes(streams: streams, viewers: viewers, thumbnails: Thumbnails(logger: logger), archive: archive),
+      live: LiveRoutes(
+        streams: streams, viewers: viewers, thumbnails: Thumbnails(logger: logger, pool: pictures),
+        archive: archive),
       api: APIRoutes(
-        streams: streams, viewers: viewers, recordings: recordings, captures: CaptureAPI(sources: sources, gate: gate),
-        sources: SourcesAPI(sources: sources, previews: SourcePreviews(), recordings: sourceRecordings, gate: gate),
-        gate: gate, clock: clock,
-        rtmpPort: rtmpPort,
+        streams: streams, viewers: viewers, recordings: recordings, captures: CaptureAPI(sources: sources),
+        sources: SourcesAPI(sources: sources, previews: SourcePreviews(pool: pictures), recordings: sourceRecordings),
+        replay: replay, gate: gate, clock: clock, rtmpPort: rtmpPort,
         publishKeyRequired: !configuration.publishKeys.isEmpty, publicURL: configuration.publicURL,
         capacity: capacity),
       recordings: RecordingRoutes(
-        library: recordings, thumbnails: recordings.map { RecordingThumbnails(library: $0, logger: logger) }),
-      replay: ReplayRoutes(
-        archive: archive, streams: streams, layout: configuration.hlsLayout, longClips: LongClips(memory: memory)),
+        library: recordings,
+        thumbnails: recordings.map { RecordingThumbnails(library: $0, logger: logger, pool: pictures) }),
+      replay: replay,
       pages: PageRoutes(files: WebFiles(folder: configuration.webFolder)),
-      metrics: MetricsRoutes(report: metrics, clock: clock), gate: gate)
+      metrics: MetricsRoutes(report: metrics, clock: clock, pool: figures), gate: gate)
     let listener = HTTPListener(
       responder: router, limits: httpLimits, memory: memory, descriptors: descriptors,
       proxies: configuration.trustedProxies, origins: configuration.crossOrigin, clock: clock, traffic: traffic,

@@ -159,11 +159,11 @@ import Testing
 
   @Test func whoAsksMeanwhileOrRightAfterwardsGetsTheSameAnswer() async throws {
     _ = try await publish("cam", seconds: 5)
-    let routes = MetricsRoutes(report: report, clock: hands.clock)
+    let routes = MetricsRoutes(report: report, clock: hands.clock, pool: .singleton)
     let loop = MultiThreadedEventLoopGroup.singleton.any()
     func text() async throws -> String {
-      guard case .later(let future) = routes.metrics(on: loop).kind else { return "" }
-      guard case .pieces(let pieces) = try await future.get().body, case .bytes(let bytes) = pieces.first else {
+      let response = try await routes.metrics(on: loop).response(on: loop).get()
+      guard case .pieces(let pieces) = response.body, case .bytes(let bytes) = pieces.first else {
         return ""
       }
       return String(buffer: bytes)
@@ -177,7 +177,7 @@ import Testing
   }
 
   @Test func theServerIsReadyUntilItAdmitsNobodyAnyMore() {
-    let routes = MetricsRoutes(report: report, clock: hands.clock)
+    let routes = MetricsRoutes(report: report, clock: hands.clock, pool: .singleton)
     #expect(routes.readiness.status == .ok)
     registry.shutDown()
     #expect(routes.readiness.status == .serviceUnavailable)

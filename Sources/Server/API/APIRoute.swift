@@ -1,0 +1,42 @@
+internal import NIOCore
+
+/// One thing that may be asked of the API: by which method, at which address, by whom, and what answers.
+struct APIRoute: Sendable {
+  enum Access: String, Sendable {
+    case everybody
+    /// Whoever sends the admin token (`AdminGate`).
+    case admin
+  }
+
+  typealias Handler = @Sendable (APIRoutes, APIRequest) -> HTTPAnswer
+
+  /// One of them.
+  let method: AllowedMethods
+  /// `{stream}` stands for any segment, `start|stop` for one of its words.
+  let pattern: String
+  let access: Access
+  /// What is asked for stands in the request's body.
+  let takesBody: Bool
+  /// For docs/http.md: what is answered, or done.
+  let summary: String
+  let handler: Handler
+
+  init(
+    _ method: AllowedMethods, _ pattern: String, _ access: Access = .everybody, takesBody: Bool = false,
+    _ summary: String, _ handler: @escaping Handler
+  ) {
+    (self.method, self.pattern, self.access, self.takesBody) = (method, pattern, access, takesBody)
+    (self.summary, self.handler) = (summary, handler)
+  }
+}
+
+/// A request of the API, with what its address says.
+struct APIRequest {
+  let http: HTTPRequest
+  /// What stands in the pattern's places, in order: names, and words out of several.
+  let values: [String]
+  let eventLoop: any EventLoop
+
+  /// Empty where the pattern has no such place.
+  subscript(_ place: Int) -> String { values.indices.contains(place) ? values[place] : "" }
+}

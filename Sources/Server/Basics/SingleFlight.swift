@@ -1,0 +1,68 @@
+internal import NIOCore
+internal import NIOPosix
+internal import Synchronization
+
+/// Work that takes its time, done once for all who ask for the same meanwhile, on threads of a pool. How many different
+/// things may wait is bounded.
+final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+  private let limit: Int
+  private let pool: NIOThreadPool
+  private let waiting = Mutex<[Key: [EventLoopPromise<Value>]]>([:])
+
+  /// - Parameter limit: how many things may wait or be under way.
+  init(limit: Int, on pool: NIOThreadPool) {
+    self.limit = limit
+    self.pool = pool
+  }
+
+  private enum Step {
+    case begin, join, refuse
+  }
+
+  /// What comes of it; nil where too much waits. `make` is called on a thread, once for all that ask before it returns.
+  func value(
+    of key: Key, on eventLoop: any EventLoop, make: @escaping @Sendable () -> Value
+  ) -> EventLoopFuture<Value>? {
+    let promise = eventLoop.makePromise(of: Value.self)
+    let step: Step = waiting.withLock { waiting in
+      if waiting[key] != nil {
+        waiting[key]?.append(promise)
+        return .join
+      }
+      guard waiting.count < limit else { return .refuse }
+      waiting[key] = [promise]
+      return .begin
+    }
+    switch step {
+    case .begin:
+      pool.submit { state in
+        // A pool that is shut down does nothing any more, and nobody is left waiting.
+        guard case .active = state else { return self.finish(key) { $0.fail(CancellationError()) } }
+        let value = make()
+        self.finish(key) { $0.succeed(value) }
+      }
+    case .join: break
+    case .refuse:
+      promise.fail(CancellationError())
+      return nil
+    }
+    return promise.futureResult
+  }
+
+  private func finish(_ key: Key, _ tell: (EventLoopPromise<Value>) -> Void) {
+    for promise in waiting.withLock({ $0.removeValue(forKey: key) }) ?? [] { tell(promise) }
+  }
+}
+
+extension EventLoopFuture where Value: Sendable {
+  /// The same, or another value when it has not come within `patience`.
+  func orElse(_ value: Value, after patience: TimeAmount) -> EventLoopFuture<Value> {
+    let promise = eventLoop.makePromise(of: Value.self)
+    let timeout = eventLoop.scheduleTask(in: patience) { promise.succeed(value) }
+    whenComplete { result in
+      timeout.cancel()
+      promise.completeWith(result)
+    }
+    return promise.futureResult
+  }
+}
