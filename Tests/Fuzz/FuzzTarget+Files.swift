@@ -43,6 +43,39 @@ extension FuzzTarget {
     }
   }
 
+  /// Whatever the pieces in which it comes, the samples are the same, and so is what is wrong with it.
+  static func demux(_ bytes: [UInt8]) {
+    let whole = demuxed(bytes, pieces: .max)
+    for pieces in [1, 13, 4096] { precondition(demuxed(bytes, pieces: pieces) == whole) }
+  }
+
+  private static func demuxed(_ bytes: [UInt8], pieces: Int) -> [String] {
+    var demuxer = FragmentDemuxer()
+    var found: [String] = []
+    var rest = bytes[...]
+    do {
+      while !rest.isEmpty {
+        demuxer.receive(ByteBuffer(bytes: rest.prefix(pieces)))
+        rest = rest.dropFirst(pieces)
+        while let event = try demuxer.next() {
+          switch event {
+          case .sample(let sample):
+            found.append(
+              "\(sample.track) \(sample.decodeTime) \(sample.compositionOffset) \(sample.payload.readableBytes)")
+          case .tracks(let tracks):
+            precondition((1...FragmentDemuxer.maximumTracks).contains(tracks.count))
+            found.append("\(tracks.map(\.id))")
+          default: preconditionFailure("neither tracks nor samples")
+          }
+        }
+      }
+      try demuxer.end()
+    } catch {
+      found.append("\(error)")
+    }
+    return found
+  }
+
   private static func outline(_ bytes: [UInt8]) {
     var outline = MovieOutline(fileSize: UInt64(bytes.count))
     while case .read(let offset, let length) = outline.step {

@@ -15,7 +15,7 @@ extension FuzzTarget {
     case .http: Self.requests.map { Array($0.utf8) }
     case .scanner: Self.connections.map { [7] + Array($0.utf8) }
     case .settings: [Self.firstFrames(piece: 0), Self.firstFrames(piece: 255)]
-    case .recording: [Self.recordingFile].compactMap { $0 }
+    case .recording, .demux: [Self.recordingFile].compactMap { $0 }
     case .names:
       Self.words(["cam", "12.m4s", "12.0-2.m4s", "t1-720000.m4s", "init-1.mp4", "20261121T072410Z.mp4", "720p"])
     case .directives: Self.words(["_HLS_msn=7&_HLS_part=2&_HLS_skip=YES", "_HLS_msn=7"])

@@ -21,6 +21,8 @@ enum FuzzTarget: String, CaseIterable {
   /// The first frames of an HTTP/2 connection, cut anywhere.
   case settings
   case recording
+  /// Fragmented MP4 that is pushed, cut anywhere.
+  case demux
   /// A file in the folder of recordings.
   case file
   /// Names of streams, of media, of renditions and of recordings.
@@ -59,6 +61,7 @@ enum FuzzTarget: String, CaseIterable {
     case .scanner: Self.connection(bytes)
     case .settings: Self.firstFrames(bytes)
     case .recording: Self.scan(bytes)
+    case .demux: Self.demux(bytes)
     case .file: Self.open(bytes)
     case .names: Self.names(String(decoding: bytes, as: UTF8.self))
     case .directives, .query: Self.query(bytes)

@@ -157,18 +157,20 @@ enum FragmentReader {
   static let maximumRunBytes = 1 << 32
 
   /// The runs of a `moof`; `timescales` are those of the tracks. Some programs count data offsets from the file's first
-  /// byte.
+  /// byte. `passesOthers`: runs of tracks that are not known are left out, else they are an error.
   static func read(
-    _ fragment: BoxView, timescales: [TrackID: UInt32], defaults: [TrackID: Defaults] = [:]
+    _ fragment: BoxView, timescales: [TrackID: UInt32], defaults: [TrackID: Defaults] = [:], passesOthers: Bool = false
   ) throws(BoxError) -> [LocatedRun] {
     var runs: [LocatedRun] = []
     // Where a track's media begins that says nothing of it: behind that of the track before.
     var end = 0
     var room = maximumSamples
     for box in fragment.boxes() where box.type == "traf" {
-      runs += try trackFragment(box, timescales, defaults, fragment.header.range.lowerBound, behind: &end, &room)
+      let found = try trackFragment(
+        box, timescales, defaults, fragment.header.range.lowerBound, passesOthers, behind: &end, &room)
+      runs += found.filter { timescales[$0.run.track] != nil }
     }
-    guard !runs.isEmpty else { throw fragment.error(.missing("traf")) }
+    guard passesOthers || !runs.isEmpty else { throw fragment.error(.missing("traf")) }
     return runs
   }
 
@@ -181,11 +183,11 @@ enum FragmentReader {
 
   private static func trackFragment(
     _ box: BoxView, _ timescales: [TrackID: UInt32], _ trackDefaults: [TrackID: Defaults], _ moofOffset: UInt64,
-    behind end: inout Int, _ room: inout Int
+    _ passesOthers: Bool, behind end: inout Int, _ room: inout Int
   ) throws(BoxError) -> [LocatedRun] {
     let header = try box.child("tfhd")
     let (id, defaults, base) = try self.header(header, trackDefaults, moofOffset, behind: end)
-    guard let timescale = timescales[id] else { throw header.error(.invalid) }
+    guard let timescale = timescales[id] ?? (passesOthers ? 1 : nil) else { throw header.error(.invalid) }
     var start = try decodeTime(try box.child("tfdt")) &+ defaults.shift
     var found: [LocatedRun] = []
     var next = base

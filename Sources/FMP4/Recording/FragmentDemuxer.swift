@@ -1,0 +1,203 @@
+package import NIOCore
+
+/// Fragmented MP4 as it arrives, in pieces of any size: its tracks and samples as media events, with the times that the
+/// fragments say (ISO/IEC 14496-12 §8.8). Each sample comes as soon as its last byte is there. A value; it knows no
+/// connection and no clock. Whoever sends the bytes need not mean well: what is kept of them is bounded.
+package struct FragmentDemuxer: Sendable {
+  /// Bytes of the largest `moov` or `moof`, and of the largest sample.
+  package static let largestHead: UInt64 = 4 << 20
+  package static let largestSample = 16 << 20
+  /// The most tracks that are read.
+  package static let maximumTracks = 32
+
+  /// Of the newest `moov`.
+  package private(set) var tracks: [TrackDescription] = []
+  /// Why tracks of it were left out: their codec is not one that weir carries, mostly.
+  package private(set) var leftOut: [BoxError] = []
+
+  private var buffer = ByteBuffer()
+  /// Where the buffer's first byte lies, from the start of all that came.
+  private var position: UInt64 = 0
+  private var place = Place.betweenBoxes
+  private var timescales: [TrackID: UInt32] = [:]
+  private var defaults: [TrackID: FragmentReader.Defaults] = [:]
+  /// The samples of the newest `moof` whose media has not come yet, by where it lies.
+  private var expected: ArraySlice<ExpectedSample> = []
+
+  private enum Place: Sendable {
+    case betweenBoxes
+    /// Nothing is needed of what comes before this.
+    case passing(until: UInt64)
+    /// In an `mdat` that ends there.
+    case media(until: UInt64)
+  }
+
+  private struct ExpectedSample: Sendable {
+    var offset: UInt64
+    var size: Int
+    /// Without its payload.
+    var sample: Sample
+  }
+
+  package init() {}
+
+  /// Takes what has arrived. `next` is to be called until it has nothing more.
+  package mutating func receive(_ bytes: ByteBuffer) {
+    if buffer.readableBytes == 0 {
+      buffer = bytes
+    } else {
+      buffer.discardReadBytes()
+      buffer.writeImmutableBuffer(bytes)
+    }
+  }
+
+  /// The next event that is known; nil when more has to arrive first. After an error nothing that follows can be read.
+  package mutating func next() throws(BoxError) -> MediaEvent? {
+    while true {
+      switch place {
+      case .betweenBoxes:
+        guard let header = try header() else { return nil }
+        switch header.type {
+        case "moov", "moof":
+          guard let box = try head(header) else { return nil }
+          if header.type == "moof" { try fragment(box) } else if let event = try movie(box) { return event }
+        case "mdat":
+          consume(header.length)
+          place = .media(until: header.range.upperBound)
+        default: place = .passing(until: header.range.upperBound)
+        }
+      case .passing(let end):
+        guard pass(to: end) else { return nil }
+        place = .betweenBoxes
+      case .media(let end):
+        guard let first = expected.first, first.offset < end else {
+          place = .passing(until: end)
+          continue
+        }
+        guard let sample = try sample(first, before: end) else { return nil }
+        return .sample(sample)
+      }
+    }
+  }
+
+  /// To be called when nothing more will arrive.
+  package func end() throws(BoxError) {
+    guard case .betweenBoxes = place, buffer.readableBytes == 0, expected.isEmpty else {
+      throw BoxError(.truncated, [], at: position + UInt64(buffer.readableBytes))
+    }
+  }
+
+  // MARK: Boxes
+
+  private mutating func header() throws(BoxError) -> BoxHeader? {
+    guard buffer.readableBytes >= BoxHeader.shortest else { return nil }
+    // A header may need sixteen bytes: eight of them say so.
+    let isLong = buffer.getInteger(at: buffer.readerIndex, as: UInt32.self) == 1
+    guard !isLong || buffer.readableBytes >= BoxHeader.longest else { return nil }
+    return try BoxHeader(buffer, in: position..<UInt64.max)
+  }
+
+  /// All of a box that is read whole; nil while it is not there.
+  private mutating func head(_ header: BoxHeader) throws(BoxError) -> BoxView? {
+    guard header.size <= Self.largestHead else {
+      throw BoxError(.large(size: header.size), [header.type], at: position)
+    }
+    guard var whole = buffer.readSlice(length: Int(header.size)) else { return nil }
+    position += header.size
+    whole.moveReaderIndex(forwardBy: Int(header.length))
+    return BoxView(header, whole)
+  }
+
+  private mutating func consume(_ count: UInt64) {
+    buffer.moveReaderIndex(forwardBy: Int(count))
+    position += count
+  }
+
+  /// Leaves out what comes before `end`; false while some of it has not come.
+  private mutating func pass(to end: UInt64) -> Bool {
+    guard end > position else { return true }
+    consume(min(end - position, UInt64(buffer.readableBytes)))
+    return position == end
+  }
+
+  // MARK: Tracks
+
+  /// Nil where the tracks are those that were there before.
+  private mutating func movie(_ box: BoxView) throws(BoxError) -> MediaEvent? {
+    try expectsNothing(before: box)
+    var found: [TrackDescription] = []
+    leftOut = []
+    for child in box.boxes() where child.type == "trak" {
+      guard found.count + leftOut.count < Self.maximumTracks else { throw child.error(.large(size: child.header.size)) }
+      do throws(BoxError) {
+        let track = try MovieReader.track(child)
+        guard !found.contains(where: { $0.id == track.id }) else { throw child.error(.invalid) }
+        found.append(track)
+      } catch {
+        leftOut.append(error)
+      }
+    }
+    guard !found.isEmpty else { throw leftOut.first ?? box.error(.missing("trak")) }
+    guard box.first("mvex") != nil else { throw box.error(.missing("mvex")) }
+    timescales = Dictionary(found.map { ($0.id, $0.timescale) }) { first, _ in first }
+    defaults = MovieReader.fragmentDefaults(box, tracks: found)
+    guard found != tracks else { return nil }
+    tracks = found
+    return .tracks(found)
+  }
+
+  // MARK: Fragments
+
+  /// A `moof`: its media comes behind it.
+  private mutating func fragment(_ box: BoxView) throws(BoxError) {
+    try expectsNothing(before: box)
+    guard !tracks.isEmpty else { throw box.error(.unfinished) }
+    let start = box.header.range.lowerBound
+    var samples: [ExpectedSample] = []
+    for located in try FragmentReader.read(box, timescales: timescales, defaults: defaults, passesOthers: true) {
+      var offset = start + UInt64(located.offset)
+      var time = located.run.baseDecodeTime
+      for sample in located.run.samples {
+        guard sample.size <= Self.largestSample else { throw box.error(.large(size: UInt64(sample.size))) }
+        if sample.size > 0 {
+          samples.append(
+            ExpectedSample(
+              offset: offset, size: Int(sample.size),
+              sample: Sample(
+                track: located.run.track, decodeTime: time, compositionOffset: sample.compositionOffset,
+                duration: sample.duration > 0 ? sample.duration : nil, isSync: sample.isSync,
+                isDisposable: sample.isDisposable, payload: ByteBuffer())))
+        }
+        offset += UInt64(sample.size)
+        time &+= Int64(sample.duration)
+      }
+    }
+    // A stable order: runs may lie in any.
+    expected =
+      samples.enumerated().sorted { ($0.element.offset, $0.offset) < ($1.element.offset, $1.offset) }
+      .map(\.element)[...]
+    if let first = expected.first, first.offset < position { throw box.error(.invalid) }
+  }
+
+  /// All media of the fragment before is there.
+  private func expectsNothing(before box: BoxView) throws(BoxError) {
+    if let first = expected.first {
+      throw box.error(.cut(size: first.offset + UInt64(first.size) - position, room: 0))
+    }
+  }
+
+  /// The next sample; nil while it is not all there.
+  private mutating func sample(_ next: ExpectedSample, before end: UInt64) throws(BoxError) -> Sample? {
+    // It lies within the `mdat`, and behind the one before.
+    guard next.offset >= position, UInt64(next.size) <= end - next.offset else {
+      throw BoxError(.invalid, ["mdat"], at: next.offset)
+    }
+    guard pass(to: next.offset), let bytes = buffer.readSlice(length: next.size) else { return nil }
+    position += UInt64(next.size)
+    expected.removeFirst()
+    var sample = next.sample
+    sample.payload = ByteBufferAllocator().buffer(capacity: next.size)
+    sample.payload.writeImmutableBuffer(bytes)
+    return sample
+  }
+}
