@@ -1,3 +1,5 @@
+internal import FMP4
+
 extension RecordingPolicy {
   /// Bytes that a file keeps in front for its movie's head: no more than it can need where it is known how long or how
   /// large it will become.
