@@ -119,7 +119,7 @@ def test_recordings_are_listed_by_paths_that_other_commands_take(start):
     weir = start()
     publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam")
     try:
-        weir.wait(lambda: (weir.stream("cam") or {}).get("recording", {}).get("seconds", 0) > 2, 10, "cam is recorded")
+        weir.wait(lambda: (weir.stream("cam") or {}).get("recording", {}).get("seconds", 0) > 3, 10, "cam is recorded")
         for folder in (str(weir.recordings), f"{weir.recordings}/"):
             code, out, _ = command("record", "list", "--folder", folder)
             path = out.split()[-1]

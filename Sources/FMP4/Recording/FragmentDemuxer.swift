@@ -182,7 +182,7 @@ package struct FragmentDemuxer: Sendable {
   /// All media of the fragment before is there.
   private func expectsNothing(before box: BoxView) throws(BoxError) {
     if let first = expected.first {
-      throw box.error(.cut(size: first.offset + UInt64(first.size) - position, room: 0))
+      throw box.error(.cut(size: UInt64(first.size), room: 0))
     }
   }
 

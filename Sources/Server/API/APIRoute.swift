@@ -22,11 +22,16 @@ struct APIRoute: Sendable {
   let handler: Handler
 
   init(
-    _ method: AllowedMethods, _ pattern: String, _ access: Access = .everybody, takesBody: Bool = false,
-    _ summary: String, _ handler: @escaping Handler
+    _ method: AllowedMethods, _ pattern: String, _ access: Access, takesBody: Bool = false, _ summary: String,
+    _ handler: @escaping Handler
   ) {
     (self.method, self.pattern, self.access, self.takesBody) = (method, pattern, access, takesBody)
     (self.summary, self.handler) = (summary, handler)
+  }
+
+  /// For everybody.
+  init(_ method: AllowedMethods, _ pattern: String, _ summary: String, _ handler: @escaping Handler) {
+    self.init(method, pattern, .everybody, summary, handler)
   }
 }
 
