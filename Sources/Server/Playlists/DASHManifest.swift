@@ -29,26 +29,8 @@ struct DASHManifest {
     self.epoch = epoch
     self.source = source
     var segments = epoch.window.listed.filter { !$0.isOutage }
-    if source == .server, let growing = epoch.window.announced,
-      Self.isThereForAll(growing, after: segments.last, in: epoch)
-    {
-      segments.append(growing)
-    }
+    if source == .server, let growing = epoch.window.announced { segments.append(growing) }
     self.segments = segments
-  }
-
-  /// Whether a segment in the making is there for all renditions that had the one before. Players take manifests once a
-  /// segment: one that learns of a track's segment an update after the others stands still for that long. Nobody waits for
-  /// longer than half a segment.
-  private static func isThereForAll(_ growing: LiveSegment, after last: LiveSegment?, in epoch: EpochView) -> Bool {
-    let patience = MediaTime(milliseconds: 500 * Int64(epoch.window.targetDuration ?? 2))
-    guard let last, last.initVersion == growing.initVersion, growing.duration < patience else { return true }
-    let own = last.spans.allSatisfy { $0.announced == nil || growing.span(of: $0.track)?.announced != nil }
-    return own
-      && epoch.rungs.allSatisfy { rung in
-        rung.window.segment(last.sequenceNumber)?.announced == nil
-          || rung.window.segment(growing.sequenceNumber)?.announced != nil
-      }
   }
 
   var window: LiveWindow { epoch.window }
