@@ -155,7 +155,7 @@ if Context.environment["WEIR_FUZZ"] != nil {
           "Fuzz", "IngestTests/RTMP/RTMPScript.swift", "FMP4Tests/Codecs/RecordFixture.swift",
           "ServerTests/HTTP/HTTP1Reading.swift",
         ],
-        swiftSettings: instrumented,
+        cSettings: gnuSource, swiftSettings: instrumented,
         linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])]),
     ]
 }

@@ -304,6 +304,35 @@ def test_listed_times_are_the_medias_to_the_tick(live, followed):
     nothing_wrong(problems)
 
 
+def test_audio_in_another_codec_is_listed_while_it_is_made(start):
+    weir = start("--audio-codec", "opus", "--no-record")
+    publisher = publishers.ffmpeg("steady", f"{weir.rtmp}/live/{NAME}", loop=-1)
+    try:
+        url = f"{weir.web}/live/{NAME}/manifest.mpd"
+        weir.wait(lambda: all(part in weir.get(url).text for part in ("availabilityTimeOffset", "/opus/")), 20, "both", 0.2)
+        live = Live(weir, url, Clock(f"{weir.web}/time"))
+
+        def newest() -> dash.Representation:
+            return [r for r in live.manifest().representations if r.codecs.lower() == "opus"][-1]
+
+        found: list[Followed] = []
+        for _ in range(3):
+            known = newest().entries[-1].url
+            while (fresh := newest()).entries[-1].url == known:
+                time.sleep(0.02)
+            follow(live, fresh, found)
+        later = {e.url: e for e in newest().entries}
+        for one in found:
+            movie = boxes.read_movie(http.fetch(one.representation.init).good().body)
+            read = boxes.read_segment(one.data, movie)
+            length = sum(s.duration for f in read.fragments for run in f.runs for s in run.samples)
+            assert (box_rules.earliest_presentation(read, next(iter(movie.tracks))), length) == (one.entry.time, one.entry.duration)
+            assert later[one.entry.url] == one.entry
+            assert len(one.pieces) >= length / one.representation.timescale / CHUNK - 3, "it was there at once"
+    finally:
+        publisher.kill()
+
+
 # Clocks
 
 

@@ -13,6 +13,7 @@ class Encoder:
 
     def __init__(self, url: str, name: str, film: Film):
         self.next: Film | None = None
+        self.waits_for_key = False
         self.changed: float | None = None
         self.stops = False
         self.fault: Exception | None = None
@@ -34,7 +35,7 @@ class Encoder:
         for tag in flv.shifted(tags, shift):
             if self.stops:
                 break
-            if self.next and tag.type == flv.VIDEO:
+            if self.next and tag.type == flv.VIDEO and (tag.is_key or not self.waits_for_key):
                 film, self.next = self.next, None
                 self.changed = time.time() * 1000
                 return flv.read(film.path()), tag.milliseconds
@@ -43,9 +44,10 @@ class Encoder:
             client.tag(tag)
         return [], 0
 
-    def change(self, film: Film) -> float:
-        """From the next picture on; when that was, in milliseconds since 1970."""
+    def change(self, film: Film, at_key: bool = False) -> float:
+        """From the next picture on, or the next key frame; when that was, in milliseconds since 1970."""
         film.path()
+        self.waits_for_key = at_key
         self.next = film
         while self.changed is None:
             time.sleep(0.01)

@@ -95,9 +95,9 @@ class Scene:
         self.publish(film or Film(first=SECOND))
         self.expectation.outages.append((gone, time.time() * 1000))
 
-    def change(self, film: Film) -> None:
-        """The encoder goes on at once with other parameters, on the same connection."""
-        when = self.publisher.change(film)
+    def change(self, film: Film, at_key: bool = False) -> None:
+        """The encoder goes on with other parameters, on the same connection: at once, or where a group of pictures ends."""
+        when = self.publisher.change(film, at_key)
         self.film = film
         self.expectation.anchors[film.first] = when
         self.expectation.numbers = sorted({*self.expectation.numbers, *film.numbers})

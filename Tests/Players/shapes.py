@@ -42,9 +42,12 @@ def away(seconds: float) -> Callable[[Scene], None]:
     return act
 
 
-def changed(scene: Scene) -> None:
-    time.sleep(15)
-    scene.change(Film(first=SECOND, size=(640, 360), container="flv"))
+def changed(at_key: bool) -> Callable[[Scene], None]:
+    def act(scene: Scene) -> None:
+        time.sleep(15)
+        scene.change(Film(first=SECOND, size=(640, 360), container="flv"), at_key)
+
+    return act
 
 
 def ended(scene: Scene) -> None:
@@ -83,7 +86,9 @@ SHAPES = [
     Shape("reconnect-4", "the publisher is away for 4 s", act=away(4), players=EVERYBODY),
     # GStreamer asks for what it has not got yet, which is to be there still.
     Shape("reconnect-25", "the publisher is away for 25 s", flags=(), window=60, act=away(25), seconds=65, players=EVERYBODY),
-    Shape("parameters", "another picture size while watched", act=changed, film=Film(container="flv")),
+    Shape("parameters", "another picture size while watched", act=changed(at_key=False), film=Film(container="flv")),
+    Shape("parameters-key", "another picture size just where a group of pictures ends", act=changed(at_key=True),
+          film=Film(container="flv"), players=("hls.js", "shaka-hls")),
     Shape("end", "the stream ends", act=ended, seconds=35),
     Shape("kill", "kill -9 of weir behind a supervisor's sockets", act=killed, supervised=True, players=EVERYBODY),
     Shape("open-gop", "H.264 with open groups of pictures", film=Film(video=X264_OPEN)),

@@ -47,6 +47,8 @@ package struct FollowingCutter: Sendable {
   private var nextSequenceNumber: UInt32 = 1
   /// Where the last fragment ended, in presentation time.
   private var resolvedUntil: MediaTime?
+  /// Of audio: where the source's segment is expected to end, while that is known.
+  private var expectedSegmentEnd: MediaTime?
 
   package init(_ kind: MediaKind = .video) { self.kind = kind }
 
@@ -127,6 +129,7 @@ package struct FollowingCutter: Sendable {
 
   /// The frames that begin before the fragment's end. A segment begins with the first of them that there is.
   private mutating func cutSound(_ plan: PlannedFragment) -> (Fragment, TrackDescription)? {
+    if plan.startsSegment { expectedSegmentEnd = plan.expectedSegmentDuration.map { plan.presentationStart + $0 } }
     let count = pictures.firstIndex { $0.time >= plan.end } ?? pictures.count
     var taken = Array(pictures[..<count])
     pictures.removeFirst(count)
@@ -153,9 +156,22 @@ package struct FollowingCutter: Sendable {
     let ending = MediaTime(ticks: end, timescale: track.timescale)
     let fragment = Fragment(
       sequenceNumber: nextSequenceNumber, startsSegment: startsSegment, isIndependent: true, leader: track.id,
-      isExpectedLast: plan.isExpectedLast, expectedSegmentDuration: nil, runs: [run], payloads: taken.map(\.payload),
-      start: first.time, duration: ending - first.time, end: ending)
+      isExpectedLast: plan.isExpectedLast,
+      expectedSegmentDuration: startsSegment ? expectedSoundLength(from: first.time.ticks, of: track) : nil,
+      runs: [run],
+      payloads: taken.map(\.payload), start: first.time, duration: ending - first.time, end: ending)
     return (fragment, track)
+  }
+
+  /// How long a segment will be whose first frame is shown at that time (ticks of the track): it ends with the last frame
+  /// that begins before the source's segment ends.
+  private func expectedSoundLength(from first: Int64, of track: TrackDescription) -> MediaTime? {
+    guard let end = expectedSegmentEnd, let frame = track.sampleDuration.map(Int64.init), frame > 0 else { return nil }
+    let whole = (end.rescaled(to: track.timescale) &- first) / frame &* frame
+    guard whole > 0 else { return nil }
+    let length = MediaTime(ticks: whole, timescale: track.timescale)
+    let hasOneMore = MediaTime(ticks: first &+ whole, timescale: track.timescale) < end
+    return hasOneMore ? MediaTime(ticks: whole &+ frame, timescale: track.timescale) : length
   }
 
   private mutating func cutPicture(_ plan: PlannedFragment) -> (Fragment, TrackDescription)? {

@@ -54,5 +54,6 @@ package struct PlannedFragment: Sendable, Hashable {
     presentationStart = fragment.start
     presentationEnd = fragment.end
     isExpectedLast = fragment.isExpectedLast
+    expectedSegmentDuration = fragment.expectedSegmentDuration
   }
 }

@@ -30,7 +30,7 @@ struct DASHPeriod {
     guard let first = segments.first?.sequenceNumber, let last = segments.last?.sequenceNumber else { return [] }
     return manifest.epoch.playableSounds.compactMap { rung in
       guard let track = rung.window.inits[period.initVersion]?.tracks.first else { return nil }
-      let own = rung.window.segments.filter { (first...last).contains($0.sequenceNumber) && $0.isComplete }
+      let own = rung.window.segments.filter { (first...last).contains($0.sequenceNumber) }
       let spans = spans(of: track, in: own)
       guard !spans.isEmpty else { return nil }
       return XMLElement(

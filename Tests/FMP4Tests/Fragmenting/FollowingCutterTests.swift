@@ -89,6 +89,37 @@ import Testing
     #expect(cutter.waitingPlans == 0)
   }
 
+  /// Its frames do not end where the pictures do, so a segment's length is another one each time.
+  @Test(arguments: [60, 50, 59]) func aSegmentOfSoundIsAsLongAsWasForetold(group: Int) throws {
+    var segmenter = Segmenter(policy: CutPolicy())
+    var events = segmenter.receive(.tracks([try SyntheticMedia.video()]))
+    for index in 0..<group * 12 {
+      events += segmenter.receive(.sample(SyntheticMedia.picture(index, group: group, isSteady: true)))
+    }
+    var cutter = FollowingCutter(.audio)
+    let track = try SyntheticMedia.audio()
+    for index in 0..<group * 12 * 48 / 30 { _ = cutter.take(SyntheticMedia.sound(index), of: track) }
+    var segment = 1
+    var foretold: [Int: Int64] = [:]
+    var lengths: [Int: Int64] = [:]
+    for event in events {
+      guard case .fragment(let fragment) = event else {
+        if case .segmentEnd = event { segment += 1 }
+        continue
+      }
+      let plan = PlannedFragment(sound: track.id, of: fragment, segment: segment)
+      for (number, made) in fragments(cutter.plan(plan)) {
+        if let expected = made.expectedSegmentDuration { foretold[number] = expected.rescaled(to: 48_000) }
+        lengths[number, default: 0] += made.runs[0].duration
+      }
+    }
+    lengths[segment] = nil
+    foretold[segment] = nil
+    #expect(foretold.count >= 5)
+    #expect(foretold.allSatisfy { lengths[$0.key] == $0.value }, "\(foretold) \(lengths)")
+    #expect(Set(foretold.values).count > 1)
+  }
+
   @Test func aFragmentIsThereWithItsLastPicture() throws {
     let track = try SyntheticMedia.video()
     var cutter = FollowingCutter()
