@@ -1,7 +1,7 @@
 """Recordings when weir is killed or the power fails: what is left is finished at the next start, and what is missing is
 counted against what a viewer was sent.
 
-A run of the tests does each a few times; `make torture` as often as docs/recording.md promises (WEIR_TORTURE).
+A run of the tests does each a few times; `make torture` as often as docs/figures.md tells (WEIR_TORTURE).
 """
 
 import errno

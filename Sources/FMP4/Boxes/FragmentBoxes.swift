@@ -157,14 +157,16 @@ enum FragmentReader {
   static let maximumRunBytes = 1 << 32
 
   /// The runs of a `moof`; `timescales` are those of the tracks. Some programs count data offsets from the file's first
-  /// byte. `passesOthers`: runs of tracks that are not known are left out, else they are an error.
+  /// byte. `passesOthers`: runs of tracks that are not known are left out, else they are an error. A run of so many samples
+  /// may be said in a few bytes: more than `most` are an error.
   static func read(
-    _ fragment: BoxView, timescales: [TrackID: UInt32], defaults: [TrackID: Defaults] = [:], passesOthers: Bool = false
+    _ fragment: BoxView, timescales: [TrackID: UInt32], defaults: [TrackID: Defaults] = [:], passesOthers: Bool = false,
+    most: Int = maximumSamples
   ) throws(BoxError) -> [LocatedRun] {
     var runs: [LocatedRun] = []
     // Where a track's media begins that says nothing of it: behind that of the track before.
     var end = 0
-    var room = maximumSamples
+    var room = most
     for box in fragment.boxes() where box.type == "traf" {
       let found = try trackFragment(
         box, timescales, defaults, fragment.header.range.lowerBound, passesOthers, behind: &end, &room)
@@ -246,6 +248,7 @@ enum FragmentReader {
       guard located.offset >= 0 else { throw box.error(.invalid) }
     }
     let firstFlags = try flags.contains(.firstSampleFlags) ? fields.u32() : nil
+    guard count == 0 || flags.contains(.sampleSize) || defaults.size > 0 else { throw box.error(.invalid) }
     for index in 0..<count {
       let duration = try flags.contains(.sampleDuration) ? fields.u32() : defaults.duration
       let size = try flags.contains(.sampleSize) ? fields.u32() : defaults.size

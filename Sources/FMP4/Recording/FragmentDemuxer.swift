@@ -9,6 +9,8 @@ package struct FragmentDemuxer: Sendable {
   package static let largestSample = 16 << 20
   /// The most tracks that are read.
   package static let maximumTracks = 32
+  /// The most samples of a `moof`: minutes of video and audio.
+  package static let maximumSamples = 16_384
 
   /// Of the newest `moov`.
   package private(set) var tracks: [TrackDescription] = []
@@ -26,6 +28,8 @@ package struct FragmentDemuxer: Sendable {
 
   private enum Place: Sendable {
     case betweenBoxes
+    /// Nothing that follows can be read.
+    case failed(BoxError)
     /// Nothing is needed of what comes before this.
     case passing(until: UInt64)
     /// In an `mdat` that ends there.
@@ -43,6 +47,7 @@ package struct FragmentDemuxer: Sendable {
 
   /// Takes what has arrived. `next` is to be called until it has nothing more.
   package mutating func receive(_ bytes: ByteBuffer) {
+    if case .failed = place { return }
     if buffer.readableBytes == 0 {
       buffer = bytes
     } else {
@@ -53,10 +58,23 @@ package struct FragmentDemuxer: Sendable {
 
   /// The next event that is known; nil when more has to arrive first. After an error nothing that follows can be read.
   package mutating func next() throws(BoxError) -> MediaEvent? {
+    do throws(BoxError) {
+      return try read()
+    } catch {
+      (place, buffer, expected) = (.failed(error), ByteBuffer(), [])
+      throw error
+    }
+  }
+
+  private mutating func read() throws(BoxError) -> MediaEvent? {
     while true {
       switch place {
+      case .failed(let error): throw error
       case .betweenBoxes:
         guard let header = try header() else { return nil }
+        // Only media may go on to the end of all.
+        guard header.extent == .stated || header.type == "mdat", position > 0 || FourCC.outermost.contains(header.type)
+        else { throw BoxError(.invalid, [header.type], at: position) }
         switch header.type {
         case "moov", "moof":
           guard let box = try head(header) else { return nil }
@@ -82,9 +100,14 @@ package struct FragmentDemuxer: Sendable {
 
   /// To be called when nothing more will arrive.
   package func end() throws(BoxError) {
-    guard case .betweenBoxes = place, buffer.readableBytes == 0, expected.isEmpty else {
-      throw BoxError(.truncated, [], at: position + UInt64(buffer.readableBytes))
+    switch place {
+    case .failed(let error): throw error
+    case .betweenBoxes, .passing(until: .max), .media(until: .max):
+      guard buffer.readableBytes == 0, expected.isEmpty else { break }
+      return
+    case .passing, .media: break
     }
+    throw BoxError(.truncated, [], at: position + UInt64(buffer.readableBytes))
   }
 
   // MARK: Boxes
@@ -154,7 +177,9 @@ package struct FragmentDemuxer: Sendable {
     guard !tracks.isEmpty else { throw box.error(.unfinished) }
     let start = box.header.range.lowerBound
     var samples: [ExpectedSample] = []
-    for located in try FragmentReader.read(box, timescales: timescales, defaults: defaults, passesOthers: true) {
+    for located in try FragmentReader.read(
+      box, timescales: timescales, defaults: defaults, passesOthers: true, most: Self.maximumSamples)
+    {
       var offset = start + UInt64(located.offset)
       var time = located.run.baseDecodeTime
       for sample in located.run.samples {

@@ -17,22 +17,22 @@ final class SourcePreviews: Sendable {
     flight = SingleFlight(limit: .max, on: pool)
   }
 
-  /// 503 before the first key frame, and of what has no picture; 500 where the picture cannot be made.
+  /// 503 before the first key frame, of what has no picture, and where the thread does not follow; 500 where the picture cannot be made.
   func answer(for source: OwnSource, on eventLoop: any EventLoop) -> HTTPAnswer {
     guard let keyFrame = source.keyFrame else { return .now(Self.notYet) }
     let name = source.name
     guard let made = flight.value(of: name, on: eventLoop, make: { self.jpeg(of: keyFrame, name) }) else {
       return .now(Self.noPicture)
     }
-    return .later(
-      made.map { jpeg in
-        guard let jpeg else { return Self.noPicture }
-        return HTTPResponse(
-          headers: [
-            HeaderField("Content-Type", ContentType.jpeg.rawValue),
-            HeaderField("Cache-Control", CachePolicy.never.value),
-          ], body: .pieces([.bytes(jpeg)]))
-      })
+    let answer = made.map { jpeg in
+      guard let jpeg else { return Self.noPicture }
+      return HTTPResponse(
+        headers: [
+          HeaderField("Content-Type", ContentType.jpeg.rawValue),
+          HeaderField("Cache-Control", CachePolicy.never.value),
+        ], body: .pieces([.bytes(jpeg)]))
+    }
+    return .later(answer.orElse(Thumbnails.tooBusy, after: Thumbnails.patience))
   }
 
   /// On a thread.

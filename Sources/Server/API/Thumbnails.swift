@@ -28,6 +28,7 @@ final class Thumbnails: Sendable {
 
   /// Which picture it is.
   private struct Source: Hashable {
+    var stream: StreamName
     var epoch: String
     var segment: Int
   }
@@ -54,30 +55,29 @@ final class Thumbnails: Sendable {
       return .now(Problem.notFound("The stream \"\(stream.name)\" has no picture.").response)
     }
     guard let keyFrame = epoch.window.newestKeyFrame else { return .now(Self.notYet) }
-    let source = Source(epoch: epoch.id, segment: keyFrame.segment)
+    let source = Source(stream: stream.name, epoch: epoch.id, segment: keyFrame.segment)
     if let known = pictures.withLock({ $0[stream.name] }), known.source == source {
       return .now(Self.response(known.outcome, source))
     }
-    let name = stream.name
-    let made = flight.value(of: source, on: eventLoop) { self.picture(source, of: name, keyFrame) }
+    let made = flight.value(of: source, on: eventLoop) { self.picture(source, keyFrame) }
     guard let made else { return .now(Self.tooBusy) }
     return .later(made.map { Self.response($0, source) }.orElse(Self.tooBusy, after: Self.patience))
   }
 
   /// On a thread.
-  private func picture(_ source: Source, of stream: StreamName, _ keyFrame: LiveWindow.KeyFrame) -> Outcome {
+  private func picture(_ source: Source, _ keyFrame: LiveWindow.KeyFrame) -> Outcome {
     // Another may have made it between the look and the flight.
-    if let known = pictures.withLock({ $0[stream] }), known.source == source { return known.outcome }
+    if let known = pictures.withLock({ $0[source.stream] }), known.source == source { return known.outcome }
     let outcome: Outcome
     do {
       outcome = .made(try make(try keyFrame.range.read(), keyFrame.track))
     } catch {
-      logger.of(stream).warning("no thumbnail of segment \(source.segment): \(error)")
+      logger.of(source.stream).warning("no thumbnail of segment \(source.segment): \(error)")
       outcome = .failed
     }
     pictures.withLock { pictures in
       if pictures.count >= Self.pictureLimit { pictures = [:] }
-      pictures[stream] = (source, outcome)
+      pictures[source.stream] = (source, outcome)
     }
     return outcome
   }
@@ -89,7 +89,7 @@ extension Thumbnails {
     help: "Try again in a second.", headers: [HeaderField("Retry-After", "1")]
   ).response
 
-  private static let tooBusy = Problem(
+  static let tooBusy = Problem(
     status: .serviceUnavailable, title: "Busy", detail: "Other pictures are being made.",
     help: "Try again in 2 seconds.", headers: [HeaderField("Retry-After", "2")]
   ).response

@@ -169,6 +169,12 @@ struct WeirServer {
     return limits
   }
 
+  private static func thread() -> NIOThreadPool {
+    let pool = NIOThreadPool(numberOfThreads: 1)
+    pool.start()
+    return pool
+  }
+
   private func makeHTTPListener(
     _ rtmp: RTMPListener, port rtmpPort: Int?, memory: MemoryBudget, sources: OwnSources
   ) -> HTTPListener {
@@ -181,11 +187,9 @@ struct WeirServer {
       capacity: capacity,
       attempts: attempts
     ) { rtmp.refusals }
-    // One waits for workers that make pictures, one for nobody: neither an event loop nor a thread that may be waiting for
-    // a disk puts figures together. They end with the process.
-    let (pictures, figures) = (NIOThreadPool(numberOfThreads: 1), NIOThreadPool(numberOfThreads: 1))
-    pictures.start()
-    figures.start()
+    // Two wait for workers that make pictures: a gallery full of recordings does not keep a live stream's waiting. One is for
+    // figures: neither an event loop nor a thread that may be waiting for a disk puts them together. They end with the process.
+    let (pictures, recorded, figures) = (Self.thread(), Self.thread(), Self.thread())
     let replay = ReplayRoutes(
       archive: archive, streams: streams, layout: configuration.hlsLayout, longClips: LongClips(memory: memory))
     let router = Router(
@@ -200,7 +204,7 @@ struct WeirServer {
         capacity: capacity),
       recordings: RecordingRoutes(
         library: recordings,
-        thumbnails: recordings.map { RecordingThumbnails(library: $0, logger: logger, pool: pictures) }),
+        thumbnails: recordings.map { RecordingThumbnails(library: $0, logger: logger, pool: recorded) }),
       replay: replay,
       pages: PageRoutes(files: WebFiles(folder: configuration.webFolder)),
       metrics: MetricsRoutes(report: metrics, clock: clock, pool: figures), gate: gate)

@@ -155,11 +155,18 @@ struct LiveWindow: Sendable {
       total = longer
       first -= 1
     }
-    // A gap leads on from what is listed before it, or from what another process listed.
-    while first < complete.endIndex, complete[first].isOutage, complete[first].sequenceNumber > firstSequenceNumber {
-      first += 1
+    // What another process listed is accounted for until this one's media fill the list: by it players find their place.
+    if first < complete.endIndex, let firstMediaNumber, complete[first].sequenceNumber <= firstMediaNumber {
+      return complete
     }
+    // Any other gap leads on from what is listed before it.
+    while first < complete.endIndex, complete[first].isOutage { first += 1 }
     return complete[first...]
+  }
+
+  /// The media sequence number of this process's first segment with media; nil once that is forgotten.
+  private var firstMediaNumber: Int? {
+    periods.first.flatMap { $0.ordinal == firstPeriod ? $0.firstSequenceNumber : nil }
   }
 
   /// Playlists list something that can be played; else only gaps, or nothing.

@@ -143,11 +143,11 @@ import Testing
   }
 
   @Test func samplesThatNothingIsSaidOfAreBelievedInASmallNumber() throws {
-    func read(_ runs: [UInt32]) throws -> [FragmentReader.LocatedRun] {
+    func read(_ runs: [UInt32], size: UInt8 = 1) throws -> [FragmentReader.LocatedRun] {
       func box(_ type: String, _ payload: [UInt8]) -> [UInt8] {
         bytes([ByteBuffer(integer: UInt32(payload.count + 8))]) + Array(type.utf8) + payload
       }
-      let header = box("tfhd", [0, 2, 0, 0, 0, 0, 0, 1])
+      let header = box("tfhd", [0, 2, 0, 0x10, 0, 0, 0, 1, 0, 0, 0, size])
       let time = box("tfdt", [0, 0, 0, 0, 0, 0, 0, 0])
       let runs = runs.flatMap { box("trun", [0, 0, 0, 0] + bytes([ByteBuffer(integer: $0)])) }
       let fragment = ByteBuffer(bytes: box("moof", box("traf", header + time + runs)))
@@ -155,9 +155,11 @@ import Testing
         try #require(BoxReader(fragment).first { _ in true }), timescales: [TrackID(1): 30_000])
     }
     #expect(try read([65_536]).first?.run.samples.count == 65_536)
-    #expect(throws: BoxError(.large(size: 65_537), ["moof", "traf", "trun"], at: 48)) { try read([65_537]) }
+    #expect(throws: BoxError(.large(size: 65_537), ["moof", "traf", "trun"], at: 52)) { try read([65_537]) }
     #expect(try read([65_535, 1]).count == 2)
-    #expect(throws: BoxError(.large(size: 2), ["moof", "traf", "trun"], at: 64)) { try read([65_535, 2]) }
+    #expect(throws: BoxError(.large(size: 2), ["moof", "traf", "trun"], at: 68)) { try read([65_535, 2]) }
+    // Samples without a byte cost time and nothing else.
+    #expect(throws: BoxError(.invalid, ["moof", "traf", "trun"], at: 52)) { try read([1], size: 0) }
   }
 
   @Test func negativeCompositionOffsetsSurvive() throws {

@@ -152,6 +152,38 @@ import Testing
     #expect(failure(Array(written.bytes.dropLast())).contains("ends"))
   }
 
+  @Test func theLastMediaMayGoOnToTheEndOfAll() throws {
+    var written = try written(1)
+    let last = try #require(
+      written.bytes.indices.last { Array(written.bytes[$0...].prefix(8).suffix(4)) == Array("mdat".utf8) })
+    written.bytes.replaceSubrange(last..<last + 4, with: [0, 0, 0, 0])
+    #expect(samples(try events(written.bytes, pieces: 100)).count == written.sent.count)
+  }
+
+  @Test func afterAnErrorNothingIsRead() throws {
+    let good = try written(1).bytes
+    for wrong in [Array("GET / HTTP/1.1\r\n\r\n".utf8), box("moov", []), [0, 0, 0, 0] + Array("free".utf8)] {
+      var demuxer = FragmentDemuxer()
+      demuxer.receive(ByteBuffer(bytes: wrong))
+      #expect(throws: BoxError.self) { try demuxer.next() }
+      demuxer.receive(ByteBuffer(bytes: good))
+      #expect(throws: BoxError.self) { try demuxer.next() }
+      #expect(throws: BoxError.self) { try demuxer.end() }
+    }
+  }
+
+  /// A few bytes may say many samples: 65,536 without a byte would cost time and nothing else, again and again.
+  @Test(arguments: [(UInt32(16_385), UInt32(1)), (1, 0)]) func samplesAreBounded(count: UInt32, size: UInt32) throws {
+    let bytes = try written(1).bytes
+    let moof = try #require(
+      bytes.indices.first { Array(bytes[$0...].prefix(8).suffix(4)) == Array("moof".utf8) })
+    func u32(_ value: UInt32) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - 8 * $0)) } }
+    let header = box("tfhd", u32(0x02_0010) + u32(1) + u32(size))
+    let run = box("trun", u32(0) + u32(count))
+    let fragment = box("moof", box("traf", header + box("tfdt", u32(0) + u32(0)) + run))
+    #expect(throws: BoxError.self) { try events(Array(bytes[..<moof]) + fragment) }
+  }
+
   @Test func noByteMakesItTrap() throws {
     let written = try written(1)
     let length = min(written.bytes.count, 3000)

@@ -14,13 +14,14 @@ import Testing
     return driver
   }
 
-  /// The next process: from the record, a publication of both tracks.
-  private func resumed(_ record: EpochRecord, seconds: Int, settings: StreamSettings = StreamSettings()) throws -> Epoch
-  {
+  /// The next process: from the record, a publication of both tracks that begins so many seconds after the first one did.
+  private func resumed(
+    _ record: EpochRecord, seconds: Int, settings: StreamSettings = StreamSettings(), after pause: Int64 = 20
+  ) throws -> Epoch {
     var epoch = Epoch(resuming: record, settings: settings.asServed)
     epoch.startPublication()
     _ = try epoch.receive(
-      .clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: EpochDriver.wall &+ 20_000_000_000)))
+      .clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: EpochDriver.wall &+ pause &* 1_000_000_000)))
     _ = try epoch.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
     for sample in SyntheticMedia.interleaved(seconds: seconds) { _ = try epoch.receive(.sample(sample)) }
     return epoch
@@ -143,6 +144,21 @@ import Testing
     #expect(breaks.count == 1)
     #expect(lines.lastIndex(of: "#EXT-X-GAP").map { $0 < breaks[0] } == true && breaks[0] < firstMedia)
     #expect(lines.contains("#EXT-X-MAP:URI=\"init-2.mp4\""))
+  }
+
+  /// hlsdemux2 never finds its place again where a list begins behind the last segment that it knows.
+  @Test func inAShortWindowThePlaylistAccountsForTheOtherProcessUntilMediaFillIt() throws {
+    var settings = StreamSettings()
+    settings.window = MediaTime(milliseconds: 20_000)
+    var driver = try interrupted(settings)
+    try driver.interrupt()
+    let record = try #require(driver.epoch.record)
+    for seconds in [2, 3, 5, 7] {
+      let epoch = try resumed(record, seconds: seconds, settings: settings, after: 12)
+      #expect(epoch.window.listed.first?.wallStart == record.listedFrom, "\(seconds) s")
+    }
+    let later = try resumed(record, seconds: 14, settings: settings, after: 12)
+    #expect(later.window.listed.first?.isOutage == false)
   }
 
   @Test func partsOfTheFirstSegmentAreNumberedLikeIt() throws {
