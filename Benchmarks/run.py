@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`make bench`: weir beside its peers, and Markdown tables for the README.
+"""`make bench`: weir beside its peers, and Markdown tables for docs/figures.md.
 
     python3 Benchmarks/run.py [--only PART …] [--rounds N] [--publishers 50] [--gigabytes 1 10] [--out FILE]
 
