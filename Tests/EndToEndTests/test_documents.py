@@ -1,0 +1,197 @@
+"""The documents are true: their links lead somewhere, their flags exist, and their commands do what they say. Every block of
+commands is run here, or stands in NOT_RUN with the reason."""
+
+import dataclasses
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from harness import publishers, sources, tools
+
+DOCUMENTS = [tools.ROOT / name for name in ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "CHANGELOG.md")]
+DOCUMENTS += sorted((tools.ROOT / "docs").glob("*.md"))
+
+#: Document and beginning of a block → why it is not run here.
+NOT_RUN = {
+    ("README.md", "make run"): "it installs packages and builds",
+    ("ARCHITECTURE.md", ""): "pictures, no commands",
+    ("capture.md", "weir devices"): "it opens a camera; make test-devices has some",
+    ("capture.md", "weir capture"): "the same",
+    ("capture.md", "post()"): "the same",
+    ("capture.md", "own"): "of a camera, too; test_capture.py asks for each of these addresses",
+    ("cdn.md", "varnishd"): "test_cdn.py runs Varnish with that file",
+    ("cdn.md", "mkdir -p /var/lib/weir-cache"): "test_cdn.py runs nginx with that file",
+    ("metrics.md", "scrape_configs"): "a configuration of Prometheus",
+    ("metrics.md", "groups:"): "the same",
+    ("playback.md", "vlc"): "VLC needs a display",
+    ("publishing.md", "{\"refusals\""): "an answer, no command",
+    ("service.md", "make build"): "test_install.py installs, test_restart.py runs the units",
+    ("service.md", "sudo apt-get"): "it installs packages",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Block:
+    document: str
+    text: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.document}: {self.text.splitlines()[0][:50]}"
+
+    @property
+    def reason(self) -> str | None:
+        return next((why for (document, start), why in NOT_RUN.items()
+                     if document == self.document and self.text.startswith(start)), None)
+
+
+BLOCKS = [Block(path.name, match[1].strip()) for path in DOCUMENTS
+          for match in re.finditer(r"^```\w*\n(.*?)^```", path.read_text(), re.MULTILINE | re.DOTALL)]
+
+
+def anchors(path: pathlib.Path) -> set[str]:
+    """The anchors of its headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_links_lead_somewhere():
+    broken = []
+    for path in DOCUMENTS:
+        for target, _, anchor in (link.partition("#") for link in re.findall(r"\]\(([^)\s]+)\)", path.read_text())):
+            if target.startswith("http"):
+                continue
+            found = path.parent / target if target else path
+            if not found.exists() or (anchor and anchor not in anchors(found)):
+                broken.append(f"{path.name}: {target}#{anchor}")
+    assert broken == []
+
+
+def test_each_document_is_in_the_index():
+    index = (tools.ROOT / "docs" / "README.md").read_text()
+    own = {path.name for path in (tools.ROOT / "docs").glob("*.md")} - {"README.md"}
+    # The parts of the guide to recording are named there.
+    index += (tools.ROOT / "docs" / "recording.md").read_text()
+    assert {name for name in own if f"]({name}" not in index} == set()
+
+
+def test_flags_that_documents_name_exist():
+    weir = tools.weir_binary()
+    commands = [["serve"], ["capture"], ["devices"], ["pattern"], ["record", "list"], ["record", "verify"],
+                ["record", "finalize"], ["record", "clip"]]
+    # Those of swift, whose name stands before the quotes.
+    known = {"--version", "--filter", "--explicit-target-dependency-import-check"}
+    for command in commands:
+        said = tools.run(weir, *command, "--help")
+        known |= set(re.findall(r"--[a-z][a-z-]*", said.stdout + said.stderr))
+    missing = []
+    for path in DOCUMENTS:
+        if path.name in ("CHANGELOG.md", "CONTRIBUTING.md"):
+            continue
+        # A flag is alone in its quotes or follows one or `weir …`; what belongs to other programs follows their names.
+        for quoted in re.findall(r"`([^`\n]+)`", path.read_text()):
+            if re.match(r"(weir\b|--)", quoted):
+                flags = re.findall(r"(?<![\w-])--[a-z][a-z-]*", re.split(r"[|;]", quoted)[0])
+                missing += [f"{path.name}: {flag}" for flag in flags if flag not in known]
+    assert missing == []
+
+
+@pytest.fixture(scope="module")
+def live(start_shared, tmp_path_factory):
+    """A server as `make run` starts it, with a publisher, a finished recording and an admin token."""
+    folder = tmp_path_factory.mktemp("documents")
+    weir = start_shared("--test-pattern", "demo", "--admin-token", "T0KEN-for-the-documents", "--record",
+                        str(folder / "recordings"))
+    publishers.ffmpeg("clip", f"{weir.rtmp}/live/done").wait()
+    weir.wait(lambda: weir.recordings_of("done") and weir.recordings_of("done")[0]["state"] == "completed", 20, "a recording")
+    publisher = publishers.ffmpeg("steady", f"{weir.rtmp}/live/cam", loop=-1)
+    try:
+        weir.wait(lambda: "8.m4s" in weir.get("/live/demo/index.m3u8").text or weir.get("/live/cam/index.m3u8").status == 200,
+                  30, "the stream")
+        yield weir, folder
+    finally:
+        publisher.kill()
+
+
+def adapted(text: str, weir, folder: pathlib.Path) -> str:
+    """A document's commands for this server: its addresses, a film, a recording."""
+    recording = next((folder / "recordings" / "done").glob("*.mp4"))
+    text = text.replace("http://localhost:8080", weir.web).replace("rtmp://localhost:1935", weir.rtmp)
+    text = text.replace("in.mp4", str(folder / "in.mp4"))
+    return text.replace("FILE…", str(recording)).replace("FILE ", f"{recording} ")
+
+
+def shell(text: str, folder: pathlib.Path, seconds: float, ends: bool) -> str:
+    """Runs commands in a shell of their own; returns what they print. What does not end by itself is interrupted."""
+    environment = {**os.environ, "SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy", "TOKEN": "T0KEN-for-the-documents",
+                   "PATH": f"{folder}:/usr/bin:{os.environ['PATH']}"}
+    if not (folder / "weir").exists():
+        shutil.copy(tools.weir_binary(), folder / "weir")
+    process = subprocess.Popen(["bash", "-e", "-o", "pipefail", "-c", text], cwd=folder, env=environment, text=True,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               start_new_session=True)
+    try:
+        output, _ = process.communicate(timeout=seconds)
+        assert process.returncode == 0, f"{text}\nexit {process.returncode}\n{output}"
+    except subprocess.TimeoutExpired:
+        assert not ends, f"{text}\nhas not ended after {seconds} s"
+        os.killpg(process.pid, signal.SIGKILL)
+        output, _ = process.communicate()
+    return output
+
+
+def table(heading: str) -> list[str]:
+    """The commands of README's table below a heading."""
+    text = (tools.ROOT / "README.md").read_text().split(f"## {heading}\n")[1].split("\n## ")[0]
+    return [command for command in re.findall(r"^\|[^|]*\| `((?:ffmpeg|ffplay|gst-launch-1.0) [^`]*)`", text, re.MULTILINE)]
+
+
+@pytest.mark.parametrize("command", table("Publish"), ids=lambda command: command.split()[0])
+def test_the_readme_publishes(live, command):
+    weir, folder = live
+    shutil.copy(sources.source("steady"), folder / "in.mp4")
+    name = f"readme-{command.split()[0]}"
+    text = adapted(command, weir, folder).replace("/live/cam", f"/live/{name}")
+    process = subprocess.Popen(["bash", "-c", f"exec {text}"], cwd=folder, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        weir.wait_state(name, "live", seconds=20)
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize("command", table("Watch"), ids=lambda command: command.rsplit("/", 1)[1])
+def test_the_readme_is_watched(live, command):
+    weir, folder = live
+    output = shell(adapted(command, weir, folder).replace("ffplay ", "ffplay -hide_banner -stats "), folder, 18, ends=False)
+    # The clock of what is shown.
+    clocks = [float(clock) for clock in re.findall(r"^\s*(\d+\.\d+) (?:A-V|M-V|M-A)", output.replace("\r", "\n"), re.MULTILINE)]
+    assert len(set(clocks)) > 10, output[-2000:]
+
+
+@pytest.mark.parametrize("block", [block for block in BLOCKS if not block.reason], ids=lambda block: block.name)
+def test_commands_do_what_they_say(live, block, tmp_path):
+    weir, folder = live
+    text = adapted(block.text, weir, folder)
+    if block.document == "recording.md":
+        text = text.replace("PATH…", str(folder / "recordings" / "done")).replace("--from 90 --to 2:30.5 -o OUT",
+                                                                                 f"--from 1 --to 0:02.5 -o {tmp_path}/out.mp4")
+    if block.document == "playback.md":
+        recording = next((folder / "recordings" / "done").glob("*.mp4"))
+        text = text.replace("recordings/cam/20261121T072410Z/av/12.mp4", f"recordings/done/{recording.stem}/av/1.mp4")
+        text = text.replace("av/12.mp4", "av/1.mp4").replace("autovideosink", "fakevideosink").replace(
+            "autoaudiosink", "fakeaudiosink")
+        if "playbin3" in text:
+            text += " video-sink=fakevideosink audio-sink=fakeaudiosink"
+    output = shell(text, folder, 12 if "gst-launch" in text else 50, ends="gst-launch" not in text)
+    assert "ERROR" not in output and "Invalid data" not in output, output
+    if block.document == "recording.md":
+        said = tools.run(tools.FFPROBE, "-v", "error", "-show_entries", "format=duration", "-of", "csv=p=0",
+                         tmp_path / "out.mp4")
+        assert abs(float(said.stdout) - 1.5) < 0.1
