@@ -38,7 +38,7 @@ BENCH_PACKAGES := e2fsprogs ffmpeg gcc libc6-dev libnginx-mod-rtmp nghttp2-clien
 # those that compute.
 UNIT = $(SWIFT) test $(TESTED) --skip-build --disable-xctest --no-parallel --quiet
 
-.PHONY: help run build install check format test test-devices unit e2e faults torture soak calls fuzz sanitize players bench deps test-deps bench-deps clean
+.PHONY: help run build install check format test test-devices unit quick e2e faults torture soak calls fuzz sanitize players bench deps test-deps bench-deps clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -78,6 +78,10 @@ CHECK = $(if $(CHECKED),,check)
 unit: $(CHECK) ## unit tests
 	sync # tests keep time: what the build wrote does not hold the disk up meanwhile
 	$(UNIT)
+
+quick: deps ## unit tests, several suites at a time (a minute when built); those that need quiet are left out and named
+	$(SWIFT) build $(TESTED) --build-tests
+	.ci/quick "$$(dirname "$(TESTED_BIN)")/weirPackageTests.xctest"
 
 e2e: $(CHECK) test-deps ## end-to-end tests: publish, watch and record, judged by independent tools (ARGS="-k rtmp" picks some)
 	WEIR_BIN="$(TESTED_BIN)" Tests/EndToEndTests/run $(WORKERS) $(ARGS)

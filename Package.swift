@@ -2,7 +2,7 @@
 import PackageDescription
 
 /// Language settings every Swift target of weir shares: Swift 6 mode, and the upcoming features that let the
-/// compiler hold the arrows between the modules (Server → Ingest → FMP4).
+/// compiler hold the arrows between the modules (ARCHITECTURE.md).
 let house: [SwiftSetting] = [
   .enableUpcomingFeature("InternalImportsByDefault"),
   .enableUpcomingFeature("MemberImportVisibility"),
@@ -64,33 +64,56 @@ let package = Package(
       name: "COpenSSL", path: "Sources/Ingest/Admission/COpenSSL", pkgConfig: "libcrypto",
       providers: [.apt(["libssl-dev"])]),
 
-    // Streams by name, playlists, HTTP, recordings, configuration: the executable.
-    .executableTarget(
-      name: "Server",
+    // What knows no media: text, dates, sizes, JSON, checksums, budgets.
+    .target(
+      name: "Basics",
+      dependencies: ["CChecksum", nio, logging, .product(name: "NIOPosix", package: "swift-nio")],
+      path: "Sources/Server/Basics", exclude: ["CChecksum"], cSettings: gnuSource, swiftSettings: house),
+    // The one instruction that Swift cannot say.
+    .target(name: "CChecksum", path: "Sources/Server/Basics/CChecksum"),
+
+    // Files, ranges of them, memory of segments. Knows nobody who asks for them.
+    .target(
+      name: "Storage",
       dependencies: [
-        "FMP4", "Ingest", "CChecksum", "CWeb", "CZlib", nio, logging,
+        "Basics", nio, .product(name: "NIOPosix", package: "swift-nio"), .product(name: "GRDB", package: "GRDB.swift"),
+      ],
+      path: "Sources/Server/Storage", cSettings: gnuSource, swiftSettings: house),
+
+    // Connections, requests, responses, TLS. Knows no stream, playlist or route.
+    .target(
+      name: "HTTP",
+      dependencies: [
+        "Basics", "Storage", "Ingest", "CZlib", nio, logging,
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOTLS", package: "swift-nio"),
         .product(name: "NIOSSL", package: "swift-nio-ssl"),
         .product(name: "NIOHTTP2", package: "swift-nio-http2"),
         .product(name: "NIOHPACK", package: "swift-nio-http2"),
+        .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+      ],
+      path: "Sources/Server/HTTP", exclude: ["CZlib"], cSettings: gnuSource, swiftSettings: house),
+    .systemLibrary(
+      name: "CZlib", path: "Sources/Server/HTTP/CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+
+    // Streams by name, playlists, recordings, configuration: the executable.
+    .executableTarget(
+      name: "Server",
+      dependencies: [
+        "FMP4", "Ingest", "Basics", "Storage", "HTTP", "CWeb", nio, logging,
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
         .product(name: "UnixSignals", package: "swift-service-lifecycle"),
         .product(name: "GRDB", package: "GRDB.swift"),
       ],
-      exclude: ["CWeb", "HTTP/CZlib", "Basics/CChecksum"],
+      exclude: ["CWeb", "Basics", "Storage", "HTTP"],
       cSettings: gnuSource,
       swiftSettings: house),
     // The files of web/, embedded by #embed.
     .target(name: "CWeb", path: "Sources/Server/CWeb", cSettings: [.unsafeFlags(["-Wno-c23-extensions"])]),
-
-    // The one instruction that Swift cannot say.
-    .target(name: "CChecksum", path: "Sources/Server/Basics/CChecksum"),
-
-    .systemLibrary(
-      name: "CZlib", path: "Sources/Server/HTTP/CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
 
     .target(name: "Support", dependencies: ["FMP4", nio], path: "Tests/Support", swiftSettings: house),
     .testTarget(name: "FMP4Tests", dependencies: ["FMP4", "Support", nio], swiftSettings: house),
@@ -109,7 +132,7 @@ let package = Package(
     .testTarget(
       name: "ServerTests",
       dependencies: [
-        "Server", "Ingest", "FMP4", "CChecksum", "Support", nio, logging,
+        "Server", "HTTP", "Storage", "Basics", "Ingest", "FMP4", "CChecksum", "Support", nio, logging,
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "NIOEmbedded", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -132,7 +155,9 @@ if Context.environment["WEIR_FUZZ"] != nil {
   let shared = package.targets.filter {
     !["Server", "Support"].contains($0.name) && $0.type != .test && $0.name != "CProbe"
   }
-  for target in shared where ["Ingest", "FMP4"].contains(target.name) { target.swiftSettings = instrumented }
+  for target in shared where ["Ingest", "FMP4", "Basics", "Storage", "HTTP"].contains(target.name) {
+    target.swiftSettings = instrumented
+  }
   let server = package.targets.first { $0.name == "Server" }
   package.products = []
   package.targets =
@@ -146,7 +171,7 @@ if Context.environment["WEIR_FUZZ"] != nil {
       .executableTarget(
         name: "Fuzz",
         dependencies: [
-          "FMP4", "Ingest", "Server", "Support", nio, logging,
+          "FMP4", "Ingest", "Basics", "Storage", "HTTP", "Server", "Support", nio, logging,
           .product(name: "GRDB", package: "GRDB.swift"),
           .product(name: "NIOEmbedded", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
         ], path: "Tests",

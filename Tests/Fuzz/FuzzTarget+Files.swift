@@ -1,3 +1,4 @@
+@testable import Storage
 @testable import FMP4
 import Glibc
 @testable import Ingest

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+@testable import Basics
 @testable import Ingest
 @testable import Server
 

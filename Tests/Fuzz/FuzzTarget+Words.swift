@@ -1,3 +1,5 @@
+@testable import HTTP
+@testable import Basics
 @testable import FMP4
 @testable import Ingest
 import NIOCore

@@ -1,3 +1,4 @@
+@testable import HTTP
 @testable import FMP4
 import Glibc
 @testable import Ingest

@@ -1,3 +1,4 @@
+internal import HTTP
 internal import NIOCore
 
 /// One thing that may be asked of the API: by which method, at which address, by whom, and what answers.

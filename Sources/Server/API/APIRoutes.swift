@@ -1,4 +1,6 @@
+internal import Basics
 internal import FMP4
+internal import HTTP
 internal import Ingest
 internal import NIOCore
 

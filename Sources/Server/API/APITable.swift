@@ -1,3 +1,6 @@
+internal import Basics
+internal import HTTP
+
 /// All that may be asked of the API, in one list: what `/api/v1` lists, 404, 405, Allow, who needs the token and docs/http.md
 /// follow from it.
 enum APITable {

@@ -1,3 +1,5 @@
+internal import Basics
+internal import HTTP
 internal import Ingest
 
 extension CatalogueQuery {

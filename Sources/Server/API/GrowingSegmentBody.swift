@@ -1,5 +1,7 @@
 internal import FMP4
+internal import HTTP
 internal import NIOCore
+internal import Storage
 internal import Synchronization
 
 /// A segment that is sent while it is made (LL-DASH chunks, LL-HLS byte ranges): what there is of it at once, then

@@ -1,3 +1,4 @@
+internal import HTTP
 internal import NIOHTTP1
 
 extension LiveRoutes {

@@ -1,5 +1,6 @@
 internal import FMP4
 internal import Glibc
+internal import HTTP
 internal import Ingest
 internal import NIOCore
 internal import NIOHTTP1

@@ -1,5 +1,7 @@
+internal import Basics
 internal import FMP4
 internal import NIOCore
+internal import Storage
 internal import Synchronization
 
 /// Room for clips whose heads take megabytes and whose making takes as long as reading the heads of thousands of

@@ -1,6 +1,8 @@
 internal import FMP4
+internal import HTTP
 internal import NIOCore
 internal import NIOPosix
+internal import Storage
 
 /// What has left the window and is still on disk: the same addresses, the same bytes.
 extension MediaRoutes {

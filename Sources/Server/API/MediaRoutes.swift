@@ -1,7 +1,9 @@
 internal import FMP4
+internal import HTTP
 internal import Ingest
 internal import NIOCore
 internal import NIOHTTP1
+internal import Storage
 
 /// `/live/{stream}/{epoch}/{rendition}/…`: media playlists, init segments, segments and parts. What will be there in a
 /// moment is waited for.

@@ -1,7 +1,10 @@
+internal import Basics
+internal import HTTP
 internal import Ingest
 internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
+internal import Storage
 internal import Synchronization
 
 /// `/metrics`, `/healthz` and `/readyz`: what watches over the server asks. Open to everybody who may reach the server, as

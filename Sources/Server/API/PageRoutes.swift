@@ -1,3 +1,4 @@
+internal import HTTP
 internal import Ingest
 internal import NIOCore
 internal import NIOHTTP1

@@ -1,4 +1,6 @@
+internal import HTTP
 internal import NIOCore
+internal import Storage
 internal import Synchronization
 
 /// The endless `stream.mp4`: the init segment, the fragments since the last key frame, then each as it comes. It ends

@@ -1,5 +1,7 @@
+internal import HTTP
 internal import Ingest
 internal import NIOCore
+internal import Storage
 
 /// `/recordings/{stream}/{file}`: finished recordings with byte ranges, and their pictures (`….jpg`).
 struct RecordingRoutes {

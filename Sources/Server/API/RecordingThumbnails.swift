@@ -1,10 +1,13 @@
+internal import Basics
 internal import FMP4
 internal import Glibc
+internal import HTTP
 internal import Ingest
 internal import Logging
 internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
+internal import Storage
 internal import Synchronization
 
 /// `/recordings/{stream}/{name}.jpg`: a key frame near the first tenth of a recording, as a JPEG. It is made when

@@ -1,3 +1,4 @@
+internal import HTTP
 internal import Ingest
 
 /// Where people are sent who type nearly the right address.

@@ -1,6 +1,8 @@
 internal import FMP4
+internal import HTTP
 internal import Ingest
 internal import NIOCore
+internal import Storage
 
 /// `/api/v1/recordings/{stream}/{file}/clip?from&to`: a stretch of a recording as an ordinary MP4. `from` and `to` are
 /// seconds of the recording or UTC times; without them it goes from the beginning, or to the end.

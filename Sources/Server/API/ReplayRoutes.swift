@@ -1,7 +1,9 @@
 internal import FMP4
+internal import HTTP
 internal import Ingest
 internal import NIOCore
 internal import NIOPosix
+internal import Storage
 
 /// `/recordings/{stream}/{name}/…`: a recording as HLS and DASH, finished or still being written; `{name}` is its file's
 /// name without the ending. Segments count from 1, and an address never means other bytes.

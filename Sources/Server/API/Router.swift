@@ -1,3 +1,4 @@
+internal import HTTP
 internal import Ingest
 internal import NIOCore
 
@@ -37,11 +38,11 @@ struct Router: HTTPResponder {
 
   func refusal(ofBodyOf request: HTTPRequest) -> Problem? {
     guard request.path.first == "api" else {
-      return request.isRead ? RequestAssembler.bodyTooLarge(0) : .methodNotAllowed()
+      return request.isRead ? Problem.bodyTooLarge(0) : .methodNotAllowed()
     }
     switch APITable.admit(request, gate) {
     case .failure(let refusal): return refusal.problem
-    case .success(let (route, _)): return route.takesBody ? nil : RequestAssembler.bodyTooLarge(0)
+    case .success(let (route, _)): return route.takesBody ? nil : Problem.bodyTooLarge(0)
     }
   }
 

@@ -1,7 +1,10 @@
+internal import Basics
+internal import HTTP
 internal import Ingest
 internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
+internal import Storage
 internal import Synchronization
 
 /// `/api/v1/sources/{source}/preview.jpg`: the newest key frame of one of the server's own sources, on air or off. A worker

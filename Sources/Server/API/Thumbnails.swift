@@ -1,9 +1,12 @@
+internal import Basics
 internal import FMP4
+internal import HTTP
 internal import Ingest
 internal import Logging
 internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
+internal import Storage
 internal import Synchronization
 
 /// `/live/{stream}/thumbnail.jpg`: the newest key frame that starts a segment, as a JPEG. It is made when somebody

@@ -1,5 +1,6 @@
 internal import CWeb
 internal import Glibc
+internal import HTTP
 internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix

@@ -1,3 +1,4 @@
+internal import Basics
 internal import Glibc
 
 /// Sockets that listen since before this process began, and go on when it ends: who knocks in between waits, instead of

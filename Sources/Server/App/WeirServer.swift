@@ -1,5 +1,7 @@
+internal import Basics
 internal import FMP4
 internal import Glibc
+internal import HTTP
 internal import Ingest
 internal import Logging
 internal import NIOCore

@@ -1,7 +1,7 @@
 /// Sizes as people write them: `500MB`, `1GB` (powers of ten, as disks are sold) and `1GiB` (powers of two).
-enum ByteSizeText {
+package enum ByteSizeText {
   /// Parses a size into bytes; a number without a unit is refused, because nobody means bytes. Nothing needs none.
-  static func parse(_ text: String) throws(ValueError) -> Int64 {
+  package static func parse(_ text: String) throws(ValueError) -> Int64 {
     guard let (value, unit) = DecimalText.split(text) else {
       throw ValueError("that is not a size", advice: "write 500MB, 1GB or 1GiB")
     }

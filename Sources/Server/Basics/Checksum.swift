@@ -1,15 +1,17 @@
 internal import CChecksum
-internal import NIOCore
+package import NIOCore
 
 /// CRC-32C, by which a recording's fragments are known to be whole. A value: bytes in, the checksum at any time.
-struct Checksum: Sendable, Hashable {
-  private(set) var value: UInt32 = 0
+package struct Checksum: Sendable, Hashable {
+  package private(set) var value: UInt32 = 0
 
-  mutating func add(_ bytes: ByteBuffer) {
+  package init() {}
+
+  package mutating func add(_ bytes: ByteBuffer) {
     value = bytes.withUnsafeReadableBytes { weir_crc32c(value, $0.baseAddress, $0.count) }
   }
 
-  static func of(_ bytes: ByteBuffer) -> UInt32 {
+  package static func of(_ bytes: ByteBuffer) -> UInt32 {
     var checksum = Checksum()
     checksum.add(bytes)
     return checksum.value

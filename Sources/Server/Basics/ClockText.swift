@@ -1,7 +1,7 @@
 /// Places in a recording as players show them: `1:30`, `00:01:30`, `2:00:00.5`.
-enum ClockText {
+package enum ClockText {
   /// Nanoseconds of minutes and seconds, or of hours, minutes and seconds; nil for anything else.
-  static func nanoseconds(_ text: String) -> Int64? {
+  package static func nanoseconds(_ text: String) -> Int64? {
     var fields = text.split(separator: ":", omittingEmptySubsequences: false)
     guard (2...3).contains(fields.count), let last = fields.popLast(), let seconds = DecimalText.split(String(last)),
       seconds.unit.isEmpty, last.prefix(while: { $0 != "." }).utf8.count <= 2,

@@ -1,13 +1,13 @@
 /// A number with up to nine decimals as people write it before a unit, held exactly: `1.5` is 1 and 500 000 000
 /// billionths.
-struct DecimalText {
+package struct DecimalText {
   private let whole: Int64
   private let billionths: Int64
 
   private static let maximumDecimals = 9
 
   /// Splits `1.5s` into the number and the unit; nil when no number leads.
-  static func split(_ text: String) -> (value: DecimalText, unit: String)? {
+  package static func split(_ text: String) -> (value: DecimalText, unit: String)? {
     let number = text.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
     let parts = number.split(separator: ".", omittingEmptySubsequences: false)
     guard let first = parts.first, let whole = Int64(first) else { return nil }
@@ -22,7 +22,7 @@ struct DecimalText {
   }
 
   /// The number times a unit's size, cut towards zero; nil beyond 63 bits.
-  func times(_ unit: Int64) -> Int64? {
+  package func times(_ unit: Int64) -> Int64? {
     let (product, overflow) = whole.multipliedReportingOverflow(by: unit)
     let fraction = Int64(1_000_000_000).dividingFullWidth(billionths.multipliedFullWidth(by: unit)).quotient
     let (sum, carry) = product.addingReportingOverflow(fraction)

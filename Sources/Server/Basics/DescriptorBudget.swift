@@ -4,11 +4,11 @@ internal import Synchronization
 
 /// Counts descriptors out at admission, before they are opened. A stream that cannot open one ends, and libdispatch ends the
 /// whole process. Streams come before viewers: viewers are let go where a stream needs their descriptors.
-final class DescriptorBudget: Sendable {
+package final class DescriptorBudget: Sendable {
   /// What a stream takes: its publisher's socket and its memory.
-  static let perStream = 2
+  package static let perStream = 2
   /// What each of its recordings, its folder of segments, and each worker takes on top.
-  static let perSink = 3
+  package static let perSink = 3
 
   /// Kept for the server itself: listeners, event loops, the log, databases, thumbnails, files that are looked at. Refused
   /// viewers are answered on these, too. Of many processors each has an event loop (three descriptors) and a thread that looks
@@ -20,11 +20,11 @@ final class DescriptorBudget: Sendable {
   private static let viewersShare = 8
 
   /// Descriptors that the process may have open (`ulimit -n`).
-  let limit: Int
+  package let limit: Int
   private let state = Mutex(State())
 
   /// What a file is open for.
-  enum FileUse: Sendable {
+  package enum FileUse: Sendable {
     /// A recording that somebody reads.
     case reading
     /// A recording that is over, for viewers who go back. Half of the files can be.
@@ -49,14 +49,14 @@ final class DescriptorBudget: Sendable {
   }
 
   /// Never refuses.
-  static let unlimited = DescriptorBudget(limit: .max / 4)
+  package static let unlimited = DescriptorBudget(limit: .max / 4)
 
-  init(limit: Int) {
+  package init(limit: Int) {
     self.limit = limit
   }
 
   /// Of this process.
-  convenience init() {
+  package convenience init() {
     var limit = rlimit()
     let isKnown = getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0
     self.init(limit: isKnown ? Int(clamping: min(limit.rlim_cur, 1 << 40)) : 1024)
@@ -66,33 +66,33 @@ final class DescriptorBudget: Sendable {
   private var all: Int { max(2, limit - min(Self.base, limit / 4) - strangers) }
 
   /// Connections that viewers can have while streams take no more than what is kept for them.
-  var viewers: Int { max(1, limit - min(Self.forStreams, limit / 2)) }
+  package var viewers: Int { max(1, limit - min(Self.forStreams, limit / 2)) }
 
   /// What streams can have in all.
-  var streams: Int { all - max(1, all / Self.viewersShare) }
+  package var streams: Int { all - max(1, all / Self.viewersShare) }
 
   /// What streams that are still to come can have.
   var roomForStreams: Int { state.withLock { streams - $0.streams - $0.closing } }
 
   /// Files that can be read for viewers at a time.
-  var files: Int { max(1, all / Self.viewersShare) }
+  package var files: Int { max(1, all / Self.viewersShare) }
 
   /// Connections that have not published yet, at a time.
-  var strangers: Int { max(4, min(8192, limit / 16)) }
+  package var strangers: Int { max(4, min(8192, limit / 16)) }
 
   /// What is handed out at the moment.
-  var taken: (viewers: Int, streams: Int) { state.withLock { ($0.viewers, $0.streams) } }
+  package var taken: (viewers: Int, streams: Int) { state.withLock { ($0.viewers, $0.streams) } }
 
   /// Files that are open for viewers at the moment.
   var openFiles: Int { state.withLock { $0.files } }
 
   /// How to let viewers go.
-  func onShortage(_ shed: @escaping @Sendable (_ count: Int) -> Void) {
+  package func onShortage(_ shed: @escaping @Sendable (_ count: Int) -> Void) {
     state.withLock { $0.shed = shed }
   }
 
   /// A viewer's connection; false where there is none left for it.
-  func takeViewer() -> Bool {
+  package func takeViewer() -> Bool {
     state.withLock { state in
       guard state.viewers + state.files < viewers, state.sum < all else { return false }
       state.viewers += 1
@@ -100,7 +100,7 @@ final class DescriptorBudget: Sendable {
     }
   }
 
-  func giveBackViewer() {
+  package func giveBackViewer() {
     state.withLock { state in
       state.viewers -= 1
       state.leaving = max(0, state.leaving - 1)
@@ -108,7 +108,7 @@ final class DescriptorBudget: Sendable {
   }
 
   /// A file that is read for viewers; false where there is no room for it. Nobody is let go for it.
-  func takeFile(_ use: FileUse) -> Bool {
+  package func takeFile(_ use: FileUse) -> Bool {
     state.withLock { state in
       guard state.files < files, state.sum < all else { return false }
       switch use {
@@ -121,11 +121,11 @@ final class DescriptorBudget: Sendable {
   }
 
   /// A file that is open already.
-  func noteFile(_ use: FileUse) {
+  package func noteFile(_ use: FileUse) {
     state.withLock { Self.count(1, use, &$0) }
   }
 
-  func giveBackFile(_ use: FileUse) {
+  package func giveBackFile(_ use: FileUse) {
     state.withLock { Self.count(-1, use, &$0) }
   }
 
@@ -136,7 +136,7 @@ final class DescriptorBudget: Sendable {
 
   /// Descriptors of a stream; false where there are not so many, even without viewers. Some may still be those of viewers that
   /// were asked to go: nothing is opened before `areFree`.
-  func takeStream(_ count: Int) -> Bool {
+  package func takeStream(_ count: Int) -> Bool {
     let (isTaken, missing, shed) = state.withLock { state in
       guard count <= streams - state.streams - state.closing else { return (false, 0, state.shed) }
       state.streams += count
@@ -148,17 +148,17 @@ final class DescriptorBudget: Sendable {
     return isTaken
   }
 
-  func giveBackStream(_ count: Int) {
+  package func giveBackStream(_ count: Int) {
     state.withLock { $0.streams -= count }
   }
 
   /// So many descriptors are open still of streams that have given theirs back.
-  func setClosing(_ count: Int) {
+  package func setClosing(_ count: Int) {
     state.withLock { $0.closing = count }
   }
 
   /// Waits until the viewers have gone that were asked to; false where they have not in time.
-  func areFree(patience: Duration = .seconds(1)) async -> Bool {
+  package func areFree(patience: Duration = .seconds(1)) async -> Bool {
     let deadline = ContinuousClock.now + patience
     while state.withLock({ $0.sum > all }) {
       guard ContinuousClock.now < deadline else {

@@ -1,7 +1,7 @@
 /// Durations as people write them: `200ms`, `2s`, `1.5s`, `1m`, `2h`, `30d`.
-enum DurationText {
+package enum DurationText {
   /// Parses a duration; a number without a unit is refused, because it means something else to everybody.
-  static func parse(_ text: String) throws(ValueError) -> Duration {
+  package static func parse(_ text: String) throws(ValueError) -> Duration {
     guard let (value, unit) = DecimalText.split(text) else {
       throw ValueError("that is not a duration", advice: "write 200ms, 2s, 1m or 1h")
     }
@@ -22,7 +22,7 @@ enum DurationText {
   }
 
   /// The shortest text that `parse` reads back as the same duration (to the millisecond): `200ms`, `2s`, `1m`.
-  static func text(_ duration: Duration) -> String {
+  package static func text(_ duration: Duration) -> String {
     let milliseconds = duration.wholeMilliseconds
     if milliseconds % 3_600_000 == 0, milliseconds != 0 { return "\(milliseconds / 3_600_000)h" }
     if milliseconds % 60_000 == 0, milliseconds != 0 { return "\(milliseconds / 60_000)m" }
@@ -32,7 +32,7 @@ enum DurationText {
 
 extension Duration {
   /// Milliseconds, cut towards zero; saturates.
-  var wholeMilliseconds: Int64 {
+  package var wholeMilliseconds: Int64 {
     let (seconds, attoseconds) = components
     let (product, overflow) = seconds.multipliedReportingOverflow(by: 1000)
     return overflow ? (seconds < 0 ? .min : .max) : product &+ attoseconds / 1_000_000_000_000_000

@@ -1,17 +1,19 @@
 /// How many there were of something, and how long they took together.
-struct Durations: Sendable, Hashable {
-  private(set) var count = 0
-  private(set) var nanoseconds: Int64 = 0
+package struct Durations: Sendable, Hashable {
+  package private(set) var count = 0
+  package private(set) var nanoseconds: Int64 = 0
 
-  var seconds: Double { Double(nanoseconds) / 1_000_000_000 }
+  package init() {}
+
+  package var seconds: Double { Double(nanoseconds) / 1_000_000_000 }
 
   /// One that took so long; a negative length counts as none.
-  mutating func add(nanoseconds length: Int64) {
+  package mutating func add(nanoseconds length: Int64) {
     count &+= 1
     nanoseconds &+= max(0, length)
   }
 
-  static func += (total: inout Durations, more: Durations) {
+  package static func += (total: inout Durations, more: Durations) {
     total.count &+= more.count
     total.nanoseconds &+= more.nanoseconds
   }

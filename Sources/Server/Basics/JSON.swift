@@ -1,7 +1,7 @@
-internal import NIOCore
+package import NIOCore
 
 /// A JSON value (RFC 8259) to be written; members keep their order.
-enum JSON: Sendable {
+package enum JSON: Sendable {
   case null
   case bool(Bool)
   case integer(Int64)
@@ -11,10 +11,10 @@ enum JSON: Sendable {
   case array([JSON])
   case object([(name: String, value: JSON)])
 
-  static func integer(_ value: Int) -> JSON { .integer(Int64(value)) }
+  package static func integer(_ value: Int) -> JSON { .integer(Int64(value)) }
 
   /// The text, in UTF-8, without white space.
-  func serialized() -> ByteBuffer {
+  package func serialized() -> ByteBuffer {
     var buffer = ByteBuffer()
     write(into: &buffer)
     return buffer
@@ -70,10 +70,12 @@ enum JSON: Sendable {
 extension JSON: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,
   ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral, ExpressibleByNilLiteral
 {
-  init(stringLiteral value: String) { self = .string(value) }
-  init(integerLiteral value: Int64) { self = .integer(value) }
-  init(booleanLiteral value: Bool) { self = .bool(value) }
-  init(arrayLiteral elements: JSON...) { self = .array(elements) }
-  init(dictionaryLiteral elements: (String, JSON)...) { self = .object(elements.map { (name: $0.0, value: $0.1) }) }
-  init(nilLiteral: ()) { self = .null }
+  package init(stringLiteral value: String) { self = .string(value) }
+  package init(integerLiteral value: Int64) { self = .integer(value) }
+  package init(booleanLiteral value: Bool) { self = .bool(value) }
+  package init(arrayLiteral elements: JSON...) { self = .array(elements) }
+  package init(dictionaryLiteral elements: (String, JSON)...) {
+    self = .object(elements.map { (name: $0.0, value: $0.1) })
+  }
+  package init(nilLiteral: ()) { self = .null }
 }

@@ -1,12 +1,12 @@
 internal import Glibc
 
 /// Files of /proc and /sys, which have no size before they are read.
-enum KernelFile {
+package enum KernelFile {
   /// More than the longest of those that are read has.
   private static let longest = 64 << 10
 
   /// What one says, as far as 64 KiB; nil where it cannot be opened.
-  static func text(_ path: String) -> String? {
+  package static func text(_ path: String) -> String? {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return nil }
     defer { close(descriptor) }

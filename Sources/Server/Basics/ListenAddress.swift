@@ -1,9 +1,9 @@
 internal import Glibc
 
 /// Where a listener listens: `:8080`, `1.2.3.4:8080` or `[::1]:8080`. Port 0 lets the system choose.
-struct ListenAddress: Sendable, Hashable, CustomStringConvertible {
+package struct ListenAddress: Sendable, Hashable, CustomStringConvertible {
   /// The local addresses that are served.
-  enum Host: Sendable, Hashable {
+  package enum Host: Sendable, Hashable {
     /// Every address of the machine, IPv6 and IPv4 (`:8080`).
     case any
     /// One address in the system's own spelling, without brackets.
@@ -11,16 +11,16 @@ struct ListenAddress: Sendable, Hashable, CustomStringConvertible {
     case ipv6(String)
   }
 
-  var host: Host
-  var port: UInt16
+  package var host: Host
+  package var port: UInt16
 
-  init(host: Host, port: UInt16) {
+  package init(host: Host, port: UInt16) {
     self.host = host
     self.port = port
   }
 
   /// Parses the three forms; names are refused, because which of its addresses a name means changes by itself.
-  init(parsing text: String) throws(ValueError) {
+  package init(parsing text: String) throws(ValueError) {
     guard let colon = text.lastIndex(of: ":") else {
       throw ValueError("an address needs a port", advice: "write :8080, 1.2.3.4:8080 or [::1]:8080")
     }
@@ -53,7 +53,7 @@ struct ListenAddress: Sendable, Hashable, CustomStringConvertible {
     return inet_pton(AF_INET6, String(text), &address) == 1
   }
 
-  var description: String {
+  package var description: String {
     switch host {
     case .any: ":\(port)"
     case .ipv4(let address): "\(address):\(port)"
@@ -63,7 +63,7 @@ struct ListenAddress: Sendable, Hashable, CustomStringConvertible {
 
   /// What to bind, best first. `::` takes IPv4 too (Linux binds dual-stack by default); a machine without IPv6
   /// falls back to IPv4 alone.
-  var bindCandidates: [String] {
+  package var bindCandidates: [String] {
     switch host {
     case .any: ["::", "0.0.0.0"]
     case .ipv4(let address), .ipv6(let address): [address]

@@ -1,7 +1,7 @@
 /// Text from peers and files made fit for one line of a log or a terminal.
-enum LogText {
+package enum LogText {
   /// The text with every control character written out (`\n`, `\u{1b}`): nobody forges log lines or drives a terminal.
-  static func escaped(_ text: String) -> String {
+  package static func escaped(_ text: String) -> String {
     guard text.unicodeScalars.contains(where: isHidden) else { return text }
     var result = ""
     for scalar in text.unicodeScalars {
@@ -23,7 +23,7 @@ enum LogText {
   }
 
   /// The text as a JSON string with its quotation marks (RFC 8259 §7).
-  static func json(_ text: String) -> String {
+  package static func json(_ text: String) -> String {
     var result = "\""
     for scalar in text.unicodeScalars {
       switch scalar {

@@ -1,4 +1,4 @@
-internal import Logging
+package import Logging
 internal import Synchronization
 
 /// What connections may still take of the memory that this process can have: of its control group, or of the machine.
@@ -6,11 +6,11 @@ internal import Synchronization
 ///
 /// A connection is charged with what it may come to hold for as long as it is young; after that it shows in what the
 /// system counts. Publishers are never asked: what their windows will still need is left aside for them.
-final class MemoryBudget: Sendable {
+package final class MemoryBudget: Sendable {
   /// A connection over plain TCP: objects and a read buffer. Media are sent from where they are.
-  static let plainConnectionBytes = 48 << 10
+  package static let plainConnectionBytes = 48 << 10
   /// Over TLS, what was encrypted and not yet taken comes on top (`SocketWriter.tlsWindow`), and the session.
-  static let secureConnectionBytes = 448 << 10
+  package static let secureConnectionBytes = 448 << 10
   /// Looks, about half a second apart, during which a connection counts as young.
   private static let youth = 10
   /// Of the memory there is, one part in so many is kept for publishers, recordings and what was not foreseen; within
@@ -19,13 +19,13 @@ final class MemoryBudget: Sendable {
   private static let reserveBounds = 16 << 20...256 << 20
 
   /// What was charged, and since which look.
-  struct Charge: Sendable, Equatable {
+  package struct Charge: Sendable, Equatable {
     fileprivate var bytes: Int
     fileprivate var look: Int
   }
 
   /// Never refuses.
-  static let unlimited = MemoryBudget(sources: nil, logger: Logger(label: "") { _ in SwiftLogNoOpLogHandler() })
+  package static let unlimited = MemoryBudget(sources: nil, logger: Logger(label: "") { _ in SwiftLogNoOpLogHandler() })
 
   private struct State {
     /// Bytes charged since the last look, and between the looks before it, newest last.
@@ -43,11 +43,11 @@ final class MemoryBudget: Sendable {
   private let allowance = Atomic<Int>(.max)
   private let tight = Atomic<Bool>(false)
 
-  convenience init(logger: Logger) {
+  package convenience init(logger: Logger) {
     self.init(sources: MemorySources(), logger: logger)
   }
 
-  init(sources: MemorySources?, logger: Logger) {
+  package init(sources: MemorySources?, logger: Logger) {
     self.sources = sources
     self.logger = logger
     look(expectedGrowth: 0)
@@ -59,10 +59,10 @@ final class MemoryBudget: Sendable {
   private static let little = 2 << 30
 
   /// There is little memory, or little is left.
-  var isTight: Bool { tight.load(ordering: .relaxed) }
+  package var isTight: Bool { tight.load(ordering: .relaxed) }
 
   /// Charges a new connection; nil when there is no room for it.
-  func take(_ bytes: Int) -> Charge? {
+  package func take(_ bytes: Int) -> Charge? {
     guard sources != nil else { return Charge(bytes: 0, look: 0) }
     guard allowance.wrappingSubtract(bytes, ordering: .relaxed).newValue >= 0 else {
       allowance.wrappingAdd(bytes, ordering: .relaxed)
@@ -76,7 +76,7 @@ final class MemoryBudget: Sendable {
   }
 
   /// What was charged has closed, perhaps still young: who comes and goes takes nothing that others miss.
-  func giveBack(_ charge: Charge) {
+  package func giveBack(_ charge: Charge) {
     let isYoung = state.withLock { state in
       let age = state.looks - charge.look
       if age == 0 {
@@ -91,7 +91,7 @@ final class MemoryBudget: Sendable {
 
   /// Looks how much memory there is. Reads some small files of the kernel's: not for event loops. `expectedGrowth` in
   /// bytes.
-  func look(expectedGrowth: Int) {
+  package func look(expectedGrowth: Int) {
     guard let memory = sources?.read() else { return }
     let reserve = min(
       max(memory.limit / Self.reserveShare, Self.reserveBounds.lowerBound), Self.reserveBounds.upperBound)

@@ -2,11 +2,11 @@ internal import Glibc
 
 /// Where the kernel says how much memory this process may have and how much of that is in use: its control groups
 /// (versions 1 and 2) and the machine. Of each figure the tightest counts, which may be another level's than the other's.
-struct MemorySources: Sendable {
+package struct MemorySources: Sendable {
   /// In bytes.
-  struct Reading: Sendable, Hashable {
-    var limit: Int
-    var available: Int
+  package struct Reading: Sendable, Hashable {
+    package var limit: Int
+    package var available: Int
   }
 
   /// A level of the control groups.
@@ -21,7 +21,7 @@ struct MemorySources: Sendable {
   private let groups: [Group]
 
   /// Finds the groups of this process. `root` is where they are mounted.
-  init(root: String = "/sys/fs/cgroup") {
+  package init(root: String = "/sys/fs/cgroup") {
     var groups: [Group] = []
     for line in (KernelFile.text("/proc/self/cgroup") ?? "").split(separator: "\n") {
       let fields = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
@@ -55,7 +55,7 @@ struct MemorySources: Sendable {
   }
 
   /// Nil where the kernel does not say.
-  func read() -> Reading? {
+  package func read() -> Reading? {
     let levels = groups.compactMap(Self.read) + [Self.machine].compactMap(\.self)
     guard let limit = levels.map(\.limit).min(), let available = levels.map(\.available).min() else { return nil }
     return Reading(limit: limit, available: available)

@@ -1,13 +1,13 @@
 /// Where people and players find this server, as `--public-url` has it: `https://live.example.com`, without a slash at
 /// its end. Only what is configured is trusted: the Host of a request is whatever a client writes, and answers are shared.
-struct PublicURL: Sendable, Hashable, CustomStringConvertible {
+package struct PublicURL: Sendable, Hashable, CustomStringConvertible {
   /// Where the server tells its clock.
-  static let timePath = "/time"
+  package static let timePath = "/time"
 
-  let description: String
+  package let description: String
 
   /// Parses `http://HOST` or `https://HOST`, with a port if need be.
-  init(parsing text: String) throws(ValueError) {
+  package init(parsing text: String) throws(ValueError) {
     let advice = "write https://live.example.com or http://192.0.2.1:8080"
     guard let scheme = ["https://", "http://"].first(where: { text.lowercased().hasPrefix($0) }) else {
       throw ValueError("it begins with neither https:// nor http://", advice: advice)

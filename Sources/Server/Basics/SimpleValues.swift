@@ -1,7 +1,7 @@
 /// Whole numbers within a range.
-enum WholeNumber {
+package enum WholeNumber {
   /// - Parameter alternative: a word that is allowed instead of a number, for the advice.
-  static func parse(
+  package static func parse(
     _ text: String, in range: ClosedRange<Int>, orElse alternative: String? = nil
   ) throws(ValueError) -> Int {
     guard let number = Int(text), range.contains(number) else {
@@ -14,8 +14,8 @@ enum WholeNumber {
 }
 
 /// One of a few words.
-enum WordList {
-  static func parse<Word: RawRepresentable<String> & CaseIterable>(_ text: String) throws(ValueError) -> Word {
+package enum WordList {
+  package static func parse<Word: RawRepresentable<String> & CaseIterable>(_ text: String) throws(ValueError) -> Word {
     guard let word = Word(rawValue: text) else {
       let words = Word.allCases.map(\.rawValue).joined(separator: " or ")
       throw ValueError("there is no such choice", advice: "use \(words)")
@@ -25,19 +25,19 @@ enum WordList {
 }
 
 /// Names of folders: anything but nothing.
-enum FolderName {
-  static func parse(_ text: String) throws(ValueError) -> String {
+package enum FolderName {
+  package static func parse(_ text: String) throws(ValueError) -> String {
     guard !text.isEmpty else { throw ValueError("the folder's name is empty", advice: "name a folder") }
     return text
   }
 }
 
 /// What a variable may say in place of a flag without a value.
-enum Switch: Sendable, Hashable {
+package enum Switch: Sendable, Hashable {
   case on
   case off
 
-  static func parse(_ text: String) throws(ValueError) -> Switch {
+  package static func parse(_ text: String) throws(ValueError) -> Switch {
     switch text.lowercased() {
     case "1", "true", "yes", "on": return .on
     case "0", "false", "no", "off": return .off

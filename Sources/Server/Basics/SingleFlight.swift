@@ -1,16 +1,16 @@
-internal import NIOCore
-internal import NIOPosix
+package import NIOCore
+package import NIOPosix
 internal import Synchronization
 
 /// Work that takes its time, done once for all who ask for the same meanwhile, on threads of a pool. How many different
 /// things may wait is bounded.
-final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   private let limit: Int
   private let pool: NIOThreadPool
   private let waiting = Mutex<[Key: [EventLoopPromise<Value>]]>([:])
 
   /// - Parameter limit: how many things may wait or be under way.
-  init(limit: Int, on pool: NIOThreadPool) {
+  package init(limit: Int, on pool: NIOThreadPool) {
     self.limit = limit
     self.pool = pool
   }
@@ -20,7 +20,7 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   }
 
   /// What comes of it; nil where too much waits. `make` is called on a thread, once for all that ask before it returns.
-  func value(
+  package func value(
     of key: Key, on eventLoop: any EventLoop, make: @escaping @Sendable () -> Value
   ) -> EventLoopFuture<Value>? {
     let promise = eventLoop.makePromise(of: Value.self)
@@ -56,7 +56,7 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
 extension EventLoopFuture where Value: Sendable {
   /// The same, or another value when it has not come within `patience`.
-  func orElse(_ value: Value, after patience: TimeAmount) -> EventLoopFuture<Value> {
+  package func orElse(_ value: Value, after patience: TimeAmount) -> EventLoopFuture<Value> {
     let promise = eventLoop.makePromise(of: Value.self)
     let timeout = eventLoop.scheduleTask(in: patience) { promise.succeed(value) }
     whenComplete { result in

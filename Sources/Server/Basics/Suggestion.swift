@@ -1,7 +1,7 @@
 /// The word that somebody meant who mistyped another.
-enum Suggestion {
+package enum Suggestion {
   /// The nearest of `known`; nil where none is near enough to be meant: one slip in three letters.
-  static func nearest(to word: String, among known: [String]) -> String? {
+  package static func nearest(to word: String, among known: [String]) -> String? {
     // Longer ones are no slips, and would take time.
     guard word.utf8.count <= 64 else { return nil }
     let ranked = known.map { (word: $0, slips: slips(between: Array(word.utf8), and: Array($0.utf8))) }

@@ -4,7 +4,7 @@ extension UTCText {
   /// Nanoseconds since 1970 of `2026-11-21T07:24:10Z` (RFC 3339, with a fraction or an offset if need be), or of the form
   /// that names recordings: `20261121T072410Z`. What lies beyond the years 1677 to 2262 is as far as can be told. Nil for
   /// anything else.
-  static func nanoseconds(_ text: String) -> Int64? {
+  package static func nanoseconds(_ text: String) -> Int64? {
     var reader = Reader(bytes: Array(text.utf8)[...])
     guard text.utf8.count <= 40, let year = reader.number(4) else { return nil }
     let isCompact = !reader.take("-")

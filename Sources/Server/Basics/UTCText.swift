@@ -1,15 +1,15 @@
 internal import Glibc
 
 /// A wall-clock time as text, in UTC.
-struct UTCText {
+package struct UTCText {
   /// `12:03:04`
-  let clock: String
+  package let clock: String
   /// `2026-11-21T12:03:04.567Z` (RFC 3339).
-  let internet: String
+  package let internet: String
   /// `20261121T120304Z`, which names recordings.
-  let compact: String
+  package let compact: String
 
-  init(nanosecondsSince1970 nanoseconds: Int64) {
+  package init(nanosecondsSince1970 nanoseconds: Int64) {
     var seconds = time_t(nanoseconds / 1_000_000_000)
     var parts = tm()
     gmtime_r(&seconds, &parts)

@@ -1,5 +1,5 @@
 /// What this program is called and which release it is.
-enum Version {
-  static let name = "weir"
-  static let number = "0.1.0"
+package enum Version {
+  package static let name = "weir"
+  package static let number = "0.1.0"
 }

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Basics
 
 /// Finds a mistyped command before the parser takes it for an argument of `weir serve`.
 enum CommandNames {

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Basics
 
 /// `weir record`: work on recordings without a server.
 struct RecordCommand: ParsableCommand {

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Basics
 
 /// `weir record list`: what there is, by the catalogue and the files. Changes nothing.
 struct RecordListCommand: ParsableCommand {

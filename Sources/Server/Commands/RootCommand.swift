@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Basics
 internal import Ingest
 
 /// `weir` itself; `serve` when no command is named.

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Basics
 internal import Logging
 
 /// `weir serve`: the flags as texts. `ServerConfiguration` parses them, together with the environment.

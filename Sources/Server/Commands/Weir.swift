@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Basics
 internal import Glibc
 
 /// The program: finds the command, runs it, and turns what goes wrong into one line and an exit status: 0 ok,

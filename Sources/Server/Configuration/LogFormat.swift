@@ -1,3 +1,5 @@
+internal import Basics
+
 /// How log lines look.
 enum LogFormat: String, Sendable, Hashable, CaseIterable {
   /// `12:03:04 notice rtmp studio: …`, for people.

@@ -1,3 +1,5 @@
+internal import Basics
+
 extension SettingLoader {
   func recordingPolicy() throws(ConfigurationError) -> RecordingPolicy {
     var policy = RecordingPolicy()

@@ -1,3 +1,5 @@
+internal import Basics
+internal import HTTP
 internal import Ingest
 
 /// Reads single settings, and puts what is wrong with one into one line that names the flag or variable it came from.

@@ -1,3 +1,5 @@
+internal import Basics
+
 /// What somebody set who may believe that it counts.
 extension SettingSources {
   /// A variable without effect, and the flag that is heard instead.

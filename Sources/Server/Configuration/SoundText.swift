@@ -1,3 +1,4 @@
+internal import Basics
 internal import Ingest
 
 /// The sound of a stream as it is written: `source`, `aac` or `opus@64k`, of all streams or, behind `NAME=`, of one.

@@ -1,5 +1,7 @@
+internal import Ingest
 internal import NIOCore
 internal import NIOHTTP1
+internal import Storage
 
 /// What one event loop has answered in this moment or is waiting to answer, by request target: thousands of players ask
 /// for the same playlist and the same part within milliseconds, and only the first of them has it found, rendered and

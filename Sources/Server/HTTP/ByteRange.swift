@@ -1,5 +1,5 @@
 /// The Range field of a request (RFC 9110 §14.2), for a body of known length.
-enum ByteRange: Equatable {
+package enum ByteRange: Equatable {
   /// The whole body is sent: another unit, nonsense, or more ranges than one (a server may ignore Range, and ignoring
   /// a list keeps a thousand ranges from costing anything).
   case whole
@@ -9,7 +9,7 @@ enum ByteRange: Equatable {
   case unsatisfiable
 
   /// `length` is the body's, in bytes.
-  init(_ field: String, length: Int) {
+  package init(_ field: String, length: Int) {
     self = .whole
     let bytes = field.utf8
     let unit = "bytes=".utf8

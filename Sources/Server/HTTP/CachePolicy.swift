@@ -1,5 +1,5 @@
 /// How long anybody may keep a response: every `Cache-Control` that weir sends is in this file.
-enum CachePolicy: Sendable {
+package enum CachePolicy: Sendable {
   /// Media and init segments below an epoch: the URL never means other bytes.
   case immutable
   /// Live media playlists, multivariant playlists and MPDs: they change with every segment. A second is at most half
@@ -20,7 +20,7 @@ enum CachePolicy: Sendable {
   case recording
 
   /// The field's value.
-  var value: String {
+  package var value: String {
     switch self {
     case .immutable: "public, max-age=31536000, immutable"
     case .livePlaylist: "public, max-age=1"

@@ -1,5 +1,5 @@
 /// The media types that weir serves.
-enum ContentType: String, Sendable {
+package enum ContentType: String, Sendable {
   /// RFC 8216 §4.
   case hls = "application/vnd.apple.mpegurl"
   /// ISO/IEC 23009-1 annex C.
@@ -26,7 +26,7 @@ enum ContentType: String, Sendable {
   case binary = "application/octet-stream"
 
   /// By a file name's ending.
-  init(fileName: String) {
+  package init(fileName: String) {
     let ending = fileName.utf8.lastIndex(of: UInt8(ascii: ".")).map { String(fileName[$0...].dropFirst()) }
     switch ending {
     case "html": self = .html

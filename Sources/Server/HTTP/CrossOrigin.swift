@@ -1,8 +1,14 @@
+internal import Storage
+
 /// Which pages of other origins may read what (Fetch, "CORS protocol"): everybody what is played, nobody the rest, but for
 /// origins that are named.
-struct CrossOrigin: Sendable, Hashable {
+package struct CrossOrigin: Sendable, Hashable {
   /// As browsers send them: `https://player.example`. `*` stands for all.
-  let origins: [String]
+  package let origins: [String]
+
+  package init(origins: [String]) {
+    self.origins = origins
+  }
 
   static let playersOnly = CrossOrigin(origins: [])
 
@@ -10,7 +16,7 @@ struct CrossOrigin: Sendable, Hashable {
   private static let field = "Access-Control-Allow-Origin"
 
   /// Of what everybody may read.
-  static let everybody = [HeaderField(field, "*"), exposed]
+  package static let everybody = [HeaderField(field, "*"), exposed]
 
   /// First path segments of what players ask for.
   private static let open: Set<String> = ["live", "time"]

@@ -1,9 +1,9 @@
-internal import NIOCore
+package import NIOCore
 
 /// Entity tags (RFC 9110 §8.8.3) and the conditions that name them.
-enum EntityTag {
+package enum EntityTag {
   /// A tag for bytes that have no name of their own: FNV-1a over them, 64 bits.
-  static func of(_ bytes: ByteBuffer) -> String {
+  package static func of(_ bytes: ByteBuffer) -> String {
     var hash: UInt64 = 0xCBF2_9CE4_8422_2325
     for byte in bytes.readableBytesView { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
     return "\"\(String(hash, radix: 36))\""
@@ -15,7 +15,7 @@ enum EntityTag {
   }
 
   /// If-None-Match: whether one of the listed tags, or `*`, matches by the weak comparison (RFC 9110 §13.1.2).
-  static func list(_ condition: String, contains tag: String) -> Bool {
+  package static func list(_ condition: String, contains tag: String) -> Bool {
     condition.utf8.split(separator: UInt8(ascii: ",")).contains { item in
       let candidate = opaque(trimmed(item))
       return candidate.elementsEqual("*".utf8) || candidate.elementsEqual(opaque(tag.utf8[...]))
@@ -23,7 +23,7 @@ enum EntityTag {
   }
 
   /// If-Range: only the same strong tag lets a part be sent; a date never does (RFC 9110 §13.1.5).
-  static func condition(_ condition: String, isExactly tag: String) -> Bool {
+  package static func condition(_ condition: String, isExactly tag: String) -> Bool {
     let candidate = trimmed(condition.utf8[...])
     return candidate.first == UInt8(ascii: "\"") && candidate.elementsEqual(tag.utf8)
   }

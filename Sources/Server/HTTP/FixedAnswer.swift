@@ -2,13 +2,13 @@ internal import NIOCore
 internal import NIOHTTP1
 
 /// What the HTTP layer says by itself, whatever the routes are.
-enum FixedAnswer {
+package enum FixedAnswer {
   /// RFC 9110 §15.2.1
   static let goOn = ByteBuffer(string: "HTTP/1.1 100 Continue\r\n\r\n")
 
   /// OPTIONS of every address that can be read. Authorization is not among the fields that another origin may send:
   /// writes are for pages of this server.
-  static let preflight = HTTPResponse(
+  package static let preflight = HTTPResponse(
     status: .noContent,
     headers: [
       HeaderField("Allow", "GET, HEAD, OPTIONS"),
@@ -18,7 +18,7 @@ enum FixedAnswer {
     ])
 
   /// The same where not all of that may be done, or more: pages of other origins may read, and nothing else.
-  static func preflight(allowing methods: AllowedMethods) -> HTTPResponse {
+  package static func preflight(allowing methods: AllowedMethods) -> HTTPResponse {
     var response = preflight
     response.headers = preflight.headers.compactMap { field in
       switch field.name {
@@ -33,7 +33,7 @@ enum FixedAnswer {
   /// Fields in which players tell how they play (CTA-5004 §3.1); nobody here reads them.
   private static let cmcd = "CMCD-Object, CMCD-Request, CMCD-Session, CMCD-Status"
 
-  static let full = Problem.full("This server has as many connections as it can serve.").response
+  package static let full = Problem.full("This server has as many connections as it can serve.").response
 
   /// RFC 6585 §4.
   static let polled = Problem(
@@ -43,7 +43,7 @@ enum FixedAnswer {
     headers: [HeaderField("Retry-After", "1")]
   ).response
 
-  static let failed = Problem(
+  package static let failed = Problem(
     status: .internalServerError, title: "Failed", detail: "The request failed; the server's log says why."
   ).response
 

@@ -1,10 +1,10 @@
-internal import NIOCore
+package import NIOCore
 internal import NIOHTTP1
 
 extension HTTPAnswer {
   /// What somebody finds out who may have to wait for a disk. A disk that is frozen is not waited for longer than
   /// `patience`: the client hears so (503), and what had been asked for happens when the disk goes on, for nobody.
-  static func fromDisk(
+  package static func fromDisk(
     _ future: EventLoopFuture<HTTPResponse>, on eventLoop: any EventLoop, patience: TimeAmount = .seconds(3)
   ) -> HTTPAnswer {
     let promise = eventLoop.makePromise(of: HTTPResponse.self)

@@ -1,7 +1,7 @@
 internal import NIOCore
 
 /// What one peer may ask of the HTTP server. The defaults are meant for the open Internet; tests shorten the times.
-struct HTTPLimits: Sendable {
+package struct HTTPLimits: Sendable {
   /// The request line's target, in bytes.
   var targetBytes = 4096
   /// One header field, name and value, in bytes.
@@ -17,9 +17,9 @@ struct HTTPLimits: Sendable {
   var pipelinedRequests = 128
   /// Times a second that one connection may ask for one and the same state of a playlist without asking for media in
   /// between; beyond it 429. 0 is no limit.
-  var repeatedPolls = 100
+  package var repeatedPolls = 100
   /// Requests that one HTTP/2 connection may have open at a time.
-  var streams = 100
+  package var streams = 100
   /// Requests beyond `streams` that one HTTP/2 connection may have refused at once, and in a minute: beyond them it is ended.
   /// Few clients send more than 100 before they have read what is allowed, and none has a reason to afterwards.
   var refusedStreams = 1000
@@ -45,13 +45,15 @@ struct HTTPLimits: Sendable {
   var stopTime: TimeAmount = .seconds(2)
 
   /// Connections of the server: beyond it 503 with Retry-After.
-  var connections = 10_000
+  package var connections = 10_000
   /// Connections beyond `connections` that are told so; whoever comes after them is closed at once.
-  var refusedConnections = 64
+  package var refusedConnections = 64
   /// Connections of one address that have not yet sent a whole request.
   var unprovenConnectionsPerAddress = 2048
   /// Connections of one address that is no trusted proxy; nil for any number. Those beyond it are closed at once.
-  var connectionsPerAddress: Int?
+  package var connectionsPerAddress: Int?
   /// The kernel's queue of connections not yet accepted.
   var listenBacklog: Int32 = 1024
+
+  package init() {}
 }

@@ -1,25 +1,25 @@
-internal import Ingest
-internal import NIOCore
-internal import NIOHTTP1
+package import Ingest
+package import NIOCore
+package import NIOHTTP1
 
 /// A request whose target has been checked and whose body, if it has one, has arrived whole. A class, since it is
 /// handed through many hands and never changes.
-final class HTTPRequest: Sendable {
+package final class HTTPRequest: Sendable {
   /// What is asked for. `other` stands for every method that weir has no use for.
-  enum Method: Sendable, Equatable {
+  package enum Method: Sendable, Equatable {
     case get, head, options, post, put, patch, delete, other
   }
 
-  let method: Method
-  let target: RequestTarget
+  package let method: Method
+  package let target: RequestTarget
   /// Empty unless the request had a body; at most `HTTPLimits.requestBodyBytes`.
-  let body: ByteBuffer
+  package let body: ByteBuffer
   /// The connection that it came by.
-  let source: RequestSource
-  let version: HTTPVersion
-  let fields: RequestFields
+  package let source: RequestSource
+  package let version: HTTPVersion
+  package let fields: RequestFields
 
-  init(
+  package init(
     method: Method, target: RequestTarget, version: HTTPVersion = .http1_1, fields: RequestFields = .list([:]),
     body: ByteBuffer = ByteBuffer(), source: RequestSource = RequestSource()
   ) {
@@ -33,30 +33,30 @@ final class HTTPRequest: Sendable {
 
   /// The segments of the path, percent-decoded, none of them empty, `.` or `..`, none with a slash, a backslash or a
   /// control character in it; none at all for `/`.
-  var path: [String] { target.segments }
+  package var path: [String] { target.segments }
 
   /// The value of the first field of that name, in whatever case.
-  func header(_ name: String) -> String? { fields.first(name) }
+  package func header(_ name: String) -> String? { fields.first(name) }
 
   /// The values of all fields of that name, in whatever case, in order.
-  func headers(_ name: String) -> [String] { fields.all(name) }
+  package func headers(_ name: String) -> [String] { fields.all(name) }
 
   /// The value of the first query item of that name, percent-decoded, with "+" for a space; "" where it has no "=".
-  func query(_ name: String) -> String? { target.query(name) }
+  package func query(_ name: String) -> String? { target.query(name) }
 
   /// Whose request it is: what a trusted proxy tells, else the other end of the connection. Nil for channels that have no
   /// address.
-  var client: NetworkAddress? { source.client(fields) }
+  package var client: NetworkAddress? { source.client(fields) }
 
   /// Whether the client's connection is HTTPS; nil where a proxy may have ended TLS and nobody says.
-  var isSecure: Bool? { source.isSecure(fields) }
+  package var isSecure: Bool? { source.isSecure(fields) }
 
   /// GET and HEAD, which are answered alike.
-  var isRead: Bool { method == .get || method == .head }
+  package var isRead: Bool { method == .get || method == .head }
 }
 
 extension HTTPRequest.Method {
-  init(_ method: HTTPMethod) {
+  package init(_ method: HTTPMethod) {
     switch method {
     case .GET: self = .get
     case .HEAD: self = .head

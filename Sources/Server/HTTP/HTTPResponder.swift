@@ -1,9 +1,10 @@
-internal import Ingest
-internal import NIOCore
+package import Basics
+package import Ingest
+package import NIOCore
 internal import NIOHTTP1
 
 /// Where the routes live: answers requests, knows nothing of sockets.
-protocol HTTPResponder: Sendable {
+package protocol HTTPResponder: Sendable {
   /// Called on `eventLoop`, which it must not block: what has to wait (a disk, a playlist that is not there yet) is
   /// `later`. OPTIONS is answered before it gets here.
   func respond(to request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer
@@ -20,34 +21,34 @@ protocol HTTPResponder: Sendable {
 }
 
 extension HTTPResponder {
-  func options(of request: HTTPRequest) -> HTTPResponse { FixedAnswer.preflight }
-  func answersAlways(_ request: HTTPRequest) -> Bool { false }
-  func refusal(ofBodyOf request: HTTPRequest) -> Problem? { nil }
+  package func options(of request: HTTPRequest) -> HTTPResponse { FixedAnswer.preflight }
+  package func answersAlways(_ request: HTTPRequest) -> Bool { false }
+  package func refusal(ofBodyOf request: HTTPRequest) -> Problem? { nil }
 }
 
 /// A response, or the promise of one. A future that fails is answered with 500, and the log says why. With `Sharing` it
 /// is the same for everybody who asks for the same target (GET, nothing conditional).
-struct HTTPAnswer: Sendable {
-  enum Kind: Sendable {
+package struct HTTPAnswer: Sendable {
+  package enum Kind: Sendable {
     case now(HTTPResponse)
     case later(EventLoopFuture<HTTPResponse>)
   }
 
-  let kind: Kind
-  private(set) var sharing: Sharing?
+  package let kind: Kind
+  package private(set) var sharing: Sharing?
   /// Counts whoever is given it, and may find no room; nil for what anybody may have.
   private(set) var admission: (any Admission)?
 
-  static func now(_ response: HTTPResponse, _ sharing: Sharing? = nil) -> HTTPAnswer {
+  package static func now(_ response: HTTPResponse, _ sharing: Sharing? = nil) -> HTTPAnswer {
     HTTPAnswer(kind: .now(response), sharing: sharing)
   }
 
-  static func later(_ response: EventLoopFuture<HTTPResponse>, _ sharing: Sharing? = nil) -> HTTPAnswer {
+  package static func later(_ response: EventLoopFuture<HTTPResponse>, _ sharing: Sharing? = nil) -> HTTPAnswer {
     HTTPAnswer(kind: .later(response), sharing: sharing)
   }
 
   /// The response, whenever it comes.
-  func response(on eventLoop: any EventLoop) -> EventLoopFuture<HTTPResponse> {
+  package func response(on eventLoop: any EventLoop) -> EventLoopFuture<HTTPResponse> {
     switch kind {
     case .now(let response): eventLoop.makeSucceededFuture(response)
     case .later(let response): response
@@ -59,13 +60,13 @@ struct HTTPAnswer: Sendable {
     HTTPAnswer(kind: .now(response), sharing: sharing, admission: admission)
   }
 
-  func shared(_ sharing: Sharing) -> HTTPAnswer {
+  package func shared(_ sharing: Sharing) -> HTTPAnswer {
     var answer = self
     answer.sharing = sharing
     return answer
   }
 
-  func counted(by admission: any Admission) -> HTTPAnswer {
+  package func counted(by admission: any Admission) -> HTTPAnswer {
     var answer = self
     answer.admission = admission
     return answer
@@ -73,36 +74,36 @@ struct HTTPAnswer: Sendable {
 }
 
 /// Until when an answer is good for others who ask for the same target.
-struct Sharing: Sendable {
+package struct Sharing: Sendable {
   /// Changes when the answer may.
-  let stamp: ChangeStamp
+  package let stamp: ChangeStamp
   /// What it said before the answer was made.
-  let version: Int
+  package let version: Int
 
-  init(_ stamp: ChangeStamp) {
+  package init(_ stamp: ChangeStamp) {
     self.stamp = stamp
     version = stamp.version
   }
 
-  var isCurrent: Bool { stamp.version == version }
+  package var isCurrent: Bool { stamp.version == version }
 }
 
 /// Counts the clients of something.
-protocol Admission: AnyObject, Sendable {
+package protocol Admission: AnyObject, Sendable {
   /// A client is about to be given an answer. What it hears instead where there is no room for it; else nil.
   func refusal(of client: ClientID) -> HTTPResponse?
 }
 
 extension Admission {
   /// What the client is given: only answers that bring something count.
-  func admit(_ client: ClientID, to response: HTTPResponse) -> HTTPResponse {
+  package func admit(_ client: ClientID, to response: HTTPResponse) -> HTTPResponse {
     response.status.code < 400 ? refusal(of: client) ?? response : response
   }
 }
 
 extension ClientID {
   /// Whoever sends these fields from that address.
-  init(_ address: NetworkAddress?, _ fields: RequestFields) {
+  package init(_ address: NetworkAddress?, _ fields: RequestFields) {
     var hasher = Hasher()
     hasher.combine(address)
     hasher.combine(fields.clientHash)

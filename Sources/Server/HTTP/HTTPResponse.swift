@@ -1,12 +1,14 @@
+package import Basics
 internal import NIOCore
-internal import NIOHTTP1
+package import NIOHTTP1
+package import Storage
 
 /// One field of a response's head. Names and values are ours or checked: never bytes of a peer.
-struct HeaderField: Sendable, Equatable {
-  var name: String
-  var value: String
+package struct HeaderField: Sendable, Equatable {
+  package var name: String
+  package var value: String
 
-  init(_ name: String, _ value: String) {
+  package init(_ name: String, _ value: String) {
     self.name = name
     self.value = value
   }
@@ -14,14 +16,14 @@ struct HeaderField: Sendable, Equatable {
 
 /// What a route answers. `HTTPServices` adds CORS, the connection Date, Content-Length or chunked framing and nosniff, answers HEAD,
 /// `If-None-Match`, `If-Range` and single ranges, and compresses where `compression` allows it.
-struct HTTPResponse: Sendable {
+package struct HTTPResponse: Sendable {
   /// Whether parts of the body may be asked for.
-  enum Ranges: Sendable { case refused, bytes }
+  package enum Ranges: Sendable { case refused, bytes }
 
   /// Whether the body may be sent compressed. Media never is.
-  enum Compression: Sendable { case never, gzip }
+  package enum Compression: Sendable { case never, gzip }
 
-  enum Body: Sendable {
+  package enum Body: Sendable {
     case none
     /// Of known length, in this order.
     case pieces([BodyPiece])
@@ -31,16 +33,16 @@ struct HTTPResponse: Sendable {
     case live(any LiveBody)
   }
 
-  var status: HTTPResponseStatus
+  package var status: HTTPResponseStatus
   /// Content-Type, Cache-Control and whatever else the route knows; nothing that the connection adds.
-  var headers: [HeaderField]
+  package var headers: [HeaderField]
   /// A strong entity tag with its quotes (`"…"`), the same for the same bytes.
-  var entityTag: String?
-  var ranges: Ranges
-  var compression: Compression
-  var body: Body
+  package var entityTag: String?
+  package var ranges: Ranges
+  package var compression: Compression
+  package var body: Body
 
-  init(
+  package init(
     status: HTTPResponseStatus = .ok, headers: [HeaderField] = [], entityTag: String? = nil, ranges: Ranges = .refused,
     compression: Compression = .never, body: Body = .none
   ) {
@@ -53,12 +55,12 @@ struct HTTPResponse: Sendable {
   }
 
   /// A cached response.
-  init(_ preencoded: PreencodedResponse) {
+  package init(_ preencoded: PreencodedResponse) {
     self.init(status: preencoded.status, body: .preencoded(preencoded))
   }
 
   /// Complete media, or a recording: byte ranges are answered, nothing is compressed.
-  static func media(
+  package static func media(
     _ pieces: [BodyPiece], type: ContentType, cache: CachePolicy, entityTag: String? = nil
   ) -> HTTPResponse {
     HTTPResponse(
@@ -67,7 +69,7 @@ struct HTTPResponse: Sendable {
   }
 
   /// Text made for this one request.
-  static func text(
+  package static func text(
     _ text: String, status: HTTPResponseStatus = .ok, type: ContentType = .text, cache: CachePolicy,
     headers: [HeaderField] = []
   ) -> HTTPResponse {
@@ -78,7 +80,7 @@ struct HTTPResponse: Sendable {
   }
 
   /// An answer of the API.
-  static func json(
+  package static func json(
     _ value: JSON, status: HTTPResponseStatus = .ok, cache: CachePolicy = .never, headers: [HeaderField] = []
   ) -> HTTPResponse {
     HTTPResponse(
@@ -89,7 +91,7 @@ struct HTTPResponse: Sendable {
   }
 
   /// What a redirection says of the address that was asked for.
-  enum Redirect: Sendable {
+  package enum Redirect: Sendable {
     /// It is the other one, written otherwise (RFC 9110 §15.4.9).
     case permanent
     /// It may mean something of its own one day.
@@ -97,7 +99,7 @@ struct HTTPResponse: Sendable {
   }
 
   /// A redirection that every client repeats with the same method.
-  static func redirect(
+  package static func redirect(
     to location: String, _ kind: Redirect = .temporary, cache: CachePolicy = .never
   ) -> HTTPResponse {
     HTTPResponse(

@@ -1,8 +1,8 @@
 internal import Synchronization
 
 /// What goes through the HTTP server: counted by its event loops, read by whoever wants to know.
-final class HTTPTraffic: Sendable {
-  enum Count: Sendable {
+package final class HTTPTraffic: Sendable {
+  package enum Count: Sendable {
     /// Bytes of heads and bodies that sockets took.
     case http1Bytes
     /// Bytes of bodies that sockets took.
@@ -32,7 +32,9 @@ final class HTTPTraffic: Sendable {
   private let lateViewers = Atomic(0)
   private let shedViewers = Atomic(0)
 
-  func add(_ count: Count, _ more: Int = 1) {
+  package init() {}
+
+  package func add(_ count: Count, _ more: Int = 1) {
     switch count {
     case .http1Bytes: http1Bytes.wrappingAdd(more, ordering: .relaxed)
     case .http2Bytes: http2Bytes.wrappingAdd(more, ordering: .relaxed)
@@ -46,7 +48,7 @@ final class HTTPTraffic: Sendable {
     }
   }
 
-  subscript(count: Count) -> Int {
+  package subscript(count: Count) -> Int {
     switch count {
     case .http1Bytes: http1Bytes.load(ordering: .relaxed)
     case .http2Bytes: http2Bytes.load(ordering: .relaxed)

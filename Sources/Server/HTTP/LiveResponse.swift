@@ -1,4 +1,5 @@
 internal import NIOCore
+internal import Storage
 
 /// An endless body on its way to one viewer: whom to tell when the viewer goes.
 final class LiveResponse {

@@ -1,4 +1,5 @@
 internal import NIOCore
+internal import Storage
 
 /// Pieces that wait to be sent, in order.
 struct PieceQueue {

@@ -1,5 +1,5 @@
-internal import NIOCore
-internal import NIOHTTP1
+package import NIOCore
+package import NIOHTTP1
 internal import NIOPosix
 internal import Synchronization
 
@@ -7,7 +7,7 @@ internal import Synchronization
 /// to do per request is one write; HTTP/2, which codes each head for its connection, takes fields and body. The date is put in again when its second is over, by whoever sends first then; the compressed
 /// form is made when somebody first accepts it (bodies above `Gzip.largestInline`: on a thread pool, and whoever asks
 /// before it is ready gets the plain form).
-final class PreencodedResponse: Sendable {
+package final class PreencodedResponse: Sendable {
   /// One form of the response, ready to send.
   struct Encoded: Sendable {
     /// Head and body.
@@ -36,17 +36,17 @@ final class PreencodedResponse: Sendable {
     var gzip: CompressedForm
   }
 
-  let status: HTTPResponseStatus
+  package let status: HTTPResponseStatus
   /// The strong tag of the plain form.
-  let entityTag: String
+  package let entityTag: String
   /// The fields that the route gave, and Vary.
-  let fields: [HeaderField]
+  package let fields: [HeaderField]
   /// The plain body.
-  let body: ByteBuffer
+  package let body: ByteBuffer
   private let state: Mutex<State>
 
   /// `entityTag` is made of the body where the route has none.
-  init(
+  package init(
     status: HTTPResponseStatus = .ok, type: ContentType, cache: CachePolicy, headers: [HeaderField] = [],
     entityTag: String? = nil, body: ByteBuffer
   ) {

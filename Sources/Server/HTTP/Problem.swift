@@ -1,19 +1,33 @@
-internal import NIOHTTP1
+internal import Basics
+package import NIOHTTP1
+internal import Storage
 
 /// An error as a client sees it (RFC 9457 `application/problem+json`): what failed, with which value and why, and what
 /// to do next.
-struct Problem: Sendable {
-  var status: HTTPResponseStatus
+package struct Problem: Sendable {
+  package var status: HTTPResponseStatus
   /// What failed, the same for every occurrence: "No such stream".
-  var title: String
+  package var title: String
   /// With which value and why.
-  var detail: String
+  package var detail: String
   /// What to do next; nil where there is nothing to do.
-  var help: String?
-  var cache: CachePolicy = .never
-  var headers: [HeaderField] = []
+  package var help: String?
+  package var cache: CachePolicy
+  package var headers: [HeaderField]
 
-  var response: HTTPResponse {
+  package init(
+    status: HTTPResponseStatus, title: String, detail: String, help: String? = nil, cache: CachePolicy = .never,
+    headers: [HeaderField] = []
+  ) {
+    self.status = status
+    self.title = title
+    self.detail = detail
+    self.help = help
+    self.cache = cache
+    self.headers = headers
+  }
+
+  package var response: HTTPResponse {
     var members: [(name: String, value: JSON)] = [
       ("type", "about:blank"), ("status", .integer(Int64(status.code))), ("title", .string(title)),
       ("detail", .string(detail)),
@@ -28,14 +42,14 @@ struct Problem: Sendable {
   }
 
   /// Nothing is served under this path.
-  static func notFound(_ detail: String, help: String? = nil) -> Problem {
+  package static func notFound(_ detail: String, help: String? = nil) -> Problem {
     Problem(status: .notFound, title: "Not found", detail: detail, help: help, cache: .missing)
   }
 
-  static let nothingHere = Problem.notFound("There is nothing at this address.")
+  package static let nothingHere = Problem.notFound("There is nothing at this address.")
 
   /// A stream that begins.
-  static func notYet(_ stream: some CustomStringConvertible) -> Problem {
+  package static func notYet(_ stream: some CustomStringConvertible) -> Problem {
     Problem(
       status: .serviceUnavailable, title: "Not yet",
       detail: "The stream \"\(stream)\" has a publisher, but no complete segment yet.",
@@ -43,30 +57,37 @@ struct Problem: Sendable {
   }
 
   /// RFC 9110 §15.5.6: the answer names what is allowed.
-  static func methodNotAllowed(allow: String = "GET, HEAD, OPTIONS") -> Problem {
+  package static func methodNotAllowed(allow: String = "GET, HEAD, OPTIONS") -> Problem {
     Problem(
       status: .methodNotAllowed, title: "Method not allowed", detail: "This address answers \(allow).",
       headers: [HeaderField("Allow", allow)])
   }
 
   /// No room for another viewer or connection; `retryAfter` in seconds.
-  static func full(_ detail: String, retryAfter: Int = 5) -> Problem {
+  package static func full(_ detail: String, retryAfter: Int = 5) -> Problem {
     Problem(
       status: .serviceUnavailable, title: "Full", detail: detail, help: "Try again in \(retryAfter) seconds.",
       headers: [HeaderField("Retry-After", String(retryAfter))])
   }
 
   /// The server has no descriptor for another file.
-  static var tooManyFiles: Problem { full("As many recordings are being read as there is room for.") }
+  package static var tooManyFiles: Problem { full("As many recordings are being read as there is room for.") }
 
   /// The disk, or a file on it, does not do what it should.
-  static func unreadable(_ detail: String) -> Problem {
+  package static func unreadable(_ detail: String) -> Problem {
     Problem(
       status: .serviceUnavailable, title: "Not readable", detail: "Something on disk cannot be read: \(detail).",
       headers: [HeaderField("Retry-After", "5")])
   }
 
-  static func badRequest(_ detail: String, help: String? = nil) -> Problem {
+  /// The body of a request of which that many bytes are wanted.
+  package static func bodyTooLarge(_ limit: Int) -> Problem {
+    Problem(
+      status: .payloadTooLarge, title: "Body too large",
+      detail: limit == 0 ? "Such a request has no body." : "A request's body has at most \(limit) bytes.")
+  }
+
+  package static func badRequest(_ detail: String, help: String? = nil) -> Problem {
     Problem(status: .badRequest, title: "Bad request", detail: detail, help: help)
   }
 }

@@ -41,7 +41,9 @@ struct RequestAssembler {
       return hasRefused ? .nothing : begin(head)
     case .body(let bytes):
       guard head != nil else { return .nothing }
-      guard body.readableBytes &+ bytes.readableBytes <= bodyLimit else { return refuse(Self.bodyTooLarge(bodyLimit)) }
+      guard body.readableBytes &+ bytes.readableBytes <= bodyLimit else {
+        return refuse(Problem.bodyTooLarge(bodyLimit))
+      }
       // Copied, so that a small body does not keep a whole read buffer alive.
       body.writeImmutableBuffer(bytes)
       return .nothing
@@ -65,7 +67,7 @@ struct RequestAssembler {
     }
     // Only what changes something brings a body (RFC 9110 §9.3.1: that of a GET means nothing).
     bodyLimit = [.get, .head, .options].contains(head.method) ? 0 : limits.requestBodyBytes
-    if case .length(let length) = head.body, length > bodyLimit { return refuse(Self.bodyTooLarge(bodyLimit)) }
+    if case .length(let length) = head.body, length > bodyLimit { return refuse(Problem.bodyTooLarge(bodyLimit)) }
     let bytes = head.target.readableBytesUInt8Span
     if head.method == .options, bytes.count == 1, bytes[0] == UInt8(ascii: "*") {
       target = RequestTarget(segments: [])
@@ -93,13 +95,6 @@ struct RequestAssembler {
     HTTPRequest(
       method: head.method, target: target, version: head.version, fields: head.fields, body: body,
       source: source)
-  }
-
-  /// The body of a request of which that many bytes are wanted.
-  static func bodyTooLarge(_ limit: Int) -> Problem {
-    Problem(
-      status: .payloadTooLarge, title: "Body too large",
-      detail: limit == 0 ? "Such a request has no body." : "A request's body has at most \(limit) bytes.")
   }
 
   private static func problem(_ refusal: RequestTarget.Refusal) -> Problem {

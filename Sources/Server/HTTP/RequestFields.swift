@@ -1,9 +1,9 @@
-internal import NIOCore
-internal import NIOHTTP1
+package import NIOCore
+package import NIOHTTP1
 
 /// The header fields of a request. Those of HTTP/1.1 stay the bytes that they came as: a value becomes a string when
 /// somebody asks for it, which for most of them nobody does.
-enum RequestFields: Sendable {
+package enum RequestFields: Sendable {
   /// Lines of `name: value`, each with its line end, all of them checked; and which of the names that are asked for
   /// often are among them.
   case lines(ByteBuffer, Known)
@@ -11,9 +11,9 @@ enum RequestFields: Sendable {
   case list(HTTPHeaders)
 
   /// Names that are looked for in each request: a bit says whether a search is worth it.
-  struct Known: OptionSet, Sendable {
-    let rawValue: UInt8
-    static let range = Known(rawValue: 1)
+  package struct Known: OptionSet, Sendable {
+    package let rawValue: UInt8
+    package static let range = Known(rawValue: 1)
     static let ifRange = Known(rawValue: 2)
     static let ifNoneMatch = Known(rawValue: 4)
     static let acceptEncoding = Known(rawValue: 8)
@@ -32,7 +32,7 @@ enum RequestFields: Sendable {
       }
     }
 
-    init(rawValue: UInt8) { self.rawValue = rawValue }
+    package init(rawValue: UInt8) { self.rawValue = rawValue }
   }
 
   /// Whether the response depends on fields: conditions and ranges.
@@ -44,7 +44,7 @@ enum RequestFields: Sendable {
   }
 
   /// The value of the first field of that name, in whatever case.
-  func first(_ name: String) -> String? {
+  package func first(_ name: String) -> String? {
     switch self {
     case .lines(let lines, let known):
       let wanted = Known(name.utf8Span.span)
@@ -61,7 +61,7 @@ enum RequestFields: Sendable {
   }
 
   /// The values of all fields of that name, in whatever case, in order.
-  func all(_ name: String) -> [String] {
+  package func all(_ name: String) -> [String] {
     switch self {
     case .lines(let lines, _):
       var found: [String] = []
@@ -75,7 +75,7 @@ enum RequestFields: Sendable {
   }
 
   /// All of them, in order.
-  var all: [(name: String, value: String)] {
+  package var all: [(name: String, value: String)] {
     switch self {
     case .lines(let lines, _):
       var found: [(name: String, value: String)] = []

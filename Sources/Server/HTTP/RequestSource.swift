@@ -1,10 +1,10 @@
-internal import Ingest
-internal import NIOCore
+package import Ingest
+package import NIOCore
 
 /// Who sends the requests of a connection, and how far the connection's word on others is believed.
-struct RequestSource: Sendable {
+package struct RequestSource: Sendable {
   /// The other end of the connection; nil for channels that have no address.
-  let peer: SocketAddress?
+  package let peer: SocketAddress?
   let isTLS: Bool
   /// The peer's address.
   private let address: NetworkAddress?
@@ -22,13 +22,13 @@ struct RequestSource: Sendable {
   var isProxy: Bool { proxies != nil }
 
   /// Whose request it is.
-  func client(_ fields: RequestFields) -> NetworkAddress? {
+  package func client(_ fields: RequestFields) -> NetworkAddress? {
     guard let proxies, let address else { return address }
     return proxies.client(behind: address, told: fields.all("x-forwarded-for"))
   }
 
   /// Whether the client's own connection is HTTPS; nil where nobody says.
-  func isSecure(_ fields: RequestFields) -> Bool? {
+  package func isSecure(_ fields: RequestFields) -> Bool? {
     guard isProxy, let told = fields.first("x-forwarded-proto") else { return isTLS ? true : nil }
     return told.lowercased() == "https"
   }

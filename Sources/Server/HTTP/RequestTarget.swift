@@ -1,9 +1,9 @@
 /// The target of a request line (RFC 9112 §3.2), taken apart: origin form (`/live/cam/index.m3u8?a=b`), absolute form
 /// (`http://host/path`) and the asterisk of OPTIONS. Every hostile way to write a path is refused here, so that no
 /// route and no file name needs to think of it again.
-struct RequestTarget: Sendable, Equatable {
+package struct RequestTarget: Sendable, Equatable {
   /// Why a target is refused.
-  enum Refusal: Error, Equatable {
+  package enum Refusal: Error, Equatable {
     /// Longer than `HTTPLimits.targetBytes`: 414.
     case tooLong(Int)
     /// Not a path at all, or a bad percent escape, or not UTF-8: 400.
@@ -15,14 +15,14 @@ struct RequestTarget: Sendable, Equatable {
   }
 
   /// Percent-decoded segments; none for `/`.
-  let segments: [String]
+  package let segments: [String]
   /// What follows the `?`, undecoded; empty if there is none.
-  let rawQuery: String
+  package let rawQuery: String
   /// `/recordings/`: the segments are those of `/recordings`, and a route says whether that is the same address.
-  let endsWithSlash: Bool
+  package let endsWithSlash: Bool
 
   /// The path with neither query nor escapes, for messages and logs: keys travel in queries and never get there.
-  var path: String { "/" + segments.joined(separator: "/") }
+  package var path: String { "/" + segments.joined(separator: "/") }
 
   init(segments: [String], rawQuery: String = "", endsWithSlash: Bool = false) {
     self.segments = segments
@@ -123,7 +123,7 @@ struct RequestTarget: Sendable, Equatable {
   }
 
   /// The value of the first query item of that name.
-  func query(_ name: String) -> String? {
+  package func query(_ name: String) -> String? {
     guard !rawQuery.isEmpty else { return nil }
     for item in rawQuery.utf8.split(separator: UInt8(ascii: "&")) {
       let parts = item.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)

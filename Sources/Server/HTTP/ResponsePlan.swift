@@ -1,5 +1,6 @@
 internal import NIOCore
 internal import NIOHTTP1
+internal import Storage
 
 /// What is answered to a request: a pure function of it and of the route's response. How that goes over the wire is
 /// each version's own: `HTTP1Response`, `HTTP2Response`.

@@ -1,3 +1,4 @@
+internal import Basics
 internal import Ingest
 
 /// The options of an encoder, as everything that encodes has them: `codec=hevc&bitrate=2M&preset=fast&gop=1s`.

@@ -1,3 +1,4 @@
+internal import Basics
 internal import Ingest
 
 /// A source that weir itself runs: `demo=test`, `loop=file:clip.mp4`, `cam=v4l2:/dev/video0?size=1280x720,alsa:default`.

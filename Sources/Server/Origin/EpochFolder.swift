@@ -1,4 +1,5 @@
 internal import Glibc
+internal import Storage
 
 /// The folder of one epoch below `--segments`: who made it, and whether its maker still runs. It holds a marker file,
 /// which the process that fills the folder keeps locked.

@@ -1,5 +1,6 @@
 internal import Glibc
 internal import NIOCore
+internal import Storage
 
 /// Files that appear whole or not at all. Blocks on the disk: for threads that may.
 enum FolderFile {

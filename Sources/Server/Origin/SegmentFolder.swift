@@ -4,6 +4,7 @@ internal import Ingest
 internal import Logging
 internal import NIOCore
 internal import NIOPosix
+internal import Storage
 internal import Synchronization
 
 /// Writes a stream's rolling segments and playlists to a folder, for a web server or CDN that reads from there: the

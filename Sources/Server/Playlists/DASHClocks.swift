@@ -1,3 +1,4 @@
+internal import Basics
 internal import NIOCore
 
 /// The clocks that a client compares its own with (ISO/IEC 23009-1 §5.8.4.11), the best first.

@@ -1,4 +1,5 @@
 internal import FMP4
+internal import HTTP
 internal import NIOCore
 
 /// The newest manifests of one epoch: it gives each state of them a time of publication that never goes back

@@ -1,3 +1,4 @@
+internal import Basics
 internal import FMP4
 
 /// What a client asks of a media playlist by its query (RFC 8216bis §6.2.5): to be answered when a part is there, and

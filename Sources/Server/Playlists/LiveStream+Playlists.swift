@@ -1,4 +1,5 @@
 internal import FMP4
+internal import HTTP
 internal import Ingest
 internal import Synchronization
 

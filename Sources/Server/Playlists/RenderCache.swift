@@ -1,3 +1,5 @@
+internal import HTTP
+
 /// Rendered playlists and manifests of one epoch, each valid for one version of the window.
 struct RenderCache: Sendable {
   /// What is rendered.

@@ -1,12 +1,12 @@
-internal import NIOCore
+package import NIOCore
 
 /// A stretch of a response body: bytes in memory (box headers, text) or a range of a file (media).
-enum BodyPiece: Sendable {
+package enum BodyPiece: Sendable {
   case bytes(ByteBuffer)
   case file(FileRange)
 
   /// Bytes that this piece adds to the body.
-  var length: Int {
+  package var length: Int {
     switch self {
     case .bytes(let buffer): buffer.readableBytes
     case .file(let range): range.length
@@ -14,7 +14,7 @@ enum BodyPiece: Sendable {
   }
 
   /// This piece without its first `count` bytes; `count` is at most `length`.
-  func dropping(first count: Int) -> BodyPiece {
+  package func dropping(first count: Int) -> BodyPiece {
     switch self {
     case .bytes(var buffer):
       buffer.moveReaderIndex(forwardBy: min(count, buffer.readableBytes))
@@ -27,7 +27,7 @@ enum BodyPiece: Sendable {
   }
 
   /// The first `count` bytes of this piece; `count` is at most `length`.
-  func prefix(_ count: Int) -> BodyPiece {
+  package func prefix(_ count: Int) -> BodyPiece {
     switch self {
     case .bytes(let buffer):
       return .bytes(buffer.getSlice(at: buffer.readerIndex, length: count) ?? buffer)
@@ -38,7 +38,7 @@ enum BodyPiece: Sendable {
   }
 
   /// This piece and the next as one, where the next goes on in the same file.
-  func joined(with next: BodyPiece) -> BodyPiece? {
+  package func joined(with next: BodyPiece) -> BodyPiece? {
     guard case .file(var range) = self, case .file(let following) = next, range.file === following.file,
       range.offset &+ range.length == following.offset
     else { return nil }
@@ -49,10 +49,10 @@ enum BodyPiece: Sendable {
 
 extension [BodyPiece] {
   /// Bytes of the whole body.
-  var totalLength: Int { reduce(0) { $0 &+ $1.length } }
+  package var totalLength: Int { reduce(0) { $0 &+ $1.length } }
 
   /// The pieces that make up the bytes `range` of this body; `range` lies within 0 ..< `totalLength`.
-  func slice(_ range: Range<Int>) -> [BodyPiece] {
+  package func slice(_ range: Range<Int>) -> [BodyPiece] {
     var result: [BodyPiece] = []
     var start = 0
     for piece in self {

@@ -1,6 +1,6 @@
-internal import GRDB
+package import GRDB
 
 extension DatabaseError {
   /// The file is no database any more, or not a whole one.
-  var isDamage: Bool { resultCode == .SQLITE_CORRUPT || resultCode == .SQLITE_NOTADB }
+  package var isDamage: Bool { resultCode == .SQLITE_CORRUPT || resultCode == .SQLITE_NOTADB }
 }

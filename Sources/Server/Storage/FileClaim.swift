@@ -1,18 +1,19 @@
+package import Basics
 internal import Synchronization
 
 /// The descriptor of one file that is read for viewers, in the budget from when it is taken until the file is closed.
-final class FileClaim: Sendable {
+package final class FileClaim: Sendable {
   private let descriptors: DescriptorBudget
   private let use: DescriptorBudget.FileUse
   private let isTaken = Mutex(false)
 
-  init(on descriptors: DescriptorBudget, for use: DescriptorBudget.FileUse) {
+  package init(on descriptors: DescriptorBudget, for use: DescriptorBudget.FileUse) {
     self.descriptors = descriptors
     self.use = use
   }
 
   /// False where there is no room for it.
-  func take() -> Bool {
+  package func take() -> Bool {
     isTaken.withLock { isTaken in
       if !isTaken { isTaken = descriptors.takeFile(use) }
       return isTaken
@@ -20,7 +21,7 @@ final class FileClaim: Sendable {
   }
 
   /// It is open already, and counts whether there is room for it or not.
-  func note() {
+  package func note() {
     isTaken.withLock { isTaken in
       if !isTaken { descriptors.noteFile(use) }
       isTaken = true
@@ -28,7 +29,7 @@ final class FileClaim: Sendable {
   }
 
   /// The file is closed.
-  func giveBack() {
+  package func giveBack() {
     isTaken.withLock { isTaken in
       if isTaken { descriptors.giveBackFile(use) }
       isTaken = false

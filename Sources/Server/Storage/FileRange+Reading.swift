@@ -1,10 +1,10 @@
 internal import Glibc
-internal import NIOCore
-internal import NIOPosix
+package import NIOCore
+package import NIOPosix
 
 extension FileRange {
   /// Copies a memory file's bytes; false if they are not all there.
-  func copy(into buffer: inout ByteBuffer) -> Bool {
+  package func copy(into buffer: inout ByteBuffer) -> Bool {
     let read = buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: length) { room in
       max(0, pread(file.descriptor, room.baseAddress, length, off_t(position)))
     }
@@ -12,7 +12,9 @@ extension FileRange {
   }
 
   /// Reads up to `count` bytes from the front of the range on `pool`; nil if they cannot be read.
-  func readFront(_ count: Int, on pool: NIOThreadPool, for eventLoop: any EventLoop) -> EventLoopFuture<ByteBuffer?> {
+  package func readFront(_ count: Int, on pool: NIOThreadPool, for eventLoop: any EventLoop) -> EventLoopFuture<
+    ByteBuffer?
+  > {
     readFront(count, on: pool, for: eventLoop, attempts: Self.attempts)
   }
 

@@ -3,7 +3,7 @@ internal import Synchronization
 /// Bounds the bytes of segments that have left their windows and are still in memory because somebody sends them. Where
 /// there are more, those that left first are called in: connections that send them end (`SharedFile.isCalledIn`). For
 /// recordings, which have a budget of their own (`RecordingBudget`), that means nothing.
-final class LeftoverBudget: Sendable {
+package final class LeftoverBudget: Sendable {
   private struct State {
     /// Leftovers by the order in which they left their windows, but for those that were called in.
     var leftovers: [Int: (tenure: SegmentTenure, bytes: Int)] = [:]
@@ -14,21 +14,21 @@ final class LeftoverBudget: Sendable {
   }
 
   /// Why a viewer is cut.
-  static let reason = "what it has not taken left its window too long ago"
+  package static let reason = "what it has not taken left its window too long ago"
 
   /// In bytes.
-  let limit: Int
+  package let limit: Int
   private let state = Mutex(State())
 
-  init(limit: Int) {
+  package init(limit: Int) {
     self.limit = limit
   }
 
   /// Bytes of leftovers that are not called in.
-  var bytes: Int { state.withLock { $0.bytes } }
+  package var bytes: Int { state.withLock { $0.bytes } }
 
   /// A segment has left its window and has readers. Returns its number among those that have.
-  func add(_ tenure: SegmentTenure, bytes: Int) -> Int {
+  package func add(_ tenure: SegmentTenure, bytes: Int) -> Int {
     let (number, late) = state.withLock { state in
       let number = state.next
       state.next += 1
@@ -49,7 +49,7 @@ final class LeftoverBudget: Sendable {
   }
 
   /// Nobody reads that one any more.
-  func remove(_ number: Int) {
+  package func remove(_ number: Int) {
     state.withLock { state in
       guard let leftover = state.leftovers.removeValue(forKey: number) else { return }
       state.bytes -= leftover.bytes

@@ -1,23 +1,23 @@
 internal import Glibc
-internal import NIOCore
+package import NIOCore
 
 /// The one home of a segment's bytes: a slot of its stream's memfd that holds the interleaved segment as it is served.
 /// Whole segments, fragments and the runs of single tracks are ranges of it, sent by sendfile; no viewer and no layout has a
 /// copy.
-struct SegmentMemory: Sendable {
-  let file: SharedFile
-  private(set) var byteCount = 0
+package struct SegmentMemory: Sendable {
+  package let file: SharedFile
+  package private(set) var byteCount = 0
   /// For as long as a window has the segment.
   private let window: SegmentTenure.Window?
 
   /// Throws when the system gives no descriptor.
-  init(in store: SegmentStore) throws(StorageError) {
+  package init(in store: SegmentStore) throws(StorageError) {
     file = try store.makeFile()
     window = file.tenure.map(SegmentTenure.Window.init)
   }
 
   /// So many bytes that are elsewhere: a recorded segment, whose place its index knows.
-  init(recorded byteCount: Int, in file: SharedFile) {
+  package init(recorded byteCount: Int, in file: SharedFile) {
     self.file = file
     self.byteCount = byteCount
     window = nil
@@ -25,7 +25,7 @@ struct SegmentMemory: Sendable {
 
   /// Appends buffers in order with as few system calls as possible; memory, so it never waits for a disk.
   /// Returns the offset of the first byte. Throws when the system gives no memory, and for more than a slot holds.
-  mutating func append(_ buffers: [ByteBuffer]) throws(StorageError) -> Int {
+  package mutating func append(_ buffers: [ByteBuffer]) throws(StorageError) -> Int {
     let start = byteCount
     guard buffers.reduce(start, { $0 + $1.readableBytes }) <= SegmentStore.slotBytes else {
       throw StorageError(operation: "append to a segment", errno: EFBIG)
@@ -79,9 +79,14 @@ struct SegmentMemory: Sendable {
 private let maximumVectors: Int32 = 1024
 
 /// A system call on a stream's storage failed.
-struct StorageError: Error, Sendable, CustomStringConvertible {
-  var operation: String
-  var errno: Int32
+package struct StorageError: Error, Sendable, CustomStringConvertible {
+  let operation: String
+  let errno: Int32
 
-  var description: String { "\(operation) failed: \(String(cString: strerror(errno))) (errno \(errno))" }
+  package init(operation: String, errno: Int32) {
+    self.operation = operation
+    self.errno = errno
+  }
+
+  package var description: String { "\(operation) failed: \(String(cString: strerror(errno))) (errno \(errno))" }
 }

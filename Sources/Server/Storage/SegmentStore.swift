@@ -7,12 +7,12 @@ internal import Synchronization
 ///
 /// Where files may not be large (`ulimit -f`), or memory cannot be punched out of them (some sandboxes), each segment has a
 /// memfd of its own.
-final class SegmentStore: Sendable {
+package final class SegmentStore: Sendable {
   /// Bytes of a slot: a segment is cut at 64 MiB, and the sample that goes beyond has at most 16.
   static let slotBytes = 128 << 20
 
   /// What /proc shows for those of streams.
-  static let ofStreams = "weir-segments"
+  package static let ofStreams = "weir-segments"
 
   private let name: String
   /// Bounds what slots hold when their segments have left the window; nil where another does.
@@ -29,7 +29,7 @@ final class SegmentStore: Sendable {
   }
 
   /// `name` is what /proc shows for the descriptor. `closed` is called when all is given back.
-  init(name: String, leftovers: LeftoverBudget? = nil, closed: (@Sendable () -> Void)? = nil) {
+  package init(name: String, leftovers: LeftoverBudget? = nil, closed: (@Sendable () -> Void)? = nil) {
     self.name = name
     self.leftovers = leftovers
     self.closed = closed
@@ -41,7 +41,7 @@ final class SegmentStore: Sendable {
   }
 
   /// Whether one file can hold all segments, and give back the memory of some.
-  static let canShare: Bool = {
+  package static let canShare: Bool = {
     var limit = rlimit()
     if getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0, limit.rlim_cur != rlim_t.max { return false }
     let descriptor = memfd_create("weir-probe", UInt32(MFD_CLOEXEC))
@@ -60,7 +60,7 @@ final class SegmentStore: Sendable {
   }
 
   /// A slot without bytes, as an empty file. Throws when the system gives no descriptor.
-  func makeFile() throws(StorageError) -> SharedFile {
+  package func makeFile() throws(StorageError) -> SharedFile {
     let tenure = leftovers.map(SegmentTenure.init)
     guard Self.canShare else {
       return SharedFile(taking: try makeDescriptor(), kind: .memory, tenure: tenure) { [self] in

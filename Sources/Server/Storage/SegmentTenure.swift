@@ -1,7 +1,7 @@
 internal import Synchronization
 
 /// The time for which a segment's memory is taken: first by its window, then by those who have not sent it to its end.
-final class SegmentTenure: Sendable {
+package final class SegmentTenure: Sendable {
   /// Held by windows, and by nobody who sends: with the last of them the segment has left its window.
   final class Window: Sendable {
     private let tenure: SegmentTenure
@@ -30,7 +30,7 @@ final class SegmentTenure: Sendable {
   }
 
   /// Whoever sends the segment is to end its connection.
-  var isCalledIn: Bool { calledIn.load(ordering: .relaxed) }
+  package var isCalledIn: Bool { calledIn.load(ordering: .relaxed) }
 
   func callIn() { calledIn.store(true, ordering: .relaxed) }
 
@@ -45,7 +45,7 @@ final class SegmentTenure: Sendable {
   }
 
   /// The last reader is gone.
-  func end() {
+  package func end() {
     phase.withLock { phase in
       if case .leftover(let number) = phase { budget.remove(number) }
       phase = .over

@@ -1,5 +1,5 @@
 internal import Glibc
-internal import NIOCore
+package import NIOCore
 internal import NIOPosix
 internal import Synchronization
 
@@ -7,9 +7,9 @@ internal import Synchronization
 /// reference goes, so that whoever holds a `FileRange` can read to its end, whatever was removed from a window or
 /// unlinked meanwhile. Reads always name their offset (`pread`, `sendfile`); the descriptor's own position means
 /// nothing.
-final class SharedFile: Sendable {
+package final class SharedFile: Sendable {
   /// Where the bytes are, which decides who may read them.
-  enum Kind: Sendable {
+  package enum Kind: Sendable {
     /// A memfd: reading copies memory and never waits, so event loops read and send it themselves.
     case memory
     /// A file system: reading may wait for a disk, so only a thread pool reads it.
@@ -17,12 +17,12 @@ final class SharedFile: Sendable {
   }
 
   /// Valid for as long as this object lives.
-  let descriptor: CInt
-  let kind: Kind
+  package let descriptor: CInt
+  package let kind: Kind
   /// Where in the descriptor's file this one begins, in bytes: offset 0 of its ranges.
-  let base: Int
+  package let base: Int
   /// Set for a file on disk whose bytes can be pushed back under its readers; offsets of ranges count from there.
-  let origin: FileOrigin?
+  package let origin: FileOrigin?
   /// Of a live segment: how long its memory is taken.
   let tenure: SegmentTenure?
   /// Where the file is mapped: 0 before the first use, 1 if it cannot be.
@@ -37,7 +37,7 @@ final class SharedFile: Sendable {
   private static let mappedBytes = 80 << 20
 
   /// Takes the descriptor over: nobody else closes it from here on. `closed` is called once it is closed.
-  init(
+  package init(
     taking descriptor: CInt, kind: Kind, origin: FileOrigin? = nil, tenure: SegmentTenure? = nil,
     closed: (@Sendable () -> Void)? = nil
   ) {
@@ -51,7 +51,7 @@ final class SharedFile: Sendable {
   }
 
   /// A file on disk once more, by the same descriptor: its offsets count from that many bytes on.
-  init(_ whole: SharedFile, shiftedBy shift: Int) {
+  package init(_ whole: SharedFile, shiftedBy shift: Int) {
     descriptor = whole.descriptor
     kind = whole.kind
     base = whole.base
@@ -63,7 +63,7 @@ final class SharedFile: Sendable {
 
   /// The part of a memfd that begins at `base`, a multiple of the page size. `giveBack` is called once nobody reads it any
   /// more, and keeps the descriptor open until then.
-  init(
+  package init(
     at base: Int, of descriptor: CInt, tenure: SegmentTenure? = nil, giveBack: @escaping @Sendable () -> Void
   ) {
     self.descriptor = descriptor
@@ -76,10 +76,10 @@ final class SharedFile: Sendable {
   }
 
   /// Its memory is needed: whoever sends it to a viewer is to end that.
-  var isCalledIn: Bool { tenure?.isCalledIn ?? false }
+  package var isCalledIn: Bool { tenure?.isCalledIn ?? false }
 
   /// What became of an attempt to read.
-  enum ReadOutcome {
+  package enum ReadOutcome {
     case read(ByteBuffer)
     /// The bytes are being pushed back: to be tried again in a moment.
     case moving
@@ -88,7 +88,7 @@ final class SharedFile: Sendable {
   }
 
   /// Up to `count` bytes at `offset`; fewer at the end of the file. Waits for the disk.
-  func read(at offset: Int, count: Int) -> ReadOutcome {
+  package func read(at offset: Int, count: Int) -> ReadOutcome {
     var buffer = ByteBuffer()
     let code: CInt
     if let origin {
@@ -120,7 +120,7 @@ final class SharedFile: Sendable {
   /// The bytes of `range` as an address to hand to the kernel, so that one `sendmsg` sends many small ranges without
   /// a copy of ours. Nobody else may follow it: where a file was cut short the kernel answers EFAULT, a load would
   /// trap. Nil for files on disk and where the range is not mapped. Memory files are mapped when first asked for.
-  func kernelAddress(of range: FileRange) -> UnsafeRawPointer? {
+  package func kernelAddress(of range: FileRange) -> UnsafeRawPointer? {
     guard kind == .memory, range.offset >= 0, range.offset <= Self.mappedBytes,
       range.length <= Self.mappedBytes &- range.offset
     else { return nil }
@@ -166,11 +166,17 @@ final class SharedFile: Sendable {
 }
 
 /// Bytes of a file that are complete and never change again. Offset and length are bytes.
-struct FileRange: Sendable {
-  var file: SharedFile
-  var offset: Int
-  var length: Int
+package struct FileRange: Sendable {
+  package var file: SharedFile
+  package var offset: Int
+  package var length: Int
+
+  package init(file: SharedFile, offset: Int, length: Int) {
+    self.file = file
+    self.offset = offset
+    self.length = length
+  }
 
   /// Where it begins in the file that the descriptor stands for.
-  var position: Int { file.base &+ offset }
+  package var position: Int { file.base &+ offset }
 }

@@ -1,4 +1,5 @@
 internal import FMP4
+internal import Storage
 
 /// How many bits a second a stream needs, measured over its complete segments.
 struct Bandwidth: Sendable, Hashable {

@@ -1,5 +1,6 @@
 internal import FMP4
 internal import Ingest
+internal import Storage
 
 /// The rungs of an epoch.
 extension Epoch {

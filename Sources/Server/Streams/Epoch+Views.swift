@@ -1,4 +1,5 @@
 internal import FMP4
+internal import Storage
 
 extension Epoch {
   /// The init segment and the interleaved fragments since the newest one that decoding can start with; empty when

@@ -1,5 +1,6 @@
 internal import FMP4
 internal import NIOCore
+internal import Storage
 
 /// One life of a stream's URLs: from its first publisher to its end. Reconnects and changes of parameters happen
 /// within it; what a player was told stays true for as long as it lasts. A value: media events in, stored events out,

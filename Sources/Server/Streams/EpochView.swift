@@ -1,3 +1,4 @@
+internal import Basics
 internal import FMP4
 
 /// An epoch at one moment, as renderers and followers see it: playlists and manifests are functions of it.

@@ -1,4 +1,5 @@
 internal import FMP4
+internal import Storage
 
 /// Whatever follows a stream from its beginning: a recorder, a folder of segments. It is told in order, while the
 /// stream's lock is held, so it hands the work to a thread of its own and returns at once.

@@ -1,6 +1,7 @@
 internal import FMP4
 internal import Ingest
 internal import NIOCore
+internal import Storage
 
 /// A rung of an epoch, or its sound in another codec: a window of its own whose segments have the numbers, the times and
 /// the parts of the source's; of sound, within one of its frames. What does not come of it is a gap. A value: the source's

@@ -2,6 +2,7 @@ internal import FMP4
 internal import GRDB
 internal import Glibc
 internal import Ingest
+internal import Storage
 
 /// The ledger's table: a row for each live stream. It holds nothing that would be missed for longer than a minute, so a
 /// database that is of another version or damaged is thrown away. Calls wait for the disk.

@@ -1,5 +1,6 @@
 internal import FMP4
 internal import NIOCore
+internal import Storage
 
 /// A part of a segment as one rendition delivers it: EXT-X-PART of LL-HLS, a chunk of LL-DASH.
 struct LivePart: Sendable {

@@ -1,5 +1,6 @@
 internal import FMP4
 internal import NIOCore
+internal import Storage
 
 /// A fragment in the window: where its bytes lie in its segment's memory, and the heads that the one-track layouts
 /// put before the same media.

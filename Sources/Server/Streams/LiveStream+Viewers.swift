@@ -1,5 +1,6 @@
 internal import FMP4
 internal import NIOCore
+internal import Storage
 internal import Synchronization
 
 /// Responses that grow with the stream: `stream.mp4`, and segments in the making.

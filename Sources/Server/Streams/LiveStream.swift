@@ -1,7 +1,9 @@
+internal import Basics
 internal import FMP4
 internal import Ingest
 internal import Logging
 internal import NIOCore
+internal import Storage
 internal import Synchronization
 
 /// A stream by its name: it outlives its publishers. All of its state lies behind one lock, held for microseconds:

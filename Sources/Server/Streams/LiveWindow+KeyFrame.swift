@@ -1,6 +1,7 @@
 internal import FMP4
 internal import Glibc
 internal import NIOCore
+internal import Storage
 
 extension LiveWindow {
   /// A key frame in memory.

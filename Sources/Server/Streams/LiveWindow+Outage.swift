@@ -1,4 +1,5 @@
 internal import FMP4
+internal import Storage
 
 /// The time in which nobody published. The media's timeline goes on without it. Playlists list it as segments that are
 /// gaps (EXT-X-GAP), so that lengths and PROGRAM-DATE-TIME agree: Shaka Player lays segments where their date says, and

@@ -1,5 +1,7 @@
+internal import Basics
 internal import FMP4
 internal import NIOCore
+internal import Storage
 
 extension LiveWindow {
   /// Puts a fragment's bytes into the memory of the newest segment, which it belongs to. `anchor` says what time it is in

@@ -1,4 +1,5 @@
 internal import FMP4
+internal import Storage
 
 /// The segments of one epoch that are in memory: a bounded log. Playlists, manifests and byte ranges are functions
 /// of a copy of it; copying costs a reference.

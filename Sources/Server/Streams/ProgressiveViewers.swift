@@ -1,5 +1,6 @@
 internal import FMP4
 internal import NIOCore
+internal import Storage
 
 /// The viewers of `stream.mp4` on one event loop. A fragment is handed over once a loop, and reaches its viewers
 /// there by plain calls.

@@ -1,5 +1,6 @@
 internal import FMP4
 internal import NIOCore
+internal import Storage
 
 /// Responses on one event loop that send a segment while it is made: a chunk for each fragment. A new fragment is
 /// handed over once a loop.

@@ -1,3 +1,4 @@
+internal import Basics
 internal import NIOCore
 
 /// The name of a segment in its rendition's folder. One track alone is named as DASH asks for it, in HLS too, so that a

@@ -1,4 +1,6 @@
+internal import Basics
 internal import Ingest
+internal import Storage
 
 /// What streams take of the descriptors that there are.
 struct StreamDescriptors: Sendable {

@@ -1,7 +1,10 @@
+internal import Basics
 internal import FMP4
+internal import HTTP
 internal import Ingest
 internal import Logging
 internal import NIOCore
+internal import Storage
 internal import Synchronization
 
 /// All streams by name, and the door that publishers knock at.

@@ -1,3 +1,4 @@
+internal import Basics
 internal import NIOCore
 
 /// Requests that wait for something of a stream. Those that wait for the same thing are judged once and woken

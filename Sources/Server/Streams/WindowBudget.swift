@@ -1,4 +1,6 @@
+internal import Basics
 internal import Ingest
+internal import Storage
 internal import Synchronization
 
 /// Bounds the bytes of media that streams keep in memory, each by itself and all together. Where all have too much, whoever

@@ -4,6 +4,7 @@ import NIOEmbedded
 import NIOHTTP1
 import Testing
 
+@testable import HTTP
 @testable import Server
 
 @Suite struct APITableTests {

@@ -4,6 +4,7 @@ import NIOHTTP1
 import NIOPosix
 import Testing
 
+@testable import HTTP
 @testable import Server
 
 /// Each route that changes something × tokens × origins.

@@ -7,7 +7,10 @@ import NIOHTTP1
 import NIOPosix
 import Testing
 
+@testable import Basics
+@testable import HTTP
 @testable import Server
+@testable import Storage
 
 @Suite struct LongClipsTests {
   private func clip(_ bytes: Int) -> RecordingClip {

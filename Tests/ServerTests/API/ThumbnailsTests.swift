@@ -8,7 +8,9 @@ import Support
 import Synchronization
 import Testing
 
+@testable import HTTP
 @testable import Server
+@testable import Storage
 
 @Suite struct ThumbnailsTests {
   private let clock = SteadyClock(wallOffset: EpochDriver.wall) { 1_000_000_000_000 }

@@ -1,6 +1,7 @@
 import Synchronization
 import Testing
 
+@testable import Basics
 @testable import Server
 
 @Suite struct DescriptorBudgetTests {

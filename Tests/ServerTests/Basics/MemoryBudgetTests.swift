@@ -2,6 +2,7 @@ import Glibc
 import Logging
 import Testing
 
+@testable import Basics
 @testable import Server
 
 @Suite struct MemoryBudgetTests {

@@ -4,6 +4,8 @@ import NIOPosix
 import Synchronization
 import Testing
 
+@testable import HTTP
+@testable import Basics
 @testable import Server
 
 @Suite struct SingleFlightTests {

@@ -1,6 +1,7 @@
 import Ingest
 import Testing
 
+@testable import Basics
 @testable import Server
 
 @Suite struct LadderSpecificationTests {

@@ -2,6 +2,7 @@ import Glibc
 import NIOCore
 import Testing
 
+@testable import Basics
 @testable import Server
 
 @Suite struct ListenAddressTests {

@@ -2,6 +2,8 @@ import Ingest
 import Logging
 import Testing
 
+@testable import Basics
+@testable import HTTP
 @testable import Server
 
 @Suite struct ServerConfigurationTests {

@@ -1,9 +1,13 @@
+import Ingest
 import NIOCore
 import NIOPosix
 import Synchronization
 import Testing
 
+@testable import Basics
+@testable import HTTP
 @testable import Server
+@testable import Storage
 
 /// Answers that a loop gives to everybody who asks for the same.
 @Suite(.timeLimit(.minutes(3))) struct AnswerTableTests {

@@ -2,6 +2,7 @@ import NIOCore
 import NIOHTTP1
 import Testing
 
+@testable import HTTP
 @testable import Server
 
 @Suite struct HTTP1ScannerTests {

@@ -3,6 +3,8 @@ import NIOHTTP2
 import Synchronization
 import Testing
 
+@testable import HTTP
+@testable import Storage
 @testable import Server
 
 @Suite(.timeLimit(.minutes(3))) struct HTTP2HostileTests {

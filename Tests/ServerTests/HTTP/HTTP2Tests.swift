@@ -5,6 +5,9 @@ import NIOSSL
 import Synchronization
 import Testing
 
+@testable import HTTP
+@testable import Storage
+@testable import Basics
 @testable import Server
 
 @Suite(.timeLimit(.minutes(3))) struct HTTP2Tests {

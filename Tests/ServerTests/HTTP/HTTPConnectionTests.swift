@@ -4,6 +4,8 @@ import NIOPosix
 import Synchronization
 import Testing
 
+@testable import HTTP
+@testable import Storage
 @testable import Server
 
 @Suite(.timeLimit(.minutes(3))) struct HTTPConnectionTests {

@@ -3,6 +3,8 @@ import NIOPosix
 import Synchronization
 import Testing
 
+@testable import HTTP
+@testable import Storage
 @testable import Server
 
 @Suite(.timeLimit(.minutes(3))) struct HTTPDeliveryTests {

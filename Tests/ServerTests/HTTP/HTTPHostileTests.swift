@@ -1,6 +1,7 @@
 import NIOCore
 import Testing
 
+@testable import HTTP
 @testable import Server
 
 /// Peers that want no answer, or too many.

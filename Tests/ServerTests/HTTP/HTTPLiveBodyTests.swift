@@ -2,6 +2,8 @@ import NIOCore
 import Synchronization
 import Testing
 
+@testable import HTTP
+@testable import Storage
 @testable import Server
 
 @Suite(.timeLimit(.minutes(3))) struct HTTPLiveBodyTests {

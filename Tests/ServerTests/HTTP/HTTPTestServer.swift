@@ -6,6 +6,8 @@ import NIOPosix
 import NIOSSL
 import Testing
 
+@testable import HTTP
+@testable import Storage
 @testable import Server
 
 /// A listener on a port of its own, with routes given as a closure.

@@ -1,6 +1,9 @@
 import NIOCore
 import Testing
 
+@testable import HTTP
+@testable import Storage
+@testable import Basics
 @testable import Server
 
 @Suite struct HTTPRequestTargetTests {

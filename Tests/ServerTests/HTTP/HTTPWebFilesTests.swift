@@ -3,6 +3,7 @@ import NIOCore
 import NIOPosix
 import Testing
 
+@testable import HTTP
 @testable import Server
 
 @Suite(.timeLimit(.minutes(3))) struct HTTPWebFilesTests {

@@ -2,7 +2,9 @@ import NIOCore
 import NIOEmbedded
 import Testing
 
+@testable import HTTP
 @testable import Server
+@testable import Storage
 
 @Suite struct PollLimitTests {
   private let loop = EmbeddedEventLoop()

@@ -4,6 +4,9 @@ import Support
 import Synchronization
 import Testing
 
+@testable import HTTP
+@testable import Storage
+@testable import Basics
 @testable import Server
 
 @Suite struct AiringTests {

@@ -2,6 +2,7 @@ import FMP4
 import Ingest
 import Testing
 
+@testable import Basics
 @testable import Server
 
 @Suite struct SourceSpecificationTests {

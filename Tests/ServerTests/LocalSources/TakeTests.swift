@@ -7,6 +7,7 @@ import Support
 import Synchronization
 import Testing
 
+@testable import HTTP
 @testable import Server
 
 /// Recordings of the server's own sources: begun and ended by themselves, whatever is on air.

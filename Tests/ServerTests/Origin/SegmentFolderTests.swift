@@ -8,6 +8,7 @@ import Support
 import Testing
 
 @testable import Server
+@testable import Storage
 
 @Suite struct SegmentFolderTests {
   /// A folder of its own, removed afterwards.

@@ -2,6 +2,8 @@ import NIOCore
 import Support
 import Testing
 
+@testable import HTTP
+@testable import Basics
 @testable import FMP4
 @testable import Server
 

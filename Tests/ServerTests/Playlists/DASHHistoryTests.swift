@@ -3,6 +3,7 @@ import NIOCore
 import Support
 import Testing
 
+@testable import HTTP
 @testable import Server
 
 @Suite struct DASHHistoryTests {

@@ -4,6 +4,7 @@ import NIOCore
 import Support
 import Testing
 
+@testable import Storage
 @testable import Server
 
 @Suite struct LowLatencyPlaylistTests {

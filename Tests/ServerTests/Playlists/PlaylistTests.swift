@@ -3,6 +3,8 @@ import NIOCore
 import Support
 import Testing
 
+@testable import Storage
+@testable import Basics
 @testable import Server
 
 @Suite struct PlaylistTests {

@@ -7,7 +7,10 @@ import Support
 import Synchronization
 import Testing
 
+@testable import Basics
+@testable import HTTP
 @testable import Server
+@testable import Storage
 
 /// What becomes of a recording when a step of its finishing fails, or the process ends there.
 @Suite struct FinishingFailureTests {

@@ -4,8 +4,10 @@ import NIOCore
 import Support
 import Testing
 
+@testable import Basics
 @testable import FMP4
 @testable import Server
+@testable import Storage
 
 /// Recordings that keep room in front for their movie's head: on tmpfs, which can neither insert room nor share blocks.
 @Suite struct FrontRoomTests {

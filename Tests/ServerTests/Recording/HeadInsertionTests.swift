@@ -3,6 +3,7 @@ import NIOCore
 import Support
 import Testing
 
+@testable import HTTP
 @testable import FMP4
 @testable import Server
 

@@ -4,6 +4,7 @@ import NIOPosix
 import Support
 import Testing
 
+@testable import HTTP
 @testable import FMP4
 @testable import Server
 

@@ -3,6 +3,7 @@ import Support
 import Testing
 
 @testable import Server
+@testable import Storage
 
 /// What a disk that does not answer costs in memory, by what the kernel says of it.
 @Suite struct RecorderMemoryTests {

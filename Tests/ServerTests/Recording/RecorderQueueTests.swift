@@ -3,6 +3,7 @@ import Support
 import Testing
 
 @testable import Server
+@testable import Storage
 
 @Suite struct RecorderQueueTests {
   /// Fragments of six pictures of 1000 bytes, in segments of sixty.

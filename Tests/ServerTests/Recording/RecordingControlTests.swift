@@ -6,7 +6,9 @@ import NIOPosix
 import Support
 import Testing
 
+@testable import HTTP
 @testable import Server
+@testable import Storage
 
 /// Recordings that are started, stopped and cancelled while their stream runs.
 @Suite struct RecordingControlTests {

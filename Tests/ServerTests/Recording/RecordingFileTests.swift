@@ -5,6 +5,7 @@ import NIOCore
 import Support
 import Testing
 
+@testable import Basics
 @testable import Server
 
 @Suite struct RecordingFileTests {

@@ -6,6 +6,8 @@ import NIOPosix
 import Support
 import Testing
 
+@testable import HTTP
+@testable import Storage
 @testable import Server
 
 @Suite struct RecordingLibraryTests {

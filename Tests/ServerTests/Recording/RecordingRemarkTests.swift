@@ -8,6 +8,7 @@ import Support
 import Synchronization
 import Testing
 
+@testable import Basics
 @testable import Server
 
 /// What a recording's file tells when nobody else knows: when it began, what is missing, why it ended, that it was

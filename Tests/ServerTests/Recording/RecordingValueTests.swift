@@ -2,6 +2,7 @@ import CChecksum
 import NIOCore
 import Testing
 
+@testable import Basics
 @testable import Server
 
 @Suite struct RecordingValueTests {

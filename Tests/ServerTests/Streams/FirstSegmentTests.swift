@@ -5,6 +5,7 @@ import NIOCore
 import NIOPosix
 import Testing
 
+@testable import HTTP
 @testable import Server
 
 @Suite struct FirstSegmentTests {

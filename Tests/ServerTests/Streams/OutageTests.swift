@@ -4,6 +4,7 @@ import NIOCore
 import Support
 import Testing
 
+@testable import Basics
 @testable import Server
 
 /// What lists and manifests say of the time in which nobody published.

@@ -6,6 +6,8 @@ import Support
 import Synchronization
 import Testing
 
+@testable import Storage
+@testable import Basics
 @testable import Server
 
 @Suite struct StreamDescriptorsTests {

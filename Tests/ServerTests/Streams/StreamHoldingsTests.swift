@@ -3,6 +3,7 @@ import Ingest
 import Logging
 import Testing
 
+@testable import Basics
 @testable import Server
 
 /// How many streams an address may hold that shows no key.

@@ -5,6 +5,7 @@ import Logging
 import Support
 import Testing
 
+@testable import HTTP
 @testable import Server
 
 @Suite struct StreamLedgerTests {

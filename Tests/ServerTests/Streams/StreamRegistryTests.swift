@@ -6,6 +6,7 @@ import Support
 import Synchronization
 import Testing
 
+@testable import HTTP
 @testable import Server
 
 @Suite struct StreamRegistryTests {

@@ -5,6 +5,7 @@ import NIOCore
 import Support
 import Testing
 
+@testable import HTTP
 @testable import Server
 
 /// Who may take a name from the publisher that holds it.

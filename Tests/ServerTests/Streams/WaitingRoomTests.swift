@@ -2,6 +2,7 @@ import NIOCore
 import NIOEmbedded
 import Testing
 
+@testable import Basics
 @testable import Server
 
 @Suite struct WaitingRoomTests {

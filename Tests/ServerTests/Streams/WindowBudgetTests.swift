@@ -2,6 +2,7 @@ import Ingest
 import Synchronization
 import Testing
 
+@testable import Basics
 @testable import Server
 
 @Suite struct WindowBudgetTests {

@@ -1,3 +1,4 @@
+internal import Basics
 internal import NIOCore
 
 /// Figures on their way to `/metrics`: values in, the text format of Prometheus out (version 0.0.4).

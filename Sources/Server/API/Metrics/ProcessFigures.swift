@@ -1,3 +1,4 @@
+internal import Basics
 internal import Glibc
 
 /// What the kernel says of this process, under the names that Prometheus' own clients use.

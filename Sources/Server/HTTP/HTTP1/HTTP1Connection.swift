@@ -1,6 +1,9 @@
+internal import Basics
+internal import Ingest
 internal import Logging
 internal import NIOCore
 internal import NIOHTTP1
+internal import Storage
 
 /// The life of one HTTP/1.1 connection (RFC 9112): requests are answered in order, one at a time, and while one is
 /// being answered nothing more is read than what is here already. Bytes are `HTTP1Scanner`'s and `SocketWriter`'s business,

@@ -1,5 +1,6 @@
 internal import Glibc
 internal import NIOCore
+internal import Storage
 
 /// A plain TCP socket that is written to beside NIO, by the system's own calls. Used only while the channel is active.
 struct PlainSocket {

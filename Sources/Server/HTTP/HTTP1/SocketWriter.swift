@@ -1,5 +1,6 @@
 internal import NIOCore
 internal import NIOPosix
+internal import Storage
 
 /// Sends pieces in order on one HTTP/1.1 connection, never holding more of them in memory than it must.
 ///

@@ -1,5 +1,6 @@
 internal import NIOCore
 internal import NIOHTTP2
+internal import Storage
 
 /// What one stream still has to send, and how much of it the peer allows. `HTTP2Sender` takes from it.
 final class HTTP2Outbox {

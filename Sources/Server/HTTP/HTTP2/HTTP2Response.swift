@@ -1,6 +1,7 @@
 internal import NIOCore
 internal import NIOHPACK
 internal import NIOHTTP1
+internal import Storage
 
 /// A response in the form of HTTP/2 (RFC 9113 §8.3.2): its field section, and the body that goes into DATA frames.
 struct HTTP2Response {

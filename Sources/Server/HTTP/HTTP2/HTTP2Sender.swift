@@ -1,6 +1,7 @@
 internal import NIOCore
 internal import NIOHTTP2
 internal import NIOPosix
+internal import Storage
 
 /// Decides which stream of a connection sends next and how much: round and round, `turnBytes` at a time, never more than
 /// the stream's window, the connection's and `socketBytes` allow. So NIO is given nothing that it would have to keep for

@@ -3,6 +3,7 @@ internal import NIOCore
 internal import NIOHPACK
 internal import NIOHTTP1
 internal import NIOHTTP2
+internal import Storage
 
 /// One request of an HTTP/2 connection and its response (RFC 9113 §8.1). Confined to the connection's event loop.
 final class HTTP2Stream {
@@ -59,7 +60,7 @@ final class HTTP2Stream {
     remoteHasEnded = remoteHasEnded || isEnd
     guard case .receiving = phase else { return }
     guard bytes.readableBytes <= room else {
-      refuse(RequestAssembler.bodyTooLarge(services.limits.requestBodyBytes))
+      refuse(Problem.bodyTooLarge(services.limits.requestBodyBytes))
       return
     }
     bodyBytes &+= bytes.readableBytes

@@ -1,13 +1,14 @@
-internal import Ingest
-internal import Logging
-internal import NIOCore
-internal import NIOPosix
+package import Basics
+package import Ingest
+package import Logging
+package import NIOCore
+package import NIOPosix
 internal import NIOSSL
 internal import Synchronization
 
 /// The HTTP server's sockets: any number of addresses, plain or TLS, that share one responder, one set of limits and
 /// one count of connections.
-final class HTTPListener: Sendable {
+package final class HTTPListener: Sendable {
   private let services: HTTPServices
   private let group: any EventLoopGroup
   private let loops: [ObjectIdentifier: NIOLoopBoundBox<LoopContext>]
@@ -28,11 +29,11 @@ final class HTTPListener: Sendable {
   }
 
   /// Connections that there can be at once: those that `limits` allow, and that the system has descriptors for.
-  let capacity: Int
+  package let capacity: Int
 
   /// `tickInterval` is the grain of all deadlines. `clock` dates the responses. `memory` and `descriptors` are what
   /// connections may take, `proxies` whose word on the addresses of others is believed.
-  init(
+  package init(
     responder: any HTTPResponder, limits: HTTPLimits = HTTPLimits(), memory: MemoryBudget = .unlimited,
     descriptors: DescriptorBudget = .unlimited, proxies: TrustedProxies = .none,
     origins: CrossOrigin = .playersOnly,
@@ -59,12 +60,12 @@ final class HTTPListener: Sendable {
   }
 
   /// The connections that are open.
-  var connections: Int { services.census.connections }
+  package var connections: Int { services.census.connections }
 
   /// Listens, and returns the address with the port that was chosen for port 0. Throws what the system says: address
   /// in use, not permitted, not available. `tls` is asked for each connection; what is spoken over it follows from the
   /// protocol that its context agreed on with the client.
-  func start(_ place: ListeningPlace, tls: TLSContextSource? = nil) async throws -> SocketAddress {
+  package func start(_ place: ListeningPlace, tls: TLSContextSource? = nil) async throws -> SocketAddress {
     let services = services
     let loops = loops
     let bootstrap = ServerBootstrap(group: group)
@@ -89,7 +90,7 @@ final class HTTPListener: Sendable {
   }
 
   /// Stops listening, lets responses that are under way end for `HTTPLimits.stopTime`, then closes what is left.
-  func stop() async {
+  package func stop() async {
     let listening = channels.withLock { channels in
       defer { channels = [] }
       return channels
@@ -102,7 +103,7 @@ final class HTTPListener: Sendable {
   }
 
   /// The same in the background, one round after the other: two at once would choose the same connections.
-  func shedSoon(_ count: Int) {
+  package func shedSoon(_ count: Int) {
     let begins = shedding.withLock { shedding in
       defer { shedding.isUnderWay = true }
       shedding.count += count

@@ -1,6 +1,7 @@
+internal import Basics
 internal import Glibc
-internal import Ingest
-internal import Logging
+package import Ingest
+package import Logging
 internal import NIOCore
 internal import NIOPosix
 internal import NIOSSL
@@ -9,7 +10,7 @@ internal import UnixSignals
 
 /// The certificate that HTTPS and RTMPS show: read at the start, and again when its files change or SIGHUP comes. New
 /// connections get the newest pair that is any good; those that are open go on with the one they began with.
-final class ServerCertificate: Sendable {
+package final class ServerCertificate: Sendable {
   /// Days before the end at which the log warns.
   static let warnings = [14, 3, 1]
   /// What is offered to viewers by ALPN (RFC 7301), the preferred one first.
@@ -55,7 +56,7 @@ final class ServerCertificate: Sendable {
 
   /// Reads the pair, or says what is wrong with it. Blocks on the disk: for the start only. The files are looked at
   /// once in an `interval`.
-  init(
+  package init(
     files: TLSFiles, minimumVersion: TLSMinimum = .tls12, interval: Duration = .seconds(2), logger: Logger
   ) throws(TLSFilesError) {
     self.files = files
@@ -68,13 +69,13 @@ final class ServerCertificate: Sendable {
   }
 
   /// For connections that speak HTTP.
-  var https: TLSContextSource { { self.state.withLock { $0.contexts.https } } }
+  package var https: TLSContextSource { { self.state.withLock { $0.contexts.https } } }
 
   /// For connections that speak RTMP.
-  var rtmps: TLSContextSource { { self.state.withLock { $0.contexts.rtmps } } }
+  package var rtmps: TLSContextSource { { self.state.withLock { $0.contexts.rtmps } } }
 
   /// Looks after the files until the task is cancelled.
-  func watch() async {
+  package func watch() async {
     await withTaskGroup(of: Void.self) { group in
       group.addTask { await self.poll() }
       group.addTask {

@@ -1,18 +1,29 @@
+internal import Basics
 internal import Glibc
 internal import NIOSSL
 
 /// The files of a certificate chain and its private key, both PEM.
-struct TLSFiles: Sendable, Hashable {
-  var certificate: String
-  var key: String
+package struct TLSFiles: Sendable, Hashable {
+  package var certificate: String
+  package var key: String
   /// What they were named by, for errors: `--tls-cert or WEIR_TLS_CERT`.
-  var certificateOrigin = "the certificate"
-  var keyOrigin = "its private key"
+  let certificateOrigin: String
+  let keyOrigin: String
+
+  package init(
+    certificate: String, key: String, certificateOrigin: String = "the certificate",
+    keyOrigin: String = "its private key"
+  ) {
+    self.certificate = certificate
+    self.key = key
+    self.certificateOrigin = certificateOrigin
+    self.keyOrigin = keyOrigin
+  }
 }
 
 /// Why a certificate cannot be used, in one line: which file is at fault, why, and what to do.
-struct TLSFilesError: Error, Sendable, Hashable, CustomStringConvertible {
-  let description: String
+package struct TLSFilesError: Error, Sendable, Hashable, CustomStringConvertible {
+  package let description: String
 }
 
 extension TLSFiles {

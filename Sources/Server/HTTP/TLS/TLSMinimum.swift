@@ -1,13 +1,13 @@
-internal import NIOSSL
+package import NIOSSL
 
 /// The oldest TLS that weir speaks. HTTPS never has less than 1.2 (RFC 9113 §9.2).
-enum TLSMinimum: String, CaseIterable, Sendable {
+package enum TLSMinimum: String, CaseIterable, Sendable {
   case tls10 = "1.0"
   case tls11 = "1.1"
   case tls12 = "1.2"
   case tls13 = "1.3"
 
-  var version: TLSVersion {
+  package var version: TLSVersion {
     switch self {
     case .tls10: .tlsv1
     case .tls11: .tlsv11

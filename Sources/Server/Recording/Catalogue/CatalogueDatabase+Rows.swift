@@ -1,5 +1,6 @@
 internal import GRDB
 internal import Ingest
+internal import Storage
 
 /// Rows of the catalogue, as recordings.
 extension Database {

@@ -1,6 +1,7 @@
 internal import GRDB
 internal import Glibc
 internal import Ingest
+internal import Storage
 
 /// The catalogue's table. Everything in it can be read from the files again, so a database that is of another version or
 /// damaged is thrown away. Calls wait for the disk.

@@ -1,3 +1,4 @@
+internal import Basics
 internal import Ingest
 
 /// What somebody wants to see of the catalogue: newest first, a page at a time.

@@ -1,9 +1,11 @@
+internal import Basics
 internal import GRDB
 internal import Glibc
 internal import Ingest
 internal import Logging
 internal import NIOCore
 internal import NIOPosix
+internal import Storage
 internal import Synchronization
 
 /// What is recorded, in a database beside the files. The files are what counts: the catalogue follows recordings by

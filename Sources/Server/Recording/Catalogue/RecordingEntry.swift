@@ -1,3 +1,4 @@
+internal import Basics
 internal import Ingest
 
 /// A recording as the catalogue knows it.

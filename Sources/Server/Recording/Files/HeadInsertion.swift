@@ -1,6 +1,7 @@
 internal import FMP4
 internal import Glibc
 internal import NIOCore
+internal import Storage
 
 /// Puts a movie's head before a file's fragments, whose bytes stay where they are on the disk, and takes back what a
 /// crash left of that. A crash at any point leaves the fragmented file, the movie, or a file that begins with zeros, of

@@ -1,4 +1,6 @@
+internal import Basics
 internal import Glibc
+internal import Storage
 internal import Synchronization
 
 /// The finished recordings that are being read. A file is open once, however many read it, and its descriptor is counted out

@@ -1,4 +1,6 @@
+internal import Basics
 internal import Glibc
+internal import Storage
 
 /// A file that a command works on, by its path. Waits for the disk.
 final class PlainFile {

@@ -1,3 +1,4 @@
+internal import Basics
 internal import Glibc
 
 /// Why a recording cannot go on: what failed, with which file, why, and what to do.

@@ -1,3 +1,4 @@
+internal import Basics
 internal import Ingest
 
 /// What happens to one recording, in order. The catalogue, the log and the API follow recordings by these.

@@ -1,6 +1,8 @@
+internal import Basics
 internal import FMP4
 internal import Glibc
 internal import NIOCore
+internal import Storage
 
 /// The file of a recording on its way from fragments to a movie. Every call may wait for the disk, so it is used on
 /// one thread of a pool at a time, never on an event loop.

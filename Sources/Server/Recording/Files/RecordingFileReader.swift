@@ -1,6 +1,7 @@
 internal import FMP4
 internal import Glibc
 internal import NIOCore
+internal import Storage
 
 /// Reads heads and boxes of a recording's file on a thread of a pool: it may wait for the disk. Offsets count from
 /// the first byte that was recorded, wherever that lies by now.

@@ -1,3 +1,4 @@
+internal import Basics
 internal import Glibc
 
 /// The name of a recording: a stem that holds its UTC start (`RecordingNaming` makes it), and a number from 2 where two

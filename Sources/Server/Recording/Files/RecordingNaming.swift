@@ -1,3 +1,4 @@
+internal import Basics
 internal import Ingest
 
 /// How recordings are called: `--record-name`. Each stream has a folder, and the time is in each file's name, so that a

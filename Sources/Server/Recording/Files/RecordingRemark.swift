@@ -1,3 +1,4 @@
+internal import Basics
 internal import NIOCore
 
 /// What a finished recording says of itself besides its media, so that a lost catalogue can be made anew from the files:

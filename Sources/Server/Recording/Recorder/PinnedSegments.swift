@@ -1,4 +1,5 @@
 internal import NIOCore
+internal import Storage
 
 /// The segments of which a recorder's queue keeps something in memory, oldest first, and what they take of the budget.
 ///

@@ -1,6 +1,8 @@
+internal import Basics
 internal import FMP4
 internal import Ingest
 internal import NIOCore
+internal import Storage
 
 /// The file that a recording writes at the moment, with what its movie will say of it. May wait for the disk anywhere.
 struct RecordingInProgress {

@@ -1,8 +1,10 @@
+internal import Basics
 internal import FMP4
 internal import Glibc
 internal import Ingest
 internal import Logging
 internal import NIOCore
+internal import Storage
 
 /// The part of a recorder that works with the disk: events in their order, on one thread at a time. It may wait for
 /// the disk anywhere. When the disk fails it, it ends the file as well as it can and goes on in another one.

@@ -3,6 +3,7 @@ internal import Glibc
 internal import Ingest
 internal import NIOCore
 internal import NIOPosix
+internal import Storage
 internal import Synchronization
 
 /// What there is to find in the library, and how long it is kept.

@@ -1,3 +1,5 @@
+internal import Basics
+
 /// How far a recording is, in numbers.
 struct RecordingProgress: Sendable, Hashable {
   /// Path of the file, below the recordings folder: `cam/20261121T072410Z.mp4`. While it is written the file's name

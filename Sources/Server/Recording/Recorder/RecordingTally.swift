@@ -1,3 +1,4 @@
+internal import Basics
 internal import Synchronization
 
 /// What became of recordings since the start, in figures.

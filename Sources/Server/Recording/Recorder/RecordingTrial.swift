@@ -1,4 +1,5 @@
 internal import FMP4
+internal import Storage
 
 /// Whether what comes is worth a file: who publishes for a moment, or changes its format all the time, makes none. It ends with a
 /// second of media, with so many bytes that they would be too much to wait for, or where memory is short.

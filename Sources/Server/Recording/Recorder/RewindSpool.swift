@@ -1,8 +1,10 @@
+internal import Basics
 internal import FMP4
 internal import Glibc
 internal import Ingest
 internal import Logging
 internal import NIOPosix
+internal import Storage
 internal import Synchronization
 
 /// Keeps on disk what leaves the window of a stream while it is not recorded: a file without a name, which goes with its

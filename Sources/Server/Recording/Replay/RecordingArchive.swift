@@ -1,9 +1,11 @@
+internal import Basics
 internal import FMP4
 internal import Glibc
 internal import Ingest
 internal import Logging
 internal import NIOCore
 internal import NIOPosix
+internal import Storage
 internal import Synchronization
 
 /// Everything that can be replayed: recordings as they are written, finished ones that somebody asked for lately, and

@@ -1,5 +1,6 @@
 internal import FMP4
 internal import NIOCore
+internal import Storage
 
 /// A stretch of a recording as a movie of its own: a new head, and the media where it is.
 struct RecordingClip: Sendable {

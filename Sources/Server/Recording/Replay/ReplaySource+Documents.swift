@@ -1,5 +1,8 @@
+internal import Basics
 internal import FMP4
+internal import HTTP
 internal import NIOCore
+internal import Storage
 
 /// What is rendered of a recording.
 enum ReplayDocument: Sendable, Hashable {

@@ -1,6 +1,8 @@
 internal import FMP4
+internal import HTTP
 internal import Ingest
 internal import NIOCore
+internal import Storage
 internal import Synchronization
 
 /// A recording, or a spool, that can be replayed: its index and its file, finished or still being written. What is

@@ -1,7 +1,9 @@
+internal import Basics
 internal import FMP4
 internal import Glibc
 internal import Ingest
 internal import NIOCore
+internal import Storage
 
 /// A clip of a file as a file of its own.
 enum ClipFile {

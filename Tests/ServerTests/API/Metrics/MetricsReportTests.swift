@@ -8,8 +8,10 @@ import Support
 import Synchronization
 import Testing
 
+@testable import HTTP
 @testable import Ingest
 @testable import Server
+@testable import Storage
 
 @Suite struct MetricsReportTests {
   private final class Hands: Sendable {

@@ -4,6 +4,7 @@ import NIOSSL
 import Synchronization
 import Testing
 
+@testable import HTTP
 @testable import Server
 
 @Suite(.timeLimit(.minutes(2))) struct ServerCertificateTests {

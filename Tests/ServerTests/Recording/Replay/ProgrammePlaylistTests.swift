@@ -5,6 +5,8 @@ import NIOCore
 import Support
 import Testing
 
+@testable import HTTP
+@testable import Storage
 @testable import Server
 
 @Suite struct ProgrammePlaylistTests {

@@ -4,7 +4,9 @@ import NIOCore
 import Support
 import Testing
 
+@testable import HTTP
 @testable import Server
+@testable import Storage
 
 @Suite struct RecordingIndexTests {
   /// Records that many seconds, and gives the index as the recorder made it and the recording opened from its file.

@@ -8,6 +8,7 @@ import Support
 import Testing
 
 @testable import Server
+@testable import Storage
 
 @Suite struct RewindSpoolTests {
   /// What nobody can go back to any more takes no room on the disk; what they can is there.

@@ -1,12 +1,10 @@
-internal import Ingest
-
 /// A number for a client: one address may be many clients, which User-Agent tells apart as well as can be.
-struct ClientID: Hashable, Sendable {
-  let number: Int
+package struct ClientID: Hashable, Sendable {
+  package let number: Int
   /// The address that it comes from.
-  let host: NetworkAddress?
+  package let host: NetworkAddress?
 
-  init(number: Int, host: NetworkAddress? = nil) {
+  package init(number: Int, host: NetworkAddress? = nil) {
     self.number = number
     self.host = host
   }
