@@ -1,5 +1,4 @@
 internal import Ingest
-internal import Synchronization
 
 /// Bounds the bytes of media that streams keep in memory, each by itself and all together. Where all have too much, whoever
 /// has most pays. All streams of an address that shows no key have one share: names cost nothing.
@@ -28,7 +27,7 @@ final class WindowBudget: Sendable {
   let perStream: Int
   let inAll: Int
   let leftovers: LeftoverBudget
-  private let state = Mutex(State())
+  private let state = RankedMutex(.budget, State())
 
   /// Who answers for what streams keep.
   fileprivate enum Holder: Hashable {

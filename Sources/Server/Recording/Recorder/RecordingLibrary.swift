@@ -61,7 +61,7 @@ final class RecordingLibrary: Sendable {
     /// A stream of that name whose epoch goes on, and something to keep its programme with; nil where viewers cannot
     /// go back.
     func spool(_ name: StreamName, epoch: String) -> (stream: LiveStream, spool: RewindSpool)? {
-      guard let spools, let stream = registry?.stream(name), stream.current.epoch.id == epoch else { return nil }
+      guard let spools, let stream = registry?.stream(name), stream.epoch.id == epoch else { return nil }
       return (stream, spools.make(name, epoch: epoch))
     }
   }
@@ -199,7 +199,7 @@ final class RecordingLibrary: Sendable {
   func start(_ name: StreamName) -> RecordingAnswer {
     guard let stream = liveStream(name) else { return .refused(.notLive) }
     // Where streams are recorded by themselves, rewinding relies on what is recorded; else there is a spool.
-    let epoch = settings.policy.start == .automatic ? stream.current.epoch.id : nil
+    let epoch = settings.policy.start == .automatic ? stream.epoch.id : nil
     let recorder = Recorder(stream: name, epoch: epoch, settings: settings, threads: writers)
     // Not with the stream's lock held, under which `makeRecorder` is called.
     let isFirst = registers.recorders.withLock { recorders in

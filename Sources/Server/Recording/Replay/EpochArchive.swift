@@ -165,7 +165,7 @@ final class EpochArchive: Sendable {
       RecordedLines.writeMissing(lost, lasting: next.start - last.time, &out)
       if !lost.isEmpty, !next.followsDiscontinuity { out.writeStaticString("#EXT-X-DISCONTINUITY\n") }
     }
-    HLSMediaPlaylist(window: window, rendition: rendition).writeSegments(tail[...], &out)
+    HLSMediaPlaylist(window: window, rendition: rendition).writeSegments(tail, &out)
     if window.isEnded { out.writeStaticString("#EXT-X-ENDLIST\n") }
     return out
   }
