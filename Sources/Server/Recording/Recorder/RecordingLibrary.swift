@@ -35,9 +35,9 @@ final class RecordingLibrary: Sendable {
 
   /// Who is recorded, and who is told.
   private final class Registers: Sendable {
-    let recorders = Mutex(Recorders())
+    let recorders = RankedMutex(.recorders, Recorders())
     let observers = Mutex<[any RecordingObserver]>([])
-    let streams = Mutex(Streams())
+    let streams = RankedMutex(.followed, Streams())
   }
 
   private struct Recorders {
@@ -322,16 +322,12 @@ final class RecordingLibrary: Sendable {
   private func finishRecorders() async {
     let all = registers.recorders.withLock { $0.retired + Array($0.newest.values) + $0.takes }
     for recorder in all { recorder.receive(.end(.shutdown)) }
-    let deadline = ContinuousClock.now + Self.shutdownPatience
-    while !all.allSatisfy(\.isIdle) {
-      guard ContinuousClock.now < deadline else {
-        let late = all.filter { !$0.isIdle }.map(\.stream.description).sorted().joined(separator: ", ")
-        logger.error("the disk does not answer; recordings that wait for the next start: \(late)")
-        return
-      }
-      try? await Task.sleep(for: .milliseconds(10))
-    }
+    let loop = MultiThreadedEventLoopGroup.singleton.any()
+    let waits = all.map { $0.wait(until: \.isIdle, on: loop, patience: Self.shutdownPatience) }
+    for wait in waits { try? await wait.get() }
+    let late = all.filter { !$0.isIdle }.map(\.stream.description).sorted().joined(separator: ", ")
+    if !late.isEmpty { logger.error("the disk does not answer; recordings that wait for the next start: \(late)") }
   }
 
-  private static let shutdownPatience = Duration.seconds(4)
+  private static let shutdownPatience = TimeAmount.seconds(4)
 }

@@ -1,14 +1,13 @@
 internal import FMP4
 internal import Ingest
 internal import NIOCore
-internal import Synchronization
 
 /// What is on disk of one life of a stream: the files that its recorder and its spools wrote. Live addresses reach into
 /// it where the window in memory ends, and find there what is whole: an address never means other bytes.
 final class EpochArchive: Sendable {
   /// How far back viewers may go.
   let length: MediaTime
-  private let state = Mutex(State())
+  private let state = RankedMutex(.programme, State())
 
   private struct State {
     var programme = JoinedFiles()

@@ -1,7 +1,6 @@
 internal import FMP4
 internal import Ingest
 internal import NIOCore
-internal import Synchronization
 
 /// A recording, or a spool, that can be replayed: its index and its file, finished or still being written. What is
 /// rendered of it is kept until it changes. Apart from `add` and what belongs to it, everything may wait for the disk.
@@ -14,7 +13,7 @@ final class ReplaySource: Sendable {
   let reader: RecordingFileReader
   /// For its descriptor, once it is no longer its recorder's; nil where that is counted elsewhere.
   let claim: FileClaim?
-  private let state: Mutex<State>
+  private let state: RankedMutex<State>
 
   struct State: Sendable {
     var index: RecordingIndex
@@ -33,7 +32,7 @@ final class ReplaySource: Sendable {
     epoch = nil
     claim = nil
     reader = RecordingFileReader(file: file)
-    state = Mutex(State(index: index, isOver: true))
+    state = RankedMutex(.replay, State(index: index, isOver: true))
   }
 
   /// A file in the making.
@@ -43,7 +42,7 @@ final class ReplaySource: Sendable {
     self.name = name
     self.epoch = epoch
     reader = RecordingFileReader(file: file)
-    state = Mutex(State(index: RecordingIndex(), isOver: false))
+    state = RankedMutex(.replay, State(index: RecordingIndex(), isOver: false))
   }
 
   // MARK: Being written
