@@ -46,9 +46,9 @@ struct LiveRoutes {
     // Before anything is looked at: an answer must not outlive a change that it has not seen.
     let sharing = Sharing(stream.stamp)
     switch path.count {
-    case 3 where path[2] == "manifest.mpp": return .now(patch(request, of: stream))
+    case 3 where path[2] == "manifest.mpp": return patch(request, of: stream, on: eventLoop)
     case 3 where path[2] == "index.m3u8":
-      return when(.beginning, stream, on: eventLoop) { $0.multivariantPlaylist() }.shared(sharing)
+      return when(.beginning, stream, .multivariant, on: eventLoop).shared(sharing)
     case 3: return stable(path[2], of: stream, on: eventLoop)
     case 5:
       guard let rendition = Rendition(pathSegment: path[3]), let asked = MediaName.parse(path[4]) else {
@@ -68,8 +68,8 @@ struct LiveRoutes {
 
   private func stable(_ name: String, of stream: LiveStream, on eventLoop: any EventLoop) -> HTTPAnswer {
     switch name {
-    case "dvr.m3u8": return when(.release, stream, on: eventLoop) { $0.programmePlaylist() }
-    case "manifest.mpd": return when(.release, stream, on: eventLoop) { $0.dashManifest() }
+    case "dvr.m3u8": return when(.release, stream, .programme, on: eventLoop)
+    case "manifest.mpd": return when(.release, stream, .manifest, on: eventLoop)
     default: return .now(missing)
     }
   }
@@ -95,20 +95,15 @@ struct LiveRoutes {
 
   /// Playlists are given out once their target duration is known and there is something in them.
   private func when(
-    _ condition: WaitingRoom.Condition, _ stream: LiveStream, on eventLoop: any EventLoop,
-    _ render: @escaping @Sendable (LiveStream) -> PreencodedResponse?
+    _ condition: WaitingRoom.Condition, _ stream: LiveStream, _ kind: PlaylistCache.Kind, on eventLoop: any EventLoop
   ) -> HTTPAnswer {
-    let answer: @Sendable () -> HTTPResponse = {
-      let current = stream.current
-      guard condition == .beginning ? current.epoch.hasBegun : current.epoch.isReleased,
-        !current.epoch.window.segments.isEmpty
-      else {
-        return current.phase == .ended ? self.ended(stream) : Problem.notYet(stream.name).response
+    stream.wait(for: condition, on: eventLoop, atMost: Self.patience).answer { view in
+      let window = view.epoch.window
+      guard condition == .beginning ? window.hasBegun : window.isReleased, !window.segments.isEmpty else {
+        return .now(view.phase == .ended ? self.ended(stream) : Problem.notYet(stream.name).response)
       }
-      return render(stream).map { HTTPResponse($0) } ?? self.missing
+      return stream.rendered(kind, of: view, on: eventLoop)
     }
-    guard let wait = stream.wait(for: condition, on: eventLoop, atMost: Self.patience) else { return .now(answer()) }
-    return .later(wait.map { answer() })
   }
 }
 

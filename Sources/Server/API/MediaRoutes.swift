@@ -19,14 +19,14 @@ struct MediaRoutes {
   var partReloads = PartReloads()
 
   func respond(to request: HTTPRequest, asking asked: MediaName.Asked) -> HTTPAnswer {
-    guard let window = stream.window(ofEpoch: epoch, rendition) else {
+    guard let view = stream.view(ofEpoch: epoch), let window = view.epoch.window(of: rendition) else {
       return .now(Problem.notFound("This part of the stream \"\(stream.name)\" is over and forgotten.").response)
     }
     switch asked {
-    case .playlist: return playlist(request, window)
+    case .playlist: return playlist(request, view, window)
     case .keyFrames:
       guard rendition.kind == .video else { return .now(missing) }
-      return .now(stream.keyFramePlaylist(rendition, epoch: epoch).map { HTTPResponse($0) } ?? missing, sharing)
+      return stream.rendered(.keyFrames(rendition), of: view, on: eventLoop).shared(sharing)
     case .programme: return rendition.isRung ? .now(missing) : programme(window)
     case .initSegment(let version):
       if let initSegment = initSegment(version, window) { return .now(initSegment, sharing) }
@@ -58,16 +58,22 @@ struct MediaRoutes {
     MediaTime(milliseconds: 3000 * Int64(window.targetDuration ?? 4))
   }
 
-  /// Waits, and answers from the window of that time.
-  private func after(
-    _ wait: EventLoopFuture<Void>, _ answer: @escaping @Sendable (LiveWindow) -> HTTPResponse
+  /// Waits for at most `time`, else for as long as for what comes next, and answers from what is there then.
+  private func when(
+    _ condition: WaitingRoom.Condition, _ window: LiveWindow, atMost time: MediaTime? = nil,
+    _ answer: @escaping @Sendable (StreamView, LiveWindow) -> HTTPAnswer
   ) -> HTTPAnswer {
-    .later(wait.map { stream.window(ofEpoch: epoch, rendition).map(answer) ?? missing })
+    stream.wait(for: condition, on: eventLoop, atMost: time ?? patience(window)).answer { view in
+      guard let view = view.epoch.id == epoch ? view : stream.view(ofEpoch: epoch),
+        let window = view.epoch.window(of: rendition)
+      else { return .now(missing) }
+      return answer(view, window)
+    }
   }
 
   // MARK: Playlists
 
-  private func playlist(_ request: HTTPRequest, _ window: LiveWindow) -> HTTPAnswer {
+  private func playlist(_ request: HTTPRequest, _ view: StreamView, _ window: LiveWindow) -> HTTPAnswer {
     var directives: HLSDirectives
     do throws(HLSDirectives.Malformed) {
       directives = try HLSDirectives(request.query)
@@ -78,44 +84,44 @@ struct MediaRoutes {
       return beginning(directives, window).shared(sharing)
     }
     switch directives.goal {
-    case nil: return playlist(directives, window).shared(sharing)
+    case nil: return playlist(directives, view, window).shared(sharing)
     case .part(let position)?:
       partReloads.note(request, playlist: playlistName, segment: position.segment)
-      return playlist(directives, window, at: .part(position), .awaited).shared(sharing)
+      return playlist(directives, view, window, at: .part(position), .awaited).shared(sharing)
     case .segment(let number)?:
       // Not shared: whom it is for decides what it means.
       guard partReloads.meansFirstPart(request, playlist: playlistName, segment: number) else {
-        return playlist(directives, window, at: .segment(number), .awaited)
+        return playlist(directives, view, window, at: .segment(number), .awaited)
       }
       directives.goal = .part(PartPosition(segment: number, part: 0))
-      return playlist(directives, window, at: .part(PartPosition(segment: number, part: 0)), .personal)
+      return playlist(directives, view, window, at: .part(PartPosition(segment: number, part: 0)), .personal)
     }
   }
 
   private var playlistName: String { "\(stream.name)/\(epoch)/\(rendition.rawValue)" }
 
   /// What there is, as soon as there is something.
-  private func playlist(_ directives: HLSDirectives, _ window: LiveWindow) -> HTTPAnswer {
-    let answer = answer(directives, .current)
-    guard !window.listsMedia, !window.isEnded,
-      let wait = stream.wait(for: .release, on: eventLoop, atMost: LiveRoutes.patience)
-    else { return .now(answer()) }
-    return after(wait) { window in
-      !window.listsMedia && !window.isEnded ? Problem.notYet(stream.name).response : answer()
+  private func playlist(_ directives: HLSDirectives, _ view: StreamView, _ window: LiveWindow) -> HTTPAnswer {
+    guard !window.listsMedia, !window.isEnded else { return rendered(directives, .current, view) }
+    return when(.release, window, atMost: LiveRoutes.patience) { view, window in
+      !window.listsMedia && !window.isEnded
+        ? .now(Problem.notYet(stream.name).response) : rendered(directives, .current, view)
     }
   }
 
-  private func answer(_ directives: HLSDirectives, _ form: RenderCache.Form) -> @Sendable () -> HTTPResponse {
-    { stream.mediaPlaylist(rendition, epoch: epoch, directives, form).map { HTTPResponse($0) } ?? missing }
+  private func rendered(
+    _ directives: HLSDirectives, _ form: PlaylistCache.Form, _ view: StreamView
+  ) -> HTTPAnswer {
+    stream.rendered(.media(rendition, form, isDelta: directives.skips), of: view, on: eventLoop)
   }
 
   /// What is waited for.
   private func playlist(
-    _ directives: HLSDirectives, _ window: LiveWindow, at goal: HLSDirectives.Goal, _ form: RenderCache.Form
+    _ directives: HLSDirectives, _ view: StreamView, _ window: LiveWindow, at goal: HLSDirectives.Goal,
+    _ form: PlaylistCache.Form
   ) -> HTTPAnswer {
-    let answer = answer(directives, form)
     switch directives.verdict(window, rendition) {
-    case .now: return .now(answer())
+    case .now: return rendered(directives, form, view)
     case .tooFar:
       let edge = window.edge(of: rendition)
       return .now(
@@ -124,10 +130,9 @@ struct MediaRoutes {
           help: "Load the playlist without _HLS_msn."
         ).response)
     case .wait:
-      let wait = stream.wait(for: goal.condition(rendition), on: eventLoop, atMost: patience(window))
-      guard let wait else { return .now(answer()) }
-      return after(wait) { window in
-        window.hasReached(goal, in: rendition) || window.isEnded || stream.hasLetGo ? answer() : late(window)
+      return when(goal.condition(rendition), window) { view, window in
+        window.hasReached(goal, in: rendition) || window.isEnded || view.hasLetGo
+          ? rendered(directives, form, view) : .now(late(window))
       }
     }
   }
@@ -136,14 +141,12 @@ struct MediaRoutes {
   /// on.
   private func beginning(_ directives: HLSDirectives, _ window: LiveWindow) -> HTTPAnswer {
     let condition = directives.goal == nil ? WaitingRoom.Condition.release : .beginning
-    guard window.isResumed, !window.isEnded,
-      let wait = stream.wait(for: condition, on: eventLoop, atMost: LiveRoutes.patience)
-    else { return .now(Problem.notYet(stream.name).response) }
-    return after(wait) { window in
+    guard window.isResumed, !window.isEnded else { return .now(Problem.notYet(stream.name).response) }
+    return when(condition, window, atMost: LiveRoutes.patience) { view, window in
       guard !window.segments.isEmpty, directives.goal != nil || window.listsMedia else {
-        return Problem.notYet(stream.name).response
+        return .now(Problem.notYet(stream.name).response)
       }
-      return answer(directives, directives.goal == nil ? .current : .awaited)()
+      return rendered(directives, directives.goal == nil ? .current : .awaited, view)
     }
   }
 
@@ -172,12 +175,13 @@ struct MediaRoutes {
   private func playable(_ number: Int, _ window: LiveWindow) -> HTTPAnswer {
     if let response = playable(number, in: window) { return .now(response, sharing) }
     if window.segment(number) == nil, number < window.nextSequenceNumber { return oldPlayable(number) }
-    guard number == window.nextSequenceNumber || number == window.segments.last?.sequenceNumber, !window.isEnded,
-      let wait = stream.wait(for: .segment(number, rendition), on: eventLoop, atMost: patience(window))
-    else { return .now(missing) }
-    return after(wait) { window in
-      playable(number, in: window)
-        ?? (window.hasReached(.segment(number), in: rendition) || window.isEnded ? missing : late(window))
+    guard number == window.nextSequenceNumber || number == window.segments.last?.sequenceNumber, !window.isEnded else {
+      return .now(missing)
+    }
+    return when(.segment(number, rendition), window) { _, window in
+      .now(
+        playable(number, in: window)
+          ?? (window.hasReached(.segment(number), in: rendition) || window.isEnded ? missing : late(window)))
     }.shared(sharing)
   }
 
@@ -200,16 +204,14 @@ struct MediaRoutes {
     if let response = part(position, in: window) { return .now(response) }
     if position.segment < window.firstSequenceNumber { return .now(lost) }
     let isNext = position == window.edge(of: rendition) || position == window.nextPart(of: rendition)
-    guard isNext, !window.isEnded,
-      let wait = stream.wait(for: .part(position, rendition), on: eventLoop, atMost: patience(window))
-    else { return .now(missing) }
-    return after(wait) { window in
-      if isRenamed(position, window) { return lost }
-      if let response = part(position, in: window) { return response }
-      if window.hasReached(position, in: rendition) || window.isEnded { return missing }
+    guard isNext, !window.isEnded else { return .now(missing) }
+    return when(.part(position, rendition), window) { _, window in
+      if isRenamed(position, window) { return .now(lost) }
+      if let response = part(position, in: window) { return .now(response) }
+      if window.hasReached(position, in: rendition) || window.isEnded { return .now(missing) }
       // Shaka Player takes a second 503 for a part that was hinted at for the end of the programme. It goes on behind an
       // empty one.
-      return window.isInterrupted ? lost : late(window)
+      return .now(window.isInterrupted ? lost : late(window))
     }
   }
 
@@ -259,20 +261,14 @@ struct MediaRoutes {
     }
     // The segment that begins next, asked for a little early, is worth a wait; later ones are not there.
     let first = PartPosition(segment: number, part: 0)
-    guard number == window.nextSequenceNumber || number == window.segments.last?.sequenceNumber, !window.isEnded,
-      let wait = stream.wait(for: .part(first, rendition), on: eventLoop, atMost: patience(window))
-    else { return .now(missing) }
-    return .later(
-      wait.flatMap {
-        guard let window = stream.window(ofEpoch: epoch, rendition), isMeant(window) else {
-          return eventLoop.makeSucceededFuture(missing)
-        }
-        guard let answer = segment(number, request, in: window) else {
-          let isOver = window.hasReached(first, in: rendition) || window.isEnded
-          return eventLoop.makeSucceededFuture(isOver ? missing : late(window))
-        }
-        return answer.response(on: eventLoop)
-      })
+    guard number == window.nextSequenceNumber || number == window.segments.last?.sequenceNumber, !window.isEnded else {
+      return .now(missing)
+    }
+    return when(.part(first, rendition), window) { _, window in
+      guard isMeant(window) else { return .now(missing) }
+      return segment(number, request, in: window)
+        ?? .now(window.hasReached(first, in: rendition) || window.isEnded ? missing : late(window))
+    }
   }
 
   /// Nil while nothing of it is there.
@@ -305,16 +301,12 @@ struct MediaRoutes {
       }
       // Only what the next part may bring can be meant.
       guard range.lowerBound <= known else { return .now(unsatisfiable(known)) }
-      let next = window.edge(of: rendition)
-      guard let wait = stream.wait(for: .part(next, rendition), on: eventLoop, atMost: patience(window)) else {
-        return .now(unsatisfiable(known))
-      }
-      return after(wait) { window in
-        guard let segment = window.segment(number) else { return missing }
+      return when(.part(window.edge(of: rendition), rendition), window) { _, window in
+        guard let segment = window.segment(number) else { return .now(missing) }
         let known = segment.byteCount(of: layout.trackID)
-        guard range.lowerBound < known else { return unsatisfiable(known) }
+        guard range.lowerBound < known else { return .now(unsatisfiable(known)) }
         let range = range.clamped(to: 0..<known)
-        return partial(range, .pieces(segment.pieces(of: layout.trackID).slice(range)))
+        return .now(partial(range, .pieces(segment.pieces(of: layout.trackID).slice(range))))
       }
     }
   }

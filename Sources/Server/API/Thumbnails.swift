@@ -52,7 +52,7 @@ final class Thumbnails: Sendable {
   /// 404 without a picture track, 503 before the first key frame and where the thread does not follow, 500 for bits
   /// that are no picture.
   func answer(for stream: LiveStream, on eventLoop: any EventLoop) -> HTTPAnswer {
-    let epoch = stream.current.epoch
+    let epoch = stream.epoch
     guard let initSegment = epoch.initSegment else { return .now(Self.notYet) }
     guard initSegment.tracks.contains(where: { $0.kind == .video }) else {
       return .now(Problem.notFound("The stream \"\(stream.name)\" has no picture.").response)

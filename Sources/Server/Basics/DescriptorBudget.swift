@@ -22,6 +22,8 @@ package final class DescriptorBudget: Sendable {
   /// Descriptors that the process may have open (`ulimit -n`).
   package let limit: Int
   private let state = Mutex(State())
+  /// Rings when something is given back.
+  private let bell = Bell()
 
   /// What a file is open for.
   package enum FileUse: Sendable {
@@ -105,6 +107,7 @@ package final class DescriptorBudget: Sendable {
       state.viewers -= 1
       state.leaving = max(0, state.leaving - 1)
     }
+    bell.ring()
   }
 
   /// A file that is read for viewers; false where there is no room for it. Nobody is let go for it.
@@ -127,6 +130,7 @@ package final class DescriptorBudget: Sendable {
 
   package func giveBackFile(_ use: FileUse) {
     state.withLock { Self.count(-1, use, &$0) }
+    bell.ring()
   }
 
   private static func count(_ change: Int, _ use: FileUse, _ state: inout State) {
@@ -150,24 +154,21 @@ package final class DescriptorBudget: Sendable {
 
   package func giveBackStream(_ count: Int) {
     state.withLock { $0.streams -= count }
+    bell.ring()
   }
 
   /// So many descriptors are open still of streams that have given theirs back.
   package func setClosing(_ count: Int) {
     state.withLock { $0.closing = count }
+    bell.ring()
   }
 
   /// Waits until the viewers have gone that were asked to; false where they have not in time.
   package func areFree(patience: Duration = .seconds(1)) async -> Bool {
-    let deadline = ContinuousClock.now + patience
-    while state.withLock({ $0.sum > all }) {
-      guard ContinuousClock.now < deadline else {
-        // Whoever comes next asks anew.
-        state.withLock { $0.leaving = 0 }
-        return false
-      }
-      try? await Task.sleep(for: .milliseconds(5))
-    }
-    return true
+    let free = bell.wait(patience: TimeAmount(patience)) { self.state.withLock { $0.sum <= self.all } }
+    let areFree = (try? await free.get()) ?? false
+    // Whoever comes next asks anew.
+    if !areFree { state.withLock { $0.leaving = 0 } }
+    return areFree
   }
 }

@@ -1,21 +1,22 @@
+internal import NIOCore
 internal import Synchronization
 
 /// Set once, by a thread that may wait for a disk for ever.
 package final class PatientFlag: Sendable {
   private let value = Atomic(false)
+  private let bell = Bell()
 
   package init() {}
 
-  var isSet: Bool { value.load(ordering: .acquiring) }
+  package var isSet: Bool { value.load(ordering: .acquiring) }
 
   package func set() {
     value.store(true, ordering: .releasing)
+    bell.ring()
   }
 
   /// Whether it is set within `patience`.
   package func wait(patience: Duration) async -> Bool {
-    let deadline = ContinuousClock.now + patience
-    while !isSet, ContinuousClock.now < deadline { try? await Task.sleep(for: .milliseconds(2)) }
-    return isSet
+    (try? await bell.wait(patience: TimeAmount(patience)) { self.isSet }.get()) ?? isSet
   }
 }

@@ -49,6 +49,23 @@ package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sen
     return promise.futureResult
   }
 
+  /// The same where `make` takes little time: whoever asks first makes it, at once.
+  package func valueHere(of key: Key, on eventLoop: any EventLoop, make: () -> Value) -> Eventual<Value> {
+    let other = waiting.withLock { waiting -> EventLoopFuture<Value>? in
+      guard waiting[key] != nil else {
+        waiting[key] = []
+        return nil
+      }
+      let promise = eventLoop.makePromise(of: Value.self)
+      waiting[key]?.append(promise)
+      return promise.futureResult
+    }
+    if let other { return .later(other) }
+    let value = make()
+    finish(key) { $0.succeed(value) }
+    return .now(value)
+  }
+
   private func finish(_ key: Key, _ tell: (EventLoopPromise<Value>) -> Void) {
     for promise in waiting.withLock({ $0.removeValue(forKey: key) }) ?? [] { tell(promise) }
   }

@@ -32,6 +32,8 @@ final class ConnectionCensus: Sendable {
   private let descriptors: DescriptorBudget
   private let traffic: HTTPTraffic
   private let counts = Mutex(Counts())
+  /// Rings when the last connection has gone.
+  let emptied = Bell()
 
   /// `capacity` is the number of connections that are served where nothing else takes their descriptors.
   init(capacity: Int, limits: HTTPLimits, memory: MemoryBudget, descriptors: DescriptorBudget, traffic: HTTPTraffic) {
@@ -102,12 +104,14 @@ final class ConnectionCensus: Sendable {
       descriptors.giveBackViewer()
       memory.giveBack(charge)
     }
-    counts.withLock { counts in
+    let left = counts.withLock { counts in
       counts.connections -= 1
       if admission == .refused { counts.refused -= 1 }
       if !isProven { Self.decrement(address, in: &counts.unproven) }
       if perAddress != nil { Self.decrement(address, in: &counts.perAddress) }
+      return counts.connections
     }
+    if left == 0 { emptied.ring() }
   }
 
   private static func decrement(_ address: String, in counts: inout [String: Int]) {

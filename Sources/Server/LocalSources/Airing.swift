@@ -1,7 +1,7 @@
+internal import Basics
 internal import FMP4
 internal import Ingest
 internal import NIOCore
-internal import Synchronization
 
 /// The door that one of the server's own sources publishes through. On air, its events go on to the registry; off air they
 /// stay here, and of them the newest key frame for a preview: the source captures and codes, and nobody is offered anything.
@@ -37,7 +37,7 @@ final class Airing: PublishGate, MediaSink {
   }
 
   private let gate: any PublishGate
-  private let state = Mutex(State())
+  private let state = RankedMutex(.airing, State())
 
   /// - Parameter gate: where what is on air goes.
   init(gate: any PublishGate) { self.gate = gate }

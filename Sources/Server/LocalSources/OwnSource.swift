@@ -1,6 +1,6 @@
+internal import Basics
 internal import FMP4
 internal import Ingest
-internal import Synchronization
 
 /// One of the server's own sources by its name, which is started, taken off the air and stopped while the server runs. Each
 /// run is a `MediaSource` of its own: what a device or an encoder left behind ends with it.
@@ -30,7 +30,7 @@ final class OwnSource: Sendable {
   private let recordingWish: PublishRequest.RecordingWish
   private let make: Maker
   private let airing: Airing
-  private let state = Mutex(State())
+  private let state = RankedMutex(.source, State())
   /// Says that something is to be run.
   private let calls: AsyncStream<Void>
   private let caller: AsyncStream<Void>.Continuation

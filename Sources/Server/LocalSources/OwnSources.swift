@@ -1,13 +1,13 @@
+internal import Basics
 internal import FMP4
 internal import Ingest
-internal import Synchronization
 
 /// The server's own sources, from their start until they have given out all that their encoders hold.
 final class OwnSources: Sendable {
   /// In the order in which they were given.
   let all: [OwnSource]
   private let named: [StreamName: OwnSource]
-  private let ended = Mutex(0)
+  private let haveEnded = PatientFlag()
 
   /// An encoder that takes longer to give out what it holds, loses it.
   private static let longestFlush = Duration.seconds(2)
@@ -23,21 +23,14 @@ final class OwnSources: Sendable {
   /// Runs all of them until the server stops.
   func run() async {
     await withTaskGroup(of: Void.self) { group in
-      for source in all {
-        group.addTask {
-          await source.run()
-          self.ended.withLock { $0 += 1 }
-        }
-      }
+      for source in all { group.addTask { await source.run() } }
     }
+    haveEnded.set()
   }
 
   /// Ends them, and waits for what belongs to their streams and recordings still.
   func stop() async {
     for source in all { source.shutDown() }
-    let latest = ContinuousClock.now + Self.longestFlush
-    while ended.withLock({ $0 }) < all.count, ContinuousClock.now < latest {
-      try? await Task.sleep(for: .milliseconds(5))
-    }
+    if !all.isEmpty { _ = await haveEnded.wait(patience: Self.longestFlush) }
   }
 }

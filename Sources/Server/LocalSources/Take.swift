@@ -1,7 +1,7 @@
+internal import Basics
 internal import FMP4
 internal import Ingest
 internal import Logging
-internal import Synchronization
 
 /// A recording of one of the server's own sources, from a key frame on until it is stopped or the source is: on air or off
 /// makes no difference to it. What viewers get may not be there at all, begins anew with each time on air and counts from 0,
@@ -10,7 +10,7 @@ final class Take: MediaSink {
   let recorder: Recorder
   private let logger: Logger
   /// Nil once it has come to its end.
-  private let epoch: Mutex<Epoch?>
+  private let epoch: RankedMutex<Epoch?>
 
   /// What waits for the disk is kept by the recorder; nobody else asks for a segment.
   private static let window = MediaTime(milliseconds: 1000)
@@ -23,7 +23,7 @@ final class Take: MediaSink {
     settings.window = Self.window
     settings.layout = .interleaved
     (settings.ladder, settings.sound) = ([], nil)
-    epoch = Mutex(Epoch(id: "take", settings: settings))
+    epoch = RankedMutex(.take, Epoch(id: "take", settings: settings))
   }
 
   /// More may still be recorded.

@@ -1,3 +1,4 @@
+internal import Basics
 internal import FMP4
 internal import Glibc
 internal import Ingest
@@ -16,7 +17,7 @@ final class SegmentFolder: FragmentSink {
   private let folder: String
   private let thread: NIOThreadPool
   private let logger: Logger
-  private let pending = Mutex(Pending())
+  private let pending = RankedMutex(.queue, Pending())
   private let newest = Mutex<EpochView?>(nil)
   /// Touched by the thread only.
   private let written = Mutex(Written())

@@ -24,7 +24,8 @@ struct DASHHistory: Sendable {
 
   /// The newest manifest; one that has changed was published now, in nanoseconds since 1970.
   mutating func manifest(of epoch: EpochView, wallNanoseconds now: Int64) -> PreencodedResponse {
-    if version == epoch.version, let newest { return newest }
+    // Somebody may look at what was there before.
+    if let version, version >= epoch.version, let newest { return newest }
     version = epoch.version
     let manifest = DASHManifest(epoch: epoch, source: .server)
     if let last = editions.last, let newest, manifest.root(publishTime: last.publishTime) == last.root { return newest }

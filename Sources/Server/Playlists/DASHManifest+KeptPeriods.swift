@@ -13,8 +13,7 @@ extension DASHManifest {
     let own = window.periods.suffix(count).compactMap { period -> KeptPeriod? in
       let inside = segments.filter { $0.isComplete && isIn(period, $0) }
       guard let last = inside.last else { return nil }
-      let element = DASHPeriod(manifest: self, period: period, segments: inside).element.withLastSegments
-      let text = element.markup
+      let text = DASHPeriod(manifest: self, period: period, segments: inside, tellsLast: 1).element.markup
       guard text.utf8.count <= KeptPeriod.longest else { return nil }
       return KeptPeriod(ordinal: period.ordinal, end: last.wallEnd, text: text)
     }
@@ -32,13 +31,5 @@ extension DASHManifest {
       guard !listed.contains(where: { $0.ordinal == kept.ordinal }) else { return false }
       return listed.first { $0.ordinal > kept.ordinal }.map { $0.wallStart >= oldest } ?? true
     }
-  }
-}
-
-extension XMLElement {
-  fileprivate var withLastSegments: XMLElement {
-    XMLElement(
-      name: name, attributes: attributes, text: text,
-      children: name == "SegmentTimeline" ? children.suffix(1) : children.map(\.withLastSegments))
   }
 }

@@ -9,6 +9,8 @@ struct DASHPeriod {
   let period: LiveWindow.Period
   /// Those listed segments that are in it.
   let segments: [LiveSegment]
+  /// How many of them its timelines tell, the newest.
+  var tellsLast = Int.max
 
   var element: XMLElement {
     let start = MediaTime(nanoseconds: period.wallStart &- manifest.epoch.availabilityStart)
@@ -189,6 +191,6 @@ struct DASHPeriod {
   /// Earliest presentation time and length of each segment (§5.3.9.6). Equal neighbours are not put together by a
   /// repeat count, so that an entry comes and goes and never changes: players apply no more of a patch alike.
   private func timeline(_ spans: [LiveSegment.Listing]) -> [XMLElement] {
-    spans.map { XMLElement("S", ["t": String($0.start), "d": String($0.duration)]) }
+    spans.suffix(tellsLast).map { XMLElement("S", ["t": String($0.start), "d": String($0.duration)]) }
   }
 }

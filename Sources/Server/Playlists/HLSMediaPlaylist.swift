@@ -68,7 +68,7 @@ struct HLSMediaPlaylist {
   }
 
   /// The lines of whole segments alone.
-  func writeSegments(_ segments: ArraySlice<LiveSegment>, _ out: inout ByteBuffer) {
+  func writeSegments(_ segments: some Sequence<LiveSegment>, _ out: inout ByteBuffer) {
     var head = HLSSegmentLines()
     for segment in segments {
       writeHead(of: segment, &head, &out)
@@ -182,7 +182,7 @@ struct HLSMediaPlaylist {
   // MARK: What is old
 
   /// How many segments lie wholly before the Skip Boundary (§4.4.3.8).
-  private func skippable(_ listed: ArraySlice<LiveSegment>, _ growing: LiveSegment?) -> Int {
+  private func skippable(_ listed: Slice<SegmentLog>, _ growing: LiveSegment?) -> Int {
     let boundary = MediaTime(milliseconds: Int64(Self.skipTargets * target) * 1000)
     var behind = growing?.duration.converted(to: 1_000_000) ?? .zero
     var kept = 0
@@ -195,7 +195,7 @@ struct HLSMediaPlaylist {
   }
 
   /// Parts are listed as far back as three target durations from the end.
-  private func firstSegmentWithParts(_ listed: ArraySlice<LiveSegment>, _ growing: LiveSegment?) -> Int {
+  private func firstSegmentWithParts(_ listed: Slice<SegmentLog>, _ growing: LiveSegment?) -> Int {
     let limit = MediaTime(milliseconds: Int64(Self.partTargets * target) * 1000)
     var behind = growing?.duration.converted(to: 1_000_000) ?? .zero
     var first = window.nextSequenceNumber

@@ -1,46 +1,55 @@
+internal import Basics
 internal import FMP4
 internal import HTTP
 internal import Ingest
+internal import NIOCore
 internal import Synchronization
 
 extension LiveStream {
-  /// The multivariant playlist of the current epoch.
-  func multivariantPlaylist() -> PreencodedResponse? {
-    rendered(.multivariant, epoch: nil) { epoch in
-      PreencodedResponse(
-        type: .hls, cache: epoch.cachePolicy, headers: CrossOrigin.everybody,
-        body: HLSMultivariantPlaylist(epoch: epoch, layout: settings.layout, rewind: settings.rewind).render())
+  /// A playlist or manifest of what somebody sees of the stream, or a later one. No lock of the stream is held for it.
+  func rendered(_ kind: PlaylistCache.Kind, of view: StreamView, on eventLoop: any EventLoop) -> HTTPAnswer {
+    let cache = view.renderings.kept { PlaylistCache() }
+    if let known = cache.known(kind, of: view.epoch) { return .now(HTTPResponse(known)) }
+    return cache.response(kind, of: view.epoch, on: eventLoop) { self.render(kind, view.epoch, cache) }
+      .answer { .now(HTTPResponse($0)) }
+  }
+
+  /// What leads from the manifest that was published at `base`, in milliseconds since 1970, to the current one.
+  func patch(from base: Int64, to view: StreamView, on eventLoop: any EventLoop) -> HTTPAnswer {
+    let now = clock.wallNanoseconds
+    switch rendered(.manifest, of: view, on: eventLoop).kind {
+    case .now: return .now(patch(from: base, to: view, at: now))
+    case .later(let manifest): return .later(manifest.map { _ in self.patch(from: base, to: view, at: now) })
     }
   }
 
-  /// The same for the whole programme, as far as rewinding reaches.
-  func programmePlaylist() -> PreencodedResponse? {
-    rendered(.programme, epoch: nil) { epoch in
-      let playlist = HLSMultivariantPlaylist(
-        epoch: epoch, layout: settings.layout, mediaPlaylist: MediaName.programme)
-      return PreencodedResponse(
-        type: .hls, cache: epoch.cachePolicy, headers: CrossOrigin.everybody, body: playlist.render())
-    }
+  private func patch(from base: Int64, to view: StreamView, at now: Int64) -> HTTPResponse {
+    let cache = view.renderings.kept { PlaylistCache() }
+    return HTTPResponse(cache.dash.withLock { $0.patch(from: base, of: view.epoch, wallNanoseconds: now) })
   }
 
-  /// A media playlist of an epoch as the directives want it; nil when it is no longer available.
-  func mediaPlaylist(
-    _ rendition: Rendition, epoch id: String, _ directives: HLSDirectives, _ form: RenderCache.Form
-  ) -> PreencodedResponse? {
-    rendered(.media(rendition, form, isDelta: directives.skips), epoch: id) { epoch in
-      PreencodedResponse(
-        type: .hls, cache: epoch.cachePolicy(form), headers: CrossOrigin.everybody,
-        body: mediaPlaylist(rendition, epoch, isDelta: directives.skips).render())
+  private func render(
+    _ kind: PlaylistCache.Kind, _ epoch: EpochView, _ cache: PlaylistCache
+  ) -> PreencodedResponse {
+    var policy = epoch.cachePolicy
+    let body: ByteBuffer
+    switch kind {
+    case .multivariant:
+      body = HLSMultivariantPlaylist(epoch: epoch, layout: settings.layout, rewind: settings.rewind).render()
+    case .programme:
+      body =
+        HLSMultivariantPlaylist(epoch: epoch, layout: settings.layout, mediaPlaylist: MediaName.programme).render()
+    case .media(let rendition, let form, let isDelta):
+      policy = epoch.cachePolicy(form)
+      body = mediaPlaylist(rendition, epoch, isDelta: isDelta).render()
+    case .keyFrames(let rendition):
+      body = HLSIFramePlaylist(window: epoch.window(of: rendition) ?? epoch.window).render()
+    case .manifest:
+      let now = clock.wallNanoseconds
+      return cache.dash.withLock { $0.manifest(of: epoch, wallNanoseconds: now) }
     }
-  }
-
-  /// The I-frame playlist of a picture; nil when it is no longer available.
-  func keyFramePlaylist(_ rendition: Rendition, epoch id: String) -> PreencodedResponse? {
-    rendered(.keyFrames(rendition), epoch: id) { epoch in
-      PreencodedResponse(
-        type: .hls, cache: epoch.cachePolicy, headers: CrossOrigin.everybody,
-        body: HLSIFramePlaylist(window: epoch.window(of: rendition) ?? epoch.window).render())
-    }
+    renders.wrappingAdd(1, ordering: .relaxed)
+    return PreencodedResponse(type: .hls, cache: policy, headers: CrossOrigin.everybody, body: body)
   }
 
   private func mediaPlaylist(_ rendition: Rendition, _ epoch: EpochView, isDelta: Bool) -> HLSMediaPlaylist {
@@ -68,46 +77,6 @@ extension LiveStream {
         }, isDelta: isDelta))
   }
 
-  /// The DASH manifest of the current epoch.
-  func dashManifest() -> PreencodedResponse {
-    withManifests { history, epoch, now in history.manifest(of: epoch, wallNanoseconds: now) }
-  }
-
-  /// What leads from the manifest that was published at `base`, in milliseconds since 1970, to the current one.
-  func dashPatch(from base: Int64) -> PreencodedResponse {
-    withManifests { history, epoch, now in history.patch(from: base, of: epoch, wallNanoseconds: now) }
-  }
-
-  /// A rendered playlist: made once for each change of the window and shared by everybody who asks. `render` is called with
-  /// the stream's lock held; nil when the epoch is gone.
-  private func rendered(
-    _ kind: RenderCache.Kind, epoch id: String?, render: (EpochView) -> PreencodedResponse
-  ) -> PreencodedResponse? {
-    state.withLock { state in
-      if let id, state.epoch.id != id {
-        guard let previous = state.previous, previous.epoch.id == id else { return nil }
-        return render(previous.epoch.viewWithRungs)
-      }
-      state.epoch.isDated = true
-      let playlists = state.playlists
-      return playlists.cache.withLock { cache in
-        cache.response(kind, version: state.epoch.version(for: kind)) { render(state.epoch.viewWithRungs) }
-      }
-    }
-  }
-
-  /// The manifests of the current epoch, with its view and the wall clock in nanoseconds since 1970. `body` is called
-  /// with the stream's lock held.
-  private func withManifests(
-    _ body: (_ history: inout DASHHistory, _ epoch: EpochView, _ now: Int64) -> PreencodedResponse
-  ) -> PreencodedResponse {
-    state.withLock { state in
-      state.epoch.isDated = true
-      let (view, now) = (state.epoch.viewWithRungs, clock.wallNanoseconds)
-      return state.playlists.cache.withLock { body(&$0.dash, view, now) }
-    }
-  }
-
   /// How long a client counts as a viewer after each request: three target durations.
   var viewerLifetime: MediaTime {
     MediaTime(milliseconds: 3000 * Int64(targetDuration ?? 2))
@@ -119,7 +88,7 @@ extension EpochView {
   var cachePolicy: CachePolicy { window.isEnded ? .endedPlaylist : .livePlaylist }
 
   /// Of a media playlist.
-  func cachePolicy(_ form: RenderCache.Form) -> CachePolicy {
+  func cachePolicy(_ form: PlaylistCache.Form) -> CachePolicy {
     switch form {
     case .awaited where !window.isEnded:
       .awaitedPlaylist(seconds: HLSMediaPlaylist.skipTargets * (window.targetDuration ?? 1))
@@ -129,38 +98,12 @@ extension EpochView {
   }
 }
 
-extension Epoch {
-  /// Rises with each change that a rendering of this kind can show.
-  func version(for kind: RenderCache.Kind) -> Int {
-    switch kind {
-    case .media(let rendition, _, _), .keyFrames(let rendition): window(of: rendition)?.version ?? 0
-    case .programme: window.version
-    case .multivariant: version
+extension Eventual {
+  /// What is answered when the value is here.
+  func answer(_ answer: @escaping @Sendable (Value) -> HTTPAnswer) -> HTTPAnswer {
+    switch self {
+    case .now(let value): answer(value)
+    case .later(let future): .later(future.flatMap { answer($0).response(on: future.eventLoop) })
     }
   }
-}
-
-extension LiveStream.State {
-  /// Those of the current epoch.
-  fileprivate var playlists: EpochPlaylists {
-    mutating get {
-      if let playlists = renderings as? EpochPlaylists { return playlists }
-      let playlists = EpochPlaylists(RenderCache())
-      renderings = playlists
-      return playlists
-    }
-  }
-}
-
-/// The playlists and manifests of one epoch, which its stream keeps.
-private final class EpochPlaylists: EpochRenderings {
-  let cache: Mutex<RenderCache>
-
-  init(_ cache: RenderCache) {
-    self.cache = Mutex(cache)
-  }
-
-  var renders: Int { cache.withLock { $0.renders } }
-
-  func next() -> any EpochRenderings { EpochPlaylists(RenderCache(after: cache.withLock { $0 })) }
 }

@@ -20,12 +20,12 @@ extension Epoch {
 
   /// Rungs that are on their way are worth a wait, so that players learn of them: `areExpected` by name.
   func hasRungs(_ areExpected: [String], withSegments: Bool) -> Bool {
-    let outages = window.segments.count(where: \.isOutage)
-    let published = window.nextSequenceNumber - window.firstSequenceNumber - outages
-    if window.isEnded || published >= Self.patience { return true }
-    return rungs.allSatisfy { rung in
+    let areHere = rungs.allSatisfy { rung in
       !areExpected.contains(rung.name) || (withSegments ? rung.window.listsMedia : rung.isPlayable)
     }
+    if areHere || window.isEnded { return true }
+    let outages = window.segments.count(where: \.isOutage)
+    return window.nextSequenceNumber - window.firstSequenceNumber - outages >= Self.patience
   }
 
   /// What comes from the transcoder of the picture, or of the sound.

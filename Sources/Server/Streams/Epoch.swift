@@ -95,7 +95,7 @@ struct Epoch: Sendable {
       lastInitVersion: record?.initVersion ?? 0)
   }
 
-  /// What the next process has to know of it; nil while players were told nothing that has to stay.
+  /// What the next process has to know of it, but for the Periods; nil while players were told nothing that has to stay.
   var record: EpochRecord? {
     guard let target = window.targetDuration, let availabilityStart, let version = window.currentInit?.version else {
       return nil
@@ -107,9 +107,11 @@ struct Epoch: Sendable {
       partTarget: window.partTarget, longestGroup: longestGroup, promisesIndependence: window.isIndependent,
       nextSequenceNumber: window.nextSequenceNumber, nextPeriod: window.nextPeriod, initVersion: version,
       breaks: breaks, mediaEnd: end, knownEnd: end,
-      clockOffset: newest.map { $0.wallStart &- $0.start.nanoseconds } ?? 0, listedFrom: window.lastListedStart ?? 0,
-      periods: settings.periodsToKeep(viewWithRungs, KeptPeriod.limit))
+      clockOffset: newest.map { $0.wallStart &- $0.start.nanoseconds } ?? 0, listedFrom: window.lastListedStart ?? 0)
   }
+
+  /// What manifests of the next process are to list of this one's. Renders them.
+  var periodsToKeep: [KeptPeriod] { settings.periodsToKeep(viewWithRungs, KeptPeriod.limit) }
 
   /// The newest init segment; nil before the tracks are known.
   var initSegment: InitSegment? { window.currentInit }
@@ -125,13 +127,6 @@ struct Epoch: Sendable {
       id: id, window: window, availabilityStart: availabilityStart ?? 0, rungs: rungs, version: version,
       keptPeriods: keptPeriods, patience: settings.reconnectWindow, publicURL: settings.publicURL)
   }
-
-  /// Who asks for parts can have a playlist: the target duration is decided and a part is there.
-  var hasBegun: Bool { window.targetDuration != nil && window.partTarget != nil && !window.segments.isEmpty }
-
-  /// Everybody can have a playlist: a segment is complete as well. Players that know no parts take a playlist without a
-  /// segment for a broken one (libavformat, GStreamer).
-  var isReleased: Bool { window.targetDuration != nil && (window.listsMedia || window.isEnded) }
 
   /// The next publication of this epoch begins: its timeline is laid behind what there is.
   mutating func startPublication() {

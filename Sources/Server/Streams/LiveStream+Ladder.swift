@@ -2,7 +2,6 @@ internal import Basics
 internal import FMP4
 internal import Ingest
 internal import Logging
-internal import Synchronization
 
 /// The ladder and the sound in another codec: the source's pictures and sound go to transcoders, what they make comes into
 /// the rungs' windows. The source never waits for it.
@@ -13,38 +12,38 @@ extension LiveStream {
     switch event {
     case .tracks(let tracks):
       let picture = tracks.first { $0.kind == .video }
-      if state.transcoder == nil, picture != nil, !settings.ladder.isEmpty {
-        state.transcoder = makeTranscoder(.pictures(settings.ladder), .video, epoch: state.epoch.id)
+      if state.life.transcoder == nil, picture != nil, !settings.ladder.isEmpty {
+        state.life.transcoder = makeTranscoder(.pictures(settings.ladder), .video, epoch: state.life.epoch.id)
       }
-      state.transcoder?.use(picture)
+      state.life.transcoder?.use(picture)
       let sound = tracks.first { $0.kind == .audio }
-      if state.soundTranscoder == nil, sound != nil, let aim = settings.sound {
-        state.soundTranscoder = makeTranscoder(.sound(aim), .audio, epoch: state.epoch.id)
+      if state.life.soundTranscoder == nil, sound != nil, let aim = settings.sound {
+        state.life.soundTranscoder = makeTranscoder(.sound(aim), .audio, epoch: state.life.epoch.id)
       }
-      state.soundTranscoder?.use(sound)
+      state.life.soundTranscoder?.use(sound)
     case .sample(let sample):
-      if state.transcoder?.feed(sample) != true { _ = state.soundTranscoder?.feed(sample) }
+      if state.life.transcoder?.feed(sample) != true { _ = state.life.soundTranscoder?.feed(sample) }
     case .discontinuity:
-      state.transcoder?.drain()
-      state.soundTranscoder?.drain()
+      state.life.transcoder?.drain()
+      state.life.soundTranscoder?.drain()
     case .clock, .progress, .end: break
     }
   }
 
   /// The epoch is over: the last pictures of its rungs come in a moment.
   func finishLadder(_ state: inout State) {
-    for (transcoder, kind) in [(state.transcoder, MediaKind.video), (state.soundTranscoder, .audio)] {
+    for (transcoder, kind) in [(state.life.transcoder, MediaKind.video), (state.life.soundTranscoder, .audio)] {
       if let transcoder {
-        state.counters.add(transcoder.status, of: kind)
+        state.publisher.counters.add(transcoder.status, of: kind)
         transcoder.finish()
       } else {
-        let rungs = state.epoch.rungs.map(\.window.version)
-        try? state.epoch.receive(.ended, of: kind)
-        _ = feedRungs(since: rungs, &state)
-        dismissRungs(of: kind, &state)
+        let rungs = state.life.rungVersions
+        try? state.life.epoch.receive(.ended, of: kind)
+        _ = state.subscribers.feed(state.life.epoch.rungs, since: rungs)
+        dismissFollowers(ofRungs: kind, &state)
       }
     }
-    (state.transcoder, state.soundTranscoder) = (nil, nil)
+    (state.life.transcoder, state.life.soundTranscoder) = (nil, nil)
   }
 
   private func makeTranscoder(
@@ -65,27 +64,26 @@ extension LiveStream {
   /// Takes what a transcoder made for an epoch. On its thread.
   func receive(_ events: [TranscodeEvent], of kind: MediaKind, epoch id: String) {
     state.withLock { state in
-      guard state.epoch.id == id else {
-        guard state.previous?.epoch.id == id else { return }
-        for event in events { try? state.previous?.epoch.receive(event, of: kind) }
-        return stamp.change()
+      guard state.life.epoch.id == id else {
+        if state.life.receive(events, of: kind, afterEndOf: id) { stamp.change() }
+        return
       }
-      let before = state.epoch.rungs.map(\.window.version)
+      let before = state.life.rungVersions
       for event in events {
         switch event {
-        case .lost: if kind == .video { state.awaitsSegment = true }
-        case .picture: if kind == .video { state.awaitsSegment = false }
+        case .lost: if kind == .video { state.life.awaitsSegment = true }
+        case .picture: if kind == .video { state.life.awaitsSegment = false }
         case .track, .ended: break
         }
         do {
-          try state.epoch.receive(event, of: kind)
+          try state.life.epoch.receive(event, of: kind)
         } catch {
           logger.error("a fragment of a rung is lost: \(error)")
         }
       }
-      let hasChanged = feedRungs(since: before, &state)
+      let hasChanged = state.subscribers.feed(state.life.epoch.rungs, since: before)
       if events.contains(where: { if case .ended = $0 { true } else { false } }) {
-        dismissRungs(of: kind, &state)
+        dismissFollowers(ofRungs: kind, &state)
       }
       guard hasChanged else { return }
       stamp.change()
@@ -93,26 +91,8 @@ extension LiveStream {
     }
   }
 
-  /// Hands what is new in the rungs' windows since they had these versions to those who follow their segments.
-  func feedRungs(since versions: [Int], _ state: inout State) -> Bool {
-    var hasChanged = false
-    for (rung, version) in zip(state.epoch.rungs, versions) where rung.window.version != version {
-      hasChanged = true
-      feedFollowers(of: rung.window, rung: rung, &state)
-    }
-    return hasChanged
+  /// Nothing more comes of the rungs' segments.
+  private func dismissFollowers(ofRungs kind: MediaKind, _ state: inout State) {
+    state.subscribers.dismissFollowers { $0?.kind == kind }
   }
-
-  /// Nothing more comes of the rungs' segments; nil: of none of them.
-  func dismissRungs(of kind: MediaKind? = nil, _ state: inout State) {
-    for (key, followed) in state.followers where key.rung != nil && (kind == nil || key.rung?.kind == kind) {
-      followed.followers.finish()
-      state.followers[key] = nil
-    }
-  }
-}
-
-extension LiveStream.State {
-  /// The rungs that are being made.
-  var expectedRungs: [String] { (transcoder?.status.rungs ?? []) + (soundTranscoder?.status.rungs ?? []) }
 }

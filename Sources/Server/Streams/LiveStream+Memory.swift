@@ -2,7 +2,6 @@ internal import Basics
 internal import FMP4
 internal import Ingest
 internal import Logging
-internal import Synchronization
 
 /// How much memory the stream's media may take.
 extension LiveStream {
@@ -11,11 +10,11 @@ extension LiveStream {
 
   /// Tells the budget what the stream keeps, and forgets its oldest segments where that is too much.
   func boundMemory(_ state: inout State) {
-    let share = memory.hold(state.heldBytes, by: name, of: state.unprovenHost)
-    state.epoch.segmentBytes = share.segmentBytes
-    guard state.heldBytes > share.bytes else { return }
+    let share = memory.hold(state.life.heldBytes, by: name, of: state.publisher.unprovenHost)
+    state.life.epoch.segmentBytes = share.segmentBytes
+    guard state.life.heldBytes > share.bytes else { return }
     shrink(&state, to: share.bytes)
-    if state.phase == .live { warn(.outgrowsMemory, &state) }
+    if state.life.phase == .live { warn(.outgrowsMemory, &state) }
   }
 
   /// Others need the memory more.
@@ -24,44 +23,34 @@ extension LiveStream {
   }
 
   private func shrink(_ state: inout State, to bytes: Int) {
-    let own = state.epoch.heldBytes
-    _ = state.previous?.epoch.shrink(to: max(0, bytes - own))
-    if state.heldBytes > bytes { state.previous = nil }
-    _ = state.epoch.shrink(to: bytes)
+    state.life.shrink(to: bytes)
     stamp.change()
-    _ = memory.hold(state.heldBytes, by: name, of: state.unprovenHost)
+    _ = memory.hold(state.life.heldBytes, by: name, of: state.publisher.unprovenHost)
   }
 
   /// Tells whether the publication's media come faster than they play.
   func judgePace(_ state: inout State) {
-    guard let share = state.bounds.pace.recentShare else { return }
+    guard let share = state.publisher.newPace else { return }
     if share > Self.fast {
       warn(.runsAhead, &state)
     } else {
-      state.publicationWarnings.removeAll { $0 == .runsAhead }
+      state.warnings.withdraw(.runsAhead)
     }
   }
 
   private func warn(_ warning: PublicationWarning, _ state: inout State) {
-    guard !state.publicationWarnings.contains(warning) else { return }
-    state.publicationWarnings.append(warning)
-    logger.warning("\(warning)")
+    if state.warnings.add(warning) { logger.warning("\(warning)") }
   }
 
   /// Bytes by which its windows will still grow: of what arrives, as far as the stream may keep it.
   var expectedGrowth: Int {
     let now = clock.monotonicNanoseconds()
     return state.withLock { state in
-      guard state.phase == .live || state.phase == .starting else { return 0 }
-      let own = min(state.epoch.window.recentBitrate / 8, state.bounds.pace.bytesPerSecond(now: now))
-      let rate = state.epoch.rungs.reduce(own) { $0 + $1.window.recentBitrate / 8 }
+      guard state.life.phase == .live || state.life.phase == .starting else { return 0 }
+      let own = min(state.life.epoch.window.recentBitrate / 8, state.publisher.bytesPerSecond(now: now))
+      let rate = state.life.epoch.rungs.reduce(own) { $0 + $1.window.recentBitrate / 8 }
       let (whole, overflow) = rate.multipliedReportingOverflow(by: Int(clamping: settings.window.rescaled(to: 1)))
-      return max(0, min(overflow ? .max : whole, memory.perStream) - state.heldBytes)
+      return max(0, min(overflow ? .max : whole, memory.perStream) - state.life.heldBytes)
     }
   }
-}
-
-extension LiveStream.State {
-  /// Bytes of media that it keeps in memory.
-  var heldBytes: Int { epoch.heldBytes + (previous?.epoch.heldBytes ?? 0) }
 }

@@ -6,8 +6,9 @@ internal import NIOCore
 internal import Storage
 internal import Synchronization
 
-/// A stream by its name: it outlives its publishers. All of its state lies behind one lock, held for microseconds:
-/// by the publisher's thread while an event is stored, by viewers while they copy the window's value.
+/// A stream by its name: it outlives its publishers. All of its state lies behind one lock, held for microseconds: by the
+/// publisher's thread while an event is stored, by viewers while they take a view of it. It is four values, which know nothing
+/// of each other; here one is told what another said.
 final class LiveStream: Sendable {
   let name: StreamName
   let settings: StreamSettings
@@ -22,96 +23,18 @@ final class LiveStream: Sendable {
   let memory: WindowBudget
   /// Holds the bytes of all its epochs.
   private let store: SegmentStore
-  let state: Mutex<State>
+  let state: RankedMutex<State>
   /// Changes with whatever an answer to a viewer may depend on, while the lock is held.
   let stamp = ChangeStamp()
-
-  /// Identifies one publication of this stream.
-  struct PublicationToken: Hashable, Sendable {
-    fileprivate let number: Int
-  }
-
-  struct Holder {
-    var token: PublicationToken
-    var protocolName: String
-    var remoteAddress: String
-    /// As `PublishRequest.host`.
-    var host: String?
-    var evict: @Sendable (EndReason) -> Void
-    var askForKeyFrame: (@Sendable () -> Void)?
-    var lastReceived: Int64
-  }
+  /// How many playlists were rendered since the name came up.
+  let renders = Atomic(0)
+  private let target = Atomic(0)
 
   struct State {
-    var epoch: Epoch
-    /// The epoch before, while it is still available.
-    var previous: (epoch: Epoch, until: Int64)?
-    var phase = StreamPhase.starting
-    var phaseSince: Int64
-    var startedAt: Int64
-    /// When its last publisher left, once it has ended; monotonic, in nanoseconds.
-    var offAirSince: Int64?
-    var holder: Holder?
-    var lastHolder: (protocolName: String, remoteAddress: String)
-    /// As `PublishRequest.host`, of the last publisher.
-    var lastHost: String?
-    /// The same where that showed no key.
-    var unprovenHost: String?
-    var lastTakeover: Int64?
-    var publications = 0
-    var bounds: PublicationBounds
-    var sinks: [any FragmentSink] = []
-    /// Those of epochs that are over.
-    var closing = ClosingSinks()
-    /// The epoch that `sinks` were made for: whoever was detached since then stays away.
-    var sinksEpoch = ""
-    var recordingWish = PublishRequest.RecordingWish.asConfigured
-    /// The fragments of the newest segment, if decoding can start with it, for a recording that begins now.
-    var newestSegment: [PublishedFragment] = []
-    var audiences: [ObjectIdentifier: (audience: LoopAudience, count: Int)] = [:]
-    /// By event loop, of each window.
-    var followers: [FollowerKey: Followed] = [:]
-    /// Counts fragments for those who join between two of them.
-    var position = 0
-    var waiting = WaitingRoom()
-    /// What has come since the name came up, and how far it reaches now.
-    var counters = StreamCounters()
-    var ends = TrackEnds()
-    var warnings: [String] = []
-    /// The distance of key frames that was warned of, and whether segments were cut without one then.
-    var toldGroup: (length: MediaTime, isCut: Bool)?
-    /// What is wrong with the present publication.
-    var publicationWarnings: [PublicationWarning] = []
-    var knownGroup: MediaTime?
-    /// What whoever renders has made of `epoch`; nil until somebody did.
-    var renderings: (any EpochRenderings)?
-    /// Makes the rungs of the current epoch, from its first picture on.
-    var transcoder: LadderTranscoder?
-    /// Makes its sound in another codec. A worker of its own: what ends the picture's leaves the sound alone.
-    var soundTranscoder: LadderTranscoder?
-    /// The rungs are interrupted, and can begin again with the source's next segment.
-    var awaitsSegment = false
-    /// The segment in which its encoder was asked for a key frame.
-    var hastenedSegment = 0
-    /// This process goes; the next one goes on with the epoch.
-    var isLeaving = false
-    /// Nobody is kept waiting any more.
-    var hasLetGo = false
-    /// The version of the first init segment since this process has the epoch.
-    var firstInit: Int?
-
-    /// The epoch of that name, if it is still available.
-    func epoch(_ id: String) -> Epoch? {
-      if epoch.id == id { return epoch }
-      return previous.flatMap { $0.epoch.id == id ? $0.epoch : nil }
-    }
-
-    mutating func enter(_ phase: StreamPhase, now: Int64) {
-      guard self.phase != phase else { return }
-      offAirSince = phase != .ended ? nil : self.phase == .reconnecting ? phaseSince : now
-      self.phase = phase
-      phaseSince = now
-    }
+    var publisher: PublisherSlot
+    var life: EpochLife
+    var subscribers = Subscribers()
+    var warnings = StreamWarnings()
   }
 
   init(
@@ -132,136 +55,109 @@ final class LiveStream: Sendable {
     let epoch =
       record.map { Epoch(resuming: $0, settings: settings, store: store) }
       ?? Epoch(id: epochIDs.next(wallNanoseconds: wall), settings: settings, store: store, knownGroup: knownGroup)
-    state = Mutex(
-      State(
-        epoch: epoch, phase: record == nil ? .starting : .reconnecting, phaseSince: clock.monotonicNanoseconds(),
-        startedAt: record?.startedAt ?? wall, lastHolder: ("", ""), bounds: PublicationBounds(settings.bounds),
-        knownGroup: record?.longestGroup ?? knownGroup))
+    target.store(epoch.window.targetDuration ?? 0, ordering: .relaxed)
+    let life = EpochLife(
+      epoch, record == nil ? .starting : .reconnecting, startedAt: record?.startedAt ?? wall,
+      knownGroup: record?.longestGroup ?? knownGroup, now: clock.monotonicNanoseconds())
+    state = RankedMutex(.stream, State(publisher: PublisherSlot(settings.bounds), life: life))
   }
 
   // MARK: Publishers
 
-  /// What became of a publisher's wish to publish.
-  enum Admission: Sendable {
-    /// `evicted` is told that it was replaced, outside of the stream's lock.
-    case admitted(PublicationToken, evicted: (@Sendable (EndReason) -> Void)?)
-    case refused(PublishRefusal)
-  }
-
-  /// Gives the name to a publisher, by the rules of takeover: with the name's own key the newest wins, at most once in five
-  /// seconds; else a holder that is still sending keeps the name, but against its own address with a key for all names.
-  /// `makeSinks` is called with the epoch's name when the publisher begins one.
+  /// Gives the name to a publisher, as `PublisherSlot.admit` does; the former holder is to be told, outside of the stream's
+  /// lock. `makeSinks` is called with the epoch's name when the publisher begins one.
   func admit(
     _ request: PublishRequest, right: PublishRight, makeSinks: (_ epoch: String) -> [any FragmentSink]
-  ) -> Admission {
+  ) throws(PublishRefusal) -> PublisherSlot.Change {
     let now = clock.monotonicNanoseconds()
-    return state.withLock { state in
+    return try state.withLock { state throws(PublishRefusal) in
       stamp.change()
-      let evicted = state.holder?.evict
-      if let holder = state.holder {
-        let refusal = refusal(
-          of: request, right: right, holder: holder, lastTakeover: state.lastTakeover, now: now)
-        if let refusal { return .refused(refusal) }
-      }
-      guard state.bounds.begin(now: now) else {
-        return .refused(.tooManyBreaks(stream: name, retryAfterSeconds: state.bounds.secondsUntilBreak))
-      }
-      if let holder = state.holder {
-        state.lastTakeover = now
+      let admitted = try state.publisher.admit(request, right: right, now: now)
+      if let former = admitted.former {
         logger.warning(
-          "\(request.protocolName) publisher \(request.remoteAddress) takes over from \(holder.remoteAddress)")
+          "\(request.protocolName) publisher \(request.remoteAddress) takes over from \(former.remoteAddress)")
         interrupt(&state)
       }
-      if state.phase == .ended { renewEpoch(&state, now: now) }
-      state.recordingWish = request.recording
-      if state.sinksEpoch != state.epoch.id {
-        state.sinksEpoch = state.epoch.id
-        state.sinks = canKeep(state.closing.count()) ? makeSinks(state.epoch.id) : []
+      if state.life.phase == .ended { renewEpoch(&state, now: now) }
+      if !state.subscribers.makeSinks(of: state.life.epoch.id, makeSinks) {
+        let count = state.subscribers.closing.count()
+        logger.error(
+          "this publication is not recorded: the files of \(count) earlier ones are still being written; look at the disk's speed"
+        )
       }
-      state.publications += 1
-      state.counters.begin(request.protocolName)
-      state.publicationWarnings = []
-      let token = PublicationToken(number: state.publications)
-      state.epoch.startPublication()
-      state.holder = Holder(
-        token: token, protocolName: request.protocolName, remoteAddress: request.remoteAddress, host: request.host,
-        evict: request.onEviction, askForKeyFrame: request.onKeyFrameWanted, lastReceived: now)
-      state.lastHolder = (request.protocolName, request.remoteAddress)
-      state.lastHost = request.host
-      state.unprovenHost = right == .unproven ? request.host : nil
-      state.enter(state.epoch.hasBegun ? .live : .starting, now: now)
-      return .admitted(token, evicted: evicted)
+      state.warnings.beginPublication()
+      state.life.epoch.startPublication()
+      state.life.enter(state.life.epoch.window.hasBegun ? .live : .starting, now: now)
+      return admitted
     }
   }
 
   private func renewEpoch(_ state: inout State, now: Int64) {
-    state.previous = (state.epoch, now &+ StreamSettings.endedAvailability.nanoseconds)
     let wall = clock.wallNanoseconds
-    dismissRungs(&state)
-    state.epoch = Epoch(
-      id: epochIDs.next(wallNanoseconds: wall), settings: settings, store: store,
-      knownGroup: state.epoch.longestGroup ?? state.knownGroup,
-      mayPromiseIndependence: state.epoch.window.keepsIndependence)
-    state.startedAt = wall
-    state.warnings = []
-    state.toldGroup = nil
-    state.sinks = []
-    state.hastenedSegment = 0
-    state.firstInit = nil
-    state.renderings = state.renderings?.next()
+    let last = state.life.epoch
+    let epoch = Epoch(
+      id: epochIDs.next(wallNanoseconds: wall), settings: settings, store: store, knownGroup: state.life.knownGroup,
+      mayPromiseIndependence: last.window.keepsIndependence)
+    state.life.renew(with: epoch, startedAt: wall, now: now)
+    state.subscribers.beginEpoch()
+    state.warnings.beginEpoch()
+    change(state.life)
+  }
+
+  private func change(_ life: EpochLife) {
+    target.store(life.epoch.window.targetDuration ?? 0, ordering: .relaxed)
+    stamp.change()
   }
 
   /// Takes an event of a publication. `.closed` once the publication no longer holds the name.
   func receive(_ event: MediaEvent, from token: PublicationToken) -> SinkVerdict {
     let now = clock.monotonicNanoseconds()
     return state.withLock { state in
-      guard state.holder?.token == token else {
-        return .closed(state.phase == .ended || state.isLeaving ? .shutdown : .replaced)
+      guard state.publisher.holder?.token == token else {
+        return .closed(state.life.phase == .ended || state.life.isLeaving ? .shutdown : .replaced)
       }
+      state.publisher.count(event, now: now)
       switch event {
-      case .progress: break  // of the clock, not of the publisher
-      case .sample(let sample):
-        state.holder?.lastReceived = now
-        state.count(sample)
-      case .discontinuity:
-        state.holder?.lastReceived = now
-        state.counters.intake.jumps &+= 1
-      case .tracks(let tracks):
-        state.holder?.lastReceived = now
-        state.ends.use(tracks)
-        state.publicationWarnings.removeAll { warning in tracks.contains { warning == .neverCame($0.kind) } }
-      default: state.holder?.lastReceived = now
-      }
-      if case .end(let reason) = event {
-        state.holder = nil
+      case .tracks(let tracks): state.warnings.withdraw(missing: tracks)
+      case .end(let reason):
+        state.publisher.release()
         switch reason {
         case .finished, .shutdown:
-          if state.isLeaving { lose(reason, &state, now: now) } else { end(reason, &state) }
+          if state.life.isLeaving { lose(reason, &state, now: now) } else { end(reason, &state) }
         case .connectionLost, .failed, .replaced: lose(reason, &state, now: now)
         }
         return .accepted
+      case .sample, .clock, .progress, .discontinuity: break
       }
-      if let complaint = state.bounds.complaint(about: event, end: state.ends.reach, now: now) {
+      if let complaint = state.publisher.complaint(about: event, now: now) {
         logger.warning("the publication is ended: \(complaint)")
-        state.holder = nil
+        state.publisher.release()
         lose(.failed(complaint), &state, now: now)
         return .closed(.failed(complaint))
       }
-      if case .sample = event, state.bounds.pace.isNewSecond { judgePace(&state) }
+      if case .sample = event { judgePace(&state) }
       do {
-        let version = state.epoch.window.version
-        let rungs = state.epoch.rungs.map(\.window.version)
-        let shifted = state.epoch.shift(event)
-        let stored = try state.epoch.take(shifted)
+        let version = state.life.epoch.window.version
+        let rungs = state.life.rungVersions
+        let shifted = state.life.epoch.shift(event)
+        let stored = try state.life.epoch.take(shifted)
         feedLadder(shifted, &state)
-        _ = feedRungs(since: rungs, &state)
-        if !stored.isEmpty { boundMemory(&state) }
-        if !stored.isEmpty { hastenSegment(&state) }
-        if !stored.isEmpty { publish(stored, &state) } else if state.epoch.window.version != version { stamp.change() }
+        _ = state.subscribers.feed(state.life.epoch.rungs, since: rungs)
+        guard !stored.isEmpty else {
+          if state.life.epoch.window.version != version { change(state.life) }
+          return .accepted
+        }
+        boundMemory(&state)
+        if state.life.wantsKeyFrame(
+          after: settings.segmentTarget, isAwaited: state.subscribers.waiting.isAwaited(.release))
+        {
+          state.publisher.holder?.askForKeyFrame?()
+        }
+        publish(stored, &state)
         return .accepted
       } catch {
         logger.error("the stream ends: \(error)")
-        state.holder = nil
+        state.publisher.release()
         end(.failed("\(error)"), &state)
         return .closed(.failed("the server has no memory for this stream: \(error)"))
       }
@@ -270,49 +166,37 @@ final class LiveStream: Sendable {
 
   /// Takes note of what is wrong with a publication, for the API.
   func warn(_ warning: PublicationWarning, from token: PublicationToken) {
-    state.withLock { state in
-      guard state.holder?.token == token, !state.publicationWarnings.contains(warning) else { return }
-      state.publicationWarnings.append(warning)
-    }
+    state.withLock { if $0.publisher.holder?.token == token { _ = $0.warnings.add(warning) } }
   }
 
   /// What was wrong with a publication is over.
   func withdraw(_ warning: PublicationWarning, from token: PublicationToken) {
-    state.withLock { state in
-      guard state.holder?.token == token else { return }
-      state.publicationWarnings.removeAll { $0 == warning }
-    }
+    state.withLock { if $0.publisher.holder?.token == token { $0.warnings.withdraw(warning) } }
   }
 
   /// Takes note of a sample that came and could not be used.
   func lost(_ kind: MediaKind, from token: PublicationToken) {
-    state.withLock { state in
-      guard state.holder?.token == token else { return }
-      switch kind {
-      case .video: state.counters.intake.lostPictures &+= 1
-      case .audio: state.counters.intake.lostSoundFrames &+= 1
-      }
-    }
+    state.withLock { if $0.publisher.holder?.token == token { $0.publisher.countLost(kind) } }
   }
 
   private func lose(_ reason: EndReason, _ state: inout State, now: Int64) {
     stamp.change()
     interrupt(&state)
-    guard state.epoch.initSegment != nil || state.epoch.window.isResumed else { return end(reason, &state) }
-    state.enter(.reconnecting, now: now)
+    guard state.life.epoch.initSegment != nil || state.life.epoch.window.isResumed else { return end(reason, &state) }
+    state.life.enter(.reconnecting, now: now)
   }
 
   /// Brings out what the publication left inside; the epoch goes on.
   func interrupt(_ state: inout State) {
-    state.transcoder?.drain()
-    state.soundTranscoder?.drain()
-    let rungs = state.epoch.rungs.map(\.window.version)
+    state.life.transcoder?.drain()
+    state.life.soundTranscoder?.drain()
+    let rungs = state.life.rungVersions
     do {
-      publish(try state.epoch.interrupt(), &state)
+      publish(try state.life.epoch.interrupt(), &state)
     } catch {
       logger.error("the last fragment before the interruption is lost: \(error)")
     }
-    _ = feedRungs(since: rungs, &state)
+    _ = state.subscribers.feed(state.life.epoch.rungs, since: rungs)
   }
 
   /// Ends the stream when its publisher has not come back in time. Called now and then by the registry.
@@ -320,13 +204,10 @@ final class LiveStream: Sendable {
   func tend() -> Bool {
     let now = clock.monotonicNanoseconds()
     return state.withLock { state in
-      if let previous = state.previous, previous.until <= now {
-        state.previous = nil
-        stamp.change()
-      }
-      state.waiting.giveUp(now: now)
-      let age = now &- state.phaseSince
-      switch state.phase {
+      if state.life.forgetPrevious(now: now) { stamp.change() }
+      state.subscribers.waiting.giveUp(now: now) { state.life.view() }
+      let age = now &- state.life.phaseSince
+      switch state.life.phase {
       case .starting, .live: return true
       case .reconnecting:
         if age >= settings.reconnectWindow.nanoseconds {
@@ -344,139 +225,94 @@ final class LiveStream: Sendable {
 
   /// Ends the stream now, whoever publishes it.
   func shutDown() {
-    let evict = state.withLock { state -> (@Sendable (EndReason) -> Void)? in
-      let evict = state.holder?.evict
-      state.holder = nil
+    let former = state.withLock { state in
+      let former = state.publisher.release()
       end(.shutdown, &state)
-      return evict
+      return former
     }
-    evict?(.shutdown)
+    former?.evict(.shutdown)
   }
 
   private func end(_ reason: EndReason, _ state: inout State) {
-    guard state.phase != .ended else { return }
+    guard state.life.phase != .ended else { return }
     stamp.change()
-    let rungs = state.epoch.rungs.map(\.window.version)
+    let rungs = state.life.rungVersions
     do {
-      publish(try state.epoch.end(reason), &state)
+      publish(try state.life.epoch.end(reason), &state)
     } catch {
       logger.error("the last fragment is lost: \(error)")
-      for sink in state.sinks { sink.receive(.end(reason)) }
+      state.subscribers.deliver(.end(reason))
     }
     // Behind the last events, which are noted as all others are.
     ledger?.forget(name)
-    dismissAudiences(&state)
-    dismissFollowers(&state)
-    _ = feedRungs(since: rungs, &state)
+    state.subscribers.end()
+    _ = state.subscribers.feed(state.life.epoch.rungs, since: rungs)
     finishLadder(&state)
-    state.closing.add(state.sinks)
-    state.sinks = []
-    state.newestSegment = []
-    state.knownGroup = state.epoch.longestGroup ?? state.knownGroup
     let now = clock.monotonicNanoseconds()
-    state.enter(.ended, now: now)
-    state.waiting.wakeAll(now: now)
+    state.life.enter(.ended, now: now)
+    state.subscribers.waiting.wake(now: now, with: { state.life.view() })
   }
 
   // MARK: What follows the stream
 
   private func publish(_ events: [StoredEvent], _ state: inout State) {
-    stamp.change()
-    remember(events, state)
+    change(state.life)
+    remember(events, state.life)
     for event in events {
-      for sink in state.sinks { sink.receive(event) }
+      state.subscribers.deliver(event)
       switch event {
       case .fragment(let fragment):
-        state.position += 1
-        state.noteNewest(fragment)
-        if let due = state.epoch.anchor?.wallNanoseconds(at: fragment.fragment.end) {
-          state.counters.partDelay.add(nanoseconds: clock.wallNanoseconds &- due)
-        }
-        for (_, entry) in state.audiences where entry.count > 0 {
-          entry.audience.deliver([.file(fragment.range)], position: state.position)
-        }
-      case .initialization(let initSegment):
-        state.newestSegment = []
-        // A response has one init segment: it ends where the parameters change. Before the first, it waits for it.
-        if state.firstInit == nil {
-          state.firstInit = initSegment.version
-          state.position += 1
-          for (_, entry) in state.audiences {
-            entry.audience.deliver([.bytes(initSegment.interleaved)], position: state.position)
-          }
-        } else {
-          dismissAudiences(&state)
-        }
-      case .discontinuity: state.newestSegment = []
+        guard let due = state.life.epoch.anchor?.wallNanoseconds(at: fragment.fragment.end) else { continue }
+        state.publisher.counters.partDelay.add(nanoseconds: clock.wallNanoseconds &- due)
       case .segmentEnd:
-        state.epoch.alignTracks(at: state.sinks.compactMap(\.splitsAt).min())
-        if state.sinks.contains(where: \.tellsDates) { state.epoch.isDated = true }
-      case .clock, .redated, .end: break
+        state.life.epoch.alignTracks(at: state.subscribers.sinks.compactMap(\.splitsAt).min())
+        if state.subscribers.sinks.contains(where: \.tellsDates) { state.life.epoch.isDated = true }
+      case .initialization, .clock, .redated, .discontinuity, .end: break
       }
     }
-    feedFollowers(of: state.epoch.window, rung: nil, &state)
-    if state.phase == .starting, state.epoch.hasBegun { state.enter(.live, now: clock.monotonicNanoseconds()) }
-    warnOfLongGroups(&state)
+    state.subscribers.feed(state.life.epoch.window)
+    if state.life.phase == .starting, state.life.epoch.window.hasBegun {
+      state.life.enter(.live, now: clock.monotonicNanoseconds())
+    }
+    if let warning = state.warnings.judge(state.life.epoch, segmentTarget: settings.segmentTarget) {
+      logger.warning("\(warning)")
+    }
     wake(&state)
   }
 
-  func dismissAudiences(_ state: inout State) {
-    for (_, entry) in state.audiences { entry.audience.finish() }
-    state.audiences = [:]
-  }
-
-  func dismissFollowers(_ state: inout State) {
-    for (key, followed) in state.followers where key.rung == nil {
-      followed.followers.finish()
-      state.followers[key] = nil
-    }
-  }
-
-  private func warnOfLongGroups(_ state: inout State) {
-    guard let group = state.epoch.longestGroup, group.seconds > settings.segmentTarget.seconds * 1.5 else { return }
-    let isCut = state.epoch.window.isCutWithoutKeyFrame
-    if let told = state.toldGroup, told.isCut || !isCut { return }
-    state.toldGroup = (group, isCut)
-    let distance = Decimals.fixed(group, digits: 1)
-    let warning =
-      (isCut
-        ? "key frames are \(distance) s apart or more, so segments begin without one and players join late; set the"
-        : "key frames are \(distance) s apart, so segments and latency are as long; set the")
-      + " encoder's key frame interval to \(Decimals.fixed(settings.segmentTarget, digits: 0)) s"
-    state.warnings = [warning]
-    logger.warning("\(warning)")
-  }
-
   func wake(_ state: inout State) {
-    guard !state.waiting.isEmpty else { return }
-    let expected = state.expectedRungs
-    state.waiting.wake(now: clock.monotonicNanoseconds()) { Self.isMet($0, state.epoch, expected) }
-  }
-
-  private static func isMet(
-    _ condition: WaitingRoom.Condition, _ epoch: borrowing Epoch, _ expected: [String]
-  ) -> Bool {
-    switch condition {
-    case .beginning: epoch.hasBegun && epoch.hasRungs(expected, withSegments: false)
-    case .release: epoch.isReleased && epoch.hasRungs(expected, withSegments: true)
-    case .part(let position, let rendition):
-      epoch.window(of: rendition)?.hasReached(position, in: rendition) ?? true
-    case .segment(let number, let rendition):
-      epoch.window(of: rendition)?.hasReached(.segment(number), in: rendition) ?? true
+    guard !state.subscribers.waiting.isEmpty else { return }
+    let expected = state.life.expectedRungs
+    state.subscribers.waiting.wake(now: clock.monotonicNanoseconds(), with: { state.life.view() }) {
+      state.life.isMet($0, expecting: expected)
     }
   }
 
-  /// A future that is fulfilled when the condition is met, the stream ends or the time is over; nil when there is
-  /// nothing to wait for.
+  // MARK: Who looks at it
+
+  var view: StreamView { state.withLock { $0.life.view() } }
+
+  /// The same with an epoch that is still available.
+  func view(ofEpoch id: String) -> StreamView? { state.withLock { $0.life.view(ofEpoch: id) } }
+
+  /// The stream when the condition is met, it ends or the time is over: now, where there is nothing to wait for.
   func wait(
     for condition: WaitingRoom.Condition, on eventLoop: any EventLoop, atMost time: MediaTime
-  ) -> EventLoopFuture<Void>? {
+  ) -> Eventual<StreamView> {
     let now = clock.monotonicNanoseconds()
     return state.withLock { state in
-      guard state.phase != .ended, !state.hasLetGo, !Self.isMet(condition, state.epoch, state.expectedRungs) else {
-        return nil
-      }
-      return state.waiting.add(condition, on: eventLoop, now: now, deadline: now &+ time.nanoseconds)
+      guard state.life.phase != .ended, !state.life.hasLetGo,
+        !state.life.isMet(condition, expecting: state.life.expectedRungs)
+      else { return .now(state.life.view()) }
+      return .later(
+        state.subscribers.waiting.add(condition, on: eventLoop, now: now, deadline: now &+ time.nanoseconds))
     }
+  }
+
+  /// EXT-X-TARGETDURATION of the current epoch, in seconds; nil until it is decided. Told without the lock: each answer to a
+  /// viewer asks.
+  var targetDuration: Int? {
+    let target = target.load(ordering: .relaxed)
+    return target == 0 ? nil : target
   }
 }

@@ -13,7 +13,7 @@ struct LiveWindow: Sendable {
   /// How many segments are kept, however short they are: breaks of the timeline make segments, too.
   var segmentLimit = Int.max
   /// All segments in memory, oldest first; the last may be growing.
-  private(set) var segments: [LiveSegment] = []
+  private(set) var segments = SegmentLog()
   private(set) var inits: [Int: InitSegment] = [:]
   private(set) var periods: [Period] = []
   /// EXT-X-TARGETDURATION, in seconds; nil until it is decided, and never changed afterwards.
@@ -43,8 +43,9 @@ struct LiveWindow: Sendable {
   private(set) var longestSegment = MediaTime.zero
   /// Rises with each change that a playlist can show.
   private(set) var version = 0
-  /// Bytes that complete segments keep in memory.
+  /// Bytes that complete segments keep in memory, and how long they are, in milliseconds.
   private var completeBytes = 0
+  private var completeMilliseconds: Int64 = 0
 
   /// A stretch of segments on one clock, without a discontinuity inside and without one that came to something else than
   /// manifests had announced: a DASH Period.
@@ -90,7 +91,7 @@ struct LiveWindow: Sendable {
     isEnded: Bool
   ) {
     self.init(length: MediaTime(milliseconds: Int64(Int32.max) * 1000))
-    self.segments = segments
+    self.segments = SegmentLog(segments)
     self.inits = inits
     self.targetDuration = targetDuration
     self.bandwidth = bandwidth
@@ -145,7 +146,7 @@ struct LiveWindow: Sendable {
   // MARK: What playlists show
 
   /// The complete segments that playlists list, oldest first.
-  var listed: ArraySlice<LiveSegment> {
+  var listed: Slice<SegmentLog> {
     let complete = segments.last?.isComplete == false ? segments.dropLast() : segments[...]
     var first = complete.endIndex
     var total = MediaTime.zero
@@ -171,7 +172,17 @@ struct LiveWindow: Sendable {
   }
 
   /// Playlists list something that can be played; else only gaps, or nothing.
-  var listsMedia: Bool { listed.contains { !$0.isOutage } }
+  var listsMedia: Bool {
+    // The newest complete segment is listed.
+    segments.suffix(2).last(where: \.isComplete)?.isOutage == false || listed.contains { !$0.isOutage }
+  }
+
+  /// Who asks for parts can have a playlist: the target duration is decided and a part is there.
+  var hasBegun: Bool { targetDuration != nil && partTarget != nil && !segments.isEmpty }
+
+  /// Everybody can have a playlist: a segment is complete as well. Players that know no parts take a playlist without a
+  /// segment for a broken one (libavformat, GStreamer).
+  var isReleased: Bool { targetDuration != nil && (listsMedia || isEnded) }
 
   /// How much media playlists list: what leaves room for segments to outlive their listing, and never less than
   /// three target durations.
@@ -274,6 +285,7 @@ struct LiveWindow: Sendable {
     segment.isComplete = true
     nextSequenceNumber += 1
     segments.append(segment)
+    completeMilliseconds += duration.rescaled(to: 1000)
     version += 1
     evict()
   }
@@ -316,6 +328,7 @@ struct LiveWindow: Sendable {
     }
     version += 1
     completeBytes += segments[index].residentBytes
+    completeMilliseconds += segments[index].duration.rescaled(to: 1000)
     evict()
   }
 
@@ -332,21 +345,15 @@ struct LiveWindow: Sendable {
 
   private mutating func evict() {
     let keep = longestKept
-    var total = segments.reduce(MediaTime.zero) { $0 + $1.duration }
-    var dropped = 0
-    while dropped < segments.count - 1, total > keep || segments.count - dropped > segmentLimit {
-      total = total - segments[dropped].duration
-      if segments[dropped].followsDiscontinuity { forgottenDiscontinuities += 1 }
-      dropped += 1
+    while segments.count > 1, MediaTime(milliseconds: completeMilliseconds) > keep || segments.count > segmentLimit {
+      drop()
     }
-    drop(dropped)
   }
 
   /// Forgets the oldest segment to make room. False where that is the newest complete one.
   mutating func dropOldest() -> Bool {
-    guard segments.count(where: \.isComplete) > 1, let oldest = segments.first else { return false }
-    if oldest.followsDiscontinuity { forgottenDiscontinuities += 1 }
-    drop(1)
+    guard segments.dropFirst().first?.isComplete == true else { return false }
+    drop()
     version += 1
     return true
   }
@@ -356,10 +363,12 @@ struct LiveWindow: Sendable {
     while let oldest = segments.first, oldest.sequenceNumber < number, dropOldest() {}
   }
 
-  private mutating func drop(_ count: Int) {
-    guard count > 0 else { return }
-    completeBytes -= segments[..<count].reduce(0) { $0 + $1.residentBytes }
-    segments.removeFirst(count)
+  private mutating func drop() {
+    let gone = segments[0]
+    if gone.followsDiscontinuity { forgottenDiscontinuities += 1 }
+    completeBytes -= gone.residentBytes
+    completeMilliseconds -= gone.duration.rescaled(to: 1000)
+    segments.removeFirst(1)
     guard let oldest = segments.first else { return }
     while periods.count > 1, periods[1].firstSequenceNumber <= oldest.sequenceNumber { periods.removeFirst() }
     inits = inits.filter { $0.key >= oldest.initVersion }

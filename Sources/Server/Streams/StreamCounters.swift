@@ -1,7 +1,6 @@
 internal import Basics
 internal import FMP4
 internal import Ingest
-internal import NIOCore
 
 /// What has come of a stream since its name came up. Only ever rises.
 struct StreamCounters: Sendable {
@@ -120,28 +119,6 @@ struct TrackEnds: Sendable {
   var skew: Double? {
     guard let picture = picture?.end, let sound = sound?.end else { return nil }
     return (sound - picture).seconds
-  }
-}
-
-extension LiveStream.State {
-  mutating func count(_ sample: Sample) {
-    counters.intake.bytes &+= sample.payload.readableBytes
-    if ends.take(sample) {
-      counters.intake.pictures &+= 1
-      if sample.isSync { counters.intake.keyFrames &+= 1 }
-    } else {
-      counters.intake.soundFrames &+= 1
-    }
-  }
-
-  /// With what is counted elsewhere.
-  var allCounters: StreamCounters {
-    var all = counters
-    all.waits += waiting.waits
-    all.playlistRenders = renderings?.renders ?? 0
-    if let transcoder { all.add(transcoder.status, of: .video) }
-    if let soundTranscoder { all.add(soundTranscoder.status, of: .audio) }
-    return all
   }
 }
 

@@ -1,8 +1,8 @@
+internal import Basics
 internal import FMP4
 internal import Ingest
 internal import Logging
 internal import NIOPosix
-internal import Synchronization
 
 /// Remembers the epochs of the streams that are live, outside of this process, so that the next one goes on with them. Who
 /// tells it of a change waits for nothing: a thread of its own writes, of each stream only the newest.
@@ -11,12 +11,12 @@ final class StreamLedger: Sendable {
   private let clock: SteadyClock
   private let logger: Logger
   private let thread = NIOThreadPool(numberOfThreads: 1)
-  private let state = Mutex(State())
+  private let state = RankedMutex(.budget, State())
 
   private struct State {
     /// Nil until `begin`.
     var database: LedgerDatabase?
-    var changes: [StreamName: LedgerEntry?] = [:]
+    var changes: [StreamName: @Sendable () -> LedgerEntry?] = [:]
     var isWriting = false
     /// The last write failed; said once.
     var hasFailed = false
@@ -45,17 +45,23 @@ final class StreamLedger: Sendable {
     return fresh
   }
 
-  /// `promise` is what players were told by the stream's settings, which have to be the same for the epoch to go on.
-  func note(_ record: EpochRecord, promise: String, of name: StreamName) {
-    change(name, LedgerEntry(record: record, promise: promise, writtenAt: clock.wallNanoseconds))
+  /// `promise` is what players were told by the stream's settings, which have to be the same for the epoch to go on. The
+  /// record's Periods are made on the ledger's thread, where `epoch` is given.
+  func note(_ record: EpochRecord, promise: String, of name: StreamName, in epoch: Epoch? = nil) {
+    let entry = LedgerEntry(record: record, promise: promise, writtenAt: clock.wallNanoseconds)
+    change(name) {
+      var entry = entry
+      if let epoch { entry.record.periods = epoch.periodsToKeep }
+      return entry
+    }
   }
 
   /// The stream is over.
   func forget(_ name: StreamName) {
-    change(name, nil)
+    change(name) { nil }
   }
 
-  private func change(_ name: StreamName, _ entry: LedgerEntry?) {
+  private func change(_ name: StreamName, _ entry: @escaping @Sendable () -> LedgerEntry?) {
     let begins = state.withLock { state in
       guard state.database != nil else { return false }
       state.changes.updateValue(entry, forKey: name)
@@ -74,7 +80,7 @@ final class StreamLedger: Sendable {
       }
       guard let database, !changes.isEmpty else { return }
       do {
-        try database.write(changes)
+        try database.write(changes.mapValues { $0() })
         state.withLock { $0.hasFailed = false }
       } catch {
         let isNew = state.withLock { state in

@@ -24,7 +24,7 @@ final class StreamRegistry: PublishGate {
   private let epochIDs = EpochID()
   /// Remembers the streams for the next process; nil where none goes on with them.
   private let ledger: StreamLedger?
-  private let state: Mutex<State>
+  private let state: RankedMutex<State>
   private let refusals = Mutex(RecentRefusals())
 
   /// Streams that have series of their own in `/metrics`, the first to come; the others are told together. With this many,
@@ -63,7 +63,7 @@ final class StreamRegistry: PublishGate {
       budget: descriptors, sinks: sinksPerStream, ladders: ladders, sounds: sounds, segmentLimit: settings.segmentLimit,
       leftovers: memory.leftovers)
     self.memory = memory
-    state = Mutex(State(names: NameAllowance(names)))
+    state = RankedMutex(.registry, State(names: NameAllowance(names)))
     self.clock = clock
     self.logger = logger
     self.ledger = ledger
@@ -118,38 +118,31 @@ final class StreamRegistry: PublishGate {
       reservation.giveBack()
       throw descriptors.refusal(beside: state.withLock { $0.streams.count })
     }
-    let outcome = state.withLock { state -> (stream: LiveStream?, admission: LiveStream.Admission)? in
+    let admitted = try state.withLock { state throws(PublishRefusal) -> (LiveStream, PublisherSlot.Change)? in
       let known = state.streams[request.stream]
       if known != nil { reservation?.giveBack() }
       if let refusal = refusal(of: request.stream, holder: holder, state) {
         if known == nil { reservation?.giveBack() }
-        return (nil, .refused(refusal))
+        throw refusal
       }
       guard let stream = known ?? reservation.map({ newStream(request, state.groups, $0.store) }) else { return nil }
       if known != nil, let holder {
         state.names.keep(request.stream, by: holder, now: clock.monotonicNanoseconds())
       }
-      let admission = stream.admit(request, right: right) { epoch in
-        makeSinks(request.stream, epoch, request.recording)
-      }
       state.streams[request.stream] = stream
-      if case .admitted = admission {
-        state.holdings.give(request.stream, to: holder, descriptors: descriptors.count(of: request.stream))
-      }
       if known == nil, state.namedInMetrics.count < Self.namedInMetrics {
         state.namedInMetrics.insert(request.stream)
       }
-      return (stream, admission)
+      let change = try stream.admit(request, right: right) { epoch in
+        makeSinks(request.stream, epoch, request.recording)
+      }
+      state.holdings.give(request.stream, to: holder, descriptors: descriptors.count(of: request.stream))
+      return (stream, change)
     }
     // It was forgotten in between.
-    guard let outcome else { return try await admitInTime(request) }
-    switch outcome.admission {
-    case .refused(let refusal): throw refusal
-    case .admitted(let token, let evicted):
-      evicted?(.replaced)
-      guard let stream = outcome.stream else { throw .shuttingDown }
-      return Publication(stream: stream, token: token)
-    }
+    guard let (stream, change) = admitted else { return try await admitInTime(request) }
+    change.former?.evict(.replaced)
+    return Publication(stream: stream, token: change.token)
   }
 
   /// Takes the descriptors of a name that is not known yet, some of which may still be viewers'; nil for a known one. `holder`
@@ -333,9 +326,9 @@ private struct KnownGroups: Sendable {
 /// One publisher's hold on a stream.
 private final class Publication: MediaSink {
   private let stream: LiveStream
-  private let token: LiveStream.PublicationToken
+  private let token: PublicationToken
 
-  init(stream: LiveStream, token: LiveStream.PublicationToken) {
+  init(stream: LiveStream, token: PublicationToken) {
     self.stream = stream
     self.token = token
   }

@@ -17,7 +17,7 @@ struct WaitingRoom {
   }
 
   private struct Waiter {
-    let promise: EventLoopPromise<Void>
+    let promise: EventLoopPromise<StreamView>
     /// From when and until when, in monotonic nanoseconds.
     let start: Int64
     let deadline: Int64
@@ -27,10 +27,10 @@ struct WaitingRoom {
     let eventLoop: any EventLoop
     var waiters: [Waiter] = []
 
-    /// Later on the waiters' loop: what follows asks the stream, whose lock is held here.
-    func wake() {
+    /// Later on the waiters' loop: what follows may ask the stream, whose lock is held here.
+    func wake(_ view: StreamView) {
       let promises = waiters.map(\.promise)
-      eventLoop.execute { for promise in promises { promise.succeed() } }
+      eventLoop.execute { for promise in promises { promise.succeed(view) } }
     }
   }
 
@@ -43,42 +43,37 @@ struct WaitingRoom {
   /// Somebody waits for just this.
   func isAwaited(_ condition: Condition) -> Bool { groups[condition] != nil }
 
-  /// The future is fulfilled when the condition is met, or nothing more is to be expected, or the deadline is over,
-  /// within the interval of `giveUp`. All times are monotonic nanoseconds.
+  /// The future is fulfilled with the stream as it is when the condition is met, or nothing more is to be expected, or the
+  /// deadline is over, within the interval of `giveUp`. All times are monotonic nanoseconds.
   mutating func add(
     _ condition: Condition, on eventLoop: any EventLoop, now: Int64, deadline: Int64
-  ) -> EventLoopFuture<Void> {
-    let promise = eventLoop.makePromise(of: Void.self)
+  ) -> EventLoopFuture<StreamView> {
+    let promise = eventLoop.makePromise(of: StreamView.self)
     groups[condition, default: [:]][ObjectIdentifier(eventLoop), default: LoopGroup(eventLoop: eventLoop)]
       .waiters.append(Waiter(promise: promise, start: now, deadline: deadline))
     return promise.futureResult
   }
 
-  mutating func wake(now: Int64, where isMet: (Condition) -> Bool) {
-    for condition in Array(groups.keys) where isMet(condition) { wake(condition, now) }
+  /// `view` makes the view that they get, once.
+  mutating func wake(now: Int64, with view: () -> StreamView, where isMet: (Condition) -> Bool = { _ in true }) {
+    let met = groups.keys.filter(isMet)
+    guard !met.isEmpty else { return }
+    let view = view()
+    for group in met.compactMap({ groups.removeValue(forKey: $0) }).joined() { wake(group.value, now, view) }
   }
 
-  mutating func wakeAll(now: Int64) {
-    for condition in Array(groups.keys) { wake(condition, now) }
-  }
-
-  private mutating func wake(_ condition: Condition, _ now: Int64) {
-    guard let loops = groups.removeValue(forKey: condition) else { return }
-    for group in loops.values { wake(group, now) }
-  }
-
-  private mutating func wake(_ group: LoopGroup, _ now: Int64) {
+  private mutating func wake(_ group: LoopGroup, _ now: Int64, _ view: StreamView) {
     for waiter in group.waiters { waits.add(nanoseconds: now &- waiter.start) }
-    group.wake()
+    group.wake(view)
   }
 
   /// Wakes those whose deadline is over.
-  mutating func giveUp(now: Int64) {
+  mutating func giveUp(now: Int64, with view: () -> StreamView) {
     for (condition, loops) in groups {
       for (key, group) in loops where group.waiters.contains(where: { $0.deadline <= now }) {
         var late = group
         late.waiters = group.waiters.filter { $0.deadline <= now }
-        wake(late, now)
+        wake(late, now, view())
         let left = group.waiters.filter { $0.deadline > now }
         groups[condition]?[key]?.waiters = left
         if left.isEmpty { groups[condition]?[key] = nil }

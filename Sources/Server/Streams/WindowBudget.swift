@@ -1,7 +1,6 @@
 internal import Basics
 internal import Ingest
 internal import Storage
-internal import Synchronization
 
 /// Bounds the bytes of media that streams keep in memory, each by itself and all together. Where all have too much, whoever
 /// has most pays. All streams of an address that shows no key have one share: names cost nothing.
@@ -30,7 +29,7 @@ final class WindowBudget: Sendable {
   let perStream: Int
   let inAll: Int
   let leftovers: LeftoverBudget
-  private let state = Mutex(State())
+  private let state = RankedMutex(.budget, State())
 
   /// Who answers for what streams keep.
   fileprivate enum Holder: Hashable {

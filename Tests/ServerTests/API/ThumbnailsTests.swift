@@ -68,7 +68,7 @@ import Testing
       return try await group.reduce(into: Set<String>()) { $0.insert($1) }
     }
     #expect(responses == ["jpeg 1"])
-    let window = stream.current.epoch.window
+    let window = stream.epoch.window
     let keyFrame = try #require(window.newestKeyFrame)
     #expect(keyFrame.segment == window.segments.last?.sequenceNumber)
     let made = studio.made.withLock { $0 }

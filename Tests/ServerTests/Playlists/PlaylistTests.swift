@@ -110,7 +110,7 @@ import Testing
     var driver = EpochDriver(knownGroup: MediaTime(milliseconds: 4000))
     #expect(driver.epoch.window.targetDuration == 4)
     try driver.publish(seconds: 5, group: 120)
-    #expect(driver.epoch.isReleased)
+    #expect(driver.epoch.window.isReleased)
   }
 
   @Test func segmentsOfOneTrackAreViewsOnTheInterleavedBytes() throws {

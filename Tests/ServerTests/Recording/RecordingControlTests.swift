@@ -126,7 +126,7 @@ import Testing
 
   /// Which segments up to `number` cannot be gone back to. Recordings and the spool are written on threads of their own.
   private func missing(upTo number: Int, in scene: Scene) async throws -> [Int] {
-    let epoch = try #require(scene.registry.stream(scene.name)?.current.epoch.id)
+    let epoch = try #require(scene.registry.stream(scene.name)?.epoch.id)
     let programme = try #require(scene.archive.epoch(epoch))
     func missing() -> [Int] { (1...number).filter { programme.find($0) == nil } }
     for _ in 0..<1000 where !missing().isEmpty { try await Task.sleep(for: .milliseconds(10)) }
@@ -149,8 +149,8 @@ import Testing
     scene.send(700..<1000, to: sink)
     #expect(try await missing(upTo: 16, in: scene) == [])
     // Each segment's bytes are those that were in memory.
-    let window = try #require(scene.registry.stream(scene.name)?.current.epoch.window)
-    let epoch = try #require(scene.registry.stream(scene.name)?.current.epoch.id)
+    let window = try #require(scene.registry.stream(scene.name)?.epoch.window)
+    let epoch = try #require(scene.registry.stream(scene.name)?.epoch.id)
     let programme = try #require(scene.archive.epoch(epoch))
     for segment in window.segments where segment.isComplete {
       let (source, index) = try #require(programme.find(segment.sequenceNumber))

@@ -13,6 +13,15 @@ extension StreamSettings {
   }
 }
 
+extension Epoch {
+  /// What the ledger writes down.
+  var wholeRecord: EpochRecord? {
+    var record = record
+    record?.periods = periodsToKeep
+    return record
+  }
+}
+
 /// Feeds synthetic media to an epoch.
 struct EpochDriver {
   var epoch: Epoch

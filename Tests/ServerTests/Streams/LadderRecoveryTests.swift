@@ -61,9 +61,9 @@ import Testing
     var isBack = false
     for _ in 0..<400 where !isBack {
       try await Task.sleep(for: .milliseconds(50))
-      isBack = registry.stream(name)?.current.epoch.rungs.first?.window.segments.last?.fragments.isEmpty == false
+      isBack = registry.stream(name)?.epoch.rungs.first?.window.segments.last?.fragments.isEmpty == false
     }
-    let window = try #require(registry.stream(name)).current.epoch.window
+    let window = try #require(registry.stream(name)).epoch.window
     source.stop(.finished)
     _ = await published
     #expect(isBack && starts.count.load(ordering: .relaxed) == 2)

@@ -37,7 +37,7 @@ import Testing
     var driver = try interrupted()
     try driver.interrupt()
     let before = driver.epoch
-    let record = try #require(before.record)
+    let record = try #require(before.wholeRecord)
     let after = try resumed(record, seconds: 5)
 
     #expect(after.id == before.id)
@@ -57,7 +57,7 @@ import Testing
   @Test func thePlaylistBeginsWithTheTimeInWhichNobodyPublished() throws {
     var driver = try interrupted()
     try driver.interrupt()
-    let after = try resumed(try #require(driver.epoch.record), seconds: 5)
+    let after = try resumed(try #require(driver.epoch.wholeRecord), seconds: 5)
     let gaps = after.window.segments.filter(\.isOutage)
     #expect(gaps.map(\.sequenceNumber) == Array(5..<5 + gaps.count))
     // They begin with the last three segments that were listed, which hlsdemux2 knows: of seven seconds the last five. The
@@ -66,19 +66,19 @@ import Testing
     #expect(abs(gaps.reduce(0) { $0 + $1.duration.seconds } - 18) < 0.1)
     let lines = playlist(after).split(separator: "\n").map(String.init)
     #expect(lines.count { $0 == "#EXT-X-GAP" } == gaps.count && lines.contains("#EXT-X-MEDIA-SEQUENCE:5"))
-    var begun = Epoch(resuming: try #require(driver.epoch.record), settings: StreamSettings())
+    var begun = Epoch(resuming: try #require(driver.epoch.wholeRecord), settings: StreamSettings())
     begun.startPublication()
     _ = try begun.receive(
       .clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: EpochDriver.wall &+ 20_000_000_000)))
     _ = try begun.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
     for sample in SyntheticMedia.interleaved(seconds: 1) { _ = try begun.receive(.sample(sample)) }
-    #expect(begun.hasBegun && !begun.isReleased, "gaps alone are no playlist")
+    #expect(begun.window.hasBegun && !begun.window.isReleased, "gaps alone are no playlist")
   }
 
   @Test func manifestsListTheLastPeriodUntilPlayersHaveLeftIt() throws {
     var driver = try interrupted()
     try driver.interrupt()
-    let record = try #require(driver.epoch.record)
+    let record = try #require(driver.epoch.wholeRecord)
     let after = try resumed(record, seconds: 5)
     func periods(_ seconds: Int64) throws -> [XMLElement] {
       let root = DASHManifest(epoch: after.viewWithRungs, source: .server)
@@ -108,7 +108,7 @@ import Testing
   @Test func mediaTimeGoesOnWithTheClockAndNotWithTheMargin() throws {
     var driver = try interrupted()
     try driver.interrupt()
-    let record = try #require(driver.epoch.record)
+    let record = try #require(driver.epoch.wholeRecord)
     let end = record.clockOffset + record.knownEnd * 1_000_000
     func read(_ wall: Int64) -> Int64 { record.withMargin().read(at: wall).mediaEnd }
     #expect(read(end + 400_000_000) == record.knownEnd + 401)
@@ -123,7 +123,7 @@ import Testing
   @Test func aSecondRestartBeforeAnybodyPublishedListsTheSame() throws {
     var driver = try interrupted()
     try driver.interrupt()
-    let record = try #require(driver.epoch.record)
+    let record = try #require(driver.epoch.wholeRecord)
     var epoch = Epoch(resuming: record, settings: StreamSettings())
     epoch.startPublication()
     _ = try epoch.receive(.tracks([try SyntheticMedia.video()]))
@@ -133,7 +133,7 @@ import Testing
   @Test func thePlaylistGoesOnBehindADiscontinuity() throws {
     var driver = try interrupted()
     try driver.interrupt()
-    let after = try resumed(try #require(driver.epoch.record), seconds: 5)
+    let after = try resumed(try #require(driver.epoch.wholeRecord), seconds: 5)
     let lines = playlist(after).split(separator: "\n").map(String.init)
     #expect(lines.contains("#EXT-X-MEDIA-SEQUENCE:5"))
     // The break itself is in the playlist, between the gaps and the first segment with media.
@@ -164,7 +164,7 @@ import Testing
   @Test func partsOfTheFirstSegmentAreNumberedLikeIt() throws {
     var driver = try interrupted()
     try driver.interrupt()
-    let after = try resumed(try #require(driver.epoch.record), seconds: 1)
+    let after = try resumed(try #require(driver.epoch.wholeRecord), seconds: 1)
     let text = playlist(after, parts: true)
     #expect(!after.window.listsMedia)
     #expect(text.contains("#EXT-X-MEDIA-SEQUENCE:5\n"))
@@ -174,16 +174,16 @@ import Testing
   }
 
   @Test func breaksAreCountedOverRestarts() throws {
-    var record = try #require(try interrupted().epoch.record)
+    var record = try #require(try interrupted().epoch.wholeRecord)
     for expected in 1...3 {
       let epoch = try resumed(record, seconds: 3)
-      record = try #require(epoch.record)
+      record = try #require(epoch.wholeRecord)
       #expect(record.breaks == expected)
     }
   }
 
   @Test func whoMayHaveDiedLeavesRoom() throws {
-    let record = try #require(try interrupted().epoch.record)
+    let record = try #require(try interrupted().epoch.wholeRecord)
     let careful = record.withMargin()
     #expect(careful.nextSequenceNumber > record.nextSequenceNumber)
     #expect(careful.initVersion > record.initVersion)
@@ -194,17 +194,17 @@ import Testing
 
   @Test func nothingIsToldOfAnEpochThatPromisedNothing() throws {
     var driver = EpochDriver()
-    #expect(driver.epoch.record == nil)
+    #expect(driver.epoch.wholeRecord == nil)
     driver.epoch.startPublication()
     try driver.receive(.tracks([try SyntheticMedia.video()]))
-    #expect(driver.epoch.record == nil)
+    #expect(driver.epoch.wholeRecord == nil)
   }
 
   @Test func aLadderGoesOnWithItsSource() throws {
     var settings = StreamSettings()
     settings.layout = .separate
     settings.ladder = [RungSpecification(shortSide: 360, bitRate: 800_000)]
-    let record = try #require(try interrupted(settings).epoch.record)
+    let record = try #require(try interrupted(settings).epoch.wholeRecord)
     let after = Epoch(resuming: record, settings: settings.asServed)
     #expect(after.rungs.map(\.window.nextSequenceNumber) == [record.nextSequenceNumber])
     #expect(after.rungs.map(\.window.targetDuration) == [record.targetDuration])

@@ -102,14 +102,14 @@ import Testing
     let stream = try #require(registry.stream(name))
     #expect(stream.status.phase == .reconnecting)
     let epoch = stream.status.epoch
-    let before = stream.current.epoch.window.nextSequenceNumber
+    let before = stream.epoch.window.nextSequenceNumber
     hands.advance(seconds: 29)
     registry.tend()
     let second = try await registry.admit(try request("cam"))
     try send(5, to: second)
     #expect(stream.status.epoch == epoch)
     #expect(stream.status.phase == .live)
-    let window = stream.current.epoch.window
+    let window = stream.epoch.window
     #expect(window.nextSequenceNumber > before)
     let outage = window.segments.filter(\.isOutage)
     #expect(outage.first?.sequenceNumber == before, "the time in which nobody published stands in the lists")
@@ -126,7 +126,7 @@ import Testing
     hands.advance(seconds: 30)
     registry.tend()
     #expect(registry.stream(name)?.status.phase == .ended)
-    #expect(registry.stream(name)?.current.epoch.window.isEnded == true)
+    #expect(registry.stream(name)?.epoch.window.isEnded == true)
     hands.advance(seconds: 59)
     registry.tend()
     #expect(registry.stream(name) != nil)
@@ -182,7 +182,7 @@ import Testing
     try send(5, to: second)
     #expect(stream.status.epoch != old)
     #expect(stream.window(ofEpoch: old)?.isEnded == true)
-    #expect(stream.current.epoch.window.segments.first?.sequenceNumber == 1)
+    #expect(stream.epoch.window.segments.first?.sequenceNumber == 1)
     hands.advance(seconds: 61)
     registry.tend()
     #expect(stream.window(ofEpoch: old) == nil)

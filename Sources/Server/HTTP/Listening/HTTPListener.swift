@@ -97,8 +97,8 @@ package final class HTTPListener: Sendable {
     }
     for channel in listening { try? await channel.close().get() }
     await eachConnection { $0.stop() }
-    let deadline = ContinuousClock.now + .nanoseconds(services.limits.stopTime.nanoseconds)
-    while connections > 0, ContinuousClock.now < deadline { try? await Task.sleep(for: .milliseconds(20)) }
+    let patience = TimeAmount.nanoseconds(services.limits.stopTime.nanoseconds)
+    _ = try? await services.census.emptied.wait(patience: patience) { self.connections == 0 }.get()
     await eachConnection { $0.close() }
   }
 

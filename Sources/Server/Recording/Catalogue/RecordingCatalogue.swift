@@ -18,6 +18,8 @@ final class RecordingCatalogue: RecordingObserver, Sendable {
   let thread = NIOThreadPool(numberOfThreads: 1)
   private let readers = NIOThreadPool(numberOfThreads: 2)
   private let state = Mutex(State())
+  /// The folders have been read to their end.
+  private let isComplete = PatientFlag()
 
   private struct State {
     /// Nil until the thread has opened it.
@@ -27,8 +29,6 @@ final class RecordingCatalogue: RecordingObserver, Sendable {
     var isApplying = false
     /// What this server has begun to write and not ended.
     var running: Set<RecordingKey> = []
-    /// The folders have been read to their end.
-    var isComplete = false
     /// The last change could not be written.
     var isBehind = false
     /// Nothing is asked of it any more.
@@ -55,10 +55,7 @@ final class RecordingCatalogue: RecordingObserver, Sendable {
   /// Compares the catalogue with the folders. Returns when that is done, or after `patience`: it then goes on by itself.
   func compare(patience: Duration = .milliseconds(500)) async {
     startComparing()
-    let deadline = ContinuousClock.now + patience
-    while !state.withLock({ $0.isComplete }), ContinuousClock.now < deadline {
-      try? await Task.sleep(for: .milliseconds(5))
-    }
+    _ = await isComplete.wait(patience: patience)
   }
 
   private func openDatabase() {
@@ -94,7 +91,7 @@ final class RecordingCatalogue: RecordingObserver, Sendable {
     do {
       let running = state.withLock { $0.running }
       let isMore = try database().write { try reading.step($0, running: running) }
-      guard isMore else { return state.withLock { $0.isComplete = true } }
+      guard isMore else { return isComplete.set() }
     } catch {
       return failed("compare it with the files", error)
     }
@@ -167,7 +164,7 @@ final class RecordingCatalogue: RecordingObserver, Sendable {
 
   func list(_ query: CatalogueQuery, on eventLoop: any EventLoop) -> EventLoopFuture<CataloguePage> {
     read(on: eventLoop) { database in
-      let isComplete = self.state.withLock { $0.isComplete }
+      let isComplete = self.isComplete.isSet
       var wider = query
       wider.limit = query.limit + 1
       var (entries, total) = try database.read { try $0.page(wider) }

@@ -1,3 +1,4 @@
+internal import Basics
 internal import FMP4
 internal import Ingest
 internal import Logging
@@ -16,27 +17,23 @@ final class Recorder: FragmentSink {
   private let threads: NIOThreadPool
   private let clock: SteadyClock
   private let logger: Logger
-  private let queue: Mutex<RecorderQueue>
-  private let job: Mutex<RecordingJob>
+  private let queue: RankedMutex<RecorderQueue>
+  private let job: RankedMutex<RecordingJob>
   private let latest = LatestState()
-  private let waiters = Mutex(Waiters())
-
-  /// Requests that wait for a change of its state.
-  private struct Waiters {
-    var waiting: [Int: (isMet: @Sendable (Recorder) -> Bool, promise: EventLoopPromise<Void>)] = [:]
-    var count = 0
-  }
+  /// Rings with each change of its state.
+  private let bell = Bell()
 
   init(stream: StreamName, epoch: String? = nil, settings: RecordingSettings, threads: NIOThreadPool) {
     self.stream = stream
     self.epoch = epoch
     endedEarly = { settings.endedEarly(stream, $0) }
     self.threads = threads
-    queue = Mutex(RecorderQueue(budget: settings.budget, trial: RecordingTrial()))
+    queue = RankedMutex(.queue, RecorderQueue(budget: settings.budget, trial: RecordingTrial()))
     clock = settings.clock
     logger = settings.logger
     let latest = latest
-    job = Mutex(
+    job = RankedMutex(
+      .recording,
       RecordingJob(
         library: settings, stream: stream, epoch: epoch, tell: { state in latest.set(state) },
         plan: { time in latest.plan(time) }))
@@ -74,26 +71,7 @@ final class Recorder: FragmentSink {
   func wait(
     until isMet: @escaping @Sendable (Recorder) -> Bool, on eventLoop: any EventLoop, patience: TimeAmount
   ) -> EventLoopFuture<Void> {
-    let promise = eventLoop.makePromise(of: Void.self)
-    let number = waiters.withLock { waiters in
-      waiters.count += 1
-      waiters.waiting[waiters.count] = (isMet, promise)
-      return waiters.count
-    }
-    let late = eventLoop.scheduleTask(in: patience) {
-      if let given = self.waiters.withLock({ $0.waiting.removeValue(forKey: number) }) { given.promise.succeed() }
-    }
-    promise.futureResult.whenComplete { _ in late.cancel() }
-    wakeWaiters()
-    return promise.futureResult
-  }
-
-  private func wakeWaiters() {
-    guard waiters.withLock({ !$0.waiting.isEmpty }) else { return }
-    let met = waiters.withLock { $0.waiting }.filter { $0.value.isMet(self) }.keys
-    for number in met {
-      if let given = waiters.withLock({ $0.waiting.removeValue(forKey: number) }) { given.promise.succeed() }
-    }
+    bell.wait(on: eventLoop, patience: patience) { isMet(self) }.map { _ in }
   }
 
   // MARK: What comes in
@@ -168,9 +146,9 @@ final class Recorder: FragmentSink {
         return job.isOver
       }
       if isOver, queue.withLock({ $0.close() }), let epoch { endedEarly(epoch) }
-      wakeWaiters()
+      bell.ring()
     }
-    wakeWaiters()
+    bell.ring()
   }
 }
 

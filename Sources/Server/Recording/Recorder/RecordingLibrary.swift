@@ -36,9 +36,9 @@ final class RecordingLibrary: Sendable {
 
   /// Who is recorded, and who is told.
   private final class Registers: Sendable {
-    let recorders = Mutex(Recorders())
+    let recorders = RankedMutex(.recorders, Recorders())
     let observers = Mutex<[any RecordingObserver]>([])
-    let streams = Mutex(Streams())
+    let streams = RankedMutex(.followed, Streams())
   }
 
   private struct Recorders {
@@ -62,7 +62,7 @@ final class RecordingLibrary: Sendable {
     /// A stream of that name whose epoch goes on, and something to keep its programme with; nil where viewers cannot
     /// go back.
     func spool(_ name: StreamName, epoch: String) -> (stream: LiveStream, spool: RewindSpool)? {
-      guard let spools, let stream = registry?.stream(name), stream.current.epoch.id == epoch else { return nil }
+      guard let spools, let stream = registry?.stream(name), stream.epoch.id == epoch else { return nil }
       return (stream, spools.make(name, epoch: epoch))
     }
   }
@@ -200,7 +200,7 @@ final class RecordingLibrary: Sendable {
   func start(_ name: StreamName) -> RecordingAnswer {
     guard let stream = liveStream(name) else { return .refused(.notLive) }
     // Where streams are recorded by themselves, rewinding relies on what is recorded; else there is a spool.
-    let epoch = settings.policy.start == .automatic ? stream.current.epoch.id : nil
+    let epoch = settings.policy.start == .automatic ? stream.epoch.id : nil
     let recorder = Recorder(stream: name, epoch: epoch, settings: settings, threads: writers)
     // Not with the stream's lock held, under which `makeRecorder` is called.
     let isFirst = registers.recorders.withLock { recorders in
@@ -323,16 +323,12 @@ final class RecordingLibrary: Sendable {
   private func finishRecorders() async {
     let all = registers.recorders.withLock { $0.retired + Array($0.newest.values) + $0.takes }
     for recorder in all { recorder.receive(.end(.shutdown)) }
-    let deadline = ContinuousClock.now + Self.shutdownPatience
-    while !all.allSatisfy(\.isIdle) {
-      guard ContinuousClock.now < deadline else {
-        let late = all.filter { !$0.isIdle }.map(\.stream.description).sorted().joined(separator: ", ")
-        logger.error("the disk does not answer; recordings that wait for the next start: \(late)")
-        return
-      }
-      try? await Task.sleep(for: .milliseconds(10))
-    }
+    let loop = MultiThreadedEventLoopGroup.singleton.any()
+    let waits = all.map { $0.wait(until: \.isIdle, on: loop, patience: Self.shutdownPatience) }
+    for wait in waits { try? await wait.get() }
+    let late = all.filter { !$0.isIdle }.map(\.stream.description).sorted().joined(separator: ", ")
+    if !late.isEmpty { logger.error("the disk does not answer; recordings that wait for the next start: \(late)") }
   }
 
-  private static let shutdownPatience = Duration.seconds(4)
+  private static let shutdownPatience = TimeAmount.seconds(4)
 }

@@ -5,14 +5,13 @@ internal import Ingest
 internal import Logging
 internal import NIOPosix
 internal import Storage
-internal import Synchronization
 
 /// Keeps on disk what leaves the window of a stream while it is not recorded: a file without a name, which goes with its
 /// last reader, also after a crash. The stream only puts events into a queue; what finds no room in it is left out.
 final class RewindSpool: FragmentSink {
   private let threads: NIOThreadPool
-  private let queue: Mutex<RecorderQueue>
-  private let job: Mutex<SpoolJob>
+  private let queue: RankedMutex<RecorderQueue>
+  private let job: RankedMutex<SpoolJob>
 
   /// `folder` is where the file lies, `keepFree` the bytes that stay free there; `budget` is what all spools together may
   /// keep in memory for the disk.
@@ -21,8 +20,9 @@ final class RewindSpool: FragmentSink {
     budget: RecordingBudget, threads: NIOThreadPool, logger: Logger
   ) {
     self.threads = threads
-    queue = Mutex(RecorderQueue(budget: budget))
-    job = Mutex(
+    queue = RankedMutex(.queue, RecorderQueue(budget: budget))
+    job = RankedMutex(
+      .recording,
       SpoolJob(
         stream: stream, epoch: epoch, folder: folder, keepFree: keepFree, archive: archive, logger: logger))
   }

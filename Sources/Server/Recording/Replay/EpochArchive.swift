@@ -1,15 +1,15 @@
+internal import Basics
 internal import FMP4
 internal import HTTP
 internal import Ingest
 internal import NIOCore
-internal import Synchronization
 
 /// What is on disk of one life of a stream: the files that its recorder and its spools wrote. Live addresses reach into
 /// it where the window in memory ends, and find there what is whole: an address never means other bytes.
 final class EpochArchive: Sendable {
   /// How far back viewers may go.
   let length: MediaTime
-  private let state = Mutex(State())
+  private let state = RankedMutex(.programme, State())
 
   private struct State {
     var programme = JoinedFiles()
@@ -166,7 +166,7 @@ final class EpochArchive: Sendable {
       RecordedLines.writeMissing(lost, lasting: next.start - last.time, &out)
       if !lost.isEmpty, !next.followsDiscontinuity { out.writeStaticString("#EXT-X-DISCONTINUITY\n") }
     }
-    HLSMediaPlaylist(window: window, rendition: rendition).writeSegments(tail[...], &out)
+    HLSMediaPlaylist(window: window, rendition: rendition).writeSegments(tail, &out)
     if window.isEnded { out.writeStaticString("#EXT-X-ENDLIST\n") }
     return out
   }

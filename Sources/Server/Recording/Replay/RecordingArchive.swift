@@ -6,7 +6,6 @@ internal import Logging
 internal import NIOCore
 internal import NIOPosix
 internal import Storage
-internal import Synchronization
 
 /// Everything that can be replayed: recordings as they are written, finished ones that somebody asked for lately, and
 /// what rewinding reaches of each life of a stream.
@@ -20,7 +19,7 @@ final class RecordingArchive: RecordingObserver {
   /// Opens files and reads heads, so that event loops need not wait for the disk.
   let threads = NIOThreadPool(numberOfThreads: 2)
   private let files: OpenRecordings
-  private let state = Mutex(State())
+  private let state = RankedMutex(.archive, State())
 
   /// Names a recording: its stream, and its name without its ending.
   struct Key: Hashable, Sendable {

@@ -1,9 +1,9 @@
+internal import Basics
 internal import FMP4
 internal import HTTP
 internal import Ingest
 internal import NIOCore
 internal import Storage
-internal import Synchronization
 
 /// A recording, or a spool, that can be replayed: its index and its file, finished or still being written. What is
 /// rendered of it is kept until it changes. Apart from `add` and what belongs to it, everything may wait for the disk.
@@ -16,7 +16,7 @@ final class ReplaySource: Sendable {
   let reader: RecordingFileReader
   /// For its descriptor, once it is no longer its recorder's; nil where that is counted elsewhere.
   let claim: FileClaim?
-  private let state: Mutex<State>
+  private let state: RankedMutex<State>
 
   struct State: Sendable {
     var index: RecordingIndex
@@ -35,7 +35,7 @@ final class ReplaySource: Sendable {
     epoch = nil
     claim = nil
     reader = RecordingFileReader(file: file)
-    state = Mutex(State(index: index, isOver: true))
+    state = RankedMutex(.replay, State(index: index, isOver: true))
   }
 
   /// A file in the making.
@@ -45,7 +45,7 @@ final class ReplaySource: Sendable {
     self.name = name
     self.epoch = epoch
     reader = RecordingFileReader(file: file)
-    state = Mutex(State(index: RecordingIndex(), isOver: false))
+    state = RankedMutex(.replay, State(index: RecordingIndex(), isOver: false))
   }
 
   // MARK: Being written

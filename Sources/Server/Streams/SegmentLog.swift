@@ -1,0 +1,52 @@
+/// The segments of a window, oldest first, in pieces: who renders a window has a copy of it, and the publisher goes on
+/// meanwhile. What that costs it is a copy of one piece and of the list of them, however long the window is.
+struct SegmentLog: RandomAccessCollection, MutableCollection, Sendable {
+  /// Segments of a full piece.
+  private static let length = 128
+
+  /// All are full, but for what is gone of the first and what is to come of the last.
+  private var pieces: [[LiveSegment]] = []
+  /// Segments that the first piece no longer has.
+  private var gone = 0
+  private(set) var endIndex = 0
+  var startIndex: Int { 0 }
+
+  init() {}
+
+  init(_ segments: some Sequence<LiveSegment>) {
+    for segment in segments { append(segment) }
+  }
+
+  subscript(index: Int) -> LiveSegment {
+    get {
+      let (piece, offset) = place(index)
+      return pieces[piece][offset]
+    }
+    _modify {
+      let (piece, offset) = place(index)
+      yield &pieces[piece][offset]
+    }
+  }
+
+  private func place(_ index: Int) -> (piece: Int, offset: Int) {
+    let (piece, offset) = (index + gone).quotientAndRemainder(dividingBy: Self.length)
+    return (piece, piece == 0 ? offset - gone : offset)
+  }
+
+  mutating func append(_ segment: LiveSegment) {
+    let piece = place(endIndex).piece
+    if piece == pieces.count { pieces.append([segment]) } else { pieces[piece].append(segment) }
+    endIndex += 1
+  }
+
+  mutating func removeFirst(_ count: Int) {
+    endIndex -= count
+    gone += count
+    while gone >= Self.length {
+      pieces.removeFirst()
+      gone -= Self.length
+    }
+    guard let first = pieces.first else { return }
+    pieces[0].removeFirst(first.count - Swift.min(endIndex, Self.length - gone))
+  }
+}

@@ -1,0 +1,20 @@
+/// A stream at one moment, as whoever answers a viewer sees it: made with the stream's lock held, looked at without it.
+final class StreamView: Sendable {
+  /// The epoch that was asked for, with its rungs.
+  let epoch: EpochView
+  /// What has been rendered of the epoch.
+  let renderings: EpochRenderings
+  let phase: StreamPhase
+  /// Nobody is kept waiting any more.
+  let hasLetGo: Bool
+
+  init(
+    _ epoch: EpochView, renderings: EpochRenderings = EpochRenderings(), phase: StreamPhase = .live,
+    hasLetGo: Bool = false
+  ) {
+    self.epoch = epoch
+    self.renderings = renderings
+    self.phase = phase
+    self.hasLetGo = hasLetGo
+  }
+}

@@ -1,0 +1,46 @@
+internal import FMP4
+internal import Ingest
+
+/// What is wrong with a stream, as the API and the log tell of it.
+struct StreamWarnings: Sendable {
+  /// Of the epoch's key frames, and whether segments were cut without one then.
+  private var ofGroups: (text: String, isCut: Bool)?
+  private var ofPublication: [PublicationWarning] = []
+
+  var texts: [String] { (ofGroups.map { [$0.text] } ?? []) + ofPublication.map(\.description) }
+
+  mutating func beginEpoch() { ofGroups = nil }
+
+  mutating func beginPublication() { ofPublication = [] }
+
+  /// False where it is known already.
+  mutating func add(_ warning: PublicationWarning) -> Bool {
+    guard !ofPublication.contains(warning) else { return false }
+    ofPublication.append(warning)
+    return true
+  }
+
+  mutating func withdraw(_ warning: PublicationWarning) {
+    ofPublication.removeAll { $0 == warning }
+  }
+
+  /// These tracks have come.
+  mutating func withdraw(missing tracks: [TrackDescription]) {
+    for track in tracks { withdraw(.neverCame(track.kind)) }
+  }
+
+  /// Looks at how far apart key frames are. Returns a warning that is new.
+  mutating func judge(_ epoch: borrowing Epoch, segmentTarget: MediaTime) -> String? {
+    guard let group = epoch.longestGroup, group.seconds > segmentTarget.seconds * 1.5 else { return nil }
+    let isCut = epoch.window.isCutWithoutKeyFrame
+    if let ofGroups, ofGroups.isCut || !isCut { return nil }
+    let distance = Decimals.fixed(group, digits: 1)
+    let text =
+      (isCut
+        ? "key frames are \(distance) s apart or more, so segments begin without one and players join late; set the"
+        : "key frames are \(distance) s apart, so segments and latency are as long; set the")
+      + " encoder's key frame interval to \(Decimals.fixed(segmentTarget, digits: 0)) s"
+    ofGroups = (text, isCut)
+    return text
+  }
+}

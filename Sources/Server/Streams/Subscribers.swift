@@ -1,0 +1,163 @@
+internal import Storage
+internal import FMP4
+internal import NIOCore
+
+/// Who follows a stream: recorders and folders, responses that grow with it, and requests that wait. Nobody of them is
+/// waited for.
+struct Subscribers: Sendable {
+  private(set) var sinks: [any FragmentSink] = []
+  /// Those of epochs that are over.
+  var closing = ClosingSinks()
+  /// The epoch that `sinks` were made for: whoever was detached since then stays away.
+  private var sinksEpoch = ""
+  /// The fragments of the newest segment, if decoding can start with it, for a recording that begins now.
+  private var newestSegment: [PublishedFragment] = []
+  private var audiences: [ObjectIdentifier: (audience: LoopAudience, count: Int)] = [:]
+  /// Of a rung's window, or of the source's, by event loop; and the oldest segment that any of them may follow.
+  private var followers: [Rendition?: [ObjectIdentifier: (followers: SegmentFollowers, oldest: Int)]] = [:]
+  /// Counts fragments for those who join between two of them.
+  private var position = 0
+  /// An init segment has come since this process has the epoch.
+  private var hasInit = false
+  var waiting = WaitingRoom()
+
+  // MARK: Events
+
+  mutating func beginEpoch() {
+    sinks = []
+    hasInit = false
+    dismissFollowers { $0 != nil }
+  }
+
+  /// Tells all who follow the source.
+  mutating func deliver(_ event: StoredEvent) {
+    for sink in sinks { sink.receive(event) }
+    switch event {
+    case .fragment(let fragment):
+      if fragment.fragment.startsSegment {
+        newestSegment = fragment.fragment.isIndependent ? [fragment] : []
+      } else if !newestSegment.isEmpty {
+        newestSegment.append(fragment)
+      }
+      deliver(.file(fragment.range))
+    case .initialization(let initSegment):
+      newestSegment = []
+      // A response has one init segment: it ends where the parameters change. Before the first, it waits for it.
+      if hasInit { return dismissAudiences() }
+      hasInit = true
+      deliver(.bytes(initSegment.interleaved))
+    case .discontinuity: newestSegment = []
+    case .segmentEnd, .clock, .redated, .end: break
+    }
+  }
+
+  private mutating func deliver(_ piece: BodyPiece) {
+    position += 1
+    for (_, entry) in audiences where entry.count > 0 { entry.audience.deliver([piece], position: position) }
+  }
+
+  /// The stream is over: nothing more comes of the source.
+  mutating func end() {
+    dismissAudiences()
+    dismissFollowers { $0 == nil }
+    closing.add(sinks)
+    sinks = []
+    newestSegment = []
+  }
+
+  // MARK: Sinks
+
+  /// Makes the sinks of an epoch that has none yet, where those of older ones have not too many files open still: false then.
+  mutating func makeSinks(of epoch: String, _ make: (_ epoch: String) -> [any FragmentSink]) -> Bool {
+    guard sinksEpoch != epoch else { return true }
+    sinksEpoch = epoch
+    let mayMake = closing.count() < ClosingSinks.limit
+    sinks = mayMake ? make(epoch) : []
+    return mayMake
+  }
+
+  /// Adds a sink, which is told at once what the parameters are, and of the newest segment what there is, if decoding can
+  /// start with it.
+  mutating func attach(_ sink: any FragmentSink, to epoch: borrowing Epoch) {
+    if let initSegment = epoch.initSegment { sink.receive(.initialization(initSegment)) }
+    if let anchor = epoch.anchor { sink.receive(.clock(anchor)) }
+    for fragment in newestSegment { sink.receive(.fragment(fragment)) }
+    sinks.append(sink)
+  }
+
+  mutating func detach(where isMeant: (any FragmentSink) -> Bool) {
+    sinks.removeAll(where: isMeant)
+  }
+
+  // MARK: stream.mp4
+
+  /// One more viewer of `stream.mp4` on a loop. Returns the position of the first fragment that comes to it.
+  mutating func join(on eventLoop: any EventLoop) -> (audience: LoopAudience, firstPosition: Int) {
+    let key = ObjectIdentifier(eventLoop)
+    let entry = audiences[key] ?? (LoopAudience(eventLoop: eventLoop), 0)
+    audiences[key] = (entry.audience, entry.count + 1)
+    return (entry.audience, position + 1)
+  }
+
+  mutating func leave(_ eventLoop: any EventLoop) -> LoopAudience? {
+    let key = ObjectIdentifier(eventLoop)
+    guard let entry = audiences[key] else { return nil }
+    audiences[key]?.count = max(0, entry.count - 1)
+    return entry.audience
+  }
+
+  private mutating func dismissAudiences() {
+    for (_, entry) in audiences { entry.audience.finish() }
+    audiences = [:]
+  }
+
+  // MARK: Segments in the making
+
+  /// Those who follow segments of a rendition on a loop: one more, from that segment on.
+  mutating func follow(_ sequenceNumber: Int, _ rendition: Rendition, on eventLoop: any EventLoop) -> SegmentFollowers {
+    let known = followers[rendition.rung]?[ObjectIdentifier(eventLoop)]
+    let all = known?.followers ?? SegmentFollowers(eventLoop: eventLoop)
+    let oldest = min(known?.oldest ?? sequenceNumber, sequenceNumber)
+    followers[rendition.rung, default: [:]][ObjectIdentifier(eventLoop)] = (all, oldest)
+    return all
+  }
+
+  func followers(of rendition: Rendition, on eventLoop: any EventLoop) -> SegmentFollowers? {
+    followers[rendition.rung]?[ObjectIdentifier(eventLoop)]?.followers
+  }
+
+  /// Hands what has come in a window, the source's or a rung's, to those who follow its segments: several may have been
+  /// completed at once. With the newest complete all of them are done; who comes later follows the next one.
+  mutating func feed(_ window: LiveWindow, of rung: LadderRung? = nil) {
+    guard !followers.isEmpty, let here = followers[rung?.rendition], let newest = window.segments.last else { return }
+    for (loop, followed) in here {
+      let count = max(1, newest.sequenceNumber - followed.oldest + 1)
+      followed.followers.deliver(Array(window.segments.suffix(count)))
+      followers[rung?.rendition]?[loop]?.oldest = newest.sequenceNumber
+    }
+    if newest.isComplete { followers[rung?.rendition] = nil }
+  }
+
+  /// Hands on what is new in the rungs' windows since they had these versions. Returns whether anything is.
+  mutating func feed(_ rungs: [LadderRung], since versions: [Int]) -> Bool {
+    var hasChanged = false
+    for (rung, version) in zip(rungs, versions) where rung.window.version != version {
+      hasChanged = true
+      feed(rung.window, of: rung)
+    }
+    return hasChanged
+  }
+
+  /// Nothing more comes of the segments of these rungs; nil is the source.
+  mutating func dismissFollowers(where areMeant: (_ rung: Rendition?) -> Bool) {
+    for (rung, here) in followers where areMeant(rung) {
+      for followed in here.values { followed.followers.finish() }
+      followers[rung] = nil
+    }
+  }
+}
+
+extension Rendition {
+  /// Nil for those of the source's window.
+  fileprivate var rung: Rendition? { isRung ? self : nil }
+}
