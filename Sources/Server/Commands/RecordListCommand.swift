@@ -17,7 +17,7 @@ struct RecordListCommand: ParsableCommand {
   @Flag(help: "Print what the API answers, as JSON.") var json = false
 
   func run() throws {
-    let place = folder ?? Arguments.environment()[Setting.record.variable] ?? Setting.record.defaultText ?? "."
+    let place = try folder ?? SettingSources(environment: Arguments.environment())[RecordingOptions().record]
     let query: CatalogueQuery
     do throws(ValueError) {
       query = try CatalogueQuery(stream: stream, state: state)

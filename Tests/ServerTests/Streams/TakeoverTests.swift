@@ -15,7 +15,7 @@ import Testing
 
   /// Keys as they are given to `--publish-key`.
   private func registry(_ keys: String...) throws -> StreamRegistry {
-    let configuration = try ServerConfiguration(loading: SettingSources(flags: [.publishKey: keys]))
+    let configuration = try ServerConfiguration(loading: SettingSources(flags: ["publish-key": keys]))
     return StreamRegistry(
       settings: StreamSettings(), publishKeys: configuration.publishKeys, clock: time.clock,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
