@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import NIOCore
 
 /// `weir record list`: what there is, by the catalogue and the files. Changes nothing.
 struct RecordListCommand: ParsableCommand {
@@ -36,6 +37,8 @@ struct RecordListCommand: ParsableCommand {
       throw ConfigurationError(.configuration, "\(error); name the folder with --folder")
     }
     if isTerminal { output.write("\r\u{1B}[K") }
-    print(json ? listing.json(entries) : listing.table(entries), terminator: "")
+    guard json else { return print(listing.table(entries), terminator: "") }
+    let page = CataloguePage(entries: entries, next: nil, total: entries.count, isComplete: true)
+    print(String(buffer: JSONText.encode(RecordingsAnswer(page))))
   }
 }

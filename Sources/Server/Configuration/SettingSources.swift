@@ -48,7 +48,7 @@ struct SettingSources: Sendable {
   init(
     flags: [SettingName: [String]] = [:], environment: [String: String] = [:], defaults: [SettingName: String] = [:]
   ) {
-    (self.flags, self.environment, self.defaults) = (flags, environment, defaults)
+    (self.flags, self.environment, self.defaults) = (flags.filter { !$0.value.isEmpty }, environment, defaults)
   }
 
   /// The texts of a setting from the best place that has any; none where it is off. An empty variable counts as not set, as

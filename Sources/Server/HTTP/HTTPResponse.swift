@@ -77,17 +77,6 @@ struct HTTPResponse: Sendable {
       compression: .gzip, body: .pieces([.bytes(ByteBuffer(string: text))]))
   }
 
-  /// An answer of the API.
-  static func json(
-    _ value: JSON, status: HTTPResponseStatus = .ok, cache: CachePolicy = .never, headers: [HeaderField] = []
-  ) -> HTTPResponse {
-    HTTPResponse(
-      status: status,
-      headers: [HeaderField("Content-Type", ContentType.json.rawValue), HeaderField("Cache-Control", cache.value)]
-        + headers,
-      compression: .gzip, body: .pieces([.bytes(value.serialized())]))
-  }
-
   /// What a redirection says of the address that was asked for.
   enum Redirect: Sendable {
     /// It is the other one, written otherwise (RFC 9110 §15.4.9).

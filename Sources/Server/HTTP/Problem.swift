@@ -1,3 +1,4 @@
+internal import NIOCore
 internal import NIOHTTP1
 
 /// An error as a client sees it (RFC 9457 `application/problem+json`): what failed, with which value and why, and what
@@ -14,17 +15,16 @@ struct Problem: Sendable {
   var headers: [HeaderField] = []
 
   var response: HTTPResponse {
-    var members: [(name: String, value: JSON)] = [
-      ("type", "about:blank"), ("status", .integer(Int64(status.code))), ("title", .string(title)),
-      ("detail", .string(detail)),
-    ]
-    if let help { members.append(("help", .string(help))) }
+    let help = help.map { #","help":\#(LogText.json($0))"# } ?? ""
+    let text =
+      #"{"type":"about:blank","status":\#(status.code),"title":\#(LogText.json(title)),"#
+      + #""detail":\#(LogText.json(detail))\#(help)}"#
     return HTTPResponse(
       status: status,
       headers: [
         HeaderField("Content-Type", ContentType.problem.rawValue), HeaderField("Cache-Control", cache.value),
       ] + headers,
-      body: .pieces([.bytes(JSON.object(members).serialized())]))
+      body: .pieces([.bytes(ByteBuffer(string: text))]))
   }
 
   /// Nothing is served under this path.

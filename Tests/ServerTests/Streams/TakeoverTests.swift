@@ -117,7 +117,7 @@ import Testing
     func keys(_ flags: [String] = [], variable: String? = nil) throws -> PublishKeys {
       try ServerConfiguration(
         loading: SettingSources(
-          flags: [.publishKey: flags], environment: variable.map { ["WEIR_PUBLISH_KEY": $0] } ?? [:])
+          flags: ["publish-key": flags], environment: variable.map { ["WEIR_PUBLISH_KEY": $0] } ?? [:])
       ).publishKeys
     }
     #expect(try right(keys(), nil, "cam") == .unproven)
@@ -143,7 +143,7 @@ import Testing
       #expect(throws: ConfigurationError.self) {
         try ServerConfiguration(
           loading: SettingSources(
-            flags: [.publishKey: flags], environment: variable.map { ["WEIR_PUBLISH_KEY": $0] } ?? [:]))
+            flags: ["publish-key": flags], environment: variable.map { ["WEIR_PUBLISH_KEY": $0] } ?? [:]))
       }?.description
     }
     for text in ["", "*=", "*=="] {
