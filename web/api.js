@@ -6,11 +6,11 @@
  * @property {"video" | "audio"} kind
  * @property {string} codec For people: "H.264".
  * @property {string} codecString RFC 6381.
- * @property {number} [width]
- * @property {number} [height]
- * @property {number} [frameRate] Frames per second.
- * @property {number} [sampleRate] Hertz.
- * @property {number} [channels]
+ * @property {number | null} [width]
+ * @property {number | null} [height]
+ * @property {number | null} [frameRate] Frames per second.
+ * @property {number | null} [sampleRate] Hertz.
+ * @property {number | null} [channels]
  */
 
 /**
@@ -27,7 +27,7 @@
  * @property {string[]} warnings
  * @property {StreamRecording | null} [recording] The newest one.
  * @property {Ladder | null} [ladder] Smaller pictures.
- * @property {{codecString: string | null} | null} [sound] The sound in another codec.
+ * @property {{codecString: string | null} | null} [audio] The audio in another codec.
  * @property {Capture | null} [capture] Of the server's own cameras, microphones and encoders.
  * @property {{mediaSeconds: number, wall: string} | null} [anchor] The wall-clock time of one media time.
  * @property {{watch: string, hls: string, dash: string, mp4: string}} urls
@@ -57,19 +57,19 @@
 
 /**
  * @typedef {object} Ladder
- * @property {"idle" | "running" | "waiting"} worker The process that makes the rungs.
+ * @property {"idle" | "running" | "waiting"} worker The process that makes the renditions.
  * @property {number} restarts How often it was lost.
- * @property {number} droppedPictures Left out because the machine was too slow, or no worker was there.
- * @property {{name: string, width: number, height: number, codecString: string, bitrate: number}[]} rungs
+ * @property {number} droppedFrames Left out because the machine was too slow, or no worker was there.
+ * @property {{name: string, width: number, height: number, codecString: string, bitrate: number}[]} renditions Those that can be played.
  */
 
 /**
  * @typedef {object} Capture
- * @property {{device: string, name: string, mode: string, state: string, problem: string | null, taken: number,
- *   lostByDriver: number, broken: number, leftOut: number, coded: number, encoder: string | null,
- *   encoderRestarts: number, encodeMicroseconds: number} | null} picture
+ * @property {{device: string, name: string, mode: string, state: string, problem: string | null, captured: number,
+ *   lost: number, corrupt: number, dropped: number, encoded: number, encoder: string | null,
+ *   encoderRestarts: number, encodeMicroseconds: number} | null} video
  * @property {{device: string, state: string, problem: string | null, sampleRate: number, channels: number,
- *   overruns: number, bridgedSamples: number, skewMicroseconds: number} | null} sound
+ *   overruns: number, bridgedSamples: number, skewMicroseconds: number} | null} audio
  */
 
 /**

@@ -128,14 +128,14 @@ export class DetailsPanel {
 function captured(capture) {
   /** @type {[string, string][]} */
   const rows = [];
-  const { picture, sound } = capture ?? {};
-  if (picture) {
-    const lost = picture.lostByDriver + picture.broken;
-    rows.push(["Camera", picture.problem ?? [picture.name || picture.device, picture.mode].filter(Boolean).join(", ")]);
-    rows.push(["Encoder", `${picture.encoder ?? "in the camera"}, ${picture.leftOut} left out, ${lost} lost before it`]);
+  const { video, audio } = capture ?? {};
+  if (video) {
+    const lost = video.lost + video.corrupt;
+    rows.push(["Camera", video.problem ?? [video.name || video.device, video.mode].filter(Boolean).join(", ")]);
+    rows.push(["Encoder", `${video.encoder ?? "in the camera"}, ${video.dropped} left out, ${lost} lost before it`]);
   }
-  if (sound) {
-    rows.push(["Microphone", sound.problem ?? `${sound.device}, ${sound.overruns} overruns`]);
+  if (audio) {
+    rows.push(["Microphone", audio.problem ?? `${audio.device}, ${audio.overruns} overruns`]);
   }
   return rows;
 }
@@ -150,8 +150,8 @@ function transcoded(ladder) {
   const worker = { idle: "nothing to do", running: "at work", waiting: "lost, begins again" }[ladder.worker];
   const restarts = ladder.restarts === 1 ? "1 restart" : `${ladder.restarts} restarts`;
   return [
-    ["Ladder", ladder.rungs.map((rung) => rung.name).join(", ") || "no rung yet"],
-    ["Transcoder", `${worker}, ${restarts}, ${ladder.droppedPictures} pictures left out`],
+    ["Ladder", ladder.renditions.map((rendition) => rendition.name).join(", ") || "no rung yet"],
+    ["Transcoder", `${worker}, ${restarts}, ${ladder.droppedFrames} pictures left out`],
   ];
 }
 

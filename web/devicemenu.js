@@ -34,8 +34,8 @@ export class DeviceMenu {
     this.#box.hidden = capture === null;
     if (capture === null) return;
     if (this.#found === null && !this.#isAsking) this.#look();
-    this.#fill("camera", capture.picture?.device ?? null);
-    this.#fill("microphone", capture.sound?.device ?? null);
+    this.#fill("camera", capture.video?.device ?? null);
+    this.#fill("microphone", capture.audio?.device ?? null);
   }
 
   async #look() {

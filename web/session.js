@@ -183,7 +183,7 @@ export class WatchSession extends EventTarget {
     let isReplaced = false;
     const codecs = stream.tracks.map((t) => {
       if (unplayable([t.codecString], "mse").length === 0) return t.codecString;
-      const made = t.kind === "audio" ? [stream.sound?.codecString] : (stream.ladder?.rungs ?? []).map((r) => r.codecString);
+      const made = t.kind === "audio" ? [stream.audio?.codecString] : (stream.ladder?.renditions ?? []).map((r) => r.codecString);
       const other = made.find((codec) => codec && unplayable([codec], "mse").length === 0);
       if (!other) return t.codecString;
       isReplaced = true;

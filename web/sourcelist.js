@@ -95,8 +95,8 @@ function row(name, control) {
       preview.hidden = source.state === "preview";
       stop.hidden = source.state === "stopped" || source.state === "stopping";
       const isFresh = performance.now() - answered.at < ANSWER_MILLISECONDS;
-      const { picture = null, sound = null } = source.capture ?? {};
-      const text = (isFresh ? answered.text : null) ?? source.reason ?? picture?.problem ?? sound?.problem ?? "";
+      const { video = null, audio = null } = source.capture ?? {};
+      const text = (isFresh ? answered.text : null) ?? source.reason ?? video?.problem ?? audio?.problem ?? "";
       reason.hidden = text === "";
       setText(reason, text);
     },

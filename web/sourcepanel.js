@@ -133,8 +133,8 @@ export class SourcePanel {
     this.#stop.hidden = source === null || state === "stopped" || state === "stopping";
     this.#picture.hidden = state !== "preview";
     if (now - this.#answeredAt > ANSWER_MILLISECONDS) this.#answer = null;
-    const { picture = null, sound = null } = source?.capture ?? {};
-    const reason = this.#answer ?? source?.reason ?? picture?.problem ?? sound?.problem ?? null;
+    const { video = null, audio = null } = source?.capture ?? {};
+    const reason = this.#answer ?? source?.reason ?? video?.problem ?? audio?.problem ?? null;
     this.#reason.hidden = reason === null;
     setText(this.#reason, reason ?? "");
     this.#devices.show(kind === "capture" ? source?.capture ?? null : null);

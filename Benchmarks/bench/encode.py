@@ -61,9 +61,9 @@ def weir() -> dict:
         before, began = meter.cpu_seconds(server.process.pid), time.monotonic()
         delays = parts(url)
         cpu = (meter.cpu_seconds(server.process.pid) - before) / (time.monotonic() - began)
-        picture = server.stream("demo")["capture"]["picture"]
+        picture = server.stream("demo")["capture"]["video"]
         encode = picture["encodeMicroseconds"] / 1000
-        return {"cpu": 100 * cpu, "delays": delays, "encode": encode, "leftOut": picture["leftOut"]}
+        return {"cpu": 100 * cpu, "delays": delays, "encode": encode, "leftOut": picture["dropped"]}
 
 
 def quality_of_weir(folder: pathlib.Path) -> str:
@@ -74,7 +74,7 @@ def quality_of_weir(folder: pathlib.Path) -> str:
         tools.run(tools.FFMPEG, "-v", "error", "-y", "-t", SECONDS, "-i", f"{server.web}/live/demo/index.m3u8", "-an", "-c",
                   "copy", copy, timeout=60)
         since = re.search(r'availabilityStartTime="([^"]+)"', plain.fetch(f"{server.web}/live/demo/manifest.mpd").text).group(1)
-        if server.stream("demo")["capture"]["picture"]["leftOut"]:
+        if server.stream("demo")["capture"]["video"]["dropped"]:
             raise RuntimeError("the machine is too busy: weir left pictures out")
     with drawn.open("wb") as file:
         # The stream is copied from its first picture on, within its first seconds.

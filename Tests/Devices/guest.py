@@ -129,7 +129,7 @@ def controls() -> None:
     moment("controls are set")
     change("controls", "brightness=250&contrast=100")
     until("controls set", lambda: get_control(FIRST, "Brightness") == 250)
-    listed = {c["name"]: c["value"] for c in capture("picture").get("controls", [])}
+    listed = {c["name"]: c["value"] for c in capture("video").get("controls", [])}
     seen["controls"] = {
         "api": [listed.get("brightness"), listed.get("contrast")],
         "driver": [get_control(FIRST, "Brightness"), get_control(FIRST, "Contrast")],
@@ -149,14 +149,14 @@ def switching() -> None:
     until("busy is told", lambda: f"the camera {SECOND} is in use by another program" in log())
     time.sleep(1)
     os.close(held)
-    until("taken when free", lambda: capture("picture").get("state") == "running", 10)
+    until("taken when free", lambda: capture("video").get("state") == "running", 10)
     keep("second camera")
     time.sleep(2)
     # vivid tells the times of its pictures as of years ahead: times that nobody may believe.
-    taken = capture("picture").get("taken", 0)
+    taken = capture("video").get("captured", 0)
     change("camera", f"v4l2:{SECOND}?control.wrap_timestamp=1")
-    until("camera with a wrong clock runs", lambda: capture("picture").get("taken", 0) > taken + 3
-          and capture("picture").get("state") == "running", 10)
+    until("camera with a wrong clock runs", lambda: capture("video").get("captured", 0) > taken + 3
+          and capture("video").get("state") == "running", 10)
     time.sleep(2)
     keep("wrong clock")
     if hasFed:
@@ -165,13 +165,13 @@ def switching() -> None:
         until("busy microphone is told", lambda: "the microphone hw:1,1,0 is in use by another program" in log())
     moment("other microphone")
     change("microphone", "alsa:hw:1,1,1")
-    until("other microphone runs", lambda: capture("sound").get("state") == "running"
-          and capture("sound").get("device") == "hw:1,1,1", 10)
+    until("other microphone runs", lambda: capture("audio").get("state") == "running"
+          and capture("audio").get("device") == "hw:1,1,1", 10)
     keep("second microphone")
     time.sleep(2)
     change("camera", f"v4l2:{FIRST}")
-    until("first camera again", lambda: capture("picture").get("device") == FIRST
-          and capture("picture").get("state") == "running", 10)
+    until("first camera again", lambda: capture("video").get("device") == FIRST
+          and capture("video").get("state") == "running", 10)
     time.sleep(1)
 
 
@@ -186,11 +186,11 @@ def injections() -> None:
         time.sleep(0.4)
     keep("after injections")
     moment("fatal error")
-    taken = capture("picture").get("taken", 0)
+    taken = capture("video").get("captured", 0)
     set_control(camera, "Inject Fatal Streaming Error", 1)
     os.close(camera)
     until("told of the fatal error", lambda: f"device lost: the camera {FIRST}" in log(), 5)
-    until("back from a fatal error", lambda: capture("picture").get("taken", 0) > taken + 3, 10)
+    until("back from a fatal error", lambda: capture("video").get("captured", 0) > taken + 3, 10)
 
 
 def unplugging() -> None:
@@ -220,7 +220,7 @@ def unplugging() -> None:
 def pulled_out() -> None:
     """A sound card's driver lets go of it, as when it is pulled out."""
     change("microphone", f"alsa:{CARD}")
-    until("sound card runs", lambda: capture("sound").get("device") == CARD and capture("sound").get("state") == "running", 10)
+    until("sound card runs", lambda: capture("audio").get("device") == CARD and capture("audio").get("state") == "running", 10)
     time.sleep(2)
     keep("before pulling out")
     # The driver's call lasts until nobody holds the card any more.
@@ -236,8 +236,8 @@ def pulled_out() -> None:
     moment("put in again")
     until("sound card back after its return", lambda: f"back again: the microphone {CARD}" in log(), 10)
     change("microphone", "alsa:hw:1,1,1")
-    until("microphone of before", lambda: capture("sound").get("device") == "hw:1,1,1"
-          and capture("sound").get("state") == "running", 10)
+    until("microphone of before", lambda: capture("audio").get("device") == "hw:1,1,1"
+          and capture("audio").get("state") == "running", 10)
     time.sleep(2)
 
 
@@ -251,8 +251,8 @@ def starvation(weir: subprocess.Popen) -> None:
     weir.send_signal(signal.SIGCONT)
     moment("continued")
     counted = [0, -1]
-    until("starvation is made up for", lambda: counted.append(capture("sound").get("bridgedSamples", 0)) or (
-        time.sleep(0.5) or counted[-1] == counted[-2] and counted[-1] > seen["before starvation"]["capture"]["sound"][
+    until("starvation is made up for", lambda: counted.append(capture("audio").get("bridgedSamples", 0)) or (
+        time.sleep(0.5) or counted[-1] == counted[-2] and counted[-1] > seen["before starvation"]["capture"]["audio"][
             "bridgedSamples"]), 15)
     keep("after starvation", lost=log().count("device lost: the microphone") - before)
 

@@ -128,15 +128,15 @@ for number in (1, 2, 3):
     expect(after and after[0] < 0.8 * slowness, f"key frame asked for: there after {after[0] if after else 99:.2f} s")
 
 # Switching.
-expect(figure("second camera", "picture", "device") == "/dev/video1", "the other camera runs")
+expect(figure("second camera", "video", "device") == "/dev/video1", "the other camera runs")
 within("taken when free", 3)
 within("camera with a wrong clock runs", 5)
-expect(figure("wrong clock", "picture", "state") == "running"
-       and figure("wrong clock", "picture", "taken") - figure("second camera", "picture", "taken") > 8,
+expect(figure("wrong clock", "video", "state") == "running"
+       and figure("wrong clock", "video", "captured") - figure("second camera", "video", "captured") > 8,
        "a camera whose times are years ahead goes on (how long its pictures last is seen above)")
 if seen["fed"]:
     expect(took.get("busy microphone is told") is not None, "a busy microphone is told with what to do")
-expect(figure("second microphone", "sound", "device") == "hw:1,1,1", "the other microphone runs")
+expect(figure("second microphone", "audio", "device") == "hw:1,1,1", "the other microphone runs")
 within("other microphone runs", 3)
 switched = seen["moments"]["other microphone"] - wall
 quiet, loud = loudness(FOLDER / "cam.mp4", switched - 3, switched), loudness(FOLDER / "cam.mp4", switched + 1, switched + 3)
@@ -144,12 +144,12 @@ expect(quiet < 50 < 1000 < loud, f"its tone is heard from then on: {quiet:.0f} b
 within("first camera again", 3)
 
 # What drivers do.
-lost = figure("after injections", "picture", "lostByDriver") - figure("before injections", "picture", "lostByDriver")
-broken = figure("after injections", "picture", "broken") - figure("before injections", "picture", "broken")
+lost = figure("after injections", "video", "lost") - figure("before injections", "video", "lost")
+broken = figure("after injections", "video", "corrupt") - figure("before injections", "video", "corrupt")
 expect(lost >= 3, f"dropped buffers: {lost} pictures counted as lost by the driver")
 expect(broken >= 4, f"error flags: {broken} pictures of 5 counted as broken")
 within("back from a fatal error", 3)
-expect(took.get("loss is told") is not None and figure("away", "picture", "state") == "away", "unplugged: told by name")
+expect(took.get("loss is told") is not None and figure("away", "video", "state") == "away", "unplugged: told by name")
 within("back after its return", 3)
 if seen["fed"]:
     expect(took.get("silence is told") is not None, "a camera that falls silent is told by name")
@@ -159,23 +159,23 @@ if seen["fed"]:
 
 within("sound card runs", 3)
 expect(took.get("loss of the sound card is told") is not None and seen["let go"]
-       and figure("pulled out", "sound", "state") == "away", "a sound card pulled out: told by name, and let go")
-filled = (figure("pulled out", "sound", "bridgedSamples") - figure("before pulling out", "sound", "bridgedSamples")) / 48000
+       and figure("pulled out", "audio", "state") == "away", "a sound card pulled out: told by name, and let go")
+filled = (figure("pulled out", "audio", "bridgedSamples") - figure("before pulling out", "audio", "bridgedSamples")) / 48000
 expect(filled > 3.5, f"a sound card pulled out for 4 s: bridged with {filled:.1f} s of silence")
 within("sound card back after its return", 3)
 
 # A process that gets no processor for longer than the microphone's buffer of 2 s.
 away = seen["moments"]["continued"] - seen["moments"]["stopped"]
-overruns = figure("after starvation", "sound", "overruns") - figure("before starvation", "sound", "overruns")
-bridged = (figure("after starvation", "sound", "bridgedSamples") - figure("before starvation", "sound", "bridgedSamples")) / 48000
+overruns = figure("after starvation", "audio", "overruns") - figure("before starvation", "audio", "overruns")
+bridged = (figure("after starvation", "audio", "bridgedSamples") - figure("before starvation", "audio", "bridgedSamples")) / 48000
 expect(overruns >= 1, f"starved for {away:.2f} s: {overruns} overrun counted")
-others = figure("before starvation", "sound", "overruns")
+others = figure("before starvation", "audio", "overruns")
 # Where the guest cannot keep up with the sound by itself, some is bridged before, and some of its own after.
 calm = others == 0 and overruns == 1
 expect(away - (0.15 if calm else 1) < bridged < away + (0.5 if calm else 8),
        f"starved: bridged with {bridged:.3f} s of silence ({others} overruns before, of the guest's own slowness)")
 expect(seen["after starvation"]["lost"] == 0, "starved: the microphone is not taken for lost")
-skew = figure("after starvation", "sound", "skewMicroseconds")
+skew = figure("after starvation", "audio", "skewMicroseconds")
 expect(abs(skew) <= 20_000, f"starved: {skew} µs off the clock afterwards")
 
 # Recording is one thing, being live another.
@@ -205,7 +205,7 @@ if len(files) > 1:
 bare = seen["bare"]
 within("weir capture is live", 30)
 expect(bare["recording"]["state"] == "completed" and bare["state"] == "live",
-       f"weir capture: its recording ended after 3 s, and it is {bare['state']} ({bare['capture']['picture']['mode']})")
+       f"weir capture: its recording ended after 3 s, and it is {bare['state']} ({bare['capture']['video']['mode']})")
 limited = list((FOLDER / "limited/cam").glob("*.mp4"))
 length = [decoded(file)[-1][0] - decoded(file)[0][0] for file in limited if decoded(file)]
 expect(len(length) == 1 and 1.5 < length[0] < 3.2, f"weir capture: {length} s are recorded")
@@ -235,9 +235,9 @@ late = sorted(at + clock - min(max(at + clock, written[number][0]), written[numb
               for at, number in zip(times, numbers) if number in written)
 expect(late and max(abs(late[0]), abs(late[-1])) <= 0.02,
        f"MJPEG: pictures have the times at which they were written, {1000 * late[0]:+.1f} to {1000 * late[-1]:+.1f} ms")
-counted = streams["mjpeg"]["capture"]["picture"]
+counted = streams["mjpeg"]["capture"]["video"]
 missing = sum(1 for number in written if numbers[0] < number < numbers[-1]) - len(numbers) + 2
-known = counted["lostByDriver"] + counted["leftOut"] + counted["broken"]
+known = counted["lost"] + counted["dropped"] + counted["corrupt"]
 expect(missing <= known, f"MJPEG: {missing} of {missing + len(numbers)} pictures are missing, {known} counted as lost")
 heard = [tuple(look) for look in seen["heard"]]
 truth = []
@@ -260,7 +260,7 @@ if errors:
     expect(10 * far <= len(errors), f"A/V with a microphone 100 ppm slow: {len(errors) - far} of {len(errors)} within 20 ms, "
            f"the farthest {max(map(abs, errors)):.1f} ms, "
            f"{sum(errors[:half]) / max(1, half):+.1f} ms in the first half, {sum(errors[half:]) / (len(errors) - half):+.1f} after")
-skew = streams["mjpeg"]["capture"]["sound"]["skewMicroseconds"]
+skew = streams["mjpeg"]["capture"]["audio"]["skewMicroseconds"]
 expect(abs(skew) <= 20_000, f"A/V: weir's own figure of the skew: {skew} µs")
 
 # A camera that sends H.264.
@@ -275,7 +275,7 @@ for digest in passed:
 expect(len(order) > 50 and None not in order, f"H.264: {len(order)} access units, each byte for byte as it was sent")
 gaps = [(b - a) % FLASH.COUNT for a, b in zip(order, order[1:]) if None not in (a, b)]
 expect(all(0 < gap < 100 for gap in gaps), "H.264: none twice or out of order")
-missing, known = sum(gap - 1 for gap in gaps), streams["coded"]["capture"]["picture"]["lostByDriver"]
+missing, known = sum(gap - 1 for gap in gaps), streams["coded"]["capture"]["video"]["lost"]
 expect(missing <= known + seen["unsent"], f"H.264: {missing} of {sum(gaps)} are missing, {known} counted as lost, "
        f"{seen['unsent']} not sent by a starved feeder")
 count = len(decoded(FOLDER / "coded.mp4"))

@@ -178,24 +178,24 @@ def test_each_codec_is_served_and_decoded(slates, tmp_path, name, codecs):
 
 def test_an_encoder_that_the_machine_lacks_is_told_and_another_one_taken(slates):
     slates.wait_log(r"h264_nvenc does not work here, another encoder is taken: cannot open the encoder h264_nvenc")
-    picture = slates.stream("avc")["capture"]["picture"]
-    assert picture["encoder"] == "libx264" and picture["coded"] > 0 and picture["state"] == "away"
+    picture = slates.stream("avc")["capture"]["video"]
+    assert picture["encoder"] == "libx264" and picture["encoded"] > 0 and picture["state"] == "away"
     assert "there is no camera /dev/video63" in picture["problem"]
 
 
 def test_captures_are_told_to_prometheus(slates):
     metrics, capture = Metrics(slates), slates.stream("avc")["capture"]
-    picture, sound = capture["picture"], capture["sound"]
+    picture, sound = capture["video"], capture["audio"]
     for name, value in {
-            "weir_camera_up": 0, "weir_microphone_up": 0, "weir_camera_pictures_total": picture["taken"],
-            "weir_camera_pictures_lost_total": picture["lostByDriver"],
-            "weir_camera_pictures_broken_total": picture["broken"],
+            "weir_camera_up": 0, "weir_microphone_up": 0, "weir_camera_frames_total": picture["captured"],
+            "weir_camera_frames_lost_total": picture["lost"],
+            "weir_camera_frames_corrupt_total": picture["corrupt"],
             "weir_encoder_restarts_total": picture["encoderRestarts"],
             "weir_microphone_overruns_total": sound["overruns"]}.items():
         assert metrics(name, stream="avc") == value, name
-    assert 0 < metrics("weir_encoder_pictures_total", stream="avc") <= picture["coded"]
-    assert metrics("weir_encoder_pictures_left_out_total", stream="avc") <= picture["leftOut"]
-    assert 0 < metrics("weir_encoder_picture_seconds", stream="avc") < 1
+    assert 0 < metrics("weir_encoder_frames_total", stream="avc") <= picture["encoded"]
+    assert metrics("weir_encoder_frames_dropped_total", stream="avc") <= picture["dropped"]
+    assert 0 < metrics("weir_encoder_frame_seconds", stream="avc") < 1
     assert ("weir_microphone_up", ("stream", "av1")) not in metrics.values, "it has none"
 
 
@@ -291,11 +291,11 @@ def test_a_microphone_of_many_channels_is_heard_and_the_stream_goes_on(start, tm
     weir.wait_state("cam", "live")
     assert ask(weir, "cam", "microphone", "alsa:many").status == 200
     weir.wait_log(rf"the microphone many, \d+ Hz, {channels} channels")
-    coded = weir.stream("cam")["capture"]["picture"]["coded"]
-    weir.wait(lambda: weir.stream("cam")["capture"]["picture"]["coded"] > coded + 10, 10, "more pictures", every=0.2)
+    coded = weir.stream("cam")["capture"]["video"]["encoded"]
+    weir.wait(lambda: weir.stream("cam")["capture"]["video"]["encoded"] > coded + 10, 10, "more pictures", every=0.2)
     stream = weir.stream("cam")
-    assert stream["state"] == "live" and stream["capture"]["sound"]["state"] == "running"
-    assert stream["capture"]["sound"]["channels"] == channels
+    assert stream["state"] == "live" and stream["capture"]["audio"]["state"] == "running"
+    assert stream["capture"]["audio"]["channels"] == channels
     # It has samples without end, which costs: another one.
     assert ask(weir, "cam", "microphone", "alsa:missing").status == 200
 
@@ -305,7 +305,7 @@ def test_a_microphone_that_does_not_open_is_bridged_and_another_one_taken(start,
     weir = start("--source", f"cam={SLATE},alsa:slow", "--no-record", "--admin-token", TOKEN,
                  environment=alsa(tmp_path, pipe=tmp_path / "pipe"))
     weir.wait_state("cam", "live")
-    bridged = lambda: weir.stream("cam")["capture"]["sound"]["bridgedSamples"]
+    bridged = lambda: weir.stream("cam")["capture"]["audio"]["bridgedSamples"]
     began, first = time.monotonic(), bridged()
     time.sleep(2)
     # Silence in time, not all at once when the microphone has been opened.
@@ -378,7 +378,7 @@ def test_a_source_is_stopped_and_started_while_weir_runs(switched, name):
 
 @pytest.mark.parametrize("name", ["demo", "cam"])
 def test_a_source_is_taken_off_the_air_and_put_on_it_while_its_devices_stay_open(switched, tmp_path, name):
-    coded = lambda: own(switched, f"/{name}").json["capture"]["picture"]["coded"]
+    coded = lambda: own(switched, f"/{name}").json["capture"]["video"]["encoded"]
     before = coded()
     assert own(switched, f"/{name}/preview", "POST").good().json["state"] == "preview"
     switched.wait_state(name, "ended", seconds=3)
@@ -410,7 +410,7 @@ def test_the_camera_that_was_chosen_is_the_one_that_starts(switched):
     assert ask(switched, "cam", "camera", "v4l2:/dev/video62").status == 200
     own(switched, "/cam/stop", "POST").good()
     own(switched, "/cam/start", "POST").good()
-    switched.wait(lambda: (own(switched, "/cam").json["capture"] or {}).get("picture", {}).get("device") == "/dev/video62",
+    switched.wait(lambda: (own(switched, "/cam").json["capture"] or {}).get("video", {}).get("device") == "/dev/video62",
                   10, "the other camera")
 
 
@@ -447,7 +447,7 @@ def test_devices_are_told_to_whoever_has_the_token(switched):
 
 def test_the_test_pattern_makes_a_key_frame_when_it_is_asked_to(switched):
     switched.wait_state("demo", "live")
-    assert ask(switched, "demo", "keyframe", "").good().json["picture"]["device"] == "test pattern"
+    assert ask(switched, "demo", "keyframe", "").good().json["video"]["device"] == "test pattern"
     assert ask(switched, "demo", "camera", "v4l2:/dev/video0").status == 409
     assert ask(switched, "loop", "keyframe", "").status == 409
 

@@ -454,7 +454,7 @@ def test_a_tenth_of_a_core_costs_rungs_their_pictures_and_publishers_none(start,
             while publisher.process.poll() is None:
                 for stream in weir.json("/api/v1/streams")["streams"]:
                     dropped[stream["name"]] = max(dropped.get(stream["name"], 0),
-                                                  (stream["ladder"] or {}).get("droppedPictures", 0))
+                                                  (stream["ladder"] or {}).get("droppedFrames", 0))
                 time.sleep(0.5)
         publishers.wait_all(running, 30)
         throttled = group.throttled

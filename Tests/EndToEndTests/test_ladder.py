@@ -59,7 +59,7 @@ def test_the_rung_that_equals_the_source_is_the_source(live):
     weir, urls = live
     assert set(urls) == {"video", *RUNGS}
     ladder = weir.stream(NAME)["ladder"]
-    assert {rung["name"]: (rung["width"], rung["height"]) for rung in ladder["rungs"]} == RUNGS
+    assert {rung["name"]: (rung["width"], rung["height"]) for rung in ladder["renditions"]} == RUNGS
 
 
 def test_every_size_has_a_list_of_key_frames_for_seeking(live, tmp_path):
@@ -160,8 +160,8 @@ def test_the_death_of_the_transcoder_is_nothing_to_the_sources_viewers(live):
     assert after["processID"] != before["processID"]
     told = Metrics(weir)
     assert told("weir_ladder_worker_restarts_total", stream=NAME) == after["restarts"]
-    assert told("weir_ladder_pictures_dropped_total", stream=NAME) >= after["droppedPictures"]
-    assert told("weir_ladder_worker_up", stream=NAME) == 1 and told("weir_ladder_rungs", stream=NAME) == len(RUNGS)
+    assert told("weir_ladder_frames_dropped_total", stream=NAME) >= after["droppedFrames"]
+    assert told("weir_ladder_worker_up", stream=NAME) == 1 and told("weir_ladder_renditions", stream=NAME) == len(RUNGS)
     playlist = llhls.parse(http.fetch(urls["90p"]).text, urls["90p"])
     assert playlist.sequence == llhls.parse(http.fetch(urls["video"]).text, urls["video"]).sequence \
         or any(segment.gap for segment in playlist.segments)

@@ -26,8 +26,8 @@ SIZES = {"hevc": (160, 90), "av1": (160, 90), "ten": (160, 90), "pq": (160, 90),
 def demo(start_shared, tmp_path_factory):
     folder = tmp_path_factory.mktemp("variants")
     weir = start_shared("--test-pattern", "demo", "--ladder", "360p@800k,180p@300k", "--audio-codec", "opus", "--no-record")
-    weir.wait(lambda: len(((weir.stream("demo") or {}).get("ladder") or {}).get("rungs", [])) == 2, 30, "two rungs")
-    weir.wait(lambda: weir.stream("demo")["sound"]["codecString"], 10, "the sound")
+    weir.wait(lambda: len(((weir.stream("demo") or {}).get("ladder") or {}).get("renditions", [])) == 2, 30, "two rungs")
+    weir.wait(lambda: weir.stream("demo")["audio"]["codecString"], 10, "the sound")
     url = f"{weir.web}/live/demo/index.m3u8"
     with concurrent.futures.ThreadPoolExecutor(len(OUTPUTS)) as pool:
         copies = dict(zip(OUTPUTS, pool.map(
@@ -42,7 +42,7 @@ def test_no_picture_of_a_rung_is_lost_doubled_or_out_of_order(demo, name):
     steps = [b - a for a, b in zip(copy.numbers, copy.numbers[1:])]
     assert min(steps) == 1, "a picture twice, or out of order"
     # A machine that is too busy leaves pictures out, and says how many.
-    assert sum(steps) - len(steps) <= stream["capture"]["picture"]["leftOut"] + stream["ladder"]["droppedPictures"]
+    assert sum(steps) - len(steps) <= stream["capture"]["video"]["dropped"] + stream["ladder"]["droppedFrames"]
     for number, time in zip(copy.numbers, copy.picture_times):
         assert abs(time - copy.picture_times[0] - (number - copy.numbers[0]) / 30) < 0.002, f"picture {number} at {time}"
 
@@ -122,7 +122,7 @@ def test_sound_in_another_codec_is_cut_where_the_source_is_without_a_hole(demo, 
 
 
 def capture_left_out(weir) -> int:
-    return weir.stream("demo")["capture"]["picture"]["leftOut"]
+    return weir.stream("demo")["capture"]["video"]["dropped"]
 
 
 def parts(url: str) -> dict[str, float]:
@@ -231,10 +231,10 @@ def test_sound_survives_a_reconnect_and_the_death_of_its_transcoder(start):
         outage = [s.sequence for s in segments("video") if s.gap]
         assert [s.sequence for s in segments("aac") if s.gap] == outage
         assert [s.sequence for s in segments("video") if s.discontinuity] == [broken]
-        os.kill(weir.stream("cam")["sound"]["processID"], signal.SIGKILL)
+        os.kill(weir.stream("cam")["audio"]["processID"], signal.SIGKILL)
         newest = segments("video")[-1].sequence
         weir.wait(lambda: (s := segments("aac"))[-1].sequence > newest + 2 and not s[-1].gap, 20, "the sound comes back")
-        assert weir.stream("cam")["sound"]["restarts"] == 1
+        assert weir.stream("cam")["audio"]["restarts"] == 1
         assert {s.sequence for s in segments("video") if s.gap} <= set(outage)
         numbers = [s.sequence for s in segments("aac")]
         assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))

@@ -94,12 +94,19 @@ enum APITable {
     return .notFound("The API has no such address.", help: help)
   }
 
-  static var index: JSON {
-    [
-      "version": .string(Version.number),
-      "addresses": .array(
-        addresses.map { ["path": .string($0.pattern), "methods": .string($0.methods.description)] }),
-    ]
+  /// `/api/v1`.
+  struct Index: Encodable {
+    let version = Version.number
+    let addresses: [Address]
+
+    struct Address: Encodable {
+      let path: String
+      let methods: String
+    }
+  }
+
+  static var index: Index {
+    Index(addresses: addresses.map { Index.Address(path: $0.pattern, methods: $0.methods.description) })
   }
 }
 

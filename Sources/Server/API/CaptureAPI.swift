@@ -15,10 +15,10 @@ struct CaptureAPI {
     case keyFrame = "keyframe"
   }
 
-  /// Null off air: the stream of that name is another publisher's then, or over.
-  func describe(_ name: StreamName) -> JSON {
-    guard let source = sources[name], case .live = source.activity else { return .null }
-    return source.status.map(\.json) ?? .null
+  /// Nil off air: the stream of that name is another publisher's then, or over.
+  func describe(_ name: StreamName) -> CaptureAnswer? {
+    guard let source = sources[name], case .live = source.activity else { return nil }
+    return source.status.map(CaptureAnswer.init)
   }
 
   func change(_ request: APIRequest) -> HTTPAnswer {
@@ -34,7 +34,7 @@ struct CaptureAPI {
     } catch {
       return .now(Problem.badRequest("\(error.reason).", help: "\(error.advice).").response)
     }
-    return .now(.json(source.status.map(\.json) ?? .null))
+    return .now(.json(source.status.map(CaptureAnswer.init)))
   }
 
   private static func answer(_ refusal: CaptureRefusal) -> HTTPResponse {
@@ -75,59 +75,5 @@ struct CaptureAPI {
       return .controls(controls)
     case .keyFrame: return .keyFrame
     }
-  }
-}
-
-extension CaptureStatus {
-  /// As the API has it.
-  var json: JSON {
-    .object([("picture", picture.map(\.json) ?? .null), ("sound", sound.map(\.json) ?? .null)])
-  }
-}
-
-extension CaptureStatus.Picture {
-  fileprivate var json: JSON {
-    .object([
-      ("device", .string(device)), ("name", .string(name)), ("mode", .string(mode)), ("state", .string(state.word)),
-      ("problem", state.problem), ("taken", .integer(taken)), ("lostByDriver", .integer(lostByDriver)),
-      ("broken", .integer(broken)), ("leftOut", .integer(leftOut)), ("coded", .integer(coded)),
-      ("encoder", encoder.map { .string($0) } ?? .null), ("encoderRestarts", .integer(encoderRestarts)),
-      ("encodeMicroseconds", .integer(encodeMicroseconds)),
-      ("controls", .array(controls.map(\.json))),
-    ])
-  }
-}
-
-extension CaptureStatus.Sound {
-  fileprivate var json: JSON {
-    .object([
-      ("device", .string(device)), ("state", .string(state.word)), ("problem", state.problem),
-      ("sampleRate", .integer(rate)), ("channels", .integer(channels)), ("overruns", .integer(overruns)),
-      ("bridgedSamples", .integer(bridgedSamples)), ("skewMicroseconds", .integer(skewMicroseconds)),
-    ])
-  }
-}
-
-extension CaptureStatus.State {
-  fileprivate var word: String {
-    switch self {
-    case .starting: "starting"
-    case .running: "running"
-    case .away: "away"
-    }
-  }
-
-  fileprivate var problem: JSON {
-    if case .away(let reason) = self { .string(reason) } else { .null }
-  }
-}
-
-extension CameraControl {
-  /// As `weir devices --json` and the API have it.
-  var json: JSON {
-    .object([
-      ("name", .string(name)), ("value", .integer(Int64(value))), ("minimum", .integer(Int64(minimum))),
-      ("maximum", .integer(Int64(maximum))), ("default", .integer(Int64(standard))),
-    ])
   }
 }

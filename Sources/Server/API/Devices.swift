@@ -2,7 +2,7 @@ internal import Basics
 internal import FMP4
 internal import Ingest
 
-/// The lists, as text and as JSON.
+/// What this machine can capture and encode with, as text.
 struct Devices {
   let cameras: [CameraListing]
   let microphones: [MicrophoneListing]
@@ -57,47 +57,59 @@ struct Devices {
     }
     return groups
   }
+}
 
-  // MARK: JSON
+/// What this machine can capture and encode with; `encoders` is null where they were not tried, which takes seconds.
+struct DevicesAnswer: Encodable {
+  let cameras: [Camera]
+  let microphones: [Microphone]
+  let encoders: [ListedEncoder]?
 
-  var json: JSON { .object(captureMembers + [("encoders", .array(encoders.map(Self.json)))]) }
-
-  /// Cameras and microphones alone: trying encoders out takes seconds.
-  var captureJSON: JSON { .object(captureMembers) }
-
-  private var captureMembers: [(name: String, value: JSON)] {
-    [("cameras", .array(cameras.map(Self.json))), ("microphones", .array(microphones.map(Self.json)))]
+  struct Camera: Encodable {
+    let device: String
+    let name: String
+    let problem: String?
+    let modes: [Mode]
+    let controls: [ControlAnswer]
   }
 
-  private static func json(_ microphone: MicrophoneListing) -> JSON {
-    .object([
-      ("device", .string("alsa:\(microphone.device)")), ("name", .string(microphone.name)),
-      ("problem", microphone.problem.map { .string($0.description) } ?? .null),
-    ])
+  struct Mode: Encodable {
+    let format: String
+    let width: Int
+    let height: Int
+    let framesPerSecond: Double
   }
 
-  private static func json(_ encoder: EncoderListing) -> JSON {
-    .object([
-      ("name", .string(encoder.name)), ("codec", .string(encoder.coding)), ("hardware", .bool(encoder.isHardware)),
-      ("works", .bool(encoder.problem == nil)), ("problem", encoder.problem.map { .string($0) } ?? .null),
-    ])
+  struct Microphone: Encodable {
+    let device: String
+    let name: String
+    let problem: String?
   }
 
-  private static func json(_ camera: CameraListing) -> JSON {
-    .object([
-      ("device", .string("v4l2:\(camera.path)")), ("name", .string(camera.name)),
-      ("problem", camera.problem.map { .string($0.description) } ?? .null),
-      (
-        "modes",
-        .array(
-          camera.modes.map { mode in
-            .object([
-              ("format", .string(mode.format.rawValue)), ("width", .integer(mode.size.width)),
-              ("height", .integer(mode.size.height)), ("framesPerSecond", .number(mode.rate.framesPerSecond)),
-            ])
-          })
-      ),
-      ("controls", .array(camera.controls.map(\.json))),
-    ])
+  struct ListedEncoder: Encodable {
+    let name: String
+    let codec: String
+    let hardware: Bool
+    let works: Bool
+    let problem: String?
+  }
+
+  init(cameras: [CameraListing], microphones: [MicrophoneListing], encoders: [EncoderListing]? = nil) {
+    self.cameras = cameras.map { camera in
+      Camera(
+        device: "v4l2:\(camera.path)", name: camera.name, problem: camera.problem?.description,
+        modes: camera.modes.map {
+          Mode(
+            format: $0.format.rawValue, width: $0.size.width, height: $0.size.height,
+            framesPerSecond: $0.rate.framesPerSecond)
+        }, controls: camera.controls.map(ControlAnswer.init))
+    }
+    self.microphones = microphones.map {
+      Microphone(device: "alsa:\($0.device)", name: $0.name, problem: $0.problem?.description)
+    }
+    self.encoders = encoders?.map {
+      ListedEncoder(
+        name: $0.name, codec: $0.coding, hardware: $0.isHardware, works: $0.problem == nil, problem: $0.problem)
+    }
   }
 }

@@ -17,15 +17,16 @@ struct RecordingAPI {
     guard let library else { return .now(Problem.notFound("This server records nothing.").response) }
     return .fromDisk(
       library.storage(on: eventLoop).map { storage in
-        .json([
-          "freeBytes": storage.freeBytes.map { .integer($0) } ?? .null,
-          "totalBytes": storage.totalBytes.map { .integer($0) } ?? .null,
-          "recordedBytes": .integer(storage.recordedBytes), "deletedBytes": .integer(storage.deletedBytes),
-          "keepFreeBytes": .integer(library.keepFree), "undoSeconds": .integer(library.undoSeconds),
-          "writable": .bool(isWritable),
-        ])
+        .json(
+          StorageAnswer(
+            freeBytes: storage.freeBytes, totalBytes: storage.totalBytes, recordedBytes: storage.recordedBytes,
+            deletedBytes: storage.deletedBytes, keepFreeBytes: library.keepFree, undoSeconds: library.undoSeconds,
+            writable: isWritable))
       }, on: eventLoop)
   }
+
+  /// The newest of a stream; nil before its first one.
+  func describe(_ name: StreamName) -> RecordingStateAnswer? { library?.newest(name).map { RecordingStateAnswer($0) } }
 
   /// Starts, stops or cancels a stream's recording: what it then does.
   func control(_ request: APIRequest) -> HTTPAnswer {
@@ -42,7 +43,7 @@ struct RecordingAPI {
     switch answer {
     case .done:
       return .later(
-        library.settle(name, on: request.eventLoop, patience: Self.patience).map { .json(library.describe(name)) })
+        library.settle(name, on: request.eventLoop, patience: Self.patience).map { .json(describe(name)) })
     case .refused(.notLive): return .now(Problem.notFound(RecordingRefusal.notLive.description).response)
     case .refused(let refusal): return .now(Self.conflict(refusal.description))
     }
@@ -62,13 +63,13 @@ struct RecordingAPI {
       return .now(Problem.badRequest("The query cannot be answered: \(error.reason).", help: error.advice).response)
     }
     guard let library else {
-      return .now(.json(CataloguePage(entries: [], next: nil, total: 0, isComplete: true).json))
+      return .now(.json(RecordingsAnswer(CataloguePage(entries: [], next: nil, total: 0, isComplete: true))))
     }
     return .fromDisk(
       library.catalogue.list(query, on: request.eventLoop).map { page -> HTTPResponse in
         var page = page
         for index in page.entries.indices { page.entries[index].finishing = library.finishing(page.entries[index].key) }
-        return .json(page.json)
+        return .json(RecordingsAnswer(page, undoSeconds: library.undoSeconds))
       }, on: request.eventLoop)
   }
 
@@ -76,18 +77,15 @@ struct RecordingAPI {
     guard let library, let key = Self.key(request) else { return .now(Self.missing) }
     return .fromDisk(
       library.catalogue.entry(key, on: request.eventLoop).map { entry in
-        entry.map { .json(describe($0)) } ?? Self.missing
+        entry.map { Self.answer($0, library) } ?? Self.missing
       }, on: request.eventLoop)
   }
 
   /// With the time until which a deletion can be taken back.
-  private func describe(_ entry: RecordingEntry) -> JSON {
+  private static func answer(_ entry: RecordingEntry, _ library: RecordingLibrary) -> HTTPResponse {
     var entry = entry
-    entry.finishing = library?.finishing(entry.key)
-    guard case .object(var members) = entry.json, let library else { return entry.json }
-    let end = entry.deletedAt.map { $0 &+ library.undoSeconds &* 1_000_000_000 }
-    members.append(("restorableUntil", end.map { .string(UTCText(nanosecondsSince1970: $0).internet) } ?? .null))
-    return .object(members)
+    entry.finishing = library.finishing(entry.key)
+    return .json(EntryAnswer(entry, undoSeconds: library.undoSeconds))
   }
 
   private static func key(_ request: APIRequest) -> RecordingKey? {
@@ -114,7 +112,7 @@ struct RecordingAPI {
     return .fromDisk(
       changed.map { result in
         switch result {
-        case .success(let entry): .json(describe(entry))
+        case .success(let entry): Self.answer(entry, library)
         case .failure(let refusal): Self.response(refusal)
         }
       }, on: loop)

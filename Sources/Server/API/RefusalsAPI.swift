@@ -17,17 +17,25 @@ struct RefusalsAPI {
     let refusal = gate.refusal(of: request.http)
     if let refusal, name == nil, publishKeyRequired { return .now(refusal.response) }
     let entries = streams.recentRefusals.reversed().filter { name == nil || $0.refused.stream == name }
-    return .now(.json(["refusals": .array(entries.map { describe($0, isForAdmin: refusal == nil) })]))
+    return .now(.json(["refusals": entries.map { Refusal($0, isForAdmin: refusal == nil) }]))
   }
 
-  private func describe(_ entry: RecentRefusals.Entry, isForAdmin: Bool) -> JSON {
-    let refused = entry.refused
-    return [
-      "stream": refused.stream.map { .string($0) } ?? .null, "protocol": .string(refused.protocolName),
-      "address": isForAdmin ? .string(refused.remoteAddress) : .null,
-      "reason": .string(isForAdmin ? refused.reason : refused.publicReason), "count": .integer(entry.count),
-      "firstAt": .string(UTCText(nanosecondsSince1970: entry.first).internet),
-      "lastAt": .string(UTCText(nanosecondsSince1970: entry.last).internet),
-    ]
+  private struct Refusal: Encodable {
+    let stream: String?
+    let `protocol`: String
+    /// Null for whoever has no token.
+    let address: String?
+    let reason: String
+    let count: Int
+    let firstAt: String
+    let lastAt: String
+
+    init(_ entry: RecentRefusals.Entry, isForAdmin: Bool) {
+      let refused = entry.refused
+      (stream, `protocol`, count) = (refused.stream, refused.protocolName, entry.count)
+      address = isForAdmin ? refused.remoteAddress : nil
+      reason = isForAdmin ? refused.reason : refused.publicReason
+      (firstAt, lastAt) = (JSONText.time(entry.first), JSONText.time(entry.last))
+    }
   }
 }

@@ -10,7 +10,7 @@ extension ReplayRoutes {
   func keyFrames(_ request: APIRequest) -> HTTPAnswer {
     guard let (stream, name) = Self.recording(request) else { return .now(missing) }
     return open(stream, name.stem, on: request.eventLoop) { source in
-      .json(RecordedKeyFrames(source.withIndex { index in copy index }).json)
+      .json(RecordedKeyFrames(source.withIndex { index in copy index }))
     }
   }
 
@@ -24,13 +24,18 @@ extension ReplayRoutes {
 }
 
 /// The key frames of a recording, and the clock beside them. Times are seconds as its finished movie counts them.
-struct RecordedKeyFrames: Sendable {
+struct RecordedKeyFrames: Sendable, Encodable {
   /// Of the recording, as far as it is there.
   let seconds: Double
   /// In order.
   let keyFrames: [Double]
-  /// The time of day in nanoseconds since 1970 at a place; it moves with the media up to the next of them.
-  let clock: [(at: Double, wall: Int64)]
+  let clock: [Moment]
+
+  /// A place, and which time of day it was there; that moves with the media up to the next of them.
+  struct Moment: Sendable, Encodable {
+    let at: Double
+    let time: String
+  }
 
   /// Clocks of publishers and servers drift by less from one segment to the next; in nanoseconds.
   private static let tolerance: UInt64 = 50_000_000
@@ -39,7 +44,7 @@ struct RecordedKeyFrames: Sendable {
     let origin = index.origin
     seconds = Self.rounded((index.end - origin).seconds)
     var keyFrames: [Double] = []
-    var clock: [(at: Double, wall: Int64)] = []
+    var clock: [Moment] = []
     var known: (start: MediaTime, wall: Int64)?
     for segment in index.segments {
       let start = index.start(of: segment)
@@ -48,7 +53,7 @@ struct RecordedKeyFrames: Sendable {
       let expected = known.map { $0.wall &+ (start - $0.start).nanoseconds }
       if let expected, (expected &- segment.wallStart).magnitude <= Self.tolerance { continue }
       known = (start, segment.wallStart)
-      clock.append((at, segment.wallStart))
+      clock.append(Moment(at: at, time: JSONText.time(segment.wallStart)))
     }
     self.keyFrames = keyFrames
     self.clock = clock
@@ -56,12 +61,4 @@ struct RecordedKeyFrames: Sendable {
 
   /// To the microsecond: ticks of most timescales are no finite decimals.
   private static func rounded(_ seconds: Double) -> Double { (seconds * 1e6).rounded() / 1e6 }
-
-  var json: JSON {
-    [
-      "seconds": .number(seconds), "keyFrames": .array(keyFrames.map { .number($0) }),
-      "clock": .array(
-        clock.map { ["at": .number($0.at), "time": .string(UTCText(nanosecondsSince1970: $0.wall).internet)] }),
-    ]
-  }
 }

@@ -13,11 +13,11 @@ struct SourcesAPI {
   /// Nil where nothing is recorded.
   let recordings: SourceRecordings?
 
-  func list(_: APIRequest) -> HTTPAnswer { .now(.json(["sources": .array(sources.all.map(describe))])) }
+  func list(_: APIRequest) -> HTTPAnswer { .now(.json(["sources": sources.all.map(SourceAnswer.init)])) }
 
   func one(_ request: APIRequest) -> HTTPAnswer {
     guard let source = source(request) else { return .now(Self.missing) }
-    return .now(.json(describe(source)))
+    return .now(.json(SourceAnswer(source)))
   }
 
   func picture(_ request: APIRequest) -> HTTPAnswer {
@@ -30,11 +30,11 @@ struct SourcesAPI {
     switch request[1] {
     case "start":
       let refusal = request.eventLoop.makeFutureWithTask { await source.start() }
-      return .later(refusal.map { $0.map { RecordingAPI.conflict($0.description) } ?? .json(describe(source)) })
+      return .later(refusal.map { $0.map { RecordingAPI.conflict($0.description) } ?? .json(SourceAnswer(source)) })
     case "preview": source.preview()
     default: source.stop()
     }
-    return .now(.json(describe(source)))
+    return .now(.json(SourceAnswer(source)))
   }
 
   /// Starts, stops or cancels a source's recording: the source as it is then.
@@ -45,12 +45,12 @@ struct SourcesAPI {
     guard let recordings else { return .now(RecordingAPI.recordsNothing) }
     switch recordings.perform(action, on: source) {
     case .done:
-      guard let recorder = source.recorder else { return .now(.json(describe(source))) }
+      guard let recorder = source.recorder else { return .now(.json(SourceAnswer(source))) }
       return .later(
         recorder.wait(until: \.isSettled, on: request.eventLoop, patience: RecordingAPI.patience)
           .map { _ in
             if action == .start, let problem = failure(of: source, recorder) { return problem }
-            return .json(describe(source))
+            return .json(SourceAnswer(source))
           })
     case .refused(let refusal): return .now(RecordingAPI.conflict(refusal.description))
     }
@@ -69,37 +69,42 @@ struct SourcesAPI {
   func devices(_ request: APIRequest) -> HTTPAnswer {
     let listed = NIOSingletons.posixBlockingThreadPool.runIfActive(eventLoop: request.eventLoop) {
       HTTPResponse.json(
-        Devices(cameras: CameraCatalogue.list(), microphones: MicrophoneCatalogue.list(), encoders: []).captureJSON)
+        DevicesAnswer(cameras: CameraCatalogue.list(), microphones: MicrophoneCatalogue.list()))
     }
     return .later(listed)
   }
 
   private func source(_ request: APIRequest) -> OwnSource? { StreamName(request[0]).flatMap { sources[$0] } }
 
-  private func describe(_ source: OwnSource) -> JSON {
-    let (state, reason): (String, JSON) =
-      switch source.activity {
-      case .live: ("live", .null)
-      case .preview: ("preview", .null)
-      case .stopping: ("stopping", .null)
-      case .stopped(let reason): ("stopped", reason.map { .string($0.words) } ?? .null)
-      }
-    return [
-      "name": .string(source.name.description), "kind": .string(source.kind), "state": .string(state),
-      "reason": reason, "capture": source.status.map(\.json) ?? .null,
-      "recording": source.recorder.map(describe) ?? .null,
-    ]
-  }
-
-  /// Null where it ended before anything came.
-  private func describe(_ recorder: Recorder) -> JSON {
-    if case .idle = recorder.state, !recorder.isActive { return .null }
-    return recorder.state.json(warning: recorder.warning)
-  }
-
   private static let missing = Problem.notFound(
     "This server has no source of that name.", help: "See /api/v1/sources."
   ).response
+}
+
+/// One of the server's own sources.
+struct SourceAnswer: Encodable {
+  let name: String
+  let kind: String
+  let state: String
+  let reason: String?
+  let capture: CaptureAnswer?
+  /// Null before its first one, and where that ended before anything came.
+  let recording: RecordingStateAnswer?
+
+  init(_ source: OwnSource) {
+    (name, kind) = (source.name.description, source.kind)
+    (state, reason) =
+      switch source.activity {
+      case .live: ("live", nil)
+      case .preview: ("preview", nil)
+      case .stopping: ("stopping", nil)
+      case .stopped(let reason): ("stopped", reason?.words)
+      }
+    capture = source.status.map(CaptureAnswer.init)
+    recording = source.recorder.flatMap { recorder in
+      if case .idle = recorder.state, !recorder.isActive { nil } else { RecordingStateAnswer(recorder) }
+    }
+  }
 }
 
 extension EndReason {

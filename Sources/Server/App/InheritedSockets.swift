@@ -5,15 +5,15 @@ internal import Glibc
 /// being turned away. systemd opens them and hands them over (sd_listen_fds(3)): from descriptor 3 on, as many as
 /// `LISTEN_FDS` says, named by `LISTEN_FDNAMES`, for the process `LISTEN_PID`.
 struct InheritedSockets: Sendable {
-  private var sockets: [Setting: CInt] = [:]
+  private var sockets: [SettingName: CInt] = [:]
 
   static let none = InheritedSockets()
   private static let first: CInt = 3
   private static let limit: CInt = 16
   /// What a socket may be for, by its name.
-  static let listeners: [Setting] = [.http, .https, .rtmp, .rtmps]
+  static let listeners: [SettingName] = ["http", "https", "rtmp", "rtmps"]
 
-  subscript(_ setting: Setting) -> CInt? { sockets[setting] }
+  subscript(_ setting: SettingName) -> CInt? { sockets[setting] }
 
   private init() {}
 
@@ -31,7 +31,7 @@ struct InheritedSockets: Sendable {
       let descriptor = Self.first + index
       _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
       let name = Int(index) < names.count ? String(names[Int(index)]) : ""
-      guard let setting = Self.listeners.first(where: { $0.rawValue == name }) else {
+      guard let setting = Self.listeners.first(where: { $0.text == name }) else {
         throw Self.failure(
           "LISTEN_FDNAMES", LogText.escaped(name), "set FileDescriptorName= to http, https, rtmp or rtmps")
       }

@@ -29,10 +29,8 @@ struct StartupReport {
       let key = configuration.publishKeys.isEmpty ? "" : "?key=…"
       lines.append("  publish  \(server)/NAME\(key)   (OBS: server \(server), stream key NAME\(key))")
     }
-    switch configuration.recording {
-    case .off: lines.append("  record   off")
-    case .folder(let folder): lines.append("  record   \(LogText.escaped(folder))/NAME/")
-    }
+    let place = configuration.recordingsFolder.map { "\(LogText.escaped($0))/NAME/" } ?? "off"
+    lines.append("  record   \(place)")
     lines.append(
       "  room     \(capacity.streams) streams, \(capacity.connections) connections of viewers"
         + " (\(capacity.descriptors) descriptors), \(capacity.mediaBytes >> 20) MiB of media in memory")

@@ -25,8 +25,7 @@ struct WeirServer {
   init(configuration: ServerConfiguration, inherited: InheritedSockets = .none, logger: Logger) {
     DescriptorLimit.raise()
     descriptors = DescriptorBudget()
-    media = WindowBudget(
-      perStream: configuration.streamMemory.map { Int($0) }, inAll: configuration.mediaMemory.map { Int($0) })
+    media = WindowBudget(perStream: configuration.streamMemory, inAll: configuration.mediaMemory)
     self.inherited = inherited
     self.configuration = configuration
     self.logger = logger
@@ -35,7 +34,7 @@ struct WeirServer {
     let disk = NIOSingletons.posixBlockingThreadPool
     let files = OpenRecordings(descriptors: descriptors)
     let archive = RecordingArchive(
-      folder: configuration.recordingsFolder, rewind: configuration.rewind.map(MediaTime.init),
+      folder: configuration.recordingsFolder, rewind: configuration.streamSettings.rewind,
       publicURL: configuration.publicURL, files: files)
     self.archive = archive
     let library = configuration.recordingsFolder.map { folder in
@@ -44,7 +43,7 @@ struct WeirServer {
         retention: configuration.retention, threads: disk, archive: archive, files: files, logger: logger)
     }
     recordings = library
-    let spools = configuration.rewind.map { _ in
+    let spools = configuration.streamSettings.rewind.map { _ in
       RewindSpools(
         folder: configuration.recordingsFolder ?? "/var/tmp", keepFree: configuration.keepFree, archive: archive,
         logger: logger)
@@ -90,7 +89,7 @@ struct WeirServer {
     }
     var doors = RTMPListener.Configuration()
     doors.proxies = configuration.trustedProxies
-    doors.peerLimits.connectionsPerAddress = configuration.maxConnectionsPerAddress
+    doors.peerLimits.connectionsPerAddress = configuration.httpLimits.connectionsPerAddress
     doors.peerLimits.strangers = min(doors.peerLimits.strangers, descriptors.strangers)
     let rtmp = RTMPListener(
       gate: streams, clock: clock, logger: logger, group: NIOSingletons.posixEventLoopGroup, configuration: doors)
@@ -135,7 +134,8 @@ struct WeirServer {
     let (name, streams, clock, logger) = (source.name, streams, clock, logger)
     switch source.kind {
     case .test:
-      let settings = TestSourceSettings.demo(segmentDuration: configuration.segmentDuration)
+      let settings = TestSourceSettings.demo(
+        segmentDuration: .seconds(configuration.streamSettings.segmentTarget.seconds))
       return OwnSource(name: name, kind: "test", recording: .never, gate: streams) { _, gate in
         TestSource(name: name, settings: settings, gate: gate, clock: clock, logger: logger)
       }
@@ -158,17 +158,8 @@ struct WeirServer {
 
   private var capacity: ServerCapacity {
     ServerCapacity(
-      streams: streams.capacity, connections: min(httpLimits.connections, descriptors.viewers),
+      streams: streams.capacity, connections: min(configuration.httpLimits.connections, descriptors.viewers),
       descriptors: descriptors.limit, mediaBytes: media.inAll, mediaBytesPerStream: media.perStream)
-  }
-
-  private var httpLimits: HTTPLimits {
-    var limits = HTTPLimits()
-    limits.repeatedPolls = configuration.pollLimit
-    limits.connectionsPerAddress = configuration.maxConnectionsPerAddress
-    // A player has a connection for playlists and one for media.
-    limits.connections = max(limits.connections, 2 * configuration.maxViewers)
-    return limits
   }
 
   private static func thread() -> NIOThreadPool {
@@ -193,7 +184,8 @@ struct WeirServer {
     // figures: neither an event loop nor a thread that may be waiting for a disk puts them together. They end with the process.
     let (pictures, recorded, figures) = (Self.thread(), Self.thread(), Self.thread())
     let replay = ReplayRoutes(
-      archive: archive, streams: streams, layout: configuration.hlsLayout, longClips: LongClips(memory: memory))
+      archive: archive, streams: streams, layout: configuration.streamSettings.layout,
+      longClips: LongClips(memory: memory))
     let router = Router(
       live: LiveRoutes(
         streams: streams, viewers: viewers, thumbnails: Thumbnails(logger: logger, pool: pictures),
@@ -211,7 +203,7 @@ struct WeirServer {
       pages: PageRoutes(files: WebFiles(folder: configuration.webFolder)),
       metrics: MetricsRoutes(report: metrics, clock: clock, pool: figures), gate: gate)
     let listener = HTTPListener(
-      responder: router, limits: httpLimits, memory: memory, descriptors: descriptors,
+      responder: router, limits: configuration.httpLimits, memory: memory, descriptors: descriptors,
       proxies: configuration.trustedProxies, origins: configuration.crossOrigin, clock: clock, traffic: traffic,
       logger: logger)
     if listener.capacity < configuration.maxViewers {
@@ -227,15 +219,15 @@ struct WeirServer {
   private func listenHTTP(
     _ http: HTTPListener, tls: TLSContextSource?
   ) async throws -> (http: SocketAddress, https: SocketAddress?) {
-    let plain = try await bind(configuration.http, .http) { place in try await http.start(place) }
+    let plain = try await bind(configuration.http, "http") { place in try await http.start(place) }
     guard let address = configuration.https, let tls else { return (plain, nil) }
-    let secure = try await bind(address, .https) { place in try await http.start(place, tls: tls) }
+    let secure = try await bind(address, "https") { place in try await http.start(place, tls: tls) }
     return (plain, secure)
   }
 
   /// Listens at an address, or where somebody listens for this process already.
   private func bind(
-    _ address: ListenAddress, _ setting: Setting, _ start: (ListeningPlace) async throws -> SocketAddress
+    _ address: ListenAddress, _ setting: SettingName, _ start: (ListeningPlace) async throws -> SocketAddress
   ) async throws -> SocketAddress {
     if let socket = inherited[setting] { return try await start(.socket(socket)) }
     return try await address.bind(for: setting) { host, port in
@@ -246,9 +238,9 @@ struct WeirServer {
   private func listenRTMP(
     _ rtmp: RTMPListener, tls: TLSContextSource?
   ) async throws -> (rtmp: SocketAddress, rtmps: SocketAddress?) {
-    let plain = try await bind(configuration.rtmp, .rtmp) { place in try await rtmp.start(place) }
+    let plain = try await bind(configuration.rtmp, "rtmp") { place in try await rtmp.start(place) }
     guard let address = configuration.rtmps, let tls else { return (plain, nil) }
-    let secure = try await bind(address, .rtmps) { place in try await rtmp.start(place, tls: tls) }
+    let secure = try await bind(address, "rtmps") { place in try await rtmp.start(place, tls: tls) }
     return (plain, secure)
   }
 

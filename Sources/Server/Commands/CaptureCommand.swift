@@ -29,17 +29,19 @@ struct CaptureCommand: AsyncParsableCommand {
   @OptionGroup var server: ServeCommand
 
   func run() async throws {
-    var flags = server.flags
+    var flags = server.settings.given
     let devices = [cameraPart, microphonePart].compactMap(\.self)
     guard !devices.isEmpty else {
       throw ConfigurationError(
         .configuration,
         "there is no camera and no microphone; plug one in, or name it: weir capture --camera /dev/video0")
     }
-    flags[.source] = ["\(name)=\(devices.joined(separator: ","))"] + (flags[.source] ?? [])
+    flags["source"] = ["\(name)=\(devices.joined(separator: ","))"] + (flags["source"] ?? [])
     // Who names a folder wants a recording; else one is made when it is asked for.
-    let namesFolder = flags[.record] != nil || Arguments.environment()[Setting.record.variable]?.isEmpty == false
-    try await server.serve(flags, defaults: namesFolder ? [:] : [.recordMode: "manual"], openingPage: !noOpen)
+    let folders = SettingSources(flags: flags, environment: Arguments.environment()).texts(
+      of: RecordingOptions().record)
+    let namesFolder = folders.contains { $0.origin != .standard("record") }
+    try await server.serve(flags, defaults: namesFolder ? [:] : ["record-mode": "manual"], openingPage: !noOpen)
   }
 
   private var cameraPart: String? {

@@ -7,12 +7,22 @@ internal import NIOCore
 struct CommandReport {
   struct Entry {
     var text: String
-    var members: [(name: String, value: JSON)]
+    var answer: any Encodable
     var isGood: Bool
   }
 
+  private struct Failure: Encodable {
+    let ok = false
+    let error: String
+  }
+
+  private struct AnyAnswer: Encodable {
+    let answer: any Encodable
+    func encode(to encoder: any Encoder) throws { try answer.encode(to: encoder) }
+  }
+
   private let json: Bool
-  private var entries: [JSON] = []
+  private var answers: [AnyAnswer] = []
   private var isGood = true
 
   init(json: Bool) {
@@ -24,14 +34,14 @@ struct CommandReport {
     do {
       entry = try work()
     } catch {
-      entry = Entry(text: "error: \(error)", members: [("ok", false), ("error", .string("\(error)"))], isGood: false)
+      entry = Entry(text: "error: \(error)", answer: Failure(error: "\(error)"), isGood: false)
     }
     isGood = isGood && entry.isGood
-    if json { entries.append(.object(entry.members)) } else { print(entry.text) }
+    if json { answers.append(AnyAnswer(answer: entry.answer)) } else { print(entry.text) }
   }
 
   func conclude() throws {
-    if json { print(String(buffer: JSON.array(entries).serialized())) }
+    if json { print(String(buffer: JSONText.encode(answers))) }
     if !isGood { throw ExitCode.failure }
   }
 }

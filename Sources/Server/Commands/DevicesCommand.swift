@@ -18,8 +18,13 @@ struct DevicesCommand: ParsableCommand {
   @Flag(help: "Print JSON instead of text.") var json = false
 
   func run() {
-    let devices = Devices(
-      cameras: CameraCatalogue.list(), microphones: MicrophoneCatalogue.list(), encoders: EncoderCatalogue.list())
-    print(json ? String(buffer: devices.json.serialized()) : devices.text)
+    let (cameras, microphones) = (CameraCatalogue.list(), MicrophoneCatalogue.list())
+    let encoders = EncoderCatalogue.list()
+    if json {
+      let answer = DevicesAnswer(cameras: cameras, microphones: microphones, encoders: encoders)
+      print(String(buffer: JSONText.encode(answer)))
+    } else {
+      print(Devices(cameras: cameras, microphones: microphones, encoders: encoders).text)
+    }
   }
 }

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Basics
+internal import FMP4
 
 /// `weir record`: work on recordings without a server.
 struct RecordCommand: ParsableCommand {
@@ -46,7 +47,7 @@ struct RecordVerifyCommand: ParsableCommand {
         let progress = ProgressLine(label: "checking \(LogText.escaped(path))", isShown: !output.json)
         defer { progress.finish() }
         let check = try RecordingCheck(path: path, depth: heads ? .heads : .media, progress: progress.update)
-        return CommandReport.Entry(text: check.text, members: check.members, isGood: check.isGood)
+        return CommandReport.Entry(text: check.text, answer: Verified(check), isGood: check.isGood)
       }
     }
     try report.conclude()
@@ -77,7 +78,8 @@ struct RecordFinalizeCommand: ParsableCommand {
         let progress = ProgressLine(label: "finishing \(LogText.escaped(path))", isShown: !output.json)
         defer { progress.finish() }
         let result = try FragmentedFile.finalize(path, progress: progress.update)
-        return CommandReport.Entry(text: result.text, members: result.members, isGood: true)
+        let answer = Finalized(file: path, result: result.way, seconds: result.seconds)
+        return CommandReport.Entry(text: result.text, answer: answer, isGood: true)
       }
     }
     try report.conclude()
@@ -110,8 +112,46 @@ struct RecordClipCommand: ParsableCommand {
       let progress = ProgressLine(label: "writing \(LogText.escaped(out))", isShown: !output.json)
       defer { progress.finish() }
       let clip = try ClipFile.write(file, from: from, to: to, out: out, progress: progress.update)
-      return CommandReport.Entry(text: clip.text, members: clip.members, isGood: true)
+      let answer = Clipped(file: out, seconds: clip.seconds, bytes: clip.bytes)
+      return CommandReport.Entry(text: clip.text, answer: answer, isGood: true)
     }
     try report.conclude()
   }
+}
+
+// MARK: As JSON
+
+private struct Verified: Encodable {
+  let file: String
+  let ok: Bool
+  let kind: String
+  let fragments: Int
+  let samples: Int
+  let seconds: Double
+  let wholeBytes: UInt64
+  let tornBytes: UInt64
+  let holes: Int
+  let comparedFragments: Int?
+  let damagedFragments: Int?
+
+  init(_ check: RecordingCheck) {
+    (file, ok, kind, seconds) = (check.path, check.isGood, check.kind.rawValue, check.seconds)
+    (fragments, samples, holes) = (check.fragments, check.samples, check.holes)
+    (wholeBytes, tornBytes) = (check.wholeBytes, check.tornBytes)
+    (comparedFragments, damagedFragments) = (check.comparison?.compared, check.comparison?.different)
+  }
+}
+
+private struct Finalized: Encodable {
+  let file: String
+  let ok = true
+  let result: String
+  let seconds: Double?
+}
+
+private struct Clipped: Encodable {
+  let file: String
+  let ok = true
+  let seconds: Double
+  let bytes: Int
 }

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Basics
+internal import NIOCore
 
 /// `weir record list`: what there is, by the catalogue and the files. Changes nothing.
 struct RecordListCommand: ParsableCommand {
@@ -18,7 +19,7 @@ struct RecordListCommand: ParsableCommand {
   @Flag(help: "Print what the API answers, as JSON.") var json = false
 
   func run() throws {
-    let place = folder ?? Arguments.environment()[Setting.record.variable] ?? Setting.record.defaultText ?? "."
+    let place = try folder ?? SettingSources(environment: Arguments.environment())[RecordingOptions().record]
     let query: CatalogueQuery
     do throws(ValueError) {
       query = try CatalogueQuery(stream: stream, state: state)
@@ -37,6 +38,8 @@ struct RecordListCommand: ParsableCommand {
       throw ConfigurationError(.configuration, "\(error); name the folder with --folder")
     }
     if isTerminal { output.write("\r\u{1B}[K") }
-    print(json ? listing.json(entries) : listing.table(entries), terminator: "")
+    guard json else { return print(listing.table(entries), terminator: "") }
+    let page = CataloguePage(entries: entries, next: nil, total: entries.count, isComplete: true)
+    print(String(buffer: JSONText.encode(RecordingsAnswer(page))))
   }
 }

@@ -72,22 +72,16 @@ struct LadderSpecification: Sendable, Hashable {
   }
 }
 
-extension SettingLoader {
-  func ladders() throws(ConfigurationError) -> Ladders {
-    var ladders = Ladders()
-    for given in sources.lists(.ladder) {
-      let specification = try value(given) { text throws(ValueError) in try LadderSpecification(parsing: text) }
-      let isTaken = specification.name.map { ladders.byName[$0] != nil } ?? !ladders.standard.isEmpty
+extension Ladders {
+  init(_ given: [GivenText]) throws(ConfigurationError) {
+    for text in given {
+      let specification = try text.read(LadderSpecification.init(parsing:))
+      let isTaken = specification.name.map { byName[$0] != nil } ?? !standard.isEmpty
       guard !isTaken else {
         let whose = specification.name.map { "\"\($0)\"" } ?? "all streams"
-        throw Self.error(given, "the ladder of \(whose) is given twice", "put all rungs into one")
+        throw text.error("the ladder of \(whose) is given twice", "put all rungs into one")
       }
-      if let name = specification.name {
-        ladders.byName[name] = specification.rungs
-      } else {
-        ladders.standard = specification.rungs
-      }
+      if let name = specification.name { byName[name] = specification.rungs } else { standard = specification.rungs }
     }
-    return ladders
   }
 }

@@ -9,7 +9,7 @@ extension ListenAddress {
   ///   - setting: which listener this is, for the message.
   ///   - attempt: binds one host and port, for example by a `ServerBootstrap`.
   func bind<Bound: Sendable>(
-    for setting: Setting, _ attempt: (_ host: String, _ port: Int) async throws -> Bound
+    for setting: SettingName, _ attempt: (_ host: String, _ port: Int) async throws -> Bound
   ) async throws(ConfigurationError) -> Bound {
     var remaining = bindCandidates[...]
     while let candidate = remaining.popFirst() {
@@ -29,7 +29,9 @@ extension ListenAddress {
     return code == EAFNOSUPPORT || code == EADDRNOTAVAIL || code == EPFNOSUPPORT
   }
 
-  private static func failure(_ address: ListenAddress, _ setting: Setting, _ error: any Error) -> ConfigurationError {
+  private static func failure(_ address: ListenAddress, _ setting: SettingName, _ error: any Error)
+    -> ConfigurationError
+  {
     let (why, advice): (String, String)
     switch (error as? IOError)?.errnoCode {
     case EADDRINUSE:

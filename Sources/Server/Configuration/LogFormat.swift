@@ -6,11 +6,4 @@ enum LogFormat: String, Sendable, Hashable, CaseIterable {
   case text
   /// One JSON object a line, for machines.
   case json
-
-  init(parsing text: String) throws(ValueError) {
-    guard let format = LogFormat(rawValue: text) else {
-      throw ValueError("there is no such log format", advice: "use text or json")
-    }
-    self = format
-  }
 }

@@ -5,18 +5,16 @@ extension ServerConfiguration {
   /// Asks this machine about every folder that was named: makes the last component of the folders that are written
   /// to, and says in one line what is missing. Blocks on the disk: for the start only, before any event loop runs.
   func prepareFolders() throws(ConfigurationError) {
-    if case .folder(let folder) = recording {
-      try Self.prepareWritable(folder, .record, advice: "or use \(Setting.noRecord.flag)")
-    }
-    if let folder = segmentsFolder { try Self.prepareWritable(folder, .segments, advice: "or leave it out") }
-    if let folder = stateFolder { try Self.prepareWritable(folder, .state, advice: "or leave it out") }
-    if case .folder(let folder) = webFiles {
-      guard Self.isFolder(folder) else { throw Self.failure(.web, folder, "no such folder", "name an existing folder") }
+    if let folder = recordingsFolder { try Self.prepareWritable(folder, "record", advice: "or use --no-record") }
+    if let folder = segmentsFolder { try Self.prepareWritable(folder, "segments", advice: "or leave it out") }
+    if let folder = stateFolder { try Self.prepareWritable(folder, "state", advice: "or leave it out") }
+    if let folder = webFolder, !Self.isFolder(folder) {
+      throw Self.failure("web", folder, "no such folder", "name an existing folder")
     }
   }
 
   private static func prepareWritable(
-    _ folder: String, _ setting: Setting, advice: String
+    _ folder: String, _ setting: SettingName, advice: String
   ) throws(ConfigurationError) {
     // A frozen disk lets nobody try to make even what is there.
     if !isFolder(folder), mkdir(folder, 0o755) != 0, errno != EEXIST {
@@ -40,7 +38,7 @@ extension ServerConfiguration {
   }
 
   private static func failure(
-    _ setting: Setting, _ folder: String, _ reason: String, _ advice: String
+    _ setting: SettingName, _ folder: String, _ reason: String, _ advice: String
   ) -> ConfigurationError {
     let folder = LogText.escaped(folder)
     return ConfigurationError(

@@ -3,8 +3,8 @@ internal import HTTP
 internal import Ingest
 internal import Logging
 
-/// Everything `weir serve` is told, parsed and checked. How flags, environment and defaults become one of these is
-/// in `ServerConfiguration+Loading.swift`; what this machine has to say about it in `ServerConfiguration+Places.swift`.
+/// Everything `weir serve` is told, parsed and checked: what the option groups make of flags, environment and defaults. What
+/// this machine has to say about it is in `ServerConfiguration+Places.swift`.
 struct ServerConfiguration: Sendable {
   // MARK: Listeners
 
@@ -26,8 +26,11 @@ struct ServerConfiguration: Sendable {
   var sourcesBegin: SourceBeginning
   /// The keys that admit publishers; none lets anybody publish.
   var publishKeys: PublishKeys
-  /// How long a stream waits for its publisher to come back.
-  var reconnectWindow: Duration
+  var nameLimits: NameAllowance.Limits
+  /// Bytes of media that one stream may keep in memory; nil for a quarter of what the process may have.
+  var streamMemory: Int?
+  /// Bytes of media that all streams may keep in memory; nil for half of what the process may have.
+  var mediaMemory: Int?
 
   /// What weir's own sources do when it starts.
   enum SourceBeginning: Sendable, Hashable {
@@ -36,84 +39,87 @@ struct ServerConfiguration: Sendable {
     case offAir
   }
 
-  // MARK: Cutting
+  // MARK: Streams
 
-  /// What a fragment aims at; shorter than a segment.
-  var partDuration: Duration
-  /// What a segment aims at.
-  var segmentDuration: Duration
-  var targetDuration: TargetDuration
-  var hlsLayout: StreamSettings.HLSLayout
-  var partAddressing: StreamSettings.PartAddressing
+  var streamSettings: StreamSettings
   /// Which streams are also made in smaller sizes.
   var ladders: Ladders
   /// Whose sound is also made in another codec.
   var sounds: Sounds
-  /// How much of a stream is kept in memory for viewers; at least three segments.
-  var window: Duration
-  /// How far back viewers can go beyond the window, on disk; nil for no further.
-  var rewind: Duration?
-
-  /// What EXT-X-TARGETDURATION promises.
-  enum TargetDuration: Sendable, Hashable {
-    /// Measured: the longer of the segment duration and the distance between key frames.
-    case automatic
-    /// Whole seconds, promised from the first part on.
-    case seconds(Int)
-  }
-
-  // MARK: Bounds of publishers
-
-  /// Streams at a time.
-  var maxStreams: Int
-  /// Bytes of media that one stream may keep in memory; nil for a quarter of what the process may have.
-  var streamMemory: Int64?
-  /// Bytes of media that all streams may keep in memory; nil for half of what the process may have.
-  var mediaMemory: Int64?
-  /// New names that an address without a key may take at once; a quarter of them more each minute.
-  var maxNames: Int
-  /// What a stream's timeline and parameters may do in a minute.
-  var bounds: PublicationBounds.Limits
-
-  // MARK: Viewers and disk
-
-  var maxViewers: Int
-  /// Whose pages may read recordings and the API; streams anybody's.
-  var crossOrigin: CrossOrigin
-  /// Proxies that tell whose requests and publications they pass on.
-  var trustedProxies: TrustedProxies
-  /// Connections that one address may have at a time, of viewers and of publishers each; nil for any number.
-  var maxConnectionsPerAddress: Int?
-  /// Repeats of an unchanged playlist that one connection may ask for, a second; 0 for no limit.
-  var pollLimit: Int
-  var recording: Recording
-  var recordingPolicy: RecordingPolicy
-  /// Recording stops while the disk has fewer free bytes than this.
-  var keepFree: Int64
-  var retention: RetentionSettings
-  /// The token that admits to changing things over HTTP; nil lets nobody.
-  var adminToken: Secret?
   /// The folder that segments and playlists are also written to; nil for none.
   var segmentsFolder: String?
   /// The folder in which a process leaves its streams to the next one; nil where none goes on with them.
   var stateFolder: String?
-  var webFiles: WebFiles
 
-  /// Whether streams are recorded, and where.
-  enum Recording: Sendable, Hashable {
-    case off
-    case folder(String)
-  }
+  // MARK: Viewers
 
-  /// Where the pages come from.
-  enum WebFiles: Sendable, Hashable {
-    case embedded
-    /// A folder that is read anew on each request, for work on the pages.
-    case folder(String)
-  }
+  var maxViewers: Int
+  var httpLimits: HTTPLimits
+  /// Whose pages may read recordings and the API; streams anybody's.
+  var crossOrigin: CrossOrigin
+  /// Proxies that tell whose requests and publications they pass on.
+  var trustedProxies: TrustedProxies
+  /// The token that admits to changing things over HTTP; nil lets nobody.
+  var adminToken: Secret?
+  /// The folder that pages are read from, anew on each request; nil for the embedded ones.
+  var webFolder: String?
+
+  // MARK: Recordings
+
+  /// Where recordings are; nil where nothing is recorded.
+  var recordingsFolder: String?
+  var recordingPolicy: RecordingPolicy
+  /// Recording stops while the disk has fewer free bytes than this.
+  var keepFree: Int64
+  var retention: RetentionSettings
 
   // MARK: Log
 
   var logLevel: Logger.Level
   var logFormat: LogFormat
+}
+
+extension ServerConfiguration {
+  /// Parses and checks everything that was given.
+  init(loading given: SettingSources) throws(ConfigurationError) {
+    try given.checkVariables()
+    let options = ServerOptions()
+    http = try given[options.listeners.http]
+    https = try given[options.listeners.https]
+    rtmp = try given[options.listeners.rtmp]
+    rtmps = try given[options.listeners.rtmps]
+    tls = try options.listeners.tls(given)
+    minimumTLS = try given[options.listeners.tlsMin]
+    publicURL = try given[options.listeners.publicURL]
+    sources = try options.sources.specifications(given)
+    sourcesBegin = try options.sources.beginning(given, adminToken: options.http.adminToken)
+    publishKeys = try given[options.publishers.publishKey]
+    nameLimits = try options.publishers.names(given)
+    streamMemory = try given[options.publishers.streamMemory]
+    mediaMemory = try given[options.publishers.mediaMemory]
+    streamSettings = try options.streams.settings(given)
+    streamSettings.publicURL = publicURL
+    ladders = try given[options.streams.ladder]
+    sounds = try given[options.streams.audioCodec]
+    segmentsFolder = try given[options.streams.segments]
+    stateFolder = try given[options.streams.state]
+    maxViewers = try given[options.http.maxViewers]
+    httpLimits = try options.http.limits(given)
+    crossOrigin = CrossOrigin(origins: try given[options.http.cors])
+    trustedProxies = TrustedProxies(try given[options.http.trustedProxy])
+    adminToken = try given[options.http.adminToken]
+    webFolder = try given[options.http.web]
+    recordingsFolder = try options.recordings.folder(given)
+    recordingPolicy = try options.recordings.policy(given)
+    keepFree = try given[options.recordings.keepFree]
+    retention = try options.recordings.retention(given)
+    logLevel = try given[options.log.logLevel]
+    logFormat = try given[options.log.log]
+    try options.listeners.checkAddresses(given)
+  }
+
+  /// Sinks that hold a stream's files open.
+  var sinksPerStream: Int {
+    [recordingsFolder, segmentsFolder].count { $0 != nil } + (streamSettings.rewind == nil ? 0 : 1)
+  }
 }

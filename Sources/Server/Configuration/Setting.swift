@@ -1,110 +1,104 @@
-/// Everything that can be set, once: the flag, its environment twin and the default all follow from the case, so
-/// that help, errors and loading cannot drift apart.
-enum Setting: String, CaseIterable, Sendable {
-  case http
-  case https
-  case rtmp
-  case rtmps
-  case tlsCert = "tls-cert"
-  case tlsKey = "tls-key"
-  case tlsMin = "tls-min"
-  case publicURL = "public-url"
-  case source
-  case testPattern = "test-pattern"
-  case offAir = "off-air"
-  case encoder
-  case publishKey = "publish-key"
-  case partDuration = "part-duration"
-  case segmentDuration = "segment-duration"
-  case targetDuration = "target-duration"
-  case hlsLayout = "hls-layout"
-  case partAddressing = "part-addressing"
-  case ladder
-  case audioCodec = "audio-codec"
-  case window
-  case rewind
-  case reconnectWindow = "reconnect-window"
-  case maxStreams = "max-streams"
-  case streamMemory = "stream-memory"
-  case mediaMemory = "media-memory"
-  case maxNames = "max-names"
-  case maxJumps = "max-jumps"
-  case maxChanges = "max-changes"
-  case maxViewers = "max-viewers"
-  case pollLimit = "poll-limit"
-  case cors
-  case trustedProxy = "trusted-proxy"
-  case maxConnectionsPerAddress = "max-connections-per-address"
-  case record
-  case noRecord = "no-record"
-  case recordMode = "record-mode"
-  case recordName = "record-name"
-  case recordSync = "record-sync"
-  case recordSplit = "record-split"
-  case recordMaxDuration = "record-max-duration"
-  case recordMaxSize = "record-max-size"
-  case recordMaxFiles = "record-max-files"
-  case keepFree = "keep-free"
-  case retainAge = "retain-age"
-  case retainSize = "retain-size"
-  case retainStreamSize = "retain-stream-size"
-  case retainDeleted = "retain-deleted"
-  case whenFull = "when-full"
-  case adminToken = "admin-token"
-  case segments
-  case state
-  case logLevel = "log-level"
-  case log
-  case web
+internal import Basics
+
+/// What a setting is called: its flag and its environment variable follow.
+struct SettingName: Sendable, Hashable, ExpressibleByStringLiteral {
+  static let variablePrefix = "WEIR_"
+
+  /// `part-duration`.
+  let text: String
+
+  init(stringLiteral text: String) { self.text = text }
 
   /// The flag on the command line: `--part-duration`.
-  var flag: String { "--" + rawValue }
+  var flag: String { "--" + text }
 
   /// The environment variable that sets the same: `WEIR_PART_DURATION`.
-  var variable: String {
-    Self.variablePrefix + String(rawValue.map { $0 == "-" ? "_" : $0 }).uppercased()
-  }
-
-  static let variablePrefix = "WEIR_"
+  var variable: String { Self.variablePrefix + String(text.map { $0 == "-" ? "_" : $0 }).uppercased() }
 
   /// Both, for errors.
   var origin: String { "\(flag) or \(variable)" }
+}
 
-  /// The text that is parsed when neither flag nor variable is given; nil where the setting is then off.
-  var defaultText: String? {
-    switch self {
-    case .http: ":8080"
-    case .rtmp: ":1935"
-    case .tlsMin: "1.2"
-    case .encoder: "auto"
-    case .partDuration: "200ms"
-    case .segmentDuration: "2s"
-    case .targetDuration: "auto"
-    case .hlsLayout: "interleaved"
-    case .partAddressing: "url"
-    case .window: "60s"
-    case .reconnectWindow: "30s"
-    case .maxStreams: "1000"
-    case .maxNames: "64"
-    case .maxJumps: "120"
-    case .maxChanges: "30"
-    case .maxViewers: "10000"
-    case .pollLimit: "100"
-    case .record: "./recordings"
-    case .recordMode: "auto"
-    case .recordName: "{stream}/{time}"
-    case .recordSync: "1s"
-    case .recordMaxFiles: "120"
-    case .keepFree: "1GB"
-    case .retainDeleted: "1h"
-    case .whenFull: "stop"
-    case .logLevel: "info"
-    case .log: "text"
-    case .https, .rtmps, .tlsCert, .tlsKey, .publicURL, .source, .testPattern, .offAir, .publishKey, .adminToken,
-      .noRecord, .recordSplit, .recordMaxDuration, .recordMaxSize, .retainAge, .retainSize, .retainStreamSize,
-      .segments, .state, .streamMemory, .mediaMemory, .cors, .trustedProxy, .maxConnectionsPerAddress, .rewind, .web,
-      .ladder, .audioCodec:
-      nil
+/// What is declared of a setting, whatever its value is.
+protocol SettingDeclaration: Sendable {
+  var name: SettingName { get }
+  /// What it does, for help.
+  var summary: String { get }
+  /// What stands behind the flag, for help; nil for a switch.
+  var form: String? { get }
+  /// The text that counts where nobody gives one; nil where there is none.
+  var standard: String? { get }
+  /// A key or a token: no message repeats it, and an empty one is refused wherever it comes from.
+  var isSecret: Bool { get }
+  /// The setting that it contradicts.
+  var opposite: SettingName? { get }
+  /// The texts in a variable, of a setting whose flag may be repeated.
+  var split: @Sendable (String) -> [String] { get }
+}
+
+/// Something that can be set, declared once, as a property of a `SettingGroup`: flag, help, variable and what is said of
+/// mistakes follow from it.
+struct Setting<Value: Sendable>: SettingDeclaration {
+  let name: SettingName
+  let summary: String
+  let form: String?
+  let standard: String?
+  let isSecret: Bool
+  let opposite: SettingName?
+  let split: @Sendable (String) -> [String]
+  /// Makes the value of the texts of the best place that has any.
+  let read: @Sendable ([GivenText]) throws(ConfigurationError) -> Value
+
+  init(
+    _ name: SettingName, _ form: String?, default standard: String? = nil, isSecret: Bool = false,
+    opposite: SettingName? = nil, split: @escaping @Sendable (String) -> [String] = { [$0] }, _ summary: String,
+    read: @escaping @Sendable ([GivenText]) throws(ConfigurationError) -> Value
+  ) {
+    (self.name, self.form, self.standard, self.summary) = (name, form, standard, summary)
+    (self.isSecret, self.opposite, self.split, self.read) = (isSecret, opposite, split, read)
+  }
+
+  /// One value.
+  init(_ name: SettingName, _ text: SettingText<Value>, default standard: String, _ summary: String) {
+    self.init(name, text.form, default: standard, summary) { given throws(ConfigurationError) in
+      try (given.last ?? GivenText(standard, .standard(name))).read(text.parse)
+    }
+  }
+
+  /// One value, or none.
+  init<One>(_ name: SettingName, _ text: SettingText<One>, isSecret: Bool = false, _ summary: String)
+  where Value == One? {
+    self.init(name, text.form, isSecret: isSecret, summary) { given throws(ConfigurationError) in
+      try given.last?.read(text.parse)
+    }
+  }
+
+  /// Any number of values; a variable separates them by commas.
+  init<One>(each name: SettingName, _ text: SettingText<One>, _ summary: String) where Value == [One] {
+    self.init(name, text.form, split: { $0.commaSeparated }, summary) { given throws(ConfigurationError) in
+      var values: [One] = []
+      for one in given { values.append(try one.read(text.parse)) }
+      return values
+    }
+  }
+
+  /// A flag without a value; a variable says 1 or 0.
+  init(switch name: SettingName, opposite: SettingName? = nil, _ summary: String) where Value == Bool {
+    self.init(name, nil, opposite: opposite, summary) { given throws(ConfigurationError) in
+      try given.last?.read(Switch.parse) == .on
+    }
+  }
+}
+
+/// Settings that belong together, each a property; or groups of them.
+protocol SettingGroup: Sendable {}
+
+extension SettingGroup {
+  /// All of them, in the order of their properties.
+  var declarations: [any SettingDeclaration] {
+    Mirror(reflecting: self).children.flatMap { child -> [any SettingDeclaration] in
+      if let setting = child.value as? any SettingDeclaration { return [setting] }
+      return (child.value as? any SettingGroup)?.declarations ?? []
     }
   }
 }

@@ -12,38 +12,35 @@ extension SettingSources {
 
   /// Variables that say something else than the command line, which wins.
   var overruled: [Overruled] {
-    Setting.allCases.compactMap { setting in
-      guard let text = variable(setting), !text.isEmpty else { return nil }
-      if let given = flags(setting) {
-        return given == [text] || given.joined(separator: setting.separator) == text
-          ? nil : Overruled(variable: setting.variable, flag: setting.flag)
+    let all = ServerOptions.all
+    return all.compactMap { setting in
+      guard let text = environment[setting.name.variable], !text.isEmpty else { return nil }
+      if let given = flags[setting.name] {
+        return given == [text] || given == setting.split(text) ? nil : overruled(setting, by: setting.name)
       }
-      switch setting {
-      case .record where flags(.noRecord) != nil:
-        return Overruled(variable: setting.variable, flag: Setting.noRecord.flag)
-      case .noRecord where flags(.record) != nil && (try? Switch.parse(text)) == .on:
-        return Overruled(variable: setting.variable, flag: Setting.record.flag)
-      default: return nil
+      if let opposite = setting.opposite, flags[opposite] != nil, (try? Switch.parse(text)) == .on {
+        return overruled(setting, by: opposite)
       }
+      let against = all.first { $0.opposite == setting.name && flags[$0.name] != nil }
+      return against.flatMap { overruled(setting, by: $0.name) }
     }
+  }
+
+  private func overruled(_ setting: any SettingDeclaration, by name: SettingName) -> Overruled? {
+    Overruled(variable: setting.name.variable, flag: name.flag)
   }
 
   /// A variable that looks like a setting and is none: a slip of the keyboard could open a server to everybody.
   func checkVariables() throws(ConfigurationError) {
-    let known = Setting.allCases.map(\.variable)
-    guard let unknown = unknownVariables.first else { return }
+    let known = ServerOptions.all.map(\.name.variable)
+    let unknown = environment.keys.filter { name in
+      name.hasPrefix(SettingName.variablePrefix) && !known.contains(name) && !isOfService(name)
+    }
+    guard let unknown = unknown.min() else { return }
     let advice =
       Suggestion.nearest(to: unknown, among: known).map { "write \($0), or unset it" }
       ?? "unset it; weir serve --help has all settings"
     throw ConfigurationError(.usage, "\(LogText.escaped(unknown)): weir has no such setting; \(advice)")
-  }
-
-  /// Variables that begin as settings of weir do and are none of them.
-  var unknownVariables: [String] {
-    let known = Set(Setting.allCases.map(\.variable))
-    return names.filter { name in
-      name.hasPrefix(Setting.variablePrefix) && !known.contains(name) && !isOfService(name)
-    }.sorted()
   }
 
   /// What Kubernetes, and Docker with links, puts into every container for a service called weir, or weir-something:
@@ -56,13 +53,8 @@ extension SettingSources {
     // The first one: WEIR_PORT_80_TCP_PORT has two.
     guard let port = words.firstIndex(of: "PORT") else { return false }
     let rest = words[(port + 1)...]
-    guard let number = rest.first else { return value(of: name)?.contains("://") == true }
+    guard let number = rest.first else { return environment[name]?.contains("://") == true }
     return number.utf8.allSatisfy { (0x30...0x39).contains($0) } && !number.isEmpty
       && rest.dropFirst().first.map { ["TCP", "UDP", "SCTP"].contains($0) } == true
   }
-}
-
-extension Setting {
-  /// What separates several texts in a variable, where the flag may be repeated.
-  fileprivate var separator: String { self == .ladder || self == .audioCodec ? ";" : "," }
 }

@@ -1,85 +1,77 @@
-/// The texts that settings are given as: by flags and by environment variables. Flag beats environment beats default.
-struct SettingSources: Sendable {
-  /// Where a value came from, for messages.
-  enum Origin: Sendable, Hashable, CustomStringConvertible {
-    case flag(Setting)
-    case variable(Setting)
-    case standard(Setting)
+internal import Basics
 
-    var description: String {
-      switch self {
-      case .flag(let setting), .standard(let setting): setting.flag
-      case .variable(let setting): setting.variable
-      }
+/// A text that a setting was given, and where.
+struct GivenText: Sendable {
+  enum Origin: Sendable, Hashable {
+    case flag(SettingName)
+    case variable(SettingName)
+    case standard(SettingName)
+  }
+
+  let text: String
+  let origin: Origin
+  let isSecret: Bool
+
+  init(_ text: String, _ origin: Origin, isSecret: Bool = false) {
+    (self.text, self.origin, self.isSecret) = (text, origin, isSecret)
+  }
+
+  func read<Value>(_ parse: (String) throws(ValueError) -> Value) throws(ConfigurationError) -> Value {
+    do {
+      return try parse(text)
+    } catch {
+      throw self.error(error.reason, error.advice)
     }
   }
 
-  /// A value with where it came from.
-  struct Given<Value: Sendable>: Sendable {
-    var value: Value
-    var origin: Origin
+  /// One line that blames it.
+  func error(_ reason: String, _ advice: String) -> ConfigurationError {
+    let place =
+      switch origin {
+      case .flag(let name), .standard(let name): (name: name.flag, separator: " ")
+      case .variable(let name): (name: name.variable, separator: "=")
+      }
+    let value = isSecret || text.isEmpty ? "" : place.separator + LogText.escaped(text)
+    return ConfigurationError(.usage, "\(place.name)\(value): \(reason); \(advice)")
   }
+}
 
-  private let flags: [Setting: [String]]
-  private let environment: [String: String]
-  private let defaults: [Setting: String]
+/// The places that settings are given in, the best first: flags, environment variables, what a command has instead of the
+/// usual defaults, defaults. A file would be one more.
+struct SettingSources: Sendable {
+  let flags: [SettingName: [String]]
+  let environment: [String: String]
+  private let defaults: [SettingName: String]
 
   /// - Parameters:
   ///   - flags: what the command line gave, in its order; several texts where a flag may be repeated.
   ///   - environment: the whole environment.
   ///   - defaults: what a command has instead of the usual defaults.
   init(
-    flags: [Setting: [String]] = [:], environment: [String: String] = [:], defaults: [Setting: String] = [:]
+    flags: [SettingName: [String]] = [:], environment: [String: String] = [:], defaults: [SettingName: String] = [:]
   ) {
-    self.flags = flags.filter { !$0.value.isEmpty }
-    self.environment = environment
-    self.defaults = defaults
+    (self.flags, self.environment, self.defaults) = (flags.filter { !$0.value.isEmpty }, environment, defaults)
   }
 
-  /// The texts of a setting from the best place that has any. A variable may hold several, separated by commas,
-  /// where the flag may be repeated. An empty variable counts as not set, as container files produce them.
-  func all(_ setting: Setting) -> [Given<String>] {
-    if let texts = flags[setting] { return texts.map { Given(value: $0, origin: .flag(setting)) } }
-    if let text = environment[setting.variable], !text.isEmpty {
-      let texts = setting == .source ? SourceSpecification.list(text) : text.split(separator: ",").map(String.init)
-      return texts.map { Given(value: $0, origin: .variable(setting)) }
+  /// The texts of a setting from the best place that has any; none where it is off. An empty variable counts as not set, as
+  /// container files produce them; an empty secret would quietly change who may do what.
+  func texts(of setting: some SettingDeclaration) -> [GivenText] {
+    let (name, variable) = (setting.name, environment[setting.name.variable] ?? "")
+    func given(_ texts: [String], _ origin: GivenText.Origin) -> [GivenText] {
+      texts.map { GivenText($0, origin, isSecret: setting.isSecret) }
     }
-    return []
+    if setting.isSecret, variable.isEmpty, environment[name.variable] != nil { return given([""], .variable(name)) }
+    if let texts = flags[name] { return given(texts, .flag(name)) }
+    if !variable.isEmpty { return given(setting.split(variable), .variable(name)) }
+    return given((defaults[name] ?? setting.standard).map { [$0] } ?? [], .standard(name))
   }
 
-  /// The texts of a setting that may be repeated and has commas of its own: a variable separates them by semicolons.
-  func lists(_ setting: Setting) -> [Given<String>] {
-    if flags[setting] != nil { return all(setting) }
-    guard let text = environment[setting.variable] else { return [] }
-    return text.split(separator: ";").map { Given(value: String($0), origin: .variable(setting)) }
+  subscript<Value>(_ setting: Setting<Value>) -> Value {
+    get throws(ConfigurationError) { try setting.read(texts(of: setting)) }
   }
 
-  /// The one text of a setting, or its default; nil where it is off.
-  func one(_ setting: Setting) -> Given<String>? {
-    if let text = flags[setting]?.last { return Given(value: text, origin: .flag(setting)) }
-    if let text = environment[setting.variable], !text.isEmpty {
-      return Given(value: text, origin: .variable(setting))
-    }
-    return (defaults[setting] ?? setting.defaultText).map { Given(value: $0, origin: .standard(setting)) }
+  /// The error that blames a setting, at the place its value came from.
+  func error(_ setting: some SettingDeclaration, _ reason: String, _ advice: String) -> ConfigurationError {
+    (texts(of: setting).last ?? GivenText("", .standard(setting.name))).error(reason, advice)
   }
-
-  /// Whether lines of the log are JSON, asked before all settings have been read.
-  var asksForJSONLog: Bool { one(.log)?.value == LogFormat.json.rawValue }
-
-  /// True where the variable is there but empty.
-  func hasEmptyVariable(_ setting: Setting) -> Bool {
-    environment[setting.variable]?.isEmpty == true
-  }
-
-  // MARK: As they were given
-
-  /// What the command line says of a setting; nil for nothing.
-  func flags(_ setting: Setting) -> [String]? { flags[setting] }
-
-  func variable(_ setting: Setting) -> String? { environment[setting.variable] }
-
-  /// Names of all variables, weir's and others.
-  var names: [String] { Array(environment.keys) }
-
-  func value(of name: String) -> String? { environment[name] }
 }

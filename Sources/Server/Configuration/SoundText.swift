@@ -30,22 +30,16 @@ struct SoundText: Sendable, Hashable {
   }
 }
 
-extension SettingLoader {
-  func sounds() throws(ConfigurationError) -> Sounds {
-    var sounds = Sounds()
-    for given in sources.all(.audioCodec) {
-      let text = try value(given) { text throws(ValueError) in try SoundText(parsing: text) }
-      let isTaken = text.name.map { sounds.byName[$0] != nil } ?? (sounds.standard != nil)
+extension Sounds {
+  init(_ given: [GivenText]) throws(ConfigurationError) {
+    for given in given {
+      let text = try given.read(SoundText.init(parsing:))
+      let isTaken = text.name.map { byName[$0] != nil } ?? (standard != nil)
       guard !isTaken else {
         let whose = text.name.map { "\"\($0)\"" } ?? "all streams"
-        throw Self.error(given, "the sound of \(whose) is given twice", "keep one of the two")
+        throw given.error("the sound of \(whose) is given twice", "keep one of the two")
       }
-      if let name = text.name {
-        sounds.byName[name] = .some(text.sound)
-      } else {
-        sounds.standard = text.sound
-      }
+      if let name = text.name { byName[name] = .some(text.sound) } else { standard = text.sound }
     }
-    return sounds
   }
 }

@@ -1,4 +1,4 @@
-package import Basics
+internal import Basics
 internal import NIOCore
 package import NIOHTTP1
 package import Storage
@@ -77,17 +77,6 @@ package struct HTTPResponse: Sendable {
       status: status,
       headers: [HeaderField("Content-Type", type.rawValue), HeaderField("Cache-Control", cache.value)] + headers,
       compression: .gzip, body: .pieces([.bytes(ByteBuffer(string: text))]))
-  }
-
-  /// An answer of the API.
-  package static func json(
-    _ value: JSON, status: HTTPResponseStatus = .ok, cache: CachePolicy = .never, headers: [HeaderField] = []
-  ) -> HTTPResponse {
-    HTTPResponse(
-      status: status,
-      headers: [HeaderField("Content-Type", ContentType.json.rawValue), HeaderField("Cache-Control", cache.value)]
-        + headers,
-      compression: .gzip, body: .pieces([.bytes(value.serialized())]))
   }
 
   /// What a redirection says of the address that was asked for.

@@ -1,4 +1,5 @@
 internal import Basics
+internal import NIOCore
 package import NIOHTTP1
 internal import Storage
 
@@ -28,17 +29,16 @@ package struct Problem: Sendable {
   }
 
   package var response: HTTPResponse {
-    var members: [(name: String, value: JSON)] = [
-      ("type", "about:blank"), ("status", .integer(Int64(status.code))), ("title", .string(title)),
-      ("detail", .string(detail)),
-    ]
-    if let help { members.append(("help", .string(help))) }
+    let help = help.map { #","help":\#(LogText.json($0))"# } ?? ""
+    let text =
+      #"{"type":"about:blank","status":\#(status.code),"title":\#(LogText.json(title)),"#
+      + #""detail":\#(LogText.json(detail))\#(help)}"#
     return HTTPResponse(
       status: status,
       headers: [
         HeaderField("Content-Type", ContentType.problem.rawValue), HeaderField("Cache-Control", cache.value),
       ] + headers,
-      body: .pieces([.bytes(JSON.object(members).serialized())]))
+      body: .pieces([.bytes(ByteBuffer(string: text))]))
   }
 
   /// Nothing is served under this path.

@@ -50,7 +50,7 @@ LADDERED = ("--test-pattern", "demo", "--ladder", "360p@800k,180p@300k", "--audi
 @pytest.fixture(scope="module")
 def laddered(start_shared):
     server = start_shared(*LADDERED)
-    server.wait(lambda: len(((server.stream("demo") or {}).get("ladder") or {}).get("rungs", [])) == 2, 30, "two rungs")
+    server.wait(lambda: len(((server.stream("demo") or {}).get("ladder") or {}).get("renditions", [])) == 2, 30, "two rungs")
     return server
 
 
@@ -165,7 +165,7 @@ def test_the_panel_tells_how_the_rungs_are_made(chromium, laddered):
     assert re.fullmatch(r"libx264, \d+ left out, 0 lost before it", shown["Encoder"])
     told = re.fullmatch(r"at work, (\d+) restarts?, (\d+) pictures left out", shown["Transcoder"])
     before = laddered.stream("demo")["ladder"]
-    assert int(told[1]) == before["restarts"] and int(told[2]) <= before["droppedPictures"]
+    assert int(told[1]) == before["restarts"] and int(told[2]) <= before["droppedFrames"]
     os.kill(before["processID"], signal.SIGKILL)
     chromium.wait(
         "[...document.querySelectorAll('#figures > div')].some((row) => row.querySelector('dt').textContent === 'Transcoder'"
@@ -218,11 +218,11 @@ def test_pictures_that_come_back_are_learned_of(chromium, laddered):
 
     def is_bare():
         ladder = laddered.stream("demo")["ladder"]
-        if ladder["rungs"] and ladder.get("processID"):
+        if ladder["renditions"] and ladder.get("processID"):
             # It may have gone since.
             with contextlib.suppress(ProcessLookupError):
                 os.kill(ladder["processID"], signal.SIGKILL)
-        return not ladder["rungs"]
+        return not ladder["renditions"]
 
     laddered.wait(is_bare, 20, "no rung is left")
     watching.watch(chromium, laddered, "demo")
@@ -298,7 +298,7 @@ def test_a_browser_without_the_sources_codec_plays_the_other_one(chromium, ladde
 
 def test_a_browser_without_the_sources_picture_plays_another_one(chromium, laddered):
     own = next(t["codecString"] for t in laddered.stream("demo")["tracks"] if t["kind"] == "video")
-    assert own not in {r["codecString"] for r in laddered.stream("demo")["ladder"]["rungs"]}
+    assert own not in {r["codecString"] for r in laddered.stream("demo")["ladder"]["renditions"]}
     script = chromium.call("Page.addScriptToEvaluateOnNewDocument", source=LACK.replace("mp4a", own))["identifier"]
     try:
         watching.watch(chromium, laddered, "demo")

@@ -199,7 +199,7 @@ def test_devices_are_listed_and_what_cannot_be_switched_is_said(page, studio):
     page.evaluate(choose % (("v4l2:/dev/video62",) * 2))
     page.wait("document.querySelector('#camera').value === 'v4l2:/dev/video62'")
     page.wait("document.querySelector('#source-reason').textContent.includes('there is no camera /dev/video62')")
-    assert studio.stream("cam")["capture"]["picture"]["device"] == "/dev/video62"
+    assert studio.stream("cam")["capture"]["video"]["device"] == "/dev/video62"
     assert page.errors == []
     page.evaluate(choose % (("v4l2:?size=big",) * 2))
     page.wait("document.querySelector('#source-reason').textContent.includes('the device of a camera is missing')")

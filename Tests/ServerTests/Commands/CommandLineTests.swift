@@ -1,4 +1,5 @@
 import ArgumentParser
+import FoundationEssentials
 import Testing
 
 @testable import Server
@@ -9,32 +10,63 @@ import Testing
   }
 
   @Test func serveIsTheDefaultCommand() throws {
-    #expect(try serve("--http", ":1").flags[.http] == [":1"])
-    #expect(try serve("serve", "--http=:1").flags[.http] == [":1"])
-    #expect(try serve().flags[.http] == nil)
+    #expect(try serve("--http", ":1").settings.given["http"] == [":1"])
+    #expect(try serve("serve", "--http=:1").settings.given["http"] == [":1"])
+    #expect(try serve().settings.given["http"] == nil)
   }
 
   @Test func everySettingHasAFlagThatReachesIt() throws {
-    for setting in Setting.allCases {
-      let isSwitch = setting == .noRecord || setting == .offAir
-      let arguments = isSwitch ? ["serve", setting.flag] : ["serve", setting.flag, "text"]
+    for setting in ServerOptions.all {
+      let (flag, isSwitch) = (setting.name.flag, setting.form == nil)
+      let arguments = isSwitch ? ["serve", flag] : ["serve", flag, "text"]
       let command = try #require(try RootCommand.parseAsRoot(arguments) as? ServeCommand)
-      #expect(command.flags[setting] == [isSwitch ? "1" : "text"], "\(setting.flag)")
+      #expect(command.settings.given == [setting.name: [isSwitch ? "1" : "text"]], "\(flag)")
     }
+  }
+
+  @Test func noTwoSettingsHaveOneName() {
+    #expect(Set(ServerOptions.all.map(\.name)).count == ServerOptions.all.count)
   }
 
   @Test func helpNamesEveryFlagItsVariableAndItsDefault() {
     let help = ServeCommand.helpMessage(columns: 200)
-    for setting in Setting.allCases {
-      #expect(help.contains(setting.flag))
-      #expect(help.contains(setting.variable))
-      if let standard = setting.defaultText { #expect(help.contains("default \(standard)")) }
+    for setting in ServerOptions.all {
+      #expect(help.contains(setting.name.flag))
+      #expect(help.contains(setting.name.variable))
+      if let standard = setting.standard { #expect(help.contains("default \(standard)")) }
     }
     #expect(help.contains("weir serve --test-pattern demo"))
   }
 
+  @Test func theTableOfFlagsHasEachWithItsDefault() throws {
+    let rows = try text(of: "README.md").split(separator: "\n").filter { $0.hasPrefix("| `--") }
+    for setting in ServerOptions.all where setting.name != "web" {
+      let row = rows.first { row in
+        row.split(separator: "|", maxSplits: 1)[0].split { "`, ".contains($0) }.contains { $0 == setting.name.flag }
+      }
+      let said = try #require(row, "README.md needs a row of \(setting.name.flag)")
+      if let standard = setting.standard { #expect(said.contains("`\(standard)`"), "\(setting.name.flag)") }
+    }
+  }
+
+  /// A server does not start where a variable is no setting.
+  @Test(arguments: ["docs/service.md", "docs/publishing.md", "packaging/systemd/weir.service"])
+  func whatDocumentsSaySetsSomething(file: String) throws {
+    let known = Set(ServerOptions.all.map(\.name.variable))
+    let others: Set = ["WEIR_", "WEIR_SERVICE_HOST", "WEIR_PORT_8080_TCP"]
+    for word in try text(of: file).split(whereSeparator: { !$0.isLetter && !$0.isNumber && $0 != "_" })
+    where word.hasPrefix("WEIR_") {
+      #expect(known.union(others).contains(String(word)), "\(word)")
+    }
+  }
+
+  private func text(of file: String) throws -> String {
+    let folder = "\(#filePath)".split(separator: "/").dropLast(4).joined(separator: "/")
+    return try String(contentsOfFile: "/\(folder)/\(file)", encoding: .utf8)
+  }
+
   @Test func sourcesMayBeRepeated() throws {
-    #expect(try serve("--source", "a=test", "--source", "b=test").flags[.source] == ["a=test", "b=test"])
+    #expect(try serve("--source", "a=test", "--source", "b=test").settings.given["source"] == ["a=test", "b=test"])
   }
 
   @Test func argumentsAreReadFromTheKernelWhenTheProcessHasNone() {

@@ -5,7 +5,7 @@ import Testing
 @testable import Server
 
 @Suite struct ConfigurationPlacesTests {
-  private func configuration(_ flags: [Setting: [String]]) throws -> ServerConfiguration {
+  private func configuration(_ flags: [SettingName: [String]]) throws -> ServerConfiguration {
     try ServerConfiguration(loading: SettingSources(flags: flags))
   }
 
@@ -21,9 +21,9 @@ import Testing
       rmdir(root + "/recordings")
       rmdir(root)
     }
-    try configuration([.record: [root + "/recordings"]]).prepareFolders()
+    try configuration(["record": [root + "/recordings"]]).prepareFolders()
     #expect(access(root + "/recordings", W_OK) == 0)
-    let deep = try configuration([.record: [root + "/no/such"]])
+    let deep = try configuration(["record": [root + "/no/such"]])
     let error = #expect(throws: ConfigurationError.self) { try deep.prepareFolders() }
     #expect(error?.exitCode == 78)
     #expect(
@@ -32,16 +32,16 @@ import Testing
   }
 
   @Test func aFileIsNoFolderAndAMissingWebFolderIsTold() throws {
-    let file = try configuration([.noRecord: ["1"], .segments: ["/etc/passwd"]])
+    let file = try configuration(["no-record": ["1"], "segments": ["/etc/passwd"]])
     #expect(throws: ConfigurationError.self) { try file.prepareFolders() }
-    let web = try configuration([.noRecord: ["1"], .web: ["/nonexistent"]])
+    let web = try configuration(["no-record": ["1"], "web": ["/nonexistent"]])
     let error = #expect(throws: ConfigurationError.self) { try web.prepareFolders() }
     #expect(error?.description.contains("no such folder") == true)
   }
 
   @Test func unusableCertificatesAreNamed() throws {
     func files(_ certificate: String, _ key: String) throws -> TLSFiles {
-      try #require(try configuration([.https: [":0"], .tlsCert: [certificate], .tlsKey: [key]]).tls)
+      try #require(try configuration(["https": [":0"], "tls-cert": [certificate], "tls-key": [key]]).tls)
     }
     let absent = try files("/nonexistent.pem", "/etc/passwd")
     let missing = #expect(throws: TLSFilesError.self) { try absent.read() }
@@ -54,8 +54,8 @@ import Testing
   }
 
   @Test func whatRecordingsSayOfFlagsIsTheirName() {
-    #expect(RecordingStop.longest.description.contains("\(Setting.recordMaxDuration.flag) "))
-    #expect(RecordingStop.largest.description.contains("\(Setting.recordMaxSize.flag) "))
-    #expect(RecordingStop.split.description.hasSuffix(" \(Setting.recordSplit.flag)"))
+    #expect(RecordingStop.longest.description.contains("\(RecordingOptions().recordMaxDuration.name.flag) "))
+    #expect(RecordingStop.largest.description.contains("\(RecordingOptions().recordMaxSize.name.flag) "))
+    #expect(RecordingStop.split.description.hasSuffix(" \(RecordingOptions().recordSplit.name.flag)"))
   }
 }

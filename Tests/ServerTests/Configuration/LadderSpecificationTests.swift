@@ -36,22 +36,22 @@ import Testing
 
   @Test func aStreamsOwnLadderBeatsTheOneOfAll() throws {
     let sources = SettingSources(
-      flags: [.ladder: ["720p@3M", "cam=360p@800k"]], environment: ["WEIR_LADDER": "ignored"])
-    let ladders = try SettingLoader(sources).ladders()
+      flags: ["ladder": ["720p@3M", "cam=360p@800k"]], environment: ["WEIR_LADDER": "ignored"])
+    let ladders = try sources[StreamOptions().ladder]
     #expect(ladders[try #require(StreamName("cam"))].map(\.name) == ["360p"])
     #expect(ladders[try #require(StreamName("other"))].map(\.name) == ["720p"])
   }
 
   @Test func aVariableSeparatesLaddersBySemicolons() throws {
     let sources = SettingSources(environment: ["WEIR_LADDER": "720p@3M,360p@800k;cam=240p@300k"])
-    let ladders = try SettingLoader(sources).ladders()
+    let ladders = try sources[StreamOptions().ladder]
     #expect(ladders.standard.map(\.name) == ["720p", "360p"])
     #expect(ladders.byName.count == 1)
   }
 
   @Test func aLadderThatIsGivenTwiceIsRefused() {
-    let sources = SettingSources(flags: [.ladder: ["720p@3M", "360p@800k"]])
-    #expect(throws: ConfigurationError.self) { _ = try SettingLoader(sources).ladders() }
+    let sources = SettingSources(flags: ["ladder": ["720p@3M", "360p@800k"]])
+    #expect(throws: ConfigurationError.self) { _ = try sources[StreamOptions().ladder] }
   }
 
   @Test(arguments: [

@@ -31,7 +31,7 @@ import Testing
   @Test func everyAddressMeansBothFamiliesAndFallsBackWithoutIPv6() async throws {
     let address = ListenAddress(host: .any, port: 8080)
     #expect(address.bindCandidates == ["::", "0.0.0.0"])
-    let bound = try await address.bind(for: .http) { host, port in
+    let bound = try await address.bind(for: "http") { host, port in
       if host == "::" { throw IOError(errnoCode: EAFNOSUPPORT, reason: "socket") }
       return "\(host) \(port)"
     }
@@ -40,7 +40,7 @@ import Testing
 
   @Test func aBusyPortSaysWhatToDoAndIsNotTriedAgainOnIPv4() async throws {
     let error = await #expect(throws: ConfigurationError.self) {
-      try await ListenAddress(host: .any, port: 1935).bind(for: .rtmp) { host, _ -> Int in
+      try await ListenAddress(host: .any, port: 1935).bind(for: "rtmp") { host, _ -> Int in
         #expect(host == "::")
         throw IOError(errnoCode: EADDRINUSE, reason: "bind")
       }

@@ -44,7 +44,9 @@ import Testing
 
   @Test func variablesThatLoseToFlagsAreNamedAndEqualOnesAreNot() {
     let sources = SettingSources(
-      flags: [.http: [":1"], .publishKey: ["a"], .source: ["a=test", "b=test"], .record: ["x"], .window: ["20s"]],
+      flags: [
+        "http": [":1"], "publish-key": ["a"], "source": ["a=test", "b=test"], "record": ["x"], "window": ["20s"],
+      ],
       environment: [
         "WEIR_HTTP": ":1", "WEIR_PUBLISH_KEY": "b", "WEIR_SOURCE": "a=test,b=test", "WEIR_NO_RECORD": "1",
         "WEIR_WINDOW": "", "WEIR_RTMP": ":2",
@@ -54,18 +56,18 @@ import Testing
         .init(variable: "WEIR_PUBLISH_KEY", flag: "--publish-key"), .init(variable: "WEIR_NO_RECORD", flag: "--record"),
       ])
     #expect(!sources.overruled.map(\.description).joined().contains("\"b\""))
-    let off = SettingSources(flags: [.noRecord: ["1"]], environment: ["WEIR_RECORD": "r", "WEIR_NO_RECORD": "0"])
+    let off = SettingSources(flags: ["no-record": ["1"]], environment: ["WEIR_RECORD": "r", "WEIR_NO_RECORD": "0"])
     #expect(off.overruled.map(\.variable) == ["WEIR_RECORD", "WEIR_NO_RECORD"])
   }
 
   @Test func aCommandsOwnDefaultLosesToFlagsAndVariables() throws {
-    func mode(_ flags: [Setting: [String]], _ environment: [String: String]) throws -> RecordingPolicy.Start {
-      let sources = SettingSources(flags: flags, environment: environment, defaults: [.recordMode: "manual"])
+    func mode(_ flags: [SettingName: [String]], _ environment: [String: String]) throws -> RecordingPolicy.Start {
+      let sources = SettingSources(flags: flags, environment: environment, defaults: ["record-mode": "manual"])
       return try ServerConfiguration(loading: sources).recordingPolicy.start
     }
     #expect(try mode([:], [:]) == .manual)
     #expect(try mode([:], ["WEIR_RECORD_MODE": "auto"]) == .automatic)
-    #expect(try mode([.recordMode: ["auto"]], ["WEIR_RECORD_MODE": "manual"]) == .automatic)
+    #expect(try mode(["record-mode": ["auto"]], ["WEIR_RECORD_MODE": "manual"]) == .automatic)
   }
 
   @Test(arguments: [

@@ -20,11 +20,11 @@ import Testing
 
   @Test func aStreamsOwnSettingBeatsTheOneOfAll() throws {
     let sources = SettingSources(environment: ["WEIR_AUDIO_CODEC": "aac,cam=source,mic=opus"])
-    let sounds = try SettingLoader(sources).sounds()
+    let sounds = try sources[StreamOptions().audioCodec]
     #expect(sounds[try #require(StreamName("cam"))] == nil)
     #expect(sounds[try #require(StreamName("mic"))]?.coding == .opus)
     #expect(sounds[try #require(StreamName("other"))]?.coding == .aac)
-    let twice = SettingSources(flags: [.audioCodec: ["aac", "opus"]])
-    #expect(throws: ConfigurationError.self) { _ = try SettingLoader(twice).sounds() }
+    let twice = SettingSources(flags: ["audio-codec": ["aac", "opus"]])
+    #expect(throws: ConfigurationError.self) { _ = try twice[StreamOptions().audioCodec] }
   }
 }

@@ -34,7 +34,7 @@ import Testing
     switch request.path.first {
     case "media": .now(.media(media, type: .mp4, cache: .immutable, entityTag: "\"tag\""))
     case "cached": .now(HTTPResponse(cached))
-    case "json": .now(.json(.array((0..<100).map { .integer($0) })))
+    case "json": .now(.json(Array(0..<100)))
     case "moved": .now(.redirect(to: "/media"))
     case "problem": .now(Problem.notFound("There is nothing here.").response)
     case "empty": .now(HTTPResponse(status: .noContent))

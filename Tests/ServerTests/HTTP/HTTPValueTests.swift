@@ -157,17 +157,3 @@ import Testing
     #expect(Gzip.isAccepted(field) == accepted)
   }
 }
-
-@Suite struct HTTPJSONTests {
-  @Test func isWrittenInOrderAndEscaped() {
-    let json: JSON = [
-      "name": "a\"b\\c\n\u{1}</script>é\u{2028}", "count": -3, "ratio": .number(0.5), "none": nil,
-      "flags": [true, false],
-      "endless": .number(.infinity), "empty": [:], "list": [],
-    ]
-    #expect(
-      String(buffer: json.serialized())
-        == #"{"name":"a\"b\\c\n\u0001\u003c/script>é\u2028","count":-3,"ratio":0.5,"none":null,"flags":[true,false],"#
-        + #""endless":null,"empty":{},"list":[]}"#)
-  }
-}

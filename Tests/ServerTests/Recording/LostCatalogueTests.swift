@@ -27,7 +27,7 @@ import Testing
         try await Task.sleep(for: .milliseconds(10))
         page = try await harness.library.catalogue.list(query, on: loop).get()
       }
-      answers += page.entries.map { String(buffer: $0.json.serialized()) }
+      answers += page.entries.map { String(buffer: JSONText.encode(EntryAnswer($0))) }
     }
     return answers
   }

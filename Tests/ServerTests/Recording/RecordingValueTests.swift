@@ -104,16 +104,15 @@ import Testing
   @Test func theStateIsToldWithItsReason() {
     var progress = progress
     progress.gaps = [RecordingGap(at: 0.5, seconds: 3, reason: "away")]
-    let json = RecordingState.failed(progress, reason: "disk full").json().serialized()
+    func told(_ state: RecordingState, warning: String? = nil) -> String {
+      String(buffer: JSONText.encode(RecordingStateAnswer(state, warning: warning)))
+    }
     #expect(
-      String(buffer: json)
-        == #"{"state":"failed","reason":"disk full","file":"cam/20261121T072410Z.mp4","seconds":1.0,"bytes":5,"gaps":[{"at":0.5,"seconds":3.0,"reason":"away"}]}"#
-    )
-    #expect(
-      String(buffer: RecordingState.idle.json().serialized())
-        == #"{"state":"idle","reason":null,"file":null,"seconds":0.0,"bytes":0,"gaps":[]}"#)
-    let slow = String(buffer: RecordingState.running(progress).json(warning: "slow").serialized())
-    #expect(slow.contains(#""reason":"slow""#))
+      told(.failed(progress, reason: "disk full"))
+        == #"{"bytes":5,"file":"cam/20261121T072410Z.mp4","gaps":[{"at":0.5,"reason":"away","seconds":3}],"#
+        + #""reason":"disk full","seconds":1,"state":"failed"}"#)
+    #expect(told(.idle) == #"{"bytes":0,"file":null,"gaps":[],"reason":null,"seconds":0,"state":"idle"}"#)
+    #expect(told(.running(progress), warning: "slow").contains(#""reason":"slow""#))
   }
 
   @Test func namesAreTheUTCStart() throws {

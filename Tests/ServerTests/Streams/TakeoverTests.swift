@@ -16,7 +16,7 @@ import Testing
 
   /// Keys as they are given to `--publish-key`.
   private func registry(_ keys: String...) throws -> StreamRegistry {
-    let configuration = try ServerConfiguration(loading: SettingSources(flags: [.publishKey: keys]))
+    let configuration = try ServerConfiguration(loading: SettingSources(flags: ["publish-key": keys]))
     return StreamRegistry(
       settings: StreamSettings(), publishKeys: configuration.publishKeys, clock: time.clock,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
@@ -118,7 +118,7 @@ import Testing
     func keys(_ flags: [String] = [], variable: String? = nil) throws -> PublishKeys {
       try ServerConfiguration(
         loading: SettingSources(
-          flags: [.publishKey: flags], environment: variable.map { ["WEIR_PUBLISH_KEY": $0] } ?? [:])
+          flags: ["publish-key": flags], environment: variable.map { ["WEIR_PUBLISH_KEY": $0] } ?? [:])
       ).publishKeys
     }
     #expect(try right(keys(), nil, "cam") == .unproven)
@@ -144,7 +144,7 @@ import Testing
       #expect(throws: ConfigurationError.self) {
         try ServerConfiguration(
           loading: SettingSources(
-            flags: [.publishKey: flags], environment: variable.map { ["WEIR_PUBLISH_KEY": $0] } ?? [:]))
+            flags: ["publish-key": flags], environment: variable.map { ["WEIR_PUBLISH_KEY": $0] } ?? [:]))
       }?.description
     }
     for text in ["", "*=", "*=="] {

@@ -61,11 +61,4 @@ struct CataloguePage: Sendable {
   var total: Int
   /// The folder has not been read to its end yet since the start: more may be found.
   var isComplete: Bool
-
-  var json: JSON {
-    [
-      "recordings": .array(entries.map(\.json)), "next": next.map { .string($0.description) } ?? .null,
-      "total": .integer(total), "complete": .bool(isComplete),
-    ]
-  }
 }

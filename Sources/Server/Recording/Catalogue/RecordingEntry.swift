@@ -62,23 +62,6 @@ struct RecordingEntry: Sendable, Hashable {
   }
 
   var key: RecordingKey { RecordingKey(stream: stream, name: name) }
-
-  /// `url` and `thumbnail` are null for what cannot be played: it is being written, or its file was not finished.
-  var json: JSON {
-    let base = "/recordings/\(stream)/"
-    let isServed = isPlayable && deletedAt == nil
-    return [
-      "stream": .string(stream.description), "file": .string(file), "state": .string(state.rawValue),
-      "url": isServed ? .string(base + file) : .null,
-      "thumbnail": isServed ? .string("\(base)\(name.stem).jpg") : .null, "bytes": .integer(bytes),
-      "seconds": .number((seconds * 1000).rounded() / 1000),
-      "startedAt": .string(UTCText(nanosecondsSince1970: startedAt).internet),
-      "codecs": .array(codecs.map { .string($0) }), "gaps": .array(gaps.map(\.json)),
-      "reason": reason.map { .string($0) } ?? .null, "salvaged": .bool(isSalvaged), "protected": .bool(isProtected),
-      "finishing": finishing.map { .number(($0 * 1000).rounded() / 1000) } ?? .null,
-      "deletedAt": deletedAt.map { .string(UTCText(nanosecondsSince1970: $0).internet) } ?? .null,
-    ]
-  }
 }
 
 /// Which recording.

@@ -6,8 +6,11 @@ internal import NIOCore
 /// Makes an ordinary movie of a fragmented file of any name, ours or another program's, in place.
 enum FragmentedFile {
   struct Result {
-    var text: String
-    var members: [(name: String, value: JSON)]
+    let text: String
+    /// By what way it was done.
+    let way: String
+    /// Of media, where they were counted.
+    let seconds: Double?
   }
 
   /// The files that a path means: itself, or of a folder what a server left unfinished in it and one level below.
@@ -86,12 +89,7 @@ enum FragmentedFile {
 
   private static func result(_ path: String, _ text: String, _ way: String, seconds: Double?) -> Result {
     let length = seconds.map { ", \(Decimals.fixed(seconds: $0, digits: 1)) s" } ?? ""
-    return Result(
-      text: "\(LogText.escaped(path)): \(text)\(length)",
-      members: [
-        ("file", .string(path)), ("ok", true), ("result", .string(way)),
-        ("seconds", seconds.map { .number($0) } ?? .null),
-      ])
+    return Result(text: "\(LogText.escaped(path)): \(text)\(length)", way: way, seconds: seconds)
   }
 
   /// What a server left is finished as its next start would.

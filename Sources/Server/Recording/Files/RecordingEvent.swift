@@ -62,9 +62,6 @@ struct RecordingGap: Sendable, Hashable {
   var seconds: Double
   /// `nothing came from the publisher`, `the disk was too slow` …
   var reason: String
-
-  /// `{"at":12.0,"seconds":3.2,"reason":"the disk was too slow"}`
-  var json: JSON { ["at": .number(at), "seconds": .number(seconds), "reason": .string(reason)] }
 }
 
 /// Hears of every event, on whatever thread of the recordings' pools it happens, one recording's events in order. It

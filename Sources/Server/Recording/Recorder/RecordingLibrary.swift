@@ -277,22 +277,15 @@ final class RecordingLibrary: Sendable {
 
   /// Fulfilled when the newest recording of a stream is what it was asked to be, or `patience` is over.
   func settle(_ name: StreamName, on eventLoop: any EventLoop, patience: TimeAmount) -> EventLoopFuture<Void> {
-    guard let recorder = registers.recorders.withLock({ $0.newest[name] }) else {
-      return eventLoop.makeSucceededVoidFuture()
-    }
+    guard let recorder = newest(name) else { return eventLoop.makeSucceededVoidFuture() }
     return recorder.wait(until: \.isSettled, on: eventLoop, patience: patience)
   }
 
   /// What the newest recording of a stream is doing; nil before the first.
-  func state(of stream: StreamName) -> RecordingState? {
-    registers.recorders.withLock { $0.newest[stream] }?.state
-  }
+  func state(of stream: StreamName) -> RecordingState? { newest(stream)?.state }
 
-  /// The same for the API; null before the first.
-  func describe(_ stream: StreamName) -> JSON {
-    guard let recorder = registers.recorders.withLock({ $0.newest[stream] }) else { return .null }
-    return recorder.state.json(warning: recorder.warning)
-  }
+  /// The recorder of a stream's newest recording; nil before its first one.
+  func newest(_ stream: StreamName) -> Recorder? { registers.recorders.withLock { $0.newest[stream] } }
 
   /// What `/metrics` tells. Nothing of it waits for a disk.
   struct Overview: Sendable {

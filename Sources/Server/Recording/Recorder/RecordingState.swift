@@ -83,33 +83,4 @@ enum RecordingState: Sendable, Hashable {
     case .completed, .cancelled: true
     }
   }
-
-  /// `{"state":"running","reason":null,"file":"cam/20261121T072410Z.mp4","seconds":12.0,"bytes":123,"gaps":[]}`; of a
-  /// recording that runs, `reason` tells what is wrong at the moment.
-  func json(warning: String? = nil) -> JSON {
-    var members: [(name: String, value: JSON)] = [("state", .string(name))]
-    var known: RecordingProgress?
-    var told = warning
-    switch self {
-    case .idle, .cancelled: break
-    case .running(let progress), .completed(let progress): known = progress
-    case .failed(let progress, let reason): (known, told) = (progress, reason)
-    }
-    members.append(("reason", told.map { .string($0) } ?? .null))
-    members.append(("file", known.map { .string($0.file) } ?? .null))
-    members.append(("seconds", .number(known?.seconds ?? 0)))
-    members.append(("bytes", .integer(Int64(clamping: known?.bytes ?? 0))))
-    members.append(("gaps", .array((known?.gaps ?? []).map(\.json))))
-    return .object(members)
-  }
-
-  private var name: String {
-    switch self {
-    case .idle: "idle"
-    case .running: "running"
-    case .completed: "completed"
-    case .failed: "failed"
-    case .cancelled: "cancelled"
-    }
-  }
 }

@@ -8,8 +8,9 @@ internal import Storage
 /// A clip of a file as a file of its own.
 enum ClipFile {
   struct Result {
-    var text: String
-    var members: [(name: String, value: JSON)]
+    let text: String
+    let seconds: Double
+    let bytes: Int
   }
 
   /// `progress` is given bytes that are done, and of how many.
@@ -56,10 +57,7 @@ enum ClipFile {
     let bytes = clip.head.readableBytes + clip.media.length
     let length = Decimals.fixed(seconds: clip.seconds, digits: 3)
     return Result(
-      text: "\(LogText.escaped(out)): \(length) s, \(bytes) bytes",
-      members: [
-        ("file", .string(out)), ("ok", true), ("seconds", .number(clip.seconds)), ("bytes", .integer(bytes)),
-      ])
+      text: "\(LogText.escaped(out)): \(length) s, \(bytes) bytes", seconds: clip.seconds, bytes: bytes)
   }
 
   /// The file's name without its ending; that of a recording tells when it began.

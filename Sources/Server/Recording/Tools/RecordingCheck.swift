@@ -19,18 +19,18 @@ struct RecordingCheck {
     case ordinary
   }
 
-  private let path: String
-  private var kind: Kind
-  private var fragments = 0
-  private var samples = 0
+  let path: String
+  private(set) var kind: Kind
+  private(set) var fragments = 0
+  private(set) var samples = 0
   /// What the finished movie's tables say.
-  private var tableSamples: Int?
-  private var seconds: Double = 0
-  private var wholeBytes: UInt64 = 0
-  private var tornBytes: UInt64 = 0
-  private var holes = 0
+  private(set) var tableSamples: Int?
+  private(set) var seconds: Double = 0
+  private(set) var wholeBytes: UInt64 = 0
+  private(set) var tornBytes: UInt64 = 0
+  private(set) var holes = 0
   /// Of the fragments with their checksums; nil where none was made.
-  private var comparison: RecordingScanner.Tally?
+  private(set) var comparison: RecordingScanner.Tally?
   /// Where the fragments begin in the file.
   private var contentStart: UInt64 = 0
 
@@ -122,17 +122,5 @@ struct RecordingCheck {
       if tornBytes > 0 { words.append("damaged: the last \(tornBytes) bytes are not whole") }
       return "\(name): \(words.joined(separator: ", "))"
     }
-  }
-
-  var members: [(name: String, value: JSON)] {
-    [
-      ("file", .string(path)), ("ok", .bool(isGood)), ("kind", .string(kind.rawValue)),
-      ("fragments", .integer(fragments)),
-      ("samples", .integer(samples)), ("seconds", .number(seconds)),
-      ("wholeBytes", .integer(Int64(clamping: wholeBytes))),
-      ("tornBytes", .integer(Int64(clamping: tornBytes))), ("holes", .integer(holes)),
-      ("comparedFragments", comparison.map { .integer($0.compared) } ?? .null),
-      ("damagedFragments", comparison.map { .integer($0.different) } ?? .null),
-    ]
   }
 }

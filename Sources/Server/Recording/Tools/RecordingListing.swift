@@ -1,6 +1,5 @@
 internal import Basics
 internal import Ingest
-internal import NIOCore
 
 /// The recordings of a folder for whoever looks on: the catalogue as it is, put right in memory by what the files say.
 /// Nothing on the disk changes.
@@ -26,11 +25,6 @@ struct RecordingListing {
       guard page.count == query.limit, let last = page.last else { return entries }
       query.after = CatalogueCursor(last)
     }
-  }
-
-  func json(_ entries: [RecordingEntry]) -> String {
-    let page = CataloguePage(entries: entries, next: nil, total: entries.count, isComplete: true)
-    return String(buffer: page.json.serialized()) + "\n"
   }
 
   /// One line a recording: when it began, how long and large it is, its state, its file as other commands take it.

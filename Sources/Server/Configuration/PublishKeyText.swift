@@ -1,45 +1,31 @@
 internal import Basics
 internal import Ingest
 
-extension SettingLoader {
+extension PublishKeys {
   /// The publish keys: `NAME=KEY`, `*=KEY`, or `KEY` alone, which is for all names. A variable holds one `KEY`, or several
   /// with their names, separated by commas. An empty key is refused wherever it comes from: it would quietly change who
-  /// may publish. What is said of a key never repeats it.
-  func publishKeys() throws(ConfigurationError) -> PublishKeys {
-    var keys = PublishKeys()
-    guard !sources.hasEmptyVariable(.publishKey) else { throw emptyKey }
-    for given in publishKeyTexts() {
-      do throws(ValueError) {
-        let (name, key) = try PublishKeyText.parse(given.value, namesItsStream: given.namesItsStream)
-        keys.add(Secret(key), for: name)
-      } catch {
-        throw self.error(.publishKey, nil, error.reason, error.advice)
+  /// may publish.
+  init(_ given: [GivenText]) throws(ConfigurationError) {
+    for text in given {
+      let isOneOfSeveral = if case .variable = text.origin { given.count > 1 } else { false }
+      let (name, key) = try text.read { text throws(ValueError) in
+        try PublishKeyText.parse(text, namesItsStream: isOneOfSeveral)
       }
+      add(Secret(key), for: name)
     }
-    return keys
-  }
-
-  private var emptyKey: ConfigurationError {
-    let error = PublishKeyText.empty
-    return self.error(.publishKey, nil, error.reason, error.advice)
-  }
-
-  private func publishKeyTexts() -> [(value: String, namesItsStream: Bool)] {
-    guard let text = sources.one(.publishKey) else { return [] }
-    if case .flag = text.origin { return sources.all(.publishKey).map { ($0.value, false) } }
-    // A key for all names may have commas of its own.
-    guard PublishKeyText.hasName(text.value) else { return [(text.value, false)] }
-    return sources.all(.publishKey).map { ($0.value, true) }
   }
 }
 
 /// A publish key as it is written: `NAME=KEY`, `*=KEY` or `KEY`.
 enum PublishKeyText {
-  static let empty = ValueError(
+  private static let empty = ValueError(
     "the key is empty", advice: "give a key, or leave the setting out to let anybody publish")
 
+  /// Those in a variable. A key for all names may have commas of its own.
+  @Sendable static func list(_ text: String) -> [String] { hasName(text) ? text.commaSeparated : [text] }
+
   /// There is a `=` that is not padding at the end, as keys in base64 have it.
-  static func hasName(_ text: String) -> Bool {
+  private static func hasName(_ text: String) -> Bool {
     text.utf8.reversed().drop { $0 == UInt8(ascii: "=") }.contains(UInt8(ascii: "="))
   }
 

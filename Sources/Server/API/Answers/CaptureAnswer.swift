@@ -1,0 +1,82 @@
+internal import Ingest
+
+/// What a source's camera and microphone are doing.
+struct CaptureAnswer: Encodable {
+  let video: Video?
+  let audio: Audio?
+
+  struct Video: Encodable {
+    let device: String
+    let name: String
+    let mode: String
+    let state: String
+    let problem: String?
+    /// Frames that came from the camera; that its driver lost, by its own count; that were no whole ones.
+    let captured: Int64
+    let lost: Int64
+    let corrupt: Int64
+    /// Frames that were left out before a busy encoder, and that were encoded.
+    let dropped: Int64
+    let encoded: Int64
+    let encoder: String?
+    let encoderRestarts: Int
+    let encodeMicroseconds: Int64
+    let controls: [ControlAnswer]
+  }
+
+  struct Audio: Encodable {
+    let device: String
+    let state: String
+    let problem: String?
+    let sampleRate: Int
+    let channels: Int
+    let overruns: Int
+    let bridgedSamples: Int64
+    let skewMicroseconds: Int64
+  }
+
+  init(_ status: CaptureStatus) {
+    video = status.picture.map { camera in
+      Video(
+        device: camera.device, name: camera.name, mode: camera.mode, state: camera.state.word,
+        problem: camera.state.problem, captured: camera.taken, lost: camera.lostByDriver, corrupt: camera.broken,
+        dropped: camera.leftOut, encoded: camera.coded, encoder: camera.encoder,
+        encoderRestarts: camera.encoderRestarts, encodeMicroseconds: camera.encodeMicroseconds,
+        controls: camera.controls.map(ControlAnswer.init))
+    }
+    audio = status.sound.map { microphone in
+      Audio(
+        device: microphone.device, state: microphone.state.word, problem: microphone.state.problem,
+        sampleRate: microphone.rate, channels: microphone.channels, overruns: microphone.overruns,
+        bridgedSamples: microphone.bridgedSamples, skewMicroseconds: microphone.skewMicroseconds)
+    }
+  }
+}
+
+/// A control of a camera, as `weir devices --json` and the API have it.
+struct ControlAnswer: Encodable {
+  let name: String
+  let value: Int32
+  let minimum: Int32
+  let maximum: Int32
+  let `default`: Int32
+
+  init(_ control: CameraControl) {
+    (name, value, `default`) = (control.name, control.value, control.standard)
+    (minimum, maximum) = (control.minimum, control.maximum)
+  }
+}
+
+extension CaptureStatus.State {
+  fileprivate var word: String {
+    switch self {
+    case .starting: "starting"
+    case .running: "running"
+    case .away: "away"
+    }
+  }
+
+  fileprivate var problem: String? {
+    if case .away(let reason) = self { reason } else { nil }
+  }
+}

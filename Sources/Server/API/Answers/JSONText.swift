@@ -1,0 +1,40 @@
+internal import Storage
+internal import Basics
+internal import HTTP
+internal import FoundationEssentials
+internal import NIOCore
+
+/// Answers as JSON (RFC 8259), in UTF-8, without white space, members in alphabetical order.
+enum JSONText {
+  static func encode(_ answer: some Encodable) -> ByteBuffer {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    // No number of an answer is infinite, the one thing that this refuses.
+    return ByteBuffer(bytes: (try? encoder.encode(answer)) ?? Data("null".utf8))
+  }
+
+  /// `2026-11-21T12:03:04.567Z`.
+  static func time(_ nanosecondsSince1970: Int64) -> String {
+    UTCText(nanosecondsSince1970: nanosecondsSince1970).internet
+  }
+}
+
+extension HTTPResponse {
+  /// An answer of the API.
+  static func json(_ answer: some Encodable) -> HTTPResponse {
+    HTTPResponse(
+      headers: [
+        HeaderField("Content-Type", ContentType.json.rawValue), HeaderField("Cache-Control", CachePolicy.never.value),
+      ],
+      compression: .gzip, body: .pieces([.bytes(JSONText.encode(answer))]))
+  }
+}
+
+/// What is unknown is null, not left out: who reads an answer finds each member in it.
+extension KeyedEncodingContainer {
+  mutating func encodeIfPresent(_ value: String?, forKey key: Key) throws { try encode(value, forKey: key) }
+  mutating func encodeIfPresent(_ value: Double?, forKey key: Key) throws { try encode(value, forKey: key) }
+  mutating func encodeIfPresent(_ value: Int64?, forKey key: Key) throws { try encode(value, forKey: key) }
+  mutating func encodeIfPresent(_ value: Int?, forKey key: Key) throws { try encode(value, forKey: key) }
+  mutating func encodeIfPresent<T: Encodable>(_ value: T?, forKey key: Key) throws { try encode(value, forKey: key) }
+}

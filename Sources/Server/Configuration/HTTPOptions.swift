@@ -1,0 +1,65 @@
+internal import Basics
+internal import HTTP
+internal import Ingest
+
+/// Who may ask for what over HTTP, how often, and whom it trusts.
+struct HTTPOptions: SettingGroup {
+  let maxViewers = Setting(
+    "max-viewers", .count(1...1_000_000), default: "10000", "More viewers get 503 with Retry-After.")
+  let pollLimit = Setting(
+    "poll-limit", .count(0...1_000_000), default: "100",
+    "One playlist, unchanged, on one connection: more a second get 429; 0 for any.")
+  let trustedProxy = Setting(
+    each: "trusted-proxy", SettingText("CIDR", AddressRange.parse),
+    "Proxies that tell whose requests they pass on (X-Forwarded-For; PROXY protocol of RTMP).")
+  let maxConnectionsPerAddress = Setting(
+    "max-connections-per-address", .count(1...1_000_000), "More of one address are closed, of HTTP and of RTMP each.")
+  let cors = Setting(
+    each: "cors", SettingText("origin|*", CrossOrigin.parse),
+    "Origins whose pages may read recordings and the API; streams any may read.")
+  let adminToken = Setting(
+    "admin-token", SettingText("token", Secret.parseToken), isSecret: true,
+    "Token that admits to changing recordings over HTTP; none lets nobody.")
+  let web = Setting("web", .folder, "Serve the pages from a folder, to work on them.")
+
+  func limits(_ given: SettingSources) throws(ConfigurationError) -> HTTPLimits {
+    var limits = HTTPLimits()
+    limits.repeatedPolls = try given[pollLimit]
+    limits.connectionsPerAddress = try given[maxConnectionsPerAddress]
+    // A player has a connection for playlists and one for media.
+    limits.connections = max(limits.connections, 2 * (try given[maxViewers]))
+    return limits
+  }
+}
+
+extension AddressRange {
+  fileprivate static func parse(_ text: String) throws(ValueError) -> AddressRange {
+    guard let range = AddressRange(parsing: text) else {
+      throw ValueError(
+        "that is no address and no range of addresses", advice: "write 10.0.0.7, 10.0.0.0/8 or 2001:db8::/32")
+    }
+    return range
+  }
+}
+
+extension Secret {
+  fileprivate static func parseToken(_ text: String) throws(ValueError) -> Secret {
+    guard !text.isEmpty else {
+      throw ValueError(
+        "the token is empty", advice: "give a token, or leave the setting out to let nobody change anything over HTTP")
+    }
+    return Secret(text)
+  }
+}
+
+extension CrossOrigin {
+  /// `*`, or scheme, host and, where it is not the usual one, port (RFC 6454 §6.2).
+  fileprivate static func parse(_ text: String) throws(ValueError) -> String {
+    if text == "*" { return text }
+    let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+    guard parts.count == 3, ["http:", "https:"].contains(parts[0]), parts[1].isEmpty, !parts[2].isEmpty,
+      !parts[2].contains(where: { "@?#, ".contains($0) })
+    else { throw ValueError("that is no origin", advice: "write https://player.example, without a path, or *") }
+    return text.lowercased()
+  }
+}

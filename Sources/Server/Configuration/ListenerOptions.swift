@@ -1,0 +1,57 @@
+internal import HTTP
+internal import Basics
+
+/// Where weir listens, by which certificate, and how it is found.
+struct ListenerOptions: SettingGroup {
+  let http = Setting("http", .address, default: ":8080", "Address for pages, playlists and media.")
+  let https = Setting("https", .address, "The same over TLS.")
+  let rtmp = Setting("rtmp", .address, default: ":1935", "Address for RTMP publishers.")
+  let rtmps = Setting("rtmps", .address, "The same over TLS.")
+  let tlsCert = Setting("tls-cert", .file, "Certificate chain (PEM) for HTTPS and RTMPS.")
+  let tlsKey = Setting("tls-key", .file, "Its private key (PEM).")
+  let tlsMin = Setting<TLSMinimum>(
+    "tls-min", .word, default: "1.2", "The oldest TLS of RTMPS: 1.0 or 1.1 for old encoders, 1.2, 1.3.")
+  let publicURL = Setting(
+    "public-url", SettingText("url", PublicURL.init(parsing:)),
+    "Where viewers find this server: https://live.example.com.")
+
+  /// Nil where there is no certificate; then there is nothing to listen for over TLS.
+  func tls(_ given: SettingSources) throws(ConfigurationError) -> TLSFiles? {
+    let secure = try (given[https] != nil, given[rtmps] != nil)
+    switch try (given[tlsCert], given[tlsKey]) {
+    case (nil, nil):
+      guard !secure.0, !secure.1 else {
+        throw given.error(
+          secure.0 ? https : rtmps, "needs a certificate", "add \(tlsCert.name.flag) FILE and \(tlsKey.name.flag) FILE")
+      }
+      return nil
+    case (let certificate?, let key?):
+      guard secure.0 || secure.1 else {
+        throw given.error(tlsCert, "no listener uses the certificate", "add --https :8443 or --rtmps :1936")
+      }
+      return TLSFiles(
+        certificate: certificate, key: key, certificateOrigin: tlsCert.name.origin, keyOrigin: tlsKey.name.origin)
+    case (.some, nil): throw given.error(tlsCert, "a certificate needs its private key", "add \(tlsKey.name.flag) FILE")
+    case (nil, .some): throw given.error(tlsKey, "a private key needs its certificate", "add \(tlsCert.name.flag) FILE")
+    }
+  }
+
+  /// No two listen at one address, unless the system chooses the port.
+  func checkAddresses(_ given: SettingSources) throws(ConfigurationError) {
+    var taken: [ListenAddress: SettingName] = [:]
+    func take(_ setting: some SettingDeclaration, _ address: ListenAddress?) throws(ConfigurationError) {
+      guard let address, address.port != 0 else { return }
+      if let other = taken.updateValue(setting.name, forKey: address) {
+        throw given.error(setting, "\(other.flag) listens there already", "choose another port")
+      }
+    }
+    try take(http, given[http])
+    try take(https, given[https])
+    try take(rtmp, given[rtmp])
+    try take(rtmps, given[rtmps])
+  }
+}
+
+extension SettingText<ListenAddress> {
+  static var address: Self { Self("addr", ListenAddress.init(parsing:)) }
+}

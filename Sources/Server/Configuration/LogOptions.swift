@@ -1,0 +1,21 @@
+internal import Basics
+internal import Logging
+
+/// What the log tells, and in which form.
+struct LogOptions: SettingGroup {
+  let logLevel = Setting(
+    "log-level", SettingText("level", Logger.Level.init(parsing:)), default: "info",
+    "trace, debug, info, notice, warning, error or critical.")
+  let log = Setting<LogFormat>("log", .word, default: "text", "text or json.")
+}
+
+extension Logger.Level {
+  /// Parses swift-log's names of the levels.
+  init(parsing text: String) throws(ValueError) {
+    guard let level = Logger.Level(rawValue: text) else {
+      let names = Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
+      throw ValueError("there is no such level", advice: "use one of \(names)")
+    }
+    self = level
+  }
+}

@@ -1,0 +1,92 @@
+internal import Basics
+internal import Ingest
+
+/// What is recorded, where, how, and how long it is kept.
+struct RecordingOptions: SettingGroup {
+  let record = Setting("record", .folder, default: "./recordings", "Folder for recordings.")
+  let noRecord = Setting(switch: "no-record", opposite: "record", "Record nothing.")
+  let recordMode = Setting<RecordingPolicy.Start>(
+    "record-mode", .word, default: "auto", "Record streams by themselves, or when asked over the API.")
+  let recordName = Setting(
+    "record-name", SettingText("pattern", RecordingNaming.init(parsing:)), default: "{stream}/{time}",
+    "Names of recordings: {stream}/, then {stream}, {time} or {year} … {second} (UTC).")
+  let recordSync = Setting(
+    "record-sync", .nanoseconds(.zero ... .seconds(60)), default: "1s",
+    "How much of a recording a power failure may take.")
+  let recordSplit = Setting(
+    "record-split", SettingText("duration", RecordingSplit.init(parsing:)),
+    "Another file at each whole 1h, 30m … (UTC), or each:1h after so much.")
+  let recordMaxDuration = Setting("record-max-duration", .ofRecording, "A recording is complete after so much.")
+  let recordMaxSize = Setting("record-max-size", .size, "A recording is complete when it is so large.")
+  let recordMaxFiles = Setting(
+    "record-max-files", .count(1...100_000), default: "120",
+    "Files that a stream may begin in an hour, beside those of --record-split.")
+  let keepFree = Setting("keep-free", .size, default: "1GB", "Recording stops below this much free disk.")
+  let retainAge = Setting(
+    "retain-age", .nanoseconds(.seconds(1) ... .seconds(3_153_600_000)), "Recordings go this long after they ended.")
+  let retainSize = Setting("retain-size", .size, "The oldest recordings go beyond this size in all.")
+  let retainStreamSize = Setting("retain-stream-size", .size, "The same for each stream's own.")
+  let retainDeleted = Setting(
+    "retain-deleted", .nanoseconds(.zero ... .seconds(31_536_000)), default: "1h",
+    "How long a deleted recording can be restored.")
+  let whenFull = Setting<RetentionSettings.WhenFull>(
+    "when-full", .word, default: "stop", "At --keep-free: stop recording, or let the oldest recordings go.")
+
+  /// Nil where nothing is recorded. `--record` and `--no-record` contradict each other on a command line, where both are
+  /// meant; between places the flag wins. Among variables, which are put together from several files, off wins: a unit names
+  /// a folder for those who want recordings.
+  func folder(_ given: SettingSources) throws(ConfigurationError) -> String? {
+    if try given[noRecord] {
+      switch (given.texts(of: noRecord).last?.origin, given.texts(of: record).last?.origin) {
+      case (.flag, .flag):
+        throw given.error(noRecord, "\(record.name.flag) asks for the opposite", "keep one of the two")
+      case (.variable, .flag): break
+      default: return nil
+      }
+    }
+    return try given[record]
+  }
+
+  func policy(_ given: SettingSources) throws(ConfigurationError) -> RecordingPolicy {
+    var policy = RecordingPolicy()
+    policy.start = try given[recordMode]
+    policy.naming = try given[recordName]
+    policy.syncInterval = try given[recordSync]
+    policy.split = try given[recordSplit] ?? .never
+    policy.maximumDuration = try given[recordMaxDuration]
+    policy.maximumBytes = try given[recordMaxSize].map { UInt64(clamping: $0) }
+    policy.filesPerHour = try given[recordMaxFiles]
+    return policy
+  }
+
+  func retention(_ given: SettingSources) throws(ConfigurationError) -> RetentionSettings {
+    var retention = RetentionSettings()
+    retention.maximumAge = try given[retainAge]
+    retention.maximumBytes = try given[retainSize]
+    retention.maximumBytesPerStream = try given[retainStreamSize]
+    retention.whenFull = try given[whenFull]
+    retention.undoTime = try given[retainDeleted]
+    return retention
+  }
+}
+
+extension SettingText<Int64> {
+  /// How long recordings and their files may be, in nanoseconds.
+  fileprivate static var ofRecording: Self { .nanoseconds(.seconds(1) ... .seconds(366 * 86_400)) }
+}
+
+extension RecordingSplit {
+  /// Parses `1h`: at every whole hour of the day; `each:90m`: after each ninety minutes.
+  init(parsing text: String) throws(ValueError) {
+    let parse = SettingText<Int64>.ofRecording.parse
+    if let length = text.rest(after: "each:") {
+      self = .length(try parse(length))
+      return
+    }
+    let period = try parse(text)
+    guard 86_400_000_000_000 % period == 0 else {
+      throw ValueError("a day has no whole number of them", advice: "use each:\(text), or 10m, 30m, 1h, 6h, 24h")
+    }
+    self = .clock(period)
+  }
+}

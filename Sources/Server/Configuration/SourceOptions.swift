@@ -1,0 +1,53 @@
+internal import Basics
+internal import Ingest
+
+/// The sources that weir runs itself.
+struct SourceOptions: SettingGroup {
+  let source = Setting(
+    "source", "name=kind", split: SourceSpecification.list,
+    "A source that weir runs itself: test, file:PATH, v4l2:DEVICE, alsa:DEVICE; may be repeated."
+  ) { $0 }
+  let testPattern = Setting(
+    "test-pattern", "name", split: { $0.commaSeparated }, "The same as --source NAME=test; may be repeated."
+  ) { $0 }
+  let offAir = Setting(
+    switch: "off-air", "Begin with these sources off the air: captured, and offered to nobody.")
+  let encoder = Setting(
+    "encoder",
+    SettingText("auto|name") { text throws(ValueError) in try EncodingOptions.encoder("encoder", text) },
+    default: "auto", "Encoder of cameras' pictures, as weir devices lists them.")
+
+  /// No two of one name.
+  func specifications(_ given: SettingSources) throws(ConfigurationError) -> [SourceSpecification] {
+    var specifications: [SourceSpecification] = []
+    func add(_ text: GivenText, _ parse: (String) throws(ValueError) -> SourceSpecification) throws(ConfigurationError)
+    {
+      let specification = try text.read(parse)
+      guard !specifications.contains(where: { $0.name == specification.name }) else {
+        throw text.error("the name \"\(specification.name)\" is given twice", "give each source its own name")
+      }
+      specifications.append(specification)
+    }
+    let encoder = try given[encoder]
+    for text in try given[source] {
+      try add(text) { text throws(ValueError) in try SourceSpecification(parsing: text, encoder: encoder) }
+    }
+    for text in try given[testPattern] {
+      try add(text) { text throws(ValueError) in
+        SourceSpecification(name: try StreamName(parsing: text), kind: .test)
+      }
+    }
+    return specifications
+  }
+
+  /// Whoever has them begin off the air needs a token to put them on it.
+  func beginning(_ given: SettingSources, adminToken: Setting<Secret?>) throws(ConfigurationError)
+    -> ServerConfiguration.SourceBeginning
+  {
+    guard try given[offAir] else { return .onAir }
+    guard try given[adminToken] != nil else {
+      throw given.error(offAir, "nobody could put them on air", "add \(adminToken.name.flag) TOKEN")
+    }
+    return .offAir
+  }
+}

@@ -1,0 +1,97 @@
+internal import Basics
+internal import FMP4
+
+/// How streams are cut, and what is kept and made of them.
+struct StreamOptions: SettingGroup {
+  let partDuration = Setting(
+    "part-duration", .duration(.milliseconds(20) ... .seconds(10)), default: "200ms", "Length of a fragment.")
+  let segmentDuration = Setting(
+    "segment-duration", .duration(.milliseconds(100) ... .seconds(60)), default: "2s", "Length of a segment.")
+  let targetDuration = Setting(
+    "target-duration", SettingText("auto|seconds", StreamSettings.TargetDuration.init(parsing:)), default: "auto",
+    "EXT-X-TARGETDURATION: auto, or seconds.")
+  let hlsLayout = Setting<StreamSettings.HLSLayout>(
+    "hls-layout", .word, default: "interleaved", "Video and audio in one HLS segment, or each in its own.")
+  let partAddressing = Setting<StreamSettings.PartAddressing>(
+    "part-addressing", .word, default: "url", "Parts by addresses of their own, or as ranges of segments.")
+  let ladder = Setting(
+    "ladder", "[name=]rungs", split: { $0.split(separator: ";").map(String.init) },
+    "Make smaller pictures: 720p@3M,360p@800k, of all streams or of one.", read: Ladders.init)
+  let audioCodec = Setting(
+    "audio-codec", "[name=]source|aac|opus", split: { $0.commaSeparated },
+    "Offer the audio in another codec, too: aac or opus, of all streams or of one.", read: Sounds.init)
+  let window = Setting(
+    "window", .duration(.seconds(1) ... .seconds(86_400)), default: "60s",
+    "Media kept in memory; viewers can go back half of it.")
+  let rewind = Setting(
+    "rewind", .duration(.seconds(1) ... .seconds(7 * 86_400)),
+    "How far viewers can go back on disk: recordings, or a spool.")
+  let reconnectWindow = Setting(
+    "reconnect-window", .duration(.zero ... .seconds(86_400)), default: "30s",
+    "How long a stream waits for a lost publisher.")
+  let segments = Setting("segments", .folder, "Folder to write rolling segments and playlists to.")
+  let state = Setting("state", .folder, "Folder that lets streams go on where weir stops, or dies, and starts again.")
+  let maxJumps = Setting(
+    "max-jumps", .count(1...100_000), default: "120", "Jumps of timestamps a minute; a publisher with more is ended.")
+  let maxChanges = Setting(
+    "max-changes", .count(1...100_000), default: "30", "Changes of codec or picture size a minute, likewise.")
+
+  /// A window holds at least this many segments, or a player that joins finds too little (RFC 8216 §6.2.2: three target
+  /// durations).
+  private static let segmentsInWindow = 3
+
+  func settings(_ given: SettingSources) throws(ConfigurationError) -> StreamSettings {
+    try checkDurations(given)
+    var settings = StreamSettings()
+    settings.partTarget = MediaTime(try given[partDuration])
+    settings.segmentTarget = MediaTime(try given[segmentDuration])
+    settings.targetDuration = try given[targetDuration]
+    settings.window = MediaTime(try given[window])
+    settings.rewind = try given[rewind].map { MediaTime($0) }
+    settings.reconnectWindow = MediaTime(try given[reconnectWindow])
+    settings.bounds.jumpsPerMinute = try given[maxJumps]
+    settings.bounds.changesPerMinute = try given[maxChanges]
+    settings.periodsToKeep = DASHManifest.periodsToKeep
+    settings.layout = try given[hlsLayout]
+    settings.partAddressing = try given[partAddressing]
+    return settings
+  }
+
+  private func checkDurations(_ given: SettingSources) throws(ConfigurationError) {
+    let segment = try given[segmentDuration]
+    let text = DurationText.text(segment)
+    guard try given[partDuration] < segment else {
+      throw given.error(
+        partDuration, "a part must be shorter than a segment (\(text))",
+        "shorten it or lengthen \(segmentDuration.name.flag)")
+    }
+    let least = segment * Self.segmentsInWindow
+    guard try given[window] >= least else {
+      throw given.error(
+        window, "the window must hold \(Self.segmentsInWindow) segments of \(text)",
+        "use at least \(DurationText.text(least))")
+    }
+    if case .seconds(let seconds) = try given[targetDuration], Duration.seconds(seconds) < segment {
+      throw given.error(
+        targetDuration, "no segment may last longer than it, and segments aim at \(text)",
+        "use \((segment.wholeMilliseconds &+ 999) / 1000) or more, or auto")
+    }
+  }
+}
+
+extension StreamSettings.TargetDuration {
+  /// Parses `auto` or a whole number of seconds (`6`, `6s`).
+  init(parsing text: String) throws(ValueError) {
+    if text == "auto" {
+      self = .automatic
+      return
+    }
+    let digits = text.hasSuffix("s") ? String(text.dropLast()) : text
+    self = .seconds(try WholeNumber.parse(digits, in: 1...120, orElse: "auto"))
+  }
+}
+
+extension MediaTime {
+  /// Whole milliseconds of a duration.
+  init(_ duration: Duration) { self.init(milliseconds: duration.wholeMilliseconds) }
+}
