@@ -13,6 +13,7 @@ let house: [SwiftSetting] = [
 let gnuSource: [CSetting] = [.define("_GNU_SOURCE")]
 
 let nio: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
+let system: Target.Dependency = .product(name: "SystemPackage", package: "swift-system")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 
 let package = Package(
@@ -25,6 +26,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
     .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+    .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
@@ -76,7 +78,8 @@ let package = Package(
     .target(
       name: "Storage",
       dependencies: [
-        "Basics", nio, .product(name: "NIOPosix", package: "swift-nio"), .product(name: "GRDB", package: "GRDB.swift"),
+        "Basics", nio, system, .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "GRDB", package: "GRDB.swift"),
       ],
       path: "Sources/Server/Storage", cSettings: gnuSource, swiftSettings: house),
 

@@ -97,28 +97,13 @@ final class RecordingThumbnails: Sendable {
     defer { close(file) }
     let movie = FileOutline.movie(
       size: UInt64(clamping: status.st_size), within: FileOutline.maximumBoxes, atMost: Self.largestMovie
-    ) { Self.read(file, at: $0, $1) ?? ByteBuffer() }
+    ) { File(file).readAll(at: Int(clamping: $0), count: $1) ?? ByteBuffer() }
     guard let movie else { throw RecordingError("it has no movie header that can be read") }
     let frame = try MovieKeyFrame(in: movie, near: Self.place)
     guard frame.length > 0, frame.length <= StillPictureMaker.largestSample,
-      let sample = Self.read(file, at: frame.offset, frame.length)
+      let sample = File(file).readAll(at: Int(clamping: frame.offset), count: frame.length)
     else { throw RecordingError("its key frame cannot be read") }
     return try make(sample, frame.track)
-  }
-
-  /// Nil when they are not all there.
-  private static func read(_ file: CInt, at offset: UInt64, _ count: Int) -> ByteBuffer? {
-    // The offset is what the file says.
-    guard let start = off_t(exactly: offset), start <= off_t.max - off_t(count) else { return nil }
-    var buffer = ByteBuffer()
-    while buffer.readableBytes < count {
-      let left = count - buffer.readableBytes
-      let read = buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: left) {
-        max(0, pread(file, $0.baseAddress, left, start + off_t(count - left)))
-      }
-      if read == 0 { return nil }
-    }
-    return buffer
   }
 
   // MARK: Answers
@@ -148,11 +133,7 @@ extension RecordingFolder {
     defer { close(file) }
     let size = Int(status.st_size)
     guard size > 0, size <= limit else { return nil }
-    var buffer = ByteBuffer()
-    let read = buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: size) {
-      max(0, pread(file, $0.baseAddress, size, 0))
-    }
-    return read == size ? buffer : nil
+    return File(file).readAll(at: 0, count: size)
   }
 
   /// Writes a file that is whole or not there. Where the disk does not take it, it is not there.
@@ -160,8 +141,8 @@ extension RecordingFolder {
     let temporary = name + RecordingName.temporaryEnding
     let file = openat(descriptor, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o644)
     guard file >= 0 else { return }
-    let written = bytes.withUnsafeReadableBytes { pwrite(file, $0.baseAddress, $0.count, 0) }
+    let isWhole = (try? File(file).write(bytes, at: 0)) != nil
     close(file)
-    if written != bytes.readableBytes || renameat(descriptor, temporary, descriptor, name) != 0 { remove(temporary) }
+    if !isWhole || renameat(descriptor, temporary, descriptor, name) != 0 { remove(temporary) }
   }
 }

@@ -4,6 +4,7 @@ internal import HTTP
 internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
+internal import Storage
 
 /// The files of web/: embedded in the binary, or read from a folder while somebody works on them (`--web`).
 /// Pages carry a Content-Security-Policy; everything is asked for again and answered with 304 while
@@ -89,14 +90,6 @@ final class WebFiles: Sendable {
     guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size <= largestFile else {
       return nil
     }
-    var body = ByteBuffer()
-    while body.readableBytes < Int(status.st_size) {
-      let wanted = Int(status.st_size) - body.readableBytes
-      let read = body.writeWithUnsafeMutableBytes(minimumWritableBytes: wanted) { room in
-        max(0, Glibc.read(descriptor, room.baseAddress, wanted))
-      }
-      guard read > 0 else { return nil }
-    }
-    return body
+    return File(descriptor).readAll(at: 0, count: Int(status.st_size))
   }
 }

@@ -19,35 +19,19 @@ enum FolderFile {
     let descriptor = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o644)
     guard descriptor >= 0 else { throw StorageError(operation: "open \(temporary)", errno: errno) }
     defer { close(descriptor) }
-    for piece in pieces {
-      switch piece {
-      case .bytes(let buffer): try write(buffer, to: descriptor, path: temporary)
-      case .file(let range): try copy(range, to: descriptor, path: temporary)
+    let file = File(descriptor)
+    var end = 0
+    do throws(StorageError) {
+      for piece in pieces {
+        switch piece {
+        case .bytes(let bytes): try file.write(bytes, at: end)
+        case .file(let range): try file.write(range, at: end)
+        }
+        end += piece.length
       }
+    } catch {
+      throw StorageError(operation: "write \(temporary)", errno: error.errno)
     }
     guard rename(temporary, path) == 0 else { throw StorageError(operation: "rename \(temporary)", errno: errno) }
-  }
-
-  private static func write(_ buffer: ByteBuffer, to descriptor: CInt, path: String) throws(StorageError) {
-    var rest = buffer.readableBytesView[...]
-    while !rest.isEmpty {
-      let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-      if count < 0 {
-        if errno == EINTR { continue }
-        throw StorageError(operation: "write \(path)", errno: errno)
-      }
-      rest = rest.dropFirst(count)
-    }
-  }
-
-  private static func copy(_ range: FileRange, to descriptor: CInt, path: String) throws(StorageError) {
-    var offset = off_t(range.position)
-    var left = range.length
-    while left > 0 {
-      let count = sendfile(descriptor, range.file.descriptor, &offset, left)
-      if count < 0, errno == EINTR { continue }
-      guard count > 0 else { throw StorageError(operation: "write \(path)", errno: count < 0 ? errno : EIO) }
-      left -= count
-    }
   }
 }

@@ -1,20 +1,23 @@
-internal import Glibc
 package import NIOCore
 package import NIOPosix
 
 extension FileRange {
   /// Copies a memory file's bytes; false if they are not all there.
   package func copy(into buffer: inout ByteBuffer) -> Bool {
-    let read = buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: length) { room in
-      max(0, pread(file.descriptor, room.baseAddress, length, off_t(position)))
-    }
-    return read == length
+    (try? File(file.descriptor).read(into: &buffer, at: position, count: length)) == length
+  }
+
+  /// The bytes. Waits for the disk where the file is on one: not for event loops then.
+  package func read() throws(StorageError) -> ByteBuffer {
+    let bytes = try File(file.descriptor).read(at: position, count: length)
+    guard bytes.readableBytes == length else { throw StorageError(operation: "read", errno: EIO) }
+    return bytes
   }
 
   /// Reads up to `count` bytes from the front of the range on `pool`; nil if they cannot be read.
-  package func readFront(_ count: Int, on pool: NIOThreadPool, for eventLoop: any EventLoop) -> EventLoopFuture<
-    ByteBuffer?
-  > {
+  package func readFront(
+    _ count: Int, on pool: NIOThreadPool, for eventLoop: any EventLoop
+  ) -> EventLoopFuture<ByteBuffer?> {
     readFront(count, on: pool, for: eventLoop, attempts: Self.attempts)
   }
 

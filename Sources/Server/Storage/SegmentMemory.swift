@@ -77,16 +77,3 @@ package struct SegmentMemory: Sendable {
 
 /// glibc's limit on vectors a call; the header's macro does not reach Swift.
 private let maximumVectors: Int32 = 1024
-
-/// A system call on a stream's storage failed.
-package struct StorageError: Error, Sendable, CustomStringConvertible {
-  let operation: String
-  let errno: Int32
-
-  package init(operation: String, errno: Int32) {
-    self.operation = operation
-    self.errno = errno
-  }
-
-  package var description: String { "\(operation) failed: \(String(cString: strerror(errno))) (errno \(errno))" }
-}

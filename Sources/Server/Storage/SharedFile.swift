@@ -89,32 +89,17 @@ package final class SharedFile: Sendable {
 
   /// Up to `count` bytes at `offset`; fewer at the end of the file. Waits for the disk.
   package func read(at offset: Int, count: Int) -> ReadOutcome {
-    var buffer = ByteBuffer()
-    let code: CInt
-    if let origin {
-      guard let read = origin.read({ shift in fill(&buffer, at: offset &+ shift, count) }) else { return .moving }
-      code = read
-    } else {
-      code = fill(&buffer, at: offset, count)
-    }
-    return code == 0 ? .read(buffer) : .failed(code: code)
+    let place = base &+ offset
+    guard let origin else { return read(at: place, count) }
+    return origin.read { shift in read(at: place &+ shift, count) } ?? .moving
   }
 
-  /// Gives errno; 0 at the end of the file, too.
-  private func fill(_ buffer: inout ByteBuffer, at offset: Int, _ count: Int) -> CInt {
-    buffer.clear()
-    while buffer.readableBytes < count {
-      let done = buffer.readableBytes
-      var code: CInt = 0
-      let got = buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: count - done) { room in
-        let got = pread(descriptor, room.baseAddress, count - done, off_t(base &+ offset &+ done))
-        if got < 0 { code = errno }
-        return max(0, got)
-      }
-      if code != 0, code != EINTR { return code }
-      if got == 0, code == 0 { return 0 }
+  private func read(at place: Int, _ count: Int) -> ReadOutcome {
+    do throws(StorageError) {
+      return .read(try File(descriptor).read(at: place, count: count))
+    } catch {
+      return .failed(code: error.errno)
     }
-    return 0
   }
 
   /// The bytes of `range` as an address to hand to the kernel, so that one `sendmsg` sends many small ranges without

@@ -1,6 +1,4 @@
 internal import FMP4
-internal import Glibc
-internal import NIOCore
 internal import Storage
 
 extension LiveWindow {
@@ -24,21 +22,5 @@ extension LiveWindow {
         range: FileRange(file: segment.memory.file, offset: run.mediaOffset, length: run.firstSampleLength))
     }
     return nil
-  }
-}
-
-extension FileRange {
-  /// The bytes. Waits for the disk where the file is on one: not for event loops then.
-  func read() throws(StorageError) -> ByteBuffer {
-    var bytes = ByteBuffer()
-    bytes.reserveCapacity(length)
-    while bytes.readableBytes < length {
-      let done = bytes.readableBytes
-      let count = bytes.writeWithUnsafeMutableBytes(minimumWritableBytes: length - done) { target in
-        max(0, pread(file.descriptor, target.baseAddress, length - done, off_t(position + done)))
-      }
-      if count == 0, errno != EINTR { throw StorageError(operation: "pread", errno: errno) }
-    }
-    return bytes
   }
 }

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import Storage
 
 /// The system calls that write a recording's file and put its head in front. Tests let them fail one after another.
 struct DiskCalls: Sendable {
@@ -10,11 +11,8 @@ struct DiskCalls: Sendable {
     }
     return 0
   }
-  /// `pwrite`: how many bytes, or errno, negative.
-  var write: @Sendable (_ file: CInt, _ bytes: UnsafeRawBufferPointer, _ offset: Int) -> Int = { file, bytes, offset in
-    let count = pwrite(file, bytes.baseAddress, bytes.count, off_t(offset))
-    return count < 0 ? -Int(errno) : count
-  }
+  /// `pwrite`.
+  var write = File.writing
   /// `fdatasync`: 0, or errno. Never asked again after it failed: the system takes what it could not write for written.
   var sync: @Sendable (_ file: CInt) -> CInt = { fdatasync($0) == 0 ? 0 : errno }
 

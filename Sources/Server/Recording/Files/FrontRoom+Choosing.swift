@@ -1,12 +1,13 @@
 internal import FMP4
 internal import Glibc
+internal import Storage
 
 /// Whether a file is to keep room in front, and how much.
 extension FrontRoom {
   /// Of a new, empty file: nil where the file system has another way, where the room would cost as much as it is long, or
   /// where the file may not become so long. The file is empty afterwards.
   static func choose(_ length: Int, for descriptor: CInt, calls: DiskCalls) -> FrontRoom? {
-    guard length >= unit, !canInsert(descriptor, calls), !MediaCopy.canShare(descriptor),
+    guard length >= unit, !canInsert(descriptor, calls), !File(descriptor).canShare,
       hasHoles(descriptor, length)
     else { return nil }
     return FrontRoom(length: length / unit * unit)

@@ -42,9 +42,7 @@ struct HeadInsertion {
 
   /// The unit in which the file system can insert room and share blocks.
   static func blockSize(_ descriptor: CInt) -> Int {
-    var status = statvfs()
-    guard fstatvfs(descriptor, &status) == 0, status.f_bsize > 0 else { return 4096 }
-    return Int(status.f_bsize)
+    File(descriptor).space?.block ?? 4096
   }
 
   /// `head` is a whole number of the file system's blocks. What follows must be durable.

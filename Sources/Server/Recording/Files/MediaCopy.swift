@@ -1,6 +1,7 @@
 internal import Basics
 internal import Glibc
 internal import NIOCore
+internal import Storage
 
 /// Bytes of one file to another, within the kernel.
 struct MediaCopy {
@@ -11,24 +12,6 @@ struct MediaCopy {
 
   /// Bytes after which progress is told.
   private static let step: off_t = 32 << 20
-
-  /// Makes the bytes from `offset` to the source's end part of the target from `start` on, without reading them (XFS,
-  /// btrfs). False when the file system cannot share blocks between files. Both are whole numbers of blocks.
-  func share(from offset: UInt64, at start: Int) -> Bool {
-    Self.clone(source, from: offset, to: target, at: UInt64(clamping: start)) == 0
-  }
-
-  /// Whether the file system of an empty file can do that, by its answer to being asked for nothing.
-  static func canShare(_ descriptor: CInt) -> Bool {
-    let code = clone(descriptor, from: 0, to: descriptor, at: 0)
-    return ![EOPNOTSUPP, ENOTTY, ENOSYS].contains(code)
-  }
-
-  /// 0, or errno.
-  private static func clone(_ source: CInt, from offset: UInt64, to target: CInt, at start: UInt64) -> CInt {
-    var range = CloneRange(source: Int64(source), sourceOffset: offset, length: 0, targetOffset: start)
-    return withUnsafeMutablePointer(to: &range) { ioctl(target, CloneRange.request, $0) } == 0 ? 0 : errno
-  }
 
   /// Copies a stretch to the target from `start` on: copy_file_range shares or copies within the kernel, and where it
   /// cannot, sendfile does. `step` is told bytes that are done, and ends the copy by throwing.
@@ -51,18 +34,6 @@ struct MediaCopy {
       try step(UInt64(clamping: offset) - range.lowerBound)
     }
   }
-}
-
-/// `struct file_clone_range` of linux/fs.h.
-private struct CloneRange {
-  var source: Int64
-  var sourceOffset: UInt64
-  /// 0: to the end.
-  var length: UInt64
-  var targetOffset: UInt64
-
-  /// FICLONERANGE, `_IOW(0x94, 13, struct file_clone_range)`.
-  static let request: UInt = 0x4020_940D
 }
 
 /// A movie as another file than its fragments': head, then media. Waits for the disk.
@@ -93,7 +64,7 @@ struct MovieCopy {
     do throws(RecordingError) {
       let media = MediaCopy(source: source, target: target, path: path)
       var outcome = RecordingFile.Outcome.shared
-      if !media.share(from: content.lowerBound, at: head.readableBytes) {
+      if !File(target).share(source, from: content.lowerBound, at: head.readableBytes) {
         guard effort == .whatItTakes else {
           folder.remove(temporary)
           return .leftFragmented

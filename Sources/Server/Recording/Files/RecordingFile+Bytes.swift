@@ -1,6 +1,6 @@
 internal import Basics
-internal import Glibc
 internal import NIOCore
+internal import Storage
 
 /// Reading and writing anywhere in a file, a recording's or another. Offsets are those of the file itself.
 extension RecordingFile {
@@ -12,20 +12,11 @@ extension RecordingFile {
   static func read(
     from descriptor: CInt, at offset: UInt64, count: Int, path: String
   ) throws(RecordingError) -> ByteBuffer {
-    var buffer = ByteBuffer()
-    while buffer.readableBytes < count {
-      let at = off_t(clamping: offset &+ UInt64(buffer.readableBytes))
-      let wanted = count - buffer.readableBytes
-      var failure: CInt = 0
-      let read = buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: wanted) { space in
-        let count = pread(descriptor, space.baseAddress, wanted, at)
-        if count < 0 { failure = errno }
-        return max(0, count)
-      }
-      if failure != 0, failure != EINTR { throw .system("read", path, errno: failure) }
-      if failure == 0, read == 0 { break }
+    do throws(StorageError) {
+      return try File(descriptor).read(at: Int(clamping: offset), count: count)
+    } catch {
+      throw .system("read", path, errno: error.errno)
     }
-    return buffer
   }
 
   /// The checksum of `count` bytes at `offset`.
@@ -49,14 +40,10 @@ extension RecordingFile {
   static func write(
     _ bytes: ByteBuffer, to descriptor: CInt, at offset: UInt64, path: String, calls: DiskCalls = .system
   ) throws(RecordingError) {
-    var left = bytes
-    var position = Int(clamping: offset)
-    while left.readableBytes > 0 {
-      let written = left.withUnsafeReadableBytes { calls.write(descriptor, $0, position) }
-      if written == -Int(EINTR) { continue }
-      guard written > 0 else { throw .system("write", path, errno: written == 0 ? EIO : CInt(clamping: -written)) }
-      left.moveReaderIndex(forwardBy: written)
-      position += written
+    do throws(StorageError) {
+      try File(descriptor).write(bytes, at: Int(clamping: offset), by: calls.write)
+    } catch {
+      throw .system("write", path, errno: error.errno)
     }
   }
 }

@@ -190,17 +190,10 @@ final class RecordingFile {
 
   /// `start` is an offset of the file itself.
   private func send(_ range: FileRange, to start: UInt64) throws(RecordingError) {
-    guard lseek(descriptor, off_t(start), SEEK_SET) >= 0 else { throw .system("seek in", path, errno: errno) }
-    var offset = off_t(range.position)
-    var left = range.length
-    while left > 0 {
-      let sent = sendfile(descriptor, range.file.descriptor, &offset, left)
-      if sent < 0, errno == EINTR { continue }
-      guard sent > 0 else {
-        let code = sent == 0 ? EIO : errno
-        throw .system("write", path, errno: code)
-      }
-      left -= sent
+    do throws(StorageError) {
+      try File(descriptor).write(range, at: Int(clamping: start))
+    } catch {
+      throw .system("write", path, errno: error.errno)
     }
   }
 

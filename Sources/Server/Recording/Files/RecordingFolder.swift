@@ -1,5 +1,6 @@
 internal import Glibc
 internal import Ingest
+internal import Storage
 internal import Synchronization
 
 /// An open folder: the recordings folder, or a stream's below it. What is in it is reached by single names that are
@@ -134,11 +135,9 @@ final class RecordingFolder: Sendable {
     try makeDurable()
   }
 
+  /// Of its file system.
+  var space: File.Space? { File(descriptor).space }
+
   /// Bytes that an unprivileged user may still write to this file system.
-  var freeBytes: Int64? {
-    var status = statvfs()
-    guard fstatvfs(descriptor, &status) == 0 else { return nil }
-    return Int64(
-      clamping: UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize)).partialValue)
-  }
+  var freeBytes: Int64? { space?.free }
 }

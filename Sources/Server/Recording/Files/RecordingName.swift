@@ -1,5 +1,4 @@
 internal import Basics
-internal import Glibc
 
 /// The name of a recording: a stem that holds its UTC start (`RecordingNaming` makes it), and a number from 2 where two
 /// would have the same. Whatever does not fit is not a recording, and never reaches the file system.
@@ -88,21 +87,7 @@ struct RecordingName: Sendable, Hashable {
   }
 
   /// Nanoseconds since 1970; nil when the digits are no date.
-  var startNanoseconds: Int64? {
-    let digits = start.utf8.filter(Self.isDigit).map { Int32($0 - UInt8(ascii: "0")) }
-    guard digits.count == 14 else { return nil }
-    var time = tm()
-    time.tm_year = digits[0] * 1000 + digits[1] * 100 + digits[2] * 10 + digits[3] - 1900
-    time.tm_mon = digits[4] * 10 + digits[5] - 1
-    time.tm_mday = digits[6] * 10 + digits[7]
-    time.tm_hour = digits[8] * 10 + digits[9]
-    time.tm_min = digits[10] * 10 + digits[11]
-    time.tm_sec = digits[12] * 10 + digits[13]
-    guard (0...11).contains(time.tm_mon), (1...31).contains(time.tm_mday), time.tm_hour < 24, time.tm_min < 60,
-      time.tm_sec < 61
-    else { return nil }
-    return Int64(timegm(&time)) &* 1_000_000_000
-  }
+  var startNanoseconds: Int64? { UTCText.nanoseconds(start) }
 }
 
 // MARK: The time in a stem

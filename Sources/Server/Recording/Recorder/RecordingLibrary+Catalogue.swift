@@ -87,16 +87,3 @@ struct RecordingStorage: Sendable {
   var freeBytes: Int64?
   var totalBytes: Int64?
 }
-
-extension RecordingFolder {
-  /// Bytes of its file system: those that an unprivileged user may still write, and all.
-  var space: (free: Int64, total: Int64)? {
-    var status = statvfs()
-    guard fstatvfs(descriptor, &status) == 0 else { return nil }
-    let unit = UInt64(status.f_frsize)
-    return (
-      Int64(clamping: UInt64(status.f_bavail).multipliedReportingOverflow(by: unit).partialValue),
-      Int64(clamping: UInt64(status.f_blocks).multipliedReportingOverflow(by: unit).partialValue)
-    )
-  }
-}

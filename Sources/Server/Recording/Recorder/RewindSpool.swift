@@ -154,14 +154,13 @@ private final class SpoolJob {
     if fragment.fragment.startsSegment { isPaused = !hasRoom }
     guard !isPaused else { return }
     let start = length
-    var offset = off_t(fragment.range.position)
-    var left = fragment.range.length
-    guard lseek(descriptor, length, SEEK_SET) >= 0 else { return fail(at: start) }
-    while left > 0 {
-      let sent = sendfile(descriptor, fragment.range.file.descriptor, &offset, left)
-      if sent < 0, errno == EINTR { continue }
-      guard sent > 0 else { return fail(at: start) }
-      left -= sent
+    do throws(StorageError) {
+      try File(descriptor).write(fragment.range, at: Int(start))
+    } catch {
+      warn("the disk does not take it: \(String(cString: strerror(error.errno)))")
+      ftruncate(descriptor, start)
+      isPaused = true
+      return
     }
     length += off_t(fragment.range.length)
     source.add(fragment, at: UInt64(start), anchor: anchor)
@@ -169,18 +168,9 @@ private final class SpoolJob {
   }
 
   private var hasRoom: Bool {
-    var status = statvfs()
-    guard fstatvfs(descriptor, &status) == 0 else { return true }
-    let free = UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize)).partialValue
-    if free >= UInt64(max(0, keepFree)) { return true }
+    guard let free = File(descriptor).space?.free, free < keepFree else { return true }
     warn("the disk is fuller than --keep-free allows")
     return false
-  }
-
-  private func fail(at start: off_t) {
-    warn("the disk does not take it: \(String(cString: strerror(errno)))")
-    ftruncate(descriptor, start)
-    isPaused = true
   }
 
   private func warn(_ reason: String) {
