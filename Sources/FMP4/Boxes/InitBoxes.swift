@@ -1,7 +1,7 @@
 package import NIOCore
 
 extension InitSegment {
-  /// All tracks in one: for HLS, progressive fMP4 and recordings.
+  /// All tracks in one.
   package var interleaved: ByteBuffer { InitBoxes.initSegment(of: tracks) }
 
   /// The one-track CMAF init segment of a track.

@@ -32,7 +32,6 @@ import Testing
       lightLevel: ContentLightLevel(maximum: 1000, maximumAverage: 400))
     let codec = Codec.h264(try H264.Configuration(record: ByteBuffer(bytes: RecordFixture.h264Interlaced)))
     let track = TrackDescription(id: .video, codec: codec, timescale: 90_000, statedColor: stated)
-    #expect(track.videoRange == .hlg)
     let buffer = ByteBuffer.boxes(capacity: track.sampleEntryCapacity) { track.writeSampleEntry(&$0) }
     let expected =
       be32(19) + Array("colrnclx".utf8) + [0, 9, 0, 18, 0, 9, 0]
@@ -50,16 +49,15 @@ import Testing
       description: ColorDescription(primaries: 1, transfer: 1, matrix: 1, range: .full))
     let track = TrackDescription(id: .video, codec: hevc, timescale: 90_000, statedColor: stated)
     #expect(track.color == hevc.picture?.color)
-    #expect(track.videoRange == .pq)
     let buffer = ByteBuffer.boxes(capacity: track.sampleEntryCapacity) { track.writeSampleEntry(&$0) }
     let entry = try #require(BoxReader(buffer).first { $0.type == "hvc1" })
     #expect(hevc.statedColor(sampleEntry: entry) == nil)
   }
 
-  @Test func soundHasNoVideoRange() throws {
+  @Test func soundHasNoColours() throws {
     let track = TrackDescription(
       id: .audio, codec: .opus(try Opus.Configuration(channels: 2, preSkip: 0)), timescale: 48_000)
-    #expect(track.videoRange == nil)
+    #expect(track.color == nil)
   }
 
   @Test func theEntryOfAACHasDescriptorsOfRightLengths() throws {
