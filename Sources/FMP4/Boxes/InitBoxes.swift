@@ -33,9 +33,7 @@ enum InitBoxes {
       $0.fourCC("iso6")
       $0.fourCC("mp41")
       if tracks.count == 1 { $0.fourCC("cmfc") }
-      for track in tracks {
-        if let brand = track.codec.fileBrand { $0.fourCC(brand) }
-      }
+      for brand in tracks.compactMap({ $0.codec.id.type.fileBrand }) { $0.fourCC(brand) }
     }
   }
 
@@ -46,17 +44,6 @@ enum InitBoxes {
       for type: FourCC in ["stts", "stsc"] { out.fullBox(type) { $0.u32(0) } }  // entry_count
       out.fullBox("stsz") { $0.u64(0) }  // sample_size, sample_count
       out.fullBox("stco") { $0.u32(0) }  // entry_count
-    }
-  }
-}
-
-extension Codec {
-  var fileBrand: FourCC? {
-    switch self {
-    case .h264: "avc1"
-    case .av1: "av01"
-    case .opus: "Opus"
-    case .hevc, .aac: nil
     }
   }
 }

@@ -116,7 +116,7 @@ package struct MovieBuilder: Sendable {
       $0.u32(0x200)
       for brand: FourCC in ["isom", "iso2", "mp41"] { $0.fourCC(brand) }
       for track in tracks {
-        if let brand = track.descriptions.first?.codec.fileBrand { $0.fourCC(brand) }
+        if let brand = track.descriptions.first?.codec.id.type.fileBrand { $0.fourCC(brand) }
       }
     }
   }

@@ -30,7 +30,7 @@ extension OutputRawSpan {
       } else {
         out.table("stco", table.chunks) { $0.u32(UInt32(truncatingIfNeeded: $1.offset &+ shift)) }
       }
-      if let distance = descriptions.first?.codec.rollDistance {
+      if let distance = descriptions.first?.codec.id.type.rollDistance {
         out.rollGroup(distance: distance, sampleCount: table.sampleCount)
       }
     }
@@ -81,28 +81,6 @@ extension OutputRawSpan {
       $0.u32(1)
       $0.u32(UInt32(truncatingIfNeeded: sampleCount))
       $0.u32(1)  // group_description_index
-    }
-  }
-}
-
-extension Codec {
-  /// How many samples before a wanted one must be decoded, negative; nil where none needs to be.
-  var rollDistance: Int16? {
-    switch self {
-    case .h264, .hevc, .av1: nil
-    case .aac: -1
-    // 80 ms (RFC 7845 §4.6) of packets of 20 ms, which is what live encoders send.
-    case .opus: -4
-    }
-  }
-
-  var sampleEntryType: FourCC {
-    switch self {
-    case .h264: "avc1"
-    case .hevc: "hvc1"
-    case .av1: "av01"
-    case .aac: "mp4a"
-    case .opus: "Opus"
     }
   }
 }
