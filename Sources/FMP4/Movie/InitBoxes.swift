@@ -17,7 +17,11 @@ enum InitBoxes {
       out.box("moov") { out in
         MovieBoxes.movieHeader(
           &out, timescale: 1000, duration: 0, nextTrackID: (tracks.map(\.id.rawValue).max() ?? 0) &+ 1)
-        for track in tracks { MovieBoxes.track(&out, track) { sampleTable(&$0, track) } }
+        for track in tracks {
+          MovieBoxes.track(&out, track) {
+            $0.sampleTable(SampleTable(timescale: track.timescale), descriptions: [track], shift: 0)
+          }
+        }
         out.box("mvex") { out in
           for track in tracks { MovieBoxes.trackExtends(&out, track.id) }
         }
@@ -34,16 +38,6 @@ enum InitBoxes {
       $0.fourCC("mp41")
       if tracks.count == 1 { $0.fourCC("cmfc") }
       for brand in tracks.compactMap({ $0.codec.id.type.fileBrand }) { $0.fourCC(brand) }
-    }
-  }
-
-  /// `stbl` without samples (§8.5.1).
-  private static func sampleTable(_ out: inout OutputRawSpan, _ track: TrackDescription) {
-    out.box("stbl") { out in
-      out.table("stsd", [track]) { $1.writeSampleEntry(&$0) }
-      for type: FourCC in ["stts", "stsc"] { out.fullBox(type) { $0.u32(0) } }  // entry_count
-      out.fullBox("stsz") { $0.u64(0) }  // sample_size, sample_count
-      out.fullBox("stco") { $0.u32(0) }  // entry_count
     }
   }
 }
