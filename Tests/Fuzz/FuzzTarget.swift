@@ -128,22 +128,22 @@ enum FuzzTarget: String, CaseIterable {
     switch bytes[0] % 5 {
     case 0:
       let configuration = try? H264.Configuration(record: record)
-      codec = configuration.map { .h264($0) }
+      codec = configuration.map { Codec($0) }
       let found = try? H264.accessUnit(unit, lengthSize: configuration?.lengthSize ?? 4)
       _ = configuration?.updated(withParameterSets: found?.parameterSets ?? [])
     case 1:
       let configuration = try? HEVC.Configuration(record: record)
-      codec = configuration.map { .hevc($0) }
+      codec = configuration.map { Codec($0) }
       let found = try? HEVC.accessUnit(unit, lengthSize: configuration?.lengthSize ?? 4)
       _ = configuration?.updated(withParameterSets: found?.parameterSets ?? [])
     case 2:
       let configuration = try? AV1.Configuration(record: record)
-      codec = configuration.map { .av1($0) }
+      codec = configuration.map { Codec($0) }
       let found = try? AV1.accessUnit(unit)
       _ = configuration?.updated(withParameterSets: found?.parameterSets ?? [])
-    case 3: codec = (try? AAC.Configuration(audioSpecificConfig: record)).map { .aac($0) }
+    case 3: codec = (try? AAC.Configuration(record: record)).map { Codec($0) }
     default:
-      codec = (try? Opus.Configuration(opusHead: record)).map { .opus($0) }
+      codec = (try? Opus.Configuration(record: record)).map { Codec($0) }
       _ = Opus.packetDuration(unit)
     }
     guard let codec else { return }

@@ -9,13 +9,13 @@ package enum SyntheticMedia {
 
   package static func video(timescale: UInt32 = 30_000, frameDuration: UInt32? = 1000) throws -> TrackDescription {
     let configuration = try H264.Configuration(record: ByteBuffer(bytes: h264Record))
-    return TrackDescription(id: .video, codec: .h264(configuration), timescale: timescale, frameDuration: frameDuration)
+    return TrackDescription(id: .video, codec: Codec(configuration), timescale: timescale, frameDuration: frameDuration)
   }
 
   /// AAC-LC, 48 kHz, stereo.
   package static func audio() throws -> TrackDescription {
-    let configuration = try AAC.Configuration(audioSpecificConfig: ByteBuffer(bytes: [0x11, 0x90]))
-    return TrackDescription(id: .audio, codec: .aac(configuration), timescale: 48_000)
+    let configuration = try AAC.Configuration(record: ByteBuffer(bytes: [0x11, 0x90]))
+    return TrackDescription(id: .audio, codec: Codec(configuration), timescale: 48_000)
   }
 
   /// Picture number `index` of a stream with a key frame every `group` pictures; its bytes are the number's last byte.

@@ -51,3 +51,11 @@ package struct BoxHeader: Sendable, Hashable {
     range = room.lowerBound..<room.lowerBound + size
   }
 }
+
+extension FourCC {
+  /// What stands in files of this kind on the outermost level.
+  static let outermost: Set<FourCC> = [
+    "ftyp", "styp", "moov", "mdat", "moof", "mfra", "free", "skip", "wide", "uuid", "sidx", "ssix", "pdin", "prft",
+    "emsg", "meta",
+  ]
+}

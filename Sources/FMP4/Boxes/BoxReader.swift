@@ -97,11 +97,6 @@ struct BoxFields {
     try version == 1 ? i64() : Int64(u32())
   }
 
-  mutating func skip(_ count: Int) throws(BoxError) {
-    guard count <= rest.readableBytes else { throw ended }
-    rest.moveReaderIndex(forwardBy: count)
-  }
-
   private mutating func integer<T: FixedWidthInteger>() throws(BoxError) -> T {
     guard let value = rest.readInteger(as: T.self) else { throw ended }
     return value

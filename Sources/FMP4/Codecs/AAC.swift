@@ -4,9 +4,14 @@ package import NIOCore
 package enum AAC {
   /// An `AudioSpecificConfig` (§1.6.2.1), kept as the publisher sent it.
   ///
-  /// Rates follow one scheme: `samplingFrequency` is that of the output, after SBR where it is signalled. It is
+  /// Rates follow one scheme: `sampleRate` is that of the output, after SBR where it is signalled. It is
   /// the track's timescale and the sample entry's rate, and `samplesPerFrame` counts in it (2048 for HE-AAC).
-  package struct Configuration: Sendable {
+  package struct Configuration: AudioConfiguration {
+    package static let id = CodecID.aac
+    package static let name = "AAC"
+    package static let sampleEntry: (type: FourCC, configuration: FourCC) = ("mp4a", "esds")
+    package static let rollDistance: Int16? = -1
+
     /// What the core is extended with.
     package enum Profile: Sendable, Hashable {
       case lowComplexity
@@ -19,8 +24,8 @@ package enum AAC {
     package let audioSpecificConfig: [UInt8]
     package let profile: Profile
     /// Hz of the output; the track's timescale.
-    package let samplingFrequency: UInt32
-    /// Ticks of `samplingFrequency` that each frame lasts.
+    package let sampleRate: UInt32
+    /// Ticks of `sampleRate` that each frame lasts.
     package let samplesPerFrame: UInt32
     /// Of the output: 2 for parametric stereo.
     package let channels: Int
@@ -29,7 +34,7 @@ package enum AAC {
     package static let maximumSize = 1024
 
     /// Throws `.unsupported` for other object types than Low Complexity and its extensions, naming them.
-    package init(audioSpecificConfig: ByteBuffer) throws(CodecError) {
+    package init(record audioSpecificConfig: ByteBuffer) throws(CodecError) {
       guard audioSpecificConfig.readableBytes <= Self.maximumSize else {
         throw CodecError(
           .invalid, "an AudioSpecificConfig of \(audioSpecificConfig.readableBytes) bytes, at most 1024 are read")
@@ -38,7 +43,7 @@ package enum AAC {
       let parsed = try SpecificConfig(bytes)
       self.audioSpecificConfig = bytes
       profile = parsed.profile
-      samplingFrequency = parsed.outputFrequency
+      sampleRate = parsed.outputFrequency
       samplesPerFrame = parsed.samplesPerFrame
       channels = parsed.profile == .highEfficiencyV2 ? 2 : parsed.channels
     }
@@ -51,6 +56,11 @@ package enum AAC {
       case .highEfficiencyV2: 29
       }
     }
+
+    package func record() -> [UInt8] { audioSpecificConfig }
+    package var name: String { profile == .lowComplexity ? Self.name : "HE-AAC" }
+    package var frameDuration: UInt32? { samplesPerFrame }
+    package func duration(of frame: ByteBuffer) -> UInt32? { samplesPerFrame }
 
     /// "mp4a.40." and the object type (RFC 6381 §3.3).
     package var codecString: String { "mp4a.40.\(objectType)" }

@@ -3,7 +3,12 @@ package import NIOCore
 /// AV1 as "AV1 Codec ISO Media File Format Binding" (AV1-ISOBMFF) stores it.
 package enum AV1 {
   /// A track's sequence header. Two configurations are equal when their sequence headers and metadata are.
-  package struct Configuration: Sendable, PictureConfiguration {
+  package struct Configuration: VideoConfiguration {
+    package static let id = CodecID.av1
+    package static let name = "AV1"
+    package static let sampleEntry: (type: FourCC, configuration: FourCC) = ("av01", "av1C")
+    package static let fileBrand: FourCC? = "av01"
+
     /// The sequence header OBU, with a size field.
     package let sequenceHeader: [UInt8]
     /// Other OBUs of the record (metadata: mastering display, light levels), with size fields.
@@ -29,7 +34,7 @@ package enum AV1 {
     }
 
     /// From the OBUs an encoder gives at its start, or a temporal unit that begins with a key frame.
-    package init(obus: ByteBuffer) throws(CodecError) {
+    package init(stream obus: ByteBuffer) throws(CodecError) {
       try self.init(obus: obus, presentationDelay: nil)
     }
 
@@ -100,6 +105,9 @@ package enum AV1 {
       guard let last = sets.last, last != sequenceHeader else { return nil }
       return try? Configuration(sequenceHeader: last, metadata: metadata, presentationDelay: presentationDelay)
     }
+
+    package func accessUnit(_ payload: ByteBuffer) throws(CodecError) -> AccessUnit? { try AV1.accessUnit(payload) }
+    package func accessUnit(stream: ByteBuffer) throws(CodecError) -> AccessUnit? { try AV1.accessUnit(stream) }
   }
 
   /// A temporal unit as a sample stores it: without temporal delimiters and padding (AV1-ISOBMFF §2.4). A sequence

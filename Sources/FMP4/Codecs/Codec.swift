@@ -1,22 +1,64 @@
-/// Picture or sound.
-package enum MediaKind: String, Sendable, Hashable {
-  case video
-  case audio
+package import NIOCore
+
+/// A codec with its configuration, whichever it is.
+package struct Codec: Sendable {
+  package let id: CodecID
+  package let kind: MediaKind
+  package let configuration: any CodecConfiguration
+
+  package init(_ configuration: any CodecConfiguration) {
+    id = type(of: configuration).id
+    kind = id.kind
+    self.configuration = configuration
+  }
+
+  /// Reads a decoder configuration record.
+  package init(_ id: CodecID, record: ByteBuffer) throws(CodecError) { self.init(try id.type.init(record: record)) }
+
+  /// From what an encoder's stream begins with.
+  package init(_ id: CodecID, stream: ByteBuffer) throws(CodecError) { self.init(try id.type.init(stream: stream)) }
+
+  /// The decoder configuration record, as `init(_:record:)` reads it.
+  package func record() -> [UInt8] { configuration.record() }
+
+  package var codecString: String { configuration.codecString }
+  package var name: String { configuration.name }
+  package var picture: PictureFormat? { configuration.video }
+  package var audio: (sampleRate: UInt32, channels: Int)? { configuration.audio }
+
+  /// In square samples, before any rotation; nil for sound.
+  package var displaySize: (width: Int, height: Int)? { picture?.displaySize }
+
+  /// In coded samples after cropping; nil for sound.
+  package var codedSize: (width: Int, height: Int)? { picture.map { ($0.width, $0.height) } }
+
+  /// As the stream states it; nil for sound and where it does not.
+  package var frameRate: FrameRate? { picture?.frameRate }
+
+  package func accessUnit(_ payload: ByteBuffer) throws(CodecError) -> AccessUnit? {
+    try configuration.accessUnit(payload)
+  }
+
+  package func accessUnit(stream payload: ByteBuffer) throws(CodecError) -> AccessUnit? {
+    try configuration.accessUnit(stream: payload)
+  }
+
+  /// Ticks of a frame of sound; nil where the frame is broken, and for picture.
+  package func duration(of frame: ByteBuffer) -> UInt32? { configuration.duration(of: frame) }
+
+  /// What parameter sets that travelled in an access unit make of it; nil where they change nothing.
+  package func updated(withParameterSets sets: [[UInt8]]) -> Codec? {
+    sets.isEmpty ? nil : configuration.updated(withParameterSets: sets).map { Codec($0) }
+  }
 }
 
-/// The codecs that weir carries, each with its configuration. The set is closed: a missing case is a compile
-/// error wherever it matters, never a comparison of strings.
-package enum Codec: Sendable, Hashable {
-  case h264(H264.Configuration)
-  case hevc(HEVC.Configuration)
-  case av1(AV1.Configuration)
-  case aac(AAC.Configuration)
-  case opus(Opus.Configuration)
-
-  package var kind: MediaKind {
-    switch self {
-    case .h264, .hevc, .av1: .video
-    case .aac, .opus: .audio
+extension Codec: Hashable {
+  package static func == (a: Codec, b: Codec) -> Bool {
+    func equals<Configuration: CodecConfiguration>(_ configuration: Configuration) -> Bool {
+      b.configuration as? Configuration == configuration
     }
+    return a.id == b.id && equals(a.configuration)
   }
+
+  package func hash(into hasher: inout Hasher) { hasher.combine(configuration) }
 }

@@ -1,59 +1,32 @@
-package import NIOCore
-
-/// The codecs that weir carries, by their names alone.
-package enum CodecID: Sendable, Hashable, CaseIterable {
-  case h264, hevc, av1, aac, opus
-
-  /// For people.
-  package var name: String {
-    switch self {
-    case .h264: "H.264"
-    case .hevc: "HEVC"
-    case .av1: "AV1"
-    case .aac: "AAC"
-    case .opus: "Opus"
-    }
-  }
-
-  package var kind: MediaKind {
-    switch self {
-    case .h264, .hevc, .av1: .video
-    case .aac, .opus: .audio
-    }
-  }
+/// Picture or sound.
+package enum MediaKind: String, Sendable, Hashable {
+  case video
+  case audio
 }
 
-extension Codec {
-  package var id: CodecID {
+/// The codecs that weir carries, each with a file that says all of it. The set is closed: what a protocol's map leaves out
+/// is seen where the map stands, never by a comparison of strings.
+package enum CodecID: String, Sendable, Hashable, CaseIterable {
+  case h264, hevc, av1, aac, opus
+
+  package var type: any CodecConfiguration.Type {
     switch self {
-    case .h264: .h264
-    case .hevc: .hevc
-    case .av1: .av1
-    case .aac: .aac
-    case .opus: .opus
+    case .h264: H264.Configuration.self
+    case .hevc: HEVC.Configuration.self
+    case .av1: AV1.Configuration.self
+    case .aac: AAC.Configuration.self
+    case .opus: Opus.Configuration.self
     }
   }
 
-  /// The decoder configuration record, as `init(_:record:)` reads it.
-  package func record() -> [UInt8] {
-    switch self {
-    case .h264(let configuration): configuration.record()
-    case .hevc(let configuration): configuration.record()
-    case .av1(let configuration): configuration.record()
-    case .aac(let configuration): configuration.audioSpecificConfig
-    case .opus(let configuration): configuration.opusHead()
-    }
-  }
+  /// For people.
+  package var name: String { type.name }
 
-  /// Reads a decoder configuration record: avcC, hvcC, av1C, an AudioSpecificConfig or an OpusHead.
-  package init(_ id: CodecID, record: ByteBuffer) throws(CodecError) {
-    self =
-      switch id {
-      case .h264: .h264(try H264.Configuration(record: record))
-      case .hevc: .hevc(try HEVC.Configuration(record: record))
-      case .av1: .av1(try AV1.Configuration(record: record))
-      case .aac: .aac(try AAC.Configuration(audioSpecificConfig: record))
-      case .opus: .opus(try Opus.Configuration(opusHead: record))
-      }
+  package var kind: MediaKind { type.kind }
+
+  /// Nil where it is none of that kind.
+  package init?(_ kind: MediaKind, rawValue: some StringProtocol) {
+    self.init(rawValue: String(rawValue))
+    if self.kind != kind { return nil }
   }
 }

@@ -4,7 +4,12 @@ package import NIOCore
 package enum H264 {
   /// The sequence and picture parameter sets of a track. Two configurations are equal when their sets are:
   /// the size of the lengths in the publisher's record says nothing about the pictures.
-  package struct Configuration: Sendable, PictureConfiguration {
+  package struct Configuration: VideoConfiguration {
+    package static let id = CodecID.h264
+    package static let name = "H.264"
+    package static let sampleEntry: (type: FourCC, configuration: FourCC) = ("avc1", "avcC")
+    package static let fileBrand: FourCC? = "avc1"
+
     /// NAL units without start code or length, in the order in which they came.
     package let sps: [[UInt8]]
     package let pps: [[UInt8]]
@@ -42,7 +47,7 @@ package enum H264 {
     }
 
     /// From the parameter sets in a byte stream with start codes; other NAL units are passed over.
-    package init(annexB extradata: ByteBuffer) throws(CodecError) {
+    package init(stream extradata: ByteBuffer) throws(CodecError) {
       guard extradata.readableBytes <= ByteReader.maximumRecordSize else {
         throw CodecError(.invalid, "H.264 extradata of \(extradata.readableBytes) bytes, at most 65536 are read")
       }
@@ -118,6 +123,12 @@ package enum H264 {
       if sps == self.sps, pps == self.pps, extensions == spsExtensions { return nil }
       return try? Configuration(sps: sps, pps: pps, spsExtensions: extensions, lengthSize: lengthSize)
     }
+
+    package func accessUnit(_ payload: ByteBuffer) throws(CodecError) -> AccessUnit? {
+      try H264.accessUnit(payload, lengthSize: lengthSize)
+    }
+
+    package func accessUnit(stream payload: ByteBuffer) -> AccessUnit? { H264.accessUnit(annexB: payload) }
   }
 
   /// A publisher's access unit as a sample stores it. `lengthSize` is that of the record.

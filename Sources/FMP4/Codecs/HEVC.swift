@@ -4,7 +4,11 @@ package import NIOCore
 /// the sample entry only.
 package enum HEVC {
   /// The parameter sets of a track. Two configurations are equal when their sets are.
-  package struct Configuration: Sendable, PictureConfiguration {
+  package struct Configuration: VideoConfiguration {
+    package static let id = CodecID.hevc
+    package static let name = "HEVC"
+    package static let sampleEntry: (type: FourCC, configuration: FourCC) = ("hvc1", "hvcC")
+
     /// NAL units without start code or length, in the order in which they came.
     package let vps: [[UInt8]]
     package let sps: [[UInt8]]
@@ -43,7 +47,7 @@ package enum HEVC {
     }
 
     /// From the parameter sets in a byte stream with start codes; other NAL units are passed over.
-    package init(annexB extradata: ByteBuffer) throws(CodecError) {
+    package init(stream extradata: ByteBuffer) throws(CodecError) {
       guard extradata.readableBytes <= ByteReader.maximumRecordSize else {
         throw CodecError(.invalid, "HEVC extradata of \(extradata.readableBytes) bytes, at most 65536 are read")
       }
@@ -121,6 +125,14 @@ package enum HEVC {
       }
       if vps == self.vps, sps == self.sps, pps == self.pps { return nil }
       return try? Configuration(vps: vps, sps: sps, pps: pps, sei: sei, lengthSize: lengthSize)
+    }
+
+    package func accessUnit(_ payload: ByteBuffer) throws(CodecError) -> AccessUnit? {
+      try HEVC.accessUnit(payload, lengthSize: lengthSize, temporalLayers: temporalLayers)
+    }
+
+    package func accessUnit(stream payload: ByteBuffer) -> AccessUnit? {
+      HEVC.accessUnit(annexB: payload, temporalLayers: temporalLayers)
     }
   }
 

@@ -10,7 +10,14 @@ package enum Opus {
   package static let maximumPacketDuration: UInt32 = 5760
 
   /// The identification header (RFC 7845 §5.1).
-  package struct Configuration: Sendable, Hashable {
+  package struct Configuration: AudioConfiguration {
+    package static let id = CodecID.opus
+    package static let name = "Opus"
+    package static let sampleEntry: (type: FourCC, configuration: FourCC) = ("Opus", "dOps")
+    package static let fileBrand: FourCC? = "Opus"
+    /// 80 ms (RFC 7845 §4.6) of packets of 20 ms, which is what live encoders send.
+    package static let rollDistance: Int16? = -4
+
     /// Which speaker an output channel belongs to (RFC 7845 §5.1.1).
     package enum Mapping: Sendable, Hashable {
       /// One stream: mono or stereo.
@@ -59,7 +66,7 @@ package enum Opus {
     }
 
     /// Reads "OpusHead" (RFC 7845 §5.1), little-endian.
-    package init(opusHead: ByteBuffer) throws(CodecError) {
+    package init(record opusHead: ByteBuffer) throws(CodecError) {
       var reader = try ByteReader(opusHead, name: "OpusHead")
       guard try reader.bytes(8) == Array("OpusHead".utf8) else {
         throw CodecError(.invalid, "the Opus header does not begin with \"OpusHead\"", offset: 0)
@@ -78,8 +85,8 @@ package enum Opus {
     }
 
     /// Reads the payload of a `dOps` box (Opus-ISOBMFF §4.3.2), big-endian.
-    init(record: ByteBuffer) throws(CodecError) {
-      var reader = try ByteReader(record, name: "dOps")
+    package init(boxed: ByteBuffer) throws(CodecError) {
+      var reader = try ByteReader(boxed, name: "dOps")
       let version = try reader.u8()
       guard version == 0 else {
         throw CodecError(.unsupported, "dOps of version \(version); only 0 is known", offset: 0)
@@ -106,36 +113,36 @@ package enum Opus {
       }
     }
 
+    package var sampleRate: UInt32 { Opus.timescale }
+    package var frameDuration: UInt32? { nil }
+    package func duration(of frame: ByteBuffer) -> UInt32? { Opus.packetDuration(frame) }
+
     /// "opus", the lower-case form that browsers know.
     package var codecString: String { "opus" }
 
     /// "OpusHead" (RFC 7845 §5.1), little-endian.
-    package func opusHead() -> [UInt8] {
+    package func record() -> [UInt8] {
       var header = Array("OpusHead".utf8) + [1, UInt8(truncatingIfNeeded: channels)]
       appendBigEndian(preSkip.byteSwapped, to: &header)
       appendBigEndian(inputSampleRate.byteSwapped, to: &header)
       appendBigEndian(outputGain.byteSwapped, to: &header)
-      switch mapping {
-      case .single: header.append(0)
-      case .surround(let streams, let coupled, let table):
-        header += [1, streams, coupled] + table
-      }
-      return header
+      return header + mappingTable
     }
 
     /// The payload of a `dOps` box (Opus-ISOBMFF §4.3.2), big-endian.
-    package func record() -> [UInt8] {
+    package func boxed() -> [UInt8] {
       var record: [UInt8] = [0, UInt8(truncatingIfNeeded: channels)]
       appendBigEndian(preSkip, to: &record)
       appendBigEndian(inputSampleRate, to: &record)
       appendBigEndian(outputGain, to: &record)
+      return record + mappingTable
+    }
+
+    private var mappingTable: [UInt8] {
       switch mapping {
-      case .single: record.append(0)
-      case .surround(let streams, let coupled, let table):
-        record.append(contentsOf: [1, streams, coupled])
-        record.append(contentsOf: table)
+      case .single: [0]
+      case .surround(let streams, let coupled, let table): [1, streams, coupled] + table
       }
-      return record
     }
   }
 

@@ -144,24 +144,6 @@ package struct PictureFormat: Sendable, Hashable {
   }
 }
 
-/// A codec's configuration that describes pictures.
-package protocol PictureConfiguration {
-  var picture: PictureFormat { get }
-}
-
-extension PictureConfiguration {
-  package var width: Int { picture.width }
-  package var height: Int { picture.height }
-  package var displaySize: (width: Int, height: Int) { picture.displaySize }
-  package var sampleAspectRatio: SampleAspectRatio { picture.sampleAspectRatio }
-  package var color: ColorDescription? { picture.color }
-  package var chroma: PictureFormat.Chroma { picture.chroma }
-  package var lumaBitDepth: UInt8 { picture.lumaBitDepth }
-  package var chromaBitDepth: UInt8 { picture.chromaBitDepth }
-  package var frameRate: FrameRate? { picture.frameRate }
-  package var reorderDepth: Int? { picture.reorderDepth }
-}
-
 private func lowestTerms(_ a: UInt32, _ b: UInt32) -> (UInt32, UInt32) {
   var (x, y) = (a, b)
   while y != 0 { (x, y) = (y, x % y) }

@@ -2,14 +2,14 @@
 package struct CutPolicy: Sendable, Hashable {
   /// A fragment ends with the first sample that makes it at least this long.
   package var partTarget: MediaTime
-  /// No fragment is longer than this where the samples allow it: PART-TARGET (RFC 8216bis §4.4.3.7). Nil until the
+  /// No fragment is longer than this where the samples allow it. Nil until the
   /// leading track is known, and of a variable rate the usual distance of its pictures.
   package var partLimit: MediaTime?
   /// Every fragment, not only the last of a segment, waits for the other tracks to reach its end, so that the tracks'
   /// parts are equally long where they are delivered one by one.
   package var fragmentsWaitForFollowers: Bool
   /// The first fragment of all is short, so that whoever waits for the stream has a picture at once: it starts with a sync
-  /// sample, and such a part may be shorter than the others (RFC 8216bis §4.4.4.9).
+  /// sample, and such a one may be shorter than the others.
   package var startsEarly: Bool
   /// A segment ends before the first sync sample at which it is at least this long.
   package var segmentTarget: MediaTime
@@ -71,7 +71,7 @@ package struct CutPolicy: Sendable, Hashable {
   }
 
   /// The longest fragment of a leading track: the smallest whole number of its samples that reaches the target. Of sound whose
-  /// samples differ, such that a fragment of the target's length is 85 % of it (RFC 8216bis §4.4.4.9). Nil for pictures of
+  /// samples differ, such that a fragment of the target's length is 85 % of it. Nil for pictures of
   /// a rate that is not known: they tell (`VariableRate`).
   func partLimit(for leader: TrackDescription, others: [TrackDescription]) -> MediaTime? {
     var limit = usualLimit

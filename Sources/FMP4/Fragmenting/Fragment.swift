@@ -1,7 +1,6 @@
 package import NIOCore
 
-/// A moof with its mdat: what LL-HLS calls a part and LL-DASH a chunk. It holds the samples' bytes and all that
-/// its boxes say of them; `FragmentBoxes` writes the heads of every layout from it.
+/// A moof with its mdat. It holds the samples' bytes and all that its boxes say of them; `FragmentBoxes` writes the heads of every layout from it.
 package struct Fragment: Sendable {
   /// `mfhd.sequence_number`; strictly rising within an epoch (ISO/IEC 14496-12 §8.8.5).
   package var sequenceNumber: UInt32

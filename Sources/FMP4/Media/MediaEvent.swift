@@ -13,8 +13,7 @@ package enum MediaEvent: Sendable {
   case end(EndReason)
 }
 
-/// Media time ↔ wall time at one instant; for PROGRAM-DATE-TIME, availabilityStartTime, prft and the recordings'
-/// names, never for media times.
+/// Media time ↔ wall time at one instant: tells the time of day of what is seen, and is never used for media times.
 package struct WallClockAnchor: Sendable, Hashable {
   package var mediaTime: MediaTime
   /// Nanoseconds since 1970-01-01T00:00:00Z on the server's steady clock, which never steps.
@@ -31,16 +30,16 @@ package struct WallClockAnchor: Sendable, Hashable {
   }
 }
 
-/// Why a publication is over.
+/// Why a publication is over; what is made of it, and how it is told, is said where it is.
 package enum EndReason: Sendable, Hashable {
-  /// The publisher said so (deleteStream, FCUnpublish, closeStream): the stream ends at once.
+  /// As its source meant it: the stream ends at once.
   case finished
-  /// The connection was lost: the stream waits for the publisher to come back.
+  /// The source was lost, and may come back.
   case connectionLost(String)
-  /// The publisher sent what cannot be served; only its publication ends.
+  /// It sent what cannot be used.
   case failed(String)
-  /// Another publisher took the name over.
+  /// Another took its place.
   case replaced
-  /// The server is stopping.
+  /// The program is stopping.
   case shutdown
 }

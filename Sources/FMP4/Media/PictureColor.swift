@@ -1,4 +1,4 @@
-/// What is said of a picture's colours beside the parameter sets: by the publisher (Enhanced RTMP's `colorInfo`), or by
+/// What is said of a picture's colours beside the parameter sets: by the publisher, or by
 /// messages in the bitstream.
 package struct PictureColor: Sendable, Hashable {
   package var description: ColorDescription?
@@ -26,33 +26,12 @@ extension PictureColor {
   }
 }
 
-/// What HLS calls VIDEO-RANGE (RFC 8216bis §4.4.6.2); the raw value is its text.
-package enum VideoRange: String, Sendable, Hashable {
-  case sdr = "SDR"
-  case hlg = "HLG"
-  case pq = "PQ"
-
-  /// By the code point of the transfer function (ITU-T H.273 table 3): 16 is PQ, 18 HLG.
-  init(transfer: UInt8?) {
-    switch transfer {
-    case 16?: self = .pq
-    case 18?: self = .hlg
-    default: self = .sdr
-    }
-  }
-}
-
 extension TrackDescription {
   /// What the pictures' numbers mean: what the bitstream says, and where it says nothing what the publisher stated.
   package var color: ColorDescription? {
     guard let stated = statedColor?.description else { return codec.picture?.color }
     guard let inStream = codec.picture?.color else { return stated }
     return inStream.completed(by: stated)
-  }
-
-  /// Nil for sound.
-  package var videoRange: VideoRange? {
-    kind == .video ? VideoRange(transfer: color?.transfer) : nil
   }
 }
 

@@ -37,10 +37,5 @@ package struct TrackDescription: Sendable, Hashable {
   package var kind: MediaKind { codec.kind }
 
   /// Ticks of each sample where all are equally long: by the frame rate, or by the codec.
-  package var sampleDuration: UInt32? {
-    switch codec {
-    case .aac(let configuration): configuration.samplesPerFrame
-    default: frameDuration
-    }
-  }
+  package var sampleDuration: UInt32? { codec.configuration.frameDuration ?? frameDuration }
 }

@@ -46,21 +46,11 @@ struct AudioTrack {
   }
 
   /// Ticks a second of the present configuration.
-  var timescale: UInt32? {
-    switch codec {
-    case .aac(let configuration)?: configuration.samplingFrequency
-    case .opus?: Opus.timescale
-    default: nil
-    }
-  }
+  var timescale: UInt32? { codec?.audio?.sampleRate }
 
   /// The length of a frame in ticks; nil when it cannot be decoded under the present configuration.
   func duration(_ coding: CodecID, _ bytes: ByteBuffer) -> UInt32? {
-    switch (coding, codec) {
-    case (.aac, .aac(let configuration)?): configuration.samplesPerFrame
-    case (.opus, .opus?): Opus.packetDuration(bytes)
-    default: nil
-    }
+    codec?.id == coding ? codec?.duration(of: bytes) : nil
   }
 
   /// Settles the timescale, and describes the track.

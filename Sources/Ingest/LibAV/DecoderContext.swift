@@ -15,21 +15,7 @@ enum DecoderContext {
   ) throws(LibAVError) -> UnsafeMutablePointer<AVCodecContext> {
     // The library's own lines would bypass our log; what fails is thrown with the library's reason.
     av_log_set_level(AV_LOG_QUIET)
-    let id: AVCodecID =
-      switch coding {
-      case .h264: AV_CODEC_ID_H264
-      case .hevc: AV_CODEC_ID_HEVC
-      case .av1: AV_CODEC_ID_AV1
-      case .aac: AV_CODEC_ID_AAC
-      case .opus: AV_CODEC_ID_OPUS
-      }
-    // libavcodec's own decoder of AV1 needs a graphics card; that of Opus delays some kinds of frames.
-    let preferred: String? =
-      switch coding {
-      case .av1: "libdav1d"
-      case .opus: "libopus"
-      default: nil
-      }
+    let (id, preferred) = coding.libAV
     let decoder = preferred.flatMap { avcodec_find_decoder_by_name($0) } ?? avcodec_find_decoder(id)
     guard let decoder else {
       throw LibAVError("find a decoder of \(coding.name) in libavcodec", code: weir_averror_eof)
@@ -43,7 +29,7 @@ enum DecoderContext {
     if largestPicture > 0 { opened.pointee.max_pixels = largestPicture }
     // Times exclude the priming: nothing is to be left out a second time.
     opened.pointee.flags2 |= weir_flag2_skip_manual
-    if coding == .opus { opened.pointee.request_sample_fmt = AV_SAMPLE_FMT_FLT }
+    if coding.kind == .audio { opened.pointee.request_sample_fmt = AV_SAMPLE_FMT_FLT }
     if let timescale { opened.pointee.pkt_timebase = AVRational(num: 1, den: timescale) }
     memory.copyMemory(from: record, byteCount: record.count)
     opened.pointee.extradata = memory.assumingMemoryBound(to: UInt8.self)

@@ -1,17 +1,9 @@
 internal import FMP4
 internal import NIOCore
 
-/// Codecs as the worker's protocol numbers them.
+/// Codecs as the worker's protocol numbers them: from 1 on, in their order. The worker is the same program.
 extension CodecID {
-  var workerNumber: UInt8 {
-    switch self {
-    case .h264: 1
-    case .hevc: 2
-    case .av1: 3
-    case .aac: 4
-    case .opus: 5
-    }
-  }
+  var workerNumber: UInt8 { UInt8(clamping: (Self.allCases.firstIndex(of: self) ?? 0) + 1) }
 
   /// Takes a number; nil where it is none of a codec of that kind.
   init?(workerNumberIn body: inout ByteBuffer, of kind: MediaKind) {

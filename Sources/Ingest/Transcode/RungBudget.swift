@@ -54,7 +54,8 @@ extension TranscodePlan {
     case .sound(let configuration):
       guard index == 0 else { return nil }
       return RungBudget(
-        bitRate: configuration.bitRate, macroblocks: 0, frameDuration: configuration.coding == .aac ? 1024 : 960,
+        bitRate: configuration.bitRate, macroblocks: 0,
+        frameDuration: AudioEncoding.all[configuration.coding]?.samples ?? 960,
         timescale: configuration.sampleRate)
     }
   }

@@ -55,7 +55,7 @@ final class RungEncoder: @unchecked Sendable {
       context.color_trc = AVColorTransferCharacteristic(UInt32(source.color[1]))
       context.colorspace = AVColorSpace(UInt32(source.color[2]))
     }
-    configuration = try H264.Configuration(annexB: encoder.extradata)
+    configuration = try H264.Configuration(stream: encoder.extradata)
   }
 
   /// Bits that its buffer of one second begins with: nine tenths of it, as libx264 has it, less what is owed.

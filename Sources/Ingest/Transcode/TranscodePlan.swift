@@ -81,7 +81,7 @@ struct TranscodePlan: Sendable {
     case .pictures(let configuration):
       configuration.rungs.map { "\($0.width)×\($0.height) at \($0.bitRate / 1000) kbit/s" }.joined(separator: ", ")
     case .sound(let configuration):
-      "\(configuration.coding == .aac ? "AAC" : "Opus") at \(configuration.bitRate / 1000) kbit/s"
+      "\(configuration.coding.name) at \(configuration.bitRate / 1000) kbit/s"
     }
   }
 
@@ -90,22 +90,14 @@ struct TranscodePlan: Sendable {
     switch work {
     case .pictures:
       return TrackDescription(
-        id: source.id, codec: .h264(try H264.Configuration(record: record)), timescale: source.timescale,
+        id: source.id, codec: Codec(try H264.Configuration(record: record)), timescale: source.timescale,
         frameDuration: source.frameDuration, language: source.language, rotation: source.rotation)
     case .sound(let configuration):
-      switch configuration.coding {
-      case .aac:
-        return TrackDescription(
-          id: source.id, codec: .aac(try AAC.Configuration(audioSpecificConfig: record)),
-          timescale: configuration.sampleRate, language: source.language)
-      case .opus:
-        return TrackDescription(
-          id: source.id, codec: .opus(try Opus.Configuration(opusHead: record)), timescale: Opus.timescale,
-          frameDuration: Self.opusFrame, language: source.language)
-      }
+      let codec = try Codec(configuration.coding, record: record)
+      return TrackDescription(
+        id: source.id, codec: codec, timescale: configuration.sampleRate,
+        frameDuration: codec.configuration.frameDuration == nil ? AudioEncoding.all[codec.id]?.samples : nil,
+        language: source.language)
     }
   }
-
-  /// Ticks of one of our encoder's packets of Opus: 20 ms.
-  private static let opusFrame: UInt32 = 960
 }

@@ -1,4 +1,5 @@
 internal import Basics
+internal import FMP4
 internal import Ingest
 
 /// The sound of a stream as it is written: `source`, `aac` or `opus@64k`, of all streams or, behind `NAME=`, of one.
@@ -19,7 +20,7 @@ struct SoundText: Sendable, Hashable {
     }
     if word == "source" { return }
     let halves = word.split(separator: "@", maxSplits: 1, omittingEmptySubsequences: false)
-    guard let coding = halves.first.flatMap({ AudioCoding(rawValue: String($0)) }) else {
+    guard let coding = halves.first.flatMap({ CodecID(.audio, rawValue: $0) }) else {
       throw ValueError("\"\(word)\" is no codec of sound", advice: "use source, aac or opus, or aac@128k")
     }
     guard halves.count == 2 else {

@@ -66,7 +66,7 @@ struct DeviceOptions {
         settings.controls.append(try Self.control(control, value))
       }
     }
-    guard settings.format != .h264 || settings.turning == .matrix else {
+    guard settings.format?.isCoded != true || settings.turning == .matrix else {
       throw ValueError(
         "pictures that the camera has coded (format=h264) cannot be turned by pixels", advice: "leave rotate-by out")
     }
@@ -90,7 +90,7 @@ struct DeviceOptions {
       case "rate": settings.rate = try OptionValues.number(name, value, 8000...192_000)
       case "channels": settings.channels = try OptionValues.number(name, value, 1...128)
       case "bitrate": settings.bitRate = try OptionValues.bitRate(value, 16_000...512_000)
-      case "codec": settings.coding = try OptionValues.word(name, value)
+      case "codec": settings.coding = try OptionValues.word(name, value, CodecID.allCases.filter { $0.kind == .audio })
       default:
         throw ValueError("a microphone has no option \"\(name)\"", advice: "use rate, channels, bitrate or codec")
       }

@@ -1,4 +1,5 @@
 internal import Basics
+internal import FMP4
 internal import Ingest
 
 /// The options of an encoder, as everything that encodes has them: `codec=hevc&bitrate=2M&preset=fast&gop=1s`.
@@ -12,7 +13,7 @@ struct EncodingOptions {
   /// - Parameter encoder: what is taken where the options name none; nil for the best that the machine has.
   init(encoder: VideoEncoderName? = nil) {
     encoding = VideoEncoding(encoder: encoder)
-    usualCoding = .h264
+    usualCoding = VideoEncoding().coding
     advice = "leave one of the two out"
   }
 
@@ -27,7 +28,7 @@ struct EncodingOptions {
   mutating func take(_ name: String, _ value: String) throws(ValueError) -> Bool {
     switch name {
     case "codec":
-      encoding.coding = try OptionValues.word(name, value)
+      encoding.coding = try OptionValues.word(name, value, CodecID.allCases.filter { $0.kind == .video })
       // The encoder that all sources are given may code something else.
       if !isEncoderNamed, encoding.encoder?.coding != encoding.coding { encoding.encoder = nil }
       isCodingNamed = true
@@ -49,7 +50,7 @@ struct EncodingOptions {
   }
 
   /// What the best encoder of the machine is to code where no codec is named.
-  private let usualCoding: VideoCoding
+  private let usualCoding: CodecID
   /// What to do about contradictions.
   private let advice: String
   private var isCodingNamed = false

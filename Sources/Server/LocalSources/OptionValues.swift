@@ -51,12 +51,12 @@ enum OptionValues {
     return number
   }
 
-  /// One of a type's words.
+  /// One of a type's words, or of these.
   static func word<Word: RawRepresentable & CaseIterable>(
-    _ name: String, _ text: String
+    _ name: String, _ text: String, _ words: [Word] = Array(Word.allCases)
   ) throws(ValueError) -> Word where Word.RawValue == String {
-    guard let word = Word(rawValue: text) else {
-      let words = Word.allCases.map(\.rawValue).joined(separator: ", ")
+    guard let word = words.first(where: { $0.rawValue == text }) else {
+      let words = words.map(\.rawValue).joined(separator: ", ")
       throw ValueError("\(name)=\(text) is unknown", advice: "use one of \(words)")
     }
     return word

@@ -123,9 +123,7 @@ struct HLSMultivariantPlaylist {
     var attributes: [String] = []
     if let size = video.codec.displaySize { attributes.append("RESOLUTION=\(size.width)x\(size.height)") }
     if let rate = video.frameRate { attributes.append("FRAME-RATE=\(Decimals.scaled(Int64(rate), digits: 3))") }
-    // Where it is absent, players take SDR (§4.4.6.2).
-    if let range = video.videoRange, range != .sdr { attributes.append("VIDEO-RANGE=\(range.rawValue)") }
-    return attributes
+    return attributes + video.videoRange
   }
 
   private func writeKeyFrames(
@@ -136,8 +134,19 @@ struct HLSMultivariantPlaylist {
       "BANDWIDTH=\(window.bandwidth.keyFramePeak)", "CODECS=\"\(video.codec.codecString)\"",
     ]
     if let size = video.codec.displaySize { attributes.append("RESOLUTION=\(size.width)x\(size.height)") }
-    if let range = video.videoRange, range != .sdr { attributes.append("VIDEO-RANGE=\(range.rawValue)") }
+    attributes += video.videoRange
     attributes.append("URI=\"\(address(rendition))/\(MediaName.keyFrames)\"")
     out.writeString("#EXT-X-I-FRAME-STREAM-INF:\(attributes.joined(separator: ","))\n")
+  }
+}
+
+extension TrackDescription {
+  /// By the code point of the transfer function (ITU-T H.273 table 3). Where it is absent, players take SDR (§4.4.6.2).
+  fileprivate var videoRange: [String] {
+    switch color?.transfer {
+    case 16?: ["VIDEO-RANGE=PQ"]
+    case 18?: ["VIDEO-RANGE=HLG"]
+    default: []
+    }
   }
 }

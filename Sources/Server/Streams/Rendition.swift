@@ -12,7 +12,7 @@ enum Rendition: Sendable, Hashable, CaseIterable {
   /// The picture as a rung of the ladder has it, by the rung's name.
   case rung(String)
   /// The sound in another codec than the source's.
-  case sound(AudioCoding)
+  case sound(CodecID)
 
   /// Those that every stream may have.
   static let allCases: [Rendition] = [.interleaved, .video, .audio]
@@ -38,7 +38,7 @@ enum Rendition: Sendable, Hashable, CaseIterable {
   init?(pathSegment: String) {
     if let rendition = Rendition(rawValue: pathSegment) {
       self = rendition
-    } else if let coding = AudioCoding(rawValue: pathSegment) {
+    } else if let coding = CodecID(.audio, rawValue: pathSegment) {
       self = .sound(coding)
     } else {
       let digits = pathSegment.utf8.dropLast()

@@ -49,9 +49,9 @@ import Testing
   ])
   func readsEveryFormOfTheConfiguration(_ example: Example) throws {
     let bytes = RecordFixture.bytes(example.configuration)
-    let configuration = try AAC.Configuration(audioSpecificConfig: ByteBuffer(bytes: bytes))
+    let configuration = try AAC.Configuration(record: ByteBuffer(bytes: bytes))
     #expect(configuration.codecString == example.codecString)
-    #expect(configuration.samplingFrequency == example.rate)
+    #expect(configuration.sampleRate == example.rate)
     #expect(configuration.channels == example.channels)
     #expect(configuration.samplesPerFrame == example.samplesPerFrame)
     #expect(configuration.audioSpecificConfig == bytes)
@@ -63,7 +63,7 @@ import Testing
   ])
   func refusalsSayWhatIsWrong(_ configuration: String, _ code: CodecError.Code, _ word: String) {
     let error = #expect(throws: CodecError.self) {
-      try AAC.Configuration(audioSpecificConfig: ByteBuffer(bytes: RecordFixture.bytes(configuration)))
+      try AAC.Configuration(record: ByteBuffer(bytes: RecordFixture.bytes(configuration)))
     }
     #expect(error?.code == code)
     #expect(error?.reason.contains(word) == true, "\(error?.reason ?? "")")
@@ -71,7 +71,7 @@ import Testing
 
   @Test func the1024thByteIsTakenAndThe1025thRefused() throws {
     let bytes = [0x12, 0x10] + [UInt8](repeating: 0, count: 1022)
-    _ = try AAC.Configuration(audioSpecificConfig: ByteBuffer(bytes: bytes))
-    #expect(throws: CodecError.self) { try AAC.Configuration(audioSpecificConfig: ByteBuffer(bytes: bytes + [0])) }
+    _ = try AAC.Configuration(record: ByteBuffer(bytes: bytes))
+    #expect(throws: CodecError.self) { try AAC.Configuration(record: ByteBuffer(bytes: bytes + [0])) }
   }
 }

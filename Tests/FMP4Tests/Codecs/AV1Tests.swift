@@ -9,22 +9,22 @@ import Testing
   @Test func readsWhatFFprobeReads() throws {
     let main = try AV1.Configuration(record: ByteBuffer(bytes: RecordFixture.av1Main))
     #expect(main.codecString == "av01.0.01M.08", "the colours are the default ones, so they are left out")
-    #expect((main.width, main.height) == (640, 360))
-    #expect(main.color == ColorDescription(primaries: 1, transfer: 1, matrix: 1, range: .limited))
-    #expect(main.chroma == .yuv420)
+    #expect((main.picture.width, main.picture.height) == (640, 360))
+    #expect(main.picture.color == ColorDescription(primaries: 1, transfer: 1, matrix: 1, range: .limited))
+    #expect(main.picture.chroma == .yuv420)
 
     let tenBit = try AV1.Configuration(record: ByteBuffer(bytes: RecordFixture.av1TenBit))
     #expect(tenBit.codecString == "av01.0.05M.10.0.110.09.18.09.0")
-    #expect((tenBit.width, tenBit.height) == (1280, 720))
-    #expect(tenBit.lumaBitDepth == 10)
-    #expect(tenBit.color == ColorDescription(primaries: 9, transfer: 18, matrix: 9, range: .limited))
+    #expect((tenBit.picture.width, tenBit.picture.height) == (1280, 720))
+    #expect(tenBit.picture.lumaBitDepth == 10)
+    #expect(tenBit.picture.color == ColorDescription(primaries: 9, transfer: 18, matrix: 9, range: .limited))
   }
 
   @Test(arguments: [RecordFixture.av1Main, RecordFixture.av1TenBit])
   func writesTheRecordThatFFmpegWrote(_ record: [UInt8]) throws {
     let configuration = try AV1.Configuration(record: ByteBuffer(bytes: record))
     #expect(configuration.record() == record)
-    #expect(try AV1.Configuration(obus: ByteBuffer(bytes: record.dropFirst(4))) == configuration)
+    #expect(try AV1.Configuration(stream: ByteBuffer(bytes: record.dropFirst(4))) == configuration)
   }
 
   @Test func aTemporalUnitLosesItsDelimiterAndReportsItsSequenceHeader() throws {
@@ -57,7 +57,7 @@ import Testing
     #expect(unit.payload == ByteBuffer(bytes: [0x30, 0x10, 0xAA]))
     let configuration = try AV1.Configuration(record: ByteBuffer(bytes: RecordFixture.av1Main))
     let sizeless = [configuration.sequenceHeader[0] & ~2] + configuration.sequenceHeader.dropFirst(2)
-    #expect(try AV1.Configuration(obus: ByteBuffer(bytes: sizeless)) == configuration)
+    #expect(try AV1.Configuration(stream: ByteBuffer(bytes: sizeless)) == configuration)
   }
 
   @Test func sizesBeyondTheEndAreRefused() {

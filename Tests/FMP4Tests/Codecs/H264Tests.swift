@@ -8,41 +8,41 @@ import Testing
   @Test func readsWhatFFprobeReads() throws {
     let high = try H264.Configuration(record: ByteBuffer(bytes: RecordFixture.h264High))
     #expect(high.codecString == "avc1.64001E")
-    #expect((high.width, high.height) == (640, 360))
-    #expect(high.color == ColorDescription(primaries: 1, transfer: 1, matrix: 1, range: .limited))
-    #expect(high.frameRate == FrameRate(numerator: 30, denominator: 1))
-    #expect(high.reorderDepth == 2)
-    #expect(high.chroma == .yuv420)
+    #expect((high.picture.width, high.picture.height) == (640, 360))
+    #expect(high.picture.color == ColorDescription(primaries: 1, transfer: 1, matrix: 1, range: .limited))
+    #expect(high.picture.frameRate == FrameRate(numerator: 30, denominator: 1))
+    #expect(high.picture.reorderDepth == 2)
+    #expect(high.picture.chroma == .yuv420)
 
     let hd = try H264.Configuration(record: ByteBuffer(bytes: RecordFixture.h264Baseline1080))
     #expect(hd.codecString == "avc1.42C028")
-    #expect((hd.width, hd.height) == (1920, 1080))
-    #expect(hd.frameRate == FrameRate(numerator: 30_000, denominator: 1001))
-    #expect(hd.reorderDepth == 0)
-    #expect(hd.color == nil)
+    #expect((hd.picture.width, hd.picture.height) == (1920, 1080))
+    #expect(hd.picture.frameRate == FrameRate(numerator: 30_000, denominator: 1001))
+    #expect(hd.picture.reorderDepth == 0)
+    #expect(hd.picture.color == nil)
 
     let interlaced = try H264.Configuration(record: ByteBuffer(bytes: RecordFixture.h264Interlaced))
-    #expect((interlaced.width, interlaced.height) == (720, 576))
-    #expect(interlaced.sampleAspectRatio == SampleAspectRatio(16, 11))
-    #expect(interlaced.displaySize == (1047, 576))
-    #expect(interlaced.frameRate == FrameRate(numerator: 25, denominator: 1))
+    #expect((interlaced.picture.width, interlaced.picture.height) == (720, 576))
+    #expect(interlaced.picture.sampleAspectRatio == SampleAspectRatio(16, 11))
+    #expect(interlaced.picture.displaySize == (1047, 576))
+    #expect(interlaced.picture.frameRate == FrameRate(numerator: 25, denominator: 1))
 
     let high422 = try H264.Configuration(record: ByteBuffer(bytes: RecordFixture.h264High422))
     #expect(high422.codecString == "avc1.7A001F")
-    #expect((high422.width, high422.height) == (642, 362))
-    #expect(high422.chroma == .yuv422)
-    #expect((high422.lumaBitDepth, high422.chromaBitDepth) == (10, 10))
-    #expect(high422.color?.isFullRange == true)
-    #expect(high422.frameRate == FrameRate(numerator: 60, denominator: 1))
+    #expect((high422.picture.width, high422.picture.height) == (642, 362))
+    #expect(high422.picture.chroma == .yuv422)
+    #expect((high422.picture.lumaBitDepth, high422.picture.chromaBitDepth) == (10, 10))
+    #expect(high422.picture.color?.isFullRange == true)
+    #expect(high422.picture.frameRate == FrameRate(numerator: 60, denominator: 1))
 
     let high444 = try H264.Configuration(record: ByteBuffer(bytes: RecordFixture.h264High444))
     #expect(high444.codecString == "avc1.F4000D")
-    #expect((high444.width, high444.height) == (320, 240))
-    #expect(high444.chroma == .yuv444)
-    #expect(high444.frameRate == FrameRate(numerator: 24_000, denominator: 1001))
+    #expect((high444.picture.width, high444.picture.height) == (320, 240))
+    #expect(high444.picture.chroma == .yuv444)
+    #expect(high444.picture.frameRate == FrameRate(numerator: 24_000, denominator: 1001))
 
     let reference = try H264.Configuration(record: ByteBuffer(bytes: RecordFixture.h264Reference))
-    #expect(reference.reorderDepth == 2, "the field lies behind the reference decoder's parameters")
+    #expect(reference.picture.reorderDepth == 2, "the field lies behind the reference decoder's parameters")
   }
 
   @Test(arguments: [
@@ -76,7 +76,7 @@ import Testing
   @Test func extradataWithStartCodesGivesTheSameConfiguration() throws {
     let configuration = try H264.Configuration(record: ByteBuffer(bytes: RecordFixture.h264High))
     let extradata: [UInt8] = [0, 0, 0, 1] + configuration.sps[0] + [0, 0, 1] + configuration.pps[0] + [0, 0, 0]
-    #expect(try H264.Configuration(annexB: ByteBuffer(bytes: extradata)) == configuration)
+    #expect(try H264.Configuration(stream: ByteBuffer(bytes: extradata)) == configuration)
   }
 
   @Test func aSetOfTheSameNumberTakesItsPlace() throws {

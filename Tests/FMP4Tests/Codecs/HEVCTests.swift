@@ -8,29 +8,29 @@ import Testing
   @Test func readsWhatFFprobeReads() throws {
     let main = try HEVC.Configuration(record: ByteBuffer(bytes: RecordFixture.hevcMain))
     #expect(main.codecString == "hvc1.1.6.L120.90")
-    #expect((main.width, main.height) == (1920, 1080))
-    #expect(main.frameRate == FrameRate(numerator: 30, denominator: 1))
-    #expect(main.reorderDepth == 2)
+    #expect((main.picture.width, main.picture.height) == (1920, 1080))
+    #expect(main.picture.frameRate == FrameRate(numerator: 30, denominator: 1))
+    #expect(main.picture.reorderDepth == 2)
 
     let main10 = try HEVC.Configuration(record: ByteBuffer(bytes: RecordFixture.hevcMain10))
     #expect(main10.codecString == "hvc1.2.4.L90.90")
-    #expect((main10.lumaBitDepth, main10.chromaBitDepth) == (10, 10))
-    #expect(main10.color == ColorDescription(primaries: 9, transfer: 16, matrix: 9, range: .limited))
-    #expect(main10.frameRate == FrameRate(numerator: 50, denominator: 1))
+    #expect((main10.picture.lumaBitDepth, main10.picture.chromaBitDepth) == (10, 10))
+    #expect(main10.picture.color == ColorDescription(primaries: 9, transfer: 16, matrix: 9, range: .limited))
+    #expect(main10.picture.frameRate == FrameRate(numerator: 50, denominator: 1))
     #expect(main10.sei.count == 2, "mastering display and light levels")
 
     let range = try HEVC.Configuration(record: ByteBuffer(bytes: RecordFixture.hevc422))
     #expect(range.codecString == "hvc1.4.10.L63.9D.8")
-    #expect(range.chroma == .yuv422)
-    #expect(range.sampleAspectRatio == SampleAspectRatio(4, 3))
-    #expect(range.displaySize == (853, 360))
-    #expect(range.frameRate == FrameRate(numerator: 30_000, denominator: 1001))
+    #expect(range.picture.chroma == .yuv422)
+    #expect(range.picture.sampleAspectRatio == SampleAspectRatio(4, 3))
+    #expect(range.picture.displaySize == (853, 360))
+    #expect(range.picture.frameRate == FrameRate(numerator: 30_000, denominator: 1001))
 
     let full = try HEVC.Configuration(record: ByteBuffer(bytes: RecordFixture.hevc444))
-    #expect((full.width, full.height) == (1000, 562))
-    #expect(full.chroma == .yuv444)
-    #expect(full.lumaBitDepth == 12)
-    #expect(full.frameRate == FrameRate(numerator: 24, denominator: 1))
+    #expect((full.picture.width, full.picture.height) == (1000, 562))
+    #expect(full.picture.chroma == .yuv444)
+    #expect(full.picture.lumaBitDepth == 12)
+    #expect(full.picture.frameRate == FrameRate(numerator: 24, denominator: 1))
   }
 
   @Test(arguments: [
@@ -51,7 +51,7 @@ import Testing
     ]
     let code: [UInt8] = [0, 0, 0, 1]
     let extradata: [UInt8] = sets.flatMap { code + $0 }
-    let read = try HEVC.Configuration(annexB: ByteBuffer(bytes: extradata))
+    let read = try HEVC.Configuration(stream: ByteBuffer(bytes: extradata))
     #expect(read == configuration)
     #expect(read.sei.isEmpty)
   }

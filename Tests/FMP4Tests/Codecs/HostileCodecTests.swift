@@ -29,11 +29,11 @@ import Testing
       let buffer = ByteBuffer(bytes: bytes)
       let codec: Codec =
         switch self {
-        case .avcC: .h264(try H264.Configuration(record: buffer))
-        case .hvcC: .hevc(try HEVC.Configuration(record: buffer))
-        case .av1C: .av1(try AV1.Configuration(record: buffer))
-        case .audioSpecificConfig: .aac(try AAC.Configuration(audioSpecificConfig: buffer))
-        case .opusHead: .opus(try Opus.Configuration(opusHead: buffer))
+        case .avcC: Codec(try H264.Configuration(record: buffer))
+        case .hvcC: Codec(try HEVC.Configuration(record: buffer))
+        case .av1C: Codec(try AV1.Configuration(record: buffer))
+        case .audioSpecificConfig: Codec(try AAC.Configuration(record: buffer))
+        case .opusHead: Codec(try Opus.Configuration(record: buffer))
         }
       let track = TrackDescription(id: .video, codec: codec, timescale: 90_000)
       let entry = ByteBuffer.boxes(capacity: track.sampleEntryCapacity) { track.writeSampleEntry(&$0) }
@@ -64,13 +64,13 @@ import Testing
     for length in 0..<h264.sps[0].count {
       let cut = try? H264.Configuration(sps: [Array(h264.sps[0].prefix(length))], pps: h264.pps)
       #expect((cut != nil) == (length >= 11), "\(length)")
-      if let cut { #expect((cut.width, cut.height) == (640, 360)) }
+      if let cut { #expect((cut.picture.width, cut.picture.height) == (640, 360)) }
     }
     for length in 0..<hevc.sps[0].count {
       let cut = try? HEVC.Configuration(vps: hevc.vps, sps: [Array(hevc.sps[0].prefix(length))], pps: hevc.pps)
       guard let cut else { continue }
       read.append(length)
-      #expect((cut.width, cut.height) == (640, 360))
+      #expect((cut.picture.width, cut.picture.height) == (640, 360))
     }
     #expect(read == Array((read.first ?? 0)..<hevc.sps[0].count))
     #expect(read.first ?? 0 > 24)

@@ -10,8 +10,9 @@ import Testing
     ("4f707573486561640106380180bb00000000010402000401020305", RecordFixture.opusSurround, 6),
   ])
   func theHeaderBecomesTheRecordThatFFmpegWrote(_ head: String, _ record: [UInt8], _ channels: Int) throws {
-    let configuration = try Opus.Configuration(opusHead: ByteBuffer(bytes: RecordFixture.bytes(head)))
-    #expect(configuration.record() == record)
+    let configuration = try Opus.Configuration(record: ByteBuffer(bytes: RecordFixture.bytes(head)))
+    #expect(configuration.boxed() == record)
+    #expect(configuration.record() == RecordFixture.bytes(head))
     #expect(configuration.channels == channels)
     #expect(configuration.preSkip == 312)
     #expect(configuration.inputSampleRate == 48_000)
@@ -19,7 +20,7 @@ import Testing
   }
 
   @Test func oneStreamHasOneOrTwoChannels() throws {
-    #expect(try Opus.Configuration(channels: 2, preSkip: 312).record() == RecordFixture.opusStereo)
+    #expect(try Opus.Configuration(channels: 2, preSkip: 312).boxed() == RecordFixture.opusStereo)
     #expect(throws: CodecError.self) { try Opus.Configuration(channels: 0, preSkip: 312) }
     #expect(throws: CodecError.self) { try Opus.Configuration(channels: 3, preSkip: 312) }
   }
@@ -44,7 +45,7 @@ import Testing
   ])
   func whatCannotBeStoredIsRefused(_ head: String) {
     #expect(throws: CodecError.self) {
-      try Opus.Configuration(opusHead: ByteBuffer(bytes: RecordFixture.bytes(head)))
+      try Opus.Configuration(record: ByteBuffer(bytes: RecordFixture.bytes(head)))
     }
   }
 }

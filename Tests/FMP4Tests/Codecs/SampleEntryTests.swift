@@ -6,7 +6,7 @@ import Testing
 @Suite struct SampleEntryTests {
   @Test func theEntryOfInterlacedH264() throws {
     let record = RecordFixture.h264Interlaced
-    let entry = try entry(.h264(H264.Configuration(record: ByteBuffer(bytes: record))))
+    let entry = try entry(Codec(H264.Configuration(record: ByteBuffer(bytes: record))))
     let expected =
       be32(86 + 8 + record.count + 16) + Array("avc1".utf8) + zeros(6) + [0, 1] + zeros(16) + be16(720) + be16(576)
       + [0, 0x48, 0, 0, 0, 0x48, 0, 0] + zeros(4) + [0, 1] + zeros(32) + [0, 0x18, 0xFF, 0xFF]
@@ -16,7 +16,7 @@ import Testing
   }
 
   @Test func coloursAreStatedAndSquareSamplesAreNot() throws {
-    let entry = try entry(.hevc(HEVC.Configuration(record: ByteBuffer(bytes: RecordFixture.hevcMain10))))
+    let entry = try entry(Codec(HEVC.Configuration(record: ByteBuffer(bytes: RecordFixture.hevcMain10))))
     let color = be32(19) + Array("colrnclx".utf8) + [0, 9, 0, 16, 0, 9, 0]
     #expect(Array(entry.suffix(19)) == color)
     #expect(Array(entry[4..<8]) == Array("hvc1".utf8))
@@ -30,9 +30,8 @@ import Testing
     let stated = PictureColor(
       description: ColorDescription(primaries: 9, transfer: 18, matrix: 9, range: .limited), masteringDisplay: display,
       lightLevel: ContentLightLevel(maximum: 1000, maximumAverage: 400))
-    let codec = Codec.h264(try H264.Configuration(record: ByteBuffer(bytes: RecordFixture.h264Interlaced)))
+    let codec = Codec(try H264.Configuration(record: ByteBuffer(bytes: RecordFixture.h264Interlaced)))
     let track = TrackDescription(id: .video, codec: codec, timescale: 90_000, statedColor: stated)
-    #expect(track.videoRange == .hlg)
     let buffer = ByteBuffer.boxes(capacity: track.sampleEntryCapacity) { track.writeSampleEntry(&$0) }
     let expected =
       be32(19) + Array("colrnclx".utf8) + [0, 9, 0, 18, 0, 9, 0]
@@ -45,26 +44,25 @@ import Testing
   }
 
   @Test func theBitstreamsColoursComeBeforeThePublishers() throws {
-    let hevc = Codec.hevc(try HEVC.Configuration(record: ByteBuffer(bytes: RecordFixture.hevcMain10)))
+    let hevc = Codec(try HEVC.Configuration(record: ByteBuffer(bytes: RecordFixture.hevcMain10)))
     let stated = PictureColor(
       description: ColorDescription(primaries: 1, transfer: 1, matrix: 1, range: .full))
     let track = TrackDescription(id: .video, codec: hevc, timescale: 90_000, statedColor: stated)
     #expect(track.color == hevc.picture?.color)
-    #expect(track.videoRange == .pq)
     let buffer = ByteBuffer.boxes(capacity: track.sampleEntryCapacity) { track.writeSampleEntry(&$0) }
     let entry = try #require(BoxReader(buffer).first { $0.type == "hvc1" })
     #expect(hevc.statedColor(sampleEntry: entry) == nil)
   }
 
-  @Test func soundHasNoVideoRange() throws {
+  @Test func soundHasNoColours() throws {
     let track = TrackDescription(
-      id: .audio, codec: .opus(try Opus.Configuration(channels: 2, preSkip: 0)), timescale: 48_000)
-    #expect(track.videoRange == nil)
+      id: .audio, codec: Codec(try Opus.Configuration(channels: 2, preSkip: 0)), timescale: 48_000)
+    #expect(track.color == nil)
   }
 
   @Test func theEntryOfAACHasDescriptorsOfRightLengths() throws {
-    let configuration = try AAC.Configuration(audioSpecificConfig: ByteBuffer(bytes: [0x12, 0x10, 0x56, 0xE5, 0]))
-    let entry = try entry(.aac(configuration))
+    let configuration = try AAC.Configuration(record: ByteBuffer(bytes: [0x12, 0x10, 0x56, 0xE5, 0]))
+    let entry = try entry(Codec(configuration))
     let descriptors =
       [0x03, 0x80, 0x80, 0x80, 37, 0, 0, 0, 0x04, 0x80, 0x80, 0x80, 23, 0x40, 0x15] + zeros(11)
       + [0x05, 0x80, 0x80, 0x80, 5, 0x12, 0x10, 0x56, 0xE5, 0, 0x06, 0x80, 0x80, 0x80, 1, 2]
@@ -75,12 +73,12 @@ import Testing
   }
 
   @Test func ratesBeyond65535HertzAreLeftToTheConfiguration() throws {
-    let configuration = try AAC.Configuration(audioSpecificConfig: ByteBuffer(bytes: [0x10, 0x10]))
-    #expect(Array(try entry(.aac(configuration))[32..<36]) == be32(0))
+    let configuration = try AAC.Configuration(record: ByteBuffer(bytes: [0x10, 0x10]))
+    #expect(Array(try entry(Codec(configuration))[32..<36]) == be32(0))
   }
 
   @Test func theEntryOfOpus() throws {
-    let entry = try entry(.opus(Opus.Configuration(channels: 2, preSkip: 312)))
+    let entry = try entry(Codec(Opus.Configuration(channels: 2, preSkip: 312)))
     let expected =
       be32(36 + 19) + Array("Opus".utf8) + zeros(6) + [0, 1] + zeros(8) + be16(2) + be16(16) + zeros(4)
       + be32(48_000 << 16) + be32(19) + Array("dOps".utf8) + RecordFixture.opusStereo
@@ -90,7 +88,7 @@ import Testing
   @Test func descriptorLengthsBeyond127UseAllTheirBytes() throws {
     // A program config element with a comment of 200 bytes.
     let element = RecordFixture.bytes("118004c401002000c8") + [UInt8](repeating: 0x20, count: 200)
-    let entry = try entry(.aac(AAC.Configuration(audioSpecificConfig: ByteBuffer(bytes: element))))
+    let entry = try entry(Codec(AAC.Configuration(record: ByteBuffer(bytes: element))))
     let at = try #require(entry.indices.first { Array(entry[$0...].prefix(4)) == Array("esds".utf8) })
     // 209 bytes of configuration; 13 fields and 5 bytes of header around them; 3 fields, the same and 6 of SLConfig.
     #expect(Array(entry[at...].dropFirst(8).prefix(5)) == [0x03, 0x80, 0x80, 0x81, 0x71])

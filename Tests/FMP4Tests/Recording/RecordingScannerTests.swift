@@ -186,7 +186,7 @@ import Testing
 
   @Test func aChangedByteCutsTheFileBeforeItsFragment() throws {
     var changed = try SyntheticMedia.video()
-    changed.codec = .h264(try H264.Configuration(record: ByteBuffer(bytes: RecordFixture.h264High)))
+    changed.codec = Codec(try H264.Configuration(record: ByteBuffer(bytes: RecordFixture.h264High)))
     let recording = try recordSealed([[try SyntheticMedia.video()], [changed]])
     let first = try #require(recording.ends.first)
     for index in stride(from: first, to: recording.bytes.count, by: TestRun.isTorture ? 1 : 11) {
@@ -218,7 +218,7 @@ import Testing
 
   @Test func aSealedFileHasTheTablesOfItsRecorder() throws {
     var changed = try SyntheticMedia.video()
-    changed.codec = .h264(try H264.Configuration(record: ByteBuffer(bytes: RecordFixture.h264High)))
+    changed.codec = Codec(try H264.Configuration(record: ByteBuffer(bytes: RecordFixture.h264High)))
     let audio = try SyntheticMedia.audio()
     let recording = try recordSealed([[try SyntheticMedia.video(), audio], [changed, audio]])
     for crc in [Self.crc, nil] {
@@ -319,7 +319,7 @@ import Testing
 
   @Test func aParameterChangeIsReadAgain() throws {
     var changed = try SyntheticMedia.video()
-    changed.codec = .h264(try H264.Configuration(record: ByteBuffer(bytes: RecordFixture.h264High)))
+    changed.codec = Codec(try H264.Configuration(record: ByteBuffer(bytes: RecordFixture.h264High)))
     let audio = try SyntheticMedia.audio()
     let recording = try record([[try SyntheticMedia.video(), audio], [changed, audio]])
     guard case .fragmented(let tables, _) = scan(recording.bytes) else {
@@ -399,11 +399,11 @@ import Testing
 
   @Test func everySampleEntryIsReadAsItWasWritten() throws {
     let codecs: [Codec] = [
-      .h264(try H264.Configuration(record: ByteBuffer(bytes: RecordFixture.h264Interlaced))),
-      .hevc(try HEVC.Configuration(record: ByteBuffer(bytes: RecordFixture.hevcMain10))),
-      .av1(try AV1.Configuration(record: ByteBuffer(bytes: RecordFixture.av1TenBit))),
-      .aac(try AAC.Configuration(audioSpecificConfig: ByteBuffer(bytes: [0x11, 0x90]))),
-      .opus(try Opus.Configuration(channels: 2, preSkip: 312)),
+      Codec(try H264.Configuration(record: ByteBuffer(bytes: RecordFixture.h264Interlaced))),
+      Codec(try HEVC.Configuration(record: ByteBuffer(bytes: RecordFixture.hevcMain10))),
+      Codec(try AV1.Configuration(record: ByteBuffer(bytes: RecordFixture.av1TenBit))),
+      Codec(try AAC.Configuration(record: ByteBuffer(bytes: [0x11, 0x90]))),
+      Codec(try Opus.Configuration(channels: 2, preSkip: 312)),
     ]
     for rotation in [Rotation.none, .clockwise90, .clockwise180, .clockwise270] {
       let tracks = codecs.enumerated().map { index, codec in

@@ -8,12 +8,12 @@ import Testing
 /// Sound through the worker, as an independent decoder hears it: what was at a time is there afterwards.
 @Suite struct SoundTranscoderTests {
   private struct Kind: Sendable, CustomTestStringConvertible {
-    var coding: AudioCoding
+    var coding: CodecID
     var rate: Int
     var channels = 2
     var testDescription: String { "\(coding.rawValue), \(rate) Hz, \(channels) channels" }
 
-    var other: AudioCoding { coding == .aac ? .opus : .aac }
+    var other: CodecID { coding == .aac ? .opus : .aac }
     var outputRate: Int { other == .opus ? 48_000 : rate }
   }
 
@@ -167,7 +167,6 @@ import Testing
     let track = TrackDescription(id: .audio, codec: opus.codec, timescale: 48_000)
     let plan = try #require(TranscodePlan(source: track, aim: .sound(SoundSpecification(.aac))))
     let aac = try AudioEncoder(.aac, sampleRate: 48_000, bitRate: 96_000)
-    guard case .aac(let configuration) = aac.codec else { return }
     func frame(_ time: Int64) -> TranscodeReply {
       .picture(
         TranscodeReply.RungPicture(rung: 0, presentationTime: time, isSync: true, payload: ByteBuffer(bytes: [1])))
@@ -178,7 +177,7 @@ import Testing
     begun.sent(
       TranscodeRequest.SourcePicture(
         presentationTime: 48_000, decodeTime: 48_000, isSync: true, lateness: 0, payload: ByteBuffer()))
-    let record = ByteBuffer(bytes: configuration.audioSpecificConfig)
+    let record = ByteBuffer(bytes: aac.codec.record())
     _ = try begun.take(.track(rung: 0, record: record), &events)
     _ = try begun.take(frame(10_240), &events)
     for (time, isDue) in [(Int64(11_264), true), (11_263, false), (55_200, true), (55_201, false)] {

@@ -78,7 +78,7 @@ import Testing
     #expect(error.description.hasPrefix("cannot decode the key frame: "), "\(error)")
     #expect(staff.ended.withLock { $0 } == 1)
     let sound = TrackDescription(
-      id: .audio, codec: .opus(try Opus.Configuration(channels: 2, preSkip: 0)), timescale: 48_000)
+      id: .audio, codec: Codec(try Opus.Configuration(channels: 2, preSkip: 0)), timescale: 48_000)
     let none = Staff()
     #expect(try failure(try await make(none.launcher, sample.payload, sound)).cause == .sample)
     #expect(none.started.withLock { $0 } == 0, "no worker is started for it")

@@ -103,7 +103,7 @@ import Testing
       #expect(throws: LibAVError.self) { try jpeg(of: bytes, track: track) }
     }
     let sound = TrackDescription(
-      id: .audio, codec: .opus(try Opus.Configuration(channels: 2, preSkip: 0)), timescale: 48_000)
+      id: .audio, codec: Codec(try Opus.Configuration(channels: 2, preSkip: 0)), timescale: 48_000)
     #expect(throws: StillPictureError.self) { try jpeg(of: sample.payload, track: sound) }
   }
 

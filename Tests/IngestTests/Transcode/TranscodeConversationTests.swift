@@ -18,8 +18,8 @@ import Testing
     }
     let source = try #require(track)
     plan = try #require(TranscodePlan(source: source, ladder: [RungSpecification(shortSide: 90, bitRate: 100_000)]))
-    guard case .h264(let configuration) = source.codec else { throw TranscodeProtocolError(description: "no H.264") }
-    record = ByteBuffer(bytes: configuration.record())
+    guard source.codec.id == .h264 else { throw TranscodeProtocolError(description: "no H.264") }
+    record = ByteBuffer(bytes: source.codec.record())
   }
 
   private func begun() throws -> TranscodeConversation {

@@ -52,7 +52,7 @@ import Testing
     try harness.send(SyntheticMedia.interleaved(seconds: 3))
     try harness.interrupt()
     var wide = tracks
-    wide[0].codec = .h264(
+    wide[0].codec = Codec(
       try H264.Configuration(
         record: ByteBuffer(
           bytes: SyntheticMedia.hex(

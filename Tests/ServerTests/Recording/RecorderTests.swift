@@ -108,13 +108,13 @@ import Testing
     let harness = try RecordingHarness(try TemporaryFolder())
     let video = try SyntheticMedia.video()
     var wide = video
-    wide.codec = .h264(
+    wide.codec = Codec(
       try H264.Configuration(
         record: ByteBuffer(
           bytes: SyntheticMedia.hex(
             "0164001effe1001e6764001eacd940a02ff97016a0202028000003000800000301e078b16cb001000668ebe3cb22c0fdf8f800"))))
     var other = video
-    other.codec = .av1(
+    other.codec = Codec(
       try AV1.Configuration(record: ByteBuffer(bytes: SyntheticMedia.hex("81010c000a0e0000000cc4ff6736be4404040410"))))
     try harness.startPublication([video])
     for (index, track) in [video, wide, other].enumerated() {

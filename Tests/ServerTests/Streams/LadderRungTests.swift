@@ -97,7 +97,7 @@ import Testing
   private func sounding(seconds: Range<Int>) throws -> Epoch {
     var driver = EpochDriver(StreamSettings(layout: .separate, sound: SoundSpecification(.opus)))
     try driver.publish(seconds: 9, isSteady: true)
-    let codec = Codec.opus(try Opus.Configuration(channels: 2, preSkip: 312))
+    let codec = Codec(try Opus.Configuration(channels: 2, preSkip: 312))
     let track = TrackDescription(id: .audio, codec: codec, timescale: 48_000, frameDuration: 960)
     try driver.epoch.receive(.track(rung: 0, track), of: .audio)
     for index in seconds.lowerBound * 50..<seconds.upperBound * 50 {

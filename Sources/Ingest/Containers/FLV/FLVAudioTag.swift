@@ -26,7 +26,7 @@ struct FLVAudioTag {
       var header = FLVExtendedHeader(packetType: first & 0x0F, isCommand: false, isAudio: true, bytes)
       nanoseconds = header.nanoseconds
       while let track = header.nextTrack() {
-        guard let coding = Self.coding(fourCC: track.fourCC) else {
+        guard let coding = FLVCodecName.codec(.audio, fourCC: track.fourCC) else {
           leftOut.codec = FLVCodecName.audio(fourCC: track.fourCC)
           continue
         }
@@ -38,15 +38,6 @@ struct FLVAudioTag {
     case let format where bytes.readableBytes > 0:
       leftOut.codec = FLVCodecName.legacyAudio[format] ?? "audio format \(format)"
     default: break
-    }
-  }
-
-  /// Nil for what weir does not take.
-  private static func coding(fourCC: String) -> CodecID? {
-    switch fourCC {
-    case "mp4a": .aac
-    case "Opus": .opus
-    default: nil
     }
   }
 

@@ -1,5 +1,17 @@
-/// Names of what weir does not take, for answers and log lines.
+internal import FMP4
+
+/// Codecs as FLV and Enhanced RTMP v2 number and name them; for answers and log lines also those that weir does not take.
 enum FLVCodecName {
+  /// By FourCC.
+  static let taken: [String: CodecID] = ["avc1": .h264, "hvc1": .hevc, "av01": .av1, "mp4a": .aac, "Opus": .opus]
+  /// FLV 10.1 E.4.3.1, and HEVC as some encoders send it.
+  static let legacyTaken: [UInt8: CodecID] = [7: .h264, 12: .hevc]
+
+  /// Nil for what weir does not take as that.
+  static func codec(_ kind: MediaKind, fourCC: String) -> CodecID? {
+    taken[fourCC].flatMap { $0.kind == kind ? $0 : nil }
+  }
+
   /// FLV 10.1 E.4.3.1.
   static let legacyVideo: [UInt8: String] = [
     1: "JPEG", 2: "Sorenson H.263", 3: "Screen Video", 4: "VP6", 5: "VP6 with alpha", 6: "Screen Video 2",

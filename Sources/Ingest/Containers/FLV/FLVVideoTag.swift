@@ -36,7 +36,7 @@ struct FLVVideoTag {
       packetType: first & 0x0F, isCommand: first >> 4 & 0x7 == 5, isAudio: false, bytes)
     nanoseconds = header.nanoseconds
     while let track = header.nextTrack() {
-      guard let coding = Self.coding(fourCC: track.fourCC) else {
+      guard let coding = FLVCodecName.codec(.video, fourCC: track.fourCC) else {
         guard header.isMultitrack || (choice.taken ?? 0) != 0 else { throw .unsupported(codec: track.fourCC) }
         leftOut.codec = track.fourCC
         continue
@@ -44,16 +44,6 @@ struct FLVVideoTag {
       let content = Self.extendedContent(coding, packetType: header.packetType, track.body)
       if case .nothing = content { continue }
       take(content, of: track.number, &choice)
-    }
-  }
-
-  /// Nil for what weir does not take.
-  private static func coding(fourCC: String) -> CodecID? {
-    switch fourCC {
-    case "avc1": .h264
-    case "hvc1": .hevc
-    case "av01": .av1
-    default: nil
     }
   }
 
@@ -67,12 +57,9 @@ struct FLVVideoTag {
   ) throws(WireError) -> Content {
     // Frame type 5 is a command for the player and has no picture.
     if frameType == 5 { return .nothing }
-    let coding: CodecID
-    switch codec {
-    case 7: coding = .h264
-    case 12: coding = .hevc
-    case 0 where bytes.readableBytes == 0: return .nothing
-    default: throw .unsupported(codec: FLVCodecName.legacyVideo[codec] ?? "video codec \(codec)")
+    guard let coding = FLVCodecName.legacyTaken[codec] else {
+      if codec == 0, bytes.readableBytes == 0 { return .nothing }
+      throw .unsupported(codec: FLVCodecName.legacyVideo[codec] ?? "video codec \(codec)")
     }
     guard let packetType: UInt8 = bytes.readInteger(), let composition = bytes.readI24() else { return .nothing }
     switch packetType {

@@ -3,24 +3,32 @@ internal import FMP4
 internal import Glibc
 internal import NIOCore
 
-/// What sound is coded as.
-package enum AudioCoding: String, Sendable, Hashable, CaseIterable {
-  case aac
-  case opus
+/// How libavcodec makes sound into what a codec is.
+struct AudioEncoding: Sendable {
+  /// The encoder's name.
+  let encoder: String
+  /// What it takes: a plane for each channel, or one in which they take turns.
+  let format: AVSampleFormat
+  /// Of one frame.
+  let samples: UInt32
+  /// Hz that it and every player take.
+  let rates: Set<UInt32>
+  /// Bits a second that suit music in two channels.
+  let musicBitRate: Int
 
-  /// The encoder's name in libavcodec.
-  var encoder: String {
-    switch self {
-    case .aac: "aac"
-    case .opus: "libopus"
-    }
-  }
+  static let all: [CodecID: AudioEncoding] = [
+    .aac: AudioEncoding(
+      encoder: "aac", format: AV_SAMPLE_FMT_FLTP, samples: 1024, rates: [32_000, 44_100, 48_000], musicBitRate: 160_000),
+    // It knows no other rate (RFC 7845 §5.1).
+    .opus: AudioEncoding(
+      encoder: "libopus", format: AV_SAMPLE_FMT_FLT, samples: 960, rates: [48_000], musicBitRate: 96_000),
+  ]
 }
 
 /// Sound to AAC Low Complexity or Opus by libavcodec, one or two channels. Times are counted in samples and exclude the
 /// encoder's priming: what is given out at the first time decodes to what was put in first. It lives on one thread.
 final class AudioEncoder {
-  let coding: AudioCoding
+  let encoding: AudioEncoding
   let codec: Codec
   /// Samples of one frame.
   let samplesPerFrame: Int
@@ -33,26 +41,24 @@ final class AudioEncoder {
   /// - Parameters:
   ///   - sampleRate: Hz; Opus takes 48000 here.
   ///   - bitRate: bits a second.
-  init(_ coding: AudioCoding, sampleRate: Int, bitRate: Int, channels: Int = 2) throws {
-    self.coding = coding
+  init(_ coding: CodecID, sampleRate: Int, bitRate: Int, channels: Int = 2) throws {
+    guard let encoding = AudioEncoding.all[coding] else {
+      throw LibAVError("find an encoder of \(coding.name)", code: weir_averror_eof)
+    }
+    self.encoding = encoding
     self.channels = channels
-    let format = coding == .aac ? AV_SAMPLE_FMT_FLTP : AV_SAMPLE_FMT_FLT
-    encoder = try LibAVEncoder(coding.encoder, options: [:]) { context in
+    encoder = try LibAVEncoder(encoding.encoder, options: [:]) { context in
       context.sample_rate = Int32(clamping: sampleRate)
-      context.sample_fmt = format
+      context.sample_fmt = encoding.format
       context.bit_rate = Int64(bitRate)
       context.time_base = AVRational(num: 1, den: Int32(clamping: sampleRate))
       av_channel_layout_default(&context.ch_layout, Int32(clamping: channels))
     }
-    codec =
-      switch coding {
-      case .aac: .aac(try AAC.Configuration(audioSpecificConfig: encoder.extradata))
-      case .opus: .opus(try Opus.Configuration(opusHead: encoder.extradata))
-      }
+    codec = try Codec(coding, record: encoder.extradata)
     samplesPerFrame = encoder.samplesPerFrame
     guard let frame = av_frame_alloc() else { throw LibAVError("make a frame of sound", code: -ENOMEM) }
     self.frame = frame
-    frame.pointee.format = format.rawValue
+    frame.pointee.format = encoding.format.rawValue
     frame.pointee.sample_rate = Int32(clamping: sampleRate)
     frame.pointee.nb_samples = Int32(clamping: samplesPerFrame)
     av_channel_layout_default(&frame.pointee.ch_layout, Int32(clamping: channels))
@@ -74,9 +80,9 @@ final class AudioEncoder {
     try LibAVError.check(av_frame_make_writable(frame), "write a frame of sound")
     frame.pointee.pts = time
     if start == nil { start = time }
-    // Opus takes its channels interleaved in one plane.
     let (planes, step) =
-      coding == .aac ? ([frame.pointee.data.0, frame.pointee.data.1], 1) : ([frame.pointee.data.0], channels)
+      encoding.format == AV_SAMPLE_FMT_FLTP
+      ? ([frame.pointee.data.0, frame.pointee.data.1], 1) : ([frame.pointee.data.0], channels)
     for (channel, samples) in [left, right].prefix(channels).enumerated() {
       guard let plane = planes[channel % planes.count] else { continue }
       let offset = channel / planes.count

@@ -69,7 +69,7 @@ final class VideoEncoder {
     self.encoding = encoding
     hardware = name.family == .vaapi ? try HardwareFrames(width: format.width, height: format.height) : nil
     encoder = try Self.open(name, format, encoding, hardware)
-    codec = try Self.codec(name.coding, encoder.extradata)
+    codec = encoder.extradata.readableBytes > 0 ? try Codec(name.coding, stream: encoder.extradata) : nil
   }
 
   private static func open(
@@ -171,29 +171,11 @@ final class VideoEncoder {
   // MARK: Bitstreams
 
   private func give(_ packet: LibAVEncoder.Packet, _ receive: (CodedPicture) -> Void) {
-    guard let unit = accessUnit(packet.bytes), unit.payload.readableBytes > 0 else { return }
-    if codec == nil, unit.isSync { codec = try? Self.codec(name.coding, packet.bytes) }
+    if codec == nil { codec = try? Codec(name.coding, stream: packet.bytes) }
+    guard let unit = try? codec?.accessUnit(stream: packet.bytes), unit.payload.readableBytes > 0 else { return }
     receive(
       CodedPicture(
         presentationTime: packet.presentationTime, decodeTime: packet.decodeTime, isSync: unit.isSync,
         isDisposable: unit.isDisposable, payload: unit.payload))
-  }
-
-  private func accessUnit(_ bytes: ByteBuffer) -> AccessUnit? {
-    switch name.coding {
-    case .h264: H264.accessUnit(annexB: bytes)
-    case .hevc: HEVC.accessUnit(annexB: bytes)
-    case .av1: try? AV1.accessUnit(bytes)
-    }
-  }
-
-  /// Nil where there is nothing to read it from.
-  private static func codec(_ coding: VideoCoding, _ bytes: ByteBuffer) throws(CodecError) -> Codec? {
-    guard bytes.readableBytes > 0 else { return nil }
-    return switch coding {
-    case .h264: .h264(try H264.Configuration(annexB: bytes))
-    case .hevc: .hevc(try HEVC.Configuration(annexB: bytes))
-    case .av1: .av1(try AV1.Configuration(obus: bytes))
-    }
   }
 }

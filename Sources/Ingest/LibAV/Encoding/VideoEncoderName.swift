@@ -1,9 +1,4 @@
-/// What pictures are coded as.
-package enum VideoCoding: String, Sendable, Hashable, CaseIterable {
-  case h264
-  case hevc
-  case av1
-}
+package import FMP4
 
 /// The encoders of pictures that weir knows, by their names in libavcodec; of one coding, in the order in which `auto`
 /// tries them: what the machine has hardware for comes first.
@@ -18,7 +13,7 @@ package enum VideoEncoderName: String, Sendable, Hashable, CaseIterable {
   case x265 = "libx265"
   case svtAV1 = "libsvtav1"
 
-  package var coding: VideoCoding {
+  package var coding: CodecID {
     switch self {
     case .h264NVENC, .h264VAAPI, .h264V4L2, .x264: .h264
     case .hevcNVENC, .hevcVAAPI, .hevcV4L2, .x265: .hevc
@@ -56,7 +51,7 @@ package enum VideoEncoderName: String, Sendable, Hashable, CaseIterable {
   }
 
   /// What may stand in for it: the encoder itself, or all of the coding for `auto`, and the software at the end.
-  static func candidates(_ wish: VideoEncoderName?, coding: VideoCoding) -> [VideoEncoderName] {
+  static func candidates(_ wish: VideoEncoderName?, coding: CodecID) -> [VideoEncoderName] {
     let all = allCases.filter { $0.coding == coding }
     guard let wish, wish.coding == coding else { return all }
     return [wish] + all.filter { !$0.isHardware && $0 != wish }

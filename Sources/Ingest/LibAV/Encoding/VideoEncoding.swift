@@ -1,3 +1,5 @@
+package import FMP4
+
 /// How pictures are coded: the words of the field, translated for each encoder. Cameras and renditions share it. The
 /// defaults are for little delay.
 package struct VideoEncoding: Sendable, Hashable {
@@ -29,7 +31,7 @@ package struct VideoEncoding: Sendable, Hashable {
     case baseline, main, high
   }
 
-  package var coding: VideoCoding
+  package var coding: CodecID
   /// Nil for the best that the machine has.
   package var encoder: VideoEncoderName?
   /// Bits a second; nil for what the picture's size and rate need.
@@ -47,7 +49,7 @@ package struct VideoEncoding: Sendable, Hashable {
   package var threads: Int
 
   package init(
-    coding: VideoCoding = .h264, encoder: VideoEncoderName? = nil, bitRate: Int? = nil,
+    coding: CodecID = .h264, encoder: VideoEncoderName? = nil, bitRate: Int? = nil,
     rateControl: RateControl = .constant, preset: Preset = .veryfast, tune: Tune = .zerolatency,
     profile: Profile? = nil, keyFrameMilliseconds: Int = 2000, bFrames: Int = 0, threads: Int = 0
   ) {

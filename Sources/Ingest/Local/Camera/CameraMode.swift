@@ -20,7 +20,7 @@ package struct CameraMode: Sendable, Hashable {
   /// the format. A coded stream is taken only where it is asked for, or where there is nothing else.
   package static func best(of modes: [CameraMode], for wish: CameraSettings) -> CameraMode? {
     var modes = modes.filter { wish.format == nil || $0.format == wish.format }
-    if wish.format == nil, modes.contains(where: { $0.format != .h264 }) { modes.removeAll { $0.format == .h264 } }
+    if wish.format == nil, modes.contains(where: { !$0.format.isCoded }) { modes.removeAll(where: \.format.isCoded) }
     return modes.min { penalty($0, wish).lexicographicallyPrecedes(penalty($1, wish)) }
   }
 
@@ -38,7 +38,7 @@ package struct CameraMode: Sendable, Hashable {
     // The rate that is wanted, else the next quicker one, else the quickest.
     let wanted = wish.frameRate?.framesPerSecond ?? 30
     let tempo = rate >= wanted - 0.01 ? [0, rate] : [1, -rate]
-    let order: [CameraFormat: Double] = [.yu12: 0, .nv12: 0, .yuyv: 1, .mjpeg: 2, .h264: 3]
-    return size + tempo + [order[mode.format] ?? 4]
+    let order: [CameraFormat: Double] = [.yu12: 0, .nv12: 0, .yuyv: 1, .mjpeg: 2]
+    return size + tempo + [order[mode.format] ?? 3]
   }
 }

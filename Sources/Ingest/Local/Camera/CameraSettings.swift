@@ -8,6 +8,8 @@ package enum CameraFormat: String, Sendable, Hashable, CaseIterable {
   case mjpeg
   /// Coded by the camera, and passed on as it is.
   case h264
+
+  package var isCoded: Bool { self == .h264 }
 }
 
 /// Which camera, and what is wanted of it; what is nil is chosen from what the camera offers.

@@ -20,7 +20,7 @@ final class PictureConverter {
     case .nv12: pixels = AV_PIX_FMT_NV12
     case .yu12: pixels = AV_PIX_FMT_YUV420P
     case .mjpeg: return try convertJPEG(bytes)
-    case .h264: return nil
+    default: return nil
     }
     let packed = mode.format == .yuyv ? 2 * width : width
     let stride = max(stride, packed)

@@ -105,7 +105,7 @@ final class CameraLane: Sendable {
     memory.told = nil
     let listed = camera.handle.controls()
     let keyFrames: CaptureStatus.KeyFrames =
-      if mode.format != .h264 { .encoder } else if camera.handle.canForceKeyFrames { .camera } else { .unasked }
+      if !mode.format.isCoded { .encoder } else if camera.handle.canForceKeyFrames { .camera } else { .unasked }
     figures.update { status in
       status.picture?.device = camera.handle.path
       status.picture?.name = name
@@ -113,13 +113,13 @@ final class CameraLane: Sendable {
       status.picture?.state = .running
       status.picture?.controls = listed
       status.picture?.keyFrames = keyFrames
-      if mode.format == .h264 { status.picture?.encoder = nil }
+      if mode.format.isCoded { status.picture?.encoder = nil }
     }
   }
 
   private func stream(_ camera: Camera, _ wish: Wish<CameraSettings>.Version, _ memory: inout CameraMemory) throws {
     let converter = PictureConverter(size: memory.size ?? camera.mode.size)
-    let passage = camera.mode.format == .h264 ? CodedPassage(rotation: wish.value.rotation) : nil
+    let passage = camera.mode.format.isCoded ? CodedPassage(rotation: wish.value.rotation) : nil
     var lastSeen = clock.monotonicNanoseconds()
     var hasSent = false
     // However it ends: what this camera's driver called broken stays counted.
@@ -170,7 +170,7 @@ final class CameraLane: Sendable {
   }
 
   private func apply(to camera: Camera) {
-    if keyFrame.take(now: clock.monotonicNanoseconds()), camera.mode.format == .h264 { camera.handle.forceKeyFrame() }
+    if keyFrame.take(now: clock.monotonicNanoseconds()), camera.mode.format.isCoded { camera.handle.forceKeyFrame() }
     let wanted = controls.withLock { controls in
       defer { controls = [] }
       return controls

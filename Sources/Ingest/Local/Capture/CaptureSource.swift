@@ -53,7 +53,7 @@ package final class CaptureSource: MediaSource {
   /// Where its own encoder makes the key frames for sure: where no format is asked for, a camera may have nothing but pictures
   /// that it has coded itself.
   private static func keyFrameInterval(_ settings: CaptureSettings) -> MediaTime? {
-    guard let camera = settings.camera, let format = camera.format, format != .h264 else { return nil }
+    guard let camera = settings.camera, let format = camera.format, !format.isCoded else { return nil }
     return MediaTime(milliseconds: Int64(camera.encoding.keyFrameMilliseconds))
   }
 

@@ -33,7 +33,7 @@ final class CodedPassage {
     }
     if !hasBegun { beginning() }
     hasBegun = true
-    if unit.isSync { sink.describe(video: .h264(configuration), rotation: rotation) }
+    if unit.isSync { sink.describe(video: Codec(configuration), rotation: rotation) }
     sink.picture(
       presentation: time, decode: time, isSync: unit.isSync, isDisposable: unit.isDisposable, payload: unit.payload)
     return true

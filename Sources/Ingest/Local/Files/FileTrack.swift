@@ -9,8 +9,8 @@ struct FileTrack {
   let streamIndex: Int32
   private let path: String
   private let timeBase: AVRational
-  /// NAL units stand behind start codes instead of lengths (MPEG-TS).
-  private let isAnnexB: Bool
+  /// Pictures are as encoders write them: NAL units stand behind start codes instead of lengths (MPEG-TS).
+  private let isStream: Bool
   /// Lays times that the file rounds to milliseconds (Matroska, FLV) back on the grid of the frame rate.
   private var grid: FrameGrid?
   /// Matroska states no decode times; libavformat finds them out, but not those of the first pictures, which wait here
@@ -29,10 +29,11 @@ struct FileTrack {
     streamIndex = stream.pointee.index
     timeBase = stream.pointee.time_base
     let record = Self.extradata(parameters)
-    isAnnexB = record.getInteger(at: 0, as: UInt8.self) != 1
+    // avcC and hvcC begin with their version, 1, and av1C with the same behind a marker bit (AV1-ISOBMFF §2.3.3).
+    isStream = record.getInteger(at: 0, as: UInt8.self).map { $0 & 127 } != 1
     let codec: Codec
     do throws(CodecError) {
-      codec = try Self.codec(parameters, record, isAnnexB: isAnnexB)
+      codec = try Self.codec(parameters, record, isStream: isStream)
     } catch {
       throw error.code == .unsupported
         ? FileError.unsupportedCodec(
@@ -45,13 +46,9 @@ struct FileTrack {
     let rate = FrameClock.recognise(stated)
     let isCoarse = timeBase.den <= 1000 && codec.kind == .video
     grid = isCoarse ? FrameGrid(rate: rate) : nil
-    let timescale: UInt32 =
-      switch codec {
-      case .aac(let configuration): configuration.samplingFrequency
-      case .opus: Opus.timescale
-      case .h264, .hevc, .av1:
-        grid?.timescale ?? (timeBase.num == 1 ? UInt32(clamping: timeBase.den) : FrameClock.defaultTimescale)
-      }
+    let timescale =
+      codec.audio?.sampleRate ?? grid?.timescale
+      ?? (timeBase.num == 1 ? UInt32(clamping: timeBase.den) : FrameClock.defaultTimescale)
     let frameDuration = rate.flatMap { FrameClock(rate: $0, timescale: timescale).wholeStep }
     description = TrackDescription(
       id: id, codec: codec, timescale: timescale, frameDuration: codec.kind == .video ? frameDuration : nil,
@@ -123,7 +120,7 @@ struct FileTrack {
   ) -> MediaFile.Unit? {
     let unit: AccessUnit?
     do throws(CodecError) {
-      unit = try isAnnexB ? description.codec.accessUnit(annexB: bytes) : description.codec.accessUnit(bytes)
+      unit = try isStream ? description.codec.accessUnit(stream: bytes) : description.codec.accessUnit(bytes)
     } catch {
       broken += 1
       return nil
@@ -154,15 +151,9 @@ struct FileTrack {
     // A decoder's run-up lies before the beginning.
     let raw = Self.withoutADTS(bytes)
     let payload = ByteBuffer(bytes: raw)
-    let duration: UInt32
-    switch description.codec {
-    case .aac(let configuration): duration = configuration.samplesPerFrame
-    case .opus:
-      guard let length = Opus.packetDuration(payload) else { return nil }
-      duration = length
-    case .h264, .hevc, .av1: return nil
-    }
-    guard time &+ Int64(duration) > 0, !payload.readableBytesView.isEmpty else { return nil }
+    guard let duration = description.codec.duration(of: payload), time &+ Int64(duration) > 0,
+      !payload.readableBytesView.isEmpty
+    else { return nil }
     return MediaFile.Unit(
       track: description.id, timescale: description.timescale, decodeTime: time, compositionOffset: 0,
       duration: duration, isSync: true, isDisposable: false, payload: payload)
@@ -175,25 +166,13 @@ struct FileTrack {
   // MARK: What the file says of the codec
 
   private static func codec(
-    _ parameters: AVCodecParameters, _ record: ByteBuffer, isAnnexB: Bool
+    _ parameters: AVCodecParameters, _ record: ByteBuffer, isStream: Bool
   ) throws(CodecError) -> Codec {
-    switch parameters.codec_id {
-    case AV_CODEC_ID_H264:
-      .h264(isAnnexB ? try H264.Configuration(annexB: record) : try H264.Configuration(record: record))
-    case AV_CODEC_ID_HEVC:
-      .hevc(isAnnexB ? try HEVC.Configuration(annexB: record) : try HEVC.Configuration(record: record))
-    case AV_CODEC_ID_AV1:
-      // The record begins with a marker bit and version 1 (AV1-ISOBMFF §2.3.3).
-      .av1(
-        record.getInteger(at: 0, as: UInt8.self) == 0x81
-          ? try AV1.Configuration(record: record) : try AV1.Configuration(obus: record))
-    case AV_CODEC_ID_AAC:
-      .aac(
-        try AAC.Configuration(
-          audioSpecificConfig: record.readableBytes > 0 ? record : Self.audioSpecificConfig(parameters)))
-    case AV_CODEC_ID_OPUS: .opus(try Opus.Configuration(opusHead: record))
-    default: throw CodecError(.unsupported, "a codec that is not passed through")
+    guard let id = CodecID(parameters.codec_id) else {
+      throw CodecError(.unsupported, "a codec that is not passed through")
     }
+    if id.kind == .video { return isStream ? try Codec(id, stream: record) : try Codec(id, record: record) }
+    return try Codec(id, record: record.readableBytes > 0 ? record : Self.audioSpecificConfig(parameters))
   }
 
   private static func extradata(_ parameters: AVCodecParameters) -> ByteBuffer {

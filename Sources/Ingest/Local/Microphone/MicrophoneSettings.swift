@@ -1,3 +1,5 @@
+package import FMP4
+
 /// Which microphone, and what is wanted of it; what is nil is what the device likes best.
 package struct MicrophoneSettings: Sendable, Hashable {
   /// The device's name in ALSA: `default`, `hw:1`, `plughw:CARD=U0x46d,DEV=0`.
@@ -7,10 +9,10 @@ package struct MicrophoneSettings: Sendable, Hashable {
   package var channels: Int?
   /// Bits a second of the coded sound.
   package var bitRate: Int
-  package var coding: AudioCoding
+  package var coding: CodecID
 
   package init(
-    device: String, rate: Int? = nil, channels: Int? = nil, bitRate: Int = 128_000, coding: AudioCoding = .aac
+    device: String, rate: Int? = nil, channels: Int? = nil, bitRate: Int = 128_000, coding: CodecID = .aac
   ) {
     self.device = device
     self.rate = rate

@@ -153,8 +153,8 @@ import Testing
   }
 
   private func decode(_ heard: Heard) throws -> [Float] {
-    guard case .aac(let configuration)? = heard.codec else { return [] }
-    let decoder = try LibAVDecoder(AV_CODEC_ID_AAC, extradata: configuration.audioSpecificConfig)
+    guard let codec = heard.codec, codec.id == .aac else { return [] }
+    let decoder = try LibAVDecoder(AV_CODEC_ID_AAC, extradata: codec.record())
     var decoded: [Float] = []
     let receive = { (time: Int64, frame: AVFrame) in
       guard let left = frame.extended_data?.pointee else { return }

@@ -40,9 +40,9 @@ struct DecodedTestMedia {
       }
     }
     for track in tracks {
-      switch track.codec {
-      case .h264(let configuration): try decodePictures(configuration, width: width)
-      case .aac(let configuration): try decodeSound(configuration)
+      switch track.codec.configuration {
+      case let configuration as H264.Configuration: try decodePictures(configuration, width: width)
+      case let configuration as AAC.Configuration: try decodeSound(configuration)
       default: Issue.record("a track of \(track.codec)")
       }
     }

@@ -97,7 +97,7 @@ import Testing
     let bits = media.samples(of: .video).reduce(0) { $0 + $1.payload.readableBytes } * 8 / 5
     #expect((1_500_000...2_500_000).contains(bits), "\(bits) bits a second")
     #expect(media.pictures.map(\.number) == Array(0..<150))
-    guard case .h264(let configuration)? = media.tracks.first?.codec else {
+    guard let configuration = media.tracks.first?.codec.configuration as? H264.Configuration else {
       Issue.record("no H.264 track")
       return
     }

@@ -41,7 +41,7 @@ package struct MovieOutline: Sendable {
       case .box(let box): look(at: box)
       case .payload(let box) where box.type == "mvhd": duration = try? MovieReader.duration(box)
       case .payload(let box):
-        for entry in MovieReader.sampleEntries(box) {
+        for entry in SampleTableReader.entries(box) {
           let codec = (try? Codec(sampleEntry: entry))?.codecString ?? entry.type.description
           if !codecs.contains(codec) { codecs.append(codec) }
         }

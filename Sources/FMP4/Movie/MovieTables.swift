@@ -27,7 +27,7 @@ package struct MovieTables: Sendable {
     first.count == next.count
       && next.allSatisfy { new in
         first.contains {
-          $0.id == new.id && $0.codec.sampleEntryType == new.codec.sampleEntryType && $0.rotation == new.rotation
+          $0.id == new.id && $0.codec.id == new.codec.id && $0.rotation == new.rotation
         }
       }
   }

@@ -65,6 +65,18 @@ package struct SampleTable: Sendable {
     return runs
   }
 
+  /// All of `stsc` (§8.7.4): an entry for each change of the number of samples or of the description.
+  var chunkRuns: [(firstChunk: UInt32, samplesPerChunk: UInt32, description: UInt32)] {
+    var runs: [(firstChunk: UInt32, samplesPerChunk: UInt32, description: UInt32)] = []
+    for (index, chunk) in chunks.enumerated() {
+      if let last = runs.last, (last.samplesPerChunk, last.description) == (chunk.sampleCount, chunk.description) {
+        continue
+      }
+      runs.append((UInt32(truncatingIfNeeded: index + 1), chunk.sampleCount, chunk.description))
+    }
+    return runs
+  }
+
   /// A run of samples whose bytes begin at `offset` of the file. A hole before it lengthens the newest sample; where
   /// it overlaps, decode times are lifted and composition offsets absorb it.
   mutating func append(_ run: TrackRun, at offset: UInt64, description: UInt32) {

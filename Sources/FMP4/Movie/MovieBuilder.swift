@@ -113,10 +113,10 @@ package struct MovieBuilder: Sendable {
   private func fileType(_ out: inout OutputRawSpan) {
     out.box("ftyp") {
       $0.fourCC("isom")
-      $0.u32(0x200)
+      $0.u32(0x200)  // minor_version
       for brand: FourCC in ["isom", "iso2", "mp41"] { $0.fourCC(brand) }
       for track in tracks {
-        if let brand = track.descriptions.first?.codec.fileBrand { $0.fourCC(brand) }
+        if let brand = track.descriptions.first?.codec.id.type.fileBrand { $0.fourCC(brand) }
       }
     }
   }
@@ -153,18 +153,18 @@ package struct MovieBuilder: Sendable {
     out.box("udta") { out in
       out.fullBox("meta") { out in
         out.fullBox("hdlr") {
-          $0.u32(0)
-          $0.fourCC("mdir")
+          $0.u32(0)  // pre_defined
+          $0.fourCC("mdir")  // handler_type
           $0.fourCC("appl")
-          $0.zeros(8)
-          $0.u8(0)
+          $0.zeros(8)  // reserved
+          $0.u8(0)  // name
         }
         out.box("ilst") { out in
           for item in items where !item.text.isEmpty {
             out.box(item.type) { out in
               out.box("data") {
-                $0.u32(1)
-                $0.u32(0)
+                $0.u32(1)  // type: UTF-8
+                $0.u32(0)  // locale: any
                 $0.bytes(Array(item.text.utf8))
               }
             }

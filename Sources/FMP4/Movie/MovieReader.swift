@@ -54,11 +54,12 @@ enum MovieReader {
     return MediaTime(ticks: max(0, duration), timescale: timescale)
   }
 
-  /// A `trak` with its first sample description.
-  static func track(_ box: BoxView) throws(BoxError) -> TrackDescription {
+  /// A `trak` with its n-th sample description; 1 is the first.
+  static func track(_ box: BoxView, description number: Int = 1) throws(BoxError) -> TrackDescription {
     let media = try box.child("mdia")
     let descriptions = try media.child("minf", "stbl", "stsd")
-    guard let entry = sampleEntries(descriptions).first(where: { _ in true }) else {
+    guard let entry = SampleTableReader.entries(descriptions).dropFirst(max(0, number - 1)).first(where: { _ in true })
+    else {
       throw descriptions.error(.truncated)
     }
     let codec: Codec
@@ -73,7 +74,4 @@ enum MovieReader {
       id: id, codec: codec, timescale: timescale, language: language, rotation: rotation,
       statedColor: codec.statedColor(sampleEntry: entry))
   }
-
-  /// The entries of a `stsd`, §8.5.2: behind version, flags and their number.
-  static func sampleEntries(_ box: BoxView) -> BoxReader { box.boxes(behind: 8) }
 }

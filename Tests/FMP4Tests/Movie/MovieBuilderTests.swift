@@ -170,7 +170,7 @@ import Testing
   @Test func aParameterChangeAddsASampleDescription() throws {
     let first = try SyntheticMedia.video()
     var second = first
-    second.codec = .h264(try H264.Configuration(record: ByteBuffer(bytes: RecordFixture.h264High)))
+    second.codec = Codec(try H264.Configuration(record: ByteBuffer(bytes: RecordFixture.h264High)))
     var tables = MovieTables(tracks: [first])
     #expect(tables.canContinue(with: [second]))
     tables.append([run(.video, 30_000, at: 0, 30, 1000)], mediaOffset: 0)
@@ -190,7 +190,7 @@ import Testing
     var rotated = try SyntheticMedia.video()
     rotated.rotation = .clockwise90
     var other = try SyntheticMedia.video()
-    other.codec = .hevc(try HEVC.Configuration(record: ByteBuffer(bytes: RecordFixture.hevcMain)))
+    other.codec = Codec(try HEVC.Configuration(record: ByteBuffer(bytes: RecordFixture.hevcMain)))
     #expect(tables.canContinue(with: [try SyntheticMedia.audio(), try SyntheticMedia.video()]))
     #expect(!tables.canContinue(with: [rotated, try SyntheticMedia.audio()]))
     #expect(!tables.canContinue(with: [other, try SyntheticMedia.audio()]))

@@ -1,7 +1,7 @@
 package import NIOCore
 
 extension InitSegment {
-  /// All tracks in one: for HLS, progressive fMP4 and recordings.
+  /// All tracks in one.
   package var interleaved: ByteBuffer { InitBoxes.initSegment(of: tracks) }
 
   /// The one-track CMAF init segment of a track.
@@ -17,7 +17,11 @@ enum InitBoxes {
       out.box("moov") { out in
         MovieBoxes.movieHeader(
           &out, timescale: 1000, duration: 0, nextTrackID: (tracks.map(\.id.rawValue).max() ?? 0) &+ 1)
-        for track in tracks { MovieBoxes.track(&out, track) { sampleTable(&$0, track) } }
+        for track in tracks {
+          MovieBoxes.track(&out, track) {
+            $0.sampleTable(SampleTable(timescale: track.timescale), descriptions: [track], shift: 0)
+          }
+        }
         out.box("mvex") { out in
           for track in tracks { MovieBoxes.trackExtends(&out, track.id) }
         }
@@ -33,30 +37,7 @@ enum InitBoxes {
       $0.fourCC("iso6")
       $0.fourCC("mp41")
       if tracks.count == 1 { $0.fourCC("cmfc") }
-      for track in tracks {
-        if let brand = track.codec.fileBrand { $0.fourCC(brand) }
-      }
-    }
-  }
-
-  /// `stbl` without samples (§8.5.1).
-  private static func sampleTable(_ out: inout OutputRawSpan, _ track: TrackDescription) {
-    out.box("stbl") { out in
-      out.table("stsd", [track]) { $1.writeSampleEntry(&$0) }
-      for type: FourCC in ["stts", "stsc"] { out.fullBox(type) { $0.u32(0) } }  // entry_count
-      out.fullBox("stsz") { $0.u64(0) }  // sample_size, sample_count
-      out.fullBox("stco") { $0.u32(0) }  // entry_count
-    }
-  }
-}
-
-extension Codec {
-  var fileBrand: FourCC? {
-    switch self {
-    case .h264: "avc1"
-    case .av1: "av01"
-    case .opus: "Opus"
-    case .hevc, .aac: nil
+      for brand in tracks.compactMap({ $0.codec.id.type.fileBrand }) { $0.fourCC(brand) }
     }
   }
 }

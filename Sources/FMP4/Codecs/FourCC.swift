@@ -15,11 +15,3 @@ package struct FourCC: Hashable, Sendable, CustomStringConvertible, ExpressibleB
     String(decoding: (0..<4).map { UInt8(truncatingIfNeeded: rawValue >> (24 - 8 * $0)) }, as: UTF8.self)
   }
 }
-
-extension FourCC {
-  /// What stands in files of this kind on the outermost level.
-  static let outermost: Set<FourCC> = [
-    "ftyp", "styp", "moov", "mdat", "moof", "mfra", "free", "skip", "wide", "uuid", "sidx", "ssix", "pdin", "prft",
-    "emsg", "meta",
-  ]
-}
