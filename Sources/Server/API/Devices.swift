@@ -1,6 +1,7 @@
 internal import Basics
 internal import FMP4
 internal import Ingest
+internal import NIOCore
 
 /// What this machine can capture and encode with, as text.
 struct Devices {
@@ -59,8 +60,8 @@ struct Devices {
   }
 }
 
-/// What this machine can capture and encode with; `encoders` is null where they were not tried, which takes seconds.
-struct DevicesAnswer: Encodable {
+/// What this machine can capture and encode with; trying encoders out takes seconds.
+struct DevicesAnswer {
   let cameras: [Camera]
   let microphones: [Microphone]
   let encoders: [ListedEncoder]?
@@ -111,5 +112,11 @@ struct DevicesAnswer: Encodable {
       ListedEncoder(
         name: $0.name, codec: $0.coding, hardware: $0.isHardware, works: $0.problem == nil, problem: $0.problem)
     }
+  }
+
+  var json: ByteBuffer {
+    var members: [(name: String, value: any Encodable)] = [("cameras", cameras), ("microphones", microphones)]
+    if let encoders { members.append(("encoders", encoders)) }
+    return JSONText.encode(inOrder: members)
   }
 }

@@ -69,7 +69,7 @@ struct SourcesAPI {
   func devices(_ request: APIRequest) -> HTTPAnswer {
     let listed = NIOSingletons.posixBlockingThreadPool.runIfActive(eventLoop: request.eventLoop) {
       HTTPResponse.json(
-        DevicesAnswer(cameras: CameraCatalogue.list(), microphones: MicrophoneCatalogue.list()))
+        text: DevicesAnswer(cameras: CameraCatalogue.list(), microphones: MicrophoneCatalogue.list()).json)
     }
     return .later(listed)
   }

@@ -22,7 +22,7 @@ struct DevicesCommand: ParsableCommand {
     let encoders = EncoderCatalogue.list()
     if json {
       let answer = DevicesAnswer(cameras: cameras, microphones: microphones, encoders: encoders)
-      print(String(buffer: JSONText.encode(answer)))
+      print(String(buffer: answer.json))
     } else {
       print(Devices(cameras: cameras, microphones: microphones, encoders: encoders).text)
     }

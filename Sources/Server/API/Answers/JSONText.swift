@@ -13,6 +13,17 @@ enum JSONText {
     return ByteBuffer(bytes: (try? encoder.encode(answer)) ?? Data("null".utf8))
   }
 
+  /// An object whose members keep their order.
+  static func encode(inOrder members: [(name: String, value: any Encodable)]) -> ByteBuffer {
+    var text = ByteBuffer()
+    for (index, member) in members.enumerated() {
+      text.writeString("\(index == 0 ? "{" : ",")\(LogText.json(member.name)):")
+      text.writeImmutableBuffer(encode(member.value))
+    }
+    text.writeString("}")
+    return text
+  }
+
   /// `2026-11-21T12:03:04.567Z`.
   static func time(_ nanosecondsSince1970: Int64) -> String {
     UTCText(nanosecondsSince1970: nanosecondsSince1970).internet
@@ -21,12 +32,14 @@ enum JSONText {
 
 extension HTTPResponse {
   /// An answer of the API.
-  static func json(_ answer: some Encodable) -> HTTPResponse {
+  static func json(_ answer: some Encodable) -> HTTPResponse { json(text: JSONText.encode(answer)) }
+
+  static func json(text: ByteBuffer) -> HTTPResponse {
     HTTPResponse(
       headers: [
         HeaderField("Content-Type", ContentType.json.rawValue), HeaderField("Cache-Control", CachePolicy.never.value),
       ],
-      compression: .gzip, body: .pieces([.bytes(JSONText.encode(answer))]))
+      compression: .gzip, body: .pieces([.bytes(text)]))
   }
 }
 
