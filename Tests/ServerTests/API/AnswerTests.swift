@@ -1,3 +1,4 @@
+import Storage
 import HTTP
 import NIOCore
 import NIOHTTP1

@@ -1,3 +1,4 @@
+import Basics
 import Ingest
 import FMP4
 import Logging

@@ -1,3 +1,5 @@
+import Storage
+import Basics
 import FMP4
 import Ingest
 import Logging

@@ -1,3 +1,5 @@
+import HTTP
+import Basics
 import FMP4
 import Ingest
 import NIOCore

@@ -1,3 +1,4 @@
+import Storage
 import FMP4
 import Testing
 

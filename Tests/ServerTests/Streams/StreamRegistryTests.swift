@@ -1,3 +1,4 @@
+import Basics
 import FMP4
 import Ingest
 import Logging
