@@ -27,6 +27,7 @@ TESTED_BIN = $(abspath $(shell $(SWIFT) build $(TESTED) --show-bin-path)/weir)
 BUILD_PACKAGES := binutils ca-certificates git libasound2-dev libavcodec-dev libavformat-dev libavutil-dev libc6-dev \
   libsqlite3-dev libssl-dev libstdc++-12-dev libswresample-dev libswscale-dev libv4l-dev pkg-config zlib1g-dev
 CHECK_PACKAGES := python3
+WEB_PACKAGES := node-typescript nodejs
 TEST_PACKAGES := chromium chromium-driver curl ffmpeg firefox-esr gcc gstreamer1.0-libav gstreamer1.0-plugins-bad \
   gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-plugins-ugly gstreamer1.0-tools haproxy nghttp2-client \
   nginx-light openssl python3 python3-pip python3-venv varnish xfsprogs btrfs-progs strace faketime
@@ -38,7 +39,7 @@ BENCH_PACKAGES := e2fsprogs ffmpeg gcc libc6-dev libnginx-mod-rtmp nghttp2-clien
 # those that compute.
 UNIT = $(SWIFT) test $(TESTED) --skip-build --disable-xctest --no-parallel --quiet
 
-.PHONY: help run build install check format test test-devices unit quick e2e faults torture soak calls fuzz sanitize players bench deps test-deps bench-deps clean
+.PHONY: help run build install check web format test test-devices unit quick e2e faults torture soak calls fuzz sanitize players bench deps test-deps bench-deps clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -47,6 +48,7 @@ run: build ## build weir and start it with a demo stream
 	exec "$(BIN)" serve --test-pattern demo $(ARGS)
 
 build: deps ## build the release binary
+	.ci/embed-pages
 	$(SWIFT) build $(RELEASE) --product weir
 
 # Without a build: sudo has a PATH of its own, mostly without a compiler, and what root builds others cannot replace.
@@ -59,11 +61,17 @@ install: ## install the binary that `make build` made to $(PREFIX)/bin, and unit
 	  install -D -m 644 "$$unit" "$$target" && sed -i 's|@PREFIX@|$(PREFIX)|' "$$target"; \
 	done
 
-check: deps ## format, lint, imports, sizes, which folder uses which, and a build in which every warning is an error
+check: deps web ## format, lint, imports, sizes, which folder uses which, the pages, and a build in which every warning is an error
 	@.ci/install-packages "the checks" $(CHECK_PACKAGES)
 	$(SWIFT) format lint --strict -r Package.swift Sources Tests
 	.ci/check-sources
 	$(SWIFT) build $(TESTED) --build-tests
+
+web: ## the pages' scripts: that all are embedded, their types, and tests of what needs no browser (10 s)
+	@.ci/install-packages "the pages" $(WEB_PACKAGES)
+	.ci/embed-pages --check
+	tsc -p web
+	node --test --test-reporter=spec Tests/WebTests/*.test.mjs
 
 format: ## lay the sources out as `make check` wants them
 	$(SWIFT) format -i -r Package.swift Sources Tests

@@ -10,15 +10,15 @@ struct PageRoutes {
   func respond(to request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
     let path = request.path
     switch (path.first, path.count) {
-    case (nil, _): return files.answer(["index.html"], to: request, on: eventLoop)
-    case ("recordings", 1): return files.answer(["recordings.html"], to: request, on: eventLoop)
-    case ("favicon.ico", 1): return files.answer(["favicon.svg"], to: request, on: eventLoop)
+    case (nil, _): return files.answer(["pages", "index.html"], to: request, on: eventLoop)
+    case ("recordings", 1): return files.answer(["pages", "recordings.html"], to: request, on: eventLoop)
+    case ("favicon.ico", 1): return files.answer(["ui", "favicon.svg"], to: request, on: eventLoop)
     case ("watch", 2) where StreamName(path[1]) != nil:
-      return files.answer(["watch.html"], to: request, on: eventLoop)
+      return files.answer(["pages", "watch.html"], to: request, on: eventLoop)
     case ("watch", 2):
       let detail = "No stream can have that name: a name is \(StreamName.grammar)."
       return .now(Problem.notFound(detail, help: "The streams are listed at /.").response)
-    case ("web", 2): return files.answer([path[1]], to: request, on: eventLoop)
+    case ("web", 2...): return files.answer(Array(path.dropFirst()), to: request, on: eventLoop)
     default:
       return .now(Problem.notFound("There is nothing at this address.", help: "The streams are listed at /.").response)
     }
@@ -41,7 +41,7 @@ struct PageRoutes {
   }
 
   private func missing(_ response: HTTPResponse, _ request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
-    if request.wantsPage { return files.answer([WebFiles.lostPage], to: request, on: eventLoop) }
+    if request.wantsPage { return files.answer([WebFiles.notFoundPage], to: request, on: eventLoop) }
     var response = response
     // People get a page at the same address.
     response.headers.append(HeaderField("Vary", "Accept"))

@@ -7,16 +7,19 @@ internal import NIOPosix
 internal import Storage
 
 /// The files of web/: embedded in the binary, or read from a folder while somebody works on them (`--web`).
-/// Pages carry a Content-Security-Policy; everything is asked for again and answered with 304 while
-/// it is the same.
+/// Pages carry a Content-Security-Policy, and are asked for again and answered with 304 while they are the same. What
+/// they are made of has an address with the name of the build, and is kept by browsers and caches for good.
 final class WebFiles: Sendable {
   /// The largest file that is read from a folder, in bytes.
   static let largestFile = 8 << 20
   /// The page of addresses at which there is nothing.
-  static let lostPage = "404.html"
+  static let notFoundPage = "pages/not-found.html"
+  /// What the name of a build begins with: the first part of an address below /web, `/web/build-0123456789abcdef/…`.
+  private static let buildPrefix = "build-"
 
   private enum Source: Sendable {
-    case embedded([String: PreencodedResponse])
+    /// By path: as they are kept for good below that build's address, and as they are asked for again at any other.
+    case embedded(build: String, lasting: [String: PreencodedResponse], current: [String: PreencodedResponse])
     case folder(String, NIOThreadPool)
   }
 
@@ -34,19 +37,34 @@ final class WebFiles: Sendable {
     if let folder {
       source = .folder(folder, pool)
     } else {
-      source = .embedded(
-        Self.embeddedFiles().reduce(into: [:]) { files, file in
-          files[file.name] = Self.response(name: file.name, body: file.bytes, securityPolicy: policy)
-        })
+      let files = Self.embeddedFiles()
+      var all = ByteBuffer()
+      for file in files {
+        all.writeString(file.name)
+        all.writeImmutableBuffer(file.bytes)
+      }
+      let build = Self.buildPrefix + EntityTag.of(all).filter { $0 != "\"" }
+      var lasting: [String: PreencodedResponse] = [:]
+      var current: [String: PreencodedResponse] = [:]
+      for file in files {
+        let type = ContentType(fileName: file.name)
+        let body = type == .html ? Self.addresses(in: file.bytes, below: build) : file.bytes
+        current[file.name] = Self.response(name: file.name, body: body, securityPolicy: policy)
+        if type != .html { lasting[file.name] = PreencodedResponse(type: type, cache: .immutable, body: body) }
+      }
+      source = .embedded(build: build, lasting: lasting, current: current)
     }
   }
 
-  /// The file of that path below web/ (`["index.html"]`), whose segments a `RequestTarget` has checked.
+  /// The file of that path below web/ (`["pages", "index.html"]`), whose segments a `RequestTarget` has checked. The
+  /// path may begin with a build: a page of another build than this one gets what there is now.
   func answer(_ path: [String], to request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
     guard request.isRead else { return .now(Problem.methodNotAllowed().response) }
-    let name = path.joined(separator: "/")
+    let isOfBuild = path.first?.hasPrefix(Self.buildPrefix) ?? false
+    let name = path.dropFirst(isOfBuild ? 1 : 0).joined(separator: "/")
     switch source {
-    case .embedded(let files):
+    case .embedded(let build, let lasting, let current):
+      let files = path.first == build ? lasting : current
       return .now(files[name].map { HTTPResponse($0) } ?? Self.missing(name))
     case .folder(let folder, let pool):
       let policy = securityPolicy
@@ -65,12 +83,18 @@ final class WebFiles: Sendable {
   private static func response(name: String, body: ByteBuffer, securityPolicy: HeaderField) -> PreencodedResponse {
     let type = ContentType(fileName: name)
     let headers = [securityPolicy, HeaderField("Referrer-Policy", "same-origin")]
-    if name == lostPage {
+    if name == notFoundPage {
       // Others get JSON at the same address.
       let headers = headers + [HeaderField("Vary", "Accept")]
       return PreencodedResponse(status: .notFound, type: type, cache: .never, headers: headers, body: body)
     }
     return PreencodedResponse(type: type, cache: .page, headers: type == .html ? headers : [], body: body)
+  }
+
+  /// A page whose scripts, styles and pictures are those of a build.
+  private static func addresses(in page: ByteBuffer, below build: String) -> ByteBuffer {
+    let parts = String(buffer: page).split(separator: "\"/web/", omittingEmptySubsequences: false)
+    return ByteBuffer(string: parts.joined(separator: "\"/web/\(build)/"))
   }
 
   private static func embeddedFiles() -> [(name: String, bytes: ByteBuffer)] {

@@ -1,315 +1,276 @@
+// Made by .ci/embed-pages.
 #include "include/web.h"
 
-static const unsigned char lost_html[] = {
-#embed "../../../web/404.html"
+static const unsigned char file1[] = {
+#embed "../../../web/admin/admin-dialog.js"
 };
-
-static const unsigned char adaptation_js[] = {
-#embed "../../../web/adaptation.js"
+static const unsigned char file2[] = {
+#embed "../../../web/admin/device-menu.js"
 };
-
-static const unsigned char admin_js[] = {
-#embed "../../../web/admin.js"
+static const unsigned char file3[] = {
+#embed "../../../web/admin/source-list.js"
 };
-
-static const unsigned char admindialog_js[] = {
-#embed "../../../web/admindialog.js"
+static const unsigned char file4[] = {
+#embed "../../../web/admin/source-names.js"
 };
-
-static const unsigned char api_js[] = {
-#embed "../../../web/api.js"
+static const unsigned char file5[] = {
+#embed "../../../web/admin/source-panel.js"
 };
-
-static const unsigned char boxes_js[] = {
-#embed "../../../web/boxes.js"
+static const unsigned char file6[] = {
+#embed "../../../web/api/admin.js"
 };
-
-static const unsigned char captions_js[] = {
-#embed "../../../web/captions.js"
+static const unsigned char file7[] = {
+#embed "../../../web/api/api.js"
 };
-
-static const unsigned char clip_js[] = {
-#embed "../../../web/clip.js"
+static const unsigned char file8[] = {
+#embed "../../../web/engine/engine.js"
 };
-
-static const unsigned char codecs_js[] = {
-#embed "../../../web/codecs.js"
+static const unsigned char file9[] = {
+#embed "../../../web/engine/growing-recording.js"
 };
-
-static const unsigned char controls_js[] = {
-#embed "../../../web/controls.js"
+static const unsigned char file10[] = {
+#embed "../../../web/engine/live-edge.js"
 };
-
-static const unsigned char details_js[] = {
-#embed "../../../web/details.js"
+static const unsigned char file11[] = {
+#embed "../../../web/engine/mse-engine.js"
 };
-
-static const unsigned char devicemenu_js[] = {
-#embed "../../../web/devicemenu.js"
+static const unsigned char file12[] = {
+#embed "../../../web/engine/native-engine.js"
 };
-
-static const unsigned char dom_js[] = {
-#embed "../../../web/dom.js"
+static const unsigned char file13[] = {
+#embed "../../../web/engine/progressive-source.js"
 };
-
-static const unsigned char edge_js[] = {
-#embed "../../../web/edge.js"
+static const unsigned char file14[] = {
+#embed "../../../web/engine/recording-playback.js"
 };
-
-static const unsigned char ending_js[] = {
-#embed "../../../web/ending.js"
+static const unsigned char file15[] = {
+#embed "../../../web/engine/segment-loader.js"
 };
-
-static const unsigned char favicon_svg[] = {
-#embed "../../../web/favicon.svg"
+static const unsigned char file16[] = {
+#embed "../../../web/engine/session.js"
 };
-
-static const unsigned char feeder_js[] = {
-#embed "../../../web/feeder.js"
+static const unsigned char file17[] = {
+#embed "../../../web/engine/source-buffers.js"
 };
-
-static const unsigned char format_js[] = {
-#embed "../../../web/format.js"
+static const unsigned char file18[] = {
+#embed "../../../web/media/adaptation.js"
 };
-
-static const unsigned char gallery_css[] = {
-#embed "../../../web/gallery.css"
+static const unsigned char file19[] = {
+#embed "../../../web/media/boxes.js"
 };
-
-static const unsigned char gallery_js[] = {
-#embed "../../../web/gallery.js"
+static const unsigned char file20[] = {
+#embed "../../../web/media/codecs.js"
 };
-
-static const unsigned char gallerycard_js[] = {
-#embed "../../../web/gallerycard.js"
+static const unsigned char file21[] = {
+#embed "../../../web/media/early-requests.js"
 };
-
-static const unsigned char gaps_js[] = {
-#embed "../../../web/gaps.js"
+static const unsigned char file22[] = {
+#embed "../../../web/media/fetching.js"
 };
-
-static const unsigned char icons_svg[] = {
-#embed "../../../web/icons.svg"
+static const unsigned char file23[] = {
+#embed "../../../web/media/live-window.js"
 };
-
-static const unsigned char index_css[] = {
-#embed "../../../web/index.css"
+static const unsigned char file24[] = {
+#embed "../../../web/media/playback-result.js"
 };
-
-static const unsigned char index_html[] = {
-#embed "../../../web/index.html"
+static const unsigned char file25[] = {
+#embed "../../../web/media/playlist.js"
 };
-
-static const unsigned char index_js[] = {
-#embed "../../../web/index.js"
+static const unsigned char file26[] = {
+#embed "../../../web/media/rendition.js"
 };
-
-static const unsigned char keys_js[] = {
-#embed "../../../web/keys.js"
+static const unsigned char file27[] = {
+#embed "../../../web/media/throughput.js"
 };
-
-static const unsigned char lastrecording_js[] = {
-#embed "../../../web/lastrecording.js"
+static const unsigned char file28[] = {
+#embed "../../../web/media/timeline.js"
 };
-
-static const unsigned char links_js[] = {
-#embed "../../../web/links.js"
+static const unsigned char file29[] = {
+#embed "../../../web/pages/index.css"
 };
-
-static const unsigned char lost_js[] = {
-#embed "../../../web/lost.js"
+static const unsigned char file30[] = {
+#embed "../../../web/pages/index.html"
 };
-
-static const unsigned char mse_js[] = {
-#embed "../../../web/mse.js"
+static const unsigned char file31[] = {
+#embed "../../../web/pages/index.js"
 };
-
-static const unsigned char native_js[] = {
-#embed "../../../web/native.js"
+static const unsigned char file32[] = {
+#embed "../../../web/pages/not-found.html"
 };
-
-static const unsigned char player_css[] = {
-#embed "../../../web/player.css"
+static const unsigned char file33[] = {
+#embed "../../../web/pages/not-found.js"
 };
-
-static const unsigned char playlist_js[] = {
-#embed "../../../web/playlist.js"
+static const unsigned char file34[] = {
+#embed "../../../web/pages/recordings.css"
 };
-
-static const unsigned char progressive_js[] = {
-#embed "../../../web/progressive.js"
+static const unsigned char file35[] = {
+#embed "../../../web/pages/recordings.html"
 };
-
-static const unsigned char quality_js[] = {
-#embed "../../../web/quality.js"
+static const unsigned char file36[] = {
+#embed "../../../web/pages/recordings.js"
 };
-
-static const unsigned char recordedprogramme_js[] = {
-#embed "../../../web/recordedprogramme.js"
+static const unsigned char file37[] = {
+#embed "../../../web/pages/stream-card.js"
 };
-static const unsigned char runningprogramme_js[] = {
-#embed "../../../web/runningprogramme.js"
+static const unsigned char file38[] = {
+#embed "../../../web/pages/watch-panels.js"
 };
-
-static const unsigned char recordingbuttons_js[] = {
-#embed "../../../web/recordingbuttons.js"
+static const unsigned char file39[] = {
+#embed "../../../web/pages/watch.css"
 };
-
-static const unsigned char recordingnow_js[] = {
-#embed "../../../web/recordingnow.js"
+static const unsigned char file40[] = {
+#embed "../../../web/pages/watch.html"
 };
-
-static const unsigned char recordingplayer_js[] = {
-#embed "../../../web/recordingplayer.js"
+static const unsigned char file41[] = {
+#embed "../../../web/pages/watch.js"
 };
-
-static const unsigned char recordings_html[] = {
-#embed "../../../web/recordings.html"
+static const unsigned char file42[] = {
+#embed "../../../web/recordings/clip-editor.js"
 };
-
-static const unsigned char recordings_js[] = {
-#embed "../../../web/recordings.js"
+static const unsigned char file43[] = {
+#embed "../../../web/recordings/gallery-card.js"
 };
-
-static const unsigned char recordpanel_js[] = {
-#embed "../../../web/recordpanel.js"
+static const unsigned char file44[] = {
+#embed "../../../web/recordings/gaps.js"
 };
-
-static const unsigned char rendition_js[] = {
-#embed "../../../web/rendition.js"
+static const unsigned char file45[] = {
+#embed "../../../web/recordings/last-recording.js"
 };
-
-static const unsigned char seekbar_js[] = {
-#embed "../../../web/seekbar.js"
+static const unsigned char file46[] = {
+#embed "../../../web/recordings/play-recording.js"
 };
-
-static const unsigned char session_js[] = {
-#embed "../../../web/session.js"
+static const unsigned char file47[] = {
+#embed "../../../web/recordings/recording-buttons.js"
 };
-
-static const unsigned char sink_js[] = {
-#embed "../../../web/sink.js"
+static const unsigned char file48[] = {
+#embed "../../../web/recordings/recording-card.js"
 };
-
-static const unsigned char sourcelist_js[] = {
-#embed "../../../web/sourcelist.js"
+static const unsigned char file49[] = {
+#embed "../../../web/recordings/recording-dialog.css"
 };
-
-static const unsigned char sourcepanel_js[] = {
-#embed "../../../web/sourcepanel.js"
+static const unsigned char file50[] = {
+#embed "../../../web/recordings/recording-dialog.js"
 };
-
-static const unsigned char sourcewords_js[] = {
-#embed "../../../web/sourcewords.js"
+static const unsigned char file51[] = {
+#embed "../../../web/recordings/recording-panel.js"
 };
-
-static const unsigned char streams_js[] = {
-#embed "../../../web/streams.js"
+static const unsigned char file52[] = {
+#embed "../../../web/recordings/recording-player.js"
 };
-
-static const unsigned char style_css[] = {
-#embed "../../../web/style.css"
+static const unsigned char file53[] = {
+#embed "../../../web/recordings/running-recordings.js"
 };
-
-static const unsigned char sure_js[] = {
-#embed "../../../web/sure.js"
+static const unsigned char file54[] = {
+#embed "../../../web/ui/captions-menu.js"
 };
-
-static const unsigned char theatre_css[] = {
-#embed "../../../web/theatre.css"
+static const unsigned char file55[] = {
+#embed "../../../web/ui/confirm-button.js"
 };
-
-static const unsigned char theatre_js[] = {
-#embed "../../../web/theatre.js"
+static const unsigned char file56[] = {
+#embed "../../../web/ui/controls.js"
 };
-
-static const unsigned char throughput_js[] = {
-#embed "../../../web/throughput.js"
+static const unsigned char file57[] = {
+#embed "../../../web/ui/details-panel.js"
 };
-
-static const unsigned char timeline_js[] = {
-#embed "../../../web/timeline.js"
+static const unsigned char file58[] = {
+#embed "../../../web/ui/dom.js"
 };
-
-static const unsigned char watch_css[] = {
-#embed "../../../web/watch.css"
+static const unsigned char file59[] = {
+#embed "../../../web/ui/favicon.svg"
 };
-
-static const unsigned char watch_html[] = {
-#embed "../../../web/watch.html"
+static const unsigned char file60[] = {
+#embed "../../../web/ui/format.js"
 };
-
-static const unsigned char watch_js[] = {
-#embed "../../../web/watch.js"
+static const unsigned char file61[] = {
+#embed "../../../web/ui/icons.svg"
 };
-
-static const unsigned char window_js[] = {
-#embed "../../../web/window.js"
+static const unsigned char file62[] = {
+#embed "../../../web/ui/keys.js"
+};
+static const unsigned char file63[] = {
+#embed "../../../web/ui/links.js"
+};
+static const unsigned char file64[] = {
+#embed "../../../web/ui/player.css"
+};
+static const unsigned char file65[] = {
+#embed "../../../web/ui/quality-menu.js"
+};
+static const unsigned char file66[] = {
+#embed "../../../web/ui/seek-bar.js"
+};
+static const unsigned char file67[] = {
+#embed "../../../web/ui/style.css"
 };
 
 const weir_web_file weir_web_files[] = {
-    {"404.html", lost_html, sizeof lost_html},
-    {"adaptation.js", adaptation_js, sizeof adaptation_js},
-    {"admin.js", admin_js, sizeof admin_js},
-    {"admindialog.js", admindialog_js, sizeof admindialog_js},
-    {"api.js", api_js, sizeof api_js},
-    {"boxes.js", boxes_js, sizeof boxes_js},
-    {"captions.js", captions_js, sizeof captions_js},
-    {"clip.js", clip_js, sizeof clip_js},
-    {"codecs.js", codecs_js, sizeof codecs_js},
-    {"controls.js", controls_js, sizeof controls_js},
-    {"details.js", details_js, sizeof details_js},
-    {"devicemenu.js", devicemenu_js, sizeof devicemenu_js},
-    {"dom.js", dom_js, sizeof dom_js},
-    {"edge.js", edge_js, sizeof edge_js},
-    {"ending.js", ending_js, sizeof ending_js},
-    {"favicon.svg", favicon_svg, sizeof favicon_svg},
-    {"feeder.js", feeder_js, sizeof feeder_js},
-    {"format.js", format_js, sizeof format_js},
-    {"gallery.css", gallery_css, sizeof gallery_css},
-    {"gallery.js", gallery_js, sizeof gallery_js},
-    {"gallerycard.js", gallerycard_js, sizeof gallerycard_js},
-    {"gaps.js", gaps_js, sizeof gaps_js},
-    {"icons.svg", icons_svg, sizeof icons_svg},
-    {"index.css", index_css, sizeof index_css},
-    {"index.html", index_html, sizeof index_html},
-    {"index.js", index_js, sizeof index_js},
-    {"keys.js", keys_js, sizeof keys_js},
-    {"lastrecording.js", lastrecording_js, sizeof lastrecording_js},
-    {"links.js", links_js, sizeof links_js},
-    {"lost.js", lost_js, sizeof lost_js},
-    {"mse.js", mse_js, sizeof mse_js},
-    {"native.js", native_js, sizeof native_js},
-    {"player.css", player_css, sizeof player_css},
-    {"playlist.js", playlist_js, sizeof playlist_js},
-    {"progressive.js", progressive_js, sizeof progressive_js},
-    {"quality.js", quality_js, sizeof quality_js},
-    {"recordedprogramme.js", recordedprogramme_js, sizeof recordedprogramme_js},
-    {"runningprogramme.js", runningprogramme_js, sizeof runningprogramme_js},
-    {"recordingbuttons.js", recordingbuttons_js, sizeof recordingbuttons_js},
-    {"recordingnow.js", recordingnow_js, sizeof recordingnow_js},
-    {"recordingplayer.js", recordingplayer_js, sizeof recordingplayer_js},
-    {"recordings.html", recordings_html, sizeof recordings_html},
-    {"recordings.js", recordings_js, sizeof recordings_js},
-    {"recordpanel.js", recordpanel_js, sizeof recordpanel_js},
-    {"rendition.js", rendition_js, sizeof rendition_js},
-    {"seekbar.js", seekbar_js, sizeof seekbar_js},
-    {"session.js", session_js, sizeof session_js},
-    {"sink.js", sink_js, sizeof sink_js},
-    {"sourcelist.js", sourcelist_js, sizeof sourcelist_js},
-    {"sourcepanel.js", sourcepanel_js, sizeof sourcepanel_js},
-    {"sourcewords.js", sourcewords_js, sizeof sourcewords_js},
-    {"streams.js", streams_js, sizeof streams_js},
-    {"style.css", style_css, sizeof style_css},
-    {"sure.js", sure_js, sizeof sure_js},
-    {"theatre.css", theatre_css, sizeof theatre_css},
-    {"theatre.js", theatre_js, sizeof theatre_js},
-    {"throughput.js", throughput_js, sizeof throughput_js},
-    {"timeline.js", timeline_js, sizeof timeline_js},
-    {"watch.css", watch_css, sizeof watch_css},
-    {"watch.html", watch_html, sizeof watch_html},
-    {"watch.js", watch_js, sizeof watch_js},
-    {"window.js", window_js, sizeof window_js},
+    {"admin/admin-dialog.js", file1, sizeof file1},
+    {"admin/device-menu.js", file2, sizeof file2},
+    {"admin/source-list.js", file3, sizeof file3},
+    {"admin/source-names.js", file4, sizeof file4},
+    {"admin/source-panel.js", file5, sizeof file5},
+    {"api/admin.js", file6, sizeof file6},
+    {"api/api.js", file7, sizeof file7},
+    {"engine/engine.js", file8, sizeof file8},
+    {"engine/growing-recording.js", file9, sizeof file9},
+    {"engine/live-edge.js", file10, sizeof file10},
+    {"engine/mse-engine.js", file11, sizeof file11},
+    {"engine/native-engine.js", file12, sizeof file12},
+    {"engine/progressive-source.js", file13, sizeof file13},
+    {"engine/recording-playback.js", file14, sizeof file14},
+    {"engine/segment-loader.js", file15, sizeof file15},
+    {"engine/session.js", file16, sizeof file16},
+    {"engine/source-buffers.js", file17, sizeof file17},
+    {"media/adaptation.js", file18, sizeof file18},
+    {"media/boxes.js", file19, sizeof file19},
+    {"media/codecs.js", file20, sizeof file20},
+    {"media/early-requests.js", file21, sizeof file21},
+    {"media/fetching.js", file22, sizeof file22},
+    {"media/live-window.js", file23, sizeof file23},
+    {"media/playback-result.js", file24, sizeof file24},
+    {"media/playlist.js", file25, sizeof file25},
+    {"media/rendition.js", file26, sizeof file26},
+    {"media/throughput.js", file27, sizeof file27},
+    {"media/timeline.js", file28, sizeof file28},
+    {"pages/index.css", file29, sizeof file29},
+    {"pages/index.html", file30, sizeof file30},
+    {"pages/index.js", file31, sizeof file31},
+    {"pages/not-found.html", file32, sizeof file32},
+    {"pages/not-found.js", file33, sizeof file33},
+    {"pages/recordings.css", file34, sizeof file34},
+    {"pages/recordings.html", file35, sizeof file35},
+    {"pages/recordings.js", file36, sizeof file36},
+    {"pages/stream-card.js", file37, sizeof file37},
+    {"pages/watch-panels.js", file38, sizeof file38},
+    {"pages/watch.css", file39, sizeof file39},
+    {"pages/watch.html", file40, sizeof file40},
+    {"pages/watch.js", file41, sizeof file41},
+    {"recordings/clip-editor.js", file42, sizeof file42},
+    {"recordings/gallery-card.js", file43, sizeof file43},
+    {"recordings/gaps.js", file44, sizeof file44},
+    {"recordings/last-recording.js", file45, sizeof file45},
+    {"recordings/play-recording.js", file46, sizeof file46},
+    {"recordings/recording-buttons.js", file47, sizeof file47},
+    {"recordings/recording-card.js", file48, sizeof file48},
+    {"recordings/recording-dialog.css", file49, sizeof file49},
+    {"recordings/recording-dialog.js", file50, sizeof file50},
+    {"recordings/recording-panel.js", file51, sizeof file51},
+    {"recordings/recording-player.js", file52, sizeof file52},
+    {"recordings/running-recordings.js", file53, sizeof file53},
+    {"ui/captions-menu.js", file54, sizeof file54},
+    {"ui/confirm-button.js", file55, sizeof file55},
+    {"ui/controls.js", file56, sizeof file56},
+    {"ui/details-panel.js", file57, sizeof file57},
+    {"ui/dom.js", file58, sizeof file58},
+    {"ui/favicon.svg", file59, sizeof file59},
+    {"ui/format.js", file60, sizeof file60},
+    {"ui/icons.svg", file61, sizeof file61},
+    {"ui/keys.js", file62, sizeof file62},
+    {"ui/links.js", file63, sizeof file63},
+    {"ui/player.css", file64, sizeof file64},
+    {"ui/quality-menu.js", file65, sizeof file65},
+    {"ui/seek-bar.js", file66, sizeof file66},
+    {"ui/style.css", file67, sizeof file67},
 };
 
 const size_t weir_web_file_count = sizeof weir_web_files / sizeof weir_web_files[0];

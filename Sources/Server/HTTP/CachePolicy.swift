@@ -1,6 +1,6 @@
 /// How long anybody may keep a response: every `Cache-Control` that weir sends is in this file.
 package enum CachePolicy: Sendable {
-  /// Media and init segments below an epoch: the URL never means other bytes.
+  /// Media and init segments below an epoch, scripts and styles below a build: the URL never means other bytes.
   case immutable
   /// Live media playlists, multivariant playlists and MPDs: they change with every segment. A second is at most half
   /// of any target duration that weir announces.
@@ -14,7 +14,7 @@ package enum CachePolicy: Sendable {
   case missing
   /// `/time`, the API, health, errors, `stream.mp4`: never the same twice.
   case never
-  /// Pages and their files: asked for again each time, answered with 304 while nothing changed.
+  /// Pages: asked for again each time, answered with 304 while nothing changed.
   case page
   /// Finished recordings: kept by the viewer alone, asked for again, since they can be deleted.
   case recording

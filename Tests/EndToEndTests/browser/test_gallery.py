@@ -68,9 +68,9 @@ def test_everybody_sees_pictures_lengths_and_the_disk_and_may_play_and_download(
     link = page.evaluate(f"{card('cam')}.querySelector('a').href")
     assert link.startswith(f"{archive.web}/recordings/cam/") and link.endswith(".mp4?download")
     page.click(button("cam", "Play"))
-    page.wait("document.querySelector('#theatre-video').currentTime > 0.5")
+    page.wait("document.querySelector('#recording-video')?.currentTime > 0.5")
     page.press("Escape", "Escape")
-    page.wait("!document.querySelector('#theatre').open")
+    page.wait("!document.querySelector('#recording-dialog').open")
     assert page.errors == [] and page.evaluate(FOREIGN) == []
 
 
@@ -112,8 +112,8 @@ def test_a_recording_is_stopped_and_started_from_the_page(page, archive):
     page.click(press("Stop"))
     page.wait(f"{press('Record')} !== undefined && {card('stage')} !== undefined")
     page.click(press("Record"))
-    page.wait(f"{press('Throw')} !== undefined")
-    watching.mean_it(page, press("Throw"))
+    page.wait(f"{press('Discard')} !== undefined")
+    watching.mean_it(page, press("Discard"))
     page.wait(f"{press('Record')} !== undefined")
     assert archive.json("/api/v1/recordings?stream=stage&state=running")["total"] == 0
     page.click(press("Record"))
@@ -132,10 +132,10 @@ def value(page, edge: str) -> float:
 def test_a_clip_is_cut_by_two_handles_on_the_bar(page, archive):
     open_gallery(page, archive)
     page.click(button("cam", "Play"))
-    page.wait("document.querySelector('#theatre-video').currentTime > 0.3")
+    page.wait("document.querySelector('#recording-video')?.currentTime > 0.3")
     page.click("document.querySelector('#clip-open')")
     page.wait(f"{handle('start')}.checkVisibility() && document.activeElement === {handle('start')}")
-    length = page.evaluate("document.querySelector('#theatre-video').duration")
+    length = page.evaluate("document.querySelector('#recording-video').duration")
     assert page.evaluate(f"['start', 'end'].map((e) => document.querySelector(`#clip-${{e}}`).role)") == ["slider", "slider"]
     # By keys: a second, a tenth of it, to where it must stop.
     assert value(page, "start") == 0 and abs(value(page, "end") - length) < 0.1
@@ -143,7 +143,7 @@ def test_a_clip_is_cut_by_two_handles_on_the_bar(page, archive):
     assert value(page, "start") == 1.0
     page.press("ArrowRight", "ArrowRight", modifiers=8)
     assert value(page, "start") == 1.1 and page.evaluate(f"{handle('start')}.ariaValueText") == "0:01.1"
-    page.wait("Math.abs(document.querySelector('#theatre-video').currentTime - 1.1) < 0.05")
+    page.wait("Math.abs(document.querySelector('#recording-video')?.currentTime - 1.1) < 0.05")
     page.press("Tab", "Tab")
     assert page.evaluate("document.activeElement.id") == "clip-end"
     page.press("Home", "Home")
@@ -161,32 +161,32 @@ def test_a_clip_is_cut_by_two_handles_on_the_bar(page, archive):
     page.wait(f"Math.abs(cut.duration - {end - 1.1}) < 0.06")
     # The clip alone is played, and stops at its end.
     page.click("[...document.querySelectorAll('#clip button')].find((b) => b.textContent === 'Play it')")
-    page.wait(f"document.querySelector('#theatre-video').paused && document.querySelector('#theatre-video').currentTime >= {end} - 0.05")
+    page.wait(f"document.querySelector('#recording-video')?.paused && document.querySelector('#recording-video')?.currentTime >= {end} - 0.05")
     assert page.errors == [] and page.evaluate(POOR_CONTRAST) == []
     page.viewport(320, 700)
-    assert page.evaluate("document.querySelector('#theatre').scrollWidth - document.querySelector('#theatre').clientWidth") <= 0
+    assert page.evaluate("document.querySelector('#recording-dialog').scrollWidth - document.querySelector('#recording-dialog').clientWidth") <= 0
     page.press("Escape", "Escape")
-    page.wait("!document.querySelector('#theatre').open")
+    page.wait("!document.querySelector('#recording-dialog').open")
 
 
 def test_the_player_tells_the_time_of_day_and_works_by_keys(page, archive):
     open_gallery(page, archive)
     page.click(button("yard", "Play"))
-    page.wait("document.querySelector('#theatre-video').currentTime > 0.5")
+    page.wait("document.querySelector('#recording-video')?.currentTime > 0.5")
     began = archive.json("/api/v1/recordings?stream=yard")["recordings"][0]["startedAt"]
     page.press("k", "KeyK")
-    page.wait("document.querySelector('#theatre-video').paused")
+    page.wait("document.querySelector('#recording-video')?.paused")
     page.wait("!document.querySelector('#position').hidden")
     off = ("Date.parse(document.querySelector('#position').dateTime)"
-           f" - Date.parse('{began}') - document.querySelector('#theatre-video').currentTime * 1000")
+           f" - Date.parse('{began}') - document.querySelector('#recording-video').currentTime * 1000")
     page.wait(f"Math.abs({off}) < 150", 3)
     page.press("Home", "Home")
-    page.wait("document.querySelector('#theatre-video').currentTime === 0")
+    page.wait("document.querySelector('#recording-video')?.currentTime === 0")
     page.wait("document.querySelector('#seek').getAttribute('aria-valuetext').includes('0:00 of 0:0')")
     page.press("m", "KeyM")
-    page.wait("document.querySelector('#theatre-video').muted")
+    page.wait("document.querySelector('#recording-video')?.muted")
     page.press("Escape", "Escape")
-    page.wait("!document.querySelector('#theatre').open")
+    page.wait("!document.querySelector('#recording-dialog').open")
     assert page.errors == []
 
 
@@ -196,8 +196,8 @@ def test_what_is_being_recorded_plays_from_its_beginning_in_the_same_player(page
         "'button[aria-label^=Play]:not([hidden])')"
     page.wait(f"{play} != null")
     page.click(play)
-    video = "document.querySelector('#theatre-video')"
-    page.wait(f"{video}.currentTime > 0.5 && {video}.readyState >= 3", 15)
+    video = "document.querySelector('#recording-video')"
+    page.wait(f"{video}?.currentTime > 0.5 && {video}.readyState >= 3", 15)
     running = archive.json("/api/v1/recordings?state=running")["recordings"][0]
     shown = "Date.parse(document.querySelector('#position').dateTime)"
     page.wait("!document.querySelector('#position').hidden")
@@ -213,7 +213,7 @@ def test_what_is_being_recorded_plays_from_its_beginning_in_the_same_player(page
     page.press("Home", "Home")
     page.wait(f"{newest} < 5000 && {video}.readyState >= 3", 15)
     page.press("Escape", "Escape")
-    page.wait("!document.querySelector('#theatre').open")
+    page.wait("!document.querySelector('#recording-dialog').open")
     page.click(button("yard", "Play"))
     page.wait(f"{video}.currentTime > 0.5 && {video}.duration < 10", 15)
     page.press("Escape", "Escape")
@@ -235,12 +235,12 @@ def test_gaps_and_the_reason_of_an_end_are_told(page, archive):
         note = page.evaluate(f"{card('cam')}.querySelector('.gallery-note').textContent")
         assert "the disk is full" in note and "1 gap, 2.5 s missing: the disk was too slow" in note
         page.click(button("cam", "Play"))
-        page.wait("document.querySelector('#theatre-video').currentTime > 0.1")
-        text = page.evaluate("document.querySelector('#theatre').innerText")
-        assert "It broke off: the disk is full." in text and "0:01 2.5 s missing: the disk was too slow" in text
+        page.wait("document.querySelector('#recording-video')?.currentTime > 0.1")
+        text = page.evaluate("document.querySelector('#recording-dialog').innerText")
+        assert "Interrupted: the disk is full." in text and "0:01 2.5 s missing: the disk was too slow" in text
         assert page.evaluate("document.querySelectorAll('.seek-gap').length") == 1
         page.click("document.querySelector('.gap-place')")
-        page.wait("document.querySelector('#theatre-video').currentTime >= 1")
+        page.wait("document.querySelector('#recording-video')?.currentTime >= 1")
         assert page.errors == []
 
 
@@ -257,8 +257,8 @@ def test_the_watch_page_records_stops_and_throws_away(page, archive):
     page.wait(f"{state} === 'Stored' && {press('Record')} !== undefined")
     page.click(press("Record"))
     page.wait(f"{state} === 'Recording'")
-    watching.mean_it(page, press("Throw"))
-    page.wait(f"{state} === 'Thrown away'")
+    watching.mean_it(page, press("Discard"))
+    page.wait(f"{state} === 'Discarded'")
     assert archive.json("/api/v1/recordings?stream=stage&state=running")["total"] == 0
     page.click(press("Record"))
     page.wait(f"{state} === 'Recording'")

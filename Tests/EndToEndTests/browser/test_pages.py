@@ -184,7 +184,7 @@ def test_the_player_works_by_keyboard_alone(page, demo):
             break
         outline = page.evaluate("(() => { const s = getComputedStyle(document.activeElement); return s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) >= 2; })()")
         assert outline, f"the focus on {focused[-1]!r} cannot be seen"
-    for button in ("tap-for-sound", "seek", "play", "back", "mute", "live", "help-open", "info", "fullscreen"):
+    for button in ("unmute", "seek", "play", "back", "mute", "live", "help-open", "info", "fullscreen"):
         assert button in focused
     page.press("k", "KeyK")
     page.wait("document.querySelector('#video').paused")
@@ -243,11 +243,11 @@ def test_a_finished_recording_is_listed_played_and_downloadable(page, weir):
     link = page.evaluate(f"(() => {{ const a = {row}.querySelector('a[download]'); return [a.href, a.download]; }})()")
     assert link[0].startswith(f"{weir.web}/recordings/taped/") and link[1].endswith(".mp4")
     page.click(f"{row}.querySelector('button')")
-    page.wait("document.querySelector('#theatre-video').currentTime > 1")
-    page.evaluate("document.querySelector('#theatre-video').currentTime = 5")
-    page.wait("document.querySelector('#theatre-video').currentTime > 5.5 && document.querySelector('#theatre').open")
+    page.wait("document.querySelector('#recording-video')?.currentTime > 1")
+    page.evaluate("document.querySelector('#recording-video').currentTime = 5")
+    page.wait("document.querySelector('#recording-video')?.currentTime > 5.5 && document.querySelector('#recording-dialog').open")
     page.press("Escape", "Escape")
-    page.wait("!document.querySelector('#theatre').open")
+    page.wait("!document.querySelector('#recording-dialog').open")
     assert page.errors == []
 
 
@@ -271,8 +271,8 @@ def test_the_pages_carry_the_content_security_policy(demo):
 
 def test_a_tap_gives_sound(page, demo):
     watching.watch(page, demo, "demo", "?player=mse")
-    page.wait("!document.querySelector('#tap-for-sound').hidden")
-    page.click("document.querySelector('#tap-for-sound')")
-    page.wait("!document.querySelector('#video').muted && document.querySelector('#tap-for-sound').hidden")
+    page.wait("!document.querySelector('#unmute').hidden")
+    page.click("document.querySelector('#unmute')")
+    page.wait("!document.querySelector('#video').muted && document.querySelector('#unmute').hidden")
     then = watching.state(page)["time"]
     page.wait(f"document.querySelector('#video').currentTime > {then} + 1")

@@ -114,7 +114,7 @@ def test_plays_streams_of_one_track(browser, film, weir):
         first = watching.watch(browser, weir, name, "?player=mse")
         browser.wait(f"document.querySelector('#video').currentTime > {first['time']} + 3")
         assert browser.evaluate("document.querySelector('#audio-only').hidden") is (film == "video-only")
-        assert browser.evaluate("document.querySelector('#tap-for-sound').hidden") is (film == "video-only")
+        assert browser.evaluate("document.querySelector('#unmute').hidden") is (film == "video-only")
         assert browser.errors == []
     finally:
         publisher.kill()

@@ -60,7 +60,7 @@ def run(chromium, demo):
         values = ", ".join(json.dumps(a) for a in arguments)
         return chromium.evaluate(f"""(async (...given) => {{
           const [playlist, timeline, rendition, boxes] = await Promise.all(
-            ["playlist", "timeline", "rendition", "boxes"].map((name) => import(`/web/${{name}}.js`)));
+            ["playlist", "timeline", "rendition", "boxes"].map((name) => import(`/web/media/${{name}}.js`)));
           return {expression};
         }})({values})""")
 

@@ -147,13 +147,13 @@ def test_a_picture_that_cannot_be_had_is_told(chromium, laddered):
     chromium.wait("document.querySelectorAll('#quality option').length === 4")
     with chromium.answering(f"{laddered.web}/live/demo/*/180p/index.m3u8", lambda _: (503, "{}")):
         chromium.evaluate(CHOOSE % "180p")
-        chromium.wait("document.querySelector('#quality').options[3].textContent.endsWith(' · not there')")
+        chromium.wait("document.querySelector('#quality').options[3].textContent.endsWith(' · not available')")
     assert chromium.evaluate("document.querySelector('#quality').value") == ""
-    assert chromium.evaluate("document.querySelector('#announcer').textContent") == "The chosen picture is not there"
-    assert chromium.evaluate(watching.DETAILS)["Last trouble"] == "picture: the server answered 503"
+    assert chromium.evaluate("document.querySelector('#announcer').textContent") == "The chosen quality is not available"
+    assert chromium.evaluate(watching.DETAILS)["Last error"] == "quality: the server answered 503"
     choose(chromium, "180p", 180)
     assert chromium.evaluate("document.querySelector('#quality').selectedOptions[0].textContent").startswith("180p · ")
-    chromium.wait("!/not there/.test(document.querySelector('#quality').textContent)")
+    chromium.wait("!/not available/.test(document.querySelector('#quality').textContent)")
     watching.leave(chromium)
 
 

@@ -48,7 +48,7 @@ def test_a_stream_without_a_segment_is_no_full_server(chromium, small):
 
 #: How many timers a try wakes after hundreds of pauses, each over at once.
 WOKEN = """(async () => {
-  const { WatchSession } = await import("/web/session.js");
+  const { WatchSession } = await import("/web/engine/session.js");
   const { setTimeout: later, clearTimeout: clear } = window;
   let pauses = 0, woken = 0;
   window.fetch = async () => new Response("", { status: 404 });
@@ -76,7 +76,7 @@ def test_a_pause_that_is_over_is_forgotten(chromium, small):
 
 #: Milliseconds before another request, by the answer's status; each says Retry-After: 7.
 PATIENCE = """(async () => {
-  const { HTTPFailure } = await import("/web/ending.js");
+  const { HTTPFailure } = await import("/web/media/playback-result.js");
   const answer = (status) => new Response("{}", { status, headers: { "retry-after": "7" } });
   const known = await Promise.all([429, 503, 500, 404].map((status) => HTTPFailure.of(answer(status))));
   return known.map((failure) => failure.patience);

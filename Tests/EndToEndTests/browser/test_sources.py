@@ -150,10 +150,10 @@ def test_a_recording_is_thrown_away_by_who_means_it(page, studio):
     page.wait(f"{button('Record')}.checkVisibility() || {button('Stop')}.checkVisibility()")
     if page.evaluate(f"{button('Record')}.checkVisibility()"):
         page.click(button("Record"))
-    page.wait(f"{state} === 'Recording' && {button('Throw away')}.checkVisibility()")
-    double_clicks(page, button("Throw away"))
+    page.wait(f"{state} === 'Recording' && {button('Discard')}.checkVisibility()")
+    double_clicks(page, button("Discard"))
     assert page.evaluate(state) == "Recording"
-    watching.mean_it(page, button("Throw away"))
+    watching.mean_it(page, button("Discard"))
     page.wait(f"{state} !== 'Recording'")
 
 

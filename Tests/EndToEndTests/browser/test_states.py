@@ -55,8 +55,8 @@ def test_what_is_over_shows_no_pause_and_leads_to_its_recording(page, weir):
     assert page.evaluate(OVERFLOW) <= 0 and page.evaluate(POOR_CONTRAST) == []
     page.viewport(1280, 900)
     page.click(link)
-    page.wait("location.pathname === '/recordings' && document.querySelector('#theatre')?.open")
-    page.wait("document.querySelector('#theatre-video')?.readyState >= 2")
+    page.wait("location.pathname === '/recordings' && document.querySelector('#recording-dialog')?.open")
+    page.wait("document.querySelector('#recording-video')?.readyState >= 2")
     assert page.errors == []
     # Whoever comes later finds it, too.
     page.open(f"{weir.web}/watch/over")
@@ -133,10 +133,10 @@ def test_words_stay_whole_on_narrow_screens(page, path, width, managed):
         page.click("document.querySelector('.top #manage')")
         page.evaluate(f"document.querySelector('#admin-token').value = '{TOKEN}'")
         page.click("document.querySelector('#admin-form [type=submit]')")
-        page.wait("document.querySelector('.top #manage').textContent === 'Managing'")
+        page.wait("document.querySelector('.top #manage').textContent === 'Sign out'")
         check()
     with page.answering(f"{managed.web}/api/v1/*", lambda _: (503, "{}")):
-        for word in ("Managing", "Manage"):
+        for word in ("Sign out", "Manage"):
             page.evaluate(f"document.querySelector('.top #manage').textContent = '{word}'")
             page.wait("document.querySelector('#connection').checkVisibility()")
             check()

@@ -388,7 +388,7 @@ def test_the_player_obeys_its_keys(chromium, grown):
     chromium.press("Escape", "Escape")
     chromium.wait("!document.querySelector('#help').open")
     chromium.press("f", "KeyF")
-    chromium.wait("document.fullscreenElement?.id === 'theatre'")
+    chromium.wait("document.fullscreenElement?.id === 'player'")
     chromium.press("f", "KeyF")
     chromium.wait("document.fullscreenElement === null")
     assert chromium.errors == []

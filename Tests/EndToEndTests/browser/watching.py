@@ -131,7 +131,7 @@ const video = document.querySelector("#video");
 #: since 1970, at one presented frame.
 SHOWN_TIME = """(async () => {
   %s
-  const { ServerClock } = await import("/web/api.js");
+  const { ServerClock } = await import("/web/api/api.js");
   const clock = new ServerClock();
   await clock.measure();
   for (let tries = 0; tries < 50; tries += 1) {
@@ -148,7 +148,7 @@ SHOWN_TIME = """(async () => {
 #: Seconds from the burned-in time of pictures to their display, by the server's clock: a sorted list.
 GLASS_TO_GLASS = """(async () => {
   %s
-  const { ServerClock } = await import("/web/api.js");
+  const { ServerClock } = await import("/web/api/api.js");
   const clock = new ServerClock();
   await clock.measure(5);
   const delays = [];

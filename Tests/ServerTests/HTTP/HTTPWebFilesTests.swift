@@ -13,7 +13,7 @@ import Testing
       route: { request, loop in files.answer(request.path, to: request, on: loop) },
       { address, _ in
         let client = try await HTTPRawClient.connect(to: address)
-        let page = try await client.get("/index.html")
+        let page = try await client.get("/pages/index.html")
         #expect(page.status == 200)
         #expect(page["Content-Type"] == "text/html; charset=utf-8")
         #expect(page["Cache-Control"] == "no-cache")
@@ -21,11 +21,38 @@ import Testing
           page["Content-Security-Policy"]
             == "default-src 'self'; media-src 'self' blob:; frame-ancestors 'self'")
         #expect(page.text.contains("weir"))
-        #expect(try await client.get("/index.html", "If-None-Match: \(try #require(page["ETag"]))").status == 304)
+        #expect(try await client.get("/pages/index.html", "If-None-Match: \(try #require(page["ETag"]))").status == 304)
         #expect(try await client.get("/none.html").status == 404)
-        let refused = try await client.get("/index.html", method: "DELETE")
+        let refused = try await client.get("/pages/index.html", method: "DELETE")
         #expect(refused.status == 405)
         #expect(refused["Allow"] == "GET, HEAD, OPTIONS")
+        await client.close()
+      })
+  }
+
+  @Test func scriptsHaveAnAddressOfTheirBuildAndAreKept() async throws {
+    let files = WebFiles()
+    try await HTTPTestServer.run(
+      route: { request, loop in files.answer(request.path, to: request, on: loop) },
+      { address, _ in
+        let client = try await HTTPRawClient.connect(to: address)
+        for page in ["index", "watch", "recordings", "not-found"] {
+          let text = try await client.get("/pages/\(page).html").text
+          let addresses = text.split(separator: "\"").filter { $0.hasPrefix("/web/") }.map { $0.dropFirst(4) }
+          #expect(addresses.count > 3)
+          for address in addresses {
+            let file = String(address.prefix { $0 != "#" })
+            let answer = try await client.get(file)
+            #expect(answer.status == 200, "\(file)")
+            #expect(answer["Cache-Control"] == "public, max-age=31536000, immutable", "\(file)")
+            // A page of the build before goes on with what there is now.
+            let former = try await client.get("/build-0" + file.drop { $0 == "/" }.drop { $0 != "/" })
+            #expect(former.status == 200, "\(file)")
+            #expect(former["Cache-Control"] == "no-cache", "\(file)")
+            #expect(former["ETag"] == answer["ETag"])
+          }
+        }
+        #expect(try await client.get("/build-0/pages/none.js").status == 404)
         await client.close()
       })
   }

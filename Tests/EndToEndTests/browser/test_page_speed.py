@@ -1,0 +1,58 @@
+"""How soon the watch page of a server that is far away asks for its first playlist."""
+
+import contextlib
+import time
+
+import pytest
+
+import watching
+from harness.distance import Distance
+
+ROUND_TRIP_SECONDS = 0.1
+#: Of a visit on a connection that is made for it: a fifth of a second is spent before the page's first byte is there.
+FIRST_VISIT_SECONDS = 0.6
+RETURN_SECONDS = 0.3
+#: A machine that does other work as well delays some of the visits; the page's own delay is that of the best one.
+VISITS = 5
+
+
+@pytest.fixture
+def far(demo):
+    with contextlib.closing(Distance(int(demo.web.rsplit(":", 1)[1]), ROUND_TRIP_SECONDS)) as distance:
+        yield distance
+
+
+def visit(browser, far):
+    """Seconds from the first request of a visit to the first one for media, with new connections."""
+    watching.leave(browser)
+    far.hang_up()
+    began = time.monotonic()
+    browser.open(f"http://127.0.0.1:{far.port}/watch/demo")
+    watching.wait_phase(browser, "playing")
+    # What stands below the player comes last.
+    browser.wait("document.querySelector('#watch-rows').children.length > 0")
+    pages = [at for at, line in far.asked if " /watch/demo " in line]
+    playlists = [at for at, line in far.asked if line.startswith("GET /live/demo/index.m3u8") and at > pages[0]]
+    assert pages and playlists, far.asked
+    # The navigation began a round trip before its request could be sent.
+    assert began <= pages[0]
+    return playlists[0] - pages[0] + ROUND_TRIP_SECONDS
+
+
+def test_the_first_playlist_is_asked_for_while_scripts_are_on_their_way(page, far):
+    first, again = [], []
+    for _ in range(VISITS):
+        page.call("Network.clearBrowserCache")
+        first.append(visit(page, far))
+        again.append(visit(page, far))
+    print(f"first playlist asked for after {sorted(first)} s, on return after {sorted(again)} s")
+    assert min(first) <= FIRST_VISIT_SECONDS
+    assert min(again) <= RETURN_SECONDS
+    assert page.errors == []
+
+
+def test_a_return_loads_nothing_that_is_kept(page, far):
+    visit(page, far)
+    visit(page, far)
+    files = [line for _, line in far.asked if " /web/" in line]
+    assert files == []

@@ -1,0 +1,217 @@
+/** The server's HTTP API, as this site uses it. */
+
+import { fetchOnce } from "../media/early-requests.js";
+import { timeout } from "../media/fetching.js";
+
+/**
+ * @typedef {object} Track
+ * @property {number} id
+ * @property {"video" | "audio"} kind
+ * @property {string} codec For people: "H.264".
+ * @property {string} codecString RFC 6381.
+ * @property {number | null} [width]
+ * @property {number | null} [height]
+ * @property {number | null} [frameRate] Frames per second.
+ * @property {number | null} [sampleRate] Hertz.
+ * @property {number | null} [channels]
+ */
+
+/**
+ * @typedef {object} Stream
+ * @property {string} name
+ * @property {"live" | "starting" | "reconnecting" | "ended"} state
+ * @property {string} protocol
+ * @property {string} startedAt ISO 8601.
+ * @property {number} ageSeconds
+ * @property {number} viewers
+ * @property {number} bitrate Bits per second.
+ * @property {number | null} gopSeconds Seconds between key frames.
+ * @property {Track[]} tracks
+ * @property {string[]} warnings
+ * @property {StreamRecording | null} [recording] The newest one.
+ * @property {Ladder | null} [ladder] Smaller pictures.
+ * @property {{codecString: string | null} | null} [audio] The audio in another codec.
+ * @property {Capture | null} [capture] Of the server's own cameras, microphones and encoders.
+ * @property {{mediaSeconds: number, wall: string} | null} [anchor] The wall-clock time of one media time.
+ * @property {{watch: string, hls: string, dash: string, mp4: string}} urls
+ */
+
+/**
+ * @typedef {object} StreamRecording
+ * @property {"idle" | "running" | "completed" | "failed" | "cancelled"} state
+ * @property {string | null} reason Why it failed; of one that runs, what is wrong at the moment.
+ * @property {number} seconds Of media.
+ * @property {number} bytes
+ * @property {Gap[]} [gaps]
+ */
+
+/**
+ * @typedef {object} Gap Media that a recording lacks.
+ * @property {number} at Seconds of the recording after which it is missing.
+ * @property {number} seconds How much is missing, by the wall clock.
+ * @property {string} reason
+ */
+
+/**
+ * @typedef {object} KeyFrames
+ * @property {number[]} keyFrames Seconds of the recording at which decoding can begin.
+ * @property {{at: number, time: string}[]} clock The time of day at these seconds, and from there to the next of them.
+ */
+
+/**
+ * @typedef {object} Ladder
+ * @property {"idle" | "running" | "waiting"} worker The process that makes the renditions.
+ * @property {number} restarts How often it was lost.
+ * @property {number} droppedFrames Left out because the machine was too slow, or no worker was there.
+ * @property {{name: string, width: number, height: number, codecString: string, bitrate: number}[]} renditions Those that can be played.
+ */
+
+/**
+ * @typedef {object} Capture
+ * @property {{device: string, name: string, mode: string, state: string, problem: string | null, captured: number,
+ *   lost: number, corrupt: number, dropped: number, encoded: number, encoder: string | null,
+ *   encoderRestarts: number, encodeMicroseconds: number} | null} video
+ * @property {{device: string, state: string, problem: string | null, sampleRate: number, channels: number,
+ *   overruns: number, bridgedSamples: number, skewMicroseconds: number} | null} audio
+ */
+
+/**
+ * @typedef {object} Overview
+ * @property {string} version
+ * @property {Stream[]} streams
+ * @property {number | null} rtmpPort
+ * @property {boolean} publishKeyRequired
+ * @property {string | null} [publicURL] Where others find the server, as it was told: "https://live.example.com".
+ * @property {boolean} [records] Whether streams are recorded, at least when that is asked for.
+ * @property {boolean} [writable] Whether the server has an admin token.
+ */
+
+/**
+ * @typedef {object} OwnSource A publisher that is part of the server.
+ * @property {string} name
+ * @property {"test" | "file" | "capture"} kind
+ * @property {"live" | "preview" | "stopping" | "stopped"} state Of a preview nobody else is offered anything.
+ * @property {string | null} reason Why it stopped, where nobody asked it to.
+ * @property {StreamRecording | null} recording Its own newest one, which goes on whatever is on air.
+ * @property {Capture | null} capture
+ */
+
+/**
+ * @typedef {object} Device A camera or a microphone of the server's machine.
+ * @property {string} device As a source has it: "v4l2:/dev/video0".
+ * @property {string} name
+ * @property {string | null} problem Why it cannot be used.
+ */
+
+/**
+ * @typedef {object} Recording
+ * @property {string} stream
+ * @property {string} file
+ * @property {string | null} url Null while it cannot be played.
+ * @property {string | null} thumbnail
+ * @property {number} bytes
+ * @property {number} seconds
+ * @property {string} startedAt ISO 8601.
+ * @property {string} state "running", "completed" or "failed".
+ * @property {string | null} reason Why it failed.
+ * @property {string[]} codecs RFC 6381.
+ * @property {Gap[]} gaps
+ * @property {boolean} salvaged
+ * @property {boolean} protected
+ * @property {string | null} deletedAt
+ * @property {number | null} [finishing] How far it is with making a movie of it, 0 to 1; null while nobody does.
+ */
+
+/**
+ * @typedef {object} RecordingPage
+ * @property {Recording[]} recordings Newest first.
+ * @property {string | null} next The cursor of the next page.
+ * @property {number} total On all pages.
+ */
+
+/**
+ * @typedef {object} Storage
+ * @property {number | null} freeBytes
+ * @property {number | null} totalBytes
+ * @property {number} recordedBytes
+ * @property {number} deletedBytes
+ * @property {number} keepFreeBytes
+ * @property {number} undoSeconds
+ * @property {boolean} writable Whether the server has an admin token.
+ */
+
+/** A request that takes longer than this has failed. */
+const TIMEOUT_MILLISECONDS = 8000;
+
+/** @param {string} path @returns {Promise<Response>} */
+function get(path) {
+  return fetch(path, { cache: "no-store", signal: timeout(TIMEOUT_MILLISECONDS) });
+}
+
+/** @template T @param {string} path @returns {Promise<T>} */
+async function getJSON(path) {
+  const response = await get(path);
+  if (!response.ok) throw new Error(`${path} answered ${response.status}`);
+  return response.json();
+}
+
+/** @returns {Promise<Overview>} */
+export const fetchOverview = () => getJSON("/api/v1/streams");
+
+/** @param {Record<string, string | number>} query What is empty is left out. @returns {Promise<RecordingPage>} */
+export async function fetchRecordings(query = {}) {
+  const given = Object.entries(query).filter(([, value]) => value !== "").map(([name, value]) => [name, String(value)]);
+  const text = new URLSearchParams(given).toString();
+  const page = await getJSON(`/api/v1/recordings${text && "?"}${text}`);
+  const recordings = page.recordings ?? [];
+  return { recordings, next: page.next ?? null, total: page.total ?? recordings.length };
+}
+
+/** @param {Recording} recording @returns {string} Where the API has it. */
+export const addressOf = (recording) =>
+  `/api/v1/recordings/${encodeURIComponent(recording.stream)}/${encodeURIComponent(recording.file)}`;
+
+/** @param {Recording} recording @returns {Promise<KeyFrames>} */
+export const fetchKeyFrames = (recording) => getJSON(`${addressOf(recording)}/keyframes`);
+
+/** @param {string} stream @param {string} file @returns {Promise<Recording>} */
+export const fetchRecording = (stream, file) =>
+  getJSON(`/api/v1/recordings/${encodeURIComponent(stream)}/${encodeURIComponent(file)}`);
+
+/** @param {Overview} overview @returns {Promise<Storage | null>} Null where nothing is recorded. */
+export const fetchStorage = async (overview) => overview.records === false ? null : getJSON("/api/v1/storage");
+
+/** @param {string} name @returns {Promise<Stream | null>} Null when nobody has published under this name. */
+export async function fetchStream(name) {
+  const response = await fetchOnce(`/api/v1/streams/${encodeURIComponent(name)}`, timeout(TIMEOUT_MILLISECONDS));
+  if (response.status === 404) return null;
+  if (!response.ok) throw new Error(`the server answered ${response.status}`);
+  return response.json();
+}
+
+/** The server's clock, as seen from here: /time against this machine's steady clock. */
+export class ServerClock {
+  /** @type {number | null} Milliseconds since 1970 on the server at performance.now() = 0. */
+  #origin = null;
+  #bestRoundTrip = Infinity;
+
+  /** Asks a few times and keeps the answer with the shortest way, whose error is at most half of it. */
+  async measure(times = 3) {
+    for (let n = 0; n < times; n += 1) {
+      const sent = performance.now();
+      const text = (await (await get("/time")).text()).trim();
+      const received = performance.now();
+      const server = Date.parse(text);
+      if (Number.isNaN(server) || received - sent > this.#bestRoundTrip) continue;
+      this.#bestRoundTrip = received - sent;
+      this.#origin = server - (sent + received) / 2;
+    }
+    // Clocks drift apart slowly: an old best answer must not win for ever.
+    this.#bestRoundTrip *= 1.5;
+  }
+
+  /** @returns {number | null} Milliseconds since 1970 by the server's clock. */
+  now() {
+    return this.#origin === null ? null : this.#origin + performance.now();
+  }
+}

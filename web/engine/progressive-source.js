@@ -1,0 +1,120 @@
+/** The endless `stream.mp4`: bytes are fetched as they are produced, cut into fragments and handed to the buffers. */
+
+import { PieceSplitter, readInit, startSeconds } from "../media/boxes.js";
+import { failure, refusal } from "../media/playback-result.js";
+
+/** A connection that brings nothing for so long is taken for dead. */
+const SILENCE_MILLISECONDS = 10_000;
+/** A pause longer than this many seconds of media stops the download. */
+const PAUSE_BUFFER = 20;
+/** A timeline that goes on starts within these many seconds around the end of what is buffered. */
+const CONTINUES = { before: 15, after: 30 };
+
+export class ProgressiveSource {
+  #video;
+  #url;
+  #wish;
+  #buffers;
+  #edge;
+  /** @type {Uint8Array} The init segment that was appended last. */
+  #init = new Uint8Array();
+  /** @type {import("../media/boxes.js").InitTrack[]} */
+  #tracks = [];
+
+  /**
+   * @param {HTMLVideoElement} video
+   * @param {string} url
+   * @param {{plays: boolean}} wish Whether the viewer wants it to play.
+   * @param {import("./source-buffers.js").SourceBuffers} buffers
+   * @param {import("./live-edge.js").LiveEdge} edge
+   */
+  constructor(video, url, wish, buffers, edge) {
+    this.#video = video;
+    this.#url = url;
+    this.#wish = wish;
+    this.#buffers = buffers;
+    this.#edge = edge;
+  }
+
+  /**
+   * Plays until the response ends; resolves with the reason and never throws.
+   * @param {string} publication
+   * @param {AbortSignal} signal
+   * @returns {Promise<import("../media/playback-result.js").PlaybackResult>}
+   */
+  async run(publication, signal) {
+    const connection = new AbortController();
+    const stop = () => connection.abort();
+    signal.addEventListener("abort", stop);
+    let silent = false;
+    let watchdog = 0;
+    const heard = () => {
+      clearTimeout(watchdog);
+      watchdog = setTimeout(() => { silent = true; stop(); }, SILENCE_MILLISECONDS);
+    };
+    try {
+      heard();
+      const response = await fetch(this.#url, { cache: "no-store", signal: connection.signal });
+      if (!response.ok || !response.body) return await refusal(response);
+      const splitter = new PieceSplitter();
+      const reader = response.body.getReader();
+      let fresh = true;
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (done) return { kind: "finished" };
+        clearTimeout(watchdog);
+        for (const piece of splitter.push(value)) {
+          if (piece.kind === "init") {
+            await this.#begin(piece.bytes, publication);
+            fresh = true;
+          } else {
+            if (fresh) await this.#place(piece.bytes, publication);
+            fresh = false;
+            await this.#buffers.append("main", piece.bytes);
+            this.#edge.arrived();
+          }
+          if (signal.aborted) return { kind: "stopped" };
+        }
+        await this.#buffers.trim();
+        if (this.#video.paused && !this.#wish.plays && this.#edge.behind > PAUSE_BUFFER) return { kind: "paused" };
+        heard();
+      }
+    } catch (error) {
+      if (signal.aborted) return { kind: "stopped" };
+      return silent ? { kind: "lost", reason: "nothing came for 10 seconds" } : failure(error);
+    } finally {
+      clearTimeout(watchdog);
+      signal.removeEventListener("abort", stop);
+      connection.abort();
+    }
+  }
+
+  /**
+   * Takes an init segment: the same buffer goes on where it can, else a new one begins.
+   * @param {Uint8Array} init
+   * @param {string} publication
+   * @param {boolean} anew
+   */
+  async #begin(init, publication, anew = false) {
+    const tracks = readInit(init);
+    if (tracks.length === 0) throw new Error("the init segment announces no track");
+    if (await this.#buffers.prepare([{ key: "main", tracks }], publication, anew)) this.#edge.reset();
+    await this.#buffers.append("main", init);
+    this.#tracks = tracks;
+    this.#init = init;
+  }
+
+  /**
+   * Looks where a response's first fragment lies; a timeline that began anew gets a new buffer.
+   * @param {Uint8Array} media
+   * @param {string} publication
+   */
+  async #place(media, publication) {
+    const start = startSeconds(media, this.#tracks);
+    const end = this.#edge.end;
+    if (start === null || end === null) return;
+    // Whoever returns from far back in the window finds the edge far ahead.
+    const continues = start >= end - CONTINUES.before && (start <= end + CONTINUES.after || !this.#edge.isPlaced);
+    if (!continues) await this.#begin(this.#init, publication, true);
+  }
+}

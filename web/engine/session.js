@@ -1,0 +1,324 @@
+/**
+ * One viewer's stay with one stream: asks the server how the stream is, chooses how to play it, tries again by itself,
+ * and says in one word what the viewer should be told.
+ */
+
+import { fetchStream } from "../api/api.js";
+import { unplayable, MediaSourceClass } from "../media/codecs.js";
+import { MSEEngine } from "./mse-engine.js";
+import { NativeEngine } from "./native-engine.js";
+
+/**
+ * @typedef {"looking" | "notStarted" | "starting" | "playing" | "waiting" | "reconnecting" | "ended" | "unplayable" |
+ *   "full" | "unreachable"} Phase
+ */
+
+/** @typedef {import("./engine.js").Engine} Engine */
+/** @typedef {Engine["name"]} EngineName */
+
+const ASK_MILLISECONDS = 2000;
+/** A page that nobody sees asks less often. */
+const ASK_HIDDEN_MILLISECONDS = 15_000;
+const TICK_MILLISECONDS = 250;
+const FIRST_RETRY = 250;
+const LAST_RETRY = 8000;
+/** Playing for so long makes a connection a good one, and the next failure the first. */
+const GOOD_MILLISECONDS = 5000;
+/** Failures in a row after which native playback gives way to Media Source Extensions. */
+const NATIVE_TRIES = 3;
+/** A server that has no room says so within this time. */
+const ADMITTED_MILLISECONDS = 2000;
+/** A picture that has moved within this time is playing. */
+const MOVING_MILLISECONDS = 1200;
+
+export class WatchSession extends EventTarget {
+  /** @type {Phase} */
+  phase = "looking";
+  /** @type {import("../api/api.js").Stream | null} */
+  stream = null;
+  /** @type {string[]} Codec strings that this browser cannot play. */
+  unplayable = [];
+  /** When the next try is due, on performance.now()'s scale in milliseconds. */
+  retryAt = 0;
+  /** @type {string} Why the last connection ended, for the details. */
+  lastFailure = "";
+  /** What the viewer wants, which the state of the video element follows as soon as it can. */
+  wish = { plays: true };
+  /** Whether some picture or sound has been there. */
+  hasPlayed = false;
+  /** @type {Engine} */
+  engine;
+  #video;
+  #name;
+  #forced;
+  #engines;
+  #stopped = new AbortController();
+  /** Whether the last question to the server was answered. */
+  #isAnswered = true;
+  #asked = false;
+  #connected = false;
+  #full = false;
+  #triedAt = -Infinity;
+  #movedAt = -Infinity;
+  #lastTime = 0;
+  /** @type {Set<{until: "news" | "asked", wake: () => void}>} Those whose time is not over. */
+  #sleepers = new Set();
+
+  /**
+   * @param {HTMLVideoElement} video
+   * @param {string} name Of the stream.
+   * @param {EngineName | null} forced
+   * @param {() => void} beforeReset Called before the video loses its last picture.
+   */
+  constructor(video, name, forced, beforeReset) {
+    super();
+    this.#video = video;
+    this.#name = name;
+    this.#forced = forced;
+    const base = `/live/${encodeURIComponent(name)}`;
+    const urls = { mp4: `${base}/stream.mp4`, hls: `${base}/index.m3u8` };
+    this.#engines = {
+      native: new NativeEngine(video, urls.hls, this.wish, beforeReset),
+      mse: new MSEEngine(video, urls, this.wish, beforeReset, "mse"),
+      hls: new MSEEngine(video, urls, this.wish, beforeReset, "hls"),
+    };
+    for (const engine of Object.values(this.#engines)) engine.onWish = () => this.#wake("asked");
+    this.engine = this.#engines[forced ?? (NativeEngine.isPreferred() ? "native" : "mse")];
+  }
+
+  start() {
+    setInterval(() => this.#tick(), TICK_MILLISECONDS);
+    document.addEventListener("visibilitychange", () => { if (!document.hidden) this.retry(); });
+    addEventListener("online", () => this.retry());
+    this.#video.addEventListener("play", () => this.#wake());
+    this.#askForEver();
+    this.#playForEver();
+  }
+
+  /** Tries again at once. */
+  async retry() {
+    await this.#ask();
+    this.#wake("asked");
+  }
+
+  /** Ends all requests; the page is being left. */
+  stop() {
+    this.#stopped.abort();
+    this.#wake("asked");
+  }
+
+  get atLiveEdge() {
+    return !this.#video.paused && this.engine.isFollowed && this.engine.behind <= this.engine.liveTolerance;
+  }
+
+  async #askForEver() {
+    while (!this.#stopped.signal.aborted) {
+      await this.#ask();
+      const steady = ["playing", "notStarted", "ended", "unplayable"].includes(this.phase);
+      const pause = steady ? ASK_MILLISECONDS : ASK_MILLISECONDS / 2;
+      await this.#sleep(document.hidden ? ASK_HIDDEN_MILLISECONDS : pause, "asked");
+    }
+  }
+
+  async #ask() {
+    try {
+      this.stream = await fetchStream(this.#name);
+      this.#isAnswered = true;
+    } catch {
+      this.#isAnswered = false;
+    }
+    this.#asked = true;
+    this.#tick();
+    this.#wake();
+  }
+
+  async #playForEver() {
+    let failures = 0;
+    const { signal } = this.#stopped;
+    while (!signal.aborted) {
+      const stream = this.stream;
+      const isOver = stream?.state === "ended" && !this.engine.isWanted;
+      if (stream === null || isOver || stream.state === "starting" || !this.#choose(stream)) {
+        await this.#sleep(ASK_MILLISECONDS);
+        continue;
+      }
+      const began = performance.now();
+      this.#connected = true;
+      this.#triedAt = began;
+      const result = await this.engine.play(stream.startedAt, signal);
+      this.#connected = false;
+      this.#full = result.isFull === true;
+      this.lastFailure = describe(result);
+      failures = performance.now() - began > GOOD_MILLISECONDS ? 0 : failures + 1;
+      if (result.kind === "stopped") return;
+      if (result.kind === "tooShort") {
+        // A stream that has only just begun plays at once by Media Source Extensions.
+        this.#giveUpEngine(result);
+        if (this.engine.name === "native") await this.#sleep(ASK_MILLISECONDS, "asked");
+        failures = 0;
+        continue;
+      }
+      if (result.kind === "paused") {
+        while (this.#video.paused && !signal.aborted) await this.#sleep(ASK_MILLISECONDS);
+        failures = 0;
+        continue;
+      }
+      if (result.kind === "unplayable" || failures >= NATIVE_TRIES) this.#giveUpEngine(result);
+      await this.#ask();
+      if (this.stream?.state === "ended") {
+        await this.engine.drain(signal);
+        continue;
+      }
+      // A response that ended in good order (a parameter change) goes on at once.
+      let pause = result.kind === "finished" && failures === 0 ? 0 : backOff(failures);
+      if (this.#full) pause = Math.max(pause, 1000 * (result.retryAfter || 2));
+      this.retryAt = performance.now() + pause;
+      await this.#sleep(pause, "asked");
+      while (this.stream?.state === "reconnecting" && !signal.aborted && !this.engine.isWanted) await this.#sleep(ASK_MILLISECONDS);
+    }
+  }
+
+  /**
+   * Whether an engine can play what the server says is in the stream.
+   * @param {import("../api/api.js").Stream} stream
+   */
+  #choose(stream) {
+    // The source's picture and sound, or what the server makes of them.
+    let isReplaced = false;
+    const codecs = stream.tracks.map((t) => {
+      if (unplayable([t.codecString]).length === 0) return t.codecString;
+      const made = t.kind === "audio" ? [stream.audio?.codecString] : (stream.ladder?.renditions ?? []).map((r) => r.codecString);
+      const other = made.find((codec) => codec && unplayable([codec]).length === 0);
+      if (!other) return t.codecString;
+      isReplaced = true;
+      return other;
+    }).filter(Boolean);
+    // Where there are several pictures or sounds to choose from, they come as HLS.
+    const own = stream.ladder || isReplaced ? "hls" : "mse";
+    /** @type {EngineName[]} */
+    const order = this.#forced ? [this.#forced] : this.engine.name === "native" ? ["native", own] : [own, "native"];
+    /** @type {string[]} */
+    let missing = [];
+    for (const name of order) {
+      if (name !== "native" && MediaSourceClass === null && order.length > 1) continue;
+      if (name === "native" && !this.#forced && !NativeEngine.supported()) continue;
+      missing = name === "native" ? NativeEngine.unplayable(codecs) : unplayable(codecs);
+      if (missing.length > 0) continue;
+      this.#use(name);
+      this.unplayable = [];
+      return true;
+    }
+    this.unplayable = missing;
+    return false;
+  }
+
+  /** @param {EngineName} name */
+  #use(name) {
+    if (this.engine.name === name) return;
+    this.engine.detach();
+    this.engine = this.#engines[name];
+  }
+
+  /** @param {import("../media/playback-result.js").PlaybackResult} result */
+  #giveUpEngine(result) {
+    if (this.engine.name === "native" && this.#forced === null && MediaSourceClass !== null) {
+      this.#use("mse");
+    } else if (result.codecs?.length) {
+      this.unplayable = result.codecs;
+    }
+  }
+
+  #tick() {
+    const now = performance.now();
+    this.engine.tick();
+    this.#startPlaying();
+    if (this.#video.currentTime !== this.#lastTime) {
+      if (this.#video.readyState >= HTMLMediaElement.HAVE_CURRENT_DATA) {
+        this.#movedAt = now;
+        this.hasPlayed = true;
+        // Media that a refused viewer still has say nothing of the server's room.
+        if (this.#connected) this.#full = false;
+      }
+      this.#lastTime = this.#video.currentTime;
+    }
+    const phase = this.#judge(now - this.#movedAt < MOVING_MILLISECONDS);
+    const changed = phase !== this.phase;
+    this.phase = phase;
+    this.dispatchEvent(new CustomEvent("tick", { detail: { changed } }));
+  }
+
+  /**
+   * Starts what may start. The attribute "autoplay" waits for more of a live stream than there will ever be, and pauses
+   * what is scrolled out of sight. A browser that refuses gets a play button.
+   */
+  #startPlaying() {
+    const video = this.#video;
+    if (!this.wish.plays || !video.paused || video.ended) return;
+    if (video.readyState < HTMLMediaElement.HAVE_CURRENT_DATA) return;
+    video.play().catch((error) => {
+      if (error?.name === "NotAllowedError") this.wish.plays = false;
+    });
+  }
+
+  /** @param {boolean} moving @returns {Phase} */
+  #judge(moving) {
+    const ready = this.#video.readyState >= HTMLMediaElement.HAVE_CURRENT_DATA;
+    if (moving || (this.#connected && ready && this.#video.paused && !this.wish.plays)) return "playing";
+    if (!this.#asked) return "looking";
+    if (!this.#isAnswered) return "unreachable";
+    if (this.stream === null) return "notStarted";
+    switch (this.stream.state) {
+      case "ended": return "ended";
+      case "starting": return "starting";
+      case "reconnecting": return "reconnecting";
+      default:
+        // A try that is not refused at once has been let in.
+        if (this.#full && !(this.#connected && performance.now() > this.#triedAt + ADMITTED_MILLISECONDS)) return "full";
+        if (this.unplayable.length > 0) return "unplayable";
+        return this.hasPlayed ? (this.#connected ? "waiting" : "reconnecting") : "starting";
+    }
+  }
+
+  /**
+   * @param {number} milliseconds
+   * @param {"news" | "asked"} until What ends the sleep early: any answer of the server, or only the viewer's wish.
+   * @returns {Promise<void>}
+   */
+  #sleep(milliseconds, until = "news") {
+    return new Promise((resume) => {
+      const wake = () => {
+        clearTimeout(timer);
+        this.#sleepers.delete(sleeper);
+        resume();
+      };
+      const sleeper = { until, wake };
+      const timer = setTimeout(wake, milliseconds);
+      this.#sleepers.add(sleeper);
+    });
+  }
+
+  /** @param {"news" | "asked"} cause A wish wakes everybody. */
+  #wake(cause = "news") {
+    for (const { until, wake } of this.#sleepers) if (cause === "asked" || until === "news") wake();
+  }
+}
+
+/**
+ * @param {number} failures In a row.
+ * @returns {number} Milliseconds, doubled each time and spread, so that viewers do not return all at once.
+ */
+function backOff(failures) {
+  return Math.min(LAST_RETRY, FIRST_RETRY * 2 ** failures) * (0.75 + Math.random() / 2);
+}
+
+/** @param {import("../media/playback-result.js").PlaybackResult} result */
+function describe(result) {
+  switch (result.kind) {
+    case "finished": return "the server ended the response";
+    case "anew": return "the stream has begun anew";
+    case "refused": return `the server answered ${result.status}`;
+    case "unplayable": return result.reason || "the browser cannot play this";
+    case "lost": return result.reason || "the connection was lost";
+    default: return "";
+  }
+}

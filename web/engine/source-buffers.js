@@ -1,0 +1,229 @@
+/** Where media goes: a MediaSource on the video element with one buffer, or one for the picture and one for the sound. */
+
+import { MediaSourceClass, mimeType, unplayable } from "../media/codecs.js";
+
+/** Seconds behind the playhead that stay available without another download. */
+const BACK_BUFFER = 30;
+/** Less than so many seconds are not worth a removal: each costs the browser a search through its samples. */
+const TRIM_STEP = 10;
+/** What stays behind the playhead when the browser's memory is full. */
+const SCARCE_BACK_BUFFER = 2;
+
+/** No stream has so many seconds: the player bounds its seeks by the playlist itself. */
+const END_OF_TIME = 2 ** 31;
+
+/**
+ * @typedef {object} Lane What one buffer is to hold.
+ * @property {string} key "main", or "audio" for separate sound.
+ * @property {import("../media/boxes.js").InitTrack[]} tracks
+ */
+
+/** Thrown for codecs that this browser cannot play. */
+export class UnplayableCodecs extends Error {
+  /** @param {string[]} codecs */
+  constructor(codecs) {
+    super(`this browser cannot play ${codecs.join(", ")}`);
+    this.codecs = codecs;
+  }
+}
+
+/** One SourceBuffer, whose operations follow each other. */
+class LaneBuffer {
+  #last = Promise.resolve();
+  /** @param {SourceBuffer} buffer @param {string} shape @param {string} codecs */
+  constructor(buffer, shape, codecs) {
+    this.buffer = buffer;
+    this.shape = shape;
+    this.codecs = codecs;
+  }
+
+  /**
+   * Does something when all that was asked for before is done.
+   * @param {(buffer: SourceBuffer) => void} operation Begins it; "updateend" is awaited when the buffer is updating.
+   * @returns {Promise<void>}
+   */
+  run(operation) {
+    const done = this.#last.then(async () => {
+      operation(this.buffer);
+      if (this.buffer.updating) await once(this.buffer, "updateend");
+    });
+    this.#last = done.catch(() => {});
+    return done;
+  }
+}
+
+export class SourceBuffers {
+  /** Bytes of media appended so far. */
+  bytes = 0;
+  /** @type {string[]} Codec strings of what is appended now. */
+  codecs = [];
+  #video;
+  #beforeReset;
+  /** @type {MediaSource | null} */
+  #source = null;
+  #objectURL = "";
+  /** @type {Map<string, LaneBuffer>} */
+  #lanes = new Map();
+  #publication = "";
+
+  /**
+   * @param {HTMLVideoElement} video
+   * @param {() => void} beforeReset Called while the last picture can still be read.
+   */
+  constructor(video, beforeReset) {
+    this.#video = video;
+    this.#beforeReset = beforeReset;
+  }
+
+  get isOpen() { return this.#source?.readyState === "open" && !this.#video.error; }
+
+  /**
+   * Makes ready for media of these tracks. What is there goes on where it can; else the element begins anew.
+   * @param {Lane[]} lanes
+   * @param {string} publication A text that changes with each new publication of the stream.
+   * @param {boolean} anew Whether to begin anew in any case.
+   * @returns {Promise<boolean>} Whether it began anew.
+   */
+  async prepare(lanes, publication, anew = false) {
+    const codecs = lanes.flatMap((lane) => lane.tracks.map((t) => t.codec));
+    const refused = unplayable(codecs);
+    if (refused.length > 0) throw new UnplayableCodecs(refused);
+    this.codecs = codecs;
+    const continues = !anew && this.isOpen && this.#publication === publication && lanes.length === this.#lanes.size &&
+      lanes.every((lane) => this.#lanes.get(lane.key)?.shape === shape(lane));
+    this.#publication = publication;
+    if (!continues) {
+      await this.#attach(lanes);
+      return true;
+    }
+    for (const lane of lanes) {
+      const known = /** @type {LaneBuffer} */ (this.#lanes.get(lane.key));
+      const wanted = mimeType(lane.tracks.map((t) => t.codec));
+      if (known.codecs === wanted) continue;
+      known.codecs = wanted;
+      await known.run((buffer) => buffer.changeType(wanted));
+    }
+    return false;
+  }
+
+  /**
+   * Whether media of these tracks can be appended without beginning anew.
+   * @param {Lane} lane
+   */
+  fits(lane) {
+    return this.isOpen && this.#lanes.get(lane.key)?.shape === shape(lane);
+  }
+
+  /**
+   * @param {string} key Of the lane.
+   * @param {Uint8Array} bytes An init segment, or whole fragments.
+   * @param {number} offset Seconds to add to all times.
+   */
+  async append(key, bytes, offset = 0) {
+    const lane = this.#lanes.get(key);
+    for (let tries = 0; ; tries += 1) {
+      if (lane === undefined || !this.isOpen) throw new Error("the browser closed the player");
+      try {
+        await lane.run((buffer) => {
+          if (buffer.timestampOffset !== offset) buffer.timestampOffset = offset;
+          buffer.appendBuffer(bytes);
+        });
+        break;
+      } catch (error) {
+        const isFull = error instanceof DOMException && error.name === "QuotaExceededError";
+        if (!isFull || tries > 0) throw error;
+        await this.trim(SCARCE_BACK_BUFFER);
+      }
+    }
+    if (this.#video.error) throw new Error(this.#video.error.message || "the browser could not decode the media");
+    this.bytes += bytes.length;
+  }
+
+  /**
+   * Lets go of what lies far behind the playhead.
+   * @param {number} keep Seconds.
+   */
+  async trim(keep = BACK_BUFFER) {
+    const step = keep === BACK_BUFFER ? TRIM_STEP : 0.1;
+    for (const { buffer, run } of this.#bound()) {
+      if (!this.isOpen || buffer.buffered.length === 0) continue;
+      const start = buffer.buffered.start(0), end = this.#video.currentTime - keep;
+      if (end >= start + step) await run((b) => b.remove(start, end));
+    }
+  }
+
+  /** Empties the buffers; what comes next may lie anywhere. */
+  async clear() {
+    for (const { buffer, run } of this.#bound()) {
+      if (this.isOpen && buffer.buffered.length > 0) await run((b) => b.remove(0, Infinity));
+    }
+  }
+
+  /** Nothing more will come: the element may end when all has been shown. */
+  async end() {
+    for (const { run } of this.#bound()) await run(() => {});
+    if (this.isOpen) this.#source?.endOfStream();
+  }
+
+  /** Seconds to which media is there without a hole from a time on, in the lane; that time itself if there is none. */
+  bufferedEnd(/** @type {string} */ key, /** @type {number} */ time) {
+    const ranges = this.isOpen ? this.#lanes.get(key)?.buffer.buffered : undefined;
+    for (let n = 0; ranges !== undefined && n < ranges.length; n += 1) {
+      if (ranges.start(n) <= time + 0.1 && time < ranges.end(n)) return ranges.end(n);
+    }
+    return time;
+  }
+
+  /** What comes next lies on another time axis: the element begins anew with it. */
+  forget() { this.#publication = ""; }
+
+  /** Lets go of the video element. */
+  detach() {
+    if (this.#objectURL === "") return;
+    URL.revokeObjectURL(this.#objectURL);
+    this.#objectURL = "";
+    this.#source = null;
+    this.#lanes.clear();
+    this.#video.removeAttribute("src");
+    this.#video.load();
+  }
+
+  /** @param {Lane[]} lanes */
+  async #attach(lanes) {
+    if (MediaSourceClass === null) throw new Error("this browser has no Media Source Extensions");
+    this.#beforeReset();
+    if (this.#objectURL !== "") URL.revokeObjectURL(this.#objectURL);
+    const source = new MediaSourceClass();
+    const opened = once(source, "sourceopen", "sourceclose");
+    this.#objectURL = URL.createObjectURL(source);
+    // Without this, Apple's managed kind waits for an AirPlay alternative and never opens.
+    if (MediaSourceClass === globalThis.ManagedMediaSource) this.#video.disableRemotePlayback = true;
+    this.#video.src = this.#objectURL;
+    await opened;
+    this.#source = source;
+    // Else a seek to what is still to be fetched would be bent to what is buffered (W3C Media Source, "seekable").
+    source.duration = Infinity;
+    source.setLiveSeekableRange?.(0, END_OF_TIME);
+    this.#lanes = new Map(lanes.map((lane) => {
+      const codecs = mimeType(lane.tracks.map((t) => t.codec));
+      return [lane.key, new LaneBuffer(source.addSourceBuffer(codecs), shape(lane), codecs)];
+    }));
+  }
+
+  #bound() {
+    return [...this.#lanes.values()].map((lane) => ({ buffer: lane.buffer, run: lane.run.bind(lane) }));
+  }
+}
+
+/**
+ * Buffers go on with another codec, but not with another set of tracks.
+ * @param {Lane} lane
+ */
+const shape = (lane) => lane.tracks.map((t) => `${t.id}${t.kind}`).join();
+
+/** @param {EventTarget} target @param {string[]} events @returns {Promise<void>} */
+function once(target, ...events) {
+  return new Promise((resume) => {
+    for (const event of events) target.addEventListener(event, () => resume(), { once: true });
+  });
+}

@@ -1,0 +1,14 @@
+/** The page of addresses at which there is nothing: which one it was, and what may be wrong with it. */
+
+import { byId, setText } from "../ui/dom.js";
+import { isStreamName, NAME_GRAMMAR } from "../ui/links.js";
+
+setText(byId("address", HTMLElement), location.pathname);
+setText(byId("reason", HTMLElement), reason(location.pathname.split("/").filter(Boolean)));
+
+/** @param {string[]} path @returns {string} */
+function reason([kind, name, file]) {
+  if (kind === "watch" && !isStreamName(name ?? "")) return `No stream can have that name. ${NAME_GRAMMAR}`;
+  if (kind === "recordings" && file) return "There is no such recording: it may have been deleted, or is not finished yet.";
+  return "It may be mistyped, or what was here is gone.";
+}

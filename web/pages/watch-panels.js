@@ -1,0 +1,42 @@
+/** What stands below the player: recording, source, links and commands. None of it is needed for the first picture. */
+
+import { AdminDialog } from "../admin/admin-dialog.js";
+import { SourcePanel } from "../admin/source-panel.js";
+import { fetchOverview } from "../api/api.js";
+import { LastRecording } from "../recordings/last-recording.js";
+import { RecordingPanel } from "../recordings/recording-panel.js";
+import { byId } from "../ui/dom.js";
+import { publishRows, watchRows } from "../ui/links.js";
+
+const RETRY_MILLISECONDS = 5000;
+
+/** @param {string} name Of the stream. @param {import("../engine/session.js").WatchSession} session */
+export function openPanels(name, session) {
+  const managers = [byId("manage", HTMLButtonElement), byId("source-manage", HTMLButtonElement)];
+  const admin = new AdminDialog(managers, () => {
+    recording.refresh();
+    source.ask();
+  });
+  const source = new SourcePanel(name, session, admin);
+  const recording = new RecordingPanel(name, session, admin, source);
+  const lastRecording = new LastRecording(name);
+  showLinks(name);
+  return {
+    refresh() {
+      lastRecording.refresh(session.phase);
+      recording.refresh();
+      source.refresh();
+    },
+  };
+}
+
+/** @param {string} name */
+async function showLinks(name) {
+  try {
+    const overview = await fetchOverview();
+    byId("watch-rows", HTMLElement).replaceChildren(...watchRows(name, overview));
+    byId("publish-rows", HTMLElement).replaceChildren(...publishRows(name, overview));
+  } catch {
+    setTimeout(() => showLinks(name), RETRY_MILLISECONDS);
+  }
+}

@@ -1,0 +1,45 @@
+/** What a recording lacks, as people read it. */
+
+import { make } from "../ui/dom.js";
+import * as format from "../ui/format.js";
+
+/** @typedef {import("../api/api.js").Gap} Gap */
+
+/** So many are listed one by one. */
+const LISTED = 20;
+
+/** @param {Gap[]} gaps At least one. @returns {string} "2 gaps, 3.4 s missing" */
+export function gapSummary(gaps) {
+  const missing = gaps.reduce((sum, gap) => sum + gap.seconds, 0);
+  return `${format.plural(gaps.length, "gap")}, ${format.seconds(missing)} missing`;
+}
+
+/**
+ * Shows them in a list, made anew only when they change.
+ * @param {HTMLElement} list
+ * @param {Gap[]} gaps
+ * @param {((time: number) => void) | null} seek Makes each a button that goes there, in seconds of the recording.
+ */
+export function showGaps(list, gaps, seek = null) {
+  list.hidden = gaps.length === 0;
+  const text = JSON.stringify(gaps);
+  if (list.dataset.shown === text) return;
+  list.dataset.shown = text;
+  const items = gaps.slice(0, LISTED).map((gap) => make("li", "", place(gap, seek), ` ${words(gap)}`));
+  if (gaps.length > LISTED) items.push(make("li", "", `and ${format.plural(gaps.length - LISTED, "more gap")}`));
+  list.replaceChildren(...items);
+}
+
+/** @param {Gap} gap */
+const words = (gap) => `${format.seconds(gap.seconds)} missing: ${gap.reason}`;
+
+/** @param {Gap} gap @param {((time: number) => void) | null} seek */
+function place(gap, seek) {
+  const time = format.duration(gap.at);
+  if (seek === null) return make("strong", "", time);
+  const button = /** @type {HTMLButtonElement} */ (make("button", "gap-place", time));
+  button.type = "button";
+  button.setAttribute("aria-label", `Go to the gap at ${time}`);
+  button.addEventListener("click", () => seek(gap.at));
+  return button;
+}

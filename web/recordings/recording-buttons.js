@@ -1,0 +1,35 @@
+/** The buttons that start a stream's recording, stop it, and discard it. */
+
+import { confirmButton } from "../ui/confirm-button.js";
+import { icon, make } from "../ui/dom.js";
+
+/** @typedef {"start" | "stop" | "cancel"} RecordingAction */
+
+/**
+ * @param {string} name Of the stream.
+ * @param {(action: RecordingAction) => void} control
+ */
+export function recordingButtons(name, control) {
+  const start = button("record", "Record", `Record ${name}`);
+  const stop = button("stop", "Stop", `Stop recording ${name}`);
+  const cancel = button("bin", "Discard", `Discard the recording of ${name}`);
+  start.addEventListener("click", () => control("start"));
+  stop.addEventListener("click", () => control("stop"));
+  confirmButton(cancel, () => control("cancel"));
+  return {
+    element: make("div", "recording-buttons", start, stop, cancel),
+    /** @param {boolean} canStart @param {boolean} canStop */
+    allow(canStart, canStop) {
+      start.hidden = !canStart;
+      stop.hidden = cancel.hidden = !canStop;
+    },
+  };
+}
+
+/** @param {string} symbol @param {string} word @param {string} label */
+function button(symbol, word, label) {
+  const element = /** @type {HTMLButtonElement} */ (make("button", "button quiet", icon(symbol), make("span", "", word)));
+  element.type = "button";
+  element.setAttribute("aria-label", label);
+  return element;
+}

@@ -1,0 +1,56 @@
+/** One recording in the list of the home page. */
+
+import { icon, make, setText } from "../ui/dom.js";
+import * as format from "../ui/format.js";
+import { isOwnFile } from "../ui/links.js";
+import { playRecording } from "./play-recording.js";
+
+/** @type {Record<string, string>} */
+const STATES = { running: "Recording", failed: "Failed", cancelled: "Cancelled", completed: "" };
+
+/** @returns {import("../pages/index.js").Card} */
+export function recordingCard() {
+  const title = make("h3", "recording-name");
+  const when = make("span", "recording-when");
+  const figures = make("span", "recording-figures");
+  const badge = make("span", "badge");
+  const play = /** @type {HTMLButtonElement} */ (action("button", "play", "Play"));
+  const download = /** @type {HTMLAnchorElement} */ (action("a", "download", "Download"));
+  const watch = /** @type {HTMLAnchorElement} */ (action("a", "play", "Watch live"));
+  const head = make("div", "recording-head", title, badge);
+  const body = make("div", "recording-body", head, when, figures);
+  const element = make("li", "recording", body, make("div", "recording-actions", watch, play, download));
+  /** @type {import("../api/api.js").Recording | null} */
+  let shown = null;
+  play.type = "button";
+  play.addEventListener("click", () => { if (shown) playRecording(shown); });
+
+  return {
+    element,
+    /** @param {import("../api/api.js").Recording} recording */
+    update(recording) {
+      shown = recording;
+      setText(title, recording.stream);
+      setText(when, format.moment(recording.startedAt));
+      setText(figures, `${format.duration(recording.seconds)} · ${format.size(recording.bytes)}`);
+      const word = STATES[recording.state] ?? recording.state;
+      badge.hidden = word === "";
+      badge.dataset.state = recording.state === "running" ? "live" : recording.state;
+      setText(badge, word);
+      // A file that is still written has no end yet: it is watched live.
+      const whole = recording.state !== "running";
+      play.hidden = download.hidden = !whole || !isOwnFile(recording.url);
+      watch.hidden = whole;
+      watch.href = `/watch/${encodeURIComponent(recording.stream)}`;
+      const label = `${recording.stream}, ${format.moment(recording.startedAt)}`;
+      play.setAttribute("aria-label", `Play ${label}`);
+      download.setAttribute("aria-label", `Download ${label}`);
+      if (isOwnFile(recording.url)) download.href = recording.url;
+      const isNamed = recording.file.startsWith(recording.stream);
+      download.download = isNamed ? recording.file : `${recording.stream}-${recording.file}`;
+    },
+  };
+}
+
+/** @param {string} tag @param {string} symbol Of icons.svg. @param {string} word */
+const action = (tag, symbol, word) => make(tag, "button quiet", icon(symbol), make("span", "", word));

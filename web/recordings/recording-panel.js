@@ -1,0 +1,137 @@
+/** What the watch page tells of the stream's recording, or its source's, and the buttons that change it. */
+
+import { change, hasToken } from "../api/admin.js";
+import { fetchOverview, fetchStorage } from "../api/api.js";
+import { announce, byId, setText } from "../ui/dom.js";
+import * as format from "../ui/format.js";
+import { showGaps } from "./gaps.js";
+import { recordingButtons } from "./recording-buttons.js";
+
+/** @typedef {import("../api/api.js").Stream} Stream */
+/** @typedef {import("../admin/admin-dialog.js").AdminDialog} AdminDialog */
+/** @typedef {import("../api/api.js").StreamRecording} StreamRecording */
+/** @typedef {import("./recording-buttons.js").RecordingAction} RecordingAction */
+
+const RETRY_MILLISECONDS = 5000;
+/** What the server said to a click stays for so long. */
+const ANSWER_MILLISECONDS = 15_000;
+
+const STATES = {
+  none: "Not recorded", idle: "Waiting for a key frame", running: "Recording", completed: "Stored",
+  failed: "Interrupted", cancelled: "Discarded",
+};
+const DONE = { start: "Recording", stop: "Recording stopped", cancel: "Recording discarded" };
+
+/** @param {StreamRecording | null} recording */
+const isActive = (recording) => ["idle", "running", "failed"].includes(recording?.state ?? "");
+/** @param {Stream | null} stream */
+const isLive = (stream) => stream?.state === "live" || stream?.state === "reconnecting";
+
+export class RecordingPanel {
+  #panel = byId("recording", HTMLElement);
+  #badge = byId("recording-state", HTMLElement);
+  #figures = byId("recording-figures", HTMLElement);
+  #reason = byId("recording-reason", HTMLElement);
+  #gaps = byId("recording-gaps", HTMLElement);
+  #manage = byId("manage", HTMLButtonElement);
+  #name;
+  #session;
+  #buttons;
+  #admin;
+  #publisher;
+  /** @type {import("../api/api.js").Storage | null} Null while unknown, and where nothing is recorded. */
+  #storage = null;
+  /** @type {string | null} Why the last click did nothing. */
+  #answer = null;
+  #answeredAt = -Infinity;
+
+  /**
+   * @param {string} name Of the stream.
+   * @param {import("../engine/session.js").WatchSession} session
+   * @param {AdminDialog} admin
+   * @param {import("../admin/source-panel.js").SourcePanel} publisher Of the stream, where that is part of the server.
+   */
+  constructor(name, session, admin, publisher) {
+    this.#name = name;
+    this.#session = session;
+    this.#buttons = recordingButtons(name, (action) => this.#control(action));
+    this.#admin = admin;
+    this.#publisher = publisher;
+    this.#manage.before(this.#buttons.element);
+    const link = byId("recording-all", HTMLAnchorElement);
+    link.href = `/recordings?stream=${encodeURIComponent(name)}`;
+    this.#ask();
+  }
+
+  async #ask() {
+    try {
+      this.#storage = await fetchStorage(await fetchOverview());
+      this.refresh();
+    } catch {
+      setTimeout(() => this.#ask(), RETRY_MILLISECONDS);
+    }
+  }
+
+  /**
+   * What is recorded: a stream, or the source that it comes from, on air and off. What is not recorded with its stream is
+   * recorded with its source.
+   */
+  get #subject() {
+    const { stream } = this.#session;
+    const { source } = this.#publisher;
+    const ofStream = stream?.recording ?? null;
+    const follows = source === null || (isActive(ofStream) && isLive(stream)) ? "streams" : "sources";
+    return { follows, recording: follows === "streams" ? ofStream : source?.recording ?? ofStream };
+  }
+
+  /** @param {RecordingAction} action */
+  async #control(action) {
+    this.#answer = null;
+    try {
+      await change("POST", `/api/v1/${this.#subject.follows}/${encodeURIComponent(this.#name)}/recording/${action}`);
+      announce(DONE[action]);
+    } catch (error) {
+      this.#answer = error instanceof Error ? error.message : "That did not work.";
+      this.#answeredAt = performance.now();
+      this.#admin.refresh();
+      if (!hasToken()) this.#admin.open();
+    }
+    await Promise.all([this.#session.retry(), this.#publisher.ask()]);
+    this.refresh();
+  }
+
+  /** Shows what is. */
+  refresh() {
+    const { stream } = this.#session;
+    const { source } = this.#publisher;
+    const isCaptured = source?.state === "live" || source?.state === "preview";
+    // The test pattern is never recorded.
+    const kind = source?.kind ?? stream?.protocol;
+    this.#panel.hidden = this.#storage === null || kind === "test" || (stream === null && !isCaptured);
+    if (this.#panel.hidden) return;
+    const { follows, recording } = this.#subject;
+    const state = recording?.state ?? "none";
+    this.#badge.dataset.state = state === "running" ? "live" : state === "completed" || state === "failed" ? state : "ended";
+    setText(this.#badge, STATES[state] ?? state);
+    const hasFigures = recording !== null && recording.bytes > 0 && state !== "cancelled";
+    setText(this.#figures, hasFigures ? `${format.duration(recording.seconds)} · ${format.size(recording.bytes)}` : "");
+    if (performance.now() - this.#answeredAt > ANSWER_MILLISECONDS) this.#answer = null;
+    const reason = this.#answer ?? reasonOf(recording);
+    this.#reason.hidden = reason === null;
+    setText(this.#reason, reason ?? "");
+    showGaps(this.#gaps, state === "cancelled" ? [] : recording?.gaps ?? []);
+
+    this.#manage.hidden = !this.#storage?.writable;
+    const mayChange = hasToken() && this.#storage?.writable === true;
+    const isThere = follows === "sources" ? isCaptured : isLive(stream);
+    const mayStart = state !== "running" && state !== "idle";
+    this.#buttons.allow(mayChange && isThere && mayStart, mayChange && isActive(recording) && isThere);
+  }
+}
+
+/** @param {import("../api/api.js").StreamRecording | null} recording @returns {string | null} */
+function reasonOf(recording) {
+  if (recording === null) return null;
+  if (recording.state === "failed") return `Interrupted: ${recording.reason ?? "no reason is known"}`;
+  return recording.reason;
+}

@@ -1,0 +1,256 @@
+/** The player of a recording: its picture, a seek bar with the time of day, and the keys of the watch page. */
+
+import { fetchKeyFrames } from "../api/api.js";
+import { RecordingPlayback } from "../engine/recording-playback.js";
+import { icon, make, setIcon, setText } from "../ui/dom.js";
+import * as format from "../ui/format.js";
+import { isOwnFile } from "../ui/links.js";
+import { SeekBar } from "../ui/seek-bar.js";
+import { ClipEditor } from "./clip-editor.js";
+
+/** Seconds. */
+const ARROW_STEP = 5;
+const LETTER_STEP = 10;
+const VOLUME_STEP = 0.1;
+
+const WORDING = {
+  // What is still being written may begin at any time of its media.
+  brief: (/** @type {number} */ time, /** @type {{start: number}} */ range) => format.duration(time - range.start),
+  spoken: (/** @type {number} */ time, /** @type {{start: number, end: number}} */ range) =>
+    `${format.duration(time - range.start)} of ${format.duration(range.end - range.start)}`,
+};
+
+export class RecordingPlayer {
+  video = /** @type {HTMLVideoElement} */ (make("video"));
+  #stage = make("div", "player-stage");
+  #soundOnly = make("div", "player-sound", icon("audio"));
+  #row = make("div", "seek-row");
+  #play = control("play", "Play", "k Space", "Play or pause (k)");
+  #mute = control("sound", "Sound off", "m", "Sound on or off (m)");
+  #volume = slider("player-volume", "volume", "Volume");
+  #place = make("span", "player-place");
+  #fullscreen = control("expand", "Full screen", "f", "Full screen (f)");
+  #playback = new RecordingPlayback(this.video);
+  #clip;
+  #clipButton = control("clip", "Clip", "", "Cut out a clip");
+  #seekBar;
+  /** @type {import("../api/api.js").Recording | null} */
+  #recording = null;
+
+  /** @param {Element} place An element of the document, where the player is put. */
+  constructor(place) {
+    this.video.id = "recording-video";
+    this.video.playsInline = true;
+    this.video.preload = "auto";
+    this.#clip = new ClipEditor(this.#playback, this.video, this.#clipButton);
+    place.append(this.#build(), this.#clip.element);
+    this.#seekBar = new SeekBar(this.video, this.#playback, { wording: WORDING, shortest: 0 });
+    this.#listen();
+  }
+
+  #build() {
+    const seek = slider("seek", "seek", "Time");
+    seek.setAttribute("aria-keyshortcuts", "ArrowLeft ArrowRight Home End");
+    seek.step = "any";
+    const bubble = make("output", "seek-bubble");
+    bubble.id = "seek-bubble";
+    bubble.setAttribute("aria-live", "off");
+    bubble.toggleAttribute("hidden", true);
+    const position = make("time", "position");
+    position.id = "position";
+    position.setAttribute("title", "When this was live");
+    this.#row.id = "seek-row";
+    this.#row.append(seek, bubble, ...this.#clip.marks);
+    this.#volume.step = "0.05";
+    const back = control("back", "Back 10 seconds", "j", "Back 10 seconds (j)");
+    const ahead = control("ahead", "Forward 10 seconds", "l", "Forward 10 seconds (l)");
+    back.addEventListener("click", () => this.#step(-LETTER_STEP));
+    ahead.addEventListener("click", () => this.#step(LETTER_STEP));
+    back.classList.add("wide");
+    ahead.classList.add("wide");
+    const controls = make("div", "player-controls", this.#row,
+      make("div", "buttons", this.#play, back, ahead, this.#mute, this.#volume, this.#place, position,
+        make("span", "spring"), this.#clipButton, this.#fullscreen));
+    controls.setAttribute("role", "group");
+    controls.setAttribute("aria-label", "Player controls");
+    this.#soundOnly.toggleAttribute("hidden", true);
+    this.#stage.append(make("div", "player-picture", this.video, this.#soundOnly), controls);
+    return this.#stage;
+  }
+
+  #listen() {
+    const { video } = this;
+    this.#play.addEventListener("click", () => this.#togglePlay());
+    video.addEventListener("click", () => this.#togglePlay());
+    video.addEventListener("dblclick", () => this.#toggleFullScreen());
+    this.#mute.addEventListener("click", () => this.#toggleSound());
+    this.#volume.addEventListener("input", () => this.#setVolume(Number(this.#volume.value)));
+    this.#fullscreen.addEventListener("click", () => this.#toggleFullScreen());
+    this.#fullscreen.hidden = !document.fullscreenEnabled;
+    for (const event of ["play", "pause", "ended", "volumechange", "timeupdate", "durationchange", "seeking", "progress"]) {
+      video.addEventListener(event, () => this.#refresh());
+    }
+    video.addEventListener("loadeddata", () => this.#soundOnly.toggleAttribute("hidden", video.videoWidth > 0));
+    document.addEventListener("fullscreenchange", () => this.#refresh());
+  }
+
+  /** @param {import("../api/api.js").Recording} recording */
+  load(recording) {
+    this.#recording = recording;
+    this.#playback.setClock([]);
+    this.#soundOnly.toggleAttribute("hidden", true);
+    this.#playback.leave();
+    this.video.poster = isOwnFile(recording.thumbnail) ? recording.thumbnail ?? "" : "";
+    const isRunning = recording.state === "running";
+    if (isRunning) this.#playback.follow(playlistOf(recording));
+    else this.video.src = isOwnFile(recording.url) ? recording.url ?? "" : "";
+    this.#clip.open(recording);
+    this.#clipButton.hidden = isRunning;
+    this.#markGaps(isRunning ? [] : recording.gaps ?? [], recording.seconds);
+    this.#refresh();
+    if (!isRunning) this.#readClock(recording);
+    this.video.play().catch(() => {});
+  }
+
+  unload() {
+    this.#recording = null;
+    this.#clip.close();
+    this.#playback.leave();
+    this.video.removeAttribute("src");
+    this.video.removeAttribute("poster");
+    this.video.load();
+  }
+
+  /** @param {number} time Seconds of the recording. */
+  seek(time) {
+    this.#playback.seek(time);
+  }
+
+  /** @param {import("../api/api.js").Recording} recording */
+  async #readClock(recording) {
+    try {
+      const { clock } = await fetchKeyFrames(recording);
+      if (this.#recording === recording) this.#playback.setClock(clock);
+    } catch {
+      // It plays without the time of day.
+    }
+  }
+
+  /** @param {import("../api/api.js").Gap[]} gaps @param {number} seconds */
+  #markGaps(gaps, seconds) {
+    for (const old of this.#row.querySelectorAll(".seek-gap")) old.remove();
+    if (!(seconds > 0)) return;
+    for (const gap of gaps) {
+      const mark = make("span", "seek-gap");
+      mark.setAttribute("aria-hidden", "true");
+      mark.style.setProperty("--at", String(Math.min(1, Math.max(0, gap.at / seconds))));
+      this.#row.append(mark);
+    }
+  }
+
+  // MARK: What people do
+
+  #togglePlay() {
+    const { video } = this;
+    if (video.paused) video.play().catch(() => this.#refresh());
+    else video.pause();
+  }
+
+  /** @param {number} seconds */
+  #step(seconds) {
+    this.#playback.seek(this.video.currentTime + seconds);
+  }
+
+  #toggleSound() {
+    const { video } = this;
+    video.muted = !video.muted;
+    if (!video.muted && video.volume === 0) video.volume = 1;
+  }
+
+  /** @param {number} volume 0 to 1. */
+  #setVolume(volume) {
+    this.video.volume = Math.min(1, Math.max(0, volume));
+    this.video.muted = this.video.volume === 0;
+  }
+
+  #toggleFullScreen() {
+    const change = document.fullscreenElement ? document.exitFullscreen() : this.#stage.requestFullscreen();
+    change.catch(() => this.#refresh());
+  }
+
+  /** @param {KeyboardEvent} event Of the dialog. */
+  key(event) {
+    if (event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey) return;
+    const target = /** @type {Element} */ (event.target);
+    const onSeekBar = target.id === "seek";
+    const onOther = target instanceof HTMLInputElement && !onSeekBar;
+    const isPressed = target instanceof HTMLButtonElement || target instanceof HTMLAnchorElement;
+    switch (event.key) {
+      case " ":
+        if (isPressed) return;
+        this.#togglePlay();
+        break;
+      case "k": this.#togglePlay(); break;
+      case "j": this.#step(-LETTER_STEP); break;
+      case "l": this.#step(LETTER_STEP); break;
+      case "m": this.#toggleSound(); break;
+      case "f": this.#toggleFullScreen(); break;
+      case "ArrowLeft": case "ArrowRight":
+        if (onOther) return;
+        this.#step(event.key === "ArrowLeft" ? -ARROW_STEP : ARROW_STEP);
+        break;
+      case "Home": case "End":
+        if (onOther) return;
+        this.#playback.seek((event.key === "Home" ? this.#playback.range?.start : this.#playback.range?.end) ?? 0);
+        break;
+      case "ArrowUp": case "ArrowDown":
+        if (onOther) return;
+        this.#setVolume((this.video.muted ? 0 : this.video.volume) + (event.key === "ArrowUp" ? VOLUME_STEP : -VOLUME_STEP));
+        break;
+      default: return;
+    }
+    event.preventDefault();
+  }
+
+  #refresh() {
+    const { video } = this;
+    setIcon(this.#play, video.paused ? "play" : "pause");
+    this.#play.setAttribute("aria-label", video.paused ? "Play" : "Pause");
+    const silent = video.muted || video.volume === 0;
+    setIcon(this.#mute, silent ? "muted" : "sound");
+    this.#mute.setAttribute("aria-label", silent ? "Sound on" : "Sound off");
+    if (document.activeElement !== this.#volume) this.#volume.value = String(silent ? 0 : video.volume);
+    const full = document.fullscreenElement === this.#stage;
+    setIcon(this.#fullscreen, full ? "shrink" : "expand");
+    this.#fullscreen.setAttribute("aria-label", full ? "Leave full screen" : "Full screen");
+    const { start, end } = this.#playback.range ?? { start: 0, end: this.#recording?.seconds ?? 0 };
+    setText(this.#place, `${format.duration(Math.max(0, video.currentTime - start))} / ${format.duration(end - start)}`);
+    this.#seekBar.refresh();
+    this.#clip.refresh();
+  }
+}
+
+/** @param {import("../api/api.js").Recording} recording @returns {string} Where its segments are listed, also while it is written. */
+const playlistOf = ({ stream, file }) =>
+  `/recordings/${encodeURIComponent(stream)}/${encodeURIComponent(file.replace(/\.mp4$/, ""))}/index.m3u8`;
+
+/** @param {string} symbol @param {string} label @param {string} keys @param {string} title */
+function control(symbol, label, keys, title) {
+  const button = /** @type {HTMLButtonElement} */ (make("button", "control", icon(symbol)));
+  button.type = "button";
+  button.title = title;
+  button.setAttribute("aria-label", label);
+  if (keys !== "") button.setAttribute("aria-keyshortcuts", keys);
+  return button;
+}
+
+/** @param {string} id @param {string} className @param {string} label */
+function slider(id, className, label) {
+  const input = /** @type {HTMLInputElement} */ (make("input", className));
+  input.id = id;
+  input.type = "range";
+  input.min = "0";
+  input.max = "1";
+  input.setAttribute("aria-label", label);
+  return input;
+}

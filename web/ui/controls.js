@@ -1,0 +1,199 @@
+/** The player's buttons and pointer habits. */
+
+import { byId, setIcon, setText } from "./dom.js";
+import * as format from "./format.js";
+
+/** The controls hide after the pointer has rested so long on a playing picture. */
+const REST_MILLISECONDS = 2800;
+/** Seconds that the buttons for back and forward move. */
+const BUTTON_STEP = 10;
+/** The distance to the edge is written anew so often: figures that dance are not read. */
+const DISTANCE_MILLISECONDS = 500;
+
+export class Controls {
+  #video;
+  #session;
+  #stage = byId("stage", HTMLElement);
+  #player = byId("player", HTMLElement);
+  #play = byId("play", HTMLButtonElement);
+  #bigPlay = byId("big-play", HTMLButtonElement);
+  #mute = byId("mute", HTMLButtonElement);
+  #volume = byId("volume", HTMLInputElement);
+  #unmute = byId("unmute", HTMLButtonElement);
+  #live = byId("live", HTMLButtonElement);
+  #distance = byId("distance", HTMLElement);
+  #back = byId("back", HTMLButtonElement);
+  #ahead = byId("ahead", HTMLButtonElement);
+  #pip = byId("pip", HTMLButtonElement);
+  #fullscreen = byId("fullscreen", HTMLButtonElement);
+  #resting = 0;
+  #distanceAt = -Infinity;
+  /** Whether the viewer has said anything about sound; until then the picture offers it. */
+  #soundChosen = false;
+
+  /**
+   * @param {HTMLVideoElement} video
+   * @param {import("../engine/session.js").WatchSession} session
+   */
+  constructor(video, session) {
+    this.#video = video;
+    this.#session = session;
+    video.muted = true;
+    this.#play.addEventListener("click", () => this.togglePlay());
+    this.#bigPlay.addEventListener("click", () => this.togglePlay());
+    this.#mute.addEventListener("click", () => this.toggleSound());
+    this.#unmute.addEventListener("click", () => this.toggleSound());
+    this.#volume.addEventListener("input", () => this.#setVolume(Number(this.#volume.value)));
+    this.#live.addEventListener("click", () => this.goLive());
+    this.#back.addEventListener("click", () => this.step(-BUTTON_STEP));
+    this.#ahead.addEventListener("click", () => this.step(BUTTON_STEP));
+    this.#pip.addEventListener("click", () => this.togglePictureInPicture());
+    this.#fullscreen.addEventListener("click", () => this.toggleFullScreen());
+    this.#fullscreen.hidden = !document.fullscreenEnabled && !("webkitEnterFullscreen" in video);
+    this.#followWish();
+    this.#listenToPointer();
+    for (const event of ["play", "pause", "volumechange"]) video.addEventListener(event, () => this.refresh());
+    document.addEventListener("fullscreenchange", () => this.refresh());
+  }
+
+  togglePlay() {
+    const video = this.#video;
+    if (video.paused) {
+      this.#session.wish.plays = true;
+      video.play().catch(() => this.refresh());
+    } else {
+      this.#session.wish.plays = false;
+      video.pause();
+    }
+  }
+
+  /**
+   * What was paused, here or by a headset or the system, must not start by itself with the next media. A pause at the
+   * end of the media, by an error, or of a page that nobody sees, is no wish.
+   */
+  #followWish() {
+    const video = this.#video, { wish } = this.#session;
+    video.addEventListener("play", () => { if (!video.paused) wish.plays = true; });
+    video.addEventListener("pause", () => {
+      const byItself = video.ended || video.error || document.hidden;
+      if (!byItself && video.readyState > HTMLMediaElement.HAVE_METADATA) wish.plays = false;
+    });
+  }
+
+  toggleSound() {
+    const video = this.#video;
+    this.#soundChosen = true;
+    video.muted = !video.muted;
+    if (!video.muted && video.volume === 0) video.volume = 1;
+    if (!video.muted && video.paused && this.#session.wish.plays) video.play().catch(() => {});
+    this.refresh();
+  }
+
+  goLive() {
+    this.#session.engine.goLive();
+    if (this.#video.paused) this.togglePlay();
+  }
+
+  /** @param {number} seconds Forward, or back where negative. */
+  step(seconds) {
+    const { engine } = this.#session;
+    if (seconds > 0 && engine.isFollowed) return;
+    engine.seek(this.#video.currentTime + seconds);
+    this.refresh();
+  }
+
+  /** To the oldest that can still be seen. */
+  goToStart() {
+    const { engine } = this.#session;
+    if (engine.range !== null) engine.seek(engine.range.start);
+    this.refresh();
+  }
+
+  async toggleFullScreen() {
+    try {
+      if (document.fullscreenElement) await document.exitFullscreen();
+      else if (document.fullscreenEnabled) await this.#player.requestFullscreen();
+      else /** @type {any} */ (this.#video).webkitEnterFullscreen?.();
+    } catch {
+      this.refresh();
+    }
+  }
+
+  async togglePictureInPicture() {
+    try {
+      if (document.pictureInPictureElement) await document.exitPictureInPicture();
+      else if (document.pictureInPictureEnabled) await this.#video.requestPictureInPicture();
+    } catch {
+      this.refresh();
+    }
+  }
+
+  /** Shows what is. */
+  refresh() {
+    const video = this.#video, { stream, phase } = this.#session;
+    const usable = phase === "playing" || phase === "waiting";
+    setIcon(this.#play, video.paused ? "play" : "pause");
+    this.#play.setAttribute("aria-label", video.paused ? "Play" : "Pause");
+    const hasPicture = video.readyState >= HTMLMediaElement.HAVE_CURRENT_DATA;
+    this.#bigPlay.hidden = !(video.paused && phase === "playing" && hasPicture);
+    const silent = video.muted || video.volume === 0;
+    setIcon(this.#mute, silent ? "muted" : "sound");
+    this.#mute.setAttribute("aria-label", silent ? "Sound on" : "Sound off");
+    if (document.activeElement !== this.#volume) this.#volume.value = String(silent ? 0 : video.volume);
+    const hasSound = Boolean(stream?.tracks.some((t) => t.kind === "audio"));
+    this.#unmute.hidden = !(usable && hasSound && video.muted && !this.#soundChosen && this.#bigPlay.hidden);
+    // What is over can only be sought in, by the bar.
+    const isOver = phase === "ended" || phase === "notStarted";
+    const idle = isOver || (!usable && !this.#session.hasPlayed);
+    for (const control of [this.#play, this.#mute, this.#volume]) control.hidden = idle;
+    this.#pip.hidden = idle || !document.pictureInPictureEnabled;
+    this.#live.hidden = !usable;
+    const canSeek = usable && this.#session.engine.range !== null;
+    this.#back.hidden = this.#ahead.hidden = !canSeek;
+    this.#ahead.disabled = this.#session.engine.isFollowed;
+    this.#showLive();
+    const full = document.fullscreenElement !== null;
+    setIcon(this.#fullscreen, full ? "shrink" : "expand");
+    this.#fullscreen.setAttribute("aria-label", full ? "Leave full screen" : "Full screen");
+  }
+
+  /** Whether the playhead is at the live edge, and how far from it. */
+  #showLive() {
+    const { engine, atLiveEdge } = this.#session;
+    const changed = this.#live.dataset.edge !== (atLiveEdge ? "live" : "behind");
+    this.#live.dataset.edge = atLiveEdge ? "live" : "behind";
+    this.#live.setAttribute("aria-label", atLiveEdge ? "Live" : "Go to the live edge");
+    const now = performance.now();
+    if (!changed && now - this.#distanceAt < DISTANCE_MILLISECONDS) return;
+    this.#distanceAt = now;
+    const { behind } = engine;
+    setText(this.#distance, behind < 60 ? `−${format.seconds(behind)}` : `−${format.duration(behind)}`);
+  }
+
+  /** @param {number} step */
+  changeVolume(step) {
+    this.#setVolume((this.#video.muted ? 0 : this.#video.volume) + step);
+  }
+
+  /** @param {number} volume 0 to 1. */
+  #setVolume(volume) {
+    this.#soundChosen = true;
+    this.#video.volume = Math.min(1, Math.max(0, volume));
+    this.#video.muted = this.#video.volume === 0;
+  }
+
+  #listenToPointer() {
+    const wake = () => {
+      this.#stage.classList.remove("resting");
+      clearTimeout(this.#resting);
+      this.#resting = setTimeout(() => this.#stage.classList.add("resting"), REST_MILLISECONDS);
+    };
+    for (const event of ["pointermove", "pointerdown", "focusin", "keydown"]) this.#stage.addEventListener(event, wake);
+    wake();
+    this.#video.addEventListener("click", (event) => {
+      if (!this.#unmute.hidden) this.toggleSound();
+      else if (/** @type {PointerEvent} */ (event).pointerType !== "touch") this.togglePlay();
+    });
+    this.#video.addEventListener("dblclick", () => this.toggleFullScreen());
+  }
+}

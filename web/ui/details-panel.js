@@ -1,0 +1,166 @@
+/** What is played, how far behind it is, and how well it goes: shown on demand. */
+
+import { codecName } from "../media/codecs.js";
+import { byId, make, setText } from "./dom.js";
+import * as format from "./format.js";
+
+/** How often the figures change while they are read. */
+const REFRESH_MILLISECONDS = 500;
+/** How often the clock is compared with the server's while the figures are shown. */
+const CLOCK_MILLISECONDS = 30_000;
+const CLOCK_RETRY_MILLISECONDS = 5000;
+
+/** Over which time the received bit rate is measured: some segments. */
+const RATE_MILLISECONDS = 8000;
+
+export class DetailsPanel {
+  #video;
+  #session;
+  #clock;
+  #panel = byId("details", HTMLElement);
+  #button = byId("info", HTMLButtonElement);
+  #figures = byId("figures", HTMLElement);
+  /** @type {Map<string, Element>} The value elements by label. */
+  #values = new Map();
+  #refreshedAt = -Infinity;
+  #clockAt = -Infinity;
+  /** @type {{at: number, bytes: number}[]} What had been received when. */
+  #received = [];
+
+  /**
+   * @param {HTMLVideoElement} video
+   * @param {import("../engine/session.js").WatchSession} session
+   * @param {import("../api/api.js").ServerClock} clock
+   * @param {import("../engine/session.js").EngineName | null} forced
+   */
+  constructor(video, session, clock, forced) {
+    this.#video = video;
+    this.#session = session;
+    this.#clock = clock;
+    this.#button.addEventListener("click", () => this.toggle());
+    byId("details-close", HTMLButtonElement).addEventListener("click", () => {
+      this.toggle();
+      this.#button.focus();
+    });
+    this.#panel.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") byId("details-close", HTMLButtonElement).click();
+    });
+    byId(`choose-${forced ?? "auto"}`, HTMLAnchorElement).setAttribute("aria-current", "true");
+  }
+
+  /** Opens it, or closes it. */
+  toggle() {
+    this.#panel.hidden = !this.#panel.hidden;
+    this.#button.setAttribute("aria-expanded", String(!this.#panel.hidden));
+    this.#refreshedAt = -Infinity;
+    this.refresh();
+  }
+
+  refresh() {
+    const now = performance.now();
+    if (this.#panel.hidden || now - this.#refreshedAt < REFRESH_MILLISECONDS) return;
+    this.#refreshedAt = now;
+    if (now - this.#clockAt > CLOCK_MILLISECONDS) {
+      this.#clockAt = now;
+      this.#clock.measure().catch(() => { this.#clockAt = now - CLOCK_MILLISECONDS + CLOCK_RETRY_MILLISECONDS; });
+    }
+    for (const [label, value] of this.#read()) this.#show(label, value);
+  }
+
+  /** @returns {[string, string][]} */
+  #read() {
+    const video = this.#video, { engine, stream } = this.#session;
+    const playing = this.#session.phase === "playing";
+    const quality = video.getVideoPlaybackQuality?.();
+    const serverNow = this.#clock.now();
+    const latency = playing && stream && serverNow !== null ? engine.latency(stream, serverNow) : null;
+    const codecs = engine.codecs.length > 0 ? engine.codecs : (stream?.tracks ?? []).map((t) => t.codecString);
+    const picture = video.videoWidth > 0 ? `${video.videoWidth}×${video.videoHeight}` : "–";
+    const rate = stream?.tracks.find((t) => t.kind === "video")?.frameRate;
+    return [
+      ["Player", engine.name === "native" ? engine.source : `Media Source, ${engine.source}`],
+      ["Codecs", codecs.map((c) => `${codecName(c)} (${c})`).join(", ") || "–"],
+      ["Video", rate ? `${picture}, ${Number(rate.toFixed(2))} fps` : picture],
+      ["Latency", latency === null ? "not known here" : format.seconds(latency, 2)],
+      ["Behind the edge", playing ? format.seconds(engine.behind, 2) : "–"],
+      ["Window", engine.range === null ? "–" : format.duration(engine.range.end - engine.range.start)],
+      ["Buffer ahead", format.seconds(bufferAhead(video), 2)],
+      ["Speed", `${video.playbackRate.toFixed(2)}×`],
+      ["Frames", quality ? `${quality.totalVideoFrames} decoded, ${quality.droppedVideoFrames} dropped` : "–"],
+      ["Stalls", String(engine.stalls)],
+      ["Bit rate", format.bitrate(stream?.bitrate)],
+      ["Received", format.bitrate(this.#receivedRate())],
+      ["Key frames", Number.isFinite(stream?.gopSeconds) ? `every ${format.seconds(stream?.gopSeconds)}` : "–"],
+      ["Publisher", stream ? stream.protocol : "–"],
+      ...captured(stream?.capture ?? null),
+      ...transcoded(stream?.ladder ?? null),
+      ["Last error", this.#session.lastFailure || "none"],
+    ];
+  }
+
+  /** @returns {number | null} Bits per second of media over the last seconds. */
+  #receivedRate() {
+    const { bytes } = this.#session.engine;
+    if (bytes === null) return null;
+    const now = performance.now();
+    this.#received = this.#received.filter((r) => now - r.at < RATE_MILLISECONDS && r.bytes <= bytes);
+    this.#received.push({ at: now, bytes });
+    const first = this.#received[0];
+    return now - first.at < 1000 ? null : (bytes - first.bytes) * 8000 / (now - first.at);
+  }
+
+  /** @param {string} label @param {string} value */
+  #show(label, value) {
+    let shown = this.#values.get(label);
+    if (!shown) {
+      shown = make("dd");
+      this.#values.set(label, shown);
+      this.#figures.append(make("div", "", make("dt", "", label), shown));
+    }
+    setText(shown, value);
+  }
+}
+
+/**
+ * What the server's own camera, microphone and encoder have lost; nothing for other publishers.
+ * @param {import("../api/api.js").Capture | null} capture
+ * @returns {[string, string][]}
+ */
+function captured(capture) {
+  /** @type {[string, string][]} */
+  const rows = [];
+  const { video, audio } = capture ?? {};
+  if (video) {
+    const lost = video.lost + video.corrupt;
+    rows.push(["Camera", video.problem ?? [video.name || video.device, video.mode].filter(Boolean).join(", ")]);
+    rows.push(["Encoder", `${video.encoder ?? "in the camera"}, ${video.dropped} left out, ${lost} lost before it`]);
+  }
+  if (audio) {
+    rows.push(["Microphone", audio.problem ?? `${audio.device}, ${audio.overruns} overruns`]);
+  }
+  return rows;
+}
+
+/**
+ * How the stream's smaller pictures are being made; nothing where there are none.
+ * @param {import("../api/api.js").Ladder | null} ladder
+ * @returns {[string, string][]}
+ */
+function transcoded(ladder) {
+  if (!ladder) return [];
+  const worker = { idle: "nothing to do", running: "at work", waiting: "lost, begins again" }[ladder.worker];
+  const restarts = ladder.restarts === 1 ? "1 restart" : `${ladder.restarts} restarts`;
+  return [
+    ["Ladder", ladder.renditions.map((rendition) => rendition.name).join(", ") || "no rung yet"],
+    ["Transcoder", `${worker}, ${restarts}, ${ladder.droppedFrames} pictures left out`],
+  ];
+}
+
+/** @param {HTMLVideoElement} video @returns {number} Seconds of media from the playhead to the end of its range. */
+function bufferAhead(video) {
+  const { buffered, currentTime } = video;
+  for (let n = 0; n < buffered.length; n += 1) {
+    if (buffered.start(n) <= currentTime + 0.1 && currentTime <= buffered.end(n)) return buffered.end(n) - currentTime;
+  }
+  return 0;
+}

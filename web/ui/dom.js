@@ -1,0 +1,96 @@
+/** Small helpers for pages that are built from text, never from markup. */
+
+const ICONS = new URL("icons.svg", import.meta.url).pathname;
+
+/** @template {Element} T @param {string} id @param {new () => T} type @returns {T} */
+export function byId(id, type) {
+  const element = document.getElementById(id);
+  if (!(element instanceof type)) throw new Error(`no #${id} on this page`);
+  return element;
+}
+
+/**
+ * @param {string} tag
+ * @param {string} className
+ * @param {(Node | string)[]} content
+ */
+export function make(tag, className = "", ...content) {
+  const element = document.createElement(tag);
+  if (className) element.className = className;
+  element.append(...content);
+  return element;
+}
+
+/**
+ * Changes text only where it differs: screen readers and selections stay undisturbed.
+ * @param {Element} element
+ * @param {string} text
+ */
+export function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/** @param {string} name A symbol of icons.svg. @returns {SVGSVGElement} */
+export function icon(name) {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  svg.setAttribute("class", "icon");
+  svg.setAttribute("aria-hidden", "true");
+  const use = document.createElementNS("http://www.w3.org/2000/svg", "use");
+  use.setAttribute("href", `${ICONS}#${name}`);
+  svg.append(use);
+  return svg;
+}
+
+/** @param {Element} button @param {string} name A symbol of icons.svg. */
+export function setIcon(button, name) {
+  const use = button.querySelector("use");
+  const href = `${ICONS}#${name}`;
+  if (use && use.getAttribute("href") !== href) use.setAttribute("href", href);
+}
+
+/** @param {string} text For screen readers, politely. */
+export function announce(text) {
+  const region = document.getElementById("announcer");
+  if (region) setText(region, text);
+}
+
+/**
+ * A line of text to take along: its label, the text, and a button that copies it.
+ * @param {string} label
+ * @param {string} text
+ */
+export function copyRow(label, text) {
+  const button = /** @type {HTMLButtonElement} */ (make("button", "button quiet copy-button", icon("copy")));
+  const word = make("span", "", "Copy");
+  button.append(word);
+  button.type = "button";
+  button.setAttribute("aria-label", `Copy ${label}`);
+  const code = make("code", "", text);
+  code.tabIndex = 0;
+  button.addEventListener("click", async () => {
+    const copied = await copyText(text, code);
+    setText(word, copied ? "Copied" : "Press Ctrl+C");
+    setIcon(button, copied ? "check" : "copy");
+    announce(copied ? `${label} copied` : `${label} is selected: press Control C`);
+    setTimeout(() => { setText(word, "Copy"); setIcon(button, "copy"); }, 2000);
+  });
+  return make("div", "copy-row", make("span", "copy-label", label), make("div", "copy-text", code), button);
+}
+
+/** @param {string} text @param {Element} shown The element that shows it, selected where copying is forbidden. */
+async function copyText(text, shown) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    // Plain HTTP on another machine is no secure context: the older way needs a selection.
+    const range = document.createRange();
+    range.selectNodeContents(shown);
+    const selection = getSelection();
+    selection?.removeAllRanges();
+    selection?.addRange(range);
+    const copied = document.execCommand("copy");
+    if (copied) selection?.removeAllRanges();
+    return copied;
+  }
+}

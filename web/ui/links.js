@@ -1,0 +1,69 @@
+/** Commands and addresses to take along, with the server's public address, or else this page's, and never with a key. */
+
+import { copyRow, make } from "./dom.js";
+
+const KEY_PLACEHOLDER = "YOUR_KEY";
+const RTMP_DEFAULT_PORT = 1935;
+
+/** The grammar of stream names; nothing else gets into a command. */
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+
+export const NAME_GRAMMAR =
+  "A name has 1 to 64 letters, digits, dots, underscores and hyphens, the first a letter or digit.";
+
+/** @param {string} name */
+export const isStreamName = (name) => NAME.test(name);
+
+/**
+ * @param {string | null} url Of a recording. Links lead to this server's recordings and nowhere else.
+ * @returns {url is string}
+ */
+export const isOwnFile = (url) => url !== null && url.startsWith("/recordings/");
+
+/** @typedef {{rtmpPort: number | null, publishKeyRequired: boolean, publicURL?: string | null}} Server */
+
+/** @param {Server} server @returns {URL} What others reach it by. */
+const addressOf = (server) => new URL(server.publicURL ?? location.origin);
+
+/** @param {Server} server */
+function rtmpServer(server) {
+  const port = server.rtmpPort === RTMP_DEFAULT_PORT ? "" : `:${server.rtmpPort}`;
+  return `rtmp://${addressOf(server).hostname}${port}/live`;
+}
+
+/** @param {string} name @param {Server} server @returns {HTMLElement[]} */
+export function watchRows(name, server) {
+  const base = `${addressOf(server).origin}/live/${name}`;
+  return [
+    copyRow("ffplay", `ffplay ${base}/index.m3u8`),
+    copyRow("VLC", `vlc ${base}/index.m3u8`),
+    copyRow("OBS media source", `${base}/index.m3u8`),
+    copyRow("DASH", `${base}/manifest.mpd`),
+    copyRow("MP4, least delay", `ffplay -fflags nobuffer -flags low_delay ${base}/stream.mp4`),
+  ];
+}
+
+/**
+ * @param {string} name
+ * @param {Server} server
+ * @returns {HTMLElement[]}
+ */
+export function publishRows(name, server) {
+  if (!server.rtmpPort) return [make("p", "hint", "This server accepts no RTMP.")];
+  const rtmp = rtmpServer(server);
+  const key = server.publishKeyRequired ? `${name}?key=${KEY_PLACEHOLDER}` : name;
+  const rows = [
+    copyRow("OBS server", rtmp),
+    copyRow("OBS stream key", key),
+    copyRow("ffmpeg, a file", `ffmpeg -re -i input.mp4 -c copy -f flv "${rtmp}/${key}"`),
+    copyRow(
+      "ffmpeg, a test pattern",
+      `ffmpeg -re -f lavfi -i testsrc2=size=1280x720:rate=30 -f lavfi -i sine=frequency=440 -c:v libx264 ` +
+        `-preset veryfast -g 60 -pix_fmt yuv420p -c:a aac -f flv "${rtmp}/${key}"`,
+    ),
+  ];
+  const hint = server.publishKeyRequired
+    ? `Put your publish key in place of ${KEY_PLACEHOLDER}. In OBS, set a key frame interval of 2 s.`
+    : "In OBS: Settings, Stream, Service “Custom”. Set a key frame interval of 2 s for the shortest delay.";
+  return [...rows, make("p", "hint", hint)];
+}

@@ -1,0 +1,81 @@
+/**
+ * The menu of pictures, where the server makes several of them: one of them, or whichever the connection carries. The
+ * button shows the chosen one's short name; the list tells more, for which a phone's button has no room.
+ */
+
+import { announce, byId, make, setText } from "./dom.js";
+import * as format from "./format.js";
+
+/** The menu's value for a choice that is left to the connection; no picture is called so. */
+const AUTO = "auto";
+
+export class QualityMenu {
+  #session;
+  #select = byId("quality", HTMLSelectElement);
+  #button = byId("quality-shown", HTMLElement);
+  #shown = "";
+  /** Choices that are on their way. */
+  #busy = 0;
+  /** @type {string | null} The picture that was chosen last, if it could not be had. */
+  #missing = null;
+
+  /** @param {import("../engine/session.js").WatchSession} session */
+  constructor(session) {
+    this.#session = session;
+    this.#select.addEventListener("change", () => {
+      this.#choose(this.#select.value);
+      this.refresh();
+    });
+  }
+
+  refresh() {
+    const { engine } = this.#session;
+    const { qualities } = engine;
+    const isOver = this.#session.phase === "ended" || this.#session.phase === "notStarted";
+    this.#select.hidden = isOver || qualities.length < 2;
+    const present = qualities.find((q) => q.name === engine.quality);
+    const automatic = engine.isAutomatic && present !== undefined ? `Auto · ${height(present)}` : "Auto";
+    const labels = qualities.map((q) => label(q) + (q.name === this.#missing ? " · not available" : ""));
+    const text = qualities.map((q, n) => `${q.name} ${labels[n]}`).join();
+    if (text !== this.#shown) {
+      this.#shown = text;
+      const options = qualities.map((q, n) => Object.assign(make("option", "", labels[n]), { value: q.name }));
+      const { value } = this.#select;
+      this.#select.replaceChildren(Object.assign(make("option", "", automatic), { value: AUTO }), ...options);
+      this.#select.value = value;
+    }
+    const first = this.#select.options.item(0);
+    if (first !== null && first.textContent !== automatic) first.textContent = automatic;
+    if (this.#busy === 0) this.#select.value = engine.isAutomatic ? AUTO : engine.quality;
+    const chosen = qualities.find((q) => q.name === this.#select.value);
+    setText(this.#button, chosen === undefined ? automatic : height(chosen));
+  }
+
+  /** @param {string} value */
+  async #choose(value) {
+    const { engine } = this.#session;
+    this.#busy += 1;
+    this.#missing = null;
+    try {
+      await engine.chooseQuality(value === AUTO ? null : value);
+    } catch (error) {
+      // The picture stays what it was, and the menu says so.
+      this.#missing = value;
+      this.#session.lastFailure = `quality: ${error instanceof Error ? error.message : error}`;
+      console.warn(this.#session.lastFailure);
+      announce("The chosen quality is not available");
+    } finally {
+      this.#busy -= 1;
+      this.refresh();
+    }
+  }
+}
+
+/** @param {import("../media/live-window.js").Quality} quality */
+function label(quality) {
+  const { name, bandwidth } = quality;
+  return `${height(quality)} · ${format.bitrate(bandwidth)}${name === "" ? " (source)" : ""}`;
+}
+
+/** @param {import("../media/live-window.js").Quality} quality */
+function height({ name, size }) { return size === null ? name : `${Math.min(size.width, size.height)}p`; }

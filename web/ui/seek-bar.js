@@ -1,0 +1,153 @@
+/**
+ * The bar over what can be played, a live window or a recording: where the playhead is, what is there, and at which time
+ * of day it was.
+ */
+
+import { byId, setText } from "./dom.js";
+import * as format from "./format.js";
+
+/** A live window shorter than this many seconds is nothing to seek in. */
+const SHORTEST_WINDOW = 4;
+/** Dragging asks for a new place at most so often. */
+const DRAG_MILLISECONDS = 150;
+
+/**
+ * @typedef {object} Seekable What is played: a WatchSession, or a recording.
+ * @property {{range: Range | null, dateAt(time: number): number | null, seek(time: number): void}} engine
+ * @property {boolean} atLiveEdge
+ * @property {boolean} hasPlayed Whether there has been something to seek in.
+ * @property {string} [phase] Of a WatchSession.
+ */
+
+/** @typedef {{start: number, end: number}} Range Seconds of media. */
+
+/**
+ * @typedef {object} Wording How a place is told.
+ * @property {(time: number, range: Range) => string} brief
+ * @property {(time: number, range: Range) => string} spoken
+ */
+
+/** @type {Wording} */
+const BEHIND_LIVE = {
+  brief: (time, range) => `−${format.duration(Math.max(0, range.end - time))}`,
+  spoken: (time, range) => `${format.duration(Math.max(0, range.end - time))} behind live`,
+};
+
+export class SeekBar {
+  #video;
+  #session;
+  #wording;
+  #shortest;
+  #row = byId("seek-row", HTMLElement);
+  #input = byId("seek", HTMLInputElement);
+  #bubble = byId("seek-bubble", HTMLElement);
+  #position = byId("position", HTMLTimeElement);
+  /** @type {number | null} Where the pointer drags to, in seconds of media. */
+  #dragged = null;
+  #asked = 0;
+
+  /**
+   * @param {HTMLVideoElement} video
+   * @param {Seekable} session
+   * @param {{wording?: Wording, shortest?: number}} options `shortest`: seconds that are worth a bar.
+   */
+  constructor(video, session, { wording = BEHIND_LIVE, shortest = SHORTEST_WINDOW } = {}) {
+    this.#video = video;
+    this.#session = session;
+    this.#wording = wording;
+    this.#shortest = shortest;
+    this.#input.addEventListener("input", () => this.#drag(Number(this.#input.value)));
+    this.#input.addEventListener("change", () => this.#drop());
+    for (const event of ["pointermove", "pointerdown"]) {
+      this.#row.addEventListener(event, (e) => this.#hover(/** @type {PointerEvent} */ (e)));
+    }
+    for (const event of ["pointerleave", "pointerup", "pointercancel"]) {
+      this.#row.addEventListener(event, () => { if (this.#dragged === null) this.#bubble.hidden = true; });
+    }
+    video.addEventListener("timeupdate", () => this.refresh());
+  }
+
+  /** Shows what is. */
+  refresh() {
+    const { engine } = this.#session;
+    const { range } = engine;
+    const { currentTime } = this.#video;
+    const date = engine.dateAt(currentTime);
+    this.#position.hidden = date === null;
+    if (date !== null) {
+      this.#position.dateTime = new Date(date).toISOString();
+      setText(this.#position, format.timeOfDay(date));
+    }
+    // A stream that is long over has nothing left to go back to.
+    const isGone = this.#session.phase === "notStarted";
+    this.#row.hidden = isGone || range === null || range.end - range.start < this.#shortest || !this.#session.hasPlayed;
+    if (range === null || this.#row.hidden) return;
+    const input = this.#input;
+    input.min = range.start.toFixed(2);
+    input.max = range.end.toFixed(2);
+    // At the edge the mark stands still at the end of the bar, though each part moves the end.
+    const shown = this.#dragged ?? (this.#session.atLiveEdge ? range.end : currentTime);
+    if (this.#dragged === null) input.value = shown.toFixed(2);
+    this.#mark("--played", share(shown, range));
+    this.#mark("--loaded", share(this.#loadedEnd(currentTime), range));
+    const words = this.#session.atLiveEdge ? "live" : this.#wording.spoken(shown, range);
+    const text = date === null ? words : `${format.timeOfDay(engine.dateAt(shown) ?? date)}, ${words}`;
+    input.setAttribute("aria-valuetext", text);
+  }
+
+  /** @param {number} time */
+  #drag(time) {
+    this.#dragged = time;
+    this.#showBubble(time);
+    const now = performance.now();
+    if (now - this.#asked < DRAG_MILLISECONDS) return;
+    this.#asked = now;
+    this.#session.engine.seek(time);
+  }
+
+  #drop() {
+    if (this.#dragged !== null) this.#session.engine.seek(this.#dragged);
+    this.#dragged = null;
+    this.#bubble.hidden = true;
+    this.refresh();
+  }
+
+  /** @param {PointerEvent} event */
+  #hover(event) {
+    const { range } = this.#session.engine;
+    if (range === null || this.#dragged !== null) return;
+    const box = this.#input.getBoundingClientRect();
+    const part = Math.min(1, Math.max(0, (event.clientX - box.left) / box.width));
+    this.#showBubble(range.start + part * (range.end - range.start));
+  }
+
+  /** @param {number} time */
+  #showBubble(time) {
+    const { engine } = this.#session;
+    const { range } = engine;
+    if (range === null) return;
+    const date = engine.dateAt(time);
+    const words = this.#wording.brief(time, range);
+    setText(this.#bubble, date === null ? words : `${format.timeOfDay(date)}  ${words}`);
+    this.#bubble.dataset.date = date === null ? "" : new Date(date).toISOString();
+    this.#bubble.hidden = false;
+    this.#mark("--hovered", share(time, range));
+  }
+
+  /** @param {number} time @returns {number} Seconds to which media is there from a time on. */
+  #loadedEnd(time) {
+    const { buffered } = this.#video;
+    for (let n = 0; n < buffered.length; n += 1) {
+      if (buffered.start(n) <= time + 0.1 && time <= buffered.end(n)) return buffered.end(n);
+    }
+    return time;
+  }
+
+  /** @param {string} name @param {number} value 0 to 1. */
+  #mark(name, value) {
+    this.#row.style.setProperty(name, value.toFixed(4));
+  }
+}
+
+/** @param {number} time @param {Range} range */
+const share = (time, { start, end }) => Math.min(1, Math.max(0, (time - start) / (end - start)));
