@@ -39,12 +39,12 @@ import Testing
   }
 
   @Test func theTableOfFlagsHasEachWithItsDefault() throws {
-    let rows = try text(of: "README.md").split(separator: "\n").filter { $0.hasPrefix("| `--") }
+    let rows = try text(of: "docs/flags.md").split(separator: "\n").filter { $0.hasPrefix("| `--") }
     for setting in ServerOptions.all where setting.name != "web" {
       let row = rows.first { row in
         row.split(separator: "|", maxSplits: 1)[0].split { "`, ".contains($0) }.contains { $0 == setting.name.flag }
       }
-      let said = try #require(row, "README.md needs a row of \(setting.name.flag)")
+      let said = try #require(row, "docs/flags.md needs a row of \(setting.name.flag)")
       if let standard = setting.standard { #expect(said.contains("`\(standard)`"), "\(setting.name.flag)") }
     }
   }
