@@ -11,12 +11,12 @@ extension LiveStream {
     guard !settings.ladder.isEmpty || settings.sound != nil else { return }
     switch event {
     case .tracks(let tracks):
-      let picture = tracks.first { $0.kind == .video }
+      let picture = tracks.first(.video)
       if state.transcoder == nil, picture != nil, !settings.ladder.isEmpty {
         state.transcoder = makeTranscoder(.pictures(settings.ladder), .video, epoch: state.epoch.id)
       }
       state.transcoder?.use(picture)
-      let sound = tracks.first { $0.kind == .audio }
+      let sound = tracks.first(.audio)
       if state.soundTranscoder == nil, sound != nil, let aim = settings.sound {
         state.soundTranscoder = makeTranscoder(.sound(aim), .audio, epoch: state.epoch.id)
       }

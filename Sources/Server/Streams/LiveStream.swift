@@ -390,8 +390,8 @@ final class LiveStream: Sendable {
         if let due = state.epoch.anchor?.wallNanoseconds(at: fragment.fragment.end) {
           state.counters.partDelay.add(nanoseconds: clock.wallNanoseconds &- due)
         }
-        for (_, entry) in state.audiences where entry.count > 0 {
-          entry.audience.deliver([.file(fragment.range)], position: state.position)
+        for (_, entry) in state.audiences where entry.count > 0 && !fragment.shown.isEmpty {
+          entry.audience.deliver(fragment.shown, position: state.position)
         }
       case .initialization(let initSegment):
         state.newestSegment = []

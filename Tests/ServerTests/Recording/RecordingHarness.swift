@@ -203,6 +203,22 @@ final class RecordingHarness {
   }
 }
 
+extension [BodyPiece] {
+  /// All of the bytes.
+  func read() throws -> ByteBuffer {
+    try reduce(into: ByteBuffer()) { all, piece in
+      switch piece {
+      case .bytes(let bytes): all.writeImmutableBuffer(bytes)
+      case .file(let range):
+        guard case .read(let bytes) = range.file.read(at: range.offset, count: range.length) else {
+          throw RecordingError("the bytes move")
+        }
+        all.writeImmutableBuffer(bytes)
+      }
+    }
+  }
+}
+
 extension RecordingPolicy {
   /// Files that cannot become large keep none, so that on tmpfs they are copied.
   static var withoutRoomInFront: RecordingPolicy {
