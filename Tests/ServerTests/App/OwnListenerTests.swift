@@ -48,7 +48,7 @@ import Testing
 
       let viewer = try await HTTPRawClient.connect(to: http)
       let programme = try await viewer.get("/live/cam/index.m3u8").text
-      #expect(programme.contains("CODECS=\"avc1.64001e,mp4a.40.2\""))
+      #expect(programme.contains("CODECS=\"avc1.64001E,mp4a.40.2\""))
       let address = try #require(programme.split(separator: "\n").first { $0.hasSuffix("/av/index.m3u8") })
       let base = "/live/cam/\(address.dropLast("index.m3u8".count))"
       let playlist = try await viewer.get("\(base)index.m3u8").text

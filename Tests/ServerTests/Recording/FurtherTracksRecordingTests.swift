@@ -104,9 +104,10 @@ import Testing
     let folder = try TemporaryFolder()
     let archive = RecordingArchive(folder: folder.path)
     let (_, harness) = try await record(folder, archive: archive)
+    try await harness.settle()
     let window = harness.window
-    try await harness.end()
     let growing = try #require(archive.epoch("e"))
+    try await harness.end()
     let opened = try #require(try RecordingArchive(folder: folder.path).open(harness.stream, Self.stem))
     var compared = 0
     for segment in window.segments where segment.isComplete {
