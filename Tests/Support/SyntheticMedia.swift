@@ -13,9 +13,9 @@ package enum SyntheticMedia {
   }
 
   /// AAC-LC, 48 kHz, stereo.
-  package static func audio() throws -> TrackDescription {
+  package static func audio(_ id: TrackID = .audio) throws -> TrackDescription {
     let configuration = try AAC.Configuration(record: ByteBuffer(bytes: [0x11, 0x90]))
-    return TrackDescription(id: .audio, codec: Codec(configuration), timescale: 48_000)
+    return TrackDescription(id: id, codec: Codec(configuration), timescale: 48_000)
   }
 
   /// Picture number `index` of a stream with a key frame every `group` pictures; its bytes are the number's last byte.
@@ -46,6 +46,22 @@ package enum SyntheticMedia {
     return (pictures + sounds).sorted { a, b in
       let (timeA, timeB) = (time(a), time(b))
       return timeA == timeB ? a.track < b.track : timeA < timeB
+    }
+  }
+
+  /// The same with further tracks of sound, whose samples follow the first one's and differ from it.
+  package static func interleaved(
+    seconds: Int, offset: Int32 = 0, isSteady: Bool = false, furtherSounds: [TrackID]
+  ) -> [Sample] {
+    interleaved(seconds: seconds, offset: offset, isSteady: isSteady).flatMap { sample in
+      guard sample.track == .audio else { return [sample] }
+      return [sample]
+        + furtherSounds.map { track in
+          var further = sample
+          further.track = track
+          further.payload = ByteBuffer(repeating: 0xFF, count: 20 + Int(track.rawValue))
+          return further
+        }
     }
   }
 

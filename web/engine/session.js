@@ -183,9 +183,10 @@ export class WatchSession extends EventTarget {
    * @param {import("../api/api.js").Stream} stream
    */
   #choose(stream) {
-    // The source's picture and sound, or what the server makes of them.
+    // The source's first picture and sound, which is what is served, or what the server makes of them.
     let isReplaced = false;
-    const codecs = stream.tracks.map((t) => {
+    const shown = stream.tracks.filter((t) => stream.tracks.find((first) => first.kind === t.kind) === t);
+    const codecs = shown.map((t) => {
       if (unplayable([t.codecString]).length === 0) return t.codecString;
       const made = t.kind === "audio" ? [stream.audio?.codecString] : (stream.ladder?.renditions ?? []).map((r) => r.codecString);
       const other = made.find((codec) => codec && unplayable([codec]).length === 0);

@@ -20,6 +20,14 @@ package enum FragmentBoxes {
     return head(sequenceNumber: fragment.sequenceNumber, runs: fragment.runs[index...index], clock)
   }
 
+  /// The same of some tracks, whose runs' media follow one another. Nil when none has samples here.
+  package static func head(
+    of fragment: Fragment, tracks: [TrackID], clock: WallClockAnchor? = nil
+  ) -> ByteBuffer? {
+    let runs = fragment.runs.filter { tracks.contains($0.track) }
+    return runs.isEmpty ? nil : head(sequenceNumber: fragment.sequenceNumber, runs: runs[...], clock)
+  }
+
   /// `styp` of a segment (ISO/IEC 23009-1 §6.3.4.2); one-track segments also carry the CMAF brands
   /// (ISO/IEC 23000-19 §7.2).
   package static let interleavedSegmentType = segmentType(["msdh", "iso6"])

@@ -19,7 +19,7 @@ package struct Fragment: Sendable {
   /// Of such a fragment: the other tracks' samples that begin before this presentation time are in that segment, later
   /// ones are not, if it becomes as long as expected.
   package var expectedFollowersEnd: MediaTime?
-  /// One run a track that has samples here, the leading track's first.
+  /// One run a track that has samples here, the leading track's first, further tracks of a kind last.
   package var runs: [TrackRun]
   /// The samples' bytes, run by run, in order; together `mediaByteCount` bytes.
   package var payloads: [ByteBuffer]

@@ -1,7 +1,8 @@
 internal import NIOCore
 
 /// Decides where fragments and segments end; `FragmentBoxes` writes them. The leading track (the picture, else the
-/// first sound) is cut by the policy, the others follow its boundaries. A value: media events in, fragment events
+/// first sound) is cut by the policy, the others follow its boundaries. What is played where nobody chooses lies together
+/// in a fragment, before the further tracks of a kind. A value: media events in, fragment events
 /// out; it knows no clock, no file and no playlist.
 package struct Segmenter: Sendable {
   package var policy: CutPolicy
@@ -105,6 +106,7 @@ package struct Segmenter: Sendable {
 
   private mutating func changeTracks(to newTracks: [TrackDescription], _ output: inout [FragmentEvent]) {
     guard !newTracks.isEmpty else { return }
+    let newTracks = newTracks.defaultsFirst
     guard newTracks != tracks else {
       deferred = nil
       return
@@ -126,7 +128,7 @@ package struct Segmenter: Sendable {
     if !isFirst { breakTimeline(&output) }
     tracks = newTracks
     queues = newTracks.map { SampleQueue(track: $0) }
-    leaderIndex = newTracks.firstIndex { $0.kind == .video } ?? 0
+    leaderIndex = newTracks.firstIndex { $0.id == newTracks.leader?.id } ?? 0
     if policy.partLimit == nil {
       let others = newTracks.filter { $0.id != newTracks[leaderIndex].id }
       policy.partLimit = policy.partLimit(for: newTracks[leaderIndex], others: others)

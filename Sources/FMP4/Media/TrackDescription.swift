@@ -39,3 +39,20 @@ package struct TrackDescription: Sendable, Hashable {
   /// Ticks of each sample where all are equally long: by the frame rate, or by the codec.
   package var sampleDuration: UInt32? { codec.configuration.frameDuration ?? frameDuration }
 }
+
+extension [TrackDescription] {
+  /// The first track of a kind.
+  package func first(_ kind: MediaKind) -> TrackDescription? { first { $0.kind == kind } }
+
+  /// The track by which fragments are cut: the first video track, else the first of all.
+  package var leader: TrackDescription? { first(.video) ?? first }
+
+  /// The first track of each kind: what is played where nobody chooses.
+  package var defaults: [TrackDescription] { filter { first($0.kind)?.id == $0.id } }
+
+  /// The same tracks, those that are played where nobody chooses before the others.
+  package var defaultsFirst: [TrackDescription] {
+    let defaults = defaults
+    return defaults + filter { !defaults.contains($0) }
+  }
+}

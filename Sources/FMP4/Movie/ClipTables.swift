@@ -1,7 +1,7 @@
 package import NIOCore
 
-/// Collects the fragments of a stretch of a recording and makes the head of a movie that shows it: the media stays where
-/// it is. The movie begins with a key frame; an edit list cuts what lies before the frame that is shown first.
+/// Collects the fragments of a stretch of a recording and makes the head of a movie that shows the first track of each kind
+/// there: the media stays where it is. The movie begins with a key frame; an edit list cuts what lies before the frame that is shown first.
 package struct ClipTables: Sendable {
   /// Media time that is wanted.
   private let wanted: Range<MediaTime>
@@ -26,14 +26,14 @@ package struct ClipTables: Sendable {
   package init(_ wanted: Range<MediaTime>, tracks: [TrackDescription]) {
     let start = wanted.lowerBound.converted(to: 1_000_000_000) + Self.precision
     self.wanted = min(start, wanted.upperBound)..<wanted.upperBound
-    self.tracks = tracks
+    self.tracks = tracks.defaults
   }
 
   /// What follows has these tracks.
   package mutating func change(to tracks: [TrackDescription]) {
-    self.tracks = tracks
+    self.tracks = tracks.defaults
     followers = []
-    if !entries.isEmpty { entries.append(.tracks(tracks)) }
+    if !entries.isEmpty { entries.append(.tracks(self.tracks)) }
   }
 
   /// Takes the next fragment. False when nothing of what follows is needed.
@@ -42,7 +42,7 @@ package struct ClipTables: Sendable {
     if fragment.isIndependent, fragment.start <= wanted.lowerBound { entries = [.tracks(tracks)] + followers }
     if entries.isEmpty { entries = [.tracks(tracks)] }
     followers = []
-    for (run, offset) in zip(fragment.runs, walked.mediaOffsets) {
+    for (run, offset) in zip(fragment.runs, walked.mediaOffsets) where tracks.contains(where: { $0.id == run.track }) {
       entries.append(.run(run, offset: offset))
       if run.track != fragment.leader { followers.append(.run(run, offset: offset)) }
     }
@@ -64,7 +64,7 @@ package struct ClipTables: Sendable {
     let runs = entries.compactMap { entry -> (run: TrackRun, offset: UInt64)? in
       if case .run(let run, let offset) = entry { (run, offset) } else { nil }
     }
-    guard let leader = tracks.first(where: { $0.kind == .video }) ?? tracks.first,
+    guard let leader = tracks.leader,
       let start = firstShown(runs.map(\.run).filter { $0.track == leader.id }),
       let first = runs.map(\.offset).min()
     else { return nil }

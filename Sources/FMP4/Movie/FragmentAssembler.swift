@@ -16,7 +16,7 @@ struct FragmentAssembler: Sendable {
 
   /// What follows has these tracks.
   mutating func change(to tracks: [TrackDescription]) {
-    leader = (tracks.first { $0.kind == .video } ?? tracks.first)?.id
+    leader = tracks.leader?.id
     timescales = Dictionary(tracks.map { ($0.id, $0.timescale) }, uniquingKeysWith: { first, _ in first })
   }
 

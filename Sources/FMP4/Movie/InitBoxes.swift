@@ -1,8 +1,11 @@
 package import NIOCore
 
 extension InitSegment {
-  /// All tracks in one.
-  package var interleaved: ByteBuffer { InitBoxes.initSegment(of: tracks) }
+  /// All tracks in one: for recordings.
+  package var whole: ByteBuffer { InitBoxes.initSegment(of: tracks) }
+
+  /// The first track of each kind in one: for HLS and progressive fMP4.
+  package var interleaved: ByteBuffer { InitBoxes.initSegment(of: tracks.defaults) }
 
   /// The one-track CMAF init segment of a track.
   package func single(_ track: TrackDescription) -> ByteBuffer { InitBoxes.initSegment(of: [track]) }

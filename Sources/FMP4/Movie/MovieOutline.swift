@@ -11,7 +11,7 @@ package struct MovieOutline: Sendable {
   package private(set) var step = Step.finished
   /// Of the whole movie; nil until its header was read.
   package private(set) var duration: MediaTime?
-  /// RFC 6381, each once, in the order of the tracks.
+  /// RFC 6381, in the order of the tracks, of each of them each once.
   package private(set) var codecs: [String] = []
 
   private var walk: BoxWalk
@@ -41,9 +41,10 @@ package struct MovieOutline: Sendable {
       case .box(let box): look(at: box)
       case .payload(let box) where box.type == "mvhd": duration = try? MovieReader.duration(box)
       case .payload(let box):
+        let others = codecs.count
         for entry in SampleTableReader.entries(box) {
           let codec = (try? Codec(sampleEntry: entry))?.codecString ?? entry.type.description
-          if !codecs.contains(codec) { codecs.append(codec) }
+          if !codecs[others...].contains(codec) { codecs.append(codec) }
         }
       case .end: return
       }

@@ -15,7 +15,8 @@ package struct MovieTimeline {
 
   /// `shown` is the stretch of media time that a clip shows; nil for all there is.
   init(_ tracks: [MovieTables.Track], showing shown: Range<MediaTime>? = nil) {
-    let leader = tracks.first { $0.descriptions.first?.kind == .video } ?? tracks.first
+    let first = tracks.compactMap(\.descriptions.first).leader?.id
+    let leader = tracks.first { $0.descriptions.first?.id == first }
     let timescale = leader?.table.timescale ?? 1000
     let starts = tracks.map { MediaTime(ticks: $0.table.presentationStart, timescale: $0.table.timescale) }
     var origin = starts.min() ?? .zero

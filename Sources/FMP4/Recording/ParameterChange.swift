@@ -3,7 +3,7 @@ package import NIOCore
 /// A parameter change in the middle of a recording: the new init segment in a `free` box, which players pass over.
 package enum ParameterChange {
   package static func box(_ initSegment: InitSegment) -> ByteBuffer {
-    let bytes = Array(initSegment.interleaved.readableBytesView)
+    let bytes = Array(initSegment.whole.readableBytesView)
     return .boxes(capacity: bytes.count + 8) { $0.box("free") { $0.bytes(bytes) } }
   }
 

@@ -8,6 +8,14 @@ package struct ConnectionRefusals: Sendable, Hashable {
   package var tooManyStrangers = 0
 }
 
+extension ConnectionRefusals {
+  /// Of several listeners.
+  package init(sumOf all: [Self]) {
+    self.init(
+      slowed: all.reduce(0) { $0 + $1.slowed }, tooManyStrangers: all.reduce(0) { $0 + $1.tooManyStrangers })
+  }
+}
+
 /// The connections of a listener, from whatever thread: which addresses they come from (`PeerTable`), and how each can be
 /// told to end.
 final class ConnectionRegistry: Sendable {

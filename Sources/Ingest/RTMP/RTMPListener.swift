@@ -7,7 +7,7 @@ internal import Synchronization
 
 /// The RTMP and RTMPS server: accepts connections, keeps strangers within bounds, and ends everything on `stop`.
 /// What goes over a connection is `RTMPSession`'s, what happens around it `RTMPConnection`'s.
-package final class RTMPListener: Sendable {
+package final class RTMPListener: IngestListener {
   /// What may be set; the defaults are right for a server on the open net.
   package struct Configuration: Sendable {
     package var peerLimits = PeerLimits()
@@ -47,8 +47,7 @@ package final class RTMPListener: Sendable {
     self.group = group
   }
 
-  /// Listens at a place; with `tls`, which is asked for each connection, for RTMPS. May be called for several places. Port
-  /// 0 takes a free one. Returns where it listens; throws what the system says when it cannot.
+  /// With `tls` for RTMPS.
   package func start(_ place: ListeningPlace, tls: TLSContextSource? = nil) async throws -> SocketAddress {
     let shared = shared
     let channel = try await ServerBootstrap(group: group)
@@ -82,11 +81,8 @@ package final class RTMPListener: Sendable {
     return address
   }
 
-  /// Of all addresses, since the start.
   package var refusals: ConnectionRefusals { shared.connections.refusals }
 
-  /// Stops listening, ends every publication with `EndReason.shutdown`, tells the publishers, and returns when all
-  /// connections are closed.
   package func stop() async {
     let channels = servers.withLock { servers in
       defer { servers = [] }

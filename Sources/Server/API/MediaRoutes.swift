@@ -168,7 +168,7 @@ struct MediaRoutes {
   private func initBytes(_ version: Int, _ window: LiveWindow) -> ByteBuffer? {
     guard let initSegment = window.inits[version] else { return nil }
     guard let kind = rendition.kind else { return initSegment.interleaved }
-    return initSegment.tracks.first { $0.kind == kind }.map(initSegment.single)
+    return initSegment.tracks.first(kind).map(initSegment.single)
   }
 
   /// A segment that plays by itself, behind its init segment, once all of it is there.
@@ -235,7 +235,7 @@ struct MediaRoutes {
   /// the outage.
   private func nothing(in segment: LiveSegment, _ window: LiveWindow, _ tag: String) -> HTTPResponse {
     let tracks = window.inits[segment.initVersion]?.tracks ?? []
-    let track = rendition.kind.map { kind in tracks.first { $0.kind == kind } } ?? tracks.first
+    let track = rendition.kind.map { tracks.first($0) } ?? tracks.first
     let bytes = track.map {
       FragmentBoxes.empty($0.id, timescale: $0.timescale, at: window.place(of: segment).rescaled(to: $0.timescale))
     }

@@ -11,7 +11,7 @@ struct RunningServer: Service {
   let streams: StreamRegistry
   let recordings: RecordingLibrary?
   let clock: SteadyClock
-  let rtmp: RTMPListener
+  let publishers: [any IngestListener]
   let http: HTTPListener
   let sources: OwnSources
   let certificate: ServerCertificate?
@@ -64,7 +64,7 @@ struct RunningServer: Service {
   /// next process, recordings finished, viewers let go.
   private func stop() async {
     if ledger == nil { streams.shutDown() } else { streams.handOver() }
-    await rtmp.stop()
+    for listener in publishers { await listener.stop() }
     await recordings?.shutDown()
     streams.letGo()
     await http.stop()

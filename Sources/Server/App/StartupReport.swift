@@ -10,8 +10,8 @@ struct StartupReport {
   let capacity: ServerCapacity
   let http: SocketAddress
   let https: SocketAddress?
-  let rtmp: SocketAddress
-  let rtmps: SocketAddress?
+  /// Where publishers come in.
+  let doors: [PublisherProtocol.Door]
 
   /// The address of the first source's page, or of the list of streams.
   var page: String { "http://\(Self.authority(http))/\(path)" }
@@ -23,12 +23,8 @@ struct StartupReport {
     lines.append("  watch    \(page)")
     if let url = configuration.publicURL { lines.append("           \(url)/\(path)") }
     if let https { lines.append("           https://\(Self.authority(https))/\(path)") }
-    for (scheme, address) in [("rtmp", rtmp), ("rtmps", rtmps)] {
-      guard let address else { continue }
-      let server = "\(scheme)://\(Self.authority(address))/live"
-      let key = configuration.publishKeys.isEmpty ? "" : "?key=…"
-      lines.append("  publish  \(server)/NAME\(key)   (OBS: server \(server), stream key NAME\(key))")
-    }
+    let key = configuration.publishKeys.isEmpty ? "" : "?key=…"
+    for door in doors { lines.append("  publish  \(door.of.invitation(door.server, key))") }
     let place = configuration.recordingsFolder.map { "\(LogText.escaped($0))/NAME/" } ?? "off"
     lines.append("  record   \(place)")
     lines.append(
@@ -72,20 +68,19 @@ struct StartupReport {
   /// Where it listens and records.
   private var facts: Logger.Metadata {
     var facts: Logger.Metadata = [
-      "http": "http://\(Self.authority(http))", "rtmp": "rtmp://\(Self.authority(rtmp))/live",
-      "recordings": "\(configuration.recordingsFolder ?? "off")",
+      "http": "http://\(Self.authority(http))", "recordings": "\(configuration.recordingsFolder ?? "off")",
     ]
+    for door in doors { facts[door.setting.text] = "\(door.server)" }
     facts["streamCapacity"] = "\(capacity.streams)"
     facts["connectionCapacity"] = "\(capacity.connections)"
     facts["mediaMemoryBytes"] = "\(capacity.mediaBytes)"
     facts["https"] = https.map { "https://\(Self.authority($0))" }
-    facts["rtmps"] = rtmps.map { "rtmps://\(Self.authority($0))/live" }
     facts["publicURL"] = configuration.publicURL.map { "\($0)" }
     return facts
   }
 
   /// "localhost:8080" where every address is served, else the address itself.
-  private static func authority(_ address: SocketAddress) -> String {
+  static func authority(_ address: SocketAddress) -> String {
     let port = address.port ?? 0
     switch address.ipAddress {
     case "::", "0.0.0.0", nil: return "localhost:\(port)"

@@ -11,18 +11,24 @@ internal import UnixSignals
 
 /// The server, put together from its parts. Read from the top: what there is, how it starts, how it stops.
 struct WeirServer {
-  private let configuration: ServerConfiguration
-  private let logger: Logger
-  private let clock: SteadyClock
+  let configuration: ServerConfiguration
+  let logger: Logger
+  let clock: SteadyClock
   private let recordings: RecordingLibrary?
   private let archive: RecordingArchive
-  private let streams: StreamRegistry
-  private let descriptors: DescriptorBudget
+  let streams: StreamRegistry
+  let descriptors: DescriptorBudget
   private let media: WindowBudget
   private let ledger: StreamLedger?
   private let inherited: InheritedSockets
+  private let protocols: @Sendable (WeirServer) -> [PublisherProtocol]
 
-  init(configuration: ServerConfiguration, inherited: InheritedSockets = .none, logger: Logger) {
+  /// `protocols` are those by which publishers may come.
+  init(
+    configuration: ServerConfiguration, inherited: InheritedSockets = .none, logger: Logger,
+    protocols: @escaping @Sendable (WeirServer) -> [PublisherProtocol] = PublisherProtocol.all
+  ) {
+    self.protocols = protocols
     DescriptorLimit.raise()
     descriptors = DescriptorBudget()
     media = WindowBudget(perStream: configuration.streamMemory, inAll: configuration.mediaMemory)
@@ -81,31 +87,27 @@ struct WeirServer {
     signal(SIGXFSZ, SIG_IGN)
     await resumeStreams()
     await recordings?.finishLeftovers(patience: Self.leftoverPatience)
-    let certificate = try readCertificate()
+    let protocols = protocols(self)
+    let certificate = try readCertificate(for: protocols)
     if let folder = configuration.segmentsFolder {
       try? await NIOSingletons.posixBlockingThreadPool.runIfActive { [logger] in
         SegmentSweep.run(folder: folder, logger: logger)
       }
     }
-    var doors = RTMPListener.Configuration()
-    doors.proxies = configuration.trustedProxies
-    doors.peerLimits.connectionsPerAddress = configuration.httpLimits.connectionsPerAddress
-    doors.peerLimits.strangers = min(doors.peerLimits.strangers, descriptors.strangers)
-    let rtmp = RTMPListener(
-      gate: streams, clock: clock, logger: logger, group: NIOSingletons.posixEventLoopGroup, configuration: doors)
-    let addresses = try await listenRTMP(rtmp, tls: certificate?.rtmps)
+    let doors = try await listen(by: protocols, tls: certificate?.rtmps)
     let memory = MemoryBudget(logger: logger)
     let sources = OwnSources(configuration.sources.map(makeSource))
     if configuration.sourcesBegin == .offAir { for source in sources.all { source.preview() } }
-    let http = makeHTTPListener(rtmp, port: addresses.rtmp.port, memory: memory, sources: sources)
+    let rtmp = doors.first { $0.setting == "rtmp" }
+    let http = makeHTTPListener(protocols, rtmpPort: rtmp?.address.port, memory: memory, sources: sources)
     let pages = try await listenHTTP(http, tls: certificate?.https)
     descriptors.onShortage { count in http.shedSoon(count) }
     let report = StartupReport(
-      configuration: configuration, capacity: capacity, http: pages.http,
-      https: pages.https, rtmp: addresses.rtmp, rtmps: addresses.rtmps)
+      configuration: configuration, capacity: capacity, http: pages.http, https: pages.https, doors: doors)
     let running = RunningServer(
-      report: report, streams: streams, recordings: recordings, clock: clock, rtmp: rtmp, http: http, sources: sources,
-      certificate: certificate, memory: memory, ledger: ledger, opensPage: openingPage, logger: logger)
+      report: report, streams: streams, recordings: recordings, clock: clock, publishers: protocols.map(\.listener),
+      http: http, sources: sources, certificate: certificate, memory: memory, ledger: ledger, opensPage: openingPage,
+      logger: logger)
     let services = ServiceGroup(
       configuration: ServiceGroupConfiguration(
         services: [.init(service: running)], gracefulShutdownSignals: [.sigterm, .sigint],
@@ -169,7 +171,7 @@ struct WeirServer {
   }
 
   private func makeHTTPListener(
-    _ rtmp: RTMPListener, port rtmpPort: Int?, memory: MemoryBudget, sources: OwnSources
+    _ protocols: [PublisherProtocol], rtmpPort: Int?, memory: MemoryBudget, sources: OwnSources
   ) -> HTTPListener {
     let attempts = AdminAttempts(clock: clock, logger: logger)
     let gate = AdminGate(token: configuration.adminToken, attempts: attempts)
@@ -179,7 +181,7 @@ struct WeirServer {
       streams: streams, viewers: viewers, recordings: recordings, sources: sources, traffic: traffic,
       capacity: capacity,
       attempts: attempts
-    ) { rtmp.refusals }
+    ) { ConnectionRefusals(sumOf: protocols.map(\.listener.refusals)) }
     // Two wait for workers that make pictures: a gallery full of recordings does not keep a live stream's waiting. One is for
     // figures: neither an event loop nor a thread that may be waiting for a disk puts them together. They end with the process.
     let (pictures, recorded, figures) = (Self.thread(), Self.thread(), Self.thread())
@@ -235,18 +237,28 @@ struct WeirServer {
     }
   }
 
-  private func listenRTMP(
-    _ rtmp: RTMPListener, tls: TLSContextSource?
-  ) async throws -> (rtmp: SocketAddress, rtmps: SocketAddress?) {
-    let plain = try await bind(configuration.rtmp, "rtmp") { place in try await rtmp.start(place) }
-    guard let address = configuration.rtmps, let tls else { return (plain, nil) }
-    let secure = try await bind(address, "rtmps") { place in try await rtmp.start(place, tls: tls) }
-    return (plain, secure)
+  private func listen(
+    by protocols: [PublisherProtocol], tls: TLSContextSource?
+  ) async throws -> [PublisherProtocol.Door] {
+    var doors: [PublisherProtocol.Door] = []
+    for each in protocols {
+      for place in each.places {
+        let address = try await bind(place.address, place.setting) {
+          try await each.listener.start($0, tls: place.isSecure ? tls : nil)
+        }
+        doors.append(PublisherProtocol.Door(setting: place.setting, address: address, of: each))
+      }
+    }
+    return doors
   }
 
   /// Nil where nothing is served over TLS.
-  private func readCertificate() throws(ConfigurationError) -> ServerCertificate? {
-    guard configuration.https != nil || configuration.rtmps != nil else { return nil }
+  private func readCertificate(
+    for protocols: [PublisherProtocol]
+  ) throws(ConfigurationError) -> ServerCertificate? {
+    guard configuration.https != nil || protocols.contains(where: { $0.places.contains(where: \.isSecure) }) else {
+      return nil
+    }
     guard let files = configuration.tls else {
       throw ConfigurationError(.usage, "TLS needs a certificate: give --tls-cert and --tls-key")
     }

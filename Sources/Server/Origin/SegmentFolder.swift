@@ -141,7 +141,7 @@ final class SegmentFolder: FragmentSink {
   private func write(_ initSegment: InitSegment, below epoch: String) throws(StorageError) {
     let name = MediaName.initSegment(initSegment.version)
     try FolderFile.replace("\(epoch)/\(Rendition.interleaved.rawValue)/\(name)", [.bytes(initSegment.interleaved)])
-    for track in initSegment.tracks {
+    for track in initSegment.tracks.defaults {
       let rendition: Rendition = track.kind == .video ? .video : .audio
       try FolderFile.replace("\(epoch)/\(rendition.rawValue)/\(name)", [.bytes(initSegment.single(track))])
     }
@@ -153,7 +153,7 @@ final class SegmentFolder: FragmentSink {
     let name = MediaName.segment(segment.sequenceNumber)
     var paths = ["\(epoch)/\(Rendition.interleaved.rawValue)/\(name)"]
     try FolderFile.replace(paths[0], segment.pieces(of: nil))
-    for track in window.inits[segment.initVersion]?.tracks ?? [] {
+    for track in window.inits[segment.initVersion]?.tracks.defaults ?? [] {
       guard let span = segment.span(of: track.id) else { continue }
       let rendition: Rendition = track.kind == .video ? .video : .audio
       let path =

@@ -17,7 +17,7 @@ struct DASHPeriod {
     let tracks = manifest.window.inits[period.initVersion]?.tracks ?? []
     return XMLElement(
       "Period", ["id": String(period.ordinal), "start": DASHManifest.duration(start)],
-      children: tracks.compactMap(adaptationSet) + sounds)
+      children: tracks.defaults.compactMap(adaptationSet) + sounds)
   }
 
   private var next: LiveWindow.Period? {

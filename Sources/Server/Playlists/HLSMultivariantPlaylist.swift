@@ -15,8 +15,8 @@ struct HLSMultivariantPlaylist {
 
   func render() -> ByteBuffer {
     let tracks = window.currentInit?.tracks ?? []
-    let video = tracks.first { $0.kind == .video }
-    let sound = tracks.first { $0.kind == .audio }
+    let video = tracks.first(.video)
+    let sound = tracks.first(.audio)
     var out = ByteBuffer()
     out.writeStaticString("#EXTM3U\n#EXT-X-VERSION:6\n")
     if window.isIndependent { out.writeStaticString("#EXT-X-INDEPENDENT-SEGMENTS\n") }

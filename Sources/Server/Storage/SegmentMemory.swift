@@ -1,9 +1,9 @@
 internal import Glibc
 package import NIOCore
 
-/// The one home of a segment's bytes: a slot of its stream's memfd that holds the interleaved segment as it is served.
-/// Whole segments, fragments and the runs of single tracks are ranges of it, sent by sendfile; no viewer and no layout has a
-/// copy.
+/// The one home of a segment's bytes: a slot of its stream's memfd that holds all tracks interleaved, as they are recorded and,
+/// where there is one of a kind, served. Whole segments, fragments and the runs of tracks are ranges of it, sent by sendfile;
+/// no viewer and no layout has a copy.
 package struct SegmentMemory: Sendable {
   package let file: SharedFile
   package private(set) var byteCount = 0

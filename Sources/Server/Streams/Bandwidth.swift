@@ -21,10 +21,11 @@ struct Bandwidth: Sendable, Hashable {
     let length = segment.duration.nanoseconds
     // The last segment before a break may be a single frame, whose rate says nothing.
     guard length > 100_000_000 else { return }
-    bytes &+= segment.memory.byteCount
+    let segmentBytes = segment.byteCount(of: nil)
+    bytes &+= segmentBytes
     let (sum, overflow) = nanoseconds.addingReportingOverflow(length)
     nanoseconds = overflow ? .max : sum
-    peak = max(peak, Self.rate(segment.memory.byteCount, length))
+    peak = max(peak, Self.rate(segmentBytes, length))
     keyFramePeak = max(keyFramePeak, Self.rate(keyFrameLength ?? 0, length))
     for span in segment.spans {
       // Heads of fragments and segments come on top of the media.

@@ -9,8 +9,7 @@ extension Epoch {
     var pieces: [BodyPiece] = []
     for segment in window.segments.reversed() where segment.initVersion == initSegment.version {
       for fragment in segment.fragments.reversed() {
-        pieces.append(
-          .file(FileRange(file: segment.memory.file, offset: fragment.offset, length: fragment.length)))
+        pieces += segment.pieces(of: nil, in: fragment).reversed()
         if fragment.isIndependent { return [.bytes(initSegment.interleaved)] + pieces.reversed() }
       }
       if segment.followsDiscontinuity { break }
@@ -26,8 +25,7 @@ extension LiveWindow {
   /// same number may be another time.
   func sequenceNumber(ofTime time: Int64, kind: MediaKind, initVersion: Int) -> Int? {
     for segment in segments.reversed() where segment.initVersion == initVersion {
-      guard let track = inits[segment.initVersion]?.tracks.first(where: { $0.kind == kind }),
-        let span = segment.span(of: track.id)
+      guard let track = inits[segment.initVersion]?.tracks.first(kind), let span = segment.span(of: track.id)
       else { continue }
       let listing = span.listed
       if span.start == time || listing.start == time { return segment.sequenceNumber }

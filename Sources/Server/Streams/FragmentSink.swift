@@ -58,8 +58,10 @@ struct SegmentEnd: Sendable, Hashable {
 struct PublishedFragment: Sendable {
   /// Its samples' sizes and times; the payloads are gone, their bytes are in `range`.
   var fragment: Fragment
-  /// `moof`, `mdat` header and media, interleaved.
+  /// `moof`, `mdat` header and media of all tracks, interleaved.
   var range: FileRange
+  /// The same of the first track of each kind; empty where it has nothing of them.
+  var shown: [BodyPiece] = []
   /// Bytes of `range` before the first byte of media.
   var headLength: Int
   /// CRC-32C of the bytes in `range`.

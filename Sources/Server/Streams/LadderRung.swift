@@ -111,7 +111,7 @@ struct LadderRung: Sendable {
     guard let target = source.partTarget else { return }
     guard mediaKind == .audio else { return window.setPartTarget(target) }
     guard let tracks = source.currentInit?.tracks else { return }
-    let theirs = tracks.count > 1 ? tracks.first { $0.kind == .audio }.map(Self.frame) ?? .zero : .zero
+    let theirs = tracks.leader?.kind == .video ? tracks.first(.audio).map(Self.frame) ?? .zero : .zero
     sourceParts = (target, theirs)
     adoptParts()
   }

@@ -14,46 +14,50 @@ struct LivePart: Sendable {
 }
 
 /// The segment as renditions see it. `track` is nil for the interleaved layout, whose segment is one range of the
-/// memory; a track's own segment is `styp`, then head and media of each fragment in which the track has samples.
+/// memory where the stream has one track of a kind. Any other is `styp`, then head and media of each fragment in which the
+/// track, or one of the first of each kind, has samples.
 extension LiveSegment {
   /// The whole segment as far as it is there.
   func pieces(of track: TrackID?) -> [BodyPiece] {
-    guard let track else { return [.file(FileRange(file: memory.file, offset: 0, length: memory.byteCount))] }
-    var pieces: [BodyPiece] = [.bytes(FragmentBoxes.singleSegmentType)]
-    for fragment in fragments {
-      guard let run = fragment.runs.first(where: { $0.track == track }) else { continue }
-      pieces += self.pieces(of: run)
-    }
-    return pieces
+    if isStored(track) { return [.file(FileRange(file: memory.file, offset: 0, length: memory.byteCount))] }
+    return fragments.reduce(into: [.bytes(segmentType(track))]) { $0 += pieces(of: track, in: $1) }
   }
 
-  private func pieces(of run: StoredRun) -> [BodyPiece] {
-    [.bytes(run.head), .file(FileRange(file: memory.file, offset: run.mediaOffset, length: run.mediaLength))]
+  /// What the layout shows of a fragment.
+  func pieces(of track: TrackID?, in fragment: StoredFragment) -> [BodyPiece] {
+    if isStored(track) {
+      return [.file(FileRange(file: memory.file, offset: fragment.offset, length: fragment.length))]
+    }
+    return fragment.run(of: track).map { run in
+      [.bytes(run.head), .file(FileRange(file: memory.file, offset: run.mediaOffset, length: run.mediaLength))]
+    } ?? []
+  }
+
+  /// The layout is what lies in memory.
+  private func isStored(_ track: TrackID?) -> Bool { track == nil && defaults == nil }
+
+  private func segmentType(_ track: TrackID?) -> ByteBuffer {
+    track == nil ? FragmentBoxes.interleavedSegmentType : FragmentBoxes.singleSegmentType
   }
 
   /// What follows the first `count` fragments.
   func pieces(of track: TrackID?, fromFragment count: Int) -> [BodyPiece] {
     guard count > 0 else { return pieces(of: track) }
     guard count < fragments.count else { return [] }
-    guard let track else {
+    if isStored(track) {
       let start = fragments[count].offset
       return [.file(FileRange(file: memory.file, offset: start, length: memory.byteCount - start))]
     }
-    return fragments[count...].flatMap { fragment in
-      fragment.runs.first { $0.track == track }.map { self.pieces(of: $0) } ?? []
-    }
+    return fragments[count...].flatMap { pieces(of: track, in: $0) }
   }
 
   func byteCount(of track: TrackID?) -> Int {
-    guard let track else { return memory.byteCount }
-    return fragments.reduce(FragmentBoxes.singleSegmentType.readableBytes) { sum, fragment in
-      sum + (fragment.runs.first { $0.track == track }?.length ?? 0)
-    }
+    if isStored(track) { return memory.byteCount }
+    return fragments.reduce(segmentType(track).readableBytes) { $0 + ($1.run(of: track)?.length ?? 0) }
   }
 
   func partCount(of track: TrackID?) -> Int {
-    guard let track else { return fragments.count }
-    return fragments.reduce(0) { $0 + ($1.runs.contains { $0.track == track } ? 1 : 0) }
+    isStored(track) ? fragments.count : fragments.count { $0.run(of: track) != nil }
   }
 
   /// All parts so far. `isSound`: each of them can be decoded alone.
@@ -64,12 +68,12 @@ extension LiveSegment {
     for fragment in fragments {
       let start = end
       var duration = fragment.duration
-      if let track {
-        guard let run = fragment.runs.first(where: { $0.track == track }) else { continue }
-        end = (start == 0 ? FragmentBoxes.singleSegmentType.readableBytes : start) + run.length
-        duration = run.duration
-      } else {
+      if isStored(track) {
         end = fragment.offset + fragment.length
+      } else {
+        guard let run = fragment.run(of: track) else { continue }
+        end = (start == 0 ? segmentType(track).readableBytes : start) + run.length
+        duration = run.duration
       }
       parts.append(
         LivePart(
@@ -81,16 +85,9 @@ extension LiveSegment {
 
   /// The bytes of one part; nil while it is not there.
   func pieces(ofPart index: Int, of track: TrackID?) -> [BodyPiece]? {
-    if let track {
-      var left = index
-      for fragment in fragments {
-        guard let run = fragment.runs.first(where: { $0.track == track }) else { continue }
-        if left == 0 {
-          return (index == 0 ? [.bytes(FragmentBoxes.singleSegmentType)] : []) + pieces(of: run)
-        }
-        left -= 1
-      }
-      return nil
+    guard isStored(track) else {
+      let found = fragments.lazy.filter { $0.run(of: track) != nil }.dropFirst(index).first
+      return found.map { (index == 0 ? [.bytes(segmentType(track))] : []) + pieces(of: track, in: $0) }
     }
     guard fragments.indices.contains(index) else { return nil }
     // The first part has the segment type before it.
@@ -103,9 +100,7 @@ extension LiveSegment {
   /// needs of it (RFC 8216bis §4.4.3.6). Nil where it starts with none.
   func keyFrameLength(of track: TrackID) -> Int? {
     if let recordedKeyFrameLength { return recordedKeyFrameLength }
-    guard isIndependent, let run = fragments.first?.runs.first(where: { $0.track == track }),
-      run.firstSampleLength > 0
-    else { return nil }
+    guard isIndependent, let run = fragments.first?.run(of: track), run.firstSampleLength > 0 else { return nil }
     return FragmentBoxes.singleSegmentType.readableBytes + run.head.readableBytes + run.firstSampleLength
   }
 }

@@ -9,6 +9,8 @@ struct StoredFragment: Sendable {
   var offset: Int
   var length: Int
   var runs: [StoredRun]
+  /// The first tracks of each kind as one run, where the stream has further ones; else all of it is theirs.
+  var defaults: StoredRun?
   /// Earliest presentation time of the leading track.
   var start: MediaTime
   /// From the end of the fragment before (of the first: from the segment's start) to its own, on the leading track:
@@ -18,12 +20,19 @@ struct StoredFragment: Sendable {
   var isIndependent: Bool
   /// No further fragment is expected in its segment.
   var isExpectedLast: Bool
+
+  /// A track's run, or where that is nil the first tracks'.
+  func run(of track: TrackID?) -> StoredRun? {
+    guard let track else { return defaults }
+    return runs.first { $0.track == track }
+  }
 }
 
-/// One track's part of a stored fragment.
+/// What a layout has of a stored fragment that is not all of it: one track's part, or that of the first tracks.
 struct StoredRun: Sendable {
+  /// The first of those in it.
   var track: TrackID
-  /// `moof` + `mdat` header of the one-track layout.
+  /// `moof` + `mdat` header of that layout.
   var head: ByteBuffer
   /// The run's media within the segment's memory.
   var mediaOffset: Int
@@ -33,7 +42,7 @@ struct StoredRun: Sendable {
   /// What it adds to its track in the segment; of the leading track as `StoredFragment.duration` counts.
   var duration: MediaTime
 
-  /// Bytes of the run in the one-track layout.
+  /// Bytes of the run in that layout.
   var length: Int { head.readableBytes + mediaLength }
 }
 
@@ -54,6 +63,8 @@ struct LiveSegment: Sendable {
   var opensGroup = false
   /// The segment before it in memory has another init segment.
   var changesInit = false
+  /// The first tracks of each kind, which the interleaved layout shows, where the stream has further ones; else it shows all.
+  var defaults: [TrackID]?
   /// All of its samples can be decoded without another segment (EXT-X-INDEPENDENT-SEGMENTS, RFC 8216bis §4.4.2.1).
   var standsAlone: Bool { isIndependent && !opensGroup }
   /// Nobody published then: it has no media, and none of its renditions has.
@@ -101,7 +112,10 @@ struct LiveSegment: Sendable {
 
   /// Bytes that this segment keeps in memory: its media with the interleaved heads, and the one-track heads.
   var residentBytes: Int {
-    memory.byteCount + fragments.reduce(0) { $0 + $1.runs.reduce(0) { $0 + $1.head.readableBytes } }
+    memory.byteCount
+      + fragments.reduce(0) {
+        $1.runs.reduce($0 + ($1.defaults?.head.readableBytes ?? 0)) { $0 + $1.head.readableBytes }
+      }
   }
 
   /// Makes it last as long as its presentation's segment does, although its media end before.
@@ -117,7 +131,10 @@ struct LiveSegment: Sendable {
   /// the length of PART-TARGET, so that the part behind one without length looks like it.
   private static let leastPart = MediaTime(milliseconds: 3)
 
-  mutating func add(_ fragment: Fragment, at offset: Int, headLength: Int, singleHeads: [ByteBuffer]) {
+  /// `defaultsHead` is that of the first tracks of each kind, where they have something in it and there are further ones.
+  mutating func add(
+    _ fragment: Fragment, at offset: Int, headLength: Int, singleHeads: [ByteBuffer], defaultsHead: ByteBuffer? = nil
+  ) {
     let before = duration
     // From the first picture shown to the first of what follows.
     duration = max(before + Self.leastPart, fragment.end - start)
@@ -151,9 +168,19 @@ struct LiveSegment: Sendable {
     {
       spans[index].duration = max(1, fragment.end.rescaled(to: spans[index].timescale) &- spans[index].start)
     }
+    let first = defaultsHead.flatMap { head in
+      runs.first.map { first in
+        // Theirs come before the others'.
+        let length = runs.reduce(0) { $0 + (defaults?.contains($1.track) == true ? $1.mediaLength : 0) }
+        return StoredRun(
+          track: first.track, head: head, mediaOffset: first.mediaOffset, mediaLength: length,
+          firstSampleLength: first.firstSampleLength, duration: added)
+      }
+    }
     fragments.append(
       StoredFragment(
-        offset: offset, length: mediaOffset - offset, runs: runs, start: fragment.start, duration: added,
+        offset: offset, length: mediaOffset - offset, runs: runs, defaults: first, start: fragment.start,
+        duration: added,
         isIndependent: fragment.isIndependent, isExpectedLast: fragment.isExpectedLast))
   }
 }

@@ -11,12 +11,12 @@ extension LiveStream {
     guard !settings.ladder.isEmpty || settings.sound != nil else { return }
     switch event {
     case .tracks(let tracks):
-      let picture = tracks.first { $0.kind == .video }
+      let picture = tracks.first(.video)
       if state.life.transcoder == nil, picture != nil, !settings.ladder.isEmpty {
         state.life.transcoder = makeTranscoder(.pictures(settings.ladder), .video, epoch: state.life.epoch.id)
       }
       state.life.transcoder?.use(picture)
-      let sound = tracks.first { $0.kind == .audio }
+      let sound = tracks.first(.audio)
       if state.life.soundTranscoder == nil, sound != nil, let aim = settings.sound {
         state.life.soundTranscoder = makeTranscoder(.sound(aim), .audio, epoch: state.life.epoch.id)
       }

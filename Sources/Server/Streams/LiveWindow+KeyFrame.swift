@@ -14,8 +14,8 @@ extension LiveWindow {
   /// The newest picture that starts a segment and that decoding can start with.
   var newestKeyFrame: KeyFrame? {
     for segment in segments.reversed() where segment.isIndependent {
-      guard let track = inits[segment.initVersion]?.tracks.first(where: { $0.kind == .video }),
-        let run = segment.fragments.first?.runs.first(where: { $0.track == track.id }), run.firstSampleLength > 0
+      guard let track = inits[segment.initVersion]?.tracks.first(.video),
+        let run = segment.fragments.first?.run(of: track.id), run.firstSampleLength > 0
       else { continue }
       return KeyFrame(
         segment: segment.sequenceNumber, track: track,

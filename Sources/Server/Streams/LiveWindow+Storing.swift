@@ -12,6 +12,10 @@ extension LiveWindow {
       let begins = segments.last?.span(of: run.track) == nil
       return FragmentBoxes.singleHead(of: fragment, track: run.track, clock: begins ? anchor : nil) ?? ByteBuffer()
     }
+    let defaultsHead = segments.last?.defaults.flatMap { tracks in
+      let begins = segments.last?.partCount(of: nil) == 0
+      return FragmentBoxes.head(of: fragment, tracks: tracks, clock: begins ? anchor : nil)
+    }
     // While the bytes are in the processor's cache.
     var checksum = Checksum()
     checksum.add(head)
@@ -20,13 +24,15 @@ extension LiveWindow {
     let published = try withNewest { segment throws(StorageError) -> PublishedFragment in
       let start = try segment.memory.append(prefix + fragment.payloads)
       let offset = start + (fragment.startsSegment ? FragmentBoxes.interleavedSegmentType.readableBytes : 0)
-      segment.add(fragment, at: offset, headLength: head.readableBytes, singleHeads: singleHeads)
+      segment.add(
+        fragment, at: offset, headLength: head.readableBytes, singleHeads: singleHeads, defaultsHead: defaultsHead)
       var stripped = fragment
       stripped.payloads = []
       let length = segment.memory.byteCount - offset
       return PublishedFragment(
         fragment: stripped, range: FileRange(file: segment.memory.file, offset: offset, length: length),
-        headLength: head.readableBytes, checksum: checksum.value, sequenceNumberOfSegment: segment.sequenceNumber)
+        shown: segment.fragments.last.map { segment.pieces(of: nil, in: $0) } ?? [], headLength: head.readableBytes,
+        checksum: checksum.value, sequenceNumberOfSegment: segment.sequenceNumber)
     }
     guard let published else { throw StorageError(operation: "store a fragment outside a segment", errno: 0) }
     return published

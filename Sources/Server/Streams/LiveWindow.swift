@@ -218,7 +218,7 @@ struct LiveWindow: Sendable {
   /// How a rendition shows a segment; nil where the stream had nothing for it then.
   func layout(_ rendition: Rendition, of segment: LiveSegment) -> SegmentLayout? {
     guard let kind = rendition.kind else { return .interleaved }
-    return inits[segment.initVersion]?.tracks.first { $0.kind == kind }.map { .track($0) }
+    return inits[segment.initVersion]?.tracks.first(kind).map { .track($0) }
   }
 
   var residentBytes: Int {
@@ -258,6 +258,8 @@ struct LiveWindow: Sendable {
       expectedDuration: fragment.expectedSegmentDuration, expectedFollowersEnd: fragment.expectedFollowersEnd,
       duration: MediaTime(ticks: 0, timescale: fragment.duration.timescale))
     segment.opensGroup = fragment.opensGroup
+    let tracks = inits[initVersion]?.tracks ?? []
+    if tracks.defaults.count < tracks.count { segment.defaults = tracks.defaults.map(\.id) }
     segment.changesInit = segments.last.map { $0.initVersion != initVersion } ?? false
     append(segment)
   }

@@ -97,11 +97,12 @@ struct PublisherSlot: Sendable {
     switch event {
     case .sample(let sample):
       counters.intake.bytes &+= sample.payload.readableBytes
-      if ends.take(sample) {
+      switch ends.take(sample) {
+      case .video?:
         counters.intake.pictures &+= 1
         if sample.isSync { counters.intake.keyFrames &+= 1 }
-      } else {
-        counters.intake.soundFrames &+= 1
+      case .audio?: counters.intake.soundFrames &+= 1
+      case nil: break
       }
     case .discontinuity: counters.intake.jumps &+= 1
     case .tracks(let tracks): ends.use(tracks)

@@ -3,7 +3,7 @@ internal import Ingest
 
 /// One way of looking at a stream's bytes, with a place of its own in the URLs.
 enum Rendition: Sendable, Hashable, CaseIterable {
-  /// All tracks interleaved: HLS, progressive fMP4, recordings.
+  /// The first track of each kind, interleaved: HLS, progressive fMP4.
   case interleaved
   /// The picture alone: DASH, HLS in the separate layout.
   case video

@@ -2,7 +2,7 @@ internal import FMP4
 
 /// How the bytes of a segment are laid out for a rendition.
 enum SegmentLayout: Sendable {
-  /// All tracks in each fragment.
+  /// The first track of each kind in each fragment.
   case interleaved
   /// One track alone.
   case track(TrackDescription)

@@ -75,6 +75,7 @@ struct StreamCounters: Sendable {
 struct TrackEnds: Sendable {
   private struct Track: Sendable {
     let id: TrackID
+    let kind: MediaKind
     let timescale: UInt32
     /// What a sample lasts that does not say so itself.
     let step: UInt32
@@ -82,6 +83,7 @@ struct TrackEnds: Sendable {
 
     init(_ track: TrackDescription) {
       id = track.id
+      kind = track.kind
       timescale = track.timescale
       step = track.frameDuration ?? 0
     }
@@ -91,35 +93,29 @@ struct TrackEnds: Sendable {
     }
   }
 
-  private var picture: Track?
-  private var sound: Track?
+  private var tracks: [Track] = []
 
-  mutating func use(_ tracks: [TrackDescription]) {
-    picture = tracks.first { $0.kind == .video }.map(Track.init)
-    sound = tracks.first { $0.kind == .audio }.map(Track.init)
-  }
+  mutating func use(_ tracks: [TrackDescription]) { self.tracks = tracks.map(Track.init) }
 
-  /// Whether the sample is a picture.
-  mutating func take(_ sample: Sample) -> Bool {
-    guard sample.track == picture?.id else {
-      sound?.take(sample)
-      return false
-    }
-    picture?.take(sample)
-    return true
+  /// Of which kind the sample is; nil where it belongs to no track.
+  mutating func take(_ sample: Sample) -> MediaKind? {
+    guard let index = tracks.firstIndex(where: { $0.id == sample.track }) else { return nil }
+    tracks[index].take(sample)
+    return tracks[index].kind
   }
 
   /// How far the newest media reaches; nil before the first sample.
   var reach: MediaTime? {
-    guard let picture = picture?.end, let sound = sound?.end else { return picture?.end ?? sound?.end }
-    return max(picture, sound)
+    tracks.compactMap(\.end).max()
   }
 
-  /// Seconds by which sound is ahead of the picture; nil where one of them is missing.
+  /// Seconds by which the first audio track is ahead of the first video track; nil where one of them is missing.
   var skew: Double? {
-    guard let picture = picture?.end, let sound = sound?.end else { return nil }
+    guard let picture = end(of: .video), let sound = end(of: .audio) else { return nil }
     return (sound - picture).seconds
   }
+
+  private func end(of kind: MediaKind) -> MediaTime? { tracks.first { $0.kind == kind }?.end }
 }
 
 extension StreamCounters {

@@ -39,21 +39,23 @@ struct Subscribers: Sendable {
       } else if !newestSegment.isEmpty {
         newestSegment.append(fragment)
       }
-      deliver(.file(fragment.range))
+      deliver(fragment.shown)
     case .initialization(let initSegment):
       newestSegment = []
       // A response has one init segment: it ends where the parameters change. Before the first, it waits for it.
       if hasInit { return dismissAudiences() }
       hasInit = true
-      deliver(.bytes(initSegment.interleaved))
+      deliver([.bytes(initSegment.interleaved)])
     case .discontinuity: newestSegment = []
     case .segmentEnd, .clock, .redated, .end: break
     }
   }
 
-  private mutating func deliver(_ piece: BodyPiece) {
+  private mutating func deliver(_ pieces: [BodyPiece]) {
     position += 1
-    for (_, entry) in audiences where entry.count > 0 { entry.audience.deliver([piece], position: position) }
+    for (_, entry) in audiences where entry.count > 0 && !pieces.isEmpty {
+      entry.audience.deliver(pieces, position: position)
+    }
   }
 
   /// The stream is over: nothing more comes of the source.

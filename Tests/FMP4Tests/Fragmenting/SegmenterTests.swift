@@ -45,6 +45,31 @@ import Testing
     #expect(events.filter { if case .segmentEnd = $0 { true } else { false } }.count == 3)
   }
 
+  /// What is shown where nobody chooses is one stretch of a fragment's media, whatever order the tracks came in.
+  @Test func furtherTracksOfAKindComeBehindTheFirst() throws {
+    var further = try SyntheticMedia.video()
+    further.id = TrackID(3)
+    let tracks = [
+      further, try SyntheticMedia.audio(TrackID(4)), try SyntheticMedia.video(), try SyntheticMedia.audio(),
+    ]
+    let sent = SyntheticMedia.interleaved(seconds: 5, furtherSounds: [TrackID(4)]).flatMap { sample in
+      guard sample.track == .video else { return [sample] }
+      var picture = sample
+      picture.track = further.id
+      return [picture, sample]
+    }
+    let events = run(sent, tracks: tracks)
+    guard case .initialization(let initSegment)? = events.first else { throw BoxError(.missing("moov"), [], at: 0) }
+    #expect(initSegment.tracks.map(\.id.rawValue) == [3, 4, 1, 2])
+    #expect(initSegment.interleaved == InitSegment(version: 1, tracks: Array(tracks.prefix(2))).whole)
+    let fragments = fragments(events)
+    #expect(fragments.count == 25 && fragments.allSatisfy { $0.leader == further.id })
+    #expect(fragments.dropLast().allSatisfy { $0.runs.map(\.track.rawValue) == [3, 4, 1, 2] })
+    for track in [TrackID(1), TrackID(3)] {
+      #expect(fragments.compactMap { $0.run(of: track)?.samples.count }.reduce(0, +) == 150)
+    }
+  }
+
   @Test func noSampleIsLostDoubledOrMovedWhateverTheTracks() throws {
     let video = try SyntheticMedia.video()
     let audio = try SyntheticMedia.audio()

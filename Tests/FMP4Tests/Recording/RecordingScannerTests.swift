@@ -411,7 +411,7 @@ import Testing
           id: TrackID(UInt32(index + 1)), codec: codec, timescale: 48_000, language: "deu",
           rotation: codec.kind == .video ? rotation : .none)
       }
-      let bytes = InitSegment(version: 1, tracks: tracks).interleaved
+      let bytes = InitSegment(version: 1, tracks: tracks).whole
       let read = try MovieReader.read(try #require(BoxReader(bytes).first { $0.type == "moov" }))
       #expect(read.tracks == tracks)
       #expect(read.kind == .fragmented)

@@ -1,3 +1,4 @@
+import Storage
 import FMP4
 import Glibc
 import Ingest
@@ -200,6 +201,22 @@ final class RecordingHarness {
     let boxes = try #require(Box.parse(try bytes(file)))
     #expect(boxes.map(\.type) == ["ftyp", "moov", "free", "mdat"])
     return try boxes[1].all("trak").map { try #require($0.first("mdia/minf/stbl/stsz")).number(8) }
+  }
+}
+
+extension [BodyPiece] {
+  /// All of the bytes.
+  func read() throws -> ByteBuffer {
+    try reduce(into: ByteBuffer()) { all, piece in
+      switch piece {
+      case .bytes(let bytes): all.writeImmutableBuffer(bytes)
+      case .file(let range):
+        guard case .read(let bytes) = range.file.read(at: range.offset, count: range.length) else {
+          throw RecordingError("the bytes move")
+        }
+        all.writeImmutableBuffer(bytes)
+      }
+    }
   }
 }
 

@@ -22,7 +22,7 @@ struct RecordingEntry: Sendable, Hashable {
   var seconds: Double
   /// Of the file.
   var bytes: Int
-  /// RFC 6381, each once.
+  /// RFC 6381, of each track.
   var codecs: [String] = []
   var gaps: [RecordingGap] = []
   /// Why it failed.

@@ -53,7 +53,7 @@ extension RecordingFolder {
   struct MovieContents: Sendable {
     /// Of media.
     var seconds = 0.0
-    /// RFC 6381, each once.
+    /// RFC 6381, of each track.
     var codecs: [String] = []
     /// Nil where it was made before there were remarks, or by somebody else.
     var remark: RecordingRemark?

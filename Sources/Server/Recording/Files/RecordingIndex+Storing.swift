@@ -20,6 +20,8 @@ extension RecordingIndex {
   private static let headSize = 16
   /// More is not believed: 300 days of segments.
   static let maximumStoredBytes = 1 << 30
+  /// As many as a publication may have.
+  private static let maximumTracks = 32
 
   /// Bytes of `stored`.
   var storedSize: Int {
@@ -37,7 +39,7 @@ extension RecordingIndex {
       let counts = head.readIntegers(4).map({ $0.map(Int.init) })
     else { return nil }
     // Four numbers of 32 bits do not overflow this.
-    return headSize + size(min(counts[0], 16), counts[1], counts[2], counts[3]) + tail
+    return headSize + size(min(counts[0], maximumTracks), counts[1], counts[2], counts[3]) + tail
   }
 
   /// Bytes behind the segments.
@@ -98,7 +100,7 @@ extension RecordingIndex {
     var rest = bytes
     guard let numbers = rest.readIntegers(4).map({ $0.map(Int.init) }) else { return nil }
     let (trackCount, versionCount, segmentCount, anchorCount) = (numbers[0], numbers[1], numbers[2], numbers[3])
-    guard (1...16).contains(trackCount), versionCount <= Int(UInt16.max),
+    guard (1...Self.maximumTracks).contains(trackCount), versionCount <= Int(UInt16.max),
       segmentCount <= rest.readableBytes / 45, anchorCount <= rest.readableBytes / 24
     else { return nil }
     let size = Self.size(trackCount, versionCount, segmentCount, anchorCount) + tail

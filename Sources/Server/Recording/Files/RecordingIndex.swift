@@ -141,7 +141,7 @@ struct RecordingIndex: Sendable {
     }
     guard let newest = segments.indices.last else { return }
     // From the first picture shown to the first of what follows.
-    let timescale = Self.leader(of: version.tracks)?.timescale ?? fragment.start.timescale
+    let timescale = version.tracks.leader?.timescale ?? fragment.start.timescale
     let length = fragment.end.rescaled(to: timescale) &- segments[newest].start
     segments[newest].duration = max(segments[newest].duration, UInt32(clamping: length))
     segments[newest].length = UInt32(clamping: range.upperBound &- segments[newest].offset)
@@ -156,7 +156,7 @@ struct RecordingIndex: Sendable {
   private mutating func open(
     _ fragment: Fragment, _ number: Int, _ range: Range<UInt64>, _ anchor: WallClockAnchor?, _ version: Version
   ) {
-    let timescale = Self.leader(of: version.tracks)?.timescale ?? fragment.start.timescale
+    let timescale = version.tracks.leader?.timescale ?? fragment.start.timescale
     var flags: Flags = breaksBeforeNext ? [.followsDiscontinuity] : []
     // Something is missing between this segment and the one before.
     if let last = segments.last, number > 0, Int(last.number) + 1 != number { flags.insert(.followsDiscontinuity) }
@@ -190,15 +190,11 @@ struct RecordingIndex: Sendable {
   private static func keyFrameLength(
     _ fragment: Fragment, _ version: Version, _ anchor: WallClockAnchor?
   ) -> UInt32 {
-    guard fragment.isIndependent, let track = version.tracks.first(where: { $0.kind == .video }),
+    guard fragment.isIndependent, let track = version.tracks.first(.video),
       let size = fragment.run(of: track.id)?.samples.first?.size,
       let head = FragmentBoxes.singleHead(of: fragment, track: track.id, clock: anchor)
     else { return 0 }
     return UInt32(clamping: FragmentBoxes.singleSegmentType.readableBytes + head.readableBytes + Int(size))
-  }
-
-  static func leader(of tracks: [TrackDescription]) -> TrackDescription? {
-    tracks.first { $0.kind == .video } ?? tracks.first
   }
 }
 
@@ -210,7 +206,7 @@ extension RecordingIndex {
   }
 
   private func timescale(of segment: Segment) -> UInt32 {
-    version(of: segment).flatMap { Self.leader(of: $0.tracks) }?.timescale ?? 1000
+    version(of: segment)?.tracks.leader?.timescale ?? 1000
   }
 
   func start(of segment: Segment) -> MediaTime { MediaTime(ticks: segment.start, timescale: timescale(of: segment)) }
@@ -219,14 +215,26 @@ extension RecordingIndex {
     MediaTime(ticks: Int64(segment.duration), timescale: timescale(of: segment))
   }
 
+  /// The tracks of which a segment has something, and what.
+  func spans(at index: Int) -> [(track: TrackDescription, span: Span)] {
+    guard segments.indices.contains(index), let tracks = version(of: segments[index])?.tracks else { return [] }
+    return zip(tracks, spans.dropFirst(index * tracks.count)).filter { $1.mediaBytes > 0 }.map { ($0, $1) }
+  }
+
   /// The track that a rendition shows of a segment, and what there is of it; nil where the segment has nothing of it.
   func span(_ kind: MediaKind, at index: Int) -> (track: TrackDescription, span: Span)? {
-    guard segments.indices.contains(index), let version = version(of: segments[index]),
-      let place = version.tracks.firstIndex(where: { $0.kind == kind })
-    else { return nil }
-    let at = index * version.tracks.count + place
-    guard spans.indices.contains(at), spans[at].mediaBytes > 0 else { return nil }
-    return (version.tracks[place], spans[at])
+    guard segments.indices.contains(index), let shown = version(of: segments[index])?.tracks.first(kind) else {
+      return nil
+    }
+    return spans(at: index).first { $0.track.id == shown.id }
+  }
+
+  /// Bytes of a segment without the media of tracks that are not shown where nobody chooses.
+  func shownLength(at index: Int) -> Int {
+    let shown = version(of: segments[index])?.tracks.defaults.map(\.id) ?? []
+    return spans(at: index).reduce(Int(segments[index].length)) {
+      $0 - (shown.contains($1.track.id) ? 0 : Int($1.span.mediaBytes))
+    }
   }
 
   /// Which segment has that number in its epoch.
@@ -240,10 +248,9 @@ extension RecordingIndex {
 
   /// Which segment of an init segment's version a rendition's samples begin with at a time, in ticks of its track.
   func index(ofTime time: Int64, kind: MediaKind, initVersion: Int) -> Int? {
-    guard
-      let timescale = versions.last(where: { $0.number == initVersion })?.tracks.first(where: { $0.kind == kind })?
-        .timescale
-    else { return nil }
+    guard let timescale = versions.last(where: { $0.number == initVersion })?.tracks.first(kind)?.timescale else {
+      return nil
+    }
     let nearest = index(at: MediaTime(ticks: time, timescale: timescale)) ?? 0
     return (nearest - Self.trackSpread...nearest + Self.trackSpread).last { at in
       segments.indices.contains(at) && version(of: segments[at])?.number == initVersion
@@ -289,9 +296,8 @@ extension RecordingIndex {
   var origin: MediaTime {
     guard let first = segments.first else { return .zero }
     let start = start(of: first)
-    guard let (track, span) = span(.audio, at: 0) else { return start }
-    let sound = MediaTime(ticks: span.start, timescale: track.timescale)
-    return sound < start - MovieTimeline.trimmedLead ? sound : start
+    let earliest = spans(at: 0).map { MediaTime(ticks: $1.start, timescale: $0.timescale) }.min() ?? start
+    return earliest < start - MovieTimeline.trimmedLead ? earliest : start
   }
 
   /// Where it ends, as far as it is there.

@@ -33,9 +33,9 @@ struct RecordingInProgress {
 
   /// Writes what stands before the first fragment.
   func begin() throws(RecordingError) {
-    try file.reserve(media: initSegment.interleaved.readableBytes, head: headRoom)
+    try file.reserve(media: initSegment.whole.readableBytes, head: headRoom)
     replay?.change(to: initSegment, at: 0)
-    try file.begin(initSegment.interleaved)
+    try file.begin(initSegment.whole)
   }
 
   mutating func change(to initSegment: InitSegment) throws(RecordingError) {

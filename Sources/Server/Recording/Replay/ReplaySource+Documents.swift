@@ -126,13 +126,12 @@ extension ReplaySource {
       sequenceNumber: at + 1, initVersion: version?.number ?? 1,
       followsDiscontinuity: segment.flags.contains(.followsDiscontinuity),
       isIndependent: segment.flags.contains(.isIndependent), start: index.start(of: segment), wallStart: wallStart,
-      memory: SegmentMemory(recorded: Int(segment.length), in: reader.file), expectedDuration: nil,
+      memory: SegmentMemory(recorded: index.shownLength(at: at), in: reader.file), expectedDuration: nil,
       expectedFollowersEnd: nil, duration: index.duration(of: segment))
     result.isComplete = true
     result.opensGroup = segment.flags.contains(.opensGroup)
     result.recordedKeyFrameLength = segment.keyFrameLength > 0 ? Int(segment.keyFrameLength) : nil
-    for track in version?.tracks ?? [] {
-      guard let (_, span) = index.span(track.kind, at: at) else { continue }
+    for (track, span) in index.spans(at: at) {
       result.spans.append(
         LiveSegment.TrackSpan(
           track: track.id, timescale: track.timescale, start: span.start, duration: Int64(span.duration),

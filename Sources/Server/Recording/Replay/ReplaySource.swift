@@ -108,7 +108,7 @@ final class ReplaySource: Sendable {
     guard let tracks = withIndex({ index in index.versions.first { $0.number == version }?.tracks }) else { return nil }
     let initSegment = InitSegment(version: version, tracks: tracks)
     guard let kind = rendition.kind else { return initSegment.interleaved }
-    return tracks.first { $0.kind == kind }.map(initSegment.single)
+    return tracks.first(kind).map(initSegment.single)
   }
 
   /// A complete segment as a rendition shows it; nil when there is nothing of it.
@@ -121,15 +121,17 @@ final class ReplaySource: Sendable {
     }
     guard let (segment, tracks, anchor) = found else { return nil }
     let bytes = segment.offset..<segment.offset + UInt64(segment.length)
-    guard let kind = rendition.kind else { return try interleaved(bytes, tracks) }
-    guard let track = tracks.first(where: { $0.kind == kind })?.id else { return nil }
-    var pieces: [BodyPiece] = [.bytes(FragmentBoxes.singleSegmentType)]
+    let shown = tracks.defaults.filter { $0.kind == rendition.kind ?? $0.kind }.map(\.id)
+    if rendition.kind == nil, shown.count == tracks.count { return try interleaved(bytes, tracks) }
+    var pieces: [BodyPiece] = [
+      .bytes(rendition.kind == nil ? FragmentBoxes.interleavedSegmentType : FragmentBoxes.singleSegmentType)
+    ]
     try reader.walk(bytes, tracks: tracks) { step in
       guard case .fragment(let walked) = step else { return true }
       let begins = pieces.count == 1
-      if let head = FragmentBoxes.singleHead(of: walked.fragment, track: track, clock: begins ? anchor : nil) {
+      if let head = FragmentBoxes.head(of: walked.fragment, tracks: shown, clock: begins ? anchor : nil) {
         pieces.append(.bytes(head))
-        for (run, offset) in zip(walked.fragment.runs, walked.mediaOffsets) where run.track == track {
+        for (run, offset) in zip(walked.fragment.runs, walked.mediaOffsets) where shown.contains(run.track) {
           pieces.append(.file(range(offset, run.byteCount)))
         }
       }
