@@ -128,7 +128,7 @@ extension FuzzTarget {
     var bytes: [UInt8] = []
     for event in events {
       switch event {
-      case .initialization(let initSegment): bytes += Array(initSegment.interleaved.readableBytesView)
+      case .initialization(let initSegment): bytes += Array(initSegment.whole.readableBytesView)
       case .fragment(let fragment):
         bytes += Array(FragmentBoxes.interleavedHead(of: fragment).readableBytesView)
         bytes += fragment.payloads.flatMap { Array($0.readableBytesView) }

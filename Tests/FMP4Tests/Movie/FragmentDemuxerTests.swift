@@ -24,7 +24,7 @@ import Testing
     var written = Written(tracks: tracks, sent: sent)
     for event in events {
       switch event {
-      case .initialization(let segment): written.bytes += segment.interleaved.readableBytesView
+      case .initialization(let segment): written.bytes += segment.whole.readableBytesView
       case .fragment(let fragment):
         written.bytes += FragmentBoxes.interleavedHead(of: fragment, clock: nil).readableBytesView
         for payload in fragment.payloads { written.bytes += payload.readableBytesView }
