@@ -25,7 +25,7 @@ extension FuzzTarget {
       if let entry = row.flatMap(RecordingEntry.init) {
         precondition(entry.bytes >= 0 && entry.seconds >= 0)
         precondition(!entry.place.contains("/../") && !entry.place.hasPrefix("/"))
-        _ = entry.json.serialized()
+        _ = JSONText.encode(EntryAnswer(entry, undoSeconds: 3600))
       }
       if let row = try Row.fetchOne(database, sql: "SELECT \(named)", arguments: ledger), let entry = LedgerEntry(row) {
         let kept = KeptPeriod.text(of: entry.record.periods)
