@@ -84,8 +84,8 @@ def test_flags_that_documents_name_exist():
     weir = tools.weir_binary()
     commands = [["serve"], ["capture"], ["devices"], ["pattern"], ["record", "list"], ["record", "verify"],
                 ["record", "finalize"], ["record", "clip"]]
-    # Those of swift, whose name stands before the quotes.
-    known = {"--version", "--filter", "--explicit-target-dependency-import-check"}
+    # Those of swift and VLC, whose names stand before the quotes.
+    known = {"--version", "--filter", "--explicit-target-dependency-import-check", "--network-caching"}
     for command in commands:
         said = tools.run(weir, *command, "--help")
         known |= set(re.findall(r"--[a-z][a-z-]*", said.stdout + said.stderr))
