@@ -84,6 +84,7 @@ def played(shape: Shape, players: list[str], scene: Scene, origin: str, seconds:
     for player in players:
         if player in records:
             figures = judgement.judge(records[player], scene.expectation, is_browser=player in stage.PLAYERS,
+                                      by_segments=player in programs.PROGRAMS or player in stage.BY_SEGMENTS,
                                       stays_at_end=player in stage.STAY_AT_END)
         else:
             figures = judgement.Figures(broken=rules[:])

@@ -65,8 +65,10 @@ class Expectation:
     live: bool = True
 
 
-def judge(record: dict, wanted: Expectation, is_browser: bool = True, stays_at_end: bool = False) -> Figures:
-    """`stays_at_end`: a player that shows the last picture and never tells that this was the end (docs/playback.md)."""
+def judge(record: dict, wanted: Expectation, is_browser: bool = True, *, by_segments: bool = False,
+          stays_at_end: bool = False) -> Figures:
+    """`by_segments`: a player that begins three segments behind, and shows an outage and the return so much later.
+    `stays_at_end`: one that shows the last picture and never tells that this was the end (docs/playback.md)."""
     figures = Figures()
     if "failure" in record:
         figures.broken.append(record["failure"])
@@ -75,8 +77,7 @@ def judge(record: dict, wanted: Expectation, is_browser: bool = True, stays_at_e
     figures.errors = _errors(record, figures)
     if figures.start is None:
         return figures
-    # A program buffers by whole segments: it shows an outage, and the return, so much later.
-    _stalls(record, figures, wanted, 0 if is_browser else _delay(record, wanted))
+    _stalls(record, figures, wanted, _delay(record, wanted) if by_segments else 0)
     if wanted.has_picture:
         _pictures(record, figures, wanted)
     if is_browser and record.get("muted") is not True:

@@ -12,6 +12,8 @@ from browsers import BrowserFailure, Chromium
 HERE = pathlib.Path(__file__).resolve().parent / "page"
 #: They wait for more behind the last picture of a live stream that is older than its window (docs/playback.md).
 STAY_AT_END = {"shaka-dash"}
+#: It begins by whole segments, as programs do; the others follow the live edge.
+BY_SEGMENTS = {"chromium"}
 #: Which variable names the file of a player.
 FILES = {"hls.js": "HLSJS", "dash.js": "DASHJS", "shaka.js": "SHAKAJS"}
 
