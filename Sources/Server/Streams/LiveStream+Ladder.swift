@@ -87,6 +87,7 @@ extension LiveStream {
       }
       guard hasChanged else { return }
       stamp.change()
+      noteRenditions(state)
       wake(&state)
     }
   }

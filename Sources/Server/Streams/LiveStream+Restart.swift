@@ -16,7 +16,18 @@ extension LiveStream {
       }
     }
     guard isNews, let record = life.record else { return }
-    ledger.note(record.withMargin(), promise: settings.promise, of: name, in: life.epoch)
+    note(record.withMargin(), in: ledger)
+  }
+
+  /// Writes down what the next process has to know of the epoch.
+  private func note(_ record: EpochRecord, in ledger: StreamLedger) {
+    ledger.note(record, promise: settings.promise, of: name) { [weak self] in self?.periods(ofEpoch: record.epoch) ?? []
+    }
+  }
+
+  /// What the next process keeps of a manifest. Nobody is told of the times of day in it, so they may still be corrected.
+  private func periods(ofEpoch id: String) -> [KeptPeriod] {
+    state.withLock { $0.life.epoch.id == id ? $0.life.epoch : nil }?.periodsToKeep ?? []
   }
 
   /// From here on a publisher's end is an interruption: it goes because this process does.
@@ -35,13 +46,20 @@ extension LiveStream {
       interrupt(&state)
       state.subscribers.deliver(.end(.shutdown))
       state.subscribers.end()
-      if let record = state.life.record {
-        ledger?.note(record, promise: settings.promise, of: name, in: state.life.epoch)
-      }
+      if let ledger, let record = state.life.record { note(record, in: ledger) }
       state.life.enter(.reconnecting, now: clock.monotonicNanoseconds())
       return former
     }
     former?.evict(.shutdown)
+  }
+
+  /// The last frames of renditions come after the epoch was handed over, and manifests tell of them: the next process is to tell
+  /// the same.
+  func noteRenditions(_ state: borrowing State) {
+    guard state.life.isLeaving, state.life.phase == .reconnecting, let ledger, let record = state.life.record else {
+      return
+    }
+    note(record, in: ledger)
   }
 
   /// Answers those who wait with what there is: the connections are about to close.

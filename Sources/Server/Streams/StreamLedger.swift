@@ -46,12 +46,15 @@ final class StreamLedger: Sendable {
   }
 
   /// `promise` is what players were told by the stream's settings, which have to be the same for the epoch to go on. The
-  /// record's Periods are made on the ledger's thread, where `epoch` is given.
-  func note(_ record: EpochRecord, promise: String, of name: StreamName, in epoch: Epoch? = nil) {
+  /// record's Periods are asked for on the ledger's thread, where `periods` is given: nothing of the window is held for as long as
+  /// a disk is slow.
+  func note(
+    _ record: EpochRecord, promise: String, of name: StreamName, periods: (@Sendable () -> [KeptPeriod])? = nil
+  ) {
     let entry = LedgerEntry(record: record, promise: promise, writtenAt: clock.wallNanoseconds)
     change(name) {
       var entry = entry
-      if let epoch { entry.record.periods = epoch.periodsToKeep }
+      if let periods { entry.record.periods = periods() }
       return entry
     }
   }
@@ -95,8 +98,11 @@ final class StreamLedger: Sendable {
   /// Returns when all is written. To be called once, at the end.
   func close() async {
     guard let database = state.withLock({ $0.database }) else { return }
-    // The thread does one thing after the other.
-    try? await thread.runIfActive { database.close() }
+    // The thread does one thing after the other. What comes behind this is written by nobody.
+    try? await thread.runIfActive { [self] in
+      state.withLock { $0.database = nil }
+      database.close()
+    }
     try? await thread.shutdownGracefully()
   }
 }
