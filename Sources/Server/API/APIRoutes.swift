@@ -21,6 +21,8 @@ struct APIRoutes {
   /// For the pages' links; nil where nobody said.
   let publicURL: PublicURL?
   let capacity: ServerCapacity
+  /// For the list of streams: of a thousand it takes tens of milliseconds, which no event loop has.
+  let lists: SingleFlight<Int, ByteBuffer>
 
   /// The server's wall clock (DASH UTCTiming, http-iso).
   var time: HTTPResponse {
@@ -38,7 +40,14 @@ struct APIRoutes {
     return .now(.json(describe(stream)))
   }
 
-  var list: ServerAnswer {
+  func list(on eventLoop: any EventLoop) -> HTTPAnswer {
+    guard let text = lists.value(of: 0, on: eventLoop, make: { JSONText.encode(list) }) else {
+      return .now(FixedAnswer.failed)
+    }
+    return .later(text.map { .json(text: $0) })
+  }
+
+  private var list: ServerAnswer {
     ServerAnswer(
       streams: streams.all.map(describe), publishKeyRequired: publishKeyRequired, writable: gate.token != nil,
       records: recordings != nil, rtmpPort: rtmpPort,

@@ -39,7 +39,7 @@ enum APITable {
       $0.sources.act($1)
     },
     APIRoute(.get, "/api/v1/storage", "room on the disk of recordings") { $0.recordingAPI.storage(on: $1.eventLoop) },
-    APIRoute(.get, "/api/v1/streams", "all streams, and what this server is") { api, _ in .now(.json(api.list)) },
+    APIRoute(.get, "/api/v1/streams", "all streams, and what this server is") { $0.list(on: $1.eventLoop) },
     APIRoute(.get, "/api/v1/streams/{stream}", "one stream") { $0.stream($1) },
     APIRoute(
       .post, "/api/v1/streams/{stream}/capture/camera|microphone|controls|keyframe", .admin, takesBody: true,

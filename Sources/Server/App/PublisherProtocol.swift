@@ -14,7 +14,7 @@ struct PublisherProtocol: Sendable {
   }
 
   /// Where it listens.
-  struct Door: Sendable {
+  struct Endpoint: Sendable {
     var setting: SettingName
     var address: SocketAddress
     var of: PublisherProtocol

@@ -11,7 +11,7 @@ struct StartupReport {
   let http: SocketAddress
   let https: SocketAddress?
   /// Where publishers come in.
-  let doors: [PublisherProtocol.Door]
+  let endpoints: [PublisherProtocol.Endpoint]
 
   /// The address of the first source's page, or of the list of streams.
   var page: String { "http://\(Self.authority(http))/\(path)" }
@@ -24,7 +24,7 @@ struct StartupReport {
     if let url = configuration.publicURL { lines.append("           \(url)/\(path)") }
     if let https { lines.append("           https://\(Self.authority(https))/\(path)") }
     let key = configuration.publishKeys.isEmpty ? "" : "?key=…"
-    for door in doors { lines.append("  publish  \(door.of.invitation(door.server, key))") }
+    for endpoint in endpoints { lines.append("  publish  \(endpoint.of.invitation(endpoint.server, key))") }
     let place = configuration.recordingsFolder.map { "\(LogText.escaped($0))/NAME/" } ?? "off"
     lines.append("  record   \(place)")
     lines.append(
@@ -70,7 +70,7 @@ struct StartupReport {
     var facts: Logger.Metadata = [
       "http": "http://\(Self.authority(http))", "recordings": "\(configuration.recordingsFolder ?? "off")",
     ]
-    for door in doors { facts[door.setting.text] = "\(door.server)" }
+    for endpoint in endpoints { facts[endpoint.setting.text] = "\(endpoint.server)" }
     facts["streamCapacity"] = "\(capacity.streams)"
     facts["connectionCapacity"] = "\(capacity.connections)"
     facts["mediaMemoryBytes"] = "\(capacity.mediaBytes)"

@@ -94,16 +94,16 @@ struct WeirServer {
         SegmentSweep.run(folder: folder, logger: logger)
       }
     }
-    let doors = try await listen(by: protocols, tls: certificate?.rtmps)
+    let endpoints = try await listen(by: protocols, tls: certificate?.rtmps)
     let memory = MemoryBudget(logger: logger)
     let sources = OwnSources(configuration.sources.map(makeSource))
     if configuration.sourcesBegin == .offAir { for source in sources.all { source.preview() } }
-    let rtmp = doors.first { $0.setting == "rtmp" }
+    let rtmp = endpoints.first { $0.setting == "rtmp" }
     let http = makeHTTPListener(protocols, rtmpPort: rtmp?.address.port, memory: memory, sources: sources)
     let pages = try await listenHTTP(http, tls: certificate?.https)
     descriptors.onShortage { count in http.shedSoon(count) }
     let report = StartupReport(
-      configuration: configuration, capacity: capacity, http: pages.http, https: pages.https, doors: doors)
+      configuration: configuration, capacity: capacity, http: pages.http, https: pages.https, endpoints: endpoints)
     let running = RunningServer(
       report: report, streams: streams, recordings: recordings, clock: clock, publishers: protocols.map(\.listener),
       http: http, sources: sources, certificate: certificate, memory: memory, ledger: ledger, opensPage: openingPage,
@@ -197,7 +197,7 @@ struct WeirServer {
         sources: SourcesAPI(sources: sources, previews: SourcePreviews(pool: pictures), recordings: sourceRecordings),
         replay: replay, gate: gate, clock: clock, rtmpPort: rtmpPort,
         publishKeyRequired: !configuration.publishKeys.isEmpty, publicURL: configuration.publicURL,
-        capacity: capacity),
+        capacity: capacity, lists: SingleFlight(limit: 1, on: figures, sharing: .untilBegun)),
       recordings: RecordingRoutes(
         library: recordings,
         thumbnails: recordings.map { RecordingThumbnails(library: $0, logger: logger, pool: recorded) }),
@@ -239,17 +239,17 @@ struct WeirServer {
 
   private func listen(
     by protocols: [PublisherProtocol], tls: TLSContextSource?
-  ) async throws -> [PublisherProtocol.Door] {
-    var doors: [PublisherProtocol.Door] = []
+  ) async throws -> [PublisherProtocol.Endpoint] {
+    var endpoints: [PublisherProtocol.Endpoint] = []
     for each in protocols {
       for place in each.places {
         let address = try await bind(place.address, place.setting) {
           try await each.listener.start($0, tls: place.isSecure ? tls : nil)
         }
-        doors.append(PublisherProtocol.Door(setting: place.setting, address: address, of: each))
+        endpoints.append(PublisherProtocol.Endpoint(setting: place.setting, address: address, of: each))
       }
     }
-    return doors
+    return endpoints
   }
 
   /// Nil where nothing is served over TLS.

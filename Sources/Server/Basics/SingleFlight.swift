@@ -5,21 +5,31 @@ internal import Synchronization
 /// Work that takes its time, done once for all who ask for the same meanwhile, on threads of a pool. How many different
 /// things may wait is bounded.
 package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+  /// Who gets what is being made.
+  package enum Sharing: Sendable {
+    /// All who ask before it is there.
+    case untilDone
+    /// Those who ask before it is begun, so that nothing is older than the question.
+    case untilBegun
+  }
+
   private let limit: Int
   private let pool: NIOThreadPool
+  private let sharing: Sharing
   private let waiting = Mutex<[Key: [EventLoopPromise<Value>]]>([:])
 
   /// - Parameter limit: how many things may wait or be under way.
-  package init(limit: Int, on pool: NIOThreadPool) {
+  package init(limit: Int, on pool: NIOThreadPool, sharing: Sharing = .untilDone) {
     self.limit = limit
     self.pool = pool
+    self.sharing = sharing
   }
 
   private enum Step {
     case begin, join, refuse
   }
 
-  /// What comes of it; nil where too much waits. `make` is called on a thread, once for all that ask before it returns.
+  /// What comes of it; nil where too much waits. `make` is called on a thread, once for all who share it.
   package func value(
     of key: Key, on eventLoop: any EventLoop, make: @escaping @Sendable () -> Value
   ) -> EventLoopFuture<Value>? {
@@ -38,8 +48,9 @@ package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sen
       pool.submit { state in
         // A pool that is shut down does nothing any more, and nobody is left waiting.
         guard case .active = state else { return self.finish(key) { $0.fail(CancellationError()) } }
+        let sharers = self.sharing == .untilBegun ? self.take(key) : nil
         let value = make()
-        self.finish(key) { $0.succeed(value) }
+        for promise in sharers ?? self.take(key) { promise.succeed(value) }
       }
     case .join: break
     case .refuse:
@@ -49,7 +60,7 @@ package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sen
     return promise.futureResult
   }
 
-  /// The same where `make` takes little time: whoever asks first makes it, at once.
+  /// The same where `make` takes little time: the first that asks makes it, at once.
   package func valueHere(of key: Key, on eventLoop: any EventLoop, make: () -> Value) -> Eventual<Value> {
     let other = waiting.withLock { waiting -> EventLoopFuture<Value>? in
       guard waiting[key] != nil else {
@@ -67,7 +78,11 @@ package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sen
   }
 
   private func finish(_ key: Key, _ tell: (EventLoopPromise<Value>) -> Void) {
-    for promise in waiting.withLock({ $0.removeValue(forKey: key) }) ?? [] { tell(promise) }
+    for promise in take(key) { tell(promise) }
+  }
+
+  private func take(_ key: Key) -> [EventLoopPromise<Value>] {
+    waiting.withLock { $0.removeValue(forKey: key) } ?? []
   }
 }
 

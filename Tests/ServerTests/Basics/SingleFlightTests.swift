@@ -4,8 +4,8 @@ import NIOPosix
 import Synchronization
 import Testing
 
-@testable import HTTP
 @testable import Basics
+@testable import HTTP
 @testable import Server
 
 @Suite struct SingleFlightTests {
@@ -15,6 +15,8 @@ import Testing
   private final class Work: Sendable {
     private let mayEnd = Atomic(false)
     private let count = Atomic(0)
+
+    var begun: Int { count.load(ordering: .relaxed) }
 
     func end() { mayEnd.store(true, ordering: .releasing) }
 
@@ -39,6 +41,21 @@ import Testing
     #expect(try await [first.get(), second.get(), other.get()] == [1, 1, 2])
     // It is over: whoever comes now begins anew.
     #expect(try await #require(flight.value(of: "a", on: loop) { work.run() }).get() == 3)
+    try await pool.shutdownGracefully()
+  }
+
+  @Test func nothingIsOlderThanTheQuestion() async throws {
+    let pool = NIOThreadPool(numberOfThreads: 1)
+    pool.start()
+    let flight = SingleFlight<String, Int>(limit: 1, on: pool, sharing: .untilBegun)
+    let work = Work()
+    let loop = loop
+    let first = try #require(flight.value(of: "a", on: loop) { work.run() })
+    while work.begun == 0 { usleep(500) }
+    let second = try #require(flight.value(of: "a", on: loop) { work.run() })
+    let third = try #require(flight.value(of: "a", on: loop) { work.run() })
+    work.end()
+    #expect(try await [first.get(), second.get(), third.get()] == [1, 2, 2])
     try await pool.shutdownGracefully()
   }
 
