@@ -1,9 +1,9 @@
-@testable import Storage
 @testable import FMP4
 import Glibc
 @testable import Ingest
 import NIOCore
 @testable import Server
+@testable import Storage
 
 /// A file in the folder of recordings, whoever put it there: opened, listed, played, sought, clipped and looked at.
 extension FuzzTarget {

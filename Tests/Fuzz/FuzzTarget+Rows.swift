@@ -1,6 +1,6 @@
+@testable import Basics
 import Foundation
 import GRDB
-@testable import Basics
 @testable import Ingest
 @testable import Server
 

@@ -1,6 +1,6 @@
-@testable import HTTP
 @testable import Basics
 @testable import FMP4
+@testable import HTTP
 @testable import Ingest
 import NIOCore
 @testable import Server

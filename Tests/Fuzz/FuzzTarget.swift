@@ -1,6 +1,6 @@
-@testable import HTTP
 @testable import FMP4
 import Glibc
+@testable import HTTP
 @testable import Ingest
 import NIOCore
 @testable import Server

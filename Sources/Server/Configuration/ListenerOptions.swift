@@ -1,5 +1,5 @@
-internal import HTTP
 internal import Basics
+internal import HTTP
 
 /// Where weir listens, by which certificate, and how it is found.
 struct ListenerOptions: SettingGroup {

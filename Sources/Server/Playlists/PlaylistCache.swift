@@ -1,11 +1,11 @@
-internal import HTTP
 internal import Basics
+internal import HTTP
 internal import NIOCore
 internal import NIOPosix
 internal import Synchronization
 
-/// The newest playlists and manifests of one epoch. Each state of one is rendered once: by whoever asks for it first, while
-/// the others wait for that. The stream goes on meanwhile.
+/// The newest playlists and manifests of one epoch. Each state of one is rendered once, by the first request for it; the
+/// others wait for that. The stream goes on meanwhile.
 final class PlaylistCache: Sendable {
   /// What is rendered.
   enum Kind: Sendable, Hashable {

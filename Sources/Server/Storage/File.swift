@@ -2,8 +2,7 @@ internal import Glibc
 package import NIOCore
 internal import SystemPackage
 
-/// An open file's bytes by their place in it, wherever its own position is. Whoever opened it closes it. On a file system
-/// all of this may wait for the disk.
+/// Reads and writes an open file at byte offsets. The caller opens and closes it. All of this may wait for the disk.
 package struct File: Sendable {
   private let file: SystemPackage.FileDescriptor
 

@@ -1,8 +1,8 @@
 internal import FMP4
 internal import Ingest
 
-/// One epoch of a stream from its beginning to its end, with all that goes with it, and the one before for as long as that
-/// is available.
+/// One epoch of a stream from its beginning to its end, and what belongs to it. The epoch before is kept while its media are
+/// available.
 struct EpochLife: Sendable {
   var epoch: Epoch
   private(set) var phase: StreamPhase
@@ -128,8 +128,8 @@ struct EpochLife: Sendable {
 
   // MARK: Key frames
 
-  /// Segments end with a key frame. Where somebody waits for the newest one's end, the encoder is asked for it as soon as the
-  /// segment has lasted as long as it is meant to. True once a segment, however many wait.
+  /// Segments end with a key frame. The encoder is asked for one when a request waits for the segment's end and the segment is
+  /// as long as its target. True once a segment, however many requests wait.
   ///
   /// - Parameter isAwaited: somebody waits for the first segment: players take a playlist without one for a broken one. That
   ///   counts where the target duration is decided: a first group that is shorter than the others would promise too short a

@@ -1,4 +1,4 @@
-/// A stream at one moment, as whoever answers a viewer sees it: made with the stream's lock held, looked at without it.
+/// A stream at one moment, for answers to viewers. It is made with the stream's lock held, and read without it.
 final class StreamView: Sendable {
   /// The epoch that was asked for, with its rungs.
   let epoch: EpochView

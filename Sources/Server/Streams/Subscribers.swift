@@ -1,14 +1,14 @@
-internal import Storage
 internal import FMP4
 internal import NIOCore
+internal import Storage
 
-/// Who follows a stream: recorders and folders, responses that grow with it, and requests that wait. Nobody of them is
-/// waited for.
+/// What follows a stream: recorders and folders, responses that grow with it, and requests that wait. The stream waits for
+/// none of them.
 struct Subscribers: Sendable {
   private(set) var sinks: [any FragmentSink] = []
   /// Those of epochs that are over.
   var closing = ClosingSinks()
-  /// The epoch that `sinks` were made for: whoever was detached since then stays away.
+  /// The epoch that `sinks` were made for. One that was detached since then is not made again.
   private var sinksEpoch = ""
   /// The fragments of the newest segment, if decoding can start with it, for a recording that begins now.
   private var newestSegment: [PublishedFragment] = []

@@ -43,8 +43,8 @@ struct WaitingRoom {
   /// Somebody waits for just this.
   func isAwaited(_ condition: Condition) -> Bool { groups[condition] != nil }
 
-  /// The future is fulfilled with the stream as it is when the condition is met, or nothing more is to be expected, or the
-  /// deadline is over, within the interval of `giveUp`. All times are monotonic nanoseconds.
+  /// The future gives the stream at the moment at which the condition is met, the stream ends, or the deadline is over; the
+  /// latter to the interval of `giveUp`. All times are monotonic nanoseconds.
   mutating func add(
     _ condition: Condition, on eventLoop: any EventLoop, now: Int64, deadline: Int64
   ) -> EventLoopFuture<StreamView> {

@@ -1,7 +1,7 @@
-import Storage
 import HTTP
 import NIOCore
 import NIOHTTP1
+import Storage
 import Testing
 
 @testable import Server

@@ -4,8 +4,8 @@ import Synchronization
 import Testing
 
 @testable import HTTP
-@testable import Storage
 @testable import Server
+@testable import Storage
 
 @Suite(.timeLimit(.minutes(3))) struct HTTP2HostileTests {
   private func run(

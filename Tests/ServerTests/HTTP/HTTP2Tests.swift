@@ -5,10 +5,10 @@ import NIOSSL
 import Synchronization
 import Testing
 
-@testable import HTTP
-@testable import Storage
 @testable import Basics
+@testable import HTTP
 @testable import Server
+@testable import Storage
 
 @Suite(.timeLimit(.minutes(3))) struct HTTP2Tests {
   /// Runs `body` with a server that speaks both versions and a client of HTTP/2.

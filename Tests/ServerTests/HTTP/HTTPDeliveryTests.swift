@@ -4,8 +4,8 @@ import Synchronization
 import Testing
 
 @testable import HTTP
-@testable import Storage
 @testable import Server
+@testable import Storage
 
 @Suite(.timeLimit(.minutes(3))) struct HTTPDeliveryTests {
   /// Fragments of `media` bytes of a file behind heads of `head` bytes in memory; all of it is the pattern.

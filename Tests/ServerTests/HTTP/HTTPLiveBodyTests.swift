@@ -3,8 +3,8 @@ import Synchronization
 import Testing
 
 @testable import HTTP
-@testable import Storage
 @testable import Server
+@testable import Storage
 
 @Suite(.timeLimit(.minutes(3))) struct HTTPLiveBodyTests {
   /// A body that the test writes.

@@ -3,8 +3,8 @@ import NIOSSL
 import Testing
 
 @testable import HTTP
-@testable import Storage
 @testable import Server
+@testable import Storage
 
 @Suite(.timeLimit(.minutes(3))) struct HTTPTLSTests {
   @Test func textAndMediaArriveWholeOverTLS() async throws {

@@ -7,8 +7,8 @@ import NIOSSL
 import Testing
 
 @testable import HTTP
-@testable import Storage
 @testable import Server
+@testable import Storage
 
 /// A listener on a port of its own, with routes given as a closure.
 struct HTTPTestServer: HTTPResponder {

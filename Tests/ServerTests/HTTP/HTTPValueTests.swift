@@ -1,10 +1,10 @@
 import NIOCore
 import Testing
 
-@testable import HTTP
-@testable import Storage
 @testable import Basics
+@testable import HTTP
 @testable import Server
+@testable import Storage
 
 @Suite struct HTTPRequestTargetTests {
   @Test(arguments: [

@@ -4,10 +4,10 @@ import Support
 import Synchronization
 import Testing
 
-@testable import HTTP
-@testable import Storage
 @testable import Basics
+@testable import HTTP
 @testable import Server
+@testable import Storage
 
 @Suite struct AiringTests {
   /// The registry's side: who was let in, and what they said.

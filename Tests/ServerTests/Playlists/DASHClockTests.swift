@@ -2,9 +2,9 @@ import NIOCore
 import Support
 import Testing
 
-@testable import HTTP
 @testable import Basics
 @testable import FMP4
+@testable import HTTP
 @testable import Server
 
 @Suite struct DASHClockTests {

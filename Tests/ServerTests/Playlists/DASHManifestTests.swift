@@ -2,10 +2,10 @@ import NIOCore
 import Support
 import Testing
 
-@testable import Storage
 @testable import Basics
 @testable import FMP4
 @testable import Server
+@testable import Storage
 
 @Suite struct DASHManifestTests {
   /// One element a line, so that a golden file can be read.

@@ -4,8 +4,8 @@ import NIOCore
 import Support
 import Testing
 
-@testable import Storage
 @testable import Server
+@testable import Storage
 
 @Suite struct LowLatencyPlaylistTests {
   private func text(

@@ -3,9 +3,9 @@ import NIOCore
 import Support
 import Testing
 
-@testable import Storage
 @testable import Basics
 @testable import Server
+@testable import Storage
 
 @Suite struct PlaylistTests {
   private func lines(_ buffer: ByteBuffer) -> [String] {

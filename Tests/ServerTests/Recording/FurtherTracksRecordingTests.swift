@@ -1,6 +1,6 @@
-import Storage
 import Glibc
 import NIOCore
+import Storage
 import Support
 import Testing
 

@@ -3,8 +3,8 @@ import NIOCore
 import Support
 import Testing
 
-@testable import HTTP
 @testable import FMP4
+@testable import HTTP
 @testable import Server
 
 @Suite struct HeadInsertionTests {

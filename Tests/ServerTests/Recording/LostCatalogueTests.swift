@@ -6,8 +6,8 @@ import NIOPosix
 import Support
 import Testing
 
-@testable import HTTP
 @testable import Basics
+@testable import HTTP
 @testable import Server
 
 /// What the API answers does not depend on the catalogue: all of it can be read from the files again.

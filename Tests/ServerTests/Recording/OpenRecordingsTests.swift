@@ -5,9 +5,9 @@ import NIOCore
 import Support
 import Testing
 
-@testable import Storage
 @testable import Basics
 @testable import Server
+@testable import Storage
 
 @Suite struct OpenRecordingsTests {
   /// A stream's folder, and files in it that hold one line each.

@@ -4,8 +4,8 @@ import NIOPosix
 import Support
 import Testing
 
-@testable import HTTP
 @testable import FMP4
+@testable import HTTP
 @testable import Server
 
 /// Recordings of what real encoders made, judged by ffprobe and ffmpeg.

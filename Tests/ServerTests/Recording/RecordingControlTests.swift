@@ -1,6 +1,6 @@
 import Basics
-import Ingest
 import FMP4
+import Ingest
 import Logging
 import NIOCore
 import NIOPosix

@@ -1,10 +1,10 @@
-import Storage
 import FMP4
 import Glibc
 import Ingest
 import Logging
 import NIOCore
 import NIOPosix
+import Storage
 import Support
 import Synchronization
 import Testing

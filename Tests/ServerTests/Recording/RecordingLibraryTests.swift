@@ -7,8 +7,8 @@ import Support
 import Testing
 
 @testable import HTTP
-@testable import Storage
 @testable import Server
+@testable import Storage
 
 @Suite struct RecordingLibraryTests {
   private let loop = NIOSingletons.posixEventLoopGroup.any()

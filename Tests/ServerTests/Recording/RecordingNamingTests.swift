@@ -6,8 +6,8 @@ import NIOPosix
 import Support
 import Testing
 
-@testable import HTTP
 @testable import Basics
+@testable import HTTP
 @testable import Server
 
 @Suite struct RecordingNamingTests {

@@ -6,8 +6,8 @@ import Support
 import Synchronization
 import Testing
 
-@testable import HTTP
 @testable import Basics
+@testable import HTTP
 @testable import Server
 
 @Suite struct RetentionTests {

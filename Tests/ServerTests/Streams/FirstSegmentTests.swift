@@ -1,10 +1,10 @@
-import Storage
 import Basics
 import FMP4
 import Ingest
 import Logging
 import NIOCore
 import NIOPosix
+import Storage
 import Testing
 
 @testable import HTTP

@@ -1,7 +1,7 @@
-import HTTP
 import Basics
 import FMP4
 import Glibc
+import HTTP
 import Logging
 import Synchronization
 import Testing

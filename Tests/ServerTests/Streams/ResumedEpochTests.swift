@@ -1,6 +1,6 @@
-import HTTP
 import Basics
 import FMP4
+import HTTP
 import Ingest
 import NIOCore
 import Support

@@ -1,5 +1,5 @@
-import Storage
 import FMP4
+import Storage
 import Testing
 
 @testable import Server

@@ -2,8 +2,8 @@ import Glibc
 import NIOCore
 import Testing
 
-@testable import Storage
 @testable import Server
+@testable import Storage
 
 @Suite struct SegmentStoreTests {
   private static let page = 4096

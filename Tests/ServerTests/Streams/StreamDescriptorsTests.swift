@@ -6,9 +6,9 @@ import Support
 import Synchronization
 import Testing
 
-@testable import Storage
 @testable import Basics
 @testable import Server
+@testable import Storage
 
 @Suite struct StreamDescriptorsTests {
   private func descriptors(_ budget: DescriptorBudget, sinks: Int = 1, sharesMemory: Bool = true) -> StreamDescriptors {

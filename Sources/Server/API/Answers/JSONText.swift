@@ -1,8 +1,8 @@
-internal import Storage
 internal import Basics
-internal import HTTP
 internal import FoundationEssentials
+internal import HTTP
 internal import NIOCore
+internal import Storage
 
 /// Answers as JSON (RFC 8259), in UTF-8, without white space, members in alphabetical order.
 enum JSONText {

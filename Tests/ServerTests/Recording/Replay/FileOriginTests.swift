@@ -5,8 +5,8 @@ import Synchronization
 import Testing
 
 @testable import HTTP
-@testable import Storage
 @testable import Server
+@testable import Storage
 
 @Suite struct FileOriginTests {
   @Test func whatTheDiskDoesNotGiveIsNoEndOfFile() throws {

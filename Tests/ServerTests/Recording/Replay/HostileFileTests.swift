@@ -4,9 +4,9 @@ import NIOCore
 import Support
 import Testing
 
-@testable import Storage
 @testable import FMP4
 @testable import Server
+@testable import Storage
 
 /// Files that somebody put into the folder of recordings.
 @Suite struct HostileFileTests {

@@ -6,8 +6,8 @@ import Support
 import Testing
 
 @testable import HTTP
-@testable import Storage
 @testable import Server
+@testable import Storage
 
 @Suite struct ProgrammePlaylistTests {
   /// So many segments of two seconds.
