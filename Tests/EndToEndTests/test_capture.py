@@ -488,7 +488,7 @@ def test_damaged_files_go_round_without_what_cannot_be_read(start, tmp_path):
     for name in whole:
         weir.wait_state(name, "live")
     for name in ("holes", "cut"):
-        weir.wait_log(rf"{name}\.mp4 is damaged: 1 of its pictures and frames of sound were left out")
+        weir.wait_log(rf"{name}\.mp4 is damaged: 1 of its pictures and frames of audio were left out")
     # Two passes and more.
     weir.wait(lambda: all(weir.stream(name)["ageSeconds"] > 6 for name in whole), 15, "passes", every=0.2)
     clip = packets(sources.source("clip"))["video"]

@@ -13,7 +13,7 @@ extension FuzzTarget {
     guard descriptor >= 0, write(descriptor, bytes, bytes.count) == bytes.count else { return }
     let size = UInt64(bytes.count)
     let file = SharedFile(taking: descriptor, kind: .disk)
-    _ = RecordingRemark.read(descriptor, size: size)
+    _ = RecordingMetadata.read(descriptor, size: size)
     outline(bytes)
     guard let stream = StreamName("cam"),
       let source = try? RecordingArchive.load(file, size: size, stream: stream, name: "20261121T072410Z")

@@ -19,7 +19,7 @@ extension FuzzTarget {
     while values.count < ledgerColumns.count { values.append(.null) }
     let marks = Array(repeating: "?", count: values.count).joined(separator: ", ")
     let named = ledgerColumns.map { "? AS \($0)" }.joined(separator: ", ")
-    let ledger = StatementArguments(Array(values.prefix(ledgerColumns.count)))
+    let stateStore = StatementArguments(Array(values.prefix(ledgerColumns.count)))
     try? database?.read { database in
       let row = try Row.fetchOne(database, sql: "SELECT \(marks)", arguments: StatementArguments(values))
       if let entry = row.flatMap(RecordingEntry.init) {
@@ -27,7 +27,9 @@ extension FuzzTarget {
         precondition(!entry.place.contains("/../") && !entry.place.hasPrefix("/"))
         _ = JSONText.encode(EntryAnswer(entry, undoSeconds: 3600))
       }
-      if let row = try Row.fetchOne(database, sql: "SELECT \(named)", arguments: ledger), let entry = LedgerEntry(row) {
+      if let row = try Row.fetchOne(database, sql: "SELECT \(named)", arguments: stateStore),
+        let entry = StreamStateEntry(row)
+      {
         let kept = KeptPeriod.text(of: entry.record.periods)
         precondition(KeptPeriod.parse(kept).map(KeptPeriod.text) == kept)
         _ = entry.record.withMargin().read(at: 1_795_245_850_000_000_000)

@@ -30,33 +30,33 @@ package enum SyntheticMedia {
       payload: ByteBuffer(repeating: UInt8(truncatingIfNeeded: index), count: size))
   }
 
-  /// Sound frame number `index`, 1024 ticks each.
-  package static func sound(_ index: Int, size: Int = 20, start: Int64 = 0) -> Sample {
+  /// Audio frame number `index`, 1024 ticks each.
+  package static func audio(_ index: Int, size: Int = 20, start: Int64 = 0) -> Sample {
     Sample(
       track: .audio, decodeTime: start + Int64(index) * 1024, duration: 1024, isSync: true,
       payload: ByteBuffer(repeating: UInt8(truncatingIfNeeded: index), count: size))
   }
 
-  /// Pictures at 30 and sound at 46.875 frames a second, interleaved by decode time, as a publisher sends them.
+  /// Pictures at 30 and audio at 46.875 frames a second, interleaved by decode time, as a publisher sends them.
   package static func interleaved(
     seconds: Int, group: Int = 60, offset: Int32 = 0, isSteady: Bool = false
   ) -> [Sample] {
     let pictures = (0..<seconds * 30).map { picture($0, group: group, offset: offset, isSteady: isSteady) }
-    let sounds = (0..<seconds * 48_000 / 1024).map { sound($0) }
-    return (pictures + sounds).sorted { a, b in
+    let audioSamples = (0..<seconds * 48_000 / 1024).map { audio($0) }
+    return (pictures + audioSamples).sorted { a, b in
       let (timeA, timeB) = (time(a), time(b))
       return timeA == timeB ? a.track < b.track : timeA < timeB
     }
   }
 
-  /// The same with further tracks of sound, whose samples follow the first one's and differ from it.
+  /// The same with further tracks of audio, whose samples follow the first one's and differ from it.
   package static func interleaved(
-    seconds: Int, offset: Int32 = 0, isSteady: Bool = false, furtherSounds: [TrackID]
+    seconds: Int, offset: Int32 = 0, isSteady: Bool = false, furtherAudios: [TrackID]
   ) -> [Sample] {
     interleaved(seconds: seconds, offset: offset, isSteady: isSteady).flatMap { sample in
       guard sample.track == .audio else { return [sample] }
       return [sample]
-        + furtherSounds.map { track in
+        + furtherAudios.map { track in
           var further = sample
           further.track = track
           further.payload = ByteBuffer(repeating: 0xFF, count: 20 + Int(track.rawValue))

@@ -4,7 +4,7 @@ internal import NIOCore
 extension TrackDescription {
   /// An upper bound of what `writeSampleEntry` writes, in bytes.
   var sampleEntryCapacity: Int {
-    // The entry's own fields are 86 bytes for picture and 36 for sound; `colr` 19, `pasp` 16, `mdcv` 32, `clli` 12.
+    // The entry's own fields are 86 bytes for picture and 36 for audio; `colr` 19, `pasp` 16, `mdcv` 32, `clli` 12.
     codec.configuration.boxed().count + 256
   }
 
@@ -24,7 +24,7 @@ extension TrackDescription {
   }
 
   /// The fields of a `VisualSampleEntry`, ISO/IEC 14496-12 §12.1.3.
-  private static func visual(_ format: PictureFormat, _ out: inout OutputRawSpan) {
+  private static func visual(_ format: VideoFormat, _ out: inout OutputRawSpan) {
     out.zeros(16)  // pre_defined, reserved
     out.u16(UInt16(truncatingIfNeeded: format.width))
     out.u16(UInt16(truncatingIfNeeded: format.height))
@@ -66,9 +66,9 @@ extension Codec {
   private static func entryFields(_ kind: MediaKind) -> Int { kind == .video ? 78 : 28 }
 
   /// The colours of a sample entry that the codec's own configuration does not state; nil when there are none.
-  func statedColor(sampleEntry entry: BoxView) -> PictureColor? {
+  func statedColor(sampleEntry entry: BoxView) -> VideoColor? {
     guard kind == .video else { return nil }
-    var color = PictureColor()
+    var color = VideoColor()
     for box in entry.boxes(behind: Self.entryFields(kind)) {
       switch box.type {
       case "colr":
@@ -80,7 +80,7 @@ extension Codec {
       default: break
       }
     }
-    return color == PictureColor() ? nil : color
+    return color == VideoColor() ? nil : color
   }
 }
 

@@ -11,7 +11,7 @@ extension AV1 {
     let level: UInt8
     let tier: Tier
     let color: ColorConfiguration
-    let picture: PictureFormat
+    let picture: VideoFormat
 
     /// `payload` is what follows the OBU's header.
     init(payload: [UInt8]) throws(CodecError) {
@@ -46,7 +46,7 @@ extension AV1 {
       }
       try reader.skip(3)  // superres, CDEF, restoration
       color = try ColorConfiguration(&reader, profile: profile)
-      picture = try PictureFormat(
+      picture = try VideoFormat(
         width: width, height: height, color: color.description, chroma: color.chroma,
         lumaBitDepth: color.bitDepth, chromaBitDepth: color.bitDepth, frameRate: timing.rate,
         cadence: timing.rate == nil ? .variable : .fixed)
@@ -99,7 +99,7 @@ extension AV1 {
   /// `color_config`, AV1 §5.5.2.
   struct ColorConfiguration: Sendable {
     let bitDepth: UInt8
-    let chroma: PictureFormat.Chroma
+    let chroma: VideoFormat.Chroma
     let subsampling: (x: Bool, y: Bool)
     /// `chroma_sample_position`; 0 is unknown.
     let samplePosition: UInt8

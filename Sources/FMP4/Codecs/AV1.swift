@@ -13,7 +13,7 @@ package enum AV1 {
     package let sequenceHeader: [UInt8]
     /// Other OBUs of the record (metadata: mastering display, light levels), with size fields.
     package let metadata: [[UInt8]]
-    package let picture: PictureFormat
+    package let picture: VideoFormat
     let sequence: SequenceHeader
     /// `initial_presentation_delay_minus_one` of the record; nil when not stated.
     let presentationDelay: UInt8?

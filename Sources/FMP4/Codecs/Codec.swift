@@ -23,16 +23,16 @@ package struct Codec: Sendable {
 
   package var codecString: String { configuration.codecString }
   package var name: String { configuration.name }
-  package var picture: PictureFormat? { configuration.video }
+  package var picture: VideoFormat? { configuration.video }
   package var audio: (sampleRate: UInt32, channels: Int)? { configuration.audio }
 
-  /// In square samples, before any rotation; nil for sound.
+  /// In square samples, before any rotation; nil for audio.
   package var displaySize: (width: Int, height: Int)? { picture?.displaySize }
 
-  /// In coded samples after cropping; nil for sound.
+  /// In coded samples after cropping; nil for audio.
   package var codedSize: (width: Int, height: Int)? { picture.map { ($0.width, $0.height) } }
 
-  /// As the stream states it; nil for sound and where it does not.
+  /// As the stream states it; nil for audio and where it does not.
   package var frameRate: FrameRate? { picture?.frameRate }
 
   package func accessUnit(_ payload: ByteBuffer) throws(CodecError) -> AccessUnit? {
@@ -43,7 +43,7 @@ package struct Codec: Sendable {
     try configuration.accessUnit(stream: payload)
   }
 
-  /// Ticks of a frame of sound; nil where the frame is broken, and for picture.
+  /// Ticks of a frame of audio; nil where the frame is broken, and for picture.
   package func duration(of frame: ByteBuffer) -> UInt32? { configuration.duration(of: frame) }
 
   /// What parameter sets that travelled in an access unit make of it; nil where they change nothing.

@@ -28,12 +28,12 @@ package protocol CodecConfiguration: Sendable, Hashable {
   var name: String { get }
   /// For the CODECS attribute and media types (RFC 6381).
   var codecString: String { get }
-  /// What the parameter sets say about the pictures; nil for sound.
-  var video: PictureFormat? { get }
+  /// What the parameter sets say about the pictures; nil for audio.
+  var video: VideoFormat? { get }
   /// Hz and channels of the output; nil for picture.
   var audio: (sampleRate: UInt32, channels: Int)? { get }
 
-  /// The access unit in a payload whose NAL units stand behind their lengths, as the configuration says; nil for sound.
+  /// The access unit in a payload whose NAL units stand behind their lengths, as the configuration says; nil for audio.
   func accessUnit(_ payload: ByteBuffer) throws(CodecError) -> AccessUnit?
   /// The same of a payload as encoders write it: NAL units stand behind start codes.
   func accessUnit(stream payload: ByteBuffer) throws(CodecError) -> AccessUnit?
@@ -41,9 +41,9 @@ package protocol CodecConfiguration: Sendable, Hashable {
   /// one cannot be read.
   func updated(withParameterSets sets: [[UInt8]]) -> Self?
 
-  /// Ticks of every frame of sound; nil where they differ.
+  /// Ticks of every frame of audio; nil where they differ.
   var frameDuration: UInt32? { get }
-  /// Ticks of a frame of sound; nil where the frame is broken, and for picture.
+  /// Ticks of a frame of audio; nil where the frame is broken, and for picture.
   func duration(of frame: ByteBuffer) -> UInt32?
 }
 
@@ -57,19 +57,19 @@ extension CodecConfiguration {
 
 /// A codec's configuration that describes pictures.
 package protocol VideoConfiguration: CodecConfiguration {
-  var picture: PictureFormat { get }
+  var picture: VideoFormat { get }
 }
 
 extension VideoConfiguration {
   package static var kind: MediaKind { .video }
   package static var rollDistance: Int16? { nil }
-  package var video: PictureFormat? { picture }
+  package var video: VideoFormat? { picture }
   package var audio: (sampleRate: UInt32, channels: Int)? { nil }
   package var frameDuration: UInt32? { nil }
   package func duration(of frame: ByteBuffer) -> UInt32? { nil }
 }
 
-/// A codec's configuration that describes sound.
+/// A codec's configuration that describes audio.
 package protocol AudioConfiguration: CodecConfiguration {
   /// Hz of the output; the track's timescale.
   var sampleRate: UInt32 { get }
@@ -79,7 +79,7 @@ package protocol AudioConfiguration: CodecConfiguration {
 
 extension AudioConfiguration {
   package static var kind: MediaKind { .audio }
-  package var video: PictureFormat? { nil }
+  package var video: VideoFormat? { nil }
   package var audio: (sampleRate: UInt32, channels: Int)? { (sampleRate, channels) }
   package func accessUnit(_ payload: ByteBuffer) -> AccessUnit? { nil }
   package func accessUnit(stream payload: ByteBuffer) -> AccessUnit? { nil }

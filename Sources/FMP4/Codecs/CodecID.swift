@@ -1,4 +1,4 @@
-/// Picture or sound.
+/// Picture or audio.
 package enum MediaKind: String, Sendable, Hashable {
   case video
   case audio

@@ -4,7 +4,7 @@ extension H264 {
     let profile: UInt8
     let compatibility: UInt8
     let level: UInt8
-    let picture: PictureFormat
+    let picture: VideoFormat
 
     /// Whether chroma format and bit depth are stated in the set and in the record.
     static func isHigh(profile: UInt8) -> Bool {
@@ -22,13 +22,13 @@ extension H264 {
       level = UInt8(truncatingIfNeeded: try reader.bits(8))
       _ = try reader.ue("seq_parameter_set_id", max: 31)
 
-      var chroma = PictureFormat.Chroma.yuv420
+      var chroma = VideoFormat.Chroma.yuv420
       var separatePlanes = false
       var lumaDepth: UInt8 = 8
       var chromaDepth: UInt8 = 8
       if Self.isHigh(profile: profile) {
         let format = try reader.ue("chroma_format_idc", max: 3)
-        chroma = PictureFormat.Chroma(rawValue: UInt8(truncatingIfNeeded: format)) ?? .yuv420
+        chroma = VideoFormat.Chroma(rawValue: UInt8(truncatingIfNeeded: format)) ?? .yuv420
         if chroma == .yuv444 { separatePlanes = try reader.flag() }
         lumaDepth = 8 &+ UInt8(truncatingIfNeeded: try reader.ue("bit_depth_luma_minus8", max: 6))
         chromaDepth = 8 &+ UInt8(truncatingIfNeeded: try reader.ue("bit_depth_chroma_minus8", max: 6))
@@ -76,7 +76,7 @@ extension H264 {
       if orderCountType == 2 || profile == 66 { usability.reorderDepth = 0 }
       // Some encoders cut it short; what it tells is good to know and needed by no decoder.
       if try reader.flag() { try? usability.read(&reader) }
-      picture = try PictureFormat(
+      picture = try VideoFormat(
         width: width, height: height, sampleAspectRatio: usability.common.sampleAspectRatio,
         color: usability.common.color, chroma: chroma, lumaBitDepth: lumaDepth, chromaBitDepth: chromaDepth,
         frameRate: usability.rate, cadence: usability.cadence, reorderDepth: usability.reorderDepth)
@@ -86,7 +86,7 @@ extension H264 {
     private struct Usability {
       var common = VideoUsability()
       var rate: FrameRate?
-      var cadence = PictureFormat.Cadence.variable
+      var cadence = VideoFormat.Cadence.variable
       var reorderDepth: Int?
 
       mutating func read(_ reader: inout BitReader) throws(CodecError) {

@@ -16,7 +16,7 @@ package enum H264 {
     package let spsExtensions: [[UInt8]]
     /// Bytes of the length before each NAL unit in the publisher's access units (1, 2 or 4). Our own are 4.
     package let lengthSize: Int
-    package let picture: PictureFormat
+    package let picture: VideoFormat
     /// `profile_idc`, the constraint flags' byte and `level_idc` of the first sequence parameter set.
     package let profile: UInt8
     package let compatibility: UInt8

@@ -14,7 +14,7 @@ extension HEVC {
     let temporalNesting: TemporalNesting
     /// `min_spatial_segmentation_idc`, 0…4095; 0 says nothing.
     let minimumSpatialSegmentation: UInt16
-    let picture: PictureFormat
+    let picture: VideoFormat
 
     /// `nalUnit` begins with its header of two bytes.
     init(_ nalUnit: [UInt8]) throws(CodecError) {
@@ -33,7 +33,7 @@ extension HEVC {
 
       number = try reader.ue("sps_seq_parameter_set_id", max: 15)
       let format = try reader.ue("chroma_format_idc", max: 3)
-      let chroma = PictureFormat.Chroma(rawValue: UInt8(truncatingIfNeeded: format)) ?? .yuv420
+      let chroma = VideoFormat.Chroma(rawValue: UInt8(truncatingIfNeeded: format)) ?? .yuv420
       let separatePlanes = chroma == .yuv444 ? try reader.flag() : false
       var width = Int64(try reader.ue("pic_width_in_luma_samples"))
       var height = Int64(try reader.ue("pic_height_in_luma_samples"))
@@ -84,7 +84,7 @@ extension HEVC {
       // Some encoders cut it short; what it tells is good to know and needed by no decoder.
       if try reader.flag() { try? usability.read(&reader, subLayers: subLayers) }
       minimumSpatialSegmentation = usability.segmentation
-      picture = try PictureFormat(
+      picture = try VideoFormat(
         width: width, height: height, sampleAspectRatio: usability.common.sampleAspectRatio,
         color: usability.common.color, chroma: chroma, lumaBitDepth: lumaDepth, chromaBitDepth: chromaDepth,
         frameRate: usability.rate, reorderDepth: reorderDepth)

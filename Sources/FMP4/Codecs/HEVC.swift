@@ -18,7 +18,7 @@ package enum HEVC {
     package let sei: [[UInt8]]
     /// Bytes of the length before each NAL unit in the publisher's access units (1, 2 or 4). Our own are 4.
     package let lengthSize: Int
-    package let picture: PictureFormat
+    package let picture: VideoFormat
     let sequence: SequenceParameters
     /// At least 1.
     package var temporalLayers: UInt8 { sequence.temporalLayers }

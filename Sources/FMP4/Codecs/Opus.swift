@@ -27,7 +27,7 @@ package enum Opus {
     }
 
     package let channels: Int
-    /// Samples at 48 kHz that the decoder gives before the sound begins.
+    /// Samples at 48 kHz that the decoder gives before the audio begins.
     package let preSkip: UInt16
     /// Hz before encoding; for information only, 0 is unknown.
     package let inputSampleRate: UInt32

@@ -30,12 +30,12 @@ package struct CutPolicy: Sendable, Hashable {
   /// A fragment that holds this many samples of one track is cut whatever its length, so that a publisher whose
   /// clock hardly moves cannot make it grow.
   package static let fragmentSampleLimit = 2048
-  /// How far the leading track may run ahead while the end of a segment waits for the sound that belongs to it.
+  /// How far the leading track may run ahead while the end of a segment waits for the audio that belongs to it.
   package static let followerPatience = MediaTime(milliseconds: 300)
-  /// How much later than the picture before it sound may come without delaying the end of a segment whose length is
-  /// known beforehand; grown by what the sound of the stream needs.
+  /// How much later than the picture before it audio may come without delaying the end of a segment whose length is
+  /// known beforehand; grown by what the audio of the stream needs.
   package static let usualFollowerLag = MediaTime(milliseconds: 60)
-  /// What is added to it each time that the sound was later.
+  /// What is added to it each time that the audio was later.
   package static let followerLagMargin = MediaTime(milliseconds: 20)
   /// How far the other tracks may run ahead of a silent leading track, beyond one segment, before fragments are
   /// cut without it.
@@ -70,7 +70,7 @@ package struct CutPolicy: Sendable, Hashable {
     MediaTime(ticks: partTarget.rescaled(to: 1_000_000) &* 100 / 85, timescale: 1_000_000)
   }
 
-  /// The longest fragment of a leading track: the smallest whole number of its samples that reaches the target. Of sound whose
+  /// The longest fragment of a leading track: the smallest whole number of its samples that reaches the target. Of audio whose
   /// samples differ, such that a fragment of the target's length is 85 % of it. Nil for pictures of
   /// a rate that is not known: they tell (`VariableRate`).
   func partLimit(for leader: TrackDescription, others: [TrackDescription]) -> MediaTime? {

@@ -20,7 +20,7 @@ struct LeadingTrack: Sendable {
   private var newest: Int64 = 0
   /// While pictures may still come that are shown before the key frame with which the segment begins.
   private(set) var openGroup: OpenGroup?
-  var rhythm = GroupRhythm()
+  var rhythm = GOPCadence()
   /// Where the latest picture so far ends in presentation time.
   var presentationEnd = Int64.min
   /// The least presentation minus decode time so far.

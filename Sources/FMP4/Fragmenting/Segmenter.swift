@@ -1,7 +1,7 @@
 internal import NIOCore
 
 /// Decides where fragments and segments end; `FragmentBoxes` writes them. The leading track (the picture, else the
-/// first sound) is cut by the policy, the others follow its boundaries. What is played where nobody chooses lies together
+/// first audio) is cut by the policy, the others follow its boundaries. What is played where nobody chooses lies together
 /// in a fragment, before the further tracks of a kind. A value: media events in, fragment events
 /// out; it knows no clock, no file and no playlist.
 package struct Segmenter: Sendable {
@@ -21,7 +21,7 @@ package struct Segmenter: Sendable {
   private var partRule: VariableRate?
   /// What is known beforehand of the segment whose fragments are being brought out.
   private var foretold: ForetoldSegment?
-  /// Fragments whose leading samples are complete and that wait for the sound that belongs to them.
+  /// Fragments whose leading samples are complete and that wait for the audio that belongs to them.
   private var closing: [ClosingFragment] = []
   private var nextSequenceNumber: UInt32 = 1
   private var emittedInSegment = false
@@ -191,7 +191,7 @@ package struct Segmenter: Sendable {
     release(knownTime: nil, &output)
   }
 
-  /// Sound of a new encoder that begins before the old one's ended cannot be heard beside it.
+  /// Audio of a new encoder that begins before the old one's ended cannot be heard beside it.
   private func overlaps(_ sample: Sample, in queue: SampleQueue) -> Bool {
     guard queue.isEmpty, queue.reach == nil, let end = reached[sample.track] else { return false }
     let middle = sample.decodeTime &+ Int64((sample.duration ?? 0) / 2)
@@ -230,7 +230,7 @@ package struct Segmenter: Sendable {
       if !leader.keepsEarlyFollowers { dropFollowers(endingBefore: sample.presentationTime) }
     } else {
       noteSync(sample, at: decodeTime, &output)
-      // The first picture after sound alone starts a segment, so that players can join there.
+      // The first picture after audio alone starts a segment, so that players can join there.
       let endsSegment =
         leader.awaitsSync || leader.segmentEnds(before: sample, at: decodeTime, in: queues[leaderIndex], policy)
       if endsSegment {
@@ -280,7 +280,7 @@ package struct Segmenter: Sendable {
     leader.openFragment(at: end, isIndependent: false)
   }
 
-  /// At the very start, sound that ends before the picture begins has nothing to go with.
+  /// At the very start, audio that ends before the picture begins has nothing to go with.
   private mutating func dropFollowers(endingBefore presentationTime: Int64) {
     let start = MediaTime(ticks: presentationTime, timescale: queues[leaderIndex].track.timescale)
     for index in queues.indices where index != leaderIndex {
@@ -408,7 +408,7 @@ package struct Segmenter: Sendable {
 
   /// Emits closed fragments in order, as far as nothing that belongs to them can still come, or has been waited for
   /// long enough. Only the end of a segment waits, so that all tracks are cut at the same time, or as was foretold; a
-  /// fragment within a segment carries the sound that has arrived.
+  /// fragment within a segment carries the audio that has arrived.
   private mutating func release(
     knownTime: MediaTime? = nil, everything: Bool = false, _ output: inout [FragmentEvent]
   ) {

@@ -9,7 +9,7 @@ package struct Sample: Sendable {
   package var compositionOffset: Int32
   /// Ticks until the next sample, where the codec or a constant rate states it; else the next sample tells.
   package var duration: UInt32?
-  /// Decoding may start here (an IDR of H.264, an IRAP of HEVC, a key frame of AV1, every sample of sound).
+  /// Decoding may start here (an IDR of H.264, an IRAP of HEVC, a key frame of AV1, every sample of audio).
   package var isSync: Bool
   /// No other sample needs it to be decoded: a player that is short of time may leave it out.
   package var isDisposable: Bool

@@ -10,7 +10,7 @@ package enum Rotation: UInt16, Sendable, Hashable {
 package struct TrackDescription: Sendable, Hashable {
   package var id: TrackID
   package var codec: Codec
-  /// Ticks a second of the track's times: the sample rate for sound; for picture the numerator of a recognised
+  /// Ticks a second of the track's times: the sample rate for audio; for picture the numerator of a recognised
   /// frame rate (24000, 30000, 60000 …), else 90000.
   package var timescale: UInt32
   /// Ticks between two pictures where the rate is known to be constant; nil for a variable or unknown rate.
@@ -18,12 +18,12 @@ package struct TrackDescription: Sendable, Hashable {
   /// ISO 639-2/T code of three letters; "und" when unknown.
   package var language: String
   package var rotation: Rotation
-  /// Colours as stated beside the bitstream; nil when they were not, and for sound.
-  package var statedColor: PictureColor?
+  /// Colours as stated beside the bitstream; nil when they were not, and for audio.
+  package var statedColor: VideoColor?
 
   package init(
     id: TrackID, codec: Codec, timescale: UInt32, frameDuration: UInt32? = nil, language: String = "und",
-    rotation: Rotation = .none, statedColor: PictureColor? = nil
+    rotation: Rotation = .none, statedColor: VideoColor? = nil
   ) {
     self.id = id
     self.codec = codec

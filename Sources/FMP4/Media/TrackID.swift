@@ -9,7 +9,7 @@ package struct TrackID: Hashable, Sendable, Comparable {
 
   /// The picture track of a stream with one picture.
   package static let video = TrackID(1)
-  /// The sound track of a stream with one sound.
+  /// The audio track of a stream with one audio.
   package static let audio = TrackID(2)
 
   package static func < (a: TrackID, b: TrackID) -> Bool { a.rawValue < b.rawValue }

@@ -7,7 +7,7 @@ package struct ClipTables: Sendable {
   private let wanted: Range<MediaTime>
   private var tracks: [TrackDescription]
   private var entries: [Entry] = []
-  /// The other tracks' runs of the newest fragment: sound of the key frame's time may stand in the fragment before it.
+  /// The other tracks' runs of the newest fragment: audio of the key frame's time may stand in the fragment before it.
   private var followers: [Entry] = []
   /// The fragments from the key frame on reach to here.
   private var end: MediaTime?
@@ -17,7 +17,7 @@ package struct ClipTables: Sendable {
     case tracks([TrackDescription])
   }
 
-  /// Sound may stand in a fragment that comes this much behind the picture's.
+  /// Audio may stand in a fragment that comes this much behind the picture's.
   private static let lag = MediaTime(milliseconds: 500)
 
   /// What people write has milliseconds, and a picture that begins within one is meant.

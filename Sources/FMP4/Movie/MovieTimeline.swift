@@ -2,7 +2,7 @@
 package struct MovieTimeline {
   typealias Edit = MovieBoxes.Edit
 
-  /// Sound that begins this much before the picture is trimmed to begin with it; what begins earlier is kept, and the
+  /// Audio that begins this much before the picture is trimmed to begin with it; what begins earlier is kept, and the
   /// picture comes later.
   package static let trimmedLead = MediaTime(milliseconds: 100)
 

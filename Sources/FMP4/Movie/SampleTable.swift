@@ -1,5 +1,5 @@
 /// The tables of one track of a movie as it grows, in the run-length form that the boxes have: about 4 bytes a sample
-/// of sound, 13 of picture with B-frames, and 16 for each run of each fragment. It never holds media.
+/// of audio, 13 of picture with B-frames, and 16 for each run of each fragment. It never holds media.
 package struct SampleTable: Sendable {
   /// `stts` entry: so many samples last so long, in ticks (ISO/IEC 14496-12 §8.6.1.2).
   struct DurationRun: Sendable, Hashable {

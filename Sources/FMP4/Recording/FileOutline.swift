@@ -34,7 +34,7 @@ package struct FileOutline: Sendable, Hashable {
       }
     }
     guard isFragment || isMovie && walk.failure == nil else { return nil }
-    let room = try FrontRoom.find(size: size, read)
+    let room = try MoovReservation.find(size: size, read)
     (form, content, annex) = (.fragmented, min(size, UInt64(room?.length ?? 0))..<size, nil)
   }
 

@@ -47,14 +47,14 @@ package struct RecordingScanner: Sendable {
   package private(set) var notes: [(offset: UInt64, content: ByteBuffer)] = []
 
   /// What became of the comparisons so far.
-  package struct Tally: Sendable, Hashable {
+  package struct ComparedCounts: Sendable, Hashable {
     package var compared = 0
     package var different = 0
     /// Where the first that differs begins.
     package var firstDifferent: UInt64?
   }
 
-  package private(set) var tally = Tally()
+  package private(set) var compared = ComparedCounts()
 
   private let comparison: Comparison
   private let crc: (@Sendable (ByteBuffer) -> UInt32)?
@@ -220,7 +220,7 @@ package struct RecordingScanner: Sendable {
     var fields = BoxFields(box)
     let first = try? fields.fourCC()
     let magic = crc == nil ? nil : first
-    let isNote = magic == RecordingNote.magic && box.header.size <= UInt64(RecordingNote.maximumSize)
+    let isNote = magic == RecordingMetadataBox.magic && box.header.size <= UInt64(RecordingMetadataBox.maximumSize)
     guard isNote || magic == RecordingSeal.magic || ParameterChange.begins(box) else { return try pass(box.header) }
     guard box.isWhole else { return try walk.wantWhole(atMost: Self.maximumBoxSize) }
     if let crc, magic == RecordingSeal.magic {
@@ -244,7 +244,9 @@ package struct RecordingScanner: Sendable {
   }
 
   private mutating func note(_ box: BoxView, _ crc: (ByteBuffer) -> UInt32) {
-    guard notes.count < Self.maximumNotes, let content = try? RecordingNote.content(box, crc: crc) else { return }
+    guard notes.count < Self.maximumNotes, let content = try? RecordingMetadataBox.content(box, crc: crc) else {
+      return
+    }
     // A copy: what was read around it need not be kept.
     notes.append((box.header.range.lowerBound, ByteBuffer(bytes: content.readableBytesView)))
     // Behind a fragment that is whole it is whole, too.
@@ -306,7 +308,7 @@ package struct RecordingScanner: Sendable {
 
   private mutating func take(_ piece: Piece) {
     // Nothing counts behind what differs.
-    guard tally.different == 0 else { return }
+    guard compared.different == 0 else { return }
     switch piece.found {
     case .tracks(let tracks, _): tables?.change(to: tracks)
     case .fragment(let walked):
@@ -321,7 +323,7 @@ package struct RecordingScanner: Sendable {
   private mutating func pass(_ box: BoxHeader) throws(BoxError) {
     try requireEnd(of: box)
     // Between a moof and its mdat the fragment is not whole yet.
-    if !assembler.hasPendingSamples, seal == nil, uncertain.isEmpty, tally.different == 0 {
+    if !assembler.hasPendingSamples, seal == nil, uncertain.isEmpty, compared.different == 0 {
       wholeLength = box.range.upperBound
     }
   }
@@ -334,12 +336,12 @@ package struct RecordingScanner: Sendable {
   /// Whether the bytes that `step` asked to compare have the checksum. What follows those that do not is cut off.
   package mutating func compared(_ result: ComparisonResult) {
     guard case .compare = step, let piece = uncertain.popFirst() else { return }
-    tally.compared += 1
+    compared.compared += 1
     switch result {
     case .equal: take(piece)
     case .different:
-      tally.different += 1
-      if tally.firstDifferent == nil { tally.firstDifferent = piece.start }
+      compared.different += 1
+      if compared.firstDifferent == nil { compared.firstDifferent = piece.start }
       if case .uncertain = comparison { uncertain.removeAll() }
     }
     advance()

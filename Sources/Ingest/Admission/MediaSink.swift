@@ -6,7 +6,7 @@ package protocol MediaSink: AnyObject, Sendable {
   /// Takes the event, without blocking. `.closed` says that this publication is over for the sink (taken over,
   /// refused in mid-stream, shutting down) and why: the publisher is told and its connection is closed.
   func receive(_ event: MediaEvent) -> SinkVerdict
-  /// Takes note of a picture or a frame of sound that came and could not be used, without blocking.
+  /// Takes note of a picture or a frame of audio that came and could not be used, without blocking.
   func lost(_ kind: MediaKind)
   /// Takes note of what is wrong with the publication, without blocking. It has been logged already; here it is for
   /// pages and the API.

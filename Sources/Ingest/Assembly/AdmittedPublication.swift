@@ -8,7 +8,7 @@ struct AdmittedPublication {
   private let publisher: Publisher
   private let software: String
   private var isAnnounced = false
-  private var changes = SeldomTold()
+  private var changes = LogThrottle()
 
   /// `software` is what the publisher's called itself when it asked.
   init(_ stream: StreamName, by publisher: Publisher, software: String, sink: any MediaSink) {

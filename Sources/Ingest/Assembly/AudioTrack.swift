@@ -1,7 +1,7 @@
 internal import FMP4
 internal import NIOCore
 
-/// A publication's track of sound on its way in: configuration, frames, and the sample grid.
+/// A publication's track of audio on its way in: configuration, frames, and the sample grid.
 struct AudioTrack {
   /// A frame as it came.
   struct Unit {
@@ -27,7 +27,7 @@ struct AudioTrack {
 
   init(_ id: TrackID) { self.id = id }
 
-  /// Takes a configuration; true when it changes the sound's parameters.
+  /// Takes a configuration; true when it changes the audio's parameters.
   mutating func configure(_ coding: CodecID, _ bytes: ByteBuffer) throws(CodecError) -> Bool {
     isUsable = true
     if let record, record.0 == coding, record.1 == bytes { return false }

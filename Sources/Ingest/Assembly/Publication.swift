@@ -2,8 +2,8 @@ internal import FMP4
 internal import Logging
 internal import NIOCore
 
-/// One publication, whatever protocol it comes by: configurations, pictures and frames of sound with the publisher's times
-/// in, media events out. Holds the beginning back until the tracks that were announced are there (`TrackGate`), lays all times
+/// One publication, whatever protocol it comes by: configurations, pictures and frames of audio with the publisher's times
+/// in, media events out. Holds the beginning back until the tracks that were announced are there (`TrackDiscovery`), lays all times
 /// on one timeline whose earliest sample is 0, and tells parameter changes in their place among the samples.
 struct Publication {
   /// Causes that are warned of once.
@@ -14,7 +14,7 @@ struct Publication {
 
   private enum State {
     case gathering
-    /// `origin` is where media time begins on the timeline; sound before `audioFloor` precedes the first picture.
+    /// `origin` is where media time begins on the timeline; audio before `audioFloor` precedes the first picture.
     case open(origin: Int64, audioFloor: Int64)
   }
 
@@ -23,7 +23,7 @@ struct Publication {
 
   private var state = State.gathering
   private var timeline = Timeline()
-  private var gate = TrackGate(
+  private var gate = TrackDiscovery(
     announcedWait: PublicationLimits.announcedTrackWait, unannouncedWait: PublicationLimits.unannouncedTrackWait)
   /// In the order in which they came.
   private var videos: [VideoTrack] = []
@@ -84,11 +84,11 @@ struct Publication {
   }
 
   /// What the publisher states about the colours of a track; nil takes it back.
-  mutating func receive(_ color: PictureColor?, of track: TrackID) {
+  mutating func receive(_ color: VideoColor?, of track: TrackID) {
     if let index = video(track) { videos[index].state(color) }
   }
 
-  /// A decoder configuration record of a track. False where weir does not take that form of sound: until a good one comes, of
+  /// A decoder configuration record of a track. False where weir does not take that form of audio: until a good one comes, of
   /// this track or of another one, there is none. Throws where it is the picture's.
   mutating func configure(
     _ track: TrackID, _ coding: CodecID, record: ByteBuffer, now: Int64, to out: inout [PublicationAction]
@@ -152,7 +152,7 @@ struct Publication {
     return videos.count - 1
   }
 
-  /// The same for sound.
+  /// The same for audio.
   private mutating func audio(_ id: TrackID) -> Int? {
     if let index = audios.firstIndex(where: { $0.id == id }) { return index }
     guard videos.count + audios.count < PublicationLimits.tracks else { return nil }
@@ -162,11 +162,11 @@ struct Publication {
 
   // MARK: media
 
-  /// A picture or a frame of sound; `now` is the time of arrival in nanoseconds.
+  /// A picture or a frame of audio; `now` is the time of arrival in nanoseconds.
   mutating func receive(_ unit: WireUnit, now: Int64, to out: inout [PublicationAction]) {
     switch unit.coding.kind {
     case .video: receivePicture(unit, now, to: &out)
-    case .audio: receiveSound(unit, now, to: &out)
+    case .audio: receiveAudio(unit, now, to: &out)
     }
   }
 
@@ -211,13 +211,13 @@ struct Publication {
       lag: videos[index].reorderDelay &+ frame, now, to: &out)
   }
 
-  private mutating func receiveSound(_ unit: WireUnit, _ now: Int64, to out: inout [PublicationAction]) {
+  private mutating func receiveAudio(_ unit: WireUnit, _ now: Int64, to out: inout [PublicationAction]) {
     let index = audios.firstIndex { $0.id == unit.track }
     if let index, !audios[index].isUsable { return openIfReady(now, to: &out) }
     gate.saw(.audio, time: nil, now: now)
     guard let index, audios[index].codec != nil else {
       out.append(.lost(.audio))
-      return warn(.noConfiguration(.audio), "sound before its configuration is dropped", to: &out)
+      return warn(.noConfiguration(.audio), "audio before its configuration is dropped", to: &out)
     }
     guard let duration = audios[index].duration(unit.coding, unit.payload), let timescale = audios[index].timescale
     else {
@@ -244,7 +244,7 @@ struct Publication {
     let kind = unit.coding.kind
     guard let place = timeline.place(unit.track, kind, wire: unit.time, length: length, now: now) else {
       out.append(.lost(kind))
-      warn(.stepBack, "sound stepped back in time; it is dropped until it catches up", to: &out)
+      warn(.stepBack, "audio stepped back in time; it is dropped until it catches up", to: &out)
       return nil
     }
     if let difference = place.alignedBy {
@@ -313,29 +313,31 @@ struct Publication {
     guard case .gathering = state, !held.isEmpty else { return }
     let floor = held.firstPicture.map { audioFloor($0) } ?? .min
     let pictures = videos.map { held.firstTime(of: $0.id, from: .min) }
-    let sounds = audios.map { held.firstTime(of: $0.id, from: floor) }
-    let (hasPicture, hasSound) = (pictures.contains { $0 != nil }, sounds.contains { $0 != nil })
+    let audioProfiles = audios.map { held.firstTime(of: $0.id, from: floor) }
+    let (hasPicture, hasAudio) = (pictures.contains { $0 != nil }, audioProfiles.contains { $0 != nil })
     let isPartial =
       hasPicture && zip(videos, pictures).contains { $0.codec != nil && $1 == nil }
-      || hasSound && zip(audios, sounds).contains { $0.codec != nil && $0.isUsable && $1 == nil }
-    var decision = gate.decide(videoReady: hasPicture, audioReady: hasSound, isPartial: isPartial, now: now)
+      || hasAudio && zip(audios, audioProfiles).contains { $0.codec != nil && $0.isUsable && $1 == nil }
+    var decision = gate.decide(videoReady: hasPicture, audioReady: hasAudio, isPartial: isPartial, now: now)
     if decision == .wait, held.isFull { decision = .open(missing: []) }
-    guard case .open(let missing) = decision, let origin = (pictures + sounds).compactMap(\.self).min() else { return }
+    guard case .open(let missing) = decision, let origin = (pictures + audioProfiles).compactMap(\.self).min() else {
+      return
+    }
     for kind in missing { tell(.neverCame(kind), to: &out) }
     state = .open(origin: origin, audioFloor: floor)
     out.append(.event(.clock(timesOfDay.begin(at: origin, now: now))))
-    let begun = zip(videos.map(\.id) + audios.map(\.id), pictures + sounds)
+    let begun = zip(videos.map(\.id) + audios.map(\.id), pictures + audioProfiles)
     announce(begun.compactMap { $1 == nil ? nil : $0 }, to: &out)
     for unit in held.takeAll() { emit(unit, origin, floor, to: &out) }
   }
 
-  /// Sound from here on begins with the picture: not earlier than it by more than one frame of either.
+  /// Audio from here on begins with the picture: not earlier than it by more than one frame of either.
   private func audioFloor(_ first: VideoTrack.Unit) -> Int64 {
-    first.time &+ first.composition &- Self.leadOfSound
+    first.time &+ first.composition &- Self.leadOfAudio
   }
 
-  /// One frame of sound (AAC at 24 kHz: 43 ms) or of 24 pictures a second, and a millisecond of rounding.
-  private static let leadOfSound: Int64 = 44_000_000
+  /// One frame of audio (AAC at 24 kHz: 43 ms) or of 24 pictures a second, and a millisecond of rounding.
+  private static let leadOfAudio: Int64 = 44_000_000
 
   // MARK: samples
 
@@ -349,17 +351,17 @@ struct Publication {
       out.append(.event(.sample(videos[index].sample(unit, origin: origin))))
     case .audio(let unit):
       guard unit.time >= audioFloor, unit.time >= origin else {
-        return warn(.earlyAudio, "sound before the first key frame is left out", level: .info, to: &out)
+        return warn(.earlyAudio, "audio before the first key frame is left out", level: .info, to: &out)
       }
       guard let index = audios.firstIndex(where: { $0.id == unit.track }) else { return }
       if audios[index].isUnannounced { announce([unit.track], to: &out) }
       let (sample, correction) = audios[index].sample(unit, origin: origin)
       if let correction {
-        let what = correction.milliseconds > 0 ? "a gap" : "dropping sound"
+        let what = correction.milliseconds > 0 ? "a gap" : "dropping audio"
         out.append(
           .log(
             .warning,
-            "sound and its timestamps are \(correction.milliseconds) ms apart; corrected by \(what) "
+            "audio and its timestamps are \(correction.milliseconds) ms apart; corrected by \(what) "
               + "(correction \(correction.count))"))
       }
       if let sample { out.append(.event(.sample(sample))) }

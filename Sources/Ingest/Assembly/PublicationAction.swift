@@ -5,7 +5,7 @@ internal import Logging
 enum PublicationAction {
   /// Something happened to it.
   case event(MediaEvent)
-  /// A picture or a frame of sound cannot be used.
+  /// A picture or a frame of audio cannot be used.
   case lost(MediaKind)
   /// Its sink should know, too.
   case warn(PublicationWarning)

@@ -1,7 +1,7 @@
 internal import FMP4
 internal import NIOCore
 
-/// A picture or a frame of sound on its way to a sample.
+/// A picture or a frame of audio on its way to a sample.
 enum MediaUnit {
   case video(VideoTrack.Unit)
   case audio(AudioTrack.Unit)

@@ -26,10 +26,10 @@ struct VideoTrack {
   /// The configuration has not been told yet.
   var isUnannounced = true
   /// What the publisher states about colours, what the first messages in the bitstream say, and what was announced of it.
-  private var statedColor: PictureColor?
-  private var messagedColor: PictureColor?
-  private var announcedColor: PictureColor?
-  private var color: PictureColor? { .together(statedColor, messagedColor) }
+  private var statedColor: VideoColor?
+  private var messagedColor: VideoColor?
+  private var announcedColor: VideoColor?
+  private var color: VideoColor? { .together(statedColor, messagedColor) }
   private var grid = FrameGrid(rate: nil)
   /// The earliest presentation time of the newest group of pictures minus its first decode time, in nanoseconds.
   private(set) var reorderDelay: Int64 = 0
@@ -56,7 +56,7 @@ struct VideoTrack {
   }
 
   /// Takes what the publisher states about colours. Once pictures have gone out, it counts from the next key frame on.
-  mutating func state(_ color: PictureColor?) {
+  mutating func state(_ color: VideoColor?) {
     statedColor = color
   }
 
@@ -77,9 +77,9 @@ struct VideoTrack {
       awaitsKeyFrame = false
     }
     if unit.isSync {
-      let said = PictureColor(masteringDisplay: unit.masteringDisplay, lightLevel: unit.lightLevel)
+      let said = VideoColor(masteringDisplay: unit.masteringDisplay, lightLevel: unit.lightLevel)
       // The first counts: encoders that measure light as they go would begin a new track with each key frame.
-      if messagedColor == nil, said != PictureColor() { messagedColor = said }
+      if messagedColor == nil, said != VideoColor() { messagedColor = said }
       if color != announcedColor { isUnannounced = true }
     }
     return unit.payload.readableBytes > 0 ? unit : nil

@@ -1,7 +1,7 @@
 internal import FMP4
 internal import NIOCore
 
-/// A coded picture or frame of sound, as a container gives it.
+/// A coded picture or frame of audio, as a container gives it.
 struct WireUnit {
   /// Which of the publication's tracks it belongs to. A track is of one kind as long as the publication lasts.
   var track: TrackID
@@ -10,6 +10,6 @@ struct WireUnit {
   var time: Int64
   /// Presentation minus decode time, in nanoseconds; of a picture.
   var composition: Int64 = 0
-  /// As the codec's samples are stored: NAL units with their lengths, open bitstream units, one frame of sound.
+  /// As the codec's samples are stored: NAL units with their lengths, open bitstream units, one frame of audio.
   var payload: ByteBuffer
 }

@@ -2,7 +2,7 @@ internal import CLibAV
 internal import FMP4
 internal import Glibc
 
-/// How decoders of what strangers send are opened, for a key frame as for a whole stream, for pictures as for sound.
+/// How decoders of what strangers send are opened, for a key frame as for a whole stream, for pictures as for audio.
 enum DecoderContext {
   /// Pixels of the largest picture that is decoded by itself: 8K with room.
   static let largestPicture = 8192 * 4608

@@ -4,7 +4,7 @@ package import NIOCore
 package protocol IngestListener: Sendable {
   /// Listens at a place; with `tls`, which is asked for each connection, over TLS. May be called for several places. Port 0
   /// takes a free one. Returns where it listens; throws what the system says when it cannot.
-  func start(_ place: ListeningPlace, tls: TLSContextSource?) async throws -> SocketAddress
+  func start(_ place: ListenEndpoint, tls: TLSContextSource?) async throws -> SocketAddress
   /// Of all addresses, since the start.
   var refusals: ConnectionRefusals { get }
   /// Stops listening, ends every publication with `EndReason.shutdown`, tells the publishers, and returns when all

@@ -34,9 +34,9 @@ enum RTMPLimits {
   // Messages of any type: each costs the loop that others share, however small it is.
 
   /// Messages of fewer than 64 bytes that one connection may send at once, and in a second. Larger ones count less, those of a
-  /// kilobyte a sixteenth: a second of 30 pictures with sound of 128 kbit/s counts as 35, so that ten minutes of it, kept
+  /// kilobyte a sixteenth: a second of 30 pictures with audio of 128 kbit/s counts as 35, so that ten minutes of it, kept
   /// through an outage or read from a file, come as fast as they go, and more at some 50 times its speed. The least that an
-  /// encoder sends, 60 tiny pictures and 50 frames of sound, comes at 18 times its speed.
+  /// encoder sends, 60 tiny pictures and 50 frames of audio, comes at 18 times its speed.
   static let messageBurst: Int64 = 20_000
   static let messagesPerSecond: Int64 = 2_000
   /// Messages that are taken together where they wait: below a millisecond of the loop.

@@ -48,7 +48,7 @@ package final class RTMPListener: IngestListener {
   }
 
   /// With `tls` for RTMPS.
-  package func start(_ place: ListeningPlace, tls: TLSContextSource? = nil) async throws -> SocketAddress {
+  package func start(_ place: ListenEndpoint, tls: TLSContextSource? = nil) async throws -> SocketAddress {
     let shared = shared
     let channel = try await ServerBootstrap(group: group)
       .serverChannelOption(.backlog, value: 1024)

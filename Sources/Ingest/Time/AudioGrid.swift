@@ -1,6 +1,6 @@
 internal import FMP4
 
-/// Lays sound on its own sample grid: each frame begins where the one before it ended, whatever the wire says. Where the
+/// Lays audio on its own sample grid: each frame begins where the one before it ended, whatever the wire says. Where the
 /// publisher's clock and its samples part for good, they are brought together once, by a gap or by dropping frames; frames
 /// are never stretched.
 struct AudioGrid: Sendable {
@@ -10,7 +10,7 @@ struct AudioGrid: Sendable {
     case drop
   }
 
-  /// A correction that was made: positive is a gap, negative is sound that is dropped.
+  /// A correction that was made: positive is a gap, negative is audio that is dropped.
   struct Correction: Sendable, Equatable {
     var milliseconds: Int64
     /// How many there have been, this one included.
@@ -38,7 +38,7 @@ struct AudioGrid: Sendable {
     self.timescale = max(timescale, 1)
   }
 
-  /// The timeline has jumped: the next frame lies where its time says, but never on sound that was there before.
+  /// The timeline has jumped: the next frame lies where its time says, but never on audio that was there before.
   mutating func restart() {
     isRestarting = next != nil
     deviation = nil

@@ -74,7 +74,7 @@ struct FrameGrid: Sendable {
       let onGrid = row.anchor &+ clock.ticks(ofFrame: shown)
       if (onGrid &- presentation).magnitude <= UInt64(perMillisecond) { presentation = onGrid }
       // Never more than there was at least. What comes later than foretold has its decode time laid a little early; for what
-      // comes sooner that would be behind its presentation, and libavformat shows all that follows late against the sound.
+      // comes sooner that would be behind its presentation, and libavformat shows all that follows late against the audio.
       if step.frames <= shortestStep, !step.varied || step.count >= Self.equalSteps {
         let next = row.anchor &+ clock.ticks(ofFrame: row.last &+ step.frames)
         duration = UInt32(exactly: next &- time)

@@ -69,7 +69,7 @@ struct Timeline: Sendable {
       }
     }
     if kind == .audio, step < 0, step > -Self.aheadLimit, tracks.contains(where: { $0.kind == .video }) {
-      // Sound alone steps back: either the picture follows, or sound catches up with itself.
+      // Audio alone steps back: either the picture follows, or audio catches up with itself.
       return nil
     }
     // Where this track was to go on; behind the others only where one is further ahead than a frame or two.

@@ -4,7 +4,7 @@ package import Logging
 internal import NIOCore
 internal import Synchronization
 
-/// Makes the rungs of one stream's picture, or its sound anew, in a worker, which it starts, feeds, watches and starts
+/// Makes the rungs of one stream's picture, or its audio anew, in a worker, which it starts, feeds, watches and starts
 /// again. Whoever feeds it never waits: what is too much is left out. Its own thread does the rest.
 package final class LadderTranscoder: Sendable {
   private let aim: Aim
@@ -18,12 +18,12 @@ package final class LadderTranscoder: Sendable {
   /// What is to be made.
   package enum Aim: Sendable, Hashable {
     case pictures([RungSpecification])
-    case sound(SoundSpecification)
+    case audio(AudioSpecification)
 
     var names: [String] {
       switch self {
       case .pictures(let rungs): rungs.map(\.name)
-      case .sound(let sound): [sound.name]
+      case .audio(let audio): [audio.name]
       }
     }
   }
@@ -34,7 +34,7 @@ package final class LadderTranscoder: Sendable {
     var source: TrackDescription?
     var isFinishing = false
     var status = TranscodeStatus()
-    var changes = SeldomTold()
+    var changes = LogThrottle()
   }
 
   /// - Parameters:
@@ -56,7 +56,7 @@ package final class LadderTranscoder: Sendable {
     }
   }
 
-  /// What follows is a picture, or sound, of this kind; nil where there is none.
+  /// What follows is a picture, or audio, of this kind; nil where there is none.
   package func use(_ track: TrackDescription?) {
     shared.withLock { shared in
       let plan = track.flatMap { TranscodePlan(source: $0, aim: aim) }
@@ -70,7 +70,7 @@ package final class LadderTranscoder: Sendable {
     wake.signal()
   }
 
-  /// The next coded picture, or frame of sound. False where nothing is made of it.
+  /// The next coded picture, or frame of audio. False where nothing is made of it.
   package func feed(_ sample: Sample) -> Bool {
     let isWanted = shared.withLock { shared in
       guard shared.source?.id == sample.track, !shared.isFinishing else { return false }
@@ -125,7 +125,7 @@ package final class LadderTranscoder: Sendable {
     status.droppedPictures += count
     guard String(status.droppedPictures).count > (before == 0 ? 0 : String(before).count) else { return }
     var what = "pictures"
-    if case .sound = aim { what = "frames of sound" }
+    if case .audio = aim { what = "frames of audio" }
     warn(
       "transcoding left out \(status.droppedPictures) \(what) so far: this machine is too busy; take a rung away or free"
         + " a core for it")

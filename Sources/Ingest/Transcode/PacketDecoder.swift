@@ -3,13 +3,13 @@ internal import FMP4
 internal import Glibc
 internal import NIOCore
 
-/// libavcodec's decoder of a source's picture or sound, with the packet through which it is fed. It lives on one thread.
+/// libavcodec's decoder of a source's picture or audio, with the packet through which it is fed. It lives on one thread.
 final class PacketDecoder {
   private let context: UnsafeMutablePointer<AVCodecContext>
   private let packet: UnsafeMutablePointer<AVPacket>
   private let coding: CodecID
 
-  /// `largestPicture` in pixels, 0 for sound; `timescale` of the times it is given.
+  /// `largestPicture` in pixels, 0 for audio; `timescale` of the times it is given.
   init(
     _ coding: CodecID, record: [UInt8], largestPicture: Int64 = 0, timescale: UInt32
   ) throws(LibAVError) {

@@ -13,8 +13,8 @@ struct RungBudget: Sendable, Hashable {
 
   /// - Parameters:
   ///   - bitRate: bits a second.
-  ///   - macroblocks: of a picture; 0 for sound.
-  ///   - frameDuration: ticks of a picture, or of a frame of sound, as its encoder believes.
+  ///   - macroblocks: of a picture; 0 for audio.
+  ///   - frameDuration: ticks of a picture, or of a frame of audio, as its encoder believes.
   ///   - timescale: ticks a second.
   init(bitRate: UInt32, macroblocks: Int, frameDuration: UInt32, timescale: UInt32) {
     let least = TranscodeLimits.leastPictureBytes + macroblocks * TranscodeLimits.leastMacroblockBytes
@@ -51,7 +51,7 @@ extension TranscodePlan {
       return RungBudget(
         bitRate: rung.bitRate, macroblocks: (Int(rung.width) + 15) / 16 * ((Int(rung.height) + 15) / 16),
         frameDuration: told > 0 ? told : configuration.timescale / 30, timescale: configuration.timescale)
-    case .sound(let configuration):
+    case .audio(let configuration):
       guard index == 0 else { return nil }
       return RungBudget(
         bitRate: configuration.bitRate, macroblocks: 0,

@@ -8,19 +8,19 @@ internal import NIOCore
 final class RungEncoder: @unchecked Sendable {
   private let encoder: LibAVEncoder
   private let rung: TranscodeConfiguration.Rung
-  private let scaler = PictureScaler(flags: Int32(SWS_BICUBIC))
+  private let scaler = FrameScaler(flags: Int32(SWS_BICUBIC))
   let configuration: H264.Configuration
   private let timescale: UInt32
   /// Known to the thread on which it lives.
-  private(set) var debt: RateDebt
+  private(set) var debt: VBVCarryOver
 
   /// - Parameter debt: of the encoder that was there before; nil where there was none.
   init(
-    _ rung: TranscodeConfiguration.Rung, of source: TranscodeConfiguration, after debt: RateDebt? = nil
+    _ rung: TranscodeConfiguration.Rung, of source: TranscodeConfiguration, after debt: VBVCarryOver? = nil
   ) throws {
     self.rung = rung
     self.timescale = source.timescale
-    self.debt = RateDebt(bitRate: rung.bitRate)
+    self.debt = VBVCarryOver(bitRate: rung.bitRate)
     if let debt { self.debt.goOn(after: debt) }
     let inBuffer = Self.initialBuffer(Int64(rung.bitRate), self.debt.bits)
     let timescale = Int32(clamping: source.timescale)
@@ -65,7 +65,7 @@ final class RungEncoder: @unchecked Sendable {
 
   /// Encodes a picture that `scale` made.
   func encode(
-    _ picture: DecodedPicture, _ receive: (_ time: Int64, _ isSync: Bool, _ payload: ByteBuffer) -> Void
+    _ picture: DecodedFrame, _ receive: (_ time: Int64, _ isSync: Bool, _ payload: ByteBuffer) -> Void
   ) throws(LibAVError) {
     try encoder.encode(picture.picture.frame) { pass($0, receive) }
   }
@@ -87,12 +87,12 @@ final class RungEncoder: @unchecked Sendable {
   }
 
   /// The picture in the rung's size, in limited range.
-  func scale(_ picture: DecodedPicture) throws(LibAVError) -> DecodedPicture {
+  func scale(_ picture: DecodedFrame) throws(LibAVError) -> DecodedFrame {
     let source = picture.picture.frame
     // The numbers keep their meaning, but for the range.
     let scaler = try scaler.context(
       for: source.pointee, to: (Int(rung.width), Int(rung.height)), matrix: Int32(source.pointee.colorspace.rawValue))
-    let scaled = try PictureFrame()
+    let scaled = try VideoFrame()
     let frame = scaled.frame
     frame.pointee.width = Int32(rung.width)
     frame.pointee.height = Int32(rung.height)
@@ -103,6 +103,6 @@ final class RungEncoder: @unchecked Sendable {
     frame.pointee.colorspace = source.pointee.colorspace
     try LibAVError.check(av_frame_get_buffer(frame, 0), "hold a picture of \(rung.width)×\(rung.height)")
     try LibAVError.check(sws_scale_frame(scaler, frame, source), "scale the picture")
-    return DecodedPicture(picture: scaled, time: picture.time, isKey: picture.isKey)
+    return DecodedFrame(picture: scaled, time: picture.time, isKey: picture.isKey)
   }
 }

@@ -3,14 +3,14 @@ internal import Glibc
 internal import NIOCore
 
 /// A decoded picture, shared by the encoders that scale it: nobody changes it.
-final class DecodedPicture: @unchecked Sendable {
-  let picture: PictureFrame
+final class DecodedFrame: @unchecked Sendable {
+  let picture: VideoFrame
   /// Ticks of the source.
   let time: Int64
   /// The rungs' next key frame.
   let isKey: Bool
 
-  init(picture: PictureFrame, time: Int64, isKey: Bool) {
+  init(picture: VideoFrame, time: Int64, isKey: Bool) {
     self.picture = picture
     self.time = time
     self.isKey = isKey
@@ -36,7 +36,7 @@ final class SourceDecoder {
   /// Takes a coded picture and gives out what can be shown by now. Throws where the bytes make no picture; the next
   /// ones can be decoded all the same, from a key frame on.
   func decode(
-    _ picture: TranscodeRequest.SourcePicture, _ receive: (DecodedPicture) -> Void
+    _ picture: TranscodeRequest.SourcePicture, _ receive: (DecodedFrame) -> Void
   ) throws(LibAVError) {
     if picture.isSync {
       if keyTimes.count < 256 { keyTimes.append(picture.presentationTime) }
@@ -50,7 +50,7 @@ final class SourceDecoder {
   }
 
   /// Gives out the pictures that wait for their turn. The next coded picture must be a key frame.
-  func drain(_ receive: (DecodedPicture) -> Void) throws(LibAVError) {
+  func drain(_ receive: (DecodedFrame) -> Void) throws(LibAVError) {
     defer {
       decoder.flush()
       keyTimes = []
@@ -60,9 +60,9 @@ final class SourceDecoder {
     try collect(receive)
   }
 
-  private func collect(_ receive: (DecodedPicture) -> Void) throws(LibAVError) {
+  private func collect(_ receive: (DecodedFrame) -> Void) throws(LibAVError) {
     while true {
-      let picture = try PictureFrame()
+      let picture = try VideoFrame()
       let code = decoder.receive(picture.frame)
       if code == weir_averror_again || code == weir_averror_eof { return }
       try LibAVError.check(code, "take a picture from the decoder")
@@ -73,7 +73,7 @@ final class SourceDecoder {
       lastTime = time
       let isKey = keyTimes.contains { $0 <= time }
       keyTimes.removeAll { $0 <= time }
-      receive(DecodedPicture(picture: picture, time: time, isKey: isKey))
+      receive(DecodedFrame(picture: picture, time: time, isKey: isKey))
     }
   }
 }

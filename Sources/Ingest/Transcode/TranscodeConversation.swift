@@ -8,7 +8,7 @@ struct TranscodeConversation: Sendable {
     let track: TrackDescription
     var lastTime = Int64.min
     var pictures = 0
-    /// Something was drained since: a frame of sound may begin before the last one's end.
+    /// Something was drained since: a frame of audio may begin before the last one's end.
     var isBroken = true
   }
 
@@ -152,11 +152,11 @@ struct TranscodeConversation: Sendable {
         track: rung.track.id, decodeTime: picture.presentationTime, isSync: picture.isSync, payload: picture.payload))
   }
 
-  /// It follows from what was sent: no picture more than the source's, and frames of sound that end where they should.
+  /// It follows from what was sent: no picture more than the source's, and frames of audio that end where they should.
   private func isDue(_ picture: TranscodeReply.RungPicture, of rung: Rung, _ stretch: Stretch) -> Bool {
     switch stretch.plan.work {
     case .pictures: return picture.presentationTime <= stretch.newestTime && rung.pictures <= stretch.pictures
-    case .sound:
+    case .audio:
       let newest = MediaTime(ticks: stretch.newestTime, timescale: stretch.plan.timescale)
       let time = MediaTime(ticks: picture.presentationTime, timescale: rung.track.timescale)
       let length = Int64(rung.track.sampleDuration ?? 1)

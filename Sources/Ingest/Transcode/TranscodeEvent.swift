@@ -1,6 +1,6 @@
 package import FMP4
 
-/// What becomes of a picture's rungs, in order for each rung; or of sound, whose only rung is 0.
+/// What becomes of a picture's rungs, in order for each rung; or of audio, whose only rung is 0.
 package enum TranscodeEvent: Sendable {
   /// What the pictures of a rung that follow are. The rung is the number in the ladder, from 0.
   case track(rung: Int, TrackDescription)

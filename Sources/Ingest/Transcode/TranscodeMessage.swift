@@ -28,15 +28,15 @@ struct TranscodeConfiguration: Sendable, Hashable {
 enum TranscodeRequest: Sendable, Hashable {
   /// What was before is over; its last pictures come first.
   case configure(TranscodeConfiguration)
-  /// The same for sound: what follows are frames of it, as pictures that are all sync samples.
-  case configureSound(SoundConfiguration)
+  /// The same for audio: what follows are frames of it, as pictures that are all sync samples.
+  case configureAudio(AudioTranscodeConfiguration)
   case picture(SourcePicture)
   /// The timeline breaks: give out everything that is inside.
   case drain
   /// Make a JPEG.
-  case still(StillRequest)
+  case still(StillImageRequest)
 
-  /// A coded picture of the source, or a frame of its sound.
+  /// A coded picture of the source, or a frame of its audio.
   struct SourcePicture: Sendable, Hashable {
     /// Ticks.
     var presentationTime: Int64
@@ -50,7 +50,7 @@ enum TranscodeRequest: Sendable, Hashable {
 
 /// What the worker tells the server.
 enum TranscodeReply: Sendable, Hashable {
-  /// The `avcC` record of what follows of a rung; of sound, its AudioSpecificConfig or OpusHead.
+  /// The `avcC` record of what follows of a rung; of audio, its AudioSpecificConfig or OpusHead.
   case track(rung: UInt8, record: ByteBuffer)
   case picture(RungPicture)
   /// It has taken in so many more pictures, and left out so many before the encoders.
@@ -63,10 +63,10 @@ enum TranscodeReply: Sendable, Hashable {
 
   struct RungPicture: Sendable, Hashable {
     var rung: UInt8
-    /// Ticks of the source; of sound, samples of what is made.
+    /// Ticks of the source; of audio, samples of what is made.
     var presentationTime: Int64
     var isSync: Bool
-    /// NAL units behind four-byte lengths, or a frame of sound.
+    /// NAL units behind four-byte lengths, or a frame of audio.
     var payload: ByteBuffer
   }
 }
@@ -78,7 +78,7 @@ struct TranscodeProtocolError: Error, Sendable, Hashable, CustomStringConvertibl
 
 /// A message on the wire: the length of type and body in four bytes, a byte of type, the body; numbers are big-endian.
 enum TranscodeWire {
-  private enum RequestType: UInt8 { case configure = 1, picture, drain, configureSound, still }
+  private enum RequestType: UInt8 { case configure = 1, picture, drain, configureAudio, still }
   private enum ReplyType: UInt8 { case track = 65, picture, consumed, drained, failed, still }
 
   // MARK: Requests
@@ -110,8 +110,8 @@ enum TranscodeWire {
         out.writeInteger(picture.lateness)
         out.writeImmutableBuffer(picture.payload)
       }
-    case .configureSound(let configuration):
-      return message(RequestType.configureSound.rawValue) { configuration.write(to: &$0) }
+    case .configureAudio(let configuration):
+      return message(RequestType.configureAudio.rawValue) { configuration.write(to: &$0) }
     case .drain: return message(RequestType.drain.rawValue) { _ in }
     case .still(let still):
       let size = 11 + still.record.count + still.sample.readableBytes
@@ -123,7 +123,7 @@ enum TranscodeWire {
     var body = body
     switch RequestType(rawValue: type) {
     case .configure: return .configure(try configuration(&body))
-    case .configureSound: return .configureSound(try SoundConfiguration(reading: &body))
+    case .configureAudio: return .configureAudio(try AudioTranscodeConfiguration(reading: &body))
     case .picture:
       guard let presentation: Int64 = body.readInteger(), let decode: Int64 = body.readInteger(),
         let sync: UInt8 = body.readInteger(), let lateness: UInt16 = body.readInteger()
@@ -132,7 +132,7 @@ enum TranscodeWire {
         TranscodeRequest.SourcePicture(
           presentationTime: presentation, decodeTime: decode, isSync: sync == 1, lateness: lateness, payload: body))
     case .drain: return .drain
-    case .still: return .still(try StillRequest(reading: &body))
+    case .still: return .still(try StillImageRequest(reading: &body))
     case nil: throw unknown(type)
     }
   }

@@ -1,17 +1,17 @@
 internal import FMP4
 internal import NIOCore
 
-/// What is made of one kind of source picture, or of sound.
+/// What is made of one kind of source picture, or of audio.
 struct TranscodePlan: Sendable {
   /// What the worker is told.
   enum Work: Sendable, Hashable {
     case pictures(TranscodeConfiguration)
-    case sound(SoundConfiguration)
+    case audio(AudioTranscodeConfiguration)
   }
 
   let source: TrackDescription
   let work: Work
-  /// The ladder's number of each rung that is made; 0 for sound.
+  /// The ladder's number of each rung that is made; 0 for audio.
   let numbers: [Int]
 
   private init(_ source: TrackDescription, _ work: Work, numbers: [Int]) {
@@ -24,11 +24,11 @@ struct TranscodePlan: Sendable {
   init?(source: TrackDescription, aim: LadderTranscoder.Aim) {
     switch aim {
     case .pictures(let ladder): self.init(source: source, ladder: ladder)
-    case .sound(let sound):
-      guard let configuration = SoundConfiguration(source: source, as: sound),
+    case .audio(let audio):
+      guard let configuration = AudioTranscodeConfiguration(source: source, as: audio),
         configuration.record.count <= TranscodeLimits.recordBytes
       else { return nil }
-      self.init(source, .sound(configuration), numbers: [0])
+      self.init(source, .audio(configuration), numbers: [0])
     }
   }
 
@@ -60,7 +60,7 @@ struct TranscodePlan: Sendable {
   var recordBytes: Int {
     switch work {
     case .pictures(let configuration): configuration.record.count
-    case .sound(let configuration): configuration.record.count
+    case .audio(let configuration): configuration.record.count
     }
   }
 
@@ -71,7 +71,7 @@ struct TranscodePlan: Sendable {
   var request: TranscodeRequest {
     switch work {
     case .pictures(let configuration): .configure(configuration)
-    case .sound(let configuration): .configureSound(configuration)
+    case .audio(let configuration): .configureAudio(configuration)
     }
   }
 
@@ -80,7 +80,7 @@ struct TranscodePlan: Sendable {
     switch work {
     case .pictures(let configuration):
       configuration.rungs.map { "\($0.width)×\($0.height) at \($0.bitRate / 1000) kbit/s" }.joined(separator: ", ")
-    case .sound(let configuration):
+    case .audio(let configuration):
       "\(configuration.coding.name) at \(configuration.bitRate / 1000) kbit/s"
     }
   }
@@ -92,7 +92,7 @@ struct TranscodePlan: Sendable {
       return TrackDescription(
         id: source.id, codec: Codec(try H264.Configuration(record: record)), timescale: source.timescale,
         frameDuration: source.frameDuration, language: source.language, rotation: source.rotation)
-    case .sound(let configuration):
+    case .audio(let configuration):
       let codec = try Codec(configuration.coding, record: record)
       return TrackDescription(
         id: source.id, codec: codec, timescale: configuration.sampleRate,

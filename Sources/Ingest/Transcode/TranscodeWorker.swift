@@ -4,25 +4,25 @@ internal import Glibc
 internal import NIOCore
 
 /// The worker's side: reads what to make from a socket and writes what was made to it, until the other side closes.
-/// One thread reads and decodes, one thread each scales and encodes a rung; sound is coded on the one that reads,
+/// One thread reads and decodes, one thread each scales and encodes a rung; audio is coded on the one that reads,
 /// and so is a still picture. It holds nothing but what it is given.
 package final class TranscodeWorker {
   private let descriptor: Int32
   private let output: ReplyWriter
   private var decoder: SourceDecoder?
-  private var sound: SoundTranscoder?
+  private var audio: AudioTranscoder?
   /// By the rungs' numbers.
   private var lanes: [Lane] = []
   /// By bit rates: what the encoders that are gone have given out ahead of their time.
-  private var debts: [UInt32: RateDebt] = [:]
-  private var spacing = DropSpacing()
+  private var debts: [UInt32: VBVCarryOver] = [:]
+  private var spacing = FrameDropper()
   private var consumed: UInt32 = 0
   private var dropped: UInt32 = 0
 
   private struct Lane {
     let rung: TranscodeConfiguration.Rung
     let encoder: RungEncoder
-    let lane: RungLane
+    let lane: RungWorker
     /// The lane before gives it its pictures.
     var isFed: Bool
   }
@@ -67,41 +67,41 @@ package final class TranscodeWorker {
   private func handle(_ request: TranscodeRequest) throws {
     switch request {
     case .configure(let configuration): try configure(configuration)
-    case .configureSound(let configuration): try configure(configuration)
+    case .configureAudio(let configuration): try configure(configuration)
     case .picture(let picture):
       consumed += 1
       spacing.lateness = Int64(picture.lateness)
-      try sound?.transcode(picture, write)
+      try audio?.transcode(picture, write)
       // What cannot be decoded is missing, and nothing else is.
       try? decoder?.decode(picture, give)
     case .drain:
-      try sound?.drain(write)
+      try audio?.drain(write)
       try? decoder?.drain(give)
       for lane in lanes { lane.lane.drain() }
       report()
       output.write(.drained)
-    case .still(let still): output.write(.still(try StillPicture.jpeg(of: still)))
+    case .still(let still): output.write(.still(try StillImage.jpeg(of: still)))
     }
   }
 
   /// What was before comes out.
   private func clear() throws {
-    try sound?.drain(write)
+    try audio?.drain(write)
     try? decoder?.drain(give)
     closeLanes()
-    (sound, decoder) = (nil, nil)
+    (audio, decoder) = (nil, nil)
   }
 
-  private func configure(_ configuration: SoundConfiguration) throws {
+  private func configure(_ configuration: AudioTranscodeConfiguration) throws {
     try clear()
-    let sound = try SoundTranscoder(configuration)
-    self.sound = sound
-    output.write(.track(rung: 0, record: ByteBuffer(bytes: sound.record)))
+    let audio = try AudioTranscoder(configuration)
+    self.audio = audio
+    output.write(.track(rung: 0, record: ByteBuffer(bytes: audio.record)))
   }
 
-  private func write(_ time: Int64, _ sound: ByteBuffer) {
+  private func write(_ time: Int64, _ audio: ByteBuffer) {
     output.write(
-      .picture(TranscodeReply.RungPicture(rung: 0, presentationTime: time, isSync: true, payload: sound)))
+      .picture(TranscodeReply.RungPicture(rung: 0, presentationTime: time, isSync: true, payload: audio)))
   }
 
   private func configure(_ configuration: TranscodeConfiguration) throws {
@@ -115,7 +115,7 @@ package final class TranscodeWorker {
     // From the smallest on: each lane knows the one after it.
     for index in encoders.indices.reversed() {
       let next = lanes.first.flatMap { Self.isFed(configuration.rungs[index], $0.rung) ? $0.lane : nil }
-      let lane = try RungLane(number: UInt8(clamping: index), encoder: encoders[index], output: output, next: next)
+      let lane = try RungWorker(number: UInt8(clamping: index), encoder: encoders[index], output: output, next: next)
       lanes.insert(Lane(rung: configuration.rungs[index], encoder: encoders[index], lane: lane, isFed: false), at: 0)
       if next != nil { lanes[1].isFed = true }
     }
@@ -126,7 +126,7 @@ package final class TranscodeWorker {
     larger.width >= smaller.width && larger.height >= smaller.height
   }
 
-  private func give(_ picture: DecodedPicture) {
+  private func give(_ picture: DecodedFrame) {
     guard spacing.keeps(isKey: picture.isKey) else {
       dropped += 1
       return
@@ -151,7 +151,7 @@ package final class TranscodeWorker {
 
 /// Which pictures are left out where the machine is too slow: the later they are, the more, evenly; never one that must
 /// become a key frame.
-struct DropSpacing: Sendable {
+struct FrameDropper: Sendable {
   /// How long pictures wait by now, in milliseconds.
   var lateness: Int64 = 0
   private var left: Int64 = 0
@@ -170,7 +170,7 @@ struct DropSpacing: Sendable {
 final class ReplyWriter: @unchecked Sendable {
   private let descriptor: Int32
   /// Holds the right to write.
-  private let turn = HandOver<Void>(capacity: 1)
+  private let turn = BoundedQueue<Void>(capacity: 1)
 
   init(descriptor: Int32) {
     self.descriptor = descriptor
@@ -196,17 +196,17 @@ final class ReplyWriter: @unchecked Sendable {
 }
 
 /// One rung's thread.
-private final class RungLane: Sendable {
+private final class RungWorker: Sendable {
   private enum Job: Sendable {
-    case picture(DecodedPicture)
-    case drain(HandOver<Void>)
+    case picture(DecodedFrame)
+    case drain(BoundedQueue<Void>)
   }
 
-  private let jobs = HandOver<Job>(capacity: TranscodeLimits.encoderQueue)
-  private let isDone = HandOver<Void>(capacity: 1)
+  private let jobs = BoundedQueue<Job>(capacity: TranscodeLimits.encoderQueue)
+  private let isDone = BoundedQueue<Void>(capacity: 1)
 
   /// `next` is given each picture in this rung's size.
-  init(number rung: UInt8, encoder: RungEncoder, output: ReplyWriter, next: RungLane?) throws {
+  init(number rung: UInt8, encoder: RungEncoder, output: ReplyWriter, next: RungWorker?) throws {
     let (jobs, isDone) = (jobs, isDone)
     try DedicatedThread.start(named: "weir-rung") {
       Self.run(rung, encoder, output, jobs, next)
@@ -214,11 +214,11 @@ private final class RungLane: Sendable {
     }
   }
 
-  func give(_ picture: DecodedPicture) { jobs.give(.picture(picture)) }
+  func give(_ picture: DecodedFrame) { jobs.give(.picture(picture)) }
 
   /// Returns when everything that was given has been written.
   func drain() {
-    let done = HandOver<Void>(capacity: 1)
+    let done = BoundedQueue<Void>(capacity: 1)
     if jobs.give(.drain(done)) { _ = done.take() }
   }
 
@@ -229,7 +229,7 @@ private final class RungLane: Sendable {
   }
 
   private static func run(
-    _ rung: UInt8, _ encoder: RungEncoder, _ output: ReplyWriter, _ jobs: HandOver<Job>, _ next: RungLane?
+    _ rung: UInt8, _ encoder: RungEncoder, _ output: ReplyWriter, _ jobs: BoundedQueue<Job>, _ next: RungWorker?
   ) {
     func write(_ time: Int64, _ isSync: Bool, _ payload: ByteBuffer) {
       output.write(

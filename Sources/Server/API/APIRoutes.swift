@@ -42,7 +42,7 @@ struct APIRoutes {
 
   func list(on eventLoop: any EventLoop) -> HTTPAnswer {
     guard let text = lists.value(of: 0, on: eventLoop, make: { JSONText.encode(list) }) else {
-      return .now(FixedAnswer.failed)
+      return .now(StandardResponse.failed)
     }
     return .later(text.map { .json(text: $0) })
   }

@@ -7,7 +7,7 @@ internal import NIOCore
 /// camera and a microphone while they are live. What is asked for is the request's body, written as a source has it:
 /// `v4l2:/dev/video2?rotate=90`, `alsa:hw:1,0`, `brightness=128&contrast=3`.
 struct CaptureAPI {
-  let sources: OwnSources
+  let sources: LocalSources
 
   /// What may be changed, as the last segment of the address.
   private enum Subject: String {

@@ -44,7 +44,7 @@ struct LiveRoutes {
     to request: HTTPRequest, _ path: [String], of stream: LiveStream, on eventLoop: any EventLoop
   ) -> HTTPAnswer {
     // Before anything is looked at: an answer must not outlive a change that it has not seen.
-    let sharing = Sharing(stream.stamp)
+    let sharing = Cacheability(stream.stamp)
     switch path.count {
     case 3 where path[2] == "manifest.mpp": return patch(request, of: stream, on: eventLoop)
     case 3 where path[2] == "index.m3u8":
@@ -95,7 +95,7 @@ struct LiveRoutes {
 
   /// Playlists are given out once their target duration is known and there is something in them.
   private func when(
-    _ condition: WaitingRoom.Condition, _ stream: LiveStream, _ kind: PlaylistCache.Kind, on eventLoop: any EventLoop
+    _ condition: WaitQueue.Condition, _ stream: LiveStream, _ kind: PlaylistCache.Kind, on eventLoop: any EventLoop
   ) -> HTTPAnswer {
     stream.wait(for: condition, on: eventLoop, atMost: Self.patience).answer { view in
       let window = view.epoch.window

@@ -7,14 +7,14 @@ internal import Storage
 /// What has left the window and is still on disk: the same addresses, the same bytes.
 extension MediaRoutes {
   /// Rungs are in memory alone.
-  private var onDisk: EpochArchive? { rendition.isRung ? nil : archive?.epoch(epoch) }
+  private var onDisk: RewindArchive? { rendition.isRung ? nil : archive?.epoch(epoch) }
 
   /// The playlist of the whole programme, as far as rewinding reaches.
   func programme(_ window: LiveWindow) -> HTTPAnswer {
     guard !window.segments.isEmpty, window.targetDuration != nil else {
       return .now(Problem.notYet(stream.name).response)
     }
-    let programme = onDisk ?? EpochArchive(length: .zero)
+    let programme = onDisk ?? RewindArchive(length: .zero)
     guard let archive else { return .now(HTTPResponse(programme.playlist(rendition, window))) }
     return .fromDisk(
       archive.threads.runIfActive(eventLoop: eventLoop) { HTTPResponse(programme.playlist(rendition, window)) },
@@ -51,7 +51,7 @@ extension MediaRoutes {
   }
 
   private func answer(
-    orElse absent: HTTPResponse, _ find: @escaping @Sendable (EpochArchive) -> (source: ReplaySource, index: Int)?
+    orElse absent: HTTPResponse, _ find: @escaping @Sendable (RewindArchive) -> (source: ReplaySource, index: Int)?
   ) -> HTTPAnswer {
     fromDisk(orElse: absent) { archive in
       guard let (source, index) = find(archive) else { return absent }
@@ -64,7 +64,7 @@ extension MediaRoutes {
 
   /// Looking for something may take a while, and waits for whoever renders the programme.
   private func fromDisk(
-    orElse absent: HTTPResponse, _ look: @escaping @Sendable (EpochArchive) throws -> HTTPResponse
+    orElse absent: HTTPResponse, _ look: @escaping @Sendable (RewindArchive) throws -> HTTPResponse
   ) -> HTTPAnswer {
     guard let archive, let onDisk else { return .now(absent) }
     return .fromDisk(

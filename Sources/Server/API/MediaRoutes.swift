@@ -13,7 +13,7 @@ struct MediaRoutes {
   let rendition: Rendition
   let eventLoop: any EventLoop
   /// What depends on nothing but the address is shared with others who ask for it.
-  let sharing: Sharing
+  let sharing: Cacheability
   /// What is on disk of it.
   var archive: RecordingArchive?
   var partReloads = PartReloads()
@@ -60,7 +60,7 @@ struct MediaRoutes {
 
   /// Waits for at most `time`, else for as long as for what comes next, and answers from what is there then.
   private func when(
-    _ condition: WaitingRoom.Condition, _ window: LiveWindow, atMost time: MediaTime? = nil,
+    _ condition: WaitQueue.Condition, _ window: LiveWindow, atMost time: MediaTime? = nil,
     _ answer: @escaping @Sendable (StreamView, LiveWindow) -> HTTPAnswer
   ) -> HTTPAnswer {
     stream.wait(for: condition, on: eventLoop, atMost: time ?? patience(window)).answer { view in
@@ -140,7 +140,7 @@ struct MediaRoutes {
   /// Nothing is there. Players of an epoch that another process began know its playlists already: they wait for it to go
   /// on.
   private func beginning(_ directives: HLSDirectives, _ window: LiveWindow) -> HTTPAnswer {
-    let condition = directives.goal == nil ? WaitingRoom.Condition.release : .beginning
+    let condition = directives.goal == nil ? WaitQueue.Condition.release : .beginning
     guard window.isResumed, !window.isEnded else { return .now(Problem.notYet(stream.name).response) }
     return when(condition, window, atMost: LiveRoutes.patience) { view, window in
       guard !window.segments.isEmpty, directives.goal != nil || window.listsMedia else {

@@ -46,7 +46,9 @@ final class MetricsRoutes: Sendable {
     if let newest = state.withLock({ $0.newest }), now &- newest.at < Self.shortestInterval {
       return .now(Self.response(newest.text))
     }
-    guard let text = flight.value(of: 0, on: eventLoop, make: { self.text() }) else { return .now(FixedAnswer.failed) }
+    guard let text = flight.value(of: 0, on: eventLoop, make: { self.text() }) else {
+      return .now(StandardResponse.failed)
+    }
     return .later(text.map { Self.response($0) })
   }
 

@@ -33,7 +33,7 @@ final class RecordingThumbnails: Sendable {
 
   init(
     library: RecordingLibrary, logger: Logger, pool: NIOThreadPool,
-    make: @escaping Thumbnails.Maker = StillPictureMaker(launcher: .ownProcess).jpeg
+    make: @escaping Thumbnails.Maker = StillImageMaker(launcher: .ownProcess).jpeg
   ) {
     self.library = library
     self.make = make
@@ -75,7 +75,7 @@ final class RecordingThumbnails: Sendable {
   private func picture(of key: RecordingKey, in folder: RecordingFolder) -> Picture {
     let kept = try? folder.folder(named: RecordingFolder.thumbnailsName, ifAbsent: .make)
     let name = "\(key.name.stem).jpg"
-    if let jpeg = kept?.contents(of: name, atMost: StillPictureMaker.largestJPEG) { return .there(jpeg) }
+    if let jpeg = kept?.contents(of: name, atMost: StillImageMaker.largestJPEG) { return .there(jpeg) }
     guard !failures.withLock({ $0.contains(key) }) else { return .none }
     do {
       let jpeg = try picture(in: key.name.finished, folder)
@@ -83,7 +83,7 @@ final class RecordingThumbnails: Sendable {
       return .there(jpeg)
     } catch {
       logger.of(key.stream).warning("no picture of \(key.name.finished): \(error)")
-      if let error = error as? StillPictureError, error.cause == .machine { return .notNow }
+      if let error = error as? StillImageError, error.cause == .machine { return .notNow }
       failures.withLock { failures in
         if failures.count >= Self.failureLimit { failures = [] }
         failures.insert(key)
@@ -100,7 +100,7 @@ final class RecordingThumbnails: Sendable {
     ) { File(file).readAll(at: Int(clamping: $0), count: $1) ?? ByteBuffer() }
     guard let movie else { throw RecordingError("it has no movie header that can be read") }
     let frame = try MovieKeyFrame(in: movie, near: Self.place)
-    guard frame.length > 0, frame.length <= StillPictureMaker.largestSample,
+    guard frame.length > 0, frame.length <= StillImageMaker.largestSample,
       let sample = File(file).readAll(at: Int(clamping: frame.offset), count: frame.length)
     else { throw RecordingError("its key frame cannot be read") }
     return try make(sample, frame.track)

@@ -22,9 +22,9 @@ struct Router: HTTPResponder {
   }
 
   func options(of request: HTTPRequest) -> HTTPResponse {
-    guard request.path.first == "api" else { return FixedAnswer.preflight }
+    guard request.path.first == "api" else { return StandardResponse.preflight }
     guard let (address, _) = APITable.find(request.path) else { return APITable.unknown(request.path).response }
-    return FixedAnswer.preflight(allowing: address.methods)
+    return StandardResponse.preflight(allowing: address.methods)
   }
 
   /// Probes and figures: monitoring must see a full server.

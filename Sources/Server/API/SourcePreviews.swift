@@ -14,14 +14,14 @@ final class SourcePreviews: Sendable {
   private let flight: SingleFlight<StreamName, ByteBuffer?>
   private let made = Mutex<[StreamName: (number: Int, jpeg: ByteBuffer)]>([:])
 
-  init(pool: NIOThreadPool, make: @escaping Thumbnails.Maker = StillPictureMaker(launcher: .ownProcess).jpeg) {
+  init(pool: NIOThreadPool, make: @escaping Thumbnails.Maker = StillImageMaker(launcher: .ownProcess).jpeg) {
     self.make = make
     // There are as many as were configured.
     flight = SingleFlight(limit: .max, on: pool)
   }
 
   /// 503 before the first key frame, of what has no picture, and where the thread does not follow; 500 where the picture cannot be made.
-  func answer(for source: OwnSource, on eventLoop: any EventLoop) -> HTTPAnswer {
+  func answer(for source: LocalSource, on eventLoop: any EventLoop) -> HTTPAnswer {
     guard let keyFrame = source.keyFrame else { return .now(Self.notYet) }
     let name = source.name
     guard let made = flight.value(of: name, on: eventLoop, make: { self.jpeg(of: keyFrame, name) }) else {
@@ -39,7 +39,7 @@ final class SourcePreviews: Sendable {
   }
 
   /// On a thread.
-  private func jpeg(of keyFrame: Airing.KeyFrame, _ name: StreamName) -> ByteBuffer? {
+  private func jpeg(of keyFrame: SourceOutput.KeyFrame, _ name: StreamName) -> ByteBuffer? {
     if let known = made.withLock({ $0[name] }), known.number == keyFrame.number { return known.jpeg }
     guard let jpeg = try? make(keyFrame.sample, keyFrame.track) else { return nil }
     made.withLock { $0[name] = (keyFrame.number, jpeg) }

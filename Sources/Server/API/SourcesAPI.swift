@@ -8,7 +8,7 @@ internal import NIOPosix
 /// `/api/v1/sources` and `/api/v1/devices`: the server's own sources, whether they run or not, and what this machine has to
 /// capture with. Both are for whoever has the admin token: they tell of the machine, and asking for devices opens them.
 struct SourcesAPI {
-  let sources: OwnSources
+  let sources: LocalSources
   let previews: SourcePreviews
   /// Nil where nothing is recorded.
   let recordings: SourceRecordings?
@@ -57,7 +57,7 @@ struct SourcesAPI {
   }
 
   /// Why a recording that was begun has nothing: its source ended before anything came.
-  private func failure(of source: OwnSource, _ recorder: Recorder) -> HTTPResponse? {
+  private func failure(of source: LocalSource, _ recorder: Recorder) -> HTTPResponse? {
     guard case .stopped(let reason?) = source.activity, !recorder.isActive, case .idle = recorder.state else {
       return nil
     }
@@ -74,7 +74,7 @@ struct SourcesAPI {
     return .later(listed)
   }
 
-  private func source(_ request: APIRequest) -> OwnSource? { StreamName(request[0]).flatMap { sources[$0] } }
+  private func source(_ request: APIRequest) -> LocalSource? { StreamName(request[0]).flatMap { sources[$0] } }
 
   private static let missing = Problem.notFound(
     "This server has no source of that name.", help: "See /api/v1/sources."
@@ -91,7 +91,7 @@ struct SourceAnswer: Encodable {
   /// Null before its first one, and where that ended before anything came.
   let recording: RecordingStateAnswer?
 
-  init(_ source: OwnSource) {
+  init(_ source: LocalSource) {
     (name, kind) = (source.name.description, source.kind)
     (state, reason) =
       switch source.activity {

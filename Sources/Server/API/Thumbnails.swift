@@ -42,7 +42,7 @@ final class Thumbnails: Sendable {
   }
 
   init(
-    logger: Logger, pool: NIOThreadPool, make: @escaping Maker = StillPictureMaker(launcher: .ownProcess).jpeg
+    logger: Logger, pool: NIOThreadPool, make: @escaping Maker = StillImageMaker(launcher: .ownProcess).jpeg
   ) {
     self.make = make
     self.logger = logger

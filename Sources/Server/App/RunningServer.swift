@@ -13,11 +13,11 @@ struct RunningServer: Service {
   let clock: SteadyClock
   let publishers: [any IngestListener]
   let http: HTTPListener
-  let sources: OwnSources
+  let sources: LocalSources
   let certificate: ServerCertificate?
   let memory: MemoryBudget
   /// Nil where no other process goes on with the streams.
-  let ledger: StreamLedger?
+  let stateStore: StreamStateStore?
   /// Whether the first source's page is opened in a browser.
   let opensPage: Bool
   let logger: Logger
@@ -25,7 +25,7 @@ struct RunningServer: Service {
   func run() async throws {
     // Only now are signals caught: whoever reads that weir is up may stop it.
     report.tell(logger)
-    ServiceNotice.send(.ready)
+    SystemdNotify.send(.ready)
     if opensPage { PageOpener.open(report.page) }
     await withTaskGroup(of: Void.self) { group in
       group.addTask { await sources.run() }
@@ -33,8 +33,8 @@ struct RunningServer: Service {
       if let recordings { group.addTask { await tend(recordings) } }
       if let certificate { group.addTask { await certificate.watch() } }
       try? await gracefulShutdown()
-      ServiceNotice.send(.stopping)
-      if ledger != nil { streams.prepareToLeave() }
+      SystemdNotify.send(.stopping)
+      if stateStore != nil { streams.prepareToLeave() }
       // What their encoders hold belongs to streams that are live still.
       await sources.stop()
       await stop()
@@ -63,11 +63,11 @@ struct RunningServer: Service {
   /// In the order that loses nothing, once its own sources have ended: no new publishers, playlists ended or left to the
   /// next process, recordings finished, viewers let go.
   private func stop() async {
-    if ledger == nil { streams.shutDown() } else { streams.handOver() }
+    if stateStore == nil { streams.shutDown() } else { streams.handOver() }
     for listener in publishers { await listener.stop() }
     await recordings?.shutDown()
     streams.letGo()
     await http.stop()
-    await ledger?.close()
+    await stateStore?.close()
   }
 }

@@ -19,7 +19,7 @@ struct WeirServer {
   let streams: StreamRegistry
   let descriptors: DescriptorBudget
   private let media: WindowBudget
-  private let ledger: StreamLedger?
+  private let stateStore: StreamStateStore?
   private let inherited: InheritedSockets
   private let protocols: @Sendable (WeirServer) -> [PublisherProtocol]
 
@@ -49,8 +49,8 @@ struct WeirServer {
         retention: configuration.retention, threads: disk, archive: archive, files: files, logger: logger)
     }
     recordings = library
-    let spools = configuration.streamSettings.rewind.map { _ in
-      RewindSpools(
+    let buffers = configuration.streamSettings.rewind.map { _ in
+      TimeShiftBuffers(
         folder: configuration.recordingsFolder ?? "/var/tmp", keepFree: configuration.keepFree, archive: archive,
         logger: logger)
     }
@@ -58,24 +58,26 @@ struct WeirServer {
       (folder: folder, thread: NIOThreadPool(numberOfThreads: 1))
     }
     segments?.thread.start()
-    ledger = configuration.stateFolder.map { StreamLedger(folder: $0, clock: clock, logger: logger) }
+    stateStore = configuration.stateFolder.map { StreamStateStore(folder: $0, clock: clock, logger: logger) }
     streams = StreamRegistry(
-      settings: configuration.streamSettings, ladders: configuration.ladders, sounds: configuration.sounds,
+      settings: configuration.streamSettings, ladders: configuration.ladders,
+      audioProfiles: configuration.audioProfiles,
       publishKeys: configuration.publishKeys, names: configuration.nameLimits, descriptors: descriptors,
-      memory: media, sinksPerStream: configuration.sinksPerStream, clock: clock, logger: logger, ledger: ledger
-    ) { stream, epoch, wish in
-      var sinks: [any FragmentSink] = spools == nil ? [] : [EpochWatch(stream: stream, epoch: epoch, archive: archive)]
-      if wish == .asConfigured, let recorder = library?.makeRecorder(stream: stream, epoch: epoch) {
+      memory: media, sinksPerStream: configuration.sinksPerStream, clock: clock, logger: logger, stateStore: stateStore
+    ) { stream, epoch, requested in
+      var sinks: [any FragmentSink] =
+        buffers == nil ? [] : [RewindRetention(stream: stream, epoch: epoch, archive: archive)]
+      if requested == .asConfigured, let recorder = library?.makeRecorder(stream: stream, epoch: epoch) {
         sinks.append(recorder)
-      } else if let spools {
-        sinks.append(spools.make(stream, epoch: epoch))
+      } else if let buffers {
+        sinks.append(buffers.make(stream, epoch: epoch))
       }
       if let segments {
         sinks.append(SegmentFolder(stream: stream, folder: segments.folder, thread: segments.thread, logger: logger))
       }
       return sinks
     }
-    library?.follow(streams, spools: spools)
+    library?.follow(streams, buffers: buffers)
   }
 
   /// Listens, serves until SIGTERM or SIGINT, then ends everything in order. Throws `ConfigurationError` when the
@@ -96,7 +98,7 @@ struct WeirServer {
     }
     let endpoints = try await listen(by: protocols, tls: certificate?.rtmps)
     let memory = MemoryBudget(logger: logger)
-    let sources = OwnSources(configuration.sources.map(makeSource))
+    let sources = LocalSources(configuration.sources.map(makeSource))
     if configuration.sourcesBegin == .offAir { for source in sources.all { source.preview() } }
     let rtmp = endpoints.first { $0.setting == "rtmp" }
     let http = makeHTTPListener(protocols, rtmpPort: rtmp?.address.port, memory: memory, sources: sources)
@@ -106,7 +108,8 @@ struct WeirServer {
       configuration: configuration, capacity: capacity, http: pages.http, https: pages.https, endpoints: endpoints)
     let running = RunningServer(
       report: report, streams: streams, recordings: recordings, clock: clock, publishers: protocols.map(\.listener),
-      http: http, sources: sources, certificate: certificate, memory: memory, ledger: ledger, opensPage: openingPage,
+      http: http, sources: sources, certificate: certificate, memory: memory, stateStore: stateStore,
+      opensPage: openingPage,
       logger: logger)
     let services = ServiceGroup(
       configuration: ServiceGroupConfiguration(
@@ -122,31 +125,31 @@ struct WeirServer {
   /// Goes on with the streams that the last process left. Without a ledger they begin anew, which is better than not at
   /// all.
   private func resumeStreams() async {
-    guard let ledger else { return }
+    guard let stateStore else { return }
     do {
       let patience = configuration.streamSettings.reconnectWindow
       streams.resume(
-        try await NIOSingletons.posixBlockingThreadPool.runIfActive { try ledger.begin(patience: patience) })
+        try await NIOSingletons.posixBlockingThreadPool.runIfActive { try stateStore.begin(patience: patience) })
     } catch {
       logger.warning("streams begin anew, their state cannot be read: \(error)")
     }
   }
 
-  private func makeSource(_ source: SourceSpecification) -> OwnSource {
+  private func makeSource(_ source: SourceSpecification) -> LocalSource {
     let (name, streams, clock, logger) = (source.name, streams, clock, logger)
     switch source.kind {
     case .test:
       let settings = TestSourceSettings.demo(
         segmentDuration: .seconds(configuration.streamSettings.segmentTarget.seconds))
-      return OwnSource(name: name, kind: "test", recording: .never, gate: streams) { _, gate in
+      return LocalSource(name: name, kind: "test", recording: .never, gate: streams) { _, gate in
         TestSource(name: name, settings: settings, gate: gate, clock: clock, logger: logger)
       }
     case .file(let path):
-      return OwnSource(name: name, kind: "file", gate: streams) { _, gate in
+      return LocalSource(name: name, kind: "file", gate: streams) { _, gate in
         FileSource(name: name, path: path, gate: gate, clock: clock, logger: logger)
       }
     case .capture(let given):
-      return OwnSource(name: name, kind: "capture", gate: streams) { last, gate in
+      return LocalSource(name: name, kind: "capture", gate: streams) { last, gate in
         CaptureSource(name: name, settings: last ?? given, gate: gate, clock: clock, logger: logger)
       }
     }
@@ -171,7 +174,7 @@ struct WeirServer {
   }
 
   private func makeHTTPListener(
-    _ protocols: [PublisherProtocol], rtmpPort: Int?, memory: MemoryBudget, sources: OwnSources
+    _ protocols: [PublisherProtocol], rtmpPort: Int?, memory: MemoryBudget, sources: LocalSources
   ) -> HTTPListener {
     let attempts = AdminAttempts(clock: clock, logger: logger)
     let gate = AdminGate(token: configuration.adminToken, attempts: attempts)
@@ -229,7 +232,7 @@ struct WeirServer {
 
   /// Listens at an address, or where somebody listens for this process already.
   private func bind(
-    _ address: ListenAddress, _ setting: SettingName, _ start: (ListeningPlace) async throws -> SocketAddress
+    _ address: ListenAddress, _ setting: SettingName, _ start: (ListenEndpoint) async throws -> SocketAddress
   ) async throws -> SocketAddress {
     if let socket = inherited[setting] { return try await start(.socket(socket)) }
     return try await address.bind(for: setting) { host, port in

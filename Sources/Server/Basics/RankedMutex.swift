@@ -4,7 +4,7 @@ package import Synchronization
 /// The order of locks that are held together: who holds one takes only those that stand below it. A lock that is not named
 /// here is taken last, and nothing is taken under it.
 package enum LockRank: UInt, Sendable {
-  case source, airing, take
+  case source, output, take
   /// What works with a recording's file.
   case recording
   /// Where recordings find streams.

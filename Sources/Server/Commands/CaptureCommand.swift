@@ -55,7 +55,7 @@ struct CaptureCommand: AsyncParsableCommand {
   private var microphonePart: String? {
     switch microphone {
     case "none": nil
-    // The default is often a sound server's, which shares the device with other programs.
+    // The default is often a audio server's, which shares the device with other programs.
     // One that may not be used is tried as well: that says what to do.
     case "auto": MicrophoneCatalogue.list().isEmpty ? nil : "alsa:default"
     default: "alsa:\(microphone)"

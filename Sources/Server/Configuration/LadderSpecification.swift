@@ -72,7 +72,7 @@ struct LadderSpecification: Sendable, Hashable {
   }
 }
 
-extension Ladders {
+extension LadderProfiles {
   init(_ given: [GivenText]) throws(ConfigurationError) {
     for text in given {
       let specification = try text.read(LadderSpecification.init(parsing:))

@@ -43,9 +43,9 @@ struct ServerConfiguration: Sendable {
 
   var streamSettings: StreamSettings
   /// Which streams are also made in smaller sizes.
-  var ladders: Ladders
-  /// Whose sound is also made in another codec.
-  var sounds: Sounds
+  var ladders: LadderProfiles
+  /// Whose audio is also made in another codec.
+  var audioProfiles: AudioProfiles
   /// The folder that segments and playlists are also written to; nil for none.
   var segmentsFolder: String?
   /// The folder in which a process leaves its streams to the next one; nil where none goes on with them.
@@ -100,7 +100,7 @@ extension ServerConfiguration {
     streamSettings = try options.streams.settings(given)
     streamSettings.publicURL = publicURL
     ladders = try given[options.streams.ladder]
-    sounds = try given[options.streams.audioCodec]
+    audioProfiles = try given[options.streams.audioCodec]
     segmentsFolder = try given[options.streams.segments]
     stateFolder = try given[options.streams.state]
     maxViewers = try given[options.http.maxViewers]

@@ -16,10 +16,10 @@ struct StreamOptions: SettingGroup {
     "part-addressing", .word, default: "url", "Parts by addresses of their own, or as ranges of segments.")
   let ladder = Setting(
     "ladder", "[name=]rungs", split: { $0.split(separator: ";").map(String.init) },
-    "Make smaller pictures: 720p@3M,360p@800k, of all streams or of one.", read: Ladders.init)
+    "Make smaller pictures: 720p@3M,360p@800k, of all streams or of one.", read: LadderProfiles.init)
   let audioCodec = Setting(
     "audio-codec", "[name=]source|aac|opus", split: { $0.commaSeparated },
-    "Offer the audio in another codec, too: aac or opus, of all streams or of one.", read: Sounds.init)
+    "Offer the audio in another codec, too: aac or opus, of all streams or of one.", read: AudioProfiles.init)
   let window = Setting(
     "window", .duration(.seconds(1) ... .seconds(86_400)), default: "60s",
     "Media kept in memory; viewers can go back half of it.")

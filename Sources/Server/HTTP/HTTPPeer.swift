@@ -17,25 +17,25 @@ final class HTTPPeer {
 
   var isTLS: Bool { source.isTLS }
 
-  private let census: ConnectionCensus
+  private let limiter: ConnectionLimiter
   private var polls: PollLimit
 
   /// Counts the connection in until the channel closes; nil where it is to be closed without a word.
   init?(of channel: any Channel, isTLS: Bool, services: HTTPServices, loop: LoopContext) {
-    let census = services.census
+    let limiter = services.limiter
     let host = Self.host(of: channel.remoteAddress)
     let source = RequestSource(peer: channel.remoteAddress, isTLS: isTLS, proxies: services.proxies)
-    let admission = census.admit(host, isTLS: isTLS, isProxy: source.isProxy)
+    let admission = limiter.admit(host, isTLS: isTLS, isProxy: source.isProxy)
     guard admission != .dropped else { return nil }
     address = channel.remoteAddress?.ipAddress ?? ""
     self.host = host
-    number = census.nextNumber()
+    number = limiter.nextNumber()
     self.source = source
     isServed = admission != .refused
-    self.census = census
+    self.limiter = limiter
     polls = PollLimit(repeatsPerSecond: services.limits.repeatedPolls, loop: loop)
     channel.closeFuture.assumeIsolated().whenComplete { _ in
-      census.leave(host, admission, isProven: self.isProven)
+      limiter.leave(host, admission, isProven: self.isProven)
     }
   }
 
@@ -49,6 +49,6 @@ final class HTTPPeer {
   func prove() {
     guard !isProven else { return }
     isProven = true
-    census.prove(host)
+    limiter.prove(host)
   }
 }

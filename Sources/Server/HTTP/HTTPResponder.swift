@@ -21,12 +21,12 @@ package protocol HTTPResponder: Sendable {
 }
 
 extension HTTPResponder {
-  package func options(of request: HTTPRequest) -> HTTPResponse { FixedAnswer.preflight }
+  package func options(of request: HTTPRequest) -> HTTPResponse { StandardResponse.preflight }
   package func answersAlways(_ request: HTTPRequest) -> Bool { false }
   package func refusal(ofBodyOf request: HTTPRequest) -> Problem? { nil }
 }
 
-/// A response, or the promise of one. A future that fails is answered with 500, and the log says why. With `Sharing` it
+/// A response, or the promise of one. A future that fails is answered with 500, and the log says why. With `Cacheability` it
 /// is the same for everybody who asks for the same target (GET, nothing conditional).
 package struct HTTPAnswer: Sendable {
   package enum Kind: Sendable {
@@ -35,15 +35,15 @@ package struct HTTPAnswer: Sendable {
   }
 
   package let kind: Kind
-  package private(set) var sharing: Sharing?
+  package private(set) var sharing: Cacheability?
   /// Counts whoever is given it, and may find no room; nil for what anybody may have.
   private(set) var admission: (any Admission)?
 
-  package static func now(_ response: HTTPResponse, _ sharing: Sharing? = nil) -> HTTPAnswer {
+  package static func now(_ response: HTTPResponse, _ sharing: Cacheability? = nil) -> HTTPAnswer {
     HTTPAnswer(kind: .now(response), sharing: sharing)
   }
 
-  package static func later(_ response: EventLoopFuture<HTTPResponse>, _ sharing: Sharing? = nil) -> HTTPAnswer {
+  package static func later(_ response: EventLoopFuture<HTTPResponse>, _ sharing: Cacheability? = nil) -> HTTPAnswer {
     HTTPAnswer(kind: .later(response), sharing: sharing)
   }
 
@@ -60,7 +60,7 @@ package struct HTTPAnswer: Sendable {
     HTTPAnswer(kind: .now(response), sharing: sharing, admission: admission)
   }
 
-  package func shared(_ sharing: Sharing) -> HTTPAnswer {
+  package func shared(_ sharing: Cacheability) -> HTTPAnswer {
     var answer = self
     answer.sharing = sharing
     return answer
@@ -74,13 +74,13 @@ package struct HTTPAnswer: Sendable {
 }
 
 /// Until when an answer is good for others who ask for the same target.
-package struct Sharing: Sendable {
+package struct Cacheability: Sendable {
   /// Changes when the answer may.
-  package let stamp: ChangeStamp
+  package let stamp: Generation
   /// What it said before the answer was made.
   package let version: Int
 
-  package init(_ stamp: ChangeStamp) {
+  package init(_ stamp: Generation) {
     self.stamp = stamp
     version = stamp.version
   }

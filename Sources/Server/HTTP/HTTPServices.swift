@@ -12,7 +12,7 @@ struct HTTPServices: Sendable {
   let proxies: TrustedProxies
   /// Whose pages may read what.
   let origins: CrossOrigin
-  let census: ConnectionCensus
+  let limiter: ConnectionLimiter
   let traffic: HTTPTraffic
   let pool: NIOThreadPool
   let logger: Logger
@@ -21,13 +21,13 @@ struct HTTPServices: Sendable {
   /// connection asks for the same again and again. On `eventLoop`.
   func answer(to request: HTTPRequest, of peer: HTTPPeer, on eventLoop: any EventLoop) -> HTTPAnswer {
     peer.prove()
-    guard peer.isServed || responder.answersAlways(request) else { return now(FixedAnswer.full, to: request) }
+    guard peer.isServed || responder.answersAlways(request) else { return now(StandardResponse.full, to: request) }
     guard request.method != .options else { return now(responder.options(of: request), to: request) }
     let answer = responder.respond(to: request, on: eventLoop)
     guard case .now(let response) = answer.kind else { return answer }
     if peer.polls(response) {
       traffic.add(.refusedPolls)
-      return now(FixedAnswer.polled, to: request)
+      return now(StandardResponse.polled, to: request)
     }
     if let admission = answer.admission, response.status.code < 400,
       let refusal = admission.refusal(of: ClientID(request.client, request.fields))
@@ -51,12 +51,12 @@ struct HTTPServices: Sendable {
       return origins.applied(to: admitted, of: request)
     case .failure(let error):
       logger.error("request failed", metadata: ["path": "\(request.target.path)", "error": "\(error)"])
-      return origins.applied(to: FixedAnswer.failed, of: request)
+      return origins.applied(to: StandardResponse.failed, of: request)
     }
   }
 
   /// The same for what depends on the target alone, which players share.
-  func open(_ response: HTTPResponse) -> HTTPResponse { origins.applied(to: response, of: SharedAnswer.plainRequest) }
+  func open(_ response: HTTPResponse) -> HTTPResponse { origins.applied(to: response, of: SharedResponse.plainRequest) }
 
   /// One line a response, for whoever looks that closely.
   func log(_ response: HTTPResponse, to request: HTTPRequest, of peer: HTTPPeer) {

@@ -17,7 +17,7 @@ final class LoopContext {
   private(set) var date: HTTPDate
 
   /// What was asked for just now.
-  let answers = AnswerTable()
+  let answers = ResponseTable()
   /// Of all loops.
   let traffic: HTTPTraffic
 

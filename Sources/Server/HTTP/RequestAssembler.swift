@@ -99,7 +99,7 @@ struct RequestAssembler {
 
   private static func problem(_ refusal: RequestTarget.Refusal) -> Problem {
     switch refusal {
-    case .tooLong: FixedAnswer.targetTooLong
+    case .tooLong: StandardResponse.targetTooLong
     case .malformed: .badRequest("The address is malformed.")
     case .hostile: .badRequest("The address has a segment that no name can be.")
     case .emptySegment: .notFound("There is nothing at this address.")

@@ -12,7 +12,7 @@ struct SourceRecordings: Sendable {
     case start, stop, cancel
   }
 
-  func perform(_ action: Action, on source: OwnSource) -> RecordingAnswer {
+  func perform(_ action: Action, on source: LocalSource) -> RecordingAnswer {
     switch action {
     case .start: start(source)
     case .stop: source.endRecording { $0.stop() }
@@ -20,11 +20,11 @@ struct SourceRecordings: Sendable {
     }
   }
 
-  private func start(_ source: OwnSource) -> RecordingAnswer {
+  private func start(_ source: LocalSource) -> RecordingAnswer {
     // What is recorded with its stream is not recorded twice.
     if case .live = source.activity, library.isRecording(source.name) { return .refused(.alreadyRecording) }
     return source.record {
-      Take(recorder: library.makeTakeRecorder(source.name), settings: settings, logger: logger)
+      SourceRecording(recorder: library.makeTakeRecorder(source.name), settings: settings, logger: logger)
     }
   }
 }

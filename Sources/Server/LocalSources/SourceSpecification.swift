@@ -3,7 +3,7 @@ internal import Ingest
 
 /// A source that weir itself runs: `demo=test`, `loop=file:clip.mp4`, `cam=v4l2:/dev/video0?size=1280x720,alsa:default`.
 struct SourceSpecification: Sendable, Hashable {
-  /// Where the pictures and the sound come from.
+  /// Where the pictures and the audio come from.
   enum Kind: Sendable, Hashable {
     /// The built-in test pattern.
     case test

@@ -78,7 +78,7 @@ struct DASHManifest {
 
   private var target: MediaTime { MediaTime(milliseconds: Int64(window.targetDuration ?? 2) * 1000) }
 
-  /// As long as the longest segment of any track so far, in whole tenths of a second: sound is cut at whole frames, so its
+  /// As long as the longest segment of any track so far, in whole tenths of a second: audio is cut at whole frames, so its
   /// segments may be longer than the picture's. It seldom changes, and each change costs readers a whole manifest.
   private var longest: MediaTime {
     let milliseconds = max(target, window.longestSegment).rescaled(to: 1000)

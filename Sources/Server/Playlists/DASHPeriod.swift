@@ -17,7 +17,7 @@ struct DASHPeriod {
     let tracks = manifest.window.inits[period.initVersion]?.tracks ?? []
     return XMLElement(
       "Period", ["id": String(period.ordinal), "start": DASHManifest.duration(start)],
-      children: tracks.defaults.compactMap(adaptationSet) + sounds)
+      children: tracks.defaults.compactMap(adaptationSet) + audioSets)
   }
 
   private var next: LiveWindow.Period? {
@@ -27,10 +27,10 @@ struct DASHPeriod {
   /// No more segments come of it, so the true length of the last one is known.
   private var isOver: Bool { next != nil || manifest.window.isInterrupted || manifest.window.isEnded }
 
-  /// The sound in another codec: a set of its own, since players do not change codecs within one.
-  private var sounds: [XMLElement] {
+  /// The audio in another codec: a set of its own, since players do not change codecs within one.
+  private var audioSets: [XMLElement] {
     guard let first = segments.first?.sequenceNumber, let last = segments.last?.sequenceNumber else { return [] }
-    return manifest.epoch.playableSounds.compactMap { rung in
+    return manifest.epoch.playableAudio.compactMap { rung in
       guard let track = rung.window.inits[period.initVersion]?.tracks.first else { return nil }
       let own = rung.window.segments.filter { (first...last).contains($0.sequenceNumber) }
       let spans = spans(of: track, in: own)
@@ -38,14 +38,14 @@ struct DASHPeriod {
       return XMLElement(
         "AdaptationSet",
         [
-          "id": String(Self.soundSets + track.id.rawValue), "contentType": "audio", "mimeType": "audio/mp4",
+          "id": String(Self.audioSets + track.id.rawValue), "contentType": "audio", "mimeType": "audio/mp4",
           "segmentAlignment": "true", "startWithSAP": "1", "lang": track.language,
         ], children: continuity + [referenceTime(track), role, representation(track, .rung(rung), spans)])
     }
   }
 
-  /// Numbers of sets with sound in another codec begin here.
-  private static let soundSets: UInt32 = 100
+  /// Numbers of sets with audio in another codec begin here.
+  private static let audioSets: UInt32 = 100
 
   private func adaptationSet(_ track: TrackDescription) -> XMLElement? {
     let spans = spans(of: track, in: segments)
@@ -96,10 +96,10 @@ struct DASHPeriod {
     }
   }
 
-  /// Whose pictures or sound a representation has.
+  /// Whose pictures or audio a representation has.
   private enum Maker {
     case source(MediaKind)
-    case rung(LadderRung)
+    case rung(TranscodedRendition)
 
     var rendition: Rendition {
       switch self {
@@ -127,7 +127,7 @@ struct DASHPeriod {
       ], children: [manifest.askedClock])
   }
 
-  /// §5.3.12: chunks are where a parser can begin anew; every chunk of sound can also be decoded by itself.
+  /// §5.3.12: chunks are where a parser can begin anew; every chunk of audio can also be decoded by itself.
   private func resynchronization(_ track: TrackDescription) -> [XMLElement] {
     guard let chunk = manifest.chunk else { return [] }
     let distance = max(1, chunk.rescaled(to: track.timescale))

@@ -32,7 +32,7 @@ struct HLSDirectives: Equatable, Sendable {
     }
 
     /// What requests for it wait for.
-    func condition(_ rendition: Rendition) -> WaitingRoom.Condition {
+    func condition(_ rendition: Rendition) -> WaitQueue.Condition {
       switch self {
       case .part(let position): .part(position, rendition)
       case .segment(let number): .segment(number, rendition)

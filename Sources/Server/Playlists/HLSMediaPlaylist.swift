@@ -120,14 +120,14 @@ struct HLSMediaPlaylist {
 
   private func writeParts(of segment: LiveSegment, _ offer: LowLatency, _ out: inout ByteBuffer) {
     switch window.layout(rendition, of: segment) {
-    case .interleaved: write(segment.parts(of: nil, isSound: isSound(segment)), segment, offer, &out)
+    case .interleaved: write(segment.parts(of: nil, isAudio: isAudio(segment)), segment, offer, &out)
     case .track(let track):
-      write(segment.parts(of: track.id, isSound: track.kind == .audio), segment, offer, &out)
+      write(segment.parts(of: track.id, isAudio: track.kind == .audio), segment, offer, &out)
     case nil: break
     }
   }
 
-  private func isSound(_ segment: LiveSegment) -> Bool {
+  private func isAudio(_ segment: LiveSegment) -> Bool {
     window.inits[segment.initVersion]?.tracks.allSatisfy { $0.kind == .audio } ?? false
   }
 

@@ -16,7 +16,7 @@ struct HLSMultivariantPlaylist {
   func render() -> ByteBuffer {
     let tracks = window.currentInit?.tracks ?? []
     let video = tracks.first(.video)
-    let sound = tracks.first(.audio)
+    let audio = tracks.first(.audio)
     var out = ByteBuffer()
     out.writeStaticString("#EXTM3U\n#EXT-X-VERSION:6\n")
     if window.isIndependent { out.writeStaticString("#EXT-X-INDEPENDENT-SEGMENTS\n") }
@@ -24,20 +24,22 @@ struct HLSMultivariantPlaylist {
       // §4.4.6.4.
       out.writeString("#EXT-X-SESSION-DATA:DATA-ID=\"weir.rewind\",VALUE=\"\(rewind.rescaled(to: 1))\"\n")
     }
-    var sounds: [Sound?] = [
-      sound.map { Sound(track: $0, rendition: .audio, group: "sound", peak: window.bandwidth.peakOfTrack[$0.id] ?? 0) }
+    var audioTracks: [Audio?] = [
+      audio.map { Audio(track: $0, rendition: .audio, group: "audio", peak: window.bandwidth.peakOfTrack[$0.id] ?? 0) }
     ]
     // A group for each codec: what a player cannot play it leaves out by the codecs of the variants (§4.4.6.2.1).
     if mediaPlaylist == MediaName.playlist {
-      sounds += epoch.playableSounds.compactMap { rung in
+      audioTracks += epoch.playableAudio.compactMap { rung in
         rung.currentTrack.map {
-          Sound(track: $0, rendition: rung.rendition, group: rung.name, peak: rate(of: rung.window).peak)
+          Audio(track: $0, rendition: rung.rendition, group: rung.name, peak: rate(of: rung.window).peak)
         }
       }
     }
-    let hasGroup = layout == .separate && video != nil && sound != nil
-    if hasGroup { for case let sound? in sounds { writeGroup(sound, &out) } }
-    for each in sounds { writeVariants(video, source: sounds[0], each, group: hasGroup ? each?.group : nil, &out) }
+    let hasGroup = layout == .separate && video != nil && audio != nil
+    if hasGroup { for case let audio? in audioTracks { writeGroup(audio, &out) } }
+    for each in audioTracks {
+      writeVariants(video, source: audioTracks[0], each, group: hasGroup ? each?.group : nil, &out)
+    }
     // Key frames are listed of the window alone.
     if let video, mediaPlaylist == MediaName.playlist { writeKeyFrames(video, .video, window, &out) }
     for rung in rungs {
@@ -46,8 +48,8 @@ struct HLSMultivariantPlaylist {
     return out
   }
 
-  /// Sound that goes with the pictures.
-  private struct Sound {
+  /// Audio that goes with the pictures.
+  private struct Audio {
     var track: TrackDescription
     var rendition: Rendition
     var group: String
@@ -55,38 +57,38 @@ struct HLSMultivariantPlaylist {
     var peak: Int
   }
 
-  /// All pictures with one of the sounds, or that sound alone. `source`: the sound that is measured with the source's
+  /// All pictures with one of the audio, or that audio alone. `source`: the audio that is measured with the source's
   /// picture.
   private func writeVariants(
-    _ video: TrackDescription?, source: Sound?, _ sound: Sound?, group: String?, _ out: inout ByteBuffer
+    _ video: TrackDescription?, source: Audio?, _ audio: Audio?, group: String?, _ out: inout ByteBuffer
   ) {
-    let soundCodec = sound.map { [$0.track.codec.codecString] } ?? []
+    let audioCodec = audio.map { [$0.track.codec.codecString] } ?? []
     guard let video else {
-      guard let sound else { return }
-      let own = epoch.window(of: sound.rendition) ?? window
-      return writeVariant(nil, address(main(video: nil, sound)), rate(of: own), soundCodec, group: nil, &out)
+      guard let audio else { return }
+      let own = epoch.window(of: audio.rendition) ?? window
+      return writeVariant(nil, address(main(video: nil, audio)), rate(of: own), audioCodec, group: nil, &out)
     }
-    let more = (sound?.peak ?? 0) - (source?.peak ?? 0)
+    let more = (audio?.peak ?? 0) - (source?.peak ?? 0)
     writeVariant(
-      video, address(main(video: video, sound)), rate(of: window, with: more), [video.codec.codecString] + soundCodec,
+      video, address(main(video: video, audio)), rate(of: window, with: more), [video.codec.codecString] + audioCodec,
       group: group, &out)
     for rung in rungs {
       guard let track = rung.currentTrack else { continue }
-      // What is measured of the source has its sound in it, a rung's has not.
+      // What is measured of the source has its audio in it, a rung's has not.
       writeVariant(
-        track, address(rung.rendition), rate(of: rung.window, with: sound?.peak ?? 0),
-        [track.codec.codecString] + soundCodec, group: group, &out)
+        track, address(rung.rendition), rate(of: rung.window, with: audio?.peak ?? 0),
+        [track.codec.codecString] + audioCodec, group: group, &out)
     }
   }
 
   /// On disk there is the source alone.
-  private var rungs: [LadderRung] { mediaPlaylist == MediaName.playlist ? epoch.playableRungs : [] }
+  private var rungs: [TranscodedRendition] { mediaPlaylist == MediaName.playlist ? epoch.playableRungs : [] }
 
   /// Bits a second. Before the first segment is complete its parts, which begin with a key frame, are rather too much.
-  private func rate(of window: LiveWindow, with sound: Int = 0) -> (peak: Int, average: Int) {
+  private func rate(of window: LiveWindow, with audio: Int = 0) -> (peak: Int, average: Int) {
     let peak = window.bandwidth.peak > 0 ? window.bandwidth.peak : window.bitrateOfNewest
     let average = window.bandwidth.peak > 0 ? window.bandwidth.average : peak
-    return (max(peak + sound, 1), max(average + sound, 1))
+    return (max(peak + audio, 1), max(average + audio, 1))
   }
 
   private func writeVariant(
@@ -101,20 +103,20 @@ struct HLSMultivariantPlaylist {
     out.writeString("\(address)/\(mediaPlaylist)\n")
   }
 
-  private func main(video: TrackDescription?, _ sound: Sound?) -> Rendition {
+  private func main(video: TrackDescription?, _ audio: Audio?) -> Rendition {
     guard layout == .separate else { return .interleaved }
-    return video == nil ? sound?.rendition ?? .audio : .video
+    return video == nil ? audio?.rendition ?? .audio : .video
   }
 
   private func address(_ rendition: Rendition) -> String { epoch.prefix + rendition.rawValue }
 
-  private func writeGroup(_ each: Sound, _ out: inout ByteBuffer) {
-    let sound = each.track
+  private func writeGroup(_ each: Audio, _ out: inout ByteBuffer) {
+    let audio = each.track
     var attributes = [
-      "TYPE=AUDIO", "GROUP-ID=\"\(each.group)\"", "NAME=\"\(sound.language == "und" ? "Sound" : sound.language)\"",
+      "TYPE=AUDIO", "GROUP-ID=\"\(each.group)\"", "NAME=\"\(audio.language == "und" ? "Audio" : audio.language)\"",
     ]
-    attributes += ["LANGUAGE=\"\(sound.language)\"", "DEFAULT=YES", "AUTOSELECT=YES"]
-    if let channels = sound.codec.audio?.channels { attributes.append("CHANNELS=\"\(channels)\"") }
+    attributes += ["LANGUAGE=\"\(audio.language)\"", "DEFAULT=YES", "AUTOSELECT=YES"]
+    if let channels = audio.codec.audio?.channels { attributes.append("CHANNELS=\"\(channels)\"") }
     attributes.append("URI=\"\(address(each.rendition))/\(mediaPlaylist)\"")
     out.writeString("#EXT-X-MEDIA:\(attributes.joined(separator: ","))\n")
   }

@@ -60,7 +60,7 @@ extension LiveStream {
       let kinds = epoch.window.currentInit?.tracks.map(\.kind) ?? []
       presented =
         [Rendition.video, .audio].filter { rendition in rendition.kind.map(kinds.contains) ?? false }
-        + (epoch.playableRungs + epoch.playableSounds).map(\.rendition)
+        + (epoch.playableRungs + epoch.playableAudio).map(\.rendition)
     }
     let window = epoch.window(of: rendition) ?? epoch.window
     // Other renditions can be had, but no multivariant playlist names them: they are ordinary. A rung that has fallen

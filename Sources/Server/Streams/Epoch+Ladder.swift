@@ -10,7 +10,7 @@ extension Epoch {
   }
 
   /// What players can choose from, beside the source's own picture.
-  var playableRungs: [LadderRung] { rungs.filter { $0.isPlayable && $0.mediaKind == .video } }
+  var playableRungs: [TranscodedRendition] { rungs.filter { $0.isPlayable && $0.mediaKind == .video } }
 
   /// Rises with each change that a playlist of any rendition can show.
   var version: Int { rungs.reduce(window.version) { $0 + $1.window.version } }
@@ -28,7 +28,7 @@ extension Epoch {
     return window.nextSequenceNumber - window.firstSequenceNumber - outages >= Self.patience
   }
 
-  /// What comes from the transcoder of the picture, or of the sound.
+  /// What comes from the transcoder of the picture, or of the audio.
   mutating func receive(_ event: TranscodeEvent, of kind: MediaKind = .video) throws(StorageError) {
     let own = rungs.indices.filter { rungs[$0].mediaKind == kind }
     switch event {

@@ -37,7 +37,7 @@ struct Epoch: Sendable {
   /// How often the timeline broke up to the beginning of the newest segment.
   private var breaks = 0
   private(set) var mediaBytes = 0
-  var rungs: [LadderRung] = []
+  var rungs: [TranscodedRendition] = []
   /// What manifests still list of the time before the last outage or restart.
   private var keptPeriods: [KeptPeriod] = []
 
@@ -84,10 +84,10 @@ struct Epoch: Sendable {
     window.segmentLimit = settings.segmentLimit
     self.window = window
     isResumed = record != nil
-    let made = settings.ladder.map(LadderRung.Kind.picture) + (settings.sound.map { [.sound($0)] } ?? [])
+    let made = settings.ladder.map(TranscodedRendition.Kind.picture) + (settings.audio.map { [.audio($0)] } ?? [])
     let store = store ?? SegmentStore(name: SegmentStore.ofStreams)
     self.store = store
-    rungs = made.map { LadderRung($0, window: window, store: store) }
+    rungs = made.map { TranscodedRendition($0, window: window, store: store) }
     segmenter = Segmenter(
       policy: CutPolicy(
         partTarget: settings.partTarget, segmentTarget: settings.segmentTarget,

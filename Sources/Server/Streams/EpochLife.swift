@@ -18,8 +18,8 @@ struct EpochLife: Sendable {
   private var previous: (epoch: Epoch, renderings: EpochRenderings, until: Int64)?
   /// Makes its rungs, from its first picture on.
   var transcoder: LadderTranscoder?
-  /// Makes its sound in another codec. A worker of its own: what ends the picture's leaves the sound alone.
-  var soundTranscoder: LadderTranscoder?
+  /// Makes its audio in another codec. A worker of its own: what ends the picture's leaves the audio alone.
+  var audioTranscoder: LadderTranscoder?
   /// The rungs are interrupted, and can begin again with the source's next segment.
   var awaitsSegment = false
   /// The segment in which the encoder was asked for a key frame.
@@ -115,7 +115,7 @@ struct EpochLife: Sendable {
   }
 
   /// Whether nobody has to wait for that; `expected` are the names of the rungs that are on their way.
-  func isMet(_ condition: WaitingRoom.Condition, expecting expected: [String]) -> Bool {
+  func isMet(_ condition: WaitQueue.Condition, expecting expected: [String]) -> Bool {
     switch condition {
     case .beginning: epoch.window.hasBegun && epoch.hasRungs(expected, withSegments: false)
     case .release: epoch.window.isReleased && epoch.hasRungs(expected, withSegments: true)
@@ -147,7 +147,7 @@ struct EpochLife: Sendable {
   // MARK: Transcoders
 
   /// The rungs that are being made.
-  var expectedRungs: [String] { (transcoder?.status.rungs ?? []) + (soundTranscoder?.status.rungs ?? []) }
+  var expectedRungs: [String] { (transcoder?.status.rungs ?? []) + (audioTranscoder?.status.rungs ?? []) }
 
   /// The versions of the rungs' windows.
   var rungVersions: [Int] { epoch.rungs.map(\.window.version) }

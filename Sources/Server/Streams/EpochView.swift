@@ -10,8 +10,8 @@ struct EpochView: Sendable {
   let availabilityStart: Int64
   /// What stands before the rendition in addresses of media, seen from the multivariant playlist and the manifest.
   let prefix: String
-  /// The picture in other sizes, and the sound in another codec.
-  let rungs: [LadderRung]
+  /// The picture in other sizes, and the audio in another codec.
+  let rungs: [TranscodedRendition]
   /// Rises with each change of the window or a rung's.
   let version: Int
   /// Periods before the last outage or restart.
@@ -23,7 +23,7 @@ struct EpochView: Sendable {
 
   /// `prefix` is the epoch's name where there is no other.
   init(
-    id: String, window: LiveWindow, availabilityStart: Int64, prefix: String? = nil, rungs: [LadderRung] = [],
+    id: String, window: LiveWindow, availabilityStart: Int64, prefix: String? = nil, rungs: [TranscodedRendition] = [],
     version: Int? = nil, keptPeriods: [KeptPeriod] = [], patience: MediaTime = .zero, publicURL: PublicURL? = nil
   ) {
     self.patience = patience
@@ -38,10 +38,10 @@ struct EpochView: Sendable {
   }
 
   /// The rungs that players can choose from, the best first.
-  var playableRungs: [LadderRung] { rungs.filter { $0.isPlayable && $0.mediaKind == .video } }
+  var playableRungs: [TranscodedRendition] { rungs.filter { $0.isPlayable && $0.mediaKind == .video } }
 
-  /// The sound that players can choose instead of the source's.
-  var playableSounds: [LadderRung] { rungs.filter { $0.isPlayable && $0.mediaKind == .audio } }
+  /// The audio that players can choose instead of the source's.
+  var playableAudio: [TranscodedRendition] { rungs.filter { $0.isPlayable && $0.mediaKind == .audio } }
 
   /// The window of a rendition; nil for a rung that there is not.
   func window(of rendition: Rendition) -> LiveWindow? {

@@ -7,7 +7,7 @@ struct LivePart: Sendable {
   /// Counts from 0 within the rendition's segment.
   var index: Int
   var duration: MediaTime
-  /// It begins with a key frame, or is sound alone.
+  /// It begins with a key frame, or is audio alone.
   var isIndependent: Bool
   /// Where its bytes lie in the rendition's segment.
   var bytes: Range<Int>
@@ -60,8 +60,8 @@ extension LiveSegment {
     isStored(track) ? fragments.count : fragments.count { $0.run(of: track) != nil }
   }
 
-  /// All parts so far. `isSound`: each of them can be decoded alone.
-  func parts(of track: TrackID?, isSound: Bool) -> [LivePart] {
+  /// All parts so far. `isAudio`: each of them can be decoded alone.
+  func parts(of track: TrackID?, isAudio: Bool) -> [LivePart] {
     var parts: [LivePart] = []
     parts.reserveCapacity(fragments.count)
     var end = 0
@@ -77,7 +77,7 @@ extension LiveSegment {
       }
       parts.append(
         LivePart(
-          index: parts.count, duration: duration, isIndependent: isSound || fragment.isIndependent,
+          index: parts.count, duration: duration, isIndependent: isAudio || fragment.isIndependent,
           bytes: start..<end))
     }
     return parts

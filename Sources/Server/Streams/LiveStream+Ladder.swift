@@ -3,12 +3,12 @@ internal import FMP4
 internal import Ingest
 internal import Logging
 
-/// The ladder and the sound in another codec: the source's pictures and sound go to transcoders, what they make comes into
+/// The ladder and the audio in another codec: the source's pictures and audio go to transcoders, what they make comes into
 /// the rungs' windows. The source never waits for it.
 extension LiveStream {
   /// Gives the transcoder what concerns it of an event on the epoch's timeline.
   func feedLadder(_ event: MediaEvent, _ state: inout State) {
-    guard !settings.ladder.isEmpty || settings.sound != nil else { return }
+    guard !settings.ladder.isEmpty || settings.audio != nil else { return }
     switch event {
     case .tracks(let tracks):
       let picture = tracks.first(.video)
@@ -16,23 +16,23 @@ extension LiveStream {
         state.life.transcoder = makeTranscoder(.pictures(settings.ladder), .video, epoch: state.life.epoch.id)
       }
       state.life.transcoder?.use(picture)
-      let sound = tracks.first(.audio)
-      if state.life.soundTranscoder == nil, sound != nil, let aim = settings.sound {
-        state.life.soundTranscoder = makeTranscoder(.sound(aim), .audio, epoch: state.life.epoch.id)
+      let audio = tracks.first(.audio)
+      if state.life.audioTranscoder == nil, audio != nil, let aim = settings.audio {
+        state.life.audioTranscoder = makeTranscoder(.audio(aim), .audio, epoch: state.life.epoch.id)
       }
-      state.life.soundTranscoder?.use(sound)
+      state.life.audioTranscoder?.use(audio)
     case .sample(let sample):
-      if state.life.transcoder?.feed(sample) != true { _ = state.life.soundTranscoder?.feed(sample) }
+      if state.life.transcoder?.feed(sample) != true { _ = state.life.audioTranscoder?.feed(sample) }
     case .discontinuity:
       state.life.transcoder?.drain()
-      state.life.soundTranscoder?.drain()
+      state.life.audioTranscoder?.drain()
     case .clock, .progress, .end: break
     }
   }
 
   /// The epoch is over: the last pictures of its rungs come in a moment.
   func finishLadder(_ state: inout State) {
-    for (transcoder, kind) in [(state.life.transcoder, MediaKind.video), (state.life.soundTranscoder, .audio)] {
+    for (transcoder, kind) in [(state.life.transcoder, MediaKind.video), (state.life.audioTranscoder, .audio)] {
       if let transcoder {
         state.publisher.counters.add(transcoder.status, of: kind)
         transcoder.finish()
@@ -43,7 +43,7 @@ extension LiveStream {
         dismissFollowers(ofRungs: kind, &state)
       }
     }
-    (state.life.transcoder, state.life.soundTranscoder) = (nil, nil)
+    (state.life.transcoder, state.life.audioTranscoder) = (nil, nil)
   }
 
   private func makeTranscoder(

@@ -7,7 +7,7 @@ internal import Ingest
 extension LiveStream {
   /// Writes down what players learn by these events.
   func remember(_ events: [StoredEvent], _ life: EpochLife) {
-    guard let ledger else { return }
+    guard let stateStore else { return }
     let isNews = events.contains { event in
       switch event {
       case .initialization, .segmentEnd: true
@@ -16,12 +16,13 @@ extension LiveStream {
       }
     }
     guard isNews, let record = life.record else { return }
-    note(record.withMargin(), in: ledger)
+    note(record.withMargin(), in: stateStore)
   }
 
   /// Writes down what the next process has to know of the epoch.
-  private func note(_ record: EpochRecord, in ledger: StreamLedger) {
-    ledger.note(record, promise: settings.promise, of: name) { [weak self] in self?.periods(ofEpoch: record.epoch) ?? []
+  private func note(_ record: EpochRecord, in stateStore: StreamStateStore) {
+    stateStore.note(record, promise: settings.promise, of: name) { [weak self] in
+      self?.periods(ofEpoch: record.epoch) ?? []
     }
   }
 
@@ -46,7 +47,7 @@ extension LiveStream {
       interrupt(&state)
       state.subscribers.deliver(.end(.shutdown))
       state.subscribers.end()
-      if let ledger, let record = state.life.record { note(record, in: ledger) }
+      if let stateStore, let record = state.life.record { note(record, in: stateStore) }
       state.life.enter(.reconnecting, now: clock.monotonicNanoseconds())
       return former
     }
@@ -56,10 +57,10 @@ extension LiveStream {
   /// The last frames of renditions come after the epoch was handed over, and manifests tell of them: the next process is to tell
   /// the same.
   func noteRenditions(_ state: borrowing State) {
-    guard state.life.isLeaving, state.life.phase == .reconnecting, let ledger, let record = state.life.record else {
+    guard state.life.isLeaving, state.life.phase == .reconnecting, let stateStore, let record = state.life.record else {
       return
     }
-    note(record, in: ledger)
+    note(record, in: stateStore)
   }
 
   /// Answers those who wait with what there is: the connections are about to close.
@@ -75,7 +76,7 @@ extension LiveStream {
 extension StreamSettings {
   /// What players were told that follows from the settings: where it is another, an epoch cannot go on.
   var promise: String {
-    let rungs = ladder.map(\.name) + (sound.map { [$0.coding.rawValue] } ?? [])
+    let rungs = ladder.map(\.name) + (audio.map { [$0.coding.rawValue] } ?? [])
     return [
       "part \(partTarget.rescaled(to: 1000))", "segment \(segmentTarget.rescaled(to: 1000))", "\(targetDuration)",
       layout.rawValue, partAddressing.rawValue, rungs.joined(separator: " "),

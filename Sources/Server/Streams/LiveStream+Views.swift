@@ -21,7 +21,7 @@ extension LiveStream {
       var counters = publisher.counters
       counters.waits += state.subscribers.waiting.waits
       counters.playlistRenders = renders.load(ordering: .relaxed)
-      for (transcoder, kind) in [(life.transcoder, MediaKind.video), (life.soundTranscoder, .audio)] {
+      for (transcoder, kind) in [(life.transcoder, MediaKind.video), (life.audioTranscoder, .audio)] {
         if let transcoder { counters.add(transcoder.status, of: kind) }
       }
       return StreamStatus(
@@ -33,8 +33,8 @@ extension LiveStream {
         residentBytes: life.epoch.heldBytes, playlistRenders: counters.playlistRenders, counters: counters,
         skew: publisher.skew, transcoding: life.transcoder?.status,
         rungs: life.epoch.playableRungs.compactMap(RungStatus.init),
-        soundTranscoding: life.soundTranscoder?.status,
-        sound: life.epoch.viewWithRungs.playableSounds.first.flatMap(RungStatus.init))
+        audioTranscoding: life.audioTranscoder?.status,
+        audio: life.epoch.viewWithRungs.playableAudio.first.flatMap(RungStatus.init))
     }
   }
 

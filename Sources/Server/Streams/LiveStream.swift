@@ -18,14 +18,14 @@ final class LiveStream: Sendable {
   /// How workers come to life that make the ladder.
   let workers: WorkerLauncher
   /// Remembers the epoch for the next process; nil where none goes on with it.
-  let ledger: StreamLedger?
+  let stateStore: StreamStateStore?
   /// Bounds what it keeps in memory.
   let memory: WindowBudget
   /// Holds the bytes of all its epochs.
   private let store: SegmentStore
   let state: RankedMutex<State>
   /// Changes with whatever an answer to a viewer may depend on, while the lock is held.
-  let stamp = ChangeStamp()
+  let stamp = Generation()
   /// How many playlists were rendered since the name came up.
   let renders = Atomic(0)
   private let target = Atomic(0)
@@ -39,7 +39,8 @@ final class LiveStream: Sendable {
 
   init(
     name: StreamName, settings: StreamSettings, clock: SteadyClock, epochIDs: EpochID, logger: Logger,
-    knownGroup: MediaTime?, workers: WorkerLauncher, ledger: StreamLedger? = nil, memory: WindowBudget = .unlimited,
+    knownGroup: MediaTime?, workers: WorkerLauncher, stateStore: StreamStateStore? = nil,
+    memory: WindowBudget = .unlimited,
     store: SegmentStore = SegmentStore(name: SegmentStore.ofStreams), resuming record: EpochRecord? = nil
   ) {
     self.name = name
@@ -48,7 +49,7 @@ final class LiveStream: Sendable {
     self.clock = clock
     self.epochIDs = epochIDs
     self.workers = workers
-    self.ledger = ledger
+    self.stateStore = stateStore
     self.memory = memory
     self.logger = logger.of(name)
     let wall = clock.wallNanoseconds
@@ -189,7 +190,7 @@ final class LiveStream: Sendable {
   /// Brings out what the publication left inside; the epoch goes on.
   func interrupt(_ state: inout State) {
     state.life.transcoder?.drain()
-    state.life.soundTranscoder?.drain()
+    state.life.audioTranscoder?.drain()
     let rungs = state.life.rungVersions
     do {
       publish(try state.life.epoch.interrupt(), &state)
@@ -244,7 +245,7 @@ final class LiveStream: Sendable {
       state.subscribers.deliver(.end(reason))
     }
     // Behind the last events, which are noted as all others are.
-    ledger?.forget(name)
+    stateStore?.forget(name)
     state.subscribers.end()
     _ = state.subscribers.feed(state.life.epoch.rungs, since: rungs)
     finishLadder(&state)
@@ -297,7 +298,7 @@ final class LiveStream: Sendable {
 
   /// The stream when the condition is met, it ends or the time is over: now, where there is nothing to wait for.
   func wait(
-    for condition: WaitingRoom.Condition, on eventLoop: any EventLoop, atMost time: MediaTime
+    for condition: WaitQueue.Condition, on eventLoop: any EventLoop, atMost time: MediaTime
   ) -> Eventual<StreamView> {
     let now = clock.monotonicNanoseconds()
     return state.withLock { state in

@@ -4,7 +4,7 @@ internal import Storage
 
 /// The viewers of `stream.mp4` on one event loop. A fragment is handed over once a loop, and reaches its viewers
 /// there by plain calls.
-final class LoopAudience: Sendable {
+final class LoopViewers: Sendable {
   let eventLoop: any EventLoop
   private let viewers: NIOLoopBoundBox<[ObjectIdentifier: Viewer]>
 

@@ -35,7 +35,7 @@ struct PublisherSlot: Sendable {
   private var bounds: PublicationBounds
   var counters = StreamCounters()
   /// How far what has come reaches.
-  private var ends = TrackEnds()
+  private var ends = AVSkew()
 
   init(_ limits: PublicationBounds.Limits) {
     bounds = PublicationBounds(limits)
@@ -101,7 +101,7 @@ struct PublisherSlot: Sendable {
       case .video?:
         counters.intake.pictures &+= 1
         if sample.isSync { counters.intake.keyFrames &+= 1 }
-      case .audio?: counters.intake.soundFrames &+= 1
+      case .audio?: counters.intake.audioFrames &+= 1
       case nil: break
       }
     case .discontinuity: counters.intake.jumps &+= 1
@@ -114,7 +114,7 @@ struct PublisherSlot: Sendable {
   mutating func countLost(_ kind: MediaKind) {
     switch kind {
     case .video: counters.intake.lostPictures &+= 1
-    case .audio: counters.intake.lostSoundFrames &+= 1
+    case .audio: counters.intake.lostAudioFrames &+= 1
     }
   }
 
@@ -128,6 +128,6 @@ struct PublisherSlot: Sendable {
 
   func bytesPerSecond(now: Int64) -> Int { bounds.pace.bytesPerSecond(now: now) }
 
-  /// Seconds by which sound is ahead of the picture; nil where one of them is missing.
+  /// Seconds by which audio is ahead of the picture; nil where one of them is missing.
   var skew: Double? { ends.skew }
 }

@@ -7,12 +7,12 @@ enum Rendition: Sendable, Hashable, CaseIterable {
   case interleaved
   /// The picture alone: DASH, HLS in the separate layout.
   case video
-  /// The sound alone.
+  /// The audio alone.
   case audio
   /// The picture as a rung of the ladder has it, by the rung's name.
   case rung(String)
-  /// The sound in another codec than the source's.
-  case sound(CodecID)
+  /// The audio in another codec than the source's.
+  case transcodedAudio(CodecID)
 
   /// Those that every stream may have.
   static let allCases: [Rendition] = [.interleaved, .video, .audio]
@@ -24,7 +24,7 @@ enum Rendition: Sendable, Hashable, CaseIterable {
     case .video: "video"
     case .audio: "audio"
     case .rung(let name): name
-    case .sound(let coding): coding.rawValue
+    case .transcodedAudio(let coding): coding.rawValue
     }
   }
 
@@ -39,7 +39,7 @@ enum Rendition: Sendable, Hashable, CaseIterable {
     if let rendition = Rendition(rawValue: pathSegment) {
       self = rendition
     } else if let coding = CodecID(.audio, rawValue: pathSegment) {
-      self = .sound(coding)
+      self = .transcodedAudio(coding)
     } else {
       let digits = pathSegment.utf8.dropLast()
       guard pathSegment.utf8.last == UInt8(ascii: "p"), (1...5).contains(digits.count),
@@ -54,14 +54,14 @@ enum Rendition: Sendable, Hashable, CaseIterable {
     switch self {
     case .interleaved: nil
     case .video, .rung: .video
-    case .audio, .sound: .audio
+    case .audio, .transcodedAudio: .audio
     }
   }
 
   /// Transcoded: it has a window of its own.
   var isRung: Bool {
     switch self {
-    case .rung, .sound: true
+    case .rung, .transcodedAudio: true
     case .interleaved, .video, .audio: false
     }
   }

@@ -10,10 +10,10 @@ struct StreamCounters: Sendable {
     var bytes = 0
     var pictures = 0
     var keyFrames = 0
-    var soundFrames = 0
+    var audioFrames = 0
     /// What came and could not be used.
     var lostPictures = 0
-    var lostSoundFrames = 0
+    var lostAudioFrames = 0
     /// Breaks of the publisher's timestamps.
     var jumps = 0
 
@@ -21,9 +21,9 @@ struct StreamCounters: Sendable {
       total.bytes &+= more.bytes
       total.pictures &+= more.pictures
       total.keyFrames &+= more.keyFrames
-      total.soundFrames &+= more.soundFrames
+      total.audioFrames &+= more.audioFrames
       total.lostPictures &+= more.lostPictures
-      total.lostSoundFrames &+= more.lostSoundFrames
+      total.lostAudioFrames &+= more.lostAudioFrames
       total.jumps &+= more.jumps
     }
   }
@@ -40,8 +40,8 @@ struct StreamCounters: Sendable {
   var playlistRenders = 0
   var droppedPictures = 0
   var workerRestarts = 0
-  /// Of the worker that transcodes sound.
-  var soundRestarts = 0
+  /// Of the worker that transcodes audio.
+  var audioRestarts = 0
 
   /// A publication begins.
   mutating func begin(_ protocolName: String) {
@@ -67,12 +67,12 @@ struct StreamCounters: Sendable {
     total.playlistRenders &+= more.playlistRenders
     total.droppedPictures &+= more.droppedPictures
     total.workerRestarts &+= more.workerRestarts
-    total.soundRestarts &+= more.soundRestarts
+    total.audioRestarts &+= more.audioRestarts
   }
 }
 
-/// How far the newest sound and the newest picture of a publication reach.
-struct TrackEnds: Sendable {
+/// How far the newest audio and the newest picture of a publication reach.
+struct AVSkew: Sendable {
   private struct Track: Sendable {
     let id: TrackID
     let kind: MediaKind
@@ -111,8 +111,8 @@ struct TrackEnds: Sendable {
 
   /// Seconds by which the first audio track is ahead of the first video track; nil where one of them is missing.
   var skew: Double? {
-    guard let picture = end(of: .video), let sound = end(of: .audio) else { return nil }
-    return (sound - picture).seconds
+    guard let picture = end(of: .video), let audio = end(of: .audio) else { return nil }
+    return (audio - picture).seconds
   }
 
   private func end(of kind: MediaKind) -> MediaTime? { tracks.first { $0.kind == kind }?.end }
@@ -124,7 +124,7 @@ extension StreamCounters {
     case .video:
       droppedPictures &+= transcoding.droppedPictures
       workerRestarts &+= transcoding.restarts
-    case .audio: soundRestarts &+= transcoding.restarts
+    case .audio: audioRestarts &+= transcoding.restarts
     }
   }
 }

@@ -7,8 +7,8 @@ struct StreamDescriptors: Sendable {
   let budget: DescriptorBudget
   /// What else than its publisher and its memory takes descriptors of a stream: recordings, folders of segments.
   let sinks: Int
-  let ladders: Ladders
-  let sounds: Sounds
+  let ladders: LadderProfiles
+  let audioProfiles: AudioProfiles
   /// Segments of a window.
   let segmentLimit: Int
   /// Whether one file holds the segments of a stream, as is usual.
@@ -42,13 +42,13 @@ struct StreamDescriptors: Sendable {
 
   /// All of a stream as it is configured.
   func count(of stream: StreamName) -> Int {
-    let workers = (ladders[stream].isEmpty ? 0 : 1) + (sounds[stream] == nil ? 0 : 1)
+    let workers = (ladders[stream].isEmpty ? 0 : 1) + (audioProfiles[stream] == nil ? 0 : 1)
     return DescriptorBudget.perStream - 1 + memory(of: stream) + DescriptorBudget.perSink * (sinks + workers)
   }
 
   /// Of the window of the source, and of each rung.
   private func memory(of stream: StreamName) -> Int {
-    sharesMemory ? 1 : segmentLimit * (1 + ladders[stream].count + (sounds[stream] == nil ? 0 : 1))
+    sharesMemory ? 1 : segmentLimit * (1 + ladders[stream].count + (audioProfiles[stream] == nil ? 0 : 1))
   }
 
   /// Streams without a ladder that there can be at a time.

@@ -10,8 +10,8 @@ internal import Synchronization
 /// All streams by name, and the door that publishers knock at.
 final class StreamRegistry: PublishGate {
   private let settings: StreamSettings
-  private let ladders: Ladders
-  private let sounds: Sounds
+  private let ladders: LadderProfiles
+  private let audioProfiles: AudioProfiles
   private let workers: WorkerLauncher
   private let publishKeys: PublishKeys
   private let descriptors: StreamDescriptors
@@ -19,11 +19,11 @@ final class StreamRegistry: PublishGate {
   private let clock: SteadyClock
   private let logger: Logger
   private let makeSinks:
-    @Sendable (_ stream: StreamName, _ epoch: String, _ wish: PublishRequest.RecordingWish)
+    @Sendable (_ stream: StreamName, _ epoch: String, _ requested: PublishRequest.RecordingWish)
       -> [any FragmentSink]
   private let epochIDs = EpochID()
   /// Remembers the streams for the next process; nil where none goes on with them.
-  private let ledger: StreamLedger?
+  private let stateStore: StreamStateStore?
   private let state: RankedMutex<State>
   private let refusals = Mutex(RecentRefusals())
 
@@ -34,10 +34,10 @@ final class StreamRegistry: PublishGate {
   private struct State {
     var streams: [StreamName: LiveStream] = [:]
     var names: NameAllowance
-    var holdings = StreamHoldings()
+    var holdings = StreamsByAddress()
     /// What follows streams that are forgotten, and has files open still.
     var closing = ClosingSinks()
-    var groups = KnownGroups()
+    var groups = KnownGOPDurations()
     var isShuttingDown = false
     var rejections: [String: Int] = [:]
     /// Those that `/metrics` tells by name; what has come of the others that are gone.
@@ -46,27 +46,29 @@ final class StreamRegistry: PublishGate {
   }
 
   init(
-    settings: StreamSettings, ladders: Ladders = Ladders(), sounds: Sounds = Sounds(),
+    settings: StreamSettings, ladders: LadderProfiles = LadderProfiles(),
+    audioProfiles: AudioProfiles = AudioProfiles(),
     workers: WorkerLauncher = .ownProcess,
     publishKeys: PublishKeys = PublishKeys(), names: NameAllowance.Limits = NameAllowance.Limits(),
     descriptors: DescriptorBudget = .unlimited, memory: WindowBudget = .unlimited, sinksPerStream: Int = 0,
     clock: SteadyClock, logger: Logger,
-    ledger: StreamLedger? = nil,
+    stateStore: StreamStateStore? = nil,
     makeSinks: @escaping @Sendable (StreamName, String, PublishRequest.RecordingWish) -> [any FragmentSink]
   ) {
     self.settings = settings
     self.ladders = ladders
-    self.sounds = sounds
+    self.audioProfiles = audioProfiles
     self.workers = workers
     self.publishKeys = publishKeys
     self.descriptors = StreamDescriptors(
-      budget: descriptors, sinks: sinksPerStream, ladders: ladders, sounds: sounds, segmentLimit: settings.segmentLimit,
+      budget: descriptors, sinks: sinksPerStream, ladders: ladders, audioProfiles: audioProfiles,
+      segmentLimit: settings.segmentLimit,
       leftovers: memory.leftovers)
     self.memory = memory
     state = RankedMutex(.registry, State(names: NameAllowance(names)))
     self.clock = clock
     self.logger = logger
-    self.ledger = ledger
+    self.stateStore = stateStore
     self.makeSinks = makeSinks
     memory.onShortage { [weak self] name, bytes in
       // The caller holds another stream's lock.
@@ -167,7 +169,7 @@ final class StreamRegistry: PublishGate {
     let limit = state.names.limits.streams
     if state.streams[stream] == nil, state.streams.count >= limit { return .tooManyStreams(limit: limit) }
     guard let holder else { return nil }
-    let all = StreamHoldings.Share(streams: limit, descriptors: descriptors.budget.streams)
+    let all = StreamsByAddress.Share(streams: limit, descriptors: descriptors.budget.streams)
     let count = descriptors.count(of: stream)
     guard !state.holdings.mayHold(stream, holder, descriptors: count, of: all) else { return nil }
     return .tooManyOfAddress(streams: state.holdings.streams(of: holder))
@@ -179,42 +181,43 @@ final class StreamRegistry: PublishGate {
   }
 
   private func newStream(
-    _ request: PublishRequest, _ groups: borrowing KnownGroups, _ store: SegmentStore
+    _ request: PublishRequest, _ groups: borrowing KnownGOPDurations, _ store: SegmentStore
   ) -> LiveStream {
     LiveStream(
       name: request.stream, settings: settings(of: request.stream), clock: clock, epochIDs: epochIDs, logger: logger,
-      knownGroup: request.keyFrameInterval ?? groups[request.stream], workers: workers, ledger: ledger, memory: memory,
+      knownGroup: request.keyFrameInterval ?? groups[request.stream], workers: workers, stateStore: stateStore,
+      memory: memory,
       store: store)
   }
 
   private func settings(of stream: StreamName) -> StreamSettings {
     var settings = settings
     settings.ladder = ladders[stream]
-    settings.sound = sounds[stream]
-    if !settings.ladder.isEmpty || settings.sound != nil { settings.layout = .separate }
+    settings.audio = audioProfiles[stream]
+    if !settings.ladder.isEmpty || settings.audio != nil { settings.layout = .separate }
     return settings
   }
 
   /// Goes on with streams that the last process left open: they wait for their publishers as after a lost connection.
   /// Those whose players were told something else than the settings say now begin anew.
-  func resume(_ entries: [StreamName: LedgerEntry]) {
+  func resume(_ entries: [StreamName: StreamStateEntry]) {
     for (name, entry) in entries {
       let settings = settings(of: name)
       guard entry.promise == settings.promise else {
         logger.of(name).notice("begins anew: its players were told other lengths and layouts than are set now")
-        ledger?.forget(name)
+        stateStore?.forget(name)
         continue
       }
       guard let reservation = descriptors.reserve(name) else {
         logger.of(name).warning(
           "is over: the server has no descriptors for it (ulimit -n is \(descriptors.budget.limit))")
-        ledger?.forget(name)
+        stateStore?.forget(name)
         continue
       }
       let record = entry.record.read(at: clock.wallNanoseconds)
       let stream = LiveStream(
         name: name, settings: settings, clock: clock, epochIDs: epochIDs, logger: logger, knownGroup: nil,
-        workers: workers, ledger: ledger, memory: memory, store: reservation.store, resuming: record)
+        workers: workers, stateStore: stateStore, memory: memory, store: reservation.store, resuming: record)
       state.withLock { state in
         state.streams[name] = stream
         if state.namedInMetrics.count < Self.namedInMetrics { state.namedInMetrics.insert(name) }
@@ -309,7 +312,7 @@ extension StreamRegistry {
 }
 
 /// How far apart the key frames of names seen before were, so that their next playlist need not wait to find out.
-private struct KnownGroups: Sendable {
+private struct KnownGOPDurations: Sendable {
   private var lengths: [StreamName: MediaTime] = [:]
 
   /// Names come from publishers: beyond this many none is remembered.

@@ -27,10 +27,10 @@ struct StreamSettings: Sendable {
   var partAddressing = PartAddressing.url
   /// The rungs that are made of a stream's picture; none for no ladder. It wants the separate layout.
   var ladder: [RungSpecification] = []
-  /// What a stream's sound is also made into; nil for the source's alone. It wants the separate layout.
-  var sound: SoundSpecification?
+  /// What a stream's audio is also made into; nil for the source's alone. It wants the separate layout.
+  var audio: AudioSpecification?
 
-  /// How HLS delivers picture and sound.
+  /// How HLS delivers picture and audio.
   enum HLSLayout: String, Sendable, Hashable, CaseIterable {
     /// In one segment: half the requests.
     case interleaved

@@ -34,16 +34,16 @@ struct StreamStatus: Sendable {
   var playlistRenders: Int
   /// Since the stream's name came up.
   var counters: StreamCounters
-  /// Seconds by which the newest sound is ahead of the newest picture; nil where one of them is missing.
+  /// Seconds by which the newest audio is ahead of the newest picture; nil where one of them is missing.
   var skew: Double?
   /// Nil where there is no ladder, or no picture yet.
   var transcoding: TranscodeStatus?
   /// The rungs that can be played.
   var rungs: [RungStatus]
-  /// Nil where no sound is made in another codec.
-  var soundTranscoding: TranscodeStatus?
-  /// The sound in another codec, once it can be played.
-  var sound: RungStatus?
+  /// Nil where no audio is made in another codec.
+  var audioTranscoding: TranscodeStatus?
+  /// The audio in another codec, once it can be played.
+  var audio: RungStatus?
 }
 
 /// A rung that can be played.
@@ -53,7 +53,7 @@ struct RungStatus: Sendable {
   /// Bits a second over the last complete segments.
   var bitrate: Int
 
-  init?(_ rung: LadderRung) {
+  init?(_ rung: TranscodedRendition) {
     guard let track = rung.currentTrack else { return nil }
     name = rung.name
     self.track = track

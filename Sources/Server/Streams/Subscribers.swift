@@ -12,14 +12,14 @@ struct Subscribers: Sendable {
   private var sinksEpoch = ""
   /// The fragments of the newest segment, if decoding can start with it, for a recording that begins now.
   private var newestSegment: [PublishedFragment] = []
-  private var audiences: [ObjectIdentifier: (audience: LoopAudience, count: Int)] = [:]
+  private var audiences: [ObjectIdentifier: (audience: LoopViewers, count: Int)] = [:]
   /// Of a rung's window, or of the source's, by event loop; and the oldest segment that any of them may follow.
   private var followers: [Rendition?: [ObjectIdentifier: (followers: SegmentFollowers, oldest: Int)]] = [:]
   /// Counts fragments for those who join between two of them.
   private var position = 0
   /// An init segment has come since this process has the epoch.
   private var hasInit = false
-  var waiting = WaitingRoom()
+  var waiting = WaitQueue()
 
   // MARK: Events
 
@@ -94,14 +94,14 @@ struct Subscribers: Sendable {
   // MARK: stream.mp4
 
   /// One more viewer of `stream.mp4` on a loop. Returns the position of the first fragment that comes to it.
-  mutating func join(on eventLoop: any EventLoop) -> (audience: LoopAudience, firstPosition: Int) {
+  mutating func join(on eventLoop: any EventLoop) -> (audience: LoopViewers, firstPosition: Int) {
     let key = ObjectIdentifier(eventLoop)
-    let entry = audiences[key] ?? (LoopAudience(eventLoop: eventLoop), 0)
+    let entry = audiences[key] ?? (LoopViewers(eventLoop: eventLoop), 0)
     audiences[key] = (entry.audience, entry.count + 1)
     return (entry.audience, position + 1)
   }
 
-  mutating func leave(_ eventLoop: any EventLoop) -> LoopAudience? {
+  mutating func leave(_ eventLoop: any EventLoop) -> LoopViewers? {
     let key = ObjectIdentifier(eventLoop)
     guard let entry = audiences[key] else { return nil }
     audiences[key]?.count = max(0, entry.count - 1)
@@ -130,7 +130,7 @@ struct Subscribers: Sendable {
 
   /// Hands what has come in a window, the source's or a rung's, to those who follow its segments: several may have been
   /// completed at once. With the newest complete all of them are done; who comes later follows the next one.
-  mutating func feed(_ window: LiveWindow, of rung: LadderRung? = nil) {
+  mutating func feed(_ window: LiveWindow, of rung: TranscodedRendition? = nil) {
     guard !followers.isEmpty, let here = followers[rung?.rendition], let newest = window.segments.last else { return }
     for (loop, followed) in here {
       let count = max(1, newest.sequenceNumber - followed.oldest + 1)
@@ -141,7 +141,7 @@ struct Subscribers: Sendable {
   }
 
   /// Hands on what is new in the rungs' windows since they had these versions. Returns whether anything is.
-  mutating func feed(_ rungs: [LadderRung], since versions: [Int]) -> Bool {
+  mutating func feed(_ rungs: [TranscodedRendition], since versions: [Int]) -> Bool {
     var hasChanged = false
     for (rung, version) in zip(rungs, versions) where rung.window.version != version {
       hasChanged = true

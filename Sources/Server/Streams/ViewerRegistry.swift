@@ -203,7 +203,7 @@ final class ViewerRegistry: Sendable {
 
   /// All viewers now, by stream and by how they watch, how many requests found no room so far, and how many places went
   /// to another address.
-  var census: (streams: [StreamName: [Delivery?: Int]], refused: Int, displaced: Int) {
+  var counts: (streams: [StreamName: [Delivery?: Int]], refused: Int, displaced: Int) {
     let now = clock.monotonicNanoseconds()
     return state.withLock { state in
       state.sweep(now: now, nextSweep: now &+ Self.sweepInterval)

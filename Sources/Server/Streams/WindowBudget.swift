@@ -41,7 +41,7 @@ final class WindowBudget: Sendable {
   fileprivate struct State {
     var used = 0
     var holdings: [StreamName: (holder: Holder, bytes: Int)] = [:]
-    var holders: [Holder: (bytes: Int, streams: Int)] = [:]
+    var unfinished: [Holder: (bytes: Int, streams: Int)] = [:]
     /// Streams that were asked to keep less and have not told of it yet.
     var asked: Set<StreamName> = []
     /// Lets a stream keep so many bytes.
@@ -110,31 +110,31 @@ final class WindowBudget: Sendable {
 extension WindowBudget.State {
   mutating func add(_ stream: StreamName, of holder: WindowBudget.Holder, _ bytes: Int) {
     holdings[stream] = (holder, bytes)
-    holders[holder, default: (0, 0)].bytes += bytes
-    holders[holder, default: (0, 0)].streams += 1
+    unfinished[holder, default: (0, 0)].bytes += bytes
+    unfinished[holder, default: (0, 0)].streams += 1
     used += bytes
   }
 
   mutating func remove(_ stream: StreamName) {
-    guard let (holder, bytes) = holdings.removeValue(forKey: stream), let all = holders[holder] else { return }
-    holders[holder] = all.streams > 1 ? (all.bytes - bytes, all.streams - 1) : nil
+    guard let (holder, bytes) = holdings.removeValue(forKey: stream), let all = unfinished[holder] else { return }
+    unfinished[holder] = all.streams > 1 ? (all.bytes - bytes, all.streams - 1) : nil
     used -= bytes
   }
 
-  func bytes(of holder: WindowBudget.Holder) -> Int { holders[holder]?.bytes ?? 0 }
+  func bytes(of holder: WindowBudget.Holder) -> Int { unfinished[holder]?.bytes ?? 0 }
 
-  func fairShare(of limit: Int) -> Int { limit / max(1, holders.count) }
+  func fairShare(of limit: Int) -> Int { limit / max(1, unfinished.count) }
 
   /// The stream that keeps less where all keep more than `limit`, and how many bytes it may keep: one of the holder that has
   /// most, which goes down to its share at most. Of its streams the caller pays where it has more than its part, else the
   /// largest.
   func whoPays(beyond limit: Int, caller: StreamName) -> (name: StreamName, bytes: Int)? {
     let (excess, fair) = (used - limit, fairShare(of: limit))
-    guard excess > 0, let own = holdings[caller], let most = holders.values.map(\.bytes).max() else { return nil }
+    guard excess > 0, let own = holdings[caller], let most = unfinished.values.map(\.bytes).max() else { return nil }
     let callers = bytes(of: own.holder)
     let callerPays = callers == most || (callers > fair && excess > limit / WindowBudget.urgentShare)
-    guard let holder = callerPays ? own.holder : holders.first(where: { $0.value.bytes == most })?.key,
-      let all = holders[holder], all.bytes > fair
+    guard let holder = callerPays ? own.holder : unfinished.first(where: { $0.value.bytes == most })?.key,
+      let all = unfinished[holder], all.bytes > fair
     else { return nil }
     let part = max(fair, all.bytes - excess) / all.streams
     let surplus = min(excess, all.bytes - fair)

@@ -104,7 +104,7 @@ import Testing
     #expect(throws: CodecError.self) { try picture(width: -2) }
   }
 
-  private func picture(width: Int64) throws -> PictureFormat {
-    try PictureFormat(width: width, height: 16, chroma: .yuv420, lumaBitDepth: 8, chromaBitDepth: 8)
+  private func picture(width: Int64) throws -> VideoFormat {
+    try VideoFormat(width: width, height: 16, chroma: .yuv420, lumaBitDepth: 8, chromaBitDepth: 8)
   }
 }

@@ -4,7 +4,7 @@ import Testing
 @testable import FMP4
 
 @Suite struct OpusTests {
-  /// The headers that ffmpeg 5.1.9 wrote into Ogg files, and the `dOps` it wrote into MP4 files, of the same sound.
+  /// The headers that ffmpeg 5.1.9 wrote into Ogg files, and the `dOps` it wrote into MP4 files, of the same audio.
   @Test(arguments: [
     ("4f707573486561640102380180bb0000000000", RecordFixture.opusStereo, 2),
     ("4f707573486561640106380180bb00000000010402000401020305", RecordFixture.opusSurround, 6),

@@ -27,7 +27,7 @@ import Testing
     let display = MasteringDisplay(
       red: .init(x: 34_000, y: 16_000), green: .init(x: 13_250, y: 34_500), blue: .init(x: 7_500, y: 3_000),
       white: .init(x: 15_635, y: 16_450), maximumLuminance: 10_000_000, minimumLuminance: 1)
-    let stated = PictureColor(
+    let stated = VideoColor(
       description: ColorDescription(primaries: 9, transfer: 18, matrix: 9, range: .limited), masteringDisplay: display,
       lightLevel: ContentLightLevel(maximum: 1000, maximumAverage: 400))
     let codec = Codec(try H264.Configuration(record: ByteBuffer(bytes: RecordFixture.h264Interlaced)))
@@ -45,7 +45,7 @@ import Testing
 
   @Test func theBitstreamsColoursComeBeforeThePublishers() throws {
     let hevc = Codec(try HEVC.Configuration(record: ByteBuffer(bytes: RecordFixture.hevcMain10)))
-    let stated = PictureColor(
+    let stated = VideoColor(
       description: ColorDescription(primaries: 1, transfer: 1, matrix: 1, range: .full))
     let track = TrackDescription(id: .video, codec: hevc, timescale: 90_000, statedColor: stated)
     #expect(track.color == hevc.picture?.color)
@@ -54,7 +54,7 @@ import Testing
     #expect(hevc.statedColor(sampleEntry: entry) == nil)
   }
 
-  @Test func soundHasNoColours() throws {
+  @Test func audioHasNoColours() throws {
     let track = TrackDescription(
       id: .audio, codec: Codec(try Opus.Configuration(channels: 2, preSkip: 0)), timescale: 48_000)
     #expect(track.color == nil)

@@ -131,7 +131,7 @@ import Testing
     #expect(lengths.allSatisfy { $0 <= limit.seconds + 1e-6 })
   }
 
-  @Test func whereTracksAreDeliveredAloneTheSoundIsCutWithThePicture() throws {
+  @Test func whereTracksAreDeliveredAloneTheAudioIsCutWithThePicture() throws {
     var segmenter = segmenter(
       [try SyntheticMedia.video(), try SyntheticMedia.audio()], policy: CutPolicy(fragmentsWaitForFollowers: true))
     var fragments: [Fragment] = []
@@ -140,9 +140,9 @@ import Testing
     }
     #expect(fragments.count >= 58)
     for fragment in fragments {
-      let sound = try #require(fragment.run(of: .audio))
-      #expect(abs(Double(sound.duration) / 48_000 - 0.2) <= 1024.0 / 48_000)
-      #expect(sound.baseDecodeTime * 30 >= (fragment.runs[0].baseDecodeTime / 1000 - 1) * 48_000)
+      let audio = try #require(fragment.run(of: .audio))
+      #expect(abs(Double(audio.duration) / 48_000 - 0.2) <= 1024.0 / 48_000)
+      #expect(audio.baseDecodeTime * 30 >= (fragment.runs[0].baseDecodeTime / 1000 - 1) * 48_000)
     }
     let limit = try #require(segmenter.policy.partLimit)
     #expect(fragments.allSatisfy { Double($0.runs[1].duration) / 48_000 <= limit.seconds })

@@ -11,15 +11,15 @@ import Testing
     var start: MediaTime
     var expectedDuration: MediaTime?
     var followersEnd: MediaTime?
-    /// Decode times at which its pictures and its sound end.
+    /// Decode times at which its pictures and its audio end.
     var pictureEnd = MediaTime.zero
-    var soundStart: Int64?
-    var soundEnd: Int64 = 0
+    var audioStart: Int64?
+    var audioEnd: Int64 = 0
     /// The sample with which its last fragment came out.
     var completedBy: TrackID?
   }
 
-  /// Groups of two seconds; sound comes `lag` milliseconds after the picture of the same time.
+  /// Groups of two seconds; audio comes `lag` milliseconds after the picture of the same time.
   private func segments(
     lag: Int64, seconds: Int = 20, policy: CutPolicy = CutPolicy(), alignsFrom: MediaTime? = nil,
     group: (Int) -> Int = { _ in 60 }
@@ -28,12 +28,12 @@ import Testing
     segmenter.alignsFrom = alignsFrom
     _ = segmenter.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
     let pictures = (0..<seconds * 30).map { SyntheticMedia.picture($0, group: group($0), isSteady: true) }
-    let sounds = (0..<seconds * 48_000 / 1024).map { SyntheticMedia.sound($0) }
+    let audioSamples = (0..<seconds * 48_000 / 1024).map { SyntheticMedia.audio($0) }
     func arrival(_ sample: Sample) -> Int64 {
       sample.track == .video ? sample.decodeTime * 1600 : sample.decodeTime * 1000 + lag * 48_000
     }
     var segments: [Segment] = []
-    for sample in (pictures + sounds).sorted(by: { arrival($0) < arrival($1) }) {
+    for sample in (pictures + audioSamples).sorted(by: { arrival($0) < arrival($1) }) {
       for case .fragment(let fragment) in segmenter.receive(.sample(sample)) {
         if fragment.startsSegment {
           segments.append(
@@ -45,8 +45,8 @@ import Testing
         segments[newest].pictureEnd = fragment.end
         segments[newest].completedBy = sample.track
         guard let run = fragment.run(of: .audio) else { continue }
-        segments[newest].soundStart = segments[newest].soundStart ?? run.baseDecodeTime
-        segments[newest].soundEnd = run.endDecodeTime
+        segments[newest].audioStart = segments[newest].audioStart ?? run.baseDecodeTime
+        segments[newest].audioEnd = run.endDecodeTime
       }
     }
     return segments.dropLast()
@@ -56,7 +56,7 @@ import Testing
     let duration = try #require(segment.expectedDuration)
     #expect(segment.start + duration == segment.pictureEnd)
     let end = try #require(segment.followersEnd).rescaled(to: 48_000)
-    #expect(segment.soundEnd >= end && segment.soundEnd - 1024 < end, "\(segment)")
+    #expect(segment.audioEnd >= end && segment.audioEnd - 1024 < end, "\(segment)")
   }
 
   @Test func nothingIsToldBeforeTheDistanceOfKeyFramesHasProvedSteady() throws {
@@ -65,7 +65,7 @@ import Testing
   }
 
   @Test(arguments: [-300, 0, 20, 45] as [Int64])
-  func soundEndsWhereItWasToldAndNothingWaitsForIt(_ lag: Int64) throws {
+  func audioEndsWhereItWasToldAndNothingWaitsForIt(_ lag: Int64) throws {
     let segments = try segments(lag: lag).dropFirst(2)
     #expect(segments.count >= 6)
     for segment in segments {
@@ -86,7 +86,7 @@ import Testing
   }
 
   @Test(arguments: [100, 180] as [Int64])
-  func lateSoundIsWaitedForOnceAndAllowedForAfterwards(_ lag: Int64) throws {
+  func lateAudioIsWaitedForOnceAndAllowedForAfterwards(_ lag: Int64) throws {
     let segments = try segments(lag: lag).dropFirst(2)
     for segment in segments { try expectToldTrue(segment) }
     #expect(segments.first?.completedBy == .audio)
@@ -100,7 +100,7 @@ import Testing
     }
   }
 
-  @Test func soundGoesOnInASegmentThatGrowsLongerThanTold() throws {
+  @Test func audioGoesOnInASegmentThatGrowsLongerThanTold() throws {
     // After 10 s a key frame is late by half a second.
     let segments = try segments(lag: 0) { $0 < 300 ? 60 : 315 }
     let longer = try #require(
@@ -108,7 +108,7 @@ import Testing
         $0.expectedDuration.map { $0.seconds } != $0.pictureEnd.seconds - $0.start.seconds && $0.expectedDuration != nil
       })
     let end = longer.pictureEnd.rescaled(to: 48_000)
-    #expect(abs(longer.soundEnd - end) <= 48_000 / 10)
-    for (a, b) in zip(segments, segments.dropFirst()) { #expect(a.soundEnd == b.soundStart) }
+    #expect(abs(longer.audioEnd - end) <= 48_000 / 10)
+    for (a, b) in zip(segments, segments.dropFirst()) { #expect(a.audioEnd == b.audioStart) }
   }
 }

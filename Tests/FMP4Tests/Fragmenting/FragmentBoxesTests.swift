@@ -82,9 +82,9 @@ import Testing
     let run = try #require(boxes[1].first("traf/trun"))
     #expect(run.number(8) == boxes[2].offset + 8 - boxes[1].offset, "offsets count from the moof")
 
-    let sound = try #require(FragmentBoxes.singleHead(of: fragment, track: .audio, clock: clock))
+    let audio = try #require(FragmentBoxes.singleHead(of: fragment, track: .audio, clock: clock))
     let reference = try #require(
-      Box.parse(bytes([sound] + fragment.payloads.suffix(fragment.runs[1].samples.count)))?[0])
+      Box.parse(bytes([audio] + fragment.payloads.suffix(fragment.runs[1].samples.count)))?[0])
     #expect(reference.type == "prft")
     #expect(reference.number(4) == 2)
     #expect(reference.number(16, 8) == 0)
@@ -99,8 +99,8 @@ import Testing
     #expect(
       FragmentBoxes.interleavedHead(of: fragment, clock: clock) == FragmentBoxes.interleavedHead(of: fragment))
     // A track's own segment may begin with any of them.
-    let sound = try #require(FragmentBoxes.singleHead(of: fragment, track: .audio, clock: clock))
-    #expect(Box.parse(bytes([sound] + fragment.payloads.suffix(fragment.runs[1].samples.count)))?.first?.type == "prft")
+    let audio = try #require(FragmentBoxes.singleHead(of: fragment, track: .audio, clock: clock))
+    #expect(Box.parse(bytes([audio] + fragment.payloads.suffix(fragment.runs[1].samples.count)))?.first?.type == "prft")
   }
 
   @Test(

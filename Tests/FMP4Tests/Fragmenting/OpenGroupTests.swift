@@ -129,9 +129,9 @@ import Testing
   @Test func rungsHaveEveryPicture() throws {
     let track = try SyntheticMedia.video()
     let pictures = Self.pictures(477)
-    var cutter = FollowingCutter()
-    var cuts: [FollowingCutter.Cut] = []
-    var last: PlannedFragment?
+    var cutter = AlignedSegmenter()
+    var cuts: [AlignedSegmenter.Cut] = []
+    var last: FragmentPlan?
     var starts: Set<Int64> = []
     var segment = 0
     for fragment in try Self.cut(pictures) {
@@ -139,7 +139,7 @@ import Testing
         segment += 1
         starts.insert(fragment.start.ticks)
       }
-      let plan = try #require(PlannedFragment(fragment, segment: segment, after: last))
+      let plan = try #require(FragmentPlan(fragment, segment: segment, after: last))
       last = plan
       cuts += cutter.plan(plan)
     }

@@ -52,7 +52,7 @@ import Testing
     let tracks = [
       further, try SyntheticMedia.audio(TrackID(4)), try SyntheticMedia.video(), try SyntheticMedia.audio(),
     ]
-    let sent = SyntheticMedia.interleaved(seconds: 5, furtherSounds: [TrackID(4)]).flatMap { sample in
+    let sent = SyntheticMedia.interleaved(seconds: 5, furtherAudios: [TrackID(4)]).flatMap { sample in
       guard sample.track == .video else { return [sample] }
       var picture = sample
       picture.track = further.id
@@ -103,20 +103,22 @@ import Testing
     }
   }
 
-  @Test func soundIsCutWithThePictureWithinOneFrameAlsoWhenItArrivesLater() throws {
+  @Test func audioIsCutWithThePictureWithinOneFrameAlsoWhenItArrivesLater() throws {
     let samples = SyntheticMedia.interleaved(seconds: 6)
     let pictures = samples.filter { $0.track == .video }
-    let sounds = samples.filter { $0.track == .audio }
-    // Every sound comes 150 ms after its time.
+    let audioSamples = samples.filter { $0.track == .audio }
+    // Every audio comes 150 ms after its time.
     var late: [(MediaTime, Sample)] = pictures.map { (MediaTime(ticks: $0.decodeTime, timescale: 30_000), $0) }
-    late += sounds.map { (MediaTime(ticks: $0.decodeTime, timescale: 48_000) + MediaTime(milliseconds: 150), $0) }
+    late += audioSamples.map {
+      (MediaTime(ticks: $0.decodeTime, timescale: 48_000) + MediaTime(milliseconds: 150), $0)
+    }
     let ordered = late.sorted { $0.0 < $1.0 }.map(\.1)
     let events = run(ordered, tracks: [try SyntheticMedia.video(), try SyntheticMedia.audio()])
     for fragment in fragments(events) where fragment.startsSegment {
       let picture = try #require(fragment.run(of: .video))
-      let sound = try #require(fragment.run(of: .audio))
+      let audio = try #require(fragment.run(of: .audio))
       let distance =
-        sound.baseDecodeTime - MediaTime(ticks: picture.baseDecodeTime, timescale: 30_000).rescaled(to: 48_000)
+        audio.baseDecodeTime - MediaTime(ticks: picture.baseDecodeTime, timescale: 30_000).rescaled(to: 48_000)
       #expect((0..<1024).contains(distance))
     }
   }
@@ -133,12 +135,12 @@ import Testing
     }
   }
 
-  @Test func aSilentPictureNeverStallsTheSound() throws {
+  @Test func aSilentPictureNeverStallsTheAudio() throws {
     var segmenter = Segmenter()
     _ = segmenter.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
     var out: [Fragment] = []
     for sample in SyntheticMedia.interleaved(seconds: 2) { out += fragments(segmenter.receive(.sample(sample))) }
-    for index in 93..<800 { out += fragments(segmenter.receive(.sample(SyntheticMedia.sound(index)))) }
+    for index in 93..<800 { out += fragments(segmenter.receive(.sample(SyntheticMedia.audio(index)))) }
     let last = try #require(out.compactMap { $0.run(of: .audio) }.last)
     #expect(last.endDecodeTime >= 796 * 1024 - 3 * 48_000 - 48_000)
     // The picture comes back in mid-group and continues behind what stood in for it.
@@ -204,19 +206,21 @@ import Testing
     #expect(names == ["fragment", "segmentEnd", "discontinuity", "init 2"])
   }
 
-  @Test func soundThatJoinsInMidGroupWaitsForTheNextKeyFrameAndNothingIsLost() throws {
+  @Test func audioThatJoinsInMidGroupWaitsForTheNextKeyFrameAndNothingIsLost() throws {
     let video = try SyntheticMedia.video()
     var segmenter = Segmenter()
     var events = segmenter.receive(.tracks([video]))
-    // Sound comes with picture 75, half a second after a key frame.
-    let sounds = (117..<300).map { SyntheticMedia.sound($0) }
-    var nextSound = 0
+    // Audio comes with picture 75, half a second after a key frame.
+    let audioSamples = (117..<300).map { SyntheticMedia.audio($0) }
+    var nextAudio = 0
     for index in 0..<180 {
       if index == 75 { events += segmenter.receive(.tracks([video, try SyntheticMedia.audio()])) }
       events += segmenter.receive(.sample(SyntheticMedia.picture(index)))
-      while index >= 75, nextSound < sounds.count, sounds[nextSound].decodeTime * 30 <= Int64(index) * 48_000 {
-        events += segmenter.receive(.sample(sounds[nextSound]))
-        nextSound += 1
+      while index >= 75, nextAudio < audioSamples.count,
+        audioSamples[nextAudio].decodeTime * 30 <= Int64(index) * 48_000
+      {
+        events += segmenter.receive(.sample(audioSamples[nextAudio]))
+        nextAudio += 1
       }
     }
     events += segmenter.receive(.end(.finished))
@@ -224,8 +228,8 @@ import Testing
     let pictures = fragments.compactMap { $0.run(of: .video) }.reduce(0) { $0 + $1.samples.count }
     #expect(pictures == 180)
     let heard = fragments.compactMap { $0.run(of: .audio) }
-    #expect(heard.first?.baseDecodeTime == sounds[0].decodeTime)
-    #expect(heard.reduce(0) { $0 + $1.samples.count } == nextSound)
+    #expect(heard.first?.baseDecodeTime == audioSamples[0].decodeTime)
+    #expect(heard.reduce(0) { $0 + $1.samples.count } == nextAudio)
     let change = try #require(events.firstIndex { if case .discontinuity = $0 { true } else { false } })
     guard case .initialization(let segment) = events[change + 1], case .fragment(let first) = events[change + 2] else {
       Issue.record("a discontinuity, the new init segment, then a fragment")
@@ -238,13 +242,13 @@ import Testing
 
   /// The key frame that waiting tracks join at never comes when the publisher is lost or ends before it.
   @Test(arguments: [MediaEvent.discontinuity, .end(.finished)])
-  func soundThatWaitsForAKeyFrameIsBroughtOutAtTheEnd(_ last: MediaEvent) throws {
+  func audioThatWaitsForAKeyFrameIsBroughtOutAtTheEnd(_ last: MediaEvent) throws {
     let video = try SyntheticMedia.video()
     var segmenter = Segmenter()
     _ = segmenter.receive(.tracks([video]))
     for index in 0..<75 { _ = segmenter.receive(.sample(SyntheticMedia.picture(index))) }
     _ = segmenter.receive(.tracks([video, try SyntheticMedia.audio()]))
-    for index in 117..<130 { _ = segmenter.receive(.sample(SyntheticMedia.sound(index))) }
+    for index in 117..<130 { _ = segmenter.receive(.sample(SyntheticMedia.audio(index))) }
     let names = segmenter.receive(last).map { event in
       switch event {
       case .fragment(let fragment):

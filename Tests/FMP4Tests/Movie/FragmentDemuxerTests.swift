@@ -105,14 +105,14 @@ import Testing
     #expect(found.count { if case .tracks = $0 { true } else { false } } == 1)
     #expect(samples(found).count == written.sent.count)
     // Another set of tracks is told.
-    let sound = try self.written(1, tracks: [SyntheticMedia.audio()])
-    let changed = try events(written.bytes + sound.bytes)
+    let audio = try self.written(1, tracks: [SyntheticMedia.audio()])
+    let changed = try events(written.bytes + audio.bytes)
     #expect(changed.count { if case .tracks = $0 { true } else { false } } == 2)
   }
 
   @Test func aTrackThatIsNotKnownIsLeftOut() throws {
     var written = try written(1)
-    // The sample entry of the sound becomes one of subtitles.
+    // The sample entry of the audio becomes one of subtitles.
     let entry = try #require(
       written.bytes.indices.first { Array(written.bytes[$0...].prefix(4)) == Array("mp4a".utf8) })
     written.bytes.replaceSubrange(entry..<entry + 4, with: Array("wvtt".utf8))

@@ -54,7 +54,7 @@ import Testing
     #expect(offsets.number(8) == Int(first.offset) + head.readableBytes)
   }
 
-  /// The picture's two frames of reordering are trimmed, and so is the sound that lies before its first picture.
+  /// The picture's two frames of reordering are trimmed, and so is the audio that lies before its first picture.
   @Test func editListsMakeTheTracksStartTogether() throws {
     let moov = try #require(try boxes(try tables()).first { $0.type == "moov" })
     let tracks = moov.all("trak")
@@ -62,10 +62,10 @@ import Testing
     #expect(picture.number(4) == 1)
     #expect(picture.number(8) == 60_000)  // two seconds of 30000
     #expect(picture.number(12) == 2000)
-    let sound = try #require(tracks[1].first("edts/elst"))
-    #expect(sound.number(4) == 1)
-    // The first picture is shown two thirtieths of a second after the sound begins: 3200 ticks of 48000.
-    #expect(sound.number(12) == 3200)
+    let audio = try #require(tracks[1].first("edts/elst"))
+    #expect(audio.number(4) == 1)
+    // The first picture is shown two thirtieths of a second after the audio begins: 3200 ticks of 48000.
+    #expect(audio.number(12) == 3200)
   }
 
   @Test func aTrackThatStartsLaterWaitsInAnEmptyEdit() throws {
@@ -73,14 +73,14 @@ import Testing
     tables.append([run(.video, 30_000, at: 0, 30, 1000)], mediaOffset: 0)
     tables.append([run(.audio, 48_000, at: 24_000, 20, 1024)], mediaOffset: 9000)
     let moov = try #require(try boxes(tables).first { $0.type == "moov" })
-    let sound = try #require(moov.all("trak")[1].first("edts/elst"))
-    #expect(sound.number(4) == 2)
-    #expect(sound.number(8) == 15_000)  // half a second of the movie's 30000
-    #expect(sound.number(12) == 0xFFFF_FFFF)
-    #expect(sound.number(24) == 0)
+    let audio = try #require(moov.all("trak")[1].first("edts/elst"))
+    #expect(audio.number(4) == 2)
+    #expect(audio.number(8) == 15_000)  // half a second of the movie's 30000
+    #expect(audio.number(12) == 0xFFFF_FFFF)
+    #expect(audio.number(24) == 0)
   }
 
-  @Test func soundThatStartsMuchEarlierIsKeptAndThePictureWaits() throws {
+  @Test func audioThatStartsMuchEarlierIsKeptAndThePictureWaits() throws {
     var tables = MovieTables(tracks: [try SyntheticMedia.video(), try SyntheticMedia.audio()])
     tables.append([run(.audio, 48_000, at: 0, 94, 1024)], mediaOffset: 9000)
     tables.append([run(.video, 30_000, at: 30_000, 30, 1000)], mediaOffset: 0)
@@ -88,9 +88,9 @@ import Testing
     let picture = try #require(moov.all("trak")[0].first("edts/elst"))
     #expect(picture.number(4) == 2)
     #expect(picture.number(8) == 30_000)
-    let sound = try #require(moov.all("trak")[1].first("edts/elst"))
-    #expect(sound.number(4) == 1)
-    #expect(sound.number(12) == 0)
+    let audio = try #require(moov.all("trak")[1].first("edts/elst"))
+    #expect(audio.number(4) == 1)
+    #expect(audio.number(12) == 0)
   }
 
   @Test func offsetsBeyondFourGibibytesTake64Bits() throws {

@@ -45,7 +45,7 @@ import Testing
   /// Tables of so many hours of a stream with parts of 200 ms.
   private static func tables(hours: Int, hasBFrames: Bool) -> [SampleTable] {
     var picture = SampleTable(timescale: 30_000)
-    var sound = SampleTable(timescale: 48_000)
+    var audio = SampleTable(timescale: 48_000)
     var frames = 0
     for part in 0..<hours * 18_000 {
       let samples = (0..<6).map { index in
@@ -61,14 +61,14 @@ import Testing
       let heard = (frames..<due).map { _ in
         RunSample(size: 340, duration: 1024, compositionOffset: 0, isSync: true)
       }
-      sound.append(
+      audio.append(
         TrackRun(
           track: .audio, timescale: 48_000, baseDecodeTime: Int64(frames) * 1024, samples: heard,
           byteCount: heard.count * 340, duration: Int64(heard.count) * 1024),
         at: UInt64(part) * 70_000 + 60_000, description: 1)
       frames = due
     }
-    return [picture, sound]
+    return [picture, audio]
   }
 
   /// What docs/recording.md tells of a recorder's memory.

@@ -233,7 +233,7 @@ import Testing
 
   @Test func notesBetweenFragmentsAreReadAndChangeNothing() throws {
     let content = ByteBuffer(string: "something was missing here")
-    let note = Array(try #require(RecordingNote.box(content, crc: Self.crc)).readableBytesView)
+    let note = Array(try #require(RecordingMetadataBox.box(content, crc: Self.crc)).readableBytesView)
     var places: [UInt64] = []
     var count = 0
     // Before each second seal.
@@ -265,7 +265,7 @@ import Testing
       }
       #expect(length == UInt64(damaged.count) && notes.count == places.count - 1)
     }
-    #expect(RecordingNote.box(ByteBuffer(repeating: 0, count: 1009), crc: Self.crc) == nil)
+    #expect(RecordingMetadataBox.box(ByteBuffer(repeating: 0, count: 1009), crc: Self.crc) == nil)
   }
 
   private func scanWithNotes(_ bytes: [UInt8]) -> (

@@ -27,7 +27,7 @@ private struct PacketProtocol {
     send(track, .h264, RTMPScript.u32(UInt32(slice.count)) + slice, at: time)
   }
 
-  mutating func sound(_ track: UInt32, at time: UInt64) {
+  mutating func audio(_ track: UInt32, at time: UInt64) {
     send(track, .aac, [0x21, 0x10, 0x04, 0x60, 0x8C, 0x1C], at: time)
   }
 
@@ -70,24 +70,24 @@ private struct PacketProtocol {
 
 @Suite("A publication of any protocol")
 struct PublicationTests {
-  /// 25 pictures a second and three tracks of sound, from half a second before the clock wraps on.
-  @Test func threeTracksOfSoundAndAClockThatWrapsBecomeOneTimeline() throws {
+  /// 25 pictures a second and three tracks of audio, from half a second before the clock wraps on.
+  @Test func threeTracksOfAudioAndAClockThatWrapsBecomeOneTimeline() throws {
     var wire = PacketProtocol()
     let start = PacketProtocol.range - 45_000
     try wire.configure(1, .h264, RTMPScript.avc25)
     for track in UInt32(2)...4 { try wire.configure(track, .aac, RTMPScript.aac48) }
-    var sounds: UInt64 = 0
+    var audioSamples: UInt64 = 0
     for picture in UInt64(0)..<50 {
       wire.now = Int64(picture) * 40_000_000
       wire.picture(at: start + picture * 3600, isKey: picture % 25 == 0)
-      while sounds * 1920 < (picture + 1) * 3600 {
-        for track in UInt32(2)...4 { wire.sound(track, at: start + sounds * 1920) }
-        sounds += 1
+      while audioSamples * 1920 < (picture + 1) * 3600 {
+        for track in UInt32(2)...4 { wire.audio(track, at: start + audioSamples * 1920) }
+        audioSamples += 1
       }
     }
     #expect(wire.tracks.map { $0.map(\.id.rawValue) } == [[1, 2, 3, 4]])
     #expect(wire.times(1) == (0..<50).map { $0 * 1000 })
-    for track in UInt32(2)...4 { #expect(wire.times(track) == (0..<Int64(sounds)).map { $0 * 1024 }) }
+    for track in UInt32(2)...4 { #expect(wire.times(track) == (0..<Int64(audioSamples)).map { $0 * 1024 }) }
     #expect(wire.warnings.isEmpty && wire.lost == 0)
   }
 
@@ -99,14 +99,14 @@ struct PublicationTests {
     for picture in UInt64(0)..<50 {
       wire.now = Int64(picture) * 40_000_000
       wire.picture(at: picture * 3600, isKey: picture == 0)
-      wire.sound(2, at: picture * 3600)
+      wire.audio(2, at: picture * 3600)
       try wire.tick()
       #expect(wire.events.isEmpty, "\(picture)")
     }
     wire.now = 2_000_000_000
     try wire.tick()
     #expect(wire.tracks.map { $0.map(\.id.rawValue) } == [[1, 2]])
-    wire.sound(5, at: 180_000)
+    wire.audio(5, at: 180_000)
     #expect(wire.tracks.map { $0.map(\.id.rawValue) } == [[1, 2], [1, 2, 5]])
     #expect(wire.times(5) == [88_200])
   }
@@ -117,7 +117,7 @@ struct PublicationTests {
     #expect(wire.warnings.isEmpty)
     try wire.configure(UInt32(PublicationLimits.tracks) + 1, .aac, RTMPScript.aac48)
     #expect(wire.warnings == [.leftOutTrack(.audio)])
-    wire.sound(UInt32(PublicationLimits.tracks) + 1, at: 0)
+    wire.audio(UInt32(PublicationLimits.tracks) + 1, at: 0)
     #expect(wire.lost == 1)
   }
 }

@@ -134,7 +134,7 @@ import Testing
   }
 
   @Test(arguments: [CodecID.aac, .opus])
-  func soundComesOutWithTheTimesItWentInWith(coding: CodecID) throws {
+  func audioComesOutWithTheTimesItWentInWith(coding: CodecID) throws {
     let encoder = try AudioEncoder(coding, sampleRate: 48000, bitRate: 128_000)
     let size = encoder.samplesPerFrame
     var frames: [(time: Int64, payload: ByteBuffer)] = []

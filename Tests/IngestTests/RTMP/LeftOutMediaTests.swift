@@ -22,7 +22,7 @@ struct LeftOutMediaTests {
     [0x95, packetType] + Array(fourCC.utf8) + [track] + body
   }
 
-  @Test func soundInMP3LeavesThePictureAlone() throws {
+  @Test func audioInMP3LeavesThePictureAlone() throws {
     var sent = S.metadata() + S.video(S.avcHeader(), 0)
     for picture in UInt32(0)..<50 {
       sent += S.audio(mp3, picture * 40) + S.video(S.avcFrame(key: picture % 25 == 0), picture * 40)
@@ -37,7 +37,7 @@ struct LeftOutMediaTests {
     #expect(driver.logs.filter { $0 == told }.count == 1)
   }
 
-  @Test func thePictureDoesNotWaitTwoSecondsForSoundThatCannotBeTaken() {
+  @Test func thePictureDoesNotWaitTwoSecondsForAudioThatCannotBeTaken() {
     var driver = publishing(
       S.metadata() + S.video(S.avcHeader(), 0) + S.audio(mp3, 0) + S.video(S.avcFrame(key: true), 0))
     driver.tick(499_000_000)
@@ -50,7 +50,7 @@ struct LeftOutMediaTests {
   /// An AudioSpecificConfig of object type 1 (Main), 44.1 kHz, two channels.
   private let aacMain: [UInt8] = [0x0A, 0x10]
 
-  @Test func soundInAFormOfAACThatIsNotTakenLeavesThePictureAlone() throws {
+  @Test func audioInAFormOfAACThatIsNotTakenLeavesThePictureAlone() throws {
     var sent = S.metadata() + S.video(S.avcHeader(), 0) + S.audio([0xAF, 0] + aacMain, 0)
     for picture in UInt32(0)..<50 {
       sent += S.audio(S.aacFrame, picture * 40) + S.video(S.avcFrame(key: picture % 25 == 0), picture * 40)
@@ -76,7 +76,7 @@ struct LeftOutMediaTests {
     #expect(driver.times(.audio).count == 50)
   }
 
-  @Test func soundAloneThatCannotBeTakenEndsThePublicationWithTheReason() throws {
+  @Test func audioAloneThatCannotBeTakenEndsThePublicationWithTheReason() throws {
     var driver = publishing(S.metadata(video: false) + S.audio([0xAF, 0] + aacMain, 0) + S.audio(S.aacFrame, 0))
     driver.tick(2_000_000_000)
     #expect(
@@ -111,7 +111,7 @@ struct LeftOutMediaTests {
     #expect(driver.warnings == [.leftOutCodec(.audio, "AC-3")])
   }
 
-  @Test func wherePictureAndSoundCannotBeTakenThePublicationEndsByNameAfterTwoSeconds() throws {
+  @Test func wherePictureAndAudioCannotBeTakenThePublicationEndsByNameAfterTwoSeconds() throws {
     var driver = publishing(S.metadata(video: false) + S.audio(mp3, 0) + S.audio(mp3, 24))
     driver.tick(1_999_000_000)
     #expect(driver.ending == nil)

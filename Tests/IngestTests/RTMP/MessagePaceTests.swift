@@ -82,7 +82,7 @@ struct MessagePaceTests {
   private static let burst = Int(RTMPLimits.messageBurst)
 
   /// So many frames of AAC from one on, each when the one before has ended.
-  private static func sound(_ count: Int, from first: Int = 0) -> [UInt8] {
+  private static func audio(_ count: Int, from first: Int = 0) -> [UInt8] {
     Array((first..<first + count).map { S.audio(S.aacFrame, UInt32($0) * 64 / 3) }.joined())
   }
 
@@ -97,11 +97,11 @@ struct MessagePaceTests {
 
   @Test func messagesBeyondTheBurstWaitAndNoneIsLost() {
     var driver = Self.publishing()
-    driver.feed(Self.sound(Self.burst - 10))
+    driver.feed(Self.audio(Self.burst - 10))
     #expect(driver.session.heldUntil == nil)
     #expect(driver.samples.count == Self.burst - 10)
     driver.feed(
-      Self.sound(250, from: Self.burst - 10) + S.command([.string("deleteStream"), .number(0), .null, .number(1)]),
+      Self.audio(250, from: Self.burst - 10) + S.command([.string("deleteStream"), .number(0), .null, .number(1)]),
       piece: 1000)
     let first = driver.session.heldUntil ?? 0
     #expect(abs(first - RTMPLimits.messageBatch * 1_000_000_000 / RTMPLimits.messagesPerSecond) < 1_000_000)
@@ -119,7 +119,7 @@ struct MessagePaceTests {
 
   @Test func ofAPeerThatLeftAnotherBurstIsTaken() {
     var driver = Self.publishing()
-    driver.feed(Self.sound(3 * Self.burst))
+    driver.feed(Self.audio(3 * Self.burst))
     #expect((Self.burst - 5...Self.burst).contains(driver.samples.count))
     driver.takeRest()
     #expect((2 * Self.burst - 5...2 * Self.burst).contains(driver.samples.count))
@@ -128,13 +128,13 @@ struct MessagePaceTests {
   @Test func whoSendsTooFastIsAcknowledgedAfterAPause() throws {
     var driver = Self.publishing()
     driver.feed(S.message(5, S.u32(1000), stream: 0, chunkStream: 2))
-    driver.feed(Self.sound(Self.burst / 4), piece: 1000)
+    driver.feed(Self.audio(Self.burst / 4), piece: 1000)
     let before = try driver.acknowledgements()
     #expect(before > 10)
-    driver.feed(Self.sound(Self.burst / 2, from: Self.burst / 4), piece: 1000)
+    driver.feed(Self.audio(Self.burst / 2, from: Self.burst / 4), piece: 1000)
     let strained = try driver.acknowledgements()
     #expect(strained > before)
-    driver.feed(Self.sound(100, from: Self.burst * 3 / 4), piece: 1000)
+    driver.feed(Self.audio(100, from: Self.burst * 3 / 4), piece: 1000)
     #expect(try driver.acknowledgements() == strained)
     let deadline = try #require(driver.session.deadline(after: 0))
     #expect(deadline <= 3_000_000_000)
@@ -144,11 +144,11 @@ struct MessagePaceTests {
 
   @Test func whatWaitsOfAnEndedPublicationIsForgotten() {
     var driver = Self.publishing()
-    driver.feed(Self.sound(Self.burst + 10))
+    driver.feed(Self.audio(Self.burst + 10))
     driver.refuse()
     #expect(driver.session.heldUntil == nil)
     let count = driver.samples.count
-    driver.feed(Self.sound(10))
+    driver.feed(Self.audio(10))
     #expect(driver.samples.count == count)
   }
 

@@ -91,13 +91,13 @@ struct RTMPListenerTests {
       let sink = try #require(gate.sinks.first)
       let start = ContinuousClock.now
       // Each when the one before has ended.
-      let sound = (0..<burst + 4000).map { S.audio(S.aacFrame, UInt32($0) * 64 / 3) }
-      try await client.send(Array(sound[..<(burst + 2000)].joined()))
+      let audio = (0..<burst + 4000).map { S.audio(S.aacFrame, UInt32($0) * 64 / 3) }
+      try await client.send(Array(audio[..<(burst + 2000)].joined()))
       #expect(try await eventually(30) { sink.samples.count == burst + 2000 })
       #expect(ContinuousClock.now - start > .seconds(0.9))
       #expect(!client.isClosed)
       try await client.send(
-        Array(sound[(burst + 2000)...].joined()) + S.command([.string("deleteStream"), .number(0), .null, .number(1)]))
+        Array(audio[(burst + 2000)...].joined()) + S.command([.string("deleteStream"), .number(0), .null, .number(1)]))
       try await client.close()
       #expect(try await eventually(30) { sink.ending != nil })
       #expect(sink.ending == .finished)
@@ -345,9 +345,9 @@ struct RTMPListenerTests {
     let shown = pictures.map { $0.decodeTime + Int64($0.compositionOffset) }.sorted()
     #expect(zip(shown, shown.dropFirst()).allSatisfy { $1 - $0 == 1001 })
     #expect(pictures.contains { $0.compositionOffset > 1001 })
-    let sound = sink.samples.filter { $0.track == .audio }.map(\.decodeTime)
-    #expect(zip(sound, sound.dropFirst()).allSatisfy { $1 - $0 == 1024 })
-    #expect(sound.count >= 129)
+    let audio = sink.samples.filter { $0.track == .audio }.map(\.decodeTime)
+    #expect(zip(audio, audio.dropFirst()).allSatisfy { $1 - $0 == 1024 })
+    #expect(audio.count >= 129)
   }
 
   /// Runs a program without blocking a thread; its exit status.

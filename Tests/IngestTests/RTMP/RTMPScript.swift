@@ -125,23 +125,23 @@ enum RTMPScript {
     message(8, payload, time: time, chunkStream: 4)
   }
 
-  /// Both sequence headers, and pictures (25 a second) and sound from `start` on, interleaved by time.
+  /// Both sequence headers, and pictures (25 a second) and audio from `start` on, interleaved by time.
   static func media(
     from start: UInt32 = 0, milliseconds: UInt32, keyEvery: UInt32 = 25, hasVideo: Bool = true, hasAudio: Bool = true
   ) -> [UInt8] {
     var bytes: [UInt8] = []
     var pictures: UInt32 = 0
-    var sounds: UInt32 = 0
+    var audioSamples: UInt32 = 0
     while true {
       let picture = pictures * 40
-      let sound = (sounds * 64 + 1) / 3
-      if min(hasVideo ? picture : .max, hasAudio ? sound : .max) >= milliseconds { return bytes }
-      if hasVideo, !hasAudio || picture <= sound {
+      let audioTime = (audioSamples * 64 + 1) / 3
+      if min(hasVideo ? picture : .max, hasAudio ? audioTime : .max) >= milliseconds { return bytes }
+      if hasVideo, !hasAudio || picture <= audioTime {
         bytes += video(avcFrame(key: pictures % keyEvery == 0), start &+ picture)
         pictures += 1
       } else {
-        bytes += audio(aacFrame, start &+ sound)
-        sounds += 1
+        bytes += audio(aacFrame, start &+ audioTime)
+        audioSamples += 1
       }
     }
   }

@@ -213,7 +213,7 @@ struct RTMPMediaTests {
     return driver
   }
 
-  @Test func picturesAndSoundBeginAtZeroOnTheirGrids() throws {
+  @Test func picturesAndAudioBeginAtZeroOnTheirGrids() throws {
     let driver = publishing(S.metadata() + S.headers + S.media(from: 5000, milliseconds: 2000))
     let tracks = try #require(driver.tracks.first)
     #expect(tracks.map(\.id) == [.video, .audio])
@@ -231,7 +231,7 @@ struct RTMPMediaTests {
     #expect(anchor.wallNanoseconds <= 1_000_000_000_000_000_000)
   }
 
-  @Test func theFirstPictureIsAKeyFrameAndSoundBeforeItIsLeftOut() throws {
+  @Test func theFirstPictureIsAKeyFrameAndAudioBeforeItIsLeftOut() throws {
     var bytes = S.metadata() + S.headers
     for time in stride(from: UInt32(0), to: 1000, by: 20) {
       if time % 40 == 0, time != 400 { bytes += S.video(S.avcFrame(key: false), time) }
@@ -242,7 +242,7 @@ struct RTMPMediaTests {
     let first = try #require(driver.samples.first { $0.track == .video })
     #expect(first.isSync)
     #expect(driver.times(.video).count == 15)
-    // Origin is the first sound kept, at most a frame before the picture.
+    // Origin is the first audio kept, at most a frame before the picture.
     #expect(driver.times(.audio).first == 0)
     #expect(first.decodeTime <= 44 * 25)
   }
@@ -306,7 +306,7 @@ struct RTMPMediaTests {
     #expect(driver.times(.video).count == 14)
   }
 
-  @Test func soundThatWasAnnouncedAndNeverComesIsGivenUpAfterTwoSeconds() {
+  @Test func audioThatWasAnnouncedAndNeverComesIsGivenUpAfterTwoSeconds() {
     var driver = publishing(S.metadata() + S.video(S.avcHeader(), 0) + S.media(milliseconds: 1000, hasAudio: false))
     #expect(driver.events.isEmpty)
     // By the clock, without further input.
@@ -389,8 +389,8 @@ struct RTMPMediaTests {
         + S.media(from: target, milliseconds: 2000))
     #expect(driver.discontinuities == 1)
     #expect(driver.times(.video) == (0..<100).map { $0 * 1000 })
-    let sound = driver.times(.audio)
-    #expect(zip(sound, sound.dropFirst()).allSatisfy { $1 - $0 >= 1024 && $1 - $0 <= 2048 })
+    let audio = driver.times(.audio)
+    #expect(zip(audio, audio.dropFirst()).allSatisfy { $1 - $0 >= 1024 && $1 - $0 <= 2048 })
     #expect(driver.tracks.count == 1)
   }
 
@@ -439,10 +439,10 @@ struct RTMPMediaTests {
     #expect(text.hasPrefix("H.264 configuration: "))
   }
 
-  @Test func pictureAndSoundComeByTheirFourCCs() throws {
+  @Test func pictureAndAudioComeByTheirFourCCs() throws {
     let driver = publishing(
       S.video([0x90] + Array("av01".utf8) + S.av1, 0) + S.audio([0x90] + Array("Opus".utf8) + S.opusHead, 0)
-        // A packet of one 20 ms frame, and a temporal unit that is no key frame: only sound can begin.
+        // A packet of one 20 ms frame, and a temporal unit that is no key frame: only audio can begin.
         + (0..<120).flatMap { S.audio([0x91] + Array("Opus".utf8) + [0xFC, 1, 2, 3], $0 * 20) })
     #expect(driver.tracks.map { $0.map(\.codec.name) } == [["Opus"]])
     #expect(driver.times(.audio) == (0..<120).map { $0 * 960 })

@@ -2,14 +2,14 @@ import Testing
 
 @testable import Ingest
 
-@Suite("The sound grid")
+@Suite("The audio grid")
 struct AudioGridTests {
   @Test(
     arguments: [
       (44_100, 1024, 10, Rounding.nearest), (48_000, 1024, 10, .floor), (48_000, 960, 1, .nearest),
       (22_050, 2048, 1, .floor),
     ] as [(UInt32, UInt32, Int64, Rounding)])
-  func tenHoursOfSoundHaveNoGapAndNoDrift(_ format: (UInt32, UInt32, hours: Int64, rounding: Rounding)) {
+  func tenHoursOfAudioHaveNoGapAndNoDrift(_ format: (UInt32, UInt32, hours: Int64, rounding: Rounding)) {
     var grid = AudioGrid(timescale: format.0)
     let frames = format.hours * 3600 * Int64(format.0) / Int64(format.1)
     var wrong = 0
@@ -53,7 +53,7 @@ struct AudioGridTests {
     #expect(abs((places.last ?? 0) - last * 48) <= 48)
   }
 
-  @Test func tooMuchSoundIsDroppedOnce() {
+  @Test func tooMuchAudioIsDroppedOnce() {
     var grid = AudioGrid(timescale: 48_000)
     var corrections: [AudioGrid.Correction] = []
     var dropped = 0
@@ -88,7 +88,7 @@ struct AudioGridTests {
     #expect((14...17).contains(corrections))
   }
 
-  @Test func afterAJumpOfTheTimelineSoundBeginsWhereItsTimeSays() {
+  @Test func afterAJumpOfTheTimelineAudioBeginsWhereItsTimeSays() {
     var grid = AudioGrid(timescale: 48_000)
     _ = grid.place(milliseconds: 0, duration: 1024)
     grid.restart()

@@ -13,7 +13,7 @@ import Testing
     let wallOffset: Int64 = 1_795_245_850_000_000_000
     var publication = FLVPublication(wallOffset: wallOffset)
     var out: [PublicationAction] = []
-    let (picture, sound) = (ByteBuffer(bytes: S.avcFrame(key: true)), ByteBuffer(bytes: S.aacFrame))
+    let (picture, audio) = (ByteBuffer(bytes: S.avcFrame(key: true)), ByteBuffer(bytes: S.aacFrame))
     try publication.receiveVideo(ByteBuffer(bytes: S.avcHeader()), timestamp: 0, now: start, to: &out)
     try publication.receiveAudio(ByteBuffer(bytes: S.aacHeader()), timestamp: 0, now: start, to: &out)
 
@@ -22,14 +22,14 @@ import Testing
     var moves = 0
     var timescales: [TrackID: UInt32] = [:]
     var reached: [TrackID: MediaTime] = [:]
-    var (pictures, sounds) = (Int64(0), Int64(0))
+    var (pictures, audioSamples) = (Int64(0), Int64(0))
     var (worst, worstSkew) = (0.0, 0.0)
     var (minute, least) = (Int64(0), Double.infinity)
     while pictures < 24 * 3600 * 2 {
-      // Two pictures a second, and all of the sound.
-      let (pictureTime, soundTime) = (pictures * 500, sounds * 64 / 3)
-      let isPicture = pictureTime <= soundTime
-      let media = isPicture ? pictureTime : soundTime
+      // Two pictures a second, and all of the audio.
+      let (pictureTime, audioTime) = (pictures * 500, audioSamples * 64 / 3)
+      let isPicture = pictureTime <= audioTime
+      let media = isPicture ? pictureTime : audioTime
       noise = noise &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
       // Media time passes faster than real time where the clock is fast.
       let delay = 20_000_000 + Int64(noise >> 39) % 30_000_000
@@ -38,8 +38,8 @@ import Testing
         pictures += 1
         try publication.receiveVideo(picture, timestamp: UInt32(media), now: now, to: &out)
       } else {
-        sounds += 1
-        try publication.receiveAudio(sound, timestamp: UInt32(media), now: now, to: &out)
+        audioSamples += 1
+        try publication.receiveAudio(audio, timestamp: UInt32(media), now: now, to: &out)
       }
       for case .event(let event) in out {
         switch event {
@@ -60,7 +60,7 @@ import Testing
         worst = max(worst, abs(least))
         (minute, least) = (media / 60_000, .infinity)
         if let video = reached[.video], let audio = reached[.audio] {
-          let apart = abs(video.seconds * 1000 - Double(pictureTime)) + abs(audio.seconds * 1000 - Double(soundTime))
+          let apart = abs(video.seconds * 1000 - Double(pictureTime)) + abs(audio.seconds * 1000 - Double(audioTime))
           worstSkew = max(worstSkew, apart - 500 - 64.0 / 3)
         }
       }

@@ -8,7 +8,7 @@ struct TimelineTests {
   /// Nanoseconds of `milliseconds`.
   private func at(_ milliseconds: Int64) -> Int64 { milliseconds * 1_000_000 }
 
-  /// A timeline on which both tracks have played up to `end`, 40 ms a picture and 20 ms a sound.
+  /// A timeline on which both tracks have played up to `end`, 40 ms a picture and 20 ms a audio.
   private func playing(to end: Int64) -> Timeline {
     var timeline = Timeline()
     for time in stride(from: Int64(0), to: end, by: 20) {
@@ -29,15 +29,15 @@ struct TimelineTests {
     var timeline = playing(to: 4000)
     let first = timeline.place(.video, .video, milliseconds: 4000 + jump, length: 40, now: at(4000))
     #expect(first == Timeline.Place(time: 4000, isBreak: true, isMoved: true))
-    // Sound follows to the same place, and keeps its distance.
-    let sound = timeline.place(.audio, .audio, milliseconds: 4000 + jump, length: 20, now: at(4000))
-    #expect(sound == Timeline.Place(time: 4000, isMoved: true))
+    // Audio follows to the same place, and keeps its distance.
+    let audio = timeline.place(.audio, .audio, milliseconds: 4000 + jump, length: 20, now: at(4000))
+    #expect(audio == Timeline.Place(time: 4000, isMoved: true))
     #expect(
       timeline.place(.video, .video, milliseconds: 4040 + jump, length: 40, now: at(4040)) == Timeline.Place(time: 4040)
     )
   }
 
-  @Test func soundThatIsStillBeforeTheJumpKeepsItsTimeAndFollowsLater() {
+  @Test func audioThatIsStillBeforeTheJumpKeepsItsTimeAndFollowsLater() {
     var timeline = playing(to: 4000)
     _ = timeline.place(.video, .video, milliseconds: 100, length: 40, now: at(4000))
     #expect(timeline.place(.audio, .audio, milliseconds: 4000, length: 20, now: at(4001)) == Timeline.Place(time: 4000))
@@ -68,9 +68,9 @@ struct TimelineTests {
     var timeline = Timeline()
     _ = timeline.place(.video, .video, milliseconds: 5_000_000, length: 40, now: at(0))
     _ = timeline.place(.video, .video, milliseconds: 5_000_040, length: 40, now: at(40))
-    let sound = timeline.place(.audio, .audio, milliseconds: 0, length: 20, now: at(45))
-    #expect(sound?.time == 5_000_040)
-    #expect(sound?.alignedBy == -5_000_040)
+    let audio = timeline.place(.audio, .audio, milliseconds: 0, length: 20, now: at(45))
+    #expect(audio?.time == 5_000_040)
+    #expect(audio?.alignedBy == -5_000_040)
     #expect(timeline.place(.audio, .audio, milliseconds: 20, length: 20, now: at(65))?.time == 5_000_060)
     #expect(timeline.place(.video, .video, milliseconds: 5_000_080, length: 40, now: at(80))?.time == 5_000_080)
   }
@@ -90,13 +90,13 @@ struct TimelineTests {
     #expect(timeline.place(.audio, .audio, milliseconds: 8000, length: 20, now: at(8010)) == Timeline.Place(time: 8000))
   }
 
-  @Test func soundAloneThatStepsBackIsDroppedUntilItCatchesUp() {
+  @Test func audioAloneThatStepsBackIsDroppedUntilItCatchesUp() {
     var timeline = playing(to: 4000)
     #expect(timeline.place(.audio, .audio, milliseconds: 3000, length: 20, now: at(4000)) == nil)
     #expect(timeline.place(.audio, .audio, milliseconds: 3600, length: 20, now: at(4010)) == Timeline.Place(time: 3600))
   }
 
-  @Test func soundWithoutPictureThatStepsBackBreaksTheTimeline() {
+  @Test func audioWithoutPictureThatStepsBackBreaksTheTimeline() {
     var timeline = Timeline()
     for time in stride(from: Int64(0), to: 4000, by: 20) {
       _ = timeline.place(.audio, .audio, milliseconds: time, length: 20, now: at(time))
@@ -115,8 +115,8 @@ struct TimelineTests {
     let picture = timeline.place(.video, .video, milliseconds: 90_000_000, length: 40, now: at(4000))
     #expect(picture == Timeline.Place(time: 4000, isBreak: true, isMoved: true))
     for track in [first, second] {
-      let sound = timeline.place(track, .audio, milliseconds: 90_000_020, length: 20, now: at(4020))
-      #expect(sound == Timeline.Place(time: 4020, isMoved: true))
+      let audio = timeline.place(track, .audio, milliseconds: 90_000_020, length: 20, now: at(4020))
+      #expect(audio == Timeline.Place(time: 4020, isMoved: true))
     }
   }
 

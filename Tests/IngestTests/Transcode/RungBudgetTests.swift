@@ -69,12 +69,12 @@ import Testing
         let encoder = try RungEncoder(rung, of: configuration)
         var random = SystemRandomNumberGenerator()
         for number in 0..<60 {
-          let picture = try PictureFrame(width: width, height: height, format: AV_PIX_FMT_YUV420P)
+          let picture = try VideoFrame(width: width, height: height, format: AV_PIX_FMT_YUV420P)
           noise(picture.frame.pointee, height: height, &random)
           picture.frame.pointee.pts = Int64(number) * spacing
           let isKey = allKeys || number == 0
           picture.frame.pointee.pict_type = isKey ? AV_PICTURE_TYPE_I : AV_PICTURE_TYPE_NONE
-          try encoder.encode(DecodedPicture(picture: picture, time: Int64(number) * spacing, isKey: isKey)) {
+          try encoder.encode(DecodedFrame(picture: picture, time: Int64(number) * spacing, isKey: isKey)) {
             let size = $2.readableBytes
             let isTaken = budget.take(size, after: spacing)
             #expect(isTaken, "\(size) bytes in picture \(number) with \(preset)")
@@ -96,11 +96,11 @@ import Testing
 
   /// How many of 120 pictures are too much, each from an encoder of its own; `heritage` is what it knows of the one before.
   private func refusals(
-    _ width: Int, _ height: Int, _ bitRate: UInt32, _ heritage: (RateDebt) -> RateDebt?
+    _ width: Int, _ height: Int, _ bitRate: UInt32, _ heritage: (VBVCarryOver) -> VBVCarryOver?
   ) throws -> Int {
     var refusals = 0
     var budget: RungBudget?
-    var debt: RateDebt?
+    var debt: VBVCarryOver?
     var random = SystemRandomNumberGenerator()
     for number in 0..<120 {
       let width = width - number % 2 * 16
@@ -112,14 +112,14 @@ import Testing
         bitRate: bitRate, macroblocks: (width + 15) / 16 * ((height + 15) / 16), frameDuration: 3000, timescale: 90_000)
       if let budget { next.goOn(after: budget) }
       let encoder = try RungEncoder(rung, of: configuration, after: debt)
-      let picture = try PictureFrame(width: width, height: height, format: AV_PIX_FMT_YUV420P)
+      let picture = try VideoFrame(width: width, height: height, format: AV_PIX_FMT_YUV420P)
       noise(picture.frame.pointee, height: height, &random)
       picture.frame.pointee.pts = Int64(number) * 3000
       picture.frame.pointee.pict_type = AV_PICTURE_TYPE_I
       let receive = { (_: Int64, _: Bool, payload: ByteBuffer) in
         if !next.take(payload.readableBytes, after: 3000) { refusals += 1 }
       }
-      try encoder.encode(DecodedPicture(picture: picture, time: Int64(number) * 3000, isKey: true), receive)
+      try encoder.encode(DecodedFrame(picture: picture, time: Int64(number) * 3000, isKey: true), receive)
       try encoder.finish(receive)
       (budget, debt) = (next, heritage(encoder.debt))
     }

@@ -16,13 +16,13 @@ import Testing
     .picture(
       TranscodeRequest.SourcePicture(
         presentationTime: 2002, decodeTime: -1001, isSync: true, lateness: 1234, payload: ByteBuffer(bytes: 0..<200))),
-    .configureSound(
-      SoundConfiguration(
+    .configureAudio(
+      AudioTranscodeConfiguration(
         codec: .opus, record: [4, 5], timescale: 48_000, coding: .aac, sampleRate: 48_000, channels: 2,
         bitRate: 160_000)),
     .drain,
     .still(
-      StillRequest(
+      StillImageRequest(
         codec: .av1, record: [6, 7, 8], width: 1920, height: 1080, rotation: .clockwise270,
         sample: ByteBuffer(bytes: 0..<150))),
   ]
@@ -109,7 +109,7 @@ import Testing
   }
 
   @Test func theLargestKeyFrameFitsIntoAMessageWithTheLargestRecord() throws {
-    let still = StillRequest(
+    let still = StillImageRequest(
       codec: .hevc, record: [UInt8](repeating: 1, count: TranscodeLimits.recordBytes), width: 2, height: 2,
       rotation: .none, sample: ByteBuffer(repeating: 2, count: TranscodeLimits.stillSampleBytes))
     #expect(TranscodeWire.encode(.still(still)).readableBytes - 4 <= TranscodeLimits.messageBytes)

@@ -77,7 +77,7 @@ import Testing
       (
         "threads",
         {
-          let done = HandOver<Int>(capacity: 1)
+          let done = BoundedQueue<Int>(capacity: 1)
           do {
             try DedicatedThread.start(named: "rung") { done.give(Self.call(SYS_kill, Int(getpid()))) }
           } catch {

@@ -103,8 +103,8 @@ import Testing
 
   @Test func withoutPicturesThereIsNoneAndBeforeTheFirstOneHasToWait() async throws {
     let thumbnails = Thumbnails(logger: logger, pool: .singleton)
-    let (sound, _) = try await stream([try SyntheticMedia.audio()], seconds: 3)
-    #expect(try await answer(thumbnails, sound).status.code == 404)
+    let (audio, _) = try await stream([try SyntheticMedia.audio()], seconds: 3)
+    #expect(try await answer(thumbnails, audio).status.code == 404)
     for tracks in [[], [try SyntheticMedia.video()]] {
       let (starting, _) = try await stream(tracks, seconds: 0)
       let response = try await answer(thumbnails, starting)

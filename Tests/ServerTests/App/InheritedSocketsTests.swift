@@ -27,7 +27,7 @@ import Testing
   }
 }
 
-@Suite struct ServiceNoticeTests {
+@Suite struct SystemdNotifyTests {
   @Test func aManagerHearsThatTheServerIsReady() throws {
     let name = "@weir-test-\(getpid())"
     let descriptor = socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
@@ -44,7 +44,7 @@ import Testing
       }
     }
     try #require(bound == 0)
-    ServiceNotice.send(.ready, to: name)
+    SystemdNotify.send(.ready, to: name)
     var buffer = [UInt8](repeating: 0, count: 64)
     let count = recv(descriptor, &buffer, buffer.count, CInt(MSG_DONTWAIT))
     #expect(String(decoding: buffer.prefix(max(0, count)), as: UTF8.self) == "READY=1")

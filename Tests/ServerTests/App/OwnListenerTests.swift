@@ -78,7 +78,7 @@ import Testing
     }
   }
 
-  /// Eight seconds of a picture and three tracks of sound, of which the clock wraps after half a second.
+  /// Eight seconds of a picture and three tracks of audio, of which the clock wraps after half a second.
   private static var publication: [PacketListener.Packet] {
     typealias Packet = PacketListener.Packet
     let start = Packet.range - 45_000
@@ -86,16 +86,17 @@ import Testing
       Packet(kind: .name, payload: Array("cam".utf8)), Packet(kind: .h264Configuration, track: 1, payload: avc25),
     ]
     packets += (UInt32(2)...4).map { Packet(kind: .aacConfiguration, track: $0, payload: [0x11, 0x90]) }
-    var sounds: UInt64 = 0
+    var audioSamples: UInt64 = 0
     for picture in UInt64(0)..<200 {
       let slice = [picture % 50 == 0 ? 0x65 : 0x41] + [UInt8](repeating: 0x88, count: 20)
       packets.append(Packet(kind: .picture, track: 1, time: start + picture * 3600, payload: [0, 0, 0, 21] + slice))
-      while sounds * 1920 < (picture + 1) * 3600 {
+      while audioSamples * 1920 < (picture + 1) * 3600 {
         packets += (UInt32(2)...4).map {
           Packet(
-            kind: .sound, track: $0, time: start + sounds * 1920, payload: [0x21, 0x10, 0x04, 0x60, 0x8C, UInt8($0)])
+            kind: .audio, track: $0, time: start + audioSamples * 1920,
+            payload: [0x21, 0x10, 0x04, 0x60, 0x8C, UInt8($0)])
         }
-        sounds += 1
+        audioSamples += 1
       }
     }
     return packets

@@ -10,7 +10,7 @@ import Synchronization
 /// 33 bits that wraps, and the codec's own bytes.
 final class PacketListener: IngestListener {
   struct Packet {
-    enum Kind: UInt8 { case name, h264Configuration, aacConfiguration, picture, sound, end }
+    enum Kind: UInt8 { case name, h264Configuration, aacConfiguration, picture, audio, end }
 
     var kind: Kind
     var track: UInt32 = 0
@@ -43,7 +43,7 @@ final class PacketListener: IngestListener {
 
   init(_ shared: Shared) { self.shared = shared }
 
-  func start(_ place: ListeningPlace, tls: TLSContextSource?) async throws -> SocketAddress {
+  func start(_ place: ListenEndpoint, tls: TLSContextSource?) async throws -> SocketAddress {
     let channel = try await ServerBootstrap(group: NIOSingletons.posixEventLoopGroup)
       .childChannelInitializer { [shared] channel in
         channel.eventLoop.makeCompletedFuture {
@@ -146,7 +146,7 @@ private final class PacketConnection: ChannelInboundHandler, PublisherConnection
       _ = try publication.configure(track, .h264, record: payload, now: now, to: &actions)
     case .aacConfiguration:
       _ = try publication.configure(track, .aac, record: payload, now: now, to: &actions)
-    case .picture, .sound:
+    case .picture, .audio:
       let unit = WireUnit(
         track: track, coding: packet.kind == .picture ? .h264 : .aac, time: wire.nanoseconds(packet.time),
         payload: payload)

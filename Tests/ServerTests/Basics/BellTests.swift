@@ -25,7 +25,7 @@ import Testing
   }
 
   @Test(.timeLimit(.minutes(1))) func aFlagIsSetOnce() async {
-    let flag = PatientFlag()
+    let flag = Latch()
     #expect(await flag.wait(patience: .milliseconds(5)) == false)
     async let isSet = flag.wait(patience: .seconds(50))
     flag.set()

@@ -74,7 +74,7 @@ import Testing
     try making.fragments(1)
     let root = making.manifest
     #expect(root.entries("video") == [0, 60_000, 120_000].map { ["t": "\($0)", "d": "60000"] })
-    // The 94th frame of sound of each segment begins before its last picture ends.
+    // The 94th frame of audio of each segment begins before its last picture ends.
     #expect(root.entries("audio") == [0, 96_256, 192_512].map { ["t": "\($0)", "d": "96256"] })
     for template in root.all("SegmentTemplate") {
       #expect(template["availabilityTimeOffset"] == "1.8")
@@ -194,8 +194,8 @@ import Testing
     #expect(root.all("Latency").map { $0["target"] } == ["6000"], "players are told how late is too late all the same")
   }
 
-  @Test func soundOfUnevenFramesIsListedWhenItIsComplete() throws {
-    var making = try Making(soundDurations: [960, 480])
+  @Test func audioOfUnevenFramesIsListedWhenItIsComplete() throws {
+    var making = try Making(audioDurations: [960, 480])
     try making.complete(segments: 2)
     try making.fragments(2)
     #expect(making.manifest.expandedEntries("video").count == 3)
@@ -216,18 +216,18 @@ import Testing
 struct Making {
   private var window = LiveWindow(length: MediaTime(milliseconds: 60_000))
   private let expectedDuration: MediaTime?
-  private let soundDurations: [UInt32]
+  private let audioDurations: [UInt32]
   private var picture = 0
-  private var sound: Int64 = 0
-  private var sounds = 0
+  private var audio: Int64 = 0
+  private var audioSamples = 0
   private(set) var fragmentsInSegment = 0
   var publicURL: PublicURL?
 
   init(
-    expectedDuration: MediaTime? = MediaTime(ticks: 60_000, timescale: 30_000), soundDurations: [UInt32] = [1024]
+    expectedDuration: MediaTime? = MediaTime(ticks: 60_000, timescale: 30_000), audioDurations: [UInt32] = [1024]
   ) throws {
     self.expectedDuration = expectedDuration
-    self.soundDurations = soundDurations
+    self.audioDurations = audioDurations
     window.setTargetDuration(2)
     window.setPartTarget(MediaTime(milliseconds: 200))
     window.add(InitSegment(version: 1, tracks: [try SyntheticMedia.video(), try SyntheticMedia.audio()]))
@@ -267,16 +267,16 @@ struct Making {
       duration: 6000)
     picture += 6
     var samples: [RunSample] = []
-    let soundStart = sound
-    while sound < Int64(picture) * 1600 {
-      let duration = soundDurations[sounds % soundDurations.count]
+    let audioStart = audio
+    while audio < Int64(picture) * 1600 {
+      let duration = audioDurations[audioSamples % audioDurations.count]
       samples.append(RunSample(size: 5, duration: duration, compositionOffset: 0, isSync: true))
-      sound += Int64(duration)
-      sounds += 1
+      audio += Int64(duration)
+      audioSamples += 1
     }
     let audio = TrackRun(
-      track: .audio, timescale: 48_000, baseDecodeTime: soundStart, samples: samples, byteCount: samples.count * 5,
-      duration: sound - soundStart)
+      track: .audio, timescale: 48_000, baseDecodeTime: audioStart, samples: samples, byteCount: samples.count * 5,
+      duration: audio - audioStart)
     var fragment = Fragment(
       sequenceNumber: UInt32(picture), startsSegment: fragmentsInSegment == 0, isIndependent: fragmentsInSegment == 0,
       leader: .video, runs: [video, audio], payloads: [ByteBuffer(repeating: 0, count: 60 + samples.count * 5)],

@@ -85,7 +85,7 @@ import Testing
     for segment in window.listed {
       let layout = try #require(window.layout(rendition, of: segment))
       let whole = bytes(segment.pieces(of: layout.trackID))
-      let parts = segment.parts(of: layout.trackID, isSound: false)
+      let parts = segment.parts(of: layout.trackID, isAudio: false)
       // The first one of all is short.
       #expect(parts.count == (segment.sequenceNumber == 1 ? 11 : 10))
       var joined: [UInt8] = []

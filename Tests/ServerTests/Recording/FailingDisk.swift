@@ -42,7 +42,7 @@ final class FailingDisk: Sendable {
       write: { file, bytes, offset in
         guard self.fails("write \(offset) \(bytes.count)") else { return system.write(file, bytes, offset) }
         // Half of what a disk does not write at once is there.
-        if bytes.count > HeadInsertion.sector {
+        if bytes.count > MoovInsertion.sector {
           _ = system.write(file, UnsafeRawBufferPointer(rebasing: bytes.prefix(bytes.count / 2)), offset)
         }
         return -Int(self.error)

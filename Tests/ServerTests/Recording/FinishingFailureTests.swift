@@ -120,7 +120,7 @@ import Testing
       Issue.record("\(next.done)")
       return
     }
-    #expect(next.done.prefix(2) == ["write 0 \(HeadInsertion.sector)", "sync"])
+    #expect(next.done.prefix(2) == ["write 0 \(MoovInsertion.sector)", "sync"])
     // Nor is it trusted when that fails.
     try Self.lay(fragments, in: folder)
     #expect(throws: RecordingError.self) { try Self.salvage(try Self.now(folder, disk.calls)) }
@@ -220,9 +220,9 @@ import Testing
     let entry = try await entry(harness)
     #expect(entry.state == .completed && entry.reason == nil && !entry.isSalvaged)
     #expect(try harness.sampleCounts("cam/20261121T072410Z.mp4") == [60, 93])
-    #expect(try RecordingFolder.open("\(harness.folder.path)/cam").remark(of: entry.file)?.failure == nil)
+    #expect(try RecordingFolder.open("\(harness.folder.path)/cam").metadata(of: entry.file)?.failure == nil)
     // Replay finds all of it.
-    let file = try PlainFile("\(harness.folder.path)/cam/\(entry.file)", .read)
+    let file = try LockedFile("\(harness.folder.path)/cam/\(entry.file)", .read)
     let content = try #require(try file.reader.outline(size: file.size)).content
     let media = file.reader(from: content.lowerBound)
     let stream = try #require(StreamName("cam"))

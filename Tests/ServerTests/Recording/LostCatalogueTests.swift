@@ -71,11 +71,11 @@ import Testing
     try await whole.end()
     await whole.library.shutDown()
 
-    let sound = try RecordingHarness(folder, stream: "sound")
-    try sound.startPublication([try SyntheticMedia.audio()], wall: start)
-    try sound.send((0..<400).map { SyntheticMedia.sound($0) })
-    try await sound.end()
-    await sound.library.shutDown()
+    let audio = try RecordingHarness(folder, stream: "audio")
+    try audio.startPublication([try SyntheticMedia.audio()], wall: start)
+    try audio.send((0..<400).map { SyntheticMedia.audio($0) })
+    try await audio.end()
+    await audio.library.shutDown()
 
     // One that the disk ended: less is free than is to stay free.
     let free = try #require(try RecordingFolder.open(folder.path).freeBytes)

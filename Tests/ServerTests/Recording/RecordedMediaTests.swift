@@ -16,7 +16,7 @@ import Testing
     case opusAndHEVC =
       "-f lavfi -i testsrc2=s=320x180:r=25:d=4 -f lavfi -i sine=r=48000:d=4 -c:v libx265 -preset ultrafast -tag:v hvc1 -c:a libopus"
     case pictureOnly = "-f lavfi -i testsrc2=s=320x180:r=24:d=3 -c:v libx264 -g 48 -pix_fmt yuv420p"
-    case soundOnly = "-f lavfi -i sine=r=44100:d=3 -c:a aac"
+    case audioOnly = "-f lavfi -i sine=r=44100:d=3 -c:a aac"
   }
 
   struct Packet: Equatable, CustomStringConvertible {
@@ -121,7 +121,7 @@ import Testing
 
   /// What a demuxer that shares nothing with weir finds.
   private func packets(_ file: String) async throws -> [Packet] {
-    // Edits trim sound within a packet; with the lists ignored its packets tell their own times.
+    // Edits trim audio within a packet; with the lists ignored its packets tell their own times.
     let text = try await run(
       "ffprobe -v error -show_entries packet=codec_type,pts_time,dts_time,size,flags -of csv=p=0 \(file)")
     return text.split(separator: "\n").compactMap { line in
@@ -140,7 +140,7 @@ struct SourceMedia {
   /// In order of decode time.
   var samples: [Sample]
 
-  /// Presentation time in seconds at which the recording begins: that of the first picture, else of the first sound.
+  /// Presentation time in seconds at which the recording begins: that of the first picture, else of the first audio.
   var origin: Double? {
     guard let leader = tracks.first(where: { $0.kind == .video }) ?? tracks.first else { return nil }
     let times = samples.filter { $0.track == leader.id }.map { $0.decodeTime + Int64($0.compositionOffset) }
@@ -176,13 +176,13 @@ struct SourceMedia {
         var time = located.run.baseDecodeTime
         for sample in located.run.samples {
           let payload = try #require(file.getSlice(at: offset, length: Int(sample.size)))
-          let isSound = tracks.first { $0.id == located.run.track }?.kind == .audio
+          let isAudio = tracks.first { $0.id == located.run.track }?.kind == .audio
           samples.append(
             (
               MediaTime(ticks: time, timescale: located.run.timescale),
               Sample(
                 track: located.run.track, decodeTime: time, compositionOffset: sample.compositionOffset,
-                duration: isSound ? sample.duration : nil, isSync: sample.isSync, payload: payload)
+                duration: isAudio ? sample.duration : nil, isSync: sample.isSync, payload: payload)
             ))
           offset += Int(sample.size)
           time += Int64(sample.duration)

@@ -244,7 +244,7 @@ import Testing
       return
     }
     #expect(progress.gaps == [gap], "the API tells it of the stream's recording")
-    #expect(abs((harness.library.overview.tally.lost[.disk] ?? 0) - gap.seconds) < 0.01)
+    #expect(abs((harness.library.overview.counters.lost[.disk] ?? 0) - gap.seconds) < 0.01)
     #expect(harness.library.overview.queuedBytes == 0)
   }
 
@@ -266,7 +266,7 @@ import Testing
       return
     }
     #expect(harness.folder.files.isEmpty)
-    let lost = try #require(harness.library.overview.tally.lost[.disk])
+    let lost = try #require(harness.library.overview.counters.lost[.disk])
     #expect((1...4.01).contains(lost))
   }
 

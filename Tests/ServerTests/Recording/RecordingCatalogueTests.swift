@@ -68,7 +68,7 @@ import Testing
   @Test func aCancelledRecordingIsNotListed() async throws {
     let harness = try await restart(try TemporaryFolder())
     try harness.startPublication([try SyntheticMedia.audio()])
-    try harness.send((0..<200).map { SyntheticMedia.sound($0) })
+    try harness.send((0..<200).map { SyntheticMedia.audio($0) })
     try await harness.settle()
     #expect(try await page(harness).total == 1)
     harness.recorder.cancel()
@@ -142,11 +142,11 @@ import Testing
     var entry = RecordingEntry(
       stream: try #require(StreamName("cam")), name: name, state: .completed, startedAt: 0, seconds: 1, bytes: 1)
     let start = RecordingHarness.start + 999_000_000
-    entry.take(RecordingRemark(startedAt: start, failure: "the disk is full"))
+    entry.take(RecordingMetadata(startedAt: start, failure: "the disk is full"))
     #expect(entry.state == .failed && entry.reason == "the disk is full" && entry.startedAt == start)
     entry.state = .completed
     // A copy that was renamed keeps the time of its name.
-    entry.take(RecordingRemark(startedAt: 5, isSalvaged: true))
+    entry.take(RecordingMetadata(startedAt: 5, isSalvaged: true))
     #expect(entry.state == .completed && entry.reason == nil && entry.isSalvaged && entry.startedAt == start)
   }
 
@@ -341,7 +341,7 @@ import Testing
     #expect(try await catalogue.setProtection(false, key, on: loop).get().map(\.isProtected) == .success(false))
     try harness.renew()
     try harness.startPublication([try SyntheticMedia.audio()], wall: RecordingHarness.start + Self.minute)
-    try harness.send((0..<200).map { SyntheticMedia.sound($0) })
+    try harness.send((0..<200).map { SyntheticMedia.audio($0) })
     try await harness.settle()
     let running = try #require(try await page(harness).entries.first { $0.state == .running }?.key)
     #expect(try await catalogue.delete(running, now: 0, on: loop).get() == .failure(.running))

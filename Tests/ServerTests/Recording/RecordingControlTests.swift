@@ -32,15 +32,15 @@ import Testing
       self.library = library
       registry = StreamRegistry(
         settings: StreamSettings(), clock: .system(), logger: logger
-      ) { stream, epoch, wish in
-        guard wish == .asConfigured, let recorder = library.makeRecorder(stream: stream, epoch: epoch) else {
+      ) { stream, epoch, requested in
+        guard requested == .asConfigured, let recorder = library.makeRecorder(stream: stream, epoch: epoch) else {
           return []
         }
-        return rewind == nil ? [recorder] : [EpochWatch(stream: stream, epoch: epoch, archive: archive), recorder]
+        return rewind == nil ? [recorder] : [RewindRetention(stream: stream, epoch: epoch, archive: archive), recorder]
       }
       name = try #require(StreamName("cam"))
-      let spools = RewindSpools(folder: folder.path, keepFree: 0, archive: archive, logger: logger)
-      library.follow(registry, spools: rewind == nil ? nil : spools)
+      let buffers = TimeShiftBuffers(folder: folder.path, keepFree: 0, archive: archive, logger: logger)
+      library.follow(registry, buffers: rewind == nil ? nil : buffers)
       library.observe(events)
     }
 

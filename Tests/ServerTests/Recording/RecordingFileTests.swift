@@ -72,10 +72,10 @@ import Testing
     let folder = try TemporaryFolder()
     let root = try RecordingFolder.open(folder.path)
     var file: RecordingFile? = try RecordingFile.create(in: root, name: Self.name)
-    #expect(file?.length == 0 && RecordingHolders.isHeld(Self.name.unfinished, in: root))
-    #expect(!RecordingHolders.isHeld(Self.name.numbered(2).unfinished, in: root))
+    #expect(file?.length == 0 && UnfinishedRecordingFiles.isHeld(Self.name.unfinished, in: root))
+    #expect(!UnfinishedRecordingFiles.isHeld(Self.name.numbered(2).unfinished, in: root))
     file = nil
-    #expect(!RecordingHolders.isHeld(Self.name.unfinished, in: root))
+    #expect(!UnfinishedRecordingFiles.isHeld(Self.name.unfinished, in: root))
   }
 
   // MARK: Files of any name
@@ -170,7 +170,7 @@ import Testing
   @Test func theIndexIsBuiltWhileTheHeadsAreRead() async throws {
     let folder = try TemporaryFolder()
     let (path, bytes) = try await Self.fragmented(in: folder)
-    let file = try PlainFile(path, .read)
+    let file = try LockedFile(path, .read)
     for seals in [RecordingScan.Seals.ignored, .heeded(.uncertain), .heeded(.all)] {
       let scan = try RecordingScan(file.descriptor, path: path, size: file.size, seals: seals) { _ in }
       #expect(scan.index.segments.count >= 1)

@@ -176,7 +176,7 @@ final class RecordingHarness {
     #expect(recorder.isIdle && !library.isCopying)
   }
 
-  /// Two seconds of pictures and sound, from the publication's own time 0.
+  /// Two seconds of pictures and audio, from the publication's own time 0.
   func record(seconds: Int = 2, _ reason: EndReason = .finished) async throws {
     try startPublication([try SyntheticMedia.video(), try SyntheticMedia.audio()])
     try send(SyntheticMedia.interleaved(seconds: seconds))
@@ -224,7 +224,7 @@ extension RecordingPolicy {
   /// Files that cannot become large keep none, so that on tmpfs they are copied.
   static var withoutRoomInFront: RecordingPolicy {
     var policy = RecordingPolicy()
-    policy.maximumBytes = UInt64(FrontRoom.unit) * 32 - 1
+    policy.maximumBytes = UInt64(MoovReservation.unit) * 32 - 1
     return policy
   }
 }

@@ -19,7 +19,7 @@ import Testing
     try await harness.record()
     try harness.renew()
     try harness.startPublication([try SyntheticMedia.audio()], wall: RecordingHarness.start + 3_600_000_000_000)
-    try harness.send((0..<47).map { SyntheticMedia.sound($0) })
+    try harness.send((0..<47).map { SyntheticMedia.audio($0) })
     try await harness.end()
     for _ in 0..<2 {  // the second time from what is remembered
       let list = try await harness.library.list(on: loop).get()
@@ -37,7 +37,7 @@ import Testing
     try await harness.record()
     try harness.renew()
     try harness.startPublication([try SyntheticMedia.audio()], wall: RecordingHarness.start + 60_000_000_000)
-    try harness.send((0..<100).map { SyntheticMedia.sound($0) })
+    try harness.send((0..<100).map { SyntheticMedia.audio($0) })
     try await harness.settle()
     #expect(symlink("/etc/passwd", "\(harness.folder.path)/cam/20200101T000000Z.mp4") == 0)
     #expect(mkdir("\(harness.folder.path)/cam/20200101T000001Z.mp4", 0o755) == 0)

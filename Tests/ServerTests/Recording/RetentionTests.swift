@@ -91,7 +91,7 @@ import Testing
     for hour in 0..<3 {
       try harness.renew()
       try harness.startPublication([try SyntheticMedia.audio()], wall: RecordingHarness.start + Int64(hour) * Self.hour)
-      try harness.send((0..<200).map { SyntheticMedia.sound($0) })
+      try harness.send((0..<200).map { SyntheticMedia.audio($0) })
       try await harness.end()
     }
     #expect(harness.folder.files.count == 3)

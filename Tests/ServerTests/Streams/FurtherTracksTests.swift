@@ -9,7 +9,7 @@ import Testing
 @Suite struct FurtherTracksTests {
   private static let further = [TrackID(3), TrackID(4)]
 
-  /// Nine seconds of a picture with one track of sound, and with further ones.
+  /// Nine seconds of a picture with one track of audio, and with further ones.
   private func stream(_ further: [TrackID], _ layout: StreamSettings.HLSLayout = .interleaved) throws -> EpochDriver {
     var settings = StreamSettings()
     settings.layout = layout
@@ -18,7 +18,7 @@ import Testing
     try driver.receive(.clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: EpochDriver.wall)))
     try driver.receive(
       .tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()] + further.map { try SyntheticMedia.audio($0) }))
-    for sample in SyntheticMedia.interleaved(seconds: 9, offset: 1000, isSteady: true, furtherSounds: further) {
+    for sample in SyntheticMedia.interleaved(seconds: 9, offset: 1000, isSteady: true, furtherAudios: further) {
       try driver.receive(.sample(sample))
     }
     return driver
@@ -36,7 +36,7 @@ import Testing
         #expect(rich.byteCount(of: track) == plain.byteCount(of: track))
         #expect(rich.partCount(of: track) == plain.partCount(of: track))
         #expect(
-          rich.parts(of: track, isSound: false).map(\.bytes) == plain.parts(of: track, isSound: false).map(\.bytes))
+          rich.parts(of: track, isAudio: false).map(\.bytes) == plain.parts(of: track, isAudio: false).map(\.bytes))
         for part in 0..<plain.partCount(of: track) {
           let (rich, plain) = (rich.pieces(ofPart: part, of: track), plain.pieces(ofPart: part, of: track))
           #expect(try rich?.read() == plain?.read())

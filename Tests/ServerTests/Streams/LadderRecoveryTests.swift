@@ -51,7 +51,8 @@ import Testing
     let starts = Starts()
     let name = try #require(StreamName("cam"))
     let registry = StreamRegistry(
-      settings: StreamSettings(), ladders: Ladders(standard: [RungSpecification(shortSide: 90, bitRate: 100_000)]),
+      settings: StreamSettings(),
+      ladders: LadderProfiles(standard: [RungSpecification(shortSide: 90, bitRate: 100_000)]),
       workers: launcher(starts), clock: .system(), logger: logger
     ) { _, _, _ in [] }
     let source = TestSource(

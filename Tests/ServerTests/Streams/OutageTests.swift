@@ -47,18 +47,18 @@ import Testing
     return driver
   }
 
-  /// Sound goes on for longer than the pictures: with its last frames a part comes that shows nothing new.
+  /// Audio goes on for longer than the pictures: with its last frames a part comes that shows nothing new.
   @Test func noPartIsWithoutLength() throws {
     var driver = EpochDriver()
     try driver.publish(seconds: 5, isSteady: true)
     let last = try #require(
       SyntheticMedia.interleaved(seconds: 6, group: 60, isSteady: true).last { $0.track == .audio })
-    var sound = last
-    sound.decodeTime = 5 * 48_000
-    try driver.receive(.sample(sound))
+    var audio = last
+    audio.decodeTime = 5 * 48_000
+    try driver.receive(.sample(audio))
     try driver.interrupt()
     let segment = try #require(driver.epoch.window.segments.last { !$0.isOutage && !$0.fragments.isEmpty })
-    let parts = segment.parts(of: nil, isSound: false)
+    let parts = segment.parts(of: nil, isAudio: false)
     #expect(parts.allSatisfy { $0.duration >= MediaTime(milliseconds: 3) }, "\(parts.map(\.duration.seconds))")
     let sum = parts.reduce(0) { $0 + $1.duration.seconds }
     #expect(abs(sum - segment.duration.seconds) < 0.000_01)

@@ -13,7 +13,7 @@ import Testing
 @Suite struct StreamDescriptorsTests {
   private func descriptors(_ budget: DescriptorBudget, sinks: Int = 1, sharesMemory: Bool = true) -> StreamDescriptors {
     var made = StreamDescriptors(
-      budget: budget, sinks: sinks, ladders: Ladders(), sounds: Sounds(), segmentLimit: 120)
+      budget: budget, sinks: sinks, ladders: LadderProfiles(), audioProfiles: AudioProfiles(), segmentLimit: 120)
     made.sharesMemory = sharesMemory
     return made
   }

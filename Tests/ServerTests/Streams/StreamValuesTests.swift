@@ -8,10 +8,11 @@ import Testing
 
 /// The four values of a stream, each by itself.
 @Suite struct StreamValuesTests {
-  private func request(_ host: String, wish: PublishRequest.RecordingWish = .asConfigured) throws -> PublishRequest {
+  private func request(_ host: String, requested: PublishRequest.RecordingWish = .asConfigured) throws -> PublishRequest
+  {
     PublishRequest(
       stream: try #require(StreamName("cam")), key: nil, protocolName: "RTMP", remoteAddress: "\(host):5", host: host,
-      recording: wish, origin: .peer
+      recording: requested, origin: .peer
     ) { _ in }
   }
 

@@ -22,10 +22,10 @@ import Testing
     #expect(first != nil && second != nil)
     time.advance(seconds: 3600)
     #expect(viewers.count(of: cam) == 2)
-    #expect(viewers.census.streams == [cam: [.mp4: 2]])
+    #expect(viewers.counts.streams == [cam: [.mp4: 2]])
     #expect(viewers.seat(stream: cam, client: client(3), lifetime: life) == nil)
     #expect(!viewers.touch(stream: cam, client: client(4), lifetime: life))
-    #expect(viewers.census.refused == 2)
+    #expect(viewers.counts.refused == 2)
     first = nil
     // It may come again: the client counts for as long as one that asks for playlists.
     time.advance(seconds: 5.9)
@@ -71,7 +71,7 @@ import Testing
     seat = nil
     time.advance(seconds: 6.1)
     #expect(viewers.touch(stream: other, client: client(2), lifetime: life))
-    #expect(viewers.census.streams == [other: [nil: 1]])
+    #expect(viewers.counts.streams == [other: [nil: 1]])
   }
 
   private func client(_ number: Int, at host: String) throws -> ClientID {
@@ -93,7 +93,7 @@ import Testing
     #expect(!viewers.touch(stream: cam, client: try client(8, at: "192.0.2.8"), lifetime: life))
     #expect(viewers.touch(stream: cam, client: try client(0, at: "192.0.2.1"), lifetime: life))
     #expect(!viewers.touch(stream: cam, client: try client(1, at: "192.0.2.1"), lifetime: life), "it went last")
-    #expect(viewers.count(of: cam) == 4 && viewers.census.displaced == 3)
+    #expect(viewers.count(of: cam) == 4 && viewers.counts.displaced == 3)
   }
 
   @Test func threeAddressesWithAThirdOfThePlacesEachLockNobodyOut() throws {
@@ -110,7 +110,7 @@ import Testing
         #expect(!viewers.touch(stream: cam, client: again, lifetime: life), "they come again in vain")
       }
     }
-    #expect(viewers.census.displaced == 24)
+    #expect(viewers.counts.displaced == 24)
   }
 
   @Test func ofTheLastTenthNobodyGetsMoreThanHalfOfAll() throws {
@@ -123,9 +123,9 @@ import Testing
     for number in 0..<9 {
       #expect(viewers.touch(stream: cam, client: try client(number, at: "192.0.2.2"), lifetime: life))
     }
-    #expect(viewers.census.displaced == 0)
+    #expect(viewers.counts.displaced == 0)
     #expect(viewers.touch(stream: cam, client: try client(9, at: "192.0.2.2"), lifetime: life))
-    #expect(viewers.census.displaced == 1)
+    #expect(viewers.counts.displaced == 1)
   }
 
   @Test func twoAddressesThatHaveEquallyManyDoNotTakeTurns() throws {
@@ -138,7 +138,7 @@ import Testing
     for number in 8..<20 {
       #expect(!viewers.touch(stream: cam, client: try client(number, at: "192.0.2.\(number % 3)"), lifetime: life))
     }
-    #expect(viewers.census.displaced == 0)
+    #expect(viewers.counts.displaced == 0)
   }
 
   @Test func aPlaceThatWasGivenUpIsNotTakenAgain() throws {
@@ -159,7 +159,7 @@ import Testing
     }
     #expect(viewers.touch(stream: cam, client: try client(9, at: "192.0.2.9"), lifetime: life))
     #expect(viewers.touch(stream: cam, client: try client(1, at: "192.0.2.1"), lifetime: life), "it is the oldest")
-    #expect(viewers.count(of: cam) == 4 && viewers.census.displaced == 1)
+    #expect(viewers.count(of: cam) == 4 && viewers.counts.displaced == 1)
   }
 
   @Test func anEndlessResponseThatIsDisplacedEnds() throws {

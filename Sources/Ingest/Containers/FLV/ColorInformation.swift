@@ -8,14 +8,14 @@ enum ColorInformation {
 
   /// The colours that a metadata packet states; `.some(nil)` when it takes back what was stated (an empty or undefined
   /// `colorInfo`), nil when it says nothing about colours or cannot be read.
-  static func read(_ packet: ByteBuffer) -> PictureColor?? {
+  static func read(_ packet: ByteBuffer) -> VideoColor?? {
     var packet = packet
     guard packet.readableBytes <= maximumSize, let values = try? AMF0.readAll(&packet) else { return nil }
     guard values.first?.string == "colorInfo", let object = values.dropFirst().first else { return nil }
-    let color = PictureColor(
+    let color = VideoColor(
       description: object["colorConfig"].flatMap(description), masteringDisplay: object["hdrMdcv"].flatMap(display),
       lightLevel: object["hdrCll"].flatMap(level))
-    return color == PictureColor() ? .some(nil) : color
+    return color == VideoColor() ? .some(nil) : color
   }
 
   /// Code points of ITU-T H.273; 2 is "unspecified". The message has no range, and what is not stated is limited.

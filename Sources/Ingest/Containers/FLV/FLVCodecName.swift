@@ -23,7 +23,7 @@ enum FLVCodecName {
     8: "G.711 µ-law", 11: "Speex", 14: "MP3 8 kHz",
   ]
 
-  /// The usual name of a codec of sound that Enhanced RTMP v2 can carry and weir does not take; else the FourCC itself.
+  /// The usual name of a codec of audio that Enhanced RTMP v2 can carry and weir does not take; else the FourCC itself.
   static func audio(fourCC: String) -> String {
     switch fourCC {
     case "ac-3": "AC-3"

@@ -1,6 +1,6 @@
 internal import NIOCore
 
-/// What the extended headers of picture and sound have in common (Enhanced RTMP v2): ModEx, Multitrack and the FourCC. It
+/// What the extended headers of picture and audio have in common (Enhanced RTMP v2): ModEx, Multitrack and the FourCC. It
 /// is read once; then `nextTrack` gives what the message carries, track by track.
 struct FLVExtendedHeader {
   /// What a message carries of one track.

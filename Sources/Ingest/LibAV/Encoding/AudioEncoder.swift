@@ -3,7 +3,7 @@ internal import FMP4
 internal import Glibc
 internal import NIOCore
 
-/// How libavcodec makes sound into what a codec is.
+/// How libavcodec makes audio into what a codec is.
 struct AudioEncoding: Sendable {
   /// The encoder's name.
   let encoder: String
@@ -25,7 +25,7 @@ struct AudioEncoding: Sendable {
   ]
 }
 
-/// Sound to AAC Low Complexity or Opus by libavcodec, one or two channels. Times are counted in samples and exclude the
+/// Audio to AAC Low Complexity or Opus by libavcodec, one or two channels. Times are counted in samples and exclude the
 /// encoder's priming: what is given out at the first time decodes to what was put in first. It lives on one thread.
 final class AudioEncoder {
   let encoding: AudioEncoding
@@ -56,13 +56,13 @@ final class AudioEncoder {
     }
     codec = try Codec(coding, record: encoder.extradata)
     samplesPerFrame = encoder.samplesPerFrame
-    guard let frame = av_frame_alloc() else { throw LibAVError("make a frame of sound", code: -ENOMEM) }
+    guard let frame = av_frame_alloc() else { throw LibAVError("make a frame of audio", code: -ENOMEM) }
     self.frame = frame
     frame.pointee.format = encoding.format.rawValue
     frame.pointee.sample_rate = Int32(clamping: sampleRate)
     frame.pointee.nb_samples = Int32(clamping: samplesPerFrame)
     av_channel_layout_default(&frame.pointee.ch_layout, Int32(clamping: channels))
-    try LibAVError.check(av_frame_get_buffer(frame, 0), "make a frame of sound")
+    try LibAVError.check(av_frame_get_buffer(frame, 0), "make a frame of audio")
   }
 
   deinit {
@@ -77,7 +77,7 @@ final class AudioEncoder {
     left: [Float], right: [Float], at time: Int64, _ receive: (Int64, ByteBuffer) -> Void
   ) throws(LibAVError) {
     precondition(left.count == samplesPerFrame && right.count == samplesPerFrame, "a frame has its own length")
-    try LibAVError.check(av_frame_make_writable(frame), "write a frame of sound")
+    try LibAVError.check(av_frame_make_writable(frame), "write a frame of audio")
     frame.pointee.pts = time
     if start == nil { start = time }
     let (planes, step) =

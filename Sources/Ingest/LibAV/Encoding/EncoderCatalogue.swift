@@ -18,14 +18,14 @@ package enum EncoderCatalogue {
       EncoderListing(
         name: name.rawValue, coding: name.coding.rawValue, isHardware: name.isHardware, problem: problem(of: name))
     }
-    let sound = CodecID.allCases.compactMap { coding in
+    let audio = CodecID.allCases.compactMap { coding in
       AudioEncoding.all[coding].map { encoding in
         EncoderListing(
           name: encoding.encoder, coding: coding.rawValue, isHardware: false,
           problem: trial { _ = try AudioEncoder(coding, sampleRate: 48_000, bitRate: 128_000) })
       }
     }
-    return pictures + sound
+    return pictures + audio
   }
 
   /// Why an encoder does not work on this machine; nil where it does.

@@ -40,14 +40,14 @@ final class HardwareFrames {
   func reference() -> UnsafeMutablePointer<AVBufferRef>? { av_buffer_ref(frames) }
 
   /// A planar picture, copied onto the card: its chroma interleaved, as cards have it.
-  func upload(_ frame: UnsafeMutablePointer<AVFrame>) throws(LibAVError) -> PictureFrame {
-    let interleaved = try PictureFrame(width: width, height: height, format: AV_PIX_FMT_NV12)
+  func upload(_ frame: UnsafeMutablePointer<AVFrame>) throws(LibAVError) -> VideoFrame {
+    let interleaved = try VideoFrame(width: width, height: height, format: AV_PIX_FMT_NV12)
     scaler = sws_getCachedContext(
       scaler, Int32(clamping: width), Int32(clamping: height), AV_PIX_FMT_YUV420P, Int32(clamping: width),
       Int32(clamping: height), AV_PIX_FMT_NV12, Int32(SWS_POINT), nil, nil, nil)
     guard let scaler else { throw LibAVError("interleave chroma", code: -EINVAL) }
     try LibAVError.check(sws_scale_frame(scaler, interleaved.frame, frame), "interleave chroma")
-    let surface = try PictureFrame()
+    let surface = try VideoFrame()
     try LibAVError.check(av_hwframe_get_buffer(frames, surface.frame, 0), "take a picture on the graphics card")
     try LibAVError.check(
       av_hwframe_transfer_data(surface.frame, interleaved.frame, 0), "copy a picture to the graphics card")

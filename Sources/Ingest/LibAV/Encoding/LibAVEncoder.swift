@@ -4,7 +4,7 @@ internal import NIOCore
 
 /// An encoder of libavcodec: frames in, packets out. Not thread-safe; it lives on one thread.
 final class LibAVEncoder {
-  /// One coded picture or block of sound, in the encoder's time base.
+  /// One coded picture or block of audio, in the encoder's time base.
   struct Packet {
     var presentationTime: Int64
     var decodeTime: Int64
@@ -51,7 +51,7 @@ final class LibAVEncoder {
     avcodec_free_context(&context)
   }
 
-  /// Samples that each frame of sound must have; 0 for pictures.
+  /// Samples that each frame of audio must have; 0 for pictures.
   var samplesPerFrame: Int { Int(context.pointee.frame_size) }
 
   /// The parameter sets or the AudioSpecificConfig, as the encoder states them apart from its packets.

@@ -86,7 +86,7 @@ final class VideoEncoder {
   deinit {
     // SVT-AV1 1.4 waits for ever to be closed when it has seen no picture.
     guard isFresh, name.family == .svtAV1,
-      let blank = try? PictureFrame(width: format.width, height: format.height, format: AV_PIX_FMT_YUV420P)
+      let blank = try? VideoFrame(width: format.width, height: format.height, format: AV_PIX_FMT_YUV420P)
     else { return }
     blank.frame.pointee.pts = 0
     try? encoder.encode(blank.frame) { _ in }

@@ -51,9 +51,9 @@ package enum VideoEncoderName: String, Sendable, Hashable, CaseIterable {
   }
 
   /// What may stand in for it: the encoder itself, or all of the coding for `auto`, and the software at the end.
-  static func candidates(_ wish: VideoEncoderName?, coding: CodecID) -> [VideoEncoderName] {
+  static func candidates(_ requested: VideoEncoderName?, coding: CodecID) -> [VideoEncoderName] {
     let all = allCases.filter { $0.coding == coding }
-    guard let wish, wish.coding == coding else { return all }
-    return [wish] + all.filter { !$0.isHardware && $0 != wish }
+    guard let requested, requested.coding == coding else { return all }
+    return [requested] + all.filter { !$0.isHardware && $0 != requested }
   }
 }

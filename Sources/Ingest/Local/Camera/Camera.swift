@@ -22,7 +22,7 @@ final class Camera {
   private(set) var broken = 0
   /// When it was started, on the monotonic clock; nil once a picture has come.
   private var started: Int64?
-  private var times = PictureTimes()
+  private var times = TimestampFilter()
 
   private static let bufferCount: UInt32 = 4
   /// A buffer larger than this is no picture: 8K in 4:2:2.

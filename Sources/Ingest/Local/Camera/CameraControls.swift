@@ -42,18 +42,18 @@ extension CameraHandle {
   func set(_ wishes: [CameraSettings.Control]) throws(CaptureError) {
     guard !wishes.isEmpty else { return }
     let known = controls()
-    for wish in wishes {
-      guard let control = known.first(where: { $0.name == wish.name }) else {
+    for requested in wishes {
+      guard let control = known.first(where: { $0.name == requested.name }) else {
         let names = known.map(\.name).joined(separator: ", ")
-        throw CaptureError(.camera(path), .unusable("it has no control \(wish.name), only \(names)"))
+        throw CaptureError(.camera(path), .unusable("it has no control \(requested.name), only \(names)"))
       }
-      guard (control.minimum...max(control.minimum, control.maximum)).contains(wish.value) else {
+      guard (control.minimum...max(control.minimum, control.maximum)).contains(requested.value) else {
         throw CaptureError(
           .camera(path),
-          .unusable("\(wish.name)=\(wish.value) is outside \(control.minimum) to \(control.maximum)"))
+          .unusable("\(requested.name)=\(requested.value) is outside \(control.minimum) to \(control.maximum)"))
       }
-      var setting = v4l2_control(id: control.identifier, value: wish.value)
-      try call(weir_s_ctrl, &setting, "set \(wish.name) to \(wish.value)")
+      var setting = v4l2_control(id: control.identifier, value: requested.value)
+      try call(weir_s_ctrl, &setting, "set \(requested.name) to \(requested.value)")
     }
   }
 

@@ -25,8 +25,8 @@ final class JPEGDecoder {
   }
 
   /// Nil where the bytes are no whole picture: cables and buses lose some now and then.
-  func decode(_ bytes: UnsafeRawBufferPointer) -> PictureFrame? {
-    guard let base = bytes.baseAddress, bytes.count > 0, let picture = try? PictureFrame() else { return nil }
+  func decode(_ bytes: UnsafeRawBufferPointer) -> VideoFrame? {
+    guard let base = bytes.baseAddress, bytes.count > 0, let picture = try? VideoFrame() else { return nil }
     // Copied into memory with libavcodec's padding behind it.
     guard av_new_packet(packet, Int32(clamping: bytes.count)) == 0 else { return nil }
     defer { av_packet_unref(packet) }

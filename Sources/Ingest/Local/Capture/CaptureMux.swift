@@ -2,9 +2,9 @@ internal import FMP4
 internal import NIOCore
 internal import Synchronization
 
-/// Where pictures and sound of one capture meet: waits for the first key frame, lays both on one timeline that begins
-/// with it, and gives them to the publication. Sound waits for pictures that an encoder holds. Threads call it one at a time.
-final class CaptureMux: CodedPictureSink {
+/// Where pictures and audio of one capture meet: waits for the first key frame, lays both on one timeline that begins
+/// with it, and gives them to the publication. Audio waits for pictures that an encoder holds. Threads call it one at a time.
+final class CaptureMux: EncodedFrameSink {
   /// Ticks a second of the picture; cameras' times are kept, not laid on a grid.
   static let videoTimescale: UInt32 = 90_000
 
@@ -14,15 +14,15 @@ final class CaptureMux: CodedPictureSink {
     /// Nanoseconds on the monotonic clock that are media time 0.
     var origin: Int64?
     var lastDecode: Int64 = -1
-    var lastSound: Int64 = -1
-    /// Sound that pictures have not come near to yet, in its order.
-    var held: [HeldSound] = []
+    var lastAudio: Int64 = -1
+    /// Audio that pictures have not come near to yet, in its order.
+    var held: [HeldAudio] = []
     var pictures: Int64 = 0
   }
 
-  /// A coded frame of sound.
-  private struct HeldSound {
-    /// Nanoseconds on the monotonic clock at which the sound's first sample was heard, and this frame's number of samples after it.
+  /// A coded frame of audio.
+  private struct HeldAudio {
+    /// Nanoseconds on the monotonic clock at which the audio's first sample was heard, and this frame's number of samples after it.
     var start: Int64
     var samples: Int64
     var duration: UInt32
@@ -31,18 +31,18 @@ final class CaptureMux: CodedPictureSink {
     var time: Int64
   }
 
-  /// Sound may be so far ahead of the pictures; only encoders that hold pictures make it wait. In nanoseconds.
+  /// Audio may be so far ahead of the pictures; only encoders that hold pictures make it wait. In nanoseconds.
   static let longestLead: Int64 = 250_000_000
-  /// Sound that has waited for so long does not wait any more: pictures may have stopped altogether.
+  /// Audio that has waited for so long does not wait any more: pictures may have stopped altogether.
   static let longestHold: Int64 = 5_000_000_000
 
-  private let publication: OwnPublication
+  private let publication: LocalPublication
   private let wallOffset: Int64
   private let wantsVideo: Bool
   private let wantsAudio: Bool
   private let state = Mutex(State())
 
-  init(_ publication: OwnPublication, wallOffset: Int64, wantsVideo: Bool, wantsAudio: Bool) {
+  init(_ publication: LocalPublication, wallOffset: Int64, wantsVideo: Bool, wantsAudio: Bool) {
     self.publication = publication
     self.wallOffset = wallOffset
     self.wantsVideo = wantsVideo
@@ -85,12 +85,12 @@ final class CaptureMux: CodedPictureSink {
     }
   }
 
-  /// A coded frame of sound that begins `samples` after `start`, which is on the monotonic clock.
-  func sound(start: Int64, samples: Int64, duration: UInt32, payload: ByteBuffer) {
+  /// A coded frame of audio that begins `samples` after `start`, which is on the monotonic clock.
+  func audio(start: Int64, samples: Int64, duration: UInt32, payload: ByteBuffer) {
     state.withLock { state in
       guard let track = state.audio else { return }
       let time = start &+ MediaTime(ticks: samples, timescale: track.timescale).nanoseconds
-      let frame = HeldSound(start: start, samples: samples, duration: duration, payload: payload, time: time)
+      let frame = HeldAudio(start: start, samples: samples, duration: duration, payload: payload, time: time)
       guard wantsVideo else {
         if state.origin == nil { begin(&state, at: time) }
         return give(frame, track, &state)
@@ -107,7 +107,7 @@ final class CaptureMux: CodedPictureSink {
     }
   }
 
-  /// No more pictures come: what sound still waits for them is given out.
+  /// No more pictures come: what audio still waits for them is given out.
   func finish() {
     state.withLock { state in
       if state.origin != nil { release(&state, until: .max) }
@@ -122,10 +122,10 @@ final class CaptureMux: CodedPictureSink {
     state.held.removeFirst(count)
   }
 
-  private func give(_ frame: HeldSound, _ track: TrackDescription, _ state: inout State) {
+  private func give(_ frame: HeldAudio, _ track: TrackDescription, _ state: inout State) {
     let time = Self.ticks(frame.start &- (state.origin ?? 0), track.timescale) &+ frame.samples
-    guard time >= 0, time > state.lastSound else { return }
-    state.lastSound = time
+    guard time >= 0, time > state.lastAudio else { return }
+    state.lastAudio = time
     publication.give(
       .sample(
         Sample(track: .audio, decodeTime: time, duration: frame.duration, isSync: true, payload: frame.payload)))

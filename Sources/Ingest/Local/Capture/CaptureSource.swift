@@ -6,16 +6,16 @@ package import Logging
 package final class CaptureSource: MediaSource {
   package let name: StreamName
   private let clock: SteadyClock
-  private let publication: OwnPublication
+  private let publication: LocalPublication
   private let figures: CaptureFigures
-  private let sound: Wish<MicrophoneSettings>?
-  private let picture: Wish<CameraSettings>?
-  private let lanes: Wish<Lanes?>
+  private let audio: RequestedSetting<MicrophoneSettings>?
+  private let picture: RequestedSetting<CameraSettings>?
+  private let lanes: RequestedSetting<Lanes?>
 
   /// The parts that changes are told to.
   private struct Lanes: Sendable {
-    let camera: CameraLane
-    let encoder: EncodeLane
+    let camera: CameraCapture
+    let encoder: EncoderWorker
     let figures: CaptureFigures
 
     func askForKeyFrame() -> CaptureRefusal? {
@@ -34,9 +34,9 @@ package final class CaptureSource: MediaSource {
   ) {
     self.name = name
     self.clock = clock
-    let lanes = Wish<Lanes?>(nil)
+    let lanes = RequestedSetting<Lanes?>(nil)
     self.lanes = lanes
-    publication = OwnPublication(
+    publication = LocalPublication(
       name: name, kind: .capture, gate: gate, logger: logger, keyFrameInterval: Self.keyFrameInterval(settings)
     ) {
       // Nobody waits for an answer: a camera that cannot be asked goes on at its own pace.
@@ -45,9 +45,9 @@ package final class CaptureSource: MediaSource {
     figures = CaptureFigures(
       CaptureStatus(
         picture: settings.camera.map { CaptureStatus.Picture(device: $0.device) },
-        sound: settings.microphone.map { CaptureStatus.Sound(device: $0.device) }))
-    sound = settings.microphone.map { Wish($0) }
-    picture = settings.camera.map { Wish($0) }
+        audio: settings.microphone.map { CaptureStatus.Audio(device: $0.device) }))
+    audio = settings.microphone.map { RequestedSetting($0) }
+    picture = settings.camera.map { RequestedSetting($0) }
   }
 
   /// Where its own encoder makes the key frames for sure: where no format is asked for, a camera may have nothing but pictures
@@ -60,7 +60,7 @@ package final class CaptureSource: MediaSource {
   package var status: CaptureStatus? { figures.status }
 
   package var settings: CaptureSettings? {
-    CaptureSettings(camera: picture?.current.value, microphone: sound?.current.value)
+    CaptureSettings(camera: picture?.current.value, microphone: audio?.current.value)
   }
 
   @discardableResult
@@ -83,20 +83,20 @@ package final class CaptureSource: MediaSource {
       }
       picture.change(to: settings)
     case .microphone(let settings):
-      guard let sound else { return .hasNoMicrophone }
+      guard let audio else { return .hasNoMicrophone }
       // The track has one encoder for as long as it lasts.
-      let present = sound.current.value
+      let present = audio.current.value
       guard settings.coding == present.coding else { return .isFixed(option: "codec=\(settings.coding.rawValue)") }
       guard settings.bitRate == present.bitRate else { return .isFixed(option: "bitrate=\(settings.bitRate)") }
-      sound.change(to: settings)
+      audio.change(to: settings)
     case .controls(let controls):
       guard let status = figures.status.picture, let lanes = lanes.current.value else { return .hasNoCamera }
-      for wish in controls {
-        guard let known = status.controls.first(where: { $0.name == wish.name }) else {
-          return .unknownControl(wish.name, status.controls.map(\.name))
+      for requested in controls {
+        guard let known = status.controls.first(where: { $0.name == requested.name }) else {
+          return .unknownControl(requested.name, status.controls.map(\.name))
         }
-        guard (known.minimum...max(known.minimum, known.maximum)).contains(wish.value) else {
-          return .outOfRange(known, wish.value)
+        guard (known.minimum...max(known.minimum, known.maximum)).contains(requested.value) else {
+          return .outOfRange(known, requested.value)
         }
       }
       lanes.camera.set(controls)
@@ -109,21 +109,21 @@ package final class CaptureSource: MediaSource {
 
   private func capture() async throws {
     let mux = CaptureMux(
-      publication, wallOffset: clock.wallOffset, wantsVideo: picture != nil, wantsAudio: sound != nil)
-    let outcome = Outcome()
+      publication, wallOffset: clock.wallOffset, wantsVideo: picture != nil, wantsAudio: audio != nil)
+    let outcome = FirstError()
     try await withThrowingTaskGroup(of: Void.self) { group in
       if let picture {
-        let queue = PictureQueue(clock: clock)
-        let taking = CameraLane(
+        let queue = FrameQueue(clock: clock)
+        let taking = CameraCapture(
           picture, queue: queue, mux: mux, clock: clock, publication: publication, figures: figures)
-        let coding = EncodeLane(queue: queue, sink: mux, clock: clock, figures: figures, logger: publication.logger)
+        let coding = EncoderWorker(queue: queue, sink: mux, clock: clock, figures: figures, logger: publication.logger)
         lanes.change(to: Lanes(camera: taking, encoder: coding, figures: figures))
         group.addTask { try await self.thread("weir-camera", outcome, { queue.close() }) { try taking.run() } }
         group.addTask { try await self.thread("weir-encode", outcome) { try coding.run() } }
       }
-      if let sound {
-        let listening = SoundLane(sound, mux: mux, clock: clock, publication: publication, figures: figures)
-        group.addTask { try await self.thread("weir-sound", outcome) { try listening.run() } }
+      if let audio {
+        let listening = MicrophoneCapture(audio, mux: mux, clock: clock, publication: publication, figures: figures)
+        group.addTask { try await self.thread("weir-audio", outcome) { try listening.run() } }
       }
       try await group.waitForAll()
     }
@@ -133,7 +133,7 @@ package final class CaptureSource: MediaSource {
 
   /// Runs one lane; when it fails, the others end as well.
   private func thread(
-    _ name: String, _ outcome: Outcome, _ after: @escaping @Sendable () -> Void = {},
+    _ name: String, _ outcome: FirstError, _ after: @escaping @Sendable () -> Void = {},
     _ work: @escaping @Sendable () throws -> Void
   ) async throws {
     try await DedicatedThread.run(named: name) {

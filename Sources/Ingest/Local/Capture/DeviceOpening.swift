@@ -20,8 +20,8 @@ enum DeviceOpening {
     _ make: @escaping @Sendable () throws -> Device, meanwhile: () throws -> Int64?
   ) throws -> Device? {
     while left.load(ordering: .relaxed) >= mostLeft {
-      guard let wish = try meanwhile() else { return nil }
-      DedicatedThread.sleep(nanoseconds: min(wish, glance))
+      guard let due = try meanwhile() else { return nil }
+      DedicatedThread.sleep(nanoseconds: min(due, glance))
     }
     let place = Place<Device>()
     try DedicatedThread.start(named: "weir-open") {
@@ -32,8 +32,8 @@ enum DeviceOpening {
     do {
       while true {
         if let opened = place.take() { return try opened.outcome.get() }
-        guard let wish = try meanwhile() else { break }
-        DedicatedThread.sleep(nanoseconds: min(wish, glance))
+        guard let due = try meanwhile() else { break }
+        DedicatedThread.sleep(nanoseconds: min(due, glance))
       }
     } catch {
       leave(place)

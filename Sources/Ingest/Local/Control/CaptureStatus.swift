@@ -53,7 +53,7 @@ package struct CaptureStatus: Sendable, Hashable {
     }
   }
 
-  package struct Sound: Sendable, Hashable {
+  package struct Audio: Sendable, Hashable {
     package var device: String
     package var state = State.starting
     /// Hz.
@@ -63,18 +63,18 @@ package struct CaptureStatus: Sendable, Hashable {
     package var overruns = 0
     /// Samples of silence that bridged gaps.
     package var bridgedSamples: Int64 = 0
-    /// How far the sound is behind the clock, smoothed.
+    /// How far the audio is behind the clock, smoothed.
     package var skewMicroseconds: Int64 = 0
 
     package init(device: String) { self.device = device }
   }
 
   package var picture: Picture?
-  package var sound: Sound?
+  package var audio: Audio?
 
-  package init(picture: Picture? = nil, sound: Sound? = nil) {
+  package init(picture: Picture? = nil, audio: Audio? = nil) {
     self.picture = picture
-    self.sound = sound
+    self.audio = audio
   }
 }
 

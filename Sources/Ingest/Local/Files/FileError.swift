@@ -25,9 +25,9 @@ enum FileError: Error, Sendable, Hashable, CustomStringConvertible {
       "the \(kind) of \(path) is \(codec), which is not passed through; H.264, HEVC, AV1, AAC and Opus work: "
         + "ffmpeg -i FILE -c:v libx264 -c:a aac NEW.mp4 makes such a file"
     case .invalidCodec(let path, let reason): "\(path) cannot be played: \(reason)"
-    case .empty(let path): "\(path) holds no picture and no sound that can be played"
+    case .empty(let path): "\(path) holds no picture and no audio that can be played"
     case .noPicture(let path):
-      "\(path) is damaged: none of its pictures can be played; ffmpeg -i FILE -vn -c copy NEW.mp4 makes a file of its sound"
+      "\(path) is damaged: none of its pictures can be played; ffmpeg -i FILE -vn -c copy NEW.mp4 makes a file of its audio"
     case .changed(let path): "\(path) has become a file of another kind while it was played; start weir again"
     }
   }

@@ -1,11 +1,11 @@
 internal import FMP4
 
-/// Lays a file's passes one after the other: pictures follow each other without a gap, and the sound of each pass
-/// begins with its pictures, to the nearest frame of sound, so that coded frames join and nothing drifts.
+/// Lays a file's passes one after the other: pictures follow each other without a gap, and the audio of each pass
+/// begins with its pictures, to the nearest frame of audio, so that coded frames join and nothing drifts.
 struct FileLoop {
   /// Units that are looked at for the file's beginning, at most.
   static let longestLook = 500
-  /// Sound that goes on for longer than this behind the last picture lengthens the pass; less is cut off by the next.
+  /// Audio that goes on for longer than this behind the last picture lengthens the pass; less is cut off by the next.
   private static let longestTail = MediaTime(milliseconds: 250)
 
   private struct Line {
@@ -23,8 +23,8 @@ struct FileLoop {
   private var start = MediaTime.zero
   private var video: Line?
   private var audio: Line?
-  /// How far behind the file's beginning its sound begins.
-  private var soundLead = MediaTime.zero
+  /// How far behind the file's beginning its audio begins.
+  private var audioLead = MediaTime.zero
 
   var hasOrigin: Bool { origin != nil }
 
@@ -34,10 +34,10 @@ struct FileLoop {
   /// Where the passes so far end.
   var end: MediaTime {
     let picture = video.map { MediaTime(ticks: $0.end, timescale: $0.timescale) }
-    let sound = audio.map { MediaTime(ticks: $0.end, timescale: $0.timescale) }
-    guard let picture else { return sound ?? .zero }
-    guard let sound, sound > picture + Self.longestTail else { return picture }
-    return sound
+    let audio = audio.map { MediaTime(ticks: $0.end, timescale: $0.timescale) }
+    guard let picture else { return audio ?? .zero }
+    guard let audio, audio > picture + Self.longestTail else { return picture }
+    return audio
   }
 
   /// `units` are the file's first.
@@ -52,17 +52,17 @@ struct FileLoop {
     audio?.shift = nil
   }
 
-  /// Sound that went on behind the pictures goes on with the next pass's, without waiting for its pictures to be shown.
+  /// Audio that went on behind the pictures goes on with the next pass's, without waiting for its pictures to be shown.
   private var begin: MediaTime {
     guard let video, let audio, end == MediaTime(ticks: audio.end, timescale: audio.timescale) else { return end }
     let picture = MediaTime(ticks: video.end, timescale: video.timescale)
-    let joined = end - soundLead
+    let joined = end - audioLead
     return joined < picture ? picture : joined
   }
 
   /// The unit as a sample; nil where it lies in what is there already.
   mutating func place(_ unit: MediaFile.Unit) -> Sample? {
-    unit.track == .video ? placePicture(unit) : placeSound(unit)
+    unit.track == .video ? placePicture(unit) : placeAudio(unit)
   }
 
   private mutating func placePicture(_ unit: MediaFile.Unit) -> Sample? {
@@ -72,7 +72,7 @@ struct FileLoop {
       // Decoding starts here, in each pass.
       guard unit.isSync else { return nil }
       let nominal = nominalTime(unit)
-      // Pictures join pictures, unless sound has gone on behind them.
+      // Pictures join pictures, unless audio has gone on behind them.
       let joins = line.last != nil && start == MediaTime(ticks: line.end, timescale: line.timescale)
       line.shift = (joins ? line.end : max(nominal, line.end)) &- unit.decodeTime
       if joins { start = MediaTime(ticks: line.end &- (nominal &- ticks(start, unit)), timescale: unit.timescale) }
@@ -85,7 +85,7 @@ struct FileLoop {
     return sample(unit, at: time)
   }
 
-  private mutating func placeSound(_ unit: MediaFile.Unit) -> Sample? {
+  private mutating func placeAudio(_ unit: MediaFile.Unit) -> Sample? {
     var line = audio ?? Line(timescale: unit.timescale)
     defer { audio = line }
     let length = max(Int64(unit.duration), 1)
@@ -93,7 +93,7 @@ struct FileLoop {
       let nominal = nominalTime(unit)
       if line.last == nil {
         line.shift = max(nominal, 0) &- unit.decodeTime
-        soundLead = MediaTime(ticks: max(nominal, 0), timescale: unit.timescale)
+        audioLead = MediaTime(ticks: max(nominal, 0), timescale: unit.timescale)
       } else {
         // Half a frame of the last pass may reach into this one; what reaches further takes this frame's place.
         let distance = nominal &- line.end

@@ -7,22 +7,22 @@ package final class FileSource: MediaSource {
   package let name: StreamName
   private let path: String
   private let clock: SteadyClock
-  private let publication: OwnPublication
+  private let publication: LocalPublication
 
-  /// So many pictures and frames of sound may be left out before the first picture comes.
+  /// So many pictures and frames of audio may be left out before the first picture comes.
   private static let mostBeforeFirst = 300
 
   package init(name: StreamName, path: String, gate: any PublishGate, clock: SteadyClock, logger: Logger) {
     self.name = name
     self.path = path
     self.clock = clock
-    publication = OwnPublication(name: name, kind: .file, gate: gate, logger: logger)
+    publication = LocalPublication(name: name, kind: .file, gate: gate, logger: logger)
   }
 
   @discardableResult
   package func run() async -> EndReason {
     await publication.run {
-      let outcome = Outcome()
+      let outcome = FirstError()
       try await DedicatedThread.run(named: "weir-file") { outcome.keep { try self.play() } }
       try outcome.get()
     }
@@ -80,7 +80,7 @@ package final class FileSource: MediaSource {
     for unit in waiting { place(unit, &loop, start) }
   }
 
-  /// Pictures lead: sound would wait for them for ever.
+  /// Pictures lead: audio would wait for them for ever.
   private func checkPictures(_ file: MediaFile, _ loop: FileLoop) throws(FileError) {
     guard !publication.isEnding, !loop.hasPicture, file.tracks[0].description.kind == .video else { return }
     throw .noPicture(path)
@@ -93,7 +93,7 @@ package final class FileSource: MediaSource {
       left += 1
       guard left == 1 || String(left).count > String(left - 1).count else { continue }
       let rest = file.rest.map { ", and the rest of the file with it (\($0))" } ?? ""
-      publication.logger.warning("\(path) is damaged: \(left) of its pictures and frames of sound were left out\(rest)")
+      publication.logger.warning("\(path) is damaged: \(left) of its pictures and frames of audio were left out\(rest)")
     }
   }
 

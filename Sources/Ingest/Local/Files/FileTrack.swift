@@ -2,7 +2,7 @@ internal import CLibAV
 internal import FMP4
 internal import NIOCore
 
-/// The picture or the sound of a file: what it is, and how its packets become samples.
+/// The picture or the audio of a file: what it is, and how its packets become samples.
 struct FileTrack {
   private(set) var description: TrackDescription
   /// Of libavformat.
@@ -17,7 +17,7 @@ struct FileTrack {
   /// until one is known.
   private var undated: [(bytes: ByteBuffer, presentation: Int64, length: Int64)] = []
   private var isDated = false
-  /// Pictures or frames of sound that could not be used, and that nobody has been told of.
+  /// Pictures or frames of audio that could not be used, and that nobody has been told of.
   private var broken = 0
 
   /// H.264 and HEVC hold back at most 16 pictures.
@@ -37,7 +37,7 @@ struct FileTrack {
     } catch {
       throw error.code == .unsupported
         ? FileError.unsupportedCodec(
-          path, kind: id == .video ? "picture" : "sound", codec: String(cString: avcodec_get_name(parameters.codec_id)))
+          path, kind: id == .video ? "picture" : "audio", codec: String(cString: avcodec_get_name(parameters.codec_id)))
         : FileError.invalidCodec(path, reason: "\(error)")
     }
     let average = stream.pointee.avg_frame_rate
@@ -65,7 +65,7 @@ struct FileTrack {
     return Rotation(rawValue: UInt16((quarters % 4 + 4) % 4 * 90)) ?? .none
   }
 
-  /// The packet as a unit; none for one that has no picture and no sound of its own, or that only prepares a decoder,
+  /// The packet as a unit; none for one that has no picture and no audio of its own, or that only prepares a decoder,
   /// or whose decode time a later one tells.
   mutating func units(_ packet: UnsafeMutablePointer<AVPacket>) -> [MediaFile.Unit] {
     guard let data = packet.pointee.data, packet.pointee.size > 0 else { return [] }
@@ -78,7 +78,7 @@ struct FileTrack {
     let (pts, dts) = (packet.pointee.pts, packet.pointee.dts)
     guard pts != weir_no_time || dts != weir_no_time else { return [] }
     let presentation = pts == weir_no_time ? dts : pts
-    if description.kind == .audio { return [sound(bytes, ticks(presentation))].compactMap(\.self) }
+    if description.kind == .audio { return [audio(bytes, ticks(presentation))].compactMap(\.self) }
     let payload = ByteBuffer(bytes: bytes)
     let length = packet.pointee.duration
     if dts == weir_no_time, !isDated, undated.count < Self.longestReordering {
@@ -103,7 +103,7 @@ struct FileTrack {
     }
   }
 
-  /// How many pictures or frames of sound could not be used since the last call.
+  /// How many pictures or frames of audio could not be used since the last call.
   mutating func takeBroken() -> Int {
     defer { broken = 0 }
     return broken
@@ -147,7 +147,7 @@ struct FileTrack {
     return grid?.place(decode: decode, composition: presentation &- decode)
   }
 
-  private func sound(_ bytes: UnsafeRawBufferPointer, _ time: Int64) -> MediaFile.Unit? {
+  private func audio(_ bytes: UnsafeRawBufferPointer, _ time: Int64) -> MediaFile.Unit? {
     // A decoder's run-up lies before the beginning.
     let raw = Self.withoutADTS(bytes)
     let payload = ByteBuffer(bytes: raw)

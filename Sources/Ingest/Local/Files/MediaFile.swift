@@ -3,10 +3,10 @@ internal import FMP4
 internal import Glibc
 internal import NIOCore
 
-/// A file that libavformat takes apart: its picture and its sound as coded, one unit after the other. Only ordinary
+/// A file that libavformat takes apart: its picture and its audio as coded, one unit after the other. Only ordinary
 /// files of this machine are opened; what a file refers to is not followed. It lives on one thread.
 final class MediaFile {
-  /// One coded picture or block of sound, with the times of the file in ticks of its track.
+  /// One coded picture or block of audio, with the times of the file in ticks of its track.
   struct Unit {
     var track: TrackID
     var timescale: UInt32
@@ -68,7 +68,7 @@ final class MediaFile {
   var hasSeenAllTracks: Bool { seen.count == tracks.count }
 
   /// What was left out since the last call because it cannot be read or taken apart: one element for each picture, frame of
-  /// sound or failed read, which counts as what leads.
+  /// audio or failed read, which counts as what leads.
   func takeBroken() -> [MediaKind] {
     var kinds = Array(repeating: tracks[0].description.kind, count: failures)
     failures = 0

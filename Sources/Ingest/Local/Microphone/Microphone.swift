@@ -79,7 +79,7 @@ final class Microphone {
       if code < 0 { throw CaptureError(owner, code: -code, attempt) }
     }
     var allocated: OpaquePointer?
-    try check(snd_pcm_hw_params_malloc(&allocated), "describe its sound")
+    try check(snd_pcm_hw_params_malloc(&allocated), "describe its audio")
     defer { snd_pcm_hw_params_free(allocated) }
     guard let parameters = allocated else { throw CaptureError(owner, .unusable("there is no memory")) }
     try check(snd_pcm_hw_params_any(pcm, parameters), "ask what it offers")

@@ -11,7 +11,7 @@ package struct MicrophoneListing: Sendable, Hashable {
   package var problem: CaptureError?
 }
 
-/// The microphones of this machine's sound cards.
+/// The microphones of this machine's audio cards.
 package enum MicrophoneCatalogue {
   package static func list() -> [MicrophoneListing] {
     weir_alsa_quiet()

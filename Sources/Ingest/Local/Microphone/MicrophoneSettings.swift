@@ -4,10 +4,10 @@ package import FMP4
 package struct MicrophoneSettings: Sendable, Hashable {
   /// The device's name in ALSA: `default`, `hw:1`, `plughw:CARD=U0x46d,DEV=0`.
   package var device: String
-  /// Hz at the device; the stream's sound is always of 48 kHz.
+  /// Hz at the device; the stream's audio is always of 48 kHz.
   package var rate: Int?
   package var channels: Int?
-  /// Bits a second of the coded sound.
+  /// Bits a second of the coded audio.
   package var bitRate: Int
   package var coding: CodecID
 

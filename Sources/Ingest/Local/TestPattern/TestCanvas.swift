@@ -5,7 +5,7 @@ internal import Glibc
 /// thread.
 final class TestCanvas {
   let frame: UnsafeMutablePointer<AVFrame>
-  private var picture: TestPicture
+  private var picture: TestFrame
   private let width: Int
   private let height: Int
 
@@ -13,7 +13,7 @@ final class TestCanvas {
     guard let frame = av_frame_alloc() else { throw LibAVError("make a picture", code: -ENOMEM) }
     self.frame = frame
     (width, height) = (settings.width, settings.height)
-    picture = TestPicture(settings: settings, schedule: schedule)
+    picture = TestFrame(settings: settings, schedule: schedule)
     frame.pointee.format = AV_PIX_FMT_YUV420P.rawValue
     frame.pointee.width = Int32(width)
     frame.pointee.height = Int32(height)

@@ -10,21 +10,21 @@ final class TestMedia {
   private let video: VideoEncoder
   private let audio: AudioEncoder
   private let tone: TestTone
-  private var soundFrame: [Float]
+  private var audioFrame: [Float]
 
   /// Ticks of the video track from the encoder's first decode time to 0: the delay of the B-frames. Nil until the
   /// first picture has come out.
   private var origin: Int64?
   private var nextKeyFrame: Int64 = 0
   private var isRefreshWanted = false
-  /// The first sample of sound that is not encoded yet, counted from picture 0.
-  private var nextSound: Int64 = 0
-  /// Sound before this one belongs to a time that was left out.
-  private var firstSound: Int64 = 0
-  /// Where the last picture ends, in samples of sound.
+  /// The first sample of audio that is not encoded yet, counted from picture 0.
+  private var nextAudio: Int64 = 0
+  /// Audio before this one belongs to a time that was left out.
+  private var firstAudio: Int64 = 0
+  /// Where the last picture ends, in samples of audio.
   private var lastEnd: Int64 = 0
-  /// Sound that waits for pictures of its time: as much as the encoder holds pictures back.
-  private var waitingSound: [(time: Int64, payload: ByteBuffer)] = []
+  /// Audio that waits for pictures of its time: as much as the encoder holds pictures back.
+  private var waitingAudio: [(time: Int64, payload: ByteBuffer)] = []
 
   /// - Parameter wallStart: nanoseconds since 1970 of picture 0.
   init(settings: TestSourceSettings, wallStart: Int64) throws {
@@ -33,12 +33,12 @@ final class TestMedia {
     canvas = try TestCanvas(settings: settings, schedule: schedule)
     video = try VideoEncoder(.x264, settings.format, settings.encoding)
     audio = try AudioEncoder(.aac, sampleRate: settings.sampleRate, bitRate: settings.audioBitRate)
-    soundFrame = [Float](repeating: 0, count: audio.samplesPerFrame)
+    audioFrame = [Float](repeating: 0, count: audio.samplesPerFrame)
     tone = TestTone(schedule: schedule, sampleRate: settings.sampleRate)
   }
 
-  /// Makes one picture and the sound up to its end. Numbers only grow; each one that is left out is a picture that
-  /// was dropped, and the sound goes on without a gap.
+  /// Makes one picture and the audio up to its end. Numbers only grow; each one that is left out is a picture that
+  /// was dropped, and the audio goes on without a gap.
   func advance(to picture: Int64, _ emit: (MediaEvent) -> Void) throws {
     let isKeyFrame = picture >= nextKeyFrame || isRefreshWanted
     isRefreshWanted = false
@@ -51,20 +51,20 @@ final class TestMedia {
       self.emit(coded, emit)
     }
     lastEnd = schedule.firstSample(of: picture + 1, sampleRate: settings.sampleRate)
-    try encodeSound(until: lastEnd)
-    if let origin { emitSound(before: origin + ticks(picture + 1), emit) }
+    try encodeAudio(until: lastEnd)
+    if let origin { emitAudio(before: origin + ticks(picture + 1), emit) }
   }
 
   /// The next picture is a key frame, too; the others stay where they are.
   func refresh() { isRefreshWanted = true }
 
-  /// Leaves out everything before a picture, sound as well: the timeline breaks. The picture is a key frame.
+  /// Leaves out everything before a picture, audio as well: the timeline breaks. The picture is a key frame.
   func breakTimeline(before picture: Int64, _ emit: (MediaEvent) -> Void) {
-    waitingSound.removeAll()
+    waitingAudio.removeAll()
     let frame = Int64(audio.samplesPerFrame)
     let start = schedule.firstSample(of: picture, sampleRate: settings.sampleRate)
-    nextSound = max(nextSound, (start + frame - 1) / frame * frame)
-    firstSound = nextSound
+    nextAudio = max(nextAudio, (start + frame - 1) / frame * frame)
+    firstAudio = nextAudio
     nextKeyFrame = picture
     if origin != nil { emit(.discontinuity) }
   }
@@ -72,22 +72,22 @@ final class TestMedia {
   /// Gives out what the encoder still holds.
   func finish(_ emit: (MediaEvent) -> Void) throws {
     try video.finish { self.emit($0, emit) }
-    try encodeSound(until: lastEnd + Int64(audio.samplesPerFrame) - 1)
-    try audio.finish(keepSound)
-    emitSound(before: .max, emit)
+    try encodeAudio(until: lastEnd + Int64(audio.samplesPerFrame) - 1)
+    try audio.finish(keepAudio)
+    emitAudio(before: .max, emit)
   }
 
-  private func encodeSound(until end: Int64) throws {
-    while nextSound + Int64(audio.samplesPerFrame) <= end {
-      let start = nextSound
-      nextSound += Int64(audio.samplesPerFrame)
-      soundFrame.withUnsafeMutableBufferPointer { tone.fill($0, from: start) }
-      try audio.encode(left: soundFrame, right: soundFrame, at: start) { keepSound($0, $1) }
+  private func encodeAudio(until end: Int64) throws {
+    while nextAudio + Int64(audio.samplesPerFrame) <= end {
+      let start = nextAudio
+      nextAudio += Int64(audio.samplesPerFrame)
+      audioFrame.withUnsafeMutableBufferPointer { tone.fill($0, from: start) }
+      try audio.encode(left: audioFrame, right: audioFrame, at: start) { keepAudio($0, $1) }
     }
   }
 
-  private func keepSound(_ time: Int64, _ payload: ByteBuffer) {
-    if time >= firstSound { waitingSound.append((time, payload)) }
+  private func keepAudio(_ time: Int64, _ payload: ByteBuffer) {
+    if time >= firstAudio { waitingAudio.append((time, payload)) }
   }
 
   private func emit(_ coded: VideoEncoder.CodedPicture, _ emit: (MediaEvent) -> Void) {
@@ -118,13 +118,13 @@ final class TestMedia {
       ]))
   }
 
-  /// Gives out the waiting sound that begins before a time, in ticks of the video track.
-  private func emitSound(before end: Int64, _ emit: (MediaEvent) -> Void) {
+  /// Gives out the waiting audio that begins before a time, in ticks of the video track.
+  private func emitAudio(before end: Int64, _ emit: (MediaEvent) -> Void) {
     let shift = MediaTime(ticks: origin ?? 0, timescale: settings.frameRate.timescale)
       .rescaled(to: UInt32(settings.sampleRate))
     let end = MediaTime(ticks: end, timescale: settings.frameRate.timescale)
     var count = 0
-    for (time, payload) in waitingSound {
+    for (time, payload) in waitingAudio {
       let time = MediaTime(ticks: time + shift, timescale: UInt32(settings.sampleRate))
       guard time < end else { break }
       count += 1
@@ -134,7 +134,7 @@ final class TestMedia {
             track: .audio, decodeTime: time.ticks, duration: UInt32(audio.samplesPerFrame), isSync: true,
             payload: payload)))
     }
-    waitingSound.removeFirst(count)
+    waitingAudio.removeFirst(count)
   }
 
   private func ticks(_ pictures: Int64) -> Int64 { pictures * Int64(settings.frameRate.frameDuration) }

@@ -1,5 +1,5 @@
 /// When the test source flashes and beeps: at the first picture of each second of UTC. Pure arithmetic on the wall
-/// time of picture 0; pictures and sound ask the same function, so that both hit the same instant exactly.
+/// time of picture 0; pictures and audio ask the same function, so that both hit the same instant exactly.
 struct TestSchedule: Sendable {
   /// Nanoseconds since 1970 of picture 0.
   let wallStart: Int64
@@ -23,13 +23,13 @@ struct TestSchedule: Sendable {
     return wallStart &+ Int64(truncatingIfNeeded: offset)
   }
 
-  /// The first sample of sound at or after a picture's time.
+  /// The first sample of audio at or after a picture's time.
   func firstSample(of picture: Int64, sampleRate: Int) -> Int64 {
     let exact = Int128(picture) * Int128(rate.frameDuration) * Int128(sampleRate)
     return Int64(truncatingIfNeeded: -Self.floor(-exact, Int128(rate.timescale)))
   }
 
-  /// The picture that is shown while a sample of sound is heard.
+  /// The picture that is shown while a sample of audio is heard.
   func picture(ofSample sample: Int64, sampleRate: Int) -> Int64 {
     let exact = Int128(sample) * Int128(rate.timescale)
     return Int64(truncatingIfNeeded: Self.floor(exact, Int128(rate.frameDuration) * Int128(sampleRate)))

@@ -6,15 +6,15 @@ internal import Synchronization
 /// coded by libx264 and libavcodec. To the server it is a publication like any other, except that it is never
 /// recorded.
 ///
-/// Everything is made on one thread of its own. At most one picture (and its sound) is in the making; a machine that
+/// Everything is made on one thread of its own. At most one picture (and its audio) is in the making; a machine that
 /// is too slow leaves pictures out, and nothing queues up.
 package final class TestSource: MediaSource {
   package let name: StreamName
   private let settings: TestSourceSettings
   private let clock: SteadyClock
-  private let publication: OwnPublication
+  private let publication: LocalPublication
   private let droppedPictures = Atomic<Int64>(0)
-  private let keyFrame: KeyFrameWish
+  private let keyFrame: KeyFrameRequest
   private let figures = CaptureFigures()
 
   package init(
@@ -24,9 +24,9 @@ package final class TestSource: MediaSource {
     self.name = name
     self.settings = settings
     self.clock = clock
-    let keyFrame = KeyFrameWish()
+    let keyFrame = KeyFrameRequest()
     self.keyFrame = keyFrame
-    publication = OwnPublication(
+    publication = LocalPublication(
       name: name, kind: .test, gate: gate, logger: logger, keyFrameInterval: settings.keyFrameTime
     ) { keyFrame.ask() }
     var picture = CaptureStatus.Picture(device: "test pattern")
@@ -46,7 +46,7 @@ package final class TestSource: MediaSource {
   @discardableResult
   package func run() async -> EndReason {
     await publication.run {
-      let outcome = Outcome()
+      let outcome = FirstError()
       try await DedicatedThread.run(named: "weir-test") { outcome.keep { try self.produce() } }
       try outcome.get()
     }

@@ -2,7 +2,7 @@ internal import FMP4
 
 /// What the test source makes. The defaults are the demo's.
 package struct TestSourceSettings: Sendable, Hashable {
-  /// Pixels; even. The width decides about the size of everything in the picture (`TestPicture`).
+  /// Pixels; even. The width decides about the size of everything in the picture (`TestFrame`).
   package var width: Int
   /// Pixels; even, and at least 44/80 of the width, so that everything fits.
   package var height: Int
@@ -13,7 +13,7 @@ package struct TestSourceSettings: Sendable, Hashable {
   package var bFrames: Int
   /// Bits a second.
   package var videoBitRate: Int
-  /// Hz; the sound's timescale.
+  /// Hz; the audio's timescale.
   package var sampleRate: Int
   /// Bits a second.
   package var audioBitRate: Int
@@ -49,7 +49,7 @@ package struct TestSourceSettings: Sendable, Hashable {
     audioBitRate: Int = 96000, pacing: Pacing = .realTime, pictureLimit: Int64? = nil
   ) {
     precondition(width >= 160 && width % 2 == 0 && height % 2 == 0, "a test picture is at least 160 wide, and even")
-    precondition(height >= TestPicture.unit(width: width) * 44, "a test picture of this width needs more height")
+    precondition(height >= TestFrame.unit(width: width) * 44, "a test picture of this width needs more height")
     precondition(keyFrameInterval > 0 && bFrames >= 0, "key frames come, and B-frames are not fewer than none")
     self.width = width
     self.height = height

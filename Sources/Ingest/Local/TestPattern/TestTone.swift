@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// The sound of the test source: a short 1 kHz beep that begins exactly with each flash, and silence between.
+/// The audio of the test source: a short 1 kHz beep that begins exactly with each flash, and silence between.
 struct TestTone {
   private let schedule: TestSchedule
   private let sampleRate: Int

@@ -44,7 +44,7 @@ struct CaptureAnswer: Encodable {
         encoderRestarts: camera.encoderRestarts, encodeMicroseconds: camera.encodeMicroseconds,
         controls: camera.controls.map(ControlAnswer.init))
     }
-    audio = status.sound.map { microphone in
+    audio = status.audio.map { microphone in
       Audio(
         device: microphone.device, state: microphone.state.word, problem: microphone.state.problem,
         sampleRate: microphone.rate, channels: microphone.channels, overruns: microphone.overruns,

@@ -86,7 +86,7 @@ struct StreamAnswer: Encodable {
     (memoryBytes, playlistRenders) = (status.residentBytes, status.playlistRenders)
     (tracks, warnings) = (status.tracks.map(TrackAnswer.init), status.warnings)
     ladder = status.transcoding.map { Ladder($0, status.rungs) }
-    audio = status.soundTranscoding.map { Audio($0, status.sound) }
+    audio = status.audioTranscoding.map { Audio($0, status.audio) }
     (self.recording, self.capture) = (recording, capture)
     anchor = status.anchor.map {
       Anchor(mediaSeconds: $0.mediaTime.thousandths, wall: JSONText.time($0.wallNanoseconds))

@@ -43,8 +43,8 @@ extension Metric {
     case .ladderRestarts: "Times at which a worker was lost."
     case .ladderDropped:
       "Frames that were left out of the renditions: the machine was too slow, or no worker was there."
-    case .soundWorker: "1 while the worker that transcodes audio is running."
-    case .soundRestarts: "Times at which a worker that transcodes audio was lost."
+    case .audioWorker: "1 while the worker that transcodes audio is running."
+    case .audioRestarts: "Times at which a worker that transcodes audio was lost."
     case .cameraUp: "1 while the camera sends; 0 while a slate stands in for it."
     case .cameraTaken: "Frames that came from the camera."
     case .cameraLost: "Frames that the camera's driver lost, by its own count."

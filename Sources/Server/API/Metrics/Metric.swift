@@ -38,8 +38,8 @@ enum Metric: String, CaseIterable, Sendable {
   case ladderWorker = "weir_ladder_worker_up"
   case ladderRestarts = "weir_ladder_worker_restarts_total"
   case ladderDropped = "weir_ladder_frames_dropped_total"
-  case soundWorker = "weir_audio_worker_up"
-  case soundRestarts = "weir_audio_worker_restarts_total"
+  case audioWorker = "weir_audio_worker_up"
+  case audioRestarts = "weir_audio_worker_restarts_total"
 
   case cameraUp = "weir_camera_up"
   case cameraTaken = "weir_camera_frames_total"

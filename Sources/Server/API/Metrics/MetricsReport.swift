@@ -10,7 +10,7 @@ struct MetricsReport: Sendable {
   let streams: StreamRegistry
   let viewers: ViewerRegistry
   let recordings: RecordingLibrary?
-  let sources: OwnSources
+  let sources: LocalSources
   let traffic: HTTPTraffic
   let capacity: ServerCapacity
   var attempts = AdminAttempts()
@@ -23,7 +23,7 @@ struct MetricsReport: Sendable {
     sheet.add(.build, 1, [("version", Version.number)])
     if let renderTime { sheet.add(.renderTime, Double(renderTime) / 1_000_000_000) }
     let overview = streams.overview
-    let audience = viewers.census
+    let audience = viewers.counts
     tell(of: overview, audience.streams, &sheet)
     tellOfServer(overview, refusedViewers: audience.refused, displacedViewers: audience.displaced, &sheet)
     tellOfSources(overview, &sheet)
@@ -112,11 +112,11 @@ struct MetricsReport: Sendable {
       sheet.add(.ladderRungs, status.rungs.count, of: subject)
       sheet.add(.ladderWorker, transcoding.worker == .running, of: subject)
     }
-    if let transcoding = status.soundTranscoding {
-      sheet.add(.soundWorker, transcoding.worker == .running, of: subject)
+    if let transcoding = status.audioTranscoding {
+      sheet.add(.audioWorker, transcoding.worker == .running, of: subject)
     }
-    if status.soundTranscoding != nil || status.counters.soundRestarts > 0 {
-      sheet.add(.soundRestarts, status.counters.soundRestarts, of: subject)
+    if status.audioTranscoding != nil || status.counters.audioRestarts > 0 {
+      sheet.add(.audioRestarts, status.counters.audioRestarts, of: subject)
     }
     if status.transcoding != nil || status.counters.workerRestarts > 0 || status.counters.droppedPictures > 0 {
       sheet.add(.ladderRestarts, status.counters.workerRestarts, of: subject)
@@ -131,10 +131,10 @@ struct MetricsReport: Sendable {
       let (video, audio) = ((name: "kind", value: "video"), (name: "kind", value: "audio"))
       sheet.add(.ingestBytes, intake.bytes, of: subject, [label])
       sheet.add(.ingestFrames, intake.pictures, of: subject, [label, video])
-      sheet.add(.ingestFrames, intake.soundFrames, of: subject, [label, audio])
+      sheet.add(.ingestFrames, intake.audioFrames, of: subject, [label, audio])
       sheet.add(.ingestKeyFrames, intake.keyFrames, of: subject, [label])
       sheet.add(.ingestLost, intake.lostPictures, of: subject, [label, video])
-      sheet.add(.ingestLost, intake.lostSoundFrames, of: subject, [label, audio])
+      sheet.add(.ingestLost, intake.lostAudioFrames, of: subject, [label, audio])
       sheet.add(.jumps, intake.jumps, of: subject, [label])
     }
     sheet.add(.partDelay, counters.partDelay, of: subject)
@@ -156,11 +156,11 @@ struct MetricsReport: Sendable {
       guard let status = source.status else { continue }
       let subject = overview.subject(of: source.name)
       if let picture = status.picture { tell(of: picture, subject, &sheet) }
-      if let sound = status.sound {
-        sheet.add(.microphoneUp, sound.state == .running, of: subject)
-        sheet.add(.overruns, sound.overruns, of: subject)
-        sheet.add(.bridged, sound.bridgedSamples, of: subject)
-        sheet.add(.microphoneSkew, Double(sound.skewMicroseconds) / 1_000_000, of: subject)
+      if let audio = status.audio {
+        sheet.add(.microphoneUp, audio.state == .running, of: subject)
+        sheet.add(.overruns, audio.overruns, of: subject)
+        sheet.add(.bridged, audio.bridgedSamples, of: subject)
+        sheet.add(.microphoneSkew, Double(audio.skewMicroseconds) / 1_000_000, of: subject)
       }
     }
   }
@@ -189,13 +189,13 @@ struct MetricsReport: Sendable {
       tell(of: recorder, overview.subject(of: stream.name), &sheet)
     }
     sheet.add(.recordingQueue, recordings.queuedBytes)
-    for (event, count) in recordings.tally.events.sorted(by: { $0.key < $1.key }) {
+    for (event, count) in recordings.counters.events.sorted(by: { $0.key < $1.key }) {
       sheet.add(.recordings, count, [("event", event)])
     }
-    for cause in RecordingTally.Cause.allCases {
-      sheet.add(.recordingLost, recordings.tally.lost[cause] ?? 0, [("cause", cause.rawValue)])
+    for cause in RecordingCounters.Cause.allCases {
+      sheet.add(.recordingLost, recordings.counters.lost[cause] ?? 0, [("cause", cause.rawValue)])
     }
-    for (way, durations) in recordings.tally.finishing.sorted(by: { $0.key < $1.key }) {
+    for (way, durations) in recordings.counters.finishing.sorted(by: { $0.key < $1.key }) {
       sheet.add(.finalize, durations, [("way", way)])
     }
     sheet.add(.diskKeepFree, keepFree)

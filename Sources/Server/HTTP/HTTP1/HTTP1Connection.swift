@@ -8,7 +8,7 @@ internal import Storage
 /// The life of one HTTP/1.1 connection (RFC 9112): requests are answered in order, one at a time, and while one is
 /// being answered nothing more is read than what is here already. Bytes are `HTTP1Scanner`'s and `SocketWriter`'s business,
 /// judgement about requests `RequestAssembler`'s, about responses `ResponsePlan`'s; what others on the loop have asked for
-/// just now comes from its `AnswerTable`. Confined to the channel's event loop.
+/// just now comes from its `ResponseTable`. Confined to the channel's event loop.
 final class HTTP1Connection: HTTPConnection {
   /// What the connection is doing.
   private enum Phase {
@@ -36,7 +36,7 @@ final class HTTP1Connection: HTTPConnection {
   private var unread = ByteBuffer()
   private var assembler: RequestAssembler
   /// The client that was last admitted to something shared.
-  private var admitted: (stamp: ChangeStamp, client: ClientID, tick: Int)?
+  private var admitted: (stamp: Generation, client: ClientID, tick: Int)?
   private var phase = Phase.receiving
   /// More waited to be sent of an endless body at the last look than may wait for long.
   private var isLiveBehind = false
@@ -191,7 +191,7 @@ final class HTTP1Connection: HTTPConnection {
     case .sendContinue:
       since = loop.now
       isWithinHead = false
-      _ = writer.send(FixedAnswer.goOn)
+      _ = writer.send(StandardResponse.goOn)
     case .request(let request, let keepsAlive):
       answer(request, head: head, keepsAlive: keepsAlive && peer.isServed && !isStopping)
     case .refuse(let problem): refuse(problem)
@@ -203,15 +203,16 @@ final class HTTP1Connection: HTTPConnection {
     switch answer.kind {
     case .now(let response):
       if let sharing = answer.sharing, let head, response.status == .ok, mayShare(head) {
-        loop.answers.keep(SharedAnswer(response, sharing, answer.admission), for: head.target)
+        loop.answers.keep(SharedResponse(response, sharing, answer.admission), for: head.target)
       }
       send(response, to: request, keepsAlive: keepsAlive)
     case .later(let future):
       phase = .waiting
       if let sharing = answer.sharing, let head, mayShare(head) {
-        let awaited = SharedAnswer(awaited: sharing, answer.admission)
+        let awaited = SharedResponse(awaited: sharing, answer.admission)
         loop.answers.keep(awaited, for: head.target)
-        awaited.join(SharedAnswer.Seat(connection: self, client: client(head), acceptsGzip: head.fields.acceptsGzip))
+        awaited.join(
+          SharedResponse.Waiter(connection: self, client: client(head), acceptsGzip: head.fields.acceptsGzip))
         future.hop(to: loop.eventLoop).assumeIsolated().whenComplete { result in
           awaited.resolve(self.services.response(of: result, to: request, countedBy: nil))
         }
@@ -248,7 +249,7 @@ final class HTTP1Connection: HTTPConnection {
     case .buffer(let bytes): outcome = writer.send(bytes)
     case .pieces(let head, let pieces):
       // The kernel buffers megabytes for a viewer that reads nothing.
-      if services.census.isMemoryTight { writer.limitUnsent(to: SocketWriter.tightUnsentBytes) }
+      if services.limiter.isMemoryTight { writer.limitUnsent(to: SocketWriter.tightUnsentBytes) }
       outcome = writer.send(CollectionOfOne(.bytes(head)) + pieces)
     case .live(let head, let body, let framing):
       self.framing = framing
@@ -312,7 +313,7 @@ final class HTTP1Connection: HTTPConnection {
 
 // MARK: What others have asked for, too
 
-extension HTTP1Connection: AnswerTaker {
+extension HTTP1Connection: ResponseWaiter {
   /// Whether the answer follows from the target alone, but for gzip.
   private func mayShare(_ head: RequestHead) -> Bool {
     head.method == .get && head.body == .none && head.keepsAlive && head.hosts == 1 && head.version == .http1_1
@@ -327,12 +328,13 @@ extension HTTP1Connection: AnswerTaker {
     let acceptsGzip = head.fields.acceptsGzip
     if answer.isAwaited {
       phase = .waiting
-      answer.join(SharedAnswer.Seat(connection: self, client: client(head), acceptsGzip: acceptsGzip))
+      answer.join(SharedResponse.Waiter(connection: self, client: client(head), acceptsGzip: acceptsGzip))
     } else if peer.polls(answer.response) {
       services.traffic.add(.refusedPolls)
-      send(services.open(FixedAnswer.polled), to: SharedAnswer.request(acceptsGzip: acceptsGzip), keepsAlive: true)
+      send(
+        services.open(StandardResponse.polled), to: SharedResponse.request(acceptsGzip: acceptsGzip), keepsAlive: true)
     } else if let refusal = refusal(of: client(head), answer) {
-      send(services.open(refusal), to: SharedAnswer.request(acceptsGzip: acceptsGzip), keepsAlive: true)
+      send(services.open(refusal), to: SharedResponse.request(acceptsGzip: acceptsGzip), keepsAlive: true)
     } else {
       give(answer, acceptsGzip: acceptsGzip)
     }
@@ -340,7 +342,7 @@ extension HTTP1Connection: AnswerTaker {
   }
 
   /// Counts the viewer, once a tick for as long as it is the same: its connection is asked far more often.
-  private func refusal(of client: ClientID, _ answer: SharedAnswer) -> HTTPResponse? {
+  private func refusal(of client: ClientID, _ answer: SharedResponse) -> HTTPResponse? {
     guard let admission = answer.admission, answer.response.status.code < 400 else { return nil }
     let stamp = answer.sharing.stamp
     if let admitted, admitted.stamp === stamp, admitted.client == client, admitted.tick == loop.now { return nil }
@@ -349,19 +351,19 @@ extension HTTP1Connection: AnswerTaker {
     return nil
   }
 
-  func take(_ answer: SharedAnswer, for seat: SharedAnswer.Seat) {
+  func take(_ answer: SharedResponse, for waiter: SharedResponse.Waiter) {
     guard case .waiting = phase else { return }
-    if let refusal = refusal(of: seat.client, answer) {
-      send(services.open(refusal), to: SharedAnswer.request(acceptsGzip: seat.acceptsGzip), keepsAlive: !isStopping)
+    if let refusal = refusal(of: waiter.client, answer) {
+      send(services.open(refusal), to: SharedResponse.request(acceptsGzip: waiter.acceptsGzip), keepsAlive: !isStopping)
     } else {
-      give(answer, acceptsGzip: seat.acceptsGzip)
+      give(answer, acceptsGzip: waiter.acceptsGzip)
     }
     if !waiting.isEmpty || isReadHeldBack || inputIsClosed { takeParts() }
   }
 
-  private func give(_ answer: SharedAnswer, acceptsGzip: Bool) {
+  private func give(_ answer: SharedResponse, acceptsGzip: Bool) {
     if isStopping {
-      send(answer.response, to: SharedAnswer.request(acceptsGzip: acceptsGzip), keepsAlive: false)
+      send(answer.response, to: SharedResponse.request(acceptsGzip: acceptsGzip), keepsAlive: false)
     } else {
       phase = .sending(keepsAlive: true)
       transmit(answer.content(acceptsGzip: acceptsGzip, date: loop.date), keepsAlive: true)

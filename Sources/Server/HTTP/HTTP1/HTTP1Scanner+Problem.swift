@@ -4,8 +4,8 @@ extension HTTP1Scanner.Fault {
   /// What the peer is told.
   var problem: Problem {
     switch self {
-    case .fieldsTooLarge: FixedAnswer.fieldsTooLarge
-    case .targetTooLong: FixedAnswer.targetTooLong
+    case .fieldsTooLarge: StandardResponse.fieldsTooLarge
+    case .targetTooLong: StandardResponse.targetTooLong
     case .unknownVersion:
       Problem(
         status: .httpVersionNotSupported, title: "HTTP version not supported",

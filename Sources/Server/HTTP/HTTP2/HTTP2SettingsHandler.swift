@@ -5,7 +5,7 @@ internal import NIOCore
 ///
 /// NIO ends a connection with more streams than it knows of as allowed: 100, until the peer acknowledges another number, and
 /// that number then. So NIO is given a higher one than the peer (`HTTPLimits.streams` and `refusedStreams`), and its
-/// acknowledgement before the peer has read it. That is sound while all settings of ours allow more than what holds without
+/// acknowledgement before the peer has read it. That is audio while all settings of ours allow more than what holds without
 /// them (RFC 9113 §6.5.2): a smaller window, frame or header table would be held against a peer that cannot know of it.
 ///
 /// Stands between TLS and NIO's handler, and has to be there before that one writes; leaves when the peer has acknowledged.

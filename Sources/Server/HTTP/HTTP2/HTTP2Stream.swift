@@ -51,7 +51,7 @@ final class HTTP2Stream {
     if let head = HTTP2RequestHead.make(headers, isComplete: isEnd, limits: services.limits) {
       take(.head(head))
     } else {
-      refuse(FixedAnswer.fieldsTooLarge)
+      refuse(StandardResponse.fieldsTooLarge)
     }
   }
 

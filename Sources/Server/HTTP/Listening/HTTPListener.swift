@@ -44,7 +44,7 @@ package final class HTTPListener: Sendable {
     capacity = min(limits.connections, descriptors.viewers)
     services = HTTPServices(
       responder: responder, limits: limits, proxies: proxies, origins: origins,
-      census: ConnectionCensus(
+      limiter: ConnectionLimiter(
         capacity: capacity, limits: limits, memory: memory, descriptors: descriptors, traffic: traffic),
       traffic: traffic, pool: pool, logger: logger)
     self.group = group
@@ -60,12 +60,12 @@ package final class HTTPListener: Sendable {
   }
 
   /// The connections that are open.
-  package var connections: Int { services.census.connections }
+  package var connections: Int { services.limiter.connections }
 
   /// Listens, and returns the address with the port that was chosen for port 0. Throws what the system says: address
   /// in use, not permitted, not available. `tls` is asked for each connection; what is spoken over it follows from the
   /// protocol that its context agreed on with the client.
-  package func start(_ place: ListeningPlace, tls: TLSContextSource? = nil) async throws -> SocketAddress {
+  package func start(_ place: ListenEndpoint, tls: TLSContextSource? = nil) async throws -> SocketAddress {
     let services = services
     let loops = loops
     let bootstrap = ServerBootstrap(group: group)
@@ -98,7 +98,7 @@ package final class HTTPListener: Sendable {
     for channel in listening { try? await channel.close().get() }
     await eachConnection { $0.stop() }
     let patience = TimeAmount.nanoseconds(services.limits.stopTime.nanoseconds)
-    _ = try? await services.census.emptied.wait(patience: patience) { self.connections == 0 }.get()
+    _ = try? await services.limiter.emptied.wait(patience: patience) { self.connections == 0 }.get()
     await eachConnection { $0.close() }
   }
 

@@ -102,8 +102,8 @@ struct CatalogueReading {
       stream: now.stream, name: name, state: .completed, startedAt: old?.startedAt ?? name.startNanoseconds ?? 0,
       seconds: contents.seconds, bytes: look.bytes, codecs: contents.codecs, isProtected: look.isReadOnly,
       modifiedAt: look.modifiedAt)
-    if let remark = contents.remark {
-      entry.take(remark)
+    if let metadata = contents.metadata {
+      entry.take(metadata)
     } else if let old {
       (entry.gaps, entry.isSalvaged) = (old.gaps, old.isSalvaged)
       if old.state == .failed, old.isPlayable { (entry.state, entry.reason) = (.failed, old.reason) }
@@ -153,7 +153,7 @@ struct CatalogueReading {
       startedAt: name.startNanoseconds ?? 0, seconds: contents.seconds, bytes: look.bytes, codecs: contents.codecs,
       reason: isPlayable ? nil : Self.interrupted, deletedAt: look.changedAt, isPlayable: isPlayable,
       modifiedAt: look.modifiedAt)
-    if let remark = contents.remark { entry.take(remark) }
+    if let metadata = contents.metadata { entry.take(metadata) }
     try database.put(entry)
   }
 

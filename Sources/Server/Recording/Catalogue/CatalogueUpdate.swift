@@ -67,8 +67,8 @@ struct CatalogueUpdate {
     (entry.bytes, entry.modifiedAt, entry.isProtected) = (look.bytes, look.modifiedAt, look.isReadOnly)
     let contents = folder.contents(of: facts.name.finished)
     if !contents.codecs.isEmpty { (entry.seconds, entry.codecs) = (contents.seconds, contents.codecs) }
-    if let remark = contents.remark {
-      entry.take(remark)
+    if let metadata = contents.metadata {
+      entry.take(metadata)
       if entry.reason == nil, let failure { (entry.state, entry.reason) = (.failed, failure) }
     }
     return entry

@@ -19,7 +19,7 @@ final class RecordingCatalogue: RecordingObserver, Sendable {
   private let readers = NIOThreadPool(numberOfThreads: 2)
   private let state = Mutex(State())
   /// The folders have been read to their end.
-  private let isComplete = PatientFlag()
+  private let isComplete = Latch()
 
   private struct State {
     /// Nil until the thread has opened it.
@@ -221,7 +221,7 @@ final class RecordingCatalogue: RecordingObserver, Sendable {
   /// Closes the database once all that came before has been done; waits for that at most `patience`, since the disk may
   /// not answer any more.
   func close(patience: Duration = .seconds(1)) async {
-    let isClosed = PatientFlag()
+    let isClosed = Latch()
     thread.submit { _ in
       self.state.withLock { state in
         state.database?.close()

@@ -16,7 +16,7 @@ struct RecordingEntry: Sendable, Hashable {
   var stream: StreamName
   var name: RecordingName
   var state: State
-  /// Nanoseconds since 1970, of its first picture or sound.
+  /// Nanoseconds since 1970, of its first picture or audio.
   var startedAt: Int64
   /// Of media.
   var seconds: Double
@@ -43,11 +43,11 @@ struct RecordingEntry: Sendable, Hashable {
 
   /// What its file says of it. The file's name tells its start to the second; a name that tells another one was given
   /// by somebody who knows better.
-  mutating func take(_ remark: RecordingRemark) {
-    (gaps, isSalvaged, reason) = (remark.gaps, remark.isSalvaged, remark.failure)
+  mutating func take(_ metadata: RecordingMetadata) {
+    (gaps, isSalvaged, reason) = (metadata.gaps, metadata.isSalvaged, metadata.failure)
     if reason != nil { state = .failed }
-    let named = name.startNanoseconds ?? remark.startedAt
-    if (remark.startedAt &- named).magnitude < Self.precisionOfNames { startedAt = remark.startedAt }
+    let named = name.startNanoseconds ?? metadata.startedAt
+    if (metadata.startedAt &- named).magnitude < Self.precisionOfNames { startedAt = metadata.startedAt }
   }
 
   /// In nanoseconds: names are cut off at the second, and what salvage reads is a few pictures off.

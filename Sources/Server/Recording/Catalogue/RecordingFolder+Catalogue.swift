@@ -38,7 +38,7 @@ extension RecordingFolder {
     defer { close(file) }
     let (seconds, codecs) = Self.outline(file, status)
     return MovieContents(
-      seconds: seconds, codecs: codecs, remark: RecordingRemark.read(file, size: UInt64(clamping: status.st_size)))
+      seconds: seconds, codecs: codecs, metadata: RecordingMetadata.read(file, size: UInt64(clamping: status.st_size)))
   }
 
   private static func outline(_ file: CInt, _ status: stat) -> (seconds: Double, codecs: [String]) {
@@ -56,7 +56,7 @@ extension RecordingFolder {
     /// RFC 6381, of each track.
     var codecs: [String] = []
     /// Nil where it was made before there were remarks, or by somebody else.
-    var remark: RecordingRemark?
+    var metadata: RecordingMetadata?
   }
 
   /// Whether a recording has that name, also one that was deleted and can be restored: it would stand in a new one's way,

@@ -36,9 +36,9 @@ enum FragmentedFile {
   static func finalize(_ path: String, progress: (UInt64, UInt64) -> Void) throws(RecordingError) -> Result {
     let name = path.split(separator: "/").last.map(String.init) ?? path
     if RecordingName(unfinished: name) != nil { return try salvage(path, name) }
-    let file = try PlainFile(path, .change)
+    let file = try LockedFile(path, .change)
     try file.requireNoOther()
-    let room = try FrontRoom.find(in: file.descriptor, size: file.size, path: path)
+    let room = try MoovReservation.find(in: file.descriptor, size: file.size, path: path)
     let found = try room == nil ? repaired(file, progress) : scan(file, behind: room, progress)
     switch found.content {
     case .finished:
@@ -60,12 +60,12 @@ enum FragmentedFile {
   }
 
   /// Why nothing can be done with a file, for whoever found nothing in it.
-  static func objection(to file: PlainFile) throws(RecordingError) -> RecordingError {
+  static func objection(to file: LockedFile) throws(RecordingError) -> RecordingError {
     RecordingError("\(LogText.escaped(file.path)): \(try scan(file).content.objection)")
   }
 
   static func scan(
-    _ file: PlainFile, behind room: FrontRoom? = nil, _ progress: (UInt64, UInt64) -> Void = { _, _ in }
+    _ file: LockedFile, behind room: MoovReservation? = nil, _ progress: (UInt64, UInt64) -> Void = { _, _ in }
   ) throws(RecordingError) -> RecordingScan {
     let start = min(file.size, UInt64(room?.length ?? 0))
     return try RecordingScan(
@@ -75,9 +75,9 @@ enum FragmentedFile {
 
   /// The same, without what a crash may have left of a head that was being inserted.
   private static func repaired(
-    _ file: PlainFile, _ progress: (UInt64, UInt64) -> Void
+    _ file: LockedFile, _ progress: (UInt64, UInt64) -> Void
   ) throws(RecordingError) -> RecordingScan {
-    let insertion = HeadInsertion(descriptor: file.descriptor, path: file.path)
+    let insertion = MoovInsertion(descriptor: file.descriptor, path: file.path)
     file.noteSize(file.size - (try insertion.takeBack(length: file.size)))
     let found = try scan(file, progress)
     guard case .fragmented(_, let length) = found.content, length < file.size else { return found }
@@ -119,7 +119,7 @@ enum FragmentedFile {
 
   /// Returns how it was done.
   private static func finish(
-    _ file: PlainFile, _ builder: MovieBuilder, _ room: FrontRoom?, length: UInt64,
+    _ file: LockedFile, _ builder: MovieBuilder, _ room: MoovReservation?, length: UInt64,
     _ progress: (UInt64, UInt64) -> Void
   ) throws(RecordingError) -> String {
     let content = UInt64(room?.length ?? 0)..<UInt64(room?.length ?? 0) + length
@@ -127,8 +127,8 @@ enum FragmentedFile {
       throw .system("truncate", file.path, errno: errno)
     }
     guard fdatasync(file.descriptor) == 0 else { throw .system("make durable", file.path, errno: errno) }
-    let head = builder.head(contentLength: length, blockSize: HeadInsertion.blockSize(file.descriptor))
-    do throws(HeadInsertion.Failure) {
+    let head = builder.head(contentLength: length, blockSize: MoovInsertion.blockSize(file.descriptor))
+    do throws(MoovInsertion.Failure) {
       if let room {
         let filling = room.head(builder, contentLength: length)
         if let filling, !room.isTooLoose(for: filling, contentLength: length) {
@@ -136,7 +136,7 @@ enum FragmentedFile {
           return RecordingFile.Outcome.filled.words
         }
       } else {
-        let insertion = HeadInsertion(descriptor: file.descriptor, path: file.path)
+        let insertion = MoovInsertion(descriptor: file.descriptor, path: file.path)
         if try insertion.insert(head) == .inserted { return RecordingFile.Outcome.inserted.words }
       }
     } catch {
@@ -152,7 +152,7 @@ enum FragmentedFile {
   }
 
   /// The folder that a file is in and its name there, whatever links lead to it.
-  private static func place(of file: PlainFile) throws(RecordingError) -> (RecordingFolder, name: String) {
+  private static func place(of file: LockedFile) throws(RecordingError) -> (RecordingFolder, name: String) {
     guard let resolved = realpath(file.path, nil) else { throw .system("find", file.path, errno: errno) }
     defer { free(resolved) }
     let parts = String(cString: resolved).split(separator: "/")

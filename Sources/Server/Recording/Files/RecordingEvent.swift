@@ -32,7 +32,7 @@ struct RecordingEvent: Sendable, Hashable {
 struct RecordingFacts: Sendable, Hashable {
   var stream: StreamName
   var name: RecordingName
-  /// Nanoseconds since 1970, of its first picture or sound.
+  /// Nanoseconds since 1970, of its first picture or audio.
   var startedAt: Int64
   /// Of media.
   var seconds: Double
@@ -43,11 +43,11 @@ struct RecordingFacts: Sendable, Hashable {
   var gaps: [RecordingGap]
   /// Why it ended before it was to; nil where all of it is there.
   var failure: String?
-  var disclosure = RecordingDisclosure.whileWritten
+  var disclosure = RecordingVisibility.whileWritten
 }
 
 /// From when on a recording is listed and can be watched.
-enum RecordingDisclosure: Sendable, Hashable {
+enum RecordingVisibility: Sendable, Hashable {
   /// From its first fragment on.
   case whileWritten
   /// It may hold what was never on air: before it is stored, nobody is told of it and none of it is served.

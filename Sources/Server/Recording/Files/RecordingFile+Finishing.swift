@@ -45,7 +45,7 @@ extension RecordingFile {
     if let room, let filling, effort == .atOnce || !room.isTooLoose(for: filling, contentLength: length) {
       return try fill(room, with: filling)
     }
-    let head = builder.head(contentLength: length, blockSize: HeadInsertion.blockSize(descriptor))
+    let head = builder.head(contentLength: length, blockSize: MoovInsertion.blockSize(descriptor))
     if room == nil, try insert(head) {
       try folder.rename(name.unfinished, to: name.finished)
       noteFinished(length + UInt64(head.readableBytes))
@@ -75,14 +75,14 @@ extension RecordingFile {
     folder.remove(name.unfinished)
   }
 
-  private var insertion: HeadInsertion {
-    HeadInsertion(descriptor: descriptor, path: path, origin: origin, calls: calls)
+  private var insertion: MoovInsertion {
+    MoovInsertion(descriptor: descriptor, path: path, origin: origin, calls: calls)
   }
 
   /// False when the file system cannot insert room.
   private func insert(_ head: ByteBuffer) throws(RecordingError) -> Bool {
     guard length > 0 else { return false }
-    do throws(HeadInsertion.Failure) {
+    do throws(MoovInsertion.Failure) {
       guard try insertion.insert(head) == .inserted else { return false }
     } catch {
       if error.remains != .nothing { noteHead() }
@@ -92,9 +92,9 @@ extension RecordingFile {
     return true
   }
 
-  private func fill(_ room: FrontRoom, with head: MovieBuilder.ParcelledHead) throws(RecordingError) -> Outcome {
+  private func fill(_ room: MoovReservation, with head: MovieBuilder.ParcelledHead) throws(RecordingError) -> Outcome {
     guard length > 0 else { return .leftFragmented }
-    do throws(HeadInsertion.Failure) {
+    do throws(MoovInsertion.Failure) {
       try room.fill(with: head, of: descriptor, path: path, calls: calls)
     } catch {
       if error.remains != .nothing { noteHead() }

@@ -16,16 +16,16 @@ final class RecordingFile {
   private(set) var durableLength: UInt64 = 0
   let descriptor: CInt
   /// What is kept in front of the first byte for the movie's head; nil where that finds another way.
-  let room: FrontRoom?
+  let room: MoovReservation?
   /// Where its first byte lies, for those who read it while it becomes a movie.
   let origin: FileOrigin
   private var unsynced = Unsynced.nothing
   private var trust = Trust.whole
   private var isNameDurable = false
-  private var trail = WrittenTrail()
+  private var trail = PageCacheTrimmer()
   let calls: DiskCalls
   /// Of a file that this process began to write.
-  private var holder: RecordingHolders.Holder?
+  private var holder: UnfinishedRecordingFiles.Holder?
   /// Up to where the disk keeps room for this file.
   private var reservedLength: UInt64 = 0
   /// How far it is on its way to a movie.
@@ -68,7 +68,7 @@ final class RecordingFile {
 
   /// `size` is the file's.
   private init(
-    folder: RecordingFolder, name: RecordingName, taking descriptor: CInt, size: UInt64, room: FrontRoom?,
+    folder: RecordingFolder, name: RecordingName, taking descriptor: CInt, size: UInt64, room: MoovReservation?,
     calls: DiskCalls
   ) {
     self.folder = folder
@@ -85,15 +85,15 @@ final class RecordingFile {
     close(descriptor)
   }
 
-  /// A new file of that name, with the first number that nobody has. It keeps `frontRoom` bytes for the movie's head
+  /// A new file of that name, with the first number that nobody has. It keeps `moovReservation` bytes for the movie's head
   /// where the file system has no other way to put one in front without a copy.
   static func create(
-    in folder: RecordingFolder, name: RecordingName, frontRoom: Int = 0, calls: DiskCalls = .system
+    in folder: RecordingFolder, name: RecordingName, moovReservation: Int = 0, calls: DiskCalls = .system
   ) throws(RecordingError) -> RecordingFile {
     for number in 1...RecordingName.maximumNumber {
       let name = name.numbered(number)
       if folder.isTaken(name) { continue }
-      let holder = RecordingHolders.take(name.unfinished, in: folder)
+      let holder = UnfinishedRecordingFiles.take(name.unfinished, in: folder)
       let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
       let descriptor = openat(folder.descriptor, name.unfinished, flags, 0o644)
       if descriptor < 0, errno == EEXIST { continue }
@@ -105,7 +105,7 @@ final class RecordingFile {
         close(descriptor)
         continue
       }
-      let room = FrontRoom.choose(frontRoom, for: descriptor, calls: calls)
+      let room = MoovReservation.choose(moovReservation, for: descriptor, calls: calls)
       let file = RecordingFile(folder: folder, name: name, taking: descriptor, size: 0, room: room, calls: calls)
       file.holder = holder
       return file
@@ -134,9 +134,9 @@ final class RecordingFile {
     }
     let size = UInt64(clamping: status.st_size)
     let path = "\(folder.path)/\(name.unfinished)"
-    let room: FrontRoom?
+    let room: MoovReservation?
     do throws(RecordingError) {
-      room = try FrontRoom.find(in: descriptor, size: size, path: path)
+      room = try MoovReservation.find(in: descriptor, size: size, path: path)
     } catch {
       close(descriptor)
       return .unreadable(error)
@@ -161,7 +161,7 @@ final class RecordingFile {
   /// that room.
   func begin(_ initSegment: ByteBuffer) throws(RecordingError) {
     guard let room else { return try append(initSegment) }
-    guard let (fileType, movie) = FrontRoom.parts(of: initSegment) else {
+    guard let (fileType, movie) = MoovReservation.parts(of: initSegment) else {
       throw RecordingError("\(LogText.escaped(path)) would begin without its ftyp")
     }
     for piece in room.beginning(fileType) {

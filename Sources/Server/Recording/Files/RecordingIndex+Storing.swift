@@ -3,7 +3,7 @@ internal import FMP4
 internal import NIOCore
 
 /// The index as bytes, which stand in the `free` box between a finished movie's `moov` and its media, behind the
-/// `RecordingRemark`: whoever opens the recording later need not look at every fragment. What does not look right is passed over, and the file is walked.
+/// `RecordingMetadata`: whoever opens the recording later need not look at every fragment. What does not look right is passed over, and the file is walked.
 ///
 /// | bytes | what |
 /// |---|---|

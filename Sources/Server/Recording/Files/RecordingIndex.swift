@@ -2,7 +2,7 @@ internal import Basics
 internal import FMP4
 internal import NIOCore
 
-/// Where the segments of a recording lie and what playlists say of them: 80 bytes a segment of picture and sound, built
+/// Where the segments of a recording lie and what playlists say of them: 80 bytes a segment of picture and audio, built
 /// while the recording is written, or from its file. A value; it holds no media and no heads.
 struct RecordingIndex: Sendable {
   /// The parameters of a stretch of segments.

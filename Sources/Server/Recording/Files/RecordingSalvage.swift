@@ -9,7 +9,7 @@ struct RecordingSalvage {
   let title: String
   let effort: RecordingFile.Effort
   /// What its recorder knew of it; nil where nobody is left to ask, and the file alone tells.
-  var remark: RecordingRemark?
+  var metadata: RecordingMetadata?
   /// Where the segments lie, for the finished file, if that is known and nothing of the file is torn.
   var index: ByteBuffer?
   /// Why it ended before it was to, where neither `remark` nor the file tells.
@@ -29,7 +29,7 @@ struct RecordingSalvage {
 
   /// What was found in the file.
   struct Contents: Sendable, Hashable {
-    /// Nanoseconds since 1970, of its first picture or sound; nil where only its name tells.
+    /// Nanoseconds since 1970, of its first picture or audio; nil where only its name tells.
     var startedAt: Int64?
     /// Of media.
     var seconds: Double
@@ -78,8 +78,9 @@ struct RecordingSalvage {
       return .finished(
         outcome,
         Contents(
-          startedAt: annex.remark.startedAt, seconds: tables.seconds, codecs: tables.codecs, gaps: annex.remark.gaps,
-          failure: annex.remark.failure, tornBytes: torn))
+          startedAt: annex.metadata.startedAt, seconds: tables.seconds, codecs: tables.codecs,
+          gaps: annex.metadata.gaps,
+          failure: annex.metadata.failure, tornBytes: torn))
     }
   }
 
@@ -92,32 +93,32 @@ struct RecordingSalvage {
   /// Gives a movie its name. It was written whole before, but perhaps not durably.
   private func rename() throws(RecordingError) -> Contents {
     try file.confirmHead()
-    if remark == nil {
-      try RecordingRemark.noteSalvaged(file.descriptor, size: file.length, path: file.path)
+    if metadata == nil {
+      try RecordingMetadata.noteSalvaged(file.descriptor, size: file.length, path: file.path)
     }
     try file.folder.rename(file.name.unfinished, to: file.name.finished)
     let movie = file.folder.contents(of: file.name.finished)
     return Contents(
-      startedAt: movie.remark?.startedAt, seconds: movie.seconds, codecs: [], gaps: movie.remark?.gaps ?? [],
-      failure: movie.remark?.failure)
+      startedAt: movie.metadata?.startedAt, seconds: movie.seconds, codecs: [], gaps: movie.metadata?.gaps ?? [],
+      failure: movie.metadata?.failure)
   }
 
   /// What the finished file says of itself besides its media, and where its segments lie: as its recorder knew it, else
   /// as it was `found`.
   private func annex(
     _ notes: [ByteBuffer], _ found: RecordingIndex, isWhole: Bool
-  ) -> (remark: RecordingRemark, bytes: ByteBuffer) {
+  ) -> (metadata: RecordingMetadata, bytes: ByteBuffer) {
     let start = found.segments.first?.wallStart ?? 0
-    let remark =
-      remark
-      ?? RecordingRemark(
+    let metadata =
+      metadata
+      ?? RecordingMetadata(
         startedAt: start > 0 ? start : file.name.startNanoseconds ?? 0,
         gaps: notes.compactMap(RecordingGap.init(note:)),
-        failure: notes.compactMap(RecordingRemark.failure(note:)).last ?? failure, isSalvaged: true)
-    var bytes = remark.stored
+        failure: notes.compactMap(RecordingMetadata.failure(note:)).last ?? failure, isSalvaged: true)
+    var bytes = metadata.stored
     let known = isWhole ? index : nil
     bytes.writeImmutableBuffer(known ?? found.stored)
-    return (remark, bytes)
+    return (metadata, bytes)
   }
 }
 

@@ -11,7 +11,7 @@ struct RecordingScan {
   let notes: [(offset: UInt64, content: ByteBuffer)]
   /// Where the segments lie of what is whole.
   let index: RecordingIndex
-  let tally: RecordingScanner.Tally
+  let compared: RecordingScanner.ComparedCounts
 
   /// Whether fragments are compared with the seals before them.
   enum Seals: Sendable {
@@ -52,7 +52,7 @@ struct RecordingScan {
       }
       for found in scanner.takeFound() { indexer.add(found) }
     }
-    (content, notes, tally) = (scanner.content, scanner.notes, scanner.tally)
+    (content, notes, compared) = (scanner.content, scanner.notes, scanner.compared)
     index = indexer.finished
   }
 

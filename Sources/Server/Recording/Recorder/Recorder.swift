@@ -18,7 +18,7 @@ final class Recorder: FragmentSink {
   private let clock: SteadyClock
   private let logger: Logger
   private let queue: RankedMutex<RecorderQueue>
-  private let job: RankedMutex<RecordingJob>
+  private let job: RankedMutex<RecordingWriter>
   private let latest = LatestState()
   /// Rings with each change of its state.
   private let bell = Bell()
@@ -34,7 +34,7 @@ final class Recorder: FragmentSink {
     let latest = latest
     job = RankedMutex(
       .recording,
-      RecordingJob(
+      RecordingWriter(
         library: settings, stream: stream, epoch: epoch, tell: { state in latest.set(state) },
         plan: { time in latest.plan(time) }))
   }
@@ -137,7 +137,7 @@ final class Recorder: FragmentSink {
         switch work {
         case .item(.event(let event)): job.receive(event)
         case .item(.segmentEnd(let end)): job.complete(end)
-        case .item(.shed): job.noteMissing(RecordingJob.tooSlow)
+        case .item(.shed): job.noteMissing(RecordingWriter.tooSlow)
         case .item(.shedUntil(let end)): job.leaveOut(until: end)
         case .item(.stop): job.stop()
         case .item(.cancel): job.cancel()

@@ -58,7 +58,7 @@ struct RecorderQueue {
   }
 
   private let budget: RecordingBudget
-  private var pinned: PinnedSegments
+  private var pinned: SegmentMemoryCharge
   private var items = CircularBuffer<(item: Item, since: Int64)>()
   /// So many of the newest are not handed out yet.
   private var held = 0
@@ -76,7 +76,7 @@ struct RecorderQueue {
   init(budget: RecordingBudget, trial: RecordingTrial? = nil) {
     self.budget = budget
     self.trial = trial
-    pinned = PinnedSegments(budget: budget)
+    pinned = SegmentMemoryCharge(budget: budget)
   }
 
   var isClosed: Bool { input == .closed }

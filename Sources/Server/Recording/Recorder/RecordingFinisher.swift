@@ -7,7 +7,7 @@ internal import Synchronization
 /// Makes movies of files that were left fragmented: by an earlier run, or by a recorder whose file system needs a copy.
 final class RecordingFinisher: Sendable {
   private let announce: @Sendable (RecordingEvent) -> Void
-  private let tally: RecordingTally
+  private let counters: RecordingCounters
   private let clock: SteadyClock
   /// One thread: one copy after another.
   private let copier: NIOThreadPool
@@ -28,12 +28,12 @@ final class RecordingFinisher: Sendable {
   }
 
   init(
-    announce: @escaping @Sendable (RecordingEvent) -> Void, tally: RecordingTally = RecordingTally(),
+    announce: @escaping @Sendable (RecordingEvent) -> Void, counters: RecordingCounters = RecordingCounters(),
     clock: SteadyClock = .system(), keepFree: Int64 = 0, calls: DiskCalls = .system, copier: NIOThreadPool,
     logger: Logger
   ) {
     self.announce = announce
-    self.tally = tally
+    self.counters = counters
     self.clock = clock
     self.keepFree = keepFree
     self.calls = calls
@@ -138,7 +138,7 @@ final class RecordingFinisher: Sendable {
     do throws(RecordingError) {
       let salvage = RecordingSalvage(
         file: file, title: stream.description, effort: effort,
-        remark: recording.facts.map { RecordingRemark($0) }, index: recording.index, failure: recording.failure,
+        metadata: recording.facts.map { RecordingMetadata($0) }, index: recording.index, failure: recording.failure,
         keepFree: keepFree,
         onProgress: { work, done in
           progress.note(work, done)
@@ -148,9 +148,9 @@ final class RecordingFinisher: Sendable {
       switch try salvage.run() {
       case .finished(.leftFragmented, _): return .left
       case .finished(let outcome, let contents):
-        tally.finished(outcome, nanoseconds: clock.monotonicNanoseconds() &- start)
+        counters.finished(outcome, nanoseconds: clock.monotonicNanoseconds() &- start)
         let torn = contents.tornBytes > 0 ? ", without \(contents.tornBytes) torn bytes at its end" : ""
-        let length = RecordingJob.text(contents.seconds)
+        let length = RecordingWriter.text(contents.seconds)
         logger.of(stream).notice("finished a recording, \(length) s\(torn): \(file.finishedPath)")
         tell(recording, file, contents)
       case .renamed(let contents):

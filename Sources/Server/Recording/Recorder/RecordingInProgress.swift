@@ -8,7 +8,7 @@ internal import Storage
 struct RecordingInProgress {
   let file: RecordingFile
   let stream: StreamName
-  /// Wall-clock time of its first picture or sound, in nanoseconds since 1970.
+  /// Wall-clock time of its first picture or audio, in nanoseconds since 1970.
   let startedAt: Int64
   /// The file for those who watch it already.
   let replay: ReplaySource?
@@ -56,7 +56,7 @@ struct RecordingInProgress {
   /// Media is missing before the next fragment. That is also written down: a salvage has nobody to ask.
   mutating func note(_ gap: RecordingGap) throws(RecordingError) {
     gaps.append(gap)
-    if let box = RecordingNote.box(gap.note, crc: Checksum.of) { try file.append(box) }
+    if let box = RecordingMetadataBox.box(gap.note, crc: Checksum.of) { try file.append(box) }
   }
 
   /// What stands before so many bytes of that checksum.
@@ -68,7 +68,7 @@ struct RecordingInProgress {
   /// Bytes of a head for what there is, and some more.
   private var headRoom: Int {
     let index = replay?.withIndex { $0.storedSize } ?? 0
-    return tables.headSize + index + RecordingRemark.maximumBytes(gaps: gaps.count) + Self.headMargin
+    return tables.headSize + index + RecordingMetadata.maximumBytes(gaps: gaps.count) + Self.headMargin
   }
 
   /// Metadata, rounding to blocks, and what the file system needs to account for it.
@@ -92,18 +92,18 @@ struct RecordingInProgress {
   func finish(
     failure: String? = nil, effort: RecordingFile.Effort = .inPlace
   ) throws(RecordingError) -> RecordingFile.Outcome {
-    let metadata = MovieMetadata.recording(title: stream.description, name: file.name)
+    let movieMetadata = MovieMetadata.recording(title: stream.description, name: file.name)
     replay?.end()
-    guard var builder = MovieBuilder(tables, metadata: metadata) else { return .leftFragmented }
-    builder.annex = remark(failure).stored
+    guard var builder = MovieBuilder(tables, metadata: movieMetadata) else { return .leftFragmented }
+    builder.annex = metadata(failure).stored
     if let index = replay?.stored { builder.annex.writeImmutableBuffer(index) }
     return try file.finish(builder, effort: effort)
   }
 
-  private func remark(_ failure: String?) -> RecordingRemark {
+  private func metadata(_ failure: String?) -> RecordingMetadata {
     var facts = facts
     facts.failure = failure
-    return RecordingRemark(facts)
+    return RecordingMetadata(facts)
   }
 
   /// The same after something failed: what is not known to be durable is given up, and what is left read again.
@@ -115,12 +115,13 @@ struct RecordingInProgress {
     let cut = try file.cutToDurable()
     // Whatever becomes of what follows: who finishes the file one day reads it there. A disk that does not take it has
     // left the file as it was.
-    if let note = failure.map(RecordingRemark.failureNote), let box = RecordingNote.box(note, crc: Checksum.of) {
+    if let note = failure.map(RecordingMetadata.failureNote), let box = RecordingMetadataBox.box(note, crc: Checksum.of)
+    {
       try? file.append(box)
     }
     guard case .cut = cut else { return (try finish(failure: failure), tables.seconds) }
     let salvage = RecordingSalvage(
-      file: file, title: stream.description, effort: .inPlace, remark: remark(failure))
+      file: file, title: stream.description, effort: .inPlace, metadata: metadata(failure))
     guard case .finished(let outcome, let found) = try salvage.run() else { return (.leftFragmented, 0) }
     return (outcome, found.seconds)
   }

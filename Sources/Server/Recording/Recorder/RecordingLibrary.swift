@@ -32,7 +32,7 @@ final class RecordingLibrary: Sendable {
   let isRetaining = Atomic(false)
   private let registers = Registers()
   /// What retention saw of the disk.
-  private let diskLook = DiskLook()
+  private let freeSpaceSample = FreeSpaceSample()
 
   /// Who is recorded, and who is told.
   private final class Registers: Sendable {
@@ -57,13 +57,13 @@ final class RecordingLibrary: Sendable {
 
   private struct Streams {
     weak var registry: StreamRegistry?
-    var spools: RewindSpools?
+    var buffers: TimeShiftBuffers?
 
     /// A stream of that name whose epoch goes on, and something to keep its programme with; nil where viewers cannot
     /// go back.
-    func spool(_ name: StreamName, epoch: String) -> (stream: LiveStream, spool: RewindSpool)? {
-      guard let spools, let stream = registry?.stream(name), stream.epoch.id == epoch else { return nil }
-      return (stream, spools.make(name, epoch: epoch))
+    func buffer(_ name: StreamName, epoch: String) -> (stream: LiveStream, buffer: TimeShiftBuffer)? {
+      guard let buffers, let stream = registry?.stream(name), stream.epoch.id == epoch else { return nil }
+      return (stream, buffers.make(name, epoch: epoch))
     }
   }
 
@@ -88,25 +88,27 @@ final class RecordingLibrary: Sendable {
       for observer in registers.observers.withLock({ $0 }) { observer.receive(event) }
     }
     let finisher = RecordingFinisher(
-      announce: settings.announce, tally: settings.tally, clock: clock, keepFree: keepFree, calls: calls,
+      announce: settings.announce, counters: settings.counters, clock: clock, keepFree: keepFree, calls: calls,
       copier: copier, logger: logger)
     settings.finishLater = { finisher.finishLater($0) }
     settings.finishAgain = { finisher.finishAgain($0) }
     settings.endedEarly = { name, epoch in
-      if let (stream, spool) = registers.streams.withLock({ $0.spool(name, epoch: epoch) }) { _ = stream.attach(spool) }
+      if let (stream, buffer) = registers.streams.withLock({ $0.buffer(name, epoch: epoch) }) {
+        _ = stream.attach(buffer)
+      }
     }
     self.finisher = finisher
     self.settings = settings
     self.keepFree = keepFree
     undoSeconds = retention.undoTime / 1_000_000_000
     catalogue = RecordingCatalogue(folder: folder, logger: logger)
-    let tally = settings.tally
-    registers.observers.withLock { [catalogue] in $0 = [catalogue, tally] + (archive.map { [$0] } ?? []) }
+    let counters = settings.counters
+    registers.observers.withLock { [catalogue] in $0 = [catalogue, counters] + (archive.map { [$0] } ?? []) }
     var retention = retention
     let askDisk = retention.freeBytes ?? { try? RecordingFolder.open(folder).freeBytes }
-    retention.freeBytes = { [diskLook] in
+    retention.freeBytes = { [freeSpaceSample] in
       let free = askDisk()
-      if let free { diskLook.note(freeBytes: free, at: clock.monotonicNanoseconds()) }
+      if let free { freeSpaceSample.note(freeBytes: free, at: clock.monotonicNanoseconds()) }
       return free
     }
     keeper = Mutex(
@@ -124,7 +126,7 @@ final class RecordingLibrary: Sendable {
   /// Finishes what an earlier run left fragmented, in the background. Returns when all is done that needs no copy, or
   /// after `patience`: a disk may be slow, or not answer at all. To be called once, at start.
   func finishLeftovers(patience: Duration = .seconds(60)) async {
-    let isSettled = PatientFlag()
+    let isSettled = Latch()
     copier.submit { pool in
       guard case .active = pool else { return }
       self.finisher.finishSoon(self.leftovers) { isSettled.set() }
@@ -143,7 +145,7 @@ final class RecordingLibrary: Sendable {
       guard let folder = try? root.folder(of: stream, ifAbsent: .fail),
         let names = try? folder.names(ending: ".part.mp4")
       else { continue }
-      for name in names.sorted() where !RecordingHolders.isHeld(name, in: folder) {
+      for name in names.sorted() where !UnfinishedRecordingFiles.isHeld(name, in: folder) {
         guard let unfinished = RecordingName(unfinished: name) else { continue }
         found.append(UnfinishedRecording(folder: folder, name: unfinished, stream: stream))
       }
@@ -168,10 +170,10 @@ final class RecordingLibrary: Sendable {
 
   /// Where `start`, `stop` and `cancel` find streams, and what keeps their programmes while nothing is recorded. To be
   /// called once, before the first of them.
-  func follow(_ streams: StreamRegistry, spools: RewindSpools? = nil) {
+  func follow(_ streams: StreamRegistry, buffers: TimeShiftBuffers? = nil) {
     registers.streams.withLock {
       $0.registry = streams
-      $0.spools = spools
+      $0.buffers = buffers
     }
   }
 
@@ -212,7 +214,7 @@ final class RecordingLibrary: Sendable {
     let attachment = stream.attach(recorder)
     if attachment == .attached {
       // What is in the recording need not be kept twice.
-      if epoch != nil { for spool in stream.detach(all: RewindSpool.self) { spool.stop() } }
+      if epoch != nil { for buffer in stream.detach(all: TimeShiftBuffer.self) { buffer.stop() } }
       return .done
     }
     registers.recorders.withLock { recorders in
@@ -254,12 +256,12 @@ final class RecordingLibrary: Sendable {
       return .refused(liveStream(name) == nil ? .notLive : .notRecording)
     }
     // It begins with the newest segment, before the recording ends: none falls between them.
-    let next = recorder.epoch.flatMap { epoch in registers.streams.withLock { $0.spool(name, epoch: epoch) } }
-    if let next { _ = next.stream.attach(next.spool) }
+    let next = recorder.epoch.flatMap { epoch in registers.streams.withLock { $0.buffer(name, epoch: epoch) } }
+    if let next { _ = next.stream.attach(next.buffer) }
     guard act(recorder) else {
       if let next {
-        next.stream.detach(next.spool)
-        next.spool.stop()
+        next.stream.detach(next.buffer)
+        next.buffer.stop()
       }
       return .refused(.notRecording)
     }
@@ -291,7 +293,7 @@ final class RecordingLibrary: Sendable {
   struct Overview: Sendable {
     /// The newest of each stream.
     var recorders: [StreamName: Recorder]
-    var tally: RecordingTally.Figures
+    var counters: RecordingCounters.Figures
     /// Bytes that wait for the disk.
     var queuedBytes: Int
     /// What the disk last said, and how many nanoseconds ago.
@@ -299,9 +301,9 @@ final class RecordingLibrary: Sendable {
   }
 
   var overview: Overview {
-    let look = diskLook.newest
+    let look = freeSpaceSample.newest
     return Overview(
-      recorders: registers.recorders.withLock { $0.newest }, tally: settings.tally.figures,
+      recorders: registers.recorders.withLock { $0.newest }, counters: settings.counters.figures,
       queuedBytes: settings.budget.waiting,
       disk: look.map { ($0.freeBytes, max(0, settings.clock.monotonicNanoseconds() &- $0.at)) })
   }

@@ -3,18 +3,18 @@ internal import FMP4
 extension RecordingPolicy {
   /// Bytes that a file keeps in front for its movie's head: no more than it can need where it is known how long or how
   /// large it will become.
-  var frontRoom: Int {
-    var room = FrontRoom.usual
+  var moovReservation: Int {
+    var room = MoovReservation.usual
     if let longest = [split.longest, maximumDuration].compactMap(\.self).min() {
       let hours = Double(longest) / 3_600_000_000_000
-      room = min(room, Int(hours * Self.headBytesAnHour) + FrontRoom.unit)
+      room = min(room, Int(hours * Self.headBytesAnHour) + MoovReservation.unit)
     }
     // It counts among the file's bytes.
     if let maximumBytes { room = Int(clamping: min(UInt64(room), maximumBytes / 32)) }
-    return room / FrontRoom.unit * FrontRoom.unit
+    return room / MoovReservation.unit * MoovReservation.unit
   }
 
-  /// Of 60 pictures a second with B-frames, and sound.
+  /// Of 60 pictures a second with B-frames, and audio.
   private static let headBytesAnHour = 6_000_000.0
 }
 

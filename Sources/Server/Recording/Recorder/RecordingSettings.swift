@@ -16,9 +16,9 @@ struct RecordingSettings: Sendable {
   var calls = DiskCalls.system
   /// Hears what is written where, for replay while it is written.
   var archive: RecordingArchive?
-  var disclosure = RecordingDisclosure.whileWritten
+  var disclosure = RecordingVisibility.whileWritten
   var budget = RecordingBudget(limit: 64 << 20)
-  var tally = RecordingTally()
+  var counters = RecordingCounters()
   var files = RecordingFileRate()
   /// Hears of everything that happens to recordings.
   var announce: @Sendable (RecordingEvent) -> Void = { _ in }

@@ -32,7 +32,7 @@ final class RecordingArchive: RecordingObserver {
     /// Finished ones, the one that was asked for last at the end.
     var opened: [(key: Key, source: ReplaySource)] = []
     /// The files of an epoch, in order.
-    var epochs: [String: EpochArchive] = [:]
+    var epochs: [String: RewindArchive] = [:]
     /// The newest epochs of a stream, as many as can be asked for.
     var lives: [StreamName: [String]] = [:]
   }
@@ -63,7 +63,7 @@ final class RecordingArchive: RecordingObserver {
 
   /// A recording begins. Nil when its file cannot be read beside being written.
   func begin(
-    stream: StreamName, epoch: String?, file: RecordingFile, _ disclosure: RecordingDisclosure = .whileWritten
+    stream: StreamName, epoch: String?, file: RecordingFile, _ disclosure: RecordingVisibility = .whileWritten
   ) -> ReplaySource? {
     let claim = FileClaim(on: files.descriptors, for: rewind == nil ? .reading : .rewinding)
     guard let shared = file.shared(closed: claim.giveBack) else { return nil }
@@ -145,7 +145,7 @@ final class RecordingArchive: RecordingObserver {
   func begin(epoch: String, of stream: StreamName) {
     guard let rewind else { return }
     state.withLock { state in
-      state.epochs[epoch] = EpochArchive(length: rewind)
+      state.epochs[epoch] = RewindArchive(length: rewind)
       let lives = state.lives[stream, default: []] + [epoch]
       for gone in lives.dropLast(2) { state.epochs[gone] = nil }
       state.lives[stream] = lives.suffix(2)
@@ -160,7 +160,7 @@ final class RecordingArchive: RecordingObserver {
   }
 
   /// What there is of an epoch besides its window.
-  func epoch(_ id: String) -> EpochArchive? { state.withLock { $0.epochs[id] } }
+  func epoch(_ id: String) -> RewindArchive? { state.withLock { $0.epochs[id] } }
 
   /// The epoch is over: its addresses stay for as long as an ended stream stays available.
   func forgetLater(epoch: String, of stream: StreamName) {
@@ -256,7 +256,9 @@ final class RecordingArchive: RecordingObserver {
       return try file.read(at: offset, count: count)
     }
     var start = place.lowerBound
-    if let remark = try read(start, RecordingRemark.headSize).flatMap(RecordingRemark.size) { start += UInt64(remark) }
+    if let metadata = try read(start, RecordingMetadata.headSize).flatMap(RecordingMetadata.size) {
+      start += UInt64(metadata)
+    }
     guard let size = try read(start, RecordingIndex.storedHeadSize).flatMap(RecordingIndex.size(ofStored:)) else {
       return nil
     }

@@ -52,7 +52,7 @@ extension ReplaySource {
     if let limit, min(end, index.end) - start > limit { throw ClipFailure.tooLong }
     guard end > index.origin, let last = index.segments.last else { throw failure }
     var first = index.independent(at: index.index(at: start) ?? 0)
-    // Sound of the first picture's time may stand before it.
+    // Audio of the first picture's time may stand before it.
     if first > 0, index.segments[first - 1].version == index.segments[first].version { first -= 1 }
     guard let version = index.version(of: index.segments[first]) else { throw failure }
     var tables = ClipTables(max(start, index.origin)..<end, tracks: version.tracks)

@@ -53,7 +53,7 @@ extension ReplaySource {
   }
 
   private func mediaPlaylist(_ rendition: Rendition, _ state: inout State, target: Int?) -> ByteBuffer {
-    var lines = state.lines[rendition] ?? RecordedLines(rendition, .ofRecording)
+    var lines = state.lines[rendition] ?? RecordedMediaPlaylist(rendition, .ofRecording)
     state.lines[rendition] = nil
     lines.extend(state.index)
     var out = ByteBuffer()

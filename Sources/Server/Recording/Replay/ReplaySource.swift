@@ -22,7 +22,7 @@ final class ReplaySource: Sendable {
     var index: RecordingIndex
     /// Nothing follows any more.
     var isOver: Bool
-    var lines: [Rendition: RecordedLines] = [:]
+    var lines: [Rendition: RecordedMediaPlaylist] = [:]
     var rendered: [ReplayDocument: (count: Int, isOver: Bool, response: PreencodedResponse)] = [:]
     var bandwidth = Bandwidth()
     var bandwidthCount = 0

@@ -17,7 +17,7 @@ enum ClipFile {
   static func write(
     _ path: String, from: String?, to: String?, out: String, progress: (UInt64, UInt64) -> Void
   ) throws -> Result {
-    let file = try PlainFile(path, .read)
+    let file = try LockedFile(path, .read)
     let start = try from.map { text in try moment(text, "--from") }
     let end = try to.map { text in try moment(text, "--to") }
     guard let name = StreamName("clip"),

@@ -30,13 +30,13 @@ struct RecordingCheck {
   private(set) var tornBytes: UInt64 = 0
   private(set) var holes = 0
   /// Of the fragments with their checksums; nil where none was made.
-  private(set) var comparison: RecordingScanner.Tally?
+  private(set) var comparison: RecordingScanner.ComparedCounts?
   /// Where the fragments begin in the file.
   private var contentStart: UInt64 = 0
 
   init(path: String, depth: Depth, progress: (UInt64, UInt64) -> Void) throws {
     self.path = path
-    let file = try PlainFile(path, .read)
+    let file = try LockedFile(path, .read)
     guard let outline = try file.reader.outline(size: file.size) else {
       guard let movie = try Self.tables(file) else { throw try FragmentedFile.objection(to: file) }
       (kind, tableSamples, samples, seconds) = (.ordinary, movie.samples, movie.samples, movie.seconds)
@@ -79,11 +79,11 @@ struct RecordingCheck {
     contentStart = outline.content.lowerBound
     comparison = try RecordingScan(
       file.descriptor, path: path, from: contentStart, size: length, seals: .heeded(.all)
-    ) { progress($0, length) }.tally
+    ) { progress($0, length) }.compared
   }
 
   /// What the tables of a movie at the front, or at the end, of the file say; nil when there is none.
-  private static func tables(_ file: PlainFile) throws -> MovieSummary? {
+  private static func tables(_ file: LockedFile) throws -> MovieSummary? {
     if case .mixed = try FragmentedFile.scan(file).content { throw try FragmentedFile.objection(to: file) }
     let movie = try FileOutline.movie(size: file.size, atMost: maximumMovieBytes, file.reader.read)
     return movie.flatMap { try? MovieSummary($0) }

@@ -17,11 +17,11 @@ struct ColorInformationTests {
     RTMPScript.amf([.string("colorInfo"), .object(properties)])
   }
 
-  private func read(_ bytes: [UInt8]) -> PictureColor?? { ColorInformation.read(ByteBuffer(bytes: bytes)) }
+  private func read(_ bytes: [UInt8]) -> VideoColor?? { ColorInformation.read(ByteBuffer(bytes: bytes)) }
 
   @Test func whatFFmpegSendsIsRead() {
     let pq = ColorDescription(primaries: 9, transfer: 16, matrix: 9, range: .limited)
-    #expect(read(Self.ffmpeg) == .some(PictureColor(description: pq)))
+    #expect(read(Self.ffmpeg) == .some(VideoColor(description: pq)))
   }
 
   @Test func aMessageCutShortSaysNothing() {
@@ -37,7 +37,7 @@ struct ColorInformationTests {
       .init(name: "hdrMdcv", value: .object(primaries.map { .init(name: $0.0, value: .number($0.1)) })),
       .init(name: "hdrCll", value: .object(["maxFall": .number(400), "maxCLL": .number(1000)])),
     ])
-    let expected = PictureColor(
+    let expected = VideoColor(
       masteringDisplay: MasteringDisplay(
         red: .init(x: 34_000, y: 16_000), green: .init(x: 13_250, y: 34_500), blue: .init(x: 7_500, y: 3_000),
         white: .init(x: 15_635, y: 16_450), maximumLuminance: 10_000_000, minimumLuminance: 1),
@@ -59,7 +59,7 @@ struct ColorInformationTests {
     ])
     let bounded: UInt16 = value > 0 ? .max : 0
     let level = ContentLightLevel(maximum: bounded, maximumAverage: bounded)
-    #expect(read(bytes) == .some(PictureColor(lightLevel: level)))
+    #expect(read(bytes) == .some(VideoColor(lightLevel: level)))
   }
 
   @Test func aMessageBeyondItsLimitIsNotLookedAt() {

@@ -81,9 +81,9 @@ struct FLVTagTests {
     let pictures = try video([0x96, 0x11] + cc("av01") + [1, 0, 0, 1, 7] + [0, 0, 0, 2, 8, 9])
     #expect(describe(pictures) == "av1 frame 0 [7]")
     #expect(pictures.leftOut == FLVLeftOut(hasFurtherTrack: true))
-    let sounds = audio([0x95, 0x20] + cc("ac-3") + [0, 0, 0, 1, 7] + cc("mp4a") + [1, 0, 0, 2, 8, 9])
-    #expect(describe(sounds) == "aac configuration [8, 9]")
-    #expect(sounds.leftOut == FLVLeftOut(codec: "AC-3"))
+    let audioSamples = audio([0x95, 0x20] + cc("ac-3") + [0, 0, 0, 1, 7] + cc("mp4a") + [1, 0, 0, 2, 8, 9])
+    #expect(describe(audioSamples) == "aac configuration [8, 9]")
+    #expect(audioSamples.leftOut == FLVLeftOut(codec: "AC-3"))
   }
 
   @Test func theTrackThatWasTakenStaysTheOne() throws {
@@ -134,12 +134,12 @@ struct FLVTagTests {
         try video(bytes)
       }
     }
-    // Sound is left out; the picture goes on without it.
-    let sounds: [([UInt8], String)] = [
+    // Audio is left out; the picture goes on without it.
+    let audioSamples: [([UInt8], String)] = [
       ([0x2F, 1], "MP3"), ([0xB2, 1], "Speex"), ([0x90] + cc("fLaC"), "FLAC"), ([0x91] + cc(".mp3") + [1], "MP3"),
       ([0x91] + cc("ec-3") + [1], "E-AC-3"), ([0x91] + cc("abcd") + [1], "abcd"), ([0x91, 0, 10, 200, 65], "???A"),
     ]
-    for (bytes, name) in sounds {
+    for (bytes, name) in audioSamples {
       let tag = audio(bytes)
       #expect(describe(tag) == "nothing")
       #expect(tag.leftOut == FLVLeftOut(codec: name))

@@ -22,33 +22,33 @@ import Testing
   }
 
   @Test func theLargestThatMovesWellIsTakenWhereNothingIsAsked() throws {
-    let wish = CameraSettings(device: "x")
-    #expect(CameraMode.best(of: try modes(), for: wish) == (try mode(.mjpeg, 1280, 720, 30)))
+    let requested = CameraSettings(device: "x")
+    #expect(CameraMode.best(of: try modes(), for: requested) == (try mode(.mjpeg, 1280, 720, 30)))
     let raw = try modes().filter { $0.format == .yuyv }
-    #expect(CameraMode.best(of: raw, for: wish) == (try mode(.yuyv, 640, 360, 30)))
+    #expect(CameraMode.best(of: raw, for: requested) == (try mode(.yuyv, 640, 360, 30)))
   }
 
   @Test func sizeComesBeforeRateAndFormatBeforeBoth() throws {
     let small = CameraSettings(device: "x", size: CameraSettings.Size(width: 320, height: 180))
     #expect(CameraMode.best(of: try modes(), for: small) == (try mode(.yuyv, 320, 180, 30)))
-    var wish = CameraSettings(device: "x", size: CameraSettings.Size(width: 1280, height: 720), format: .yuyv)
-    #expect(CameraMode.best(of: try modes(), for: wish) == (try mode(.yuyv, 1280, 720, 25, per: 2)))
-    wish.format = .nv12
-    #expect(CameraMode.best(of: try modes(), for: wish) == nil)
+    var requested = CameraSettings(device: "x", size: CameraSettings.Size(width: 1280, height: 720), format: .yuyv)
+    #expect(CameraMode.best(of: try modes(), for: requested) == (try mode(.yuyv, 1280, 720, 25, per: 2)))
+    requested.format = .nv12
+    #expect(CameraMode.best(of: try modes(), for: requested) == nil)
   }
 
   @Test func aCodedStreamIsTakenOnlyWhereItIsAskedForOrAlone() throws {
-    let wish = CameraSettings(device: "x", format: .h264)
-    #expect(CameraMode.best(of: try modes(), for: wish)?.format == .h264)
+    let requested = CameraSettings(device: "x", format: .h264)
+    #expect(CameraMode.best(of: try modes(), for: requested)?.format == .h264)
     let alone = [try mode(.h264, 1920, 1080, 30)]
     #expect(CameraMode.best(of: alone, for: CameraSettings(device: "x")) == alone[0])
   }
 
   @Test func theNextQuickerRateIsBetterThanASlowerOne() throws {
-    var wish = CameraSettings(device: "x", size: CameraSettings.Size(width: 320, height: 180))
-    wish.frameRate = FrameRate(numerator: 50, denominator: 1)
-    #expect(CameraMode.best(of: try modes(), for: wish)?.rate.framesPerSecond == 60)
-    wish.frameRate = FrameRate(numerator: 120, denominator: 1)
-    #expect(CameraMode.best(of: try modes(), for: wish)?.rate.framesPerSecond == 60)
+    var requested = CameraSettings(device: "x", size: CameraSettings.Size(width: 320, height: 180))
+    requested.frameRate = FrameRate(numerator: 50, denominator: 1)
+    #expect(CameraMode.best(of: try modes(), for: requested)?.rate.framesPerSecond == 60)
+    requested.frameRate = FrameRate(numerator: 120, denominator: 1)
+    #expect(CameraMode.best(of: try modes(), for: requested)?.rate.framesPerSecond == 60)
   }
 }

@@ -5,27 +5,27 @@ import Testing
 @testable import Ingest
 
 @Suite struct FileLoopTests {
-  /// Five seconds of 30 fps from tick 1024 on, and sound of 1024 samples a frame that lasts `soundFrames` of them.
-  private func pass(soundFrames: Int) -> [MediaFile.Unit] {
+  /// Five seconds of 30 fps from tick 1024 on, and audio of 1024 samples a frame that lasts `audioFrames` of them.
+  private func pass(audioFrames: Int) -> [MediaFile.Unit] {
     let pictures = (0..<150).map { index in
       MediaFile.Unit(
         track: .video, timescale: 15360, decodeTime: Int64(index) * 512 - 1024, compositionOffset: 1024, duration: 512,
         isSync: index % 60 == 0, isDisposable: false, payload: ByteBuffer(integer: UInt8(1)))
     }
-    let sound = (0..<soundFrames).map { index in
+    let audio = (0..<audioFrames).map { index in
       MediaFile.Unit(
         track: .audio, timescale: 48000, decodeTime: Int64(index) * 1024, compositionOffset: 0, duration: 1024,
         isSync: true, isDisposable: false, payload: ByteBuffer(integer: UInt8(2)))
     }
-    return (pictures + sound).sorted {
+    return (pictures + audio).sorted {
       MediaTime(ticks: $0.decodeTime, timescale: $0.timescale)
         < MediaTime(ticks: $1.decodeTime, timescale: $1.timescale)
     }
   }
 
-  private func play(passes: Int, soundFrames: Int) -> (video: [Sample], audio: [Sample]) {
+  private func play(passes: Int, audioFrames: Int) -> (video: [Sample], audio: [Sample]) {
     var loop = FileLoop()
-    let units = pass(soundFrames: soundFrames)
+    let units = pass(audioFrames: audioFrames)
     loop.setOrigin(units)
     var samples: [Sample] = []
     for _ in 0..<passes {
@@ -36,22 +36,22 @@ import Testing
   }
 
   @Test(arguments: [234, 235, 236])
-  func picturesAndSoundGoOnWithoutAGap(soundFrames: Int) {
-    let (video, audio) = play(passes: 20, soundFrames: soundFrames)
+  func picturesAndAudioGoOnWithoutAGap(audioFrames: Int) {
+    let (video, audio) = play(passes: 20, audioFrames: audioFrames)
     #expect(video.map(\.decodeTime) == (0..<3000).map { Int64($0) * 512 })
     let first = audio[0].decodeTime
     let steps = Set(zip(audio, audio.dropFirst()).map { $1.decodeTime - $0.decodeTime })
-    if soundFrames > 234 {
+    if audioFrames > 234 {
       #expect(steps == [1024])
     } else {
-      // Sound that ends before the pictures leaves whole frames out now and then.
+      // Audio that ends before the pictures leaves whole frames out now and then.
       #expect(steps.isSubset(of: [1024, 2048]))
     }
     #expect(first == 3200)
   }
 
-  @Test func soundStaysWithItsPicturesWithinHalfAFrame() {
-    let units = pass(soundFrames: 236)
+  @Test func audioStaysWithItsPicturesWithinHalfAFrame() {
+    let units = pass(audioFrames: 236)
     var loop = FileLoop()
     loop.setOrigin(units)
     for number in 0..<200 {
@@ -65,8 +65,8 @@ import Testing
     }
   }
 
-  @Test func soundThatGoesOnLengthensThePass() {
-    let (video, audio) = play(passes: 2, soundFrames: 469)
+  @Test func audioThatGoesOnLengthensThePass() {
+    let (video, audio) = play(passes: 2, audioFrames: 469)
     #expect(audio.count == 938)
     #expect(video.count == 300)
     #expect(video[150].decodeTime > 150 * 512 * 2 - 512)

@@ -9,7 +9,7 @@ import Testing
     var estimator = DriftEstimator()
     var random = SystemRandomNumberGeneratorWithSeed(seed: 7)
     let block = 0.01
-    // Seconds by which the sound that came out is behind the clock.
+    // Seconds by which the audio that came out is behind the clock.
     var behind = 0.0
     var largest = 0.0
     var settled = 0.0
@@ -17,7 +17,7 @@ import Testing
     for index in 0..<count {
       let measured = behind + Double.random(in: -jitter...jitter, using: &random)
       let correction = estimator.correction(error: measured, elapsed: block)
-      // A quick microphone gives more samples than seconds; the correction makes sound longer by its fraction.
+      // A quick microphone gives more samples than seconds; the correction makes audio longer by its fraction.
       behind -= block * (partsPerMillion * 1e-6 + correction)
       largest = max(largest, abs(behind))
       if Double(index) * block > 60 { settled = max(settled, abs(behind)) }

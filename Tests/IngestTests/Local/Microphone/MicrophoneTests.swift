@@ -91,7 +91,7 @@ import Testing
   /// clock is told to the microphone and goes on by what has been played, so that a busy machine makes no pauses of its own.
   private func play(_ samples: [Float], pauses: [Int: Int64] = [:]) async throws -> Heard {
     let result = Mutex(Heard())
-    let outcome = Outcome()
+    let outcome = FirstError()
     // On a thread of its own: reading from a pipe may block.
     try await DedicatedThread.run(named: "listen") {
       outcome.keep {
@@ -107,10 +107,10 @@ import Testing
     let pipe = try Pipe()
     let microphone = try Microphone(MicrophoneSettings(device: "fakemic", rate: rate, channels: 2))
     #expect(microphone.rate == rate && microphone.channels == 2 && microphone.format == AV_SAMPLE_FMT_FLT)
-    let aligner = SoundAligner()
+    let aligner = AudioAligner()
     try aligner.connect(rate: microphone.rate, channels: 2, format: microphone.format)
     let encoder = try AudioEncoder(.aac, sampleRate: rate, bitRate: 128_000)
-    let framer = SoundFramer(encoder)
+    let framer = AudioFramer(encoder)
     var heard = Heard()
     heard.codec = encoder.codec
     // Far from the device's own stamps, so that these are not believed.
@@ -167,7 +167,7 @@ import Testing
     return decoded
   }
 
-  @Test func samplesComeThroughExactlyAndTheSoundIsTheirs() async throws {
+  @Test func samplesComeThroughExactlyAndTheAudioIsTheirs() async throws {
     let samples = Self.noise(2 * Self.rate)
     let heard = try await play(samples)
     #expect(heard.exact == samples, "bit by bit")

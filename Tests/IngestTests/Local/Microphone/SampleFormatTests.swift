@@ -31,7 +31,7 @@ import Testing
   }
 
   /// A packed tone becomes what the same tone in 32 bits becomes.
-  @Test func packedSoundIsHeardAsItIs() throws {
+  @Test func packedAudioIsHeardAsItIs() throws {
     let tone = (0..<4800).map { number in Int32(number % 96 - 48) * 65_536 }
     let packed = tone.flatMap { value in
       let bits = UInt32(bitPattern: value)

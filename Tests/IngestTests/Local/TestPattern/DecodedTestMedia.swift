@@ -17,9 +17,9 @@ struct DecodedTestMedia {
   var tracks: [TrackDescription] = []
   var anchor: WallClockAnchor?
   var pictures: [Picture] = []
-  /// Left channel, the first sample at `soundStart` ticks of the audio track.
-  var sound: [Float] = []
-  var soundStart: Int64 = 0
+  /// Left channel, the first sample at `audioStart` ticks of the audio track.
+  var audio: [Float] = []
+  var audioStart: Int64 = 0
 
   /// Makes pictures 0 ..< count and decodes them.
   init(_ settings: TestSourceSettings, count: Int64, wallStart: Int64) throws {
@@ -42,7 +42,7 @@ struct DecodedTestMedia {
     for track in tracks {
       switch track.codec.configuration {
       case let configuration as H264.Configuration: try decodePictures(configuration, width: width)
-      case let configuration as AAC.Configuration: try decodeSound(configuration)
+      case let configuration as AAC.Configuration: try decodeAudio(configuration)
       default: Issue.record("a track of \(track.codec)")
       }
     }
@@ -56,12 +56,12 @@ struct DecodedTestMedia {
       .map { Double($1.time) / Double(timescale) }
   }
 
-  /// Seconds at which sound follows half a second of silence.
+  /// Seconds at which audio follows half a second of silence.
   func beeps(sampleRate: Int) -> [Double] {
     var result: [Double] = []
     var last = Int.min / 2
-    for (index, value) in sound.enumerated() where abs(value) > 0.1 {
-      if index - last > sampleRate / 2 { result.append(Double(soundStart + Int64(index)) / Double(sampleRate)) }
+    for (index, value) in audio.enumerated() where abs(value) > 0.1 {
+      if index - last > sampleRate / 2 { result.append(Double(audioStart + Int64(index)) / Double(sampleRate)) }
       last = index
     }
     return result
@@ -78,7 +78,7 @@ struct DecodedTestMedia {
       decoded.append(
         Picture(
           time: time, number: CounterBlock(pictureWidth: width).read(from: luma),
-          isFlashing: TestPicture.isFlashing(luma, pictureWidth: width)))
+          isFlashing: TestFrame.isFlashing(luma, pictureWidth: width)))
     }
     for sample in samples(of: .video) {
       try decoder.decode((sample.decodeTime + Int64(sample.compositionOffset), sample.payload), receive)
@@ -87,7 +87,7 @@ struct DecodedTestMedia {
     pictures = decoded
   }
 
-  private mutating func decodeSound(_ configuration: AAC.Configuration) throws {
+  private mutating func decodeAudio(_ configuration: AAC.Configuration) throws {
     let decoder = try LibAVDecoder(AV_CODEC_ID_AAC, extradata: configuration.audioSpecificConfig)
     var decoded: [Float] = []
     let receive = { (time: Int64, frame: AVFrame) in
@@ -98,7 +98,7 @@ struct DecodedTestMedia {
     }
     for sample in samples(of: .audio) { try decoder.decode((sample.decodeTime, sample.payload), receive) }
     try decoder.decode(nil, receive)
-    sound = decoded
-    soundStart = samples(of: .audio).first?.decodeTime ?? 0
+    audio = decoded
+    audioStart = samples(of: .audio).first?.decodeTime ?? 0
   }
 }

@@ -65,14 +65,14 @@ import Testing
     }
   }
 
-  @Test func soundIsWithoutGapsFromThePicturesStart() throws {
+  @Test func audioIsWithoutGapsFromThePicturesStart() throws {
     let media = try DecodedTestMedia(small(bFrames: 2), count: 60, wallStart: Self.wallStart)
-    let sound = media.samples(of: .audio)
+    let audio = media.samples(of: .audio)
     let origin = try #require(media.anchor).mediaTime.rescaled(to: 48000)
-    #expect(sound.map(\.decodeTime) == sound.indices.map { origin + Int64($0) * 1024 })
-    #expect(sound.allSatisfy { $0.duration == 1024 && $0.isSync })
-    let end = try #require(sound.last).decodeTime + 1024
-    #expect((origin + 96000..<origin + 96000 + 2048).contains(end), "the sound ends just after the pictures")
+    #expect(audio.map(\.decodeTime) == audio.indices.map { origin + Int64($0) * 1024 })
+    #expect(audio.allSatisfy { $0.duration == 1024 && $0.isSync })
+    let end = try #require(audio.last).decodeTime + 1024
+    #expect((origin + 96000..<origin + 96000 + 2048).contains(end), "the audio ends just after the pictures")
     #expect(media.samples.map(\.decodeTime).min() == 0)
   }
 
@@ -120,7 +120,7 @@ import Testing
     #expect(breaks.count == 1)
     let after = events[index...].compactMap { if case .sample(let sample) = $0 { sample } else { nil } }
     #expect(after.first { $0.track == .video }?.isSync == true)
-    let firstSound = try #require(after.first { $0.track == .audio }).decodeTime
-    #expect((480_000..<480_000 + 1024).contains(firstSound), "sound goes on with the pictures")
+    let firstAudio = try #require(after.first { $0.track == .audio }).decodeTime
+    #expect((480_000..<480_000 + 1024).contains(firstAudio), "audio goes on with the pictures")
   }
 }

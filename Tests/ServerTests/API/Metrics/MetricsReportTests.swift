@@ -32,7 +32,7 @@ import Testing
     ) { _, _, _ in [] }
     viewers = ViewerRegistry(limit: 10_000, clock: hands.clock)
     report = MetricsReport(
-      streams: registry, viewers: viewers, recordings: nil, sources: OwnSources([]), traffic: HTTPTraffic(),
+      streams: registry, viewers: viewers, recordings: nil, sources: LocalSources([]), traffic: HTTPTraffic(),
       capacity: ServerCapacity(
         streams: 10, connections: 20, descriptors: 100, mediaBytes: 1 << 30, mediaBytesPerStream: 1 << 29)
     ) { ConnectionRefusals(slowed: 2, tooManyStrangers: 0) }
@@ -137,7 +137,7 @@ import Testing
     let time = ContinuousClock.now - start
     let named = String(buffer: text).split(separator: "\n").count { $0.hasPrefix("weir_stream_live{") }
     #expect(named == StreamRegistry.namedInMetrics + 1)
-    // Recorded, with a ladder and sound in another codec each stream has twelve more.
+    // Recorded, with a ladder and audio in another codec each stream has twelve more.
     #expect(sheet.count + 12 * named < 2000, "\(sheet.count) series")
     #expect(time < .milliseconds(200), "\(time)")
     if getenv("WEIR_METRICS_TIME") != nil { print("\(sheet.count) series, \(text.readableBytes) bytes, \(time)") }

@@ -26,7 +26,7 @@ import Testing
   private static func load(_ bytes: [UInt8]) throws -> ReplaySource? {
     let file = SharedFile(taking: memfd_create("test", UInt32(MFD_CLOEXEC)), kind: .memory)
     try #require(write(file.descriptor, bytes, bytes.count) == bytes.count)
-    #expect(RecordingRemark.read(file.descriptor, size: UInt64(bytes.count)) == nil)
+    #expect(RecordingMetadata.read(file.descriptor, size: UInt64(bytes.count)) == nil)
     let stream = try #require(StreamName("cam"))
     return try RecordingArchive.load(
       file, size: UInt64(bytes.count), stream: stream, name: "20261121T072410Z")

@@ -81,7 +81,7 @@ import Testing
     let longer = try index(18_001)
     var shorter = longer
     shorter.segments.removeLast()
-    var lines = RecordedLines(.interleaved, .ofEpoch)
+    var lines = RecordedMediaPlaylist(.interleaved, .ofEpoch)
     lines.extend(shorter)
     let before = lines.text.readableBytes
     let took = ContinuousClock().measure { lines.extend(longer) }
@@ -90,7 +90,7 @@ import Testing
   }
 
   @Test func whatTheDiskDidNotTakeIsListedAsMissing() throws {
-    var lines = RecordedLines(.interleaved, .ofEpoch)
+    var lines = RecordedMediaPlaylist(.interleaved, .ofEpoch)
     lines.extend(try index(10, missing: 4..<6))
     let text = String(buffer: lines.text)
     #expect(
@@ -100,7 +100,7 @@ import Testing
   }
 
   @Test func aProgrammeLongerThanRewindingReachesLosesItsBeginning() throws {
-    let archive = EpochArchive(length: MediaTime(milliseconds: 600_000))
+    let archive = RewindArchive(length: MediaTime(milliseconds: 600_000))
     let index = try index(1000)
     let source = try source(index)
     archive.add(source)
@@ -114,13 +114,13 @@ import Testing
 
   // MARK: Several files
 
-  private func programme(_ indices: [RecordingIndex], length: Int64 = 3_600_000) throws -> EpochArchive {
-    let archive = EpochArchive(length: MediaTime(milliseconds: length))
+  private func programme(_ indices: [RecordingIndex], length: Int64 = 3_600_000) throws -> RewindArchive {
+    let archive = RewindArchive(length: MediaTime(milliseconds: length))
     for index in indices { archive.add(try source(index)) }
     return archive
   }
 
-  private func text(_ archive: EpochArchive, _ rendition: Rendition = .interleaved) -> String {
+  private func text(_ archive: RewindArchive, _ rendition: Rendition = .interleaved) -> String {
     String(buffer: archive.playlist(rendition, LiveWindow(length: MediaTime(milliseconds: 60_000))).body)
   }
 
@@ -166,7 +166,7 @@ import Testing
 
   @Test func whatIsCutOffIsMissingFromThenOn() throws {
     let source = try source(try index(1...8))
-    let archive = EpochArchive(length: MediaTime(milliseconds: 3_600_000))
+    let archive = RewindArchive(length: MediaTime(milliseconds: 3_600_000))
     archive.add(source)
     #expect(listed(text(archive)).count == 8)
     // Segment 6 ends at 6,900,000.
@@ -202,7 +202,7 @@ import Testing
   }
 
   @Test func filesOutOfReachAreLetGo() throws {
-    let archive = EpochArchive(length: MediaTime(milliseconds: 10_000))
+    let archive = RewindArchive(length: MediaTime(milliseconds: 10_000))
     var most = 0
     for file in 0..<400 {
       archive.add(try source(try index(file + 1...file + 1)))

@@ -1,0 +1,69 @@
+internal import CLibAV
+internal import Glibc
+
+/// Brings pictures to a size and to planar 4:2:0 of limited range, whatever range they have. What swscale needs for that is
+/// kept as long as pictures of the same kind come. It lives on one thread.
+final class FrameScaler {
+  /// What swscale has been prepared for.
+  private struct Purpose: Equatable {
+    var width: Int32
+    var height: Int32
+    var format: Int32
+    var isFull: Bool
+    /// AVColorSpace, before and after.
+    var matrix: Int32
+    var targetWidth: Int32
+    var targetHeight: Int32
+  }
+
+  private let flags: Int32
+  private var prepared: (purpose: Purpose, context: OpaquePointer)?
+
+  /// - Parameter flags: swscale's, as SWS_BICUBIC.
+  init(flags: Int32) { self.flags = flags }
+
+  deinit { sws_freeContext(prepared?.context) }
+
+  /// swscale's context for a picture like `source`.
+  ///
+  /// - Parameters:
+  ///   - size: of the pictures that come out, in pixels.
+  ///   - matrix: AVColorSpace of both sides.
+  func context(
+    for source: AVFrame, to size: (width: Int, height: Int), matrix: Int32
+  ) throws(LibAVError) -> OpaquePointer {
+    let isFull = source.color_range == AVCOL_RANGE_JPEG || Self.isFullByName(source.format)
+    let purpose = Purpose(
+      width: source.width, height: source.height, format: source.format, isFull: isFull, matrix: matrix,
+      targetWidth: Int32(clamping: size.width), targetHeight: Int32(clamping: size.height))
+    if let prepared, prepared.purpose == purpose { return prepared.context }
+    sws_freeContext(prepared?.context)
+    prepared = nil
+    // swscale decides by the range of the format's name whether copying will do, before it can be told another one.
+    let context = sws_getContext(
+      purpose.width, purpose.height, isFull ? Self.fullByName(source.format) : AVPixelFormat(source.format),
+      purpose.targetWidth,
+      purpose.targetHeight, AV_PIX_FMT_YUV420P, flags, nil, nil, nil)
+    guard let context else {
+      throw LibAVError(
+        "scale pictures of \(purpose.width)×\(purpose.height) to \(size.width)×\(size.height)", code: -EINVAL)
+    }
+    let coefficients = sws_getCoefficients(matrix)
+    sws_setColorspaceDetails(context, coefficients, isFull ? 1 : 0, coefficients, 0, 0, 1 << 16, 1 << 16)
+    prepared = (purpose, context)
+    return context
+  }
+
+  private static func isFullByName(_ format: Int32) -> Bool {
+    [AV_PIX_FMT_YUVJ420P, AV_PIX_FMT_YUVJ422P, AV_PIX_FMT_YUVJ444P].contains { $0.rawValue == format }
+  }
+
+  private static func fullByName(_ format: Int32) -> AVPixelFormat {
+    switch format {
+    case AV_PIX_FMT_YUV420P.rawValue: AV_PIX_FMT_YUVJ420P
+    case AV_PIX_FMT_YUV422P.rawValue: AV_PIX_FMT_YUVJ422P
+    case AV_PIX_FMT_YUV444P.rawValue: AV_PIX_FMT_YUVJ444P
+    default: AVPixelFormat(format)
+    }
+  }
+}

@@ -1,0 +1,91 @@
+internal import CLibAV
+internal import FMP4
+internal import Glibc
+
+/// A picture in memory that libav* reads and writes.
+final class VideoFrame {
+  /// What JPEGs are made from: 4:2:0 of full range.
+  static let format = AV_PIX_FMT_YUVJ420P
+
+  let frame: UnsafeMutablePointer<AVFrame>
+
+  /// An empty one, for a decoder to fill.
+  init() throws(LibAVError) {
+    guard let frame = av_frame_alloc() else { throw LibAVError("hold a picture", code: -ENOMEM) }
+    self.frame = frame
+  }
+
+  /// One with room for its pixels. Sides are even.
+  convenience init(width: Int, height: Int, format: AVPixelFormat = VideoFrame.format) throws(LibAVError) {
+    try self.init()
+    frame.pointee.width = Int32(width)
+    frame.pointee.height = Int32(height)
+    frame.pointee.format = format.rawValue
+    frame.pointee.color_range = format == Self.format ? AVCOL_RANGE_JPEG : AVCOL_RANGE_MPEG
+    try LibAVError.check(av_frame_get_buffer(frame, 0), "hold a picture of \(width)×\(height)")
+  }
+
+  deinit {
+    var frame: UnsafeMutablePointer<AVFrame>? = frame
+    av_frame_free(&frame)
+  }
+
+  /// Another one with the same pixels, which are copied only when somebody writes to them.
+  func shared() throws(LibAVError) -> VideoFrame {
+    let other = try VideoFrame()
+    try LibAVError.check(av_frame_ref(other.frame, frame), "hold a picture")
+    return other
+  }
+
+  /// Makes a planar picture of limited range black.
+  func blacken() throws(LibAVError) {
+    let picture = frame.pointee
+    var planes = [picture.data.0, picture.data.1, picture.data.2, nil]
+    let strides = [Int(picture.linesize.0), Int(picture.linesize.1), Int(picture.linesize.2), 0]
+    try LibAVError.check(
+      av_image_fill_black(
+        &planes, strides, AVPixelFormat(picture.format), AVCOL_RANGE_MPEG, picture.width, picture.height),
+      "make a picture black")
+  }
+
+  /// The same planar 4:2:0 picture turned clockwise; itself where it is upright.
+  func turned(by rotation: Rotation) throws(LibAVError) -> VideoFrame {
+    if rotation == .none { return self }
+    let (width, height) = (Int(frame.pointee.width), Int(frame.pointee.height))
+    let format = AVPixelFormat(frame.pointee.format)
+    let turned =
+      rotation == .clockwise180
+      ? try VideoFrame(width: width, height: height, format: format)
+      : try VideoFrame(width: height, height: width, format: format)
+    for (plane, divisor) in [1, 2, 2].enumerated() {
+      guard let source = lines(plane), let target = turned.lines(plane) else { continue }
+      let (columns, rows) = (width / divisor, height / divisor)
+      let stride = target.stride
+      // Where the first pixel comes to lie, and how far from there its neighbours to the right and below.
+      let (start, right, below) =
+        switch rotation {
+        case .none: (0, 1, stride)
+        case .clockwise90: (rows - 1, stride, -1)
+        case .clockwise180: ((rows - 1) * stride + columns - 1, -1, -stride)
+        case .clockwise270: ((columns - 1) * stride, -stride, 1)
+        }
+      for row in 0..<rows {
+        let (from, to) = (source.base + row * source.stride, target.base + start + row * below)
+        for column in 0..<columns { to[column * right] = from[column] }
+      }
+    }
+    return turned
+  }
+
+  private func lines(_ plane: Int) -> (base: UnsafeMutablePointer<UInt8>, stride: Int)? {
+    let data = frame.pointee.data
+    let sizes = frame.pointee.linesize
+    let (base, stride) =
+      switch plane {
+      case 0: (data.0, sizes.0)
+      case 1: (data.1, sizes.1)
+      default: (data.2, sizes.2)
+      }
+    return base.map { ($0, Int(stride)) }
+  }
+}

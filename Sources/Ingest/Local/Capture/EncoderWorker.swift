@@ -1,0 +1,186 @@
+internal import FMP4
+internal import Logging
+internal import NIOCore
+internal import Synchronization
+
+/// Codes a camera's pictures on a thread of its own, and watches over that thread: an encoder that fails or does not come
+/// back is left behind, a new one takes over with a key frame, and the stream goes on.
+final class EncoderWorker: Sendable {
+  typealias Maker = @Sendable (QueuedFrame, Set<VideoEncoderName>) throws -> any FrameEncoding
+
+  private let queue: FrameQueue
+  private let sink: any EncodedFrameSink
+  private let clock: SteadyClock
+  private let logger: Logger
+  private let figures: CaptureFigures
+  private let make: Maker
+  /// Nanoseconds after which an encoder that still works on the same picture is given up.
+  private let patience: Int64
+  private let keyFrame = KeyFrameRequest()
+
+  /// Slow settings at large sizes take a second for a picture.
+  static let usualPatience: Int64 = 5_000_000_000
+  private static let glance: Int64 = 200_000_000
+
+  init(
+    queue: FrameQueue, sink: any EncodedFrameSink, clock: SteadyClock, figures: CaptureFigures, logger: Logger,
+    patience: Int64 = EncoderWorker.usualPatience, make: Maker? = nil
+  ) {
+    self.queue = queue
+    self.sink = sink
+    self.clock = clock
+    self.figures = figures
+    self.logger = logger
+    self.patience = patience
+    self.make =
+      make ?? { first, avoided in
+        try TimedVideoEncoder(first: first, except: avoided) { name, error in
+          // What `auto` finds missing is no news; what was asked for is.
+          if first.encoding.encoder == name || !name.isHardware {
+            logger.warning("\(name.rawValue) does not work here, another encoder is taken: \(error)")
+          }
+        }
+      }
+  }
+
+  /// One of the next pictures is to be a key frame.
+  func refresh() { keyFrame.ask() }
+
+  /// Codes until the queue is closed, and then gives out what the encoder still holds.
+  func run() throws {
+    var history = EncoderHistory()
+    while true {
+      let worker = Worker(self, avoided: history.avoided)
+      try DedicatedThread.start(named: "weir-encoder") { worker.run() }
+      guard let trouble = watch(worker) else { return }
+      switch history.decide(on: trouble, of: worker.encoder, at: clock.monotonicNanoseconds()) {
+      case .giveUp(let reason): throw EncoderLost(description: reason)
+      case .rebuild:
+        figures.update { $0.picture?.encoderRestarts = history.rebuilt }
+        logger.warning("\(trouble) and is started anew")
+      }
+    }
+  }
+
+  /// Waits for the worker's end; nil where it has coded everything.
+  private func watch(_ worker: Worker) -> EncoderHistory.Trouble? {
+    while true {
+      worker.ended.wait(nanoseconds: Self.glance)
+      switch worker.outcome {
+      case .done: return nil
+      case .failed(let reason): return .failed(reason)
+      case .working:
+        guard let busy = queue.busyFor, busy > patience else { continue }
+        // Between the look and now it may have come back.
+        guard worker.abandon() else { continue }
+        return .stalled(nanoseconds: busy)
+      }
+    }
+  }
+
+  struct EncoderLost: Error, CustomStringConvertible {
+    let description: String
+  }
+
+  /// One thread with one encoder after the other, as sizes change.
+  private final class Worker: Sendable {
+    enum FirstError: Sendable {
+      case working
+      case done
+      case failed(String)
+    }
+
+    private struct State {
+      var outcome = FirstError.working
+      var isAbandoned = false
+      var encoder: VideoEncoderName?
+    }
+
+    let ended = Semaphore()
+    private let lane: EncoderWorker
+    private let avoided: Set<VideoEncoderName>
+    private let turn: FrameQueue.Turn
+    private let state = Mutex(State())
+
+    init(_ lane: EncoderWorker, avoided: Set<VideoEncoderName>) {
+      self.lane = lane
+      self.avoided = avoided
+      turn = lane.queue.takeOver()
+    }
+
+    var outcome: FirstError { state.withLock { $0.outcome } }
+    var encoder: VideoEncoderName? { state.withLock { $0.encoder } }
+
+    /// Leaves it behind: what it still gives out is not heard. False where it has ended meanwhile.
+    func abandon() -> Bool {
+      state.withLock { state in
+        guard case .working = state.outcome else { return false }
+        state.isAbandoned = true
+        return true
+      }
+    }
+
+    func run() {
+      let outcome: FirstError
+      do {
+        try code()
+        outcome = .done
+      } catch {
+        outcome = .failed("\(error)")
+      }
+      state.withLock { $0.outcome = outcome }
+      ended.post()
+    }
+
+    private var isAbandoned: Bool { state.withLock { $0.isAbandoned } }
+
+    private func code() throws {
+      let sink = GuardedSink(sink: lane.sink) { self.isAbandoned }
+      var coder: (any FrameEncoding)?
+      while let item = lane.queue.pop(turn) {
+        switch item {
+        case .flush:
+          try coder?.finish(sink)
+          coder = nil
+        case .picture(let picture):
+          if let current = coder, !current.fits(picture) {
+            try current.finish(sink)
+            coder = nil
+          }
+          let current = try coder ?? begin(picture)
+          coder = current
+          let began = lane.clock.monotonicNanoseconds()
+          try current.encode(picture, forcingKeyFrame: lane.keyFrame.take(now: began), sink)
+          let took = lane.clock.monotonicNanoseconds() &- began
+          lane.figures.update { $0.picture?.count(codedIn: took) }
+        }
+        if isAbandoned { return }
+      }
+      if isAbandoned { return }
+      try coder?.finish(sink)
+    }
+
+    private func begin(_ first: QueuedFrame) throws -> any FrameEncoding {
+      let coder = try lane.make(first, avoided)
+      state.withLock { $0.encoder = coder.encoder }
+      lane.figures.update { $0.picture?.encoder = coder.encoder.rawValue }
+      return coder
+    }
+  }
+
+  /// Lets nothing through once its encoder was left behind.
+  private struct GuardedSink: EncodedFrameSink {
+    let sink: any EncodedFrameSink
+    let isShut: @Sendable () -> Bool
+
+    func describe(video codec: Codec, rotation: Rotation) {
+      if !isShut() { sink.describe(video: codec, rotation: rotation) }
+    }
+
+    func picture(presentation: Int64, decode: Int64, isSync: Bool, isDisposable: Bool, payload: ByteBuffer) {
+      guard !isShut() else { return }
+      sink.picture(
+        presentation: presentation, decode: decode, isSync: isSync, isDisposable: isDisposable, payload: payload)
+    }
+  }
+}

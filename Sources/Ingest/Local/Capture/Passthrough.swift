@@ -1,0 +1,41 @@
+internal import FMP4
+internal import NIOCore
+
+/// Pictures that the camera coded itself (H.264), passed on untouched. It lives on one thread.
+final class Passthrough {
+  private let rotation: Rotation
+  private var configuration: H264.Configuration?
+  /// Pictures refer to what came before; without a key frame they are of no use.
+  private var hasBegun = false
+
+  init(rotation: Rotation) { self.rotation = rotation }
+
+  /// True where a picture was passed on.
+  ///
+  /// - Parameters:
+  ///   - time: on the monotonic clock, in nanoseconds.
+  ///   - beginning: is called before the first one.
+  func pass(
+    _ bytes: UnsafeRawBufferPointer, at time: Int64, _ sink: any EncodedFrameSink, beginning: () -> Void
+  ) -> Bool {
+    let unit = H264.accessUnit(annexB: ByteBuffer(bytes: bytes))
+    if !unit.parameterSets.isEmpty {
+      if let known = configuration {
+        configuration = known.updated(withParameterSets: unit.parameterSets) ?? known
+      } else {
+        configuration = try? H264.Configuration(
+          sps: unit.parameterSets.filter { ($0.first ?? 0) & 31 == 7 },
+          pps: unit.parameterSets.filter { ($0.first ?? 0) & 31 == 8 })
+      }
+    }
+    guard let configuration, unit.payload.readableBytes > 0, hasBegun || unit.isSync else {
+      return false
+    }
+    if !hasBegun { beginning() }
+    hasBegun = true
+    if unit.isSync { sink.describe(video: Codec(configuration), rotation: rotation) }
+    sink.picture(
+      presentation: time, decode: time, isSync: unit.isSync, isDisposable: unit.isDisposable, payload: unit.payload)
+    return true
+  }
+}

@@ -1,0 +1,88 @@
+internal import CLibAV
+internal import FMP4
+internal import NIOCore
+
+/// Takes coded pictures and what they are coded as.
+protocol EncodedFrameSink: Sendable {
+  /// What the picture is from here on.
+  func describe(video codec: Codec, rotation: Rotation)
+  /// `presentation` and `decode` are nanoseconds on the monotonic clock.
+  func picture(presentation: Int64, decode: Int64, isSync: Bool, isDisposable: Bool, payload: ByteBuffer)
+}
+
+/// What codes pictures, one after the other. It lives on one thread, which may be left behind with it.
+protocol FrameEncoding: AnyObject {
+  var encoder: VideoEncoderName { get }
+  /// Whether the picture can follow the last one without a new coder.
+  func fits(_ item: QueuedFrame) -> Bool
+  func encode(_ item: QueuedFrame, forcingKeyFrame: Bool, _ sink: any EncodedFrameSink) throws
+  /// Gives out what the encoder still holds; it takes nothing afterwards.
+  func finish(_ sink: any EncodedFrameSink) throws
+}
+
+/// An encoder with its times and key frames.
+final class TimedVideoEncoder: FrameEncoding {
+  private let video: VideoEncoder
+  private let encoding: VideoEncoding
+  private let width: Int32
+  private let height: Int32
+  private var rotation: Rotation
+  /// The monotonic time that the encoder counts from.
+  private let base: Int64
+  private let interval: Int64
+  private let tolerance: Int64
+  private var nextKeyFrame: Int64
+  private var last: Int64 = -1
+
+  init(
+    first: QueuedFrame, except avoided: Set<VideoEncoderName>, passedOver: (VideoEncoderName, any Error) -> Void
+  ) throws {
+    let frame = first.picture.frame.pointee
+    (width, height) = (frame.width, frame.height)
+    video = try VideoEncoder.best(
+      VideoEncoder.Format(
+        width: Int(frame.width), height: Int(frame.height), rate: first.rate, timescale: CaptureMux.videoTimescale,
+        matrix: .bt601),
+      first.encoding, except: avoided, passedOver: passedOver)
+    encoding = first.encoding
+    rotation = first.rotation
+    base = first.time
+    interval = Int64(first.encoding.keyFrameMilliseconds) * 1_000_000
+    tolerance = Int64(5e8 / first.rate.framesPerSecond)
+    nextKeyFrame = first.time
+  }
+
+  var encoder: VideoEncoderName { video.name }
+
+  func fits(_ item: QueuedFrame) -> Bool {
+    let frame = item.picture.frame.pointee
+    return (frame.width, frame.height) == (width, height) && item.encoding == encoding
+  }
+
+  func encode(_ item: QueuedFrame, forcingKeyFrame: Bool, _ sink: any EncodedFrameSink) throws {
+    let isDue = !video.keepsItsOwnRhythm && item.time >= nextKeyFrame &- tolerance
+    let isKeyFrame = isDue || forcingKeyFrame || item.rotation != rotation
+    rotation = item.rotation
+    // Kept on the rhythm, unless that was lost altogether.
+    if isDue { nextKeyFrame = max(nextKeyFrame &+ interval, item.time &+ interval / 2) }
+    let time = max(MediaTime(nanoseconds: item.time &- base).rescaled(to: CaptureMux.videoTimescale), last + 1)
+    last = time
+    try video.encode(item.picture.frame, at: time, as: isKeyFrame ? .keyFrame : .asEncoderLikes) { give($0, sink) }
+  }
+
+  func finish(_ sink: any EncodedFrameSink) throws {
+    try video.finish { give($0, sink) }
+  }
+
+  private func give(_ coded: VideoEncoder.CodedPicture, _ sink: any EncodedFrameSink) {
+    guard let codec = video.codec else { return }
+    if coded.isSync { sink.describe(video: codec, rotation: rotation) }
+    sink.picture(
+      presentation: base &+ nanoseconds(coded.presentationTime), decode: base &+ nanoseconds(coded.decodeTime),
+      isSync: coded.isSync, isDisposable: coded.isDisposable, payload: coded.payload)
+  }
+
+  private func nanoseconds(_ ticks: Int64) -> Int64 {
+    MediaTime(ticks: ticks, timescale: CaptureMux.videoTimescale).nanoseconds
+  }
+}

@@ -1,0 +1,114 @@
+internal import FMP4
+internal import Logging
+internal import Synchronization
+
+/// The publication of one of the server's own sources: asks for admission, carries events to the sink, and knows when
+/// it is to end. Events come from one thread at a time.
+final class LocalPublication: Sendable {
+  /// How it is to end.
+  private enum Ending: Sendable {
+    /// The sink hears why.
+    case told(EndReason)
+    /// The sink has closed already, and hears nothing more.
+    case silent(EndReason)
+  }
+
+  /// Who publishes.
+  enum Kind: String, Sendable {
+    case test, file, capture
+
+    /// As the log calls it.
+    var title: String { self == .test ? "test pattern" : rawValue }
+    /// The demo is nobody's memory.
+    var recording: PublishRequest.RecordingWish { self == .test ? .never : .asConfigured }
+  }
+
+  let name: StreamName
+  let logger: Logger
+  private let kind: Kind
+  private let gate: any PublishGate
+  private let keyFrameInterval: MediaTime?
+  private let onKeyFrameWanted: (@Sendable () -> Void)?
+  private let ending = Mutex<Ending?>(nil)
+  private let sink = Mutex<(any MediaSink)?>(nil)
+
+  /// - Parameters:
+  ///   - keyFrameInterval: how far apart its key frames are, where that is certain before they come.
+  ///   - onKeyFrameWanted: asks its encoder for a key frame, from any thread; nil where it has none.
+  init(
+    name: StreamName, kind: Kind, gate: any PublishGate, logger: Logger, keyFrameInterval: MediaTime? = nil,
+    onKeyFrameWanted: (@Sendable () -> Void)? = nil
+  ) {
+    self.name = name
+    self.kind = kind
+    self.gate = gate
+    self.keyFrameInterval = keyFrameInterval
+    self.onKeyFrameWanted = onKeyFrameWanted
+    var logger = logger
+    logger[metadataKey: "stream"] = "\(name)"
+    self.logger = logger
+  }
+
+  /// True from when it is to end on.
+  var isEnding: Bool { ending.withLock { $0 != nil } }
+
+  func stop(_ reason: EndReason) { end(.told(reason)) }
+
+  /// Publishes for as long as the work takes; what the work throws fails the publication. Returns why it ended.
+  func run(_ work: @escaping @Sendable () async throws -> Void) async -> EndReason {
+    do throws(PublishRefusal) {
+      let admitted = try await gate.admit(request)
+      sink.withLock { $0 = admitted }
+    } catch {
+      logger.error("the \(kind.title) was refused: \(error.description)")
+      end(.silent(.failed(error.description)))
+      return .failed(error.description)
+    }
+    await withTaskCancellationHandler {
+      do {
+        try await work()
+        end(.told(.finished))
+      } catch {
+        logger.error("the \(kind.title) failed: \(error)")
+        end(.told(.failed("\(error)")))
+      }
+    } onCancel: {
+      stop(.shutdown)
+    }
+    switch ending.withLock({ $0 }) {
+    case .told(let reason)?:
+      _ = sink.withLock { $0 }?.receive(.end(reason))
+      return reason
+    case .silent(let reason)?: return reason
+    case nil: return .finished
+    }
+  }
+
+  /// Gives the sink an event, unless it has closed.
+  func give(_ event: MediaEvent) {
+    if case .silent = ending.withLock({ $0 }) { return }
+    guard let sink = sink.withLock({ $0 }) else { return }
+    if case .closed(let reason) = sink.receive(event) {
+      logger.notice("the \(kind.title)'s publication was ended: \(reason)")
+      ending.withLock { $0 = .silent(reason) }
+    }
+  }
+
+  /// A picture or a frame of audio cannot be used.
+  func lost(_ kind: MediaKind) { sink.withLock { $0 }?.lost(kind) }
+
+  private var request: PublishRequest {
+    PublishRequest(
+      stream: name, key: nil, protocolName: kind.rawValue, remoteAddress: "this server",
+      software: "weir \(kind.rawValue) source", recording: kind.recording, origin: .server,
+      keyFrameInterval: keyFrameInterval, onKeyFrameWanted: onKeyFrameWanted
+    ) { [weak self] reason in
+      self?.end(.silent(reason))
+    }
+  }
+
+  /// The first word counts.
+  private func end(_ ending: Ending) {
+    self.ending.withLock { if $0 == nil { $0 = ending } }
+  }
+}

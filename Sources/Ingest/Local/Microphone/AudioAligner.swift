@@ -1,0 +1,175 @@
+internal import CLibAV
+internal import FMP4
+internal import Glibc
+
+/// Brings a microphone's samples onto the monotonic clock: to 48 kHz and two channels, stretched by a hair where the
+/// microphone's own clock is fast or slow, and bridged with silence where samples are missing. It lives on one thread.
+///
+/// Sample `n` that comes out was heard `n / 48000` seconds after `start`.
+final class AudioAligner {
+  static let rate = 48000
+  /// Where a microphone begins, or goes on after an overrun, audio is missing or doubled for sure: what is longer than this
+  /// is bridged, or left out, exactly.
+  private static let longestLoose: Int64 = 1_000_000
+  /// Elsewhere missing audio longer than this is bridged; less is made up by stretching.
+  private static let longestStretched: Int64 = 60_000_000
+  /// The spread of one correction, in samples; long, so that it can be fine: steps of 1/480000.
+  private static let compensationDistance = 10 * rate
+
+  /// Nanoseconds on the monotonic clock; nil before the first sample.
+  private(set) var start: Int64?
+  /// Samples given out so far.
+  private(set) var produced: Int64 = 0
+  /// Samples of silence that bridged gaps.
+  private(set) var bridged: Int64 = 0
+  private var drift = DriftEstimator()
+  private var resampler: OpaquePointer?
+  private var lastUpdate: Int64 = 0
+  private var inputRate = rate
+  /// Of one channel.
+  private var bytesPerSample = 0
+  private var channels = 2
+  /// What is next is the first of a microphone, or the first after an overrun.
+  private var isJoint = true
+  /// The resampler holds audio of this microphone.
+  private var hasConverted = false
+  /// The first two of many channels.
+  private var pairs: [UInt8] = []
+  private var left: [Float] = []
+  private var right: [Float] = []
+
+  init() {}
+
+  deinit { swr_free(&resampler) }
+
+  /// A microphone begins, or begins again, with audio of this kind. Of more than two channels the first two are heard: what
+  /// an interface with many sockets has in the others is nobody's left or right.
+  func connect(rate inputRate: Int, channels: Int, format: AVSampleFormat) throws(LibAVError) {
+    swr_free(&resampler)
+    self.inputRate = inputRate
+    self.channels = channels
+    bytesPerSample = Int(av_get_bytes_per_sample(format))
+    (isJoint, hasConverted) = (true, false)
+    var input = AVChannelLayout()
+    var output = AVChannelLayout()
+    av_channel_layout_default(&input, Int32(clamping: min(channels, 2)))
+    av_channel_layout_default(&output, 2)
+    try LibAVError.check(
+      swr_alloc_set_opts2(
+        &resampler, &output, AV_SAMPLE_FMT_FLTP, Int32(Self.rate), &input, format, Int32(clamping: inputRate), 0, nil),
+      "convert audio")
+    // One channel is heard on both sides as it is, not weakened as a centre between them would be.
+    let both = [1.0, 1.0]
+    if channels == 1 { try LibAVError.check(swr_set_matrix(resampler, both, 1), "convert audio") }
+    // Always resampling, so that stretching can begin at any time without a click.
+    av_opt_set_int(UnsafeMutableRawPointer(resampler), "flags", Int64(SWR_FLAG_RESAMPLE), 0)
+    try LibAVError.check(swr_init(resampler), "convert audio")
+    drift.restart()
+  }
+
+  /// The microphone had run over: between what came last and what comes next something is missing.
+  func interrupt() { isJoint = true }
+
+  /// Takes samples, the first of which was heard at `time`.
+  func add(_ bytes: UnsafeRawBufferPointer, count: Int, time: Int64, _ receive: ([Float], [Float]) -> Void)
+    throws(LibAVError)
+  {
+    guard count > 0, let resampler else { return }
+    if start == nil { start = time }
+    // A new resampler's first sample comes out as that of the audio.
+    let inside = hasConverted ? swr_get_delay(resampler, 1_000_000_000) : 0
+    let behind = time &- inside &- end
+    if isJoint, behind < -Self.longestLoose {
+      // Silence has been given out for its beginning already.
+      let doubled = Int(MediaTime(nanoseconds: -behind).rescaled(to: UInt32(clamping: inputRate)))
+      let frame = bytesPerSample * channels
+      guard doubled < count, frame > 0, bytes.count >= count * frame else { return }
+      isJoint = false
+      drift.restart()
+      let rest = UnsafeRawBufferPointer(rebasing: bytes[(doubled * frame)..<(count * frame)])
+      return try convert(rest, count - doubled, resampler, receive)
+    }
+    if behind > (isJoint ? Self.longestLoose : Self.longestStretched) {
+      silence(until: time &- inside, receive)
+      drift.restart()
+    } else if behind < -Self.longestStretched * 4 {
+      // Heard before what has been given out: a clock has jumped. What overlaps is left out.
+      return
+    } else {
+      try correct(Double(behind) / 1e9, time, resampler)
+    }
+    isJoint = false
+    try convert(bytes, count, resampler, receive)
+  }
+
+  /// Fills up with silence: where nothing is heard, time goes on.
+  func silence(until time: Int64, _ receive: ([Float], [Float]) -> Void) {
+    if start == nil { start = time }
+    var missing = MediaTime(nanoseconds: time &- end).rescaled(to: UInt32(Self.rate))
+    while missing > 0 {
+      let count = Int(min(missing, Int64(Self.rate / 10)))
+      let zeros = [Float](repeating: 0, count: count)
+      produced += Int64(count)
+      bridged += Int64(count)
+      missing -= Int64(count)
+      receive(zeros, zeros)
+    }
+  }
+
+  /// When the next sample that comes out was heard, on the monotonic clock.
+  var end: Int64 {
+    (start ?? 0) &+ MediaTime(ticks: produced, timescale: UInt32(Self.rate)).nanoseconds
+  }
+
+  /// Nanoseconds by which the audio is behind the clock, smoothed; for figures.
+  var skew: Int64 { Int64(drift.error * 1e9) }
+
+  private func correct(_ error: Double, _ time: Int64, _ resampler: OpaquePointer) throws(LibAVError) {
+    let elapsed = lastUpdate == 0 ? 0 : Double(time &- lastUpdate) / 1e9
+    lastUpdate = time
+    let correction = drift.correction(error: error, elapsed: elapsed)
+    let samples = Int32((correction * Double(Self.compensationDistance)).rounded())
+    try LibAVError.check(
+      swr_set_compensation(resampler, samples, Int32(Self.compensationDistance)), "stretch audio")
+  }
+
+  private func convert(
+    _ bytes: UnsafeRawBufferPointer, _ count: Int, _ resampler: OpaquePointer,
+    _ receive: ([Float], [Float]) -> Void
+  ) throws(LibAVError) {
+    hasConverted = true
+    let room = Int(swr_get_out_samples(resampler, Int32(clamping: count))) + 32
+    if left.count < room {
+      left = [Float](repeating: 0, count: room)
+      right = left
+    }
+    let produced = channels > 2 ? resamplePairs(bytes, count, resampler) : resample(bytes, count, resampler)
+    try LibAVError.check(produced, "convert audio")
+    guard produced > 0 else { return }
+    self.produced += Int64(produced)
+    receive(Array(left[..<Int(produced)]), Array(right[..<Int(produced)]))
+  }
+
+  /// Samples that came out, or libswresample's code.
+  private func resample(_ bytes: UnsafeRawBufferPointer, _ count: Int, _ resampler: OpaquePointer) -> Int32 {
+    let room = Int32(clamping: left.count)
+    return left.withUnsafeMutableBytes { left in
+      right.withUnsafeMutableBytes { right in
+        var planes = [
+          left.baseAddress?.assumingMemoryBound(to: UInt8.self), right.baseAddress?.assumingMemoryBound(to: UInt8.self),
+        ]
+        var input = [bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)]
+        return swr_convert(resampler, &planes, room, &input, Int32(clamping: count))
+      }
+    }
+  }
+
+  /// The same with the first two channels of many.
+  private func resamplePairs(_ bytes: UnsafeRawBufferPointer, _ count: Int, _ resampler: OpaquePointer) -> Int32 {
+    let (frame, pair) = (bytesPerSample * channels, bytesPerSample * 2)
+    let whole = frame > 0 ? min(count, bytes.count / frame) : 0
+    pairs.removeAll(keepingCapacity: true)
+    for number in 0..<whole { pairs.append(contentsOf: bytes[(number * frame)..<(number * frame + pair)]) }
+    return pairs.withUnsafeBytes { resample($0, whole, resampler) }
+  }
+}

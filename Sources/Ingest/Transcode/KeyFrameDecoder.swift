@@ -1,0 +1,39 @@
+internal import CLibAV
+internal import FMP4
+internal import Glibc
+internal import NIOCore
+
+/// A decoder of libavcodec for one key frame. Not thread-safe; it lives on one thread.
+final class KeyFrameDecoder {
+  private let context: UnsafeMutablePointer<AVCodecContext>
+
+  /// `largestPicture` in pixels: what claims to be larger is refused before memory is taken for it.
+  init(_ coding: CodecID, record: [UInt8], largestPicture: Int) throws(LibAVError) {
+    context = try DecoderContext.open(coding, record: record, largestPicture: Int64(largestPicture))
+  }
+
+  deinit {
+    var context: UnsafeMutablePointer<AVCodecContext>? = context
+    avcodec_free_context(&context)
+  }
+
+  /// The picture in a sync sample.
+  func decode(_ sample: ByteBuffer) throws(LibAVError) -> VideoFrame {
+    var packet = av_packet_alloc()
+    defer { av_packet_free(&packet) }
+    guard let packet, av_new_packet(packet, Int32(clamping: sample.readableBytes)) == 0 else {
+      throw LibAVError("hold a key frame of \(sample.readableBytes) bytes", code: -ENOMEM)
+    }
+    sample.withUnsafeReadableBytes { bytes in
+      if let base = bytes.baseAddress {
+        packet.pointee.data.update(from: base.assumingMemoryBound(to: UInt8.self), count: bytes.count)
+      }
+    }
+    packet.pointee.flags |= AV_PKT_FLAG_KEY
+    try LibAVError.check(avcodec_send_packet(context, packet), "decode the key frame")
+    try LibAVError.check(avcodec_send_packet(context, nil), "decode the key frame")
+    let picture = try VideoFrame()
+    try LibAVError.check(avcodec_receive_frame(context, picture.frame), "decode the key frame")
+    return picture
+  }
+}

@@ -1,0 +1,114 @@
+package import FMP4
+internal import Glibc
+package import NIOCore
+
+/// Makes JPEGs of key frames that strangers sent: each in a worker of its own, which lives for that picture. How many are
+/// made at once is up to who calls: the server has a thread for live pictures and one for those of recordings.
+package struct StillImageMaker: Sendable {
+  /// Bytes of the largest key frame that is taken.
+  package static let largestSample = TranscodeLimits.stillSampleBytes
+  /// Bytes of the largest JPEG that comes out.
+  package static let largestJPEG = TranscodeLimits.stillBytes
+
+  private let launcher: WorkerLauncher
+  private let patience: Int64
+
+  package init(launcher: WorkerLauncher) {
+    self.init(launcher: launcher, patience: TranscodeLimits.stillPatience)
+  }
+
+  /// - Parameter patience: how long a worker has for its picture, in nanoseconds.
+  init(launcher: WorkerLauncher, patience: Int64) {
+    self.launcher = launcher
+    self.patience = patience
+  }
+
+  /// `sample` is a sync sample as the track stores it. The JPEG has square pixels, and is upright by the track's
+  /// rotation. For a thread that may wait as long as the worker has, never for an event loop; the worker is gone when
+  /// this returns. Throws when the bytes are no picture of that codec or one that is too large, and when the worker
+  /// crashes, is late, or talks nonsense.
+  package func jpeg(of sample: ByteBuffer, track: TrackDescription) throws(StillImageError) -> ByteBuffer {
+    let request = TranscodeWire.encode(.still(try StillImageRequest(of: sample, track: track)))
+    let worker: RunningWorker
+    do throws(WorkerFailure) {
+      worker = try launcher.start()
+    } catch {
+      throw StillImageError(.machine, error.description)
+    }
+    do throws(StillImageFailure) {
+      let jpeg = try exchange(request, over: worker.socket)
+      _ = worker.end()
+      return jpeg
+    } catch {
+      let ending = worker.end()
+      switch error {
+      case .refused(let reason): throw StillImageError(.sample, reason)
+      case .nonsense(let what): throw StillImageError(.sample, "its worker does not keep to the protocol: \(what)")
+      case .late: throw StillImageError(.sample, "its worker has not made it in \(patience / 1_000_000) ms")
+      case .gone: throw StillImageError(.sample, "its worker is gone (\(ending))")
+      }
+    }
+  }
+
+  private func exchange(_ request: ByteBuffer, over socket: Int32) throws(StillImageFailure) -> ByteBuffer {
+    let clock = SteadyClock.system().monotonicNanoseconds
+    let end = clock() &+ patience
+    var outgoing = request
+    // What it says is bounded before it is kept: a message of a JPEG is the longest.
+    var reader = TranscodeFrameReader(limit: TranscodeLimits.stillBytes + 1)
+    let chunk = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
+    defer { chunk.deallocate() }
+    while true {
+      let left = end &- clock()
+      guard left > 0 else { throw .late }
+      let events = Int16(outgoing.readableBytes > 0 ? POLLIN | POLLOUT : POLLIN)
+      var interest = pollfd(fd: socket, events: events, revents: 0)
+      guard poll(&interest, 1, Int32(clamping: left / 1_000_000 + 1)) > 0 else { continue }
+      send(&outgoing, over: socket)
+      let count = recv(socket, chunk.baseAddress, chunk.count, Int32(MSG_DONTWAIT))
+      if count < 0, errno == EAGAIN || errno == EINTR { continue }
+      guard count > 0 else { throw .gone }
+      reader.append(UnsafeRawBufferPointer(rebasing: chunk[..<count]))
+      if let jpeg = try answer(&reader) { return jpeg }
+    }
+  }
+
+  /// As much as goes without waiting. A worker that takes nothing any more has said why, or is gone: reading tells.
+  private func send(_ outgoing: inout ByteBuffer, over socket: Int32) {
+    guard outgoing.readableBytes > 0 else { return }
+    let count = outgoing.withUnsafeReadableBytes { bytes in
+      Glibc.send(socket, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL | MSG_DONTWAIT))
+    }
+    if count > 0 {
+      outgoing.moveReaderIndex(forwardBy: count)
+    } else if errno != EAGAIN, errno != EINTR {
+      outgoing.clear()
+    }
+  }
+
+  /// Nil while it is not whole.
+  private func answer(_ reader: inout TranscodeFrameReader) throws(StillImageFailure) -> ByteBuffer? {
+    let reply: TranscodeReply
+    do throws(TranscodeProtocolError) {
+      guard let (type, body) = try reader.next() else { return nil }
+      reply = try TranscodeWire.reply(type, body)
+    } catch {
+      throw .nonsense(error.description)
+    }
+    switch reply {
+    case .still(let jpeg):
+      guard jpeg.readableBytesView.starts(with: [0xFF, 0xD8, 0xFF]) else { throw .nonsense("what is no JPEG") }
+      return jpeg
+    case .failed(let reason): throw .refused(reason)
+    case .track, .picture, .consumed, .drained: throw .nonsense("an answer to nothing")
+    }
+  }
+}
+
+/// How a worker failed.
+private enum StillImageFailure: Error {
+  case refused(String)
+  case nonsense(String)
+  case late
+  case gone
+}

@@ -1,0 +1,46 @@
+internal import Basics
+internal import FMP4
+internal import Ingest
+
+/// The audio of a stream as it is written: `source`, `aac` or `opus@64k`, of all streams or, behind `NAME=`, of one.
+struct AudioSettingText: Sendable, Hashable {
+  /// Nil for all streams that have no setting of their own.
+  var name: StreamName?
+  /// Nil for the source's audio alone.
+  var audio: AudioSpecification?
+
+  /// What a bit rate may be, inclusive.
+  static let bitRate = 24_000...512_000
+
+  init(parsing text: String) throws(ValueError) {
+    var word = text[...]
+    if let equals = text.firstIndex(of: "=") {
+      name = try StreamName(parsing: String(text[..<equals]))
+      word = text[text.index(after: equals)...]
+    }
+    if word == "source" { return }
+    let halves = word.split(separator: "@", maxSplits: 1, omittingEmptySubsequences: false)
+    guard let coding = halves.first.flatMap({ CodecID(.audio, rawValue: $0) }) else {
+      throw ValueError("\"\(word)\" is no codec of audio", advice: "use source, aac or opus, or aac@128k")
+    }
+    guard halves.count == 2 else {
+      audio = AudioSpecification(coding)
+      return
+    }
+    audio = AudioSpecification(coding, bitRate: try OptionValues.bitRate(String(halves[1]), Self.bitRate))
+  }
+}
+
+extension AudioProfiles {
+  init(_ given: [GivenText]) throws(ConfigurationError) {
+    for given in given {
+      let text = try given.read(AudioSettingText.init(parsing:))
+      let isTaken = text.name.map { byName[$0] != nil } ?? (standard != nil)
+      guard !isTaken else {
+        let whose = text.name.map { "\"\($0)\"" } ?? "all streams"
+        throw given.error("the audio of \(whose) is given twice", "keep one of the two")
+      }
+      if let name = text.name { byName[name] = .some(text.audio) } else { standard = text.audio }
+    }
+  }
+}

@@ -1,0 +1,56 @@
+internal import NIOCore
+internal import NIOHTTP1
+
+/// What the HTTP layer says by itself, whatever the routes are.
+package enum StandardResponse {
+  /// RFC 9110 §15.2.1
+  static let goOn = ByteBuffer(string: "HTTP/1.1 100 Continue\r\n\r\n")
+
+  /// OPTIONS of every address that can be read. Authorization is not among the fields that another origin may send:
+  /// writes are for pages of this server.
+  package static let preflight = HTTPResponse(
+    status: .noContent,
+    headers: [
+      HeaderField("Allow", "GET, HEAD, OPTIONS"),
+      HeaderField("Access-Control-Allow-Methods", "GET, HEAD, OPTIONS"),
+      HeaderField("Access-Control-Allow-Headers", "Range, If-None-Match, If-Range, Content-Type, \(cmcd)"),
+      HeaderField("Access-Control-Max-Age", "86400"),
+    ])
+
+  /// The same where not all of that may be done, or more: pages of other origins may read, and nothing else.
+  package static func preflight(allowing methods: AllowedMethods) -> HTTPResponse {
+    var response = preflight
+    response.headers = preflight.headers.compactMap { field in
+      switch field.name {
+      case "Allow": HeaderField("Allow", methods.description)
+      case _ where field.name.hasPrefix("Access-Control-") && !methods.contains(.get): nil
+      default: field
+      }
+    }
+    return response
+  }
+
+  /// Fields in which players tell how they play (CTA-5004 §3.1); nobody here reads them.
+  private static let cmcd = "CMCD-Object, CMCD-Request, CMCD-Session, CMCD-Status"
+
+  package static let full = Problem.full("This server has as many connections as it can serve.").response
+
+  /// RFC 6585 §4.
+  static let polled = Problem(
+    status: .tooManyRequests, title: "Too many requests",
+    detail: "This connection asks for the same over and over, and nothing in it has changed.",
+    help: "Wait a second, or let the server hold the request back with _HLS_msn and _HLS_part.",
+    headers: [HeaderField("Retry-After", "1")]
+  ).response
+
+  package static let failed = Problem(
+    status: .internalServerError, title: "Failed", detail: "The request failed; the server's log says why."
+  ).response
+
+  static let targetTooLong = Problem(
+    status: .uriTooLong, title: "Address too long", detail: "The address is longer than this server takes.")
+
+  static let fieldsTooLarge = Problem(
+    status: .requestHeaderFieldsTooLarge, title: "Request header fields too large",
+    detail: "The request's head is larger than this server takes.")
+}

@@ -1,0 +1,84 @@
+internal import Basics
+internal import Glibc
+internal import Storage
+
+/// A file that a command works on, by its path. Waits for the disk.
+final class LockedFile {
+  let path: String
+  let shared: SharedFile
+  private(set) var size: UInt64
+  /// Who may do what with it.
+  let permissions: mode_t
+
+  var descriptor: CInt { shared.descriptor }
+
+  enum Access {
+    case read
+    /// Nobody else may be writing it: the recorder and whoever finishes it hold a lock.
+    case change
+  }
+
+  init(_ path: String, _ access: Access) throws(RecordingError) {
+    let flags = access == .read ? O_RDONLY : O_RDWR
+    let descriptor = open(path, flags | O_NONBLOCK | O_CLOEXEC)
+    guard descriptor >= 0 else { throw .unopened(path, errno: errno) }
+    shared = SharedFile(taking: descriptor, kind: .disk)
+    self.path = path
+    var status = stat()
+    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+      throw RecordingError("\(LogText.escaped(path)) is not a file")
+    }
+    if access == .change, !Self.lock(descriptor) {
+      throw RecordingError("\(LogText.escaped(path)) is being written by another process; it is left as it is")
+    }
+    size = UInt64(clamping: status.st_size)
+    permissions = status.st_mode & 0o7777
+  }
+
+  /// Asks again for 0.1 s: a process that is being started holds, until its own program begins, what the one that starts it
+  /// had open, which is over in milliseconds.
+  private static func patiently(_ succeeds: () -> Bool) -> Bool {
+    for _ in 0..<20 {
+      if succeeds() { return true }
+      usleep(5000)
+    }
+    return false
+  }
+
+  /// Whether nobody else writes it.
+  private static func lock(_ descriptor: CInt) -> Bool {
+    patiently { flock(descriptor, LOCK_EX | LOCK_NB) == 0 }
+  }
+
+  /// Throws when any other process has the file open: what is put before its bytes would shift them under whoever writes
+  /// or reads it. Where the system does not tell, nothing is known and nothing is thrown.
+  func requireNoOther() throws(RecordingError) {
+    // Whoever opens the file while there is a lease makes the system say so by a signal that would end this process.
+    let before = signal(SIGIO, SIG_IGN)
+    defer { signal(SIGIO, before) }
+    let isAlone = Self.patiently {
+      guard fcntl(descriptor, Self.setLease, CInt(F_WRLCK)) != 0 else {
+        _ = fcntl(descriptor, Self.setLease, CInt(F_UNLCK))
+        return true
+      }
+      return errno != EAGAIN
+    }
+    if isAlone { return }
+    throw RecordingError(
+      "\(LogText.escaped(path)) is open in another program, which may still be writing it; it is left as it is: "
+        + "close it there and try again")
+  }
+
+  /// `F_SETLEASE` of linux/fcntl.h.
+  private static let setLease: CInt = 1024
+
+  /// It has become so long.
+  func noteSize(_ size: UInt64) { self.size = size }
+
+  var reader: RecordingFileReader { RecordingFileReader(file: shared) }
+
+  /// The same with offsets that count from byte `start`.
+  func reader(from start: UInt64) -> RecordingFileReader {
+    start > 0 ? RecordingFileReader(file: SharedFile(shared, shiftedBy: Int(clamping: start))) : reader
+  }
+}

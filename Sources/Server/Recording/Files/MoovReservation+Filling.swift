@@ -1,0 +1,45 @@
+internal import FMP4
+internal import Glibc
+internal import NIOCore
+
+/// Room in front of a file's fragments, found and filled. Waits for the disk.
+extension MoovReservation {
+  /// Of a file of `size` bytes that is no movie yet; nil where it keeps no room.
+  static func find(in descriptor: CInt, size: UInt64, path: String) throws(RecordingError) -> MoovReservation? {
+    try find(size: size) { offset, count throws(RecordingError) in
+      try RecordingFile.read(from: descriptor, at: offset, count: count, path: path)
+    }
+  }
+
+  /// Puts the head where it belongs, durably; what was recorded must be so. Until its first sector is there, which goes
+  /// last and which a disk writes whole or not at all, the file is what it was.
+  func fill(
+    with head: MovieBuilder.ParcelledHead, of descriptor: CInt, path: String, calls: DiskCalls
+  ) throws(MoovInsertion.Failure) {
+    var rest = head.front
+    let first = rest.readSlice(length: min(MoovInsertion.sector, rest.readableBytes)) ?? head.front
+    let before: ByteBuffer
+    do throws(RecordingError) {
+      before = try RecordingFile.read(from: descriptor, at: 0, count: first.readableBytes, path: path)
+      try RecordingFile.write(rest, to: descriptor, at: UInt64(first.readableBytes), path: path, calls: calls)
+      let end = UInt64(length - head.mediaHeader.readableBytes)
+      try RecordingFile.write(head.mediaHeader, to: descriptor, at: end, path: path, calls: calls)
+      try Self.sync(descriptor, path, calls)
+    } catch {
+      throw MoovInsertion.Failure(error: error, remains: .nothing)
+    }
+    do throws(RecordingError) {
+      try RecordingFile.write(first, to: descriptor, at: 0, path: path, calls: calls)
+      try Self.sync(descriptor, path, calls)
+    } catch {
+      // The disk may have either, and either is whole.
+      let isBack = (try? RecordingFile.write(before, to: descriptor, at: 0, path: path, calls: calls)) != nil
+      throw MoovInsertion.Failure(error: error, remains: isBack ? .nothing : .head)
+    }
+  }
+
+  private static func sync(_ descriptor: CInt, _ path: String, _ calls: DiskCalls) throws(RecordingError) {
+    let code = calls.sync(descriptor)
+    guard code == 0 else { throw .system("make durable", path, errno: code) }
+  }
+}

@@ -1,0 +1,50 @@
+internal import FMP4
+internal import Glibc
+internal import NIOCore
+
+/// The remark in a file. Waits for the disk.
+extension RecordingMetadata {
+  /// Bytes read at once: the headers of `ftyp`, of `moov` and of what follows it are as many reads, and mostly the last
+  /// holds the remark.
+  private static let windowSize = 512
+
+  /// What a finished recording of `size` bytes says of itself. Nil for what is none of weir's, was made before there were
+  /// remarks, is still fragmented, or is damaged there.
+  static func read(_ descriptor: CInt, size: UInt64) -> RecordingMetadata? {
+    guard let place = offset(descriptor, size: size),
+      let head = try? RecordingFile.read(from: descriptor, at: place, count: windowSize, path: ""),
+      let length = Self.size(head)
+    else { return nil }
+    if length <= head.readableBytes { return RecordingMetadata(stored: head) }
+    let all = try? RecordingFile.read(from: descriptor, at: place, count: length, path: "")
+    return all.flatMap { RecordingMetadata(stored: $0) }
+  }
+
+  /// Where in a file of `size` bytes the remark would begin.
+  static func offset(_ descriptor: CInt, size: UInt64) -> UInt64? {
+    let annex = try? FileOutline.annex(size: size) { offset, count throws(RecordingError) in
+      try RecordingFile.read(from: descriptor, at: offset, count: count, path: "")
+    }
+    return annex?.lowerBound
+  }
+
+  /// Says in a finished file that it was salvaged, durably. Nothing happens where there is no remark.
+  static func noteSalvaged(_ descriptor: CInt, size: UInt64, path: String) throws(RecordingError) {
+    guard let place = offset(descriptor, size: size),
+      let head = try? RecordingFile.read(from: descriptor, at: place, count: headSize, path: path),
+      Self.size(head) != nil
+    else { return }
+    try RecordingFile.write(
+      ByteBuffer(bytes: [1]), to: descriptor, at: place + UInt64(salvagedOffset), path: path)
+    guard fdatasync(descriptor) == 0 else { throw .system("make durable", path, errno: errno) }
+  }
+}
+
+extension RecordingFolder {
+  /// The same of a file in this folder.
+  func metadata(of name: String) -> RecordingMetadata? {
+    guard let (file, status) = openFile(name, O_RDONLY) else { return nil }
+    defer { close(file) }
+    return RecordingMetadata.read(file, size: UInt64(clamping: status.st_size))
+  }
+}

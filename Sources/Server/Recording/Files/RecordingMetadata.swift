@@ -1,0 +1,187 @@
+internal import Basics
+internal import NIOCore
+
+/// What a finished recording says of itself besides its media, so that a lost catalogue can be made anew from the files:
+/// when exactly it began, what is missing in it, why it ended before its stream did, and whether it was salvaged. It
+/// stands at the beginning of the `free` box between `moov` and media, which players pass over; integers are big-endian:
+///
+/// | offset | bytes | |
+/// |---|---|---|
+/// | 0 | 8 | `weir-rm1` |
+/// | 8 | 1 | 1: salvaged. Outside the checksum: it can be written alone, and a byte is written or not |
+/// | 9 | 3 | 0 |
+/// | 12 | 4 | bytes from offset 20 on |
+/// | 16 | 4 | their CRC-32C |
+/// | 20 | 8 | start, in nanoseconds since 1970 |
+/// | 28 | 2 | which text tells why it failed, from 1 on; 0: it did not |
+/// | 30 | 2, 4 | numbers of texts and of gaps |
+/// | 36 | 2 + n each | the texts: length and UTF-8 |
+/// | | 18 each | the gaps: seconds of the recording and seconds that are missing (IEEE 754), which text tells why, from 0 on |
+struct RecordingMetadata: Sendable, Hashable {
+  /// Nanoseconds since 1970, of its first picture or audio.
+  var startedAt: Int64
+  /// In order; no more than `maximumGaps`.
+  var gaps: [RecordingGap]
+  /// Why it ended before its stream did; nil where it did not.
+  var failure: String?
+  /// A run that was killed left it unfinished, and a later one finished it.
+  var isSalvaged: Bool
+
+  /// What exceeds it is told as one gap, the last.
+  static let maximumGaps = 4096
+  /// Texts are cut off behind so many bytes.
+  static let maximumTextBytes = 512
+  private static let maximumTexts = 256
+  /// No remark has more bytes: texts and gaps of the largest numbers.
+  static let maximumBytes = headSize + 16 + maximumTexts * (2 + maximumTextBytes) + maximumGaps * gapSize
+
+  /// No remark with so many gaps, each for a reason of its own, has more bytes.
+  static func maximumBytes(gaps: Int) -> Int {
+    min(maximumBytes, headSize + 16 + (gaps + 1) * (2 + maximumTextBytes + gapSize))
+  }
+
+  private static let magic: StaticString = "weir-rm1"
+  /// What stands before that which the checksum covers.
+  static let headSize = 20
+  /// Where within the remark it says whether the recording was salvaged.
+  static let salvagedOffset = 8
+  private static let gapSize = 18
+
+  init(startedAt: Int64, gaps: [RecordingGap] = [], failure: String? = nil, isSalvaged: Bool = false) {
+    self.startedAt = startedAt
+    self.gaps = Self.bounded(gaps)
+    self.failure = failure
+    self.isSalvaged = isSalvaged
+  }
+
+  private static func bounded(_ gaps: [RecordingGap]) -> [RecordingGap] {
+    guard gaps.count > maximumGaps else { return gaps }
+    let rest = gaps[(maximumGaps - 1)...]
+    let seconds = rest.reduce(0) { $0 + $1.seconds }
+    return gaps[..<(maximumGaps - 1)]
+      + [RecordingGap(at: rest.first?.at ?? 0, seconds: seconds, reason: "\(rest.count) more gaps")]
+  }
+
+  // MARK: As bytes
+
+  var stored: ByteBuffer {
+    var texts: [String] = []
+    let why = failure.map { Self.place(of: $0, in: &texts) + 1 } ?? 0
+    let reasons = gaps.map { Self.place(of: $0.reason, in: &texts) }
+    var rest = ByteBuffer()
+    rest.writeInteger(startedAt)
+    rest.writeInteger(UInt16(clamping: why))
+    rest.writeInteger(UInt16(clamping: texts.count))
+    rest.writeInteger(UInt32(clamping: gaps.count))
+    for text in texts {
+      let bytes = text.utf8.prefix(Self.maximumTextBytes)
+      rest.writeInteger(UInt16(clamping: bytes.count))
+      rest.writeBytes(bytes)
+    }
+    for (gap, reason) in zip(gaps, reasons) {
+      rest.writeInteger(gap.at.bitPattern)
+      rest.writeInteger(gap.seconds.bitPattern)
+      rest.writeInteger(UInt16(clamping: reason))
+    }
+    var bytes = ByteBuffer()
+    bytes.writeStaticString(Self.magic)
+    bytes.writeInteger(UInt8(isSalvaged ? 1 : 0))
+    bytes.writeRepeatingByte(0, count: 3)
+    bytes.writeInteger(UInt32(clamping: rest.readableBytes))
+    bytes.writeInteger(Checksum.of(rest))
+    bytes.writeImmutableBuffer(rest)
+    return bytes
+  }
+
+  /// Texts repeat: what a slow disk causes it causes often. Beyond the largest number the last stands for the rest.
+  private static func place(of text: String, in texts: inout [String]) -> Int {
+    if let known = texts.firstIndex(of: text) { return known }
+    guard texts.count < maximumTexts else { return maximumTexts - 1 }
+    texts.append(text)
+    return texts.count - 1
+  }
+
+  /// How many bytes a remark that begins with these has in all; nil when none does.
+  static func size(_ head: ByteBuffer) -> Int? {
+    guard head.getString(at: head.readerIndex, length: 8) == "\(magic)",
+      let length = head.getInteger(at: head.readerIndex + 12, as: UInt32.self), length <= maximumBytes - headSize
+    else { return nil }
+    return headSize + Int(length)
+  }
+
+  /// Reads what `stored` wrote; nil when anything does not fit.
+  init?(stored bytes: ByteBuffer) {
+    guard let size = Self.size(bytes), let salvaged = bytes.getInteger(at: bytes.readerIndex + 8, as: UInt8.self),
+      let checksum = bytes.getInteger(at: bytes.readerIndex + 16, as: UInt32.self),
+      var rest = bytes.getSlice(at: bytes.readerIndex + Self.headSize, length: size - Self.headSize),
+      Checksum.of(rest) == checksum, let startedAt = rest.readInteger(as: Int64.self),
+      let why = rest.readInteger(as: UInt16.self), let textCount = rest.readInteger(as: UInt16.self),
+      let gapCount = rest.readInteger(as: UInt32.self), textCount <= Self.maximumTexts, gapCount <= Self.maximumGaps
+    else { return nil }
+    var texts: [String] = []
+    for _ in 0..<textCount {
+      guard let length = rest.readInteger(as: UInt16.self), length <= Self.maximumTextBytes,
+        let text = rest.readBytes(length: Int(length))
+      else { return nil }
+      texts.append(String(decoding: text, as: UTF8.self))
+    }
+    var gaps: [RecordingGap] = []
+    for _ in 0..<gapCount {
+      guard let at = rest.readInteger(as: UInt64.self), let seconds = rest.readInteger(as: UInt64.self),
+        let reason = rest.readInteger(as: UInt16.self), Int(reason) < texts.count
+      else { return nil }
+      gaps.append(
+        RecordingGap(at: Double(bitPattern: at), seconds: Double(bitPattern: seconds), reason: texts[Int(reason)]))
+    }
+    guard Int(why) <= texts.count, gaps.allSatisfy({ $0.at.isFinite && $0.seconds.isFinite }) else { return nil }
+    self.init(
+      startedAt: startedAt, gaps: gaps, failure: why > 0 ? texts[Int(why) - 1] : nil, isSalvaged: salvaged == 1)
+  }
+}
+
+extension RecordingMetadata {
+  /// Why a recording ends before its stream, as its fragmented file keeps it (`RecordingMetadataBox`): `end1` and the reason in
+  /// UTF-8.
+  static func failureNote(_ reason: String) -> ByteBuffer {
+    var bytes = ByteBuffer(staticString: failureKind)
+    bytes.writeBytes(reason.utf8.prefix(maximumTextBytes))
+    return bytes
+  }
+
+  /// Nil for another note, or none.
+  static func failure(note bytes: ByteBuffer) -> String? {
+    var bytes = bytes
+    guard bytes.readString(length: 4) == "\(failureKind)" else { return nil }
+    return String(decoding: bytes.readableBytesView, as: UTF8.self)
+  }
+
+  private static let failureKind: StaticString = "end1"
+
+  /// What a recorder knew of a recording.
+  init(_ facts: RecordingFacts) {
+    self.init(startedAt: facts.startedAt, gaps: facts.gaps, failure: facts.failure)
+  }
+}
+
+extension RecordingGap {
+  /// As a fragmented file keeps it (`RecordingMetadataBox`): `gap1`, `at` and `seconds` (IEEE 754), the reason in UTF-8.
+  var note: ByteBuffer {
+    var bytes = ByteBuffer(staticString: Self.noteKind)
+    bytes.writeInteger(at.bitPattern)
+    bytes.writeInteger(seconds.bitPattern)
+    bytes.writeBytes(reason.utf8.prefix(RecordingMetadata.maximumTextBytes))
+    return bytes
+  }
+
+  /// Nil for another note, or none.
+  init?(note bytes: ByteBuffer) {
+    var bytes = bytes
+    guard bytes.readString(length: 4) == "\(Self.noteKind)",
+      let at = bytes.readInteger(as: UInt64.self).map(Double.init(bitPattern:)), at.isFinite,
+      let seconds = bytes.readInteger(as: UInt64.self).map(Double.init(bitPattern:)), seconds.isFinite
+    else { return nil }
+    self.init(at: at, seconds: seconds, reason: String(decoding: bytes.readableBytesView, as: UTF8.self))
+  }
+
+  private static let noteKind: StaticString = "gap1"
+}

@@ -1,0 +1,31 @@
+internal import Synchronization
+
+/// The unfinished files that this process writes, by folder and name. A file that is being made has a name before it has
+/// its lock: whoever looks for what an earlier run left would take it for that.
+enum UnfinishedRecordingFiles {
+  private static let names = Mutex<[String: Int]>([:])
+
+  /// Holds a name until it goes.
+  final class Holder: Sendable {
+    private let name: String
+
+    fileprivate init(_ name: String) {
+      self.name = name
+      names.withLock { $0[name, default: 0] += 1 }
+    }
+
+    deinit {
+      names.withLock { names in
+        let left = (names[name] ?? 1) - 1
+        names[name] = left > 0 ? left : nil
+      }
+    }
+  }
+
+  /// To be taken before the file is made.
+  static func take(_ name: String, in folder: RecordingFolder) -> Holder { Holder("\(folder.path)/\(name)") }
+
+  static func isHeld(_ name: String, in folder: RecordingFolder) -> Bool {
+    names.withLock { $0["\(folder.path)/\(name)"] != nil }
+  }
+}

@@ -1,0 +1,60 @@
+internal import Basics
+internal import Synchronization
+
+/// What became of recordings since the start, in figures.
+final class RecordingCounters: RecordingObserver {
+  /// Why media is missing.
+  enum Cause: String, CaseIterable, Sendable {
+    case publisher
+    case disk
+  }
+
+  struct Figures: Sendable {
+    /// By what happened.
+    var events: [String: Int] = [
+      "started": 0, "stopped": 0, "stored": 0, "failed": 0, "cancelled": 0, "salvaged": 0, "deleted": 0,
+    ]
+    /// Seconds.
+    var lost: [Cause: Double] = [.publisher: 0, .disk: 0]
+    /// By how a movie was made.
+    var finishing: [String: Durations] = [
+      "filled": Durations(), "inserted": Durations(), "shared": Durations(), "copied": Durations(),
+    ]
+  }
+
+  private let state = Mutex(Figures())
+
+  var figures: Figures { state.withLock { $0 } }
+
+  func receive(_ event: RecordingEvent) {
+    let name: String
+    switch event.kind {
+    case .progressed: return
+    case .started: name = "started"
+    case .stopped: name = "stopped"
+    case .stored: name = "stored"
+    case .failed: name = "failed"
+    case .cancelled: name = "cancelled"
+    case .salvaged: name = "salvaged"
+    case .deleted: name = "deleted"
+    }
+    state.withLock { $0.events[name, default: 0] += 1 }
+  }
+
+  func lost(seconds: Double, _ cause: Cause) {
+    state.withLock { $0.lost[cause, default: 0] += max(0, seconds) }
+  }
+
+  /// Making a movie of a file took so long; what was left to a copy is told by that.
+  func finished(_ outcome: RecordingFile.Outcome, nanoseconds: Int64) {
+    let way: String
+    switch outcome {
+    case .filled: way = "filled"
+    case .inserted: way = "inserted"
+    case .shared: way = "shared"
+    case .copied: way = "copied"
+    case .leftFragmented: return
+    }
+    state.withLock { $0.finishing[way, default: Durations()].add(nanoseconds: nanoseconds) }
+  }
+}

@@ -1,0 +1,423 @@
+internal import Basics
+internal import FMP4
+internal import Glibc
+internal import Ingest
+internal import Logging
+internal import NIOCore
+internal import Storage
+
+/// The part of a recorder that works with the disk: events in their order, on one thread at a time. It may wait for
+/// the disk anywhere. When the disk fails it, it ends the file as well as it can and goes on in another one.
+final class RecordingWriter {
+  let library: RecordingSettings
+  let stream: StreamName
+  private let tell: @Sendable (RecordingState) -> Void
+  private let plan: @Sendable (MediaTime?) -> Void
+
+  private var state = RecordingState.idle
+  private var initSegment: InitSegment?
+  private var anchor: WallClockAnchor?
+  private var current: RecordingInProgress?
+  /// What keeps it from recording, until when (monotonic nanoseconds).
+  private var trouble: (error: RecordingError, until: Int64)?
+  /// Why there may be a gap before the next fragment.
+  private var missing: String?
+  /// Where what was written last ends: in media, and in nanoseconds since 1970.
+  private var written: (until: MediaTime, wall: Int64?)?
+  /// Where what has come since then and is not recorded ends, in nanoseconds since 1970.
+  private var leftOutUntil: Int64?
+  /// What earlier files of this recording hold.
+  private var earlier: (seconds: Double, bytes: UInt64) = (0, 0)
+  /// The end has been told, or the recording is as long as it may be.
+  private(set) var isOver = false
+  private let epoch: String?
+
+  /// `tell` hears of every change of state, `plan` of the media time at which the next file is due; `epoch` is the life of
+  /// the stream that is recorded.
+  init(
+    library: RecordingSettings, stream: StreamName, epoch: String? = nil,
+    tell: @escaping @Sendable (RecordingState) -> Void, plan: @escaping @Sendable (MediaTime?) -> Void = { _ in }
+  ) {
+    self.library = library
+    self.stream = stream
+    self.epoch = epoch
+    self.tell = tell
+    self.plan = plan
+  }
+
+  func receive(_ event: StoredEvent) {
+    guard !isOver else { return }
+    do throws(RecordingError) {
+      switch event {
+      case .initialization(let initSegment): try change(to: initSegment)
+      case .fragment(let fragment): try record(fragment)
+      case .clock(let anchor): self.anchor = anchor
+      case .redated(let anchor):
+        self.anchor = anchor
+        current?.replay?.redate(by: anchor)
+      case .end(let reason): try finish(reason == .shutdown ? .shutdown : .streamEnded)
+      // The timeline carries on in the tables, and the samples' own times say where. Nothing may come for a while.
+      case .discontinuity:
+        noteMissing(Self.publisherAway)
+        current?.replay?.breakTimeline()
+        try current?.sync(now)
+      case .segmentEnd: break
+      }
+    } catch {
+      suspend(error)
+    }
+  }
+
+  /// All fragments of a segment have been told.
+  func complete(_ end: SegmentEnd) {
+    current?.replay?.complete(end)
+  }
+
+  /// Fragments are left out here.
+  func noteMissing(_ reason: String) {
+    if missing == nil { missing = reason }
+  }
+
+  /// Fragments are left out up to that time.
+  func leaveOut(until end: MediaTime) {
+    leftOutUntil = anchor?.wallNanoseconds(at: end)
+  }
+
+  /// Why groups of pictures are left out.
+  static let tooSlow = "the disk was too slow"
+
+  /// What depends on the time alone.
+  func tick() {
+    do throws(RecordingError) {
+      try syncIfDue()
+    } catch {
+      suspend(error)
+    }
+  }
+
+  /// Somebody wants it to be complete, though the stream goes on.
+  func stop() {
+    guard !isOver else { return }
+    do throws(RecordingError) {
+      try finish(.asked)
+    } catch {
+      suspend(error)
+    }
+  }
+
+  /// Nobody wants the recording: its file goes.
+  func cancel() {
+    guard !isOver, state.cancel() == .done else { return }
+    isOver = true
+    library.logger.of(stream).notice("recording is thrown away: somebody cancelled it")
+    if let current {
+      current.file.discard()
+      leave(current, .discarded)
+      announce(.cancelled, current.facts)
+    }
+    current = nil
+    tell(state)
+  }
+
+  private var now: Int64 { library.clock.monotonicNanoseconds() }
+
+  private func announce(_ kind: RecordingEvent.Kind, _ facts: RecordingFacts) {
+    var facts = facts
+    facts.disclosure = library.disclosure
+    library.announce(RecordingEvent(kind: kind, facts: facts))
+  }
+
+  // MARK: Writing
+
+  private func change(to initSegment: InitSegment) throws(RecordingError) {
+    self.initSegment = initSegment
+    guard let tables = current?.tables else { return }
+    if tables.canContinue(with: initSegment.tracks) {
+      try current?.change(to: initSegment)
+    } else {
+      try close(.anotherFormat)
+    }
+  }
+
+  private func record(_ published: PublishedFragment) throws(RecordingError) {
+    guard let initSegment else { return }
+    let fragment = published.fragment
+    leaveOut(until: fragment.end)
+    if let trouble, now < trouble.until {
+      return noteMissing(trouble.error.description)
+    }
+    if let stop = split(before: fragment) { try close(stop) }
+    if current == nil {
+      // Never half a group of pictures.
+      guard fragment.isIndependent else { return }
+      try begin(with: fragment, initSegment)
+    } else if let folder = current?.file.folder {
+      try library.checkFreeSpace(folder)
+    }
+    if try completes(before: published) { return }
+    try noteGap(before: fragment)
+    let isFirst = current?.tables.sampleCount == 0
+    try current?.write(published, anchor: anchor)
+    trouble = nil
+    written = (fragment.end, anchor?.wallNanoseconds(at: fragment.end))
+    leftOutUntil = nil
+    if isFirst, let current { announce(.started, current.facts) }
+    try syncIfDue()
+    report()
+  }
+
+  private func begin(with fragment: Fragment, _ initSegment: InitSegment) throws(RecordingError) {
+    try library.files.take(stream, limit: library.policy.mostFilesPerHour, now: now)
+    let folder = try RecordingFolder.open(library.folder).folder(of: stream, ifAbsent: .make)
+    try library.checkFreeSpace(folder, isResuming: trouble != nil)
+    let wall = anchor?.wallNanoseconds(at: fragment.start) ?? library.clock.wallNanoseconds
+    let start = UTCText(nanosecondsSince1970: wall)
+    let name = library.policy.naming.name(stream: stream, start: start) ?? RecordingName(start: start)
+    let file = try RecordingFile.create(
+      in: folder, name: name, moovReservation: library.policy.moovReservation, calls: library.calls)
+    let replay = library.archive?.begin(stream: stream, epoch: epoch, file: file, library.disclosure)
+    current = RecordingInProgress(
+      file: file, stream: stream, initSegment: initSegment, startedAt: wall, replay: replay, now: now)
+    try current?.begin()
+    plan(library.policy.split.distance(from: wall).map { fragment.start + MediaTime(nanoseconds: $0) })
+    library.logger.of(stream).notice("recording to \(file.path)")
+  }
+
+  /// Why this fragment opens another file; nil where it does not.
+  private func split(before fragment: Fragment) -> RecordingStop? {
+    guard let current, current.tables.sampleCount > 0, fragment.isIndependent else { return nil }
+    // What comes first after a hole may begin in the midst of a segment.
+    if let written, (fragment.start - written.until).seconds > Self.longestHole { return .hole }
+    guard fragment.startsSegment, let wall = anchor?.wallNanoseconds(at: fragment.start) else { return nil }
+    let isDue = library.policy.split.isDue(at: wall, fileStart: current.startedAt, seconds: current.tables.seconds)
+    return isDue ? .split : nil
+  }
+
+  /// A longer hole in the media makes another file: no player is asked to show a still picture for minutes. In
+  /// seconds. Outages of the publisher make no hole.
+  private static let longestHole = 10.0
+
+  /// Whether the recording is as long as it may be; it is finished then.
+  private func completes(before published: PublishedFragment) throws(RecordingError) -> Bool {
+    guard let current else { return false }
+    let seconds = earlier.seconds + current.tables.seconds + published.fragment.duration.seconds
+    let bytes = earlier.bytes + current.expectedBytes + UInt64(published.range.length)
+    let policy = library.policy
+    // What comes behind a recording's end is nothing that it lacks.
+    if let limit = policy.maximumDuration, seconds * 1_000_000_000 > Double(limit) + 1_000_000 {
+      leftOutUntil = nil
+      try finish(.longest)
+    } else if let limit = policy.maximumBytes, bytes > limit {
+      leftOutUntil = nil
+      try finish(.largest)
+    } else {
+      return false
+    }
+    return true
+  }
+
+  private func syncIfDue() throws(RecordingError) {
+    guard try current?.syncIfDue(library.policy.syncInterval, now) == true, let current else { return }
+    announce(.progressed, current.facts)
+    report()
+  }
+
+  private func report() {
+    guard let current else { return }
+    if state.advance(to: current.progress) == .done { tell(state) }
+  }
+
+  // MARK: Gaps
+
+  private func noteGap(before fragment: Fragment) throws(RecordingError) {
+    guard let reason = missing else { return }
+    missing = nil
+    try noteGap(until: anchor?.wallNanoseconds(at: fragment.start), reason)
+  }
+
+  /// Behind what was left out at the end comes no fragment that would tell.
+  private func noteGapAtEnd() throws(RecordingError) {
+    guard let end = leftOutUntil else { return }
+    leftOutUntil = nil
+    let noted = missing == Self.publisherAway ? nil : missing
+    try noteGap(until: end, trouble?.error.description ?? noted ?? Self.tooSlow)
+    report()
+  }
+
+  /// What is missing between what was written last and that time, in nanoseconds since 1970; nil where it is not known.
+  private func noteGap(until start: Int64?, _ reason: String) throws(RecordingError) {
+    guard let end = written?.wall, let start else { return }
+    let gap = Double(start &- end) / 1_000_000_000
+    guard gap > Self.shortestGap else { return }
+    library.counters.lost(seconds: gap, reason == Self.publisherAway ? .publisher : .disk)
+    let place = current?.tables.seconds ?? 0
+    try current?.note(RecordingGap(at: place, seconds: gap, reason: reason))
+    library.logger.of(stream).warning("\(Self.text(gap)) s are missing in the recording: \(reason)")
+  }
+
+  private static let publisherAway = "nothing came from the publisher"
+
+  /// What a change of parameters takes is no gap. In seconds.
+  private static let shortestGap = 0.1
+
+  static func text(_ seconds: Double) -> String {
+    Decimals.fixed(seconds: seconds, digits: 1)
+  }
+
+  // MARK: Trouble
+
+  /// The disk does not take what it should. The file is finished as far as it is known to be whole; recording goes on
+  /// in another one, sometime.
+  private func suspend(_ error: RecordingError) {
+    guard !isOver else { return }
+    if trouble == nil || trouble?.error.code != error.code {
+      library.logger.of(stream).error(
+        "recording stops: \(error.description); the live stream goes on, and recording as soon as it can"
+      )
+    }
+    trouble = (error, now &+ RecordingSettings.retryInterval)
+    noteMissing(error.description)
+    let interrupted = current
+    current = nil
+    if state.fail(error.description) == .done { tell(state) }
+    guard let interrupted else { return }
+    guard interrupted.tables.sampleCount > 0 else { return discard(interrupted) }
+    count(interrupted)
+    let reason = error.description
+    announce(.failed(reason: reason), rescue(interrupted, reason, failure: reason).facts)
+  }
+
+  private enum Rescue {
+    /// A movie, or on its way to one by a copy.
+    case done
+    /// The disk did not let it be made; it is tried again.
+    case postponed
+  }
+
+  /// Makes a movie of what is known to be whole, and gives what is known of that. `reason` is what went wrong, `failure`
+  /// why the recording ended before it was to; nil where all of it has been written.
+  private func rescue(
+    _ interrupted: RecordingInProgress, _ reason: String, failure: String?
+  ) -> (rescue: Rescue, facts: RecordingFacts) {
+    // It may become shorter: who asks for it afterwards reads it anew.
+    leave(interrupted, .left)
+    let keepsAll = interrupted.file.keepsAll
+    if !keepsAll { interrupted.replay?.cut(at: interrupted.file.durableLength) }
+    var facts = interrupted.facts
+    facts.failure = keepsAll ? failure : reason
+    do throws(RecordingError) {
+      let start = now
+      let (outcome, seconds) = try interrupted.rescue(failure: facts.failure)
+      library.counters.finished(outcome, nanoseconds: now &- start)
+      // What was given up belongs to the gap.
+      let lost = Int64(max(0, facts.seconds - seconds) * 1_000_000_000)
+      if let until = written {
+        leftOutUntil = leftOutUntil ?? until.wall
+        written = (until.until, until.wall.map { $0 &- lost })
+      }
+      facts.seconds = seconds
+      facts.bytes = interrupted.file.length
+      settle(interrupted.file, facts, outcome, index: keepsAll ? interrupted.replay?.stored : nil)
+      return (.done, facts)
+    } catch {
+      library.logger.of(stream).error("\(interrupted.file.path) is tried again in a while: \(error)")
+      if !interrupted.file.keepsAll, facts.failure == nil { facts.failure = error.description }
+      postpone(interrupted, facts, reason, keepsAll: keepsAll && interrupted.file.keepsAll)
+      return (.postponed, facts)
+    }
+  }
+
+  private func postpone(
+    _ interrupted: RecordingInProgress, _ facts: RecordingFacts, _ reason: String, keepsAll: Bool
+  ) {
+    var unfinished = UnfinishedRecording(
+      folder: interrupted.file.folder, name: interrupted.file.name, stream: stream, failure: facts.failure)
+    if case .movie = interrupted.file.stage { unfinished.hasHead = true }
+    // Of the others the file tells what is left when it is read again.
+    if keepsAll || unfinished.hasHead { unfinished.facts = facts }
+    // What is over is not changed by anything else.
+    var late = state
+    if isOver, facts.failure == nil, late.fail(reason) == .done, late.completeAfterAll() == .done {
+      unfinished.whenStored = { [tell, late] in tell(late) }
+    }
+    library.finishAgain(unfinished)
+  }
+
+  // MARK: The end
+
+  private func finish(_ stop: RecordingStop) throws(RecordingError) {
+    do throws(RecordingError) {
+      try noteGapAtEnd()
+    } catch {
+      suspend(error)
+    }
+    isOver = true
+    do throws(RecordingError) {
+      try close(stop)
+      if state.complete() == .done { tell(state) }
+    } catch {
+      if state.fail(error.description) == .done { tell(state) }
+    }
+  }
+
+  /// Makes a movie of the current file, if there is one.
+  private func close(_ stop: RecordingStop) throws(RecordingError) {
+    guard let closing = current else { return }
+    current = nil
+    guard closing.tables.sampleCount > 0 else { return discard(closing) }
+    count(closing)
+    library.logger.of(stream).notice("recording stops: \(stop)")
+    announce(.stopped(stop), closing.facts)
+    do throws(RecordingError) {
+      let start = now
+      let outcome = try closing.finish(effort: stop.effort == .atOnce ? .atOnce : .inPlace)
+      library.counters.finished(outcome, nanoseconds: now &- start)
+      leave(closing, outcome == .inserted || outcome == .filled ? .finished : .left)
+      settle(closing.file, closing.facts, outcome, stop.effort, index: closing.replay?.stored)
+    } catch {
+      library.logger.of(stream).error("\(closing.file.path) cannot be finished: \(error)")
+      let (rescue, facts) = rescue(closing, error.description, failure: nil)
+      // A second try did it, and nothing of it is missing.
+      if rescue == .done, facts.failure == nil { return }
+      announce(.failed(reason: error.description), facts)
+      throw error
+    }
+  }
+
+  private func discard(_ file: RecordingInProgress) {
+    file.file.discard()
+    leave(file, .discarded)
+  }
+
+  /// Nothing more is written to a file that others may watch.
+  private func leave(_ file: RecordingInProgress, _ end: RecordingArchive.End) {
+    if let replay = file.replay { library.archive?.end(replay, end) }
+  }
+
+  private func count(_ file: RecordingInProgress) {
+    earlier.seconds += file.tables.seconds
+    earlier.bytes += file.expectedBytes
+  }
+
+  /// Tells what became of a file.
+  private func settle(
+    _ file: RecordingFile, _ facts: RecordingFacts, _ outcome: RecordingFile.Outcome,
+    _ effort: RecordingFile.Effort = .whatItTakes, index: ByteBuffer? = nil
+  ) {
+    let seconds = Self.text(facts.seconds)
+    switch (outcome, effort) {
+    case (.filled, _), (.inserted, _), (.shared, _), (.copied, _):
+      library.logger.of(stream).notice("recorded \(seconds) s to \(file.finishedPath)")
+      var facts = facts
+      facts.bytes = file.length
+      announce(.stored, facts)
+    case (.leftFragmented, .inPlace), (.leftFragmented, .atOnce):
+      library.logger.of(stream).notice("recorded \(seconds) s to \(file.path), to be finished at the next start")
+    case (.leftFragmented, .whatItTakes):
+      library.logger.of(stream).notice("recorded \(seconds) s to \(file.path); to finish it, it is copied")
+      library.finishLater(
+        UnfinishedRecording(
+          folder: file.folder, name: file.name, stream: stream, facts: facts, index: index))
+    }
+  }
+}

@@ -1,0 +1,195 @@
+internal import Basics
+internal import FMP4
+internal import Glibc
+internal import Ingest
+internal import Logging
+internal import NIOPosix
+internal import Storage
+
+/// Keeps on disk what leaves the window of a stream while it is not recorded: a file without a name, which goes with its
+/// last reader, also after a crash. The stream only puts events into a queue; what finds no room in it is left out.
+final class TimeShiftBuffer: FragmentSink {
+  private let threads: NIOThreadPool
+  private let queue: RankedMutex<RecorderQueue>
+  private let job: RankedMutex<TimeShiftWriter>
+
+  /// `folder` is where the file lies, `keepFree` the bytes that stay free there; `budget` is what all spools together may
+  /// keep in memory for the disk.
+  init(
+    stream: StreamName, epoch: String, folder: String, keepFree: Int64, archive: RecordingArchive,
+    budget: RecordingBudget, threads: NIOThreadPool, logger: Logger
+  ) {
+    self.threads = threads
+    queue = RankedMutex(.queue, RecorderQueue(budget: budget))
+    job = RankedMutex(
+      .recording,
+      TimeShiftWriter(
+        stream: stream, epoch: epoch, folder: folder, keepFree: keepFree, archive: archive, logger: logger))
+  }
+
+  func receive(_ event: StoredEvent) {
+    switch event {
+    case .segmentEnd(let view):
+      let start = view.window.segments.first?.sequenceNumber
+      enqueue { _ = $0.add(SegmentEnd(view), windowStart: start, now: 0) }
+    case .fragment(let fragment): enqueue { _ = $0.admit(fragment, now: 0) }
+    case .end: enqueue { _ = $0.close(with: .event(event), now: 0) }
+    case .initialization, .clock, .redated, .discontinuity: enqueue { $0.add(event, now: 0) }
+    }
+  }
+
+  var isClosing: Bool { queue.withLock { $0.isClosed && !$0.isIdle } }
+
+  /// Nothing follows, though the stream goes on: it is recorded from here on.
+  func stop() {
+    enqueue { _ = $0.close(with: .stop, now: 0) }
+  }
+
+  private func enqueue(_ change: (inout RecorderQueue) -> Void) {
+    let mustSchedule = queue.withLock { queue in
+      change(&queue)
+      return queue.schedule()
+    }
+    guard mustSchedule else { return }
+    threads.submit { pool in
+      switch pool {
+      case .active: self.drain()
+      case .cancelled: self.queue.withLock { $0.abandon() }
+      }
+    }
+  }
+
+  private func drain() {
+    while let work = queue.withLock({ $0.next() }) {
+      if case .item(let item) = work { job.withLock { $0.receive(item) } }
+    }
+  }
+}
+
+/// The part of a spool that works with the disk, on one thread at a time.
+private final class TimeShiftWriter {
+  private let stream: StreamName
+  private let epoch: String
+  private let folder: String
+  private let keepFree: Int64
+  private let archive: RecordingArchive
+  private let logger: Logger
+
+  private var source: ReplaySource?
+  private var descriptor: CInt = -1
+  private var length: off_t = 0
+  private var anchor: WallClockAnchor?
+  /// Bytes before this have been given back.
+  private var freed: UInt64 = 0
+  /// The disk is too full, or does not work: nothing is written before the next segment.
+  private var isPaused = false
+  private var hasWarned = false
+
+  init(
+    stream: StreamName, epoch: String, folder: String, keepFree: Int64, archive: RecordingArchive, logger: Logger
+  ) {
+    self.stream = stream
+    self.epoch = epoch
+    self.folder = folder
+    self.keepFree = keepFree
+    self.archive = archive
+    self.logger = logger
+  }
+
+  deinit {
+    if descriptor >= 0 { close(descriptor) }
+  }
+
+  func receive(_ item: RecorderQueue.Item) {
+    switch item {
+    case .event(let event): receive(event)
+    case .segmentEnd(let end): source?.complete(end)
+    case .stop: source?.end()
+    // The index knows which segments are not whole.
+    case .shed, .shedUntil, .cancel: break
+    }
+  }
+
+  private func receive(_ event: StoredEvent) {
+    switch event {
+    case .initialization(let initSegment):
+      if source == nil { begin() }
+      source?.change(to: initSegment, at: UInt64(length))
+    case .fragment(let fragment): write(fragment)
+    case .clock(let anchor): self.anchor = anchor
+    case .redated(let anchor):
+      self.anchor = anchor
+      source?.redate(by: anchor)
+    case .discontinuity: source?.breakTimeline()
+    case .end: source?.end()
+    case .segmentEnd: break
+    }
+  }
+
+  private func begin() {
+    descriptor = Self.makeFile(in: folder)
+    let copy = descriptor < 0 ? -1 : fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+    guard copy >= 0 else { return warn("cannot make a file for it in \(LogText.escaped(folder))") }
+    let file = SharedFile(taking: copy, kind: .disk, origin: FileOrigin())
+    let source = ReplaySource(stream: stream, name: nil, epoch: epoch, file: file)
+    self.source = source
+    archive.add(source)
+  }
+
+  /// A file without a name; -1 if it cannot be made.
+  private static func makeFile(in folder: String) -> CInt {
+    let nameless = open(folder, O_RDWR | temporaryFile | O_CLOEXEC, 0o600)
+    if nameless >= 0 { return nameless }
+    var template = Array("\(folder)/.weir-rewind-XXXXXX".utf8CString)
+    let named = mkostemp(&template, O_CLOEXEC)
+    if named >= 0 { unlink(template) }
+    return named
+  }
+
+  /// O_TMPFILE of Linux, which the C header composes of two flags.
+  private static let temporaryFile: CInt = 0o20000000 | O_DIRECTORY
+
+  private func write(_ fragment: PublishedFragment) {
+    guard let source else { return }
+    if fragment.fragment.startsSegment { isPaused = !hasRoom }
+    guard !isPaused else { return }
+    let start = length
+    do throws(StorageError) {
+      try File(descriptor).write(fragment.range, at: Int(start))
+    } catch {
+      warn("the disk does not take it: \(String(cString: strerror(error.errno)))")
+      ftruncate(descriptor, start)
+      isPaused = true
+      return
+    }
+    length += off_t(fragment.range.length)
+    source.add(fragment, at: UInt64(start), anchor: anchor)
+    if fragment.fragment.startsSegment { giveBack(source) }
+  }
+
+  private var hasRoom: Bool {
+    guard let free = File(descriptor).space?.free, free < keepFree else { return true }
+    warn("the disk is fuller than --keep-free allows")
+    return false
+  }
+
+  private func warn(_ reason: String) {
+    if !hasWarned { logger.of(stream).warning("viewers can go back no further than the window: \(reason)") }
+    hasWarned = true
+  }
+
+  /// What nobody can go back to any more takes no room.
+  private func giveBack(_ source: ReplaySource) {
+    guard let limit = archive.epoch(epoch)?.reach else { return }
+    let end = source.withIndex { index -> UInt64 in
+      let oldest = index.end - limit
+      return index.index(at: oldest).map { index.segments[$0].offset } ?? 0
+    }
+    guard end > freed + Self.smallestHole else { return }
+    if fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off_t(freed), off_t(end - freed)) == 0 {
+      freed = end
+    }
+  }
+
+  private static let smallestHole: UInt64 = 16 << 20
+}

@@ -1,0 +1,194 @@
+internal import FMP4
+internal import NIOCore
+
+/// The complete segments of a recording as one rendition's media playlist lists them; as viewers of the live stream find
+/// them, those that are whole. The text only ever grows, so that a playlist of ten hours costs one more line with each
+/// segment.
+struct RecordedMediaPlaylist: Sendable {
+  /// How segments are numbered.
+  enum Numbering: Sendable, Hashable {
+    /// From 1 within the recording.
+    case ofRecording
+    /// As the live stream numbered them, where the files of an epoch are joined.
+    case ofEpoch
+  }
+
+  /// Where a playlist can begin.
+  struct Start: Sendable {
+    /// Media sequence number of what follows.
+    var number: Int
+    /// Where its media begins.
+    var time: MediaTime
+    /// Bytes of `text` before it.
+    var offset: Int
+    /// Discontinuities before it.
+    var discontinuities: Int
+  }
+
+  let rendition: Rendition
+  let numbering: Numbering
+  private(set) var text = ByteBuffer()
+  private(set) var starts: [Start] = []
+  private(set) var hasGaps = false
+  /// Seconds, rounded: no segment is longer.
+  private(set) var target = 1
+  private(set) var isIndependent = true
+  private var lines = HLSSegmentLines()
+  /// Segments of the index that have been looked at.
+  private var count = 0
+  /// Of the index when that began.
+  private var revision = 0
+  private var listCount = 0
+  /// Indices of the first and the last that are listed.
+  private(set) var listed: ClosedRange<Int>?
+  /// Media sequence number of the newest.
+  private(set) var lastNumber = 0
+  /// Which line begins where, also those of what is missing.
+  private var places: [(number: UInt32, offset: UInt32)] = []
+  /// Breaks of the timeline between what is listed.
+  private(set) var discontinuities = 0
+  /// The wall-clock time that what was told so far leads to.
+  private var wall: Int64?
+
+  /// Every so many segments everything is told again, so that a playlist can begin there.
+  static let startInterval = 64
+  /// More missing segments than this are not listed: so long an outage of the disk ends what can be gone back to.
+  static let maximumMissing = 20_000
+
+  init(_ rendition: Rendition, _ numbering: Numbering) {
+    self.rendition = rendition
+    self.numbering = numbering
+  }
+
+  mutating func extend(_ index: RecordingIndex) {
+    if revision != index.revision {
+      self = RecordedMediaPlaylist(rendition, numbering)
+      revision = index.revision
+    }
+    while count < index.completeCount {
+      if numbering == .ofRecording || index.isWhole(count) {
+        append(index.segments[count], index)
+        listed = (listed?.lowerBound ?? count)...count
+        lastNumber = number(of: index.segments[count], at: count)
+      }
+      count += 1
+    }
+  }
+
+  /// How much of the text comes before a segment of that number: another file has it and what follows.
+  func length(before number: Int) -> Int {
+    let next = places.lastIndex { Int($0.number) < number }.map { $0 + 1 } ?? 0
+    return next < places.count ? Int(places[next].offset) : text.readableBytes
+  }
+
+  func number(of segment: RecordingIndex.Segment, at index: Int) -> Int {
+    numbering == .ofRecording ? index + 1 : Int(segment.number)
+  }
+
+  private mutating func append(_ segment: RecordingIndex.Segment, _ index: RecordingIndex) {
+    let number = number(of: segment, at: count)
+    let follows = listed.map { $0.upperBound + 1 == count } ?? true
+    if numbering == .ofEpoch, let last = listed?.upperBound { appendMissing(between: last, segment, index) }
+    note(number)
+    if listCount % Self.startInterval == 0 {
+      lines.startOver()
+      wall = nil
+      starts.append(
+        Start(
+          number: number, time: index.start(of: segment), offset: text.readableBytes,
+          discontinuities: discontinuities))
+    }
+    listCount += 1
+    let duration = index.duration(of: segment)
+    // What the first one follows is told where the files are joined.
+    let isJoined = numbering == .ofEpoch && listed == nil
+    let breaks = !isJoined && (segment.flags.contains(.followsDiscontinuity) || !follows && numbering == .ofEpoch)
+    if breaks { discontinuities += 1 }
+    // Players count on from the last time they were told; what they get wrong by less than a millisecond stays so.
+    let date = date(index, segment)
+    let isToldAlready = wall.map { !breaks && ($0 &- date).magnitude < 1_000_000 } ?? false
+    let shown = shown(index, duration)
+    lines.writeHead(
+      followsDiscontinuity: breaks, initVersion: shown == nil ? nil : index.version(of: segment)?.number,
+      wallStart: isToldAlready ? nil : date, &text)
+    wall = (isToldAlready ? wall ?? 0 : date) &+ (shown ?? duration).nanoseconds
+    HLSSegmentLines.write(name(index, number), duration: shown ?? duration, isGap: shown == nil, &text)
+    hasGaps = hasGaps || shown == nil
+    target = max(target, Int(duration.rescaled(to: 1)))
+    isIndependent = isIndependent && segment.flags.standAlone
+  }
+
+  /// Wall-clock time of the rendition's first sample in the newest segment, in nanoseconds since 1970.
+  private func date(_ index: RecordingIndex, _ segment: RecordingIndex.Segment) -> Int64 {
+    guard let kind = rendition.kind, let (track, span) = index.span(kind, at: count) else { return segment.wallStart }
+    let start = MediaTime(ticks: span.start, timescale: track.timescale)
+    return segment.wallStart &+ (start - index.start(of: segment)).nanoseconds
+  }
+
+  /// How long the rendition's samples last; nil where there are none.
+  private func shown(_ index: RecordingIndex, _ duration: MediaTime) -> MediaTime? {
+    guard let kind = rendition.kind else { return duration }
+    return index.span(kind, at: count).map { MediaTime(ticks: Int64($0.span.duration), timescale: $0.track.timescale) }
+  }
+
+  /// As the live stream names its segments, for the same reasons.
+  private func name(_ index: RecordingIndex, _ number: Int) -> SegmentName {
+    guard let kind = rendition.kind, let span = index.span(kind, at: count)?.span,
+      let version = index.version(of: index.segments[count])?.number
+    else { return .number(number) }
+    return .time(span.start, initVersion: version)
+  }
+
+  /// What the disk did not take of the stream keeps its numbers.
+  private mutating func appendMissing(between last: Int, _ segment: RecordingIndex.Segment, _ index: RecordingIndex) {
+    let before = index.segments[last]
+    let numbers = Int(before.number) + 1..<max(Int(before.number) + 1, Int(segment.number))
+    guard !numbers.isEmpty else { return }
+    let end = index.start(of: before) + index.duration(of: before)
+    // The media go on where they were interrupted; how long that lasted the clock tells.
+    let hole =
+      segment.flags.contains(.followsDiscontinuity)
+      ? MediaTime(nanoseconds: segment.wallStart &- (before.wallStart &+ index.duration(of: before).nanoseconds))
+      : index.start(of: segment) - end
+    for number in numbers.prefix(Self.maximumMissing) { note(number) }
+    Self.writeMissing(numbers, lasting: hole, &text)
+    target = max(target, Int(Self.duration(of: numbers, lasting: hole).rescaled(to: 1)))
+    hasGaps = true
+  }
+
+  private mutating func note(_ number: Int) {
+    places.append((UInt32(clamping: number), UInt32(clamping: text.readableBytes)))
+  }
+
+  /// Segments that are nowhere, one like the other.
+  static func writeMissing(_ numbers: Range<Int>, lasting hole: MediaTime, _ text: inout ByteBuffer) {
+    let each = duration(of: numbers, lasting: hole)
+    for number in numbers.prefix(maximumMissing) {
+      HLSSegmentLines.write(.number(number), duration: each, isGap: true, &text)
+    }
+  }
+
+  private static func duration(of numbers: Range<Int>, lasting hole: MediaTime) -> MediaTime {
+    MediaTime(nanoseconds: max(1_000_000, hole.nanoseconds / Int64(max(1, numbers.count))))
+  }
+}
+
+/// The tags before the segments of a playlist that goes back to its beginning (RFC 8216bis §4.4.3).
+struct RecordedPlaylistHead {
+  var target: Int
+  var firstNumber: Int
+  var discontinuities = 0
+  /// EXT-X-PLAYLIST-TYPE; nil where older segments leave the list.
+  var type: String?
+  var isIndependent: Bool
+  var hasGaps: Bool
+
+  func write(_ out: inout ByteBuffer) {
+    // EXT-X-GAP needs version 8, EXT-X-MAP 6 (§8).
+    out.writeString("#EXTM3U\n#EXT-X-VERSION:\(hasGaps ? 8 : 6)\n#EXT-X-TARGETDURATION:\(target)\n")
+    out.writeString("#EXT-X-MEDIA-SEQUENCE:\(firstNumber)\n")
+    if discontinuities > 0 { out.writeString("#EXT-X-DISCONTINUITY-SEQUENCE:\(discontinuities)\n") }
+    if let type { out.writeString("#EXT-X-PLAYLIST-TYPE:\(type)\n") }
+    if isIndependent { out.writeStaticString("#EXT-X-INDEPENDENT-SEGMENTS\n") }
+  }
+}

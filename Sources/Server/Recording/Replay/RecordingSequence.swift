@@ -1,0 +1,155 @@
+internal import FMP4
+internal import NIOCore
+
+/// The files of an epoch in the order of the programme, and what lies between them: a recording may be split, stopped and
+/// started, or interrupted by the disk, and a spool may have kept what came meanwhile. A value.
+struct RecordingSequence: Sendable {
+  private struct Entry: Sendable {
+    var source: ReplaySource
+    var lines: [Rendition: RecordedMediaPlaylist] = [:]
+    /// Breaks of the timeline in files before it that are no longer there.
+    var forgottenBreaks = 0
+  }
+
+  /// One end of what a file has of the programme.
+  struct Edge: Sendable, Hashable {
+    /// Media sequence number.
+    var number: Int
+    /// Where its media begins, or ends.
+    var time: MediaTime
+    /// Wall-clock time of that, in nanoseconds since 1970.
+    var wall: Int64
+    /// How often the epoch's timeline had broken when it began.
+    var breaks: Int
+  }
+
+  /// A file that has something of the programme.
+  struct File: Sendable {
+    fileprivate var entry: Int
+    var lines: RecordedMediaPlaylist
+    /// Bytes of its lines up to where the next file goes on.
+    var length: Int
+    var first: Edge
+    var last: Edge
+    /// Media sequence numbers of what lies between it and the file before.
+    var missing: Range<Int> = 0..<0
+    /// How much media that is.
+    fileprivate var hole = MediaTime.zero
+    /// It does not continue the file before.
+    fileprivate var isBroken = false
+    /// EXT-X-DISCONTINUITY-SEQUENCE where the list begins with it.
+    var breaksBefore: Int
+
+    /// What stands before its lines where the file before is listed.
+    func writeJoint(_ out: inout ByteBuffer) {
+      RecordedMediaPlaylist.writeMissing(missing, lasting: hole, &out)
+      if isBroken { out.writeStaticString("#EXT-X-DISCONTINUITY\n") }
+    }
+  }
+
+  private var entries: [Entry] = []
+
+  var sources: [ReplaySource] { entries.map(\.source) }
+
+  /// Where the newest of it ends.
+  var end: MediaTime { entries.map { $0.source.withIndex { $0.end } }.max() ?? .zero }
+
+  mutating func add(_ source: ReplaySource) {
+    entries.append(Entry(source: source))
+  }
+
+  /// Lets go of files that end further back than that.
+  mutating func drop(beyond reach: MediaTime) {
+    guard entries.count > 1 else { return }
+    let end = end
+    remove { $0.isOver && end - $0.withIndex { $0.end } > reach }
+  }
+
+  /// Lets go of files. What is still there keeps its numbers, those of its discontinuities as well.
+  mutating func remove(_ isGone: (ReplaySource) -> Bool) {
+    while let index = entries.lastIndex(where: { isGone($0.source) }) {
+      let before = joined(.interleaved)
+      let next = before.first { $0.entry > index }
+      entries.remove(at: index)
+      guard let next else { continue }
+      let after = joined(.interleaved)
+      let same = after.first { $0.entry == next.entry - 1 }
+      if after.first?.entry == next.entry - 1 {
+        entries[next.entry - 1].forgottenBreaks = next.breaksBefore
+      } else {
+        entries[next.entry - 1].forgottenBreaks += max(0, next.breaksBefore - (same?.breaksBefore ?? 0))
+      }
+    }
+  }
+
+  /// The files of which a rendition's list has something, in order.
+  mutating func joined(_ rendition: Rendition) -> [File] {
+    arrange()
+    var files: [File] = []
+    for index in entries.indices {
+      entries[index].source.withIndex { all in
+        entries[index].lines[rendition, default: RecordedMediaPlaylist(rendition, .ofEpoch)].extend(all)
+      }
+      guard let lines = entries[index].lines[rendition], let listed = lines.listed else { continue }
+      let (first, last) = entries[index].source.withIndex {
+        ($0.edge(listed.lowerBound), $0.edge(after: listed.upperBound))
+      }
+      // Nothing new: it was kept while another one began or ended.
+      if let before = files.last, last.number <= before.last.number { continue }
+      // The epoch's own count, where nothing before it was forgotten.
+      let known = files.isEmpty ? first.breaks : 0
+      var file = File(
+        entry: index, lines: lines, length: lines.text.readableBytes, first: first, last: last,
+        breaksBefore: max(known, entries[index].forgottenBreaks))
+      if let before = files.last { join(&file, to: before) { files[files.count - 1].length = $0 } }
+      files.append(file)
+    }
+    return files
+  }
+
+  /// `cut` is told how much of the lines before it is left.
+  private func join(_ file: inout File, to before: File, cut: (Int) -> Void) {
+    var last = before.last
+    if last.number >= file.first.number {
+      // Both have it, because one began before the other ended.
+      cut(before.lines.length(before: file.first.number))
+      last =
+        entries[before.entry].source.withIndex { index in
+          index.index(ofNumber: file.first.number - 1).map { index.edge(after: $0) }
+        } ?? last
+      last.number = file.first.number - 1
+    }
+    file.missing = last.number + 1..<max(last.number + 1, file.first.number)
+    // The media go on where they were interrupted; how long that lasted the clock tells.
+    let outage = MediaTime(nanoseconds: file.first.wall &- last.wall)
+    file.hole = file.first.breaks == last.breaks ? file.first.time - last.time : outage
+    file.isBroken = !file.missing.isEmpty || file.first.breaks != last.breaks
+    file.breaksBefore += before.breaksBefore + before.lines.discontinuities + (file.isBroken ? 1 : 0)
+  }
+
+  /// Files come in the order in which they were begun, but for those of two writers.
+  private mutating func arrange() {
+    guard entries.count > 1 else { return }
+    let numbers = entries.map { $0.source.withIndex { $0.segments.first?.number ?? .max } }
+    guard zip(numbers, numbers.dropFirst()).contains(where: { $0 > $1 }) else { return }
+    entries = zip(numbers, entries).enumerated().sorted { ($0.element.0, $0.offset) < ($1.element.0, $1.offset) }
+      .map(\.element.1)
+  }
+}
+
+extension RecordingIndex {
+  /// Where a segment begins.
+  fileprivate func edge(_ index: Int) -> RecordingSequence.Edge {
+    let segment = segments[index]
+    return RecordingSequence.Edge(
+      number: Int(segment.number), time: start(of: segment), wall: segment.wallStart, breaks: breaks(before: index))
+  }
+
+  /// Where it ends.
+  fileprivate func edge(after index: Int) -> RecordingSequence.Edge {
+    var edge = edge(index)
+    edge.time = edge.time + duration(of: segments[index])
+    edge.wall &+= duration(of: segments[index]).nanoseconds
+    return edge
+  }
+}

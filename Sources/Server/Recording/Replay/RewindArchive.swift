@@ -1,0 +1,173 @@
+internal import Basics
+internal import FMP4
+internal import HTTP
+internal import Ingest
+internal import NIOCore
+
+/// What is on disk of one life of a stream: the files that its recorder and its spools wrote. Live addresses reach into
+/// it where the window in memory ends, and find there what is whole: an address never means other bytes.
+final class RewindArchive: Sendable {
+  /// How far back viewers may go.
+  let length: MediaTime
+  private let state = RankedMutex(.programme, State())
+
+  private struct State {
+    var programme = RecordingSequence()
+    var rendered: [Rendition: Rendered] = [:]
+  }
+
+  private struct Rendered {
+    /// Media sequence numbers of what was complete in memory, and on disk.
+    var last: Int
+    var lastOnDisk: Int
+    var isEnded: Bool
+    var response: PreencodedResponse
+  }
+
+  init(length: MediaTime) {
+    self.length = length
+  }
+
+  func add(_ source: ReplaySource) {
+    state.withLock { state in
+      state.programme.add(source)
+      state.programme.drop(beyond: reach)
+    }
+  }
+
+  /// A recording's file is no longer there.
+  func remove(recording name: String, of stream: StreamName) {
+    for source in sources where source.name == name && source.stream == stream { remove(source) }
+  }
+
+  func remove(_ source: ReplaySource) {
+    state.withLock { state in
+      state.programme.remove { $0 === source }
+      state.rendered = [:]
+    }
+  }
+
+  /// Viewers can go back less far from here on: the oldest file that is over is let go, if there is another. Gives that file.
+  func letOldestGo() -> ReplaySource? {
+    let sources = sources
+    guard sources.count > 1, let oldest = sources.first, oldest.isOver else { return nil }
+    remove(oldest)
+    return oldest
+  }
+
+  /// The files that it keeps open.
+  var sources: [ReplaySource] { state.withLock { $0.programme.sources } }
+
+  /// The file that has a segment, and the segment's place in it.
+  func find(_ number: Int) -> (source: ReplaySource, index: Int)? {
+    find { $0.index(ofNumber: number) }
+  }
+
+  /// The same by the time at which the samples of a kind begin, in ticks of their track, below a version of the init
+  /// segment.
+  func find(time: Int64, initVersion: Int, _ kind: MediaKind) -> (source: ReplaySource, index: Int)? {
+    find { $0.index(ofTime: time, kind: kind, initVersion: initVersion) }
+  }
+
+  private func find(_ place: (borrowing RecordingIndex) -> Int?) -> (source: ReplaySource, index: Int)? {
+    let (sources, end) = state.withLock { state in
+      state.programme.drop(beyond: reach)
+      return (state.programme.sources, state.programme.end)
+    }
+    for source in sources.reversed() {
+      let found = source.withIndex { index -> (at: Int, isReached: Bool)? in
+        guard let at = place(index), index.isWhole(at) else { return nil }
+        return (at, end - index.start(of: index.segments[at]) <= reach)
+      }
+      if let found { return found.isReached ? (source, found.at) : nil }
+    }
+    return nil
+  }
+
+  /// What left a list stays for a while: players may still follow an older one.
+  var reach: MediaTime { length + MediaTime(milliseconds: 300_000) }
+
+  func initSegment(_ version: Int, _ rendition: Rendition) -> ByteBuffer? {
+    for source in sources {
+      if let bytes = source.initSegment(version, rendition) { return bytes }
+    }
+    return nil
+  }
+
+  // MARK: The playlist
+
+  /// The media playlist of the whole programme, as far as rewinding reaches: what is on disk, then what is in the
+  /// window. Rendered once for each segment.
+  func playlist(_ rendition: Rendition, _ window: LiveWindow) -> PreencodedResponse {
+    let complete = window.segments.last { $0.isComplete }?.sequenceNumber ?? 0
+    return state.withLock { state in
+      state.programme.drop(beyond: reach)
+      let files = state.programme.joined(rendition)
+      let onDisk = files.last?.last.number ?? 0
+      if let known = state.rendered[rendition], known.last == complete, known.lastOnDisk == onDisk,
+        known.isEnded == window.isEnded
+      {
+        return known.response
+      }
+      let body = render(reached(files, end: state.programme.end), rendition, window)
+      let response = PreencodedResponse(
+        type: .hls, cache: window.isEnded ? .endedPlaylist : .livePlaylist, headers: CrossOrigin.everybody,
+        body: body)
+      state.rendered[rendition] = Rendered(
+        last: complete, lastOnDisk: onDisk, isEnded: window.isEnded, response: response)
+      return response
+    }
+  }
+
+  /// A file that is listed, and where the list begins in it.
+  private struct Part {
+    var file: RecordingSequence.File
+    var start: RecordedMediaPlaylist.Start
+  }
+
+  /// The files of which something lies within `length`, each with the last place to begin with behind which all of that
+  /// lies, else its first.
+  private func reached(_ files: [RecordingSequence.File], end: MediaTime) -> [Part] {
+    var parts: [Part] = []
+    for file in files.reversed() {
+      let far = file.lines.starts.last { end - $0.time >= length }
+      guard let start = far ?? file.lines.starts.first else { continue }
+      parts.append(Part(file: file, start: start))
+      if far != nil || file.missing.count > RecordedMediaPlaylist.maximumMissing { break }
+    }
+    return parts.reversed()
+  }
+
+  private func render(_ parts: [Part], _ rendition: Rendition, _ window: LiveWindow) -> ByteBuffer {
+    let last = parts.last?.file.last
+    let tail = window.segments.filter { segment in
+      segment.isComplete && last.map { segment.sequenceNumber > $0.number } ?? true
+    }
+    let first = parts.first?.start.number ?? window.segments.first?.sequenceNumber ?? window.nextSequenceNumber
+    // What the disk has not taken, or not yet, and the window no longer has.
+    let lost = last.map { last in last.number + 1..<max(last.number + 1, tail.first?.sequenceNumber ?? 0) } ?? 0..<0
+    var out = ByteBuffer()
+    out.reserveCapacity(parts.reduce(4096 + 128 * tail.count) { $0 + $1.file.lines.text.readableBytes })
+    RecordedPlaylistHead(
+      target: window.targetDuration ?? 1, firstNumber: parts.first?.start.number ?? tail.first?.sequenceNumber ?? 1,
+      discontinuities: parts.first.map { $0.file.breaksBefore + $0.start.discontinuities }
+        ?? window.discontinuitySequence,
+      type: first <= 1 ? "EVENT" : nil, isIndependent: window.isIndependent,
+      hasGaps: rendition != .interleaved || !lost.isEmpty || parts.contains { $0.file.lines.hasGaps }
+        || parts.dropFirst().contains { !$0.file.missing.isEmpty }
+    ).write(&out)
+    for (index, part) in parts.enumerated() {
+      if index > 0 { part.file.writeJoint(&out) }
+      let text = part.file.lines.text
+      let length = max(0, part.file.length - part.start.offset)
+      out.writeImmutableBuffer(text.getSlice(at: text.readerIndex + part.start.offset, length: length) ?? text)
+    }
+    if let last, let next = tail.first {
+      RecordedMediaPlaylist.writeMissing(lost, lasting: next.start - last.time, &out)
+      if !lost.isEmpty, !next.followsDiscontinuity { out.writeStaticString("#EXT-X-DISCONTINUITY\n") }
+    }
+    HLSMediaPlaylist(window: window, rendition: rendition).writeSegments(tail, &out)
+    if window.isEnded { out.writeStaticString("#EXT-X-ENDLIST\n") }
+    return out
+  }
+}

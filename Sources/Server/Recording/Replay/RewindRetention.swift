@@ -1,0 +1,19 @@
+internal import Ingest
+
+/// Keeps what viewers can go back to for as long as a life of a stream lasts, whoever records it meanwhile.
+final class RewindRetention: FragmentSink {
+  private let stream: StreamName
+  private let epoch: String
+  private let archive: RecordingArchive
+
+  init(stream: StreamName, epoch: String, archive: RecordingArchive) {
+    self.stream = stream
+    self.epoch = epoch
+    self.archive = archive
+    archive.begin(epoch: epoch, of: stream)
+  }
+
+  func receive(_ event: StoredEvent) {
+    if case .end = event { archive.forgetLater(epoch: epoch, of: stream) }
+  }
+}

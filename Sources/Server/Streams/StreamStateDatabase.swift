@@ -1,0 +1,144 @@
+internal import FMP4
+internal import GRDB
+internal import Glibc
+internal import Ingest
+internal import Storage
+
+/// The ledger's table: a row for each live stream. It holds nothing that would be missed for longer than a minute, so a
+/// database that is of another version or damaged is thrown away. Calls wait for the disk.
+struct StreamStateDatabase: Sendable {
+  private let queue: DatabaseQueue
+
+  /// Name of the file in the state folder.
+  static let fileName = "streams.sqlite"
+  /// Counts up with the table's shape.
+  private static let version = 3
+
+  static func open(folder: String) throws -> StreamStateDatabase {
+    let path = "\(folder)/\(fileName)"
+    do {
+      return try StreamStateDatabase(path: path)
+    } catch let error as DatabaseError where error.isDamage {
+      for ending in ["", "-wal", "-shm", "-journal"] { unlink(path + ending) }
+      return try StreamStateDatabase(path: path)
+    }
+  }
+
+  private init(path: String) throws {
+    var configuration = Configuration()
+    configuration.busyMode = .timeout(1)
+    configuration.journalMode = .wal
+    // What the page cache has survives the process. After a power failure nobody waits for these streams.
+    configuration.prepareDatabase { database in
+      try database.execute(sql: "PRAGMA synchronous = OFF")
+      // Two servers with one ledger would each go on with the other's streams.
+      try database.execute(sql: "PRAGMA locking_mode = EXCLUSIVE")
+    }
+    queue = try DatabaseQueue(path: path, configuration: configuration)
+    try queue.write { database in
+      let found = try Int.fetchOne(database, sql: "PRAGMA user_version")
+      guard found != Self.version else { return }
+      try database.execute(
+        sql: """
+          DROP TABLE IF EXISTS stream;
+          CREATE TABLE stream (
+            name TEXT NOT NULL PRIMARY KEY, promise TEXT NOT NULL, writtenAt INTEGER NOT NULL, epoch TEXT NOT NULL,
+            startedAt INTEGER NOT NULL, availabilityStart INTEGER NOT NULL, targetDuration INTEGER NOT NULL,
+            partTicks INTEGER, partTimescale INTEGER, groupTicks INTEGER, groupTimescale INTEGER,
+            promisesIndependence INTEGER NOT NULL, nextSequenceNumber INTEGER NOT NULL, nextPeriod INTEGER NOT NULL,
+            initVersion INTEGER NOT NULL, breaks INTEGER NOT NULL, mediaEnd INTEGER NOT NULL, knownEnd INTEGER NOT NULL,
+            clockOffset INTEGER NOT NULL, listedFrom INTEGER NOT NULL, periods TEXT NOT NULL
+          ) WITHOUT ROWID;
+          PRAGMA user_version = \(Self.version);
+          """)
+    }
+  }
+
+  /// All streams. Rows that this program cannot have written are left out.
+  func entries() throws -> [StreamName: StreamStateEntry] {
+    try queue.read { database in
+      var entries: [StreamName: StreamStateEntry] = [:]
+      for row in try Row.fetchAll(database, sql: "SELECT * FROM stream") {
+        guard let name = (row.value("name") as String?).flatMap({ StreamName($0) }), let entry = StreamStateEntry(row)
+        else {
+          continue
+        }
+        entries[name] = entry
+      }
+      return entries
+    }
+  }
+
+  /// Puts entries in place of those of the same names; nil takes one away.
+  func write(_ changes: [StreamName: StreamStateEntry?]) throws {
+    try queue.write { database in
+      for (name, entry) in changes {
+        if let entry {
+          try entry.put(name, in: database)
+        } else {
+          try database.execute(sql: "DELETE FROM stream WHERE name = ?", arguments: [name.description])
+        }
+      }
+    }
+  }
+
+  /// Leaves one file.
+  func close() {
+    try? queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)") }
+    try? queue.close()
+  }
+}
+
+extension StreamStateEntry {
+  /// Counts and times beyond these are nobody's.
+  private static let counts = 0...(1 << 40)
+  private static let moments = Int64(0)...(Int64.max / 4)
+
+  init?(_ row: Row) {
+    guard let promise = row.value("promise") as String?, let writtenAt = Self.moment(row.value("writtenAt")),
+      let epoch = row.value("epoch") as String?, (1...32).contains(epoch.utf8.count),
+      epoch.utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x7A).contains($0) }),
+      let startedAt = Self.moment(row.value("startedAt")), let available = Self.moment(row.value("availabilityStart")),
+      let target = Self.count(row.value("targetDuration")), (1...3600).contains(target),
+      let independence = row.value("promisesIndependence") as Int?,
+      let number = Self.count(row.value("nextSequenceNumber")),
+      let period = Self.count(row.value("nextPeriod")), let version = Self.count(row.value("initVersion")),
+      let breaks = Self.count(row.value("breaks")), let end = Self.count(row.value("mediaEnd")),
+      let known = Self.count(row.value("knownEnd")), known <= end, let offset = Self.moment(row.value("clockOffset")),
+      let listedFrom = Self.moment(row.value("listedFrom")),
+      let periods = (row.value("periods") as String?).flatMap(KeptPeriod.parse)
+    else { return nil }
+    record = EpochRecord(
+      epoch: epoch, startedAt: startedAt, availabilityStart: available, targetDuration: target,
+      partTarget: Self.length(row.value("partTicks"), row.value("partTimescale")),
+      longestGroup: Self.length(row.value("groupTicks"), row.value("groupTimescale")),
+      promisesIndependence: independence != 0,
+      nextSequenceNumber: max(1, number), nextPeriod: period, initVersion: version, breaks: breaks,
+      mediaEnd: Int64(end), knownEnd: Int64(known), clockOffset: offset, listedFrom: listedFrom, periods: periods)
+    self.promise = promise
+    self.writtenAt = writtenAt
+  }
+
+  private static func count(_ value: Int?) -> Int? { value.flatMap { counts.contains($0) ? $0 : nil } }
+
+  private static func moment(_ value: Int64?) -> Int64? { value.flatMap { moments.contains($0) ? $0 : nil } }
+
+  private static func length(_ ticks: Int64?, _ timescale: Int64?) -> MediaTime? {
+    guard let ticks, ticks > 0, let timescale = timescale.flatMap({ UInt32(exactly: $0) }), timescale > 0,
+      ticks / Int64(timescale) < 1 << 20
+    else { return nil }
+    return MediaTime(ticks: ticks, timescale: timescale)
+  }
+
+  fileprivate func put(_ name: StreamName, in database: Database) throws {
+    try database.execute(
+      sql: "INSERT OR REPLACE INTO stream VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      arguments: [
+        name.description, promise, writtenAt, record.epoch, record.startedAt, record.availabilityStart,
+        record.targetDuration, record.partTarget?.ticks, record.partTarget.map { Int64($0.timescale) },
+        record.longestGroup?.ticks, record.longestGroup.map { Int64($0.timescale) }, record.promisesIndependence,
+        record.nextSequenceNumber, record.nextPeriod, record.initVersion, record.breaks, record.mediaEnd,
+        record.knownEnd, record.clockOffset, record.listedFrom, KeptPeriod.text(of: record.periods),
+      ])
+  }
+}

@@ -1,0 +1,117 @@
+internal import Basics
+internal import FMP4
+internal import Ingest
+internal import Logging
+internal import NIOPosix
+
+/// Remembers the epochs of the streams that are live, outside of this process, so that the next one goes on with them. Who
+/// tells it of a change waits for nothing: a thread of its own writes, of each stream only the newest.
+final class StreamStateStore: Sendable {
+  private let folder: String
+  private let clock: SteadyClock
+  private let logger: Logger
+  private let thread = NIOThreadPool(numberOfThreads: 1)
+  private let state = RankedMutex(.budget, State())
+
+  private struct State {
+    /// Nil until `begin`.
+    var database: StreamStateDatabase?
+    var changes: [StreamName: @Sendable () -> StreamStateEntry?] = [:]
+    var isWriting = false
+    /// The last write failed; said once.
+    var hasFailed = false
+  }
+
+  init(folder: String, clock: SteadyClock, logger: Logger) {
+    self.folder = folder
+    self.clock = clock
+    self.logger = logger
+  }
+
+  /// Opens or makes the ledger, and tells of the streams that were live when the last process ended, at most `patience`
+  /// ago; the others are forgotten. Until then nothing is written. Blocks on the disk; throws what the disk says.
+  func begin(patience: MediaTime) throws -> [StreamName: StreamStateEntry] {
+    let database = try StreamStateDatabase.open(folder: folder)
+    thread.start()
+    state.withLock { $0.database = database }
+    let now = clock.wallNanoseconds
+    let all = try database.entries()
+    let fresh = all.filter { _, entry in
+      let grace = patience.nanoseconds &+ Int64(entry.record.targetDuration + 1) &* 1_000_000_000
+      return now &- entry.writtenAt <= grace
+    }
+    let stale = all.keys.filter { fresh[$0] == nil }
+    if !stale.isEmpty { try database.write(Dictionary(uniqueKeysWithValues: stale.map { ($0, nil) })) }
+    return fresh
+  }
+
+  /// `promise` is what players were told by the stream's settings, which have to be the same for the epoch to go on. The
+  /// record's Periods are asked for on the ledger's thread, where `periods` is given: nothing of the window is held for as long as
+  /// a disk is slow.
+  func note(
+    _ record: EpochRecord, promise: String, of name: StreamName, periods: (@Sendable () -> [KeptPeriod])? = nil
+  ) {
+    let entry = StreamStateEntry(record: record, promise: promise, writtenAt: clock.wallNanoseconds)
+    change(name) {
+      var entry = entry
+      if let periods { entry.record.periods = periods() }
+      return entry
+    }
+  }
+
+  /// The stream is over.
+  func forget(_ name: StreamName) {
+    change(name) { nil }
+  }
+
+  private func change(_ name: StreamName, _ entry: @escaping @Sendable () -> StreamStateEntry?) {
+    let begins = state.withLock { state in
+      guard state.database != nil else { return false }
+      state.changes.updateValue(entry, forKey: name)
+      defer { state.isWriting = true }
+      return !state.isWriting
+    }
+    if begins { thread.submit { [self] _ in write() } }
+  }
+
+  private func write() {
+    while true {
+      let (database, changes) = state.withLock { state in
+        defer { state.changes = [:] }
+        state.isWriting = !state.changes.isEmpty
+        return (state.database, state.changes)
+      }
+      guard let database, !changes.isEmpty else { return }
+      do {
+        try database.write(changes.mapValues { $0() })
+        state.withLock { $0.hasFailed = false }
+      } catch {
+        let isNew = state.withLock { state in
+          defer { state.hasFailed = true }
+          return !state.hasFailed
+        }
+        if isNew { logger.warning("after a restart streams would begin anew, their state cannot be written: \(error)") }
+      }
+    }
+  }
+
+  /// Returns when all is written. To be called once, at the end.
+  func close() async {
+    guard let database = state.withLock({ $0.database }) else { return }
+    // The thread does one thing after the other. What comes behind this is written by nobody.
+    try? await thread.runIfActive { [self] in
+      state.withLock { $0.database = nil }
+      database.close()
+    }
+    try? await thread.shutdownGracefully()
+  }
+}
+
+/// A stream in the ledger.
+struct StreamStateEntry: Sendable, Hashable {
+  var record: EpochRecord
+  /// What players were told by the stream's settings.
+  var promise: String
+  /// Nanoseconds since 1970.
+  var writtenAt: Int64
+}

@@ -1,0 +1,35 @@
+import FMP4
+import Testing
+
+@testable import Ingest
+
+@Suite struct CameraStateTests {
+  private static let rate = FrameRate(numerator: 30, denominator: 1)
+  private static let step: Int64 = 33_333_333
+
+  /// Pictures counted as lost, of a driver that numbers them like this, each so many steps after the last.
+  private func lost(_ pictures: [(sequence: UInt32, steps: Int64)]) throws -> [Int64] {
+    var memory = CameraState()
+    var time: Int64 = 1_000_000_000
+    let rate = try #require(Self.rate)
+    return pictures.map { picture in
+      time += picture.steps * Self.step
+      return memory.lost(before: picture.sequence, at: time, rate: rate)
+    }
+  }
+
+  @Test func whatTheDriverLeftOutIsCounted() throws {
+    #expect(try lost([(7, 0), (8, 1), (11, 3), (12, 1)]) == [0, 0, 2, 0])
+    // A process that was stopped for ten seconds.
+    #expect(try lost([(7, 0), (307, 300)]) == [0, 299])
+  }
+
+  @Test func theCountGoesRound() throws {
+    #expect(try lost([(.max - 1, 0), (.max, 1), (0, 1), (2, 2)]) == [0, 0, 0, 1])
+  }
+
+  @Test func aCountThatBeginsAnewLosesNothing() throws {
+    #expect(try lost([(0, 0), (400, 1), (401, 1)]) == [0, 0, 0])
+    #expect(try lost([(400, 0), (0, 1), (1, 1)]) == [0, 0, 0])
+  }
+}

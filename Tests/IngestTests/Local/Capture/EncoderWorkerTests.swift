@@ -1,0 +1,215 @@
+import FMP4
+import Logging
+import NIOCore
+import Synchronization
+import Testing
+
+@testable import Ingest
+
+@Suite struct EncoderHistoryTests {
+  private static let second: Int64 = 1_000_000_000
+
+  @Test func aFirstTroubleIsChanceAndASecondOneTakesAnotherEncoder() {
+    var history = EncoderHistory()
+    #expect(history.decide(on: .failed("x"), of: .h264VAAPI, at: 0) == .rebuild)
+    #expect(history.avoided.isEmpty)
+    #expect(history.decide(on: .stalled(nanoseconds: 1), of: .h264VAAPI, at: Self.second) == .rebuild)
+    #expect(history.avoided == [.h264VAAPI] && history.rebuilt == 2)
+  }
+
+  @Test func troublesAMinuteApartGoOnForEverAndFiveWithinOneEndIt() {
+    var history = EncoderHistory()
+    for minute in 0..<20 {
+      #expect(history.decide(on: .failed("x"), of: .x264, at: Int64(minute) * 61 * Self.second) == .rebuild)
+    }
+    history = EncoderHistory()
+    for count in 1...4 { #expect(history.decide(on: .failed("x"), of: .x264, at: Int64(count)) == .rebuild) }
+    #expect(
+      history.decide(on: .failed("out of memory"), of: .x264, at: 5)
+        == .giveUp("the encoder failed (out of memory), for the 5th time within a minute"))
+  }
+}
+
+@Suite struct EncoderWorkerTests {
+  /// What came out: the times of pictures, and which of them were key frames.
+  private final class Output: EncodedFrameSink {
+    let pictures = Mutex<[(time: Int64, isSync: Bool)]>([])
+
+    func describe(video codec: Codec, rotation: Rotation) {}
+    func picture(presentation: Int64, decode: Int64, isSync: Bool, isDisposable: Bool, payload: ByteBuffer) {
+      pictures.withLock { $0.append((presentation, isSync)) }
+    }
+  }
+
+  /// Gives out each picture as it came; the first of each coder is a key frame. At some times it gets into trouble.
+  private final class FakeCoder: FrameEncoding {
+    let encoder: VideoEncoderName
+    private let trouble: [Int64: @Sendable () throws -> Void]
+    private var hasBegun = false
+
+    init(_ encoder: VideoEncoderName = .x264, on trouble: [Int64: @Sendable () throws -> Void] = [:]) {
+      self.encoder = encoder
+      self.trouble = trouble
+    }
+
+    func fits(_ item: QueuedFrame) -> Bool { true }
+
+    func encode(_ item: QueuedFrame, forcingKeyFrame: Bool, _ sink: any EncodedFrameSink) throws {
+      try trouble[item.time]?()
+      sink.picture(
+        presentation: item.time, decode: item.time, isSync: forcingKeyFrame || !hasBegun, isDisposable: false,
+        payload: ByteBuffer(bytes: [1]))
+      hasBegun = true
+    }
+
+    func finish(_ sink: any EncodedFrameSink) {
+      sink.picture(
+        presentation: 1000, decode: 1000, isSync: false, isDisposable: false, payload: ByteBuffer(bytes: [1]))
+    }
+  }
+
+  private struct Broken: Error {}
+
+  private struct Setup {
+    let output = Output()
+    let clock = SteadyClock.system()
+    let queue: FrameQueue
+    let figures = CaptureFigures(CaptureStatus(picture: CaptureStatus.Picture(device: "fake")))
+
+    init() { queue = FrameQueue(clock: clock) }
+
+    func lane(patience: Int64 = 20_000_000_000, _ make: @escaping EncoderWorker.Maker) -> EncoderWorker {
+      EncoderWorker(
+        queue: queue, sink: output, clock: clock, figures: figures, logger: Logger(label: "test"), patience: patience,
+        make: make)
+    }
+
+    /// Puts pictures in as quickly as they are taken.
+    func push(_ times: ClosedRange<Int64>) async throws {
+      for time in times {
+        let picture = QueuedFrame(
+          picture: try VideoFrame(width: 16, height: 16), time: time,
+          rate: try #require(FrameRate(numerator: 30, denominator: 1)), rotation: .none, encoding: VideoEncoding())
+        _ = queue.push(picture)
+        while !queue.isIdle { try await Task.sleep(for: .milliseconds(1)) }
+      }
+    }
+
+    /// Runs the lane on its own thread while pictures are put in; then closes.
+    func run(_ lane: EncoderWorker, _ feed: @escaping @Sendable () async throws -> Void) async throws {
+      let outcome = FirstError()
+      async let running: Void = DedicatedThread.run(named: "lane") { outcome.keep { try lane.run() } }
+      try await feed()
+      queue.close()
+      try await running
+      try outcome.get()
+    }
+  }
+
+  @Test func everythingIsCodedAndTheEncoderIsEmptiedAtTheEnd() async throws {
+    let setup = Setup()
+    try await setup.run(setup.lane { _, _ in FakeCoder() }) { try await setup.push(1...5) }
+    #expect(setup.output.pictures.withLock { $0.map(\.time) } == [1, 2, 3, 4, 5, 1000])
+    #expect(setup.figures.status.picture?.coded == 5 && setup.figures.status.picture?.encoder == "libx264")
+  }
+
+  @Test func anEncoderThatFailsIsReplacedAndGoesOnWithAKeyFrame() async throws {
+    let setup = Setup()
+    let lane = setup.lane { _, _ in FakeCoder(on: [3: { throw Broken() }]) }
+    try await setup.run(lane) { try await setup.push(1...6) }
+    let pictures = setup.output.pictures.withLock { $0 }
+    #expect(pictures.map(\.time) == [1, 2, 4, 5, 6, 1000])
+    #expect(pictures.filter(\.isSync).map(\.time) == [1, 4])
+    #expect(setup.figures.status.picture?.encoderRestarts == 1)
+  }
+
+  @Test func anEncoderThatDoesNotComeBackIsLeftBehindAndNotHeardLater() async throws {
+    let setup = Setup()
+    let release = Semaphore()
+    let lane = setup.lane(patience: 500_000_000) { _, _ in FakeCoder(on: [3: { release.wait() }]) }
+    try await setup.run(lane) {
+      try await setup.push(1...2)
+      // Nobody waits for the third one.
+      try await setup.push(3...6)
+      release.post()
+      try await Task.sleep(for: .milliseconds(50))
+    }
+    let pictures = setup.output.pictures.withLock { $0 }
+    #expect(pictures.map(\.time) == [1, 2, 4, 5, 6, 1000])
+    #expect(pictures.filter(\.isSync).map(\.time) == [1, 4])
+  }
+
+  @Test func anEncoderThatKeepsFailingIsPassedOver() async throws {
+    let setup = Setup()
+    let lane = setup.lane { _, avoided in
+      avoided.contains(.h264VAAPI)
+        ? FakeCoder() : FakeCoder(.h264VAAPI, on: [2: { throw Broken() }, 4: { throw Broken() }])
+    }
+    try await setup.run(lane) { try await setup.push(1...6) }
+    #expect(setup.output.pictures.withLock { $0.map(\.time) } == [1, 3, 5, 6, 1000])
+    #expect(setup.figures.status.picture?.encoder == "libx264")
+  }
+
+  @Test func anEncoderThatNeverWorksEndsTheCapture() async throws {
+    let setup = Setup()
+    let lane = setup.lane { _, _ in throw Broken() }
+    await #expect(throws: EncoderWorker.EncoderLost.self) {
+      try await setup.run(lane) {
+        for time in 1...30 as ClosedRange<Int64> {
+          let picture = QueuedFrame(
+            picture: try VideoFrame(width: 16, height: 16), time: time,
+            rate: try #require(FrameRate(numerator: 30, denominator: 1)), rotation: .none, encoding: VideoEncoding())
+          _ = setup.queue.push(picture)
+          try await Task.sleep(for: .milliseconds(10))
+        }
+      }
+    }
+  }
+
+  @Test func aKeyFrameComesWhenItIsAskedFor() async throws {
+    let setup = Setup()
+    let lane = setup.lane { _, _ in FakeCoder() }
+    try await setup.run(lane) {
+      try await setup.push(1...3)
+      lane.refresh()
+      try await setup.push(4...6)
+    }
+    #expect(setup.output.pictures.withLock { $0.filter(\.isSync).map(\.time) } == [1, 4])
+  }
+
+  @Test func picturesThatFindNoRoomAreLeftOutAndCounted() async throws {
+    let setup = Setup()
+    let picture = try VideoFrame(width: 16, height: 16)
+    let rate = try #require(FrameRate(numerator: 30, denominator: 1))
+    let taken = try (1...10 as ClosedRange<Int64>).map { time in
+      setup.queue.push(
+        QueuedFrame(
+          picture: try picture.shared(), time: time, rate: rate, rotation: .none, encoding: VideoEncoding()))
+    }
+    #expect(taken.filter(\.self).count == FrameQueue.limit && setup.queue.dropped == 7)
+  }
+
+  @Test func whoeverWasLeftBehindTakesNothingMoreAndHoldsNothingUp() async throws {
+    let setup = Setup()
+    let queue = setup.queue
+    let taken = Mutex<[Int: Int]>([:])
+    let take: @Sendable (Int, FrameQueue.Turn) async throws -> Void = { number, turn in
+      try await DedicatedThread.run(named: "taker") {
+        while queue.pop(turn) != nil { taken.withLock { $0[number, default: 0] += 1 } }
+      }
+    }
+    let first = queue.takeOver()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { try await take(1, first) }
+      try await setup.push(1...20)
+      // It waits for the next one, as an encoder does that came back at the very moment at which it was given up.
+      try await Task.sleep(for: .milliseconds(20))
+      let second = queue.takeOver()
+      group.addTask { try await take(2, second) }
+      try await setup.push(21...30)
+      queue.close()
+      try await group.waitForAll()
+    }
+    #expect(taken.withLock { $0 } == [1: 20, 2: 10])
+  }
+}

@@ -1,0 +1,14 @@
+import Testing
+
+@testable import Ingest
+
+@Suite struct LogThrottleTests {
+  @Test func theFirstFewAreToldAndThenNoMoreUntilAWhileHasPassed() {
+    var told = LogThrottle()
+    for _ in 0..<LogThrottle.burst { #expect(told.tells(now: 7) == "") }
+    #expect(told.tells(now: 8) == nil)
+    #expect(told.tells(now: 7 + LogThrottle.span - 1) == nil)
+    #expect(told.tells(now: 7 + LogThrottle.span) == " (2 changes before it were not told)")
+    #expect(told.tells(now: 7 + LogThrottle.span) == "")
+  }
+}

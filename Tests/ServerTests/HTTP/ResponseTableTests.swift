@@ -1,0 +1,185 @@
+import Ingest
+import NIOCore
+import NIOPosix
+import Synchronization
+import Testing
+
+@testable import Basics
+@testable import HTTP
+@testable import Server
+@testable import Storage
+
+/// Answers that a loop gives to everybody who asks for the same.
+@Suite(.timeLimit(.minutes(3))) struct ResponseTableTests {
+  private final class Door: Admission {
+    let isOpen = Mutex(true)
+    let admitted = Mutex(0)
+    func refusal(of client: ClientID) -> HTTPResponse? {
+      guard isOpen.withLock({ $0 }) else { return Problem.full("There is no room.").response }
+      admitted.withLock { $0 += 1 }
+      return nil
+    }
+  }
+
+  /// A route whose answer is a number that rises with every call.
+  private final class Counter: Sendable {
+    let calls = Mutex(0)
+    let stamp = Generation()
+    let door = Door()
+
+    var count: Int { calls.withLock { $0 } }
+
+    func route(_ request: HTTPRequest, _ loop: any EventLoop) -> HTTPAnswer {
+      let sharing = Cacheability(stamp)
+      let call = calls.withLock { calls in
+        calls += 1
+        return calls
+      }
+      let text = "\(request.target.path) \(call)"
+      let response = HTTPResponse.media(
+        [.bytes(ByteBuffer(string: text))], type: .mp4, cache: .immutable, entityTag: "\"\(call)\"")
+      switch request.path.first {
+      case "wait": return .later(loop.scheduleTask(in: .milliseconds(300)) { response }.futureResult, sharing)
+      case "fail":
+        return .later(loop.scheduleTask(in: .milliseconds(300)) { throw ChannelError.eof }.futureResult, sharing)
+      case "alone": return .now(response)
+      default: return HTTPAnswer.now(response, sharing).counted(by: door)
+      }
+    }
+  }
+
+  private func run(
+    _ body: (_ counter: Counter, _ client: HTTPRawClient, _ address: SocketAddress) async throws -> Void
+  ) async throws {
+    let counter = Counter()
+    // One loop: what it knows all connections know.
+    let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    try await HTTPTestServer.run(group: group, tickInterval: .seconds(60), route: { counter.route($0, $1) }) {
+      address, _ in
+      let client = try await connect(address)
+      counter.calls.withLock { $0 = 0 }
+      try await body(counter, client, address)
+      await client.close()
+    }
+    try await group.shutdownGracefully()
+  }
+
+  /// A connection's first request goes the long way.
+  private func connect(_ address: SocketAddress) async throws -> HTTPRawClient {
+    let client = try await HTTPRawClient.connect(to: address)
+    #expect(try await client.get("/alone").status == 200)
+    return client
+  }
+
+  @Test func theSameTargetIsAnsweredOnceUntilSomethingChanges() async throws {
+    try await run { counter, client, _ in
+      for _ in 0..<3 { #expect(try await client.get("/a?b").text == "/a 1") }
+      let other = try await client.get("/a?c")
+      #expect(other.text == "/a 2")
+      counter.stamp.change()
+      #expect(try await client.get("/a?b").text == "/a 3")
+      #expect(try await client.get("/a?b").text == "/a 3")
+      for expected in 4...5 { #expect(try await client.get("/alone").text == "/alone \(expected)") }
+    }
+  }
+
+  @Test func whatDependsOnMoreThanTheTargetIsAskedForEachTime() async throws {
+    try await run { counter, client, _ in
+      #expect(try await client.get("/a").text == "/a 1")
+      #expect(try await client.get("/a", "Range: bytes=1-1").text == "a")
+      #expect(try await client.get("/a", "If-None-Match: \"3\"").status == 304)
+      #expect(try await client.get("/a", method: "HEAD")["Content-Length"] == "4")
+      #expect(counter.count == 4)
+      #expect(try await client.get("/a").text == "/a 1")
+      #expect(try await client.get("/a", "Connection: close").text == "/a 5")
+      try await client.waitForClose()
+    }
+  }
+
+  @Test func everybodyWhoWaitsForTheSameIsAnsweredTogether() async throws {
+    try await run { counter, client, address in
+      var others: [HTTPRawClient] = []
+      for _ in 0..<20 { others.append(try await connect(address)) }
+      counter.calls.withLock { $0 = 0 }
+      for other in others {
+        try await other.send("GET /wait HTTP/1.1\r\nHost: x\r\n\r\nGET /next HTTP/1.1\r\nHost: x\r\n\r\n")
+      }
+      let gone = others.removeLast()
+      await gone.close()
+      for other in others {
+        #expect(try await other.response().text == "/wait 1")
+        #expect(try await other.response().text == "/next 2")
+        await other.close()
+      }
+      #expect(try await client.get("/wait").text == "/wait 3", "what was waited for is asked for again")
+    }
+  }
+
+  @Test func aFailureIsEverybodys() async throws {
+    try await run { counter, client, address in
+      let other = try await connect(address)
+      counter.calls.withLock { $0 = 0 }
+      for one in [client, other] { try await one.send("GET /fail HTTP/1.1\r\nHost: x\r\n\r\n") }
+      for one in [client, other] { #expect(try await one.response().status == 500) }
+      #expect(counter.count == 1)
+      await other.close()
+    }
+  }
+
+  @Test func aClientIsAdmittedOnceAMomentAndWhoIsNotHearsWhy() async throws {
+    try await run { counter, client, _ in
+      for _ in 0..<200 { #expect(try await client.get("/a", "User-Agent: one").text == "/a 1") }
+      let admitted = counter.door.admitted.withLock { $0 }
+      #expect((1..<150).contains(admitted), "\(admitted)")
+      let second = try await client.get("/a", "User-Agent: two")
+      #expect(second.text == "/a 1")
+      counter.door.isOpen.withLock { $0 = false }
+      #expect(try await client.get("/a", "User-Agent: three").status == 503)
+      #expect(try await client.get("/b", "User-Agent: three").status == 503)
+    }
+  }
+
+  /// The media of streams that are over would stay until somebody comes.
+  @Test func nothingIsKeptForNobody() async throws {
+    try await run { _, client, address in
+      #expect(try await client.get("/b").text == "/b 1")
+      await client.close()
+      var answer = "/b 1"
+      // Until the server has seen that nobody is there.
+      for _ in 0..<100 where answer == "/b 1" {
+        try await Task.sleep(for: .milliseconds(50))
+        let next = try await connect(address)
+        answer = try await next.get("/b").text
+        await next.close()
+      }
+      #expect(answer != "/b 1")
+    }
+  }
+
+  @Test func theTableForgetsWhatIsOldAndHoldsSoMuch() {
+    let table = ResponseTable()
+    let stamp = Generation()
+    let target = { (number: Int) in ByteBuffer(string: "/\(number)") }
+    table.keep(SharedResponse(awaited: Cacheability(stamp)), for: target(-1))
+    let newest = ResponseTable.capacity + 10
+    for number in 0...newest {
+      table.keep(SharedResponse(StandardResponse.failed, Cacheability(stamp)), for: target(number))
+    }
+    #expect(table.find(target(-1)) != nil && table.find(target(newest)) != nil, "there is room for what is wanted")
+    #expect((0...newest).count { table.find(target($0)) != nil } == ResponseTable.capacity - 1)
+    table.purge()
+    #expect(table.find(target(newest)) != nil)
+    table.purge()
+    #expect(table.find(target(newest)) == nil, "nothing stays for long")
+    #expect(table.find(target(-1)) != nil, "but what is waited for")
+    table.keep(SharedResponse(StandardResponse.failed, Cacheability(stamp)), for: target(0))
+    #expect(table.find(target(0)) != nil)
+    stamp.change()
+    #expect(table.find(target(0)) == nil)
+    table.keep(SharedResponse(StandardResponse.failed, Cacheability(stamp)), for: target(1000))
+    #expect(table.find(target(1000)) != nil)
+    let long = ByteBuffer(repeating: 0x61, count: ResponseTable.targetBytes + 1)
+    table.keep(SharedResponse(StandardResponse.failed, Cacheability(stamp)), for: long)
+    #expect(table.find(long) == nil)
+  }
+}
