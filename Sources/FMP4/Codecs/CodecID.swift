@@ -9,16 +9,6 @@ package enum MediaKind: String, Sendable, Hashable {
 package enum CodecID: String, Sendable, Hashable, CaseIterable {
   case h264, hevc, av1, aac, opus
 
-  package var type: any CodecConfiguration.Type {
-    switch self {
-    case .h264: H264.Configuration.self
-    case .hevc: HEVC.Configuration.self
-    case .av1: AV1.Configuration.self
-    case .aac: AAC.Configuration.self
-    case .opus: Opus.Configuration.self
-    }
-  }
-
   /// For people.
   package var name: String { type.name }
 

@@ -7,26 +7,13 @@ internal import Synchronization
 /// Makes the rungs of one stream's picture, or its audio anew, in a worker, which it starts, feeds, watches and starts
 /// again. Whoever feeds it never waits: what is too much is left out. Its own thread does the rest.
 package final class LadderTranscoder: Sendable {
-  private let aim: Aim
+  private let aim: TranscodeAim
   private let launcher: WorkerLauncher
   private let logger: Logger
   private let clock = SteadyClock.system()
   private let deliver: @Sendable ([TranscodeEvent]) -> Void
   let shared: Mutex<Shared>
   private let wake: WakePipe
-
-  /// What is to be made.
-  package enum Aim: Sendable, Hashable {
-    case pictures([RungSpecification])
-    case audio(AudioSpecification)
-
-    var names: [String] {
-      switch self {
-      case .pictures(let rungs): rungs.map(\.name)
-      case .audio(let audio): [audio.name]
-      }
-    }
-  }
 
   struct Shared: Sendable {
     var backlog = TranscodeBacklog()
@@ -41,7 +28,7 @@ package final class LadderTranscoder: Sendable {
   ///   - logger: names the stream.
   ///   - deliver: takes what comes out, from the transcoder's thread; without waiting.
   package init(
-    aim: Aim, launcher: WorkerLauncher, logger: Logger,
+    aim: TranscodeAim, launcher: WorkerLauncher, logger: Logger,
     deliver: @escaping @Sendable ([TranscodeEvent]) -> Void
   ) throws {
     self.aim = aim

@@ -43,7 +43,7 @@ extension TranscodePlan {
   /// What a rung may have; nil where there is none of that index.
   func budget(ofRung index: Int) -> RungBudget? {
     switch work {
-    case .pictures(let configuration):
+    case .video(let configuration):
       guard configuration.rungs.indices.contains(index) else { return nil }
       let rung = configuration.rungs[index]
       // Where no rate is told the encoder believes in 30 pictures a second.

@@ -155,7 +155,7 @@ struct TranscodeConversation: Sendable {
   /// It follows from what was sent: no picture more than the source's, and frames of audio that end where they should.
   private func isDue(_ picture: TranscodeReply.RungPicture, of rung: Rung, _ stretch: Stretch) -> Bool {
     switch stretch.plan.work {
-    case .pictures: return picture.presentationTime <= stretch.newestTime && rung.pictures <= stretch.pictures
+    case .video: return picture.presentationTime <= stretch.newestTime && rung.pictures <= stretch.pictures
     case .audio:
       let newest = MediaTime(ticks: stretch.newestTime, timescale: stretch.plan.timescale)
       let time = MediaTime(ticks: picture.presentationTime, timescale: rung.track.timescale)

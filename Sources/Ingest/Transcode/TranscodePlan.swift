@@ -5,7 +5,7 @@ internal import NIOCore
 struct TranscodePlan: Sendable {
   /// What the worker is told.
   enum Work: Sendable, Hashable {
-    case pictures(TranscodeConfiguration)
+    case video(TranscodeConfiguration)
     case audio(AudioTranscodeConfiguration)
   }
 
@@ -21,9 +21,9 @@ struct TranscodePlan: Sendable {
   }
 
   /// Nil where nothing is made of it.
-  init?(source: TrackDescription, aim: LadderTranscoder.Aim) {
+  init?(source: TrackDescription, aim: TranscodeAim) {
     switch aim {
-    case .pictures(let ladder): self.init(source: source, ladder: ladder)
+    case .video(let ladder): self.init(source: source, ladder: ladder)
     case .audio(let audio):
       guard let configuration = AudioTranscodeConfiguration(source: source, as: audio),
         configuration.record.count <= TranscodeLimits.recordBytes
@@ -53,13 +53,13 @@ struct TranscodePlan: Sendable {
           width: UInt16(clamping: side.width), height: UInt16(clamping: side.height),
           bitRate: UInt32(clamping: ladder[number].bitRate), preset: ladder[number].preset)
       })
-    self.init(source, .pictures(configuration), numbers: numbers)
+    self.init(source, .video(configuration), numbers: numbers)
   }
 
   /// Bytes of the decoder's configuration.
   var recordBytes: Int {
     switch work {
-    case .pictures(let configuration): configuration.record.count
+    case .video(let configuration): configuration.record.count
     case .audio(let configuration): configuration.record.count
     }
   }
@@ -70,7 +70,7 @@ struct TranscodePlan: Sendable {
   /// The first message to a worker.
   var request: TranscodeRequest {
     switch work {
-    case .pictures(let configuration): .configure(configuration)
+    case .video(let configuration): .configure(configuration)
     case .audio(let configuration): .configureAudio(configuration)
     }
   }
@@ -78,7 +78,7 @@ struct TranscodePlan: Sendable {
   /// For people.
   var description: String {
     switch work {
-    case .pictures(let configuration):
+    case .video(let configuration):
       configuration.rungs.map { "\($0.width)×\($0.height) at \($0.bitRate / 1000) kbit/s" }.joined(separator: ", ")
     case .audio(let configuration):
       "\(configuration.coding.name) at \(configuration.bitRate / 1000) kbit/s"
@@ -88,7 +88,7 @@ struct TranscodePlan: Sendable {
   /// What follows of a rung, by what its encoder says.
   func track(ofRung index: Int, record: ByteBuffer) throws(CodecError) -> TrackDescription {
     switch work {
-    case .pictures:
+    case .video:
       return TrackDescription(
         id: source.id, codec: Codec(try H264.Configuration(record: record)), timescale: source.timescale,
         frameDuration: source.frameDuration, language: source.language, rotation: source.rotation)

@@ -1,5 +1,4 @@
 internal import HTTP
-internal import NIOCore
 
 /// One thing that may be asked of the API: by which method, at which address, by whom, and what answers.
 struct APIRoute: Sendable {
@@ -34,15 +33,4 @@ struct APIRoute: Sendable {
   init(_ method: AllowedMethods, _ pattern: String, _ summary: String, _ handler: @escaping Handler) {
     self.init(method, pattern, .everybody, summary, handler)
   }
-}
-
-/// A request of the API, with what its address says.
-struct APIRequest {
-  let http: HTTPRequest
-  /// What stands in the pattern's places, in order: names, and words out of several.
-  let values: [String]
-  let eventLoop: any EventLoop
-
-  /// Empty where the pattern has no such place.
-  subscript(_ place: Int) -> String { values.indices.contains(place) ? values[place] : "" }
 }

@@ -20,7 +20,7 @@ struct PublisherProtocol: Sendable {
     var of: PublisherProtocol
 
     /// What publishers are given as the server's address.
-    var server: String { "\(setting.text)://\(StartupReport.authority(address))\(of.path)" }
+    var server: String { "\(setting.text)://\(address.authority)\(of.path)" }
   }
 
   var listener: any IngestListener

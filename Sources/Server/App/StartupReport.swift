@@ -14,7 +14,7 @@ struct StartupReport {
   let endpoints: [PublisherProtocol.Endpoint]
 
   /// The address of the first source's page, or of the list of streams.
-  var page: String { "http://\(Self.authority(http))/\(path)" }
+  var page: String { "http://\(http.authority)/\(path)" }
 
   private var path: String { configuration.sources.first.map { "watch/\($0.name)" } ?? "" }
 
@@ -22,7 +22,7 @@ struct StartupReport {
     var lines = ["\(Version.name) \(Version.number)"]
     lines.append("  watch    \(page)")
     if let url = configuration.publicURL { lines.append("           \(url)/\(path)") }
-    if let https { lines.append("           https://\(Self.authority(https))/\(path)") }
+    if let https { lines.append("           https://\(https.authority)/\(path)") }
     let key = configuration.publishKeys.isEmpty ? "" : "?key=…"
     for endpoint in endpoints { lines.append("  publish  \(endpoint.of.invitation(endpoint.server, key))") }
     let place = configuration.recordingsFolder.map { "\(LogText.escaped($0))/NAME/" } ?? "off"
@@ -68,23 +68,14 @@ struct StartupReport {
   /// Where it listens and records.
   private var facts: Logger.Metadata {
     var facts: Logger.Metadata = [
-      "http": "http://\(Self.authority(http))", "recordings": "\(configuration.recordingsFolder ?? "off")",
+      "http": "http://\(http.authority)", "recordings": "\(configuration.recordingsFolder ?? "off")",
     ]
     for endpoint in endpoints { facts[endpoint.setting.text] = "\(endpoint.server)" }
     facts["streamCapacity"] = "\(capacity.streams)"
     facts["connectionCapacity"] = "\(capacity.connections)"
     facts["mediaMemoryBytes"] = "\(capacity.mediaBytes)"
-    facts["https"] = https.map { "https://\(Self.authority($0))" }
+    facts["https"] = https.map { "https://\($0.authority)" }
     facts["publicURL"] = configuration.publicURL.map { "\($0)" }
     return facts
-  }
-
-  /// "localhost:8080" where every address is served, else the address itself.
-  static func authority(_ address: SocketAddress) -> String {
-    let port = address.port ?? 0
-    switch address.ipAddress {
-    case "::", "0.0.0.0", nil: return "localhost:\(port)"
-    case .some(let ip): return ip.contains(":") ? "[\(ip)]:\(port)" : "\(ip):\(port)"
-    }
   }
 }

@@ -3,17 +3,6 @@ internal import NIOCore
 package import NIOHTTP1
 package import Storage
 
-/// One field of a response's head. Names and values are ours or checked: never bytes of a peer.
-package struct HeaderField: Sendable, Equatable {
-  package var name: String
-  package var value: String
-
-  package init(_ name: String, _ value: String) {
-    self.name = name
-    self.value = value
-  }
-}
-
 /// What a route answers. `HTTPServices` adds CORS, the connection Date, Content-Length or chunked framing and nosniff, answers HEAD,
 /// `If-None-Match`, `If-Range` and single ranges, and compresses where `compression` allows it.
 package struct HTTPResponse: Sendable {

@@ -84,7 +84,7 @@ struct Epoch: Sendable {
     window.segmentLimit = settings.segmentLimit
     self.window = window
     isResumed = record != nil
-    let made = settings.ladder.map(TranscodedRendition.Kind.picture) + (settings.audio.map { [.audio($0)] } ?? [])
+    let made = settings.ladder.map(TranscodedRendition.Kind.video) + (settings.audio.map { [.audio($0)] } ?? [])
     let store = store ?? SegmentStore(name: SegmentStore.ofStreams)
     self.store = store
     rungs = made.map { TranscodedRendition($0, window: window, store: store) }

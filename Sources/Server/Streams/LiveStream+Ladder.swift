@@ -13,7 +13,7 @@ extension LiveStream {
     case .tracks(let tracks):
       let picture = tracks.first(.video)
       if state.life.transcoder == nil, picture != nil, !settings.ladder.isEmpty {
-        state.life.transcoder = makeTranscoder(.pictures(settings.ladder), .video, epoch: state.life.epoch.id)
+        state.life.transcoder = makeTranscoder(.video(settings.ladder), .video, epoch: state.life.epoch.id)
       }
       state.life.transcoder?.use(picture)
       let audio = tracks.first(.audio)
@@ -47,7 +47,7 @@ extension LiveStream {
   }
 
   private func makeTranscoder(
-    _ aim: LadderTranscoder.Aim, _ kind: MediaKind, epoch: String
+    _ aim: TranscodeAim, _ kind: MediaKind, epoch: String
   ) -> LadderTranscoder? {
     do {
       return try LadderTranscoder(

@@ -9,7 +9,7 @@ internal import Storage
 struct TranscodedRendition: Sendable {
   /// What is made.
   enum Kind: Sendable, Hashable {
-    case picture(RungSpecification)
+    case video(RungSpecification)
     case audio(AudioSpecification)
   }
 
@@ -48,7 +48,7 @@ struct TranscodedRendition: Sendable {
   var name: String { rendition.rawValue }
   var rendition: Rendition {
     switch kind {
-    case .picture(let rung): .rung(rung.name)
+    case .video(let rung): .rung(rung.name)
     case .audio(let audio): .transcodedAudio(audio.coding)
     }
   }
@@ -220,7 +220,7 @@ struct TranscodedRendition: Sendable {
 extension TranscodedRendition.Kind {
   var mediaKind: MediaKind {
     switch self {
-    case .picture: .video
+    case .video: .video
     case .audio: .audio
     }
   }

@@ -24,7 +24,7 @@ import Testing
 
   private func transcoder(_ log: Log, _ launcher: WorkerLauncher) throws -> LadderTranscoder {
     try LadderTranscoder(
-      aim: .pictures([
+      aim: .video([
         RungSpecification(shortSide: 720, bitRate: 3_000_000), RungSpecification(shortSide: 90, bitRate: 100_000),
       ]),
       launcher: launcher, logger: logger

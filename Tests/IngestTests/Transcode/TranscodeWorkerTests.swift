@@ -121,7 +121,7 @@ import Testing
   }
 
   @Test func aConfigurationThatNoDecoderTakesEndsItWithAReason() async throws {
-    guard case .pictures(var configuration) = try source(bFrames: 0, count: 1).plan.work else { return }
+    guard case .video(var configuration) = try source(bFrames: 0, count: 1).plan.work else { return }
     configuration.rungs[0].width = 0
     let worker = try WorkerThread()
     defer { worker.end() }

@@ -1,7 +1,7 @@
 /// The picture's number as a row of black and white squares, which survives coding and scaling and is read back by
 /// machines.
 ///
-/// Geometry, in units of `TestFrame.unit` (`width / 80`, rounded down to even; 16 pixels at 1280): 32 squares of
+/// Geometry, in units of `TestSourceSettings.unit` (`width / 80`, rounded down to even; 16 pixels at 1280): 32 squares of
 /// 2 × 2 units, the first with its left edge at 8 and its top edge at 1, each next one 2 units to the right, without
 /// gaps. White (luma above 128) is 1, black is 0; the most significant bit comes first. A reader that takes the mean
 /// of the middle quarter of each square reads it right from any decoded picture, also a scaled one (scale the
@@ -16,7 +16,7 @@ package struct CounterBlock: Sendable, Hashable {
   let side: Int
 
   package init(pictureWidth: Int) {
-    let unit = TestFrame.unit(width: pictureWidth)
+    let unit = TestSourceSettings.unit(width: pictureWidth)
     left = 8 * unit
     top = unit
     side = 2 * unit

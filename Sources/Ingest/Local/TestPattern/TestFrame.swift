@@ -7,9 +7,6 @@ internal import Glibc
 /// a block that crosses the picture in 2 s in the rows 26 to 28, below it time and date in UTC and the picture's
 /// number, and beside them a panel of noise, which keeps the bit rate where it was set.
 package struct TestFrame {
-  /// Pixels of the grid's unit for a picture of this width.
-  package static func unit(width: Int) -> Int { width / 80 & ~1 }
-
   /// How long the panel stays white, in seconds.
   package static let flashSeconds = 0.1
 
@@ -31,7 +28,7 @@ package struct TestFrame {
   private static let panel: UInt8 = 60
 
   init(settings: TestSourceSettings, schedule: TestSchedule) {
-    unit = Self.unit(width: settings.width)
+    unit = TestSourceSettings.unit(width: settings.width)
     self.schedule = schedule
     counter = CounterBlock(pictureWidth: settings.width)
     let picturesPerSecond = Double(schedule.rate.timescale) / Double(schedule.rate.frameDuration)

@@ -2,7 +2,7 @@ internal import FMP4
 
 /// What the test source makes. The defaults are the demo's.
 package struct TestSourceSettings: Sendable, Hashable {
-  /// Pixels; even. The width decides about the size of everything in the picture (`TestFrame`).
+  /// Pixels; even. The width decides about the size of everything in the picture (`unit`).
   package var width: Int
   /// Pixels; even, and at least 44/80 of the width, so that everything fits.
   package var height: Int
@@ -43,13 +43,16 @@ package struct TestSourceSettings: Sendable, Hashable {
     case unpaced
   }
 
+  /// Pixels: everything in a frame of this width is laid out on a grid of such units, 80 across.
+  static func unit(width: Int) -> Int { width / 80 & ~1 }
+
   package init(
     width: Int = 1280, height: Int = 720, frameRate: FrameRate = FrameRate(timescale: 30000, frameDuration: 1000),
     keyFrameInterval: Int = 60, bFrames: Int = 0, videoBitRate: Int = 2_000_000, sampleRate: Int = 48000,
     audioBitRate: Int = 96000, pacing: Pacing = .realTime, pictureLimit: Int64? = nil
   ) {
     precondition(width >= 160 && width % 2 == 0 && height % 2 == 0, "a test picture is at least 160 wide, and even")
-    precondition(height >= TestFrame.unit(width: width) * 44, "a test picture of this width needs more height")
+    precondition(height >= Self.unit(width: width) * 44, "a test picture of this width needs more height")
     precondition(keyFrameInterval > 0 && bFrames >= 0, "key frames come, and B-frames are not fewer than none")
     self.width = width
     self.height = height

@@ -1,0 +1,12 @@
+/// The table of codecs: each has a file and a line here.
+extension CodecID {
+  package var type: any CodecConfiguration.Type {
+    switch self {
+    case .h264: H264.Configuration.self
+    case .hevc: HEVC.Configuration.self
+    case .av1: AV1.Configuration.self
+    case .aac: AAC.Configuration.self
+    case .opus: Opus.Configuration.self
+    }
+  }
+}

@@ -1,0 +1,10 @@
+/// One field of a response's head. Names and values are ours or checked: never bytes of a peer.
+package struct HeaderField: Sendable, Equatable {
+  package var name: String
+  package var value: String
+
+  package init(_ name: String, _ value: String) {
+    self.name = name
+    self.value = value
+  }
+}
