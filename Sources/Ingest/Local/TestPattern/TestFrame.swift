@@ -71,7 +71,7 @@ package struct TestFrame {
 
   /// True where the panel of a decoded picture is white.
   package static func isFlashing(_ luma: LumaPlane, pictureWidth: Int) -> Bool {
-    let unit = unit(width: pictureWidth)
+    let unit = TestSourceSettings.unit(width: pictureWidth)
     return luma.mean(x: 36 * unit, y: 12 * unit, width: 8 * unit, height: 6 * unit) > 180
   }
 
