@@ -16,7 +16,7 @@ struct RecordingRoutes {
     }
     let disposition = Self.disposition(stream, path[2], isDownload: request.query("download") != nil)
     return .fromDisk(
-      library.open(stream: stream, file: path[2], on: eventLoop).map { opened in
+      library.open(stream: stream, file: path[2], for: request.client, on: eventLoop).map { opened in
         guard let opened else { return self.missing }
         var response = HTTPResponse.media(
           [.file(opened.range)], type: .mp4, cache: .recording, entityTag: opened.entityTag)

@@ -18,7 +18,7 @@ extension ReplayRoutes {
       return .now(
         Problem.badRequest(error.detail, help: "Write from=12.5&to=72.5, or from=2026-11-21T07:24:10Z.").response)
     }
-    return open(stream, name.stem, on: request.eventLoop, patience: Self.patience) { source in
+    return open(stream, name.stem, for: request.http.client, on: request.eventLoop, patience: Self.patience) { source in
       do {
         let make = {
           try source.clip(

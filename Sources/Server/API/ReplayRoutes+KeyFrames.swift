@@ -9,7 +9,7 @@ internal import NIOCore
 extension ReplayRoutes {
   func keyFrames(_ request: APIRequest) -> HTTPAnswer {
     guard let (stream, name) = Self.recording(request) else { return .now(missing) }
-    return open(stream, name.stem, on: request.eventLoop) { source in
+    return open(stream, name.stem, for: request.http.client, on: request.eventLoop) { source in
       .json(RecordedKeyFrames(source.withIndex { index in copy index }))
     }
   }

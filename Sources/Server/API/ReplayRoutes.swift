@@ -32,18 +32,19 @@ struct ReplayRoutes {
       }
       answer = { try self.media(asked, rendition, of: $0) }
     }
-    return open(stream, path[2], on: eventLoop, answer)
+    return open(stream, path[2], for: request.client, on: eventLoop, answer)
   }
 
   /// Looks the recording up and answers on a thread that may wait for the disk, which is waited for as long as
   /// `patience`.
   func open(
-    _ stream: StreamName, _ name: String, on eventLoop: any EventLoop, patience: TimeAmount = .seconds(3),
+    _ stream: StreamName, _ name: String, for client: NetworkAddress?, on eventLoop: any EventLoop,
+    patience: TimeAmount = .seconds(3),
     _ answer: @escaping @Sendable (ReplaySource) throws -> HTTPResponse
   ) -> HTTPAnswer {
     .fromDisk(
       archive.threads.runIfActive(eventLoop: eventLoop) {
-        guard let source = try archive.open(stream, name) else { return missing }
+        guard let source = try archive.open(stream, name, for: client) else { return missing }
         return try answer(source)
       }.flatMapErrorThrowing { error in
         (error is OpenRecordings.Full ? Problem.tooManyFiles : Problem.unreadable("\(error)")).response

@@ -86,7 +86,7 @@ package final class DescriptorBudget: Sendable {
   package var taken: (viewers: Int, streams: Int) { state.withLock { ($0.viewers, $0.streams) } }
 
   /// Files that are open for viewers at the moment.
-  var openFiles: Int { state.withLock { $0.files } }
+  package var openFiles: Int { state.withLock { $0.files } }
 
   /// How to let viewers go.
   package func onShortage(_ shed: @escaping @Sendable (_ count: Int) -> Void) {

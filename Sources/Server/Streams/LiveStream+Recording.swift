@@ -10,6 +10,8 @@ extension LiveStream {
     case notLive
     /// Its publisher does not want to be recorded.
     case unwanted
+    /// The disk has not closed the files of earlier recordings (`ClosingSinks.limit`).
+    case tooManyClosing
   }
 
   /// Adds a sink to the running stream. It is told at once what the parameters are, and of the newest segment what
@@ -18,6 +20,7 @@ extension LiveStream {
     state.withLock { state in
       guard state.life.phase != .ended else { return .notLive }
       guard state.publisher.recordingWish != .never else { return .unwanted }
+      guard state.subscribers.hasRoomForSinks() else { return .tooManyClosing }
       state.subscribers.attach(sink, to: state.life.epoch)
       return .attached
     }

@@ -73,10 +73,13 @@ struct Subscribers: Sendable {
   mutating func makeSinks(of epoch: String, _ make: (_ epoch: String) -> [any FragmentSink]) -> Bool {
     guard sinksEpoch != epoch else { return true }
     sinksEpoch = epoch
-    let mayMake = closing.count() < ClosingSinks.limit
+    let mayMake = hasRoomForSinks()
     sinks = mayMake ? make(epoch) : []
     return mayMake
   }
+
+  /// Fewer than `ClosingSinks.limit` sinks that are over have files open still.
+  mutating func hasRoomForSinks() -> Bool { closing.count() < ClosingSinks.limit }
 
   /// Adds a sink, which is told at once what the parameters are, and of the newest segment what there is, if decoding can
   /// start with it.
@@ -87,7 +90,9 @@ struct Subscribers: Sendable {
     sinks.append(sink)
   }
 
+  /// Nothing more of the stream reaches these sinks. Those that were told to end still have files open.
   mutating func detach(where isMeant: (any FragmentSink) -> Bool) {
+    closing.add(sinks.filter(isMeant))
     sinks.removeAll(where: isMeant)
   }
 

@@ -14,6 +14,8 @@ enum RecordingRefusal: Sendable, Hashable, CustomStringConvertible {
   case neverRecorded
   /// A source of weir's own whose devices are being closed.
   case isStopping
+  /// The disk has not taken what earlier recordings of the stream wrote.
+  case isClosing
 
   var description: String {
     switch self {
@@ -21,6 +23,8 @@ enum RecordingRefusal: Sendable, Hashable, CustomStringConvertible {
     case .alreadyRecording: "The stream is being recorded already; stop that recording first."
     case .notRecording: "The stream is not being recorded."
     case .isStopping: "The source is being stopped; try again in a moment."
+    case .isClosing:
+      "\(ClosingSinks.limit) earlier recordings of the stream are still being written; try again when the disk has them."
     case .neverRecorded: "The test pattern is never recorded."
     }
   }

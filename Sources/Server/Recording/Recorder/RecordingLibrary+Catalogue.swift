@@ -18,18 +18,18 @@ extension RecordingLibrary {
   /// A finished recording's bytes, for `/recordings/{stream}/{file}`; nil when there is none of that name. `file` comes
   /// from a URL. Fails with `OpenRecordings.Full`.
   func open(
-    stream: StreamName, file: String, on eventLoop: any EventLoop
+    stream: StreamName, file: String, for client: NetworkAddress? = nil, on eventLoop: any EventLoop
   ) -> EventLoopFuture<(range: FileRange, entityTag: String)?> {
     guard let name = RecordingName(finished: file) else { return eventLoop.makeSucceededFuture(nil) }
-    return threads.runIfActive(eventLoop: eventLoop) { try self.openNow(stream, name) }
+    return threads.runIfActive(eventLoop: eventLoop) { try self.openNow(stream, name, for: client) }
   }
 
   /// The same, on the calling thread, which waits for the disk.
   func openNow(
-    _ stream: StreamName, _ name: RecordingName
+    _ stream: StreamName, _ name: RecordingName, for client: NetworkAddress? = nil
   ) throws(OpenRecordings.Full) -> (range: FileRange, entityTag: String)? {
     guard let folder = try? RecordingFolder.open(folder).folder(of: stream, ifAbsent: .fail),
-      let (file, status) = try files.open(name.finished, in: folder)
+      let (file, status) = try files.open(name.finished, in: folder, for: client)
     else { return nil }
     return (FileRange(file: file, offset: 0, length: Int(status.st_size)), "\"\(Self.identity(status))\"")
   }

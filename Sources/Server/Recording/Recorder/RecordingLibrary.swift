@@ -94,7 +94,7 @@ final class RecordingLibrary: Sendable {
     settings.finishAgain = { finisher.finishAgain($0) }
     settings.endedEarly = { name, epoch in
       if let (stream, buffer) = registers.streams.withLock({ $0.buffer(name, epoch: epoch) }) {
-        _ = stream.attach(buffer)
+        if stream.attach(buffer) != .attached { buffer.stop() }
       }
     }
     self.finisher = finisher
@@ -220,7 +220,11 @@ final class RecordingLibrary: Sendable {
     registers.recorders.withLock { recorders in
       if recorders.newest[name] === recorder { recorders.newest[name] = nil }
     }
-    return .refused(attachment == .notLive ? .notLive : .neverRecorded)
+    switch attachment {
+    case .tooManyClosing: return .refused(.isClosing)
+    case .unwanted: return .refused(.neverRecorded)
+    case .attached, .notLive: return .refused(.notLive)
+    }
   }
 
   /// A recorder for one of the server's own sources, on air or off. Nobody is shown what it writes before it is stored.
@@ -257,7 +261,7 @@ final class RecordingLibrary: Sendable {
     }
     // It begins with the newest segment, before the recording ends: none falls between them.
     let next = recorder.epoch.flatMap { epoch in registers.streams.withLock { $0.buffer(name, epoch: epoch) } }
-    if let next { _ = next.stream.attach(next.buffer) }
+    if let next, next.stream.attach(next.buffer) != .attached { next.buffer.stop() }
     guard act(recorder) else {
       if let next {
         next.stream.detach(next.buffer)

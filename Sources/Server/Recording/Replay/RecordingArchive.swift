@@ -197,7 +197,9 @@ final class RecordingArchive: RecordingObserver {
   }
 
   /// The same, waiting for the disk.
-  func open(_ stream: StreamName, _ name: String) throws(OpenRecordings.Full) -> ReplaySource? {
+  func open(
+    _ stream: StreamName, _ name: String, for client: NetworkAddress? = nil
+  ) throws(OpenRecordings.Full) -> ReplaySource? {
     let key = Key(stream: stream, name: name)
     if let growing = state.withLock({ $0.growing[key] }) { return growing }
     guard let folder, let recording = RecordingName(finished: name + ".mp4"), recording.stem == name,
@@ -212,7 +214,7 @@ final class RecordingArchive: RecordingObserver {
       state.withLock { remember(known, as: key, &$0) }
       return known
     }
-    guard let (file, status) = try files.open(recording.finished, in: directory) else { return nil }
+    guard let (file, status) = try files.open(recording.finished, in: directory, for: client) else { return nil }
     guard let source = try? Self.load(file, size: UInt64(clamping: status.st_size), stream: stream, name: name) else {
       return nil
     }
