@@ -33,7 +33,7 @@ package struct AlignedSegmenter: Sendable {
   /// Most plans that wait for their frames: about a minute of fragments.
   package static let planLimit = 600
   /// Most frames that wait for their plans.
-  package static let pictureLimit = 2400
+  package static let frameLimit = 2400
 
   private let kind: MediaKind
   private var steps: [Step] = []
@@ -71,7 +71,7 @@ package struct AlignedSegmenter: Sendable {
   package mutating func take(_ sample: Sample, of track: TrackDescription) -> [Cut] {
     let time = MediaTime(
       ticks: sample.decodeTime &+ Int64(sample.compositionOffset), timescale: track.timescale)
-    if frames.count >= Self.pictureLimit {
+    if frames.count >= Self.frameLimit {
       frames.removeAll()
       needsSync = true
     }
