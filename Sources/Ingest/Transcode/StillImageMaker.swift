@@ -98,7 +98,9 @@ package struct StillImageMaker: Sendable {
     }
     switch reply {
     case .still(let jpeg):
-      guard jpeg.readableBytesView.starts(with: [0xFF, 0xD8, 0xFF]) else { throw .nonsense("a reply that is not a JPEG") }
+      guard jpeg.readableBytesView.starts(with: [0xFF, 0xD8, 0xFF]) else {
+        throw .nonsense("a reply that is not a JPEG")
+      }
       return jpeg
     case .failed(let reason): throw .refused(reason)
     case .track, .picture, .consumed, .drained: throw .nonsense("a reply without a request")
