@@ -43,14 +43,14 @@ package enum PublishRefusal: Error, Sendable, Hashable {
     case .tooManyTakeovers(_, let seconds):
       "two publishers are fighting for this name; wait \(seconds) s or choose another name"
     case .tooManyBreaks(_, let seconds):
-      "this stream began anew and jumped too often within a minute; wait \(seconds) s and check encoder and uplink"
+      "this stream restarted and jumped too often within a minute; wait \(seconds) s and check encoder and uplink"
     case .tooManyNames(let limit, let seconds):
       "this address took \(limit) names without a key; wait \(seconds) s for another one, or publish with a key"
     case .tooManyOfAddress(let streams):
-      "without a key this address may have half of the streams that there is room for, and has \(streams); end one, or"
+      "without a key an address may have half of the streams that fit, and this one has \(streams); end one, or"
         + " publish with a key"
     case .tooManyStreams(let limit):
-      "the server has \(limit) streams, and may have no more (--max-streams); end one, or raise the limit"
+      "the server has reached its limit of \(limit) streams (--max-streams); end one, or raise the limit"
     case .noRoom(let reason): reason
     case .shuttingDown: "the server is shutting down"
     }

@@ -1,7 +1,7 @@
 internal import CLibAV
 internal import FMP4
 
-/// Codecs as libavcodec has them: its number, and the decoder that is preferred to its own.
+/// Codecs in libavcodec: the number, and a decoder to use instead of libavcodec's own.
 extension CodecID {
   var libAV: (id: AVCodecID, decoder: String?) {
     switch self {
@@ -13,7 +13,7 @@ extension CodecID {
     }
   }
 
-  /// Nil for what weir does not carry.
+  /// Nil if weir does not support the codec.
   init?(_ id: AVCodecID) {
     guard let codec = Self.allCases.first(where: { $0.libAV.id == id }) else { return nil }
     self = codec
