@@ -1,7 +1,7 @@
 internal import CLibAV
 internal import Glibc
 
-/// What is shown while a camera is away: a dark picture that says so.
+/// The slate shown while a camera is away: a dark frame with a text.
 enum NoSignalFrame {
   static func picture(size: CameraSettings.Size) throws(LibAVError) -> VideoFrame {
     let noSignal = try VideoFrame(width: size.width, height: size.height, format: AV_PIX_FMT_YUV420P)

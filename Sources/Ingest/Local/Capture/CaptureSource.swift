@@ -1,8 +1,8 @@
 package import FMP4
 package import Logging
 
-/// A camera and a microphone of this machine as a publisher: taken, coded and put on one timeline in this process.
-/// A device that goes away is bridged by a slate or by silence, and taken up again when it comes back.
+/// A camera and a microphone of this machine as a publisher. This process captures and encodes them and puts them on
+/// one timeline. A missing device is bridged by a slate or silence, and used again when it returns.
 package final class CaptureSource: MediaSource {
   package let name: StreamName
   private let clock: SteadyClock
@@ -12,7 +12,7 @@ package final class CaptureSource: MediaSource {
   private let picture: RequestedSetting<CameraSettings>?
   private let lanes: RequestedSetting<Lanes?>
 
-  /// The parts that changes are told to.
+  /// The threads that changes are passed to.
   private struct Lanes: Sendable {
     let camera: CameraCapture
     let encoder: EncoderWorker
@@ -39,7 +39,7 @@ package final class CaptureSource: MediaSource {
     publication = LocalPublication(
       name: name, kind: .capture, gate: gate, logger: logger, keyFrameInterval: Self.keyFrameInterval(settings)
     ) {
-      // Nobody waits for an answer: a camera that cannot be asked goes on at its own pace.
+      // The result is ignored: a camera without key frame requests keeps its own rhythm.
       _ = lanes.current.value?.askForKeyFrame()
     }
     figures = CaptureFigures(
@@ -50,8 +50,8 @@ package final class CaptureSource: MediaSource {
     picture = settings.camera.map { RequestedSetting($0) }
   }
 
-  /// Where its own encoder makes the key frames for sure: where no format is asked for, a camera may have nothing but pictures
-  /// that it has coded itself.
+  /// Known only if weir's encoder certainly makes the key frames. Without a requested format, the camera may offer only
+  /// video that it encodes itself.
   private static func keyFrameInterval(_ settings: CaptureSettings) -> MediaTime? {
     guard let camera = settings.camera, let format = camera.format, !format.isCoded else { return nil }
     return MediaTime(milliseconds: Int64(camera.encoding.keyFrameMilliseconds))
@@ -84,7 +84,7 @@ package final class CaptureSource: MediaSource {
       picture.change(to: settings)
     case .microphone(let settings):
       guard let audio else { return .hasNoMicrophone }
-      // The track has one encoder for as long as it lasts.
+      // The encoder stays the same for the whole track.
       let present = audio.current.value
       guard settings.coding == present.coding else { return .isFixed(option: "codec=\(settings.coding.rawValue)") }
       guard settings.bitRate == present.bitRate else { return .isFixed(option: "bitrate=\(settings.bitRate)") }
@@ -131,7 +131,7 @@ package final class CaptureSource: MediaSource {
     try outcome.get()
   }
 
-  /// Runs one lane; when it fails, the others end as well.
+  /// Runs one thread. If it fails, the others end too.
   private func thread(
     _ name: String, _ outcome: FirstError, _ after: @escaping @Sendable () -> Void = {},
     _ work: @escaping @Sendable () throws -> Void

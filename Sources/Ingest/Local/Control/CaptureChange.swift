@@ -1,29 +1,29 @@
-/// What may be asked of a capture while it is live.
+/// Changes to a running capture.
 package enum CaptureChange: Sendable {
-  /// Another camera, or the same one otherwise. Size and rate stay as they are in the stream unless given.
+  /// Another camera, or other settings of the same one. Size and rate of the stream stay unless given.
   case camera(CameraSettings)
   case microphone(MicrophoneSettings)
   case controls([CameraSettings.Control])
-  /// One of the next pictures is to be a key frame.
+  /// One of the next frames becomes a key frame.
   case keyFrame
 }
 
-/// Why a capture does not do it. The text is one line that says what to do.
+/// Why a capture refuses a change. The text is one line and says what to do.
 package enum CaptureRefusal: Error, Sendable, Hashable, CustomStringConvertible {
-  /// The stream is none of a camera or microphone.
+  /// The stream is not from a camera or microphone.
   case isNoCapture
   case hasNoCamera
   case hasNoMicrophone
-  /// The name, and those that there are.
+  /// The requested name, and the existing ones.
   case unknownControl(String, [String])
   case outOfRange(CameraControl, Int32)
-  /// An option that holds as long as the stream lasts, and what was asked for.
+  /// The requested option, which is fixed while the stream lasts.
   case isFixed(option: String)
-  /// The camera codes by itself: these options of an encoder have nobody to be told to.
+  /// The camera encodes its video itself, so encoder options have no effect.
   case codesByItself(device: String)
-  /// The camera codes by itself, and makes key frames when it likes.
+  /// The camera encodes its video itself and makes no key frames on request.
   case hasNoKeyFrames(device: String)
-  /// The capture is over.
+  /// The capture has ended.
   case hasEnded
 
   package var description: String {

@@ -2,15 +2,15 @@ internal import Glibc
 
 /// Why a file cannot be a source. The text says what to do.
 enum FileError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// `code` is errno's.
+  /// `code` is errno.
   case unreadable(String, code: Int32)
   case noFile(String)
-  /// `reason`: libavformat's words.
+  /// `reason` is libavformat's.
   case unknownFormat(String, reason: String)
   case unsupportedCodec(String, kind: String, codec: String)
   case invalidCodec(String, reason: String)
   case empty(String)
-  /// Its pictures cannot be used, not one of them.
+  /// None of its video frames is usable.
   case noPicture(String)
   case changed(String)
 

@@ -1,8 +1,7 @@
 internal import CLibAV
 internal import Glibc
 
-/// The frame that the test picture is drawn into, in the encoder's memory layout (planar YUV 4:2:0). It lives on one
-/// thread.
+/// The frame that the test pattern is drawn into, in the encoder's format (planar YUV 4:2:0). Used on one thread.
 final class TestCanvas {
   let frame: UnsafeMutablePointer<AVFrame>
   private var picture: TestFrame
@@ -30,7 +29,7 @@ final class TestCanvas {
     av_frame_free(&frame)
   }
 
-  /// Changes the frame into a picture. The encoder may still hold the last one; libav* copies it then.
+  /// Changes the frame to frame `number`. If the encoder still holds the last one, libav* copies it.
   func draw(_ number: Int64) throws(LibAVError) {
     try LibAVError.check(av_frame_make_writable(frame), "draw a picture")
     guard let luma = plane(frame.pointee.data.0, frame.pointee.linesize.0, width, height) else { return }

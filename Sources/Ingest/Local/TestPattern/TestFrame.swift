@@ -1,13 +1,13 @@
 internal import Glibc
 
-/// The picture of the test source. What stands still is drawn once; each picture then changes only what moves.
+/// The frames of the test source. Static parts are drawn once; each frame then changes only the moving parts.
 ///
-/// Everything is laid out on a grid of `unit` pixels, 80 across: the counter block (`CounterBlock`) in the rows 1 to 3,
-/// colour bars from 5 to 25, over their middle a grey panel that turns white for `flashSeconds` at each UTC second,
-/// a block that crosses the picture in 2 s in the rows 26 to 28, below it time and date in UTC and the picture's
-/// number, and beside them a panel of noise, which keeps the bit rate where it was set.
+/// The layout uses a grid of `unit` pixels, 80 across. Rows 1 to 3 hold the counter block (`CounterBlock`). Rows 5 to
+/// 25 hold colour bars, with a grey panel over their middle that turns white for `flashSeconds` at each UTC second. In
+/// rows 26 to 28 a block crosses the frame in 2 s. Below it are time and date in UTC and the frame number. Beside them
+/// is a panel of noise, which keeps the bit rate at its setting.
 package struct TestFrame {
-  /// Pixels of the grid's unit for a picture of this width.
+  /// Pixels of the grid's unit for video of this width.
   package static func unit(width: Int) -> Int { width / 80 & ~1 }
 
   /// How long the panel stays white, in seconds.
@@ -42,7 +42,7 @@ package struct TestFrame {
     numberLine = BitmapText(x: 4 * unit, y: 40 * unit, dot: unit / 2)
   }
 
-  /// Draws what stands still. The chroma planes have half the width and height.
+  /// Draws the static parts. The chroma planes have half the width and height.
   func drawBackground(luma: LumaPlane, blue: LumaPlane, red: LumaPlane, width: Int, height: Int) {
     luma.fill(x: 0, y: 0, width: width, height: height, with: Self.paper)
     blue.fill(x: 0, y: 0, width: width / 2, height: height / 2, with: 128)
@@ -58,7 +58,7 @@ package struct TestFrame {
     red.fill(x: panel.x / 2, y: panel.y / 2, width: panel.width / 2, height: panel.height / 2, with: 128)
   }
 
-  /// Changes the last picture into this one.
+  /// Changes the last frame to this one.
   mutating func draw(_ picture: Int64, into luma: LumaPlane) {
     let number = UInt32(truncatingIfNeeded: picture)
     counter.draw(number, over: shownNumber, into: luma)
@@ -72,7 +72,7 @@ package struct TestFrame {
     numberLine.show("#" + Self.padded(Int(picture), 8), in: luma, ink: Self.ink, paper: Self.paper)
   }
 
-  /// True where the panel of a decoded picture is white.
+  /// Whether the panel of a decoded frame is white.
   package static func isFlashing(_ luma: LumaPlane, pictureWidth: Int) -> Bool {
     let unit = unit(width: pictureWidth)
     return luma.mean(x: 36 * unit, y: 12 * unit, width: 8 * unit, height: 6 * unit) > 180
@@ -95,11 +95,11 @@ package struct TestFrame {
     shownBlock = position
   }
 
-  /// Noise of the picture's number: the same on each run, new in each picture.
+  /// Noise from the frame number: the same on each run, new in each frame.
   private func drawNoise(_ picture: Int64, into luma: LumaPlane) {
     var state = UInt64(bitPattern: picture) &* 0x9E37_79B9_7F4A_7C15 | 1
     luma.fillWords(x: 62 * unit, y: 30 * unit, width: 14 * unit & ~7, height: 12 * unit) {
-      // xorshift64 (Marsaglia 2003); eight pixels from 64 to 127 a word.
+      // xorshift64 (Marsaglia 2003). Each word holds eight pixels from 64 to 127.
       state ^= state << 13
       state ^= state >> 7
       state ^= state << 17

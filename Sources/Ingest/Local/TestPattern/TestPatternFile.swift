@@ -1,19 +1,19 @@
 internal import CLibAV
 internal import Glibc
 
-/// The test pattern's pictures before they are coded, as YUV4MPEG2 (planar 4:2:0): what a player shows of the test source
-/// can be compared with them. A function of its settings and of the wall time of picture 0, like the source itself.
+/// The test pattern before encoding, as YUV4MPEG2 (planar 4:2:0), for comparison with a player's output. It depends
+/// only on the settings and the wall clock time of frame 0, like the source itself.
 package struct TestPatternFile: Sendable {
   private let settings: TestSourceSettings
   private let schedule: TestSchedule
 
-  /// - Parameter wallStart: nanoseconds since 1970 of picture 0.
+  /// - Parameter wallStart: nanoseconds since 1970 of frame 0.
   package init(settings: TestSourceSettings = TestSourceSettings(), wallStart: Int64) {
     self.settings = settings
     schedule = TestSchedule(wallStart: wallStart, rate: settings.frameRate)
   }
 
-  /// Draws these pictures and gives out the file's bytes, a row at a time; they are valid only while they are looked at.
+  /// Draws the given frames and outputs the file's bytes, a row at a time. They are valid only during the callback.
   package func write(_ pictures: Range<Int64>, to sink: (UnsafeRawBufferPointer) throws -> Void) throws {
     let canvas = try TestCanvas(settings: settings, schedule: schedule)
     let rate = settings.frameRate
