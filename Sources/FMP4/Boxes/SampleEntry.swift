@@ -14,7 +14,7 @@ extension TrackDescription {
     out.box(type) {
       $0.zeros(6)  // reserved
       $0.u16(1)  // data_reference_index
-      if let picture = codec.picture { Self.visual(picture, &$0) }
+      if let format = codec.picture { Self.visual(format, &$0) }
       if let audio = codec.audio { Self.audio(audio, &$0) }
       $0.box(record) { $0.bytes(codec.configuration.boxed()) }
       if let color { color.write(&$0) }

@@ -313,21 +313,21 @@ struct Publication {
   private mutating func openIfReady(_ now: Int64, to out: inout [PublicationAction]) {
     guard case .gathering = state, !held.isEmpty else { return }
     let floor = held.firstPicture.map { audioFloor($0) } ?? .min
-    let pictures = videos.map { held.firstTime(of: $0.id, from: .min) }
-    let audioProfiles = audios.map { held.firstTime(of: $0.id, from: floor) }
-    let (hasPicture, hasAudio) = (pictures.contains { $0 != nil }, audioProfiles.contains { $0 != nil })
+    let videoStarts = videos.map { held.firstTime(of: $0.id, from: .min) }
+    let audioStarts = audios.map { held.firstTime(of: $0.id, from: floor) }
+    let (hasVideo, hasAudio) = (videoStarts.contains { $0 != nil }, audioStarts.contains { $0 != nil })
     let isPartial =
-      hasPicture && zip(videos, pictures).contains { $0.codec != nil && $1 == nil }
-      || hasAudio && zip(audios, audioProfiles).contains { $0.codec != nil && $0.isUsable && $1 == nil }
-    var decision = gate.decide(videoReady: hasPicture, audioReady: hasAudio, isPartial: isPartial, now: now)
+      hasVideo && zip(videos, videoStarts).contains { $0.codec != nil && $1 == nil }
+      || hasAudio && zip(audios, audioStarts).contains { $0.codec != nil && $0.isUsable && $1 == nil }
+    var decision = gate.decide(videoReady: hasVideo, audioReady: hasAudio, isPartial: isPartial, now: now)
     if decision == .wait, held.isFull { decision = .open(missing: []) }
-    guard case .open(let missing) = decision, let origin = (pictures + audioProfiles).compactMap(\.self).min() else {
+    guard case .open(let missing) = decision, let origin = (videoStarts + audioStarts).compactMap(\.self).min() else {
       return
     }
     for kind in missing { tell(.neverCame(kind), to: &out) }
     state = .open(origin: origin, audioFloor: floor)
     out.append(.event(.clock(timesOfDay.begin(at: origin, now: now))))
-    let begun = zip(videos.map(\.id) + audios.map(\.id), pictures + audioProfiles)
+    let begun = zip(videos.map(\.id) + audios.map(\.id), videoStarts + audioStarts)
     announce(begun.compactMap { $1 == nil ? nil : $0 }, to: &out)
     for unit in held.takeAll() { emit(unit, origin, floor, to: &out) }
   }

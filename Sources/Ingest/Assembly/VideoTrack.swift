@@ -142,10 +142,10 @@ struct VideoTrack {
   /// The more likely of the rates in the bitstream and in the metadata. A bitstream that states the rate of fields, or
   /// of a clock, yields to the metadata.
   private static func rate(of codec: Codec, stated: Double?) -> FrameRate? {
-    let picture = codec.picture
-    let inStream = FrameClock.recognise(picture?.frameRate)
+    let format = codec.picture
+    let inStream = FrameClock.recognise(format?.frameRate)
     guard let stated = stated.flatMap({ FrameClock.recognise(framesPerSecond: $0) }) else { return inStream }
-    guard let inStream, picture?.cadence == .fixed else { return stated }
+    guard let inStream, format?.cadence == .fixed else { return stated }
     let ratio = inStream.framesPerSecond / stated.framesPerSecond
     return abs(ratio - 2) < 0.01 ? stated : inStream
   }

@@ -61,11 +61,11 @@ package struct CaptureError: Error, Sendable, Hashable, CustomStringConvertible 
     case (.camera(let name), .busy):
       "the camera \(name) is in use by another program; end that one: fuser -v \(name) names it"
     case (.camera(let name), .lost):
-      "device lost: the camera \(name) has gone; plug it in again, weir goes on as soon as it is back"
+      "device lost: the camera \(name) has gone; plug it in again, weir continues as soon as it is back"
     case (.camera(let name), .silent):
-      "the camera \(name) is there, but sends nothing; plug it in anew, or look after the program that feeds it"
+      "the camera \(name) is present, but sends nothing; plug it in again, or check the program that feeds it"
     case (.camera(let name), .unusable(let why)):
-      "the camera \(name) cannot be used: \(why); weir devices tells what it offers"
+      "the camera \(name) cannot be used: \(why); weir devices lists what it offers"
     case (.microphone(let name), .missing):
       "there is no microphone \(name); plug it in, or choose one that weir devices lists"
     case (.microphone(let name), .forbidden):
@@ -73,11 +73,11 @@ package struct CaptureError: Error, Sendable, Hashable, CustomStringConvertible 
     case (.microphone(let name), .busy):
       "the microphone \(name) is in use by another program; end that one: fuser -v /dev/snd/* names it"
     case (.microphone(let name), .lost):
-      "device lost: the microphone \(name) has gone; plug it in again, weir goes on as soon as it is back"
+      "device lost: the microphone \(name) has gone; plug it in again, weir continues as soon as it is back"
     case (.microphone(let name), .silent):
-      "the microphone \(name) is there, but sends nothing; plug it in anew"
+      "the microphone \(name) is present, but sends nothing; plug it in again"
     case (.microphone(let name), .unusable(let why)):
-      "the microphone \(name) cannot be used: \(why); weir devices tells what there is"
+      "the microphone \(name) cannot be used: \(why); weir devices lists the microphones"
     }
   }
 }

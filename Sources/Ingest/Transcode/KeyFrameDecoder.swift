@@ -32,8 +32,8 @@ final class KeyFrameDecoder {
     packet.pointee.flags |= AV_PKT_FLAG_KEY
     try LibAVError.check(avcodec_send_packet(context, packet), "decode the key frame")
     try LibAVError.check(avcodec_send_packet(context, nil), "decode the key frame")
-    let picture = try VideoFrame()
-    try LibAVError.check(avcodec_receive_frame(context, picture.frame), "decode the key frame")
-    return picture
+    let decoded = try VideoFrame()
+    try LibAVError.check(avcodec_receive_frame(context, decoded.frame), "decode the key frame")
+    return decoded
   }
 }

@@ -28,9 +28,9 @@ enum StillImage {
   // MARK: The steps
 
   private static func scale(
-    _ picture: VideoFrame, to size: (width: Int, height: Int)
+    _ image: VideoFrame, to size: (width: Int, height: Int)
   ) throws(LibAVError) -> VideoFrame {
-    let source = picture.frame
+    let source = image.frame
     let scaled = try VideoFrame(width: size.width, height: size.height)
     guard
       let scaler = sws_getContext(
@@ -47,10 +47,10 @@ enum StillImage {
     return scaled
   }
 
-  private static func encode(_ picture: VideoFrame) throws(LibAVError) -> ByteBuffer {
+  private static func encode(_ image: VideoFrame) throws(LibAVError) -> ByteBuffer {
     let encoder = try LibAVEncoder("mjpeg", options: [:]) { context in
-      context.width = picture.frame.pointee.width
-      context.height = picture.frame.pointee.height
+      context.width = image.frame.pointee.width
+      context.height = image.frame.pointee.height
       context.pix_fmt = VideoFrame.format
       context.color_range = AVCOL_RANGE_JPEG
       context.time_base = AVRational(num: 1, den: 25)
@@ -58,9 +58,9 @@ enum StillImage {
       context.global_quality = Self.quality
       context.thread_count = 1
     }
-    picture.frame.pointee.quality = Self.quality
+    image.frame.pointee.quality = Self.quality
     var jpeg = ByteBuffer()
-    try encoder.encode(picture.frame) { jpeg = $0.bytes }
+    try encoder.encode(image.frame) { jpeg = $0.bytes }
     try encoder.encode(nil) { jpeg = $0.bytes }
     guard jpeg.readableBytes > 0 else { throw LibAVError("encode the frame", code: weir_averror_eof) }
     return jpeg

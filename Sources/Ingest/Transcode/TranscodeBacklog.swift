@@ -16,7 +16,7 @@ struct TranscodeBacklog: Sendable {
     let entry: Entry
     let timescale: UInt32
 
-    var isPicture: Bool { if case .picture = entry { true } else { false } }
+    var isFrame: Bool { if case .picture = entry { true } else { false } }
 
     var isSync: Bool { if case .picture(let picture) = entry { picture.isSync } else { false } }
 
@@ -60,7 +60,7 @@ struct TranscodeBacklog: Sendable {
   var count: Int { entries.count }
 
   mutating func configure(_ plan: TranscodePlan) {
-    if isFull(with: plan.recordBytes) { discardPictures() }
+    if isFull(with: plan.recordBytes) { discardFrames() }
     supersede()
     append(.configure(plan), of: plan.timescale)
     timescale = plan.timescale
@@ -76,7 +76,7 @@ struct TranscodeBacklog: Sendable {
     // It fits into no message, and later frames depend on it.
     let isTooLarge = size > TranscodeLimits.sourcePictureBytes
     if isFull(with: isTooLarge ? 0 : size) || isTooOld {
-      discardPictures()
+      discardFrames()
       awaitsSync = true
     }
     if isTooLarge { awaitsSync = true }
@@ -100,13 +100,13 @@ struct TranscodeBacklog: Sendable {
   mutating func restart() {
     let first = entries.firstIndex { $0.isSync }
     let left = entries.prefix(first ?? entries.count)
-    discarded += left.count { $0.isPicture }
+    discarded += left.count { $0.isFrame }
     // Keeps the newest configuration. Frames before the key frame are lost.
     var kept = Array(left.last { $0.isConfiguration }.map { [$0] } ?? [])
     if let first, let time = entries[first].presentationTime {
       kept.append(Waiting(entry: .drain(nothingBefore: time), timescale: time.timescale))
       kept += entries[first...]
-    } else if let drain = left.last(where: { !$0.isPicture && !$0.isConfiguration }) {
+    } else if let drain = left.last(where: { !$0.isFrame && !$0.isConfiguration }) {
       kept.append(drain)
     }
     entries = kept
@@ -128,7 +128,7 @@ struct TranscodeBacklog: Sendable {
 
   /// The next entry that needs no worker. Without a worker, none holds frames.
   mutating func nextWithoutWorker() -> Entry? {
-    entries.first?.isPicture == true ? nil : next()
+    entries.first?.isFrame == true ? nil : next()
   }
 
   // MARK: Bounds
@@ -140,7 +140,7 @@ struct TranscodeBacklog: Sendable {
 
   /// Whether the oldest frame, of any configuration, has waited too long.
   private var isTooOld: Bool {
-    guard let oldest = entries.first(where: \.isPicture)?.decodeTime else { return false }
+    guard let oldest = entries.first(where: \.isFrame)?.decodeTime else { return false }
     return milliseconds(since: oldest) > TranscodeLimits.backlogMilliseconds
   }
 
@@ -162,12 +162,12 @@ struct TranscodeBacklog: Sendable {
 
   /// Drops all frames. Keeps the newest configuration and a break, which is all that a worker needs before the next key
   /// frame.
-  private mutating func discardPictures() {
-    let pictures = entries.count { $0.isPicture }
+  private mutating func discardFrames() {
+    let frames = entries.count { $0.isFrame }
     let newest = entries.last { $0.isConfiguration }
-    let drain = entries.last { !$0.isPicture && !$0.isConfiguration }
-    let shown = entries.last { $0.isPicture }?.presentationTime
-    discarded += pictures
+    let drain = entries.last { !$0.isFrame && !$0.isConfiguration }
+    let shown = entries.last { $0.isFrame }?.presentationTime
+    discarded += frames
     entries = [newest, drain].compactMap(\.self)
     bytes = entries.reduce(0) { $0 + $1.size }
     if newestTime != .min {
@@ -179,7 +179,7 @@ struct TranscodeBacklog: Sendable {
 
   /// Drops configurations that no frame follows, because a new one replaces them.
   private mutating func supersede() {
-    let end = entries.lastIndex { $0.isPicture }.map { $0 + 1 } ?? 0
+    let end = entries.lastIndex { $0.isFrame }.map { $0 + 1 } ?? 0
     let drain = entries[end...].last { !$0.isConfiguration }
     bytes -= entries[end...].reduce(0) { $0 + $1.size }
     entries.removeSubrange(end...)

@@ -26,7 +26,7 @@ final class CameraHandle {
     let abilities =
       capability.capabilities & weir_cap_device_caps != 0 ? capability.device_caps : capability.capabilities
     guard abilities & weir_cap_video_capture != 0, abilities & weir_cap_streaming != 0 else {
-      throw CaptureError(.camera(path), .unusable("it takes no pictures"))
+      throw CaptureError(.camera(path), .unusable("it captures no video"))
     }
   }
 

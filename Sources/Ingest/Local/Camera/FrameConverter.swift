@@ -48,12 +48,12 @@ final class FrameConverter {
     let decoder: JPEGDecoder
     if let jpeg { decoder = jpeg } else { decoder = try JPEGDecoder() }
     jpeg = decoder
-    guard let picture = decoder.decode(bytes) else { return nil }
-    return try scale(picture)
+    guard let frame = decoder.decode(bytes) else { return nil }
+    return try scale(frame)
   }
 
-  private func scale(_ picture: VideoFrame) throws(LibAVError) -> VideoFrame {
-    let source = picture.frame
+  private func scale(_ frame: VideoFrame) throws(LibAVError) -> VideoFrame {
+    let source = frame.frame
     let result = try VideoFrame(width: size.width, height: size.height, format: AV_PIX_FMT_YUV420P)
     let place = Self.place(
       of: CameraSettings.Size(width: Int(source.pointee.width), height: Int(source.pointee.height)), in: size)
@@ -75,7 +75,7 @@ final class FrameConverter {
         target.data.2.map { $0 + y / 2 * Int(target.linesize.2) + x / 2 }, nil,
       ],
       [target.linesize.0, target.linesize.1, target.linesize.2, 0])
-    try LibAVError.check(lines, "convert the camera's pictures")
+    try LibAVError.check(lines, "convert the camera's frames")
     return result
   }
 

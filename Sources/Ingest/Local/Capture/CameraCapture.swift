@@ -45,7 +45,7 @@ final class CameraCapture: Sendable {
 
   func run() throws {
     var memory = CameraState()
-    defer { tell() }
+    defer { logTotals() }
     while !publication.isEnding {
       let requested = requested.current
       if memory.version != requested.number {
@@ -98,7 +98,7 @@ final class CameraCapture: Sendable {
   }
 
   /// Reports a camera after its first frame.
-  private func greet(_ camera: Camera, _ memory: inout CameraState) {
+  private func noteFirstFrame(_ camera: Camera, _ memory: inout CameraState) {
     let (mode, name) = (camera.mode, camera.handle.name)
     let rate = Decimals.trimmed(thousandths: Int((mode.rate.framesPerSecond * 1000).rounded()))
     let words = "\(mode.size.width)×\(mode.size.height) \(mode.format.rawValue) \(rate) fps"
@@ -138,13 +138,13 @@ final class CameraCapture: Sendable {
         let time = max(shot.time ?? clock.monotonicNanoseconds(), memory.lastTime &+ 1)
         if let passage {
           guard passage.pass(shot.bytes, at: time, mux, beginning: drain) else { return }
-        } else if let picture = try convert(shot, of: camera, converter, requested.value.pixelRotation) {
-          push(picture, time, requested.value, memory)
+        } else if let frame = try convert(shot, of: camera, converter, requested.value.pixelRotation) {
+          push(frame, time, requested.value, memory)
         } else {
           memory.broken += 1
           return
         }
-        if !hasSent { greet(camera, &memory) }
+        if !hasSent { noteFirstFrame(camera, &memory) }
         hasSent = true
         memory.lastTime = time
       }
@@ -197,18 +197,18 @@ final class CameraCapture: Sendable {
     }
   }
 
-  private func push(_ picture: VideoFrame, _ time: Int64, _ settings: CameraSettings, _ memory: CameraState) {
+  private func push(_ frame: VideoFrame, _ time: Int64, _ settings: CameraSettings, _ memory: CameraState) {
     guard let rate = memory.rate else { return }
     let isTaken = queue.push(
       QueuedFrame(
-        picture: picture, time: time, rate: rate, rotation: settings.trackRotation, encoding: settings.encoding))
+        picture: frame, time: time, rate: rate, rotation: settings.trackRotation, encoding: settings.encoding))
     guard !isTaken else { return }
     let dropped = queue.dropped
     figures.update { $0.picture?.leftOut = dropped }
     // The 1st, 10th, 100th … is logged.
     guard String(dropped).count > String(dropped - 1).count || dropped == 1 else { return }
     publication.logger.warning(
-      "the encoder was too busy for \(dropped) of the camera's pictures so far; ask for smaller or fewer ones")
+      "the encoder was too busy for \(dropped) of the camera's frames so far; request a smaller size or a lower rate")
   }
 
   /// Shows the slate at the frame rate until the next attempt.
@@ -244,10 +244,10 @@ final class CameraCapture: Sendable {
     return memory.lastTime &+ step &- now
   }
 
-  private func tell() {
+  private func logTotals() {
     guard let picture = figures.status.picture else { return }
     let losses =
-      "\(picture.lostByDriver) dropped by the driver, \(picture.broken) broken, \(picture.leftOut) for a busy encoder"
-    publication.logger.notice("\(picture.taken) pictures taken; lost: \(losses)")
+      "\(picture.lostByDriver) dropped by the driver, \(picture.broken) broken, \(picture.leftOut) dropped by a busy encoder"
+    publication.logger.notice("\(picture.taken) frames captured; lost: \(losses)")
   }
 }

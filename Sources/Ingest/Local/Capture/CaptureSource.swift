@@ -9,7 +9,7 @@ package final class CaptureSource: MediaSource {
   private let publication: LocalPublication
   private let figures: CaptureFigures
   private let audio: RequestedSetting<MicrophoneSettings>?
-  private let picture: RequestedSetting<CameraSettings>?
+  private let video: RequestedSetting<CameraSettings>?
   private let lanes: RequestedSetting<Lanes?>
 
   /// The threads that changes are passed to.
@@ -47,7 +47,7 @@ package final class CaptureSource: MediaSource {
         picture: settings.camera.map { CaptureStatus.Picture(device: $0.device) },
         audio: settings.microphone.map { CaptureStatus.Audio(device: $0.device) }))
     audio = settings.microphone.map { RequestedSetting($0) }
-    picture = settings.camera.map { RequestedSetting($0) }
+    video = settings.camera.map { RequestedSetting($0) }
   }
 
   /// Known only if weir's encoder certainly makes the key frames. Without a requested format, the camera may offer only
@@ -60,7 +60,7 @@ package final class CaptureSource: MediaSource {
   package var status: CaptureStatus? { figures.status }
 
   package var settings: CaptureSettings? {
-    CaptureSettings(camera: picture?.current.value, microphone: audio?.current.value)
+    CaptureSettings(camera: video?.current.value, microphone: audio?.current.value)
   }
 
   @discardableResult
@@ -74,14 +74,14 @@ package final class CaptureSource: MediaSource {
     guard !publication.isEnding else { return .hasEnded }
     switch change {
     case .camera(let settings):
-      guard let picture else { return .hasNoCamera }
-      let present = picture.current.value
+      guard let video else { return .hasNoCamera }
+      let present = video.current.value
       if settings.device == present.device, settings.format == present.format, settings.encoding != present.encoding,
         figures.status.picture.map({ $0.keyFrames != .encoder }) == true
       {
         return .codesByItself(device: settings.device)
       }
-      picture.change(to: settings)
+      video.change(to: settings)
     case .microphone(let settings):
       guard let audio else { return .hasNoMicrophone }
       // The encoder stays the same for the whole track.
@@ -109,13 +109,13 @@ package final class CaptureSource: MediaSource {
 
   private func capture() async throws {
     let mux = CaptureMux(
-      publication, wallOffset: clock.wallOffset, wantsVideo: picture != nil, wantsAudio: audio != nil)
+      publication, wallOffset: clock.wallOffset, wantsVideo: video != nil, wantsAudio: audio != nil)
     let outcome = FirstError()
     try await withThrowingTaskGroup(of: Void.self) { group in
-      if let picture {
+      if let video {
         let queue = FrameQueue(clock: clock)
         let taking = CameraCapture(
-          picture, queue: queue, mux: mux, clock: clock, publication: publication, figures: figures)
+          video, queue: queue, mux: mux, clock: clock, publication: publication, figures: figures)
         let coding = EncoderWorker(queue: queue, sink: mux, clock: clock, figures: figures, logger: publication.logger)
         lanes.change(to: Lanes(camera: taking, encoder: coding, figures: figures))
         group.addTask { try await self.thread("weir-camera", outcome, { queue.close() }) { try taking.run() } }

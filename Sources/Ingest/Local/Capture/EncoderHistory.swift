@@ -9,7 +9,7 @@ struct EncoderHistory {
     var description: String {
       switch self {
       case .failed(let reason): "the encoder failed (\(reason))"
-      case .stalled(let nanoseconds): "the encoder did not answer for \(nanoseconds / 1_000_000_000) s"
+      case .stalled(let nanoseconds): "the encoder did not respond for \(nanoseconds / 1_000_000_000) s"
       }
     }
   }

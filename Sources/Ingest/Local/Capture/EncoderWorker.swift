@@ -57,7 +57,7 @@ final class EncoderWorker: Sendable {
       case .giveUp(let reason): throw EncoderLost(description: reason)
       case .rebuild:
         figures.update { $0.picture?.encoderRestarts = history.rebuilt }
-        logger.warning("\(trouble) and is started anew")
+        logger.warning("\(trouble) and is restarted")
       }
     }
   }

@@ -59,7 +59,7 @@ final class MicrophoneCapture: Sendable {
         let what = "the microphone \(requested.value.device), \(microphone.rate) Hz, \(microphone.channels) channels"
         publication.logger.notice("\(told == nil ? what : "back again: " + what)")
         told = nil
-        greet(microphone, requested.value)
+        noteStart(microphone, requested.value)
         try listen(microphone, requested, aligner, framer)
       } catch let error as CaptureError {
         if told?.reason != error.reason { publication.logger.warning("\(error)") }
@@ -81,7 +81,7 @@ final class MicrophoneCapture: Sendable {
     }
   }
 
-  private func greet(_ microphone: Microphone, _ settings: MicrophoneSettings) {
+  private func noteStart(_ microphone: Microphone, _ settings: MicrophoneSettings) {
     figures.update { status in
       status.audio?.device = settings.device
       status.audio?.state = .running

@@ -33,16 +33,16 @@ package enum CaptureRefusal: Error, Sendable, Hashable, CustomStringConvertible 
     case .hasNoMicrophone: "This capture has no microphone; start the source with alsa:DEVICE."
     case .unknownControl(let name, let known):
       known.isEmpty
-        ? "The camera is not there, or has no controls, \(name) among them."
+        ? "The camera is away, or it has no controls; \(name) cannot be set."
         : "The camera has no control \(name), only \(known.joined(separator: ", "))."
     case .outOfRange(let control, let value):
       "\(control.name)=\(value) is outside \(control.minimum) to \(control.maximum)."
     case .isFixed(let option):
       "The microphone's \(option) cannot be changed while the stream is live; start the source with it."
     case .codesByItself(let device):
-      "The camera \(device) codes its pictures by itself, which options of an encoder do not change."
+      "The camera \(device) encodes its video itself; encoder options have no effect on it."
     case .hasNoKeyFrames(let device):
-      "The camera \(device) codes its pictures by itself, and cannot be asked for a key frame."
+      "The camera \(device) encodes its video itself, and makes no key frames on request."
     case .hasEnded: "This source is not running; start it first."
     }
   }

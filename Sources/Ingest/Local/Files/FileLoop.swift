@@ -62,10 +62,10 @@ struct FileLoop {
 
   /// The unit as a sample. Nil if it overlaps earlier samples.
   mutating func place(_ unit: MediaFile.Unit) -> Sample? {
-    unit.track == .video ? placePicture(unit) : placeAudio(unit)
+    unit.track == .video ? placeVideo(unit) : placeAudio(unit)
   }
 
-  private mutating func placePicture(_ unit: MediaFile.Unit) -> Sample? {
+  private mutating func placeVideo(_ unit: MediaFile.Unit) -> Sample? {
     var line = video ?? Line(timescale: unit.timescale)
     defer { video = line }
     if line.shift == nil {

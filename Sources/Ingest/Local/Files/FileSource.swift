@@ -46,7 +46,7 @@ package final class FileSource: MediaSource {
       try pass(file, &loop, &left, start)
       loop.beginPass()
       guard publication.isEnding || loop.end != reached else { throw FileError.empty(path) }
-      try checkPictures(file, loop)
+      try checkVideo(file, loop)
       if publication.isEnding { return }
       // Opened again, so that each pass begins in the same state.
       let before = file.tracks.map(\.description)
@@ -62,7 +62,7 @@ package final class FileSource: MediaSource {
     while !publication.isEnding {
       let unit = file.next()
       note(file, &left)
-      if left >= Self.mostBeforeFirst { try checkPictures(file, loop) }
+      if left >= Self.mostBeforeFirst { try checkVideo(file, loop) }
       guard let unit else { break }
       // The earliest time of any track is the file's beginning, so the first units are read before any is placed.
       if !loop.hasOrigin {
@@ -81,7 +81,7 @@ package final class FileSource: MediaSource {
   }
 
   /// The video leads: audio would wait for it for ever.
-  private func checkPictures(_ file: MediaFile, _ loop: FileLoop) throws(FileError) {
+  private func checkVideo(_ file: MediaFile, _ loop: FileLoop) throws(FileError) {
     guard !publication.isEnding, !loop.hasPicture, file.tracks[0].description.kind == .video else { return }
     throw .noPicture(path)
   }
@@ -93,7 +93,7 @@ package final class FileSource: MediaSource {
       left += 1
       guard left == 1 || String(left).count > String(left - 1).count else { continue }
       let rest = file.rest.map { ", and the rest of the file with it (\($0))" } ?? ""
-      publication.logger.warning("\(path) is damaged: \(left) of its pictures and frames of audio were left out\(rest)")
+      publication.logger.warning("\(path) is damaged: \(left) of its video and audio frames were left out\(rest)")
     }
   }
 

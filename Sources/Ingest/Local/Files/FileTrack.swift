@@ -36,7 +36,7 @@ struct FileTrack {
     } catch {
       throw error.code == .unsupported
         ? FileError.unsupportedCodec(
-          path, kind: id == .video ? "picture" : "audio", codec: String(cString: avcodec_get_name(parameters.codec_id)))
+          path, kind: id == .video ? "video" : "audio", codec: String(cString: avcodec_get_name(parameters.codec_id)))
         : FileError.invalidCodec(path, reason: "\(error)")
     }
     let average = stream.pointee.avg_frame_rate
@@ -85,7 +85,7 @@ struct FileTrack {
     }
     let decode = dts == weir_no_time ? presentation : dts
     let earlier = dated(before: decode)
-    return earlier + [picture(payload, decode, presentation, length)].compactMap(\.self)
+    return earlier + [videoUnit(payload, decode, presentation, length)].compactMap(\.self)
   }
 
   /// The frames that waited, each one step before the next. At the end of a file without any decode time, their
@@ -97,7 +97,7 @@ struct FileTrack {
     let step = frameSteps
     return waiting.enumerated().compactMap { index, item in
       let time = decode.map { $0 &- Int64((Double(waiting.count - index) * (step ?? Double(item.length))).rounded()) }
-      return picture(item.bytes, time ?? item.presentation, item.presentation, item.length)
+      return videoUnit(item.bytes, time ?? item.presentation, item.presentation, item.length)
     }
   }
 
@@ -113,7 +113,7 @@ struct FileTrack {
     return Double(timeBase.den) / Double(timeBase.num) / rate.framesPerSecond
   }
 
-  private mutating func picture(
+  private mutating func videoUnit(
     _ bytes: ByteBuffer, _ decode: Int64, _ presentation: Int64, _ length: Int64
   ) -> MediaFile.Unit? {
     let unit: AccessUnit?

@@ -87,7 +87,7 @@ final class Microphone {
     let format = SampleFormat.allCases.first { snd_pcm_hw_params_test_format(pcm, parameters, $0.device) == 0 }
     guard let format else {
       throw CaptureError(
-        owner, .unusable("it has samples of no usual format; plug\(settings.device) may convert them"))
+        owner, .unusable("it has no supported sample format; plug\(settings.device) may convert it"))
     }
     try check(snd_pcm_hw_params_set_format(pcm, parameters, format.device), "set its format")
     var channels = UInt32(settings.channels ?? 2)
@@ -121,7 +121,7 @@ final class Microphone {
     snd_pcm_sw_params_set_tstamp_mode(pcm, parameters, SND_PCM_TSTAMP_ENABLE)
     snd_pcm_sw_params_set_tstamp_type(pcm, parameters, SND_PCM_TSTAMP_TYPE_MONOTONIC)
     let code = snd_pcm_sw_params(pcm, parameters)
-    if code < 0 { throw CaptureError(owner, code: -code, "make it tell times") }
+    if code < 0 { throw CaptureError(owner, code: -code, "make it report times") }
   }
 
   /// Waits for samples and passes them to `look`. False if none came in time, or if the device was restarted after an

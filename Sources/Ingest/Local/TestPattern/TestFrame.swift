@@ -16,7 +16,7 @@ package struct TestFrame {
   private let unit: Int
   private let schedule: TestSchedule
   private let counter: CounterBlock
-  private let flashPictures: Int64
+  private let flashFrames: Int64
   private let crossing: Int64
 
   private var shownNumber: UInt32?
@@ -34,9 +34,9 @@ package struct TestFrame {
     unit = Self.unit(width: settings.width)
     self.schedule = schedule
     counter = CounterBlock(pictureWidth: settings.width)
-    let picturesPerSecond = Double(schedule.rate.timescale) / Double(schedule.rate.frameDuration)
-    flashPictures = max(1, Int64((picturesPerSecond * Self.flashSeconds).rounded()))
-    crossing = max(1, Int64(picturesPerSecond * 2))
+    let framesPerSecond = Double(schedule.rate.timescale) / Double(schedule.rate.frameDuration)
+    flashFrames = max(1, Int64((framesPerSecond * Self.flashSeconds).rounded()))
+    crossing = max(1, Int64(framesPerSecond * 2))
     timeLine = BitmapText(x: 4 * unit, y: 30 * unit, dot: unit / 2)
     dateLine = BitmapText(x: 4 * unit, y: 35 * unit, dot: unit / 2)
     numberLine = BitmapText(x: 4 * unit, y: 40 * unit, dot: unit / 2)
@@ -59,17 +59,17 @@ package struct TestFrame {
   }
 
   /// Changes the last frame to this one.
-  mutating func draw(_ picture: Int64, into luma: LumaPlane) {
-    let number = UInt32(truncatingIfNeeded: picture)
+  mutating func draw(_ frame: Int64, into luma: LumaPlane) {
+    let number = UInt32(truncatingIfNeeded: frame)
     counter.draw(number, over: shownNumber, into: luma)
     shownNumber = number
-    drawFlash(picture, into: luma)
-    drawBlock(picture, into: luma)
-    drawNoise(picture, into: luma)
-    let (time, date) = Self.texts(wallNanoseconds: schedule.wallNanoseconds(of: picture))
+    drawFlash(frame, into: luma)
+    drawBlock(frame, into: luma)
+    drawNoise(frame, into: luma)
+    let (time, date) = Self.texts(wallNanoseconds: schedule.wallNanoseconds(of: frame))
     timeLine.show(time, in: luma, ink: Self.ink, paper: Self.paper)
     dateLine.show(date, in: luma, ink: Self.ink, paper: Self.paper)
-    numberLine.show("#" + Self.padded(Int(picture), 8), in: luma, ink: Self.ink, paper: Self.paper)
+    numberLine.show("#" + Self.padded(Int(frame), 8), in: luma, ink: Self.ink, paper: Self.paper)
   }
 
   /// Whether the panel of a decoded frame is white.
@@ -78,26 +78,26 @@ package struct TestFrame {
     return luma.mean(x: 36 * unit, y: 12 * unit, width: 8 * unit, height: 6 * unit) > 180
   }
 
-  private mutating func drawFlash(_ picture: Int64, into luma: LumaPlane) {
-    let isFlash = picture - schedule.firstPictureOfSecond(around: picture) < flashPictures
+  private mutating func drawFlash(_ frame: Int64, into luma: LumaPlane) {
+    let isFlash = frame - schedule.firstPictureOfSecond(around: frame) < flashFrames
     guard isFlash != shownFlash else { return }
     shownFlash = isFlash
     luma.fill(
       x: 32 * unit, y: 9 * unit, width: 16 * unit, height: 12 * unit, with: isFlash ? LumaPlane.white : Self.panel)
   }
 
-  private mutating func drawBlock(_ picture: Int64, into luma: LumaPlane) {
+  private mutating func drawBlock(_ frame: Int64, into luma: LumaPlane) {
     if let shownBlock {
       luma.fill(x: shownBlock, y: 26 * unit, width: 2 * unit, height: 2 * unit, with: Self.paper)
     }
-    let position = 4 * unit + Int(picture % crossing) * 70 * unit / Int(crossing)
+    let position = 4 * unit + Int(frame % crossing) * 70 * unit / Int(crossing)
     luma.fill(x: position, y: 26 * unit, width: 2 * unit, height: 2 * unit, with: Self.ink)
     shownBlock = position
   }
 
   /// Noise from the frame number: the same on each run, new in each frame.
-  private func drawNoise(_ picture: Int64, into luma: LumaPlane) {
-    var state = UInt64(bitPattern: picture) &* 0x9E37_79B9_7F4A_7C15 | 1
+  private func drawNoise(_ frame: Int64, into luma: LumaPlane) {
+    var state = UInt64(bitPattern: frame) &* 0x9E37_79B9_7F4A_7C15 | 1
     luma.fillWords(x: 62 * unit, y: 30 * unit, width: 14 * unit & ~7, height: 12 * unit) {
       // xorshift64 (Marsaglia 2003). Each word holds eight pixels from 64 to 127.
       state ^= state << 13

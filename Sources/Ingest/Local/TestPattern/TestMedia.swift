@@ -39,33 +39,33 @@ final class TestMedia {
 
   /// Makes one frame and the audio up to its end. Numbers only grow. Each skipped number is a dropped frame; the audio
   /// continues without a gap.
-  func advance(to picture: Int64, _ emit: (MediaEvent) -> Void) throws {
-    let isKeyFrame = picture >= nextKeyFrame || isRefreshWanted
+  func advance(to number: Int64, _ emit: (MediaEvent) -> Void) throws {
+    let isKeyFrame = number >= nextKeyFrame || isRefreshWanted
     isRefreshWanted = false
     if isKeyFrame {
       let interval = Int64(settings.keyFrameInterval)
-      nextKeyFrame = (picture / interval + 1) * interval
+      nextKeyFrame = (number / interval + 1) * interval
     }
-    try canvas.draw(picture)
-    try video.encode(canvas.frame, at: picture, as: isKeyFrame ? .keyFrame : .asEncoderLikes) { coded in
+    try canvas.draw(number)
+    try video.encode(canvas.frame, at: number, as: isKeyFrame ? .keyFrame : .asEncoderLikes) { coded in
       self.emit(coded, emit)
     }
-    lastEnd = schedule.firstSample(of: picture + 1, sampleRate: settings.sampleRate)
+    lastEnd = schedule.firstSample(of: number + 1, sampleRate: settings.sampleRate)
     try encodeAudio(until: lastEnd)
-    if let origin { emitAudio(before: origin + ticks(picture + 1), emit) }
+    if let origin { emitAudio(before: origin + ticks(number + 1), emit) }
   }
 
   /// Makes the next frame a key frame. The other key frames stay in place.
   func refresh() { isRefreshWanted = true }
 
   /// Drops everything before a frame, with its audio: the timeline breaks. The frame is a key frame.
-  func breakTimeline(before picture: Int64, _ emit: (MediaEvent) -> Void) {
+  func breakTimeline(before number: Int64, _ emit: (MediaEvent) -> Void) {
     waitingAudio.removeAll()
     let frame = Int64(audio.samplesPerFrame)
-    let start = schedule.firstSample(of: picture, sampleRate: settings.sampleRate)
+    let start = schedule.firstSample(of: number, sampleRate: settings.sampleRate)
     nextAudio = max(nextAudio, (start + frame - 1) / frame * frame)
     firstAudio = nextAudio
-    nextKeyFrame = picture
+    nextKeyFrame = number
     if origin != nil { emit(.discontinuity) }
   }
 
@@ -137,5 +137,5 @@ final class TestMedia {
     waitingAudio.removeFirst(count)
   }
 
-  private func ticks(_ pictures: Int64) -> Int64 { pictures * Int64(settings.frameRate.frameDuration) }
+  private func ticks(_ frames: Int64) -> Int64 { frames * Int64(settings.frameRate.frameDuration) }
 }

@@ -73,11 +73,11 @@ package final class TestSource: MediaSource {
     publication.logger.notice(
       "publishing a test pattern \(width)×\(height), \(settings.videoBitRate / 1000) kbit/s")
     var pacer = FramePacer(start: start, rate: settings.frameRate)
-    try makePictures(media, &pacer)
+    try makeFrames(media, &pacer)
     try media.finish(publication.give)
   }
 
-  private func makePictures(_ media: TestMedia, _ pacer: inout FramePacer) throws {
+  private func makeFrames(_ media: TestMedia, _ pacer: inout FramePacer) throws {
     var made: Int64 = 0
     while !publication.isEnding, settings.pictureLimit.map({ made < $0 }) ?? true {
       switch step(&pacer, made) {
@@ -91,7 +91,7 @@ package final class TestSource: MediaSource {
         let took = clock.monotonicNanoseconds() &- began
         figures.update { $0.picture?.count(codedIn: took) }
       case .pictureAfterBreak(let picture):
-        publication.logger.warning("the test pattern stood still and goes on with picture \(picture)")
+        publication.logger.warning("the test pattern was interrupted and continues with frame \(picture)")
         media.breakTimeline(before: picture, publication.give)
         try media.advance(to: picture, publication.give)
       }
@@ -114,6 +114,6 @@ package final class TestSource: MediaSource {
     figures.update { $0.picture?.leftOut = dropped }
     guard String(dropped).count > (before == 0 ? 0 : String(before).count) else { return }
     publication.logger.warning(
-      "the test pattern left out \(dropped) of its pictures so far: this machine is too busy; free a core for it")
+      "the test pattern dropped \(dropped) of its frames so far: this machine is too busy; free a core for it")
   }
 }

@@ -29,7 +29,7 @@ package struct TestSourceSettings: Sendable, Hashable {
     package var frameDuration: UInt32
 
     package init(timescale: UInt32, frameDuration: UInt32) {
-      precondition(timescale > 0 && frameDuration > 0, "a frame rate has no zero in it")
+      precondition(timescale > 0 && frameDuration > 0, "both numbers of a frame rate are positive")
       self.timescale = timescale
       self.frameDuration = frameDuration
     }
@@ -48,9 +48,11 @@ package struct TestSourceSettings: Sendable, Hashable {
     keyFrameInterval: Int = 60, bFrames: Int = 0, videoBitRate: Int = 2_000_000, sampleRate: Int = 48000,
     audioBitRate: Int = 96000, pacing: Pacing = .realTime, pictureLimit: Int64? = nil
   ) {
-    precondition(width >= 160 && width % 2 == 0 && height % 2 == 0, "a test picture is at least 160 wide, and even")
-    precondition(height >= TestFrame.unit(width: width) * 44, "a test picture of this width needs more height")
-    precondition(keyFrameInterval > 0 && bFrames >= 0, "key frames come, and B-frames are not fewer than none")
+    precondition(
+      width >= 160 && width % 2 == 0 && height % 2 == 0, "a test pattern is at least 160 wide, and its sides are even")
+    precondition(height >= TestFrame.unit(width: width) * 44, "a test pattern of this width needs more height")
+    precondition(
+      keyFrameInterval > 0 && bFrames >= 0, "the key frame interval is positive, the number of B-frames not negative")
     self.width = width
     self.height = height
     self.frameRate = frameRate
@@ -68,8 +70,8 @@ package struct TestSourceSettings: Sendable, Hashable {
     var settings = TestSourceSettings()
     let (seconds, attoseconds) = segmentDuration.components
     let rate = Double(settings.frameRate.timescale) / Double(settings.frameRate.frameDuration)
-    let pictures = (Double(seconds) + Double(attoseconds) / 1e18) * rate
-    settings.keyFrameInterval = Int(min(max(pictures.rounded(), 1), 100_000))
+    let frames = (Double(seconds) + Double(attoseconds) / 1e18) * rate
+    settings.keyFrameInterval = Int(min(max(frames.rounded(), 1), 100_000))
     return settings
   }
 }
@@ -83,7 +85,7 @@ extension TestSourceSettings {
   /// Format for the encoder. Its times count frames.
   var format: VideoEncoder.Format {
     guard let rate = FMP4.FrameRate(numerator: frameRate.timescale, denominator: frameRate.frameDuration) else {
-      preconditionFailure("a frame rate has no zero in it")
+      preconditionFailure("both numbers of a frame rate are positive")
     }
     return VideoEncoder.Format(
       width: width, height: height, rate: rate, timescale: frameRate.timescale, ticks: frameRate.frameDuration)
