@@ -103,7 +103,7 @@ extension AAC {
       // GASpecificConfig, §4.4.1.
       let frameLength: UInt32 = try reader.flag() ? 960 : 1024
       if try reader.flag() { try reader.skip(14) }  // core coder delay
-      try reader.skip(1)  // extensionFlag: nothing follows it for this object type
+      try reader.skip(1)  // extensionFlag: no extension for this object type
       channels =
         channelConfiguration == 0
         ? try Self.programConfigElement(&reader) : try Self.channels(of: channelConfiguration)

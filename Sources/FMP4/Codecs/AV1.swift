@@ -60,7 +60,7 @@ package enum AV1 {
       guard marker == 0x81 else {
         throw CodecError(.unsupported, "av1C begins with \(marker); only 129 (version 1) is known", offset: 0)
       }
-      _ = try reader.bytes(2)  // profile, level, formats: the sequence header has them
+      _ = try reader.bytes(2)  // profile, level, formats: also in the sequence header
       let delay = try reader.u8()
       let obus = ByteBuffer(bytes: try reader.bytes(reader.remaining))
       try self.init(obus: obus, presentationDelay: delay & 16 != 0 ? delay & 15 : nil)

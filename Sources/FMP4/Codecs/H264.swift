@@ -73,7 +73,7 @@ package enum H264 {
       guard version == 1 else {
         throw CodecError(.unsupported, "avcC of version \(version); only 1 is known", offset: 0)
       }
-      _ = try reader.bytes(3)  // profile, compatibility and level: the sequence parameter set has them
+      _ = try reader.bytes(3)  // profile, compatibility and level: also in the sequence parameter set
       let lengthSize = Int(try reader.u8() & 3) + 1
       guard lengthSize != 3 else { throw CodecError(.invalid, "avcC states NAL unit lengths of 3 bytes", offset: 4) }
       let sps = try H264.sets(&reader, count: Int(try reader.u8() & 31))

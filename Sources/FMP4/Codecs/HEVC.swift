@@ -65,7 +65,7 @@ package enum HEVC {
       guard version <= 1 else {
         throw CodecError(.unsupported, "hvcC of version \(version); only 1 is known", offset: 0)
       }
-      _ = try reader.bytes(20)  // profile, level, formats: the sequence parameter set has them
+      _ = try reader.bytes(20)  // profile, level, formats: also in the sequence parameter set
       let lengthSize = Int(try reader.u8() & 3) + 1
       guard lengthSize != 3 else { throw CodecError(.invalid, "hvcC states NAL unit lengths of 3 bytes", offset: 21) }
       var sets = Sets()

@@ -114,7 +114,7 @@ package struct FragmentDemuxer: Sendable {
 
   private mutating func header() throws(BoxError) -> BoxHeader? {
     guard buffer.readableBytes >= BoxHeader.shortest else { return nil }
-    // A header has 8 or 16 bytes; its first 8 bytes tell which.
+    // A header has 8 or 16 bytes; its first 8 bytes show which.
     let isLong = buffer.getInteger(at: buffer.readerIndex, as: UInt32.self) == 1
     guard !isLong || buffer.readableBytes >= BoxHeader.longest else { return nil }
     return try BoxHeader(buffer, in: position..<UInt64.max)

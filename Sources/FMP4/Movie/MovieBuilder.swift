@@ -90,7 +90,7 @@ package struct MovieBuilder: Sendable {
   }
 
   private static func mediaHeader(_ out: inout OutputRawSpan, _ contentLength: UInt64) {
-    out.u32(1)  // the size is the 64-bit one (§4.2.2)
+    out.u32(1)  // a 64-bit size follows (§4.2.2)
     out.fourCC("mdat")
     out.u64(contentLength &+ UInt64(mediaHeaderSize))
   }

@@ -48,7 +48,7 @@ extension OutputRawSpan {
   private mutating func sizes(_ sizes: [UInt32]) {
     fullBox("stsz") {
       let common = sizes.first.flatMap { first in sizes.allSatisfy { $0 == first } ? first : nil } ?? 0
-      $0.u32(common)  // sample_size; 0 where each has its own
+      $0.u32(common)  // sample_size; 0 if each has its own
       $0.u32(UInt32(truncatingIfNeeded: sizes.count))
       if common == 0 { for size in sizes { $0.u32(size) } }
     }

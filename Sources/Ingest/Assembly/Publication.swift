@@ -72,7 +72,7 @@ struct Publication {
     }
   }
 
-  // MARK: what the publisher says
+  // MARK: metadata and configurations
 
   mutating func receive(_ metadata: PublicationMetadata) {
     if !metadata.encoder.isEmpty { encoder = metadata.encoder }
@@ -297,7 +297,7 @@ struct Publication {
     out.append(.event(.clock(anchor)))
   }
 
-  // MARK: the beginning
+  // MARK: the start
 
   private mutating func take(_ unit: MediaUnit, lag: Int64, _ now: Int64, to out: inout [PublicationAction]) {
     if case .open(let origin, let audioFloor) = state {

@@ -7,9 +7,9 @@ extension CodecID {
     switch self {
     case .h264: (AV_CODEC_ID_H264, nil)
     case .hevc: (AV_CODEC_ID_HEVC, nil)
-    case .av1: (AV_CODEC_ID_AV1, "libdav1d")  // its own needs a graphics card
+    case .av1: (AV_CODEC_ID_AV1, "libdav1d")  // libavcodec's own needs a graphics card
     case .aac: (AV_CODEC_ID_AAC, nil)
-    case .opus: (AV_CODEC_ID_OPUS, "libopus")  // its own delays some kinds of frames
+    case .opus: (AV_CODEC_ID_OPUS, "libopus")  // libavcodec's own delays some kinds of frames
     }
   }
 

@@ -10,7 +10,7 @@ package struct PeerLimits: Sendable {
   package var connectionsPerAddress: Int?
   /// Failures of an address that are allowed at once.
   package var failureBurst = 100.0
-  /// Failures per second of which an address is cleared.
+  /// Failures per second that are forgiven.
   package var failuresPerSecond = 5.0
   /// Most addresses that are remembered. The oldest is forgotten first.
   package var addresses = 65_536

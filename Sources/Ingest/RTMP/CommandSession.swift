@@ -88,7 +88,7 @@ struct CommandSession {
     return .nothing
   }
 
-  // MARK: answers of the one who runs the session
+  // MARK: decisions of the caller
 
   /// Starts the publication: sends StreamBegin and NetStream.Publish.Start.
   mutating func accept(to out: inout ByteBuffer) {
@@ -206,7 +206,7 @@ struct CommandSession {
     return .finished
   }
 
-  // MARK: forms of answers
+  // MARK: forms of responses
 
   private func result(_ transaction: Double, _ values: [AMFValue], to out: inout ByteBuffer) {
     writer.writeCommand([.string("_result"), .number(transaction)] + values, to: &out)

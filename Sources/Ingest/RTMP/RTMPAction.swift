@@ -10,7 +10,7 @@ enum RTMPAction {
   /// An action of the publication.
   case media(PublicationAction)
   case log(Logger.Level, String)
-  /// The request was refused, and the peer was told why.
+  /// The request was refused, and the peer has got the reason.
   case refused(String)
   /// Let the peer read the bytes sent, then close the connection.
   case close(Ending)

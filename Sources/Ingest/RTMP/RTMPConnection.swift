@@ -96,7 +96,7 @@ final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
     life.finish(lossReason, hasFailed: hasFailed)
   }
 
-  // MARK: what the connection's life wants
+  // MARK: calls of PublisherConnection
 
   func admitted() {
     context?.channel.setOption(
@@ -115,7 +115,7 @@ final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
 
   func closeAtOnce() { context?.close(promise: nil) }
 
-  // MARK: what the session wants
+  // MARK: actions of the session
 
   private func perform() {
     while !actions.isEmpty {

@@ -205,7 +205,7 @@ struct RTMPSession {
     goOn(now: now, to: &actions)
   }
 
-  // MARK: the gate's answer, and the end
+  // MARK: the gate's decision, and the end
 
   /// Starts the publication that the gate has admitted, and reads the input that waited.
   mutating func admit(now: Int64, to actions: inout [RTMPAction]) {
@@ -280,7 +280,7 @@ struct RTMPSession {
     waiting = ByteBuffer()
   }
 
-  // MARK: answers
+  // MARK: responses
 
   private mutating func count(_ bytes: Int) {
     received &+= UInt32(truncatingIfNeeded: bytes)

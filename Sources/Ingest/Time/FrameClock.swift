@@ -37,7 +37,7 @@ struct FrameClock: Sendable, Hashable {
     return -remainder > divisor + remainder ? quotient - 1 : quotient
   }
 
-  // MARK: which rates there are
+  // MARK: common rates
 
   /// Timescale of a stream with unknown frame rate. A multiple of 1000, so that milliseconds are exact.
   static let defaultTimescale: UInt32 = 90_000

@@ -29,7 +29,7 @@ final class RungEncoder: @unchecked Sendable {
       "libx264",
       options: [
         "preset": rung.preset.rawValue, "tune": "zerolatency", "forced-idr": "1",
-        // One thread per encoder: rungs are encoded in parallel. Key frames are placed where the source has them.
+        // One thread per encoder: rungs are encoded in parallel. Key frames are those of the source.
         "x264-params": "sliced-threads=0:scenecut=0",
       ]
     ) { context in

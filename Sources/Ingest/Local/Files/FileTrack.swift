@@ -146,7 +146,7 @@ struct FileTrack {
   }
 
   private func audio(_ bytes: UnsafeRawBufferPointer, _ time: Int64) -> MediaFile.Unit? {
-    // A decoder's priming lies before the beginning.
+    // The priming is before the beginning.
     let raw = Self.withoutADTS(bytes)
     let payload = ByteBuffer(bytes: raw)
     guard let duration = description.codec.duration(of: payload), time &+ Int64(duration) > 0,
@@ -161,7 +161,7 @@ struct FileTrack {
     av_rescale_q(time, timeBase, AVRational(num: 1, den: Int32(clamping: description.timescale)))
   }
 
-  // MARK: What the file says of the codec
+  // MARK: Codec configuration
 
   private static func codec(
     _ parameters: AVCodecParameters, _ record: ByteBuffer, isStream: Bool
@@ -178,7 +178,7 @@ struct FileTrack {
     return ByteBuffer(bytes: UnsafeRawBufferPointer(start: bytes, count: Int(parameters.extradata_size)))
   }
 
-  // MARK: AAC in ADTS frames, as MPEG-TS has it (ISO/IEC 13818-7 §6.2)
+  // MARK: AAC in ADTS frames, as in MPEG-TS (ISO/IEC 13818-7 §6.2)
 
   /// The frame without its ADTS header, if it has one.
   private static func withoutADTS(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
