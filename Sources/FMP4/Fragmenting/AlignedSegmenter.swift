@@ -5,7 +5,7 @@ internal import NIOCore
 /// out in the order of the plans. Audio is cut at the first audio frame that begins at or after the planned time.
 ///
 /// Video frames arrive in presentation order. Their decode times are computed: the first of a segment has the source's
-/// decode time; later ones have their presentation time minus the reorder delay of the source's segment. If the source
+/// decode time. Later ones have their presentation time minus the reorder delay of the source's segment. If the source
 /// has an open GOP, the segment begins with the first frame that is shown before the source's key frame.
 package struct AlignedSegmenter: Sendable {
   /// A frame of the rendition.

@@ -44,7 +44,7 @@ struct SampleQueue {
   }
 
   /// Appends the next sample and returns its decode time. If the time does not rise, it is raised just above the last
-  /// one. If it is later than the predicted end of a closed fragment, it is moved to that end, so decode times have no
+  /// one. If it is later than the predicted end of a closed fragment, it is moved to that end. So decode times have no
   /// gap. The composition offset absorbs the difference: the presentation time stays as it was.
   mutating func append(_ incoming: Sample) -> Int64 {
     var sample = incoming

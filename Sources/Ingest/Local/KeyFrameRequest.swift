@@ -1,8 +1,8 @@
 internal import Synchronization
 
-/// Requests for a key frame: by rungs that can begin with one, by viewers that wait for the end of the first segment,
-/// by people over the API. One key frame serves all requests, at least half a second after the last requested one. Key
-/// frames are several times as large as other frames.
+/// Requests for a key frame. They come from rungs that can begin with one, from viewers that wait for the end of the
+/// first segment, and from the API. One key frame serves all requests, at least half a second after the last requested
+/// one. Key frames are several times as large as other frames.
 final class KeyFrameRequest: Sendable {
   /// Nanoseconds.
   static let shortestDistance: Int64 = 500_000_000

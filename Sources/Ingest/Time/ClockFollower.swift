@@ -1,5 +1,5 @@
-/// Follows a publisher's clock that is slightly fast or slow compared with this machine's, so that the times of day of
-/// its media stay right. At 100 ppm, a time that is right at first is 8.6 s wrong a day later. Media times stay as
+/// Follows a publisher's clock that is slightly fast or slow compared with this machine's. The times of day of its
+/// media then stay right. At 100 ppm, a time that is right at first is 8.6 s wrong a day later. Media times stay as
 /// published. Only the wall clock of media time 0 moves, rarely and in small steps.
 ///
 /// A drift shows in the least delay over some time, because a network only adds delay. A longer addition, such as a

@@ -73,7 +73,7 @@ struct FrameGrid: Sendable {
       let onGrid = row.anchor &+ clock.ticks(ofFrame: shown)
       if (onGrid &- presentation).magnitude <= UInt64(perMillisecond) { presentation = onGrid }
       // Never predicts more than the shortest step so far. A frame later than predicted gets a slightly early decode
-      // time. A frame earlier than predicted would get a decode time after its presentation, and libavformat would then
+      // time. A frame earlier than predicted would get a decode time after its presentation. libavformat would then
       // delay all later video against the audio.
       if step.frames <= shortestStep, !step.varied || step.count >= Self.equalSteps {
         let next = row.anchor &+ clock.ticks(ofFrame: row.last &+ step.frames)

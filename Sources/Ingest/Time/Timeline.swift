@@ -3,9 +3,9 @@ internal import FMP4
 /// One timeline for all tracks of a publication, in nanoseconds. When the publisher's clock jumps, media continues
 /// where it was, and the tracks keep their distance.
 ///
-/// A jump is a step of a track back by more than half a second, or ahead of the whole publication by more than ten
-/// seconds. The first track that jumps breaks the timeline. The others follow to the same place at their own jumps.
-/// Tracks with unrelated clocks are aligned by arrival.
+/// A jump is a large step of a track: back by more than half a second, or ahead of all tracks by more than ten seconds.
+/// The first track that jumps breaks the timeline. The others follow to the same place at their own jumps. Tracks with
+/// unrelated clocks are aligned by arrival.
 struct Timeline: Sendable {
   struct Place: Sendable, Equatable {
     /// Nanoseconds on the timeline.

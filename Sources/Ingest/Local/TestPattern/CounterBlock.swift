@@ -3,7 +3,7 @@
 /// Geometry, in units of `TestFrame.unit` (`width / 80`, rounded down to even; 16 pixels at 1280): 32 squares of 2 × 2
 /// units. The left edge of the first is at 8, its top edge at 1. Each next one is 2 units to the right, without gaps.
 /// White (luma above 128) is 1, black is 0. The most significant bit comes first. The mean of the middle quarter of
-/// each square gives its value in any decoded frame, also a scaled one (scale the geometry too). The number is the
+/// each square gives its value in any decoded frame. In a scaled frame, scale the geometry too. The number is the
 /// frame's index in the source's rhythm: 0, 1, 2 … modulo 2³². It has a gap exactly where the source dropped a frame.
 package struct CounterBlock: Sendable, Hashable {
   package static let squares = 32
