@@ -261,7 +261,7 @@ struct Publication {
         timesOfDay.forgetGathered()
       } else {
         out.append(.event(.discontinuity))
-        out.append(.log(.warning, "the publisher's timestamps jumped; the timeline goes on with a discontinuity"))
+        out.append(.log(.warning, "the publisher's timestamps jumped; the timeline continues with a discontinuity"))
       }
     }
     progress.saw(place.time, now: now)

@@ -97,7 +97,7 @@ struct CommandSession {
     commands = 0
     writer.writeUserControl(.streamBegin, stream, to: &out)
     status(
-      stream, level: "status", code: "NetStream.Publish.Start", description: "weir takes the stream", to: &out)
+      stream, level: "status", code: "NetStream.Publish.Start", description: "weir accepts the stream", to: &out)
   }
 
   /// Refuses or ends the publication. Sends the reason; the caller closes the connection.
@@ -194,7 +194,7 @@ struct CommandSession {
     writer.writeCommand(
       [
         .string("onFCPublish"), .number(0), .null,
-        Self.information(level: "status", code: "NetStream.Publish.Start", description: "FCPublish heard"),
+        Self.information(level: "status", code: "NetStream.Publish.Start", description: "FCPublish received"),
       ], to: &out)
   }
 

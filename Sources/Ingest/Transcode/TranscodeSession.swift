@@ -183,7 +183,7 @@ struct TranscodeSession {
     }
     if !isFinishing {
       host.warn(
-        "the transcoder was lost (\(reason); \(ending)); the source goes on, its rungs come back in"
+        "the transcoder was lost (\(reason); \(ending)); the source continues, its rungs return in"
           + " \(pause / 1_000_000) ms with the next key frame")
     }
     rest(now)
