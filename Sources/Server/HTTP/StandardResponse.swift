@@ -1,12 +1,12 @@
 internal import NIOCore
 internal import NIOHTTP1
 
-/// What the HTTP layer says by itself, whatever the routes are.
+/// Responses of the HTTP layer, independent of the routes.
 package enum StandardResponse {
   /// RFC 9110 §15.2.1
   static let goOn = ByteBuffer(string: "HTTP/1.1 100 Continue\r\n\r\n")
 
-  /// OPTIONS of every address that can be read. Authorization is not among the fields that another origin may send:
+  /// The response to OPTIONS for readable addresses. Authorization is not among the fields that other origins may send, since
   /// writes are for pages of this server.
   package static let preflight = HTTPResponse(
     status: .noContent,
@@ -17,7 +17,7 @@ package enum StandardResponse {
       HeaderField("Access-Control-Max-Age", "86400"),
     ])
 
-  /// The same where not all of that may be done, or more: pages of other origins may read, and nothing else.
+  /// The same for an address with other methods. Pages of other origins may only read.
   package static func preflight(allowing methods: AllowedMethods) -> HTTPResponse {
     var response = preflight
     response.headers = preflight.headers.compactMap { field in
@@ -30,7 +30,7 @@ package enum StandardResponse {
     return response
   }
 
-  /// Fields in which players tell how they play (CTA-5004 §3.1); nobody here reads them.
+  /// Fields in which players report playback data (CTA-5004 §3.1). The server does not read them.
   private static let cmcd = "CMCD-Object, CMCD-Request, CMCD-Session, CMCD-Status"
 
   package static let full = Problem.full("This server has as many connections as it can serve.").response

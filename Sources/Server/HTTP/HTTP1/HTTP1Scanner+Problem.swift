@@ -1,7 +1,7 @@
 internal import NIOHTTP1
 
 extension HTTP1Scanner.Fault {
-  /// What the peer is told.
+  /// The response to the client.
   var problem: Problem {
     switch self {
     case .fieldsTooLarge: StandardResponse.fieldsTooLarge
