@@ -18,7 +18,7 @@ package struct PublicURL: Sendable, Hashable, CustomStringConvertible {
       throw ValueError("weir serves no path but the root of its host", advice: advice)
     }
     guard !authority.contains("@") else {
-      throw ValueError("everybody would see the name before the @", advice: advice)
+      throw ValueError("a user name before the @ would be public", advice: advice)
     }
     guard Self.isAuthority(authority) else { throw ValueError("that is no host", advice: advice) }
     description = scheme + authority.lowercased()

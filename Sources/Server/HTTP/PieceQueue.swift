@@ -6,7 +6,7 @@ struct PieceQueue {
   /// A file is shorter than a range of it.
   struct BrokenFile: Error, CustomStringConvertible {
     let range: FileRange
-    var description: String { "a file is shorter than it was: \(range.offset) + \(range.length)" }
+    var description: String { "a file is too short for a range of it: offset \(range.offset), length \(range.length)" }
   }
 
   private(set) var pieces = CircularBuffer<BodyPiece>()

@@ -58,7 +58,7 @@ package struct Problem: Sendable {
   /// RFC 9110 §15.5.6: the response names the allowed methods.
   package static func methodNotAllowed(allow: String = "GET, HEAD, OPTIONS") -> Problem {
     Problem(
-      status: .methodNotAllowed, title: "Method not allowed", detail: "This address answers \(allow).",
+      status: .methodNotAllowed, title: "Method not allowed", detail: "This address allows \(allow).",
       headers: [HeaderField("Allow", allow)])
   }
 
@@ -70,12 +70,12 @@ package struct Problem: Sendable {
   }
 
   /// The server has no descriptor for another file.
-  package static var tooManyFiles: Problem { full("As many recordings are being read as there is room for.") }
+  package static var tooManyFiles: Problem { full("The limit of recordings that are read at a time is reached.") }
 
   /// A disk, or a file on it, cannot be read.
   package static func unreadable(_ detail: String) -> Problem {
     Problem(
-      status: .serviceUnavailable, title: "Not readable", detail: "Something on disk cannot be read: \(detail).",
+      status: .serviceUnavailable, title: "Not readable", detail: "A file on disk cannot be read: \(detail).",
       headers: [HeaderField("Retry-After", "5")])
   }
 
@@ -83,7 +83,7 @@ package struct Problem: Sendable {
   package static func bodyTooLarge(_ limit: Int) -> Problem {
     Problem(
       status: .payloadTooLarge, title: "Body too large",
-      detail: limit == 0 ? "Such a request has no body." : "A request's body has at most \(limit) bytes.")
+      detail: limit == 0 ? "This request must have no body." : "The body of a request may have at most \(limit) bytes.")
   }
 
   package static func badRequest(_ detail: String, help: String? = nil) -> Problem {

@@ -82,7 +82,7 @@ struct RequestAssembler {
     }
     if head.expectation == .other {
       return refuse(
-        Problem(status: .expectationFailed, title: "Expectation failed", detail: "Only 100-continue is met."))
+        Problem(status: .expectationFailed, title: "Expectation failed", detail: "The only supported expectation is 100-continue."))
     }
     let request = request(head)
     guard head.body != .none else { return .request(request, keepsAlive: head.keepsAlive) }

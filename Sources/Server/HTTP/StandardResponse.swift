@@ -38,19 +38,19 @@ package enum StandardResponse {
   /// RFC 6585 §4.
   static let polled = Problem(
     status: .tooManyRequests, title: "Too many requests",
-    detail: "This connection asks for the same over and over, and nothing in it has changed.",
-    help: "Wait a second, or let the server hold the request back with _HLS_msn and _HLS_part.",
+    detail: "This connection repeats a request for a playlist that has not changed.",
+    help: "Wait a second, or use a blocking reload with _HLS_msn and _HLS_part.",
     headers: [HeaderField("Retry-After", "1")]
   ).response
 
   package static let failed = Problem(
-    status: .internalServerError, title: "Failed", detail: "The request failed; the server's log says why."
+    status: .internalServerError, title: "Failed", detail: "The request failed; the server's log has the reason."
   ).response
 
   static let targetTooLong = Problem(
-    status: .uriTooLong, title: "Address too long", detail: "The address is longer than this server takes.")
+    status: .uriTooLong, title: "Address too long", detail: "The address is longer than the limit of this server.")
 
   static let fieldsTooLarge = Problem(
     status: .requestHeaderFieldsTooLarge, title: "Request header fields too large",
-    detail: "The request's head is larger than this server takes.")
+    detail: "The request's head is larger than the limit of this server.")
 }

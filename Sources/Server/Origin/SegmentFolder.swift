@@ -67,7 +67,7 @@ final class SegmentFolder: FragmentSink {
       guard isLast || pending.jobs < Self.pendingLimit else {
         let isNew = !pending.isBehind
         pending.isBehind = true
-        if isNew { logger.of(stream).warning("the disk of \(folder) is too slow; segments are left out there") }
+        if isNew { logger.of(stream).warning("the disk of \(folder) is too slow, so segments are left out there; the live stream continues") }
         return false
       }
       pending.jobs += 1
@@ -94,7 +94,7 @@ final class SegmentFolder: FragmentSink {
         defer { written.hasFailed = true }
         return !written.hasFailed
       }
-      if isNew { logger.of(stream).error("cannot write segments below \(folder): \(error); live goes on") }
+      if isNew { logger.of(stream).error("cannot write segments below \(folder): \(error); the live stream continues") }
     }
   }
 

@@ -27,7 +27,7 @@ struct SegmentSweep {
       guard Self.isFolder(stream) else { continue }
       sweep(stream)
     }
-    if removed > 0 { logger.notice("removed \(removed) epochs that an earlier run left in \(folder)") }
+    if removed > 0 { logger.notice("removed \(removed) epochs of an earlier run from \(folder)") }
   }
 
   private mutating func sweep(_ stream: String) {
@@ -61,7 +61,7 @@ struct SegmentSweep {
     // The marker is removed last, so that the next start continues an interrupted sweep.
     let others = Self.names(in: epoch).filter { $0 != EpochFolder.marker }
     guard others.isEmpty else {
-      logger.warning("\(epoch) holds what weir did not write (\(others.sorted().joined(separator: ", "))); it stays")
+      logger.warning("\(epoch) is not removed, because weir did not write some of its files (\(others.sorted().joined(separator: ", ")))")
       return false
     }
     unlink("\(epoch)/\(EpochFolder.marker)")

@@ -98,7 +98,7 @@ struct HLSMultivariantPlaylist {
   ) {
     var attributes = ["BANDWIDTH=\(rate.peak)", "AVERAGE-BANDWIDTH=\(rate.average)"]
     attributes.append("CODECS=\"\(codecs.joined(separator: ","))\"")
-    if let video { attributes += picture(video) }
+    if let video { attributes += videoAttributes(video) }
     if let group { attributes.append("AUDIO=\"\(group)\"") }
     out.writeString("#EXT-X-STREAM-INF:\(attributes.joined(separator: ","))\n")
     out.writeString("\(address)/\(mediaPlaylist)\n")
@@ -122,7 +122,7 @@ struct HLSMultivariantPlaylist {
     out.writeString("#EXT-X-MEDIA:\(attributes.joined(separator: ","))\n")
   }
 
-  private func picture(_ video: TrackDescription) -> [String] {
+  private func videoAttributes(_ video: TrackDescription) -> [String] {
     var attributes: [String] = []
     if let size = video.codec.displaySize { attributes.append("RESOLUTION=\(size.width)x\(size.height)") }
     if let rate = video.frameRate { attributes.append("FRAME-RATE=\(Decimals.scaled(Int64(rate), digits: 3))") }

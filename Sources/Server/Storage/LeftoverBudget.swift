@@ -14,7 +14,7 @@ package final class LeftoverBudget: Sendable {
   }
 
   /// The reason in the log for the end of a viewer's connection.
-  package static let reason = "what it has not taken left its window too long ago"
+  package static let reason = "media that it has not read left the window too long ago"
 
   /// The most bytes.
   package let limit: Int

@@ -11,11 +11,11 @@ extension LiveStream {
     guard !settings.ladder.isEmpty || settings.audio != nil else { return }
     switch event {
     case .tracks(let tracks):
-      let picture = tracks.first(.video)
-      if state.life.transcoder == nil, picture != nil, !settings.ladder.isEmpty {
+      let video = tracks.first(.video)
+      if state.life.transcoder == nil, video != nil, !settings.ladder.isEmpty {
         state.life.transcoder = makeTranscoder(.pictures(settings.ladder), .video, epoch: state.life.epoch.id)
       }
-      state.life.transcoder?.use(picture)
+      state.life.transcoder?.use(video)
       let audio = tracks.first(.audio)
       if state.life.audioTranscoder == nil, audio != nil, let aim = settings.audio {
         state.life.audioTranscoder = makeTranscoder(.audio(aim), .audio, epoch: state.life.epoch.id)
@@ -56,7 +56,7 @@ extension LiveStream {
         self?.receive(events, of: kind, epoch: epoch)
       }
     } catch {
-      logger.error("nothing is made of the stream: \(error)")
+      logger.error("cannot start a transcoder for the stream: \(error)")
       return nil
     }
   }
@@ -78,7 +78,7 @@ extension LiveStream {
         do {
           try state.life.epoch.receive(event, of: kind)
         } catch {
-          logger.error("a fragment of a rung is lost: \(error)")
+          logger.error("cannot store a fragment of a rung: \(error)")
         }
       }
       let hasChanged = state.subscribers.feed(state.life.epoch.rungs, since: before)

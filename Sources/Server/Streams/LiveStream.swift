@@ -157,7 +157,7 @@ final class LiveStream: Sendable {
         publish(stored, &state)
         return .accepted
       } catch {
-        logger.error("the stream ends: \(error)")
+        logger.error("the stream ends, because its media cannot be stored: \(error)")
         state.publisher.release()
         end(.failed("\(error)"), &state)
         return .closed(.failed("the server has no memory for this stream: \(error)"))
@@ -195,7 +195,7 @@ final class LiveStream: Sendable {
     do {
       publish(try state.life.epoch.interrupt(), &state)
     } catch {
-      logger.error("the last fragment before the interruption is lost: \(error)")
+      logger.error("cannot store the last fragment before the interruption: \(error)")
     }
     _ = state.subscribers.feed(state.life.epoch.rungs, since: rungs)
   }
@@ -212,8 +212,8 @@ final class LiveStream: Sendable {
       case .starting, .live: return true
       case .reconnecting:
         if age >= settings.reconnectWindow.nanoseconds {
-          logger.notice("ended, its publisher did not come back")
-          end(.connectionLost("the publisher did not come back"), &state)
+          logger.notice("ended, because its publisher did not return in time")
+          end(.connectionLost("the publisher did not return in time"), &state)
         }
         return true
       case .ended:
@@ -241,7 +241,7 @@ final class LiveStream: Sendable {
     do {
       publish(try state.life.epoch.end(reason), &state)
     } catch {
-      logger.error("the last fragment is lost: \(error)")
+      logger.error("cannot store the last fragment: \(error)")
       state.subscribers.deliver(.end(reason))
     }
     // After the last events, which are recorded like all others.

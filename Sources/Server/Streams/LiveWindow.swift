@@ -319,10 +319,10 @@ struct LiveWindow: Sendable {
     segments[index].isComplete = true
     noteLength(of: segments[index])
     keepsIndependence = keepsIndependence && segments[index].standsAlone
-    let picture = layout(.video, of: segments[index])?.trackID
+    let video = layout(.video, of: segments[index])?.trackID
     if !segments[index].fragments.isEmpty {
       bandwidth.add(
-        segments[index], keyFrameLength: picture.flatMap { segments[index].keyFrameLength(of: $0) },
+        segments[index], keyFrameLength: video.flatMap { segments[index].keyFrameLength(of: $0) },
         fragmentCount: segments[index].fragments.count)
     }
     version += 1

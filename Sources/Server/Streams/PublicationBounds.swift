@@ -53,7 +53,7 @@ struct PublicationBounds: Sendable {
       defer { knowsTracks = true }
       pace.jump()
       guard knowsTracks, !changes.take(now: now) else { return nil }
-      return "its codec or picture size changed more than \(limits.changesPerMinute) times in a minute (--max-changes)"
+      return "its codec or frame size changed more than \(limits.changesPerMinute) times in a minute (--max-changes)"
     case .sample(let sample):
       let isNewSecond = pace.add(end: end, bytes: sample.payload.readableBytes, now: now)
       guard isNewSecond, let share = pace.slowShare, share < Self.slowestPace else { return nil }

@@ -60,7 +60,7 @@ struct StreamDescriptors: Sendable {
   /// The refusal of a stream when there are `streams` already.
   func refusal(beside streams: Int) -> PublishRefusal {
     .noRoom(
-      "the server has no descriptors for another stream: \(budget.limit) may be open (ulimit -n, or LimitNOFILE of systemd),"
+      "the server has no file descriptors for another stream: \(budget.limit) may be open (ulimit -n, or LimitNOFILE of systemd),"
         + " and it has \(streams) streams; raise the limit, or end streams")
   }
 }

@@ -204,7 +204,7 @@ final class StreamRegistry: PublishGate {
     for (name, entry) in entries {
       let settings = settings(of: name)
       guard entry.promise == settings.promise else {
-        logger.of(name).notice("begins anew: its players were told other lengths and layouts than are set now")
+        logger.of(name).notice("begins anew: the lengths or layouts in the settings have changed since the last run")
         stateStore?.forget(name)
         continue
       }
@@ -222,7 +222,7 @@ final class StreamRegistry: PublishGate {
         state.streams[name] = stream
         if state.namedInMetrics.count < Self.namedInMetrics { state.namedInMetrics.insert(name) }
       }
-      logger.of(name).notice("goes on with segment \(entry.record.nextSequenceNumber) when its publisher is back")
+      logger.of(name).notice("continues with segment \(entry.record.nextSequenceNumber) when its publisher returns")
     }
   }
 

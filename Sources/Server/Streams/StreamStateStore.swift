@@ -89,7 +89,7 @@ final class StreamStateStore: Sendable {
           defer { state.hasFailed = true }
           return !state.hasFailed
         }
-        if isNew { logger.warning("after a restart streams would begin anew, their state cannot be written: \(error)") }
+        if isNew { logger.warning("cannot write the state of streams, so a restart would not resume them: \(error)") }
       }
     }
   }

@@ -300,7 +300,7 @@ final class HTTP1Connection: HTTPConnection {
   /// Resets the connection of a client that does not read; the kernel's buffer is discarded.
   private func cut(_ reason: String, _ count: HTTPTraffic.Count = .slowViewers) {
     services.traffic.add(count)
-    services.logger.debug("viewer cut", metadata: ["peer": "\(peer.address)", "reason": "\(reason)"])
+    services.logger.debug("viewer disconnected", metadata: ["peer": "\(peer.address)", "reason": "\(reason)"])
     writer.resetOnClose()
     close()
   }
@@ -419,7 +419,7 @@ extension HTTP1Connection: SocketWriter.Delegate {
   }
 
   func writerDidFail(_ reason: String) {
-    services.logger.debug("response broken off", metadata: ["peer": "\(peer.address)", "reason": "\(reason)"])
+    services.logger.debug("response aborted", metadata: ["peer": "\(peer.address)", "reason": "\(reason)"])
     close()
   }
 }
@@ -442,7 +442,7 @@ extension HTTP1Connection: LoopContext.Member {
     case .waiting, .closed: break
     case .sending:
       if writer.isStalled(for: loop.ticks(limits.writeStall)) {
-        cut("nothing was taken for too long")
+        cut("it read nothing for too long")
       } else if writer.isCalledIn {
         cut(LeftoverBudget.reason, .lateViewers)
       }
@@ -450,7 +450,7 @@ extension HTTP1Connection: LoopContext.Member {
       let wasBehind = isLiveBehind
       isLiveBehind = writer.backlog > limits.liveBacklogBytes
       if writer.isStalled(for: loop.ticks(limits.liveStall)) {
-        cut("nothing was taken for too long")
+        cut("it read nothing for too long")
       } else if isLiveBehind, wasBehind {
         cut("\(writer.backlog) bytes wait to be sent")
       } else if writer.isCalledIn {

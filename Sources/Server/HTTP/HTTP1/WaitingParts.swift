@@ -18,7 +18,7 @@ struct WaitingParts {
         refuse(
           Problem(
             status: .tooManyRequests, title: "Too many requests at once",
-            detail: "One connection may have \(limit) requests waiting."))
+            detail: "One connection may have at most \(limit) waiting requests."))
         return
       }
       requests += 1

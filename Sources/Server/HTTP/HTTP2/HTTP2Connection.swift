@@ -191,7 +191,7 @@ final class HTTP2Connection: HTTPConnection {
     let limits = services.limits
     if sender.isStalled(for: loop.ticks(limits.writeStall)) {
       services.logger.debug(
-        "viewer cut", metadata: ["peer": "\(peer.address)", "reason": "nothing was taken for too long"])
+        "viewer disconnected", metadata: ["peer": "\(peer.address)", "reason": "it read nothing for too long"])
       close()
     } else if streams.isEmpty {
       if loop.now &- idleSince >= loop.ticks(peer.isProven ? limits.idleTime : limits.headerTime) { stop() }

@@ -151,7 +151,7 @@ final class HTTP2Stream {
   /// Resets the stream of a viewer that does not read.
   private func cut(_ reason: String, _ count: HTTPTraffic.Count = .slowViewers) {
     services.traffic.add(count)
-    services.logger.debug("viewer cut", metadata: ["peer": "\(connection.peer.address)", "reason": "\(reason)"])
+    services.logger.debug("viewer disconnected", metadata: ["peer": "\(connection.peer.address)", "reason": "\(reason)"])
     connection.reset(self, .cancel)
   }
 
@@ -165,7 +165,7 @@ final class HTTP2Stream {
       connection.reset(self, .cancel)
     case .sending:
       if outbox.isStalled(for: loop.ticks(limits.writeStall), at: loop.now) {
-        cut("nothing was taken for too long")
+        cut("it read nothing for too long")
       } else if outbox.queue.isCalledIn {
         cut(LeftoverBudget.reason, .lateViewers)
       }
@@ -173,7 +173,7 @@ final class HTTP2Stream {
       let wasBehind = isLiveBehind
       isLiveBehind = outbox.backlog > limits.liveBacklogBytes
       if outbox.isStalled(for: loop.ticks(limits.liveStall), at: loop.now) {
-        cut("nothing was taken for too long")
+        cut("it read nothing for too long")
       } else if isLiveBehind, wasBehind {
         cut("\(outbox.backlog) bytes wait to be sent")
       } else if outbox.queue.isCalledIn {
@@ -191,7 +191,7 @@ extension HTTP2Stream: HTTP2Outbox.Owner {
 
   func outboxDidFail(_ reason: String) {
     services.logger.debug(
-      "response broken off", metadata: ["peer": "\(connection.peer.address)", "reason": "\(reason)"])
+      "response aborted", metadata: ["peer": "\(connection.peer.address)", "reason": "\(reason)"])
     connection.reset(self, .internalError)
   }
 }
