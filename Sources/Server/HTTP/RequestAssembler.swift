@@ -82,7 +82,9 @@ struct RequestAssembler {
     }
     if head.expectation == .other {
       return refuse(
-        Problem(status: .expectationFailed, title: "Expectation failed", detail: "The only supported expectation is 100-continue."))
+        Problem(
+          status: .expectationFailed, title: "Expectation failed",
+          detail: "The only supported expectation is 100-continue."))
     }
     let request = request(head)
     guard head.body != .none else { return .request(request, keepsAlive: head.keepsAlive) }

@@ -67,7 +67,10 @@ final class SegmentFolder: FragmentSink {
       guard isLast || pending.jobs < Self.pendingLimit else {
         let isNew = !pending.isBehind
         pending.isBehind = true
-        if isNew { logger.of(stream).warning("the disk of \(folder) is too slow, so segments are left out there; the live stream continues") }
+        if isNew {
+          logger.of(stream).warning(
+            "the disk of \(folder) is too slow, so segments are left out there; the live stream continues")
+        }
         return false
       }
       pending.jobs += 1

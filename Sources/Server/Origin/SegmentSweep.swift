@@ -61,7 +61,8 @@ struct SegmentSweep {
     // The marker is removed last, so that the next start continues an interrupted sweep.
     let others = Self.names(in: epoch).filter { $0 != EpochFolder.marker }
     guard others.isEmpty else {
-      logger.warning("\(epoch) is not removed, because weir did not write some of its files (\(others.sorted().joined(separator: ", ")))")
+      let names = others.sorted().joined(separator: ", ")
+      logger.warning("\(epoch) is not removed, because weir did not write some of its files (\(names))")
       return false
     }
     unlink("\(epoch)/\(EpochFolder.marker)")

@@ -7,7 +7,7 @@ internal import Synchronization
 /// endless responses (`stream.mp4`) while they last. Counts viewers for the API and refuses new ones when the server is full.
 ///
 /// When more than 90 % of the places are taken, an address may have at most half of all. When all are taken, a new viewer can
-/// get the newest place of the address with most places, if that has more places than the new viewer's address would then
+/// get the newest place of the address with most places. That address must have more places than the new viewer's would then
 /// have. No other active viewer is dropped.
 final class ViewerRegistry: Sendable {
   private let limit: Int

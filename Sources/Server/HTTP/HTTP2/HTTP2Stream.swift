@@ -151,7 +151,8 @@ final class HTTP2Stream {
   /// Resets the stream of a viewer that does not read.
   private func cut(_ reason: String, _ count: HTTPTraffic.Count = .slowViewers) {
     services.traffic.add(count)
-    services.logger.debug("viewer disconnected", metadata: ["peer": "\(connection.peer.address)", "reason": "\(reason)"])
+    services.logger.debug(
+      "viewer disconnected", metadata: ["peer": "\(connection.peer.address)", "reason": "\(reason)"])
     connection.reset(self, .cancel)
   }
 
