@@ -12,7 +12,7 @@ package final class MemoryBudget: Sendable {
   /// A TLS connection also holds its session and encrypted bytes that are not sent yet (`SocketWriter.tlsWindow`).
   package static let secureConnectionBytes = 448 << 10
   /// A connection is young during this many measurements, which are about half a second apart.
-  private static let youth = 10
+  private static let measurementsWhileYoung = 10
   /// One part in this many of the memory is reserved for publishers, recordings and the unexpected, within these bounds
   /// (bytes).
   private static let reserveShare = 8
@@ -56,7 +56,7 @@ package final class MemoryBudget: Sendable {
   /// Memory is tight when less than one part in this many is left. Responses then use less of it.
   private static let tightShare = 3
   /// Bytes. A smaller limit counts as tight: such memory can run out between two measurements.
-  private static let little = 2 << 30
+  private static let smallLimit = 2 << 30
 
   /// The limit is small, or little memory is left.
   package var isTight: Bool { tight.load(ordering: .relaxed) }
@@ -94,13 +94,13 @@ package final class MemoryBudget: Sendable {
     guard let memory = sources?.read() else { return }
     let reserve = min(
       max(memory.limit / Self.reserveShare, Self.reserveBounds.lowerBound), Self.reserveBounds.upperBound)
-    let isTight = memory.limit < Self.little || memory.available < memory.limit / Self.tightShare
+    let isTight = memory.limit < Self.smallLimit || memory.available < memory.limit / Self.tightShare
     tight.store(isTight, ordering: .relaxed)
     let (left, change) = state.withLock { state -> (left: Int, change: Bool?) in
       state.young.append(state.charged)
       state.charged = 0
       state.looks += 1
-      if state.young.count > Self.youth { state.young.removeFirst() }
+      if state.young.count > Self.measurementsWhileYoung { state.young.removeFirst() }
       let left = memory.available - reserve - expectedGrowth - state.young.reduce(0, +)
       allowance.store(max(0, left), ordering: .relaxed)
       let isShort = state.refusals > 0 || left < Self.plainConnectionBytes

@@ -22,7 +22,7 @@ struct EpochLife: Sendable {
   /// The rungs are interrupted and can resume with the source's next segment.
   var awaitsSegment = false
   /// The segment for which the encoder was asked for a key frame.
-  private var hastenedSegment = 0
+  private var segmentOfKeyFrameRequest = 0
   /// This process is about to end; the next one resumes the epoch.
   var isLeaving = false
   /// No request is kept waiting any more.
@@ -134,11 +134,11 @@ struct EpochLife: Sendable {
   ///   It counts only when the target duration is decided: a shortened first GOP would promise too short a target.
   mutating func wantsKeyFrame(after target: MediaTime, isAwaited: Bool) -> Bool {
     guard let segment = epoch.window.segments.last, !segment.isComplete, segment.duration >= target,
-      hastenedSegment != segment.sequenceNumber,
+      segmentOfKeyFrameRequest != segment.sequenceNumber,
       (awaitsSegment && transcoder?.status.worker == .running)
         || (isAwaited && epoch.window.targetDuration != nil && !epoch.window.isReleased)
     else { return false }
-    hastenedSegment = segment.sequenceNumber
+    segmentOfKeyFrameRequest = segment.sequenceNumber
     return true
   }
 

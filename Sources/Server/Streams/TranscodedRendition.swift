@@ -24,7 +24,7 @@ struct TranscodedRendition: Sendable {
   private var sourceParts: (target: MediaTime, frame: MediaTime)?
   private let store: SegmentStore
   /// The memory of segments without bytes.
-  private var nothing: SegmentMemory?
+  private var emptyMemory: SegmentMemory?
 
   private struct PlannedSegment: Sendable {
     /// The state of the source's segment when its newest fragment was planned.
@@ -111,15 +111,15 @@ struct TranscodedRendition: Sendable {
     guard let target = source.partTarget else { return }
     guard mediaKind == .audio else { return window.setPartTarget(target) }
     guard let tracks = source.currentInit?.tracks else { return }
-    let theirs = tracks.leader?.kind == .video ? tracks.first(.audio).map(Self.frame) ?? .zero : .zero
-    sourceParts = (target, theirs)
+    let sourceFrame = tracks.leader?.kind == .video ? tracks.first(.audio).map(Self.frame) ?? .zero : .zero
+    sourceParts = (target, sourceFrame)
     adoptParts()
   }
 
   /// Sets PART-TARGET: that of the source, without the share for one of its audio frames, plus one frame of this track.
   private mutating func adoptParts() {
-    guard let track, let (target, theirs) = sourceParts else { return }
-    window.setPartTarget(max(target, (target.converted(to: 1_000_000) - theirs) + Self.frame(of: track)))
+    guard let track, let (target, sourceFrame) = sourceParts else { return }
+    window.setPartTarget(max(target, (target.converted(to: 1_000_000) - sourceFrame) + Self.frame(of: track)))
   }
 
   private static func frame(of track: TrackDescription) -> MediaTime {
@@ -210,8 +210,8 @@ struct TranscodedRendition: Sendable {
         && window.segments.last.map { $0.duration + Self.audioTolerance > source.duration } ?? false
       window.completeNewest(lasting: isWhole ? nil : source.duration)
     } else if window.nextSequenceNumber == source.sequenceNumber {
-      if nothing == nil { nothing = try? SegmentMemory(in: store) }
-      if let nothing { window.addGap(like: source, duration: source.duration, memory: nothing) }
+      if emptyMemory == nil { emptyMemory = try? SegmentMemory(in: store) }
+      if let emptyMemory { window.addGap(like: source, duration: source.duration, memory: emptyMemory) }
     }
     planned.removeAll { $0.source.sequenceNumber <= source.sequenceNumber }
   }

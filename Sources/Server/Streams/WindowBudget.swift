@@ -19,8 +19,8 @@ final class WindowBudget: Sendable {
   private static let leastSegment = 1 << 20
   /// Segments that left the windows and are still sent may take this part of the limit for all windows, in addition.
   private static let leftoverShare = 4
-  /// The holder with most can not always reduce, nor at once. When the total is exceeded by this part, a caller above its share
-  /// must reduce, too.
+  /// The holder with most cannot reduce in every case, and not at once. When the total is exceeded by this part, a caller
+  /// above its share must reduce, too.
   fileprivate static let urgentShare = 16
   /// Bytes; assumed when the kernel does not report the memory.
   private static let usualMemory = 4 << 30
@@ -41,7 +41,7 @@ final class WindowBudget: Sendable {
   fileprivate struct State {
     var used = 0
     var holdings: [StreamName: (holder: Holder, bytes: Int)] = [:]
-    var unfinished: [Holder: (bytes: Int, streams: Int)] = [:]
+    var byHolder: [Holder: (bytes: Int, streams: Int)] = [:]
     /// Streams that were asked to reduce and have not reported since.
     var asked: Set<StreamName> = []
     /// Reduces a stream to this many bytes.
@@ -81,7 +81,7 @@ final class WindowBudget: Sendable {
       let fair = state.fairShare(of: inAll)
       var share = Share(bytes: perStream, segmentBytes: segmentBytes(perStream))
       if state.used > inAll / 2 { share.segmentBytes = segmentBytes(state.bytes(of: holder) > fair ? 0 : fair) }
-      guard let victim = state.whoPays(beyond: inAll, caller: stream) else {
+      guard let victim = state.streamToShrink(beyond: inAll, caller: stream) else {
         return (share, nil as (name: StreamName, bytes: Int)?, state.shrink)
       }
       if victim.name == stream {
@@ -110,35 +110,35 @@ final class WindowBudget: Sendable {
 extension WindowBudget.State {
   mutating func add(_ stream: StreamName, of holder: WindowBudget.Holder, _ bytes: Int) {
     holdings[stream] = (holder, bytes)
-    unfinished[holder, default: (0, 0)].bytes += bytes
-    unfinished[holder, default: (0, 0)].streams += 1
+    byHolder[holder, default: (0, 0)].bytes += bytes
+    byHolder[holder, default: (0, 0)].streams += 1
     used += bytes
   }
 
   mutating func remove(_ stream: StreamName) {
-    guard let (holder, bytes) = holdings.removeValue(forKey: stream), let all = unfinished[holder] else { return }
-    unfinished[holder] = all.streams > 1 ? (all.bytes - bytes, all.streams - 1) : nil
+    guard let (holder, bytes) = holdings.removeValue(forKey: stream), let all = byHolder[holder] else { return }
+    byHolder[holder] = all.streams > 1 ? (all.bytes - bytes, all.streams - 1) : nil
     used -= bytes
   }
 
-  func bytes(of holder: WindowBudget.Holder) -> Int { unfinished[holder]?.bytes ?? 0 }
+  func bytes(of holder: WindowBudget.Holder) -> Int { byHolder[holder]?.bytes ?? 0 }
 
-  func fairShare(of limit: Int) -> Int { limit / max(1, unfinished.count) }
+  func fairShare(of limit: Int) -> Int { limit / max(1, byHolder.count) }
 
   /// The stream that must reduce when all exceed `limit`, and its new size in bytes. It belongs to the holder with most, which
   /// reduces to its share at the lowest. Of that holder's streams it is the caller's, if that exceeds its part; else the
   /// largest.
-  func whoPays(beyond limit: Int, caller: StreamName) -> (name: StreamName, bytes: Int)? {
+  func streamToShrink(beyond limit: Int, caller: StreamName) -> (name: StreamName, bytes: Int)? {
     let (excess, fair) = (used - limit, fairShare(of: limit))
-    guard excess > 0, let own = holdings[caller], let most = unfinished.values.map(\.bytes).max() else { return nil }
+    guard excess > 0, let own = holdings[caller], let most = byHolder.values.map(\.bytes).max() else { return nil }
     let callers = bytes(of: own.holder)
-    let callerPays = callers == most || (callers > fair && excess > limit / WindowBudget.urgentShare)
-    guard let holder = callerPays ? own.holder : unfinished.first(where: { $0.value.bytes == most })?.key,
-      let all = unfinished[holder], all.bytes > fair
+    let callerReduces = callers == most || (callers > fair && excess > limit / WindowBudget.urgentShare)
+    guard let holder = callerReduces ? own.holder : byHolder.first(where: { $0.value.bytes == most })?.key,
+      let all = byHolder[holder], all.bytes > fair
     else { return nil }
     let part = max(fair, all.bytes - excess) / all.streams
     let surplus = min(excess, all.bytes - fair)
-    if callerPays, own.bytes > part { return (caller, max(part, own.bytes - surplus)) }
+    if callerReduces, own.bytes > part { return (caller, max(part, own.bytes - surplus)) }
     let largest = holdings.filter { $0.value.holder == holder }.max { $0.value.bytes < $1.value.bytes }
     return largest.map { ($0.key, max(part, $0.value.bytes - surplus)) }
   }

@@ -10,7 +10,7 @@ final class HTTP2Connection: HTTPConnection {
   /// Bytes that the client may send before the next WINDOW_UPDATE (RFC 9113 §6.9.2).
   private static let inboundWindow = 65_535
   /// A ping that shows whether the client has received a GOAWAY.
-  private static let farewell = HTTP2PingData(withInteger: 0x7765_6972)
+  private static let goAwayPing = HTTP2PingData(withInteger: 0x7765_6972)
 
   let services: HTTPServices
   let loop: LoopContext
@@ -75,7 +75,7 @@ final class HTTP2Connection: HTTPConnection {
       guard let window = settings.last(where: { $0.parameter == .initialWindowSize })?.value else { return }
       for stream in streams.values { sender.widen(stream.outbox, by: window &- streamWindow) }
       streamWindow = window
-    case .ping(Self.farewell, ack: true):
+    case .ping(Self.goAwayPing, ack: true):
       if isStopping { goAway(lastStream) }
     default: break
     }
@@ -153,7 +153,7 @@ final class HTTP2Connection: HTTPConnection {
     isStopping = true
     if !streams.isEmpty {
       goAway(.maxID)
-      sender.write(.ping(Self.farewell, ack: false), on: .rootStream)
+      sender.write(.ping(Self.goAwayPing, ack: false), on: .rootStream)
       sender.pump()
     }
     endIfDone()
