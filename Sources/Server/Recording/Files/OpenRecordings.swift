@@ -3,13 +3,13 @@ internal import Glibc
 internal import Storage
 internal import Synchronization
 
-/// The finished recordings that are being read. A file is open once, however many read it, and its descriptor is counted out
-/// before it is opened; it is given back when the last reader is gone.
+/// The finished recordings being read. Each file is open once, for any number of readers. Its descriptor is charged to the budget
+/// before it is opened and returned with the last reader.
 final class OpenRecordings: Sendable {
-  /// There is no descriptor for another file at the moment.
+  /// No descriptor is available for another file at present.
   struct Full: Error, Sendable {}
 
-  /// Which file it is: no other has the same inode for as long as it is open.
+  /// Identifies a file: no other has the same inode while it is open.
   private struct Identity: Hashable {
     var device: UInt64
     var inode: UInt64
@@ -31,7 +31,7 @@ final class OpenRecordings: Sendable {
     self.descriptors = descriptors
   }
 
-  /// A regular file as it is now, and what its inode tells; nil when there is none of that name. Waits for the disk.
+  /// Opens a regular file and returns it with its status; nil if there is none of that name. Waits for the disk.
   func open(_ name: String, in folder: RecordingFolder) throws(Full) -> (file: SharedFile, status: stat)? {
     guard let status = folder.status(of: name) else { return nil }
     if let file = entries.withLock({ $0[Identity(status)]?.file }) { return (file, status) }
@@ -43,7 +43,7 @@ final class OpenRecordings: Sendable {
     }
     let mine = SharedFile(taking: descriptor, kind: .disk) { claim.giveBack() }
     let file = entries.withLock { entries in
-      // Somebody may have opened it at the same time.
+      // Another thread may have opened it at the same time.
       if let other = entries[Identity(opened)]?.file { return other }
       entries = entries.filter { $0.value.file != nil }
       entries[Identity(opened)] = Entry(file: mine)

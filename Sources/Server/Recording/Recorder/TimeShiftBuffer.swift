@@ -6,15 +6,15 @@ internal import Logging
 internal import NIOPosix
 internal import Storage
 
-/// Keeps on disk what leaves the window of a stream while it is not recorded: a file without a name, which goes with its
-/// last reader, also after a crash. The stream only puts events into a queue; what finds no room in it is left out.
+/// Keeps on disk what leaves the live window of a stream that is not recorded. The file has no name, so it disappears with its
+/// last reader, also after a crash. The stream only puts events into a queue; fragments for which there is no memory are left
+/// out.
 final class TimeShiftBuffer: FragmentSink {
   private let threads: NIOThreadPool
   private let queue: RankedMutex<RecorderQueue>
   private let job: RankedMutex<TimeShiftWriter>
 
-  /// `folder` is where the file lies, `keepFree` the bytes that stay free there; `budget` is what all spools together may
-  /// keep in memory for the disk.
+  /// `folder` holds the file and `keepFree` bytes stay free there. `budget` limits the memory of all time-shift buffers together.
   init(
     stream: StreamName, epoch: String, folder: String, keepFree: Int64, archive: RecordingArchive,
     budget: RecordingBudget, threads: NIOThreadPool, logger: Logger
@@ -40,7 +40,7 @@ final class TimeShiftBuffer: FragmentSink {
 
   var isClosing: Bool { queue.withLock { $0.isClosed && !$0.isIdle } }
 
-  /// Nothing follows, though the stream goes on: it is recorded from here on.
+  /// Nothing follows, although the stream goes on: it is recorded from here on.
   func stop() {
     enqueue { _ = $0.close(with: .stop, now: 0) }
   }
@@ -66,7 +66,7 @@ final class TimeShiftBuffer: FragmentSink {
   }
 }
 
-/// The part of a spool that works with the disk, on one thread at a time.
+/// The part of a time-shift buffer that works with the disk, on one thread at a time.
 private final class TimeShiftWriter {
   private let stream: StreamName
   private let epoch: String
@@ -79,9 +79,9 @@ private final class TimeShiftWriter {
   private var descriptor: CInt = -1
   private var length: off_t = 0
   private var anchor: WallClockAnchor?
-  /// Bytes before this have been given back.
+  /// Bytes of the file before this position have been returned to the file system.
   private var freed: UInt64 = 0
-  /// The disk is too full, or does not work: nothing is written before the next segment.
+  /// The disk is too full or failed: nothing is written before the next segment.
   private var isPaused = false
   private var hasWarned = false
 
@@ -105,7 +105,7 @@ private final class TimeShiftWriter {
     case .event(let event): receive(event)
     case .segmentEnd(let end): source?.complete(end)
     case .stop: source?.end()
-    // The index knows which segments are not whole.
+    // The index knows which segments are incomplete.
     case .shed, .shedUntil, .cancel: break
     }
   }
@@ -136,7 +136,7 @@ private final class TimeShiftWriter {
     archive.add(source)
   }
 
-  /// A file without a name; -1 if it cannot be made.
+  /// Opens a file without a name; -1 if that fails.
   private static func makeFile(in folder: String) -> CInt {
     let nameless = open(folder, O_RDWR | temporaryFile | O_CLOEXEC, 0o600)
     if nameless >= 0 { return nameless }
@@ -178,7 +178,7 @@ private final class TimeShiftWriter {
     hasWarned = true
   }
 
-  /// What nobody can go back to any more takes no room.
+  /// Returns to the file system the bytes that are beyond the reach of rewinding.
   private func giveBack(_ source: ReplaySource) {
     guard let limit = archive.epoch(epoch)?.reach else { return }
     let end = source.withIndex { index -> UInt64 in
