@@ -3,7 +3,7 @@ internal import HTTP
 internal import Ingest
 
 extension CatalogueQuery {
-  /// `?stream=&from=&to=&state=&limit=&cursor=`; what is left out or empty does not restrict anything.
+  /// `?stream=&from=&to=&state=&limit=&cursor=`; a missing or empty value does not restrict the query.
   init(_ request: HTTPRequest) throws(ValueError) {
     func value(_ name: String) -> String? { request.query(name).flatMap { $0.isEmpty ? nil : $0 } }
     try self.init(stream: value("stream"), state: value("state"))
@@ -23,7 +23,7 @@ extension CatalogueQuery {
     }
   }
 
-  /// Only one stream's, or only those of a state, where one is given.
+  /// Restricts the query to one stream or one state, where given.
   init(stream: String?, state: String?) throws(ValueError) {
     self.init()
     if let stream {

@@ -3,8 +3,8 @@ internal import NIOCore
 internal import NIOHTTP1
 
 extension LiveRoutes {
-  /// `/live/{stream}/manifest.mpp?from={time}`: what leads from the manifest published at that time, in milliseconds
-  /// since 1970, to the current one (ISO/IEC 23009-1 §5.15).
+  /// `/live/{stream}/manifest.mpp?from={time}`: the patch from the manifest published at that time, in milliseconds since 1970,
+  /// to the current one (ISO/IEC 23009-1 §5.15).
   func patch(_ request: HTTPRequest, of stream: LiveStream, on eventLoop: any EventLoop) -> HTTPAnswer {
     guard let text = request.query("from"), let base = Self.publishTime(text) else {
       return .now(
