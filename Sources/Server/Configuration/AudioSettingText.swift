@@ -2,14 +2,14 @@ internal import Basics
 internal import FMP4
 internal import Ingest
 
-/// The audio of a stream as it is written: `source`, `aac` or `opus@64k`, of all streams or, behind `NAME=`, of one.
+/// The audio setting as text: `source`, `aac` or `opus@64k` for all streams, or for one with `NAME=` before it.
 struct AudioSettingText: Sendable, Hashable {
   /// Nil for all streams that have no setting of their own.
   var name: StreamName?
   /// Nil for the source's audio alone.
   var audio: AudioSpecification?
 
-  /// What a bit rate may be, inclusive.
+  /// Allowed bit rates, inclusive.
   static let bitRate = 24_000...512_000
 
   init(parsing text: String) throws(ValueError) {

@@ -2,7 +2,7 @@ internal import Basics
 internal import HTTP
 internal import Ingest
 
-/// Who may ask for what over HTTP, how often, and whom it trusts.
+/// Access, limits and trusted proxies of HTTP.
 struct HTTPOptions: SettingGroup {
   let maxViewers = Setting(
     "max-viewers", .count(1...1_000_000), default: "10000", "More viewers get 503 with Retry-After.")
@@ -26,7 +26,7 @@ struct HTTPOptions: SettingGroup {
     var limits = HTTPLimits()
     limits.repeatedPolls = try given[pollLimit]
     limits.connectionsPerAddress = try given[maxConnectionsPerAddress]
-    // A player has a connection for playlists and one for media.
+    // A player has one connection for playlists and one for media.
     limits.connections = max(limits.connections, 2 * (try given[maxViewers]))
     return limits
   }

@@ -2,14 +2,14 @@ internal import Basics
 internal import FMP4
 internal import Ingest
 
-/// A ladder as it is written: `1080p@5M,720p@3M:preset=fast,360p@800k`, of all streams or, behind `NAME=`, of one.
+/// A ladder as text: `1080p@5M,720p@3M:preset=fast,360p@800k` for all streams, or for one with `NAME=` before it.
 struct LadderSpecification: Sendable, Hashable {
   /// Nil for all streams that have no ladder of their own.
   var name: StreamName?
   /// From the largest to the smallest.
   var rungs: [RungSpecification]
 
-  /// What a rung may be, inclusive.
+  /// Allowed values of a rung, inclusive.
   enum Limits {
     static let shortSide = 64...4320
     static let bitRate = 50_000...200_000_000
@@ -17,7 +17,7 @@ struct LadderSpecification: Sendable, Hashable {
 
   init(parsing text: String) throws(ValueError) {
     var list = text[...]
-    // A rung's options have their own.
+    // An equals sign after an `@` belongs to a rung's options.
     if let equals = text.firstIndex(of: "="), !text[..<equals].contains("@") {
       name = try StreamName(parsing: String(text[..<equals]))
       list = text[text.index(after: equals)...]

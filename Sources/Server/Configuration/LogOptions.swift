@@ -1,7 +1,7 @@
 internal import Basics
 internal import Logging
 
-/// What the log tells, and in which form.
+/// The level and the format of the log.
 struct LogOptions: SettingGroup {
   let logLevel = Setting(
     "log-level", SettingText("level", Logger.Level.init(parsing:)), default: "info",
