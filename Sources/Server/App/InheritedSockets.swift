@@ -1,24 +1,24 @@
 internal import Basics
 internal import Glibc
 
-/// Sockets that listen since before this process began, and go on when it ends: who knocks in between waits, instead of
-/// being turned away. systemd opens them and hands them over (sd_listen_fds(3)): from descriptor 3 on, as many as
-/// `LISTEN_FDS` says, named by `LISTEN_FDNAMES`, for the process `LISTEN_PID`.
+/// Listening sockets that systemd opens before this process starts and keeps after it ends. Connections made in between wait
+/// instead of being refused. systemd passes the sockets (sd_listen_fds(3)): from descriptor 3 on, `LISTEN_FDS` in number, named
+/// by `LISTEN_FDNAMES`, for the process `LISTEN_PID`.
 struct InheritedSockets: Sendable {
   private var sockets: [SettingName: CInt] = [:]
 
   static let none = InheritedSockets()
   private static let first: CInt = 3
   private static let limit: CInt = 16
-  /// What a socket may be for, by its name.
+  /// The names that a socket may have.
   static let listeners: [SettingName] = ["http", "https", "rtmp", "rtmps"]
 
   subscript(_ setting: SettingName) -> CInt? { sockets[setting] }
 
   private init() {}
 
-  /// Takes what was handed over to this process; nothing where nobody did. Programs that weir starts get none of it.
-  /// Throws where a socket is not known by its name, or is none that listens.
+  /// Takes the sockets passed to this process, if any. Programs started by weir inherit none of them. Throws if a socket has an
+  /// unknown name or does not listen.
   init(environment: [String: String], process: pid_t = getpid()) throws(ConfigurationError) {
     guard environment["LISTEN_PID"].flatMap({ pid_t($0) }) == process,
       let count = environment["LISTEN_FDS"].flatMap({ CInt($0) }), count > 0

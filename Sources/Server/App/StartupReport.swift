@@ -4,13 +4,13 @@ internal import Ingest
 internal import Logging
 internal import NIOCore
 
-/// The few lines that a person reads first: what to open, where to publish, where recordings go.
+/// The first lines of output: what to open, where to publish, where recordings are stored.
 struct StartupReport {
   let configuration: ServerConfiguration
   let capacity: ServerCapacity
   let http: SocketAddress
   let https: SocketAddress?
-  /// Where publishers come in.
+  /// The addresses for publishers.
   let endpoints: [PublisherProtocol.Endpoint]
 
   /// The address of the first source's page, or of the list of streams.
@@ -34,7 +34,7 @@ struct StartupReport {
     return lines.joined(separator: "\n") + "\n"
   }
 
-  /// Bytes of keys and tokens that nobody guesses over the network.
+  /// Lengths from which keys and tokens cannot be guessed over the network, in bytes.
   private static let leastKey = 8
   private static let leastToken = 16
 
@@ -53,8 +53,8 @@ struct StartupReport {
     return warnings
   }
 
-  /// Tells it to whoever looks: lines on standard output, or where the log is for programs, events of the log, so that
-  /// both together are JSON from end to end. A terminal has lines in any case.
+  /// Prints the report to standard output. With `--log json` it becomes log events instead, so that all output is JSON; a
+  /// terminal gets the lines as well.
   func tell(_ logger: Logger) {
     if configuration.logFormat == .json {
       logger.notice("\(Version.name) \(Version.number) started", metadata: facts)
@@ -65,7 +65,7 @@ struct StartupReport {
     _ = write(STDOUT_FILENO, bytes, bytes.count)
   }
 
-  /// Where it listens and records.
+  /// The addresses, the folder of recordings and the limits.
   private var facts: Logger.Metadata {
     var facts: Logger.Metadata = [
       "http": "http://\(Self.authority(http))", "recordings": "\(configuration.recordingsFolder ?? "off")",
@@ -79,7 +79,7 @@ struct StartupReport {
     return facts
   }
 
-  /// "localhost:8080" where every address is served, else the address itself.
+  /// "localhost:8080" if every address is served, otherwise the address itself.
   static func authority(_ address: SocketAddress) -> String {
     let port = address.port ?? 0
     switch address.ipAddress {
