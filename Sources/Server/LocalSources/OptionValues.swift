@@ -2,7 +2,7 @@ internal import Basics
 internal import FMP4
 internal import Ingest
 
-/// Values of options as sources have them: `size=1280x720`, `bitrate=2.5M`.
+/// Parses the values of source options: `size=1280x720`, `bitrate=2.5M`.
 enum OptionValues {
   static func size(_ text: String) throws(ValueError) -> CameraSettings.Size {
     let sides = text.split(separator: "x", omittingEmptySubsequences: false).map { Int($0) }
@@ -29,7 +29,7 @@ enum OptionValues {
     throw ValueError("fps=\(text) is no frame rate", advice: "write fps=30, fps=29.97 or fps=30000/1001, from 1 to 300")
   }
 
-  /// `2500000`, `2500k` or `2.5M` bits a second.
+  /// `2500000`, `2500k` or `2.5M` bits per second.
   static func bitRate(_ text: String, _ range: ClosedRange<Int>) throws(ValueError) -> Int {
     let units: [Character: Double] = ["k": 1e3, "K": 1e3, "M": 1e6]
     let unit = text.last.flatMap { units[$0] }
@@ -51,7 +51,7 @@ enum OptionValues {
     return number
   }
 
-  /// One of a type's words, or of these.
+  /// One of the words of a type, or of the given words.
   static func word<Word: RawRepresentable & CaseIterable>(
     _ name: String, _ text: String, _ words: [Word] = Array(Word.allCases)
   ) throws(ValueError) -> Word where Word.RawValue == String {
