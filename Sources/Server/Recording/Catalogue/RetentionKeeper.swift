@@ -107,8 +107,8 @@ struct RetentionKeeper {
     owed = ((owed?.bytes ?? 0) &+ removed &- max(0, returned), now &+ Self.patience)
     catalogue.logger.warning(
       """
-      \(removed / 1_000_000) MB of recordings were removed and the disk has no more free space: they are still open, \
-      or they have other names; no more are removed for a minute
+      \(removed / 1_000_000) MB of recordings were removed but the disk has not gained free space: some are \
+      still open, or have other names; no more are removed for a minute
       """)
   }
 
