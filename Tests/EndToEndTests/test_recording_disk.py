@@ -102,7 +102,7 @@ def test_finishing_needs_no_copy(scene, kind):
         time.sleep(1)
         movies = stage.finish()
         assert len(movies) == 1
-        assert "it is copied" not in stage.weir.text()
+        assert "finishing it needs a copy" not in stage.weir.text()
         stage.weir.wait_log("recording stops: the stream ended", 1)
         stage.weir.wait_log("recorded .* to ", 1)
 

@@ -35,7 +35,7 @@ struct APIRoutes {
 
   func stream(_ request: APIRequest) -> HTTPAnswer {
     guard let name = StreamName(request[0]), let stream = streams.stream(name) else {
-      return .now(Problem.notFound("There is no stream of that name now.").response)
+      return .now(Problem.notFound("There is no stream of that name at present.").response)
     }
     return .now(.json(describe(stream)))
   }

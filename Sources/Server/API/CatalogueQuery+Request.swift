@@ -28,7 +28,7 @@ extension CatalogueQuery {
     self.init()
     if let stream {
       guard let name = StreamName(stream) else {
-        throw ValueError("stream is no stream's name", advice: "Write one as \(StreamName.grammar).")
+        throw ValueError("stream is not a valid stream name", advice: "Write one as \(StreamName.grammar).")
       }
       self.stream = name
     }
@@ -37,7 +37,7 @@ extension CatalogueQuery {
 
   private static func time(_ text: String, _ name: String) throws(ValueError) -> Int64 {
     guard let time = UTCText.nanoseconds(text) else {
-      throw ValueError("\(name) is no time", advice: "Write it as 2026-11-21T07:24:10Z.")
+      throw ValueError("\(name) is not a time", advice: "Write it as 2026-11-21T07:24:10Z.")
     }
     return time
   }

@@ -9,7 +9,7 @@ extension LiveRoutes {
     guard let text = request.query("from"), let base = Self.publishTime(text) else {
       return .now(
         Problem.badRequest(
-          "A patch is asked for by manifest.mpp?from=TIME, with the time that the manifest's PatchLocation gives."
+          "Request a patch as manifest.mpp?from=TIME, with the time in the manifest's PatchLocation."
         ).response)
     }
     return stream.patch(from: base, to: stream.view, on: eventLoop)

@@ -338,7 +338,7 @@ struct MediaRoutes {
   private func unsatisfiable(_ known: Int) -> HTTPResponse {
     Problem(
       status: .rangeNotSatisfiable, title: "Range not satisfiable",
-      detail: "The segment is still being made; \(known) bytes of it are there.", cache: .never
+      detail: "The segment is still being made; \(known) bytes of it exist.", cache: .never
     ).response
   }
 }

@@ -70,11 +70,12 @@ extension ReplayRoutes {
     case .tooLong:
       .badRequest(
         "A clip lasts at most \(Int(longest.seconds) / 3600) h.",
-        help: "Ask for less, download the recording, or cut its file by weir record clip.")
+        help: "Ask for less, download the recording, or cut its file with weir record clip.")
     case .noClock:
       .badRequest(
-        "Neither the recording nor its name says what time of day it was.", help: "Give from and to in seconds of it.")
-    case .empty: .badRequest("The clip would end before it begins.", help: "Let to come after from.")
+        "Neither the recording nor its name contains a time of day.",
+        help: "Give from and to in seconds of the recording.")
+    case .empty: .badRequest("The clip would end before it begins.", help: "Choose to after from.")
     case .outside(let length):
       Problem.notFound(
         "The recording has no media in that range: it is \(Decimals.fixed(seconds: length, digits: 0)) s long.")

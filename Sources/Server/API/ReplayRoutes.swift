@@ -50,7 +50,7 @@ struct ReplayRoutes {
   }
 
   var missing: HTTPResponse {
-    Problem.notFound("There is no such recording, or nothing of it here.", help: "See /api/v1/recordings.").response
+    Problem.notFound("There is no such recording, or no such part of it.", help: "See /api/v1/recordings.").response
   }
 
   private func document(_ document: ReplayDocument, of source: ReplaySource) -> HTTPResponse {

@@ -26,10 +26,10 @@ final class SourcePreviews: Sendable {
     guard let keyFrame = source.keyFrame else { return .now(Self.notYet) }
     let name = source.name
     guard let made = flight.value(of: name, on: eventLoop, make: { self.jpeg(of: keyFrame, name) }) else {
-      return .now(Self.noPicture)
+      return .now(Self.noThumbnail)
     }
     let answer = made.map { jpeg in
-      guard let jpeg else { return Self.noPicture }
+      guard let jpeg else { return Self.noThumbnail }
       return HTTPResponse(
         headers: [
           HeaderField("Content-Type", ContentType.jpeg.rawValue),
@@ -52,8 +52,8 @@ final class SourcePreviews: Sendable {
     help: "Try again in a second.", headers: [HeaderField("Retry-After", "1")]
   ).response
 
-  private static let noPicture = Problem(
+  private static let noThumbnail = Problem(
     status: .internalServerError, title: "No thumbnail", detail: "The newest key frame cannot be decoded.",
-    help: "The next one may do."
+    help: "Try the next key frame."
   ).response
 }

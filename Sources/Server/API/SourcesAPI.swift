@@ -111,7 +111,7 @@ extension EndReason {
   /// A sentence for the API's response.
   fileprivate var words: String {
     switch self {
-    case .finished: "It came to its end."
+    case .finished: "It ended."
     case .failed(let reason), .connectionLost(let reason): reason
     case .replaced: "Another publisher took the name over."
     case .shutdown: "The server is stopping."

@@ -77,7 +77,7 @@ final class WebFiles: Sendable {
   }
 
   private static func missing(_ name: String) -> HTTPResponse {
-    Problem.notFound("There is no file \(name) among the pages.").response
+    Problem.notFound("The pages have no file \(name).").response
   }
 
   private static func response(name: String, body: ByteBuffer, securityPolicy: HeaderField) -> PreencodedResponse {

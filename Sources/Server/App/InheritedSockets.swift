@@ -24,7 +24,7 @@ struct InheritedSockets: Sendable {
       let count = environment["LISTEN_FDS"].flatMap({ CInt($0) }), count > 0
     else { return }
     guard count <= Self.limit else {
-      throw Self.failure("LISTEN_FDS", "\(count)", "these are more sockets than weir listens on")
+      throw Self.failure("LISTEN_FDS", "\(count)", "weir does not listen on that many sockets")
     }
     let names = (environment["LISTEN_FDNAMES"] ?? "").split(separator: ":", omittingEmptySubsequences: false)
     for index in 0..<count {
@@ -36,11 +36,13 @@ struct InheritedSockets: Sendable {
           "LISTEN_FDNAMES", LogText.escaped(name), "set FileDescriptorName= to http, https, rtmp or rtmps")
       }
       guard sockets[setting] == nil else {
-        throw Self.failure("LISTEN_FDNAMES", name, "one socket each: give two addresses one, or leave one out")
+        throw Self.failure(
+          "LISTEN_FDNAMES", name,
+          "only one socket can have this name; use one socket for both addresses, or leave one out")
       }
       guard Self.listens(descriptor) else {
         throw Self.failure(
-          "LISTEN_FDS", name, "descriptor \(descriptor) is no stream socket that listens; set Accept=no")
+          "LISTEN_FDS", name, "descriptor \(descriptor) is not a listening stream socket; set Accept=no")
       }
       sockets[setting] = descriptor
     }

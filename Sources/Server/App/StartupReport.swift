@@ -41,7 +41,8 @@ struct StartupReport {
   private var warnings: [String] {
     var warnings: [String] = []
     if configuration.publishKeys.isEmpty {
-      warnings.append("anybody who reaches this machine may publish; set a key with --publish-key or WEIR_PUBLISH_KEY")
+      warnings.append(
+        "every client that reaches this machine may publish; set a key with --publish-key or WEIR_PUBLISH_KEY")
     }
     if let length = configuration.publishKeys.shortest, length < Self.leastKey {
       warnings.append("a publish key of \(length) characters can be guessed; use \(Self.leastKey) or more")

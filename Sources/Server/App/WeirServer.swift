@@ -187,26 +187,27 @@ struct WeirServer {
     // Three threads, which end with the process. Two wait for thumbnail workers: one for live streams, one for recordings, so
     // that a gallery of recordings does not delay live streams. The third makes reports and lists, since an event loop must not,
     // and a disk thread may be blocked.
-    let (pictures, recorded, figures) = (Self.thread(), Self.thread(), Self.thread())
+    let (liveThumbnails, recordingThumbnails, reports) = (Self.thread(), Self.thread(), Self.thread())
     let replay = ReplayRoutes(
       archive: archive, streams: streams, layout: configuration.streamSettings.layout,
       longClips: LongClips(memory: memory))
     let router = Router(
       live: LiveRoutes(
-        streams: streams, viewers: viewers, thumbnails: Thumbnails(logger: logger, pool: pictures),
+        streams: streams, viewers: viewers, thumbnails: Thumbnails(logger: logger, pool: liveThumbnails),
         archive: archive),
       api: APIRoutes(
         streams: streams, viewers: viewers, recordings: recordings, captures: CaptureAPI(sources: sources),
-        sources: SourcesAPI(sources: sources, previews: SourcePreviews(pool: pictures), recordings: sourceRecordings),
+        sources: SourcesAPI(
+          sources: sources, previews: SourcePreviews(pool: liveThumbnails), recordings: sourceRecordings),
         replay: replay, gate: gate, clock: clock, rtmpPort: rtmpPort,
         publishKeyRequired: !configuration.publishKeys.isEmpty, publicURL: configuration.publicURL,
-        capacity: capacity, lists: SingleFlight(limit: 1, on: figures, sharing: .untilBegun)),
+        capacity: capacity, lists: SingleFlight(limit: 1, on: reports, sharing: .untilBegun)),
       recordings: RecordingRoutes(
         library: recordings,
-        thumbnails: recordings.map { RecordingThumbnails(library: $0, logger: logger, pool: recorded) }),
+        thumbnails: recordings.map { RecordingThumbnails(library: $0, logger: logger, pool: recordingThumbnails) }),
       replay: replay,
       pages: PageRoutes(files: WebFiles(folder: configuration.webFolder)),
-      metrics: MetricsRoutes(report: metrics, clock: clock, pool: figures), gate: gate)
+      metrics: MetricsRoutes(report: metrics, clock: clock, pool: reports), gate: gate)
     let listener = HTTPListener(
       responder: router, limits: configuration.httpLimits, memory: memory, descriptors: descriptors,
       proxies: configuration.trustedProxies, origins: configuration.crossOrigin, clock: clock, traffic: traffic,

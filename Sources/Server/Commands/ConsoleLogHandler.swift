@@ -43,10 +43,10 @@ struct ConsoleLogHandler: LogHandler {
     let time = now()
     guard let leftOut = rate.leftOut(before: event, all, now: time) else { return }
     for silence in rate.overdue(now: time) {
-      let note = "\(silence.count) lines were left out that began like \"\(silence.text)\""
+      let note = "\(silence.count) lines were left out that begin like \"\(silence.text)\""
       output.write(line(.notice, note, [:])) { line(.warning, $0, [:]) }
     }
-    let note = leftOut > 0 ? " (\(leftOut) lines like it were left out before)" : ""
+    let note = leftOut > 0 ? " (\(leftOut) similar lines were left out before)" : ""
     output.write(line(event.level, event.message.description + note, all)) { line(.warning, $0, [:]) }
   }
 

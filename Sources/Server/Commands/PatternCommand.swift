@@ -31,10 +31,10 @@ struct PatternCommand: ParsableCommand {
       throw ValidationError("\(option) \(value): give a number from 0 to \(Self.largestNumber)")
     }
     guard let wallStart = UTCText.nanoseconds(start), Self.times.contains(wallStart) else {
-      throw ValidationError("--start '\(start)' is no time; write it as 2026-11-21T07:24:10.500Z")
+      throw ValidationError("--start '\(start)' is not a time; write it as 2026-11-21T07:24:10.500Z")
     }
     guard isatty(STDOUT_FILENO) == 0 else {
-      throw ValidationError("pictures are no text; send them to a file or a program: weir pattern > pattern.y4m")
+      throw ValidationError("the output is not text; redirect it to a file or a program: weir pattern > pattern.y4m")
     }
   }
 
@@ -48,7 +48,7 @@ struct PatternCommand: ParsableCommand {
       try output.flush()
     } catch let failure as BufferedOutput.Failure {
       if failure.code == EPIPE { return }
-      throw ConfigurationError(.configuration, "the pictures could not be written: \(failure)")
+      throw ConfigurationError(.configuration, "the frames could not be written: \(failure)")
     }
   }
 }

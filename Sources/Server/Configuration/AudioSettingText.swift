@@ -21,7 +21,7 @@ struct AudioSettingText: Sendable, Hashable {
     if word == "source" { return }
     let halves = word.split(separator: "@", maxSplits: 1, omittingEmptySubsequences: false)
     guard let coding = halves.first.flatMap({ CodecID(.audio, rawValue: $0) }) else {
-      throw ValueError("\"\(word)\" is no codec of audio", advice: "use source, aac or opus, or aac@128k")
+      throw ValueError("\"\(word)\" is not an audio codec", advice: "use source, aac or opus, or aac@128k")
     }
     guard halves.count == 2 else {
       audio = AudioSpecification(coding)

@@ -18,7 +18,7 @@ extension PublishKeys {
 /// A publish key as text: `NAME=KEY`, `*=KEY` or `KEY`.
 enum PublishKeyText {
   private static let empty = ValueError(
-    "the key is empty", advice: "give a key, or leave the setting out to let anybody publish")
+    "the key is empty", advice: "give a key, or leave the setting out to let every client publish")
 
   /// The keys in a variable. A key for all names may contain commas.
   @Sendable static func list(_ text: String) -> [String] { hasName(text) ? text.commaSeparated : [text] }
@@ -44,7 +44,7 @@ enum PublishKeyText {
     if text[..<equals] == "*" { return (nil, key) }
     guard let name = StreamName(text[..<equals]) else {
       throw ValueError(
-        "what stands before the = of a key names no stream: \(StreamName.grammar)",
+        "the text before the = of a key is not a stream name: \(StreamName.grammar)",
         advice: "write NAME=KEY, or *=KEY for all names")
     }
     return (name, key)

@@ -85,7 +85,9 @@ extension RecordingSplit {
     }
     let period = try parse(text)
     guard 86_400_000_000_000 % period == 0 else {
-      throw ValueError("a day has no whole number of them", advice: "use each:\(text), or 10m, 30m, 1h, 6h, 24h")
+      throw ValueError(
+        "a day cannot be divided into whole periods of that length",
+        advice: "use each:\(text), or 10m, 30m, 1h, 6h, 24h")
     }
     self = .clock(period)
   }

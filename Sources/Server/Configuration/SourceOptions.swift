@@ -46,7 +46,7 @@ struct SourceOptions: SettingGroup {
   {
     guard try given[offAir] else { return .onAir }
     guard try given[adminToken] != nil else {
-      throw given.error(offAir, "nobody could put them on air", "add \(adminToken.name.flag) TOKEN")
+      throw given.error(offAir, "without an admin token they cannot be put on air", "add \(adminToken.name.flag) TOKEN")
     }
     return .offAir
   }

@@ -67,7 +67,7 @@ struct DeviceOptions {
     }
     guard settings.format?.isCoded != true || settings.turning == .matrix else {
       throw ValueError(
-        "pictures that the camera has coded (format=h264) cannot be turned by pixels", advice: "leave rotate-by out")
+        "video encoded by the camera (format=h264) cannot be turned by pixels", advice: "leave rotate-by out")
     }
     settings.encoding = try encoding.checked()
     return settings
@@ -107,7 +107,7 @@ struct DeviceOptions {
   /// A control by its name, as `weir devices` lists it, and a whole number.
   static func control(_ name: String, _ text: String) throws(ValueError) -> CameraSettings.Control {
     guard let value = Int32(text) else {
-      throw ValueError("the control \(name) is set to no whole number", advice: "weir devices tells its range")
+      throw ValueError("the control \(name) is not set to a whole number", advice: "weir devices lists its range")
     }
     return CameraSettings.Control(name: name, value: value)
   }

@@ -21,7 +21,7 @@ struct EncodingOptions {
   init(changing present: VideoEncoding) {
     encoding = present
     usualCoding = present.coding
-    advice = "name the other one, too, which stays as it is otherwise"
+    advice = "name the other one as well; it keeps its value otherwise"
   }
 
   /// Applies an option. False if it is no option of an encoder.
@@ -81,7 +81,7 @@ struct EncodingOptions {
     case "vbr": return .variable
     default:
       guard let quality = text.rest(after: "crf:").flatMap(Int.init), (0...51).contains(quality) else {
-        throw ValueError("rc=\(text) is no rate control", advice: "write rc=cbr, rc=vbr or rc=crf:23, from 0 to 51")
+        throw ValueError("rc=\(text) is not a rate control", advice: "write rc=cbr, rc=vbr or rc=crf:23, from 0 to 51")
       }
       return .quality(quality)
     }

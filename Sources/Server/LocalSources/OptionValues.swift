@@ -8,7 +8,7 @@ enum OptionValues {
     let sides = text.split(separator: "x", omittingEmptySubsequences: false).map { Int($0) }
     guard sides.count == 2, let width = sides[0], let height = sides[1], (16...8192).contains(width),
       (16...8192).contains(height)
-    else { throw ValueError("size=\(text) is no size", advice: "write size=1280x720, sides from 16 to 8192") }
+    else { throw ValueError("size=\(text) is not a size", advice: "write size=1280x720, sides from 16 to 8192") }
     return CameraSettings.Size(width: width, height: height)
   }
 
@@ -26,7 +26,8 @@ enum OptionValues {
       if let common, abs(common.framesPerSecond - number) < 0.006, number != number.rounded() { return common }
       if let rate = FrameRate(numerator: UInt32((number * 1000).rounded()), denominator: 1000) { return rate }
     }
-    throw ValueError("fps=\(text) is no frame rate", advice: "write fps=30, fps=29.97 or fps=30000/1001, from 1 to 300")
+    throw ValueError(
+      "fps=\(text) is not a frame rate", advice: "write fps=30, fps=29.97 or fps=30000/1001, from 1 to 300")
   }
 
   /// `2500000`, `2500k` or `2.5M` bits per second.
@@ -36,7 +37,7 @@ enum OptionValues {
     let number = Double(unit == nil ? text[...] : text.dropLast()).map { $0 * (unit ?? 1) }
     guard let number, (Double(range.lowerBound)...Double(range.upperBound)).contains(number) else {
       throw ValueError(
-        "bitrate=\(text) is no bit rate from \(range.lowerBound / 1000)k to \(range.upperBound / 1000)k",
+        "bitrate=\(text) is not a bit rate from \(range.lowerBound / 1000)k to \(range.upperBound / 1000)k",
         advice: "write bitrate=2500k or bitrate=2.5M")
     }
     return Int(number)

@@ -48,7 +48,9 @@ extension RecordingCatalogue {
     change(key, on: eventLoop) { entry throws(CatalogueRefusal) in
       guard entry.deletedAt == nil else { throw .notFound }
       guard entry.state != .running else { throw .running }
-      guard entry.isPlayable else { throw .conflict("It is not finished; at its next start the server finishes it.") }
+      guard entry.isPlayable else {
+        throw .conflict("It is not finished yet; the server finishes it at its next start.")
+      }
       guard entry.isProtected != isProtected else { return }
       let (folder, _) = try self.folders(of: key.stream)
       try Self.onDisk { () throws(RecordingError) in try folder.setReadOnly(isProtected, key.name.finished) }

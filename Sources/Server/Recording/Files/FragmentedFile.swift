@@ -95,9 +95,9 @@ enum FragmentedFile {
   private static func salvage(_ path: String, _ name: String) throws(RecordingError) -> Result {
     let parent = path.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
     let folder = try RecordingFolder.open(parent.isEmpty ? (path.hasPrefix("/") ? "/" : ".") : parent)
-    guard let recording = RecordingName(unfinished: name) else { throw RecordingError("\(path) is no recording") }
+    guard let recording = RecordingName(unfinished: name) else { throw RecordingError("\(path) is not a recording") }
     switch RecordingFile.reopen(in: folder, name: recording) {
-    case .gone: throw RecordingError("\(LogText.escaped(path)) is gone, or no file")
+    case .gone: throw RecordingError("\(LogText.escaped(path)) does not exist, or is not a file")
     case .unreadable(let error): throw error
     case .locked:
       throw RecordingError("\(LogText.escaped(path)) is being written by another process; it is left as it is")
@@ -191,11 +191,11 @@ extension BoxError {
   fileprivate var objection: String {
     switch code {
     case .blank where offset == 0:
-      "it begins with zeros: if its finishing was interrupted, `weir record finalize` puts that right"
+      "it begins with zeros: if its finishing was interrupted, `weir record finalize` repairs it"
     case .foreign: "that is no MP4"
     case .unfinished:
-      "it has media but no moov before it: it was written as an ordinary MP4 and never finished, so that"
-        + " nothing tells where its samples are"
+      "it has media but no moov before it: it was written as an ordinary MP4 and never finished, and"
+        + " its samples cannot be located"
     case .missing where path.isEmpty: "it has no moov"
     case .codec(let error) where error.code == .unsupported:
       "\(LogText.escaped(description)), which weir does not know (it knows H.264, HEVC, AV1, AAC and Opus)"

@@ -17,7 +17,7 @@ final class RecordingFile {
   let descriptor: CInt
   /// Reservation for the moov before the first recorded byte; nil where the moov is placed in another way.
   let room: MoovReservation?
-  /// Position of the first recorded byte, for those who read while the file becomes a movie.
+  /// Position of the first recorded byte, for readers while the file becomes a movie.
   let origin: FileOrigin
   private var unsynced = Unsynced.nothing
   private var trust = Trust.whole
@@ -44,7 +44,7 @@ final class RecordingFile {
   /// Throws if offsets are no longer those of the fragments.
   func requireFragments() throws(RecordingError) {
     guard case .movie = stage else { return }
-    throw RecordingError("\(LogText.escaped(path)) has its head, but is not known to be durable", code: EIO)
+    throw RecordingError("\(LogText.escaped(path)) has its moov, but is not known to be durable", code: EIO)
   }
 
   private enum Unsynced {

@@ -11,10 +11,10 @@ internal import NIOCore
 /// | 8 | `weir-ix2` (`weir-ix1` without the last line) |
 /// | 8 | FNV-1a of all that follows |
 /// | 4 × 4 | numbers of tracks, versions, segments, clocks |
-/// | 12 + 4 × tracks | each version: number, offset; ticks of a picture of each track |
+/// | 12 + 4 × tracks | each version: number, offset; ticks of a frame of each track |
 /// | 24 | each clock: first segment, media time, timescale, wall-clock time |
 /// | 45 + 16 × tracks | each segment, and what it holds of each track |
-/// | 4 | EXT-X-TARGETDURATION in seconds; 0 where nobody knows |
+/// | 4 | EXT-X-TARGETDURATION in seconds; 0 if not known |
 extension RecordingIndex {
   private static let magic: StaticString = "weir-ix2"
   private static let oldMagic: StaticString = "weir-ix1"

@@ -66,7 +66,7 @@ struct RecordingNaming: Sendable, Hashable {
     }
     let file = String(pattern.dropFirst(Self.folder.count))
     guard !file.contains("/") else {
-      throw ValueError("a stream's folder has no folders in it", advice: "use - or _ where a second / stands")
+      throw ValueError("a stream's folder contains no folders", advice: "use - or _ instead of the second /")
     }
     let parts = try Self.split(file)
     try Self.checkText(parts)
@@ -127,13 +127,13 @@ struct RecordingNaming: Sendable, Hashable {
       }
     }
     guard let first else {
-      throw ValueError("it has no time, which tells recordings apart", advice: standardAdvice)
+      throw ValueError("it has no time, so recordings would have equal names", advice: standardAdvice)
     }
     if first > 0 {
       switch parts[first - 1] {
       case .text(let text) where text.utf8.last.map(RecordingName.isDigit) != true: break
       default:
-        throw ValueError("the time cannot be told from what stands before it", advice: "put - or _ between them")
+        throw ValueError("the time cannot be told apart from the text before it", advice: "put - or _ between them")
       }
     }
     let after: Int
@@ -141,7 +141,7 @@ struct RecordingNaming: Sendable, Hashable {
     for part in parts[after...] {
       guard case .text(let text) = part, text.utf8.allSatisfy(RecordingName.mayFollowTime) else {
         throw ValueError(
-          "behind the time only letters and underscores may stand", advice: "move the rest, and {stream}, before it")
+          "only letters and underscores may follow the time", advice: "move the rest, and {stream}, before it")
       }
     }
   }

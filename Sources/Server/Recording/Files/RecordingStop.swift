@@ -26,7 +26,7 @@ enum RecordingStop: Sendable, Hashable, CustomStringConvertible {
 
   var description: String {
     switch self {
-    case .asked: "somebody stopped it"
+    case .asked: "a client stopped it"
     case .streamEnded: "the stream ended"
     case .shutdown: "weir was stopped"
     case .longest: "it has reached --record-max-duration"

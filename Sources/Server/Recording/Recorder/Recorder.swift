@@ -18,7 +18,7 @@ final class Recorder: FragmentSink {
   private let clock: SteadyClock
   private let logger: Logger
   private let queue: RankedMutex<RecorderQueue>
-  private let job: RankedMutex<RecordingWriter>
+  private let writer: RankedMutex<RecordingWriter>
   private let latest = LatestState()
   /// Rings at each change of the recording's state.
   private let bell = Bell()
@@ -32,7 +32,7 @@ final class Recorder: FragmentSink {
     clock = settings.clock
     logger = settings.logger
     let latest = latest
-    job = RankedMutex(
+    writer = RankedMutex(
       .recording,
       RecordingWriter(
         library: settings, stream: stream, epoch: epoch, tell: { state in latest.set(state) },
@@ -133,17 +133,17 @@ final class Recorder: FragmentSink {
   /// Runs on a thread of the pool, one call at a time.
   private func drain() {
     while let work = queue.withLock({ $0.next() }) {
-      let isOver = job.withLock { job in
+      let isOver = writer.withLock { writer in
         switch work {
-        case .item(.event(let event)): job.receive(event)
-        case .item(.segmentEnd(let end)): job.complete(end)
-        case .item(.shed): job.noteMissing(RecordingWriter.tooSlow)
-        case .item(.shedUntil(let end)): job.leaveOut(until: end)
-        case .item(.stop): job.stop()
-        case .item(.cancel): job.cancel()
-        case .tick: job.tick()
+        case .item(.event(let event)): writer.receive(event)
+        case .item(.segmentEnd(let end)): writer.complete(end)
+        case .item(.shed): writer.noteMissing(RecordingWriter.tooSlow)
+        case .item(.shedUntil(let end)): writer.leaveOut(until: end)
+        case .item(.stop): writer.stop()
+        case .item(.cancel): writer.cancel()
+        case .tick: writer.tick()
         }
-        return job.isOver
+        return writer.isOver
       }
       if isOver, queue.withLock({ $0.close() }), let epoch { endedEarly(epoch) }
       bell.ring()

@@ -18,7 +18,7 @@ enum RecordingRefusal: Sendable, Hashable, CustomStringConvertible {
   var description: String {
     switch self {
     case .notLive: "There is no live stream of that name; publish it first."
-    case .alreadyRecording: "The stream is being recorded already; stop that recording first."
+    case .alreadyRecording: "The stream is already being recorded; stop that recording first."
     case .notRecording: "The stream is not being recorded."
     case .isStopping: "The source is being stopped; try again in a moment."
     case .neverRecorded: "The test pattern is never recorded."

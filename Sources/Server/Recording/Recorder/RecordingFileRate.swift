@@ -39,7 +39,7 @@ final class RecordingFileRate: Sendable {
     }
     guard isFree else {
       throw RecordingError(
-        "the stream has begun \(limit) files within an hour, as many as it may; let its encoder keep one format, or raise"
+        "the stream has begun \(limit) files within an hour, its limit; make its encoder keep one format, or raise"
           + " --record-max-files")
     }
   }

@@ -152,14 +152,14 @@ final class RecordingFinisher: Sendable {
         let torn = contents.tornBytes > 0 ? ", without \(contents.tornBytes) torn bytes at its end" : ""
         let length = RecordingWriter.text(contents.seconds)
         logger.of(stream).notice("finished a recording, \(length) s\(torn): \(file.finishedPath)")
-        tell(recording, file, contents)
+        announceStored(recording, file, contents)
       case .renamed(let contents):
         let origin = recording.facts == nil ? " of an earlier run" : ""
         logger.of(stream).notice("found a finished recording\(origin): \(file.finishedPath)")
-        tell(recording, file, contents)
+        announceStored(recording, file, contents)
       case .removed: logger.of(stream).notice("removed an empty recording of an earlier run: \(file.path)")
       case .unknown(let reason):
-        logger.of(stream).warning("\(file.path) is no recording of weir (\(reason)); it is left as it is")
+        logger.of(stream).warning("\(file.path) is not a recording of weir (\(reason)); it is left as it is")
       }
     } catch {
       logger.of(stream).error("a recording stays unfinished, for now: \(error)")
@@ -184,7 +184,9 @@ final class RecordingFinisher: Sendable {
     return .settled
   }
 
-  private func tell(_ recording: UnfinishedRecording, _ file: RecordingFile, _ contents: RecordingSalvage.Contents) {
+  private func announceStored(
+    _ recording: UnfinishedRecording, _ file: RecordingFile, _ contents: RecordingSalvage.Contents
+  ) {
     if var facts = recording.facts {
       facts.bytes = file.length
       if contents.tornBytes > 0 { facts.seconds = contents.seconds }
@@ -224,7 +226,7 @@ private final class FinishingProgress: Sendable {
     if isDue {
       let words =
         switch work {
-        case .reading: "looked through"
+        case .reading: "read"
         case .copying: "copied"
         }
       logger.of(stream).notice("finishing \(path): \(done * 100 / total) % of \(total / 1_000_000) MB \(words)")

@@ -46,8 +46,8 @@ struct RecordingSettings: Sendable {
     }
     if isResuming, free < enough {
       throw RecordingError(
-        "\(disk); recording goes on at \(Self.megabytesUp(enough)) MB, which is \(limit) and"
-          + " \(Self.megabytesUp(Self.resumeMargin)) MB to write to", code: nil)
+        "\(disk); recording resumes at \(Self.megabytesUp(enough)) MB, which is \(limit) and"
+          + " \(Self.megabytesUp(Self.resumeMargin)) MB for writing", code: nil)
     }
   }
 }

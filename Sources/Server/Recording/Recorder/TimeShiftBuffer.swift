@@ -12,7 +12,7 @@ internal import Storage
 final class TimeShiftBuffer: FragmentSink {
   private let threads: NIOThreadPool
   private let queue: RankedMutex<RecorderQueue>
-  private let job: RankedMutex<TimeShiftWriter>
+  private let writer: RankedMutex<TimeShiftWriter>
 
   /// `folder` holds the file and `keepFree` bytes stay free there. `budget` limits the memory of all time-shift buffers together.
   init(
@@ -21,7 +21,7 @@ final class TimeShiftBuffer: FragmentSink {
   ) {
     self.threads = threads
     queue = RankedMutex(.queue, RecorderQueue(budget: budget))
-    job = RankedMutex(
+    writer = RankedMutex(
       .recording,
       TimeShiftWriter(
         stream: stream, epoch: epoch, folder: folder, keepFree: keepFree, archive: archive, logger: logger))
@@ -61,7 +61,7 @@ final class TimeShiftBuffer: FragmentSink {
 
   private func drain() {
     while let work = queue.withLock({ $0.next() }) {
-      if case .item(let item) = work { job.withLock { $0.receive(item) } }
+      if case .item(let item) = work { writer.withLock { $0.receive(item) } }
     }
   }
 }
@@ -80,7 +80,7 @@ private final class TimeShiftWriter {
   private var length: off_t = 0
   private var anchor: WallClockAnchor?
   /// Bytes of the file before this position have been returned to the file system.
-  private var freed: UInt64 = 0
+  private var releasedBytes: UInt64 = 0
   /// The disk is too full or failed: nothing is written before the next segment.
   private var isPaused = false
   private var hasWarned = false
@@ -129,7 +129,7 @@ private final class TimeShiftWriter {
   private func begin() {
     descriptor = Self.makeFile(in: folder)
     let copy = descriptor < 0 ? -1 : fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
-    guard copy >= 0 else { return warn("cannot make a file for it in \(LogText.escaped(folder))") }
+    guard copy >= 0 else { return warn("cannot create its file in \(LogText.escaped(folder))") }
     let file = SharedFile(taking: copy, kind: .disk, origin: FileOrigin())
     let source = ReplaySource(stream: stream, name: nil, epoch: epoch, file: file)
     self.source = source
@@ -157,37 +157,39 @@ private final class TimeShiftWriter {
     do throws(StorageError) {
       try File(descriptor).write(fragment.range, at: Int(start))
     } catch {
-      warn("the disk does not take it: \(String(cString: strerror(error.errno)))")
+      warn("cannot write to the disk: \(String(cString: strerror(error.errno)))")
       ftruncate(descriptor, start)
       isPaused = true
       return
     }
     length += off_t(fragment.range.length)
     source.add(fragment, at: UInt64(start), anchor: anchor)
-    if fragment.fragment.startsSegment { giveBack(source) }
+    if fragment.fragment.startsSegment { punchHole(source) }
   }
 
   private var hasRoom: Bool {
     guard let free = File(descriptor).space?.free, free < keepFree else { return true }
-    warn("the disk is fuller than --keep-free allows")
+    warn("the disk has less free space than --keep-free")
     return false
   }
 
   private func warn(_ reason: String) {
-    if !hasWarned { logger.of(stream).warning("viewers can go back no further than the window: \(reason)") }
+    if !hasWarned { logger.of(stream).warning("viewers cannot rewind further than the live window: \(reason)") }
     hasWarned = true
   }
 
   /// Returns to the file system the bytes that are beyond the reach of rewinding.
-  private func giveBack(_ source: ReplaySource) {
+  private func punchHole(_ source: ReplaySource) {
     guard let limit = archive.epoch(epoch)?.reach else { return }
     let end = source.withIndex { index -> UInt64 in
       let oldest = index.end - limit
       return index.index(at: oldest).map { index.segments[$0].offset } ?? 0
     }
-    guard end > freed + Self.smallestHole else { return }
-    if fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off_t(freed), off_t(end - freed)) == 0 {
-      freed = end
+    guard end > releasedBytes + Self.smallestHole else { return }
+    if fallocate(
+      descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off_t(releasedBytes), off_t(end - releasedBytes)) == 0
+    {
+      releasedBytes = end
     }
   }
 

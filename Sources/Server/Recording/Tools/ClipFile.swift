@@ -32,13 +32,13 @@ enum ClipFile {
       switch failure {
       case .noClock:
         throw RecordingError(
-          "\(LogText.escaped(path)): neither the file nor its name says what time of day it was; give --from and --to in"
-            + " seconds of it")
+          "\(LogText.escaped(path)): neither the file nor its name contains a time of day; give --from and --to in"
+            + " seconds of the recording")
       case .tooLong: throw RecordingError("the clip is too long")
-      case .empty: throw RecordingError("the clip would end before it begins; let --to come after --from")
+      case .empty: throw RecordingError("the clip would end before it begins; choose --to after --from")
       case .outside(let length):
         let length = Decimals.fixed(seconds: length, digits: 0)
-        throw RecordingError("the recording is \(length) s long and has nothing of that")
+        throw RecordingError("the recording is \(length) s long and has no media in that range")
       }
     }
     let target = open(out, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
