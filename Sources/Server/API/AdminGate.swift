@@ -2,8 +2,8 @@ internal import HTTP
 internal import Ingest
 internal import NIOHTTP1
 
-/// Checks whether a request may change things: it must carry the admin token as a bearer token (RFC 6750 §2.1) and not come from
-/// a page of another origin. Without a configured token no request may, not even from this machine.
+/// Checks whether a request may change things. It must carry the admin token as a bearer token (RFC 6750 §2.1), and must not come
+/// from a page of another origin. Without a configured token no request may, not even from this machine.
 struct AdminGate: Sendable {
   /// Nil if the server was started without one.
   let token: Secret?

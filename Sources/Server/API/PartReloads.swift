@@ -10,7 +10,6 @@ internal import Synchronization
 ///
 /// It is recognised by the last request of its connection, once in each segment. It uses HTTP/2, where all requests of a player
 /// share a connection. The response is for that player alone: a cache serves one response per address and must not store it.
-/// on one connection. Its answer is its own: a cache, where one address means one thing, must not give it to others.
 final class PartReloads: Sendable {
   /// A playlist on a connection.
   private struct Key: Hashable {

@@ -11,7 +11,7 @@ internal import Storage
 internal import Synchronization
 
 /// `/recordings/{stream}/{name}.jpg`: a key frame near the first tenth of a recording, as a JPEG. A worker makes it at the first
-/// request, while one thread waits for the worker; thumbnails are made one after another and stored beside the recording. A
+/// request, while one thread waits for the worker. Thumbnails are made one after another and stored beside the recording. A
 /// recording that cannot be decoded is not tried again by this process.
 final class RecordingThumbnails: Sendable {
   private let library: RecordingLibrary
@@ -41,7 +41,8 @@ final class RecordingThumbnails: Sendable {
     flight = SingleFlight(limit: Self.queueLimit, on: pool)
   }
 
-  /// 404 if there is no such recording or it has no video; 503 if the thread is too busy or the machine gives no worker.
+  /// 404 if there is no such recording, or no thumbnail of it can be made. 503 if the thread is too busy, or the machine gives no
+  /// worker.
   func answer(for key: RecordingKey, on eventLoop: any EventLoop) -> HTTPAnswer {
     guard let made = flight.value(of: key, on: eventLoop, make: { self.produce(key) }) else {
       return .now(Self.tooBusy)

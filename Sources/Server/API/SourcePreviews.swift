@@ -20,7 +20,7 @@ final class SourcePreviews: Sendable {
     flight = SingleFlight(limit: .max, on: pool)
   }
 
-  /// 503 before the first key frame, for a source without video, and if the thread is too busy; 500 if the key frame cannot be
+  /// 503 before the first key frame, for a source without video, and if the thread is too busy. 500 if the key frame cannot be
   /// decoded.
   func answer(for source: LocalSource, on eventLoop: any EventLoop) -> HTTPAnswer {
     guard let keyFrame = source.keyFrame else { return .now(Self.notYet) }

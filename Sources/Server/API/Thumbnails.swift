@@ -48,7 +48,7 @@ final class Thumbnails: Sendable {
     flight = SingleFlight(limit: Self.queueLimit, on: pool)
   }
 
-  /// 404 without a video track; 503 before the first key frame, and if the thread is too busy; 500 if the key frame cannot be
+  /// 404 without a video track. 503 before the first key frame, and if the thread is too busy. 500 if the key frame cannot be
   /// decoded.
   func answer(for stream: LiveStream, on eventLoop: any EventLoop) -> HTTPAnswer {
     let epoch = stream.epoch

@@ -60,8 +60,8 @@ struct RunningServer: Service {
     }
   }
 
-  /// Stops in the order that loses nothing, after the local sources have ended: no new publishers; playlists ended, or left to
-  /// the next process; recordings finished; viewers disconnected.
+  /// Stops in the order that loses nothing, after the local sources have ended. No new publishers are admitted. Playlists are
+  /// ended, or left to the next process. Recordings are finished, and viewers are disconnected.
   private func stop() async {
     if stateStore == nil { streams.shutDown() } else { streams.handOver() }
     for listener in publishers { await listener.stop() }

@@ -6,7 +6,6 @@ extension ListenAddress {
   /// Binds the first of `bindCandidates` that works. If none does, throws an error of one line.
   ///
   /// - Parameters:
-  /// - Parameters:
   ///   - setting: the listener, for the message.
   ///   - attempt: binds one host and port, for example by a `ServerBootstrap`.
   func bind<Bound: Sendable>(

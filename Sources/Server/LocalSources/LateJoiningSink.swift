@@ -22,7 +22,7 @@ struct LateJoiningSink: Sendable {
   /// Begins with the next key frame.
   static func atKeyFrame(_ sink: any MediaSink) -> LateJoiningSink { LateJoiningSink(sink: sink, beginning: .awaited) }
 
-  /// The sink has received media or may do so.
+  /// The sink receives events already; false while it waits for a key frame.
   var hasBegun: Bool {
     if case .awaited = beginning { return false }
     return true

@@ -8,7 +8,8 @@ final class LocalSource: Sendable {
   /// Makes the source for the next run.
   /// |
   /// - Parameters:
-  ///   - settings: the device settings at the end of the last run, so that changes persist; nil before the first run and without devices.
+  ///   - settings: the device settings at the end of the last run, so that changes persist. Nil before the first run and
+  ///     without devices.
   ///   - gate: what it publishes through.
   typealias Maker = @Sendable (_ settings: CaptureSettings?, _ gate: any PublishGate) -> any MediaSource
 

@@ -3,7 +3,7 @@ internal import Glibc
 internal import NIOCore
 internal import Storage
 
-/// Inserts a movie's moov before the fragments of a file, whose blocks stay in place on the disk, and undoes an insertion that a
+/// Inserts a movie's moov before the fragments of a file, whose blocks stay in place on the disk. Also undoes an insertion that a
 /// crash interrupted. A crash at any point leaves the fragmented file, the movie, or a file that begins with zeros. `takeBack`
 /// restores the fragmented file from the last of these. Waits for the disk.
 struct MoovInsertion {
@@ -99,8 +99,9 @@ struct MoovInsertion {
 
   // MARK: After a crash
 
-  /// Rewrites the first sector of a file that has its moov and makes everything durable. That sector was written last. Its writer
-  /// may have ended before it was durable, or a failed sync may have made the system forget that it is still to be written.
+  /// Rewrites the first sector of a file that has its moov, and makes everything durable. That sector was written last. Its
+  /// writer may have ended before it was durable. Or a failed sync may have made the system forget that it is still to be
+  /// written.
   func confirm() throws(RecordingError) {
     let first = try read(at: 0, count: Self.sector)
     try RecordingFile.write(first, to: descriptor, at: 0, path: path, calls: calls)

@@ -4,8 +4,8 @@ internal import Storage
 
 /// Whether a file reserves room at its start for the moov, and how much.
 extension MoovReservation {
-  /// The reservation for a new, empty file. Nil where the file system has another way, where the reservation would occupy its
-  /// full size on the disk, or where the file may not become that long. The file is empty afterwards.
+  /// The reservation for a new, empty file. Nil if the file system has another way, if the reservation would occupy its full size
+  /// on the disk, or if the file may not become that long. The file is empty afterwards.
   static func choose(_ length: Int, for descriptor: CInt, calls: DiskCalls) -> MoovReservation? {
     guard length >= unit, !canInsert(descriptor, calls), !File(descriptor).canShare,
       hasHoles(descriptor, length)

@@ -55,7 +55,7 @@ final class RecordingFile {
   /// Whether the disk will have what was written and read back.
   private enum Trust {
     case whole
-    /// A sync of bytes after `durableLength` failed, and will not fail a second time.
+    /// A sync of bytes after `durableLength` failed. A second sync would not report it again.
     case durablePart
   }
 

@@ -56,8 +56,8 @@ struct RecordingScan {
     index = indexer.finished
   }
 
-  /// Makes later reads from that offset come from the disk. The system keeps bytes that it could not write in memory as if they
-  /// were written, and reports the error only once, perhaps to a process that has ended. Bytes not yet written are written first.
+  /// Makes later reads from that offset come from the disk. The system keeps bytes that it could not write in memory, as if they
+  /// were written. It reports the error only once, perhaps to a process that has ended. Bytes not yet written are written first.
   private static func forgetMemory(of descriptor: CInt, from offset: UInt64, path: String) throws(RecordingError) {
     guard fdatasync(descriptor) == 0 else { throw .system("make durable", path, errno: errno) }
     posix_fadvise(descriptor, off_t(clamping: offset - offset % UInt64(BoxWalk.page)), 0, POSIX_FADV_DONTNEED)

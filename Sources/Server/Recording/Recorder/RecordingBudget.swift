@@ -1,7 +1,7 @@
 internal import Synchronization
 
-/// Bytes that all recordings together may keep in memory for the disk: waiting fragments, and the rest of their segments that are
-/// in no live window any more.
+/// Bytes that all recordings together may keep in memory for the disk: the waiting fragments, and the rest of their segments. The
+/// rest counts once no live window contains the segment.
 final class RecordingBudget: Sendable {
   let limit: Int
   private let used = Atomic<Int>(0)
