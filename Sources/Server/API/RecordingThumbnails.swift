@@ -106,7 +106,7 @@ final class RecordingThumbnails: Sendable {
     return try make(sample, frame.track)
   }
 
-  // MARK: Answers
+  // MARK: Responses
 
   private static func response(_ jpeg: ByteBuffer, tag: String) -> HTTPResponse {
     HTTPResponse(

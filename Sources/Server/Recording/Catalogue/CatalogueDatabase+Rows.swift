@@ -16,7 +16,7 @@ extension Database {
     try rows("stream = ? AND name = ?", [key.stream.description, key.name.stem]).first
   }
 
-  /// In no order.
+  /// In any order.
   func entries(of stream: StreamName) throws -> [RecordingEntry] {
     try rows("stream = ?", [stream.description])
   }

@@ -292,7 +292,7 @@ final class RecordingFile {
     durableLength = length
   }
 
-  // MARK: Room
+  // MARK: Allocating space
 
   /// Allocates space for `media` more bytes and a moov of `head` bytes, so that the recording can be finished on a full disk.
   /// Throws if there is no space. Does nothing where the file system cannot allocate in advance.

@@ -86,7 +86,7 @@ struct RecordingInProgress {
     try file.sync()
   }
 
-  // MARK: The end
+  // MARK: Finishing
 
   /// Makes a movie of the file if that needs no copy. `failure` says why the recording ended early.
   func finish(

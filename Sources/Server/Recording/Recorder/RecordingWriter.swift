@@ -265,7 +265,7 @@ final class RecordingWriter {
     Decimals.fixed(seconds: seconds, digits: 1)
   }
 
-  // MARK: Trouble
+  // MARK: Disk errors
 
   /// Handles a disk error. The file is finished as far as it is known to be whole. Recording goes on in another file when the
   /// disk allows.
@@ -345,7 +345,7 @@ final class RecordingWriter {
     library.finishAgain(unfinished)
   }
 
-  // MARK: The end
+  // MARK: Finishing
 
   private func finish(_ stop: RecordingStop) throws(RecordingError) {
     do throws(RecordingError) {
