@@ -241,7 +241,7 @@ def test_one_option_of_an_encoder_leaves_the_others_as_they_are(slates):
 
 @pytest.mark.parametrize("stream, subject, body, status, words", [
     ("avc", "camera", "/dev/video62", 400, "the device of a camera is missing"),
-    ("avc", "camera", "v4l2:/dev/video62?size=big", 400, "size=big is no size"),
+    ("avc", "camera", "v4l2:/dev/video62?size=big", 400, "size=big is not a size"),
     ("avc", "controls", "brightness", 400, "has no value"),
     ("avc", "controls", "brightness=1", 409, "The camera is away, or it has no controls; brightness cannot be set."),
     ("av1", "microphone", "alsa:default", 409, "has no microphone"),

@@ -19,8 +19,8 @@ package struct FragmentPlan: Sendable, Hashable {
   /// Makes the plan of a fragment of the source. Nil if its leading track has no run in it.
   ///
   /// - Parameters:
-  /// - segment: identifies the fragment's segment.
-  /// - former: the plan of the fragment before. Its reorder delay holds for its whole segment.
+  ///   - segment: identifies the fragment's segment.
+  ///   - former: the plan of the fragment before. Its reorder delay holds for its whole segment.
   package init?(_ fragment: Fragment, segment: Int, after former: FragmentPlan?) {
     guard let run = fragment.run(of: fragment.leader) else { return nil }
     self.segment = segment

@@ -21,8 +21,8 @@ struct AdmittedPublication {
   /// Passes an event to the sink; not the last one. Returns a reason if the sink closes the publication.
   ///
   /// - Parameters:
-  /// - encoder: current name of the encoder, possibly empty.
-  /// - now: monotonic nanoseconds.
+  ///   - encoder: current name of the encoder, possibly empty.
+  ///   - now: monotonic nanoseconds.
   mutating func give(_ event: MediaEvent, encoder: String, now: Int64) -> EndReason? {
     if case .tracks(let tracks) = event { tell(tracks, encoder, now) }
     guard case .closed(let reason) = sink.receive(event) else { return nil }

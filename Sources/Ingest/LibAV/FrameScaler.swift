@@ -27,8 +27,8 @@ final class FrameScaler {
   /// The swscale context for frames like `source`.
   ///
   /// - Parameters:
-  /// - size: of the output frames, in pixels.
-  /// - matrix: AVColorSpace of both sides.
+  ///   - size: of the output frames, in pixels.
+  ///   - matrix: AVColorSpace of both sides.
   func context(
     for source: AVFrame, to size: (width: Int, height: Int), matrix: Int32
   ) throws(LibAVError) -> OpaquePointer {

@@ -28,8 +28,8 @@ package struct CaptureError: Error, Sendable, Hashable, CustomStringConvertible 
   }
 
   /// - Parameters:
-  /// - code: errno, positive.
-  /// - attempt: "set its format", for codes that need an explanation.
+  ///   - code: errno, positive.
+  ///   - attempt: "set its format", for codes that need an explanation.
   init(_ device: Device, code: Int32, _ attempt: String) {
     let reason: Reason =
       switch code {

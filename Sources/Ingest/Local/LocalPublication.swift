@@ -33,8 +33,8 @@ final class LocalPublication: Sendable {
   private let sink = Mutex<(any MediaSink)?>(nil)
 
   /// - Parameters:
-  /// - keyFrameInterval: distance of its key frames, if it is certain in advance.
-  /// - onKeyFrameWanted: requests a key frame from its encoder, on any thread. Nil if it has no encoder.
+  ///   - keyFrameInterval: distance of its key frames, if it is certain in advance.
+  ///   - onKeyFrameWanted: requests a key frame from its encoder, on any thread. Nil if it has no encoder.
   init(
     name: StreamName, kind: Kind, gate: any PublishGate, logger: Logger, keyFrameInterval: MediaTime? = nil,
     onKeyFrameWanted: (@Sendable () -> Void)? = nil

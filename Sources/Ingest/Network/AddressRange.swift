@@ -42,8 +42,8 @@ package struct TrustedProxies: Hashable, Sendable {
   /// the addresses before it.
   ///
   /// - Parameters:
-  /// - proxy: the address of the connection.
-  /// - told: the values of X-Forwarded-For, in order; each is a list with commas.
+  ///   - proxy: the address of the connection.
+  ///   - told: the values of X-Forwarded-For, in order; each is a list with commas.
   package func client(behind proxy: NetworkAddress, told: [String]) -> NetworkAddress {
     var client = proxy
     var left = Self.longestChain

@@ -26,8 +26,8 @@ package final class LadderTranscoder: Sendable {
   }
 
   /// - Parameters:
-  /// - logger: names the stream.
-  /// - deliver: takes the output, on the transcoder's thread. It must not block.
+  ///   - logger: names the stream.
+  ///   - deliver: takes the output, on the transcoder's thread. It must not block.
   package init(
     aim: TranscodeAim, launcher: WorkerLauncher, logger: Logger,
     deliver: @escaping @Sendable ([TranscodeEvent]) -> Void

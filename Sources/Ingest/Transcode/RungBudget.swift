@@ -13,10 +13,10 @@ struct RungBudget: Sendable, Hashable {
   private var level = 0
 
   /// - Parameters:
-  /// - bitRate: bits per second.
-  /// - macroblocks: of a frame; 0 for audio.
-  /// - frameDuration: ticks of a video or audio frame, as set in the encoder.
-  /// - timescale: ticks per second.
+  ///   - bitRate: bits per second.
+  ///   - macroblocks: of a frame; 0 for audio.
+  ///   - frameDuration: ticks of a video or audio frame, as set in the encoder.
+  ///   - timescale: ticks per second.
   init(bitRate: UInt32, macroblocks: Int, frameDuration: UInt32, timescale: UInt32) {
     let least = TranscodeLimits.leastPictureBytes + macroblocks * TranscodeLimits.leastMacroblockBytes
     let bytesPerSecond = Int(bitRate) / 8

@@ -13,8 +13,8 @@ package struct WorkerLauncher: Sendable {
   /// compromised worker could fill a log.
   ///
   /// - Parameters:
-  /// - executable: the path of this program.
-  /// - arguments: those that make it a worker.
+  ///   - executable: the path of this program.
+  ///   - arguments: those that make it a worker.
   package static func process(executable: String = "/proc/self/exe", arguments: [String]) -> WorkerLauncher {
     WorkerLauncher { () throws(WorkerFailure) in try spawn(executable, arguments) }
   }

@@ -16,7 +16,7 @@ struct RecordCommand: ParsableCommand {
     ])
 }
 
-/// What the commands below have in common.
+/// Options shared by the commands below.
 struct RecordOutputOptions: ParsableArguments {
   @Flag(help: "Print the result as JSON, and no progress.") var json = false
 }

@@ -1,7 +1,7 @@
 internal import Basics
 internal import FMP4
 
-/// How streams are cut, and what is kept and made of them.
+/// How streams are cut, what is kept of them, and what is transcoded.
 struct StreamOptions: SettingGroup {
   let partDuration = Setting(
     "part-duration", .duration(.milliseconds(20) ... .seconds(10)), default: "200ms", "Length of a fragment.")
@@ -36,8 +36,7 @@ struct StreamOptions: SettingGroup {
   let maxChanges = Setting(
     "max-changes", .count(1...100_000), default: "30", "Changes of codec or picture size a minute, likewise.")
 
-  /// A window holds at least this many segments, or a player that joins finds too little (RFC 8216 §6.2.2: three target
-  /// durations).
+  /// The smallest number of segments in a window. A player that joins needs three target durations (RFC 8216 §6.2.2).
   private static let segmentsInWindow = 3
 
   func settings(_ given: SettingSources) throws(ConfigurationError) -> StreamSettings {

@@ -39,8 +39,8 @@ final class AudioEncoder {
   private var start: Int64?
 
   /// - Parameters:
-  /// - sampleRate: Hz; 48000 for Opus.
-  /// - bitRate: bits per second.
+  ///   - sampleRate: Hz; 48000 for Opus.
+  ///   - bitRate: bits per second.
   init(_ coding: CodecID, sampleRate: Int, bitRate: Int, channels: Int = 2) throws {
     guard let encoding = AudioEncoding.all[coding] else {
       throw LibAVError("find an encoder of \(coding.name)", code: weir_averror_eof)

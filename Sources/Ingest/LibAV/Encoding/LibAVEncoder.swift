@@ -18,8 +18,8 @@ final class LibAVEncoder {
   /// Opens an encoder by its name in libavcodec.
   ///
   /// - Parameters:
-  /// - configure: sets the context's fields before it is opened.
-  /// - options: the encoder's own options, by name.
+  ///   - configure: sets the context's fields before it is opened.
+  ///   - options: the encoder's own options, by name.
   init(
     _ name: String, options: [String: String],
     configure: (inout AVCodecContext) -> Void

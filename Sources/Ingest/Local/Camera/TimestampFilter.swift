@@ -14,8 +14,8 @@ struct TimestampFilter: Sendable {
   /// The time if it is plausible on the monotonic clock. Otherwise nil; the caller then uses the present time.
   ///
   /// - Parameters:
-  /// - time: from the driver, in nanoseconds.
-  /// - now: on the monotonic clock.
+  ///   - time: from the driver, in nanoseconds.
+  ///   - now: on the monotonic clock.
   mutating func believed(_ time: Int64, now: Int64) -> Int64? {
     if let seen, now &- seen > Self.oldest { standstill = seen...now }
     if let end = standstill?.upperBound, now &- end > Self.oldest { standstill = nil }

@@ -11,8 +11,8 @@ enum DeviceOpening {
   /// Opens a device.
   ///
   /// - Parameters:
-  /// - make: opens the device. Called on a separate thread, which ends afterwards.
-  /// - meanwhile: called repeatedly until the device is open. Returns the nanoseconds to its next call, or nil to
+  ///   - make: opens the device. Called on a separate thread, which ends afterwards.
+  ///   - meanwhile: called repeatedly until the device is open. Returns the nanoseconds to its next call, or nil to
   ///   abandon the opening.
   /// - Returns: the device, for use on one thread. Nil if the opening was abandoned.
   /// - Throws: errors of `make` or `meanwhile`.

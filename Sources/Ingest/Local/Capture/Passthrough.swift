@@ -13,8 +13,8 @@ final class Passthrough {
   /// Passes a frame on. True if it was usable.
   ///
   /// - Parameters:
-  /// - time: on the monotonic clock, in nanoseconds.
-  /// - beginning: called before the first frame.
+  ///   - time: on the monotonic clock, in nanoseconds.
+  ///   - beginning: called before the first frame.
   func pass(
     _ bytes: UnsafeRawBufferPointer, at time: Int64, _ sink: any EncodedFrameSink, beginning: () -> Void
   ) -> Bool {

@@ -20,8 +20,8 @@ struct DriftEstimator: Sendable {
   init() {}
 
   /// - Parameters:
-  /// - error: delay of the audio against the clock in seconds.
-  /// - elapsed: seconds since the last call.
+  ///   - error: delay of the audio against the clock in seconds.
+  ///   - elapsed: seconds since the last call.
   /// - Returns: the stretching as a fraction: 0.0001 is 100 ppm.
   mutating func correction(error measured: Double, elapsed: Double) -> Double {
     let elapsed = min(max(elapsed, 0), 1)

@@ -4,13 +4,13 @@ internal import Ingest
 internal import Storage
 internal import Synchronization
 
-/// The finished recordings that are being read. A file is open once, however many read it, and its descriptor is counted out
-/// before it is opened; it is given back when the last reader is gone.
+/// The finished recordings being read. Each file is open once, for any number of readers. Its descriptor is charged to the budget
+/// before it is opened and returned with the last reader.
 final class OpenRecordings: Sendable {
-  /// There is no descriptor for another file at the moment.
+  /// No descriptor is available for another file at present.
   struct Full: Error, Sendable {}
 
-  /// Which file it is: no other has the same inode for as long as it is open.
+  /// Identifies a file: no other has the same inode while it is open.
   private struct Identity: Hashable {
     var device: UInt64
     var inode: UInt64
@@ -38,9 +38,9 @@ final class OpenRecordings: Sendable {
     self.descriptors = descriptors
   }
 
-  /// A regular file as it is now, and what its inode tells; nil when there is none of that name. Waits for the disk.
+  /// Opens a regular file and returns it with its status; nil if there is none of that name. Waits for the disk.
   ///
-  /// - Parameter client: whose request it is. When three quarters of the places are taken, a client that holds half of them
+  /// - Parameter client: the client of the request. When three quarters of the places are taken, a client that holds half of them
   ///   opens no further file.
   func open(
     _ name: String, in folder: RecordingFolder, for client: NetworkAddress? = nil
