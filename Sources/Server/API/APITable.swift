@@ -29,7 +29,7 @@ enum APITable {
     APIRoute(.get, "/api/v1/refusals", "publications that were refused lately, and why") { $0.refusals.list($1) },
     APIRoute(.get, "/api/v1/sources", .admin, "this server's own sources") { $0.sources.list($1) },
     APIRoute(.get, "/api/v1/sources/{source}", .admin, "one of them") { $0.sources.one($1) },
-    APIRoute(.get, "/api/v1/sources/{source}/preview.jpg", .admin, "its newest picture") { $0.sources.preview($1) },
+    APIRoute(.get, "/api/v1/sources/{source}/preview.jpg", .admin, "its newest frame") { $0.sources.preview($1) },
     APIRoute(.post, "/api/v1/sources/{source}/recording/start|stop|cancel", .admin, "its recording, on the air or off")
     {
       $0.sources.record($1)

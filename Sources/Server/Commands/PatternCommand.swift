@@ -6,7 +6,7 @@ internal import Ingest
 /// `weir pattern`: writes the uncoded frames of the test pattern.
 struct PatternCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "pattern", abstract: "Write the test pattern's pictures, uncoded, as YUV4MPEG2 to standard output.",
+    commandName: "pattern", abstract: "Write the test pattern's raw frames as YUV4MPEG2 to standard output.",
     discussion: """
       What a player shows of the test pattern can be compared with them, picture by picture: the number is burned in, and \
       EXT-X-PROGRAM-DATE-TIME less the number's time is when picture 0 was.
@@ -16,9 +16,9 @@ struct PatternCommand: ParsableCommand {
         weir pattern --start 2026-11-21T07:24:10.500Z --first 120 --count 60 | ffmpeg -i copy.mp4 -i - -lavfi psnr -f null -
       """)
 
-  @Option(help: ArgumentHelp("When picture 0 is, in UTC.", valueName: "time")) var start = "2026-01-01T00:00:00Z"
-  @Option(help: ArgumentHelp("The number of the first picture.", valueName: "number")) var first: Int64 = 0
-  @Option(help: ArgumentHelp("How many pictures.", valueName: "number")) var count: Int64 = 150
+  @Option(help: ArgumentHelp("Time of frame 0, in UTC.", valueName: "time")) var start = "2026-01-01T00:00:00Z"
+  @Option(help: ArgumentHelp("Number of the first frame.", valueName: "number")) var first: Int64 = 0
+  @Option(help: ArgumentHelp("Number of frames.", valueName: "number")) var count: Int64 = 150
 
   /// Years of frames; far below the limits of the arithmetic.
   private static let largestNumber: Int64 = 1 << 32

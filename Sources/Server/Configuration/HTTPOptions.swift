@@ -19,7 +19,7 @@ struct HTTPOptions: SettingGroup {
     "Origins whose pages may read recordings and the API; streams any may read.")
   let adminToken = Setting(
     "admin-token", SettingText("token", Secret.parseToken), isSecret: true,
-    "Token that admits to changing recordings over HTTP; none lets nobody.")
+    "Token for requests that change something; without it, all of them are refused.")
   let web = Setting("web", .folder, "Serve the pages from a folder, to work on them.")
 
   func limits(_ given: SettingSources) throws(ConfigurationError) -> HTTPLimits {

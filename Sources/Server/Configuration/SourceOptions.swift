@@ -11,11 +11,11 @@ struct SourceOptions: SettingGroup {
     "test-pattern", "name", split: { $0.commaSeparated }, "The same as --source NAME=test; may be repeated."
   ) { $0 }
   let offAir = Setting(
-    switch: "off-air", "Begin with these sources off the air: captured, and offered to nobody.")
+    switch: "off-air", "Begin with these sources off the air: captured, but not published.")
   let encoder = Setting(
     "encoder",
     SettingText("auto|name") { text throws(ValueError) in try EncodingOptions.encoder("encoder", text) },
-    default: "auto", "Encoder of cameras' pictures, as weir devices lists them.")
+    default: "auto", "Encoder of cameras' video, as weir devices lists them.")
 
   /// The sources; throws if two have the same name.
   func specifications(_ given: SettingSources) throws(ConfigurationError) -> [SourceSpecification] {
