@@ -108,6 +108,7 @@ struct PublisherFixture: Sendable, CustomTestStringConvertible {
     .init(
       "gstreamer-1.22-rtmpsink-librtmp", video: .init(.h264, 160, 90, samples: 50, keys: 1, decode: 1, shown: 1),
       audio: [.init(.aac, 48000, 2, samples: 94, first: 0)]),
+    .init("liquidsoap-2.1", video: nil, audio: [.init(.aac, 44100, 2, samples: 144, first: 0)]),
     .init(
       "mpv-0.35", video: .init(.h264, 160, 90, samples: 62, keys: 2, decode: 21, shown: 21),
       audio: [.init(.aac, 48000, 1, samples: 118, first: 0)]),
