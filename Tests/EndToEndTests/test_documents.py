@@ -195,3 +195,22 @@ def test_commands_do_what_they_say(live, block, tmp_path):
         said = tools.run(tools.FFPROBE, "-v", "error", "-show_entries", "format=duration", "-of", "csv=p=0",
                          tmp_path / "out.mp4")
         assert abs(float(said.stdout) - 1.5) < 0.1
+
+
+def test_every_rule_that_a_judge_names_is_explained():
+    # Behind a full stop stands a level in a codec string, such as hvc1.2.4.L90.
+    number = re.compile(r"(?<![.\w])[A-N][0-9]{2}(?!\w)")
+    named = {match for path in (tools.ROOT / "Tests").rglob("*") if path.suffix in (".py", ".swift")
+             for match in number.findall(path.read_text())}
+    explained = re.findall(r"^\| ([A-N][0-9]{2}) \| \S", (tools.ROOT / "Tests" / "RULES.md").read_text(), re.MULTILINE)
+    assert len(explained) == len(set(explained))
+    assert not named - set(explained), f"stand in no table of Tests/RULES.md: {sorted(named - set(explained))}"
+    assert not set(explained) - named, f"stand in no test: {sorted(set(explained) - named)}"
+
+
+def test_every_fixture_has_its_origin():
+    folder = tools.ROOT / "Tests" / "Fixtures"
+    told = re.findall(r"^\| `((?:rtmp|mp4)/[^`]+)` \| \S", (folder / "README.md").read_text(), re.MULTILINE)
+    there = sorted(path.relative_to(folder).as_posix() for kind in ("rtmp", "mp4") for path in (folder / kind).iterdir())
+    assert sorted(told) == there
+    assert sum((folder / path).stat().st_size for path in there) < 3_000_000
