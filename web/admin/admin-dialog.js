@@ -57,9 +57,9 @@ export class AdminDialog {
     const use = button("Sign in");
     const cancel = button("Cancel", "quiet");
     const form = make("form", "", title,
-      make("p", "", "With the admin token that the server was started with (", make("code", "", "--admin-token"),
-        ") you can start and stop recordings, delete and protect them, and start, stop and switch the server’s own ",
-        "cameras and other sources. It is kept until this tab is closed."),
+      make("p", "", "Enter the admin token that this server was started with (", make("code", "", "--admin-token"),
+        "). With it you can start and stop recordings, delete and protect them, and control the server’s own cameras ",
+        "and other sources. The token is kept until this tab is closed."),
       label, this.#field, this.#error, make("div", "admin-actions", cancel, use));
     title.id = "admin-title";
     form.id = "admin-form";

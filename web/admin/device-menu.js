@@ -10,7 +10,7 @@ const PREFIX = { camera: "v4l2:", microphone: "alsa:" };
 
 export class DeviceMenu {
   #box = byId("devices", HTMLElement);
-  #again = byId("devices-again", HTMLButtonElement);
+  #again = byId("devices-refresh", HTMLButtonElement);
   #menus = { camera: byId("camera", HTMLSelectElement), microphone: byId("microphone", HTMLSelectElement) };
   #rows = { camera: byId("camera-row", HTMLElement), microphone: byId("microphone-row", HTMLElement) };
   #choose;

@@ -49,7 +49,7 @@ export class SourceList {
       await change("POST", `/api/v1/sources/${encodeURIComponent(name)}/${action}`);
       announce(`${name} ${DONE[action]}`);
     } catch (error) {
-      answer = error instanceof Error ? error.message : "That did not work.";
+      answer = error instanceof Error ? error.message : "The request failed.";
     }
     this.#rows.get(name)?.answer(answer);
     await this.refresh();
@@ -72,7 +72,7 @@ function row(name, control) {
   // All who watch are told that the stream has ended.
   const previewWord = confirmButton(preview, () => control("preview"), () => isLive);
   confirmButton(stop, () => control("stop"), () => isLive);
-  const reason = make("p", "source-trouble");
+  const reason = make("p", "source-problem");
   const element = make(
     "li", "source-row", make("h3", "", link), badge, recording, kind, make("span", "source-buttons", start, preview, stop), reason);
   recording.dataset.state = "live";

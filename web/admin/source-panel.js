@@ -1,6 +1,6 @@
 /** What the watch page tells of a publisher that is part of the server, and what starts, stops and switches it. */
 
-import { change, fetchPicture, hasToken } from "../api/admin.js";
+import { change, fetchFrame, hasToken } from "../api/admin.js";
 import { fetchOverview } from "../api/api.js";
 import { confirmButton } from "../ui/confirm-button.js";
 import { announce, byId, setText } from "../ui/dom.js";
@@ -20,7 +20,7 @@ export class SourcePanel {
   #start = byId("source-start", HTMLButtonElement);
   #preview = byId("source-preview", HTMLButtonElement);
   #stop = byId("source-stop", HTMLButtonElement);
-  #picture = byId("source-picture", HTMLCanvasElement);
+  #frame = byId("source-frame", HTMLCanvasElement);
   /** The word on the button that makes a preview. */
   #previewWord;
   #name;
@@ -87,17 +87,17 @@ export class SourcePanel {
       this.#source = null;
     }
     this.refresh();
-    if (this.#source?.state === "preview") await this.#showPicture();
+    if (this.#source?.state === "preview") await this.#showFrame();
   }
 
   /** What is captured and offered to nobody. */
-  async #showPicture() {
-    const picture = await fetchPicture(this.#address("/preview.jpg")).catch(() => null);
-    if (picture === null) return;
-    this.#picture.width = picture.width;
-    this.#picture.height = picture.height;
-    this.#picture.getContext("2d")?.drawImage(picture, 0, 0);
-    picture.close();
+  async #showFrame() {
+    const frame = await fetchFrame(this.#address("/preview.jpg")).catch(() => null);
+    if (frame === null) return;
+    this.#frame.width = frame.width;
+    this.#frame.height = frame.height;
+    this.#frame.getContext("2d")?.drawImage(frame, 0, 0);
+    frame.close();
   }
 
   /** @param {string} path @param {string | undefined} body @param {string} done */
@@ -107,7 +107,7 @@ export class SourcePanel {
       await change("POST", path, body);
       announce(done);
     } catch (error) {
-      this.#answer = error instanceof Error ? error.message : "That did not work.";
+      this.#answer = error instanceof Error ? error.message : "The request failed.";
       this.#answeredAt = performance.now();
       if (!hasToken()) this.#admin.open();
     }
@@ -131,7 +131,7 @@ export class SourcePanel {
     this.#preview.hidden = source === null || state === "preview";
     this.#previewWord.setWord(state === "live" ? OFF_AIR : "Preview");
     this.#stop.hidden = source === null || state === "stopped" || state === "stopping";
-    this.#picture.hidden = state !== "preview";
+    this.#frame.hidden = state !== "preview";
     if (now - this.#answeredAt > ANSWER_MILLISECONDS) this.#answer = null;
     const { video = null, audio = null } = source?.capture ?? {};
     const reason = this.#answer ?? source?.reason ?? video?.problem ?? audio?.problem ?? null;

@@ -21,7 +21,7 @@ function send(path, token, method, body) {
 /** @param {Response} response @returns {Promise<string>} What the server says of a failure. */
 async function reason(response) {
   const problem = await response.json().catch(() => ({}));
-  return [problem.detail, problem.help].filter(Boolean).join(" ") || `The server answered ${response.status}.`;
+  return [problem.detail, problem.help].filter(Boolean).join(" ") || `The server responded with status ${response.status}.`;
 }
 
 /**
@@ -31,7 +31,7 @@ async function reason(response) {
  */
 export async function useToken(token) {
   const response = await send("/api/v1/admin", token, "GET");
-  if (response.status === 401) return "That is not the admin token of this server.";
+  if (response.status === 401) return "This is not the admin token of this server.";
   if (!response.ok) return reason(response);
   sessionStorage.setItem(KEY, token);
   return null;
@@ -56,7 +56,7 @@ export async function change(method, path, body) {
  * @param {string} path
  * @returns {Promise<ImageBitmap | null>}
  */
-export async function fetchPicture(path) {
+export async function fetchFrame(path) {
   const response = await send(path, sessionStorage.getItem(KEY) ?? "", "GET");
   return response.ok ? createImageBitmap(await response.blob()) : null;
 }

@@ -151,7 +151,7 @@ function get(path) {
 /** @template T @param {string} path @returns {Promise<T>} */
 async function getJSON(path) {
   const response = await get(path);
-  if (!response.ok) throw new Error(`${path} answered ${response.status}`);
+  if (!response.ok) throw new Error(`${path} responded with status ${response.status}`);
   return response.json();
 }
 
@@ -185,7 +185,7 @@ export const fetchStorage = async (overview) => overview.records === false ? nul
 export async function fetchStream(name) {
   const response = await fetchOnce(`/api/v1/streams/${encodeURIComponent(name)}`, timeout(TIMEOUT_MILLISECONDS));
   if (response.status === 404) return null;
-  if (!response.ok) throw new Error(`the server answered ${response.status}`);
+  if (!response.ok) throw new Error(`the server responded with status ${response.status}`);
   return response.json();
 }
 

@@ -22,8 +22,8 @@
  * @property {number} liveTolerance Seconds behind from which on "go live" makes a difference.
  * @property {number | null} target Seconds of media kept ahead of the playhead at the edge; null where the browser decides.
  * @property {boolean} isFollowed Whether the viewer follows the live edge.
- * @property {boolean} isWanted Whether something is to be played though the stream has ended.
- * @property {() => void} onWish Called when the viewer wants media and nothing is being played.
+ * @property {boolean} playsFromWindow Whether something is to be played though the stream has ended.
+ * @property {() => void} onPlayRequest Called when the viewer wants media and nothing is being played.
  * @property {(time: number) => void} seek Seconds of media.
  * @property {() => void} goLive
  * @property {(time: number) => number | null} dateAt The wall-clock time there, in milliseconds since 1970.

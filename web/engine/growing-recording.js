@@ -1,6 +1,6 @@
 /** A recording that is still being written, as a seek bar sees it: from its beginning to as far as it has come. */
 
-import { either } from "../media/fetching.js";
+import { anySignal } from "../media/fetching.js";
 import { LiveWindow } from "../media/live-window.js";
 import { LiveEdge } from "./live-edge.js";
 import { SegmentLoader } from "./segment-loader.js";
@@ -56,7 +56,7 @@ export class GrowingRecording {
         return;
       }
     }
-    this.#edge.stay("coming");
+    this.#edge.stay("pending");
     this.#video.currentTime = wanted;
     this.#feed(wanted);
   }
@@ -73,7 +73,7 @@ export class GrowingRecording {
     while (this.range === null && !signal.aborted) await this.#window.changed(signal);
     const start = this.range?.start;
     if (signal.aborted || start === undefined) return;
-    this.#edge.stay("coming");
+    this.#edge.stay("pending");
     this.#feed(start);
   }
 
@@ -81,7 +81,7 @@ export class GrowingRecording {
   async #feed(place) {
     this.#turn.abort();
     const turn = this.#turn = new AbortController();
-    const signal = either(turn.signal, this.#left.signal);
+    const signal = anySignal(turn.signal, this.#left.signal);
     // One at a time: they share the buffers.
     const feeding = this.#feeding = this.#feeding.then(() => this.#loader.run(place, this.#publication, signal));
     const { kind } = await feeding;

@@ -10,19 +10,19 @@ const CALM_MILLISECONDS = 60_000;
 /** Farther behind than this many seconds over the target, the playhead jumps and does not hurry. */
 const JUMP_OVER = 8;
 /** Hurrying starts this much over the target, and stops when the target is nearly met. */
-const HURRY_OVER = 0.2;
-const HURRY_UNTIL = 0.05;
-const HURRY_RATE = 1.03;
+const CATCH_UP_OVER = 0.2;
+const CATCH_UP_UNTIL = 0.05;
+const CATCH_UP_RATE = 1.03;
 /** Farther behind than this many seconds over the target, the hurry is greater; pitch is kept by the browser. */
 const LATE_OVER = 0.6;
 const LATE_RATE = 1.08;
 /** With less than this share of the target at hand, playing slows down until that much is there again. */
-const THIN = 0.3;
-const THICK = 0.8;
+const SLOW_BELOW = 0.3;
+const SLOW_UNTIL = 0.8;
 const SLOW_RATE = 0.96;
 /** How long a decoder that was late is not hurried. */
-const UNHURRIED_MILLISECONDS = 15_000;
-/** The cushion is the smallest distance seen within this time: one arrival makes it jump up, playing wears it down. */
+const NO_CATCH_UP_MILLISECONDS = 15_000;
+/** The reserve is the smallest distance seen within this time: one arrival makes it jump up, playing wears it down. */
 const MEMORY_MILLISECONDS = 2000;
 /** Bytes of the past come in one burst at the start; the playhead is placed when it is over. */
 const SETTLE_MILLISECONDS = 150;
@@ -30,8 +30,8 @@ const SETTLE_MILLISECONDS = 150;
 const ARRIVALS = 4;
 /** More seconds than this are no arrival, but another place. */
 const LONGEST_ARRIVAL = 15;
-/** A viewer who stays this many seconds over the target is so by wish, for example after a pause. */
-const LEFT_BEHIND = 3;
+/** A viewer who stays this many seconds over the target is so by intent, for example after a pause. */
+const STAYS_BEHIND = 3;
 
 export class LiveEdge {
   /** What the delivery itself needs, in seconds: a playlist that is polled is late by its interval. */
@@ -49,7 +49,7 @@ export class LiveEdge {
   #steps = [];
   /** @type {number | null} */
   #lastEnd = null;
-  #mayHurryAt = 0;
+  #mayCatchUpAt = 0;
   /** When the last stall or the last lowering of the target was. */
   #calmSince = performance.now();
 
@@ -89,11 +89,11 @@ export class LiveEdge {
 
   /**
    * The viewer chose a place behind the edge.
-   * @param {"there" | "coming"} media Whether what is to be seen there is here, or will arrive.
+   * @param {"buffered" | "pending"} media Whether what is to be seen there is here, or will arrive.
    */
   stay(media) {
     this.reset();
-    this.#placed = media === "there";
+    this.#placed = media === "buffered";
     this.isFollowed = false;
   }
 
@@ -124,7 +124,7 @@ export class LiveEdge {
 
   /** A pause is over: a short one is caught up, after a long one the viewer goes on where it began. */
   resumed() {
-    if (this.#placed && this.behind > this.delay + LEFT_BEHIND) this.isFollowed = false;
+    if (this.#placed && this.behind > this.delay + STAYS_BEHIND) this.isFollowed = false;
   }
 
   /** To be called a few times each second. */
@@ -142,23 +142,23 @@ export class LiveEdge {
       this.#play(1);
       return;
     }
-    const cushion = Math.min(...this.#seen.map((s) => s.behind));
-    if (cushion > this.target + JUMP_OVER) this.jump();
-    else this.#play(this.#rate(cushion, now));
+    const reserve = Math.min(...this.#seen.map((s) => s.behind));
+    if (reserve > this.target + JUMP_OVER) this.jump();
+    else this.#play(this.#rate(reserve, now));
     if (now - this.#calmSince > CALM_MILLISECONDS && this.#wanted > FIRST_TARGET) {
       this.#wanted = Math.max(FIRST_TARGET, this.#wanted - CALM_TAKES);
       this.#calmSince = now;
     }
   }
 
-  /** @param {number} cushion Seconds. @param {number} now @returns {number} The speed that the cushion asks for. */
-  #rate(cushion, now) {
+  /** @param {number} reserve Seconds. @param {number} now @returns {number} The speed that the reserve asks for. */
+  #rate(reserve, now) {
     const rate = this.#video.playbackRate;
-    if (cushion < this.target * (rate < 1 ? THICK : THIN)) return SLOW_RATE;
-    if (cushion < this.target + (rate > 1 ? HURRY_UNTIL : HURRY_OVER)) return 1;
+    if (reserve < this.target * (rate < 1 ? SLOW_UNTIL : SLOW_BELOW)) return SLOW_RATE;
+    if (reserve < this.target + (rate > 1 ? CATCH_UP_UNTIL : CATCH_UP_OVER)) return 1;
     const isMeasured = now - this.#seen[0].at > MEMORY_MILLISECONDS / 2;
-    if (!isMeasured || now <= this.#mayHurryAt) return rate > 1 ? rate : 1;
-    return cushion > this.target + LATE_OVER ? LATE_RATE : HURRY_RATE;
+    if (!isMeasured || now <= this.#mayCatchUpAt) return rate > 1 ? rate : 1;
+    return reserve > this.target + LATE_OVER ? LATE_RATE : CATCH_UP_RATE;
   }
 
   /** @param {number} rate */
@@ -187,9 +187,9 @@ export class LiveEdge {
     this.#calmSince = performance.now();
     this.#play(1);
     if (!this.isFollowed) return;
-    // With media at hand it is the decoder that is late, and neither hurry nor a larger cushion helps it.
+    // With media at hand it is the decoder that is late, and neither hurry nor a larger reserve helps it.
     if (this.behind > this.target) {
-      this.#mayHurryAt = performance.now() + UNHURRIED_MILLISECONDS;
+      this.#mayCatchUpAt = performance.now() + NO_CATCH_UP_MILLISECONDS;
       return;
     }
     this.#wanted = Math.min(LARGEST_TARGET, this.#wanted + STALL_ADDS);

@@ -4,7 +4,7 @@
  */
 
 import { Adaptation } from "../media/adaptation.js";
-import { either } from "../media/fetching.js";
+import { anySignal } from "../media/fetching.js";
 import { LiveWindow } from "../media/live-window.js";
 import { LiveEdge } from "./live-edge.js";
 import { ProgressiveSource } from "./progressive-source.js";
@@ -19,8 +19,8 @@ const AT_EDGE = 1;
 /** @implements {Engine} */
 export class MSEEngine {
   #video;
-  #wish;
-  #way;
+  #intent;
+  #delivery;
   #buffers;
   #edge;
   #window;
@@ -33,25 +33,25 @@ export class MSEEngine {
   #switch = new AbortController();
   #reading = new AbortController();
   /** Called when the viewer wants media and nothing is being played. */
-  onWish = () => {};
+  onPlayRequest = () => {};
 
   /**
    * @param {HTMLVideoElement} video
    * @param {{mp4: string, hls: string}} urls
-   * @param {{plays: boolean}} wish Whether the viewer wants it to play.
+   * @param {{plays: boolean}} intent Whether the viewer wants it to play.
    * @param {() => void} beforeReset Called while the last picture can still be read.
-   * @param {"mse" | "hls"} way How media come at the edge: by `stream.mp4`, or by HLS parts.
+   * @param {"mse" | "hls"} delivery How media come at the edge: by `stream.mp4`, or by HLS parts.
    */
-  constructor(video, urls, wish, beforeReset, way) {
-    this.name = way;
+  constructor(video, urls, intent, beforeReset, delivery) {
+    this.name = delivery;
     this.#video = video;
-    this.#wish = wish;
-    this.#way = way;
+    this.#intent = intent;
+    this.#delivery = delivery;
     this.#buffers = new SourceBuffers(video, beforeReset);
     this.#edge = new LiveEdge(video);
     this.#window = new LiveWindow(urls.hls);
     this.#adaptation = new Adaptation(this.#window, this.#window.throughput);
-    this.#progressive = new ProgressiveSource(video, urls.mp4, wish, this.#buffers, this.#edge);
+    this.#progressive = new ProgressiveSource(video, urls.mp4, intent, this.#buffers, this.#edge);
     this.#loader = new SegmentLoader(video, this.#window, this.#buffers, this.#edge);
     video.addEventListener("waiting", () => this.#adaptation.stalled());
     video.addEventListener("play", () => { if (this.#buffers.isOpen) this.#edge.resumed(); });
@@ -60,10 +60,10 @@ export class MSEEngine {
   /** @type {string} For people. */
   get source() {
     if (this.#place !== null) return "HLS segments";
-    if (this.#way === "mse") return "stream.mp4";
+    if (this.#delivery === "mse") return "stream.mp4";
     return this.#window.main?.playlist?.partTarget ? "HLS parts" : "HLS segments";
   }
-  get qualities() { return this.#way === "hls" && this.#window.qualities.length > 1 ? this.#window.qualities : []; }
+  get qualities() { return this.#delivery === "hls" && this.#window.qualities.length > 1 ? this.#window.qualities : []; }
   get quality() { return this.#window.quality; }
   get isAutomatic() { return this.#window.isAutomatic; }
 
@@ -85,7 +85,7 @@ export class MSEEngine {
   /** Whether the viewer follows the live edge. */
   get isFollowed() { return this.#place === null && this.#edge.isFollowed; }
   /** Whether something is to be played though the stream has ended. */
-  get isWanted() { return this.#place !== null && this.#window.isReady; }
+  get playsFromWindow() { return this.#place !== null && this.#window.isReady; }
   /** Seconds between the playhead and the newest picture. */
   get behind() {
     const { range } = this;
@@ -120,7 +120,7 @@ export class MSEEngine {
     const last = buffered.length - 1;
     // While another place is being filled, what is buffered is about to go.
     const isHere = this.#edge.isPlaced && last >= 0 && buffered.start(last) <= wanted && wanted < buffered.end(last);
-    this.#edge.stay(isHere ? "there" : "coming");
+    this.#edge.stay(isHere ? "buffered" : "pending");
     this.#video.currentTime = wanted;
     if (!isHere) this.#go(wanted);
   }
@@ -137,7 +137,7 @@ export class MSEEngine {
 
   tick() {
     this.#edge.tick();
-    if (this.#way === "hls" && this.#buffers.isOpen && !this.#video.paused) this.#adaptation.tick();
+    if (this.#delivery === "hls" && this.#buffers.isOpen && !this.#video.paused) this.#adaptation.tick();
     const video = this.#video, { main } = this.#window;
     const end = main?.timeline.end ?? null;
     const isStalled = !video.paused && !video.seeking && video.readyState < HTMLMediaElement.HAVE_FUTURE_DATA;
@@ -170,13 +170,13 @@ export class MSEEngine {
     if (publication !== this.#publication) this.#begin(publication, signal);
     for (;;) {
       const turn = this.#switch = new AbortController();
-      const both = either(signal, turn.signal);
+      const both = anySignal(signal, turn.signal);
       const atEdge = this.#place === null;
-      const isFed = this.#way === "hls" || !atEdge;
+      const isFed = this.#delivery === "hls" || !atEdge;
       const result = await this.#run(both);
       if (signal.aborted) return { kind: "stopped" };
       if (turn.signal.aborted) continue;
-      if (result.kind === "anew" || (isFed && result.isFull)) {
+      if (result.kind === "newEpoch" || (isFed && result.isFull)) {
         this.#forget();
         this.#buffers.forget();
         return result;
@@ -184,7 +184,7 @@ export class MSEEngine {
       const isBehind = result.kind === "paused" || !this.#edge.isFollowed && result.kind !== "unplayable";
       if (atEdge && isBehind && this.#window.isReady) {
         // Whoever is behind the edge goes on from the window.
-        this.#edge.stay("there");
+        this.#edge.stay("buffered");
         this.#place = this.#video.currentTime;
         continue;
       }
@@ -217,8 +217,8 @@ export class MSEEngine {
       this.#window.pace = "segments";
       return this.#loader.run(this.#place, this.#publication, signal);
     }
-    this.#window.pace = this.#way === "hls" ? "parts" : "segments";
-    if (this.#way === "hls") return this.#loader.run("edge", this.#publication, signal);
+    this.#window.pace = this.#delivery === "hls" ? "parts" : "segments";
+    if (this.#delivery === "hls") return this.#loader.run("edge", this.#publication, signal);
     return this.#progressive.run(this.#publication, signal);
   }
 
@@ -234,7 +234,7 @@ export class MSEEngine {
     this.#edge.isFollowed = true;
     this.#reading.abort();
     this.#reading = new AbortController();
-    this.#window.run(either(signal, this.#reading.signal));
+    this.#window.run(anySignal(signal, this.#reading.signal));
   }
 
   /** Whoever plays next reads the playlists as they are then; until then nobody asks for them. */
@@ -247,6 +247,6 @@ export class MSEEngine {
   #go(place) {
     this.#place = place;
     this.#switch.abort();
-    this.onWish();
+    this.onPlayRequest();
   }
 }

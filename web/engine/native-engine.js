@@ -24,7 +24,7 @@ export class NativeEngine {
   stalls = 0;
   #video;
   #url;
-  #wish;
+  #intent;
   #beforeReset;
   #attached = false;
   #movedAt = 0;
@@ -40,13 +40,13 @@ export class NativeEngine {
   /**
    * @param {HTMLVideoElement} video
    * @param {string} url Of the multivariant playlist.
-   * @param {{plays: boolean}} wish Whether the viewer wants it to play.
+   * @param {{plays: boolean}} intent Whether the viewer wants it to play.
    * @param {() => void} beforeReset Called while the last picture can still be read.
    */
-  constructor(video, url, wish, beforeReset) {
+  constructor(video, url, intent, beforeReset) {
     this.#video = video;
     this.#url = url;
-    this.#wish = wish;
+    this.#intent = intent;
     this.#beforeReset = beforeReset;
     video.addEventListener("waiting", () => {
       if (this.#attached && video.currentTime > 0 && !video.seeking && !video.paused) this.stalls += 1;
@@ -87,12 +87,12 @@ export class NativeEngine {
   get liveTolerance() { return 12; }
   /** Native players have their own way with the edge; whoever is near it follows it. */
   get isFollowed() { return this.behind <= this.liveTolerance; }
-  get isWanted() { return false; }
+  get playsFromWindow() { return false; }
   async chooseQuality() {}
   get source() { return "native HLS"; }
   get target() { return null; }
   get bytes() { return null; }
-  onWish = () => {};
+  onPlayRequest = () => {};
 
   /** The seconds between which the viewer may seek; null where the browser does not tell. */
   get range() {
@@ -199,10 +199,10 @@ export class NativeEngine {
       video.addEventListener("error", failed, options);
       video.addEventListener("ended", () => end({ kind: "finished" }), options);
       signal.addEventListener("abort", () => end({ kind: "stopped" }), options);
-      this.#stuck = () => end({ kind: "lost", reason: "the picture stood still" });
+      this.#stuck = () => end({ kind: "lost", reason: "the video stopped moving" });
       video.src = this.#url;
       // Phones load nothing before they are told to play.
-      if (this.#wish.plays) video.play().catch(() => {});
+      if (this.#intent.plays) video.play().catch(() => {});
     });
   }
 

@@ -13,7 +13,7 @@ const CONTINUES = { before: 15, after: 30 };
 export class ProgressiveSource {
   #video;
   #url;
-  #wish;
+  #intent;
   #buffers;
   #edge;
   /** @type {Uint8Array} The init segment that was appended last. */
@@ -24,14 +24,14 @@ export class ProgressiveSource {
   /**
    * @param {HTMLVideoElement} video
    * @param {string} url
-   * @param {{plays: boolean}} wish Whether the viewer wants it to play.
+   * @param {{plays: boolean}} intent Whether the viewer wants it to play.
    * @param {import("./source-buffers.js").SourceBuffers} buffers
    * @param {import("./live-edge.js").LiveEdge} edge
    */
-  constructor(video, url, wish, buffers, edge) {
+  constructor(video, url, intent, buffers, edge) {
     this.#video = video;
     this.#url = url;
-    this.#wish = wish;
+    this.#intent = intent;
     this.#buffers = buffers;
     this.#edge = edge;
   }
@@ -46,14 +46,14 @@ export class ProgressiveSource {
     const connection = new AbortController();
     const stop = () => connection.abort();
     signal.addEventListener("abort", stop);
-    let silent = false;
+    let timedOut = false;
     let watchdog = 0;
-    const heard = () => {
+    const received = () => {
       clearTimeout(watchdog);
-      watchdog = setTimeout(() => { silent = true; stop(); }, SILENCE_MILLISECONDS);
+      watchdog = setTimeout(() => { timedOut = true; stop(); }, SILENCE_MILLISECONDS);
     };
     try {
-      heard();
+      received();
       const response = await fetch(this.#url, { cache: "no-store", signal: connection.signal });
       if (!response.ok || !response.body) return await refusal(response);
       const splitter = new PieceSplitter();
@@ -76,12 +76,12 @@ export class ProgressiveSource {
           if (signal.aborted) return { kind: "stopped" };
         }
         await this.#buffers.trim();
-        if (this.#video.paused && !this.#wish.plays && this.#edge.behind > PAUSE_BUFFER) return { kind: "paused" };
-        heard();
+        if (this.#video.paused && !this.#intent.plays && this.#edge.behind > PAUSE_BUFFER) return { kind: "paused" };
+        received();
       }
     } catch (error) {
       if (signal.aborted) return { kind: "stopped" };
-      return silent ? { kind: "lost", reason: "nothing came for 10 seconds" } : failure(error);
+      return timedOut ? { kind: "lost", reason: "no data received for 10 seconds" } : failure(error);
     } finally {
       clearTimeout(watchdog);
       signal.removeEventListener("abort", stop);
@@ -93,12 +93,12 @@ export class ProgressiveSource {
    * Takes an init segment: the same buffer goes on where it can, else a new one begins.
    * @param {Uint8Array} init
    * @param {string} publication
-   * @param {boolean} anew
+   * @param {boolean} restart
    */
-  async #begin(init, publication, anew = false) {
+  async #begin(init, publication, restart = false) {
     const tracks = readInit(init);
     if (tracks.length === 0) throw new Error("the init segment announces no track");
-    if (await this.#buffers.prepare([{ key: "main", tracks }], publication, anew)) this.#edge.reset();
+    if (await this.#buffers.prepare([{ key: "main", tracks }], publication, restart)) this.#edge.reset();
     await this.#buffers.append("main", init);
     this.#tracks = tracks;
     this.#init = init;

@@ -4,7 +4,7 @@
  */
 
 import { readInit, startSeconds } from "../media/boxes.js";
-import { either, fetchBytes, pause, timeout } from "../media/fetching.js";
+import { anySignal, fetchBytes, pause, timeout } from "../media/fetching.js";
 import { failure, HTTPFailure } from "../media/playback-result.js";
 
 /** Seconds of media ahead of the playhead that are enough. */
@@ -15,7 +15,7 @@ const ROOM_MILLISECONDS = 500;
 const TRIES = 4;
 const RETRY_MILLISECONDS = 300;
 /** A resource takes no longer than this. */
-const PATIENCE_MILLISECONDS = 20_000;
+const TIMEOUT_MILLISECONDS = 20_000;
 /** Times that the media and the playlist tell as different as this mean another time axis after a discontinuity. */
 const SAME_AXIS = 0.5;
 
@@ -27,13 +27,13 @@ const SAME_AXIS = 0.5;
 class NewTracks extends Error {
   /** @param {number} time Seconds at which they begin. */
   constructor(time) {
-    super("the tracks change");
+    super("the tracks have changed");
     this.time = time;
   }
 }
 
 /** Thrown where the window shows another epoch than the one that is being fed. */
-class BegunAnew extends Error {}
+class EpochChanged extends Error {}
 
 export class SegmentLoader {
   #video;
@@ -99,7 +99,7 @@ export class SegmentLoader {
       return { kind: "stopped" };
     } catch (error) {
       if (signal.aborted) return { kind: "stopped" };
-      return error instanceof BegunAnew ? { kind: "anew" } : failure(error);
+      return error instanceof EpochChanged ? { kind: "newEpoch" } : failure(error);
     }
   }
 
@@ -112,12 +112,12 @@ export class SegmentLoader {
     const renditions = this.#choose(segmentAt(main, wanted));
     this.#maps.clear();
     for (const rendition of renditions) await this.#readTracks(rendition, segmentAt(rendition, wanted), signal);
-    const anew = await this.#buffers.prepare(this.#lanes(), this.#publication);
+    const restarted = await this.#buffers.prepare(this.#lanes(), this.#publication);
     signal.throwIfAborted();
-    const begins = atEdge ? wanted : await this.#makePlace(wanted, anew);
+    const begins = atEdge ? wanted : await this.#makePlace(wanted, restarted);
     signal.throwIfAborted();
     const stopped = new AbortController();
-    const both = either(signal, stopped.signal);
+    const both = anySignal(signal, stopped.signal);
     try {
       await Promise.all(renditions.map((rendition) => this.#feed(rendition, begins, atEdge, both)));
     } finally {
@@ -128,12 +128,12 @@ export class SegmentLoader {
 
   /**
    * Goes on after what is there, or begins with empty buffers.
-   * @param {number} time @param {boolean} anew
+   * @param {number} time @param {boolean} restarted
    */
-  async #makePlace(time, anew) {
+  async #makePlace(time, restarted) {
     const { buffered } = this.#video;
     const last = buffered.length - 1;
-    if (!anew && last >= 0 && buffered.start(last) <= time + 0.1 && time <= buffered.end(last)) {
+    if (!restarted && last >= 0 && buffered.start(last) <= time + 0.1 && time <= buffered.end(last)) {
       return buffered.end(last);
     }
     await this.#buffers.clear();
@@ -153,7 +153,7 @@ export class SegmentLoader {
       this.#check();
       if (cursor.part === 0) {
         rendition = this.#present(rendition, cursor.sequence);
-        this.#checkSound(cursor.sequence);
+        this.#checkAudio(cursor.sequence);
       }
       const { timeline, playlist } = rendition;
       this.#edge.floor = atEdge && playlist && !playlist.canBlockReload ? playlist.targetDuration : 0;
@@ -184,7 +184,7 @@ export class SegmentLoader {
   /** Throws where no more will come of what is being fed. */
   #check() {
     const { epoch, refusal } = this.#window;
-    if (epoch !== this.#epoch) throw new BegunAnew();
+    if (epoch !== this.#epoch) throw new EpochChanged();
     if (refusal !== null) throw refusal;
   }
 
@@ -210,20 +210,20 @@ export class SegmentLoader {
    * the other. A single missing segment is a hole, and no reason to begin anew.
    * @param {number} sequence
    */
-  #checkSound(sequence) {
-    const [main, sound] = this.#window.renditions;
+  #checkAudio(sequence) {
+    const [main, audio] = this.#window.renditions;
     const segment = main.timeline.numbered(sequence);
-    if (segment === null || segment.gap || sound === undefined) return;
-    const own = sound.timeline.numbered(sequence);
+    if (segment === null || segment.gap || audio === undefined) return;
+    const own = audio.timeline.numbered(sequence);
     if (!this.#kinds.includes("audio")) {
       if (own !== null && !own.gap && own.map !== null) throw new NewTracks(segment.start);
       return;
     }
-    const isNext = own === null && sequence > (sound.timeline.segments.at(-1)?.sequence ?? Infinity);
+    const isNext = own === null && sequence > (audio.timeline.segments.at(-1)?.sequence ?? Infinity);
     if (segment.discontinuity !== this.#chosenAt) {
-      if (own?.gap || (isNext && sound.isReported === false)) throw new NewTracks(segment.start);
+      if (own?.gap || (isNext && audio.isReported === false)) throw new NewTracks(segment.start);
     }
-    const before = sound.timeline.numbered(sequence - 1), start = main.timeline.numbered(sequence - 1)?.start;
+    const before = audio.timeline.numbered(sequence - 1), start = main.timeline.numbered(sequence - 1)?.start;
     if (own?.gap && before?.gap && start !== undefined) throw new NewTracks(start);
   }
 
@@ -294,8 +294,8 @@ export class SegmentLoader {
     if (this.#window.pace !== "parts" || hint === null || hint.start > 0 || early?.url === hint.url) return;
     early?.abort.abort();
     const abort = new AbortController();
-    const patience = either(signal, abort.signal, timeout(PATIENCE_MILLISECONDS));
-    const bytes = fetchBytes({ url: hint.url, range: null }, patience, this.#throughput(rendition));
+    const deadline = anySignal(signal, abort.signal, timeout(TIMEOUT_MILLISECONDS));
+    const bytes = fetchBytes({ url: hint.url, range: null }, deadline, this.#throughput(rendition));
     bytes.catch(() => {});
     this.#early.set(rendition.kind, { url: hint.url, bytes, abort });
   }
@@ -315,8 +315,8 @@ export class SegmentLoader {
         signal.throwIfAborted();
       }
     }
-    const patience = either(signal, timeout(PATIENCE_MILLISECONDS));
-    return fetchBytes(resource, patience, this.#throughput(rendition));
+    const deadline = anySignal(signal, timeout(TIMEOUT_MILLISECONDS));
+    return fetchBytes(resource, deadline, this.#throughput(rendition));
   }
 
   /**

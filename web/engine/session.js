@@ -43,7 +43,7 @@ export class WatchSession extends EventTarget {
   /** @type {string} Why the last connection ended, for the details. */
   lastFailure = "";
   /** What the viewer wants, which the state of the video element follows as soon as it can. */
-  wish = { plays: true };
+  intent = { plays: true };
   /** Whether some picture or sound has been there. */
   hasPlayed = false;
   /** @type {Engine} */
@@ -61,8 +61,8 @@ export class WatchSession extends EventTarget {
   #triedAt = -Infinity;
   #movedAt = -Infinity;
   #lastTime = 0;
-  /** @type {Set<{until: "news" | "asked", wake: () => void}>} Those whose time is not over. */
-  #sleepers = new Set();
+  /** @type {Set<{until: "response" | "request", wake: () => void}>} Those whose time is not over. */
+  #sleeps = new Set();
 
   /**
    * @param {HTMLVideoElement} video
@@ -78,11 +78,11 @@ export class WatchSession extends EventTarget {
     const base = `/live/${encodeURIComponent(name)}`;
     const urls = { mp4: `${base}/stream.mp4`, hls: `${base}/index.m3u8` };
     this.#engines = {
-      native: new NativeEngine(video, urls.hls, this.wish, beforeReset),
-      mse: new MSEEngine(video, urls, this.wish, beforeReset, "mse"),
-      hls: new MSEEngine(video, urls, this.wish, beforeReset, "hls"),
+      native: new NativeEngine(video, urls.hls, this.intent, beforeReset),
+      mse: new MSEEngine(video, urls, this.intent, beforeReset, "mse"),
+      hls: new MSEEngine(video, urls, this.intent, beforeReset, "hls"),
     };
-    for (const engine of Object.values(this.#engines)) engine.onWish = () => this.#wake("asked");
+    for (const engine of Object.values(this.#engines)) engine.onPlayRequest = () => this.#wake("request");
     this.engine = this.#engines[forced ?? (NativeEngine.isPreferred() ? "native" : "mse")];
   }
 
@@ -91,32 +91,32 @@ export class WatchSession extends EventTarget {
     document.addEventListener("visibilitychange", () => { if (!document.hidden) this.retry(); });
     addEventListener("online", () => this.retry());
     this.#video.addEventListener("play", () => this.#wake());
-    this.#askForEver();
-    this.#playForEver();
+    this.#pollForever();
+    this.#playForever();
   }
 
   /** Tries again at once. */
   async retry() {
     await this.#ask();
-    this.#wake("asked");
+    this.#wake("request");
   }
 
   /** Ends all requests; the page is being left. */
   stop() {
     this.#stopped.abort();
-    this.#wake("asked");
+    this.#wake("request");
   }
 
   get atLiveEdge() {
     return !this.#video.paused && this.engine.isFollowed && this.engine.behind <= this.engine.liveTolerance;
   }
 
-  async #askForEver() {
+  async #pollForever() {
     while (!this.#stopped.signal.aborted) {
       await this.#ask();
       const steady = ["playing", "notStarted", "ended", "unplayable"].includes(this.phase);
       const pause = steady ? ASK_MILLISECONDS : ASK_MILLISECONDS / 2;
-      await this.#sleep(document.hidden ? ASK_HIDDEN_MILLISECONDS : pause, "asked");
+      await this.#sleep(document.hidden ? ASK_HIDDEN_MILLISECONDS : pause, "request");
     }
   }
 
@@ -132,12 +132,12 @@ export class WatchSession extends EventTarget {
     this.#wake();
   }
 
-  async #playForEver() {
+  async #playForever() {
     let failures = 0;
     const { signal } = this.#stopped;
     while (!signal.aborted) {
       const stream = this.stream;
-      const isOver = stream?.state === "ended" && !this.engine.isWanted;
+      const isOver = stream?.state === "ended" && !this.engine.playsFromWindow;
       if (stream === null || isOver || stream.state === "starting" || !this.#choose(stream)) {
         await this.#sleep(ASK_MILLISECONDS);
         continue;
@@ -154,7 +154,7 @@ export class WatchSession extends EventTarget {
       if (result.kind === "tooShort") {
         // A stream that has only just begun plays at once by Media Source Extensions.
         this.#giveUpEngine(result);
-        if (this.engine.name === "native") await this.#sleep(ASK_MILLISECONDS, "asked");
+        if (this.engine.name === "native") await this.#sleep(ASK_MILLISECONDS, "request");
         failures = 0;
         continue;
       }
@@ -173,8 +173,8 @@ export class WatchSession extends EventTarget {
       let pause = result.kind === "finished" && failures === 0 ? 0 : backOff(failures);
       if (this.#full) pause = Math.max(pause, 1000 * (result.retryAfter || 2));
       this.retryAt = performance.now() + pause;
-      await this.#sleep(pause, "asked");
-      while (this.stream?.state === "reconnecting" && !signal.aborted && !this.engine.isWanted) await this.#sleep(ASK_MILLISECONDS);
+      await this.#sleep(pause, "request");
+      while (this.stream?.state === "reconnecting" && !signal.aborted && !this.engine.playsFromWindow) await this.#sleep(ASK_MILLISECONDS);
     }
   }
 
@@ -242,7 +242,7 @@ export class WatchSession extends EventTarget {
       }
       this.#lastTime = this.#video.currentTime;
     }
-    const phase = this.#judge(now - this.#movedAt < MOVING_MILLISECONDS);
+    const phase = this.#currentPhase(now - this.#movedAt < MOVING_MILLISECONDS);
     const changed = phase !== this.phase;
     this.phase = phase;
     this.dispatchEvent(new CustomEvent("tick", { detail: { changed } }));
@@ -254,17 +254,17 @@ export class WatchSession extends EventTarget {
    */
   #startPlaying() {
     const video = this.#video;
-    if (!this.wish.plays || !video.paused || video.ended) return;
+    if (!this.intent.plays || !video.paused || video.ended) return;
     if (video.readyState < HTMLMediaElement.HAVE_CURRENT_DATA) return;
     video.play().catch((error) => {
-      if (error?.name === "NotAllowedError") this.wish.plays = false;
+      if (error?.name === "NotAllowedError") this.intent.plays = false;
     });
   }
 
   /** @param {boolean} moving @returns {Phase} */
-  #judge(moving) {
+  #currentPhase(moving) {
     const ready = this.#video.readyState >= HTMLMediaElement.HAVE_CURRENT_DATA;
-    if (moving || (this.#connected && ready && this.#video.paused && !this.wish.plays)) return "playing";
+    if (moving || (this.#connected && ready && this.#video.paused && !this.intent.plays)) return "playing";
     if (!this.#asked) return "looking";
     if (!this.#isAnswered) return "unreachable";
     if (this.stream === null) return "notStarted";
@@ -282,25 +282,25 @@ export class WatchSession extends EventTarget {
 
   /**
    * @param {number} milliseconds
-   * @param {"news" | "asked"} until What ends the sleep early: any answer of the server, or only the viewer's wish.
+   * @param {"response" | "request"} until What ends the sleep early: any answer of the server, or only the viewer's intent.
    * @returns {Promise<void>}
    */
-  #sleep(milliseconds, until = "news") {
+  #sleep(milliseconds, until = "response") {
     return new Promise((resume) => {
       const wake = () => {
         clearTimeout(timer);
-        this.#sleepers.delete(sleeper);
+        this.#sleeps.delete(sleep);
         resume();
       };
-      const sleeper = { until, wake };
+      const sleep = { until, wake };
       const timer = setTimeout(wake, milliseconds);
-      this.#sleepers.add(sleeper);
+      this.#sleeps.add(sleep);
     });
   }
 
-  /** @param {"news" | "asked"} cause A wish wakes everybody. */
-  #wake(cause = "news") {
-    for (const { until, wake } of this.#sleepers) if (cause === "asked" || until === "news") wake();
+  /** @param {"response" | "request"} cause A wish wakes everybody. */
+  #wake(cause = "response") {
+    for (const { until, wake } of this.#sleeps) if (cause === "request" || until === "response") wake();
   }
 }
 
@@ -316,8 +316,8 @@ function backOff(failures) {
 function describe(result) {
   switch (result.kind) {
     case "finished": return "the server ended the response";
-    case "anew": return "the stream has begun anew";
-    case "refused": return `the server answered ${result.status}`;
+    case "newEpoch": return "the stream has restarted";
+    case "refused": return `the server responded with status ${result.status}`;
     case "unplayable": return result.reason || "the browser cannot play this";
     case "lost": return result.reason || "the connection was lost";
     default: return "";

@@ -81,15 +81,15 @@ export class SourceBuffers {
    * Makes ready for media of these tracks. What is there goes on where it can; else the element begins anew.
    * @param {Lane[]} lanes
    * @param {string} publication A text that changes with each new publication of the stream.
-   * @param {boolean} anew Whether to begin anew in any case.
+   * @param {boolean} restart Whether to begin anew in any case.
    * @returns {Promise<boolean>} Whether it began anew.
    */
-  async prepare(lanes, publication, anew = false) {
+  async prepare(lanes, publication, restart = false) {
     const codecs = lanes.flatMap((lane) => lane.tracks.map((t) => t.codec));
     const refused = unplayable(codecs);
     if (refused.length > 0) throw new UnplayableCodecs(refused);
     this.codecs = codecs;
-    const continues = !anew && this.isOpen && this.#publication === publication && lanes.length === this.#lanes.size &&
+    const continues = !restart && this.isOpen && this.#publication === publication && lanes.length === this.#lanes.size &&
       lanes.every((lane) => this.#lanes.get(lane.key)?.shape === shape(lane));
     this.#publication = publication;
     if (!continues) {

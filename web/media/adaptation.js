@@ -3,7 +3,7 @@
  * while of calm and only to one of which a whole segment was fetched for a trial, quickly enough.
  */
 
-import { either, fetchBytes, timeout } from "./fetching.js";
+import { anySignal, fetchBytes, timeout } from "./fetching.js";
 import { HTTPFailure } from "./playback-result.js";
 import { parseMedia } from "./playlist.js";
 
@@ -22,7 +22,7 @@ const FIRST_CALM = 8000;
 const LONGEST_CALM = 120_000;
 /** A better picture that lasts so long was the right one. */
 const PROVED = 30_000;
-const PATIENCE_MILLISECONDS = 8000;
+const TIMEOUT_MILLISECONDS = 8000;
 
 export class Adaptation {
   #window;
@@ -75,9 +75,9 @@ export class Adaptation {
     }
     // Where nothing comes of a smaller picture, the publisher's own does.
     const own = qualities.find((q) => q.name === "");
-    const isSilent = own !== undefined && present !== own && this.#window.isSilent;
-    if (now - this.#calmSince > (isSilent ? SETTLE : this.#calm)) {
-      const next = isSilent ? own : better(qualities, present);
+    const isStalled = own !== undefined && present !== own && this.#window.isStalled;
+    if (now - this.#calmSince > (isStalled ? SETTLE : this.#calm)) {
+      const next = isStalled ? own : better(qualities, present);
       if (next !== null) this.#work(() => this.#raise(next));
     }
   }
@@ -144,15 +144,15 @@ function better(qualities, present) {
  * @returns {Promise<number>} Bits per second; 0 where it took longer than it lasts.
  */
 async function trial({ url }) {
-  const signal = timeout(PATIENCE_MILLISECONDS);
+  const signal = timeout(TIMEOUT_MILLISECONDS);
   const response = await fetch(url, { cache: "no-store", signal });
   if (!response.ok) throw await HTTPFailure.of(response);
   const segment = parseMedia(await response.text(), url).segments.findLast((s) => s.complete && !s.gap);
-  if (segment === undefined) throw new Error("there is no segment of it yet");
+  if (segment === undefined) throw new Error("this quality has no segment yet");
   const began = performance.now();
   const enough = timeout(Math.max(segment.duration, 0.5) * 1000);
   try {
-    const bytes = await fetchBytes(segment, either(signal, enough));
+    const bytes = await fetchBytes(segment, anySignal(signal, enough));
     return bytes.length * 8000 / Math.max(performance.now() - began, 1);
   } catch (error) {
     if (enough.aborted) return 0;

@@ -5,7 +5,7 @@
 
 /** An answer that has waited longer may be outdated. */
 const FRESH_MILLISECONDS = 3000;
-const PATIENCE_MILLISECONDS = 8000;
+const TIMEOUT_MILLISECONDS = 8000;
 
 /** @type {Map<string, {at: number, response: Promise<Response>}>} By URL. */
 const early = new Map();
@@ -14,7 +14,7 @@ const [, page, name] = globalThis.location?.pathname.split("/") ?? [];
 if (page === "watch" && name) {
   // The first of them goes out on the connection that brought the page.
   for (const url of [`/live/${name}/index.m3u8`, `/api/v1/streams/${name}`]) {
-    const signal = /** @type {any} */ (AbortSignal).timeout(PATIENCE_MILLISECONDS);
+    const signal = /** @type {any} */ (AbortSignal).timeout(TIMEOUT_MILLISECONDS);
     const response = fetch(url, { cache: "no-store", signal });
     // Who takes it sees what went wrong.
     response.catch(() => {});

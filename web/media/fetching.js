@@ -7,7 +7,7 @@ const Signals = /** @type {{any(signals: AbortSignal[]): AbortSignal, timeout(mi
   /** @type {unknown} */ (AbortSignal));
 
 /** @param {AbortSignal[]} signals @returns {AbortSignal} Aborts with the first of them. */
-export const either = (...signals) => Signals.any(signals);
+export const anySignal = (...signals) => Signals.any(signals);
 
 /** @param {number} milliseconds @returns {AbortSignal} Aborts when the time is over. */
 export const timeout = (milliseconds) => Signals.timeout(milliseconds);

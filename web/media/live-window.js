@@ -3,19 +3,19 @@
 import { readInit, startSeconds } from "./boxes.js";
 import { unplayable } from "./codecs.js";
 import { fetchOnce } from "./early-requests.js";
-import { either, fetchBytes, pause, timeout } from "./fetching.js";
+import { anySignal, fetchBytes, pause, timeout } from "./fetching.js";
 import { HTTPFailure } from "./playback-result.js";
 import { parseMultivariant } from "./playlist.js";
 import { Rendition } from "./rendition.js";
 import { Throughput } from "./throughput.js";
 
 /** A request that is not held open takes no longer than this. */
-const PATIENCE_MILLISECONDS = 8000;
+const TIMEOUT_MILLISECONDS = 8000;
 /** A failed reload is tried again after so long, doubled each time. */
 const RETRY_MILLISECONDS = 500;
 const LONGEST_RETRY_MILLISECONDS = 8000;
 /** Pictures that come and go are learned of no more often than this. */
-const LEARN_MILLISECONDS = 5000;
+const UPDATE_MILLISECONDS = 5000;
 /** What a multivariant playlist calls the seconds that can be gone back on the server's disk. */
 const REWIND_DATA = "weir.rewind";
 /** A fragment's header lies within these first bytes of a segment. */
@@ -44,17 +44,17 @@ export class LiveWindow extends EventTarget {
   refusal = null;
   #url;
   /** Whether the variant has a picture. */
-  #hasPicture = false;
+  #hasVideo = false;
   /** Seconds that can be gone back on the server's disk. */
   #rewind = 0;
   /** How often the renditions were chosen anew within the server's epoch. */
-  #turns = 0;
-  /** @type {Promise<"ended" | "gone" | "left"> | null} The reading of the latest main playlist. */
-  #joined = null;
+  #restarts = 0;
+  /** @type {Promise<"ended" | "gone" | "superseded"> | null} The reading of the latest main playlist. */
+  #replacement = null;
   /** @type {AbortSignal | null} Ends with the epoch. */
   #following = null;
   /** How often a picture was asked for. */
-  #wishes = 0;
+  #requests = 0;
   #ending = new AbortController();
   /** The playlists that the multivariant playlist named, and when it did: performance.now() milliseconds. */
   #known = { /** @type {Set<string>} */ urls: new Set(), at: -Infinity };
@@ -70,7 +70,7 @@ export class LiveWindow extends EventTarget {
   /** Whether it is known where to find which media: before, the playlists' times mean nothing to each other. */
   get isReady() { return this.renditions.length > 0 && this.renditions.every((r) => r.isPlaced); }
   /** Whether nothing comes of the picture at present. */
-  get isSilent() { return this.main?.timeline.segments.findLast((s) => s.complete)?.gap ?? false; }
+  get isStalled() { return this.main?.timeline.segments.findLast((s) => s.complete)?.gap ?? false; }
   /** @param {number} time Seconds of media. @returns {number | null} Milliseconds since 1970. */
   dateAt(time) { return this.main?.timeline.isAnchored ? this.main.timeline.dateAt(time) : null; }
 
@@ -88,15 +88,15 @@ export class LiveWindow extends EventTarget {
         await this.#open(signal);
         failures = 0;
       } catch (error) {
-        if (!signal.aborted) this.#tell(error);
-        await pause(Math.max(RETRY_MILLISECONDS * (failures++ < 4 ? 1 : 4), wanted(error)), signal);
+        if (!signal.aborted) this.#reportRefusal(error);
+        await pause(Math.max(RETRY_MILLISECONDS * (failures++ < 4 ? 1 : 4), retryDelay(error)), signal);
         continue;
       }
       this.#ending = new AbortController();
-      const both = either(signal, this.#ending.signal);
+      const both = anySignal(signal, this.#ending.signal);
       this.#following = both;
-      const followed = this.renditions.map((rendition) => this.#attend(rendition, both));
-      if ((await Promise.all(followed)).every((way) => way === "ended")) break;
+      const followed = this.renditions.map((rendition) => this.#followAll(rendition, both));
+      if ((await Promise.all(followed)).every((outcome) => outcome === "ended")) break;
       await pause(RETRY_MILLISECONDS, signal);
     }
   }
@@ -108,24 +108,24 @@ export class LiveWindow extends EventTarget {
    * @param {string} name Of a quality; "" for the publisher's.
    */
   async choose(name) {
-    const wish = this.#wishes += 1, following = this.#following;
+    const request = this.#requests += 1, following = this.#following;
     const quality = this.qualities.find((q) => q.name === name);
     if (quality === undefined || name === this.quality) return;
     const next = new Rendition("main", quality.url, 0);
-    const signal = timeout(PATIENCE_MILLISECONDS);
+    const signal = timeout(TIMEOUT_MILLISECONDS);
     await next.reload("now", signal);
     await anchor(next, signal);
-    if (wish !== this.#wishes) return;
+    if (request !== this.#requests) return;
     const former = this.renditions.at(0);
     if (!next.timeline.isAnchored || former === undefined || following === null || following.aborted) {
-      throw new Error(`nothing of ${name || "the source"} is there at present`);
+      throw new Error(`quality ${name || "of the source"} has no media now`);
     }
     this.quality = name;
     this.codecs = quality.codecs;
     // What has been begun of the former one is played to its segment's end.
     former.lastSequence = former.timeline.segments.at(-1)?.sequence ?? 0;
     this.renditions = [next, ...this.renditions.slice(1)];
-    this.#joined = this.#follow(next, following);
+    this.#replacement = this.#follow(next, following);
     this.dispatchEvent(new Event("change"));
   }
 
@@ -154,23 +154,23 @@ export class LiveWindow extends EventTarget {
     const variant = variants.at(index);
     if (variant === undefined) throw new Error("the multivariant playlist names no variant");
     this.quality = this.qualities[index].name;
-    const sound = soundOf(variant, renditions);
+    const audio = audioOf(variant, renditions);
     // On disk there is the publisher's picture alone.
     this.#rewind = this.quality === "" ? Number(data.get(REWIND_DATA)) || 0 : 0;
-    this.#hasPicture = variant.size !== null;
+    this.#hasVideo = variant.size !== null;
     this.codecs = variant.codecs;
     this.refusal = null;
     // Pictures may come and go in an epoch; all of them are in its folder.
-    this.epoch = `${new URL("../", variant.url).href}#${this.#turns}`;
+    this.epoch = `${new URL("../", variant.url).href}#${this.#restarts}`;
     this.renditions = [new Rendition("main", variant.url, this.#rewind)];
-    if (sound !== null) this.renditions.push(new Rendition("audio", sound, this.#rewind));
+    if (audio !== null) this.renditions.push(new Rendition("audio", audio, this.#rewind));
   }
 
   /**
    * Says that there is no room, where that is so.
    * @param {unknown} error
    */
-  #tell(error) {
+  #reportRefusal(error) {
     this.refusal = error instanceof HTTPFailure && error.isFull ? error : null;
     if (this.refusal !== null) this.dispatchEvent(new Event("change"));
   }
@@ -181,7 +181,7 @@ export class LiveWindow extends EventTarget {
    */
   async #readMultivariant(signal) {
     this.#known.at = performance.now();
-    const response = await fetchOnce(this.#url, either(signal, timeout(PATIENCE_MILLISECONDS)));
+    const response = await fetchOnce(this.#url, anySignal(signal, timeout(TIMEOUT_MILLISECONDS)));
     if (!response.ok) throw await HTTPFailure.of(response);
     const { variants: all, renditions, data } = parseMultivariant(await response.text(), response.url);
     this.#known.urls = new Set([...all, ...renditions].map(({ url }) => url));
@@ -199,7 +199,7 @@ export class LiveWindow extends EventTarget {
    * @param {Rendition} rendition Whose playlist has just been read.
    * @param {AbortSignal} signal
    */
-  async #learn(rendition, signal) {
+  async #updateRenditions(rendition, signal) {
     const { playlist, map } = rendition;
     const reports = playlist?.reports ?? [];
     if (rendition === this.main && playlist !== null) {
@@ -208,13 +208,13 @@ export class LiveWindow extends EventTarget {
         else if (other.isReported !== null) other.isReported = false;
       }
     }
-    rendition.learnedMap ??= map;
+    rendition.checkedMap ??= map;
     const { urls, at } = this.#known;
-    const isNew = rendition.learnedMap !== map || [rendition.url, ...reports].some((url) => !urls.has(url));
-    if (!isNew || performance.now() - at < LEARN_MILLISECONDS) return;
+    const isNew = rendition.checkedMap !== map || [rendition.url, ...reports].some((url) => !urls.has(url));
+    if (!isNew || performance.now() - at < UPDATE_MILLISECONDS) return;
     try {
       const { variants, renditions } = await this.#readMultivariant(signal);
-      rendition.learnedMap = map;
+      rendition.checkedMap = map;
       await this.#rearrange(variants, renditions, signal);
     } catch {
       // What is known is enough to go on.
@@ -231,30 +231,30 @@ export class LiveWindow extends EventTarget {
   async #rearrange(variants, renditions, signal) {
     const { main } = this, variant = variants.at(0);
     if (variant === undefined || main === null) return;
-    if ((variant.size !== null) !== this.#hasPicture) {
-      this.#hasPicture = variant.size !== null;
+    if ((variant.size !== null) !== this.#hasVideo) {
+      this.#hasVideo = variant.size !== null;
       // Where everything is in one playlist, that one goes on.
       if (variant.url === main.url) return;
-      this.#turns += 1;
+      this.#restarts += 1;
       this.#ending.abort();
       return;
     }
-    const sound = soundOf(variant, renditions);
-    if (sound === null || this.renditions.length > 1) return;
-    const next = new Rendition("audio", sound, this.#rewind);
+    const audio = audioOf(variant, renditions);
+    if (audio === null || this.renditions.length > 1) return;
+    const next = new Rendition("audio", audio, this.#rewind);
     try {
       await next.reload("now", signal);
-      next.placeBeside(main);
-      if (!next.timeline.isAnchored) throw new Error("the sound has no place beside the picture yet");
+      next.alignWith(main);
+      if (!next.timeline.isAnchored) throw new Error("the times of the audio playlist are not known yet");
     } catch (error) {
       // The next report of it is news again.
-      this.#known.urls.delete(sound);
+      this.#known.urls.delete(audio);
       throw error;
     }
     signal.throwIfAborted();
     next.isReported = true;
     this.renditions = [...this.renditions, next];
-    this.#attend(next, signal);
+    this.#followAll(next, signal);
   }
 
   /**
@@ -262,12 +262,12 @@ export class LiveWindow extends EventTarget {
    * @param {Rendition} rendition
    * @param {AbortSignal} signal Ends with the epoch.
    */
-  async #attend(rendition, signal) {
+  async #followAll(rendition, signal) {
     const ending = this.#ending;
-    let way = await this.#follow(rendition, signal);
-    while (way === "left" && this.#joined !== null) way = await this.#joined;
-    if (way === "gone") ending.abort();
-    return way;
+    let outcome = await this.#follow(rendition, signal);
+    while (outcome === "superseded" && this.#replacement !== null) outcome = await this.#replacement;
+    if (outcome === "gone") ending.abort();
+    return outcome;
   }
 
   /**
@@ -275,7 +275,7 @@ export class LiveWindow extends EventTarget {
    * its place.
    * @param {Rendition} rendition
    * @param {AbortSignal} signal
-   * @returns {Promise<"ended" | "gone" | "left">}
+   * @returns {Promise<"ended" | "gone" | "superseded">}
    */
   async #follow(rendition, signal) {
     let failures = 0;
@@ -289,18 +289,18 @@ export class LiveWindow extends EventTarget {
         this.dispatchEvent(new Event("change"));
         const { playlist } = rendition;
         if (playlist === null || playlist.isEnded) return "ended";
-        await this.#learn(rendition, signal);
-        if (rendition.isLeft) return "left";
+        await this.#updateRenditions(rendition, signal);
+        if (rendition.isSuperseded) return "superseded";
         // RFC 8216bis §6.3.4: a target duration after news, half of it after none.
         if (!playlist.canBlockReload) await pause(playlist.targetDuration * (news ? 1000 : 500), signal);
         // A server that answers a held request at once with nothing new is not asked a thousand times a second.
         else if (!news) await pause(RETRY_MILLISECONDS, signal);
       } catch (error) {
         if (error instanceof HTTPFailure && error.isGone) return "gone";
-        if (!signal.aborted && rendition.playlist === null) this.#tell(error);
+        if (!signal.aborted && rendition.playlist === null) this.#reportRefusal(error);
         failures += 1;
         const own = Math.min(LONGEST_RETRY_MILLISECONDS, RETRY_MILLISECONDS * 2 ** failures);
-        await pause(Math.max(own, wanted(error)), signal);
+        await pause(Math.max(own, retryDelay(error)), signal);
       }
     }
     return "gone";
@@ -308,7 +308,7 @@ export class LiveWindow extends EventTarget {
 }
 
 /** @param {unknown} error @returns {number} Milliseconds for which the server does not want to be asked again. */
-const wanted = (error) => error instanceof HTTPFailure ? error.patience : 0;
+const retryDelay = (error) => error instanceof HTTPFailure ? error.retryDelay : 0;
 
 /**
  * The pictures that this browser plays, with one of the sounds that there are: the first that it plays. All of them where
@@ -327,7 +327,7 @@ function playable(variants) {
  * @param {import("./playlist.js").AlternativeRendition[]} renditions
  * @returns {string | null} The playlist of its separate sound.
  */
-function soundOf(variant, renditions) {
+function audioOf(variant, renditions) {
   const group = renditions.filter((r) => r.type === "AUDIO" && r.group === variant.audio && r.url !== "");
   const url = (group.find((r) => r.isDefault) ?? group.at(0))?.url ?? null;
   return url === variant.url ? null : url;

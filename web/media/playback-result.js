@@ -2,8 +2,8 @@
 
 /**
  * @typedef {object} PlaybackResult
- * @property {"finished" | "lost" | "anew" | "refused" | "unplayable" | "tooShort" | "paused" | "stopped"} kind
- *   "anew": the server has begun another epoch, whose segments and times are others.
+ * @property {"finished" | "lost" | "newEpoch" | "refused" | "unplayable" | "tooShort" | "paused" | "stopped"} kind
+ *   "newEpoch": the server has begun another epoch, whose segments and times are others.
  *   "paused": the viewer's pause has lasted so long that nothing more is downloaded for the edge.
  * @property {string} [reason]
  * @property {number} [status] HTTP status of a refusal.
@@ -21,7 +21,7 @@ const LONGEST_WAIT = 600;
 export class HTTPFailure extends Error {
   /** @param {Response} response @param {string} title What the server calls it. */
   constructor(response, title) {
-    super(`the server answered ${response.status}`);
+    super(`the server responded with status ${response.status}`);
     this.status = response.status;
     /** Whether the server has no room for another viewer. */
     this.isFull = response.status === 503 && title !== NOT_YET;
@@ -35,7 +35,7 @@ export class HTTPFailure extends Error {
   }
 
   /** Milliseconds for which the server does not want to be asked again: it is full, or was asked too often. */
-  get patience() { return this.isFull || this.status === 429 ? this.retryAfter * 1000 : 0; }
+  get retryDelay() { return this.isFull || this.status === 429 ? this.retryAfter * 1000 : 0; }
 
   /** Whether what was asked for is no more there. */
   get isGone() { return this.status === 404 || this.status === 410; }

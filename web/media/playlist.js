@@ -287,7 +287,7 @@ class MediaReader {
   #skip(count) {
     const first = this.#sequence;
     const known = this.#previous?.segments.filter((s) => s.sequence >= first && s.sequence < first + count) ?? [];
-    if (known.length < count) throw new Error("a delta update goes on from a playlist that is not here");
+    if (known.length < count) throw new Error("a delta update refers to a playlist that is not available");
     this.#out.segments.push(...known);
     const last = known.at(-1);
     this.#sequence += count;

@@ -1,12 +1,12 @@
 /** One media playlist of the live window, kept fresh by reading it anew. */
 
-import { either, timeout } from "./fetching.js";
+import { anySignal, timeout } from "./fetching.js";
 import { HTTPFailure } from "./playback-result.js";
 import { parseMedia } from "./playlist.js";
 import { Timeline } from "./timeline.js";
 
 /** A request that is not held open takes no longer than this. */
-const PATIENCE_MILLISECONDS = 8000;
+const TIMEOUT_MILLISECONDS = 8000;
 
 /** One media playlist and its place in time. */
 export class Rendition {
@@ -18,7 +18,7 @@ export class Rendition {
   /** @type {boolean | null} Whether the picture's playlist reports it (§4.4.5.4); null as long as it never did. */
   isReported = null;
   /** @type {string | null} The init segment of the newest media when the multivariant playlist was read; null before any. */
-  learnedMap = null;
+  checkedMap = null;
   /** Whether segments from before the list, if the server has any, still have to be asked for. */
   #lacksHistory;
   /** Where the newest media was when, for an edge that moves between two reloads: performance.now() milliseconds. */
@@ -47,7 +47,7 @@ export class Rendition {
   get map() { return this.playlist?.segments.at(-1)?.map?.url ?? ""; }
 
   /** Whether everything is here that is needed of it. */
-  get isLeft() {
+  get isSuperseded() {
     const newest = this.timeline.segments.findLast((s) => s.complete);
     return newest !== undefined && newest.sequence >= this.lastSequence;
   }
@@ -56,7 +56,7 @@ export class Rendition {
    * Lays it beside one whose segments have the same numbers and times.
    * @param {Rendition} other
    */
-  placeBeside(other) {
+  alignWith(other) {
     if (!other.timeline.isAnchored) return;
     for (const { sequence } of this.timeline.segments) {
       const known = other.timeline.numbered(sequence);
@@ -73,7 +73,7 @@ export class Rendition {
     this.#lacksHistory = false;
     const url = new URL("dvr.m3u8", this.url).href;
     try {
-      const response = await fetch(url, { signal: either(signal, timeout(PATIENCE_MILLISECONDS)) });
+      const response = await fetch(url, { signal: anySignal(signal, timeout(TIMEOUT_MILLISECONDS)) });
       if (response.ok) this.timeline.prepend(parseMedia(await response.text(), url).segments);
     } catch {
       // The window alone can be gone back in.
@@ -95,9 +95,9 @@ export class Rendition {
    */
   async reload(wait, signal) {
     const former = this.playlist;
-    const limit = (former?.targetDuration ?? 0) * 3000 + PATIENCE_MILLISECONDS;
+    const limit = (former?.targetDuration ?? 0) * 3000 + TIMEOUT_MILLISECONDS;
     const response = await fetch(this.#request(wait), {
-      cache: "no-store", signal: either(signal, timeout(limit)),
+      cache: "no-store", signal: anySignal(signal, timeout(limit)),
     });
     if (!response.ok) throw await HTTPFailure.of(response);
     const text = await response.text();

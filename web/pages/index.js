@@ -12,7 +12,7 @@ import { streamCard } from "./stream-card.js";
 const REFRESH_MILLISECONDS = 2000;
 const RECORDINGS_EVERY = 5;
 const RECORDINGS_PAGE = 30;
-const RECORDS_STREAMS = "A stream that is published is recorded; when it ends, it can be played and downloaded here.";
+const RECORDS_STREAMS = "Published streams are recorded. When a stream ends, its recording can be played and downloaded here.";
 const RECORDS_NOTHING = "Recording is off: this server was started with --no-record.";
 
 /** @typedef {{element: HTMLElement, update: (item: any) => void}} Card */

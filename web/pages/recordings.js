@@ -59,7 +59,7 @@ async function playAsked(stream, file) {
     const recording = await fetchRecording(stream, file);
     if (isOwnFile(recording.url)) playRecording(recording);
   } catch {
-    offerUndo("That recording is not there any more.", null);
+    offerUndo("This recording no longer exists.", null);
   }
 }
 
@@ -232,7 +232,7 @@ async function attempt(method, path, done) {
     announce(done);
   } catch (error) {
     worked = false;
-    offerUndo(error instanceof Error ? error.message : "That did not work.", null);
+    offerUndo(error instanceof Error ? error.message : "The request failed.", null);
     if (!hasToken()) showManage();
   }
   await reload();

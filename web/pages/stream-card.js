@@ -11,7 +11,7 @@ const HUES = 6;
 
 /** @returns {import("./index.js").Card} */
 export function streamCard() {
-  const picture = make("span", "stream-picture", icon("play"));
+  const tile = make("span", "stream-tile", icon("play"));
   const name = /** @type {HTMLAnchorElement} */ (make("a", "stream-link"));
   const badge = make("span", "badge");
   const recording = make("span", "badge", "Recording");
@@ -19,7 +19,7 @@ export function streamCard() {
   const figures = make("p", "stream-figures");
   const warnings = make("ul", "warnings");
   const head = make("div", "stream-head", make("h3", "", name), badge, recording);
-  const element = make("li", "stream panel", picture, make("div", "stream-body", head, tracks, figures, warnings));
+  const element = make("li", "stream panel", tile, make("div", "stream-body", head, tracks, figures, warnings));
   recording.dataset.state = "live";
   let warned = "";
 
@@ -30,7 +30,7 @@ export function streamCard() {
       setText(name, stream.name);
       name.href = `/watch/${encodeURIComponent(stream.name)}`;
       element.dataset.state = stream.state;
-      picture.dataset.hue = String(hueOf(stream.name));
+      tile.dataset.hue = String(hueOf(stream.name));
       badge.dataset.state = stream.state;
       setText(badge, STATES[stream.state] ?? stream.state);
       recording.hidden = stream.recording?.state !== "running";
@@ -38,7 +38,7 @@ export function streamCard() {
       setText(figures, figuresOf(stream));
       const all = [...stream.warnings];
       if (stream.recording?.state === "failed") {
-        all.push(`The recording failed: ${stream.recording.reason ?? "no reason is known"}`);
+        all.push(`The recording failed: ${stream.recording.reason ?? "unknown reason"}`);
       }
       if (warned !== all.join("\n")) {
         warned = all.join("\n");
@@ -55,7 +55,7 @@ function figuresOf(stream) {
   const parts = [];
   if (stream.bitrate > 0) parts.push(format.bitrate(stream.bitrate));
   parts.push(`on air for ${format.duration(stream.ageSeconds)}`, format.plural(stream.viewers, "viewer"));
-  parts.push(PROTOCOLS[stream.protocol] ?? `by ${stream.protocol}`);
+  parts.push(PROTOCOLS[stream.protocol] ?? `via ${stream.protocol}`);
   return parts.join(" · ");
 }
 

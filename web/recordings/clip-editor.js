@@ -67,7 +67,7 @@ export class ClipEditor {
     this.#times.setAttribute("role", "status");
     const element = make("section", "clip", make("h3", "", "Clip"), this.#times,
       make("div", "clip-actions", here("start", "Start here"), here("end", "End here"),
-        press("Play it", () => this.#preview()), this.#download),
+        press("Play clip", () => this.#preview()), this.#download),
       make("p", "hint", "Drag the handles on the bar, or move them with the arrow keys: 1 s, with Shift 0.1 s, with the page keys 10 s."),
       this.#problem);
     element.id = "clip";

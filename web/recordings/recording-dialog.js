@@ -61,6 +61,6 @@ class RecordingDialog {
 
 /** @param {import("../api/api.js").Recording} recording @returns {string} Why it ended, where that was not its stream's end. */
 function endOf(recording) {
-  if (recording.state === "failed") return `Interrupted: ${recording.reason ?? "no reason is known"}.`.replace(/\.\.$/, ".");
-  return recording.salvaged ? "The server was killed while it was being written; the next start finished it." : "";
+  if (recording.state === "failed") return `Interrupted: ${recording.reason ?? "unknown reason"}.`.replace(/\.\.$/, ".");
+  return recording.salvaged ? "The server was killed while it wrote this recording. The next start repaired the file." : "";
 }

@@ -91,7 +91,7 @@ export class RecordingPanel {
       await change("POST", `/api/v1/${this.#subject.follows}/${encodeURIComponent(this.#name)}/recording/${action}`);
       announce(DONE[action]);
     } catch (error) {
-      this.#answer = error instanceof Error ? error.message : "That did not work.";
+      this.#answer = error instanceof Error ? error.message : "The request failed.";
       this.#answeredAt = performance.now();
       this.#admin.refresh();
       if (!hasToken()) this.#admin.open();
@@ -132,6 +132,6 @@ export class RecordingPanel {
 /** @param {import("../api/api.js").StreamRecording | null} recording @returns {string | null} */
 function reasonOf(recording) {
   if (recording === null) return null;
-  if (recording.state === "failed") return `Interrupted: ${recording.reason ?? "no reason is known"}`;
+  if (recording.state === "failed") return `Interrupted: ${recording.reason ?? "unknown reason"}`;
   return recording.reason;
 }

@@ -23,16 +23,16 @@ const WORDING = {
 export class RecordingPlayer {
   video = /** @type {HTMLVideoElement} */ (make("video"));
   #stage = make("div", "player-stage");
-  #soundOnly = make("div", "player-sound", icon("audio"));
+  #audioOnly = make("div", "player-audio-only", icon("audio"));
   #row = make("div", "seek-row");
   #play = control("play", "Play", "k Space", "Play or pause (k)");
-  #mute = control("sound", "Sound off", "m", "Sound on or off (m)");
+  #mute = control("volume", "Mute", "m", "Mute or unmute (m)");
   #volume = slider("player-volume", "volume", "Volume");
   #place = make("span", "player-place");
   #fullscreen = control("expand", "Full screen", "f", "Full screen (f)");
   #playback = new RecordingPlayback(this.video);
   #clip;
-  #clipButton = control("clip", "Clip", "", "Cut out a clip");
+  #clipButton = control("clip", "Clip", "", "Cut a clip");
   #seekBar;
   /** @type {import("../api/api.js").Recording | null} */
   #recording = null;
@@ -70,11 +70,11 @@ export class RecordingPlayer {
     ahead.classList.add("wide");
     const controls = make("div", "player-controls", this.#row,
       make("div", "buttons", this.#play, back, ahead, this.#mute, this.#volume, this.#place, position,
-        make("span", "spring"), this.#clipButton, this.#fullscreen));
+        make("span", "spacer"), this.#clipButton, this.#fullscreen));
     controls.setAttribute("role", "group");
     controls.setAttribute("aria-label", "Player controls");
-    this.#soundOnly.toggleAttribute("hidden", true);
-    this.#stage.append(make("div", "player-picture", this.video, this.#soundOnly), controls);
+    this.#audioOnly.toggleAttribute("hidden", true);
+    this.#stage.append(make("div", "player-video", this.video, this.#audioOnly), controls);
     return this.#stage;
   }
 
@@ -83,14 +83,14 @@ export class RecordingPlayer {
     this.#play.addEventListener("click", () => this.#togglePlay());
     video.addEventListener("click", () => this.#togglePlay());
     video.addEventListener("dblclick", () => this.#toggleFullScreen());
-    this.#mute.addEventListener("click", () => this.#toggleSound());
+    this.#mute.addEventListener("click", () => this.#toggleMute());
     this.#volume.addEventListener("input", () => this.#setVolume(Number(this.#volume.value)));
     this.#fullscreen.addEventListener("click", () => this.#toggleFullScreen());
     this.#fullscreen.hidden = !document.fullscreenEnabled;
     for (const event of ["play", "pause", "ended", "volumechange", "timeupdate", "durationchange", "seeking", "progress"]) {
       video.addEventListener(event, () => this.#refresh());
     }
-    video.addEventListener("loadeddata", () => this.#soundOnly.toggleAttribute("hidden", video.videoWidth > 0));
+    video.addEventListener("loadeddata", () => this.#audioOnly.toggleAttribute("hidden", video.videoWidth > 0));
     document.addEventListener("fullscreenchange", () => this.#refresh());
   }
 
@@ -98,7 +98,7 @@ export class RecordingPlayer {
   load(recording) {
     this.#recording = recording;
     this.#playback.setClock([]);
-    this.#soundOnly.toggleAttribute("hidden", true);
+    this.#audioOnly.toggleAttribute("hidden", true);
     this.#playback.leave();
     this.video.poster = isOwnFile(recording.thumbnail) ? recording.thumbnail ?? "" : "";
     const isRunning = recording.state === "running";
@@ -161,7 +161,7 @@ export class RecordingPlayer {
     this.#playback.seek(this.video.currentTime + seconds);
   }
 
-  #toggleSound() {
+  #toggleMute() {
     const { video } = this;
     video.muted = !video.muted;
     if (!video.muted && video.volume === 0) video.volume = 1;
@@ -193,7 +193,7 @@ export class RecordingPlayer {
       case "k": this.#togglePlay(); break;
       case "j": this.#step(-LETTER_STEP); break;
       case "l": this.#step(LETTER_STEP); break;
-      case "m": this.#toggleSound(); break;
+      case "m": this.#toggleMute(); break;
       case "f": this.#toggleFullScreen(); break;
       case "ArrowLeft": case "ArrowRight":
         if (onOther) return;
@@ -217,12 +217,12 @@ export class RecordingPlayer {
     setIcon(this.#play, video.paused ? "play" : "pause");
     this.#play.setAttribute("aria-label", video.paused ? "Play" : "Pause");
     const silent = video.muted || video.volume === 0;
-    setIcon(this.#mute, silent ? "muted" : "sound");
-    this.#mute.setAttribute("aria-label", silent ? "Sound on" : "Sound off");
+    setIcon(this.#mute, silent ? "muted" : "volume");
+    this.#mute.setAttribute("aria-label", silent ? "Unmute" : "Mute");
     if (document.activeElement !== this.#volume) this.#volume.value = String(silent ? 0 : video.volume);
     const full = document.fullscreenElement === this.#stage;
     setIcon(this.#fullscreen, full ? "shrink" : "expand");
-    this.#fullscreen.setAttribute("aria-label", full ? "Leave full screen" : "Full screen");
+    this.#fullscreen.setAttribute("aria-label", full ? "Exit full screen" : "Full screen");
     const { start, end } = this.#playback.range ?? { start: 0, end: this.#recording?.seconds ?? 0 };
     setText(this.#place, `${format.duration(Math.max(0, video.currentTime - start))} / ${format.duration(end - start)}`);
     this.#seekBar.refresh();

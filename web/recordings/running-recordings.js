@@ -42,13 +42,13 @@ function row(name, control) {
   const badge = make("span", "badge");
   const figures = make("span", "now-figures");
   const buttons = recordingButtons(name, (action) => control(name, action));
-  const trouble = make("p", "now-trouble");
+  const trouble = make("p", "now-problem");
   const play = /** @type {HTMLButtonElement} */ (make("button", "button quiet", icon("play"), make("span", "", "Play")));
   const element = make("li", "now-row", make("h3", "", link), badge, figures, play, buttons.element, trouble);
   /** @type {import("../api/api.js").Recording | null} */
   let shown = null;
   play.type = "button";
-  play.setAttribute("aria-label", `Play what has been recorded of ${name}`);
+  play.setAttribute("aria-label", `Play the recording of ${name} so far`);
   play.addEventListener("click", () => { if (shown) playRecording(shown); });
   return {
     element,

@@ -29,7 +29,7 @@ export class Controls {
   #resting = 0;
   #distanceAt = -Infinity;
   /** Whether the viewer has said anything about sound; until then the picture offers it. */
-  #soundChosen = false;
+  #muteChosen = false;
 
   /**
    * @param {HTMLVideoElement} video
@@ -41,8 +41,8 @@ export class Controls {
     video.muted = true;
     this.#play.addEventListener("click", () => this.togglePlay());
     this.#bigPlay.addEventListener("click", () => this.togglePlay());
-    this.#mute.addEventListener("click", () => this.toggleSound());
-    this.#unmute.addEventListener("click", () => this.toggleSound());
+    this.#mute.addEventListener("click", () => this.toggleMute());
+    this.#unmute.addEventListener("click", () => this.toggleMute());
     this.#volume.addEventListener("input", () => this.#setVolume(Number(this.#volume.value)));
     this.#live.addEventListener("click", () => this.goLive());
     this.#back.addEventListener("click", () => this.step(-BUTTON_STEP));
@@ -50,7 +50,7 @@ export class Controls {
     this.#pip.addEventListener("click", () => this.togglePictureInPicture());
     this.#fullscreen.addEventListener("click", () => this.toggleFullScreen());
     this.#fullscreen.hidden = !document.fullscreenEnabled && !("webkitEnterFullscreen" in video);
-    this.#followWish();
+    this.#followIntent();
     this.#listenToPointer();
     for (const event of ["play", "pause", "volumechange"]) video.addEventListener(event, () => this.refresh());
     document.addEventListener("fullscreenchange", () => this.refresh());
@@ -59,33 +59,33 @@ export class Controls {
   togglePlay() {
     const video = this.#video;
     if (video.paused) {
-      this.#session.wish.plays = true;
+      this.#session.intent.plays = true;
       video.play().catch(() => this.refresh());
     } else {
-      this.#session.wish.plays = false;
+      this.#session.intent.plays = false;
       video.pause();
     }
   }
 
   /**
    * What was paused, here or by a headset or the system, must not start by itself with the next media. A pause at the
-   * end of the media, by an error, or of a page that nobody sees, is no wish.
+   * end of the media, by an error, or of a page that nobody sees, is no intent.
    */
-  #followWish() {
-    const video = this.#video, { wish } = this.#session;
-    video.addEventListener("play", () => { if (!video.paused) wish.plays = true; });
+  #followIntent() {
+    const video = this.#video, { intent } = this.#session;
+    video.addEventListener("play", () => { if (!video.paused) intent.plays = true; });
     video.addEventListener("pause", () => {
       const byItself = video.ended || video.error || document.hidden;
-      if (!byItself && video.readyState > HTMLMediaElement.HAVE_METADATA) wish.plays = false;
+      if (!byItself && video.readyState > HTMLMediaElement.HAVE_METADATA) intent.plays = false;
     });
   }
 
-  toggleSound() {
+  toggleMute() {
     const video = this.#video;
-    this.#soundChosen = true;
+    this.#muteChosen = true;
     video.muted = !video.muted;
     if (!video.muted && video.volume === 0) video.volume = 1;
-    if (!video.muted && video.paused && this.#session.wish.plays) video.play().catch(() => {});
+    if (!video.muted && video.paused && this.#session.intent.plays) video.play().catch(() => {});
     this.refresh();
   }
 
@@ -134,14 +134,14 @@ export class Controls {
     const usable = phase === "playing" || phase === "waiting";
     setIcon(this.#play, video.paused ? "play" : "pause");
     this.#play.setAttribute("aria-label", video.paused ? "Play" : "Pause");
-    const hasPicture = video.readyState >= HTMLMediaElement.HAVE_CURRENT_DATA;
-    this.#bigPlay.hidden = !(video.paused && phase === "playing" && hasPicture);
+    const hasFrame = video.readyState >= HTMLMediaElement.HAVE_CURRENT_DATA;
+    this.#bigPlay.hidden = !(video.paused && phase === "playing" && hasFrame);
     const silent = video.muted || video.volume === 0;
-    setIcon(this.#mute, silent ? "muted" : "sound");
-    this.#mute.setAttribute("aria-label", silent ? "Sound on" : "Sound off");
+    setIcon(this.#mute, silent ? "muted" : "volume");
+    this.#mute.setAttribute("aria-label", silent ? "Unmute" : "Mute");
     if (document.activeElement !== this.#volume) this.#volume.value = String(silent ? 0 : video.volume);
-    const hasSound = Boolean(stream?.tracks.some((t) => t.kind === "audio"));
-    this.#unmute.hidden = !(usable && hasSound && video.muted && !this.#soundChosen && this.#bigPlay.hidden);
+    const hasAudio = Boolean(stream?.tracks.some((t) => t.kind === "audio"));
+    this.#unmute.hidden = !(usable && hasAudio && video.muted && !this.#muteChosen && this.#bigPlay.hidden);
     // What is over can only be sought in, by the bar.
     const isOver = phase === "ended" || phase === "notStarted";
     const idle = isOver || (!usable && !this.#session.hasPlayed);
@@ -154,7 +154,7 @@ export class Controls {
     this.#showLive();
     const full = document.fullscreenElement !== null;
     setIcon(this.#fullscreen, full ? "shrink" : "expand");
-    this.#fullscreen.setAttribute("aria-label", full ? "Leave full screen" : "Full screen");
+    this.#fullscreen.setAttribute("aria-label", full ? "Exit full screen" : "Full screen");
   }
 
   /** Whether the playhead is at the live edge, and how far from it. */
@@ -177,7 +177,7 @@ export class Controls {
 
   /** @param {number} volume 0 to 1. */
   #setVolume(volume) {
-    this.#soundChosen = true;
+    this.#muteChosen = true;
     this.#video.volume = Math.min(1, Math.max(0, volume));
     this.#video.muted = this.#video.volume === 0;
   }
@@ -191,7 +191,7 @@ export class Controls {
     for (const event of ["pointermove", "pointerdown", "focusin", "keydown"]) this.#stage.addEventListener(event, wake);
     wake();
     this.#video.addEventListener("click", (event) => {
-      if (!this.#unmute.hidden) this.toggleSound();
+      if (!this.#unmute.hidden) this.toggleMute();
       else if (/** @type {PointerEvent} */ (event).pointerType !== "touch") this.togglePlay();
     });
     this.#video.addEventListener("dblclick", () => this.toggleFullScreen());

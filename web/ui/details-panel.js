@@ -75,14 +75,14 @@ export class DetailsPanel {
     const serverNow = this.#clock.now();
     const latency = playing && stream && serverNow !== null ? engine.latency(stream, serverNow) : null;
     const codecs = engine.codecs.length > 0 ? engine.codecs : (stream?.tracks ?? []).map((t) => t.codecString);
-    const picture = video.videoWidth > 0 ? `${video.videoWidth}×${video.videoHeight}` : "–";
+    const size = video.videoWidth > 0 ? `${video.videoWidth}×${video.videoHeight}` : "–";
     const rate = stream?.tracks.find((t) => t.kind === "video")?.frameRate;
     return [
       ["Player", engine.name === "native" ? engine.source : `Media Source, ${engine.source}`],
       ["Codecs", codecs.map((c) => `${codecName(c)} (${c})`).join(", ") || "–"],
-      ["Video", rate ? `${picture}, ${Number(rate.toFixed(2))} fps` : picture],
-      ["Latency", latency === null ? "not known here" : format.seconds(latency, 2)],
-      ["Behind the edge", playing ? format.seconds(engine.behind, 2) : "–"],
+      ["Video", rate ? `${size}, ${Number(rate.toFixed(2))} fps` : size],
+      ["Latency", latency === null ? "unknown" : format.seconds(latency, 2)],
+      ["Behind live edge", playing ? format.seconds(engine.behind, 2) : "–"],
       ["Window", engine.range === null ? "–" : format.duration(engine.range.end - engine.range.start)],
       ["Buffer ahead", format.seconds(bufferAhead(video), 2)],
       ["Speed", `${video.playbackRate.toFixed(2)}×`],
@@ -133,7 +133,7 @@ function captured(capture) {
   if (video) {
     const lost = video.lost + video.corrupt;
     rows.push(["Camera", video.problem ?? [video.name || video.device, video.mode].filter(Boolean).join(", ")]);
-    rows.push(["Encoder", `${video.encoder ?? "in the camera"}, ${video.dropped} left out, ${lost} lost before it`]);
+    rows.push(["Encoder", `${video.encoder ?? "in the camera"}, ${video.dropped} dropped, ${lost} lost in capture`]);
   }
   if (audio) {
     rows.push(["Microphone", audio.problem ?? `${audio.device}, ${audio.overruns} overruns`]);
@@ -148,11 +148,11 @@ function captured(capture) {
  */
 function transcoded(ladder) {
   if (!ladder) return [];
-  const worker = { idle: "nothing to do", running: "at work", waiting: "lost, begins again" }[ladder.worker];
+  const worker = { idle: "idle", running: "running", waiting: "restarting" }[ladder.worker];
   const restarts = ladder.restarts === 1 ? "1 restart" : `${ladder.restarts} restarts`;
   return [
-    ["Ladder", ladder.renditions.map((rendition) => rendition.name).join(", ") || "no rung yet"],
-    ["Transcoder", `${worker}, ${restarts}, ${ladder.droppedFrames} pictures left out`],
+    ["Ladder", ladder.renditions.map((rendition) => rendition.name).join(", ") || "none yet"],
+    ["Transcoder", `${worker}, ${restarts}, ${ladder.droppedFrames} frames dropped`],
   ];
 }
 

@@ -33,7 +33,7 @@ export function listenToKeys(controls, captions) {
         controls.togglePlay();
         break;
       case "k": controls.togglePlay(); break;
-      case "m": controls.toggleSound(); break;
+      case "m": controls.toggleMute(); break;
       case "j": controls.step(-LETTER_STEP); break;
       case "l": controls.step(LETTER_STEP); break;
       case "L": controls.goLive(); break;

@@ -39,7 +39,7 @@ export function watchRows(name, server) {
     copyRow("VLC", `vlc ${base}/index.m3u8`),
     copyRow("OBS media source", `${base}/index.m3u8`),
     copyRow("DASH", `${base}/manifest.mpd`),
-    copyRow("MP4, least delay", `ffplay -fflags nobuffer -flags low_delay ${base}/stream.mp4`),
+    copyRow("MP4, lowest delay", `ffplay -fflags nobuffer -flags low_delay ${base}/stream.mp4`),
   ];
 }
 
@@ -49,7 +49,7 @@ export function watchRows(name, server) {
  * @returns {HTMLElement[]}
  */
 export function publishRows(name, server) {
-  if (!server.rtmpPort) return [make("p", "hint", "This server accepts no RTMP.")];
+  if (!server.rtmpPort) return [make("p", "hint", "This server does not accept RTMP.")];
   const rtmp = rtmpServer(server);
   const key = server.publishKeyRequired ? `${name}?key=${KEY_PLACEHOLDER}` : name;
   const rows = [
@@ -63,7 +63,7 @@ export function publishRows(name, server) {
     ),
   ];
   const hint = server.publishKeyRequired
-    ? `Put your publish key in place of ${KEY_PLACEHOLDER}. In OBS, set a key frame interval of 2 s.`
+    ? `Replace ${KEY_PLACEHOLDER} with your publish key. In OBS, set a key frame interval of 2 s.`
     : "In OBS: Settings, Stream, Service “Custom”. Set a key frame interval of 2 s for the shortest delay.";
   return [...rows, make("p", "hint", hint)];
 }

@@ -160,7 +160,7 @@ def test_a_clip_is_cut_by_two_handles_on_the_bar(page, archive):
     page.evaluate(f"(() => {{ window.cut = document.createElement('video'); cut.src = '{link}'; }})()")
     page.wait(f"Math.abs(cut.duration - {end - 1.1}) < 0.06")
     # The clip alone is played, and stops at its end.
-    page.click("[...document.querySelectorAll('#clip button')].find((b) => b.textContent === 'Play it')")
+    page.click("[...document.querySelectorAll('#clip button')].find((b) => b.textContent === 'Play clip')")
     page.wait(f"document.querySelector('#recording-video')?.paused && document.querySelector('#recording-video')?.currentTime >= {end} - 0.05")
     assert page.errors == [] and page.evaluate(POOR_CONTRAST) == []
     page.viewport(320, 700)

@@ -37,7 +37,7 @@ POOR_CONTRAST = """(() => {
   while (walker.nextNode()) {
     const element = walker.currentNode.parentElement;
     if (!walker.currentNode.data.trim() || !element.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
-    if (element.closest("#stage, .unseen, .skip, noscript, script, option")) continue;
+    if (element.closest("#stage, .visually-hidden, .skip, noscript, script, option")) continue;
     const below = ground(element), above = over(parse(getComputedStyle(element).color), below);
     const [high, low] = [light(above), light(below)].sort((a, b) => b - a);
     const ratio = (high + 0.05) / (low + 0.05);

@@ -150,7 +150,7 @@ def test_a_picture_that_cannot_be_had_is_told(chromium, laddered):
         chromium.wait("document.querySelector('#quality').options[3].textContent.endsWith(' · not available')")
     assert chromium.evaluate("document.querySelector('#quality').value") == ""
     assert chromium.evaluate("document.querySelector('#announcer').textContent") == "The chosen quality is not available"
-    assert chromium.evaluate(watching.DETAILS)["Last error"] == "quality: the server answered 503"
+    assert chromium.evaluate(watching.DETAILS)["Last error"] == "quality: the server responded with status 503"
     choose(chromium, "180p", 180)
     assert chromium.evaluate("document.querySelector('#quality').selectedOptions[0].textContent").startswith("180p · ")
     chromium.wait("!/not available/.test(document.querySelector('#quality').textContent)")
@@ -162,8 +162,8 @@ def test_the_panel_tells_how_the_rungs_are_made(chromium, laddered):
     shown = chromium.evaluate(watching.DETAILS)
     assert shown["Ladder"] == "360p, 180p"
     assert shown["Camera"] == "test pattern, 1280×720"
-    assert re.fullmatch(r"libx264, \d+ left out, 0 lost before it", shown["Encoder"])
-    told = re.fullmatch(r"at work, (\d+) restarts?, (\d+) pictures left out", shown["Transcoder"])
+    assert re.fullmatch(r"libx264, \d+ dropped, 0 lost in capture", shown["Encoder"])
+    told = re.fullmatch(r"running, (\d+) restarts?, (\d+) frames dropped", shown["Transcoder"])
     before = laddered.stream("demo")["ladder"]
     assert int(told[1]) == before["restarts"] and int(told[2]) <= before["droppedFrames"]
     os.kill(before["processID"], signal.SIGKILL)

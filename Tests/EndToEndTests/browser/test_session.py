@@ -79,7 +79,7 @@ PATIENCE = """(async () => {
   const { HTTPFailure } = await import("/web/media/playback-result.js");
   const answer = (status) => new Response("{}", { status, headers: { "retry-after": "7" } });
   const known = await Promise.all([429, 503, 500, 404].map((status) => HTTPFailure.of(answer(status))));
-  return known.map((failure) => failure.patience);
+  return known.map((failure) => failure.retryDelay);
 })()"""
 
 

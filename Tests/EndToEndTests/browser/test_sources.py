@@ -111,13 +111,13 @@ def test_what_is_off_air_is_seen_in_the_panel_alone(page, studio):
     page.wait(f"{press('source-preview')}.checkVisibility()")
     watching.mean_it(page, press("source-preview"))
     page.wait(f"{STATE} === 'Off air' && document.querySelector('#stage').dataset.phase === 'ended'")
-    page.wait("document.querySelector('#source-picture').width === 640")
+    page.wait("document.querySelector('#source-frame').width === 640")
     # The test pattern is no black picture.
-    seen = "document.querySelector('#source-picture').getContext('2d').getImageData(0, 0, 640, 360).data.some((v, n) => n % 4 < 3 && v > 100)"
+    seen = "document.querySelector('#source-frame').getContext('2d').getImageData(0, 0, 640, 360).data.some((v, n) => n % 4 < 3 && v > 100)"
     page.wait(seen)
     assert page.evaluate(POOR_CONTRAST) == []
     page.click(press("source-start"))
-    page.wait(f"{STATE} === 'Live' && document.querySelector('#source-picture').hidden")
+    page.wait(f"{STATE} === 'Live' && document.querySelector('#source-frame').hidden")
     watching.wait_phase(page, "playing")
     page.errors.clear()  # a picture that was not there yet may be one
 
