@@ -1,4 +1,4 @@
-/** The dialog that asks for the admin token, and the buttons that open it. */
+/** The dialog for the admin token, and the buttons that open it. */
 
 import { forgetToken, hasToken, useToken } from "../api/admin.js";
 import { make, setText } from "../ui/dom.js";
@@ -12,7 +12,7 @@ export class AdminDialog {
 
   /**
    * @param {HTMLButtonElement[]} openers
-   * @param {() => void} changed Called when there is a token, or none any more.
+   * @param {() => void} changed Called when a token was stored or removed.
    */
   constructor(openers, changed) {
     this.#openers = openers;
@@ -28,7 +28,7 @@ export class AdminDialog {
     this.refresh();
   }
 
-  /** Shows whether there is a token. */
+  /** Updates the text of the buttons. */
   refresh() {
     for (const opener of this.#openers) setText(opener, hasToken() ? "Sign out" : "Manage");
   }

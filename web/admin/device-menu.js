@@ -1,4 +1,4 @@
-/** The menus of cameras and microphones of the server's machine, for whoever may switch them. */
+/** The menus for cameras and microphones of the server's machine. They need the admin token. */
 
 import { change } from "../api/admin.js";
 import { byId, make } from "../ui/dom.js";
@@ -14,10 +14,10 @@ export class DeviceMenu {
   #menus = { camera: byId("camera", HTMLSelectElement), microphone: byId("microphone", HTMLSelectElement) };
   #rows = { camera: byId("camera-row", HTMLElement), microphone: byId("microphone-row", HTMLElement) };
   #choose;
-  /** @type {Record<Subject, Device[]> | null} Null before anybody has asked. */
+  /** @type {Record<Subject, Device[]> | null} Null before the first request. */
   #found = null;
   #isAsking = false;
-  /** @type {Set<Subject>} While a choice is on its way the menu shows it. */
+  /** @type {Set<Subject>} Menus whose choice is being sent. They are not refilled meanwhile. */
   #busy = new Set();
 
   /** @param {(subject: Subject, device: string) => Promise<void>} choose */
@@ -45,7 +45,7 @@ export class DeviceMenu {
       const found = await change("GET", "/api/v1/devices");
       this.#found = { camera: found.cameras, microphone: found.microphones };
     } catch {
-      // The devices that are in use can be seen all the same, and the button asks again.
+      // The devices in use are shown anyway, and the button repeats the request.
       this.#found ??= { camera: [], microphone: [] };
     } finally {
       this.#isAsking = false;
@@ -53,7 +53,7 @@ export class DeviceMenu {
     }
   }
 
-  /** @param {Subject} subject @param {string | null} device What is captured; null where the source has no such device. */
+  /** @param {Subject} subject @param {string | null} device The device in use; null if the source has none of this kind. */
   #fill(subject, device) {
     this.#rows[subject].hidden = device === null;
     const menu = this.#menus[subject];
@@ -86,7 +86,7 @@ function option(device, present) {
   const words = [device.name, device.device, device.problem].filter(Boolean).join(" · ");
   const element = /** @type {HTMLOptionElement} */ (make("option", "", words));
   element.value = device.device;
-  // What is in use is told whatever is wrong with it.
+  // The device in use stays selectable, even with a problem.
   element.disabled = device.problem !== null && device.device !== present;
   return element;
 }

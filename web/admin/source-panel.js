@@ -1,4 +1,4 @@
-/** What the watch page tells of a publisher that is part of the server, and what starts, stops and switches it. */
+/** The panel of the watch page for a stream whose publisher is a source of the server: its state, buttons and devices. */
 
 import { change, fetchFrame, hasToken } from "../api/admin.js";
 import { fetchOverview } from "../api/api.js";
@@ -9,7 +9,7 @@ import { OFF_AIR, SOURCE_KINDS, SOURCE_STATES, sourceBadge } from "./source-name
 
 const ASK_MILLISECONDS = 2000;
 const RETRY_MILLISECONDS = 5000;
-/** What the server said to a click stays for so long. */
+/** How long the server's response to a click is shown. */
 const ANSWER_MILLISECONDS = 15_000;
 
 export class SourcePanel {
@@ -21,7 +21,7 @@ export class SourcePanel {
   #preview = byId("source-preview", HTMLButtonElement);
   #stop = byId("source-stop", HTMLButtonElement);
   #frame = byId("source-frame", HTMLCanvasElement);
-  /** The word on the button that makes a preview. */
+  /** The text of the preview button. */
   #previewWord;
   #name;
   #session;
@@ -29,15 +29,15 @@ export class SourcePanel {
   #devices;
   /** Whether the server has an admin token. */
   #isWritable = false;
-  /** @type {import("../api/api.js").OwnSource | null} As the server last said; only who has the token is told. */
+  /** @type {import("../api/api.js").OwnSource | null} The last state from the server; it needs the admin token. */
   #source = null;
   #askedAt = -Infinity;
-  /** @type {string | null} Why the last click did nothing. */
+  /** @type {string | null} Error message of the last click. */
   #answer = null;
   #answeredAt = -Infinity;
 
   /**
-   * @param {string} name Of the stream.
+   * @param {string} name Name of the stream.
    * @param {import("../engine/session.js").WatchSession} session
    * @param {import("./admin-dialog.js").AdminDialog} admin
    */
@@ -48,7 +48,7 @@ export class SourcePanel {
     this.#devices = new DeviceMenu((subject, device) =>
       this.#control(`/api/v1/streams/${encodeURIComponent(name)}/capture/${subject}`, device, "Switched"));
     this.#start.addEventListener("click", () => this.#control(this.#address("/start"), undefined, "Source on air"));
-    // All who watch are told that the stream has ended.
+    // These end the stream for all viewers, so they need a confirmation.
     const isLive = () => this.source?.state === "live";
     this.#previewWord = confirmButton(
       this.#preview, () => this.#control(this.#address("/preview"), undefined, "Source off air"), isLive);
@@ -67,16 +67,16 @@ export class SourcePanel {
     }
   }
 
-  /** As the server last said; null where the publisher is no part of it, or the token is missing. */
+  /** The last state from the server; null if the publisher is no source of the server, or without a token. */
   get source() { return hasToken() ? this.#source : null; }
 
-  /** The kind of the stream's publisher, where that is part of the server. */
+  /** The kind of the stream's publisher, if that is a source of the server. */
   get #ownKind() {
     const kind = this.#source?.kind ?? this.#session.stream?.protocol ?? "";
     return kind in SOURCE_KINDS ? /** @type {keyof typeof SOURCE_KINDS} */ (kind) : null;
   }
 
-  /** Asks the server how the source is. */
+  /** Fetches the state of the source. */
   async ask() {
     this.#askedAt = performance.now();
     this.#admin.refresh();
@@ -90,7 +90,7 @@ export class SourcePanel {
     if (this.#source?.state === "preview") await this.#showFrame();
   }
 
-  /** What is captured and offered to nobody. */
+  /** Shows the newest captured frame of a preview, which viewers do not see. */
   async #showFrame() {
     const frame = await fetchFrame(this.#address("/preview.jpg")).catch(() => null);
     if (frame === null) return;
@@ -115,7 +115,7 @@ export class SourcePanel {
     this.refresh();
   }
 
-  /** Shows what is. */
+  /** Updates the panel. */
   refresh() {
     const now = performance.now();
     if (this.#isWritable && hasToken() && !document.hidden && now - this.#askedAt > ASK_MILLISECONDS) this.ask();

@@ -1,13 +1,13 @@
-/** The endless `stream.mp4`: bytes are fetched as they are produced, cut into fragments and handed to the buffers. */
+/** Loads the endless `stream.mp4`: cuts the bytes into fragments as they arrive, and appends these to the buffers. */
 
 import { PieceSplitter, readInit, startSeconds } from "../media/boxes.js";
 import { failure, refusal } from "../media/playback-result.js";
 
-/** A connection that brings nothing for so long is taken for dead. */
+/** A connection that delivers no data for this long has failed. */
 const SILENCE_MILLISECONDS = 10_000;
-/** A pause longer than this many seconds of media stops the download. */
+/** The download stops if a paused viewer is more than this many seconds of media behind. */
 const PAUSE_BUFFER = 20;
-/** A timeline that goes on starts within these many seconds around the end of what is buffered. */
+/** A response continues the timeline if it starts within this many seconds around the end of the buffer. */
 const CONTINUES = { before: 15, after: 30 };
 
 export class ProgressiveSource {
@@ -16,7 +16,7 @@ export class ProgressiveSource {
   #intent;
   #buffers;
   #edge;
-  /** @type {Uint8Array} The init segment that was appended last. */
+  /** @type {Uint8Array} The last appended init segment. */
   #init = new Uint8Array();
   /** @type {import("../media/boxes.js").InitTrack[]} */
   #tracks = [];
@@ -24,7 +24,7 @@ export class ProgressiveSource {
   /**
    * @param {HTMLVideoElement} video
    * @param {string} url
-   * @param {{plays: boolean}} intent Whether the viewer wants it to play.
+   * @param {{plays: boolean}} intent Whether the viewer wants playback.
    * @param {import("./source-buffers.js").SourceBuffers} buffers
    * @param {import("./live-edge.js").LiveEdge} edge
    */
@@ -37,7 +37,7 @@ export class ProgressiveSource {
   }
 
   /**
-   * Plays until the response ends; resolves with the reason and never throws.
+   * Plays until the response ends. Resolves with the reason; never throws.
    * @param {string} publication
    * @param {AbortSignal} signal
    * @returns {Promise<import("../media/playback-result.js").PlaybackResult>}
@@ -90,7 +90,7 @@ export class ProgressiveSource {
   }
 
   /**
-   * Takes an init segment: the same buffer goes on where it can, else a new one begins.
+   * Takes an init segment. Keeps the present buffer where that is possible, else starts a new one.
    * @param {Uint8Array} init
    * @param {string} publication
    * @param {boolean} restart
@@ -105,7 +105,7 @@ export class ProgressiveSource {
   }
 
   /**
-   * Looks where a response's first fragment lies; a timeline that began anew gets a new buffer.
+   * Checks where the first fragment of a response lies. If it does not continue the timeline, a new buffer is started.
    * @param {Uint8Array} media
    * @param {string} publication
    */
@@ -113,7 +113,7 @@ export class ProgressiveSource {
     const start = startSeconds(media, this.#tracks);
     const end = this.#edge.end;
     if (start === null || end === null) return;
-    // Whoever returns from far back in the window finds the edge far ahead.
+    // After playback far back in the window, the edge is far ahead of the buffer.
     const continues = start >= end - CONTINUES.before && (start <= end + CONTINUES.after || !this.#edge.isPlaced);
     if (!continues) await this.#begin(this.#init, publication, true);
   }

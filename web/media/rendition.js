@@ -1,34 +1,34 @@
-/** One media playlist of the live window, kept fresh by reading it anew. */
+/** One media playlist of the live window, which is reloaded continuously. */
 
 import { anySignal, timeout } from "./fetching.js";
 import { HTTPFailure } from "./playback-result.js";
 import { parseMedia } from "./playlist.js";
 import { Timeline } from "./timeline.js";
 
-/** A request that is not held open takes no longer than this. */
+/** Time limit of a request, added to that of a blocking reload. */
 const TIMEOUT_MILLISECONDS = 8000;
 
-/** One media playlist and its place in time. */
+/** One media playlist and its position on the time axis. */
 export class Rendition {
   /** @type {import("./playlist.js").MediaPlaylist | null} */
   playlist = null;
   timeline = new Timeline();
-  /** Of the last segment before another rendition takes over; Infinity as long as none does. */
+  /** Number of the last segment before another rendition replaces this one; Infinity while there is none. */
   lastSequence = Infinity;
-  /** @type {boolean | null} Whether the picture's playlist reports it (§4.4.5.4); null as long as it never did. */
+  /** @type {boolean | null} Whether the main playlist reports this one (§4.4.5.4); null if it never did. */
   isReported = null;
-  /** @type {string | null} The init segment of the newest media when the multivariant playlist was read; null before any. */
+  /** @type {string | null} URL of the newest init segment when the renditions were last checked; null before that. */
   checkedMap = null;
-  /** Whether segments from before the list, if the server has any, still have to be asked for. */
+  /** Whether the segments before the list must still be requested. */
   #lacksHistory;
-  /** Where the newest media was when, for an edge that moves between two reloads: performance.now() milliseconds. */
+  /** When the media last grew, to advance the edge between two reloads: milliseconds as performance.now(). */
   #grownAt = 0;
   #readAt = -Infinity;
 
   /**
    * @param {"main" | "audio"} kind
    * @param {string} url
-   * @param {number} rewind Seconds that can be gone back beyond what the playlist lists.
+   * @param {number} rewind Seconds that can be rewound beyond the list of the playlist.
    */
   constructor(kind, url, rewind) {
     this.kind = kind;
@@ -37,23 +37,23 @@ export class Rendition {
     this.#lacksHistory = rewind > 0;
   }
 
-  /** Whether its segments lie where their media do, or none of them has any. */
+  /** Whether its segments lie at their media times, or none of them can be read. */
   get isPlaced() {
     const { segments, isAnchored, readable } = this.timeline;
     return segments.length > 0 && (isAnchored || readable === null);
   }
 
-  /** The URL of the newest media's init segment; "" without any. */
+  /** URL of the init segment of the newest media; "" without any. */
   get map() { return this.playlist?.segments.at(-1)?.map?.url ?? ""; }
 
-  /** Whether everything is here that is needed of it. */
+  /** Whether another rendition has replaced this one and all needed segments of this one are listed. */
   get isSuperseded() {
     const newest = this.timeline.segments.findLast((s) => s.complete);
     return newest !== undefined && newest.sequence >= this.lastSequence;
   }
 
   /**
-   * Lays it beside one whose segments have the same numbers and times.
+   * Takes the times of another rendition, whose segments have the same numbers and times.
    * @param {Rendition} other
    */
   alignWith(other) {
@@ -65,7 +65,7 @@ export class Rendition {
   }
 
   /**
-   * Learns once of what was there before the list begins.
+   * Reads once which segments the time-shift buffer has before the beginning of the list.
    * @param {AbortSignal} signal
    */
   async readHistory(signal) {
@@ -76,11 +76,11 @@ export class Rendition {
       const response = await fetch(url, { signal: anySignal(signal, timeout(TIMEOUT_MILLISECONDS)) });
       if (response.ok) this.timeline.prepend(parseMedia(await response.text(), url).segments);
     } catch {
-      // The window alone can be gone back in.
+      // Without it, only the window can be rewound.
     }
   }
 
-  /** Seconds at which the newest media ends by now: the last playlist's end, moved on with the clock until the next. */
+  /** Estimated end of the media in seconds: the end of the last playlist, advanced by the clock until the next one. */
   get liveEnd() {
     const end = this.timeline.end;
     if (end === null || this.playlist === null) return null;
@@ -89,8 +89,8 @@ export class Rendition {
   }
 
   /**
-   * Reads the playlist anew. Where the server offers it, the answer comes as soon as there is something new.
-   * @param {"parts" | "segments" | "now"} wait What must be new in the answer.
+   * Reloads the playlist. If the server supports blocking reload, it responds as soon as there is something new.
+   * @param {"parts" | "segments" | "now"} wait What must be new in the response.
    * @param {AbortSignal} signal
    */
   async reload(wait, signal) {
@@ -104,7 +104,7 @@ export class Rendition {
     try {
       this.playlist = parseMedia(text, this.url, former);
     } catch (error) {
-      // The next request asks for the whole playlist.
+      // The next request must ask for the whole playlist.
       this.#readAt = -Infinity;
       throw error;
     }

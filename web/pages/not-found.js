@@ -1,4 +1,4 @@
-/** The page of addresses at which there is nothing: which one it was, and what may be wrong with it. */
+/** The page for addresses that do not exist. It shows the address and the probable reason. */
 
 import { byId, setText } from "../ui/dom.js";
 import { isStreamName, NAME_GRAMMAR } from "../ui/links.js";

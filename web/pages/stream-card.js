@@ -4,7 +4,7 @@ import { icon, make, setText } from "../ui/dom.js";
 import * as format from "../ui/format.js";
 
 const STATES = { live: "Live", starting: "Starting", reconnecting: "Reconnecting", ended: "Ended" };
-/** What people call a publisher that is not named by its protocol. */
+/** Text for publishers that have no protocol name. */
 /** @type {Record<string, string>} */
 const PROTOCOLS = { test: "test pattern", file: "from a file", capture: "camera and microphone" };
 const HUES = 6;
@@ -59,7 +59,7 @@ function figuresOf(stream) {
   return parts.join(" · ");
 }
 
-/** @param {string} name @returns {number} The same colour for the same name, each time. */
+/** @param {string} name @returns {number} The same colour for the same name. */
 function hueOf(name) {
   let sum = 0;
   for (const letter of name) sum = (sum * 31 + (letter.codePointAt(0) ?? 0)) % 9973;

@@ -1,4 +1,4 @@
-/** The page of one stream: picture, controls, messages and links. */
+/** The page of one stream: video, controls, messages and links. */
 
 import { ServerClock } from "../api/api.js";
 import { WatchSession } from "../engine/session.js";
@@ -12,9 +12,9 @@ import { isStreamName, NAME_GRAMMAR } from "../ui/links.js";
 import { QualityMenu } from "../ui/quality-menu.js";
 import { SeekBar } from "../ui/seek-bar.js";
 
-/** A wait shorter than this shows no message: it is over before it is read. */
+/** A shorter wait shows no message: it could not be read. */
 const MESSAGE_DELAY_MILLISECONDS = 700;
-/** What stands below the player waits for the first picture, but no longer than this. */
+/** The panels below the player are loaded after the first frame, but no later than this. */
 const PANELS_MILLISECONDS = 1500;
 
 const name = nameFromAddress();
@@ -47,7 +47,7 @@ function watch() {
   const quality = new QualityMenu(session);
   listenToKeys(controls, new CaptionsMenu(video));
   let phaseSince = performance.now();
-  /** @type {import("../ui/details-panel.js").DetailsPanel | null} Loaded when it is opened. */
+  /** @type {import("../ui/details-panel.js").DetailsPanel | null} Loaded when it is first opened. */
   let details = null;
   /** @type {{refresh(): void} | null} */
   let panels = null;
@@ -93,7 +93,7 @@ function watch() {
   session.start();
 }
 
-/** The last segment of the path, as text; what cannot be decoded stays as it is. */
+/** The last segment of the path, decoded; left as it is if it cannot be decoded. */
 function nameFromAddress() {
   const segment = location.pathname.split("/").filter(Boolean).at(-1) ?? "";
   try {
@@ -103,7 +103,7 @@ function nameFromAddress() {
   }
 }
 
-/** Keeps what was on the screen while the video element begins anew. */
+/** Keeps the last frame on the screen while the video element is reset. */
 function keepLastFrame() {
   if (video.readyState < HTMLMediaElement.HAVE_CURRENT_DATA || video.videoWidth === 0) return;
   lastFrame.width = video.videoWidth;
@@ -112,7 +112,7 @@ function keepLastFrame() {
   lastFrame.hidden = false;
 }
 
-/** The stage takes the picture's shape, so that nothing jumps and no bars appear. */
+/** Gives the stage the aspect ratio of the video, so that the layout does not jump and no bars appear. */
 function fitStage() {
   if (video.videoWidth > 0) stage.style.setProperty("--shape", String(video.videoWidth / video.videoHeight));
 }

@@ -1,4 +1,4 @@
-/** One recording of the gallery: its picture, what is known of it, and what can be done with it. */
+/** One recording in the gallery: its thumbnail, its data and its buttons. */
 
 import { icon, make, setIcon, setText } from "../ui/dom.js";
 import * as format from "../ui/format.js";

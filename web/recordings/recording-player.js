@@ -1,4 +1,4 @@
-/** The player of a recording: its picture, a seek bar with the time of day, and the keys of the watch page. */
+/** The player of a recording: its video, a seek bar with the time of day, and the keyboard shortcuts of the watch page. */
 
 import { fetchKeyFrames } from "../api/api.js";
 import { RecordingPlayback } from "../engine/recording-playback.js";
@@ -14,7 +14,7 @@ const LETTER_STEP = 10;
 const VOLUME_STEP = 0.1;
 
 const WORDING = {
-  // What is still being written may begin at any time of its media.
+  // The media of a running recording may begin at any time.
   brief: (/** @type {number} */ time, /** @type {{start: number}} */ range) => format.duration(time - range.start),
   spoken: (/** @type {number} */ time, /** @type {{start: number, end: number}} */ range) =>
     `${format.duration(time - range.start)} of ${format.duration(range.end - range.start)}`,
@@ -37,7 +37,7 @@ export class RecordingPlayer {
   /** @type {import("../api/api.js").Recording | null} */
   #recording = null;
 
-  /** @param {Element} place An element of the document, where the player is put. */
+  /** @param {Element} place The element of the document that receives the player. */
   constructor(place) {
     this.video.id = "recording-video";
     this.video.playsInline = true;
@@ -132,7 +132,7 @@ export class RecordingPlayer {
       const { clock } = await fetchKeyFrames(recording);
       if (this.#recording === recording) this.#playback.setClock(clock);
     } catch {
-      // It plays without the time of day.
+      // The recording plays without the time of day.
     }
   }
 
@@ -148,7 +148,7 @@ export class RecordingPlayer {
     }
   }
 
-  // MARK: What people do
+  // MARK: Actions
 
   #togglePlay() {
     const { video } = this;
@@ -178,7 +178,7 @@ export class RecordingPlayer {
     change.catch(() => this.#refresh());
   }
 
-  /** @param {KeyboardEvent} event Of the dialog. */
+  /** @param {KeyboardEvent} event A key event of the dialog. */
   key(event) {
     if (event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey) return;
     const target = /** @type {Element} */ (event.target);
@@ -230,7 +230,7 @@ export class RecordingPlayer {
   }
 }
 
-/** @param {import("../api/api.js").Recording} recording @returns {string} Where its segments are listed, also while it is written. */
+/** @param {import("../api/api.js").Recording} recording @returns {string} Its playlist, which exists while it is written, too. */
 const playlistOf = ({ stream, file }) =>
   `/recordings/${encodeURIComponent(stream)}/${encodeURIComponent(file.replace(/\.mp4$/, ""))}/index.m3u8`;
 

@@ -1,4 +1,4 @@
-/** What is being recorded, and the live streams that are not, with the buttons that change it. */
+/** The running recordings, and the live streams that are not recorded, with their buttons. */
 
 import { byId, icon, make, setText } from "../ui/dom.js";
 import * as format from "../ui/format.js";
@@ -59,7 +59,7 @@ function row(name, control) {
      */
     update(recording, state, mayChange) {
       shown = recording;
-      // Before its first segment is complete there is nothing to list.
+      // Before the first segment is complete, the playlist is empty.
       play.hidden = recording === null || !(recording.seconds > 0);
       const isInterrupted = recording === null && state?.state === "failed";
       const done = recording?.finishing ?? null;

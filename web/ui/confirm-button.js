@@ -1,18 +1,18 @@
 /**
- * Buttons whose doing cannot be taken back ask once more: a second click within some seconds means it. The second half of
- * a double click does not, nor does a key that is held down.
+ * Buttons for actions that cannot be undone. The action needs a second click within a few seconds. The second half of a
+ * double click does not count, and neither does a key that is held down.
  */
 
 import { announce, setText } from "./dom.js";
 
 const CONFIRM_MILLISECONDS = 4000;
-/** A click that comes sooner after the one before it was made before the question could be read. */
+/** A second click that comes sooner was made before the question could be read. */
 const READ_MILLISECONDS = 600;
 
 /**
- * @param {HTMLButtonElement} button Its last child element has the word, or it has no child but that.
+ * @param {HTMLButtonElement} button Its text is in its last child element, or it has no child elements.
  * @param {() => void} act
- * @param {() => boolean} [needsConfirmation] Whether it has to be asked now.
+ * @param {() => boolean} [needsConfirmation] Whether the action needs a confirmation now.
  */
 export function confirmButton(button, act, needsConfirmation = () => true) {
   const place = button.lastElementChild ?? button;
@@ -37,7 +37,7 @@ export function confirmButton(button, act, needsConfirmation = () => true) {
     timer = setTimeout(reset, CONFIRM_MILLISECONDS);
   });
   return {
-    /** @param {string} text What the button says while it does not ask. */
+    /** @param {string} text The text of the button while it does not ask for confirmation. */
     setWord(text) {
       word = text;
       if (button.dataset.confirming === "true" && !needsConfirmation()) reset();

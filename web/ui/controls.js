@@ -1,13 +1,13 @@
-/** The player's buttons and pointer habits. */
+/** The player's buttons, and its reactions to the pointer. */
 
 import { byId, setIcon, setText } from "./dom.js";
 import * as format from "./format.js";
 
-/** The controls hide after the pointer has rested so long on a playing picture. */
+/** The controls hide when the pointer has not moved for this long while the video plays. */
 const REST_MILLISECONDS = 2800;
-/** Seconds that the buttons for back and forward move. */
+/** Step of the buttons for back and forward, in seconds. */
 const BUTTON_STEP = 10;
-/** The distance to the edge is written anew so often: figures that dance are not read. */
+/** Interval between updates of the distance to the edge: a number that changes faster cannot be read. */
 const DISTANCE_MILLISECONDS = 500;
 
 export class Controls {
@@ -28,7 +28,7 @@ export class Controls {
   #fullscreen = byId("fullscreen", HTMLButtonElement);
   #resting = 0;
   #distanceAt = -Infinity;
-  /** Whether the viewer has said anything about sound; until then the picture offers it. */
+  /** Whether the viewer has muted, unmuted or set the volume. Until then the video shows an "Unmute" button. */
   #muteChosen = false;
 
   /**
@@ -68,8 +68,8 @@ export class Controls {
   }
 
   /**
-   * What was paused, here or by a headset or the system, must not start by itself with the next media. A pause at the
-   * end of the media, by an error, or of a page that nobody sees, is no intent.
+   * Stores a pause that was made here, by a headset or by the system, so that playback does not restart with the next media.
+   * A pause at the end of the media, after an error or on a hidden page does not count.
    */
   #followIntent() {
     const video = this.#video, { intent } = this.#session;
@@ -94,7 +94,7 @@ export class Controls {
     if (this.#video.paused) this.togglePlay();
   }
 
-  /** @param {number} seconds Forward, or back where negative. */
+  /** @param {number} seconds Forward, or back if negative. */
   step(seconds) {
     const { engine } = this.#session;
     if (seconds > 0 && engine.isFollowed) return;
@@ -102,7 +102,7 @@ export class Controls {
     this.refresh();
   }
 
-  /** To the oldest that can still be seen. */
+  /** Seeks to the oldest media. */
   goToStart() {
     const { engine } = this.#session;
     if (engine.range !== null) engine.seek(engine.range.start);
@@ -128,7 +128,7 @@ export class Controls {
     }
   }
 
-  /** Shows what is. */
+  /** Updates all controls. */
   refresh() {
     const video = this.#video, { stream, phase } = this.#session;
     const usable = phase === "playing" || phase === "waiting";
@@ -142,7 +142,7 @@ export class Controls {
     if (document.activeElement !== this.#volume) this.#volume.value = String(silent ? 0 : video.volume);
     const hasAudio = Boolean(stream?.tracks.some((t) => t.kind === "audio"));
     this.#unmute.hidden = !(usable && hasAudio && video.muted && !this.#muteChosen && this.#bigPlay.hidden);
-    // What is over can only be sought in, by the bar.
+    // A stream that has ended can only be sought in, by the seek bar.
     const isOver = phase === "ended" || phase === "notStarted";
     const idle = isOver || (!usable && !this.#session.hasPlayed);
     for (const control of [this.#play, this.#mute, this.#volume]) control.hidden = idle;
@@ -157,7 +157,7 @@ export class Controls {
     this.#fullscreen.setAttribute("aria-label", full ? "Exit full screen" : "Full screen");
   }
 
-  /** Whether the playhead is at the live edge, and how far from it. */
+  /** Shows whether the playhead is at the live edge, and the distance to it. */
   #showLive() {
     const { engine, atLiveEdge } = this.#session;
     const changed = this.#live.dataset.edge !== (atLiveEdge ? "live" : "behind");

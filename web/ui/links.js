@@ -1,11 +1,11 @@
-/** Commands and addresses to take along, with the server's public address, or else this page's, and never with a key. */
+/** Commands and addresses to copy. They use the server's public address, else that of this page, and never have a key. */
 
 import { copyRow, make } from "./dom.js";
 
 const KEY_PLACEHOLDER = "YOUR_KEY";
 const RTMP_DEFAULT_PORT = 1935;
 
-/** The grammar of stream names; nothing else gets into a command. */
+/** The grammar of stream names. Other names are not put into a command. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 export const NAME_GRAMMAR =
@@ -15,14 +15,14 @@ export const NAME_GRAMMAR =
 export const isStreamName = (name) => NAME.test(name);
 
 /**
- * @param {string | null} url Of a recording. Links lead to this server's recordings and nowhere else.
+ * @param {string | null} url URL of a recording. Links may only lead to recordings of this server.
  * @returns {url is string}
  */
 export const isOwnFile = (url) => url !== null && url.startsWith("/recordings/");
 
 /** @typedef {{rtmpPort: number | null, publishKeyRequired: boolean, publicURL?: string | null}} Server */
 
-/** @param {Server} server @returns {URL} What others reach it by. */
+/** @param {Server} server @returns {URL} The address by which others reach the server. */
 const addressOf = (server) => new URL(server.publicURL ?? location.origin);
 
 /** @param {Server} server */
