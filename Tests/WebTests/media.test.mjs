@@ -49,7 +49,7 @@ test("what went wrong becomes the result of playing", () => {
   assert.deepEqual(failure({ codecs: ["hvc1"] }), { kind: "unplayable", codecs: ["hvc1"] });
 });
 
-/** A window with two qualities, of which the publisher's is read. */
+/** A window with two qualities; the publisher's is the present one. */
 function windowOfTwo() {
   const chosen = /** @type {string[]} */ ([]);
   const qualities = [
