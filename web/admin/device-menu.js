@@ -10,7 +10,7 @@ const PREFIX = { camera: "v4l2:", microphone: "alsa:" };
 
 export class DeviceMenu {
   #box = byId("devices", HTMLElement);
-  #again = byId("devices-refresh", HTMLButtonElement);
+  #refresh = byId("devices-refresh", HTMLButtonElement);
   #menus = { camera: byId("camera", HTMLSelectElement), microphone: byId("microphone", HTMLSelectElement) };
   #rows = { camera: byId("camera-row", HTMLElement), microphone: byId("microphone-row", HTMLElement) };
   #choose;
@@ -23,7 +23,7 @@ export class DeviceMenu {
   /** @param {(subject: Subject, device: string) => Promise<void>} choose */
   constructor(choose) {
     this.#choose = choose;
-    this.#again.addEventListener("click", () => this.#look());
+    this.#refresh.addEventListener("click", () => this.#fetchDevices());
     for (const subject of /** @type {Subject[]} */ (["camera", "microphone"])) {
       this.#menus[subject].addEventListener("change", () => this.#switch(subject));
     }
@@ -33,14 +33,14 @@ export class DeviceMenu {
   show(capture) {
     this.#box.hidden = capture === null;
     if (capture === null) return;
-    if (this.#found === null && !this.#isAsking) this.#look();
+    if (this.#found === null && !this.#isAsking) this.#fetchDevices();
     this.#fill("camera", capture.video?.device ?? null);
     this.#fill("microphone", capture.audio?.device ?? null);
   }
 
-  async #look() {
+  async #fetchDevices() {
     this.#isAsking = true;
-    this.#again.disabled = true;
+    this.#refresh.disabled = true;
     try {
       const found = await change("GET", "/api/v1/devices");
       this.#found = { camera: found.cameras, microphone: found.microphones };
@@ -49,7 +49,7 @@ export class DeviceMenu {
       this.#found ??= { camera: [], microphone: [] };
     } finally {
       this.#isAsking = false;
-      this.#again.disabled = false;
+      this.#refresh.disabled = false;
     }
   }
 

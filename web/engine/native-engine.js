@@ -141,7 +141,7 @@ export class NativeEngine {
   }
 
   /**
-   * Computes the wall clock at media time 0 where the browser does not report it: the buffer ends with the last segment of
+   * Computes the wall clock at media time 0 where the browser does not report it. The buffer ends with the last segment of
    * the playlist. A playlist read between two reloads of the browser is one segment too new. So the smallest result counts.
    */
   async #readDates() {

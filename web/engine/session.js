@@ -249,7 +249,7 @@ export class WatchSession extends EventTarget {
   }
 
   /**
-   * Starts playback. The attribute "autoplay" is not used: it waits for more media than a live stream has ahead, and it
+   * Starts playback. The attribute "autoplay" is not used. It waits for more media than a live stream has ahead, and it
    * pauses a video that is scrolled out of view. If the browser refuses, the page shows a play button.
    */
   #startPlaying() {

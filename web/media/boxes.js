@@ -1,6 +1,6 @@
 /**
- * Parser of fragmented MP4 (ISO/IEC 14496-12), as far as a player needs it: where one append ends and the next begins, the
- * codecs of an init segment, and the start time of a fragment.
+ * Parser of fragmented MP4 (ISO/IEC 14496-12), as far as a player needs it. It finds where one append ends and the next begins,
+ * the codecs of an init segment, and the start time of a fragment.
  */
 
 import { codecString } from "./codecs.js";
@@ -114,9 +114,9 @@ export function readInit(bytes) {
 /**
  * @param {Uint8Array} bytes A media piece, or its beginning up to the mdat.
  * @param {InitTrack[]} tracks
- * @returns {number | null} Presentation time in seconds of the first video sample, or of the track that begins first if there
- *   is no video: decode time (§8.8.12) plus composition offset (§8.8.8). A segment begins with its video. Earlier audio may
- *   have an earlier time.
+ * @returns {number | null} Presentation time of the first video sample in seconds. Without video it is that of the track that
+ *   begins first. It is the decode time (§8.8.12) plus the composition offset (§8.8.8). A segment begins with its video;
+ *   audio may have an earlier time.
  */
 export function startSeconds(bytes, tracks) {
   let earliest = null;
