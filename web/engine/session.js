@@ -174,7 +174,9 @@ export class WatchSession extends EventTarget {
       if (this.#full) pause = Math.max(pause, 1000 * (result.retryAfter || 2));
       this.retryAt = performance.now() + pause;
       await this.#sleep(pause, "request");
-      while (this.stream?.state === "reconnecting" && !signal.aborted && !this.engine.playsFromWindow) await this.#sleep(ASK_MILLISECONDS);
+      while (this.stream?.state === "reconnecting" && !signal.aborted && !this.engine.playsFromWindow) {
+        await this.#sleep(ASK_MILLISECONDS);
+      }
     }
   }
 
