@@ -24,7 +24,7 @@ LONG = os.environ.get("WEIR_FAULTS") == "long"
 #: Parallel streams, and faults of each: 20 resets and 5 losses in a test run; 100 and 50 in a long one.
 RESETS = (5, 20) if LONG else (5, 4)
 LOSSES = (10, 5) if LONG else (5, 1)
-GROUP = 1.0  # seconds between the key frames of the film "short"
+GROUP = 1.0  # seconds between key frames of the film "short"
 
 
 class Player:
@@ -251,7 +251,7 @@ def test_a_thousand_reconnects_a_second_cost_half_a_core_at_most_and_disturb_nob
                 try:
                     knocker.sendall(hello)
                 except OSError:
-                    pass  # closed at once: that is what it is there for
+                    pass  # closed at once, as it should be
             made += 1
         took = time.monotonic() - began
         used = cpu_seconds(keyed.process.pid) - idle

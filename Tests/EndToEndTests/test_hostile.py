@@ -324,7 +324,7 @@ def test_an_abort_of_a_half_message_is_obeyed(scene):
         client.finish()
 
 
-# Those who stall
+# Peers that stall
 
 
 @pytest.mark.parametrize("sent", [0, 1, 700, 1537, 2000], ids=lambda n: f"{n}-bytes")

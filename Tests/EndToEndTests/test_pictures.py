@@ -95,7 +95,7 @@ def test_sound_has_no_picture_and_neither_has_an_unknown_stream(pictures):
     assert pictures[2].status == 404
 
 
-# Pictures are made by processes of their own, which harm nobody
+# Thumbnails are made by separate processes, whose crashes affect nothing else
 
 def broken(tag: flv.Tag) -> flv.Tag:
     """A key frame whose slice headers say that it is none. No decoder makes a frame of it."""
@@ -199,7 +199,7 @@ def test_stated_colours_cost_no_discontinuity(pictures):
     assert not [segment for segment in pictures[0]["stated"].media().segments if segment.discontinuity]
 
 
-# Pictures that may be left out
+# Frames that may be dropped
 
 def disposable(path) -> list[int]:
     """Numbers of the frames on which no other depends, by `sdtp` (ISO/IEC 14496-12 §8.6.4)."""

@@ -669,7 +669,7 @@ def test_a_slow_disk(streams, film, rate, settling, seconds, tmp_path, record_pr
                 limit(0)
                 weir.wait(lambda: not any(weir.stream(name)["recording"]["reason"] for name in names), 60,
                           "nothing is left out any more")
-                time.sleep(2)  # what was is told with the next key frame, behind what waits
+                time.sleep(2)  # the gap is reported with the next key frame, after the queued events
                 for publisher in sources_of:
                     publisher.interrupt()
                     publisher.outcome(20)
@@ -720,7 +720,7 @@ def test_a_device_that_is_gone(scene, record_property):
         assert took <= 2 and str(disk.path) in told["reason"] and re.search("Input/output|Read-only", told["reason"])
         metrics = Metrics(stage.weir)
         assert metrics("weir_recordings_total", event="failed") >= 1
-        time.sleep(4)  # it is tried again
+        time.sleep(4)  # the write is retried
         assert stage.recording["state"] == "failed" and stage.recording["reason"]
         stall = stage.stall
         assert stall < STALL

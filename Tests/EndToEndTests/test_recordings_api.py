@@ -128,7 +128,7 @@ def test_the_disk_is_told(archive):
     assert storage["writable"] is True and storage["undoSeconds"] == 3600
 
 
-# MARK: Who may change anything
+# MARK: Authorisation
 
 ROUTES = [("DELETE", ""), ("POST", "/restore"), ("POST", "/protect"), ("POST", "/unprotect")]
 CONTROLS = ["start", "stop", "cancel"]
@@ -218,7 +218,7 @@ def test_a_recording_that_is_not_there_is_404(archive):
         assert archive.get(path, method="DELETE", headers=ADMIN).status in (404, 405)
 
 
-# MARK: Files and pictures
+# MARK: Files and thumbnails
 
 
 def test_a_download_has_a_name_ranges_and_conditions(archive):

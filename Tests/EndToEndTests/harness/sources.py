@@ -21,7 +21,7 @@ class Recipe:
 
     name: str
     seconds: float = 8
-    rate: str | None = "30"  # frames a second; None: no picture
+    rate: str | None = "30"  # frames per second; None: no video
     gop: int = 60  # frames between sync samples
     video: tuple[str, ...] = tuple(X264)
     filter: str = "null"
