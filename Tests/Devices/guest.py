@@ -210,7 +210,7 @@ def unplugging() -> None:
         # A camera that codes itself falls silent: slate from an encoder, and its own pictures again.
         coded.isFed, coded.fallsSilent = False, coded.written[-1][0] + 1
         until("silence is told", lambda: f"device lost: the camera {CODED}" in log(), 6)
-        until("silence is told with what to do", lambda: f"the camera {CODED} is there, but sends nothing" in log(), 20)
+        until("silence is told with what to do", lambda: f"the camera {CODED} is present, but sends nothing" in log(), 20)
         seen["came and went"] = log().count("coded: back again")
         coded.isFed = True
         moment("feeds again")

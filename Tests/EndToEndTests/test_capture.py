@@ -110,9 +110,9 @@ def test_only_ordinary_files_of_this_machine_are_opened(start, tmp_path):
     weir = start("--source", f"a=file:{tmp_path / 'list.m3u8'}", "--source", f"b=file:{tmp_path / 'list.txt'}",
                  "--source", "c=file:/dev/zero", "--source", "d=file:/nowhere.mp4",
                  "--source", "e=file:http://127.0.0.1:9/x.mp4", "--no-record")
-    weir.wait_log(r"list\.m3u8 is no media file that weir reads")
-    weir.wait_log(r"list\.txt is no media file that weir reads")
-    weir.wait_log(r"/dev/zero is no ordinary file")
+    weir.wait_log(r"list\.m3u8 is not a media file that weir can read")
+    weir.wait_log(r"list\.txt is not a media file that weir can read")
+    weir.wait_log(r"/dev/zero is not a regular file")
     weir.wait_log(r"cannot read /nowhere\.mp4: No such file or directory; check the path")
     weir.wait_log(r"cannot read http://127\.0\.0\.1:9/x\.mp4: No such file")
 
@@ -241,9 +241,9 @@ def test_one_option_of_an_encoder_leaves_the_others_as_they_are(slates):
 
 @pytest.mark.parametrize("stream, subject, body, status, words", [
     ("avc", "camera", "/dev/video62", 400, "the device of a camera is missing"),
-    ("avc", "camera", "v4l2:/dev/video62?size=big", 400, "size=big is no size"),
+    ("avc", "camera", "v4l2:/dev/video62?size=big", 400, "size=big is not a size"),
     ("avc", "controls", "brightness", 400, "has no value"),
-    ("avc", "controls", "brightness=1", 409, "The camera is not there, or has no controls, brightness among them."),
+    ("avc", "controls", "brightness=1", 409, "The camera is away, or it has no controls; brightness cannot be set."),
     ("av1", "microphone", "alsa:default", 409, "has no microphone"),
     ("nobody", "camera", "v4l2:/dev/video0", 404, "does not come from a camera"),
     ("avc", "lens", "", 404, "Use one of camera, microphone, controls, keyframe"),
@@ -484,11 +484,11 @@ def test_damaged_files_go_round_without_what_cannot_be_read(start, tmp_path):
         flags += ["--source", f"{name}=file:{path}"]
     weir = start(*flags, "--no-record")
     assert whole.pop("nothing") == []
-    weir.wait_log(r"none of its pictures can be played; ffmpeg -i FILE -vn -c copy NEW\.mp4", 10)
+    weir.wait_log(r"none of its frames can be played; ffmpeg -i FILE -vn -c copy NEW\.mp4", 10)
     for name in whole:
         weir.wait_state(name, "live")
     for name in ("holes", "cut"):
-        weir.wait_log(rf"{name}\.mp4 is damaged: 1 of its pictures and frames of audio were left out")
+        weir.wait_log(rf"{name}\.mp4 is damaged: 1 of its video and audio frames were left out")
     # Two passes and more.
     weir.wait(lambda: all(weir.stream(name)["ageSeconds"] > 6 for name in whole), 15, "passes", every=0.2)
     clip = packets(sources.source("clip"))["video"]

@@ -126,7 +126,7 @@ def test_a_key_frame_that_is_garbage_has_no_picture_and_harms_nobody(start):
         publishing.join()
         entry = weir.wait(lambda: [r for r in weir.recordings_of("garbage") if r["thumbnail"]], 10, "its recording")[0]
         assert weir.get(entry["thumbnail"]).status == 404
-        assert "cannot decode the key frame" in weir.wait_log("garbage: no picture of")
+        assert "cannot decode the key frame" in weir.wait_log("garbage: no thumbnail of recording")
         assert weir.stream("good")["state"] == "live"
         assert weir.children() == {}, "no worker is left"
     finally:

@@ -102,7 +102,7 @@ def test_finishing_needs_no_copy(scene, kind):
         time.sleep(1)
         movies = stage.finish()
         assert len(movies) == 1
-        assert "it is copied" not in stage.weir.text()
+        assert "finishing it needs a copy" not in stage.weir.text()
         stage.weir.wait_log("recording stops: the stream ended", 1)
         stage.weir.wait_log("recorded .* to ", 1)
 
@@ -182,7 +182,7 @@ def test_what_is_evicted_frees_its_room(scene, flags):
         assert states == {"running"}, stage.weir.tail()
         assert fewest >= 4, f"only {fewest} recordings were left"
         assert least_free > floor - 15_000_000, f"only {least_free} bytes were free"
-        assert "the disk has not become emptier" not in stage.weir.text()
+        assert "the disk has not gained free space" not in stage.weir.text()
 
         def kept() -> list[str]:
             return [name for name in open_files(stage.weir) if name.endswith("(deleted)") and ".mp4" in name]
@@ -217,7 +217,7 @@ def test_while_removed_recordings_are_still_read_the_others_stay(scene):
             for path in found:
                 if path not in reader:
                     reader[path] = open(path, "rb")
-            return "the disk has not become emptier" in stage.weir.text()
+            return "the disk has not gained free space" in stage.weir.text()
 
         try:
             stage.weir.wait(oldest, 90, "it is told", every=0.1)

@@ -95,7 +95,7 @@ def test_the_head_goes_into_the_room(place, tmp_path):
             assert begun + slow.read() == before[0]
             slow.close()
             assert [weir.get(path).good().body for path in paths] == before
-        assert "it is copied" not in weir.text()
+        assert "finishing it needs a copy" not in weir.text()
         assert sample_counts(movie) == recording.samples
         check_filled(movie, recording.media)
         assert http.fetch(f"{weir.web}/recordings/cam/{stem}.mp4").body == movie.read_bytes()

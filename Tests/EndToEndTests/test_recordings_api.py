@@ -329,7 +329,7 @@ def test_a_killed_servers_recording_is_salvaged_and_a_lost_catalogue_is_made_ane
     (folder / ".catalogue.sqlite").write_bytes(b"no database " * 500)
     third = start("--record", folder)
     (again,) = completed(third, 1)
-    third.wait_log("catalogue of recordings is made anew")
+    third.wait_log("catalogue of recordings is rebuilt")
     assert {k: v for k, v in again.items() if k not in ("salvaged", "startedAt")} == {
         k: v for k, v in entry.items() if k not in ("salvaged", "startedAt")}
 

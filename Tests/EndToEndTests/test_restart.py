@@ -190,7 +190,7 @@ def test_other_lengths_than_players_were_told_begin_a_new_epoch(supervise):
     service.process.send_signal(signal.SIGTERM)
     service.wait_ready(2)
     assert service.epoch("demo") != epoch
-    assert re.search("demo: begins anew: its players were told other lengths", service.text())
+    assert re.search("demo: begins anew: the lengths or layouts in the settings have changed", service.text())
 
 
 UNITS = pathlib.Path(__file__).resolve().parents[2] / "packaging" / "systemd"

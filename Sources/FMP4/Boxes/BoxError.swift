@@ -1,32 +1,32 @@
-/// Why bytes are not the boxes that they should be: what is wrong, with which box, and where.
+/// Why bytes are not valid boxes: the error, the box, and the place.
 package struct BoxError: Error, Sendable, Hashable, CustomStringConvertible {
   package enum Code: Sendable, Hashable {
-    /// Zeros stand where a box should begin: nothing was written there.
+    /// Zeros at the place where a box should begin: nothing was written there.
     case blank
-    /// What a file begins with is no box of an MP4.
+    /// The file does not begin with a box of an MP4.
     case foreign
-    /// Its size is less than that of its header.
+    /// Its size is smaller than its header.
     case small(size: UInt64)
-    /// It reaches beyond what it lies in, which has `room` bytes for it.
+    /// It extends beyond its container, which has `room` bytes for it.
     case cut(size: UInt64, room: UInt64)
-    /// Its bytes end within its header or a field.
+    /// Its bytes end within its header or within a field.
     case truncated
-    /// It has more bytes than are read at once.
+    /// It has more bytes than are read of one box.
     case large(size: UInt64)
-    /// A box that belongs into it is not there.
+    /// A required box is missing in it.
     case missing(FourCC)
-    /// Its fields contradict one another, or the other boxes.
+    /// Its fields contradict each other or other boxes.
     case invalid
-    /// Media comes before any `moov`.
+    /// Media precedes the first `moov`.
     case unfinished
-    /// The configuration in it is not one that is known.
+    /// Its codec configuration is unknown or invalid.
     case codec(CodecError)
   }
 
   package let code: Code
-  /// Types from the outermost box to the one that is meant.
+  /// Box types from the outermost box to the box with the error.
   package let path: [FourCC]
-  /// Where that box begins, or the field that is meant: bytes from the start of the file.
+  /// Offset of that box or field in the file, in bytes.
   package let offset: UInt64
 
   package init(_ code: Code, _ path: [FourCC], at offset: UInt64) {
@@ -44,13 +44,13 @@ package struct BoxError: Error, Sendable, Hashable, CustomStringConvertible {
   private var reason: String {
     switch code {
     case .blank: "there are zeros where a box should begin"
-    case .foreign: "no box of an MP4 begins there"
-    case .small(let size): "it is to have \(size) bytes, fewer than its header"
-    case .cut(let size, let room): "it is to have \(size) bytes, of which \(room) are there"
+    case .foreign: "no MP4 box begins there"
+    case .small(let size): "it states a size of \(size) bytes, less than its header"
+    case .cut(let size, let room): "it states a size of \(size) bytes, but only \(room) are left"
     case .truncated: "it ends within a field"
-    case .large(let size): "it has \(size) bytes, more than are read of one box"
+    case .large(let size): "it has \(size) bytes, more than the limit for one box"
     case .missing(let type): "it has no \(type)"
-    case .invalid: "what it says does not fit together"
+    case .invalid: "its fields contradict each other or other boxes"
     case .unfinished: "there is no moov before it"
     case .codec(let error): "\(error)"
     }

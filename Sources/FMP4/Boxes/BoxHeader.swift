@@ -1,32 +1,33 @@
 package import NIOCore
 
-/// What stands before a box's payload: its size and type (ISO/IEC 14496-12 §4.2.2), and where that is. It lies within
-/// what it was read of, so that no sum of its numbers overflows. Nothing else reads a box's size.
+/// Header of a box: size and type (ISO/IEC 14496-12 §4.2.2), and its place in the file. The box lies within its
+/// container, so sums of these numbers cannot overflow. Box sizes are read only here.
 package struct BoxHeader: Sendable, Hashable {
   package let type: FourCC
-  /// Bytes of the file that the whole box has, of which `length` are its header.
+  /// Byte range of the whole box in the file. Its first `length` bytes are the header.
   package let range: Range<UInt64>
-  /// Bytes of this header: 8, or 16 where the size needs 64 bits.
+  /// Bytes of this header: 8, or 16 with a 64-bit size.
   package let length: UInt64
   package let extent: Extent
 
   package enum Extent: Sendable, Hashable {
     case stated
-    /// It has no size of its own, and reaches to the end of what it lies in.
+    /// The box states no size and extends to the end of its container.
     case open
   }
 
-  /// Bytes of the shortest header, which are the shortest box, and bytes that hold any header.
+  /// Sizes in bytes: `shortest` is the shortest header, and so the shortest box. `longest` is the longest header.
   package static let shortest = 8
   package static let longest = 16
 
-  /// Bytes of the whole box; never fewer than `length`.
+  /// Bytes of the whole box. At least `length`.
   package var size: UInt64 { range.upperBound - range.lowerBound }
   package var payload: Range<UInt64> { range.lowerBound + length..<range.upperBound }
   package var payloadSize: UInt64 { size - length }
 
-  /// Reads the header with which `bytes` begin: 16, or as many as there are. The box begins where `room` does and ends
-  /// within it; `path` are the boxes that hold it. Eight zeros are no box, though they may stand for one without end.
+  /// Reads the header at the start of `bytes`: 16 bytes, or all that there are. The box begins at the start of `room`
+  /// and ends within it. `path` lists the enclosing boxes. Eight zeros are an error, although they could be a box
+  /// without end.
   package init(_ bytes: ByteBuffer, in room: Range<UInt64>, of path: [FourCC] = []) throws(BoxError) {
     guard let short = bytes.getInteger(at: bytes.readerIndex, as: UInt32.self),
       let type = bytes.getInteger(at: bytes.readerIndex + 4, as: UInt32.self).map(FourCC.init)
@@ -53,7 +54,7 @@ package struct BoxHeader: Sendable, Hashable {
 }
 
 extension FourCC {
-  /// What stands in files of this kind on the outermost level.
+  /// Box types on the outermost level of such files.
   static let outermost: Set<FourCC> = [
     "ftyp", "styp", "moov", "mdat", "moof", "mfra", "free", "skip", "wide", "uuid", "sidx", "ssix", "pdin", "prft",
     "emsg", "meta",

@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// A box in memory: what stands before its payload, and the payload, or as many of its first bytes as are there.
+/// A box in memory: its header, and its payload or the first bytes of it.
 package struct BoxView: Sendable {
   package let header: BoxHeader
   package let payload: ByteBuffer
@@ -13,27 +13,27 @@ package struct BoxView: Sendable {
   }
 
   package var type: FourCC { header.type }
-  /// All of its payload is there.
+  /// Whether the complete payload is there.
   var isWhole: Bool { UInt64(payload.readableBytes) == header.payloadSize }
-  /// Types from the outermost box to this one.
+  /// Box types from the outermost box to this one.
   var path: [FourCC] { parents + [type] }
 
-  /// What is wrong with it.
+  /// Makes an error about this box.
   func error(_ code: BoxError.Code) -> BoxError { BoxError(code, path, at: header.range.lowerBound) }
 
-  /// The boxes within it, behind so many bytes of its own.
+  /// The boxes within it, after its first `fields` bytes.
   func boxes(behind fields: Int = 0) -> BoxReader {
     var rest = payload
     rest.moveReaderIndex(forwardBy: min(fields, rest.readableBytes))
     return BoxReader(rest, at: header.payload.lowerBound + UInt64(payload.readableBytes - rest.readableBytes), of: path)
   }
 
-  /// The first box of a type among those within it.
+  /// The first child box of a type.
   func first(_ type: FourCC) -> BoxView? {
     boxes().first { $0.type == type }
   }
 
-  /// The same, where it belongs: the last of these types, each within the one before.
+  /// The box at the end of a path of types. Throws if one of them is missing.
   func child(_ types: FourCC...) throws(BoxError) -> BoxView {
     var box = self
     for type in types {
@@ -44,13 +44,13 @@ package struct BoxView: Sendable {
   }
 }
 
-/// Walks over boxes in memory (ISO/IEC 14496-12 §4.2). Ends at the first that does not fit.
+/// Iterates over boxes in memory (ISO/IEC 14496-12 §4.2). Ends at the first invalid box.
 struct BoxReader: Sequence, IteratorProtocol {
   private var rest: ByteBuffer
   private var offset: UInt64
   private let path: [FourCC]
 
-  /// `offset` is where the bytes lie in their file, and `path` are the boxes that they lie in.
+  /// `offset` is the place of the bytes in their file, and `path` lists the enclosing boxes.
   init(_ bytes: ByteBuffer, at offset: UInt64 = 0, of path: [FourCC] = []) {
     rest = bytes
     self.offset = offset
@@ -67,10 +67,10 @@ struct BoxReader: Sequence, IteratorProtocol {
   }
 }
 
-/// Reads the fields of a box in order, big-endian, with an error that says where its bytes end.
+/// Reads the fields of a box in order, big-endian. The error states where the bytes end.
 struct BoxFields {
   private let box: BoxView
-  /// What was not read yet.
+  /// The unread bytes.
   private(set) var rest: ByteBuffer
 
   init(_ box: BoxView) {
@@ -92,7 +92,7 @@ struct BoxFields {
     return (UInt8(truncatingIfNeeded: both >> 24), both & 0xFF_FFFF)
   }
 
-  /// A time or duration of 32 bits in version 0 of a box, 64 in version 1.
+  /// A time or duration: 32 bits in version 0 of a box, 64 bits in version 1.
   mutating func time(version: UInt8) throws(BoxError) -> Int64 {
     try version == 1 ? i64() : Int64(u32())
   }

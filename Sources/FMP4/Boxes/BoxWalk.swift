@@ -1,47 +1,47 @@
 package import NIOCore
 
-/// Walks over the boxes of a file, or of a stretch of one. A value: it says which bytes it wants next, and is given them;
-/// it knows no file. Each box is told once, and is passed over unless it is entered or its payload is wanted.
+/// Walks over the boxes of a file or of a part of it. A value type: it asks for byte ranges, and the caller reads the
+/// file. Each box is returned once. Its content is skipped unless the caller calls `enter` or `want`.
 package struct BoxWalk: Sendable {
   package enum Step: Sendable {
-    /// `receive` wants these bytes of the file.
+    /// The caller reads these bytes of the file and passes them to `receive`.
     case read(offset: UInt64, length: Int)
     case box(BoxHeader)
-    /// What `want` asked for.
+    /// The payload that `want` asked for.
     case payload(BoxView)
-    /// In what is left there is no room for a box.
+    /// No room is left for a box.
     case end
   }
 
-  /// Where the box begins that was told last, or is next.
+  /// Offset of the box returned last, or of the next one.
   package private(set) var position: UInt64
-  /// What `box` and `payload` met that is no box, or not whole.
+  /// Error at which `box` and `payload` ended the walk.
   package private(set) var failure: BoxError?
-  /// The boxes that the walk is in, and where each level ends: first the stretch, then what was entered.
+  /// Types of the boxes that the walk has entered, and the end of each level. The first end is that of the range.
   private var path: [FourCC]
   private var ends: [UInt64]
   private var state = State.header
-  /// Bytes are asked for up to the end of a block of so many.
+  /// Reads extend to the end of a block of this many bytes.
   private let block: UInt64
   private var asked: (offset: UInt64, length: Int) = (0, 0)
-  /// The bytes that were given last, and where they lie.
+  /// The bytes received last, and their offset in the file.
   private var window = ByteBuffer()
   private var windowStart: UInt64 = 0
 
   private enum State {
     case header
     case told(BoxHeader)
-    /// So many bytes of its payload are wanted.
+    /// The first bytes of its payload are wanted, as many as stated.
     case wanted(BoxHeader, UInt64)
     /// Fewer bytes came than were asked for.
     case short
     case over
   }
 
-  /// A file's blocks, in memory and mostly on the disk: who asks for a byte of one has it read anyway.
+  /// Block size in bytes: a memory page, and mostly a disk block. Reading one byte of a block reads all of it anyway.
   package static let page = 4096
 
-  /// `path` are the boxes that the stretch lies in. With blocks of one byte only what is needed is asked for.
+  /// `path` lists the boxes that enclose the range. With blocks of one byte, only the needed bytes are asked for.
   package init(_ stretch: Range<UInt64>, of path: [FourCC] = [], block: Int = 1) {
     position = stretch.lowerBound
     ends = [stretch.upperBound]
@@ -49,13 +49,13 @@ package struct BoxWalk: Sendable {
     self.block = UInt64(max(1, block))
   }
 
-  /// The bytes that were asked for; fewer end the walk.
+  /// Takes the bytes that were asked for. Fewer bytes end the walk.
   package mutating func receive(_ bytes: ByteBuffer) {
     guard bytes.readableBytes == asked.length else { return state = .short }
     (window, windowStart) = (bytes, asked.offset)
   }
 
-  /// Goes on. Throws once where what comes is no box, and is over then.
+  /// Continues the walk. If the next bytes are not a box, it throws once and ends.
   package mutating func next() throws(BoxError) -> Step {
     switch state {
     case .over: return .end
@@ -84,7 +84,7 @@ package struct BoxWalk: Sendable {
     return .box(box)
   }
 
-  /// The boxes within the one that was told last come next, and then those behind it.
+  /// Enters the last box: its children come next, then the boxes after it.
   package mutating func enter() {
     guard case .told(let box) = state else { return }
     path.append(box.type)
@@ -92,19 +92,19 @@ package struct BoxWalk: Sendable {
     go(to: box.payload.lowerBound)
   }
 
-  /// The same, and nothing behind it comes any more.
+  /// Enters the last box and ends the walk after its children.
   package mutating func narrow() {
     enter()
     if let end = ends.last { ends = [end] }
   }
 
-  /// The payload of the box that was told last comes next, or as many of its first bytes.
+  /// Asks for the payload of the last box, or for its first `count` bytes.
   package mutating func want(_ count: UInt64 = .max) {
     guard case .told(let box) = state else { return }
     state = .wanted(box, min(count, box.payloadSize))
   }
 
-  /// The same with all of its payload, unless the box has more bytes than `limit`.
+  /// Asks for the whole payload. Throws if the box has more bytes than `limit`.
   package mutating func wantWhole(atMost limit: UInt64) throws(BoxError) {
     guard case .told(let box) = state else { return }
     guard box.size <= limit else {
@@ -113,13 +113,13 @@ package struct BoxWalk: Sendable {
     want()
   }
 
-  /// Goes on at a box further on.
+  /// Continues at a later box.
   package mutating func skip(to offset: UInt64) {
     if case .told(let box) = state { position = box.range.upperBound }
     go(to: max(position, offset))
   }
 
-  /// What the level has from here on, in bytes.
+  /// Bytes left in the current level.
   private var room: UInt64 { ends.last.map { $0 > position ? $0 - position : 0 } ?? 0 }
 
   private mutating func go(to offset: UInt64) {
@@ -134,14 +134,14 @@ package struct BoxWalk: Sendable {
 
   private mutating func read(from offset: UInt64, _ count: UInt64) -> Step {
     let left = (ends.first ?? offset) - offset
-    // The heads of a fragment lie close together: the beginning of them is not worth a read.
+    // The headers of a fragment lie close together, so a read takes at least a quarter of a block.
     let least = max(count, min(left, block / 4))
     let beyond = (offset + least) % block
     asked = (offset, Int(clamping: least + min(left - least, beyond == 0 ? 0 : block - beyond)))
     return .read(offset: offset, length: asked.length)
   }
 
-  /// Bytes that were given already.
+  /// Bytes that were received already.
   private func known(from offset: UInt64, _ count: UInt64) -> ByteBuffer? {
     guard count > 0 else { return ByteBuffer() }
     let size = UInt64(window.readableBytes)
@@ -152,17 +152,17 @@ package struct BoxWalk: Sendable {
   }
 }
 
-/// Gives bytes of a file: fewer than are asked for only where it ends.
+/// Reads bytes of a file. Returns fewer than asked for only at the end of the file.
 package typealias ByteSource<E: Error> = (_ offset: UInt64, _ length: Int) throws(E) -> ByteBuffer
 
 extension BoxWalk {
-  /// The next box, by what `read` gives; nil at the end, and where what comes is no box.
+  /// The next box, read through `read`. Nil at the end, and if the next bytes are not a box.
   package mutating func box<E: Error>(_ read: ByteSource<E>) throws(E) -> BoxHeader? {
     guard case .box(let box)? = try advance(read) else { return nil }
     return box
   }
 
-  /// The payload of the box that was told last; nil where it is not there.
+  /// The payload of the last box. Nil if it is not there.
   package mutating func payload<E: Error>(_ read: ByteSource<E>) throws(E) -> BoxView? {
     want()
     guard case .payload(let view)? = try advance(read) else { return nil }

@@ -1,7 +1,7 @@
 internal import NIOCore
 
-/// Boxes are written by nested closures into a span whose capacity is reserved first; sizes are back-patched, so
-/// that no size is computed twice. All integers are big-endian (ISO/IEC 14496-12 §4.2).
+/// Writes boxes with nested closures into a span of reserved capacity. Sizes are filled in afterwards, so each is
+/// computed once. All integers are big-endian (ISO/IEC 14496-12 §4.2).
 extension OutputRawSpan {
   @inline(__always) mutating func u8(_ value: UInt8) { append(value, as: UInt8.self) }
   @inline(__always) mutating func u16(_ value: UInt16) { append(value.bigEndian, as: UInt16.self) }
@@ -30,13 +30,13 @@ extension OutputRawSpan {
     u8(0)
   }
 
-  /// Replaces four bytes written earlier, counted from the start of the span.
+  /// Overwrites four bytes at `offset`, counted from the start of the span.
   mutating func patch(u32 value: UInt32, at offset: Int) {
     var bytes = mutableBytes
     bytes.storeBytes(of: value.bigEndian, toByteOffset: offset, as: UInt32.self)
   }
 
-  /// A box: size, type, then what `body` writes (ISO/IEC 14496-12 §4.2.2).
+  /// A box: size, type, then the output of `body` (ISO/IEC 14496-12 §4.2.2).
   @inline(__always)
   mutating func box(_ type: FourCC, _ body: (inout OutputRawSpan) -> Void) {
     let start = byteCount
@@ -57,7 +57,7 @@ extension OutputRawSpan {
     }
   }
 
-  /// A full box that has a number of entries and the entries.
+  /// A full box with an entry count and the entries.
   @inline(__always)
   mutating func table<Entry>(
     _ type: FourCC, version: UInt8 = 0, _ entries: [Entry], _ body: (inout OutputRawSpan, Entry) -> Void
@@ -70,7 +70,7 @@ extension OutputRawSpan {
 }
 
 extension ByteBuffer {
-  /// A buffer that `body` fills; writing past `capacity` traps, so callers count first.
+  /// A buffer filled by `body`. Writing past `capacity` traps, so callers compute the size first.
   static func boxes(capacity: Int, _ body: (inout OutputRawSpan) -> Void) -> ByteBuffer {
     var buffer = ByteBuffer()
     buffer.reserveCapacity(capacity)

@@ -1,18 +1,19 @@
 package import NIOCore
 
-/// The heads of a fragment in each layout: `moof` and the `mdat` header that its media follows, and before the `moof`
-/// with which a segment, or a track's own segment, begins a `prft` where the clock of the publication is known. The media
-/// itself is the same bytes in every layout, so only heads are ever written twice.
+/// Writes the headers of a fragment in each layout: `moof` and the header of the `mdat`. A `prft` precedes the first
+/// `moof` of a segment, if the publication's clock is known. The media has the same bytes in every layout, so only
+/// headers are written more than once.
 package enum FragmentBoxes {
-  /// `prft`?, `moof` and `mdat` header with all of the fragment's runs; the media is all of its payloads. The `prft`
-  /// speaks of the leading track.
+  /// Optional `prft`, `moof` and `mdat` header with all runs. The media is all payloads of the fragment. The `prft`
+  /// refers to the leading track.
   package static func interleavedHead(of fragment: Fragment, clock: WallClockAnchor? = nil) -> ByteBuffer {
-    // The clock holds for as long as a segment: once is enough.
+    // One clock per segment is enough.
     head(sequenceNumber: fragment.sequenceNumber, runs: fragment.runs[...], fragment.startsSegment ? clock : nil)
   }
 
-  /// `prft`?, `moof` and `mdat` header of one track; the media is that track's run alone. Nil when it has no samples
-  /// here. `clock` is nil for all but the track's first run in its segment, which need not be in the first fragment.
+  /// Optional `prft`, `moof` and `mdat` header of one track. The media is that track's run. Nil if the track has no
+  /// samples here. `clock` is set only for the track's first run in its segment, which may come after the first
+  /// fragment.
   package static func singleHead(
     of fragment: Fragment, track: TrackID, clock: WallClockAnchor? = nil
   ) -> ByteBuffer? {
@@ -20,7 +21,7 @@ package enum FragmentBoxes {
     return head(sequenceNumber: fragment.sequenceNumber, runs: fragment.runs[index...index], clock)
   }
 
-  /// The same of some tracks, whose runs' media follow one another. Nil when none has samples here.
+  /// The same for several tracks, whose media follows in the order of the runs. Nil if none of them has samples here.
   package static func head(
     of fragment: Fragment, tracks: [TrackID], clock: WallClockAnchor? = nil
   ) -> ByteBuffer? {
@@ -28,8 +29,8 @@ package enum FragmentBoxes {
     return runs.isEmpty ? nil : head(sequenceNumber: fragment.sequenceNumber, runs: runs[...], clock)
   }
 
-  /// `styp` of a segment (ISO/IEC 23009-1 §6.3.4.2); one-track segments also carry the CMAF brands
-  /// (ISO/IEC 23000-19 §7.2).
+  /// `styp` of a segment (ISO/IEC 23009-1 §6.3.4.2). Segments with one track also have the CMAF brands (ISO/IEC
+  /// 23000-19 §7.2).
   package static let interleavedSegmentType = segmentType(["msdh", "iso6"])
   package static let singleSegmentType = segmentType(["msdh", "cmfs", "cmff"])
 
@@ -43,8 +44,8 @@ package enum FragmentBoxes {
     }
   }
 
-  /// A segment without samples, at a decode time in ticks of the track. It has no mdat: qtdemux of GStreamer 1.22 ends its
-  /// process where an mdat has nothing in it.
+  /// A segment without samples, at a decode time in ticks of the track. It has no mdat: qtdemux of GStreamer 1.22
+  /// crashes the process on an empty mdat.
   package static func empty(_ track: TrackID, timescale: UInt32, at time: Int64) -> ByteBuffer {
     let run = TrackRun(track: track, timescale: timescale, baseDecodeTime: time, samples: [], byteCount: 0, duration: 0)
     var bytes = singleSegmentType
@@ -74,7 +75,7 @@ package enum FragmentBoxes {
           mediaOffset += run.byteCount
         }
       }
-      // Data offsets count from the first byte of this moof, and the media begins behind the mdat's header.
+      // Data offsets count from the first byte of this moof. The media begins after the mdat header.
       let base = out.byteCount - start + 8
       for field in offsetFields {
         out.patch(u32: UInt32(truncatingIfNeeded: base + field.mediaOffset), at: field.position)
@@ -84,7 +85,7 @@ package enum FragmentBoxes {
     }
   }
 
-  /// ISO/IEC 14496-12 §8.8.6. Returns where the data offset stands, for the caller to fill in.
+  /// ISO/IEC 14496-12 §8.8.6. Returns the position of the data offset, which the caller fills in.
   private static func trackFragment(_ out: inout OutputRawSpan, _ run: TrackRun) -> Int {
     let shape = RunShape(run)
     var position = 0
@@ -120,11 +121,11 @@ package enum FragmentBoxes {
     return position
   }
 
-  /// Which fields of a run are the same for all its samples, so that they are written once.
+  /// Fields with the same value in all samples of a run. They are written once.
   private struct RunShape {
     var commonDuration: UInt32?
     var commonFlags: SampleFlags?
-    /// The first sample's flags, where only it differs from the common ones.
+    /// Flags of the first sample, if only that one differs from the others.
     var firstFlags: SampleFlags?
     var hasOffsets = false
 
@@ -142,37 +143,37 @@ package enum FragmentBoxes {
   }
 }
 
-/// Reads a `moof` (ISO/IEC 14496-12 §8.8.4 to §8.8.12): as `FragmentBoxes` writes it, and as other programs do.
+/// Reads a `moof` of weir or of another program (ISO/IEC 14496-12 §8.8.4 to §8.8.12).
 enum FragmentReader {
-  /// A run and where its media begins, in bytes from the start of the moof.
+  /// A run, and the offset of its media from the start of the moof, in bytes.
   struct LocatedRun {
     var run: TrackRun
     var offset: Int
   }
 
-  /// What fragments may leave out (`trex`, §8.8.3).
+  /// Default values of fragment fields (`trex`, §8.8.3).
   struct Defaults: Sendable, Hashable {
     var duration: UInt32 = 0
     var size: UInt32 = 0
     var flags: UInt32 = 0
-    /// By how much the track's samples are shown later than they say.
+    /// Offset to add to the track's sample times, in ticks of the track.
     var shift: Int64 = 0
   }
 
-  /// The most samples of a `moof` that are believed; the segmenter cuts far below.
+  /// Most samples of a `moof`. The segmenter cuts far below this.
   static let maximumSamples = 65_536
-  /// The most bytes of media that a run is believed to have.
+  /// Most media bytes of a run.
   static let maximumRunBytes = 1 << 32
 
-  /// The runs of a `moof`; `timescales` are those of the tracks. Some programs count data offsets from the file's first
-  /// byte. `passesOthers`: runs of tracks that are not known are left out, else they are an error. A run of so many samples
-  /// may be said in a few bytes: more than `most` are an error.
+  /// Reads the runs of a `moof`; `timescales` are those of the tracks. Some programs count data offsets from the file's
+  /// first byte. `passesOthers` skips runs of unknown tracks; otherwise they are an error. A few bytes can declare very
+  /// many samples, so more than `most` are an error.
   static func read(
     _ fragment: BoxView, timescales: [TrackID: UInt32], defaults: [TrackID: Defaults] = [:], passesOthers: Bool = false,
     most: Int = maximumSamples
   ) throws(BoxError) -> [LocatedRun] {
     var runs: [LocatedRun] = []
-    // Where a track's media begins that says nothing of it: behind that of the track before.
+    // Start of a track's media if it states none: the end of the previous track's media.
     var end = 0
     var room = most
     for box in fragment.boxes() where box.type == "traf" {
@@ -214,7 +215,7 @@ enum FragmentReader {
     return found
   }
 
-  /// `tfhd`, §8.8.7: the track, what its samples have in common, and where data offsets count from.
+  /// `tfhd`, §8.8.7: the track, the defaults of its samples, and the origin of data offsets.
   private static func header(
     _ box: BoxView, _ trackDefaults: [TrackID: Defaults], _ moofOffset: UInt64, behind end: Int
   ) throws(BoxError) -> (TrackID, Defaults, base: Int) {
@@ -242,7 +243,7 @@ enum FragmentReader {
     return try fields.time(version: try fields.versionAndFlags().version)
   }
 
-  /// `trun`, §8.8.8: `room` is how many samples it may have.
+  /// `trun`, §8.8.8. `room` is the number of samples still allowed.
   private static func samples(
     _ box: BoxView, _ defaults: Defaults, base: Int, _ room: inout Int, _ located: inout LocatedRun
   ) throws(BoxError) {
@@ -304,8 +305,8 @@ struct SampleFlags: Hashable {
     self.rawValue = rawValue
   }
 
-  /// A sync sample depends on no other (sample_depends_on 2); any other sample does (1), and decoding cannot start
-  /// there (sample_is_non_sync_sample). On a disposable one no other depends (sample_is_depended_on 2).
+  /// A sync sample depends on no other (sample_depends_on 2). Any other sample does (1), and decoding cannot start
+  /// there (sample_is_non_sync_sample). No sample depends on a disposable one (sample_is_depended_on 2).
   init(of sample: RunSample) {
     rawValue = (sample.isSync ? 0x0200_0000 : 0x0101_0000) | (sample.isDisposable ? 0x0080_0000 : 0)
   }
@@ -313,6 +314,6 @@ struct SampleFlags: Hashable {
   var isSync: Bool { rawValue & 0x0001_0000 == 0 }
   var isDisposable: Bool { rawValue & 0x00C0_0000 == 0x0080_0000 }
 
-  /// The same statements about other samples as a byte of `sdtp` (§8.6.4.2).
+  /// The dependency bits as a byte of `sdtp` (§8.6.4.2).
   var dependencies: UInt8 { UInt8(truncatingIfNeeded: rawValue >> 20) }
 }

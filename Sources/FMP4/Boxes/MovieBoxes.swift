@@ -1,7 +1,7 @@
-/// The boxes of a `moov` but for its tables, each as it is written and as it is read (ISO/IEC 14496-12 §8). Times take
-/// version 1 of their box where 32 bits do not hold them.
+/// Writes and reads the boxes of a `moov`, without the sample tables (ISO/IEC 14496-12 §8). Times use version 1 of
+/// their box if they need more than 32 bits.
 enum MovieBoxes {
-  /// Seconds from 1904-01-01 to 1970-01-01, both UTC: the origin of all times in boxes (§8.2.2).
+  /// Seconds from 1904-01-01 to 1970-01-01, both UTC. Times in boxes count from 1904 (§8.2.2).
   static let secondsFrom1904To1970: Int64 = 2_082_844_800
 
   /// `mvhd` (§8.2.2). `duration` in ticks of `timescale`, `creation` in seconds since 1904.
@@ -26,8 +26,8 @@ enum MovieBoxes {
     return (try fields.u32(), try fields.time(version: version))
   }
 
-  /// `trak` (§8.3.1), with the `stbl` that `table` writes. `duration` in ticks of the movie's timescale, `mediaDuration`
-  /// in those of the track's.
+  /// `trak` (§8.3.1) with the `stbl` that `table` writes. `duration` is in ticks of the movie's timescale,
+  /// `mediaDuration` in ticks of the track's.
   static func track(
     _ out: inout OutputRawSpan, _ track: TrackDescription, creation: UInt64 = 0, duration: UInt64 = 0,
     mediaDuration: UInt64 = 0, edits: [Edit] = [], _ table: (inout OutputRawSpan) -> Void
@@ -47,7 +47,7 @@ enum MovieBoxes {
     }
   }
 
-  /// `tkhd` (§8.3.2): enabled and in the movie.
+  /// `tkhd` (§8.3.2): track enabled and in the movie.
   private static func trackHeader(
     _ out: inout OutputRawSpan, _ track: TrackDescription, duration: UInt64, creation: UInt64
   ) {
@@ -87,11 +87,11 @@ enum MovieBoxes {
     return (TrackID(id), rotation)
   }
 
-  /// An entry of `elst`.
+  /// An entry of an `elst`.
   struct Edit: Hashable {
     /// Ticks of the movie's timescale.
     var duration: UInt64
-    /// Ticks of the track's timescale from its first sample's decode time; -1 shows nothing.
+    /// Ticks of the track's timescale after its first sample's decode time. -1 is an empty edit.
     var mediaTime: Int64
   }
 
@@ -105,7 +105,7 @@ enum MovieBoxes {
     }
   }
 
-  /// No more than the first entries.
+  /// Reads at most `limit` entries.
   static func editList(_ box: BoxView, atMost limit: UInt32) throws(BoxError) -> [Edit] {
     var fields = BoxFields(box)
     let (version, _) = try fields.versionAndFlags()
@@ -120,7 +120,7 @@ enum MovieBoxes {
     return edits
   }
 
-  /// `mdhd` (§8.4.2). `duration` in ticks of the track's timescale.
+  /// `mdhd` (§8.4.2). `duration` is in ticks of the track's timescale.
   private static func mediaHeader(
     _ out: inout OutputRawSpan, _ track: TrackDescription, duration: UInt64, creation: UInt64
   ) {
@@ -143,7 +143,7 @@ enum MovieBoxes {
     return (timescale, String(decoding: letters, as: UTF8.self))
   }
 
-  /// Three letters of five bits each (§8.4.2.3); "und" for what is not three lower-case letters.
+  /// Packs three letters into five bits each (§8.4.2.3). Anything but three lower-case letters becomes "und".
   static func packedLanguage(_ language: String) -> UInt16 {
     let letters = Array(language.utf8)
     guard letters.count == 3, letters.allSatisfy({ (0x61...0x7A).contains($0) }) else { return packedLanguage("und") }
@@ -168,7 +168,7 @@ enum MovieBoxes {
     }
   }
 
-  /// `dinf` that says: the media is in this file (§8.7.2).
+  /// `dinf` that states that the media is in this file (§8.7.2).
   private static func dataInformation(_ out: inout OutputRawSpan) {
     out.box("dinf") {
       $0.fullBox("dref") {
@@ -178,7 +178,7 @@ enum MovieBoxes {
     }
   }
 
-  /// `trex` (§8.8.3): every field that a fragment may leave out has its default here; our fragments state theirs.
+  /// `trex` (§8.8.3): default values of fragment fields. weir's fragments do not rely on them.
   static func trackExtends(_ out: inout OutputRawSpan, _ track: TrackID) {
     out.fullBox("trex") {
       $0.u32(track.rawValue)
@@ -201,7 +201,7 @@ enum MovieBoxes {
 }
 
 extension BoxFields {
-  /// What `mvhd`, `tkhd` and `mdhd` begin with: flags, creation_time and modification_time. Returns their version.
+  /// First fields of `mvhd`, `tkhd` and `mdhd`: flags, creation_time and modification_time. Returns the version.
   fileprivate mutating func header() throws(BoxError) -> UInt8 {
     let (version, _) = try versionAndFlags()
     _ = try time(version: version)
@@ -211,7 +211,7 @@ extension BoxFields {
 }
 
 extension OutputRawSpan {
-  /// `mvhd`, `tkhd` or `mdhd`, up to its creation_time and modification_time.
+  /// `mvhd`, `tkhd` or `mdhd`: writes version, flags, creation_time and modification_time, then `body`.
   fileprivate mutating func header(
     _ type: FourCC, flags: UInt32 = 0, creation: UInt64, duration: UInt64,
     _ body: (inout OutputRawSpan, _ version: UInt8) -> Void
@@ -224,12 +224,12 @@ extension OutputRawSpan {
     }
   }
 
-  /// A time or duration of 32 bits in version 0 of a box, 64 in version 1.
+  /// A time or duration: 32 bits in version 0 of a box, 64 bits in version 1.
   mutating func time(_ value: UInt64, version: UInt8) {
     if version == 1 { u64(value) } else { u32(UInt32(truncatingIfNeeded: value)) }
   }
 
-  /// The transformation matrix of §8.3.2: the picture is turned clockwise about its corner and moved back into view.
+  /// The transformation matrix of §8.3.2: rotates the video clockwise about its corner and moves it back into view.
   fileprivate mutating func matrix(_ rotation: Rotation, width: Int, height: Int) {
     let one: Int32 = 0x0001_0000
     let w = Int32(clamping: width) << 16

@@ -1,7 +1,7 @@
 internal import NIOCore
 
-/// `prft` (ISO/IEC 14496-12 §8.16.5): which wall-clock time a media time of a track had. It stands before the movie
-/// fragment whose media it speaks of.
+/// `prft` (ISO/IEC 14496-12 §8.16.5): wall clock time of a media time of a track. It precedes the fragment that it
+/// refers to.
 struct ProducerReferenceTime: Hashable {
   let track: TrackID
   /// Ticks of the track's timescale.
@@ -9,14 +9,14 @@ struct ProducerReferenceTime: Hashable {
   /// Nanoseconds since 1970-01-01T00:00:00Z.
   let wallNanoseconds: Int64
 
-  /// Of a fragment's run: the earliest presentation time, by the publication's clock.
+  /// For a run of a fragment: its earliest presentation time, by the publication's clock.
   init(of run: TrackRun, anchor: WallClockAnchor) {
     track = run.track
     mediaTime = run.earliestPresentationTime
     wallNanoseconds = anchor.wallNanoseconds(at: MediaTime(ticks: mediaTime, timescale: run.timescale))
   }
 
-  /// From a `prft`; throws when it is of another version.
+  /// Reads a `prft`. Throws for other versions than 1.
   init(_ box: BoxView) throws(BoxError) {
     var fields = BoxFields(box)
     let (version, _) = try fields.versionAndFlags()
@@ -25,27 +25,28 @@ struct ProducerReferenceTime: Hashable {
     let time = try fields.u64()
     track = TrackID(id)
     mediaTime = try fields.i64()
-    // Seconds of 32 bits last until 2036; what looks earlier than 1968 is of the era that follows (RFC 5905 §6).
+    // The 32-bit seconds overflow in 2036. Values before 1968 belong to the next era (RFC 5905 §6).
     let era: Int64 = time >> 63 == 0 ? 1 << 32 : 0
     let seconds = Int64(time >> 32) &+ era &- Self.secondsFrom1900
     let nanoseconds = ((time & 0xFFFF_FFFF) &* 1_000_000_000 &+ 0xFFFF_FFFF) >> 32
     wallNanoseconds = seconds &* 1_000_000_000 &+ Int64(nanoseconds)
   }
 
-  /// Bytes of the box.
+  /// Size of the box in bytes.
   static let size = 32
 
-  /// "A consistent, small offset from the real-time of the experience depicted in the media" (§8.16.5.3): what reaches
-  /// a server is some encoding and some network later than what was before the camera, and by how much it cannot know.
+  /// Flag for "a consistent, small offset from the real-time of the experience depicted in the media" (§8.16.5.3).
+  /// Media reaches a server later than the camera saw it, by an encoder's and a network's delay. The server cannot know
+  /// that delay.
   static let realTime: UInt32 = 24
 
   /// Seconds from the epoch of NTP, 1900-01-01T00:00:00Z, to 1970 (RFC 5905 §6).
   static let secondsFrom1900: Int64 = 2_208_988_800
 
-  /// The 64-bit timestamp of RFC 5905: seconds since 1900 modulo 2³², and 2⁻³² fractions of a second.
+  /// The 64-bit timestamp of RFC 5905: seconds since 1900 modulo 2³², and fractions of 2⁻³² seconds.
   var networkTime: UInt64 {
     let (seconds, nanoseconds) = (wallNanoseconds / 1_000_000_000, wallNanoseconds % 1_000_000_000)
-    // Before 1970 the remainder is negative; the fraction counts up from the second below.
+    // Before 1970 the remainder is negative. The fraction counts up from the second below.
     let (whole, rest) = nanoseconds < 0 ? (seconds &- 1, nanoseconds &+ 1_000_000_000) : (seconds, nanoseconds)
     let fraction = (UInt64(truncatingIfNeeded: rest) &<< 32) / 1_000_000_000
     return UInt64(truncatingIfNeeded: whole &+ Self.secondsFrom1900) &<< 32 | fraction

@@ -2,9 +2,10 @@ internal import NIOCore
 
 /// A sample entry: what a decoder needs to know about a track (ISO/IEC 14496-12 §8.5.2, §12.1.3, §12.2.3).
 extension TrackDescription {
-  /// An upper bound of what `writeSampleEntry` writes, in bytes.
+  /// Upper bound for the output of `writeSampleEntry`, in bytes.
   var sampleEntryCapacity: Int {
-    // The entry's own fields are 86 bytes for picture and 36 for audio; `colr` 19, `pasp` 16, `mdcv` 32, `clli` 12.
+    // The entry's own fields take 86 bytes for video and 36 for audio. `colr` takes 19, `pasp` 16, `mdcv` 32, `clli`
+    // 12.
     codec.configuration.boxed().count + 256
   }
 
@@ -13,7 +14,7 @@ extension TrackDescription {
     out.box(type) {
       $0.zeros(6)  // reserved
       $0.u16(1)  // data_reference_index
-      if let picture = codec.picture { Self.visual(picture, &$0) }
+      if let format = codec.picture { Self.visual(format, &$0) }
       if let audio = codec.audio { Self.audio(audio, &$0) }
       $0.box(record) { $0.bytes(codec.configuration.boxed()) }
       if let color { color.write(&$0) }
@@ -43,14 +44,14 @@ extension TrackDescription {
     out.u16(UInt16(truncatingIfNeeded: format.channels))  // channelcount
     out.u16(16)  // samplesize
     out.u32(0)  // pre_defined, reserved
-    // samplerate, 16.16; one that does not fit is told by the configuration alone.
+    // samplerate, 16.16. A rate that does not fit is only in the codec configuration.
     out.u32(format.sampleRate <= 0xFFFF ? format.sampleRate << 16 : 0)
   }
 }
 
 extension Codec {
-  /// Reads what `writeSampleEntry` wrote: a sample entry's type and payload. Throws `.unsupported` for another type,
-  /// `.invalid` when the configuration is not there.
+  /// Reads the type and payload of a sample entry. Throws `.unsupported` for an unknown type, and `.invalid` if the
+  /// configuration is missing.
   init(sampleEntry entry: BoxView) throws(CodecError) {
     guard let type = CodecID.allCases.lazy.map(\.type).first(where: { $0.sampleEntry.type == entry.type }) else {
       throw CodecError(.unsupported, "a sample entry of type \(entry.type)")
@@ -62,10 +63,10 @@ extension Codec {
     self.init(try type.init(boxed: box.payload))
   }
 
-  /// Bytes of an entry before the boxes within it: a `VisualSampleEntry`'s or an `AudioSampleEntry`'s.
+  /// Bytes of a `VisualSampleEntry` or an `AudioSampleEntry` before its child boxes.
   private static func entryFields(_ kind: MediaKind) -> Int { kind == .video ? 78 : 28 }
 
-  /// The colours of a sample entry that the codec's own configuration does not state; nil when there are none.
+  /// Colours of a sample entry that the codec configuration does not state. Nil if there are none.
   func statedColor(sampleEntry entry: BoxView) -> VideoColor? {
     guard kind == .video else { return nil }
     var color = VideoColor()
@@ -115,7 +116,7 @@ extension SampleAspectRatio {
   }
 }
 
-/// `mdcv` (ISO/IEC 14496-12 §12.1.7): the primaries stand in the order green, blue, red.
+/// `mdcv` (ISO/IEC 14496-12 §12.1.7). The order of the primaries is green, blue, red.
 extension MasteringDisplay {
   fileprivate func write(_ out: inout OutputRawSpan) {
     out.box("mdcv") {

@@ -1,14 +1,15 @@
 package import NIOCore
 
-/// What an `esds` box holds (ISO/IEC 14496-14 §5.6): an AudioSpecificConfig within descriptors (ISO/IEC 14496-1 §7.2.6).
+/// Content of an `esds` box (ISO/IEC 14496-14 §5.6): an AudioSpecificConfig inside descriptors (ISO/IEC 14496-1
+/// §7.2.6).
 extension AAC.Configuration {
-  /// Of descriptors, ISO/IEC 14496-1 table 1.
+  /// Descriptor tags, ISO/IEC 14496-1 table 1.
   private enum Tag: UInt8 {
     case stream = 3, decoderConfiguration, decoderSpecificInfo, syncLayerConfiguration
   }
 
   private static let versionAndFlags: [UInt8] = [0, 0, 0, 0]
-  /// `ES_ID`, 0 within a file, and flags.
+  /// `ES_ID` (0 in a file) and flags.
   private static let streamFields: [UInt8] = [0, 0, 0]
   private static let decoderFields: [UInt8] =
     [0x40]  // objectTypeIndication: ISO/IEC 14496-3
@@ -36,7 +37,7 @@ extension AAC.Configuration {
     return Self.versionAndFlags + Self.descriptor(.stream, Self.streamFields + decoder + syncLayer)
   }
 
-  /// With a size in the four-byte form (§8.3.3).
+  /// A descriptor with its size in the four-byte form (§8.3.3).
   private static func descriptor(_ tag: Tag, _ body: [UInt8]) -> [UInt8] {
     [tag.rawValue] + [21, 14, 7].map { 128 | UInt8(body.count >> $0 & 127) } + [UInt8(body.count & 127)] + body
   }

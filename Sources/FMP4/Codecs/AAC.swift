@@ -4,36 +4,36 @@ package import NIOCore
 package enum AAC {
   /// An `AudioSpecificConfig` (§1.6.2.1), kept as the publisher sent it.
   ///
-  /// Rates follow one scheme: `sampleRate` is that of the output, after SBR where it is signalled. It is
-  /// the track's timescale and the sample entry's rate, and `samplesPerFrame` counts in it (2048 for HE-AAC).
+  /// `sampleRate` is the rate of the output, after SBR if that is signalled. It is the track's timescale and the rate
+  /// of the sample entry. `samplesPerFrame` counts samples at this rate (2048 for HE-AAC).
   package struct Configuration: AudioConfiguration {
     package static let id = CodecID.aac
     package static let name = "AAC"
     package static let sampleEntry: (type: FourCC, configuration: FourCC) = ("mp4a", "esds")
     package static let rollDistance: Int16? = -1
 
-    /// What the core is extended with.
+    /// Extensions of the AAC core.
     package enum Profile: Sendable, Hashable {
       case lowComplexity
-      /// With spectral band replication.
+      /// SBR (spectral band replication).
       case highEfficiency
-      /// With SBR and parametric stereo.
+      /// SBR and parametric stereo.
       case highEfficiencyV2
     }
 
     package let audioSpecificConfig: [UInt8]
     package let profile: Profile
-    /// Hz of the output; the track's timescale.
+    /// Output rate in Hz; also the track's timescale.
     package let sampleRate: UInt32
-    /// Ticks of `sampleRate` that each frame lasts.
+    /// Duration of each audio frame in ticks of `sampleRate`.
     package let samplesPerFrame: UInt32
-    /// Of the output: 2 for parametric stereo.
+    /// Output channels; 2 for parametric stereo.
     package let channels: Int
 
-    /// The longest configuration that is read; real ones have 2 to 40 bytes.
+    /// Largest configuration that is read, in bytes. Real ones have 2 to 40.
     package static let maximumSize = 1024
 
-    /// Throws `.unsupported` for other object types than Low Complexity and its extensions, naming them.
+    /// Throws `.unsupported` for object types other than Low Complexity and its extensions. The error names the type.
     package init(record audioSpecificConfig: ByteBuffer) throws(CodecError) {
       guard audioSpecificConfig.readableBytes <= Self.maximumSize else {
         throw CodecError(
@@ -103,12 +103,12 @@ extension AAC {
       // GASpecificConfig, §4.4.1.
       let frameLength: UInt32 = try reader.flag() ? 960 : 1024
       if try reader.flag() { try reader.skip(14) }  // core coder delay
-      try reader.skip(1)  // extensionFlag: nothing follows it for this object type
+      try reader.skip(1)  // extensionFlag: no extension for this object type
       channels =
         channelConfiguration == 0
         ? try Self.programConfigElement(&reader) : try Self.channels(of: channelConfiguration)
 
-      // The backward compatible signalling: decoders that know no SBR stop before it (§1.6.6.1).
+      // Backward compatible signalling of SBR: decoders without SBR stop before it (§1.6.6.1).
       if !hierarchical, reader.remaining >= 16, try reader.bits(11) == 0x2B7,
         try Self.objectType(&reader) == 5, try reader.flag()
       {
@@ -151,7 +151,7 @@ extension AAC {
       }
     }
 
-    /// `program_config_element`, §4.4.1.1: how many channels it lists.
+    /// `program_config_element`, §4.4.1.1. Returns the number of channels that it lists.
     private static func programConfigElement(_ reader: inout BitReader) throws(CodecError) -> Int {
       try reader.skip(10)  // instance, object type, frequency index
       var pairable = 0

@@ -1,6 +1,6 @@
 internal import NIOCore
 
-/// What weir looks for in metadata OBUs (AV1 §5.8). Whatever cannot be read is passed over.
+/// Reads metadata OBUs (AV1 §5.8). Unreadable ones are ignored.
 extension AV1 {
   /// §6.7.1.
   private enum MetadataType: UInt8 {
@@ -8,7 +8,7 @@ extension AV1 {
     case masteringDisplay = 2
   }
 
-  /// Reads a metadata OBU's payload into what is known of its temporal unit.
+  /// Reads a metadata OBU's payload into the access unit.
   static func readMetadata(_ payload: ByteBuffer?, into unit: inout AccessUnit) {
     guard var bytes = payload, let type: UInt8 = bytes.readInteger() else { return }
     switch MetadataType(rawValue: type) {
@@ -22,7 +22,7 @@ extension AV1 {
 }
 
 extension MasteringDisplay {
-  /// §5.8.4. Coordinates are fractions of 2¹⁶ there, luminances of 2⁸ and 2¹⁴ cd/m².
+  /// §5.8.4. The OBU has coordinates in fractions of 2¹⁶, and luminances in fractions of 2⁸ and 2¹⁴ cd/m².
   fileprivate init?(metadata bytes: inout ByteBuffer) {
     var points: [Chromaticity] = []
     for _ in 0..<4 {
@@ -38,7 +38,7 @@ extension MasteringDisplay {
       minimumLuminance: UInt32(clamping: Self.scaled(minimum, 10_000, bits: 14)))
   }
 
-  /// A fraction with so many bits, in steps of one part in `steps`, rounded.
+  /// Converts a fraction of `bits` bits to units of 1/`steps`, rounded.
   private static func scaled(_ value: some FixedWidthInteger & UnsignedInteger, _ steps: UInt64, bits: UInt64) -> UInt64
   {
     (UInt64(value) &* steps &+ 1 << (bits - 1)) >> bits

@@ -14,9 +14,9 @@ extension AV1 {
     case padding = 15
   }
 
-  /// Walks over the OBUs of a temporal unit in the low-overhead format (AV1 §5.3); looks at headers only.
+  /// Iterates over the OBUs of a temporal unit in the low-overhead format (AV1 §5.3). Reads headers only.
   struct OpenBitstreamUnits {
-    /// Where an OBU and its payload lie, in bytes from the start of the buffer.
+    /// Byte ranges of an OBU and its payload, from the start of the buffer.
     struct Unit {
       /// Nil for a reserved type.
       var type: UnitType?
@@ -31,7 +31,7 @@ extension AV1 {
       self.buffer = buffer
     }
 
-    /// Nil at the end. Only the last OBU may lack a size field: it reaches to the end.
+    /// The next OBU; nil at the end. Only the last OBU may have no size field; it extends to the end.
     mutating func next() throws(CodecError) -> Unit? {
       let start = offset
       let end = buffer.readableBytes
@@ -56,7 +56,7 @@ extension AV1 {
         type: UnitType(rawValue: header >> 3 & 15), whole: start..<offset, payload: index..<offset)
     }
 
-    /// The OBU's bytes, given a size field where it has none (AV1-ISOBMFF §2.3.4 demands one).
+    /// The OBU's bytes. Adds a size field if it has none (AV1-ISOBMFF §2.3.4 requires one).
     func sized(_ unit: Unit) -> [UInt8] {
       guard let bytes = buffer.getBytes(at: buffer.readerIndex &+ unit.whole.lowerBound, length: unit.whole.count),
         let header = bytes.first, header & 2 == 0

@@ -13,7 +13,7 @@ extension AV1 {
     let color: ColorConfiguration
     let picture: VideoFormat
 
-    /// `payload` is what follows the OBU's header.
+    /// `payload` is the OBU without its header.
     init(payload: [UInt8]) throws(CodecError) {
       var reader = BitReader(payload)
       profile = UInt8(truncatingIfNeeded: try reader.bits(3))
@@ -104,7 +104,7 @@ extension AV1 {
     /// `chroma_sample_position`; 0 is unknown.
     let samplePosition: UInt8
     let range: ColorDescription.Range
-    /// Nil when the stream names no colours and has the limited range.
+    /// Nil if the stream states no colours and has limited range.
     let description: ColorDescription?
 
     init(_ reader: inout BitReader, profile: UInt8) throws(CodecError) {
@@ -127,7 +127,7 @@ extension AV1 {
         range = try reader.flag() ? .full : .limited
         subsampling = (true, true)
       } else if points == (1, 13, 0) {
-        // sRGB: full range and every sample its own colour, without a bit that says so.
+        // sRGB: full range and no chroma subsampling, without a bit that states it.
         range = .full
         subsampling = (false, false)
       } else {

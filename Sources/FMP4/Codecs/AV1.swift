@@ -1,8 +1,8 @@
 package import NIOCore
 
-/// AV1 as "AV1 Codec ISO Media File Format Binding" (AV1-ISOBMFF) stores it.
+/// AV1 as stored by "AV1 Codec ISO Media File Format Binding" (AV1-ISOBMFF).
 package enum AV1 {
-  /// A track's sequence header. Two configurations are equal when their sequence headers and metadata are.
+  /// A track's sequence header. Two configurations are equal if their sequence headers and metadata are.
   package struct Configuration: VideoConfiguration {
     package static let id = CodecID.av1
     package static let name = "AV1"
@@ -15,7 +15,7 @@ package enum AV1 {
     package let metadata: [[UInt8]]
     package let picture: VideoFormat
     let sequence: SequenceHeader
-    /// `initial_presentation_delay_minus_one` of the record; nil when not stated.
+    /// `initial_presentation_delay_minus_one` of the record. Nil if not stated.
     let presentationDelay: UInt8?
 
     init(sequenceHeader: [UInt8], metadata: [[UInt8]], presentationDelay: UInt8?) throws(CodecError) {
@@ -33,7 +33,7 @@ package enum AV1 {
       picture = sequence.picture
     }
 
-    /// From the OBUs an encoder gives at its start, or a temporal unit that begins with a key frame.
+    /// Reads the OBUs of an encoder's extradata, or of a temporal unit that begins with a key frame.
     package init(stream obus: ByteBuffer) throws(CodecError) {
       try self.init(obus: obus, presentationDelay: nil)
     }
@@ -60,7 +60,7 @@ package enum AV1 {
       guard marker == 0x81 else {
         throw CodecError(.unsupported, "av1C begins with \(marker); only 129 (version 1) is known", offset: 0)
       }
-      _ = try reader.bytes(2)  // profile, level, formats: the sequence header has them
+      _ = try reader.bytes(2)  // profile, level, formats: also in the sequence header
       let delay = try reader.u8()
       let obus = ByteBuffer(bytes: try reader.bytes(reader.remaining))
       try self.init(obus: obus, presentationDelay: delay & 16 != 0 ? delay & 15 : nil)
@@ -80,8 +80,8 @@ package enum AV1 {
       return record
     }
 
-    /// "av01." with profile, level, tier and depth, and the colours where they are not the default
-    /// (AV1-ISOBMFF §5).
+    /// "av01." with profile, level, tier and bit depth. The colours follow if they are not the default (AV1-ISOBMFF
+    /// §5).
     package var codecString: String {
       let color = sequence.color
       let tier = sequence.tier == .high ? "H" : "M"
@@ -99,8 +99,7 @@ package enum AV1 {
       return optional == ".0.110.01.01.01.0" ? text : text + optional
     }
 
-    /// The configuration with the last of these sequence headers; nil when that is the one it has, or when it
-    /// cannot be read.
+    /// The configuration with the last of these sequence headers. Nil if it is the same one or is unreadable.
     package func updated(withParameterSets sets: [[UInt8]]) -> Configuration? {
       guard let last = sets.last, last != sequenceHeader else { return nil }
       return try? Configuration(sequenceHeader: last, metadata: metadata, presentationDelay: presentationDelay)
@@ -110,8 +109,8 @@ package enum AV1 {
     package func accessUnit(stream: ByteBuffer) throws(CodecError) -> AccessUnit? { try AV1.accessUnit(stream) }
   }
 
-  /// A temporal unit as a sample stores it: without temporal delimiters and padding (AV1-ISOBMFF §2.4). A sequence
-  /// header stays, and is reported.
+  /// A temporal unit as stored in a sample: without temporal delimiters and padding (AV1-ISOBMFF §2.4). A sequence
+  /// header is kept and also returned.
   package static func accessUnit(_ payload: ByteBuffer) throws(CodecError) -> AccessUnit {
     var unit = AccessUnit(payload: payload, isSync: false, parameterSets: [])
     var units = OpenBitstreamUnits(payload)
@@ -128,7 +127,8 @@ package enum AV1 {
           unit.parameterSets.append(units.sized(obu))
         }
       case .frame, .frameHeader:
-        // The first frame decides: a key frame that is shown (§2.5). show_existing_frame, frame_type (2), show_frame.
+        // The first frame decides: it must be a key frame that is shown (§2.5). The bits are show_existing_frame,
+        // frame_type (2), show_frame.
         if !seenFrame, let first = payload.getInteger(at: payload.readerIndex &+ obu.payload.lowerBound, as: UInt8.self)
         {
           unit.isSync = first & 0b1111_0000 == 0b0001_0000
@@ -156,7 +156,7 @@ package enum AV1 {
     return unit
   }
 
-  /// The most OBUs of one temporal unit; level 6.3 allows 512 tiles and 8 operating points.
+  /// Most OBUs of one temporal unit. Level 6.3 allows 512 tiles and 8 operating points.
   private static let maximumUnits = 8192
 }
 

@@ -1,48 +1,47 @@
 package import NIOCore
 
-/// One picture's bytes as a sample stores them, and what was found in them on the way.
+/// The bytes of one frame as stored in a sample, and facts found in them.
 package struct AccessUnit: Sendable {
-  /// NAL units behind four-byte lengths without delimiters, parameter sets and filler; for AV1 a temporal unit
-  /// without its delimiter. Empty when the access unit carried nothing else. The buffer that came in where
-  /// nothing had to change.
+  /// NAL units with four-byte lengths, without delimiters, parameter sets and filler. For AV1: a temporal unit without
+  /// its delimiter. Empty if the access unit had nothing else. If nothing had to change, it is the incoming buffer.
   package var payload: ByteBuffer
-  /// Decoding may start here.
+  /// Decoding can start here.
   package var isSync: Bool
-  /// No other picture refers to this one. False where the codec's headers do not say so at their beginning (AV1).
+  /// No other frame refers to this one. False for AV1, where the frame's first header bits do not state it.
   package var isDisposable = false
-  /// Parameter sets that travelled in the access unit, without start code or length (AV1: sequence headers as
-  /// OBUs with a size field): candidates for `Configuration.updated(withParameterSets:)`.
+  /// Parameter sets found in the access unit, without start code or length (AV1: sequence headers as OBUs with a size
+  /// field). Input for `Configuration.updated(withParameterSets:)`.
   package var parameterSets: [[UInt8]]
-  /// What its messages say of high dynamic range.
+  /// High dynamic range values from its messages.
   package var masteringDisplay: MasteringDisplay?
   package var lightLevel: ContentLightLevel?
 }
 
-/// How a NAL unit of a given type is treated on its way into a sample (ISO/IEC 14496-15 §5.3.2, §8.3.2).
+/// Handling of a NAL unit by its type, on its way into a sample (ISO/IEC 14496-15 §5.3.2, §8.3.2).
 enum NALUnitFate {
   case keep
-  /// A slice of a picture that others may refer to.
+  /// A slice of a frame that others may refer to.
   case keepReference
-  /// A slice of a picture that no other refers to.
+  /// A slice of a frame that no other refers to.
   case keepDisposable
-  /// A slice that decoding may start at.
+  /// A slice at which decoding can start.
   case keepSync
-  /// Supplemental messages, behind a NAL unit header of so many bytes.
+  /// Supplemental messages, after a NAL unit header of `headerLength` bytes.
   case keepMessages(headerLength: Int)
-  /// Belongs into the sample entry.
+  /// Belongs in the sample entry.
   case parameterSet
-  /// Delimiters and filler have no place in a file.
+  /// Delimiters and filler, which are not stored.
   case drop
 }
 
-/// The most parameter sets of one kind that a configuration may have. H.264 and HEVC number at most 32 sequence
-/// sets; nobody sends more than a few picture sets.
+/// Most parameter sets of one kind in a configuration. H.264 and HEVC have at most 32 sequence parameter sets; encoders
+/// send only a few picture parameter sets.
 let maximumParameterSets = 32
 
-/// The longest parameter set: a record counts its bytes with 16 bits.
+/// Largest parameter set in bytes: a record has 16 bits for its length.
 let maximumParameterSetSize = 65_535
 
-/// Walks over the NAL units of a sample, each behind its length (ISO/IEC 14496-15 §5.3.2); looks at headers only.
+/// Iterates over the NAL units of a sample, each after its length (ISO/IEC 14496-15 §5.3.2). Reads headers only.
 struct LengthPrefixedNALUnits {
   private let buffer: ByteBuffer
   private let lengthSize: Int
@@ -57,8 +56,8 @@ struct LengthPrefixedNALUnits {
     end = buffer.writerIndex
   }
 
-  /// Index of the first byte after the length, and how many bytes follow it; nil at the end. Empty units are
-  /// passed on with length 0.
+  /// Index of the first byte after the length, and number of bytes after it. Nil at the end. Empty units are returned
+  /// with length 0.
   mutating func next() throws(CodecError) -> (index: Int, length: Int)? {
     guard index < end else { return nil }
     let length: Int? =
@@ -82,7 +81,7 @@ struct LengthPrefixedNALUnits {
   }
 }
 
-/// Walks over the NAL units of a byte stream with start codes of three or four bytes (ITU-T H.264 Annex B).
+/// Iterates over the NAL units of a byte stream with start codes of three or four bytes (ITU-T H.264 Annex B).
 struct AnnexBNALUnits {
   private let bytes: [UInt8]
   private var index: Int
@@ -93,7 +92,7 @@ struct AnnexBNALUnits {
     index = startCode(from: 0)?.end ?? bytes.count
   }
 
-  /// The bytes of the next unit, without trailing zeros; nil at the end. Never empty.
+  /// The bytes of the next unit without trailing zeros; nil at the end. Never empty.
   mutating func next() -> ArraySlice<UInt8>? {
     while index < bytes.count {
       let start = index
@@ -110,7 +109,7 @@ struct AnnexBNALUnits {
     bytes.withUnsafeBufferPointer { bytes in
       var third = start + 2
       while third < bytes.count {
-        // Most bytes are above 1: then no start code ends here nor at the next two.
+        // Most bytes are above 1. Then no start code ends here or at the next two bytes.
         switch bytes[third] {
         case 0: third += 1
         case 1:
@@ -124,7 +123,7 @@ struct AnnexBNALUnits {
   }
 }
 
-/// The first two bytes of a NAL unit; the second is 0 where there is none, and means something in HEVC only.
+/// The first two bytes of a NAL unit. The second is 0 if there is none, and has a meaning in HEVC only.
 struct NALUnitHeader {
   let first: UInt8
   let second: UInt8
@@ -142,17 +141,17 @@ struct NALUnitHeader {
   }
 }
 
-/// What the slices of an access unit say together.
+/// Facts from all slices of an access unit.
 private struct Slices {
   private var anySync = false
   var messages = SupplementalMessages()
   private var anyDisposable = false
   private var anyReference = false
 
-  /// Decoding may start here.
+  /// Decoding can start here.
   var areSync: Bool { anySync || messages.isRecoveryPoint }
 
-  /// A picture may consist of a field that others refer to and one that they do not: both count.
+  /// A frame may have one field that others refer to and one that they do not. Both count.
   var areDisposable: Bool { anyDisposable && !anyReference && !areSync }
 
   func describe(_ unit: inout AccessUnit) {
@@ -173,9 +172,9 @@ private struct Slices {
 
 }
 
-/// The way from a publisher's access unit to a sample, the same for H.264 and HEVC.
+/// Converts a publisher's access unit to a sample; the same for H.264 and HEVC.
 enum NALUnits {
-  /// Costs one pass over the lengths and headers where nothing has to change.
+  /// If nothing has to change, it costs one pass over the lengths and headers.
   static func accessUnit(
     _ payload: ByteBuffer, lengthSize: Int, fate: (NALUnitHeader) -> NALUnitFate
   ) throws(CodecError) -> AccessUnit {

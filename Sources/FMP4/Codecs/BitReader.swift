@@ -1,8 +1,8 @@
-/// Reads bits, most significant first, as the syntax tables of ITU-T H.264 §7.2, H.265 §7.2 and AV1 §4 demand.
-/// Every read is checked against the end: hostile bytes throw, they never trap.
+/// Reads bits, most significant first, as the syntax tables of ITU-T H.264 §7.2, H.265 §7.2 and AV1 §4 require. Each
+/// read is checked against the end: hostile bytes throw, they never trap.
 struct BitReader {
   private let bytes: [UInt8]
-  /// Bits from the start of `bytes` to the next unread one.
+  /// Position of the next unread bit.
   private(set) var position = 0
   private let end: Int
 
@@ -12,16 +12,16 @@ struct BitReader {
     position = min(max(offset, 0), bytes.count) &* 8
   }
 
-  /// The payload of a NAL unit: the header of `headerLength` bytes skipped and the emulation prevention bytes
-  /// (00 00 03) removed (H.264 §7.4.1).
+  /// The payload of a NAL unit. Skips the header of `headerLength` bytes and removes the emulation prevention bytes (00
+  /// 00 03) (H.264 §7.4.1).
   init(nalUnit: [UInt8], headerLength: Int) {
     self.init(Self.withoutEmulationPrevention(nalUnit), from: headerLength)
   }
 
-  /// Bits that are left.
+  /// Number of bits left.
   var remaining: Int { end &- position }
 
-  /// Up to 32 bits as a number.
+  /// Reads up to 32 bits as a number.
   mutating func bits(_ count: Int) throws(CodecError) -> UInt32 {
     guard count <= remaining else { throw ended }
     var value: UInt64 = 0
@@ -50,7 +50,7 @@ struct BitReader {
     position = (position &+ 7) & ~7
   }
 
-  /// ue(v), the Exp-Golomb code of H.264 §9.1, at most `limit`; `name` is the syntax element, for the error.
+  /// ue(v), the Exp-Golomb code of H.264 §9.1, at most `limit`. `name` is the syntax element, for the error.
   mutating func ue(_ name: StaticString, max limit: UInt32 = .max &- 1) throws(CodecError) -> UInt32 {
     var zeros = 0
     while try !flag() {

@@ -1,12 +1,12 @@
 internal import NIOCore
 
-/// Reads whole bytes of a configuration record, big-endian, with an error that says where the bytes end.
+/// Reads whole bytes of a configuration record, big-endian. The error states where the bytes end.
 struct ByteReader {
   private var buffer: ByteBuffer
   private let size: Int
   private let name: StaticString
 
-  /// The longest record that is looked at. Real ones have tens to hundreds of bytes; HEVC's with its SEI a few
+  /// Largest record that is read, in bytes. Real ones have tens to hundreds of bytes; HEVC's with its SEI a few
   /// thousand.
   static let maximumRecordSize = 65_536
 

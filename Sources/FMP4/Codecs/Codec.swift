@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// A codec with its configuration, whichever it is.
+/// A codec with its configuration, for any codec.
 package struct Codec: Sendable {
   package let id: CodecID
   package let kind: MediaKind
@@ -15,7 +15,7 @@ package struct Codec: Sendable {
   /// Reads a decoder configuration record.
   package init(_ id: CodecID, record: ByteBuffer) throws(CodecError) { self.init(try id.type.init(record: record)) }
 
-  /// From what an encoder's stream begins with.
+  /// Reads an encoder's extradata.
   package init(_ id: CodecID, stream: ByteBuffer) throws(CodecError) { self.init(try id.type.init(stream: stream)) }
 
   /// The decoder configuration record, as `init(_:record:)` reads it.
@@ -26,13 +26,13 @@ package struct Codec: Sendable {
   package var picture: VideoFormat? { configuration.video }
   package var audio: (sampleRate: UInt32, channels: Int)? { configuration.audio }
 
-  /// In square samples, before any rotation; nil for audio.
+  /// Size in square samples before any rotation. Nil for audio.
   package var displaySize: (width: Int, height: Int)? { picture?.displaySize }
 
-  /// In coded samples after cropping; nil for audio.
+  /// Size in coded samples after cropping. Nil for audio.
   package var codedSize: (width: Int, height: Int)? { picture.map { ($0.width, $0.height) } }
 
-  /// As the stream states it; nil for audio and where it does not.
+  /// Frame rate stated by the stream. Nil if it states none, and for audio.
   package var frameRate: FrameRate? { picture?.frameRate }
 
   package func accessUnit(_ payload: ByteBuffer) throws(CodecError) -> AccessUnit? {
@@ -43,10 +43,10 @@ package struct Codec: Sendable {
     try configuration.accessUnit(stream: payload)
   }
 
-  /// Ticks of a frame of audio; nil where the frame is broken, and for picture.
+  /// Ticks of an audio frame. Nil if the frame is invalid, and for video.
   package func duration(of frame: ByteBuffer) -> UInt32? { configuration.duration(of: frame) }
 
-  /// What parameter sets that travelled in an access unit make of it; nil where they change nothing.
+  /// The codec after parameter sets from an access unit. Nil if they change nothing.
   package func updated(withParameterSets sets: [[UInt8]]) -> Codec? {
     sets.isEmpty ? nil : configuration.updated(withParameterSets: sets).map { Codec($0) }
   }

@@ -1,49 +1,46 @@
 package import NIOCore
 
-/// What there is to know of a codec. Its file says it, and names itself in `CodecID`; a protocol has a line for it in its
-/// map.
+/// All properties of a codec. Each codec has its own file and a case in `CodecID`; each protocol maps its names to it.
 package protocol CodecConfiguration: Sendable, Hashable {
   static var id: CodecID { get }
   static var kind: MediaKind { get }
-  /// For people.
+  /// Name for display.
   static var name: String { get }
-  /// The type of its sample entry (ISO/IEC 14496-12 §8.5.2), and of the box in it that configures a decoder.
+  /// Type of its sample entry (ISO/IEC 14496-12 §8.5.2), and type of the box in it with the decoder configuration.
   static var sampleEntry: (type: FourCC, configuration: FourCC) { get }
-  /// The brand of a file that has it (§4.3); nil where there is none.
+  /// Brand of files with this codec (§4.3). Nil if there is none.
   static var fileBrand: FourCC? { get }
-  /// How many samples before a wanted one must be decoded, negative (§10.1); nil where none needs to be.
+  /// Number of samples to decode before a wanted one, as a negative number (§10.1). Nil if none is needed.
   static var rollDistance: Int16? { get }
 
   /// Reads a decoder configuration record: avcC, hvcC, av1C, an AudioSpecificConfig or an OpusHead.
   init(record: ByteBuffer) throws(CodecError)
-  /// From what an encoder's stream begins with: parameter sets behind start codes, OBUs. A record where the codec has no
-  /// other form.
+  /// Reads an encoder's extradata: parameter sets with start codes, or OBUs. A record if the codec has no other form.
   init(stream: ByteBuffer) throws(CodecError)
   /// Reads the payload of its box in a sample entry.
   init(boxed: ByteBuffer) throws(CodecError)
   func record() -> [UInt8]
   func boxed() -> [UInt8]
 
-  /// For people, where the configuration says more than the codec's name.
+  /// Name for display, if the configuration gives more than the codec's name.
   var name: String { get }
   /// For the CODECS attribute and media types (RFC 6381).
   var codecString: String { get }
-  /// What the parameter sets say about the pictures; nil for audio.
+  /// Format of the video from the parameter sets. Nil for audio.
   var video: VideoFormat? { get }
-  /// Hz and channels of the output; nil for picture.
+  /// Hz and channels of the output. Nil for video.
   var audio: (sampleRate: UInt32, channels: Int)? { get }
 
-  /// The access unit in a payload whose NAL units stand behind their lengths, as the configuration says; nil for audio.
+  /// The access unit of a payload. NAL units follow their lengths, of the size in the configuration. Nil for audio.
   func accessUnit(_ payload: ByteBuffer) throws(CodecError) -> AccessUnit?
-  /// The same of a payload as encoders write it: NAL units stand behind start codes.
+  /// The same for a payload from an encoder, where NAL units follow start codes.
   func accessUnit(stream payload: ByteBuffer) throws(CodecError) -> AccessUnit?
-  /// What parameter sets that travelled in an access unit make of the configuration; nil where they change nothing, or where
-  /// one cannot be read.
+  /// The configuration after parameter sets from an access unit. Nil if they change nothing, or if one is unreadable.
   func updated(withParameterSets sets: [[UInt8]]) -> Self?
 
-  /// Ticks of every frame of audio; nil where they differ.
+  /// Ticks of each audio frame. Nil if they differ.
   var frameDuration: UInt32? { get }
-  /// Ticks of a frame of audio; nil where the frame is broken, and for picture.
+  /// Ticks of an audio frame. Nil if the frame is invalid, and for video.
   func duration(of frame: ByteBuffer) -> UInt32?
 }
 
@@ -55,7 +52,7 @@ extension CodecConfiguration {
   package var name: String { Self.name }
 }
 
-/// A codec's configuration that describes pictures.
+/// A codec configuration for video.
 package protocol VideoConfiguration: CodecConfiguration {
   var picture: VideoFormat { get }
 }
@@ -69,11 +66,11 @@ extension VideoConfiguration {
   package func duration(of frame: ByteBuffer) -> UInt32? { nil }
 }
 
-/// A codec's configuration that describes audio.
+/// A codec configuration for audio.
 package protocol AudioConfiguration: CodecConfiguration {
-  /// Hz of the output; the track's timescale.
+  /// Output rate in Hz; also the track's timescale.
   var sampleRate: UInt32 { get }
-  /// Of the output.
+  /// Output channels.
   var channels: Int { get }
 }
 

@@ -1,4 +1,4 @@
-/// A box type, brand, handler or sample entry: four bytes that read as text (ISO/IEC 14496-12 §4.2).
+/// A box type, brand, handler or sample entry: four bytes that are read as text (ISO/IEC 14496-12 §4.2).
 package struct FourCC: Hashable, Sendable, CustomStringConvertible, ExpressibleByStringLiteral {
   package let rawValue: UInt32
 

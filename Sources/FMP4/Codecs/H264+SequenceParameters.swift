@@ -1,12 +1,12 @@
 extension H264 {
-  /// What weir needs of a sequence parameter set (ITU-T H.264 §7.3.2.1.1, §E.1.1).
+  /// Fields of a sequence parameter set that weir needs (ITU-T H.264 §7.3.2.1.1, §E.1.1).
   struct SequenceParameters {
     let profile: UInt8
     let compatibility: UInt8
     let level: UInt8
     let picture: VideoFormat
 
-    /// Whether chroma format and bit depth are stated in the set and in the record.
+    /// Whether the set and the record state chroma format and bit depth.
     static func isHigh(profile: UInt8) -> Bool {
       switch profile {
       case 100, 110, 122, 244, 44, 83, 86, 118, 128, 134, 135, 138, 139: true
@@ -71,10 +71,10 @@ extension H264 {
       }
 
       var usability = Usability()
-      // Order counts of type 2 forbid that output order differs from decoding order (§8.2.1.3), and the baseline
-      // profile has no B slices.
+      // Order counts of type 2 require output order to equal decoding order (§8.2.1.3). The baseline profile has no B
+      // slices.
       if orderCountType == 2 || profile == 66 { usability.reorderDepth = 0 }
-      // Some encoders cut it short; what it tells is good to know and needed by no decoder.
+      // Some encoders cut it short. Its values are useful, but no decoder needs them.
       if try reader.flag() { try? usability.read(&reader) }
       picture = try VideoFormat(
         width: width, height: height, sampleAspectRatio: usability.common.sampleAspectRatio,
@@ -82,7 +82,7 @@ extension H264 {
         frameRate: usability.rate, cadence: usability.cadence, reorderDepth: usability.reorderDepth)
     }
 
-    /// `vui_parameters`, §E.1.1, as far as they can be read.
+    /// `vui_parameters`, §E.1.1, as far as they are readable.
     private struct Usability {
       var common = VideoUsability()
       var rate: FrameRate?
@@ -95,7 +95,7 @@ extension H264 {
           let tick = try reader.bits(32)
           let scale = try reader.bits(32)
           cadence = try reader.flag() ? .fixed : .variable
-          // A tick is a field's time, also for progressive pictures (§E.2.1).
+          // A tick is the duration of a field, also in progressive video (§E.2.1).
           if tick <= UInt32.max / 2 { rate = FrameRate(numerator: scale, denominator: tick &* 2) }
         }
         let nal = try reader.flag()

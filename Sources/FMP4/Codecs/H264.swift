@@ -2,22 +2,22 @@ package import NIOCore
 
 /// H.264 (ITU-T H.264, ISO/IEC 14496-10) as ISO/IEC 14496-15 §5 stores it.
 package enum H264 {
-  /// The sequence and picture parameter sets of a track. Two configurations are equal when their sets are:
-  /// the size of the lengths in the publisher's record says nothing about the pictures.
+  /// The sequence and picture parameter sets of a track. Two configurations are equal if their sets are. The length
+  /// size in the publisher's record does not count: it has no effect on decoding.
   package struct Configuration: VideoConfiguration {
     package static let id = CodecID.h264
     package static let name = "H.264"
     package static let sampleEntry: (type: FourCC, configuration: FourCC) = ("avc1", "avcC")
     package static let fileBrand: FourCC? = "avc1"
 
-    /// NAL units without start code or length, in the order in which they came.
+    /// NAL units without start code or length, in the order of arrival.
     package let sps: [[UInt8]]
     package let pps: [[UInt8]]
     package let spsExtensions: [[UInt8]]
-    /// Bytes of the length before each NAL unit in the publisher's access units (1, 2 or 4). Our own are 4.
+    /// Bytes of the length before each NAL unit in the publisher's access units (1, 2 or 4). weir writes 4.
     package let lengthSize: Int
     package let picture: VideoFormat
-    /// `profile_idc`, the constraint flags' byte and `level_idc` of the first sequence parameter set.
+    /// `profile_idc`, the byte of constraint flags, and `level_idc` of the first sequence parameter set.
     package let profile: UInt8
     package let compatibility: UInt8
     package let level: UInt8
@@ -46,7 +46,7 @@ package enum H264 {
       level = parsed.level
     }
 
-    /// From the parameter sets in a byte stream with start codes; other NAL units are passed over.
+    /// Reads the parameter sets of a byte stream with start codes. Other NAL units are ignored.
     package init(stream extradata: ByteBuffer) throws(CodecError) {
       guard extradata.readableBytes <= ByteReader.maximumRecordSize else {
         throw CodecError(.invalid, "H.264 extradata of \(extradata.readableBytes) bytes, at most 65536 are read")
@@ -73,13 +73,13 @@ package enum H264 {
       guard version == 1 else {
         throw CodecError(.unsupported, "avcC of version \(version); only 1 is known", offset: 0)
       }
-      _ = try reader.bytes(3)  // profile, compatibility and level: the sequence parameter set has them
+      _ = try reader.bytes(3)  // profile, compatibility and level: also in the sequence parameter set
       let lengthSize = Int(try reader.u8() & 3) + 1
       guard lengthSize != 3 else { throw CodecError(.invalid, "avcC states NAL unit lengths of 3 bytes", offset: 4) }
       let sps = try H264.sets(&reader, count: Int(try reader.u8() & 31))
       let pps = try H264.sets(&reader, count: Int(try reader.u8()))
       var extensions: [[UInt8]] = []
-      // Old writers leave these fields out, so their absence is no error; §5.3.3.1.2 wants them for high profiles.
+      // Old writers leave these fields out, so it is no error. §5.3.3.1.2 requires them for high profiles.
       if let profile = sps.first?.dropFirst().first, SequenceParameters.isHigh(profile: profile),
         reader.remaining >= 4
       {
@@ -108,8 +108,8 @@ package enum H264 {
     /// "avc1." and profile, compatibility and level in hexadecimal (RFC 6381 §3.3).
     package var codecString: String { "avc1.\(hex(profile))\(hex(compatibility))\(hex(level))" }
 
-    /// The configuration after sets that came with an access unit: each takes the place of the one with its
-    /// number. Nil when that changes nothing, or when a set cannot be read.
+    /// The configuration after parameter sets from an access unit. Each replaces the set with the same number. Nil if
+    /// that changes nothing, or if a set is unreadable.
     package func updated(withParameterSets sets: [[UInt8]]) -> Configuration? {
       var (sps, pps, extensions) = (sps, pps, spsExtensions)
       for set in sets {
@@ -131,20 +131,20 @@ package enum H264 {
     package func accessUnit(stream payload: ByteBuffer) -> AccessUnit? { H264.accessUnit(annexB: payload) }
   }
 
-  /// A publisher's access unit as a sample stores it. `lengthSize` is that of the record.
+  /// A publisher's access unit as stored in a sample. `lengthSize` is from the record.
   package static func accessUnit(_ payload: ByteBuffer, lengthSize: Int) throws(CodecError) -> AccessUnit {
     try NALUnits.accessUnit(payload, lengthSize: lengthSize, fate: fate)
   }
 
-  /// An encoder's access unit, a byte stream with start codes (Annex B), as a sample stores it.
+  /// An encoder's access unit, a byte stream with start codes (Annex B), as stored in a sample.
   package static func accessUnit(annexB payload: ByteBuffer) -> AccessUnit {
     NALUnits.accessUnit(annexB: payload, fate: fate)
   }
 
-  /// ITU-T H.264 table 7-1; what may not be in a sample: ISO/IEC 14496-15 §5.3.2.
+  /// ITU-T H.264 table 7-1. ISO/IEC 14496-15 §5.3.2 lists the types that are not allowed in a sample.
   private static func fate(header: NALUnitHeader) -> NALUnitFate {
     switch header.first & 31 {
-    // nal_ref_idc 0 is a picture that is not used for reference (§7.4.1).
+    // nal_ref_idc 0: no other frame refers to this one (§7.4.1).
     case 1, 2, 3, 4: header.first & 0x60 == 0 ? .keepDisposable : .keepReference
     case 5: .keepSync
     case 6: .keepMessages(headerLength: 1)

@@ -1,5 +1,5 @@
 extension HEVC {
-  /// What weir needs of a sequence parameter set (ITU-T H.265 §7.3.2.2, §E.2.1).
+  /// Fields of a sequence parameter set that weir needs (ITU-T H.265 §7.3.2.2, §E.2.1).
   struct SequenceParameters: Sendable {
     enum TemporalNesting: Sendable {
       case nested
@@ -7,12 +7,12 @@ extension HEVC {
     }
 
     let number: UInt32
-    /// The twelve bytes of general profile, tier, constraints and level, as the record repeats them.
+    /// The twelve bytes of general profile, tier, constraints and level. The record repeats them.
     let profileTierLevel: [UInt8]
-    /// 1…7.
+    /// 1 to 7.
     let temporalLayers: UInt8
     let temporalNesting: TemporalNesting
-    /// `min_spatial_segmentation_idc`, 0…4095; 0 says nothing.
+    /// `min_spatial_segmentation_idc`, 0 to 4095. 0 means unknown.
     let minimumSpatialSegmentation: UInt16
     let picture: VideoFormat
 
@@ -55,7 +55,7 @@ extension HEVC {
       var reorderDepth = 0
       for _ in 0..<orderings {
         _ = try reader.ue("sps_max_dec_pic_buffering_minus1", max: 15)
-        // The last one is of the highest layer, which is what is played.
+        // The last entry is for the highest layer, which is the one that is played.
         reorderDepth = Int(try reader.ue("sps_max_num_reorder_pics", max: 15))
         _ = try reader.ue("sps_max_latency_increase_plus1")
       }
@@ -81,7 +81,7 @@ extension HEVC {
       try reader.skip(2)  // sps_temporal_mvp_enabled_flag, strong_intra_smoothing_enabled_flag
 
       var usability = Usability()
-      // Some encoders cut it short; what it tells is good to know and needed by no decoder.
+      // Some encoders cut it short. Its values are useful, but no decoder needs them.
       if try reader.flag() { try? usability.read(&reader, subLayers: subLayers) }
       minimumSpatialSegmentation = usability.segmentation
       picture = try VideoFormat(
@@ -90,7 +90,7 @@ extension HEVC {
         frameRate: usability.rate, reorderDepth: reorderDepth)
     }
 
-    /// `vui_parameters`, §E.2.1, as far as they can be read.
+    /// `vui_parameters`, §E.2.1, as far as they are readable.
     private struct Usability {
       var common = VideoUsability()
       var rate: FrameRate?
@@ -116,7 +116,7 @@ extension HEVC {
       }
     }
 
-    /// What follows "hvc1." (ISO/IEC 14496-15 Annex E.3).
+    /// Codec string after "hvc1." (ISO/IEC 14496-15 Annex E.3).
     var profileText: String {
       let bytes = profileTierLevel
       guard bytes.count == 12 else { return "" }
@@ -163,7 +163,7 @@ extension HEVC.SequenceParameters {
     }
   }
 
-  /// The `st_ref_pic_set`s, §7.3.7: each may be told as a difference to the one before, so the counts are kept.
+  /// The `st_ref_pic_set`s, §7.3.7. Each may be coded as a difference from the one before, so the counts are kept.
   private static func skipReferencePictureSets(_ reader: inout BitReader) throws(CodecError) {
     let sets = try reader.ue("num_short_term_ref_pic_sets", max: 64)
     var previous: UInt32 = 0

@@ -1,22 +1,22 @@
 package import NIOCore
 
-/// HEVC (ITU-T H.265, ISO/IEC 23008-2) as ISO/IEC 14496-15 §8 stores it, in the form `hvc1`: parameter sets in
-/// the sample entry only.
+/// HEVC (ITU-T H.265, ISO/IEC 23008-2) as stored by ISO/IEC 14496-15 §8, in the form `hvc1`: parameter sets are in the
+/// sample entry only.
 package enum HEVC {
-  /// The parameter sets of a track. Two configurations are equal when their sets are.
+  /// The parameter sets of a track. Two configurations are equal if their sets are.
   package struct Configuration: VideoConfiguration {
     package static let id = CodecID.hevc
     package static let name = "HEVC"
     package static let sampleEntry: (type: FourCC, configuration: FourCC) = ("hvc1", "hvcC")
 
-    /// NAL units without start code or length, in the order in which they came.
+    /// NAL units without start code or length, in the order of arrival.
     package let vps: [[UInt8]]
     package let sps: [[UInt8]]
     package let pps: [[UInt8]]
-    /// SEI NAL units of the record (prefix and suffix): mastering display, light levels and the like. The user
-    /// data that some encoders introduce themselves with is left out.
+    /// SEI NAL units of the record (prefix and suffix), such as mastering display and light levels. User data, by which
+    /// some encoders identify themselves, is left out.
     package let sei: [[UInt8]]
-    /// Bytes of the length before each NAL unit in the publisher's access units (1, 2 or 4). Our own are 4.
+    /// Bytes of the length before each NAL unit in the publisher's access units (1, 2 or 4). weir writes 4.
     package let lengthSize: Int
     package let picture: VideoFormat
     let sequence: SequenceParameters
@@ -46,7 +46,7 @@ package enum HEVC {
       self.picture = sequence.picture
     }
 
-    /// From the parameter sets in a byte stream with start codes; other NAL units are passed over.
+    /// Reads the parameter sets of a byte stream with start codes. Other NAL units are ignored.
     package init(stream extradata: ByteBuffer) throws(CodecError) {
       guard extradata.readableBytes <= ByteReader.maximumRecordSize else {
         throw CodecError(.invalid, "HEVC extradata of \(extradata.readableBytes) bytes, at most 65536 are read")
@@ -61,11 +61,11 @@ package enum HEVC {
     package init(record: ByteBuffer) throws(CodecError) {
       var reader = try ByteReader(record, name: "hvcC")
       let version = try reader.u8()
-      // Early writers left 0 here.
+      // Early writers wrote 0 here.
       guard version <= 1 else {
         throw CodecError(.unsupported, "hvcC of version \(version); only 1 is known", offset: 0)
       }
-      _ = try reader.bytes(20)  // profile, level, formats: the sequence parameter set has them
+      _ = try reader.bytes(20)  // profile, level, formats: also in the sequence parameter set
       let lengthSize = Int(try reader.u8() & 3) + 1
       guard lengthSize != 3 else { throw CodecError(.invalid, "hvcC states NAL unit lengths of 3 bytes", offset: 21) }
       var sets = Sets()
@@ -79,8 +79,7 @@ package enum HEVC {
       try self.init(vps: sets.vps, sps: sets.sps, pps: sets.pps, sei: sets.sei, lengthSize: lengthSize)
     }
 
-    /// The `HEVCDecoderConfigurationRecord` (ISO/IEC 14496-15 §8.3.3), with lengths of four bytes and complete
-    /// arrays.
+    /// The `HEVCDecoderConfigurationRecord` (ISO/IEC 14496-15 §8.3.3), with lengths of four bytes and complete arrays.
     package func record() -> [UInt8] {
       var record: [UInt8] = [1]
       record.append(contentsOf: sequence.profileTierLevel)
@@ -111,8 +110,8 @@ package enum HEVC {
     /// "hvc1." with profile, compatibility, tier, level and constraints (ISO/IEC 14496-15 Annex E.3).
     package var codecString: String { "hvc1.\(sequence.profileText)" }
 
-    /// The configuration after sets that came with an access unit: each takes the place of the one with its
-    /// number. Nil when that changes nothing, or when a set cannot be read.
+    /// The configuration after parameter sets from an access unit. Each replaces the set with the same number. Nil if
+    /// that changes nothing, or if a set is unreadable.
     package func updated(withParameterSets sets: [[UInt8]]) -> Configuration? {
       var (vps, sps, pps) = (vps, sps, pps)
       for set in sets {
@@ -136,7 +135,7 @@ package enum HEVC {
     }
   }
 
-  /// A publisher's access unit as a sample stores it. `lengthSize` is that of the record, `temporalLayers` that of the
+  /// A publisher's access unit as stored in a sample. `lengthSize` is from the record, `temporalLayers` from the
   /// sequence parameter set.
   package static func accessUnit(
     _ payload: ByteBuffer, lengthSize: Int, temporalLayers: UInt8 = 1
@@ -144,12 +143,12 @@ package enum HEVC {
     try NALUnits.accessUnit(payload, lengthSize: lengthSize) { fate($0, temporalLayers: temporalLayers) }
   }
 
-  /// An encoder's access unit, a byte stream with start codes (Annex B), as a sample stores it.
+  /// An encoder's access unit, a byte stream with start codes (Annex B), as stored in a sample.
   package static func accessUnit(annexB payload: ByteBuffer, temporalLayers: UInt8 = 1) -> AccessUnit {
     NALUnits.accessUnit(annexB: payload) { fate($0, temporalLayers: temporalLayers) }
   }
 
-  /// The types of ITU-T H.265 table 7-1 that weir looks at.
+  /// NAL unit types of ITU-T H.265 table 7-1 that weir uses.
   enum NALUnitType: UInt8 {
     case videoParameterSet = 32
     case sequenceParameterSet = 33
@@ -158,9 +157,9 @@ package enum HEVC {
     case suffixSEI = 40
   }
 
-  /// Random access pictures are 16…21 (table 7-1); what may not be in a sample of `hvc1`: ISO/IEC 14496-15 §8.3.2.
-  /// Even types up to 14 are pictures that no other of the same temporal layer refers to: in the highest layer, none
-  /// at all.
+  /// Types 16 to 21 are random access pictures (table 7-1). ISO/IEC 14496-15 §8.3.2 lists the types that are not
+  /// allowed in a sample of `hvc1`. No frame of the same temporal layer refers to frames of even types up to 14. In the
+  /// highest layer no frame at all refers to them.
   private static func fate(_ header: NALUnitHeader, temporalLayers: UInt8) -> NALUnitFate {
     switch header.first >> 1 & 63 {
     case let type where type < 16:
@@ -178,7 +177,7 @@ package enum HEVC {
     unit.first.flatMap { NALUnitType(rawValue: $0 >> 1 & 63) }
   }
 
-  /// The number a set has among those of its kind.
+  /// Number of a parameter set among those of its kind.
   private static func number(of set: [UInt8]) -> UInt32? {
     switch type(of: set) {
     case .videoParameterSet: set.count > 2 ? UInt32(set[2] >> 4) : nil
@@ -203,7 +202,7 @@ package enum HEVC {
     }
   }
 
-  /// NAL units sorted by what they are.
+  /// NAL units sorted by type.
   private struct Sets {
     var vps: [[UInt8]] = []
     var sps: [[UInt8]] = []

@@ -1,6 +1,6 @@
-/// The display that the pictures were mastered on (SMPTE ST 2086), in the units of `mdcv` (ISO/IEC 14496-12 §12.1.7).
+/// The display on which the video was mastered (SMPTE ST 2086), in the units of `mdcv` (ISO/IEC 14496-12 §12.1.7).
 package struct MasteringDisplay: Sendable, Hashable {
-  /// CIE 1931 coordinates in steps of 0.00002.
+  /// CIE 1931 coordinates in units of 0.00002.
   package struct Chromaticity: Sendable, Hashable {
     package var x: UInt16
     package var y: UInt16
@@ -15,7 +15,7 @@ package struct MasteringDisplay: Sendable, Hashable {
   package var green: Chromaticity
   package var blue: Chromaticity
   package var white: Chromaticity
-  /// In steps of 0.0001 cd/m².
+  /// Units of 0.0001 cd/m².
   package var maximumLuminance: UInt32
   package var minimumLuminance: UInt32
 
@@ -32,11 +32,11 @@ package struct MasteringDisplay: Sendable, Hashable {
   }
 }
 
-/// How bright the pictures get (CTA-861.3), in cd/m², as `clli` has it (ISO/IEC 14496-12 §12.1.6).
+/// Brightness of the video (CTA-861.3) in cd/m², as in `clli` (ISO/IEC 14496-12 §12.1.6).
 package struct ContentLightLevel: Sendable, Hashable {
-  /// The brightest sample of any picture.
+  /// Brightest sample of any frame.
   package var maximum: UInt16
-  /// The brightest average of any picture.
+  /// Brightest average of any frame.
   package var maximumAverage: UInt16
 
   package init(maximum: UInt16, maximumAverage: UInt16) {

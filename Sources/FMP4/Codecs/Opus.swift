@@ -1,9 +1,9 @@
 package import NIOCore
 
-/// Opus (RFC 6716) as "Encapsulation of Opus in ISO Base Media File Format" (Opus-ISOBMFF) stores it. Its
-/// timescale is always 48000.
+/// Opus (RFC 6716) as stored by "Encapsulation of Opus in ISO Base Media File Format" (Opus-ISOBMFF). Its timescale is
+/// always 48000.
 package enum Opus {
-  /// Ticks a second of every Opus track.
+  /// Ticks per second of every Opus track.
   package static let timescale: UInt32 = 48_000
 
   /// The longest packet in ticks: 120 ms (RFC 6716 §3.2.5).
@@ -15,10 +15,10 @@ package enum Opus {
     package static let name = "Opus"
     package static let sampleEntry: (type: FourCC, configuration: FourCC) = ("Opus", "dOps")
     package static let fileBrand: FourCC? = "Opus"
-    /// 80 ms (RFC 7845 §4.6) of packets of 20 ms, which is what live encoders send.
+    /// 80 ms (RFC 7845 §4.6), in packets of 20 ms, the usual size of live encoders.
     package static let rollDistance: Int16? = -4
 
-    /// Which speaker an output channel belongs to (RFC 7845 §5.1.1).
+    /// Assignment of output channels to speakers (RFC 7845 §5.1.1).
     package enum Mapping: Sendable, Hashable {
       /// One stream: mono or stereo.
       case single
@@ -27,11 +27,11 @@ package enum Opus {
     }
 
     package let channels: Int
-    /// Samples at 48 kHz that the decoder gives before the audio begins.
+    /// Samples at 48 kHz that the decoder outputs before the audio begins.
     package let preSkip: UInt16
-    /// Hz before encoding; for information only, 0 is unknown.
+    /// Rate before encoding in Hz, for information only. 0 if unknown.
     package let inputSampleRate: UInt32
-    /// Gain of the output in dB, as a fraction of 256.
+    /// Output gain in units of 1/256 dB.
     package let outputGain: Int16
     package let mapping: Mapping
 
@@ -100,7 +100,7 @@ package enum Opus {
         channels: channels, preSkip: preSkip, inputSampleRate: rate, outputGain: gain, mapping: mapping)
     }
 
-    /// The mapping family and its table, which both headers write alike.
+    /// The mapping family and its table. Both headers have the same form of it.
     private static func mapping(_ reader: inout ByteReader, channels: Int) throws(CodecError) -> Mapping {
       let family = try reader.u8()
       switch family {
@@ -117,7 +117,7 @@ package enum Opus {
     package var frameDuration: UInt32? { nil }
     package func duration(of frame: ByteBuffer) -> UInt32? { Opus.packetDuration(frame) }
 
-    /// "opus", the lower-case form that browsers know.
+    /// "opus": browsers expect lower case.
     package var codecString: String { "opus" }
 
     /// "OpusHead" (RFC 7845 §5.1), little-endian.
@@ -146,8 +146,8 @@ package enum Opus {
     }
   }
 
-  /// How long a packet lasts, in ticks of 48 kHz (RFC 6716 §3.1, §3.2); nil when it is empty, or when its frames
-  /// would last no time or more than 120 ms.
+  /// Duration of a packet in ticks of 48 kHz (RFC 6716 §3.1, §3.2). Nil if the packet is empty, or if its duration is 0
+  /// or more than 120 ms.
   package static func packetDuration(_ packet: ByteBuffer) -> UInt32? {
     guard let header = packet.getInteger(at: packet.readerIndex, as: UInt8.self) else { return nil }
     let configuration = header >> 3

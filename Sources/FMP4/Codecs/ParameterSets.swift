@@ -1,5 +1,5 @@
-/// Puts a parameter set in the place of the one with the same number, or after the last; nothing happens when the
-/// same bytes are there already. A set whose number cannot be read is left out.
+/// Replaces the parameter set with the same number, or appends it. Does nothing if the same bytes are there already.
+/// Ignores a set whose number is unreadable.
 func replaceParameterSet(_ set: [UInt8], in sets: inout [[UInt8]], number: ([UInt8]) -> UInt32?) {
   if sets.contains(set) { return }
   guard let wanted = number(set) else { return }
@@ -10,7 +10,7 @@ func replaceParameterSet(_ set: [UInt8], in sets: inout [[UInt8]], number: ([UIn
   }
 }
 
-/// Two hexadecimal digits, in capitals as in the examples of RFC 6381.
+/// Two hexadecimal digits in capitals, as in the examples of RFC 6381.
 func hex(_ byte: UInt8) -> String {
   let text = String(byte, radix: 16, uppercase: true)
   return byte < 16 ? "0" + text : text
@@ -21,7 +21,7 @@ func twoDigits(_ value: UInt8) -> String {
   value < 10 ? "0\(value)" : "\(value)"
 }
 
-/// For records that are built outside a box.
+/// For records that are built outside of a box.
 func appendBigEndian(_ value: some FixedWidthInteger, to bytes: inout [UInt8]) {
   withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) }
 }

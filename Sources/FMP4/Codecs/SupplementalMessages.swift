@@ -1,26 +1,24 @@
-/// What weir looks for in supplemental enhancement information (ITU-T H.264 annex D, H.265 annex D). Whatever cannot be read is
-/// passed over.
+/// Reads supplemental enhancement information (ITU-T H.264 annex D, H.265 annex D). Unreadable messages are ignored.
 struct SupplementalMessages: Sendable {
-  /// Bytes of a NAL unit that are looked at: what is looked for is short, and stands before what is long.
+  /// Bytes of a NAL unit that are read. The messages weir needs are short and precede the long ones.
   static let limit = 512
 
-  /// Decoding may start here at once: a recovery point of H.264 whose `recovery_frame_cnt` is 0 (§D.2.8). So begins an open
-  /// group of pictures, whose key frame is no IDR. A count above 0 is a gradual refresh: what is decoded from there is not
-  /// whole yet.
+  /// Decoding can start here at once: a recovery point of H.264 with `recovery_frame_cnt` 0 (§D.2.8). It marks an open
+  /// GOP whose key frame is not an IDR. A count above 0 is a gradual refresh: the first decoded frames are incomplete.
   private(set) var isRecoveryPoint = false
   /// H.264 §D.1.29, H.265 §D.2.28.
   private(set) var masteringDisplay: MasteringDisplay?
   /// H.264 §D.1.31, H.265 §D.2.35.
   private(set) var lightLevel: ContentLightLevel?
 
-  /// Payload types, the same in both.
+  /// Payload types, the same in both standards.
   private enum Kind: Int {
     case recoveryPoint = 6
     case masteringDisplay = 137
     case lightLevel = 144
   }
 
-  /// Reads a NAL unit of messages, or its beginning: `headerLength` is 1 for H.264 and 2 for HEVC.
+  /// Reads a NAL unit of messages, or its beginning. `headerLength` is 1 for H.264 and 2 for HEVC.
   mutating func read(_ unit: [UInt8], headerLength: Int) {
     var reader = BitReader(nalUnit: unit, headerLength: headerLength)
     while reader.remaining >= 24, let type = try? Self.number(&reader), let size = try? Self.number(&reader) {
@@ -36,7 +34,7 @@ struct SupplementalMessages: Sendable {
     }
   }
 
-  /// A payload's type or size: bytes of 255, and the rest.
+  /// A payload type or size: bytes of 255, then the rest.
   private static func number(_ reader: inout BitReader) throws(CodecError) -> Int {
     var number = 0
     while true {

@@ -1,9 +1,9 @@
-/// Frames a second, as a fraction in lowest terms (30000/1001 …).
+/// Frames per second, as a fraction in lowest terms (30000/1001 …).
 package struct FrameRate: Sendable, Hashable, CustomStringConvertible {
   package let numerator: UInt32
   package let denominator: UInt32
 
-  /// Nil when a part is 0.
+  /// Nil if one of the numbers is 0.
   package init?(numerator: UInt32, denominator: UInt32) {
     guard numerator > 0, denominator > 0 else { return nil }
     let (n, d) = lowestTerms(numerator, denominator)
@@ -11,13 +11,13 @@ package struct FrameRate: Sendable, Hashable, CustomStringConvertible {
     self.denominator = d
   }
 
-  /// For display; never fed back into media time.
+  /// For display only. Never converted back to media time.
   package var framesPerSecond: Double { Double(numerator) / Double(denominator) }
 
   package var description: String { denominator == 1 ? "\(numerator)" : "\(numerator)/\(denominator)" }
 }
 
-/// Width to height of one sample of the picture (ITU-T H.264 §E.2.1); 1:1 is a square one.
+/// Width to height of one sample of a frame (ITU-T H.264 §E.2.1). 1:1 is square.
 package struct SampleAspectRatio: Sendable, Hashable {
   package let horizontal: UInt16
   package let vertical: UInt16
@@ -29,7 +29,7 @@ package struct SampleAspectRatio: Sendable, Hashable {
     self.vertical = vertical
   }
 
-  /// In lowest terms; square when a part is 0, which means "unspecified".
+  /// Reduced to lowest terms. Square if one of the numbers is 0, which means "unspecified".
   package init(_ horizontal: UInt16, _ vertical: UInt16) {
     guard horizontal > 0, vertical > 0 else {
       self = .square
@@ -39,7 +39,7 @@ package struct SampleAspectRatio: Sendable, Hashable {
     self.init(horizontal: UInt16(truncatingIfNeeded: h), vertical: UInt16(truncatingIfNeeded: v))
   }
 
-  /// Table E-1 of ITU-T H.264 (and of H.265); square where the index is reserved or unspecified.
+  /// Table E-1 of ITU-T H.264 (and of H.265). Square if the index is reserved or unspecified.
   init(tableIndex: UInt32) {
     let table: [(UInt16, UInt16)] = [
       (1, 1), (1, 1), (12, 11), (10, 11), (16, 11), (40, 33), (24, 11), (20, 11), (32, 11), (80, 33), (18, 11),
@@ -51,7 +51,7 @@ package struct SampleAspectRatio: Sendable, Hashable {
   }
 }
 
-/// Which colours the numbers mean: the code points of ITU-T H.273, as the `nclx` form of `colr` states them.
+/// Meaning of the colour values: the code points of ITU-T H.273, as in the `nclx` form of `colr`.
 package struct ColorDescription: Sendable, Hashable {
   package enum Range: Sendable, Hashable {
     case limited
@@ -76,7 +76,7 @@ package struct ColorDescription: Sendable, Hashable {
   package var isFullRange: Bool { range == .full }
 }
 
-/// What a parameter set says about the pictures, in the same words for all codecs.
+/// Format of the video from a parameter set, in the same form for all codecs.
 package struct VideoFormat: Sendable, Hashable {
   /// `chroma_format_idc` of H.264 §6.2 and H.265 §6.2.
   package enum Chroma: UInt8, Sendable, Hashable {
@@ -86,33 +86,33 @@ package struct VideoFormat: Sendable, Hashable {
     case yuv444 = 3
   }
 
-  /// Whether the stated frame rate holds for every picture.
+  /// Whether the stated frame rate holds for every frame.
   package enum Cadence: Sendable, Hashable {
     case fixed
     case variable
   }
 
-  /// The largest side of a picture that weir takes, in samples.
+  /// The largest side of a frame that weir accepts, in samples.
   package static let maximumSide = 16_384
 
   /// Luma samples after cropping.
   package var width: Int
   package var height: Int
   package var sampleAspectRatio: SampleAspectRatio
-  /// Nil when the stream does not say.
+  /// Nil if the stream does not state it.
   package var color: ColorDescription?
   package var chroma: Chroma
-  /// Bits of a sample.
+  /// Bits per sample.
   package var lumaBitDepth: UInt8
   package var chromaBitDepth: UInt8
-  /// As the stream states it; nil when it does not. An encoder fed with variable rates may state its clock here:
+  /// Frame rate stated by the stream; nil if it states none. An encoder with a variable rate may state its clock here;
   /// see `cadence`.
   package var frameRate: FrameRate?
   package var cadence: Cadence
-  /// How many pictures may precede another in decoding order and follow it in output order; nil when not stated.
+  /// Most frames that precede another in decoding order and follow it in output order. Nil if not stated.
   package var reorderDepth: Int?
 
-  /// Throws when a side is not in 1…`maximumSide`.
+  /// Throws if a side is not in 1…`maximumSide`.
   init(
     width: Int64, height: Int64, sampleAspectRatio: SampleAspectRatio = .square, color: ColorDescription? = nil,
     chroma: Chroma, lumaBitDepth: UInt8, chromaBitDepth: UInt8, frameRate: FrameRate? = nil,
@@ -121,7 +121,7 @@ package struct VideoFormat: Sendable, Hashable {
     let sides = 1...Int64(Self.maximumSide)
     guard sides.contains(width), sides.contains(height) else {
       throw CodecError(
-        .invalid, "a picture of \(width)×\(height) samples; each side must be 1 to \(Self.maximumSide)")
+        .invalid, "video of \(width)×\(height) samples; each side must be 1 to \(Self.maximumSide)")
     }
     self.width = Int(width)
     self.height = Int(height)
@@ -135,8 +135,8 @@ package struct VideoFormat: Sendable, Hashable {
     self.reorderDepth = reorderDepth
   }
 
-  /// The size to show, in square samples: the width is scaled by the sample aspect ratio and the height stays
-  /// (ISO/IEC 14496-12 §12.1.4); at most 65535, which is what 16.16 holds.
+  /// Display size in square samples. The sample aspect ratio scales the width; the height stays (ISO/IEC 14496-12
+  /// §12.1.4). At most 65535, the limit of 16.16.
   package var displaySize: (width: Int, height: Int) {
     let h = Int(sampleAspectRatio.horizontal)
     let v = Int(sampleAspectRatio.vertical)

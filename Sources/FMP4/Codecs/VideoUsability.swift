@@ -1,4 +1,4 @@
-/// The part of the video usability information that H.264 (§E.1.1) and HEVC (§E.2.1) write alike: its beginning.
+/// First part of the video usability information, which is the same in H.264 (§E.1.1) and HEVC (§E.2.1).
 struct VideoUsability {
   var sampleAspectRatio = SampleAspectRatio.square
   var color: ColorDescription?

@@ -1,15 +1,15 @@
 internal import NIOCore
 
-/// Cuts another rendition of a picture exactly where the stream's own was cut: its fragments begin at the same decode
-/// times and belong to the same segments. A value: plans, pictures and losses in, fragments out, in the plans' order.
-/// Audio, whose frames are what they are, is cut at the first of its frames from there on.
+/// Cuts the video or audio of another rendition exactly where the stream's own media was cut. Its fragments begin at
+/// the same decode times and belong to the same segments. A value type: plans, frames and losses go in, fragments come
+/// out in the order of the plans. Audio is cut at the first audio frame that begins at or after the planned time.
 ///
-/// The pictures come in the order in which they are shown. Their decode times are laid so that a segment's first is the
-/// source's: presentation times, less the reorder delay that the source's segment begins with. Where the source's group of
-/// pictures is open, a segment begins with the first of the pictures that are shown before the source's key frame.
+/// Video frames arrive in presentation order. Their decode times are computed: the first of a segment has the source's
+/// decode time. Later ones have their presentation time minus the reorder delay of the source's segment. If the source
+/// has an open GOP, the segment begins with the first frame that is shown before the source's key frame.
 package struct AlignedSegmenter: Sendable {
-  /// A picture of the rendition.
-  private struct Picture {
+  /// A frame of the rendition.
+  private struct Frame {
     /// Presentation time.
     var time: MediaTime
     var isSync: Bool
@@ -22,64 +22,64 @@ package struct AlignedSegmenter: Sendable {
     case segmentEnd(Int)
   }
 
-  /// What was cut.
+  /// Output of the segmenter.
   package enum Cut: Sendable {
     /// A fragment of the planned segment.
     case fragment(Fragment, TrackDescription, segment: Int)
-    /// Everything that there is of the segment has been cut.
+    /// The segment is complete: no more fragments of it follow.
     case segmentEnd(segment: Int)
   }
 
-  /// More plans than this do not wait for their pictures: about a minute of fragments.
+  /// Most plans that wait for their frames: about a minute of fragments.
   package static let planLimit = 600
-  /// More pictures than this do not wait for their plans.
-  package static let pictureLimit = 2400
+  /// Most frames that wait for their plans.
+  package static let frameLimit = 2400
 
   private let kind: MediaKind
   private var steps: [Step] = []
-  private var pictures: [Picture] = []
-  /// No picture that is shown before this time comes any more.
+  private var frames: [Frame] = []
+  /// Frames with a presentation time before this one no longer arrive.
   private var lostBefore: MediaTime?
-  /// What comes next cannot be decoded unless it is a key frame: the picture before it was not given out.
+  /// The next frame must be a key frame, because the frame before it was dropped.
   private var needsSync = true
-  /// The segment that has got its first fragment.
+  /// The segment whose first fragment has been cut.
   private var openSegment: Int?
   private var nextSequenceNumber: UInt32 = 1
-  /// Where the last fragment ended, in presentation time.
+  /// Presentation time at which the last fragment ended.
   private var resolvedUntil: MediaTime?
-  /// Of audio: where the source's segment is expected to end, while that is known.
+  /// Audio only: expected end of the source's segment; nil while it is unknown.
   private var expectedSegmentEnd: MediaTime?
 
   package init(_ kind: MediaKind = .video) { self.kind = kind }
 
-  /// How many plans wait for their pictures.
+  /// Number of plans that wait for their frames.
   package var waitingPlans: Int { steps.count }
 
-  /// The source's next fragment.
+  /// Takes the plan of the source's next fragment.
   package mutating func plan(_ fragment: FragmentPlan) -> [Cut] {
     steps.append(.fragment(fragment))
     return advance()
   }
 
-  /// The source's segment is complete with the fragments planned so far.
+  /// Ends a segment of the source. The fragments planned so far are all that it has.
   package mutating func endSegment(_ segment: Int) -> [Cut] {
     steps.append(.segmentEnd(segment))
     return advance()
   }
 
-  /// The next picture; `sample.decodeTime` plus its offset is when it is shown.
+  /// Takes the next frame. Its presentation time is `sample.decodeTime` plus the composition offset.
   package mutating func take(_ sample: Sample, of track: TrackDescription) -> [Cut] {
     let time = MediaTime(
       ticks: sample.decodeTime &+ Int64(sample.compositionOffset), timescale: track.timescale)
-    if pictures.count >= Self.pictureLimit {
-      pictures.removeAll()
+    if frames.count >= Self.frameLimit {
+      frames.removeAll()
       needsSync = true
     }
-    pictures.append(Picture(time: time, isSync: sample.isSync, payload: sample.payload, track: track))
+    frames.append(Frame(time: time, isSync: sample.isSync, payload: sample.payload, track: track))
     return advance()
   }
 
-  /// Of what is shown before this time nothing comes any more that is not here.
+  /// Marks frames before `time` (presentation time) as lost, except those that have already arrived.
   package mutating func lose(before time: MediaTime) -> [Cut] {
     if lostBefore.map({ $0 < time }) ?? true { lostBefore = time }
     return advance()
@@ -106,34 +106,34 @@ package struct AlignedSegmenter: Sendable {
     return cuts
   }
 
-  /// Every picture of the fragment is here, or will not come.
+  /// Whether every frame of the fragment has arrived or is lost.
   private func isResolved(_ plan: FragmentPlan) -> Bool {
     let end = plan.presentationEnd
     if plan.start >= plan.end { return true }
     if let lostBefore, lostBefore >= end { return true }
-    guard let last = pictures.last else { return false }
+    guard let last = frames.last else { return false }
     if kind == .audio { return Self.end(of: last) >= end }
-    // At a constant rate the last picture tells that it is the last; else the one after it does.
+    // At a constant rate the last frame of a fragment is known as the last. Otherwise only the next frame shows it.
     let length = MediaTime(ticks: Int64(last.track.frameDuration ?? 0), timescale: last.track.timescale)
     let slack = MediaTime(ticks: length.ticks / 2, timescale: length.timescale)
     return last.time + length + slack > end
   }
 
   private mutating func cut(_ plan: FragmentPlan) -> (Fragment, TrackDescription)? {
-    kind == .audio ? cutAudio(plan) : cutPicture(plan)
+    kind == .audio ? cutAudio(plan) : cutVideo(plan)
   }
 
-  private static func end(of frame: Picture) -> MediaTime {
+  private static func end(of frame: Frame) -> MediaTime {
     frame.time + MediaTime(ticks: Int64(frame.track.sampleDuration ?? 1), timescale: frame.time.timescale)
   }
 
-  /// The frames that begin before the fragment's end. A segment begins with the first of them that there is.
+  /// Cuts the audio frames that begin before the end of the plan. A segment begins with its first audio frame.
   private mutating func cutAudio(_ plan: FragmentPlan) -> (Fragment, TrackDescription)? {
     if plan.startsSegment { expectedSegmentEnd = plan.expectedSegmentDuration.map { plan.presentationStart + $0 } }
-    let count = pictures.firstIndex { $0.time >= plan.end } ?? pictures.count
-    var taken = Array(pictures[..<count])
-    pictures.removeFirst(count)
-    // What was there before the source's first has no place.
+    let count = frames.firstIndex { $0.time >= plan.end } ?? frames.count
+    var taken = Array(frames[..<count])
+    frames.removeFirst(count)
+    // Audio frames from before the first fragment of the source belong to no fragment.
     if resolvedUntil == nil { taken.removeFirst(taken.firstIndex { $0.time >= plan.start } ?? taken.count) }
     resolvedUntil = plan.end
     guard let first = taken.first, let track = taken.first?.track else { return nil }
@@ -163,8 +163,8 @@ package struct AlignedSegmenter: Sendable {
     return (fragment, track)
   }
 
-  /// How long a segment will be whose first frame is shown at that time (ticks of the track): it ends with the last frame
-  /// that begins before the source's segment ends.
+  /// Expected duration of a segment whose first frame has presentation time `first` (ticks of the track). The segment
+  /// ends with the last frame that begins before the source's segment ends.
   private func expectedAudioLength(from first: Int64, of track: TrackDescription) -> MediaTime? {
     guard let end = expectedSegmentEnd, let frame = track.sampleDuration.map(Int64.init), frame > 0 else { return nil }
     let whole = (end.rescaled(to: track.timescale) &- first) / frame &* frame
@@ -174,17 +174,17 @@ package struct AlignedSegmenter: Sendable {
     return hasOneMore ? MediaTime(ticks: whole &+ frame, timescale: track.timescale) : length
   }
 
-  private mutating func cutPicture(_ plan: FragmentPlan) -> (Fragment, TrackDescription)? {
+  private mutating func cutVideo(_ plan: FragmentPlan) -> (Fragment, TrackDescription)? {
     let end = plan.presentationEnd
-    let count = pictures.firstIndex { $0.time >= end } ?? pictures.count
-    var taken = Array(pictures[..<count])
-    pictures.removeFirst(count)
-    // What belongs to fragments that are cut already comes too late.
+    let count = frames.firstIndex { $0.time >= end } ?? frames.count
+    var taken = Array(frames[..<count])
+    frames.removeFirst(count)
+    // Frames of fragments that are already cut arrive too late.
     if let resolvedUntil { drop(taken.count { $0.time < resolvedUntil && !$0.isSync }, of: &taken) }
     resolvedUntil = end
     if plan.startsSegment {
       if plan.isIndependent || needsSync { drop(taken.firstIndex(where: \.isSync) ?? taken.count, of: &taken) }
-      // A segment without its beginning is none.
+      // A segment without its beginning is not made.
       openSegment = taken.isEmpty ? nil : plan.segment
     } else if openSegment != plan.segment {
       drop(taken.count, of: &taken)
@@ -197,36 +197,36 @@ package struct AlignedSegmenter: Sendable {
     return (fragment(of: taken, track, plan), track)
   }
 
-  private mutating func drop(_ count: Int, of pictures: inout [Picture]) {
+  private mutating func drop(_ count: Int, of frames: inout [Frame]) {
     guard count > 0 else { return }
-    pictures.removeFirst(count)
+    frames.removeFirst(count)
     needsSync = true
   }
 
   private mutating func fragment(
-    of pictures: [Picture], _ track: TrackDescription, _ plan: FragmentPlan
+    of frames: [Frame], _ track: TrackDescription, _ plan: FragmentPlan
   ) -> Fragment {
     let timescale = track.timescale
     let base = plan.start.rescaled(to: timescale)
     let end = max(base &+ 1, plan.end.rescaled(to: timescale))
     let delay = plan.reorderDelay.rescaled(to: timescale)
     var times: [Int64] = []
-    var kept: [Picture] = []
-    for picture in pictures {
-      let presentation = picture.time.rescaled(to: timescale)
+    var kept: [Frame] = []
+    for frame in frames {
+      let presentation = frame.time.rescaled(to: timescale)
       let time = times.last.map { max($0 &+ 1, presentation &- delay) } ?? base
       guard time < end else { break }
       times.append(time)
-      kept.append(picture)
+      kept.append(frame)
     }
     var samples: [RunSample] = []
-    for (index, picture) in kept.enumerated() {
+    for (index, frame) in kept.enumerated() {
       let next = index + 1 < times.count ? times[index + 1] : end
       samples.append(
         RunSample(
-          size: UInt32(clamping: picture.payload.readableBytes), duration: UInt32(clamping: next &- times[index]),
-          compositionOffset: Int32(clamping: picture.time.rescaled(to: timescale) &- times[index]),
-          isSync: picture.isSync))
+          size: UInt32(clamping: frame.payload.readableBytes), duration: UInt32(clamping: next &- times[index]),
+          compositionOffset: Int32(clamping: frame.time.rescaled(to: timescale) &- times[index]),
+          isSync: frame.isSync))
     }
     let run = TrackRun(
       track: track.id, timescale: timescale, baseDecodeTime: base, samples: samples,

@@ -1,52 +1,52 @@
-/// When fragments and segments end. Lengths are of media time, on the leading track.
+/// Rules for the end of fragments and segments. Durations are media time of the leading track.
 package struct CutPolicy: Sendable, Hashable {
   /// A fragment ends with the first sample that makes it at least this long.
   package var partTarget: MediaTime
-  /// No fragment is longer than this where the samples allow it. Nil until the
-  /// leading track is known, and of a variable rate the usual distance of its pictures.
+  /// Longest fragment, as far as the samples allow it. Nil until the leading track is known. At a variable frame rate
+  /// it also stays nil until the usual frame duration is known.
   package var partLimit: MediaTime?
-  /// Every fragment, not only the last of a segment, waits for the other tracks to reach its end, so that the tracks'
-  /// parts are equally long where they are delivered one by one.
+  /// Every fragment waits for the other tracks to reach its end, not only the last of a segment. Parts of all tracks
+  /// are then equally long, as needed when tracks are delivered one by one.
   package var fragmentsWaitForFollowers: Bool
-  /// The first fragment of all is short, so that whoever waits for the stream has a picture at once: it starts with a sync
-  /// sample, and such a one may be shorter than the others.
+  /// Makes the first fragment of the stream short, so that a waiting viewer gets a frame at once. That fragment starts
+  /// with a sync sample, so it may be shorter than the others.
   package var startsEarly: Bool
-  /// A segment ends before the first sync sample at which it is at least this long.
+  /// A segment ends before the first sync sample that makes it at least this long.
   package var segmentTarget: MediaTime
-  /// A segment never grows longer than this, rounded to whole seconds; where no sync sample comes in time it is cut
-  /// without one. Nil: the first group of pictures decides, and lets itself through.
+  /// Longest segment in seconds, after rounding to whole seconds. Without a sync sample in time, the segment is cut at
+  /// another sample. Nil: the first GOP sets the limit, which then admits that GOP.
   package var wholeSecondLimit: Int?
-  /// A segment that reaches this many bytes is cut whatever its length; at most `segmentByteLimit`.
+  /// A segment of this many bytes is cut whatever its duration. At most `segmentByteLimit`.
   package var segmentBytes = Self.segmentByteLimit {
     didSet { segmentBytes = min(segmentBytes, Self.segmentByteLimit) }
   }
 
-  /// Where the first fragment of all ends that is to be early.
+  /// Duration of the first fragment if `startsEarly` is set.
   package static let firstFragmentTarget = MediaTime(milliseconds: 50)
-  /// No segment is let grow beyond this many bytes.
+  /// Most bytes of a segment.
   package static let segmentByteLimit = 64 << 20
-  /// A fragment that reaches this many bytes is cut whatever its length.
+  /// A fragment of this many bytes is cut whatever its duration.
   package static let fragmentByteLimit = 8 << 20
-  /// A fragment that holds this many samples of one track is cut whatever its length, so that a publisher whose
-  /// clock hardly moves cannot make it grow.
+  /// A fragment with this many samples of one track is cut whatever its duration. This bounds the fragment when a
+  /// publisher's clock hardly advances.
   package static let fragmentSampleLimit = 2048
-  /// How far the leading track may run ahead while the end of a segment waits for the audio that belongs to it.
+  /// How far the leading track may run ahead while the end of a segment waits for its audio.
   package static let followerPatience = MediaTime(milliseconds: 300)
-  /// How much later than the picture before it audio may come without delaying the end of a segment whose length is
-  /// known beforehand; grown by what the audio of the stream needs.
+  /// How far audio may lag behind the video without delaying the end of a segment of known duration. `Segmenter` raises
+  /// it to what the stream's audio needs.
   package static let usualFollowerLag = MediaTime(milliseconds: 60)
-  /// What is added to it each time that the audio was later.
+  /// Added to the lag each time audio arrived later than expected.
   package static let followerLagMargin = MediaTime(milliseconds: 20)
-  /// How far the other tracks may run ahead of a silent leading track, beyond one segment, before fragments are
-  /// cut without it.
+  /// How far the other tracks may run ahead of a leading track without samples, beyond one segment. After that,
+  /// fragments are cut without it.
   package static let leaderPatience = MediaTime(milliseconds: 1000)
-  /// A sync sample this much early still ends a segment: a rounded clock makes a GOP of 2 s 1.9997 s long.
+  /// A sync sample this much too early still ends a segment. A rounded clock makes a GOP of 2 s last 1.9997 s.
   package static let segmentTolerance = MediaTime(milliseconds: 5)
-  /// A length up to this above whole seconds rounds down to them.
+  /// A duration up to this much above whole seconds rounds down to them.
   package static let roundingMargin = MediaTime(milliseconds: 499)
-  /// Tracks that join in mid-group wait for the next sync sample, and as many of their samples as this.
+  /// Most samples kept of tracks that joined in mid-GOP and wait for the next sync sample.
   package static let deferredSampleLimit = 4096
-  /// Longest first GOP that is waited for while the true one is still unknown.
+  /// Longest first GOP that is waited for while the real GOP duration is unknown.
   package static let longestFirstSegment = MediaTime(milliseconds: 10_000)
 
   package init(
@@ -60,19 +60,19 @@ package struct CutPolicy: Sendable, Hashable {
     self.startsEarly = startsEarly
   }
 
-  /// What fragments are cut by: as long as no limit is known, one of which the target is 85 %.
+  /// Limit at which fragments are cut. While no limit is set: the one of which the target is 85 %.
   var fragmentLimit: MediaTime { partLimit ?? usualLimit }
 
-  /// A fragment that reaches this many bytes is cut whatever its length.
+  /// A fragment of this many bytes is cut whatever its duration.
   var fragmentBytes: Int { min(Self.fragmentByteLimit, segmentBytes) }
 
   private var usualLimit: MediaTime {
     MediaTime(ticks: partTarget.rescaled(to: 1_000_000) &* 100 / 85, timescale: 1_000_000)
   }
 
-  /// The longest fragment of a leading track: the smallest whole number of its samples that reaches the target. Of audio whose
-  /// samples differ, such that a fragment of the target's length is 85 % of it. Nil for pictures of
-  /// a rate that is not known: they tell (`VariableRate`).
+  /// The longest fragment of a leading track: the smallest whole number of its samples that reaches the target. If
+  /// audio samples differ in duration, the limit is the one of which the target is 85 %. Nil for video of unknown frame
+  /// rate; `VariableRate` finds the limit then.
   func partLimit(for leader: TrackDescription, others: [TrackDescription]) -> MediaTime? {
     var limit = usualLimit
     if let sample = leader.sampleDuration.map(Int64.init), sample > 0 {
@@ -84,8 +84,8 @@ package struct CutPolicy: Sendable, Hashable {
     return allowing(for: others, limit)
   }
 
-  /// At a variable rate: at the usual distance of pictures a fragment can always end between 85 and 100 % of the limit.
-  /// `sofar` is the longest that there has been.
+  /// Sets the limit for a variable frame rate. At the usual frame duration a fragment can always end between 85 and 100
+  /// % of the limit. `sofar` is the longest fragment so far.
   mutating func setPartLimit(usual: MediaTime, sofar: MediaTime, others: [TrackDescription]) {
     let distance = usual.rescaled(to: 1_000_000)
     let longest = max(partTarget, MediaTime(ticks: segmentTarget.rescaled(to: 1_000_000) / 2, timescale: 1_000_000))
@@ -96,7 +96,7 @@ package struct CutPolicy: Sendable, Hashable {
     partLimit = allowing(for: others, limit)
   }
 
-  /// A limit that was promised before; fragments fill it as they did.
+  /// Keeps a limit that was announced before. The target becomes 85 % of it if it was lower.
   package mutating func keep(partLimit limit: MediaTime) {
     partLimit = limit
     partTarget = max(partTarget, MediaTime(ticks: limit.rescaled(to: 1_000_000) &* 85 / 100, timescale: 1_000_000))
@@ -104,22 +104,22 @@ package struct CutPolicy: Sendable, Hashable {
 
   private func allowing(for others: [TrackDescription], _ limit: MediaTime) -> MediaTime {
     guard fragmentsWaitForFollowers else { return limit }
-    // The others are cut at the same times within one of their samples.
+    // The other tracks are cut at the same times, give or take one of their samples.
     let longest = others.compactMap { track in
       track.sampleDuration.map { MediaTime(ticks: Int64($0), timescale: track.timescale) }
     }.max()
     return longest.map { limit.converted(to: 1_000_000) + $0 } ?? limit
   }
 
-  /// From here on a segment is cut without a sync sample, where the order of the pictures allows it.
+  /// From this duration on, a segment is cut without a sync sample if the frame order allows it.
   package var nominalLimit: MediaTime {
     wholeSecondLimit.map { MediaTime(milliseconds: Int64($0) * 1000) } ?? Self.longestFirstSegment
   }
 
-  /// What no segment is longer than: a length that rounds to the whole-second limit.
+  /// Longest segment: its duration rounds to the whole-second limit.
   package var segmentLimit: MediaTime { nominalLimit + Self.roundingMargin }
 
-  /// The whole-second limit that lets groups of this length through, and segments of the target.
+  /// The whole-second limit that admits GOPs of this duration and segments of the target.
   package func wholeSeconds(for group: MediaTime) -> Int {
     let milliseconds = max(group, segmentTarget).rescaled(to: 1000)
     let bounded = min(max(milliseconds, 500), Self.longestFirstSegment.rescaled(to: 1000))

@@ -1,36 +1,36 @@
 package import NIOCore
 
-/// A moof with its mdat. It holds the samples' bytes and all that its boxes say of them; `FragmentBoxes` writes the heads of every layout from it.
+/// A fragment: moof and mdat. Holds the samples' bytes and all values of its boxes. `FragmentBoxes` writes the headers
+/// of every layout from it.
 package struct Fragment: Sendable {
   /// `mfhd.sequence_number`; strictly rising within an epoch (ISO/IEC 14496-12 §8.8.5).
   package var sequenceNumber: UInt32
   /// The first fragment of its segment.
   package var startsSegment: Bool
-  /// Decoding may start with its first sample of the leading track.
+  /// Decoding can start at its first sample of the leading track.
   package var isIndependent: Bool
-  /// The track by which fragments are cut; it may have no run here.
+  /// The track that sets the cuts. It may have no run in this fragment.
   package var leader: TrackID
-  /// No further fragment is expected in its segment: it is complete, or by all that is known it will be with the next
-  /// sample.
+  /// The segment is complete with this fragment, or is expected to be with the next sample.
   package var isExpectedLast = false
-  /// Of a fragment that starts a segment: how long that segment will be if the sync samples keep their distance. Nil
-  /// where they have none.
+  /// Only in a fragment that starts a segment: expected duration of the segment, if the sync samples keep their
+  /// distance. Nil if their distance is not steady.
   package var expectedSegmentDuration: MediaTime?
-  /// Of such a fragment: the other tracks' samples that begin before this presentation time are in that segment, later
-  /// ones are not, if it becomes as long as expected.
+  /// Only in a fragment that starts a segment: presentation time at which the other tracks are expected to end in it.
+  /// Their samples that begin earlier belong to this segment, if it gets the expected duration.
   package var expectedFollowersEnd: MediaTime?
-  /// One run a track that has samples here, the leading track's first, further tracks of a kind last.
+  /// One run per track with samples here. The leading track comes first; additional tracks of a kind come last.
   package var runs: [TrackRun]
-  /// The samples' bytes, run by run, in order; together `mediaByteCount` bytes.
+  /// The samples' bytes, run by run, in order. `mediaByteCount` bytes in total.
   package var payloads: [ByteBuffer]
-  /// Earliest presentation time of the leading track (of a fragment that starts a segment: in that segment), and how long
-  /// its samples last.
+  /// Earliest presentation time of the leading track, and the duration of its samples. If the fragment starts a
+  /// segment, `start` is the earliest time in that segment.
   package var start: MediaTime
   package var duration: MediaTime
-  /// Presentation time of the leading track at which what follows begins.
+  /// Presentation time of the leading track at which the next fragment begins.
   package var end: MediaTime
 
-  /// It starts a segment, and with pictures that are shown before its key frame though they are decoded behind it.
+  /// Whether it starts a segment with an open GOP: frames decoded after the key frame are shown before it.
   package var opensGroup: Bool {
     guard startsSegment, isIndependent, let run = run(of: leader), let first = run.samples.first else { return false }
     return start.rescaled(to: run.timescale) < run.baseDecodeTime &+ Int64(first.compositionOffset)
@@ -70,7 +70,7 @@ package struct TrackRun: Sendable {
 }
 
 extension TrackRun {
-  /// Where the last sample in presentation order ends, in ticks.
+  /// End of the last sample in presentation order, in ticks.
   package var presentationEnd: Int64 {
     var decodeTime = baseDecodeTime
     var end = Int64.min
@@ -83,7 +83,7 @@ extension TrackRun {
   }
 }
 
-/// What a `trun` says of one sample (ISO/IEC 14496-12 §8.8.8).
+/// The `trun` fields of one sample (ISO/IEC 14496-12 §8.8.8).
 package struct RunSample: Sendable, Hashable {
   /// Bytes.
   package var size: UInt32
@@ -92,7 +92,7 @@ package struct RunSample: Sendable, Hashable {
   /// Presentation minus decode time, in ticks.
   package var compositionOffset: Int32
   package var isSync: Bool
-  /// No other sample needs it to be decoded.
+  /// No other sample depends on it for decoding.
   package var isDisposable: Bool
 
   package init(size: UInt32, duration: UInt32, compositionOffset: Int32, isSync: Bool, isDisposable: Bool = false) {
@@ -104,17 +104,17 @@ package struct RunSample: Sendable, Hashable {
   }
 }
 
-/// What comes out of a `Segmenter`, in order.
+/// Output of a `Segmenter`, in order.
 package enum FragmentEvent: Sendable {
-  /// A new init segment; fragments that follow belong to it. After the first, a `.discontinuity` precedes it.
+  /// A new init segment for the fragments that follow. Every one but the first comes after a `.discontinuity`.
   case initialization(InitSegment)
   case fragment(Fragment)
-  /// The segment that the fragments since the last `startsSegment` make up is complete.
+  /// The segment is complete: the fragments since the last `startsSegment`.
   case segmentEnd
   case clock(WallClockAnchor)
   /// The next segment does not continue the one before.
   case discontinuity
-  /// Two sync samples of the leading track were this far apart; told whenever the longest so far grows.
+  /// Distance of two sync samples of the leading track. Sent each time a longer one is found.
   case groupOfPictures(MediaTime)
   case end(EndReason)
 }

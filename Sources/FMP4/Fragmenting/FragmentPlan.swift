@@ -1,26 +1,26 @@
-/// What one fragment of a stream's own picture came to: other renditions of the picture are cut at the same times.
+/// Times of one fragment of the stream's own video. Other renditions of the video are cut at the same times.
 package struct FragmentPlan: Sendable, Hashable {
-  /// Names its segment, for whoever made the plan.
+  /// Identifies its segment; the maker of the plan chooses the number.
   package var segment: Int
   package var startsSegment: Bool
-  /// Decoding of the source may start with it.
+  /// Decoding of the source can start with this fragment.
   package var isIndependent: Bool
-  /// Decode times at which it begins and ends. Equal where the source has no picture in it.
+  /// Decode times at which the fragment begins and ends. Equal if the source has no frame in it.
   package var start: MediaTime
   package var end: MediaTime
   /// Earliest presentation time of the segment minus its first decode time.
   package var reorderDelay: MediaTime
-  /// As `Fragment` has them.
+  /// The same values as in `Fragment`.
   package var presentationStart: MediaTime
   package var presentationEnd: MediaTime
   package var isExpectedLast: Bool
   package var expectedSegmentDuration: MediaTime?
 
-  /// The plan that a fragment of the source makes; nil where its leading track has none.
+  /// Makes the plan of a fragment of the source. Nil if its leading track has no run in it.
   ///
   /// - Parameters:
-  ///   - segment: names the segment that it is in.
-  ///   - former: the plan made of the fragment before, whose reorder delay holds for its whole segment.
+  ///   - segment: identifies the fragment's segment.
+  ///   - former: the plan of the fragment before. Its reorder delay holds for its whole segment.
   package init?(_ fragment: Fragment, segment: Int, after former: FragmentPlan?) {
     guard let run = fragment.run(of: fragment.leader) else { return nil }
     self.segment = segment
@@ -39,8 +39,8 @@ package struct FragmentPlan: Sendable, Hashable {
     expectedSegmentDuration = fragment.expectedSegmentDuration
   }
 
-  /// The plan for a track of audio: it begins with the source's own audio, or the fragment, and ends with the fragment as
-  /// it is presented.
+  /// The plan for an audio track. It begins with the source's own audio, or with the fragment if that is earlier. It
+  /// ends with the fragment, in presentation time.
   package init(audio track: TrackID, of fragment: Fragment, segment: Int) {
     self.segment = segment
     startsSegment = fragment.startsSegment

@@ -1,43 +1,45 @@
 internal import NIOCore
 
-/// Where the leading track stands, and where by the policy its fragments and segments end. Times are decode times in
-/// the track's ticks.
+/// State of the leading track, and the rules for the end of its fragments and segments. Times are decode times in the
+/// track's ticks.
 struct LeadingTrack: Sendable {
-  /// Of the first sample of the open fragment and of the open segment; nil before the first sync sample.
+  /// Decode times of the first sample of the open fragment and of the open segment. `fragmentStart` is nil before the
+  /// first sync sample.
   var fragmentStart: Int64?
   var segmentStart: Int64 = 0
   var segmentBytes = 0
-  /// The segment's earliest presentation time minus its first decode time: the reorder delay, by which the other tracks'
-  /// boundaries lie later than the leading decode times.
+  /// Reorder delay: earliest presentation time of the segment minus its first decode time. Boundaries of the other
+  /// tracks lie later than the leading decode times by this much.
   private(set) var reorderDelay: Int64 = 0
-  /// The least reorder delay of a segment that began with a key frame.
+  /// The smallest reorder delay of a segment that began with a key frame.
   private var leastDelay = Int64.max
-  /// From one decode time to the next: the longest of the open segment, and how many there are of it.
+  /// Steps from one decode time to the next in the open segment: the longest, and their number.
   private var steps: (longest: Int64, count: Int64) = (0, 0)
-  /// The mean one of the segment before.
+  /// Mean step of the segment before.
   private var usualStep = Int64.max
-  /// Decode time of its newest sample.
+  /// Decode time of the newest sample.
   private var newest: Int64 = 0
-  /// While pictures may still come that are shown before the key frame with which the segment begins.
+  /// Set while frames may still arrive that are shown before the segment's key frame.
   private(set) var openGroup: OpenGroup?
   var rhythm = GOPCadence()
-  /// Where the latest picture so far ends in presentation time.
+  /// Presentation time at which the latest frame so far ends.
   var presentationEnd = Int64.min
-  /// The least presentation minus decode time so far.
+  /// The smallest composition offset so far.
   private var leastOffset = Int64.max
-  /// What is shown before the first key frame is left out, as long as this is set.
+  /// Set while frames shown before the first key frame are dropped: the key frame's presentation time and the number of
+  /// dropped frames.
   private var beginning: (shown: Int64, leftOut: Int)?
   var fragmentIsIndependent = false
-  /// The open fragment has no sample of this track: the one before was closed before its successor was there.
+  /// The open fragment has no sample of this track, because the last fragment was closed before its successor came.
   var fragmentIsEmpty = true
-  /// The open fragment is the first of all, and a short one.
+  /// The open fragment is the first of the stream, and is to be short.
   var isBeginning = false
-  /// Nothing can be decoded before the first sync sample, so nothing is taken.
+  /// No sync sample has come yet. Samples are dropped until then, because they cannot be decoded.
   var awaitsSync = true
-  /// What the other tracks have from before the first picture belongs to the stream: they joined it in its midst.
+  /// Samples of other tracks from before the first frame are kept. Set when this track joins a running stream.
   var keepsEarlyFollowers = false
 
-  /// `presentationStart` is the segment's earliest presentation time, as far as it is known.
+  /// Opens a segment. `presentationStart` is its earliest presentation time, as far as it is known.
   mutating func openSegment(at decodeTime: Int64, presentationStart: Int64, isSync: Bool) {
     openFragment(at: decodeTime, isIndependent: isSync)
     if steps.count > 0 { usualStep = max(0, newest &- segmentStart) / steps.count }
@@ -49,16 +51,16 @@ struct LeadingTrack: Sendable {
     openGroup = nil
   }
 
-  /// Presentation time, in ticks, at which the samples end that are decoded before a time of the open segment. An encoder that
-  /// reorders lays a pause before the key frame behind it in decode times. Such a segment begins with a longer reorder
-  /// delay, and has the usual one again when the pause is over.
+  /// Presentation time, in ticks, at which the samples decoded before `decodeTime` end. `decodeTime` lies in the open
+  /// segment. If a pause precedes a key frame, an encoder with B-frames puts it after the key frame in decode order.
+  /// Such a segment begins with a longer reorder delay. The usual delay returns when the pause is over.
   func presentationTime(at decodeTime: Int64) -> Int64 {
     let time = decodeTime &+ reorderDelay
     guard steps.longest / 3 * 2 > usualStep else { return time }
     return time &- min(max(0, reorderDelay &- leastDelay), steps.longest &- usualStep)
   }
 
-  /// Takes note of when the next sample is decoded.
+  /// Records the decode time of the next sample.
   mutating func note(_ decodeTime: Int64) {
     steps = (max(steps.longest, decodeTime &- newest), steps.count + 1)
     newest = decodeTime
@@ -70,7 +72,7 @@ struct LeadingTrack: Sendable {
     fragmentIsEmpty = true
   }
 
-  /// Counts a sample that became part of the open fragment. `duration` is its length, or the likeliest one.
+  /// Adds a sample to the open fragment. `duration` is its duration, or the most likely one.
   mutating func add(_ sample: Sample, duration: Int64) {
     fragmentIsEmpty = false
     segmentBytes += sample.payload.readableBytes
@@ -80,7 +82,7 @@ struct LeadingTrack: Sendable {
 
   // MARK: Open groups of pictures
 
-  /// A segment whose key frame other pictures may precede in presentation though they follow it in decoding order.
+  /// A segment whose key frame may be followed in decode order by frames that are shown before it.
   struct OpenGroup: Sendable {
     /// Presentation time of the key frame.
     let keyFrame: Int64
@@ -88,26 +90,26 @@ struct LeadingTrack: Sendable {
     var earliest: Int64
   }
 
-  /// Whether pictures that follow this sync sample may be shown before it: there is room for them before it in
-  /// presentation, and between the times at which it is decoded and shown. `duration` is its length, or the likeliest one.
+  /// Whether frames after this sync sample may be shown before it. That needs room before it in presentation time, and
+  /// room between its decode and presentation times. `duration` is the sample's duration, or the most likely one.
   func mayOpenGroup(_ sample: Sample, duration: Int64) -> Bool {
     sample.presentationTime &- presentationEnd >= max(1, duration / 2) && Int64(sample.compositionOffset) > leastOffset
   }
 
-  /// The segment that has just been opened with this sample may be such a one.
+  /// Marks the segment that this sample opened as one with a possible open GOP.
   mutating func openGroup(_ sample: Sample) {
     openGroup = OpenGroup(keyFrame: sample.presentationTime, earliest: sample.presentationTime)
   }
 
-  /// Takes the next sample of the segment; false once all that is shown before the key frame has come. It comes before all that
-  /// is shown later (ITU-T H.265 §7.4.2.2: leading pictures precede trailing pictures).
+  /// Takes the next sample of the segment. False once all frames shown before the key frame have come. They precede all
+  /// frames that are shown after it (ITU-T H.265 §7.4.2.2: leading pictures precede trailing pictures).
   mutating func staysOpen(with sample: Sample) -> Bool {
     guard let group = openGroup, !sample.isSync, sample.presentationTime < group.keyFrame else { return false }
     openGroup?.earliest = min(group.earliest, sample.presentationTime)
     return true
   }
 
-  /// Settles where the segment's presentation begins, and returns it; nil where that was settled.
+  /// Fixes where the segment's presentation begins, and returns that time. Nil if it was already fixed.
   mutating func closeGroup() -> Int64? {
     guard let group = openGroup else { return nil }
     openGroup = nil
@@ -116,11 +118,11 @@ struct LeadingTrack: Sendable {
     return group.earliest
   }
 
-  /// More pictures than this are shown before no key frame.
+  /// Most frames that are shown before a key frame.
   private static let leadingLimit = 64
 
-  /// Whether a sample of a timeline's beginning is shown before its first key frame: it refers to pictures that were never
-  /// here (RASL pictures of H.265 §8.1.3, the same in H.264), so nobody can show it.
+  /// Whether a sample at the beginning of a timeline is shown before the first key frame. It refers to frames that were
+  /// never received (RASL pictures of H.265 §8.1.3, the same in H.264), so it cannot be decoded.
   mutating func precedesBeginning(_ sample: Sample) -> Bool {
     if awaitsSync {
       beginning = (sample.presentationTime, 0)
@@ -145,7 +147,7 @@ struct LeadingTrack: Sendable {
     let limit = policy.segmentLimit.rescaled(to: queue.track.timescale)
     let reach = elapsed &+ Int64(queue.lastDuration ?? 0)
     if reach > limit { return true }
-    // Without a sync sample the cut is made where no picture of the next segment is shown before one of this.
+    // Without a sync sample the cut is made where no frame of the next segment is shown before one of this segment.
     guard !sample.isSync, reach > policy.nominalLimit.rescaled(to: queue.track.timescale) else { return false }
     let nextSync = rhythm.lastSync.map { $0 &+ rhythm.longest &- segmentStart }
     if let nextSync, rhythm.longest > 0, nextSync > elapsed, nextSync <= limit { return false }
@@ -159,11 +161,11 @@ struct LeadingTrack: Sendable {
     let target = policy.segmentTarget.rescaled(to: timescale)
     let tolerance = CutPolicy.segmentTolerance.rescaled(to: timescale)
     if elapsed &+ tolerance >= target { return true }
-    // One more group of pictures would not fit.
+    // Another GOP would not fit.
     return elapsed &+ rhythm.longest > policy.segmentLimit.rescaled(to: timescale) &+ tolerance
   }
 
-  /// How long the segment that begins now will be, where the distance of sync samples is steady.
+  /// Expected duration of the segment that begins now, in ticks. Nil if the distance of sync samples is not steady.
   func expectedSegmentLength(timescale: UInt32, _ policy: CutPolicy) -> Int64? {
     guard let group = rhythm.steadyGroup else { return nil }
     let tolerance = CutPolicy.segmentTolerance.rescaled(to: timescale)
@@ -176,7 +178,7 @@ struct LeadingTrack: Sendable {
 
   // MARK: Fragments
 
-  /// Whether the open fragment ends at `decodeTime`; `next` is how long the sample there is likely to last.
+  /// Whether the open fragment ends at `decodeTime`. `next` is the likely duration of the sample there.
   func fragmentEnds(at decodeTime: Int64, next: Int64, in queue: SampleQueue, _ policy: CutPolicy) -> Bool {
     guard let fragmentStart, !fragmentIsEmpty else { return false }
     let timescale = queue.track.timescale
@@ -187,21 +189,21 @@ struct LeadingTrack: Sendable {
     return queue.readyBytes >= policy.fragmentBytes || queue.ready.count >= CutPolicy.fragmentSampleLimit
   }
 
-  /// What is known of the end of the open fragment before its successor has come.
+  /// What is known about the end of the open fragment before the next sample has come.
   enum Foresight {
-    /// The fragment goes on, or only the next sample tells whether it is the segment's last.
+    /// The fragment continues, or only the next sample shows whether it is the segment's last.
     case unknown
     case fragmentEnds
-    /// Nothing more is expected in the segment.
+    /// No more samples are expected in the segment.
     case segmentEnds
   }
 
-  /// Whether the open fragment is complete with what the queue holds, whose samples' durations are known.
+  /// Whether the open fragment is complete with the queue's samples, all of known duration.
   func foresee(in queue: SampleQueue, _ policy: CutPolicy) -> Foresight {
     guard queue.waiting == nil, let end = queue.reach, let last = queue.lastDuration.map(Int64.init),
       fragmentEnds(at: end, next: last, in: queue, policy)
     else { return .unknown }
-    // Where a segment may have to be cut without a sync sample, the order of the pictures decides.
+    // If a segment may have to be cut without a sync sample, the frame order decides.
     let nominal = policy.nominalLimit.rescaled(to: queue.track.timescale)
     guard end &- segmentStart &+ last <= nominal, segmentBytes < policy.segmentBytes else {
       return foreseenSync(at: end, queue) ? .segmentEnds : .unknown

@@ -1,7 +1,7 @@
 internal import NIOCore
 
-/// Samples of one track on their way into fragments. The newest waits until its duration is known: stated by the
-/// codec or by a constant rate, or told by the next sample's decode time.
+/// Samples of one track on their way into fragments. The newest one waits until its duration is known: from the codec,
+/// from a constant rate, or from the next sample's decode time.
 struct SampleQueue {
   let track: TrackDescription
   /// Samples whose duration is known, oldest first.
@@ -9,7 +9,7 @@ struct SampleQueue {
   private(set) var payloads: [ByteBuffer] = []
   /// Decode time of the first ready sample, in ticks.
   private(set) var readyStart: Int64 = 0
-  /// Decode time at which the ready samples end.
+  /// Decode time at which the ready samples end, in ticks.
   private(set) var readyEnd: Int64 = 0
   private(set) var readyBytes = 0
   /// The newest sample, while its duration is unknown.
@@ -17,14 +17,14 @@ struct SampleQueue {
   /// Duration of the newest sample whose duration is known.
   private(set) var lastDuration: UInt32?
   private var isEmptySoFar = true
-  /// The last ready sample's duration is what its rate foretold, not what its successor told.
+  /// The duration of the last ready sample is predicted from the rate, not taken from the next sample.
   private var endIsForetold = false
 
   init(track: TrackDescription) {
     self.track = track
   }
 
-  /// The newest sample as long as only its successor tells how long it lasts, with its decode time in ticks.
+  /// Decode time (ticks) and sync flag of the newest sample, while only the next sample can show its duration.
   var newest: (decodeTime: Int64, isSync: Bool)? {
     if let waiting { return (waiting.decodeTime, waiting.isSync) }
     guard endIsForetold, let last = ready.last else { return nil }
@@ -34,18 +34,18 @@ struct SampleQueue {
   /// Decode time up to which all samples are known, in ticks; nil before the first.
   var reach: Int64? { isEmptySoFar ? nil : readyEnd }
 
-  /// Whether the ready samples hold back nothing but what is not there yet.
+  /// Whether the queue holds no sample.
   var isEmpty: Bool { ready.isEmpty && waiting == nil }
 
-  /// Decode time that the next sample may have at the earliest.
+  /// Earliest decode time that the next sample may have.
   private var floor: Int64 {
     if let waiting { return waiting.decodeTime &+ 1 }
     return isEmptySoFar ? .min : readyEnd
   }
 
-  /// Takes the next sample and returns its decode time. One that does not rise is lifted just above the last; one
-  /// that comes later than a fragment that is already closed foretold is laid where that ends, so that no hole is in
-  /// the decode times. The composition offset absorbs the difference: presentation times stay what they were.
+  /// Appends the next sample and returns its decode time. If the time does not rise, it is raised just above the last
+  /// one. If it is later than the predicted end of a closed fragment, it is moved to that end. So decode times have no
+  /// gap. The composition offset absorbs the difference: the presentation time stays as it was.
   mutating func append(_ incoming: Sample) -> Int64 {
     var sample = incoming
     if sample.decodeTime < floor || (ready.isEmpty && endIsForetold) {
@@ -64,14 +64,14 @@ struct SampleQueue {
     return sample.decodeTime
   }
 
-  /// Gives the waiting sample a duration that lasts until `decodeTime`.
+  /// Gives the waiting sample a duration up to `decodeTime`.
   mutating func resolveWaiting(until decodeTime: Int64) {
     guard let sample = waiting else { return extend(to: decodeTime) }
     waiting = nil
     admit(sample, duration: UInt32(clamping: max(1, decodeTime &- sample.decodeTime)))
   }
 
-  /// Gives the waiting sample the likeliest duration, because no other will come.
+  /// Gives the waiting sample the most likely duration, because no other sample will come.
   mutating func resolveWaitingWithoutSuccessor() {
     guard let sample = waiting else { return }
     let fallback = UInt32(clamping: max(1, track.timescale / 30))
@@ -79,7 +79,7 @@ struct SampleQueue {
     resolveWaiting(until: sample.decodeTime &+ Int64(max(1, duration)))
   }
 
-  /// A ready sample that is still here lasts until what follows.
+  /// Extends the last ready sample until `decodeTime`, if its duration was predicted.
   private mutating func extend(to decodeTime: Int64) {
     guard endIsForetold, let last = ready.indices.last, decodeTime > readyEnd else { return }
     ready[last].duration = UInt32(clamping: Int64(ready[last].duration) &+ (decodeTime &- readyEnd))
@@ -90,7 +90,7 @@ struct SampleQueue {
     if ready.isEmpty {
       readyStart = sample.decodeTime
     } else if sample.decodeTime > readyEnd, let last = ready.indices.last {
-      // A hole within a run lengthens the sample before it: a run has one decode time and durations.
+      // A gap within a run lengthens the sample before it: a run has one base decode time and durations only.
       ready[last].duration = UInt32(clamping: Int64(ready[last].duration) &+ (sample.decodeTime &- readyEnd))
     }
     readyEnd = sample.decodeTime &+ Int64(duration)
@@ -104,14 +104,14 @@ struct SampleQueue {
     readyBytes += sample.payload.readableBytes
   }
 
-  /// Forgets the ready samples that end before `decodeTime` (ticks).
+  /// Drops the ready samples that end before `decodeTime` (ticks).
   mutating func drop(endingBefore decodeTime: Int64) {
     guard let first = ready.first, readyStart &+ Int64(first.duration) <= decodeTime else { return }
     _ = take(before: decodeTime &- Int64(first.duration) &+ 1)
   }
 
-  /// Takes out the ready samples whose decode time lies before `boundary` (ticks), or all of them; at most as many as
-  /// last no longer than `longest` (ticks), but one at least.
+  /// Removes and returns the ready samples with a decode time before `boundary` (ticks), or all of them. Their total
+  /// duration is at most `longest` (ticks), but at least one is taken.
   mutating func take(
     before boundary: Int64? = nil, longest: Int64? = nil
   ) -> (run: TrackRun, payloads: [ByteBuffer])? {
@@ -120,7 +120,7 @@ struct SampleQueue {
     var end = readyEnd
     var bytes = readyBytes
     if let boundary, readyEnd > boundary {
-      // The samples to keep are the newest few: count them from the back.
+      // Only the newest few samples stay: count from the back.
       while count > 0 {
         let start = end &- Int64(ready[count - 1].duration)
         if start < boundary { break }

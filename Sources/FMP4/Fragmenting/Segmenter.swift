@@ -1,12 +1,12 @@
 internal import NIOCore
 
-/// Decides where fragments and segments end; `FragmentBoxes` writes them. The leading track (the picture, else the
-/// first audio) is cut by the policy, the others follow its boundaries. What is played where nobody chooses lies together
-/// in a fragment, before the further tracks of a kind. A value: media events in, fragment events
-/// out; it knows no clock, no file and no playlist.
+/// Decides where fragments and segments end; `FragmentBoxes` writes them. The policy cuts the leading track (the video,
+/// else the first audio), and the other tracks follow its boundaries. In a fragment, the default tracks come first,
+/// then the additional tracks of a kind. A value type: media events go in, fragment events come out. It knows no clock,
+/// file or playlist.
 package struct Segmenter: Sendable {
   package var policy: CutPolicy
-  /// Segments that end shortly before this time or later wait for all that belongs to them, so that the tracks are cut
+  /// Segments that end shortly before this time or later wait for all their samples, so that all tracks are cut
   /// together.
   package var alignsFrom: MediaTime?
 
@@ -15,30 +15,30 @@ package struct Segmenter: Sendable {
   private var leader = LeadingTrack()
   private var queues: [SampleQueue] = []
   private var leaderIndex = 0
-  /// How much later than the leading track's samples before them the other tracks' samples may come.
+  /// How far the other tracks' samples may lag behind the leading track.
   private var followerLag = CutPolicy.usualFollowerLag
-  /// While the usual distance of a variable rate's pictures is learned.
+  /// Set while the usual frame duration of a variable rate is measured.
   private var partRule: VariableRate?
-  /// What is known beforehand of the segment whose fragments are being brought out.
+  /// Predicted end of the segment whose fragments are being emitted.
   private var foretold: ForetoldSegment?
-  /// Fragments whose leading samples are complete and that wait for the audio that belongs to them.
+  /// Fragments with complete leading samples that wait for their audio.
   private var closing: [ClosingFragment] = []
   private var nextSequenceNumber: UInt32 = 1
   private var emittedInSegment = false
   private var longestGroup: MediaTime?
-  /// Tracks that wait for the next sync sample, so that no picture is lost to their coming.
+  /// Tracks that wait for the next sync sample, so that their start costs no frame.
   private var deferred: DeferredTracks?
 
-  /// How far each track had come when the timeline last broke or the tracks changed.
+  /// Presentation end of each track when the timeline last broke or the tracks changed.
   private var reached: [TrackID: MediaTime] = [:]
 
   private struct DeferredTracks {
     var tracks: [TrackDescription]
-    /// Samples of those of them that are new or changed.
+    /// Samples of those tracks that are new or changed.
     var samples: [Sample] = []
   }
 
-  /// Presentation times at which a segment ends on the leading track, and on the others.
+  /// Presentation times at which a segment ends: on the leading track, and on the others.
   private struct ForetoldSegment {
     var end: MediaTime
     var followersEnd: MediaTime
@@ -52,11 +52,11 @@ package struct Segmenter: Sendable {
     var isExpectedLast: Bool
     var expectedSegmentDuration: MediaTime?
     var foretold: ForetoldSegment?
-    /// The others' samples have been waited for.
+    /// The fragment has already waited for samples of the other tracks.
     var hasWaited = false
-    /// It only ends the segment, whose media is complete: nothing is added to it.
+    /// It only ends the segment, whose media is complete. Nothing is added to it.
     var isEmpty = false
-    /// What follows may begin earlier: pictures may come that are shown before its key frame.
+    /// The next segment may begin earlier than `boundary`: frames shown before its key frame may still come.
     var awaitsGroup = false
     /// Presentation time at which the fragment ends.
     var boundary: MediaTime
@@ -66,13 +66,13 @@ package struct Segmenter: Sendable {
     var start: MediaTime
   }
 
-  /// `lastInitVersion` is that of the newest init segment that there was before.
+  /// `lastInitVersion` is the version of the last init segment before this one; 0 if there is none.
   package init(policy: CutPolicy = CutPolicy(), lastInitVersion: Int = 0) {
     self.policy = policy
     initVersion = lastInitVersion
   }
 
-  /// Takes one event and tells what became complete by it. Samples of unknown tracks are ignored.
+  /// Takes one event and returns what it completes. Samples of unknown tracks are ignored.
   package mutating func receive(_ event: MediaEvent) -> [FragmentEvent] {
     var output: [FragmentEvent] = []
     switch event {
@@ -97,7 +97,7 @@ package struct Segmenter: Sendable {
     return output
   }
 
-  /// The latest decode time that any track's samples reach, as far as it is known.
+  /// The latest known decode end of any track.
   package var mediaEnd: MediaTime? {
     queues.compactMap { queue in queue.reach.map { MediaTime(ticks: $0, timescale: queue.track.timescale) } }.max()
   }
@@ -114,7 +114,7 @@ package struct Segmenter: Sendable {
     if !tracks.isEmpty, leader.fragmentStart != nil, tracks[leaderIndex].kind == .video,
       newTracks.contains(tracks[leaderIndex])
     {
-      // The picture goes on: its next sync sample is where players can take the new set up.
+      // The video continues. Players can take the new tracks from its next sync sample on.
       deferred = DeferredTracks(tracks: newTracks, samples: deferred?.samples ?? [])
       return
     }
@@ -141,11 +141,11 @@ package struct Segmenter: Sendable {
     for sample in waiting { take(sample, &output) }
   }
 
-  /// Ends the open segment; what follows starts anew with a sync sample.
+  /// Ends the open segment. The media after it starts with a sync sample.
   private mutating func breakTimeline(_ output: inout [FragmentEvent]) {
     finish(&output)
     if let waiting = deferred {
-      // The sync sample they waited for does not come: they join here, and what they have is a segment of its own.
+      // The awaited sync sample does not come. The deferred tracks join here, and their samples form a segment.
       apply(waiting.tracks, &output)
       finish(&output)
     }
@@ -158,7 +158,7 @@ package struct Segmenter: Sendable {
     if nextSequenceNumber > 1 { output.append(.discontinuity) }
   }
 
-  /// Brings out everything that is still inside.
+  /// Emits all samples that are left.
   private mutating func finish(_ output: inout [FragmentEvent]) {
     guard !queues.isEmpty else { return }
     for index in queues.indices { queues[index].resolveWaitingWithoutSuccessor() }
@@ -183,7 +183,7 @@ package struct Segmenter: Sendable {
     if index == leaderIndex {
       lead(sample, &output)
     } else {
-      // Before the leading track starts nothing can be cut; what came earlier waits in its queue.
+      // Nothing can be cut before the leading track starts. Earlier samples wait in their queue.
       guard !overlaps(sample, in: queues[index]) else { return }
       _ = queues[index].append(sample)
       cutWithoutLeader(&output)
@@ -191,15 +191,15 @@ package struct Segmenter: Sendable {
     release(knownTime: nil, &output)
   }
 
-  /// Audio of a new encoder that begins before the old one's ended cannot be heard beside it.
+  /// Whether audio of a new encoder begins before the old encoder's audio ended. It cannot be played beside it.
   private func overlaps(_ sample: Sample, in queue: SampleQueue) -> Bool {
     guard queue.isEmpty, queue.reach == nil, let end = reached[sample.track] else { return false }
     let middle = sample.decodeTime &+ Int64((sample.duration ?? 0) / 2)
     return MediaTime(ticks: middle, timescale: queue.track.timescale) < end
   }
 
-  /// Keeps a sample for the tracks that wait; brings them in with a sync sample of the leading track. True when the
-  /// sample is dealt with.
+  /// Keeps a sample of a deferred track. A sync sample of the leading track brings the deferred tracks in. True if the
+  /// sample needs no further handling.
   private mutating func takeDeferred(_ sample: Sample, _ output: inout [FragmentEvent]) -> Bool {
     guard let waiting = deferred, let track = waiting.tracks.first(where: { $0.id == sample.track }) else {
       return false
@@ -219,7 +219,7 @@ package struct Segmenter: Sendable {
     guard sample.isSync || !leader.awaitsSync, !leader.precedesBeginning(sample) else { return }
     if !leader.staysOpen(with: sample) { closeGroup() }
     closeBeforePause(until: sample.decodeTime)
-    // The queue may lay the sample elsewhere; the boundary is where it really is.
+    // The queue may move the sample; the boundary is its final decode time.
     let decodeTime = queues[leaderIndex].append(sample)
     leader.note(decodeTime)
     let expected = Int64(sample.duration ?? queues[leaderIndex].lastDuration ?? 0)
@@ -230,7 +230,7 @@ package struct Segmenter: Sendable {
       if !leader.keepsEarlyFollowers { dropFollowers(endingBefore: sample.presentationTime) }
     } else {
       noteSync(sample, at: decodeTime, &output)
-      // The first picture after audio alone starts a segment, so that players can join there.
+      // The first video frame after audio alone starts a segment, so that players can join there.
       let endsSegment =
         leader.awaitsSync || leader.segmentEnds(before: sample, at: decodeTime, in: queues[leaderIndex], policy)
       if endsSegment {
@@ -252,7 +252,7 @@ package struct Segmenter: Sendable {
     closeOnForesight()
   }
 
-  /// A picture of a variable rate that lasts too long for the open fragment is one of its own.
+  /// Gives a frame of a variable rate its own fragment if it lasts too long for the open one.
   private mutating func closeBeforePause(until decodeTime: Int64) {
     let queue = queues[leaderIndex]
     let limit = policy.fragmentLimit.rescaled(to: queue.track.timescale)
@@ -264,15 +264,15 @@ package struct Segmenter: Sendable {
     leader.fragmentIsEmpty = false
   }
 
-  /// All pictures have come that are shown before the key frame of the open segment: where it begins, the one before ends.
+  /// Ends the last segment where the open one begins: all frames shown before its key frame have come.
   private mutating func closeGroup() {
     guard let start = leader.closeGroup(), let index = closing.lastIndex(where: \.awaitsGroup) else { return }
     closing[index].boundary = MediaTime(ticks: start, timescale: queues[leaderIndex].track.timescale)
     closing[index].awaitsGroup = false
   }
 
-  /// Closes the open fragment without waiting for the next sample, where its time is known beforehand. If that was
-  /// wrong, `SampleQueue` lays the next sample where this fragment ends.
+  /// Closes the open fragment before the next sample comes, if its end can be predicted. If the prediction is wrong,
+  /// `SampleQueue` moves the next sample to the end of this fragment.
   private mutating func closeOnForesight() {
     let foresight = leader.foresee(in: queues[leaderIndex], policy)
     guard foresight != .unknown, let end = queues[leaderIndex].reach else { return }
@@ -280,7 +280,7 @@ package struct Segmenter: Sendable {
     leader.openFragment(at: end, isIndependent: false)
   }
 
-  /// At the very start, audio that ends before the picture begins has nothing to go with.
+  /// Drops audio that ends before the first video frame, at the start of the stream.
   private mutating func dropFollowers(endingBefore presentationTime: Int64) {
     let start = MediaTime(ticks: presentationTime, timescale: queues[leaderIndex].track.timescale)
     for index in queues.indices where index != leaderIndex {
@@ -301,7 +301,7 @@ package struct Segmenter: Sendable {
     tell(group: time, &output)
   }
 
-  /// A segment that had to be cut without a sync sample tells of the group of pictures before that is over.
+  /// Reports the GOP so far when a segment had to be cut without a sync sample, before that GOP is over.
   private mutating func noteCut(before sample: Sample, at decodeTime: Int64, _ output: inout [FragmentEvent]) {
     guard !sample.isSync, tracks[leaderIndex].kind == .video, let sync = leader.rhythm.lastSync else { return }
     let time = MediaTime(ticks: decodeTime &- sync, timescale: tracks[leaderIndex].timescale)
@@ -314,8 +314,8 @@ package struct Segmenter: Sendable {
     output.append(.groupOfPictures(group))
   }
 
-  /// The leading track fell silent while others go on: after a segment and some patience, fragments are cut by
-  /// their time, and the last picture stands until there.
+  /// Cuts fragments by time when the leading track has no samples but others have. It waits for one segment plus
+  /// `leaderPatience`. The last frame stays on screen until then.
   private mutating func cutWithoutLeader(_ output: inout [FragmentEvent]) {
     guard tracks.count > 1, let ahead = followersReach() else { return }
     let timescale = queues[leaderIndex].track.timescale
@@ -351,9 +351,9 @@ package struct Segmenter: Sendable {
 
   // MARK: Fragments
 
-  /// Ends the open fragment of the leading track at `decodeTime`; the others' samples join when it is released.
-  /// `presentationEnd` is where the next segment's presentation begins, where that is known; with `awaitsGroup` it may
-  /// turn out to be earlier.
+  /// Ends the open fragment of the leading track at `decodeTime`. Samples of the other tracks join when it is released.
+  /// `presentationEnd` is where the next segment's presentation begins, if known. With `awaitsGroup` it may still
+  /// become earlier.
   private mutating func closeFragment(
     at decodeTime: Int64, endsSegment: Bool, isExpectedLast: Bool = false, presentationEnd: Int64? = nil,
     awaitsGroup: Bool = false
@@ -365,7 +365,7 @@ package struct Segmenter: Sendable {
     let taken = queues[leaderIndex].take(before: decodeTime)
     if let run = taken?.run { learnPartLimit(run, endsSegment: endsSegment) }
     let startsSegment = start == leader.segmentStart
-    // Of what is shown first in a segment, the first fragment may not have everything.
+    // The frame shown first in a segment may not be in the first fragment.
     let segmentStart = start &+ leader.reorderDelay
     let earliest = startsSegment ? segmentStart : taken?.run.earliestPresentationTime ?? segmentStart
     let length = startsSegment ? leader.expectedSegmentLength(timescale: timescale, policy) : nil
@@ -390,8 +390,9 @@ package struct Segmenter: Sendable {
     policy.setPartLimit(usual: usual, sofar: longest, others: others)
   }
 
-  /// A segment that is to end there, so that the others' end can be told with its first fragment. They end a little
-  /// earlier than the picture, with what has surely arrived with its last sample: nothing has to wait for them.
+  /// The predicted ends of a segment on all tracks, so that its first fragment can state the others' end. The other
+  /// tracks end a little earlier than the video: with samples that have surely arrived by then. So nothing waits for
+  /// them.
   private func foretold(end: MediaTime) -> ForetoldSegment {
     let isAligned = alignsFrom.map { end + policy.segmentTarget > $0 } ?? false
     if policy.fragmentsWaitForFollowers || isAligned { return ForetoldSegment(end: end, followersEnd: end) }
@@ -400,15 +401,15 @@ package struct Segmenter: Sendable {
     return ForetoldSegment(end: end, followersEnd: end - early)
   }
 
-  /// Where the other tracks are cut for a fragment.
+  /// Presentation time at which the other tracks are cut for a fragment.
   private func followersBoundary(of fragment: ClosingFragment) -> MediaTime {
     guard let foretold, fragment.boundary <= foretold.end else { return fragment.boundary }
     return min(fragment.boundary, foretold.followersEnd)
   }
 
-  /// Emits closed fragments in order, as far as nothing that belongs to them can still come, or has been waited for
-  /// long enough. Only the end of a segment waits, so that all tracks are cut at the same time, or as was foretold; a
-  /// fragment within a segment carries the audio that has arrived.
+  /// Emits closed fragments in order, when their samples are complete or have been waited for long enough. Only the end
+  /// of a segment waits, so that all tracks are cut at the same or the predicted time. A fragment within a segment
+  /// carries the audio that has arrived.
   private mutating func release(
     knownTime: MediaTime? = nil, everything: Bool = false, _ output: inout [FragmentEvent]
   ) {
@@ -429,7 +430,7 @@ package struct Segmenter: Sendable {
     }
   }
 
-  /// The other tracks are later than was thought: the next segments allow for it, and need not wait.
+  /// Raises the lag of the other tracks, because they were later than expected. The next segments need not wait.
   private mutating func learnLag(_ boundary: MediaTime) {
     guard let foretold, foretold.followersEnd < foretold.end else { return }
     let leaderID = queues[leaderIndex].track.id
@@ -449,7 +450,7 @@ package struct Segmenter: Sendable {
     }
   }
 
-  /// Of the leading track decode times count: when a picture is shown is the publisher's word alone.
+  /// Measures the leading track by decode times: presentation times depend on the publisher alone.
   private func patienceIsOver(for fragment: ClosingFragment, knownTime: MediaTime?) -> Bool {
     if let knownTime, knownTime > fragment.boundary + CutPolicy.followerPatience { return true }
     let queue = queues[leaderIndex]
@@ -463,7 +464,7 @@ package struct Segmenter: Sendable {
     if let run = closed.run { runs.append(run) }
     for index in queues.indices where index != leaderIndex {
       let boundary = takeRest ? nil : followersBoundary(of: closed).rescaled(to: queues[index].track.timescale)
-      // Where a track is delivered alone, its parts keep to the limit, too; what is over goes into the next one.
+      // If tracks are delivered one by one, their parts keep to the limit too. The rest goes into the next part.
       let longest = policy.fragmentsWaitForFollowers && !takeRest ? policy.partLimit : nil
       let timescale = queues[index].track.timescale
       if let taken = queues[index].take(before: boundary, longest: longest?.rescaled(to: timescale)) {

@@ -1,13 +1,13 @@
-/// Learns how far the pictures of a variable rate usually lie apart.
+/// Measures the usual frame duration of a variable rate.
 struct VariableRate: Sendable {
   private var durations: [UInt32] = []
   private var runs = 0
   private var longest = MediaTime.zero
 
-  /// The first fragment of all is short; by the second one a quarter of a second has come.
+  /// The first fragment of the stream is short. After the second one a quarter of a second has come.
   private static let enoughRuns = 2
 
-  /// Takes a fragment's pictures. Returns the median of their durations, and the longest fragment, once enough is known.
+  /// Takes a fragment's frames. Once enough are known, returns the median of their durations and the longest fragment.
   mutating func learn(_ run: TrackRun, endsSegment: Bool) -> (usual: MediaTime, longest: MediaTime)? {
     durations += run.samples.map(\.duration)
     runs += 1

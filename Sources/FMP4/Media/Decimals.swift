@@ -1,4 +1,4 @@
-/// Decimal numbers as text, from integers, rounded to the nearest: exact, and the same on every machine.
+/// Decimal numbers as text, made from integers and rounded to the nearest. Exact, and the same on every machine.
 package enum Decimals {
   /// Seconds with exactly `digits` decimals (0 to 9).
   package static func fixed(_ time: MediaTime, digits: Int) -> String {
@@ -7,7 +7,8 @@ package enum Decimals {
     return scaled(time.rescaled(to: powers[digits]), digits: digits)
   }
 
-  /// Seconds with exactly `digits` decimals (0 to 9), whatever a file says: what is no time is as long as can be.
+  /// Seconds with exactly `digits` decimals (0 to 9), for values from files. NaN becomes 0; other values are limited to
+  /// ±10⁹ s.
   package static func fixed(seconds: Double, digits: Int) -> String {
     let most = 1e9
     let bounded = seconds.isNaN ? 0 : min(max(seconds, -most), most)

@@ -1,19 +1,20 @@
-/// Everything that happens to a publication, in the order in which it happens.
+/// The events of a publication, in their order.
 package enum MediaEvent: Sendable {
-  /// The tracks from here on. Again in mid-stream: a parameter change; samples that follow belong to the new set.
+  /// The tracks from here on. Sent again for each parameter change: the samples that follow belong to the new tracks.
   case tracks([TrackDescription])
   case sample(Sample)
-  /// Which wall-clock time a media time had; once per publication, before its first sample.
+  /// Wall clock time of a media time. Sent once per publication, before its first sample.
   case clock(WallClockAnchor)
-  /// The media clock has reached at least this time: whoever has a clock says so, and waits (for late or silent
-  /// tracks) follow from it. FMP4 itself knows no clock.
+  /// The media clock has reached at least this time. A sender with a clock reports it. It bounds the wait for late
+  /// tracks or tracks without samples; FMP4 has no clock itself.
   case progress(MediaTime)
-  /// The timeline breaks here: what follows does not continue what came before.
+  /// The timeline breaks here: the media after it does not continue the media before.
   case discontinuity
   case end(EndReason)
 }
 
-/// Media time ↔ wall time at one instant: tells the time of day of what is seen, and is never used for media times.
+/// Media time and wall clock time of one instant. Gives the time of day of the media; never used to compute media
+/// times.
 package struct WallClockAnchor: Sendable, Hashable {
   package var mediaTime: MediaTime
   /// Nanoseconds since 1970-01-01T00:00:00Z on the server's steady clock, which never steps.
@@ -30,16 +31,16 @@ package struct WallClockAnchor: Sendable, Hashable {
   }
 }
 
-/// Why a publication is over; what is made of it, and how it is told, is said where it is.
+/// Why a publication ended.
 package enum EndReason: Sendable, Hashable {
-  /// As its source meant it: the stream ends at once.
+  /// The publisher ended it: the stream ends at once.
   case finished
-  /// The source was lost, and may come back.
+  /// The connection to the source was lost. The source may come back.
   case connectionLost(String)
-  /// It sent what cannot be used.
+  /// The source sent unusable data.
   case failed(String)
-  /// Another took its place.
+  /// Another publisher replaced it.
   case replaced
-  /// The program is stopping.
+  /// weir is shutting down.
   case shutdown
 }

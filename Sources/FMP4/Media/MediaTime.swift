@@ -1,10 +1,10 @@
-/// A point or a length on a media timeline: `ticks` of a clock that beats `timescale` times a second.
+/// A point or a duration on a media timeline, in ticks of a timescale.
 ///
-/// Comparison is exact across timescales, because a product of 64 by 32 bits never rounds.
+/// Comparison is exact across timescales, because the product of 64 by 32 bits never rounds.
 package struct MediaTime: Hashable, Sendable {
   /// Ticks since the timeline's origin; may be negative.
   package var ticks: Int64
-  /// Ticks a second; never 0.
+  /// Ticks per second; never 0.
   package var timescale: UInt32
 
   package init(ticks: Int64, timescale: UInt32) {
@@ -22,14 +22,14 @@ package struct MediaTime: Hashable, Sendable {
 
   package static let zero = MediaTime(ticks: 0, timescale: 1000)
 
-  /// The time in seconds, for text and for figures; never fed back into media time.
+  /// Seconds, for text and for metrics only. Never converted back to media time.
   package var seconds: Double { Double(ticks) / Double(timescale) }
 
-  /// Whole nanoseconds, rounded to the nearest; saturates beyond ±292 years.
+  /// Whole nanoseconds, rounded to the nearest. Saturates beyond ±292 years.
   package var nanoseconds: Int64 { rescaled(to: 1_000_000_000) }
 
-  /// The same time in ticks of another timescale, rounded to the nearest (halves away from zero);
-  /// saturates where 64 bits do not hold it.
+  /// The same time in ticks of another timescale, rounded to the nearest (halves away from zero). Saturates if 64 bits
+  /// cannot hold it.
   package func rescaled(to other: UInt32) -> Int64 {
     if other == timescale { return ticks }
     let product = ticks.magnitude.multipliedFullWidth(by: UInt64(other))
@@ -45,12 +45,12 @@ package struct MediaTime: Hashable, Sendable {
     MediaTime(ticks: rescaled(to: other), timescale: other)
   }
 
-  /// The sum in the left side's timescale; wraps rather than traps at 2⁶³ ticks.
+  /// The sum, in the timescale of the left side. Wraps at 2⁶³ ticks; never traps.
   package static func + (a: MediaTime, b: MediaTime) -> MediaTime {
     MediaTime(ticks: a.ticks &+ b.rescaled(to: a.timescale), timescale: a.timescale)
   }
 
-  /// The difference in the left side's timescale; wraps rather than traps at 2⁶³ ticks.
+  /// The difference, in the timescale of the left side. Wraps at 2⁶³ ticks; never traps.
   package static func - (a: MediaTime, b: MediaTime) -> MediaTime {
     MediaTime(ticks: a.ticks &- b.rescaled(to: a.timescale), timescale: a.timescale)
   }
@@ -69,7 +69,7 @@ extension MediaTime: Comparable {
   }
 
   package func hash(into hasher: inout Hasher) {
-    // Equal times of different timescales hash alike: the value is hashed, not its representation.
+    // Equal times of different timescales need the same hash, so the value is hashed.
     hasher.combine(rescaled(to: 1000))
   }
 }

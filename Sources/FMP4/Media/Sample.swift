@@ -1,20 +1,20 @@
 package import NIOCore
 
-/// One access unit of one track, complete at birth: nothing downstream re-derives or repairs its times.
+/// One access unit or audio frame of one track. Its times are final: no later stage changes or repairs them.
 package struct Sample: Sendable {
   package var track: TrackID
-  /// Ticks of the track's timescale. The origin is the publication's: its earliest sample of any track is 0.
+  /// Ticks of the track's timescale. The earliest sample of the publication, on any track, is at 0.
   package var decodeTime: Int64
   /// Presentation minus decode time, in ticks; may be negative.
   package var compositionOffset: Int32
-  /// Ticks until the next sample, where the codec or a constant rate states it; else the next sample tells.
+  /// Ticks until the next sample, if the codec or a constant rate gives it. Otherwise the next sample's time shows it.
   package var duration: UInt32?
-  /// Decoding may start here (an IDR of H.264, an IRAP of HEVC, a key frame of AV1, every sample of audio).
+  /// Decoding can start here: an IDR of H.264, an IRAP of HEVC, a key frame of AV1, every audio sample.
   package var isSync: Bool
-  /// No other sample needs it to be decoded: a player that is short of time may leave it out.
+  /// No other sample depends on it. A player that is too slow may skip it.
   package var isDisposable: Bool
-  /// The bytes as ISO BMFF stores them: NAL units behind four-byte lengths, a raw AAC frame, an AV1 temporal
-  /// unit without its delimiter, an Opus packet. A buffer of exactly this size, never a slice of a read buffer.
+  /// The bytes as ISO BMFF stores them: NAL units with four-byte lengths, a raw AAC frame, an AV1 temporal unit without
+  /// its delimiter, or an Opus packet. The buffer has exactly this size and is never a slice of a read buffer.
   package var payload: ByteBuffer
 
   /// In ticks of the track's timescale.

@@ -1,5 +1,5 @@
 extension TrackDescription {
-  /// "1280×720 H.264 30 fps" or "AAC 48 kHz stereo", for log lines and pages.
+  /// "1280×720 H.264 30 fps" or "AAC 48 kHz stereo", for log lines and web pages.
   package var summary: String {
     var words: [String] = []
     if let size = codec.displaySize { words.append("\(size.width)×\(size.height)") }
@@ -12,7 +12,7 @@ extension TrackDescription {
     return words.joined(separator: " ")
   }
 
-  /// Frames in a thousand seconds, where the rate is known.
+  /// Frame rate in frames per 1000 seconds; nil if unknown.
   package var frameRate: Int? {
     if let frameDuration, frameDuration > 0 { return Int((Double(timescale) * 1000 / Double(frameDuration)).rounded()) }
     if let rate = codec.frameRate, rate.denominator > 0 {

@@ -1,4 +1,4 @@
-/// Clockwise turn that a player applies to the picture before it is shown (the matrix of ISO/IEC 14496-12 §8.3.2).
+/// Clockwise rotation that a player applies to the video (the matrix of ISO/IEC 14496-12 §8.3.2).
 package enum Rotation: UInt16, Sendable, Hashable {
   case none = 0
   case clockwise90 = 90
@@ -6,19 +6,19 @@ package enum Rotation: UInt16, Sendable, Hashable {
   case clockwise270 = 270
 }
 
-/// What a track is, for as long as its parameters stay the same. Two equal descriptions need no new init segment.
+/// Description of a track; it holds until the next parameter change. Two equal descriptions share an init segment.
 package struct TrackDescription: Sendable, Hashable {
   package var id: TrackID
   package var codec: Codec
-  /// Ticks a second of the track's times: the sample rate for audio; for picture the numerator of a recognised
-  /// frame rate (24000, 30000, 60000 …), else 90000.
+  /// Ticks per second of the track's times. Audio: the sample rate. Video: the numerator of a recognised frame rate
+  /// (24000, 30000, 60000 …), else 90000.
   package var timescale: UInt32
-  /// Ticks between two pictures where the rate is known to be constant; nil for a variable or unknown rate.
+  /// Ticks between two frames at a constant rate. Nil if the rate is variable or unknown.
   package var frameDuration: UInt32?
-  /// ISO 639-2/T code of three letters; "und" when unknown.
+  /// ISO 639-2/T code of three letters. "und" if unknown.
   package var language: String
   package var rotation: Rotation
-  /// Colours as stated beside the bitstream; nil when they were not, and for audio.
+  /// Colours stated outside of the parameter sets. Nil if there are none, and for audio.
   package var statedColor: VideoColor?
 
   package init(
@@ -36,7 +36,7 @@ package struct TrackDescription: Sendable, Hashable {
 
   package var kind: MediaKind { codec.kind }
 
-  /// Ticks of each sample where all are equally long: by the frame rate, or by the codec.
+  /// Ticks of each sample if all have the same duration: by the codec, else by the frame rate.
   package var sampleDuration: UInt32? { codec.configuration.frameDuration ?? frameDuration }
 }
 
@@ -44,13 +44,13 @@ extension [TrackDescription] {
   /// The first track of a kind.
   package func first(_ kind: MediaKind) -> TrackDescription? { first { $0.kind == kind } }
 
-  /// The track by which fragments are cut: the first video track, else the first of all.
+  /// The track by which fragments are cut: the first video track, else the first track.
   package var leader: TrackDescription? { first(.video) ?? first }
 
-  /// The first track of each kind: what is played where nobody chooses.
+  /// The default tracks: the first of each kind. A player plays them unless the viewer chooses others.
   package var defaults: [TrackDescription] { filter { first($0.kind)?.id == $0.id } }
 
-  /// The same tracks, those that are played where nobody chooses before the others.
+  /// The same tracks with the default tracks first.
   package var defaultsFirst: [TrackDescription] {
     let defaults = defaults
     return defaults + filter { !defaults.contains($0) }

@@ -1,5 +1,5 @@
-/// A track within one stream: 1 is the first. The same number is the `track_ID` of its boxes
-/// (ISO/IEC 14496-12 §8.3.2), so it is never 0.
+/// Number of a track within its stream; the first is 1. It is also the `track_ID` in boxes (ISO/IEC 14496-12 §8.3.2),
+/// so it is never 0.
 package struct TrackID: Hashable, Sendable, Comparable {
   package let rawValue: UInt32
 
@@ -7,7 +7,7 @@ package struct TrackID: Hashable, Sendable, Comparable {
     self.rawValue = rawValue
   }
 
-  /// The picture track of a stream with one picture.
+  /// The video track of a stream with one video.
   package static let video = TrackID(1)
   /// The audio track of a stream with one audio.
   package static let audio = TrackID(2)

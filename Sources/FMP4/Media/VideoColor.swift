@@ -1,5 +1,4 @@
-/// What is said of a picture's colours beside the parameter sets: by the publisher, or by
-/// messages in the bitstream.
+/// Colours stated outside of the parameter sets: by the publisher, or by messages in the bitstream.
 package struct VideoColor: Sendable, Hashable {
   package var description: ColorDescription?
   package var masteringDisplay: MasteringDisplay?
@@ -16,7 +15,7 @@ package struct VideoColor: Sendable, Hashable {
 }
 
 extension VideoColor {
-  /// Both together; where both say something this one counts. Nil where neither does.
+  /// Merges two statements; the first has precedence. Nil if both are nil.
   package static func together(_ first: VideoColor?, _ second: VideoColor?) -> VideoColor? {
     guard let first, let second else { return first ?? second }
     return VideoColor(
@@ -27,7 +26,7 @@ extension VideoColor {
 }
 
 extension TrackDescription {
-  /// What the pictures' numbers mean: what the bitstream says, and where it says nothing what the publisher stated.
+  /// Meaning of the video's colour values. The bitstream has precedence; the publisher's statement fills its gaps.
   package var color: ColorDescription? {
     guard let stated = statedColor?.description else { return codec.picture?.color }
     guard let inStream = codec.picture?.color else { return stated }
@@ -36,10 +35,10 @@ extension TrackDescription {
 }
 
 extension ColorDescription {
-  /// "Unspecified" in all three code points of ITU-T H.273.
+  /// Code point for "unspecified" in all three fields of ITU-T H.273.
   private static let unspecified: UInt8 = 2
 
-  /// With the other's code points where this one has none; the range is this one's.
+  /// Fills unspecified code points from `other`. The range is kept.
   func completed(by other: ColorDescription) -> ColorDescription {
     ColorDescription(
       primaries: primaries == Self.unspecified ? other.primaries : primaries,

@@ -1,15 +1,17 @@
 package import NIOCore
 
-/// Collects the fragments of a stretch of a recording and makes the head of a movie that shows the first track of each kind
-/// there: the media stays where it is. The movie begins with a key frame; an edit list cuts what lies before the frame that is shown first.
+/// Collects the fragments of a section of a recording and makes the head of a movie of it. The movie has the first
+/// track of each kind; the media stays where it is in the file. It begins with a key frame. An edit list hides what
+/// comes before the first frame to show.
 package struct ClipTables: Sendable {
-  /// Media time that is wanted.
+  /// Requested media time.
   private let wanted: Range<MediaTime>
   private var tracks: [TrackDescription]
   private var entries: [Entry] = []
-  /// The other tracks' runs of the newest fragment: audio of the key frame's time may stand in the fragment before it.
+  /// Runs of the other tracks in the newest fragment. Audio from the time of the key frame may be in the fragment
+  /// before it.
   private var followers: [Entry] = []
-  /// The fragments from the key frame on reach to here.
+  /// End of the collected fragments.
   private var end: MediaTime?
 
   private enum Entry {
@@ -17,10 +19,10 @@ package struct ClipTables: Sendable {
     case tracks([TrackDescription])
   }
 
-  /// Audio may stand in a fragment that comes this much behind the picture's.
+  /// Audio may come in a fragment this much later than the video's.
   private static let lag = MediaTime(milliseconds: 500)
 
-  /// What people write has milliseconds, and a picture that begins within one is meant.
+  /// Times in requests have milliseconds: a frame that begins within the requested millisecond counts.
   private static let precision = MediaTime(ticks: 999, timescale: 1_000_000)
 
   package init(_ wanted: Range<MediaTime>, tracks: [TrackDescription]) {
@@ -29,14 +31,14 @@ package struct ClipTables: Sendable {
     self.tracks = tracks.defaults
   }
 
-  /// What follows has these tracks.
+  /// Changes the tracks of the fragments that follow.
   package mutating func change(to tracks: [TrackDescription]) {
     self.tracks = tracks.defaults
     followers = []
     if !entries.isEmpty { entries.append(.tracks(self.tracks)) }
   }
 
-  /// Takes the next fragment. False when nothing of what follows is needed.
+  /// Takes the next fragment. False if no later fragment is needed.
   package mutating func append(_ walked: WalkedFragment) -> Bool {
     let fragment = walked.fragment
     if fragment.isIndependent, fragment.start <= wanted.lowerBound { entries = [.tracks(tracks)] + followers }
@@ -49,23 +51,23 @@ package struct ClipTables: Sendable {
     return fragment.start < wanted.upperBound + Self.lag
   }
 
-  /// What a clip is made of.
+  /// A clip: a new head, and a byte range of the file.
   package struct Clip: Sendable {
-    /// `ftyp`, `moov` and the header of one `mdat`; `media` of the file follows it.
+    /// `ftyp`, `moov` and the header of one `mdat`. The bytes of `media` follow it.
     package var head: ByteBuffer
-    /// Bytes of the file.
+    /// Byte range of the file.
     package var media: Range<UInt64>
-    /// What is shown.
+    /// Media time that the clip shows.
     package var shown: Range<MediaTime>
   }
 
-  /// Nil when nothing of what is wanted is there.
+  /// Makes the clip. Nil if nothing of the requested time is there.
   package func make(metadata: MovieMetadata) -> Clip? {
     let runs = entries.compactMap { entry -> (run: TrackRun, offset: UInt64)? in
       if case .run(let run, let offset) = entry { (run, offset) } else { nil }
     }
     guard let leader = tracks.leader,
-      let start = firstShown(runs.map(\.run).filter { $0.track == leader.id }),
+      let start = startOfFirstShown(runs.map(\.run).filter { $0.track == leader.id }),
       let first = runs.map(\.offset).min()
     else { return nil }
     var left = kept(runs.map(\.run))
@@ -91,8 +93,8 @@ package struct ClipTables: Sendable {
     return Clip(head: builder.head(contentLength: end - first, blockSize: 1), media: first..<end, shown: shown)
   }
 
-  /// When the sample that is seen or heard at the beginning begins; nil when all are over by then or come too late.
-  private func firstShown(_ runs: [TrackRun]) -> MediaTime? {
+  /// Start of the first sample to play. Nil if all samples end before the requested time or begin after it.
+  private func startOfFirstShown(_ runs: [TrackRun]) -> MediaTime? {
     var latest: MediaTime?
     var earliest: MediaTime?
     for run in runs {
@@ -108,7 +110,7 @@ package struct ClipTables: Sendable {
     return latest ?? earliest
   }
 
-  /// How many samples of each track are decoded for what is shown: to the last in decode order that is.
+  /// Number of samples per track that are needed: up to the last one in decode order that is shown.
   private func kept(_ runs: [TrackRun]) -> [TrackID: Int] {
     var counts: [TrackID: Int] = [:]
     var kept: [TrackID: Int] = [:]
@@ -125,7 +127,7 @@ package struct ClipTables: Sendable {
 }
 
 extension TrackRun {
-  /// When each sample is shown and how long, in ticks and in decode order.
+  /// Start and end of presentation of each sample, in ticks and in decode order.
   fileprivate var presentation: [(start: Int64, end: Int64)] {
     var decodeTime = baseDecodeTime
     return samples.map { sample in
@@ -135,7 +137,7 @@ extension TrackRun {
     }
   }
 
-  /// Its first samples.
+  /// The first `count` samples.
   fileprivate func prefix(_ count: Int) -> TrackRun {
     guard count < samples.count else { return self }
     var run = self

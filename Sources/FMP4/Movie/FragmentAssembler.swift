@@ -1,37 +1,37 @@
 internal import NIOCore
 
-/// Puts together what the heads of a fragment say, box by box, for whoever walks over a file. A value; it knows no file.
+/// Builds fragments from the headers of a file, box by box. A value type: the caller reads the file.
 struct FragmentAssembler: Sendable {
   private var leader: TrackID?
   private var timescales: [TrackID: UInt32] = [:]
   private var defaults: [TrackID: FragmentReader.Defaults] = [:]
-  /// The newest `prft` and `moof`, until their `mdat` is seen to be whole.
+  /// The newest `prft` and `moof`, until their `mdat` is known to be complete.
   private var reference: (time: ProducerReferenceTime, offset: UInt64)?
   private var pending: (fragment: Fragment, offset: UInt64, mediaOffsets: [UInt64])?
-  /// Where the leading track's media ended.
+  /// Presentation time at which the leading track's media ended.
   private var leaderEnd = MediaTime.zero
 
-  /// Samples have been told of whose media was not seen yet.
+  /// Whether a `moof` listed samples whose `mdat` has not come yet.
   var hasPendingSamples: Bool { pending.map { !$0.fragment.runs.isEmpty } ?? false }
 
-  /// What follows has these tracks.
+  /// Changes the tracks of the fragments that follow.
   mutating func change(to tracks: [TrackDescription]) {
     leader = tracks.leader?.id
     timescales = Dictionary(tracks.map { ($0.id, $0.timescale) }, uniquingKeysWith: { first, _ in first })
   }
 
-  /// The same, with what the `moov` says that fragments may leave out.
+  /// Changes the tracks, and takes the defaults of fragment fields from the `moov`.
   mutating func change(to tracks: [TrackDescription], movie: BoxView) {
     change(to: tracks)
     defaults = MovieReader.fragmentDefaults(movie, tracks: tracks)
   }
 
-  /// A `prft`, which belongs to the fragment that follows.
+  /// Takes a `prft`, which belongs to the next fragment.
   mutating func reference(_ box: BoxView) {
     reference = (try? ProducerReferenceTime(box)).map { ($0, box.header.range.lowerBound) }
   }
 
-  /// A `moof`.
+  /// Takes a `moof`.
   mutating func head(_ box: BoxView) throws(BoxError) {
     let offset = box.header.range.lowerBound
     guard let leader else { throw BoxError(.missing("moov"), [], at: offset) }
@@ -51,7 +51,7 @@ struct FragmentAssembler: Sendable {
     pending = (fragment, offset, located.map { offset &+ UInt64($0.offset) })
   }
 
-  /// An `mdat` that is whole: its fragment is, too. Nil where it belongs to none.
+  /// Takes a complete `mdat` and returns its fragment. Nil if it belongs to none.
   mutating func media(_ box: BoxHeader) throws(BoxError) -> WalkedFragment? {
     guard let (fragment, offset, mediaOffsets) = pending else { return nil }
     pending = nil
@@ -73,22 +73,22 @@ struct FragmentAssembler: Sendable {
       fragment: fragment, offset: from, end: box.range.upperBound, mediaOffsets: mediaOffsets, clock: clock)
   }
 
-  /// What comes next does not continue this.
+  /// Drops the open fragment, because the next box does not continue it.
   mutating func forgetPending() {
     pending = nil
     reference = nil
   }
 }
 
-/// A fragment of a file: what its heads say, and where it lies.
+/// A fragment of a file: the content of its headers and its place in the file.
 package struct WalkedFragment: Sendable {
-  /// Without payloads. It starts a segment where a `prft` stands before it, as weir writes them.
+  /// The fragment without payloads. It starts a segment if a `prft` precedes it, as weir writes them.
   package var fragment: Fragment
-  /// Bytes of the file: where its first box begins, and where its last ends.
+  /// Byte range in the file: start of the first box and end of the last.
   package var offset: UInt64
   package var end: UInt64
-  /// Where the media of each of the runs begins.
+  /// File offset of each run's media.
   package var mediaOffsets: [UInt64]
-  /// What its `prft` says.
+  /// Wall clock from its `prft`; nil without one.
   package var clock: WallClockAnchor?
 }

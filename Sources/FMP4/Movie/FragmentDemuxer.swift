@@ -1,51 +1,51 @@
 package import NIOCore
 
-/// Fragmented MP4 as it arrives, in pieces of any size: its tracks and samples as media events, with the times that the
-/// fragments say (ISO/IEC 14496-12 §8.8). Each sample comes as soon as its last byte is there. A value; it knows no
-/// connection and no clock. Whoever sends the bytes need not mean well: what is kept of them is bounded.
+/// Reads fragmented MP4 that arrives in pieces of any size. Returns its tracks and samples as media events, with the
+/// times of the fragments (ISO/IEC 14496-12 §8.8). Each sample is returned as soon as its last byte is there. A value
+/// type without connection or clock. The sender may be hostile: the memory kept is bounded.
 package struct FragmentDemuxer: Sendable {
-  /// Bytes of the largest `moov` or `moof`, and of the largest sample.
+  /// Most bytes of a `moov` or `moof`, and of a sample.
   package static let largestHead: UInt64 = 4 << 20
   package static let largestSample = 16 << 20
-  /// The most tracks that are read.
+  /// Most tracks that are read.
   package static let maximumTracks = 32
-  /// The most samples of a `moof`: minutes of video and audio.
+  /// Most samples of a `moof`: minutes of video and audio.
   package static let maximumSamples = 16_384
 
-  /// Of the newest `moov`.
+  /// Tracks of the newest `moov`.
   package private(set) var tracks: [TrackDescription] = []
-  /// Why tracks of it were left out: their codec is not one that weir carries, mostly.
+  /// Why tracks of that `moov` were left out, mostly because weir does not support their codec.
   package private(set) var leftOut: [BoxError] = []
 
   private var buffer = ByteBuffer()
-  /// Where the buffer's first byte lies, from the start of all that came.
+  /// Stream offset of the buffer's first byte.
   private var position: UInt64 = 0
   private var place = Place.betweenBoxes
   private var timescales: [TrackID: UInt32] = [:]
   private var defaults: [TrackID: FragmentReader.Defaults] = [:]
-  /// The samples of the newest `moof` whose media has not come yet, by where it lies.
+  /// Samples of the newest `moof` whose media has not come yet, in order of their offset.
   private var expected: ArraySlice<ExpectedSample> = []
 
   private enum Place: Sendable {
     case betweenBoxes
-    /// Nothing that follows can be read.
+    /// Reading failed; nothing after that can be read.
     case failed(BoxError)
-    /// Nothing is needed of what comes before this.
+    /// Skipping bytes up to this offset.
     case passing(until: UInt64)
-    /// In an `mdat` that ends there.
+    /// Inside an `mdat` that ends at this offset.
     case media(until: UInt64)
   }
 
   private struct ExpectedSample: Sendable {
     var offset: UInt64
     var size: Int
-    /// Without its payload.
+    /// The sample without its payload.
     var sample: Sample
   }
 
   package init() {}
 
-  /// Takes what has arrived. `next` is to be called until it has nothing more.
+  /// Takes received bytes. Then call `next` until it returns nil.
   package mutating func receive(_ bytes: ByteBuffer) {
     if case .failed = place { return }
     if buffer.readableBytes == 0 {
@@ -56,7 +56,7 @@ package struct FragmentDemuxer: Sendable {
     }
   }
 
-  /// The next event that is known; nil when more has to arrive first. After an error nothing that follows can be read.
+  /// The next event. Nil if more bytes are needed. After an error nothing more can be read.
   package mutating func next() throws(BoxError) -> MediaEvent? {
     do throws(BoxError) {
       return try read()
@@ -72,7 +72,7 @@ package struct FragmentDemuxer: Sendable {
       case .failed(let error): throw error
       case .betweenBoxes:
         guard let header = try header() else { return nil }
-        // Only media may go on to the end of all.
+        // Only `mdat` may extend to the end of the stream.
         guard header.extent == .stated || header.type == "mdat", position > 0 || FourCC.outermost.contains(header.type)
         else { throw BoxError(.invalid, [header.type], at: position) }
         switch header.type {
@@ -98,7 +98,7 @@ package struct FragmentDemuxer: Sendable {
     }
   }
 
-  /// To be called when nothing more will arrive.
+  /// Call it when no more bytes will arrive.
   package func end() throws(BoxError) {
     switch place {
     case .failed(let error): throw error
@@ -114,13 +114,13 @@ package struct FragmentDemuxer: Sendable {
 
   private mutating func header() throws(BoxError) -> BoxHeader? {
     guard buffer.readableBytes >= BoxHeader.shortest else { return nil }
-    // A header may need sixteen bytes: eight of them say so.
+    // A header has 8 or 16 bytes; its first 8 bytes show which.
     let isLong = buffer.getInteger(at: buffer.readerIndex, as: UInt32.self) == 1
     guard !isLong || buffer.readableBytes >= BoxHeader.longest else { return nil }
     return try BoxHeader(buffer, in: position..<UInt64.max)
   }
 
-  /// All of a box that is read whole; nil while it is not there.
+  /// Reads a whole box. Nil if it has not completely arrived.
   private mutating func head(_ header: BoxHeader) throws(BoxError) -> BoxView? {
     guard header.size <= Self.largestHead else {
       throw BoxError(.large(size: header.size), [header.type], at: position)
@@ -136,7 +136,7 @@ package struct FragmentDemuxer: Sendable {
     position += count
   }
 
-  /// Leaves out what comes before `end`; false while some of it has not come.
+  /// Skips bytes up to `end`. False if some of them have not arrived.
   private mutating func pass(to end: UInt64) -> Bool {
     guard end > position else { return true }
     consume(min(end - position, UInt64(buffer.readableBytes)))
@@ -145,7 +145,7 @@ package struct FragmentDemuxer: Sendable {
 
   // MARK: Tracks
 
-  /// Nil where the tracks are those that were there before.
+  /// Reads a `moov`. Nil if the tracks have not changed.
   private mutating func movie(_ box: BoxView) throws(BoxError) -> MediaEvent? {
     try expectsNothing(before: box)
     var found: [TrackDescription] = []
@@ -171,7 +171,7 @@ package struct FragmentDemuxer: Sendable {
 
   // MARK: Fragments
 
-  /// A `moof`: its media comes behind it.
+  /// Reads a `moof`. Its media comes after it.
   private mutating func fragment(_ box: BoxView) throws(BoxError) {
     try expectsNothing(before: box)
     guard !tracks.isEmpty else { throw box.error(.unfinished) }
@@ -197,23 +197,23 @@ package struct FragmentDemuxer: Sendable {
         time &+= Int64(sample.duration)
       }
     }
-    // A stable order: runs may lie in any.
+    // A stable sort: runs may be in any order.
     expected =
       samples.enumerated().sorted { ($0.element.offset, $0.offset) < ($1.element.offset, $1.offset) }
       .map(\.element)[...]
     if let first = expected.first, first.offset < position { throw box.error(.invalid) }
   }
 
-  /// All media of the fragment before is there.
+  /// Throws if media of the fragment before is missing.
   private func expectsNothing(before box: BoxView) throws(BoxError) {
     if let first = expected.first {
       throw box.error(.cut(size: UInt64(first.size), room: 0))
     }
   }
 
-  /// The next sample; nil while it is not all there.
+  /// The next sample. Nil if it has not completely arrived.
   private mutating func sample(_ next: ExpectedSample, before end: UInt64) throws(BoxError) -> Sample? {
-    // It lies within the `mdat`, and behind the one before.
+    // The sample must be inside the `mdat` and after the sample before.
     guard next.offset >= position, UInt64(next.size) <= end - next.offset else {
       throw BoxError(.invalid, ["mdat"], at: next.offset)
     }

@@ -1,17 +1,17 @@
 package import NIOCore
 
 extension InitSegment {
-  /// All tracks in one: for recordings.
+  /// Init segment with all tracks, for recordings.
   package var whole: ByteBuffer { InitBoxes.initSegment(of: tracks) }
 
-  /// The first track of each kind in one: for HLS and progressive fMP4.
+  /// Init segment with the first track of each kind, for HLS and progressive fMP4.
   package var interleaved: ByteBuffer { InitBoxes.initSegment(of: tracks.defaults) }
 
-  /// The one-track CMAF init segment of a track.
+  /// CMAF init segment with one track.
   package func single(_ track: TrackDescription) -> ByteBuffer { InitBoxes.initSegment(of: [track]) }
 }
 
-/// Writes init segments: `ftyp` + `moov` whose sample tables are there and empty (ISO/IEC 14496-12 §8.2, §8.8.1).
+/// Writes init segments: `ftyp` and `moov` with empty sample tables (ISO/IEC 14496-12 §8.2, §8.8.1).
 enum InitBoxes {
   static func initSegment(of tracks: [TrackDescription]) -> ByteBuffer {
     let capacity = tracks.reduce(512) { $0 + 768 + $1.sampleEntryCapacity }
@@ -32,7 +32,7 @@ enum InitBoxes {
     }
   }
 
-  /// §4.3: one-track files are CMAF; the codec's own brand follows where it has one.
+  /// §4.3: one-track files have the CMAF brand. The codec's own brand follows if it has one.
   private static func fileType(_ out: inout OutputRawSpan, _ tracks: [TrackDescription]) {
     out.box("ftyp") {
       $0.fourCC("iso6")

@@ -1,9 +1,9 @@
 package import NIOCore
 
-/// What a movie says of itself besides its media.
+/// Metadata of a movie.
 package struct MovieMetadata: Sendable, Hashable {
   package var title: String
-  /// When it was recorded, as text: `2026-11-21T07:24:10Z`.
+  /// Time of recording as text: `2026-11-21T07:24:10Z`.
   package var date: String
   /// Name and version of the program.
   package var tool: String
@@ -18,16 +18,15 @@ package struct MovieMetadata: Sendable, Hashable {
   }
 }
 
-/// Writes the head of a finished recording: what stands before the fragmented file to make an ordinary movie of it.
+/// Writes the head of a finished recording. Placed before the fragmented file, it makes an ordinary movie of it.
 package struct MovieBuilder: Sendable {
   private let tracks: [MovieTables.Track]
   private let metadata: MovieMetadata
   private let timeline: MovieTimeline
-  /// What else stands between head and media, in the `free` box that fills up; players pass over it.
+  /// More bytes between head and media, inside the `free` box that fills the gap. Players skip it.
   package var annex = ByteBuffer()
 
-  /// Tracks without samples are left out. Nil when none has any. `shown` is the stretch of media time that is shown, nil
-  /// for all there is.
+  /// Leaves out tracks without samples. Nil if no track has any. `shown` is the media time to show; nil for all of it.
   package init?(_ tables: MovieTables, metadata: MovieMetadata, showing shown: Range<MediaTime>? = nil) {
     tracks = tables.tracks.filter { $0.table.sampleCount > 0 }
     guard !tracks.isEmpty else { return nil }
@@ -35,16 +34,16 @@ package struct MovieBuilder: Sendable {
     timeline = MovieTimeline(tracks, showing: shown)
   }
 
-  /// `ftyp`, `moov`, a `free` that fills up, and the header of one `mdat` that takes in all of the fragmented file's
-  /// `contentLength` bytes, which follow. A whole number of `blockSize` bytes: the file system can then insert it before
-  /// them without moving them. Chunk offsets count from the start of the file so made.
+  /// `ftyp`, `moov`, a `free` box as padding, and the header of one `mdat`. That `mdat` encloses the fragmented file's
+  /// `contentLength` bytes, which follow. The length is a multiple of `blockSize`, so that the file system can insert
+  /// the head without moving the media. Chunk offsets count from the start of the new file.
   package func head(contentLength: UInt64, blockSize: Int) -> ByteBuffer {
     let block = max(blockSize, 1)
     func whole(_ movieSize: Int) -> Int {
       (movieSize + 8 + annex.readableBytes + Self.mediaHeaderSize + block - 1) / block * block
     }
-    // `capacity` is far above what tables come to whose samples are alike, so they are written once to know their size.
-    // With less before the media they need no more: some offsets may take 4 bytes instead of 8.
+    // `capacity` is far too large for tables of similar samples, so a draft is written to get the real size. The final
+    // head is never longer than the draft: with less before the media, offsets may take 4 bytes instead of 8.
     let draft = ByteBuffer.boxes(capacity: capacity + Self.fileTypeRoom) { out in
       fileType(&out)
       movie(&out, shift: UInt64(whole(capacity + Self.fileTypeRoom)))
@@ -62,19 +61,19 @@ package struct MovieBuilder: Sendable {
     }
   }
 
-  /// A head for room that stands before the fragments already, in two pieces.
+  /// A head in two pieces, for space reserved before the fragments.
   package struct ParcelledHead: Sendable, Hashable {
-    /// `ftyp`, `moov`, and a `free` as far as there is something in it: it goes on to the end of the room.
+    /// `ftyp`, `moov` and the used part of a `free` box, which extends over the rest of the reserved space.
     package var front: ByteBuffer
-    /// The header of `mdat`, with which the room ends.
+    /// The `mdat` header at the end of the reserved space.
     package var mediaHeader: ByteBuffer
 
-    /// Bytes that are of use.
+    /// Number of bytes to write.
     package var byteCount: Int { front.readableBytes + mediaHeader.readableBytes }
   }
 
-  /// The same for a file that has `room` bytes before its first fragment. What stands there between the two pieces becomes
-  /// part of the `free`; of that at least `spare` bytes before the second stay as they are. Nil where the room is too
+  /// The head for a file with `room` reserved bytes before its first fragment. The bytes between the two pieces become
+  /// part of the `free` box. At least `spare` bytes before the second piece stay unchanged. Nil if the space is too
   /// small.
   package func head(contentLength: UInt64, filling room: Int, sparing spare: Int) -> ParcelledHead? {
     var front = ByteBuffer.boxes(capacity: capacity + Self.fileTypeRoom) { out in
@@ -91,16 +90,16 @@ package struct MovieBuilder: Sendable {
   }
 
   private static func mediaHeader(_ out: inout OutputRawSpan, _ contentLength: UInt64) {
-    out.u32(1)  // the size is the 64-bit one (§4.2.2)
+    out.u32(1)  // a 64-bit size follows (§4.2.2)
     out.fourCC("mdat")
     out.u64(contentLength &+ UInt64(mediaHeaderSize))
   }
 
-  /// Of an `mdat` with its size in 64 bits.
+  /// Size of an `mdat` header with a 64-bit size, in bytes.
   static let mediaHeaderSize = 16
   private static let fileTypeRoom = 64
 
-  /// No more than this many bytes of `moov`.
+  /// Most bytes of the `moov`.
   private var capacity: Int {
     let text = metadata.title.utf8.count + metadata.date.utf8.count + metadata.tool.utf8.count
     return tracks.reduce(1024 + text) { sum, track in
@@ -143,8 +142,8 @@ package struct MovieBuilder: Sendable {
     ) { $0.sampleTable(table, descriptions: tracks[index].descriptions, shift: shift) }
   }
 
-  /// `udta` with the metadata items that players show: title, date and tool. The form is that of QuickTime's
-  /// `mdir` handler: each item holds a `data` box of type 1, UTF-8.
+  /// `udta` with the metadata that players show: title, date and tool. It uses QuickTime's `mdir` handler: each item
+  /// holds a `data` box of type 1, UTF-8.
   private func userData(_ out: inout OutputRawSpan) {
     let items: [(type: FourCC, text: String)] = [
       (FourCC(rawValue: 0xA96E_616D), metadata.title), (FourCC(rawValue: 0xA964_6179), metadata.date),

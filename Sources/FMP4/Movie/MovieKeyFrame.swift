@@ -1,18 +1,18 @@
-/// Where a key frame of a finished movie lies.
+/// Place of a key frame in a finished movie.
 package struct MovieKeyFrame: Sendable {
-  /// The track, with the sample description that this frame has.
+  /// The track with the sample description of this frame.
   package var track: TrackDescription
-  /// Bytes from the start of the file.
+  /// Offset in the file, in bytes.
   package var offset: UInt64
   package var length: Int
-  /// Seconds from the track's first sample.
+  /// Seconds after the track's first sample.
   package var seconds: Double
 
-  /// The last sync sample of the first picture track at or before `fraction` of its length, by the tables of a `moov`;
-  /// the first one where none is earlier. Throws when there is no picture, or the tables do not fit together.
+  /// Finds the last sync sample of the first video track at or before `fraction` of its duration, using the tables of a
+  /// `moov`. If there is no earlier one it takes the first. Throws if there is no video or the tables are inconsistent.
   package init(in movie: BoxView, near fraction: Double) throws(BoxError) {
-    let picture = movie.boxes().first { $0.type == "trak" && (try? MovieReader.track($0))?.kind == .video }
-    guard let box = picture else { throw movie.error(.missing("trak")) }
+    let videoTrack = movie.boxes().first { $0.type == "trak" && (try? MovieReader.track($0))?.kind == .video }
+    guard let box = videoTrack else { throw movie.error(.missing("trak")) }
     let tables = try SampleTableReader(try box.child("mdia", "minf", "stbl"))
     let wanted = tables.sample(at: UInt64(min(Double(tables.duration), 0x1p63) * min(max(fraction, 0), 1)))
     guard let sample = tables.syncSample(before: wanted), let place = tables.place(of: sample) else {
@@ -25,12 +25,12 @@ package struct MovieKeyFrame: Sendable {
   }
 }
 
-/// How a sample is found (ISO/IEC 14496-12 §8.6, §8.7); 1 is the first.
+/// Lookup of samples (ISO/IEC 14496-12 §8.6, §8.7). The first sample is 1.
 extension SampleTableReader {
-  /// Ticks of all samples.
+  /// Duration of all samples in ticks.
   fileprivate var duration: UInt64 { durations.reduce(0) { $0 &+ $1.count &* $1.duration } }
 
-  /// The sample that is decoded then.
+  /// The sample that is decoded at `time` (ticks).
   fileprivate func sample(at time: UInt64) -> Int {
     var first = 1
     var start: UInt64 = 0

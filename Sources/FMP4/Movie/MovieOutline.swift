@@ -1,25 +1,26 @@
 package import NIOCore
 
-/// Reads what a movie says of itself and nothing else: its length and the codecs of its tracks, from a few pages of it. A value: it says which bytes it wants next, and is given them; it knows no file.
+/// Reads the duration of a movie and the codecs of its tracks, and nothing else: a few pages of the file. A value type:
+/// it asks for byte ranges, and the caller reads the file.
 package struct MovieOutline: Sendable {
   package enum Step: Sendable, Hashable {
-    /// `receive` wants these bytes of the file.
+    /// The caller reads these bytes of the file and passes them to `receive`.
     case read(offset: UInt64, length: Int)
     case finished
   }
 
   package private(set) var step = Step.finished
-  /// Of the whole movie; nil until its header was read.
+  /// Duration of the whole movie. Nil until its header was read.
   package private(set) var duration: MediaTime?
-  /// RFC 6381, in the order of the tracks, of each of them each once.
+  /// RFC 6381 codec strings in the order of the tracks, each once per track.
   package private(set) var codecs: [String] = []
 
   private var walk: BoxWalk
   private var boxesLeft = Self.maximumBoxes
 
-  /// The largest `mvhd` or `stsd` that is read.
+  /// Largest `mvhd` or `stsd` that is read, in bytes.
   private static let maximumLeaf: UInt64 = 64 << 10
-  /// Boxes that are looked at: far more than a movie of a hundred tracks has above its media.
+  /// Most boxes that are looked at. A movie of a hundred tracks has far fewer outside of its media.
   private static let maximumBoxes = 4096
 
   package init(fileSize: UInt64) {
@@ -27,7 +28,7 @@ package struct MovieOutline: Sendable {
     advance()
   }
 
-  /// The bytes that `step` asked for; fewer end the reading.
+  /// Takes the bytes that `step` asked for. Fewer bytes end the reading.
   package mutating func receive(_ bytes: ByteBuffer) {
     walk.receive(bytes)
     advance()
@@ -54,7 +55,7 @@ package struct MovieOutline: Sendable {
   private mutating func look(at box: BoxHeader) {
     boxesLeft -= 1
     switch box.type {
-    // There is nothing to read behind it.
+    // Nothing after the `moov` is needed.
     case "moov": walk.narrow()
     case "trak", "mdia", "minf", "stbl": walk.enter()
     case "mvhd", "stsd": if box.payloadSize <= Self.maximumLeaf { walk.want() }

@@ -1,13 +1,13 @@
-/// Reads the `moov` of our own init segments and finished movies, and of other programs' files.
+/// Reads the `moov` of weir's init segments and finished movies, and of other programs' files.
 enum MovieReader {
   enum Kind {
-    /// With `mvex`: samples follow in fragments.
+    /// Has `mvex`: samples follow in fragments.
     case fragmented
-    /// The tables are complete.
+    /// The sample tables are complete.
     case finished
   }
 
-  /// The tracks of a `moov`, each with its first sample description.
+  /// Tracks of a `moov`, each with its first sample description.
   static func read(_ movie: BoxView) throws(BoxError) -> (tracks: [TrackDescription], kind: Kind) {
     var tracks: [TrackDescription] = []
     for box in movie.boxes() where box.type == "trak" { tracks.append(try track(box)) }
@@ -15,7 +15,7 @@ enum MovieReader {
     return (tracks, movie.first("mvex") == nil ? .finished : .fragmented)
   }
 
-  /// What the fragments of each track may leave out.
+  /// Default values of fragment fields, per track.
   static func fragmentDefaults(
     _ movie: BoxView, tracks: [TrackDescription]
   ) -> [TrackID: FragmentReader.Defaults] {
@@ -28,8 +28,8 @@ enum MovieReader {
     return defaults
   }
 
-  /// By how much each track's presentation lies later than its samples say, in ticks of the track: what an edit list of
-  /// the usual form (nothing for a while, then the media from a time on) means for the fragments that follow.
+  /// Offset of each track's presentation time from its samples' times, in ticks of the track. It comes from an edit
+  /// list of the usual form: an empty edit, then the media from some time on. It applies to the fragments that follow.
   static func shifts(_ movie: BoxView, tracks: [TrackDescription]) -> [TrackID: Int64] {
     guard let movieScale = try? MovieBoxes.movieHeader(try movie.child("mvhd")).timescale else { return [:] }
     var shifts: [TrackID: Int64] = [:]
@@ -47,14 +47,14 @@ enum MovieReader {
     return shifts
   }
 
-  /// Length of a movie by its `mvhd`.
+  /// Duration of a movie from its `mvhd`.
   static func duration(_ box: BoxView) throws(BoxError) -> MediaTime {
     let (timescale, duration) = try MovieBoxes.movieHeader(box)
     guard timescale > 0 else { throw box.error(.invalid) }
     return MediaTime(ticks: max(0, duration), timescale: timescale)
   }
 
-  /// A `trak` with its n-th sample description; 1 is the first.
+  /// Track of a `trak` with its n-th sample description. The first is 1.
   static func track(_ box: BoxView, description number: Int = 1) throws(BoxError) -> TrackDescription {
     let media = try box.child("mdia")
     let descriptions = try media.child("minf", "stbl", "stsd")

@@ -1,16 +1,16 @@
-/// What the tables of a movie say in all, whoever wrote it.
+/// Totals of a movie's tables, for movies of any program.
 package struct MovieSummary: Sendable, Hashable {
-  /// Of all tracks.
+  /// Number of samples of all tracks.
   package let samples: Int
   package let seconds: Double
 
-  /// From a `moov`.
+  /// Reads a `moov`.
   package init(_ movie: BoxView) throws(BoxError) {
     samples = try Self.samples(movie)
     seconds = movie.first("mvhd").flatMap { try? MovieReader.duration($0) }?.seconds ?? 0
   }
 
-  /// Samples that the tables of a `moov` tell of.
+  /// Number of samples in the tables of a `moov`.
   static func samples(_ movie: BoxView) throws(BoxError) -> Int {
     var samples = 0
     for track in movie.boxes() where track.type == "trak" {

@@ -1,12 +1,11 @@
-/// What a finished movie's `moov` will say of a recording that is still growing: tracks, their sample descriptions
-/// and tables.
+/// Tables for the `moov` of a recording that still grows: tracks, sample descriptions and sample tables.
 package struct MovieTables: Sendable {
-  /// One track: every parameter change adds a sample description.
+  /// One track. Each parameter change adds a sample description.
   struct Track: Sendable {
-    /// Never empty; the first decides what a track can only say once: timescale, language, rotation, size.
+    /// Never empty. The first one sets what a track has only once: timescale, language, rotation, size.
     var descriptions: [TrackDescription]
     var table: SampleTable
-    /// Which description the samples to come have; 1 is the first.
+    /// Index of the description for the samples to come. The first is 1.
     var current: UInt32 = 1
   }
 
@@ -16,13 +15,13 @@ package struct MovieTables: Sendable {
     self.tracks = tracks.map { Track(descriptions: [$0], table: SampleTable(timescale: $0.timescale)) }
   }
 
-  /// Whether a recording can go on in the same file with these tracks.
+  /// Whether the recording can continue in the same file with these tracks.
   package func canContinue(with descriptions: [TrackDescription]) -> Bool {
     Self.canHold(tracks.compactMap(\.descriptions.first), and: descriptions)
   }
 
-  /// Whether one file can hold what has the first of these tracks, and then the others. A file's tracks are fixed when it
-  /// begins, and players follow a change of size or rate within a codec, but not one of codec or rotation.
+  /// Whether one file can hold the tracks `first` and then the tracks `next`. A file's tracks are fixed when it begins.
+  /// Players follow a change of size or frame rate within a codec, but not a change of codec or rotation.
   package static func canHold(_ first: [TrackDescription], and next: [TrackDescription]) -> Bool {
     first.count == next.count
       && next.allSatisfy { new in
@@ -32,11 +31,11 @@ package struct MovieTables: Sendable {
       }
   }
 
-  /// The samples to come have these descriptions; those of unknown tracks are passed over.
+  /// Changes the descriptions for the samples to come. Ignores unknown tracks.
   package mutating func change(to descriptions: [TrackDescription]) {
     for new in descriptions {
       guard let index = tracks.firstIndex(where: { $0.descriptions.first?.id == new.id }) else { continue }
-      // Only what a sample entry says makes another description.
+      // Only values that are part of a sample entry need another description.
       if let known = tracks[index].descriptions.firstIndex(where: {
         $0.codec == new.codec && $0.statedColor == new.statedColor
       }) {
@@ -48,7 +47,7 @@ package struct MovieTables: Sendable {
     }
   }
 
-  /// A fragment's runs, whose media lies one after another from `mediaOffset` of the file on.
+  /// Appends a fragment's runs, whose media is contiguous in the file from `mediaOffset` on.
   package mutating func append(_ runs: [TrackRun], mediaOffset: UInt64) {
     var offset = mediaOffset
     for run in runs {
@@ -62,20 +61,20 @@ package struct MovieTables: Sendable {
     tracks[index].table.append(run, at: offset, description: tracks[index].current)
   }
 
-  /// RFC 6381, one a track.
+  /// RFC 6381 codec strings, one per track.
   package var codecs: [String] { tracks.compactMap { $0.descriptions.first?.codec.codecString } }
 
-  /// The head of a movie with these tables has no more bytes than this, but for its metadata and for rounding.
+  /// Upper bound for the bytes of a movie head with these tables, without its metadata and rounding.
   package var headSize: Int {
     tracks.reduce(0) { sum, track in
       sum + 1024 + track.table.byteCount + track.descriptions.reduce(0) { $0 + $1.sampleEntryCapacity }
     }
   }
 
-  /// Samples of all tracks.
+  /// Number of samples of all tracks.
   package var sampleCount: Int { tracks.reduce(0) { $0 + $1.table.sampleCount } }
 
-  /// How long the longest track is shown, in seconds; for display.
+  /// Presentation duration of the longest track, in seconds. For display.
   package var seconds: Double {
     tracks.filter { $0.table.sampleCount > 0 }.map {
       Double($0.table.presentationEnd &- $0.table.presentationStart) / Double($0.table.timescale)

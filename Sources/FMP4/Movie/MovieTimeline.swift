@@ -1,19 +1,20 @@
-/// How a finished movie's tracks lie on its timeline: which edits make them start together (ISO/IEC 14496-12 §8.6.6).
+/// Places the tracks of a finished movie on its timeline. Edit lists make them start together (ISO/IEC 14496-12
+/// §8.6.6).
 package struct MovieTimeline {
   typealias Edit = MovieBoxes.Edit
 
-  /// Audio that begins this much before the picture is trimmed to begin with it; what begins earlier is kept, and the
-  /// picture comes later.
+  /// Audio that begins up to this much before the video is trimmed to begin with it. Audio that begins even earlier is
+  /// kept, and the video starts later.
   package static let trimmedLead = MediaTime(milliseconds: 100)
 
-  /// Ticks a second of the movie: the picture's own, so that its edits are exact.
+  /// Timescale of the movie in ticks per second. It is the video's own, so that its edits are exact.
   let timescale: UInt32
-  /// One list a track, in the order of the tracks.
+  /// One edit list per track, in the order of the tracks.
   let edits: [[Edit]]
-  /// Of each track and of the movie, in movie ticks, edits applied.
+  /// Duration of each track after edits, in movie ticks.
   let durations: [UInt64]
 
-  /// `shown` is the stretch of media time that a clip shows; nil for all there is.
+  /// `shown` is the media time that a clip shows; nil for all of it.
   init(_ tracks: [MovieTables.Track], showing shown: Range<MediaTime>? = nil) {
     let first = tracks.compactMap(\.descriptions.first).leader?.id
     let leader = tracks.first { $0.descriptions.first?.id == first }
@@ -44,7 +45,7 @@ package struct MovieTimeline {
     durations = edits.map { $0.reduce(0) { $0 &+ $1.duration } }
   }
 
-  /// Rounded up: an edit that is too short by less than a tick takes the last sample away.
+  /// Rounds up: an edit that is short by less than a tick would remove the last sample.
   private static func roundedUp(_ ticks: Int64, from timescale: UInt32, to other: UInt32) -> UInt64 {
     let nearest = MediaTime(ticks: ticks, timescale: timescale).rescaled(to: other)
     let isShort = MediaTime(ticks: nearest, timescale: other) < MediaTime(ticks: ticks, timescale: timescale)

@@ -1,45 +1,45 @@
-/// The tables of one track of a movie as it grows, in the run-length form that the boxes have: about 4 bytes a sample
-/// of audio, 13 of picture with B-frames, and 16 for each run of each fragment. It never holds media.
+/// The growing sample tables of one movie track, in the run-length form of the boxes. They take about 4 bytes per audio
+/// sample, 13 per video sample with B-frames, and 16 for each run of each fragment. They hold no media.
 package struct SampleTable: Sendable {
-  /// `stts` entry: so many samples last so long, in ticks (ISO/IEC 14496-12 §8.6.1.2).
+  /// `stts` entry: number of samples, and duration of each in ticks (ISO/IEC 14496-12 §8.6.1.2).
   struct DurationRun: Sendable, Hashable {
     var count: UInt32
     var duration: UInt32
   }
 
-  /// `ctts` entry: so many samples are shown so long after they are decoded, in ticks (§8.6.1.3).
+  /// `ctts` entry: number of samples, and composition offset of each in ticks (§8.6.1.3).
   struct OffsetRun: Sendable, Hashable {
     var count: UInt32
     var offset: Int32
   }
 
-  /// Samples that lie one after another in the file (§8.7.4, §8.7.5).
+  /// Contiguous samples in the file (§8.7.4, §8.7.5).
   struct Chunk: Sendable, Hashable {
-    /// Bytes from the start of the file.
+    /// Offset in the file, in bytes.
     var offset: UInt64
     var sampleCount: UInt32
-    /// Index of the sample description; 1 is the first.
+    /// Index of the sample description. The first is 1.
     var description: UInt32
   }
 
-  /// Ticks a second of everything here. Runs of another timescale are laid onto this one by their absolute times, so
-  /// that nothing adds up.
+  /// Timescale of this table. Runs of another timescale are converted by their absolute times, so that rounding errors
+  /// do not add up.
   let timescale: UInt32
   private var closedDurations: [DurationRun] = []
   private(set) var offsets: [OffsetRun] = []
   private(set) var sizes: [UInt32] = []
-  /// What `stss` lists (§8.6.2), the first sample being 1; nil while every sample is a sync sample and the box is left
-  /// out.
+  /// Sample numbers for `stss` (§8.6.2). The first sample is 1. Nil while every sample is a sync sample; the box is
+  /// then left out.
   private(set) var syncSamples: [UInt32]?
-  /// What `sdtp` says of each sample (§8.6.4); nil while no sample is disposable and the box is left out, since
-  /// `stss` says the rest.
+  /// Value of each sample for `sdtp` (§8.6.4). Nil while no sample is disposable; the box is then left out, because
+  /// `stss` is enough.
   private(set) var dependencies: [UInt8]?
   private(set) var chunks: [Chunk] = []
-  /// Decode time of the first sample.
+  /// Decode time of the first sample, in ticks.
   private(set) var decodeStart: Int64 = 0
-  /// The newest sample: how long it lasts is settled by the one that follows it.
+  /// The newest sample. The next sample fixes its duration.
   private var newest: (decodeTime: Int64, duration: UInt32) = (0, 0)
-  /// Earliest presentation time of any sample, and the end of the one that is shown last.
+  /// Earliest presentation time of a sample, and end of the last one shown, in ticks.
   private(set) var presentationStart: Int64 = .max
   private(set) var presentationEnd: Int64 = .min
 
@@ -49,7 +49,7 @@ package struct SampleTable: Sendable {
 
   var sampleCount: Int { sizes.count }
 
-  /// The boxes of this table have no more bytes than this.
+  /// Upper bound for the bytes of this table's boxes.
   var byteCount: Int { 8 * (closedDurations.count + 1 + offsets.count) + 9 * sizes.count + 20 * chunks.count }
 
   /// Sum of all durations, in ticks.
@@ -57,7 +57,7 @@ package struct SampleTable: Sendable {
     sizes.isEmpty ? 0 : newest.decodeTime &+ Int64(newest.duration) &- decodeStart
   }
 
-  /// All of `stts`, the newest sample included.
+  /// Complete `stts` entries, with the newest sample.
   var durations: [DurationRun] {
     guard !sizes.isEmpty else { return [] }
     var runs = closedDurations
@@ -65,7 +65,7 @@ package struct SampleTable: Sendable {
     return runs
   }
 
-  /// All of `stsc` (§8.7.4): an entry for each change of the number of samples or of the description.
+  /// Complete `stsc` entries (§8.7.4): one for each change of the sample count or the description.
   var chunkRuns: [(firstChunk: UInt32, samplesPerChunk: UInt32, description: UInt32)] {
     var runs: [(firstChunk: UInt32, samplesPerChunk: UInt32, description: UInt32)] = []
     for (index, chunk) in chunks.enumerated() {
@@ -77,8 +77,8 @@ package struct SampleTable: Sendable {
     return runs
   }
 
-  /// A run of samples whose bytes begin at `offset` of the file. A hole before it lengthens the newest sample; where
-  /// it overlaps, decode times are lifted and composition offsets absorb it.
+  /// Appends a run whose bytes begin at file offset `offset`. A gap before it lengthens the newest sample. If it
+  /// overlaps, decode times are raised and composition offsets absorb the difference.
   mutating func append(_ run: TrackRun, at offset: UInt64, description: UInt32) {
     guard !run.samples.isEmpty else { return }
     chunks.append(

@@ -1,9 +1,9 @@
 internal import NIOCore
 
-// The boxes of a `stbl` (ISO/IEC 14496-12 §8.5.1), as they are written and as they are read.
+// Writes and reads the boxes of a `stbl` (ISO/IEC 14496-12 §8.5.1).
 
 extension OutputRawSpan {
-  /// `shift` is what stands before the bytes that the table's offsets count from.
+  /// `shift` is the number of bytes in the file before the origin of the table's offsets.
   mutating func sampleTable(_ table: SampleTable, descriptions: [TrackDescription], shift: UInt64) {
     box("stbl") { out in
       out.table("stsd", descriptions) { $1.writeSampleEntry(&$0) }
@@ -12,7 +12,7 @@ extension OutputRawSpan {
         $0.u32($1.count)
         $0.u32($1.duration)
       }
-      // §8.6.1.3; left out when every sample is shown when it is decoded. Version 1 has signed offsets.
+      // §8.6.1.3. Left out if all composition offsets are 0. Version 1 has signed offsets.
       if table.offsets.contains(where: { $0.offset != 0 }) {
         out.table("ctts", version: table.offsets.contains { $0.offset < 0 } ? 1 : 0, table.offsets) {
           $0.u32($1.count)
@@ -48,14 +48,13 @@ extension OutputRawSpan {
   private mutating func sizes(_ sizes: [UInt32]) {
     fullBox("stsz") {
       let common = sizes.first.flatMap { first in sizes.allSatisfy { $0 == first } ? first : nil } ?? 0
-      $0.u32(common)  // sample_size; 0 where each has its own
+      $0.u32(common)  // sample_size; 0 if each has its own
       $0.u32(UInt32(truncatingIfNeeded: sizes.count))
       if common == 0 { for size in sizes { $0.u32(size) } }
     }
   }
 
-  /// `sgpd` and `sbgp` of type `roll` (§8.9.2, §8.9.3, §10.1): so many samples before the wanted one are to be decoded
-  /// first.
+  /// `sgpd` and `sbgp` of type `roll` (§8.9.2, §8.9.3, §10.1): the number of samples to decode before the wanted one.
   private mutating func rollGroup(distance: Int16, sampleCount: Int) {
     fullBox("sgpd", version: 1) {
       $0.fourCC("roll")
@@ -72,14 +71,14 @@ extension OutputRawSpan {
   }
 }
 
-/// A `stbl` that is read: the tables that lead to a sample, as views of its bytes.
+/// Reads a `stbl`. The tables are views of its bytes.
 struct SampleTableReader {
   let durations: Entries<(count: UInt64, duration: UInt64)>
-  /// Nil where all samples are sync samples.
+  /// Nil if all samples are sync samples.
   let syncSamples: Entries<Int>?
   let chunkRuns: Entries<(firstChunk: Int, samplesPerChunk: Int, description: Int)>
   let sampleCount: Int
-  /// Of each sample; 0 where each has its own.
+  /// Size of every sample. 0 if each has its own size.
   let commonSize: UInt32
   let sizes: Entries<UInt32>
   let chunkOffsets: Entries<UInt64>
@@ -99,23 +98,23 @@ struct SampleTableReader {
     }
   }
 
-  /// The sample entries of a `stsd`, §8.5.2: behind version, flags and their number.
+  /// The sample entries of a `stsd` (§8.5.2). They follow version, flags and entry count.
   static func entries(_ stsd: BoxView) -> BoxReader { stsd.boxes(behind: 8) }
 
-  /// How many samples a `stbl` tells of (`stsz` or `stz2`, §8.7.3).
+  /// Number of samples of a `stbl` (`stsz` or `stz2`, §8.7.3).
   static func sampleCount(_ stbl: BoxView) throws(BoxError) -> Int {
     let box = if let box = stbl.first("stsz") { box } else { try stbl.child("stz2") }
     var fields = BoxFields(box)
     return try sizes(&fields).count
   }
 
-  /// What a `stsz` or `stz2` begins with: sample_size, or what stands in its place, and sample_count.
+  /// First fields of a `stsz` or `stz2`: sample_size, or the field in its place, and sample_count.
   private static func sizes(_ fields: inout BoxFields) throws(BoxError) -> (common: UInt32, count: Int) {
     _ = try fields.versionAndFlags()
     return (try fields.u32(), Int(try fields.u32()))
   }
 
-  /// Entries of so many fields of 32 bits, where they lie.
+  /// Table entries of a fixed number of 32-bit fields, read in place.
   struct Entries<Entry>: RandomAccessCollection {
     let startIndex = 0
     let endIndex: Int
@@ -123,7 +122,7 @@ struct SampleTableReader {
     private let buffer: ByteBuffer
     private let entry: ((_ field: Int) -> UInt32) -> Entry
 
-    /// Of a full box with their number and nothing else. Throws when it is shorter than that says.
+    /// For a full box that holds an entry count and the entries. Throws if the box is shorter than the count demands.
     init(_ box: BoxView, of fields: Int, _ entry: @escaping ((Int) -> UInt32) -> Entry) throws(BoxError) {
       var values = BoxFields(box)
       _ = try values.versionAndFlags()

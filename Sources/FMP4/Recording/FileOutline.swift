@@ -1,20 +1,20 @@
 package import NIOCore
 
-/// Where the parts of a recording's file lie, by its outermost boxes.
+/// Byte ranges of the parts of a recording's file, found by its outermost boxes.
 package struct FileOutline: Sendable, Hashable {
   package enum Form: Sendable, Hashable {
     case fragmented
-    /// A movie whose one `mdat` takes in all that was recorded.
+    /// A movie with one `mdat` that encloses everything recorded.
     case finished
   }
 
   package let form: Form
-  /// What was recorded. Of a file that keeps room in front it begins behind that.
+  /// The recorded bytes. They begin after the reserved space, if the file has any.
   package let content: Range<UInt64>
-  /// What a finished file has between its tables and its media, in a box that players pass over.
+  /// Bytes between tables and media of a finished file, in a box that players skip.
   package let annex: Range<UInt64>?
 
-  /// Of a file of `size` bytes; nil for one that weir's recordings do not look like.
+  /// Reads the outline of a file of `size` bytes. Nil if it does not look like a recording of weir.
   package init?<E: Error>(size: UInt64, _ read: ByteSource<E>) throws(E) {
     var walk = BoxWalk(0..<size)
     var (isMovie, isFragment) = (false, false)
@@ -26,7 +26,7 @@ package struct FileOutline: Sendable, Hashable {
       case "free": free = box.payload
       case "mdat" where isMovie:
         walk.enter()
-        // Behind room that was kept in front the `moov` comes first.
+        // After reserved space, the enclosed content begins with `moov` instead of `ftyp`.
         guard let first = try walk.box(read), ["ftyp", "moov"].contains(first.type) else { return nil }
         (form, content, annex) = (.finished, box.payload, free)
         return
@@ -38,7 +38,7 @@ package struct FileOutline: Sendable, Hashable {
     (form, content, annex) = (.fragmented, min(size, UInt64(room?.length ?? 0))..<size, nil)
   }
 
-  /// The annex alone, as soon as it is found: behind the `moov`, within the first boxes.
+  /// Finds only the annex: after the `moov`, within the first boxes.
   package static func annex<E: Error>(size: UInt64, _ read: ByteSource<E>) throws(E) -> Range<UInt64>? {
     var walk = BoxWalk(0..<size)
     var isMovie = false
@@ -54,10 +54,10 @@ package struct FileOutline: Sendable, Hashable {
     return nil
   }
 
-  /// Boxes that are looked at where what is wanted stands within the first.
+  /// Most boxes that are looked at for things within the first boxes.
   package static let maximumBoxes = 8
 
-  /// The `moov`, whole; nil where there is none within so many boxes, or it has more than `limit` bytes.
+  /// The whole `moov`. Nil if it is not within the first `boxes` boxes, or has more than `limit` bytes.
   package static func movie<E: Error>(
     size: UInt64, within boxes: Int = .max, atMost limit: UInt64, _ read: ByteSource<E>
   ) throws(E) -> BoxView? {
@@ -70,7 +70,7 @@ package struct FileOutline: Sendable, Hashable {
     return nil
   }
 
-  /// Where in a stretch behind the fragments those boxes end that may stand there on their own, as an index does.
+  /// End of the boxes that may follow the fragments on their own, such as an index.
   package static func endOfTrailers<E: Error>(
     in stretch: Range<UInt64>, _ read: ByteSource<E>
   ) throws(E) -> UInt64 {
@@ -79,8 +79,8 @@ package struct FileOutline: Sendable, Hashable {
     return walk.position
   }
 
-  /// Whether a file begins at `offset`, where `head` stands: with an `ftyp` as programs write it, and a box behind it that
-  /// may follow one and lies before `end`.
+  /// Whether a file begins at `offset`; `head` holds the bytes there. It needs a plausible `ftyp`, then a box that may
+  /// follow one and begins before `end`.
   package static func begins<E: Error>(
     at offset: UInt64, before end: UInt64, with head: ByteBuffer, _ read: ByteSource<E>
   ) throws(E) -> Bool {
@@ -92,6 +92,6 @@ package struct FileOutline: Sendable, Hashable {
     return try walk.box(read).map { FourCC.outermost.contains($0.type) && $0.extent == .stated } ?? false
   }
 
-  /// An `ftyp` with more brands is none.
+  /// Largest plausible `ftyp`, in bytes. A longer one is not taken for an `ftyp`.
   private static let largestFileType: UInt64 = 1024
 }

@@ -1,15 +1,16 @@
 package import NIOCore
 
-/// Walks over the fragments of a file, or of a stretch of one, and reads nothing but their heads. A value: it says which
-/// bytes it wants next, and is given them; it knows no file.
+/// Walks over the fragments of a file or of a part of it, and reads only their headers. A value type: it asks for byte
+/// ranges, and the caller reads the file.
 package struct FragmentWalker: Sendable {
   package enum Step: Sendable {
-    /// `receive` wants these bytes of the file.
+    /// The caller reads these bytes of the file and passes them to `receive`.
     case read(offset: UInt64, length: Int)
-    /// What follows has these tracks; `offset` is where the `moov`, or the `free` with a changed one, lies.
+    /// Tracks of the fragments that follow. `offset` is the file offset of the `moov`, or of the `free` with a changed
+    /// one.
     case tracks([TrackDescription], offset: UInt64)
     case fragment(WalkedFragment)
-    /// The stretch is over, or what follows is not whole.
+    /// The range is over, or the next box is not complete.
     case finished
   }
 
@@ -17,16 +18,16 @@ package struct FragmentWalker: Sendable {
   private var isOver = false
   private var assembler = FragmentAssembler()
 
-  /// The largest box that is read whole.
+  /// Largest box that is read as a whole, in bytes.
   private static let maximumBoxSize: UInt64 = 16 << 20
 
-  /// A whole file, whose `moov` comes first, or a stretch of one in which `tracks` lie.
+  /// Walks over a whole file that begins with its `moov`, or over a range of one with the given tracks.
   package init(_ range: Range<UInt64>, tracks: [TrackDescription] = []) {
     walk = BoxWalk(range, block: BoxWalk.page)
     assembler.change(to: tracks)
   }
 
-  /// The bytes that were wanted; fewer end the walk.
+  /// Takes the bytes that were asked for. Fewer bytes end the walk.
   package mutating func receive(_ bytes: ByteBuffer) {
     walk.receive(bytes)
   }
@@ -49,7 +50,7 @@ package struct FragmentWalker: Sendable {
     return .finished
   }
 
-  /// Goes on at a box further on, with the tracks that are known.
+  /// Continues at a later box, with the known tracks.
   package mutating func skip(to offset: UInt64) {
     walk.skip(to: offset)
     assembler.forgetPending()
@@ -59,7 +60,7 @@ package struct FragmentWalker: Sendable {
     switch box.type {
     case "mdat": return try assembler.media(box).map(Step.fragment)
     case "moov", "moof", "prft": try walk.wantWhole(atMost: Self.maximumBoxSize)
-    // A parameter change is an init segment in a box that players pass over.
+    // A parameter change is an init segment in a `free` box.
     case "free": walk.want(ParameterChange.look)
     default: break
     }

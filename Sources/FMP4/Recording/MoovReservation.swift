@@ -1,38 +1,38 @@
 package import NIOCore
 
-/// Room that a file keeps in front of its fragments from the beginning on, where the file system can neither insert room
-/// later nor share blocks (tmpfs, ext2, ext3, NFS …): a hole in a `free` box, which takes nothing of the disk and which
-/// players pass over. When the recording ends the movie's head is written into it. No byte of the media is read, written
-/// or moved for that, and at each moment the file is either the fragmented one or the movie.
+/// Space that a file reserves before its fragments from the start. It is for file systems that cannot insert space
+/// later and cannot share blocks (tmpfs, ext2, ext3, NFS …). The space is a hole in a `free` box: it takes no disk
+/// space, and players skip it. When the recording ends, the movie's head is written into it. No byte of the media is
+/// read, written or moved for that. At each moment the file is either the fragmented one or the movie.
 ///
 /// | | |
 /// |---|---|
 /// | while it is written | `ftyp`, `free`, `moov` without samples, fragments |
-/// | afterwards | `ftyp`, `moov`, `free`, `mdat`, which takes in all that stood behind the room |
+/// | afterwards | `ftyp`, `moov`, `free`, `mdat`, which encloses all that followed the space |
 ///
-/// The boxes alone tell whether a file has it.
+/// The boxes alone show whether a file has it.
 package struct MoovReservation: Sendable, Hashable {
-  /// Bytes of the file before the first that was recorded: `ftyp` and `free`.
+  /// Bytes of the file before the first recorded one: `ftyp` and `free`.
   package let length: Int
 
   package init(length: Int) {
     self.length = length
   }
 
-  /// What is kept unless it is known that less will do: the head of eleven hours of 30 pictures a second with B-frames
-  /// and of audio, 3 MB an hour.
+  /// Usual size in bytes, unless less is known to be enough. It holds the head of eleven hours of 30 frames per second
+  /// with B-frames and of audio, at 3 MB an hour.
   package static let usual = 32 << 20
-  /// Lengths are multiples of this, as long as the largest blocks in which file systems can share a file's bytes.
+  /// Lengths are multiples of this many bytes: the largest blocks by which file systems share a file's bytes.
   package static let unit = 64 << 10
 
-  /// What ends the room, so that it is known again: `weir-fr1` and its length. It stays where it is when the head is
-  /// written, just before the header of `mdat`.
+  /// Mark at the end of the space, by which it is recognised: `weir-fr1` and the length. It stays in place when the
+  /// head is written, just before the `mdat` header.
   private static let magic = "weir-fr1"
   private static let markSize = 16
-  /// An `ftyp` with more brands is none of weir's.
+  /// Largest `ftyp` in bytes; weir writes no longer one.
   private static let largestFileType = 256
 
-  /// `ftyp` and what follows it.
+  /// Splits an init segment into `ftyp` and the rest.
   package static func parts(of initSegment: ByteBuffer) -> (fileType: ByteBuffer, rest: ByteBuffer)? {
     var rest = initSegment
     guard let header = try? BoxHeader(rest, in: 0..<UInt64(rest.readableBytes)), header.type == "ftyp",
@@ -41,7 +41,7 @@ package struct MoovReservation: Sendable, Hashable {
     return (type, rest)
   }
 
-  /// What is written of the room, and where: its two ends. What lies between is never written.
+  /// The bytes to write at both ends of the space, with their offsets. The space between them is never written.
   package func beginning(_ fileType: ByteBuffer) -> [(offset: Int, bytes: ByteBuffer)] {
     var start = fileType
     start.writeInteger(UInt32(clamping: length - fileType.readableBytes))
@@ -53,8 +53,8 @@ package struct MoovReservation: Sendable, Hashable {
     return [(0, start), (length - end.readableBytes, end)]
   }
 
-  /// Of a file of `size` bytes that is no movie yet; nil where it keeps no room. A file that
-  /// ends within its room holds nothing.
+  /// Finds the reserved space of a file of `size` bytes that is not a movie yet. Nil if it has none. A file that ends
+  /// within its reserved space holds nothing else.
   package static func find<E: Error>(size: UInt64, _ read: ByteSource<E>) throws(E) -> MoovReservation? {
     let start = try read(0, largestFileType + BoxHeader.shortest)
     guard let (type, rest) = parts(of: start),
@@ -62,7 +62,7 @@ package struct MoovReservation: Sendable, Hashable {
       free.length == BoxHeader.shortest, free.range.upperBound % UInt64(unit) == 0
     else { return nil }
     let length = Int(clamping: free.range.upperBound)
-    // Its writer ended before it wrote the rest.
+    // The process that wrote it ended before it wrote the rest.
     if size <= free.range.upperBound { return MoovReservation(length: length) }
     let mark = try read(UInt64(length - markSize - MovieBuilder.mediaHeaderSize), markSize)
     guard mark.getString(at: mark.readerIndex, length: 8) == magic,
@@ -71,7 +71,7 @@ package struct MoovReservation: Sendable, Hashable {
     return MoovReservation(length: length)
   }
 
-  /// What goes into the room to make a movie of a file with so many recorded bytes; nil where it is not large enough.
+  /// The head that makes a movie of a file with `contentLength` recorded bytes. Nil if the space is too small.
   package func head(_ builder: MovieBuilder, contentLength: UInt64) -> MovieBuilder.ParcelledHead? {
     builder.head(contentLength: contentLength, filling: length, sparing: Self.markSize)
   }

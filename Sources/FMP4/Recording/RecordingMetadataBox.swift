@@ -1,22 +1,22 @@
 package import NIOCore
 
-/// Something that is told of a recording while it is written, so that a crash does not take it: a `free` box, which
-/// players pass over, between fragments.
+/// Metadata written while a recording grows, so that it survives a crash: a `free` box between fragments, which players
+/// skip.
 ///
 /// | offset | bytes | |
 /// |---|---|---|
 /// | 0 | 4 | size of the box |
 /// | 4 | 4 | `free` |
 /// | 8 | 4 | `note` |
-/// | 12 | 4 | CRC-32C of what follows |
-/// | 16 | n | what is told |
+/// | 12 | 4 | CRC-32C of the content |
+/// | 16 | n | content |
 package enum RecordingMetadataBox {
   static let magic: FourCC = "note"
   private static let headSize = 16
-  /// Larger ones are not read.
+  /// Largest box that is read, in bytes.
   static let maximumSize = 1024
 
-  /// The box; `crc` gives the CRC-32C of bytes. Nil when that is too much to tell.
+  /// Makes the box. `crc` computes the CRC-32C of bytes. Nil if the content is too long.
   package static func box(_ content: ByteBuffer, crc: (ByteBuffer) -> UInt32) -> ByteBuffer? {
     let size = headSize + content.readableBytes
     guard size <= maximumSize else { return nil }
@@ -30,7 +30,7 @@ package enum RecordingMetadataBox {
     return box
   }
 
-  /// What is told; throws when the box is not one, or not whole.
+  /// Content of the box. Throws if it is not such a box or is not complete.
   static func content(_ box: BoxView, crc: (ByteBuffer) -> UInt32) throws(BoxError) -> ByteBuffer {
     var fields = BoxFields(box)
     let magic = try fields.fourCC()

@@ -1,41 +1,42 @@
 package import NIOCore
 
-/// Reads a recording that was left fragmented and rebuilds its tables: the samples of every fragment that is whole.
-/// A value: it says which bytes it wants next, and is given them; it knows no file. Of sealed recordings it has the
-/// checksums compared of whatever was not known to be durable when the last seal was written.
+/// Reads a recording that was left fragmented and rebuilds its tables from every complete fragment. A value type: it
+/// asks for byte ranges, and the caller reads the file. In sealed recordings, it has checksums compared for the bytes
+/// that were not known to be durable at the last seal.
 package struct RecordingScanner: Sendable {
   package enum Step: Sendable, Hashable {
-    /// `receive` wants these bytes of the file.
+    /// The caller reads these bytes of the file and passes them to `receive`.
     case read(offset: UInt64, length: Int)
-    /// `compared` wants to know whether these bytes of the file have this checksum.
+    /// The caller compares the checksum of these bytes of the file and calls `compared`.
     case compare(offset: UInt64, length: Int, checksum: UInt32)
     case finished
   }
 
-  /// What the file turned out to be.
+  /// Kind of the file.
   package enum Content: Sendable {
-    /// Nothing of ours: no movie, or one that cannot be read, and why.
+    /// Not a recording: no movie, or an unreadable one, and the reason.
     case unknown(BoxError)
-    /// A movie whose tables are complete already.
+    /// A movie with complete tables.
     case finished
-    /// A movie that tells of samples itself and says that fragments with more follow: to take those alone would lose what
-    /// comes before them.
+    /// A movie with samples of its own and with fragments after it. Reading only the fragments would lose the first
+    /// samples.
     case mixed
-    /// Fragments; `length` bytes of the file, from its beginning, are whole.
+    /// Fragments. The first `length` bytes of the file are complete.
     case fragmented(MovieTables, length: UInt64)
   }
 
   /// Which sealed fragments are compared with their checksums.
   package enum Comparison: Sendable {
-    /// Those that a power failure may have torn; the file ends before the first that differs.
+    /// Fragments that a power failure may have damaged. The usable file ends before the first that differs.
     case uncertain
-    /// Each as soon as its heads were read, also behind one that differs.
+    /// Every fragment once its headers are read, also those after one that differs.
     case all
   }
 
-  /// What lies in the file and is whole.
+  /// A complete part of the file.
   package enum Found: Sendable {
-    /// What follows has these tracks; `offset` is where the `moov`, or the `free` with a changed one, lies.
+    /// Tracks of the fragments that follow. `offset` is the file offset of the `moov`, or of the `free` with a changed
+    /// one.
     case tracks([TrackDescription], offset: UInt64)
     case fragment(WalkedFragment)
   }
@@ -43,14 +44,14 @@ package struct RecordingScanner: Sendable {
   package private(set) var step = Step.finished
   package private(set) var content = Content.unknown(BoxError(.missing("moov"), [], at: 0))
 
-  /// What the file's notes tell, each with where it stands; of a sealed recording's only. Those of what is not whole, too.
+  /// Notes of a sealed recording with their file offsets, including notes of incomplete parts.
   package private(set) var notes: [(offset: UInt64, content: ByteBuffer)] = []
 
-  /// What became of the comparisons so far.
+  /// Results of the comparisons so far.
   package struct ComparedCounts: Sendable, Hashable {
     package var compared = 0
     package var different = 0
-    /// Where the first that differs begins.
+    /// File offset of the first fragment that differs.
     package var firstDifferent: UInt64?
   }
 
@@ -59,40 +60,40 @@ package struct RecordingScanner: Sendable {
   private let comparison: Comparison
   private let crc: (@Sendable (ByteBuffer) -> UInt32)?
   private var walk: BoxWalk
-  /// No more boxes are read; only what is uncertain remains to be compared.
+  /// All boxes are read. Only uncertain pieces remain to be compared.
   private var isRead = false
-  /// What the file begins with, and where its first media is.
+  /// Type of the file's first box, and offset of its first media.
   private var firstType: FourCC?
   private var mediaStart: UInt64?
-  /// The end of a `moov` that is too large to be read whole, and how many boxes were seen within it.
+  /// End of a `moov` that is too large to read as a whole, and the number of boxes seen in it.
   private var longMovie: (end: UInt64, children: Int)?
   private var tables: MovieTables?
   private var wholeLength: UInt64 = 0
   private var assembler = FragmentAssembler()
   private var found: [Found] = []
-  /// The newest seal, and where what it seals begins, until that is seen to be whole.
+  /// The newest seal, and the start of the bytes it seals, until they are known to be complete.
   private var seal: (seal: RecordingSeal, start: UInt64)?
   private var sealing = Sealing.unknown
-  /// What is whole by its boxes, and not yet by its checksums; oldest first.
+  /// Pieces complete by their boxes but not yet compared; oldest first.
   private var uncertain = CircularBuffer<Piece>()
 
-  /// Whether the file's fragments are sealed: all of them or none.
+  /// Whether the file's fragments are sealed. Either all are or none.
   private enum Sealing {
     case unknown
     case sealed
     case unsealed
   }
 
-  /// A fragment, or a change of parameters.
+  /// A fragment or a parameter change.
   private struct Piece {
     var found: Found?
     var start: UInt64
     var end: UInt64
     var checksum: UInt32 = 0
-    /// Bytes of the notes that stand right behind it.
+    /// Bytes of the notes right after it.
     var notes: UInt64 = 0
 
-    /// Where the file ends that has nothing else that is whole.
+    /// End of the usable file if this is its last complete piece.
     var wholeEnd: UInt64 { end &+ notes }
 
     init(found: Found?, _ box: BoxHeader) {
@@ -101,14 +102,14 @@ package struct RecordingScanner: Sendable {
     }
   }
 
-  /// The largest box that is read whole.
+  /// Largest box that is read as a whole, in bytes.
   private static let maximumBoxSize: UInt64 = 16 << 20
-  /// A `prft` of another size is passed over.
+  /// A `prft` of another size is ignored.
   private static let referenceSize = UInt64(ProducerReferenceTime.size)
-  /// Boxes within a `moov`: more than a movie has.
+  /// Most boxes within a `moov`; no real movie has so many.
   private static let maximumChildren = 1024
 
-  /// `crc` gives the CRC-32C of bytes; without it seals are passed over.
+  /// `crc` computes the CRC-32C of bytes. Without it seals are ignored.
   package init(
     fileSize: UInt64, comparing comparison: Comparison = .uncertain, crc: (@Sendable (ByteBuffer) -> UInt32)? = nil
   ) {
@@ -118,13 +119,13 @@ package struct RecordingScanner: Sendable {
     advance()
   }
 
-  /// The bytes that `step` asked for; fewer end the scan.
+  /// Takes the bytes that `step` asked for. Fewer bytes end the scan.
   package mutating func receive(_ bytes: ByteBuffer) {
     walk.receive(bytes)
     advance()
   }
 
-  /// What was found since this was called last, in order. To be called now and then: it is kept until then.
+  /// Parts found since the last call, in order. Call it regularly: they are kept until then.
   package mutating func takeFound() -> [Found] {
     defer { found.removeAll(keepingCapacity: true) }
     return found
@@ -155,17 +156,17 @@ package struct RecordingScanner: Sendable {
     step = .compare(offset: piece.start, length: Int(clamping: piece.end &- piece.start), checksum: piece.checksum)
   }
 
-  /// There is no more to read.
+  /// Handles the end of the boxes.
   private mutating func end() throws(BoxError) {
     isRead = true
     guard tables == nil else { return }
     guard let (end, children) = longMovie else { throw BoxError(.missing("moov"), [], at: walk.position) }
     guard walk.position == end, children > 0 else { throw BoxError(.invalid, ["moov"], at: walk.position) }
-    // Whoever writes fragments says so in one of these boxes: the tables are complete.
+    // A movie with fragments has an `mvex` among these boxes. So these tables are complete.
     content = .finished
   }
 
-  /// Why nothing can be made of the file, where that was met in it.
+  /// The error to report when the file is unusable, with its place.
   private func reason(_ error: BoxError) -> BoxError {
     guard let firstType = firstType ?? error.path.first, FourCC.outermost.contains(firstType) else {
       return error.code == .blank ? error : BoxError(.foreign, [], at: 0)
@@ -187,7 +188,7 @@ package struct RecordingScanner: Sendable {
       longMovie = (box.range.upperBound, 0)
       walk.narrow()
     case "moov", "moof": try walk.wantWhole(atMost: Self.maximumBoxSize)
-    // It belongs to the fragment that follows.
+    // A `prft` belongs to the next fragment.
     case "prft": if box.size == Self.referenceSize { walk.want() }
     case "free": walk.want(ParameterChange.look)
     default: try pass(box)
@@ -215,7 +216,7 @@ package struct RecordingScanner: Sendable {
     }
   }
 
-  /// A `free`: of most only the first bytes are looked at.
+  /// Reads a `free` box; for most of them only the first bytes.
   private mutating func free(_ box: BoxView) throws(BoxError) {
     var fields = BoxFields(box)
     let first = try? fields.fourCC()
@@ -226,10 +227,10 @@ package struct RecordingScanner: Sendable {
     if let crc, magic == RecordingSeal.magic {
       let read = try RecordingSeal(box, crc: crc)
       guard seal == nil else { throw box.error(.invalid) }
-      // It belongs to what follows.
+      // The seal belongs to the boxes after it.
       seal = (read, box.header.range.upperBound)
       sealing = .sealed
-      return believe(durable: read.durableLength)
+      return acceptPieces(before: read.durableLength)
     }
     if let crc, isNote {
       note(box, crc)
@@ -247,16 +248,16 @@ package struct RecordingScanner: Sendable {
     guard notes.count < Self.maximumNotes, let content = try? RecordingMetadataBox.content(box, crc: crc) else {
       return
     }
-    // A copy: what was read around it need not be kept.
+    // A copy, so that the buffer around it is not kept.
     notes.append((box.header.range.lowerBound, ByteBuffer(bytes: content.readableBytesView)))
-    // Behind a fragment that is whole it is whole, too.
+    // A note right after a complete fragment is complete too.
     guard !assembler.hasPendingSamples, seal == nil, let last = uncertain.indices.last,
       uncertain[last].wholeEnd == box.header.range.lowerBound
     else { return }
     uncertain[last].notes &+= box.header.size
   }
 
-  /// More are passed over.
+  /// Most notes that are kept; more are ignored.
   private static let maximumNotes = 10_000
 
   private mutating func begin(_ tracks: [TrackDescription], at offset: UInt64) {
@@ -266,10 +267,10 @@ package struct RecordingScanner: Sendable {
     content = .fragmented(tables, length: offset)
   }
 
-  /// A box within a movie with long tables.
+  /// Handles a box within a `moov` with long tables.
   private mutating func movieChild(_ box: BoxHeader) throws(BoxError) {
     let before = longMovie?.children ?? 0
-    // Only tables of samples make one so large.
+    // Only sample tables make a `moov` this large.
     if box.type == "mvex" {
       isRead = true
       return content = .mixed
@@ -282,7 +283,7 @@ package struct RecordingScanner: Sendable {
 
   // MARK: Pieces
 
-  /// Whole by its boxes.
+  /// Adds a piece that is complete by its boxes.
   private mutating func add(_ piece: Piece) throws(BoxError) {
     var piece = piece
     if let sealed = seal {
@@ -300,14 +301,14 @@ package struct RecordingScanner: Sendable {
     }
   }
 
-  /// What lies before `durable` needs no comparison.
-  private mutating func believe(durable: UInt64) {
+  /// Accepts pieces before `durable` without comparison.
+  private mutating func acceptPieces(before durable: UInt64) {
     guard case .uncertain = comparison else { return }
     while let first = uncertain.first, first.end <= durable { take(uncertain.removeFirst()) }
   }
 
   private mutating func take(_ piece: Piece) {
-    // Nothing counts behind what differs.
+    // Nothing after a differing fragment counts.
     guard compared.different == 0 else { return }
     switch piece.found {
     case .tracks(let tracks, _): tables?.change(to: tracks)
@@ -319,21 +320,22 @@ package struct RecordingScanner: Sendable {
     wholeLength = piece.wholeEnd
   }
 
-  /// A box that is no part of a fragment, or comes before its media.
+  /// Handles a box that is not part of a fragment or precedes its media.
   private mutating func pass(_ box: BoxHeader) throws(BoxError) {
     try requireEnd(of: box)
-    // Between a moof and its mdat the fragment is not whole yet.
+    // Between a moof and its mdat the fragment is incomplete.
     if !assembler.hasPendingSamples, seal == nil, uncertain.isEmpty, compared.different == 0 {
       wholeLength = box.range.upperBound
     }
   }
 
-  /// Nobody knows whether a box is whole that does not say where it ends; bytes of media may look like one.
+  /// Throws if the box does not state its end. Such a box cannot be known to be complete, and media bytes may look like
+  /// one.
   private func requireEnd(of box: BoxHeader) throws(BoxError) {
     guard box.extent == .stated else { throw BoxError(.invalid, [box.type], at: box.range.lowerBound) }
   }
 
-  /// Whether the bytes that `step` asked to compare have the checksum. What follows those that do not is cut off.
+  /// Takes the result of the comparison that `step` asked for. Bytes after a differing fragment are cut off.
   package mutating func compared(_ result: ComparisonResult) {
     guard case .compare = step, let piece = uncertain.popFirst() else { return }
     compared.compared += 1

@@ -1,23 +1,23 @@
 package import NIOCore
 
-/// What stands before each fragment of a recording while it is written: how long it is, its checksum, and how much of
-/// the file was durable then. After a crash it tells whole fragments from torn ones. It is a `free` box, which players
-/// pass over, of 32 bytes:
+/// Seal written before each fragment of a growing recording: the fragment's length and checksum, and how much of the
+/// file was durable then. After a crash it separates complete fragments from damaged ones. It is a `free` box of 32
+/// bytes, which players skip:
 ///
 /// | offset | bytes | |
 /// |---|---|---|
 /// | 0 | 4 | 32 |
 /// | 4 | 4 | `free` |
 /// | 8 | 4 | `weir` |
-/// | 12 | 4 | bytes of what follows and is sealed |
+/// | 12 | 4 | length of the sealed bytes that follow |
 /// | 16 | 4 | their CRC-32C |
-/// | 20 | 8 | bytes of the file that a power failure could not take any more |
+/// | 20 | 8 | bytes of the file that were safe from a power failure |
 /// | 28 | 4 | CRC-32C of the bytes from 8 to 27 |
 package struct RecordingSeal: Sendable, Hashable {
-  /// Bytes that it seals; they follow it.
+  /// Number of sealed bytes; they follow the seal.
   package var length: UInt32
   package var checksum: UInt32
-  /// Bytes of the file, from its beginning.
+  /// Durable bytes, counted from the start of the file.
   package var durableLength: UInt64
 
   package init(length: UInt32, checksum: UInt32, durableLength: UInt64) {
@@ -28,10 +28,10 @@ package struct RecordingSeal: Sendable, Hashable {
 
   package static let size = 32
   static let magic: FourCC = "weir"
-  /// From the magic to before its own checksum.
+  /// Bytes covered by the seal's own checksum: from the magic to before that checksum.
   private static let protected = 8..<28
 
-  /// The box; `crc` gives the CRC-32C of bytes.
+  /// Makes the box. `crc` computes the CRC-32C of bytes.
   package func box(crc: (ByteBuffer) -> UInt32) -> ByteBuffer {
     var box = ByteBuffer.boxes(capacity: Self.size) { out in
       out.u32(UInt32(Self.size))
@@ -46,7 +46,7 @@ package struct RecordingSeal: Sendable, Hashable {
     return box
   }
 
-  /// Throws when the box is not one, or not whole.
+  /// Throws if the box is not a seal or is not complete.
   init(_ box: BoxView, crc: (ByteBuffer) -> UInt32) throws(BoxError) {
     var fields = BoxFields(box)
     let magic = try fields.fourCC()

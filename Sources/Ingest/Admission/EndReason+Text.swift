@@ -1,7 +1,7 @@
 internal import FMP4
 
 extension EndReason {
-  /// The reason in words, for publishers and the log.
+  /// Text of the reason, for publishers and the log.
   var text: String {
     switch self {
     case .finished: "the publisher ended the stream"

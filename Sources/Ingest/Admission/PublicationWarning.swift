@@ -1,20 +1,20 @@
 package import FMP4
 
-/// What whoever looks after a stream should know about its publication, which goes on all the same.
+/// A warning about a running publication, for the operator of the stream.
 package enum PublicationWarning: Sendable, Hashable, CustomStringConvertible {
-  /// A track was announced and waited for in vain. It no longer holds once `.tracks` has one of this kind.
+  /// An announced track did not come. The warning ends once `.tracks` has one of this kind.
   case neverCame(MediaKind)
-  /// Media arrives more slowly than it plays; withdrawn when it keeps up again.
+  /// Media arrives more slowly than it plays. Withdrawn when it keeps up again.
   case fallsBehind
-  /// Something came in a codec that weir does not take: its name, as it may stand in a log line.
+  /// Media came in a codec that weir does not support. The codec's name is printable.
   case leftOutCodec(MediaKind, String)
-  /// It came in a form of its codec that weir does not take: why, as it may stand in a log line.
+  /// Media came in an unsupported form of its codec. The reason is printable.
   case leftOutForm(MediaKind, String)
-  /// More than one track of a kind came.
+  /// More tracks of a kind came than weir accepts.
   case leftOutTrack(MediaKind)
-  /// Media arrives much faster than it plays; withdrawn when it no longer does.
+  /// Media arrives much faster than it plays. Withdrawn when it no longer does.
   case runsAhead
-  /// Its media need more memory than the stream may have, so viewers can go back less far.
+  /// The media needs more memory than the stream may have, so viewers can seek back less far.
   case outgrowsMemory
 
   package var description: String {

@@ -1,8 +1,8 @@
-/// The door between publishers and streams: protocols knock, the server's registry answers.
+/// Admission of publishers to streams: protocols ask, the server's registry decides.
 package protocol PublishGate: Sendable {
-  /// Admits a publisher to the stream it names, or says why not. May take the name over from another publisher.
+  /// Admits a publisher to the requested stream, or throws why not. May take the name over from another publisher.
   func admit(_ request: PublishRequest) async throws(PublishRefusal) -> any MediaSink
-  /// Takes note of a publication that the protocol refused, or that ended because of what it sent, without blocking.
+  /// Records a publication that the protocol refused, or that ended because of its data. Does not block.
   func note(_ refused: RefusedPublication)
 }
 

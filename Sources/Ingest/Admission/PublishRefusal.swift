@@ -2,24 +2,24 @@
 package enum PublishRefusal: Error, Sendable, Hashable {
   /// The key is missing or wrong.
   case unauthorized
-  /// Another publisher holds the name and keeps it.
+  /// Another publisher uses the name and keeps it.
   case busy(stream: StreamName, holder: String)
-  /// Too many switches of publisher within a short time.
+  /// Too many changes of publisher within a short time.
   case tooManyTakeovers(stream: StreamName, retryAfterSeconds: Int)
-  /// Publications of the stream began and timestamps jumped too often within a minute.
+  /// Too many starts of the stream and jumps of its timestamps within a minute.
   case tooManyBreaks(stream: StreamName, retryAfterSeconds: Int)
-  /// The address took too many new names without a key.
+  /// The address used too many new names without a key.
   case tooManyNames(limit: Int, retryAfterSeconds: Int)
-  /// The address holds as many streams as one may without a key.
+  /// The address has as many streams as are allowed without a key.
   case tooManyOfAddress(streams: Int)
-  /// The server has as many streams as it may have.
+  /// The server has reached its limit of streams.
   case tooManyStreams(limit: Int)
-  /// The server has no room for another stream: what it lacks, and what to do about it.
+  /// The server has no resources for another stream. The text names the missing resource and the remedy.
   case noRoom(String)
-  /// The server is going down.
+  /// The server is shutting down.
   case shuttingDown
 
-  /// One word for figures.
+  /// One word, for metrics.
   package var code: String {
     switch self {
     case .unauthorized: "unauthorized"
@@ -43,20 +43,20 @@ package enum PublishRefusal: Error, Sendable, Hashable {
     case .tooManyTakeovers(_, let seconds):
       "two publishers are fighting for this name; wait \(seconds) s or choose another name"
     case .tooManyBreaks(_, let seconds):
-      "this stream began anew and jumped too often within a minute; wait \(seconds) s and check encoder and uplink"
+      "this stream restarted and jumped too often within a minute; wait \(seconds) s and check encoder and uplink"
     case .tooManyNames(let limit, let seconds):
       "this address took \(limit) names without a key; wait \(seconds) s for another one, or publish with a key"
     case .tooManyOfAddress(let streams):
-      "without a key this address may have half of the streams that there is room for, and has \(streams); end one, or"
+      "without a key an address may have half of the streams that fit, and this one has \(streams); end one, or"
         + " publish with a key"
     case .tooManyStreams(let limit):
-      "the server has \(limit) streams, and may have no more (--max-streams); end one, or raise the limit"
+      "the server has reached its limit of \(limit) streams (--max-streams); end one, or raise the limit"
     case .noRoom(let reason): reason
     case .shuttingDown: "the server is shutting down"
     }
   }
 
-  /// The same without anybody's address.
+  /// The description without any address.
   package var publicDescription: String {
     guard case .busy = self else { return description }
     return "this name is being published already; stop that publisher or choose another name"

@@ -1,43 +1,45 @@
 package import FMP4
 
-/// What a publisher asks for, once its protocol has told everything that decides about admission.
+/// A publisher's request, with everything that decides about admission.
 package struct PublishRequest: Sendable {
   package var stream: StreamName
-  /// The key it gave, if any; printed as `***`.
+  /// The publisher's key, if it sent one. Printed as `***`.
   package var key: Secret?
   /// "RTMP", "RTMPS", "test" …, for the log and the API.
   package var protocolName: String
   /// Address and port, for the log.
   package var remoteAddress: String
-  /// What counts as one address, without a port; nil where there is none. Who returns from it may be the same publisher.
+  /// The address for limits, without a port; nil if there is none. A later publisher with the same host may be the same
+  /// one.
   package var host: String?
-  /// Name and version that the publisher's software gave of itself; empty when it gave none. Not trusted.
+  /// Name and version of the publisher's software, as it states them; possibly empty. Not trusted.
   package var software: String
-  /// Called at most once, from any thread, when the server ends this publication (taken over, shutting down).
-  /// What the publisher sends afterwards is ignored.
+  /// Called at most once, from any thread, when the server ends this publication (replaced, shutdown). Later media of
+  /// the publisher is ignored.
   package var onEviction: @Sendable (EndReason) -> Void
-  /// Asks the publication's encoder for a key frame, soon; from any thread, without waiting. Nil where nobody can be asked.
+  /// Asks the publication's encoder for a key frame soon. Callable from any thread; does not block. Nil if the encoder
+  /// cannot be asked.
   package var onKeyFrameWanted: (@Sendable () -> Void)?
   package var recording: RecordingWish
   package var origin: Origin
-  /// How far apart its key frames are, where that is certain before they come: a source of the server's own.
+  /// Distance of its key frames, if it is certain in advance: for the server's own sources.
   package var keyFrameInterval: MediaTime?
 
   /// Whether the publication's stream is recorded.
   package enum RecordingWish: Sendable {
-    /// As the server does with streams.
+    /// As the server is configured.
     case asConfigured
-    /// Only where somebody asks for it: it is being recorded already, before it became a stream.
+    /// Only on request: its media is being recorded already, before it became a stream.
     case whenAsked
     /// Not at all (the demo).
     case never
   }
 
-  /// Who speaks for the publication.
+  /// Origin of the publication.
   package enum Origin: Sendable, Hashable {
-    /// A publisher over a network: it has to show its key where one is asked for.
+    /// A publisher over a network. It must have a key if one is required.
     case peer
-    /// A source of the server's own, which nobody else can speak for: it needs no key.
+    /// One of the server's own sources. It needs no key.
     case server
   }
 

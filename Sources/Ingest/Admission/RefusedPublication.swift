@@ -1,16 +1,16 @@
-/// A publication that did not begin, or that ended because weir does not take what it sends; for whoever looks for the
-/// reason later.
+/// A publication that did not begin, or that ended because weir does not support its media. Kept to show the reason
+/// later.
 package struct RefusedPublication: Sendable, Hashable {
-  /// What it named, printable and bounded; nil where it did not come so far.
+  /// The requested stream, printable and limited in length. Nil if none was requested yet.
   package var stream: String?
   package var protocolName: String
   /// Address and port.
   package var remoteAddress: String
   /// As `PublishRequest.host`.
   package var host: String?
-  /// One line; it may name the publisher that holds the stream, with its address.
+  /// One line. It may contain the address of the publisher that uses the stream.
   package var reason: String
-  /// The same without anybody's address.
+  /// The reason without any address.
   package var publicReason: String
 
   package init(

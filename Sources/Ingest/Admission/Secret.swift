@@ -1,7 +1,7 @@
 internal import COpenSSL
 
-/// A publish key or token. Prints as `***`, so that it can travel in values that are logged, and is compared in
-/// constant time: both sides are hashed first, so that not even the length shows.
+/// A publish key or token. Prints as `***`, so that it may be part of logged values. Compared in constant time: both
+/// sides are hashed first, so that not even the length shows.
 package struct Secret: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
   private let digest: [UInt8]
   /// Bytes of the text.

@@ -1,14 +1,14 @@
-/// The name of a stream: one path segment of `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`. Whatever does not fit never gets
-/// near a path, a URL or a log line unescaped.
+/// The name of a stream: one path segment of `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`. Other text never reaches a path, URL or
+/// log line unescaped.
 package struct StreamName: Hashable, Sendable, CustomStringConvertible, Comparable {
   package let description: String
 
-  /// What a name may look like, in words, for error messages.
+  /// The rule for names, for error messages.
   package static let grammar =
     "[A-Za-z0-9][A-Za-z0-9._-]{0,63} (1 to 64 letters, digits, dots, underscores, hyphens; first a letter or digit)"
   package static let maximumLength = 64
 
-  /// Nil when the text does not fit the grammar.
+  /// Nil if the text breaks the rule.
   package init?(_ text: some StringProtocol) {
     let bytes = text.utf8
     guard let first = bytes.first, bytes.count <= Self.maximumLength, Self.isAlphanumeric(first),

@@ -1,7 +1,7 @@
 internal import FMP4
 internal import Logging
 
-/// A publication that the gate has admitted: its events go to its sink, and its life to the log.
+/// A publication that the gate has admitted. Passes its events to its sink, and logs its start, changes and end.
 struct AdmittedPublication {
   let stream: StreamName
   let sink: any MediaSink
@@ -10,7 +10,7 @@ struct AdmittedPublication {
   private var isAnnounced = false
   private var changes = LogThrottle()
 
-  /// `software` is what the publisher's called itself when it asked.
+  /// `software` is the name that the publisher's software gave on connecting.
   init(_ stream: StreamName, by publisher: Publisher, software: String, sink: any MediaSink) {
     self.stream = stream
     self.publisher = publisher
@@ -18,10 +18,10 @@ struct AdmittedPublication {
     self.sink = sink
   }
 
-  /// Gives the sink an event, which is not the last one. Returns why where the sink takes no more: then all is over.
+  /// Passes an event to the sink; not the last one. Returns a reason if the sink closes the publication.
   ///
   /// - Parameters:
-  ///   - encoder: what the encoder calls itself by now, maybe nothing.
+  ///   - encoder: current name of the encoder, possibly empty.
   ///   - now: monotonic nanoseconds.
   mutating func give(_ event: MediaEvent, encoder: String, now: Int64) -> EndReason? {
     if case .tracks(let tracks) = event { tell(tracks, encoder, now) }
@@ -30,7 +30,7 @@ struct AdmittedPublication {
     return reason
   }
 
-  /// Tells the sink that it is over.
+  /// Passes the end to the sink and logs it.
   func end(_ reason: EndReason) {
     _ = sink.receive(.end(reason))
     publisher.tellEnd(of: stream, reason)

@@ -1,9 +1,9 @@
 internal import FMP4
 internal import NIOCore
 
-/// A publication's track of audio on its way in: configuration, frames, and the sample grid.
+/// The incoming audio of one track: configuration, frames, and the sample grid.
 struct AudioTrack {
-  /// A frame as it came.
+  /// A frame as received.
   struct Unit {
     var track: TrackID
     /// Nanoseconds on the publication's timeline.
@@ -11,23 +11,23 @@ struct AudioTrack {
     /// Ticks of the track's timescale.
     var duration: UInt32
     var payload: ByteBuffer
-    /// The track's clock was laid anew before it.
+    /// The track's clock was realigned before this frame.
     var isMoved: Bool
   }
 
   let id: TrackID
   private(set) var codec: Codec?
-  /// The record that came last, to know a repetition without parsing it.
+  /// The last record, to detect a repetition without parsing.
   private var record: (CodecID, ByteBuffer)?
-  /// The newest configuration is of a form that weir takes.
+  /// The newest configuration is supported.
   private(set) var isUsable = true
-  /// The configuration has not been told yet.
+  /// The configuration has not been announced yet.
   var isUnannounced = true
   private var grid = AudioGrid(timescale: 1)
 
   init(_ id: TrackID) { self.id = id }
 
-  /// Takes a configuration; true when it changes the audio's parameters.
+  /// Takes a configuration. True if it changes the audio's parameters.
   mutating func configure(_ coding: CodecID, _ bytes: ByteBuffer) throws(CodecError) -> Bool {
     isUsable = true
     if let record, record.0 == coding, record.1 == bytes { return false }
@@ -45,28 +45,28 @@ struct AudioTrack {
     return true
   }
 
-  /// Ticks a second of the present configuration.
+  /// Timescale of the present configuration, in ticks per second.
   var timescale: UInt32? { codec?.audio?.sampleRate }
 
-  /// The length of a frame in ticks; nil when it cannot be decoded under the present configuration.
+  /// Duration of a frame in ticks. Nil if the present configuration cannot decode it.
   func duration(_ coding: CodecID, _ bytes: ByteBuffer) -> UInt32? {
     codec?.id == coding ? codec?.duration(of: bytes) : nil
   }
 
-  /// Settles the timescale, and describes the track.
+  /// Fixes the timescale and describes the track.
   mutating func announce() -> TrackDescription? {
     isUnannounced = false
     if let timescale, grid.timescale != timescale { grid = AudioGrid(timescale: timescale) }
     return description
   }
 
-  /// The track as it was announced.
+  /// The track as announced.
   var description: TrackDescription? {
     codec.map { TrackDescription(id: id, codec: $0, timescale: grid.timescale) }
   }
 
-  /// A sample at the unit's time after `origin`, in nanoseconds; nil when it is dropped. A correction that this
-  /// began is told.
+  /// Makes a sample at the unit's time after `origin` (nanoseconds). Nil if it is dropped. Returns a correction that
+  /// begins with it.
   mutating func sample(_ unit: Unit, origin: Int64) -> (sample: Sample?, correction: AudioGrid.Correction?) {
     if unit.isMoved { grid.restart() }
     let place = grid.place(unit.time &- origin, duration: unit.duration)

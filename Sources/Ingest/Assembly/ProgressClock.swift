@@ -1,12 +1,12 @@
 internal import FMP4
 
-/// How far a publication's media has come by the clock, also while none arrives. It runs on from the newest sample, so
-/// that a publisher whose clock is slower than ours does not fall behind it over the hours.
+/// Progress of a publication's media by the clock, also while no media arrives. It counts on from the newest sample. So
+/// a publisher with a slightly slow clock does not fall behind it over hours.
 struct ProgressClock {
-  /// Nanoseconds without media before its progress is told, and between two tellings.
+  /// Nanoseconds without media before the progress is reported, and between two reports.
   static let interval: Int64 = 200_000_000
 
-  /// The newest sample: nanoseconds on the timeline, and of its arrival.
+  /// The newest sample: nanoseconds on the timeline, and arrival time.
   private var newest: (time: Int64, arrival: Int64)?
   private var told: Int64 = .min
 
@@ -15,13 +15,13 @@ struct ProgressClock {
     newest = (time, now)
   }
 
-  /// When `tell` has something to say next, in nanoseconds; nil before the first sample.
+  /// Time of the next report, in nanoseconds. Nil before the first sample.
   func deadline(after now: Int64) -> Int64? {
     guard let newest else { return nil }
     return max(max(newest.arrival, told) &+ Self.interval, now &+ 1)
   }
 
-  /// The time on the timeline that media has reached at least, in nanoseconds; nil when it is too early to tell.
+  /// Time that the media has reached at least, in nanoseconds on the timeline. Nil if it is too early for a report.
   mutating func tell(now: Int64) -> Int64? {
     guard let newest, now &- max(newest.arrival, told) >= Self.interval else { return nil }
     told = now

@@ -2,11 +2,11 @@ internal import FMP4
 internal import Logging
 internal import NIOCore
 
-/// One publication, whatever protocol it comes by: configurations, pictures and frames of audio with the publisher's times
-/// in, media events out. Holds the beginning back until the tracks that were announced are there (`TrackDiscovery`), lays all times
-/// on one timeline whose earliest sample is 0, and tells parameter changes in their place among the samples.
+/// One publication of any protocol. Configurations, video frames and audio frames with the publisher's times go in;
+/// media events come out. The start is held back until the announced tracks are there (`TrackDiscovery`). All times are
+/// put on one timeline on which the earliest sample is 0. Parameter changes are sent at their place among the samples.
 struct Publication {
-  /// Causes that are warned of once.
+  /// Causes that are logged once.
   private enum Cause: Hashable {
     case damagedVideo, damagedAudio, earlyAudio, stepBack, farPresentation, clocksDiffer, clockDrifts, fallsBehind
     case noConfiguration(MediaKind), leftOutCodec(MediaKind), leftOutTrack(MediaKind), leftOutForm
@@ -14,21 +14,21 @@ struct Publication {
 
   private enum State {
     case gathering
-    /// `origin` is where media time begins on the timeline; audio before `audioFloor` precedes the first picture.
+    /// `origin` is the timeline's time of media time 0. Audio before `audioFloor` precedes the first video frame.
     case open(origin: Int64, audioFloor: Int64)
   }
 
-  /// Milliseconds by which times of day move without a line in the log.
+  /// Least change of the times of day that is logged, in milliseconds.
   private static let worthLogging: Int64 = 20
 
   private var state = State.gathering
   private var timeline = Timeline()
   private var gate = TrackDiscovery(
     announcedWait: PublicationLimits.announcedTrackWait, unannouncedWait: PublicationLimits.unannouncedTrackWait)
-  /// In the order in which they came.
+  /// In order of arrival.
   private var videos: [VideoTrack] = []
   private var audios: [AudioTrack] = []
-  /// What was left out first: why the publication ends where nothing else comes.
+  /// The first media that was left out. It becomes the error if no other media comes.
   private var firstLeftOut: WireError?
   private var held = StartupBuffer()
   private var progress = ProgressClock()
@@ -36,15 +36,15 @@ struct Publication {
   private var timesOfDay: TimesOfDay
   private var statedRate: Double?
   private var warned: Set<Cause> = []
-  /// What the encoder calls itself.
+  /// Name of the encoder.
   private(set) var encoder = ""
 
-  /// `wallOffset` as in `SteadyClock`: wall time minus monotonic time, in nanoseconds.
+  /// `wallOffset` as in `SteadyClock`: wall clock minus monotonic time, in nanoseconds.
   init(wallOffset: Int64) {
     timesOfDay = TimesOfDay(wallOffset: wallOffset)
   }
 
-  /// When `tick` wants to be called, in nanoseconds; nil when nothing waits.
+  /// Time of the next `tick`, in nanoseconds. Nil if nothing waits.
   func deadline(after now: Int64) -> Int64? {
     switch state {
     case .gathering: gate.deadline(after: now)
@@ -52,7 +52,7 @@ struct Publication {
     }
   }
 
-  /// Time has passed: a wait for a track may be over, here or further on. Throws where nothing has come that can be taken.
+  /// Handles the passing of time: a wait for a track may end. Throws if no supported media has come.
   mutating func tick(now: Int64, to out: inout [PublicationAction]) throws(WireError) {
     switch state {
     case .gathering:
@@ -64,7 +64,7 @@ struct Publication {
     }
   }
 
-  /// There is a configuration of a track of that kind.
+  /// Whether a track of that kind has a configuration.
   private func has(_ kind: MediaKind) -> Bool {
     switch kind {
     case .video: videos.contains { $0.codec != nil }
@@ -72,7 +72,7 @@ struct Publication {
     }
   }
 
-  // MARK: what the publisher says
+  // MARK: metadata and configurations
 
   mutating func receive(_ metadata: PublicationMetadata) {
     if !metadata.encoder.isEmpty { encoder = metadata.encoder }
@@ -83,13 +83,13 @@ struct Publication {
     }
   }
 
-  /// What the publisher states about the colours of a track; nil takes it back.
+  /// Takes the publisher's statement about the colours of a track. Nil withdraws it.
   mutating func receive(_ color: VideoColor?, of track: TrackID) {
     if let index = video(track) { videos[index].state(color) }
   }
 
-  /// A decoder configuration record of a track. False where weir does not take that form of audio: until a good one comes, of
-  /// this track or of another one, there is none. Throws where it is the picture's.
+  /// Takes a decoder configuration record of a track. For audio, false if weir does not support its form. The kind is
+  /// then missing until a supported one comes, on this or another track. For video it throws instead.
   mutating func configure(
     _ track: TrackID, _ coding: CodecID, record: ByteBuffer, now: Int64, to out: inout [PublicationAction]
   ) throws(WireError) -> Bool {
@@ -124,7 +124,8 @@ struct Publication {
     return true
   }
 
-  /// Something came in a codec that weir does not take: its name. `isAlone`: no other track of that kind is taken.
+  /// Reports media in an unsupported codec, by the codec's name. `isAlone` is true if no other track of that kind is
+  /// accepted.
   mutating func leaveOut(
     codec: String, of kind: MediaKind, isAlone: Bool, now: Int64, to out: inout [PublicationAction]
   ) {
@@ -134,7 +135,7 @@ struct Publication {
     tell(.leftOutCodec(kind, codec), to: &out)
   }
 
-  /// Something came of a track that is not taken beside those that are.
+  /// Reports media of an additional track that is not accepted.
   mutating func leaveOutFurtherTrack(of kind: MediaKind, to out: inout [PublicationAction]) {
     if warned.insert(.leftOutTrack(kind)).inserted { tell(.leftOutTrack(kind), to: &out) }
   }
@@ -144,7 +145,7 @@ struct Publication {
     out.append(.warn(warning))
   }
 
-  /// Where a track of pictures stands among them, from now on; nil where there are as many tracks as may be.
+  /// Index of a video track, which is added if new. Nil if the limit of tracks is reached.
   private mutating func video(_ id: TrackID) -> Int? {
     if let index = videos.firstIndex(where: { $0.id == id }) { return index }
     guard videos.count + audios.count < PublicationLimits.tracks else { return nil }
@@ -152,7 +153,7 @@ struct Publication {
     return videos.count - 1
   }
 
-  /// The same for audio.
+  /// Index of an audio track, which is added if new. Nil if the limit of tracks is reached.
   private mutating func audio(_ id: TrackID) -> Int? {
     if let index = audios.firstIndex(where: { $0.id == id }) { return index }
     guard videos.count + audios.count < PublicationLimits.tracks else { return nil }
@@ -162,21 +163,21 @@ struct Publication {
 
   // MARK: media
 
-  /// A picture or a frame of audio; `now` is the time of arrival in nanoseconds.
+  /// Takes a video or audio frame. `now` is the arrival time in nanoseconds.
   mutating func receive(_ unit: WireUnit, now: Int64, to out: inout [PublicationAction]) {
     switch unit.coding.kind {
-    case .video: receivePicture(unit, now, to: &out)
+    case .video: receiveVideo(unit, now, to: &out)
     case .audio: receiveAudio(unit, now, to: &out)
     }
   }
 
-  private mutating func receivePicture(_ unit: WireUnit, _ now: Int64, to out: inout [PublicationAction]) {
+  private mutating func receiveVideo(_ unit: WireUnit, _ now: Int64, to out: inout [PublicationAction]) {
     gate.saw(.video, time: nil, now: now)
     var composition = unit.composition
     if composition.magnitude > PublicationLimits.longestComposition {
       warn(
         .farPresentation,
-        "a picture \(composition / 1_000_000) ms from its decoding is shown when it is decoded; check the encoder's clock",
+        "a frame to be shown \(composition / 1_000_000) ms after its decoding is shown at once; check the encoder's clock",
         to: &out)
       composition = 0
     }
@@ -198,7 +199,7 @@ struct Publication {
     let lag = videos[index].reorderDelay &+ frame
     guard let place = place(unit, length: nil, lag: lag, now, to: &out) else { return }
     if place.isBreak { videos[index].forgetPresentation() }
-    // Some senders have no negative decode times to begin with, and tell the truth with the next key frame.
+    // Some senders cannot begin with negative decode times, and show the real reorder delay from the next key frame on.
     let shown = place.time &+ composition
     if videos[index].note(isSync: access.isSync, at: place.time, shown: shown, until: shown &+ frame) {
       timesOfDay.beginAgain(now: now)
@@ -224,7 +225,7 @@ struct Publication {
       out.append(.lost(.audio))
       return warn(.damagedAudio, "a damaged \(unit.coding.name) frame is dropped", to: &out)
     }
-    // Of whole milliseconds, so that what follows a break lies on one where the wire has no others.
+    // Whole milliseconds, so that times after a break are whole milliseconds if the protocol has only those.
     let length = Int64(duration) &* 1000 / Int64(max(timescale, 1)) &* 1_000_000
     guard let place = place(unit, length: length, lag: length, now, to: &out) else { return }
     take(
@@ -236,8 +237,8 @@ struct Publication {
 
   // MARK: time
 
-  /// Where a unit lies on the timeline; nil when it is dropped. `lag` is how long after its time the presentation ends of all
-  /// that has come with it, in nanoseconds.
+  /// Place of a unit on the timeline. Nil if it is dropped. `lag` is the distance from its time to the end of its
+  /// presentation, in nanoseconds.
   private mutating func place(
     _ unit: WireUnit, length: Int64?, lag: Int64, _ now: Int64, to out: inout [PublicationAction]
   ) -> Timeline.Place? {
@@ -254,13 +255,13 @@ struct Publication {
     }
     if place.isBreak {
       if case .gathering = state {
-        // Nothing has gone out yet: begin again from here.
+        // Nothing was sent yet, so the start moves here.
         held = StartupBuffer()
         gate.forgetMedia()
         timesOfDay.forgetGathered()
       } else {
         out.append(.event(.discontinuity))
-        out.append(.log(.warning, "the publisher's timestamps jumped; the timeline goes on with a discontinuity"))
+        out.append(.log(.warning, "the publisher's timestamps jumped; the timeline continues with a discontinuity"))
       }
     }
     progress.saw(place.time, now: now)
@@ -278,7 +279,7 @@ struct Publication {
     return place
   }
 
-  /// Tells the time of day anew where that is due.
+  /// Sends a new time of day if one is due.
   private mutating func follow(_ end: Int64, _ now: Int64, to out: inout [PublicationAction]) {
     guard let (anchor, reason) = timesOfDay.follow(end, now: now) else { return }
     switch reason {
@@ -296,7 +297,7 @@ struct Publication {
     out.append(.event(.clock(anchor)))
   }
 
-  // MARK: the beginning
+  // MARK: the start
 
   private mutating func take(_ unit: MediaUnit, lag: Int64, _ now: Int64, to out: inout [PublicationAction]) {
     if case .open(let origin, let audioFloor) = state {
@@ -312,31 +313,31 @@ struct Publication {
   private mutating func openIfReady(_ now: Int64, to out: inout [PublicationAction]) {
     guard case .gathering = state, !held.isEmpty else { return }
     let floor = held.firstPicture.map { audioFloor($0) } ?? .min
-    let pictures = videos.map { held.firstTime(of: $0.id, from: .min) }
-    let audioProfiles = audios.map { held.firstTime(of: $0.id, from: floor) }
-    let (hasPicture, hasAudio) = (pictures.contains { $0 != nil }, audioProfiles.contains { $0 != nil })
+    let videoStarts = videos.map { held.firstTime(of: $0.id, from: .min) }
+    let audioStarts = audios.map { held.firstTime(of: $0.id, from: floor) }
+    let (hasVideo, hasAudio) = (videoStarts.contains { $0 != nil }, audioStarts.contains { $0 != nil })
     let isPartial =
-      hasPicture && zip(videos, pictures).contains { $0.codec != nil && $1 == nil }
-      || hasAudio && zip(audios, audioProfiles).contains { $0.codec != nil && $0.isUsable && $1 == nil }
-    var decision = gate.decide(videoReady: hasPicture, audioReady: hasAudio, isPartial: isPartial, now: now)
+      hasVideo && zip(videos, videoStarts).contains { $0.codec != nil && $1 == nil }
+      || hasAudio && zip(audios, audioStarts).contains { $0.codec != nil && $0.isUsable && $1 == nil }
+    var decision = gate.decide(videoReady: hasVideo, audioReady: hasAudio, isPartial: isPartial, now: now)
     if decision == .wait, held.isFull { decision = .open(missing: []) }
-    guard case .open(let missing) = decision, let origin = (pictures + audioProfiles).compactMap(\.self).min() else {
+    guard case .open(let missing) = decision, let origin = (videoStarts + audioStarts).compactMap(\.self).min() else {
       return
     }
     for kind in missing { tell(.neverCame(kind), to: &out) }
     state = .open(origin: origin, audioFloor: floor)
     out.append(.event(.clock(timesOfDay.begin(at: origin, now: now))))
-    let begun = zip(videos.map(\.id) + audios.map(\.id), pictures + audioProfiles)
+    let begun = zip(videos.map(\.id) + audios.map(\.id), videoStarts + audioStarts)
     announce(begun.compactMap { $1 == nil ? nil : $0 }, to: &out)
     for unit in held.takeAll() { emit(unit, origin, floor, to: &out) }
   }
 
-  /// Audio from here on begins with the picture: not earlier than it by more than one frame of either.
+  /// Earliest time of audio: at most one frame, of audio or video, before the first video frame.
   private func audioFloor(_ first: VideoTrack.Unit) -> Int64 {
     first.time &+ first.composition &- Self.leadOfAudio
   }
 
-  /// One frame of audio (AAC at 24 kHz: 43 ms) or of 24 pictures a second, and a millisecond of rounding.
+  /// One audio frame (AAC at 24 kHz: 43 ms) or one frame at 24 frames per second, and a millisecond of rounding.
   private static let leadOfAudio: Int64 = 44_000_000
 
   // MARK: samples
@@ -368,7 +369,7 @@ struct Publication {
     }
   }
 
-  /// Tells the tracks: those that are newly there or changed, and those that go on.
+  /// Announces the tracks: new or changed ones, and those that continue.
   private mutating func announce(_ new: [TrackID], to out: inout [PublicationAction]) {
     var tracks: [TrackDescription] = []
     for index in videos.indices {

@@ -1,15 +1,15 @@
 internal import FMP4
 internal import Logging
 
-/// What a publication wants done, in order.
+/// Actions that a publication asks for, in order.
 enum PublicationAction {
-  /// Something happened to it.
+  /// An event of the publication.
   case event(MediaEvent)
-  /// A picture or a frame of audio cannot be used.
+  /// An unusable video or audio frame.
   case lost(MediaKind)
-  /// Its sink should know, too.
+  /// A warning for the sink.
   case warn(PublicationWarning)
-  /// It is over.
+  /// The warning no longer applies.
   case withdraw(PublicationWarning)
   case log(Logger.Level, String)
 }

@@ -1,15 +1,15 @@
-/// The bounds on one publication, whatever protocol it comes by. For the first two seconds it holds what has come, up to
-/// `heldBytes`; after that nothing.
+/// Limits of one publication, for all protocols. In the first two seconds it buffers its media, up to `heldBytes`;
+/// later nothing.
 enum PublicationLimits {
-  /// Tracks that one publication may have.
+  /// Most tracks of one publication.
   static let tracks = 32
-  /// Wait for a track that was announced, in milliseconds of media or of the clock.
+  /// Wait for an announced track, in milliseconds of media or of the clock.
   static let announcedTrackWait: Int64 = 2000
-  /// Wait for a second kind of track that nobody announced, likewise.
+  /// Wait for a second kind of track that was not announced. Same unit.
   static let unannouncedTrackWait: Int64 = 500
-  /// Samples held meanwhile.
+  /// Limits of the samples buffered meanwhile.
   static let heldSamples = 4096
   static let heldBytes = 16 << 20
-  /// How far the presentation of a picture may be from its decoding, in nanoseconds: more than any encoder's reordering.
+  /// Longest distance between decoding and presentation of a frame, in nanoseconds. No encoder reorders by more.
   static let longestComposition: UInt64 = 10_000_000_000
 }

@@ -1,9 +1,9 @@
 internal import FMP4
 internal import Logging
 
-/// Who publishes over a connection, as the gate and the log hear of it.
+/// The publisher of a connection, as needed by the gate and the log.
 struct Publisher {
-  /// As `PublishRequest` has them.
+  /// As in `PublishRequest`.
   let protocolName: String
   let remoteAddress: String
   let host: String?
@@ -16,7 +16,7 @@ struct Publisher {
     return metadata
   }
 
-  /// What it asks the gate for.
+  /// The request to the gate.
   func request(
     _ stream: StreamName, key: Secret?, software: String, onEviction: @escaping @Sendable (EndReason) -> Void
   ) -> PublishRequest {
@@ -26,7 +26,7 @@ struct Publisher {
       onEviction: onEviction)
   }
 
-  /// Its publication is over, for its sink as well.
+  /// Logs the end of a publication.
   func tellEnd(of stream: StreamName, _ reason: EndReason) {
     let level: Logger.Level
     if case .failed(let why) = reason {
@@ -38,7 +38,7 @@ struct Publisher {
     logger.log(level: level, "ended: \(reason.text)", metadata: metadata(of: stream))
   }
 
-  /// For whoever looks for the reason later.
+  /// Reports a refusal to the gate, so that its reason can be shown later.
   func noteRefusal(of stream: StreamName?, _ reason: String) {
     gate.note(
       RefusedPublication(

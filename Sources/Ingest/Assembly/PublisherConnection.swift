@@ -2,45 +2,45 @@ internal import FMP4
 internal import Logging
 internal import NIOCore
 
-/// The connection that a `PublisherConnection` looks after. Called on its event loop.
+/// The connection of a protocol that a `PublisherConnection` belongs to. Called on its event loop.
 protocol PublisherConnectionOwner: AnyObject {
-  /// The gate has admitted the publisher: its media are taken from now on.
+  /// The gate has admitted the publisher. Take its media from now on.
   func admitted()
-  /// The peer is to hear why it may not publish, or no longer, and the connection is to be closed. `isFailure`: its address is
-  /// held to account.
+  /// Send the reason to the peer and close the connection. The peer may not publish, or not any longer. `isFailure` is
+  /// whether it counts as a failure of its address.
   func refuse(_ reason: String, isFailure: Bool)
-  /// Close it; nobody is there to hear anything.
+  /// Close the connection without a message.
   func closeAtOnce()
 }
 
-/// A publisher's connection, whatever protocol it speaks: how long it may take until it publishes, what the gate says, its
-/// publication from the admission to the end, and how long it may be silent meanwhile. Lives on the connection's event loop.
+/// A publisher's connection, for all protocols: the time until it publishes, the decision of the gate, the publication,
+/// and the time without data. Used on the connection's event loop.
 final class PublisherConnection {
-  /// Nanoseconds.
+  /// Time limits in nanoseconds.
   struct Patience: Sendable {
-    /// From the beginning, and from the end of a publication, to the next one.
+    /// From the start, or from the end of a publication, to the next publication.
     var publish: Int64
-    /// Without a word while it publishes.
+    /// Without received data while publishing.
     var idle: Int64
   }
 
-  /// How long whoever wants to publish waits where its address has failed too often, in nanoseconds.
+  /// Delay of publish requests from addresses that have failed too often, in nanoseconds.
   private static let slowAnswer: Int64 = 2_000_000_000
 
   let publisher: Publisher
   weak var owner: (any PublisherConnectionOwner)?
   private(set) var publication: AdmittedPublication?
-  /// The peer has heard the last word.
+  /// The last message was sent to the peer.
   private(set) var isClosing = false
-  /// The address as it is held to account.
+  /// The address that limits are counted by.
   private let peer: String
   private let connections: ConnectionRegistry
   private let clock: SteadyClock
   private let patience: Patience
   private let loop: any EventLoop
-  /// What it wants to publish, while the gate is asked.
+  /// The requested stream, while the gate is asked.
   private var pending: (stream: StreamName, software: String)?
-  /// Counts what it wanted to publish, so that an eviction reaches the publication it means.
+  /// Number of publish requests, so that an eviction ends the right publication.
   private var attempt = 0
   private var isStranger = true
   private var isOver = false
@@ -63,35 +63,36 @@ final class PublisherConnection {
 
   private var now: Int64 { clock.monotonicNanoseconds() }
 
-  /// The gate is thinking about it.
+  /// Whether the gate is being asked.
   var isAsking: Bool { pending != nil }
 
   // MARK: the connection
 
-  /// It is there. False where the listener is closing.
+  /// Registers the connection. False if the listener is closing.
   func begin() -> Bool {
     guard connections.add(self, end: onLoop { $0.shutDown() }) else { return false }
     awaitPublication()
     return true
   }
 
-  /// The peer has said something.
+  /// Records that data was received.
   func heard(now: Int64) { lastHeard = now }
 
-  /// The last word goes to the peer now.
+  /// Records that the last message is being sent.
   func close() {
     isClosing = true
     deadline?.cancel()
   }
 
-  /// It is gone. What it has said still counts: `finish` follows when all of it was heard.
+  /// Records that the connection is lost. Received data still counts; call `finish` after it was handled.
   func lose() {
     isOver = true
     deadline?.cancel()
     idleTimer?.cancel()
   }
 
-  /// There is nothing more to hear, and why where nobody ended the publication. `hasFailed`: the peer did what is not allowed.
+  /// Ends everything after the last data. `lossReason` is used if the publication had not ended. `hasFailed` is whether
+  /// the peer broke the rules.
   func finish(_ lossReason: String, hasFailed: Bool) {
     end(.connectionLost(lossReason))
     if isStranger {
@@ -101,14 +102,14 @@ final class PublisherConnection {
     connections.remove(self, of: peer)
   }
 
-  /// The listener stops.
+  /// Handles the stop of the listener.
   private func shutDown() {
     end(.shutdown)
     if isClosing { owner?.closeAtOnce() } else { owner?.refuse(EndReason.shutdown.text, isFailure: false) }
   }
 
-  /// A line about its publication or, where it has none, about itself. Where it is said from tells lines apart, so that the log
-  /// can leave out what is said too often.
+  /// Logs a line about its publication or, without one, about the connection. File and line of the caller identify
+  /// repeated lines, so that the log can suppress them.
   func log(_ level: Logger.Level, _ text: String, file: String = #fileID, line: UInt = #line) {
     let subject = publication == nil ? "\(publisher.protocolName) \(publisher.remoteAddress): " : ""
     publisher.logger.log(
@@ -142,7 +143,7 @@ final class PublisherConnection {
 
   // MARK: admission
 
-  /// The peer wants to publish: the owner hears what the gate says.
+  /// Asks the gate about a publish request. The owner gets the decision.
   func ask(_ stream: StreamName, key: Secret?, software: String) {
     guard !isOver else { return }
     attempt += 1
@@ -154,11 +155,11 @@ final class PublisherConnection {
     if slowing.isNew {
       publisher.logger.warning(
         """
-        \(publisher.protocolName) \(peer): too many failed attempts; whoever publishes from there waits 2 s until they get \
-        rarer
+        \(publisher.protocolName) \(peer): too many failed attempts; publishers from this address wait 2 s until failures \
+        become rarer
         """)
     }
-    // Before the key is looked at: nobody learns from the time whether it was right.
+    // Before the key is checked, so that the delay does not show whether it was right.
     loop.scheduleTask(
       in: .nanoseconds(Self.slowAnswer),
       onLoop { connection in
@@ -208,7 +209,7 @@ final class PublisherConnection {
         owner?.refuse(refusal.description, isFailure: false)
         return
       }
-      // Whoever guesses keys waits, and learns nothing from how long.
+      // A random delay slows the guessing of keys and hides timing.
       loop.scheduleTask(
         in: .milliseconds(.random(in: 100...400)),
         onLoop { $0.owner?.refuse(refusal.description, isFailure: true) })
@@ -217,7 +218,7 @@ final class PublisherConnection {
 
   // MARK: the publication
 
-  /// Something happened to the publication; `encoder` is what the encoder calls itself by now, maybe nothing.
+  /// Passes an event of the publication to its sink. `encoder` is the current name of the encoder, possibly empty.
   func give(_ event: MediaEvent, encoder: String) {
     if case .end(let reason) = event { return end(reason) }
     guard let reason = publication?.give(event, encoder: encoder, now: now) else { return }
@@ -225,7 +226,7 @@ final class PublisherConnection {
     owner?.refuse(reason.text, isFailure: false)
   }
 
-  /// It is over; the connection may publish again, within the time that any connection has.
+  /// Ends the publication. The connection may publish again within the usual time limit.
   private func end(_ reason: EndReason) {
     guard let current = publication else { return }
     publication = nil
@@ -235,7 +236,7 @@ final class PublisherConnection {
     if !isOver, !isClosing { awaitPublication() }
   }
 
-  /// The server has given the publication up; what the publisher still sends is ignored.
+  /// Handles the end of the publication by the server. Later media of the publisher is ignored.
   private func evicted(_ attempt: Int, _ reason: EndReason) {
     guard attempt == self.attempt, let current = publication else { return }
     publication = nil
@@ -245,7 +246,7 @@ final class PublisherConnection {
 
   // MARK: threads
 
-  /// A call of this connection that may be made from any thread and happens on its event loop.
+  /// Wraps a call of this connection so that any thread may make it; it runs on the event loop.
   private func onLoop(_ body: @escaping @Sendable (PublisherConnection) -> Void) -> @Sendable () -> Void {
     let bound = NIOLoopBound(self, eventLoop: loop)
     return { [loop] in

@@ -1,7 +1,7 @@
 internal import FMP4
 internal import NIOCore
 
-/// A picture or a frame of audio on its way to a sample.
+/// A video or audio frame on its way to a sample.
 enum MediaUnit {
   case video(VideoTrack.Unit)
   case audio(AudioTrack.Unit)
@@ -36,14 +36,14 @@ enum MediaUnit {
   }
 }
 
-/// The beginning of a publication, held back until its tracks are known, in the order of arrival.
+/// Buffer for the start of a publication until its tracks are known. In order of arrival.
 struct StartupBuffer {
   private var units: [MediaUnit] = []
   private var byteCount = 0
 
   var isEmpty: Bool { units.isEmpty }
 
-  /// More is not held back.
+  /// The limits are reached.
   var isFull: Bool { units.count >= PublicationLimits.heldSamples || byteCount >= PublicationLimits.heldBytes }
 
   mutating func append(_ unit: MediaUnit) {
@@ -56,7 +56,7 @@ struct StartupBuffer {
     byteCount = units.reduce(0) { $0 + $1.byteCount }
   }
 
-  /// Everything, and nothing is left.
+  /// Removes and returns everything.
   mutating func takeAll() -> [MediaUnit] {
     defer { self = StartupBuffer() }
     return units
@@ -67,7 +67,7 @@ struct StartupBuffer {
     return nil
   }
 
-  /// When the first of a track begins that is not earlier than `floor`, in nanoseconds.
+  /// Time of the first unit of a track that is not earlier than `floor`, in nanoseconds.
   func firstTime(of track: TrackID, from floor: Int64) -> Int64? {
     units.first { $0.track == track && $0.time >= floor }?.time
   }

@@ -1,40 +1,40 @@
 internal import FMP4
 
-/// Which time of day a publication's media had: told when it begins, and anew where that turns out to be wrong.
+/// Time of day of a publication's media. Set at the start, and again if it proves wrong.
 struct TimesOfDay {
-  /// Why it is told anew.
+  /// Why it is set again.
   enum Reason: Equatable {
-    /// The first media came later than what followed, by so many milliseconds.
+    /// The first media came later than the following media, by this many milliseconds.
     case lateBeginning(Int64)
     case slowClock, fastClock
   }
 
   private let wallOffset: Int64
-  /// Before the beginning: the least of arrival minus the end of presentation, in nanoseconds. It is the most direct way that a
-  /// sample has taken so far, and nothing is older than it says then.
+  /// Before the start: smallest difference of arrival and end of presentation, in nanoseconds. It belongs to the sample
+  /// with the least delay so far, and gives an upper bound of the media's age.
   private var leastDelay: Int64 = .max
-  /// The nanoseconds of the timeline that are media time 0.
+  /// Time of media time 0 on the timeline, in nanoseconds.
   private var origin: Int64 = 0
-  /// Once the beginning is out.
+  /// Set from the start on.
   private var follower: ClockFollower?
 
-  /// `wallOffset` as in `SteadyClock`: wall time minus monotonic time, in nanoseconds.
+  /// `wallOffset` as in `SteadyClock`: wall clock minus monotonic time, in nanoseconds.
   init(wallOffset: Int64) { self.wallOffset = wallOffset }
 
-  /// Before the beginning: with what came now, presentation reaches `end`, in nanoseconds on the timeline.
+  /// Before the start: records that presentation reaches `end` with the media of now, in nanoseconds on the timeline.
   mutating func gather(end: Int64, now: Int64) { leastDelay = min(leastDelay, now &- end) }
 
-  /// What was gathered belongs to another timeline.
+  /// Drops the records, because they belong to another timeline.
   mutating func forgetGathered() { leastDelay = .max }
 
-  /// The beginning is out.
+  /// Sets the time at the start of the publication.
   mutating func begin(at origin: Int64, now: Int64) -> WallClockAnchor {
     self.origin = origin
     follower = ClockFollower(delay: leastDelay, now: now)
     return anchor(leastDelay)
   }
 
-  /// With what came now, presentation reaches `end`. The time, where it has to be told anew.
+  /// Records that presentation reaches `end` with the media of now. Returns the time if it must be set again.
   mutating func follow(_ end: Int64, now: Int64) -> (anchor: WallClockAnchor, reason: Reason)? {
     guard let told = follower?.told, let wasBeginning = follower?.isBeginning,
       let delay = follower?.saw(end, now: now)
@@ -43,8 +43,8 @@ struct TimesOfDay {
     return (anchor(delay), wasBeginning ? .lateBeginning((told &- delay) / 1_000_000) : drift)
   }
 
-  /// The timeline breaks before what came now. Other times of day may hold behind it: a publisher that paused left a hole in
-  /// time, and none in its media.
+  /// Handles a break of the timeline before the media of now. Later media may have another time of day: a publisher
+  /// that paused has a gap in time, but none in its media.
   mutating func breakTimeline(_ end: Int64, now: Int64) -> WallClockAnchor? {
     follower?.forget()
     let delay = now &- end
@@ -53,7 +53,7 @@ struct TimesOfDay {
     return anchor(delay)
   }
 
-  /// Something has shown that the way is shorter than was thought.
+  /// Measures the delay again, because it has proved to be smaller.
   mutating func beginAgain(now: Int64) { follower?.beginAgain(now: now) }
 
   private func anchor(_ delay: Int64) -> WallClockAnchor {

@@ -1,15 +1,14 @@
 internal import FMP4
 
-/// Decides how long the beginning of a publication waits for its tracks. Tracks that were announced, or of which
-/// something has come, are waited for two seconds; a second kind that nobody announced, or of which only what cannot be
-/// taken has come, half a second. The wait is over when that much media has come or that much time has passed, whichever is
-/// first.
+/// Decides how long the start of a publication waits for its tracks. Tracks that were announced, or have sent
+/// something, are waited for two seconds. A second kind that was not announced, or has sent only unsupported media, is
+/// waited for half a second. The wait ends after that much media or that much time, whichever is first.
 struct TrackDiscovery: Sendable {
   enum Announcement: Sendable { case unknown, announced, absent }
 
   enum Decision: Sendable, Equatable {
     case wait
-    /// Begin with what is there; these kinds were waited for in vain.
+    /// Start with the present tracks. These announced kinds did not come.
     case open(missing: [MediaKind])
   }
 
@@ -18,7 +17,7 @@ struct TrackDiscovery: Sendable {
   let unannouncedWait: Int64
   private(set) var video = Announcement.unknown
   private(set) var audio = Announcement.unknown
-  /// Kinds of which something came that cannot be taken, and nothing else yet.
+  /// Kinds that have sent only unsupported media so far.
   private var unusable: Set<MediaKind> = []
   /// Arrival of the first media, in nanoseconds.
   private var firstArrival: Int64?
@@ -30,14 +29,14 @@ struct TrackDiscovery: Sendable {
     self.unannouncedWait = unannouncedWait
   }
 
-  /// The metadata names these kinds and no others.
+  /// Takes the kinds that the metadata names.
   mutating func announce(video hasVideo: Bool, audio hasAudio: Bool) {
     video = hasVideo ? .announced : .absent
     audio = hasAudio ? .announced : .absent
   }
 
-  /// Something of this kind has come, whatever was announced. `time` is in nanoseconds on the timeline, nil for a
-  /// configuration.
+  /// Records that media of this kind has come, whatever was announced. `time` is in nanoseconds on the timeline; nil
+  /// for a configuration.
   mutating func saw(_ kind: MediaKind, time: Int64?, now: Int64) {
     if kind == .video { video = .announced } else { audio = .announced }
     unusable.remove(kind)
@@ -48,23 +47,23 @@ struct TrackDiscovery: Sendable {
     }
   }
 
-  /// Something of this kind has come that cannot be taken, before anything that can.
+  /// Records that unsupported media of this kind has come, before any supported media.
   mutating func leftOut(_ kind: MediaKind, now: Int64) {
     unusable.insert(kind)
     if firstArrival == nil { firstArrival = now }
   }
 
-  /// Nothing that can be taken has come, for as long as it is waited for.
+  /// Whether no supported media has come within the whole wait.
   func isInVain(now: Int64) -> Bool { !unusable.isEmpty && hasWaited(announcedWait, now) }
 
-  /// Times before the present jump do not count as media any more.
+  /// Drops the media times before a jump.
   mutating func forgetMedia() {
     earliest = .max
     latest = .min
   }
 
-  /// `videoReady` and `audioReady`: there is a configuration and a first sample to begin with. `isPartial`: of a further track
-  /// of such a kind there is a configuration alone.
+  /// `videoReady` and `audioReady`: a configuration and a first sample are there. `isPartial`: another track of such a
+  /// kind has only a configuration.
   func decide(videoReady: Bool, audioReady: Bool, isPartial: Bool = false, now: Int64) -> Decision {
     guard videoReady || audioReady else { return .wait }
     var missing: [MediaKind] = []
@@ -82,7 +81,7 @@ struct TrackDiscovery: Sendable {
     return .open(missing: missing)
   }
 
-  /// When a wait ends by the clock, in nanoseconds: the next one after `now`; nil when there is none.
+  /// Time at which the next wait ends, in nanoseconds. Nil if there is none.
   func deadline(after now: Int64) -> Int64? {
     guard let firstArrival else { return nil }
     return [unannouncedWait, announcedWait].map { firstArrival &+ $0 &* 1_000_000 }.filter { $0 > now }.min()

@@ -1,9 +1,9 @@
 internal import FMP4
 internal import NIOCore
 
-/// A publication's track of pictures on its way in: configuration, access units, and the frame grid.
+/// The incoming video of one track: configuration, access units, and the frame grid.
 struct VideoTrack {
-  /// An access unit as it came, before its time is laid on a grid.
+  /// An access unit as received, before its time is put on the grid.
   struct Unit {
     var track: TrackID
     /// Nanoseconds on the publication's timeline.
@@ -13,41 +13,41 @@ struct VideoTrack {
     var isSync: Bool
     var isDisposable: Bool
     var payload: ByteBuffer
-    /// The track's clock was laid anew before it.
+    /// The track's clock was realigned before this frame.
     var isMoved: Bool
   }
 
   let id: TrackID
   private(set) var codec: Codec?
-  /// The record that came last, to know a repetition without parsing it.
+  /// The last record, to detect a repetition without parsing.
   private var record: (CodecID, ByteBuffer)?
-  /// Until the first key frame under the present configuration nothing can be decoded.
+  /// Before the first key frame of the present configuration nothing can be decoded.
   private(set) var awaitsKeyFrame = true
-  /// The configuration has not been told yet.
+  /// The configuration has not been announced yet.
   var isUnannounced = true
-  /// What the publisher states about colours, what the first messages in the bitstream say, and what was announced of it.
+  /// Colours: stated by the publisher, from the first messages in the bitstream, and as announced.
   private var statedColor: VideoColor?
   private var messagedColor: VideoColor?
   private var announcedColor: VideoColor?
   private var color: VideoColor? { .together(statedColor, messagedColor) }
   private var grid = FrameGrid(rate: nil)
-  /// The earliest presentation time of the newest group of pictures minus its first decode time, in nanoseconds.
+  /// Earliest presentation time of the newest GOP minus its first decode time, in nanoseconds.
   private(set) var reorderDelay: Int64 = 0
-  /// Where the presentation of the pictures so far ends, in nanoseconds.
+  /// Presentation end of the frames so far, in nanoseconds.
   private var presentationEnd: Int64?
 
-  /// Nanoseconds of reordering that times of day are to allow for.
+  /// Least change of the reorder delay that affects times of day, in nanoseconds.
   private static let noticeable: Int64 = 20_000_000
 
   init(_ id: TrackID) { self.id = id }
 
-  /// Takes a configuration record; true when it changes the picture's parameters.
+  /// Takes a configuration record. True if it changes the video's parameters.
   mutating func configure(_ coding: CodecID, _ bytes: ByteBuffer) throws(CodecError) -> Bool {
     if let record, record.0 == coding, record.1 == bytes { return false }
     let new = try Codec(coding, record: bytes)
     record = (coding, bytes)
     guard new != codec else {
-      // Equal in what it describes; the size of NAL unit lengths may still differ.
+      // The content is equal, but the size of NAL unit lengths may differ.
       codec = new
       return false
     }
@@ -55,7 +55,7 @@ struct VideoTrack {
     return true
   }
 
-  /// Takes what the publisher states about colours. Once pictures have gone out, it counts from the next key frame on.
+  /// Takes the publisher's statement about colours. After the start it applies from the next key frame on.
   mutating func state(_ color: VideoColor?) {
     statedColor = color
   }
@@ -67,8 +67,8 @@ struct VideoTrack {
     isUnannounced = true
   }
 
-  /// The access unit in a payload; nil when there is nothing to decode with, or nothing in it. Parameter sets
-  /// that travel in the stream and differ change the configuration first.
+  /// The access unit of a payload. Nil if it cannot be decoded yet or is empty. New parameter sets in the bitstream
+  /// change the configuration first.
   mutating func accessUnit(_ coding: CodecID, _ bytes: ByteBuffer) throws(CodecError) -> AccessUnit? {
     guard let codec, codec.id == coding, let unit = try codec.accessUnit(bytes) else { return nil }
     if let new = codec.updated(withParameterSets: unit.parameterSets) { change(to: new) }
@@ -78,14 +78,15 @@ struct VideoTrack {
     }
     if unit.isSync {
       let said = VideoColor(masteringDisplay: unit.masteringDisplay, lightLevel: unit.lightLevel)
-      // The first counts: encoders that measure light as they go would begin a new track with each key frame.
+      // Only the first message counts. Encoders that measure light levels as they go would otherwise begin a new track
+      // with each key frame.
       if messagedColor == nil, said != VideoColor() { messagedColor = said }
       if color != announcedColor { isUnannounced = true }
     }
     return unit.payload.readableBytes > 0 ? unit : nil
   }
 
-  /// Settles rate and timescale, and describes the track. `stated` is the metadata's frame rate.
+  /// Fixes frame rate and timescale, and describes the track. `stated` is the metadata's frame rate.
   mutating func announce(stated: Double?) -> TrackDescription? {
     guard let codec else { return nil }
     isUnannounced = false
@@ -97,21 +98,21 @@ struct VideoTrack {
     return description
   }
 
-  /// Between two pictures, where the rate is known: nanoseconds, of whole milliseconds.
+  /// Duration of a frame in nanoseconds, in whole milliseconds. 0 if the rate is unknown.
   func frameLength(stated: Double?) -> Int64 {
     let rate = codec.flatMap { Self.rate(of: $0, stated: stated) }?.framesPerSecond ?? 0
     return rate >= 1 ? Int64(1000 / rate) * 1_000_000 : 0
   }
 
-  /// The timeline breaks before the next picture.
+  /// Handles a break of the timeline before the next frame.
   mutating func forgetPresentation() { presentationEnd = nil }
 
-  /// Takes note of a picture's place on the timeline and of when it is shown, in nanoseconds. Returns whether the track's
-  /// pictures are shown noticeably later than was known.
+  /// Records a frame's place on the timeline and its presentation, in nanoseconds. Returns whether the reorder delay
+  /// has grown noticeably.
   mutating func note(isSync: Bool, at time: Int64, shown: Int64, until end: Int64) -> Bool {
     var isLater = false
     if isSync {
-      // In an open group of pictures some are shown before the key frame.
+      // In an open GOP some frames are shown before the key frame.
       let delay = min(shown, presentationEnd ?? shown) &- time
       isLater = delay &- reorderDelay >= Self.noticeable
       reorderDelay = max(0, delay)
@@ -120,7 +121,7 @@ struct VideoTrack {
     return isLater
   }
 
-  /// The track as it was announced.
+  /// The track as announced.
   var description: TrackDescription? {
     codec.map {
       TrackDescription(
@@ -129,7 +130,7 @@ struct VideoTrack {
     }
   }
 
-  /// A sample at the unit's time after `origin`, in nanoseconds.
+  /// Makes a sample at the unit's time after `origin` (nanoseconds).
   mutating func sample(_ unit: Unit, origin: Int64) -> Sample {
     if unit.isMoved { grid.restart() }
     let place = grid.place(decode: unit.time &- origin, composition: unit.composition)
@@ -138,13 +139,13 @@ struct VideoTrack {
       duration: place.duration, isSync: unit.isSync, isDisposable: unit.isDisposable, payload: unit.payload)
   }
 
-  /// Of what the bitstream and the metadata say, the likelier: a bitstream that states the rate of fields, or of a
-  /// clock, yields to the metadata.
+  /// The more likely of the rates in the bitstream and in the metadata. A bitstream that states the rate of fields, or
+  /// of a clock, yields to the metadata.
   private static func rate(of codec: Codec, stated: Double?) -> FrameRate? {
-    let picture = codec.picture
-    let inStream = FrameClock.recognise(picture?.frameRate)
+    let format = codec.picture
+    let inStream = FrameClock.recognise(format?.frameRate)
     guard let stated = stated.flatMap({ FrameClock.recognise(framesPerSecond: $0) }) else { return inStream }
-    guard let inStream, picture?.cadence == .fixed else { return stated }
+    guard let inStream, format?.cadence == .fixed else { return stated }
     let ratio = inStream.framesPerSecond / stated.framesPerSecond
     return abs(ratio - 2) < 0.01 ? stated : inStream
   }

@@ -1,7 +1,7 @@
 internal import FMP4
 
 extension WireError {
-  /// Media in a codec that weir does not take: its name, as it may stand in a log line.
+  /// Media in a codec that weir does not support. `name` is printable in a log line.
   static func unsupported(codec name: String) -> WireError {
     let supported = CodecID.allCases.map(\.name).joined(separator: ", ")
     return WireError(.unsupported, "codec \(name) unsupported; supported: \(supported)")

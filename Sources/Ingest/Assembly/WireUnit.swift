@@ -1,15 +1,15 @@
 internal import FMP4
 internal import NIOCore
 
-/// A coded picture or frame of audio, as a container gives it.
+/// A coded video or audio frame from a container.
 struct WireUnit {
-  /// Which of the publication's tracks it belongs to. A track is of one kind as long as the publication lasts.
+  /// Its track. A track keeps its kind as long as the publication lasts.
   var track: TrackID
   var coding: CodecID
-  /// When it is decoded, in nanoseconds by the publisher's clock (`WireClock`).
+  /// Decode time in nanoseconds of the publisher's clock (`WireClock`).
   var time: Int64
-  /// Presentation minus decode time, in nanoseconds; of a picture.
+  /// Composition offset in nanoseconds, for video.
   var composition: Int64 = 0
-  /// As the codec's samples are stored: NAL units with their lengths, open bitstream units, one frame of audio.
+  /// As in the codec's samples: NAL units with their lengths, open bitstream units, or one audio frame.
   var payload: ByteBuffer
 }

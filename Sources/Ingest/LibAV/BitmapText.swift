@@ -1,8 +1,8 @@
-/// A line of large letters, of which only those that changed are drawn anew. Each letter is five by seven dots.
+/// A line of large text that redraws only changed letters. Each letter has five by seven dots.
 struct BitmapText {
   private let x: Int
   private let y: Int
-  /// Pixels along a dot's side.
+  /// Side of a dot in pixels.
   private let dot: Int
   private var shown: [UInt8] = []
 
@@ -17,7 +17,7 @@ struct BitmapText {
     self.dot = dot
   }
 
-  /// Shows another text in place of the last one; letters without a shape leave a gap.
+  /// Replaces the text. Letters without a shape leave a gap.
   mutating func show(_ text: String, in plane: LumaPlane, ink: UInt8, paper: UInt8) {
     let letters = Array(text.utf8)
     for position in 0..<max(letters.count, shown.count) {
@@ -37,7 +37,7 @@ struct BitmapText {
     shown = letters
   }
 
-  /// Seven rows of five dots, the top row in the highest bits.
+  /// Seven rows of five dots. The top row is in the highest bits.
   private static func shape(of letter: UInt8) -> UInt64 {
     switch Unicode.Scalar(letter) {
     case "0": 0b01110_10001_10011_10101_11001_10001_01110

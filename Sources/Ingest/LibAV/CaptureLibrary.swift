@@ -2,7 +2,7 @@ internal import CLibAV
 
 /// The codec library that weir is linked with.
 package enum CaptureLibrary {
-  /// Version and licence, as the library itself states them: `libavcodec 59.37.100 (GPL version 2 or later)`.
+  /// Version and licence as stated by the library: `libavcodec 59.37.100 (GPL version 2 or later)`.
   package static var description: String {
     let version = avcodec_version()
     let licence = avcodec_license().map { String(cString: $0) } ?? "licence unknown"

@@ -1,19 +1,19 @@
 internal import CLibAV
 internal import FMP4
 
-/// Codecs as libavcodec has them: its number, and the decoder that is preferred to its own.
+/// Codecs in libavcodec: the number, and a decoder to use instead of libavcodec's own.
 extension CodecID {
   var libAV: (id: AVCodecID, decoder: String?) {
     switch self {
     case .h264: (AV_CODEC_ID_H264, nil)
     case .hevc: (AV_CODEC_ID_HEVC, nil)
-    case .av1: (AV_CODEC_ID_AV1, "libdav1d")  // its own needs a graphics card
+    case .av1: (AV_CODEC_ID_AV1, "libdav1d")  // libavcodec's own needs a graphics card
     case .aac: (AV_CODEC_ID_AAC, nil)
-    case .opus: (AV_CODEC_ID_OPUS, "libopus")  // its own delays some kinds of frames
+    case .opus: (AV_CODEC_ID_OPUS, "libopus")  // libavcodec's own delays some kinds of frames
     }
   }
 
-  /// Nil for what weir does not carry.
+  /// Nil if weir does not support the codec.
   init?(_ id: AVCodecID) {
     guard let codec = Self.allCases.first(where: { $0.libAV.id == id }) else { return nil }
     self = codec

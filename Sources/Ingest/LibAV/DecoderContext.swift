@@ -2,18 +2,18 @@ internal import CLibAV
 internal import FMP4
 internal import Glibc
 
-/// How decoders of what strangers send are opened, for a key frame as for a whole stream, for pictures as for audio.
+/// Opens decoders for untrusted input: a key frame or a whole stream, video or audio.
 enum DecoderContext {
-  /// Pixels of the largest picture that is decoded by itself: 8K with room.
+  /// Most pixels of a single decoded frame: 8K with some room.
   static let largestPicture = 8192 * 4608
 
-  /// Opens libavcodec's decoder, one thread, for a track with that configuration record (avcC, hvcC, av1C,
-  /// AudioSpecificConfig, OpusHead). Pictures of more pixels are refused before memory is taken for them. Whoever gets the
-  /// context frees it.
+  /// Opens libavcodec's decoder with one thread, for a track with that configuration record (avcC, hvcC, av1C,
+  /// AudioSpecificConfig, OpusHead). Frames with more pixels are refused before memory is allocated for them. The
+  /// caller frees the context.
   static func open(
     _ coding: CodecID, record: [UInt8], largestPicture: Int64 = 0, timescale: Int32? = nil
   ) throws(LibAVError) -> UnsafeMutablePointer<AVCodecContext> {
-    // The library's own lines would bypass our log; what fails is thrown with the library's reason.
+    // The library's own log lines would bypass weir's log. Errors are thrown with the library's reason.
     av_log_set_level(AV_LOG_QUIET)
     let (id, preferred) = coding.libAV
     let decoder = preferred.flatMap { avcodec_find_decoder_by_name($0) } ?? avcodec_find_decoder(id)
@@ -27,7 +27,7 @@ enum DecoderContext {
     }
     opened.pointee.thread_count = 1
     if largestPicture > 0 { opened.pointee.max_pixels = largestPicture }
-    // Times exclude the priming: nothing is to be left out a second time.
+    // Times already exclude the priming, so the decoder must not skip it again.
     opened.pointee.flags2 |= weir_flag2_skip_manual
     if coding.kind == .audio { opened.pointee.request_sample_fmt = AV_SAMPLE_FMT_FLT }
     if let timescale { opened.pointee.pkt_timebase = AVRational(num: 1, den: timescale) }

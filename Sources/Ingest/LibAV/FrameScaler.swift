@@ -1,10 +1,10 @@
 internal import CLibAV
 internal import Glibc
 
-/// Brings pictures to a size and to planar 4:2:0 of limited range, whatever range they have. What swscale needs for that is
-/// kept as long as pictures of the same kind come. It lives on one thread.
+/// Scales frames and converts them to planar 4:2:0 with limited range, from any range. The swscale context is kept
+/// while the frames have the same format. Used on one thread.
 final class FrameScaler {
-  /// What swscale has been prepared for.
+  /// Parameters of the prepared swscale context.
   private struct Purpose: Equatable {
     var width: Int32
     var height: Int32
@@ -19,15 +19,15 @@ final class FrameScaler {
   private let flags: Int32
   private var prepared: (purpose: Purpose, context: OpaquePointer)?
 
-  /// - Parameter flags: swscale's, as SWS_BICUBIC.
+  /// - Parameter flags: of swscale, such as SWS_BICUBIC.
   init(flags: Int32) { self.flags = flags }
 
   deinit { sws_freeContext(prepared?.context) }
 
-  /// swscale's context for a picture like `source`.
+  /// The swscale context for frames like `source`.
   ///
   /// - Parameters:
-  ///   - size: of the pictures that come out, in pixels.
+  ///   - size: of the output frames, in pixels.
   ///   - matrix: AVColorSpace of both sides.
   func context(
     for source: AVFrame, to size: (width: Int, height: Int), matrix: Int32
@@ -39,14 +39,14 @@ final class FrameScaler {
     if let prepared, prepared.purpose == purpose { return prepared.context }
     sws_freeContext(prepared?.context)
     prepared = nil
-    // swscale decides by the range of the format's name whether copying will do, before it can be told another one.
+    // swscale chooses plain copying by the range in the format's name, before the real range can be set.
     let context = sws_getContext(
       purpose.width, purpose.height, isFull ? Self.fullByName(source.format) : AVPixelFormat(source.format),
       purpose.targetWidth,
       purpose.targetHeight, AV_PIX_FMT_YUV420P, flags, nil, nil, nil)
     guard let context else {
       throw LibAVError(
-        "scale pictures of \(purpose.width)×\(purpose.height) to \(size.width)×\(size.height)", code: -EINVAL)
+        "scale frames of \(purpose.width)×\(purpose.height) to \(size.width)×\(size.height)", code: -EINVAL)
     }
     let coefficients = sws_getCoefficients(matrix)
     sws_setColorspaceDetails(context, coefficients, isFull ? 1 : 0, coefficients, 0, 0, 1 << 16, 1 << 16)

@@ -1,5 +1,5 @@
-/// The brightness of a picture, one byte a pixel: 16 is black, 235 white (ITU-R BT.709, limited range). A view of
-/// memory that someone else owns.
+/// The luma plane of a frame, one byte per pixel: 16 is black, 235 is white (ITU-R BT.709, limited range). A view of
+/// memory with another owner.
 package struct LumaPlane {
   package static let black: UInt8 = 16
   package static let white: UInt8 = 235
@@ -19,7 +19,7 @@ package struct LumaPlane {
     self.height = height
   }
 
-  /// Fills a rectangle; what lies outside the picture is left out.
+  /// Fills a rectangle, clipped to the frame.
   func fill(x: Int, y: Int, width rectangleWidth: Int, height rectangleHeight: Int, with value: UInt8) {
     let (left, right) = (max(x, 0), min(x + rectangleWidth, width))
     let (top, bottom) = (max(y, 0), min(y + rectangleHeight, height))
@@ -31,7 +31,7 @@ package struct LumaPlane {
     }
   }
 
-  /// Writes words of eight pixels along the rows of a rectangle whose width is a multiple of eight.
+  /// Writes words of eight pixels along the rows of a rectangle. Its width is a multiple of eight.
   func fillWords(x: Int, y: Int, width rectangleWidth: Int, height rectangleHeight: Int, next: () -> UInt64) {
     precondition(x >= 0 && y >= 0 && x + rectangleWidth <= width && y + rectangleHeight <= height)
     for row in y..<y + rectangleHeight {
@@ -41,7 +41,7 @@ package struct LumaPlane {
     }
   }
 
-  /// The mean of a rectangle that lies inside the picture.
+  /// The mean of a rectangle inside the frame.
   func mean(x: Int, y: Int, width rectangleWidth: Int, height rectangleHeight: Int) -> Int {
     precondition(x >= 0 && y >= 0 && x + rectangleWidth <= width && y + rectangleHeight <= height)
     var sum = 0

@@ -2,27 +2,27 @@ internal import CLibAV
 internal import FMP4
 internal import Glibc
 
-/// A picture in memory that libav* reads and writes.
+/// A frame in memory that libav* reads and writes.
 final class VideoFrame {
-  /// What JPEGs are made from: 4:2:0 of full range.
+  /// Format for JPEGs: 4:2:0 with full range.
   static let format = AV_PIX_FMT_YUVJ420P
 
   let frame: UnsafeMutablePointer<AVFrame>
 
-  /// An empty one, for a decoder to fill.
+  /// An empty frame for a decoder to fill.
   init() throws(LibAVError) {
-    guard let frame = av_frame_alloc() else { throw LibAVError("hold a picture", code: -ENOMEM) }
+    guard let frame = av_frame_alloc() else { throw LibAVError("allocate a frame", code: -ENOMEM) }
     self.frame = frame
   }
 
-  /// One with room for its pixels. Sides are even.
+  /// A frame with memory for its pixels. Sides are even.
   convenience init(width: Int, height: Int, format: AVPixelFormat = VideoFrame.format) throws(LibAVError) {
     try self.init()
     frame.pointee.width = Int32(width)
     frame.pointee.height = Int32(height)
     frame.pointee.format = format.rawValue
     frame.pointee.color_range = format == Self.format ? AVCOL_RANGE_JPEG : AVCOL_RANGE_MPEG
-    try LibAVError.check(av_frame_get_buffer(frame, 0), "hold a picture of \(width)×\(height)")
+    try LibAVError.check(av_frame_get_buffer(frame, 0), "allocate a frame of \(width)×\(height)")
   }
 
   deinit {
@@ -30,25 +30,25 @@ final class VideoFrame {
     av_frame_free(&frame)
   }
 
-  /// Another one with the same pixels, which are copied only when somebody writes to them.
+  /// Another frame with the same pixels. They are copied only on a write.
   func shared() throws(LibAVError) -> VideoFrame {
     let other = try VideoFrame()
-    try LibAVError.check(av_frame_ref(other.frame, frame), "hold a picture")
+    try LibAVError.check(av_frame_ref(other.frame, frame), "allocate a frame")
     return other
   }
 
-  /// Makes a planar picture of limited range black.
+  /// Makes a planar frame of limited range black.
   func blacken() throws(LibAVError) {
-    let picture = frame.pointee
-    var planes = [picture.data.0, picture.data.1, picture.data.2, nil]
-    let strides = [Int(picture.linesize.0), Int(picture.linesize.1), Int(picture.linesize.2), 0]
+    let view = frame.pointee
+    var planes = [view.data.0, view.data.1, view.data.2, nil]
+    let strides = [Int(view.linesize.0), Int(view.linesize.1), Int(view.linesize.2), 0]
     try LibAVError.check(
       av_image_fill_black(
-        &planes, strides, AVPixelFormat(picture.format), AVCOL_RANGE_MPEG, picture.width, picture.height),
-      "make a picture black")
+        &planes, strides, AVPixelFormat(view.format), AVCOL_RANGE_MPEG, view.width, view.height),
+      "make a frame black")
   }
 
-  /// The same planar 4:2:0 picture turned clockwise; itself where it is upright.
+  /// The planar 4:2:0 frame rotated clockwise. Returns itself without a rotation.
   func turned(by rotation: Rotation) throws(LibAVError) -> VideoFrame {
     if rotation == .none { return self }
     let (width, height) = (Int(frame.pointee.width), Int(frame.pointee.height))
@@ -61,7 +61,7 @@ final class VideoFrame {
       guard let source = lines(plane), let target = turned.lines(plane) else { continue }
       let (columns, rows) = (width / divisor, height / divisor)
       let stride = target.stride
-      // Where the first pixel comes to lie, and how far from there its neighbours to the right and below.
+      // Index of the first pixel in the target, and index steps for its right and lower neighbours.
       let (start, right, below) =
         switch rotation {
         case .none: (0, 1, stride)

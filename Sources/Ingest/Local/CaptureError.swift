@@ -1,16 +1,16 @@
 internal import Glibc
 
-/// Why a camera or a microphone cannot be used. The text is one line that says what to do.
+/// Why a camera or a microphone cannot be used. The text is one line and says what to do.
 package struct CaptureError: Error, Sendable, Hashable, CustomStringConvertible {
   package enum Reason: Sendable, Hashable {
     case missing
     case forbidden
     case busy
-    /// It was there, and has gone.
+    /// It was present and has gone.
     case lost
-    /// It is there, and sends nothing.
+    /// It is present and sends nothing.
     case silent
-    /// What the system says.
+    /// With the system's reason.
     case unusable(String)
   }
 
@@ -28,8 +28,8 @@ package struct CaptureError: Error, Sendable, Hashable, CustomStringConvertible 
   }
 
   /// - Parameters:
-  ///   - code: errno's, positive.
-  ///   - attempt: "set its format", for codes that do not speak for themselves.
+  ///   - code: errno, positive.
+  ///   - attempt: "set its format", for codes that need an explanation.
   init(_ device: Device, code: Int32, _ attempt: String) {
     let reason: Reason =
       switch code {
@@ -42,8 +42,8 @@ package struct CaptureError: Error, Sendable, Hashable, CustomStringConvertible 
     self.init(device, reason)
   }
 
-  /// Does something with what a device sends. What libav* refuses of that is no failure of the capture: the device cannot
-  /// be used, is bridged, and tried again.
+  /// Processes a device's data. An error of libav* is not a failure of the capture: the device counts as unusable, is
+  /// bridged, and tried again.
   static func blaming<Value>(_ device: Device, _ work: () throws(LibAVError) -> Value) throws(CaptureError) -> Value {
     do throws(LibAVError) {
       return try work()
@@ -61,11 +61,11 @@ package struct CaptureError: Error, Sendable, Hashable, CustomStringConvertible 
     case (.camera(let name), .busy):
       "the camera \(name) is in use by another program; end that one: fuser -v \(name) names it"
     case (.camera(let name), .lost):
-      "device lost: the camera \(name) has gone; plug it in again, weir goes on as soon as it is back"
+      "device lost: the camera \(name) has gone; plug it in again, weir continues as soon as it is back"
     case (.camera(let name), .silent):
-      "the camera \(name) is there, but sends nothing; plug it in anew, or look after the program that feeds it"
+      "the camera \(name) is present, but sends nothing; plug it in again, or check the program that feeds it"
     case (.camera(let name), .unusable(let why)):
-      "the camera \(name) cannot be used: \(why); weir devices tells what it offers"
+      "the camera \(name) cannot be used: \(why); weir devices lists what it offers"
     case (.microphone(let name), .missing):
       "there is no microphone \(name); plug it in, or choose one that weir devices lists"
     case (.microphone(let name), .forbidden):
@@ -73,11 +73,11 @@ package struct CaptureError: Error, Sendable, Hashable, CustomStringConvertible 
     case (.microphone(let name), .busy):
       "the microphone \(name) is in use by another program; end that one: fuser -v /dev/snd/* names it"
     case (.microphone(let name), .lost):
-      "device lost: the microphone \(name) has gone; plug it in again, weir goes on as soon as it is back"
+      "device lost: the microphone \(name) has gone; plug it in again, weir continues as soon as it is back"
     case (.microphone(let name), .silent):
-      "the microphone \(name) is there, but sends nothing; plug it in anew"
+      "the microphone \(name) is present, but sends nothing; plug it in again"
     case (.microphone(let name), .unusable(let why)):
-      "the microphone \(name) cannot be used: \(why); weir devices tells what there is"
+      "the microphone \(name) cannot be used: \(why); weir devices lists the microphones"
     }
   }
 }

@@ -1,15 +1,15 @@
 internal import Synchronization
 
-/// A key frame that is asked for: by rungs that can begin with one, by viewers who wait for the first segment's end, by
-/// people over the API. However many ask, one is made for all of them, and not sooner than half a second after the last that
-/// was asked for: key frames are several times as large as other pictures.
+/// Requests for a key frame. They come from rungs that can begin with one, from viewers that wait for the end of the
+/// first segment, and from the API. One key frame serves all requests, at least half a second after the last requested
+/// one. Key frames are several times as large as other frames.
 final class KeyFrameRequest: Sendable {
   /// Nanoseconds.
   static let shortestDistance: Int64 = 500_000_000
 
   private struct State {
     var isWanted = false
-    /// When the last one was made.
+    /// Time of the last requested key frame.
     var granted: Int64?
   }
 
@@ -20,7 +20,7 @@ final class KeyFrameRequest: Sendable {
   /// From any thread.
   func ask() { state.withLock { $0.isWanted = true } }
 
-  /// Whether the next picture is to be one; a wish that comes too soon waits for a later picture.
+  /// Whether the next frame must be a key frame. A request that comes too soon waits for a later frame.
   ///
   /// - Parameter now: monotonic nanoseconds.
   func take(now: Int64) -> Bool {

@@ -2,24 +2,24 @@ internal import FMP4
 internal import Logging
 internal import Synchronization
 
-/// The publication of one of the server's own sources: asks for admission, carries events to the sink, and knows when
-/// it is to end. Events come from one thread at a time.
+/// The publication of one of the server's own sources. Asks for admission, passes events to the sink, and records its
+/// end. Events come from one thread at a time.
 final class LocalPublication: Sendable {
-  /// How it is to end.
+  /// How it ends.
   private enum Ending: Sendable {
-    /// The sink hears why.
+    /// The sink gets the reason.
     case told(EndReason)
-    /// The sink has closed already, and hears nothing more.
+    /// The sink has closed already and gets no more events.
     case silent(EndReason)
   }
 
-  /// Who publishes.
+  /// Kind of the source.
   enum Kind: String, Sendable {
     case test, file, capture
 
-    /// As the log calls it.
+    /// Name in log lines.
     var title: String { self == .test ? "test pattern" : rawValue }
-    /// The demo is nobody's memory.
+    /// The demo is never recorded.
     var recording: PublishRequest.RecordingWish { self == .test ? .never : .asConfigured }
   }
 
@@ -33,8 +33,8 @@ final class LocalPublication: Sendable {
   private let sink = Mutex<(any MediaSink)?>(nil)
 
   /// - Parameters:
-  ///   - keyFrameInterval: how far apart its key frames are, where that is certain before they come.
-  ///   - onKeyFrameWanted: asks its encoder for a key frame, from any thread; nil where it has none.
+  ///   - keyFrameInterval: distance of its key frames, if it is certain in advance.
+  ///   - onKeyFrameWanted: requests a key frame from its encoder, on any thread. Nil if it has no encoder.
   init(
     name: StreamName, kind: Kind, gate: any PublishGate, logger: Logger, keyFrameInterval: MediaTime? = nil,
     onKeyFrameWanted: (@Sendable () -> Void)? = nil
@@ -49,12 +49,12 @@ final class LocalPublication: Sendable {
     self.logger = logger
   }
 
-  /// True from when it is to end on.
+  /// Whether it is ending.
   var isEnding: Bool { ending.withLock { $0 != nil } }
 
   func stop(_ reason: EndReason) { end(.told(reason)) }
 
-  /// Publishes for as long as the work takes; what the work throws fails the publication. Returns why it ended.
+  /// Publishes while `work` runs. An error of `work` fails the publication. Returns why it ended.
   func run(_ work: @escaping @Sendable () async throws -> Void) async -> EndReason {
     do throws(PublishRefusal) {
       let admitted = try await gate.admit(request)
@@ -84,7 +84,7 @@ final class LocalPublication: Sendable {
     }
   }
 
-  /// Gives the sink an event, unless it has closed.
+  /// Passes an event to the sink, unless it has closed.
   func give(_ event: MediaEvent) {
     if case .silent = ending.withLock({ $0 }) { return }
     guard let sink = sink.withLock({ $0 }) else { return }
@@ -94,7 +94,7 @@ final class LocalPublication: Sendable {
     }
   }
 
-  /// A picture or a frame of audio cannot be used.
+  /// Counts an unusable video or audio frame.
   func lost(_ kind: MediaKind) { sink.withLock { $0 }?.lost(kind) }
 
   private var request: PublishRequest {
@@ -107,7 +107,7 @@ final class LocalPublication: Sendable {
     }
   }
 
-  /// The first word counts.
+  /// The first reason counts.
   private func end(_ ending: Ending) {
     self.ending.withLock { if $0 == nil { $0 = ending } }
   }

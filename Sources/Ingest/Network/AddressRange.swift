@@ -1,10 +1,10 @@
-/// Addresses that begin with the same bits: `10.0.0.0/8`, `2001:db8::/32`, or one address (RFC 4632 §3.1).
+/// A range of addresses with the same first bits: `10.0.0.0/8`, `2001:db8::/32`, or one address (RFC 4632 §3.1).
 package struct AddressRange: Hashable, Sendable {
   private let first: NetworkAddress
-  /// How many of the 128 bits are the same.
+  /// Number of equal bits, of 128.
   private let bits: Int
 
-  /// Nil where the text is no range.
+  /// Nil if the text is not a range.
   package init?(parsing text: some StringProtocol) {
     let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
     guard let head = parts.first, !head.contains("["), let address = NetworkAddress(parsing: head) else { return nil }
@@ -23,10 +23,10 @@ package struct AddressRange: Hashable, Sendable {
   }
 }
 
-/// Proxies whose word counts on who is behind them.
+/// Proxies whose statement of the client's address is trusted.
 package struct TrustedProxies: Hashable, Sendable {
   private let ranges: [AddressRange]
-  /// Addresses of a list that are looked at: no honest chain of proxies is longer.
+  /// Most addresses of a list that are read. No real chain of proxies is longer.
   private static let longestChain = 8
 
   package static let none = TrustedProxies([])
@@ -38,12 +38,12 @@ package struct TrustedProxies: Hashable, Sendable {
     return ranges.contains { $0.contains(address) }
   }
 
-  /// Who is behind a proxy: of the addresses that it tells, the last that is no proxy itself. What comes before it anybody
-  /// may have made up.
+  /// The client's address: the last of the stated addresses that is not itself a trusted proxy. Any client can invent
+  /// the addresses before it.
   ///
   /// - Parameters:
   ///   - proxy: the address of the connection.
-  ///   - told: the values of X-Forwarded-For, in order; each a list with commas.
+  ///   - told: the values of X-Forwarded-For, in order; each is a list with commas.
   package func client(behind proxy: NetworkAddress, told: [String]) -> NetworkAddress {
     var client = proxy
     var left = Self.longestChain

@@ -1,7 +1,7 @@
-/// A number for a client: one address may be many clients, which User-Agent tells apart as well as can be.
+/// Number of a client. One address may have several clients; the User-Agent separates them as far as possible.
 package struct ClientID: Hashable, Sendable {
   package let number: Int
-  /// The address that it comes from.
+  /// The client's address.
   package let host: NetworkAddress?
 
   package init(number: Int, host: NetworkAddress? = nil) {

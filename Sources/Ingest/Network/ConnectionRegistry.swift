@@ -1,23 +1,23 @@
 internal import Synchronization
 
-/// What became of connections before anybody was asked whether they may publish.
+/// Counters of connections that were refused or delayed before authorisation.
 package struct ConnectionRefusals: Sendable, Hashable {
-  /// Their address had failed too often: they waited.
+  /// Delayed, because their address had failed too often.
   package var slowed = 0
-  /// Too many were there already that did not publish.
+  /// Refused, because too many connections had not published yet.
   package var tooManyStrangers = 0
 }
 
 extension ConnectionRefusals {
-  /// Of several listeners.
+  /// Sum over several listeners.
   package init(sumOf all: [Self]) {
     self.init(
       slowed: all.reduce(0) { $0 + $1.slowed }, tooManyStrangers: all.reduce(0) { $0 + $1.tooManyStrangers })
   }
 }
 
-/// The connections of a listener, from whatever thread: which addresses they come from (`PeerTable`), and how each can be
-/// told to end.
+/// The connections of a listener; safe to use from any thread. Counts connections per address (`PeerTable`), and can
+/// end each connection.
 final class ConnectionRegistry: Sendable {
   private struct State {
     var peers: PeerTable
@@ -47,7 +47,7 @@ final class ConnectionRegistry: Sendable {
 
   var refusals: ConnectionRefusals { state.withLock { $0.refusals } }
 
-  /// Whether somebody at the address has to wait, as `PeerTable` says.
+  /// Whether connections from the address must wait; see `PeerTable`.
   func slowing(_ peer: String, now: Int64) -> PeerTable.Slowing? {
     state.withLock { state in
       let slowing = state.peers.slowing(peer, now: now)
@@ -60,7 +60,7 @@ final class ConnectionRegistry: Sendable {
     state.withLock { $0.peers.noLongerStranger(peer, failed: failed, now: now) }
   }
 
-  /// Remembers a connection until `remove`; `end` asks it to end. False when the listener is closing.
+  /// Keeps a connection until `remove`. `end` asks it to end. False if the listener is closing.
   func add(_ connection: AnyObject, end: @escaping @Sendable () -> Void) -> Bool {
     let key = ObjectIdentifier(connection)
     return state.withLock {
@@ -82,7 +82,7 @@ final class ConnectionRegistry: Sendable {
     for waiter in waiters { waiter.resume() }
   }
 
-  /// Nobody comes in any more; the ways to end those who are.
+  /// Admits no more connections. Returns the functions that end the present ones.
   func closeForGood() -> [@Sendable () -> Void] {
     state.withLock {
       $0.isClosed = true

@@ -1,13 +1,13 @@
 package import NIOCore
 
-/// A server of one protocol by which publishers come. What they publish goes through the gate that it was made with.
+/// A listener of one ingest protocol. Its publications pass through the gate given at creation.
 package protocol IngestListener: Sendable {
-  /// Listens at a place; with `tls`, which is asked for each connection, over TLS. May be called for several places. Port 0
-  /// takes a free one. Returns where it listens; throws what the system says when it cannot.
+  /// Listens at an endpoint. With `tls` it uses TLS and asks for the context of each connection. May be called for
+  /// several endpoints. Port 0 takes a free port. Returns the address it listens at; throws the system's error.
   func start(_ place: ListenEndpoint, tls: TLSContextSource?) async throws -> SocketAddress
-  /// Of all addresses, since the start.
+  /// Sum over all addresses, since the start.
   var refusals: ConnectionRefusals { get }
-  /// Stops listening, ends every publication with `EndReason.shutdown`, tells the publishers, and returns when all
-  /// connections are closed.
+  /// Stops listening and ends every publication with `EndReason.shutdown`. Notifies the publishers, and returns when
+  /// all connections are closed.
   func stop() async
 }

@@ -1,16 +1,16 @@
 package import NIOCore
 package import NIOPosix
 
-/// Where a server listens.
+/// Endpoint at which a server listens.
 package enum ListenEndpoint: Sendable {
   case address(SocketAddress)
-  /// A socket that listens already: whoever started this process opened it, and keeps it when the process ends. The
-  /// number of its descriptor, which belongs to the channel from then on.
+  /// A listening socket from the parent process, which keeps it open when this process ends. The value is the file
+  /// descriptor; it belongs to the channel from now on.
   case socket(CInt)
 }
 
 extension ServerBootstrap {
-  /// Listens there; throws what the system says when it cannot.
+  /// Listens at the endpoint. Throws the system's error.
   package func listen(at place: ListenEndpoint) async throws -> any Channel {
     switch place {
     case .address(let address): try await bind(to: address).get()

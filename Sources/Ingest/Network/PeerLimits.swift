@@ -1,18 +1,18 @@
-/// How many strangers one address may keep at the door. Only connections that have not published count, and only
-/// failures take from the bucket: wrong keys, and bytes that break the protocol. A publisher that was admitted never does, nor
-/// whoever leaves without a word.
+/// Limits for connections before they publish. Only connections that have not published count. Only failures take
+/// tokens: wrong keys, and bytes that break the protocol. An admitted publisher takes none, and neither does a
+/// connection that closes without sending anything.
 package struct PeerLimits: Sendable {
-  /// Connections of one address that have not published yet.
+  /// Connections per address that have not published yet.
   package var strangersPerAddress = 256
   /// Connections of all addresses that have not published yet.
   package var strangers = 8192
-  /// All connections of one address that is no trusted proxy; nil for any number.
+  /// All connections per address that is not a trusted proxy. Nil: no limit.
   package var connectionsPerAddress: Int?
-  /// Failures that an address may have at once.
+  /// Failures of an address that are allowed at once.
   package var failureBurst = 100.0
-  /// Failures that it is forgiven in a second.
+  /// Failures per second that are forgiven.
   package var failuresPerSecond = 5.0
-  /// Addresses that are remembered; the oldest is forgotten first.
+  /// Most addresses that are remembered. The oldest is forgotten first.
   package var addresses = 65_536
 
   package init() {}

@@ -1,22 +1,22 @@
-/// How many connections each address has, how many of them are strangers, and how often it has failed. A stranger is a
-/// connection that has not published yet. A value, told what time it is.
+/// Counts per address: connections, connections that have not published yet ("strangers"), and failures. A value type;
+/// the caller gives it the time.
 ///
-/// Who fails too often is answered late, not turned away: others may share the address.
+/// After too many failures, responses are delayed, not refused: other clients may share the address.
 struct PeerTable {
   private struct Peer {
     var strangers = 0
-    /// With those that publish.
+    /// All connections, with those that publish.
     var connections = 0
     var failures: TokenBucket
-    /// Set while it is slowed, so that this is told once.
+    /// Set while the address is delayed, so that it is logged once.
     var isSlowed = false
     var seen: Int64
   }
 
-  /// Why a connection is not even listened to.
+  /// Why a connection is closed at once.
   enum Refusal: Equatable {
     case tooManyStrangers
-    /// The address has as many connections as it may.
+    /// The address has reached its limit of connections.
     case tooMany
     /// The listener is closing.
     case closed
@@ -24,7 +24,7 @@ struct PeerTable {
 
   /// The address has failed too often.
   struct Slowing: Equatable {
-    /// It had not the time before.
+    /// The address was not delayed before.
     var isNew: Bool
   }
 
@@ -36,10 +36,11 @@ struct PeerTable {
     self.limits = limits
   }
 
-  /// How many addresses are remembered.
+  /// Number of remembered addresses.
   var remembered: Int { peers.count }
 
-  /// A connection has come from `address`; nil admits it as a stranger. `isProxy`: the address stands for many.
+  /// Counts a new connection from `address`. Nil if it is admitted. `isProxy` means that the address stands for many
+  /// clients.
   mutating func arrive(_ address: String, isProxy: Bool = false, now: Int64) -> Refusal? {
     var peer = self[address, now]
     defer { peers[address] = peer }
@@ -53,14 +54,13 @@ struct PeerTable {
     return nil
   }
 
-  /// Somebody at the address wants to publish. Nil where it may at once; otherwise it waits, and `isNew` is whether that is
-  /// to be told.
+  /// Whether a connection that wants to publish must wait; nil if not. `isNew` is whether that is to be logged.
   mutating func slowing(_ address: String, now: Int64) -> Slowing? {
     var peer = self[address, now]
     defer { peers[address] = peer }
     peer.failures.refill(now: now)
     guard peer.failures.tokens < 1 else {
-      // Told again only after a time of peace, not at every token.
+      // Logged again only after half of the tokens are back, not for every token.
       if peer.failures.tokens >= limits.failureBurst / 2 { peer.isSlowed = false }
       return nil
     }
@@ -68,7 +68,7 @@ struct PeerTable {
     return Slowing(isNew: !peer.isSlowed)
   }
 
-  /// A stranger has published, or is gone; `failed` when it did what is not allowed.
+  /// A stranger has published or disconnected. `failed` is whether it broke the rules.
   mutating func noLongerStranger(_ address: String, failed: Bool, now: Int64) {
     var peer = self[address, now]
     peer.strangers = max(0, peer.strangers - 1)
@@ -78,7 +78,7 @@ struct PeerTable {
     forgetSome(now)
   }
 
-  /// A connection is gone, whether it has published or not.
+  /// A connection has closed, whether it has published or not.
   mutating func leave(_ address: String) {
     guard let count = peers[address]?.connections, count > 0 else { return }
     peers[address]?.connections = count - 1
@@ -92,7 +92,7 @@ struct PeerTable {
     return peer
   }
 
-  /// Addresses whose bucket is full again say nothing; when there are too many, the oldest go first.
+  /// Forgets addresses with a full bucket. If there are still too many, forgets the oldest ones.
   private mutating func forgetSome(_ now: Int64) {
     guard peers.count > limits.addresses else { return }
     for (address, peer) in peers where peer.connections == 0 {

@@ -1,17 +1,17 @@
 internal import NIOCore
 
-/// Peers and what they say, as log lines have it.
+/// Text of peers for log lines.
 enum PeerText {
-  /// All that have no address.
+  /// Text for peers without an address.
   static let nobody = "unknown"
 
-  /// Text of a peer: ASCII without control characters and quotes, at most `limit` characters.
+  /// Text from a peer: ASCII without control characters and quotes, at most `limit` characters.
   static func printable(_ text: String, limit: Int) -> String {
     let bytes = text.utf8.prefix(limit).map { (0x20...0x7E).contains($0) && $0 != 0x22 ? $0 : 0x3F }
     return String(decoding: bytes, as: UTF8.self) + (text.utf8.count > limit ? "…" : "")
   }
 
-  /// What counts as one address: an IPv4 address, or the network half of an IPv6 one, which a single host owns.
+  /// The address for limits: an IPv4 address, or the network half of an IPv6 address. A single host owns that half.
   static func host(of address: SocketAddress?) -> String {
     NetworkAddress(address)?.hostText ?? nobody
   }

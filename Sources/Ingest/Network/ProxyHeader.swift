@@ -1,24 +1,24 @@
 internal import NIOCore
 
-/// What a proxy says first on a connection that it passes on: whose it is (the PROXY protocol, haproxy.org
-/// "proxy-protocol.txt", versions 1 and 2).
+/// Header that a proxy sends first on a forwarded connection, with the client's address (the PROXY protocol,
+/// haproxy.org "proxy-protocol.txt", versions 1 and 2).
 enum ProxyHeader: Equatable {
-  /// Not all of it is here.
+  /// More bytes are needed.
   case incomplete
-  /// There is none: what is here belongs to the protocol behind it.
+  /// No header: the bytes belong to the ingest protocol.
   case absent
-  /// Nil where the connection is the proxy's own, or of a family without addresses.
+  /// The client's address. Nil if it is the proxy's own connection, or of a family without addresses.
   case from(SocketAddress?)
 
   struct Malformed: Error {}
 
-  /// Bytes of the longest header that is read, of both versions.
+  /// Most bytes of a header, in both versions.
   static let longest = 2048
-  /// Of version 1, with its line end (§2.1).
+  /// Most bytes of a version 1 header with its line end (§2.1).
   private static let longestLine = 107
   private static let signature: [UInt8] = [0x0D, 0x0A, 0x0D, 0x0A, 0x00, 0x0D, 0x0A, 0x51, 0x55, 0x49, 0x54, 0x0A]
 
-  /// Takes a header off the front of the bytes, if there is one and all of it is here.
+  /// Removes a header from the front of the bytes, if there is a complete one.
   static func take(from bytes: inout ByteBuffer) throws(Malformed) -> ProxyHeader {
     switch bytes.getInteger(at: bytes.readerIndex, as: UInt8.self) {
     case nil: .incomplete
@@ -57,7 +57,7 @@ enum ProxyHeader: Equatable {
     }
     guard let addresses = rest.readSlice(length: Int(length)) else { return .incomplete }
     bytes = rest
-    // LOCAL: the proxy looks after its own connection.
+    // LOCAL: the proxy's own connection, such as a health check.
     guard command & 0x0F == 1 else { return .from(nil) }
     switch family {
     case 0x11: return .from(try address(addresses, bytes: 4))
@@ -66,7 +66,7 @@ enum ProxyHeader: Equatable {
     }
   }
 
-  /// The source: addresses of source and destination, then their ports.
+  /// The source address. The fields are the addresses of source and destination, then their ports.
   private static func address(_ fields: ByteBuffer, bytes count: Int) throws(Malformed) -> SocketAddress {
     guard let packed = fields.getSlice(at: fields.readerIndex, length: count),
       let port = fields.getInteger(at: fields.readerIndex + 2 * count, as: UInt16.self),

@@ -1,13 +1,13 @@
 internal import NIOCore
 
-/// Reads what a trusted proxy says first on a connection, then makes way for the handlers of whoever is behind it. What has
-/// no header is the proxy's own connection. Closes after `patience` of nothing, and where the header is none.
+/// Reads a trusted proxy's header, then adds the handlers for the client's connection. A connection without a header is
+/// the proxy's own. Closes the connection if no complete header comes within `patience`, or if the header is invalid.
 final class ProxyHeaderHandler: ChannelInboundHandler, RemovableChannelHandler {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = ByteBuffer
 
   private let patience: TimeAmount
-  /// Adds the handlers; nil stands for the proxy itself. Throws where nobody wants the connection.
+  /// Adds the handlers. Nil stands for the proxy itself. Throws if the connection is refused.
   private let ready: (any Channel, SocketAddress?) throws -> Void
   private var bytes = ByteBuffer()
   private var timer: Scheduled<Void>?

@@ -1,4 +1,4 @@
 package import NIOSSL
 
-/// The certificate and settings of TLS for the next connection: they may be others than those of the last.
+/// Returns the TLS certificate and settings for the next connection. They may change between connections.
 package typealias TLSContextSource = @Sendable () -> NIOSSLContext

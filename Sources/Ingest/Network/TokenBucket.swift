@@ -1,4 +1,4 @@
-/// Tokens that refill with time: allows bursts and bounds the rate. A value, told what time it is.
+/// A token bucket: allows bursts and limits the rate. A value type; the caller gives it the time.
 package struct TokenBucket: Sendable {
   package let burst: Double
   package let perSecond: Double
@@ -11,7 +11,7 @@ package struct TokenBucket: Sendable {
     tokens = burst
   }
 
-  /// Takes a token, or says that there is none. `now` is in nanoseconds on a clock that never goes back.
+  /// Takes a token. False if there is none. `now` is in nanoseconds on a monotonic clock.
   package mutating func take(now: Int64) -> Bool {
     refill(now: now)
     guard tokens >= 1 else { return false }
@@ -19,7 +19,7 @@ package struct TokenBucket: Sendable {
     return true
   }
 
-  /// Adds what has accrued since the last call.
+  /// Adds the tokens of the time since the last call.
   package mutating func refill(now: Int64) {
     if let last, now > last {
       tokens = min(burst, tokens + Double(now &- last) / 1e9 * perSecond)
@@ -27,6 +27,6 @@ package struct TokenBucket: Sendable {
     last = now
   }
 
-  /// Seconds until there is a token again.
+  /// Seconds until the next token.
   package var secondsUntilToken: Double { tokens >= 1 ? 0 : (1 - tokens) / perSecond }
 }

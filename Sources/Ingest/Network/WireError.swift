@@ -1,16 +1,16 @@
-/// Why a peer's bytes cannot be served; ends that peer's connection and nothing else.
+/// Why a peer's bytes cannot be handled. Ends that peer's connection only.
 struct WireError: Error, Sendable, Hashable, CustomStringConvertible {
   enum Code: Sendable, Hashable {
     /// The bytes break the protocol.
     case malformed
-    /// A limit on what one peer may ask for is passed.
+    /// The peer exceeded a limit.
     case limit
-    /// Lawful, but not something weir takes.
+    /// Valid, but not supported by weir.
     case unsupported
   }
 
   var code: Code
-  /// One line: what, with which value, why.
+  /// One line: what failed, the value, and why.
   var reason: String
 
   init(_ code: Code, _ reason: String) {

@@ -1,7 +1,7 @@
 internal import NIOCore
 
-/// The messages inside an aggregate message (RTMP 7.1.6): FLV tags one after the other, whose times are relative to
-/// the first one's.
+/// The messages inside an aggregate message (RTMP 7.1.6): a sequence of FLV tags. Their times are relative to the time
+/// of the first tag.
 struct AggregateMessage {
   private var rest: ByteBuffer
   private let timestamp: UInt32
@@ -14,7 +14,7 @@ struct AggregateMessage {
     streamID = message.streamID
   }
 
-  /// The next message; nil at the end. Aggregates inside aggregates do not exist.
+  /// The next message; nil at the end. An aggregate inside an aggregate is an error.
   mutating func next() throws(WireError) -> RTMPMessage? {
     guard rest.readableBytes > 0 else { return nil }
     guard let type: UInt8 = rest.readInteger(), let size = rest.readU24(), let low = rest.readU24(),
@@ -23,12 +23,12 @@ struct AggregateMessage {
     guard type != RTMPMessageType.aggregate else {
       throw WireError(.malformed, "an aggregate message inside an aggregate message")
     }
-    // The size of the tag follows it; the last one may lack it.
+    // The size of the tag follows it. The last tag may lack it.
     rest.moveReaderIndex(forwardBy: min(4, rest.readableBytes))
     let time = UInt32(high) << 24 | low
     let first = firstTime ?? time
     firstTime = first
-    // A copy of its own size: the slice would keep the whole aggregate in memory.
+    // A copy of its own size: a slice would keep the whole aggregate in memory.
     return RTMPMessage(
       type: type, timestamp: timestamp &+ (time &- first), streamID: streamID,
       payload: ByteBuffer(bytes: body.readableBytesView))

@@ -1,31 +1,32 @@
 internal import NIOCore
 
-/// Puts messages together from chunks (RTMP 5.3): all header formats, extended timestamps, interleaved chunk
-/// streams, Set Chunk Size and Abort. Bytes may be cut anywhere. Payload is copied once, into a buffer that grows
-/// as bytes arrive, whatever size the header announces.
+/// Assembles messages from chunks (RTMP 5.3): all header formats, extended timestamps, interleaved chunk streams, Set
+/// Chunk Size and Abort. Input may be cut anywhere. The payload is copied once. Its buffer grows as bytes arrive,
+/// whatever size the header announces.
 struct ChunkReader {
-  /// One chunk stream: the header that later chunks refer to, and the message that is being put together.
+  /// One chunk stream: the header that later chunks refer to, and the message being assembled.
   private struct Stream {
     let id: UInt32
     var timestamp: UInt32 = 0
-    /// What a type 3 chunk that begins a message adds; after a type 0 chunk the timestamp itself (RTMP 5.3.1.2.4).
+    /// Added to the timestamp by a type 3 chunk that begins a message. After a type 0 chunk it is the timestamp itself
+    /// (RTMP 5.3.1.2.4).
     var delta: UInt32 = 0
-    /// The extended timestamp field of the last header that had one.
+    /// Extended timestamp of the last header that had one.
     var extended: UInt32?
     var length = 0
     var type: UInt8 = 0
     var messageStream: UInt32 = 0
     var hasHeader = false
-    /// Bytes of the current message still to come; nil between messages.
+    /// Missing bytes of the current message; nil between messages.
     var remaining: Int?
     var payload = ByteBuffer()
   }
 
-  /// The parts of a header that is complete, before it changes anything.
+  /// The fields of a complete header, before it takes effect.
   private struct Header {
     var format: UInt8
     var chunkStream: UInt32
-    /// Bytes of basic and message header, and of the extended timestamp where it counts.
+    /// Bytes of basic header, message header, and extended timestamp if there is one.
     var size: Int
     var time: UInt32 = 0
     var extended: UInt32?
@@ -37,21 +38,21 @@ struct ChunkReader {
   /// The longest header: 3 bytes of basic header, 11 of message header, 4 of extended timestamp.
   private static let longestHeader = 18
 
-  /// Raised once the peer may publish; until then little is held for it.
+  /// Set once the peer may publish. Until then the memory limits are lower.
   var trusted = false
 
   private(set) var chunkSize = 128
   private var streams: [Stream] = []
-  /// The bytes of a header that is not complete yet.
+  /// The bytes of an incomplete header.
   private var carry = ByteBuffer()
-  /// The chunk being read: which stream, and how many of its bytes are still to come.
+  /// The current chunk: its stream, and the number of missing bytes.
   private var current: (stream: Int, remaining: Int)?
   private var partialBytes = 0
   private var smallChunks = TokenBucket(
     burst: Double(RTMPLimits.smallChunkBurst), perSecond: Double(RTMPLimits.smallChunksPerSecond))
 
-  /// The next whole message in `bytes`, or nil when more are needed; what was read is consumed. Set Chunk Size and
-  /// Abort take effect here and are returned as well. `now` is in nanoseconds and meters wastefully small chunks.
+  /// The next whole message, or nil if more bytes are needed. Consumes what it reads. Applies Set Chunk Size and Abort
+  /// and also returns them. `now` is in nanoseconds, for the limit on small chunks.
   mutating func next(_ bytes: inout ByteBuffer, now: Int64) throws(WireError) -> RTMPMessage? {
     while true {
       if let chunk = current {
@@ -67,7 +68,7 @@ struct ChunkReader {
 
   // MARK: headers
 
-  /// False when more bytes are needed.
+  /// False if more bytes are needed.
   private mutating func readHeader(_ bytes: inout ByteBuffer, now: Int64) throws(WireError) -> Bool {
     guard bytes.readableBytes > 0 else { return false }
     let header: Header
@@ -88,10 +89,10 @@ struct ChunkReader {
         carry.writeBuffer(&bytes)
         return false
       }
-      // A header that is complete with bytes already held would have been read before.
+      // The header was incomplete with the held bytes, so it normally needs new bytes.
       bytes.moveReaderIndex(forwardBy: max(0, parsed.size - held))
       if parsed.size < held {
-        // Held bytes beyond the header: four that could have been an extended timestamp and are payload.
+        // Held bytes after the header: four bytes that could have been an extended timestamp but are payload.
         var rest = carry
         rest.moveReaderIndex(forwardBy: parsed.size)
         rest.writeBuffer(&bytes)
@@ -109,12 +110,12 @@ struct ChunkReader {
     return true
   }
 
-  /// Reads a header without consuming it; nil when it is not complete.
+  /// Parses a header without consuming it. Nil if it is incomplete.
   private func parseHeader(_ bytes: ByteBuffer) throws(WireError) -> Header? {
     let start = bytes.readerIndex
     guard let first: UInt8 = bytes.getInteger(at: start) else { return nil }
     var header = Header(format: first >> 6, chunkStream: UInt32(first & 0x3F), size: 1)
-    // RTMP 5.3.1.1: 0 and 1 announce a stream number in the next one or two bytes.
+    // RTMP 5.3.1.1: values 0 and 1 mean that the chunk stream number is in the next one or two bytes.
     if header.chunkStream == 0 {
       guard let id: UInt8 = bytes.getInteger(at: start + 1) else { return nil }
       header.chunkStream = UInt32(id) + 64
@@ -130,7 +131,7 @@ struct ChunkReader {
       guard let known, streams[known].hasHeader else {
         throw WireError(.malformed, "chunk stream \(header.chunkStream) begins with a type 3 header")
       }
-      // Some senders repeat the extended timestamp in type 3 chunks, some do not: the value tells.
+      // Some senders repeat the extended timestamp in type 3 chunks, some do not. Its value decides.
       if let extended = streams[known].extended {
         guard let value: UInt32 = bytes.getInteger(at: at) else { return nil }
         if value == extended { header.size += 4 }
@@ -157,7 +158,7 @@ struct ChunkReader {
     return header
   }
 
-  /// Applies a header: a new message, or the next chunk of one.
+  /// Applies a header: it begins a message or continues one.
   private mutating func begin(_ header: Header) throws(WireError) {
     let index = try index(of: header)
     if header.format != 3 {
@@ -218,7 +219,7 @@ struct ChunkReader {
 
   // MARK: bodies
 
-  /// Moves what has arrived of the current chunk; the message when it is whole.
+  /// Copies the available bytes of the current chunk. Returns the message once it is complete.
   private mutating func readBody(
     _ bytes: inout ByteBuffer, _ chunk: (stream: Int, remaining: Int)
   ) throws(WireError) -> RTMPMessage? {
@@ -249,7 +250,7 @@ struct ChunkReader {
     return message
   }
 
-  /// The two control messages that concern the chunk stream itself (RTMP 5.4.1, 5.4.2).
+  /// Applies the two control messages for the chunk stream itself (RTMP 5.4.1, 5.4.2).
   private mutating func obey(_ message: RTMPMessage) throws(WireError) {
     switch message.type {
     case RTMPMessageType.setChunkSize:
@@ -274,7 +275,7 @@ struct ChunkReader {
 }
 
 extension ByteBuffer {
-  /// Three bytes, big-endian, without moving the reader index; nil when they are not there.
+  /// Three bytes, big-endian, without moving the reader index. Nil if they are not there.
   func u24(at index: Int) -> UInt32? {
     guard let high: UInt8 = getInteger(at: index), let low: UInt16 = getInteger(at: index + 1) else { return nil }
     return UInt32(high) << 16 | UInt32(low)

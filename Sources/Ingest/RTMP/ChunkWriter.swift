@@ -1,12 +1,12 @@
 internal import NIOCore
 
-/// Cuts our answers into chunks (RTMP 5.3.1): a type 0 header, then type 3. Answers are few and small; simplicity
-/// beats the few bytes that header compression would save.
+/// Cuts the server's responses into chunks (RTMP 5.3.1): a type 0 header, then type 3. Responses are few and small, so
+/// headers are not compressed.
 struct ChunkWriter {
-  /// Bytes of payload in a chunk; told to the peer by Set Chunk Size before it changes.
+  /// Payload bytes per chunk. Set Chunk Size announces a change to the peer first.
   private(set) var chunkSize = 128
 
-  /// Chunk streams by use, as other servers number them.
+  /// Chunk streams by use, numbered as by other servers.
   static let controlStream: UInt8 = 2
   static let commandStream: UInt8 = 3
   static let statusStream: UInt8 = 5
@@ -27,7 +27,7 @@ struct ChunkWriter {
     }
   }
 
-  /// Set Chunk Size (RTMP 5.4.1); takes effect for what is written after it.
+  /// Set Chunk Size (RTMP 5.4.1). Applies to the messages after it.
   mutating func writeSetChunkSize(_ size: Int, to out: inout ByteBuffer) {
     control(RTMPMessageType.setChunkSize, UInt32(truncatingIfNeeded: size), to: &out)
     chunkSize = size
@@ -43,7 +43,7 @@ struct ChunkWriter {
     control(RTMPMessageType.windowAcknowledgementSize, size, to: &out)
   }
 
-  /// Set Peer Bandwidth (RTMP 5.4.5), in bytes, of limit type "dynamic".
+  /// Set Peer Bandwidth (RTMP 5.4.5), in bytes, with limit type "dynamic".
   func writeSetPeerBandwidth(_ size: UInt32, to out: inout ByteBuffer) {
     var payload = ByteBuffer()
     payload.writeInteger(size)
@@ -51,7 +51,7 @@ struct ChunkWriter {
     write(type: RTMPMessageType.setPeerBandwidth, chunkStream: Self.controlStream, payload: payload, to: &out)
   }
 
-  /// A user control event (RTMP 7.1.7) with one number.
+  /// A user control event (RTMP 7.1.7) with one value.
   func writeUserControl(_ event: UserControlEvent, _ value: UInt32, to out: inout ByteBuffer) {
     var payload = ByteBuffer()
     payload.writeInteger(event.rawValue)
@@ -77,7 +77,7 @@ struct ChunkWriter {
   }
 }
 
-/// Events of User Control messages (RTMP 7.1.7) that a server meets.
+/// Events of User Control messages (RTMP 7.1.7) that a server uses.
 enum UserControlEvent: UInt16 {
   case streamBegin = 0
   case streamEnd = 1

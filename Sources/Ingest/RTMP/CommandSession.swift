@@ -1,27 +1,27 @@
 internal import NIOCore
 
-/// The conversation of NetConnection and NetStream commands (RTMP 7.2), server side: from connect to publish and
-/// to the end. Answers are appended to a buffer; what concerns the world outside is returned.
+/// NetConnection and NetStream commands (RTMP 7.2), server side: from connect to publish and to the end. Responses are
+/// appended to a buffer. Everything else is returned as an outcome.
 struct CommandSession {
-  /// What a command asks of whoever runs the session.
+  /// What the caller must do after a command.
   enum Outcome: Equatable {
     case nothing
-    /// The peer wants to publish: answer with `accept` or `refuse`.
+    /// The peer wants to publish. Call `accept` or `refuse`.
     case publish(PublishIntent)
-    /// The peer says that its publication is over.
+    /// The peer has ended its publication.
     case finished
-    /// An answer with this reason is written; the connection is to be closed after it.
+    /// A response with this reason was written. Close the connection after it.
     case refused(String)
   }
 
-  /// What a publish command says, with what connect said before it.
+  /// A publish command with the data of the connect command before it.
   struct PublishIntent: Equatable {
     var stream: StreamName
     var key: Secret?
-    /// What the peer's software calls itself; not trusted.
+    /// Name of the peer's software, as stated by the peer; not trusted.
     var software: String
 
-    /// Keys are compared in constant time elsewhere; two intents are equal when they name the same stream.
+    /// Compares stream and software. Keys are compared elsewhere, in constant time.
     static func == (a: Self, b: Self) -> Bool { a.stream == b.stream && a.software == b.software }
   }
 
@@ -43,17 +43,17 @@ struct CommandSession {
   private var streams: UInt32 = 0
   var writer = ChunkWriter()
 
-  /// What we tell the peer to acknowledge, and how fast it may send, in bytes.
+  /// Window for acknowledgements and for the peer's bandwidth, in bytes.
   private static let window: UInt32 = 2_500_000
-  /// Our answers are small; one chunk holds each.
+  /// Responses are small; each fits into one chunk.
   private static let answerChunkSize = 4096
 
-  /// The peer wants to publish, and waits for `accept` or `refuse`.
+  /// The peer wants to publish and waits for `accept` or `refuse`.
   var isAsking: Bool { if case .asking = state { true } else { false } }
 
   private var isPublishing: Bool { if case .publishing = state { true } else { false } }
 
-  /// One command message (types 20 and 17), already decoded. `messageStream` is the stream it came on.
+  /// Handles one decoded command message (types 20 and 17). `messageStream` is the stream it arrived on.
   mutating func receive(
     _ values: [AMFValue], messageStream: UInt32, to out: inout ByteBuffer
   ) throws(WireError) -> Outcome {
@@ -76,31 +76,31 @@ struct CommandSession {
     case "FCUnpublish": return unpublish(to: &out)
     case "closeStream": return unpublish(to: &out)
     case "deleteStream":
-      // Without a number, or with another one, it still can only mean the one stream that there is.
+      // There is only one stream, so the number is ignored.
       return unpublish(to: &out)
     case "releaseStream", "_checkbw", "checkBandwidth", "getStreamLength":
       result(transaction, [.null, name == "getStreamLength" ? .number(0) : .undefined], to: &out)
     case "_result", "_error", "onStatus", "onBWDone": break
     default:
-      // A command nobody knows is answered where an answer is waited for, and otherwise passed over.
+      // Unknown commands get a response only if the peer expects one.
       if transaction != 0 { result(transaction, [.null, .undefined], to: &out) }
     }
     return .nothing
   }
 
-  // MARK: answers of the one who runs the session
+  // MARK: decisions of the caller
 
-  /// The publication begins: StreamBegin and NetStream.Publish.Start.
+  /// Starts the publication: sends StreamBegin and NetStream.Publish.Start.
   mutating func accept(to out: inout ByteBuffer) {
     guard case .asking(let connection, let stream) = state else { return }
     state = .publishing(connection, stream: stream)
     commands = 0
     writer.writeUserControl(.streamBegin, stream, to: &out)
     status(
-      stream, level: "status", code: "NetStream.Publish.Start", description: "weir takes the stream", to: &out)
+      stream, level: "status", code: "NetStream.Publish.Start", description: "weir accepts the stream", to: &out)
   }
 
-  /// The publication does not begin, or does not go on: the peer hears why, and the connection is to be closed.
+  /// Refuses or ends the publication. Sends the reason; the caller closes the connection.
   mutating func refuse(code: String, reason: String, to out: inout ByteBuffer) {
     switch state {
     case .asking(_, let stream), .publishing(_, let stream):
@@ -140,7 +140,7 @@ struct CommandSession {
       .init(name: "description", value: .string("weir is listening")),
       .init(name: "objectEncoding", value: .number(0)),
     ]
-    // Enhanced RTMP v2, "Enhancing NetConnection connect": told to everybody, since old clients pass it over.
+    // Enhanced RTMP v2, "Enhancing NetConnection connect". Sent to every client; old ones ignore it.
     information += EnhancedRTMP.capabilities
     writer.writeCommand(
       [
@@ -188,13 +188,13 @@ struct CommandSession {
     return .refused(reason)
   }
 
-  /// FCPublish is what Flash Media Live Encoder says before publish; it may wait for onFCPublish.
+  /// Flash Media Live Encoder sends FCPublish before publish and may wait for onFCPublish.
   private func answerFCPublish(_ values: [AMFValue], _ transaction: Double, to out: inout ByteBuffer) {
     result(transaction, [.null, .undefined], to: &out)
     writer.writeCommand(
       [
         .string("onFCPublish"), .number(0), .null,
-        Self.information(level: "status", code: "NetStream.Publish.Start", description: "FCPublish heard"),
+        Self.information(level: "status", code: "NetStream.Publish.Start", description: "FCPublish received"),
       ], to: &out)
   }
 
@@ -206,7 +206,7 @@ struct CommandSession {
     return .finished
   }
 
-  // MARK: forms of answers
+  // MARK: forms of responses
 
   private func result(_ transaction: Double, _ values: [AMFValue], to out: inout ByteBuffer) {
     writer.writeCommand([.string("_result"), .number(transaction)] + values, to: &out)
@@ -225,11 +225,11 @@ struct CommandSession {
   }
 }
 
-/// What weir does of Enhanced RTMP v2, in the words of its connect answer.
+/// Capabilities of Enhanced RTMP v2 that weir has, for its connect response.
 enum EnhancedRTMP {
-  /// FourCcInfoMask: the server passes the codec on (CanForward).
+  /// FourCcInfoMask CanForward: the server passes the codec on.
   private static let canForward: AMFValue = .number(4)
-  /// CapsExMask: ModEx and its nanosecond offset; neither reconnect requests nor multitrack.
+  /// CapsExMask: ModEx and its nanosecond offset. Neither reconnect requests nor multitrack.
   private static let capsEx: AMFValue = .number(4 + 8)
 
   static let video = ["avc1", "hvc1", "av01"]

@@ -1,7 +1,7 @@
 internal import NIOCore
 
-/// The RTMP handshake, server side (RTMP 5.2): C0 and C1 are answered at once with S0, S1 and S2, then C2 is
-/// awaited and passed over. Clients that sign C1 (Flash Player 9 and what copies it) get signed answers.
+/// The RTMP handshake, server side (RTMP 5.2). C0 and C1 are answered at once with S0, S1 and S2; C2 is read and
+/// ignored. Clients that sign C1 (Flash Player 9 and its copies) get signed responses.
 struct Handshake {
   static let blockSize = 1536
   private static let version: UInt8 = 3
@@ -10,14 +10,14 @@ struct Handshake {
   private var state = State.awaitingC1
   private var held = ByteBuffer()
 
-  /// What a call has brought.
+  /// Result of a call.
   enum Step: Equatable {
     case needsMore
     case answer(ByteBuffer)
     case done
   }
 
-  /// Consumes what belongs to the handshake. `random` fills the blocks that are sent.
+  /// Consumes the bytes of the handshake. `random` fills the blocks to send.
   mutating func receive(
     _ bytes: inout ByteBuffer, random: (Int) -> [UInt8] = HandshakeDigest.randomBytes
   ) throws(WireError) -> Step {
@@ -32,7 +32,7 @@ struct Handshake {
       state = .awaitingC2
       return .answer(Self.answer(to: c1, random: random))
     case .awaitingC2:
-      // C2 echoes S1; clients differ in how well, and nothing depends on it.
+      // C2 echoes S1, but not in all clients; nothing depends on it.
       take(&bytes, upTo: Self.blockSize)
       guard held.readableBytes == Self.blockSize else { return .needsMore }
       held = ByteBuffer()
@@ -47,7 +47,7 @@ struct Handshake {
     if let slice = bytes.readSlice(length: count) { held.writeImmutableBuffer(slice) }
   }
 
-  /// Versions other than 3 are answered with 3 (RTMP 5.2.2); what is no RTMP at all is told from the first byte.
+  /// Versions other than 3 are answered with 3 (RTMP 5.2.2). Other protocols are detected by the first byte.
   private func check(version: UInt8) throws(WireError) {
     switch version {
     case 0x16:
@@ -66,7 +66,7 @@ struct Handshake {
       out.writeBytes(HandshakeDigest.signedS1(scheme: client.scheme, random: random))
       out.writeBytes(HandshakeDigest.signedS2(clientDigest: client.digest, random: random))
     } else {
-      // RTMP 5.2.3, 5.2.4: time, zero, random; and C1 as it came.
+      // RTMP 5.2.3, 5.2.4: time, zero, random bytes; then C1 unchanged.
       out.writeInteger(UInt32(0))
       out.writeInteger(UInt32(0))
       out.writeBytes(random(blockSize - 8))

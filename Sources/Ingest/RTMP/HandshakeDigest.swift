@@ -1,17 +1,17 @@
 internal import COpenSSL
 
-/// The signed handshake of Flash Player 9: an HMAC-SHA256 of the block lies within it, at a place that four of its
-/// bytes name, in one of two areas ("schemes"). Adobe never published it; the constants are common knowledge among
-/// RTMP implementations and part of what goes over the wire.
+/// The signed handshake of Flash Player 9. The block contains an HMAC-SHA256 of itself. Four bytes of the block give
+/// its offset within one of two areas ("schemes"). Adobe never published it. The constants are known from RTMP
+/// implementations and are part of the protocol.
 enum HandshakeDigest {
   static let digestSize = 32
 
-  /// Where the four bytes that name the digest's place lie.
+  /// Position of the four bytes that give the digest's offset.
   enum Scheme: Int, CaseIterable {
     case first = 8
     case second = 772
 
-    /// Where the digest lies: behind the four bytes, at a distance of up to 727 that they sum up to.
+    /// Offset of the digest: after the four bytes, by their sum modulo 728.
     func digestOffset(in block: [UInt8]) -> Int {
       block[rawValue..<rawValue + 4].reduce(0) { $0 + Int($1) } % 728 + rawValue + 4
     }
@@ -25,7 +25,7 @@ enum HandshakeDigest {
   static let serverName = Array("Genuine Adobe Flash Media Server 001".utf8)
   static let serverKey = serverName + tail
 
-  /// The digest in a client's block of 1536 bytes; nil when the block is not signed.
+  /// The digest in a client's block of 1536 bytes. Nil if the block is not signed.
   static func find(in block: [UInt8]) -> (scheme: Scheme, digest: [UInt8])? {
     guard block.count == Handshake.blockSize, block[4..<8] != [0, 0, 0, 0] else { return nil }
     for scheme in Scheme.allCases {
@@ -36,9 +36,9 @@ enum HandshakeDigest {
     return nil
   }
 
-  /// S1 with the server's digest in the area that the client uses.
+  /// S1 with the server's digest, in the area that the client uses.
   static func signedS1(scheme: Scheme, random: (Int) -> [UInt8]) -> [UInt8] {
-    // Time 0 and a version that clients take for one that signs.
+    // Time 0, and a version that makes clients expect a signature.
     var block: [UInt8] = [0, 0, 0, 0, 4, 5, 0, 1] + random(Handshake.blockSize - 8)
     let offset = scheme.digestOffset(in: block)
     let digest = hmac(key: serverName, without(digestAt: offset, in: block))
@@ -46,7 +46,7 @@ enum HandshakeDigest {
     return block
   }
 
-  /// S2: random bytes and their HMAC under a key that proves that the client's digest was read.
+  /// S2: random bytes and their HMAC. Its key proves that the server has read the client's digest.
   static func signedS2(clientDigest: [UInt8], random: (Int) -> [UInt8]) -> [UInt8] {
     let body = random(Handshake.blockSize - digestSize)
     return body + hmac(key: hmac(key: serverKey, clientDigest), body)
@@ -63,7 +63,7 @@ enum HandshakeDigest {
     return digest
   }
 
-  /// Bytes that nobody can guess.
+  /// Cryptographically secure random bytes.
   static func randomBytes(_ count: Int) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: count)
     RAND_bytes(&bytes, Int32(count))

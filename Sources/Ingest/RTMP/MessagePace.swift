@@ -1,42 +1,42 @@
-/// How fast the messages of one connection are taken: so many small ones at once, and then a rate. Who sends faster is not
-/// ended but waits, because it is not read. Large messages cost little here: their bytes are what they cost, and those are
-/// bounded elsewhere. A value, told what time it is, in nanoseconds on a clock that never goes back.
+/// Limits the rate of messages of one connection: a burst, then a fixed rate. A peer that sends faster is not
+/// disconnected; weir stops reading from it for a while. Large messages cost little here, because other limits bound
+/// their bytes. A value type; the caller gives it the time in nanoseconds of a monotonic clock.
 struct MessagePace {
-  /// A message costs so many parts at most, one less with every `step` bytes, and one at least.
+  /// A small message costs 16 parts. Each `step` bytes make it one part cheaper, down to one.
   private static let parts = 16
   private static let step = 64
 
-  /// How long a small message takes.
+  /// Nanoseconds per small message at the rate.
   private let interval: Int64
   private let burst: Int64
-  private let breather: Int64
-  /// When all that was taken would have come at the rate and no faster.
+  private let batchTime: Int64
+  /// Time at which all messages taken so far would have arrived at the rate.
   private var due: Int64 = 0
 
-  /// `batch` messages are taken together once their sender has had to wait.
+  /// `batch` messages are taken together after a pause.
   init(
     burst: Int64 = RTMPLimits.messageBurst, perSecond: Int64 = RTMPLimits.messagesPerSecond,
     batch: Int64 = RTMPLimits.messageBatch
   ) {
     interval = 1_000_000_000 / max(1, perSecond)
     self.burst = burst &* interval
-    breather = min(batch, burst) &* interval
+    batchTime = min(batch, burst) &* interval
   }
 
-  /// A message of so many bytes was taken.
+  /// Counts a message of this many bytes.
   mutating func count(_ bytes: Int, at now: Int64) {
     let cost = max(1, Self.parts - bytes / Self.step)
     due = max(due, now) &+ interval &* Int64(cost) / Int64(Self.parts)
   }
 
-  /// When the next one may be taken, where that is not now.
+  /// Time at which the next message may be taken. Nil if it may be taken now.
   func pause(at now: Int64) -> Int64? {
-    due &- now >= burst ? due &- burst &+ breather : nil
+    due &- now >= burst ? due &- burst &+ batchTime : nil
   }
 
-  /// Until then more than half of what may come at once has come.
+  /// Time until which more than half of the burst is used.
   var relief: Int64 { due &- burst / 2 }
 
-  /// A whole burst may come again.
+  /// Allows a whole burst again.
   mutating func forgive() { due = 0 }
 }

@@ -1,9 +1,8 @@
-/// Where a publisher wants to go, taken from the texts that it sends: application, stream name and key. Nothing
-/// of a key ever leaves this type but as a `Secret`.
+/// Address that a publisher sends: application, stream name and key. The key leaves this type only as a `Secret`.
 enum PublishAddress {
   static let application = "live"
 
-  /// The application of a connect command without its query, and the key in that query, if any
+  /// The application of a connect command without its query, and the key in that query if there is one
   /// (`live?key=SECRET`, `live/`).
   static func application(of text: String) -> (name: String, key: Secret?) {
     let (path, query) = split(text)
@@ -16,7 +15,7 @@ enum PublishAddress {
   /// The key in the query of a tcUrl.
   static func key(ofURL text: String) -> Secret? { key(in: split(text).query) }
 
-  /// The stream that a publish or play command names (`cam`, `cam?key=SECRET`); nil when the name does not fit.
+  /// The stream of a publish or play command (`cam`, `cam?key=SECRET`). Nil if the name is invalid.
   static func stream(of text: String) -> (name: StreamName, key: Secret?)? {
     let (path, query) = split(text)
     var name = path[...]
@@ -25,7 +24,7 @@ enum PublishAddress {
     return StreamName(name).map { ($0, key(in: query)) }
   }
 
-  /// The part of a name that may be repeated in an answer or a log line: without query, printable, bounded.
+  /// The part of a name that is safe for responses and log lines: without query, printable, limited in length.
   static func printable(_ text: String) -> String {
     PeerText.printable(split(text).path, limit: RTMPLimits.printedNameBytes)
   }
@@ -42,7 +41,7 @@ enum PublishAddress {
     return nil
   }
 
-  /// `%41` becomes `A`; what is not a valid escape stays as it is.
+  /// Decodes `%41` to `A`. Invalid escapes stay unchanged.
   private static func percentDecoded(_ text: Substring) -> String {
     let bytes = Array(text.utf8)
     var decoded: [UInt8] = []

@@ -1,25 +1,25 @@
 internal import Logging
 internal import NIOCore
 
-/// What a session wants done, in order.
+/// Actions that a session asks for, in order.
 enum RTMPAction {
-  /// Bytes for the peer; all answers to one piece of input come in one buffer.
+  /// Bytes for the peer. All responses to one input are in one buffer.
   case send(ByteBuffer)
   /// The peer wants to publish: call `admit` or `refuse`. Input is not read until then.
   case ask(CommandSession.PublishIntent)
-  /// Something of the publication.
+  /// An action of the publication.
   case media(PublicationAction)
   case log(Logger.Level, String)
-  /// The peer asked for what cannot be, and has heard why.
+  /// The request was refused, and the peer has got the reason.
   case refused(String)
-  /// Let the peer read what was sent, and close.
+  /// Let the peer read the bytes sent, then close the connection.
   case close(Ending)
 
-  /// How a connection ends from our side.
+  /// Why the server closes a connection.
   enum Ending: Equatable {
-    /// The peer did what is not allowed; its address is held to account.
+    /// The peer broke the rules; this counts as a failure of its address.
     case failure
-    /// Nobody is to blame.
+    /// The peer did nothing wrong.
     case quiet
   }
 }

@@ -2,8 +2,8 @@ internal import FMP4
 internal import Logging
 internal import NIOCore
 
-/// One connection: carries bytes between the socket and an `RTMPSession`, and keeps its time; what every protocol's have in
-/// common is `PublisherConnection`'s. Lives on its event loop.
+/// One connection. Moves bytes between the socket and an `RTMPSession`, and handles its timers. `PublisherConnection`
+/// has the parts common to all protocols. Runs on its event loop.
 final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
   typealias InboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
@@ -18,10 +18,10 @@ final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
   private var lossReason = "the publisher closed the connection without ending the stream"
   private var handshakeDeadline: Scheduled<Void>?
   private var gateTimer: Scheduled<Void>?
-  /// Runs while messages wait that came too fast.
+  /// Runs while messages that came too fast wait.
   private var paceTimer: Scheduled<Void>?
 
-  /// `peer` is the address as it is held to account.
+  /// `peer` is the address that limits are counted by.
   init(shared: RTMPListener.Shared, peer: String, publisher: Publisher, loop: any EventLoop) {
     self.shared = shared
     life = PublisherConnection(
@@ -39,7 +39,7 @@ final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
   func handlerAdded(context: ChannelHandlerContext) {
     self.context = context
     guard life.begin() else { return context.close(promise: nil) }
-    // Who says nothing soon makes room for others of its address.
+    // Silent connections are closed early, to make room for others of the address.
     handshakeDeadline = context.eventLoop.scheduleTask(
       in: .nanoseconds(shared.configuration.handshakeDeadline), onLoop(context) { $0.handshakeDeadlinePassed() })
   }
@@ -69,7 +69,7 @@ final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
     watchGate(now)
   }
 
-  /// A peer that leaves our answers unread is not read either.
+  /// Stops reading from a peer that does not read its responses.
   func channelWritabilityChanged(context: ChannelHandlerContext) {
     setReading()
     context.fireChannelWritabilityChanged()
@@ -81,7 +81,7 @@ final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
     context.channel.setOption(.autoRead, value: isReading).whenFailure { _ in }
   }
 
-  /// The connection is over, whoever ended it.
+  /// Ends the connection's state, whichever side closed it.
   private func finish() {
     guard context != nil else { return }
     context = nil
@@ -96,7 +96,7 @@ final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
     life.finish(lossReason, hasFailed: hasFailed)
   }
 
-  // MARK: what the connection's life wants
+  // MARK: calls of PublisherConnection
 
   func admitted() {
     context?.channel.setOption(
@@ -115,11 +115,11 @@ final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
 
   func closeAtOnce() { context?.close(promise: nil) }
 
-  // MARK: what the session wants
+  // MARK: actions of the session
 
   private func perform() {
     while !actions.isEmpty {
-      // Deliveries may lead to new actions: they are done after these.
+      // Deliveries may add new actions; they are done after these.
       var batch = spare
       spare = []
       swap(&batch, &actions)
@@ -158,7 +158,7 @@ final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
     context?.close(promise: nil)
   }
 
-  /// Wakes the session when a wait for a track ends without input.
+  /// Schedules a call of the session at the end of a wait for a track.
   private func watchGate(_ now: Int64) {
     guard gateTimer == nil, let context, let deadline = session.deadline(after: now) else { return }
     gateTimer = context.eventLoop.scheduleTask(
@@ -174,7 +174,7 @@ final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
     watchGate(now)
   }
 
-  /// Reads no further while messages wait that came too fast.
+  /// Stops reading while messages that came too fast wait.
   private func watchPace() {
     guard paceTimer == nil, !life.isClosing, let context, let time = session.heldUntil else { return }
     paceTimer = context.eventLoop.scheduleTask(in: .nanoseconds(time &- now), onLoop(context) { $0.paceAllows() })
@@ -185,7 +185,7 @@ final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
     paceTimer = nil
     guard !life.isClosing else { return }
     let now = now
-    // It may have sent enough; nobody looked.
+    // The peer may have sent enough data while reading was off.
     life.heard(now: now)
     session.goOn(now: now, to: &actions)
     perform()
@@ -193,8 +193,8 @@ final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
     watchGate(now)
   }
 
-  /// Half-closes, and reads on for a moment: closing with bytes unread would make the system reset the connection
-  /// and take our last words from the peer.
+  /// Half-closes and continues to read for a moment. If bytes were left unread, the system would reset the connection
+  /// and the peer would lose the last response.
   private func closeGently() {
     guard let context, !life.isClosing else { return }
     life.close()
@@ -206,7 +206,7 @@ final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
 
   // MARK: threads
 
-  /// A call of this connection that may be made from any thread and happens on its event loop.
+  /// Wraps a call of this connection so that any thread may make it; it runs on the event loop.
   private func onLoop(
     _ context: ChannelHandlerContext, _ body: @escaping @Sendable (RTMPConnection) -> Void
   ) -> @Sendable () -> Void {

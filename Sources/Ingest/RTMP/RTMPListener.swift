@@ -5,25 +5,25 @@ internal import NIOPosix
 internal import NIOSSL
 internal import Synchronization
 
-/// The RTMP and RTMPS server: accepts connections, keeps strangers within bounds, and ends everything on `stop`.
-/// What goes over a connection is `RTMPSession`'s, what happens around it `RTMPConnection`'s.
+/// The RTMP and RTMPS server. Accepts connections, limits those that do not publish yet, and ends all on `stop`.
+/// `RTMPSession` handles the bytes of a connection; `RTMPConnection` handles sockets and timers.
 package final class RTMPListener: IngestListener {
-  /// What may be set; the defaults are right for a server on the open net.
+  /// Settings. The defaults suit a server on the public internet.
   package struct Configuration: Sendable {
     package var peerLimits = PeerLimits()
-    /// Proxies that say whose connections they pass on.
+    /// Proxies that state the client's address.
     package var proxies = TrustedProxies.none
     /// From accept to an accepted publish command, in nanoseconds.
     package var publishDeadline = RTMPLimits.publishDeadline
     /// From accept to the end of the handshake, in nanoseconds.
     package var handshakeDeadline = RTMPLimits.handshakeDeadline
-    /// Without any byte while publishing, in nanoseconds; then the connection counts as lost.
+    /// Without any byte while publishing, in nanoseconds. After that the connection counts as lost.
     package var idleTimeout = RTMPLimits.idleTimeout
 
     package init() {}
   }
 
-  /// What the listener's connections share.
+  /// Values shared by the listener's connections.
   struct Shared: Sendable {
     var gate: any PublishGate
     var clock: SteadyClock
@@ -36,7 +36,7 @@ package final class RTMPListener: IngestListener {
   private let group: any EventLoopGroup
   private let servers = Mutex<[any Channel]>([])
 
-  /// `group` runs the connections; `clock` dates the media.
+  /// `group` runs the connections. `clock` gives the time of the media.
   package init(
     gate: any PublishGate, clock: SteadyClock, logger: Logger, group: any EventLoopGroup,
     configuration: Configuration = Configuration()
@@ -47,7 +47,7 @@ package final class RTMPListener: IngestListener {
     self.group = group
   }
 
-  /// With `tls` for RTMPS.
+  /// `tls` is set for RTMPS.
   package func start(_ place: ListenEndpoint, tls: TLSContextSource? = nil) async throws -> SocketAddress {
     let shared = shared
     let channel = try await ServerBootstrap(group: group)
@@ -98,7 +98,7 @@ package final class RTMPListener: IngestListener {
 extension RTMPListener.Shared {
   private struct Refused: Error {}
 
-  /// Adds the handlers of a connection from an address; throws where it is not listened to.
+  /// Adds the handlers of a connection from an address. Throws if the connection is refused.
   func add(_ address: SocketAddress?, to channel: any Channel, tls: TLSContextSource?) throws {
     let peer = PeerText.host(of: address)
     if let refusal = connections.arrive(

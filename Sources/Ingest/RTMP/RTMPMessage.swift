@@ -1,6 +1,6 @@
 internal import NIOCore
 
-/// What a message carries (RTMP 5.4, 6.2, 7.1). Numbers that are not named here are passed over.
+/// Message types (RTMP 5.4, 6.2, 7.1). Other numbers are ignored.
 enum RTMPMessageType {
   static let setChunkSize: UInt8 = 1
   static let abort: UInt8 = 2
@@ -18,20 +18,20 @@ enum RTMPMessageType {
   static let commandAMF0: UInt8 = 20
   static let aggregate: UInt8 = 22
 
-  /// Whether a message of this type may have the size of media.
+  /// Whether a message of this type may be as large as media.
   static func isMedia(_ type: UInt8) -> Bool {
     type == audio || type == video || type == aggregate
   }
 }
 
-/// One whole message, put together from its chunks.
+/// One whole message, assembled from its chunks.
 struct RTMPMessage: Equatable {
-  /// One of `RTMPMessageType`, or a number that nobody knows.
+  /// One of `RTMPMessageType`, or an unknown number.
   var type: UInt8
   /// Milliseconds, modulo 2³².
   var timestamp: UInt32
   /// The message stream, 0 for the connection itself.
   var streamID: UInt32
-  /// The body in a buffer of its own, never a slice of the read buffer.
+  /// The body in its own buffer, never a slice of the read buffer.
   var payload: ByteBuffer
 }

@@ -2,12 +2,12 @@ internal import FMP4
 internal import Logging
 internal import NIOCore
 
-/// One connection of the RTMP server as a value: bytes in, actions out. Handshake, then chunks to messages, then
-/// commands and, once a publication is admitted, media events. Nothing after `.close` matters.
+/// One RTMP connection as a value type: bytes go in, actions come out. First the handshake, then messages and commands.
+/// Media events follow once a publication is admitted. Nothing after `.close` has an effect.
 struct RTMPSession {
   private enum State {
     case handshaking(Handshake)
-    /// How far it has come, `commands` knows.
+    /// After the handshake; `commands` has the details.
     case conversing
     case closed
   }
@@ -16,16 +16,16 @@ struct RTMPSession {
   private var reader = ChunkReader()
   private var commands = CommandSession()
   private var publication: FLVPublication?
-  /// What it has told; empty between two calls.
+  /// Actions of the publication; empty between two calls.
   private var told: [PublicationAction] = []
   private let wallOffset: Int64
   private var pace = MessagePace()
-  /// When messages are taken again that came too fast; `goOn` is to be called then, and until then nothing be read.
+  /// Time until which messages that came too fast wait. Call `goOn` then, and read nothing until then.
   private(set) var heldUntil: Int64?
-  /// Input that came while the gate was asked, or too fast.
+  /// Input that arrived while the gate was asked, or too fast.
   private var waiting = ByteBuffer()
   private var answers = ByteBuffer()
-  /// Bytes received after the handshake, modulo 2³², and the count at the last acknowledgement (RTMP 5.4.3).
+  /// Bytes received after the handshake, modulo 2³², and their number at the last acknowledgement (RTMP 5.4.3).
   private var received: UInt32 = 0
   private var acknowledged: UInt32 = 0
   private var window: UInt32 = 2_500_000
@@ -35,12 +35,12 @@ struct RTMPSession {
     self.wallOffset = wallOffset
   }
 
-  /// What the encoder called itself in its metadata.
+  /// Name of the encoder in its metadata.
   var encoder: String { publication?.encoder ?? "" }
 
   // MARK: input
 
-  /// Takes what has arrived. `now` is monotonic, in nanoseconds.
+  /// Takes received bytes. `now` is monotonic, in nanoseconds.
   mutating func receive(_ bytes: inout ByteBuffer, now: Int64, to actions: inout [RTMPAction]) {
     count(bytes.readableBytes)
     guard heldUntil == nil else {
@@ -62,7 +62,7 @@ struct RTMPSession {
     flush(to: &actions)
   }
 
-  /// The handshake is not complete.
+  /// Whether the handshake is incomplete.
   var isHandshaking: Bool { if case .handshaking = state { true } else { false } }
 
   private mutating func read(_ bytes: inout ByteBuffer, _ now: Int64, to actions: inout [RTMPAction]) throws(WireError)
@@ -86,7 +86,7 @@ struct RTMPSession {
       case .conversing:
         heldUntil = pace.pause(at: now)
         guard heldUntil == nil else {
-          // Nothing waits here: what did is in `bytes`.
+          // `waiting` is empty here: its content is in `bytes`.
           swap(&waiting, &bytes)
           return
         }
@@ -104,7 +104,7 @@ struct RTMPSession {
   {
     switch message.type {
     case RTMPMessageType.video, RTMPMessageType.audio, RTMPMessageType.aggregate:
-      // Media outside of an admitted publication belongs to nobody.
+      // Media outside of an admitted publication is ignored.
       guard publication != nil else { return }
       try receiveMedia(message, now, to: &actions)
     case RTMPMessageType.dataAMF0, RTMPMessageType.dataAMF3:
@@ -121,7 +121,7 @@ struct RTMPSession {
     }
   }
 
-  /// The values of a command or data message. Those of AMF3 begin with a byte that says nothing (RTMP 7.1.1).
+  /// The values of a command or data message. AMF3 messages begin with a byte to skip (RTMP 7.1.1).
   private func values(_ message: RTMPMessage) throws(WireError) -> [AMFValue] {
     var payload = message.payload
     if message.type == RTMPMessageType.commandAMF3 || message.type == RTMPMessageType.dataAMF3,
@@ -168,17 +168,17 @@ struct RTMPSession {
 
   private mutating func passOn(to actions: inout [RTMPAction]) {
     for action in told { actions.append(.media(action)) }
-    // Not that of a beginning that was held back.
+    // Releases the memory of a long list, such as that of a start that was held back.
     told.removeAll(keepingCapacity: told.count < 64)
   }
 
-  /// When `tick` wants to be called next, in nanoseconds; nil when nothing waits.
+  /// Time of the next `tick`, in nanoseconds. Nil if nothing waits.
   func deadline(after now: Int64) -> Int64? {
     let media = publication?.deadline(after: now)
     return owesAcknowledgement ? min(pace.relief, media ?? .max) : media
   }
 
-  /// Time has passed.
+  /// Handles the passing of time.
   mutating func tick(now: Int64, to actions: inout [RTMPAction]) {
     do throws(WireError) {
       defer { passOn(to: &actions) }
@@ -192,22 +192,22 @@ struct RTMPSession {
 
   // MARK: messages that came too fast
 
-  /// The time that `heldUntil` names has come: takes what waits, perhaps not all of it.
+  /// Takes waiting messages after `heldUntil`, perhaps not all of them.
   mutating func goOn(now: Int64, to actions: inout [RTMPAction]) {
     guard heldUntil != nil else { return }
     heldUntil = nil
     resume(now, to: &actions)
   }
 
-  /// The peer has left: what waits of its words is taken now, as much as may come at once.
+  /// Takes the waiting messages of a peer that has disconnected, up to a whole burst.
   mutating func takeRest(now: Int64, to actions: inout [RTMPAction]) {
     pace.forgive()
     goOn(now: now, to: &actions)
   }
 
-  // MARK: the gate's answer, and the end
+  // MARK: the gate's decision, and the end
 
-  /// The gate has admitted the publisher; input that waited is read.
+  /// Starts the publication that the gate has admitted, and reads the input that waited.
   mutating func admit(now: Int64, to actions: inout [RTMPAction]) {
     guard commands.isAsking else { return }
     reader.trusted = true
@@ -217,8 +217,8 @@ struct RTMPSession {
     resume(now, to: &actions)
   }
 
-  /// The peer hears `reason`; the connection is to be closed. Used for a refusal by the gate as well as for the end
-  /// of a publication by the server.
+  /// Sends `reason` to the peer and asks to close the connection. Used for refusals by the gate, and when the server
+  /// ends a publication.
   mutating func refuse(reason: String, ending: RTMPAction.Ending, to actions: inout [RTMPAction]) {
     if case .closed = state { return }
     dropWaiting()
@@ -241,7 +241,7 @@ struct RTMPSession {
     switch outcome {
     case .nothing: break
     case .publish(let intent):
-      // What was answered so far goes out before whatever the gate leads to.
+      // The responses so far are sent before those that follow from the gate's decision.
       flush(to: &actions)
       actions.append(.ask(intent))
     case .finished:
@@ -255,7 +255,7 @@ struct RTMPSession {
     }
   }
 
-  /// The peer's bytes cannot be served: it hears why where it can, and only its own publication ends.
+  /// Ends the connection because of invalid bytes. Sends the reason if possible; only this publication ends.
   private mutating func fail(_ error: WireError, to actions: inout [RTMPAction]) {
     switch state {
     case .handshaking: actions.append(.log(.info, "handshake failed: \(error.reason)"))
@@ -280,13 +280,13 @@ struct RTMPSession {
     waiting = ByteBuffer()
   }
 
-  // MARK: answers
+  // MARK: responses
 
   private mutating func count(_ bytes: Int) {
     received &+= UInt32(truncatingIfNeeded: bytes)
   }
 
-  /// Whether the peer is to hear how much has come (RTMP 5.4.3).
+  /// Whether an acknowledgement is due (RTMP 5.4.3).
   private var owesAcknowledgement: Bool {
     switch state {
     case .conversing: !commands.isAsking && received &- acknowledged >= window
@@ -294,8 +294,9 @@ struct RTMPSession {
     }
   }
 
-  /// Not while it sends too fast: the system of a peer that has closed answers every word with a reset, and what it had still
-  /// to send is lost then. Who waits for an acknowledgement hears it after a pause (`deadline`).
+  /// Sends an acknowledgement, but not while the peer sends too fast. The system of a peer that has closed answers each
+  /// packet with a reset, and its unsent data is then lost. A peer that waits for an acknowledgement gets it after a
+  /// pause (`deadline`).
   private mutating func acknowledge(_ now: Int64) {
     guard owesAcknowledgement, pace.relief <= now else { return }
     acknowledged = received

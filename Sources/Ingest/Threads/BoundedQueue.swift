@@ -1,7 +1,7 @@
 internal import Glibc
 
-/// Hands things from one thread to another, in order and a few at a time: whoever gives waits while it is full, whoever
-/// takes while it is empty. For threads of the worker alone: it blocks them.
+/// A bounded queue between threads, in order. `give` blocks while it is full, `take` while it is empty. Only for
+/// threads of the worker, because it blocks.
 final class BoundedQueue<Element: Sendable>: @unchecked Sendable {
   private let capacity: Int
   private let lock: UnsafeMutablePointer<pthread_mutex_t>
@@ -24,7 +24,7 @@ final class BoundedQueue<Element: Sendable>: @unchecked Sendable {
     lock.deallocate()
   }
 
-  /// False when it is closed.
+  /// Appends an element. False if the queue is closed.
   @discardableResult
   func give(_ element: Element) -> Bool {
     pthread_mutex_lock(lock)
@@ -36,7 +36,7 @@ final class BoundedQueue<Element: Sendable>: @unchecked Sendable {
     return true
   }
 
-  /// The oldest; nil once it is closed and empty.
+  /// The oldest element. Nil once the queue is closed and empty.
   func take() -> Element? {
     pthread_mutex_lock(lock)
     defer { pthread_mutex_unlock(lock) }
@@ -47,7 +47,7 @@ final class BoundedQueue<Element: Sendable>: @unchecked Sendable {
     return first
   }
 
-  /// Takes no more; what is inside can still be taken.
+  /// Closes the queue: no element can be added, and the rest can still be taken.
   func close() {
     pthread_mutex_lock(lock)
     isClosed = true

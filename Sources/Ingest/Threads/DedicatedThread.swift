@@ -1,17 +1,17 @@
 internal import Glibc
 
-/// A thread for work that computes or waits for long, which neither an event loop nor the pool of tasks may do.
+/// A thread for work that computes or blocks for long. Event loops and the task pool must not do that.
 enum DedicatedThread {
-  /// The longest single sleep in nanoseconds, so that whoever sleeps hears soon that it should stop.
+  /// Longest single sleep in nanoseconds, so that a sleeping thread soon notices a stop.
   static let longestSleep: Int64 = 50_000_000
 
-  /// The system gives no thread; `code` is errno's.
+  /// The system could not start a thread. `code` is errno.
   struct Failure: Error, CustomStringConvertible {
     let code: Int32
     var description: String { "cannot start a thread: \(String(cString: strerror(code)))" }
   }
 
-  /// Runs work on a new thread; returns when it is done.
+  /// Runs work on a new thread and returns when it is done.
   static func run(named name: String, _ work: @escaping @Sendable () -> Void) async throws {
     try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
       do throws(Failure) {
@@ -25,7 +25,7 @@ enum DedicatedThread {
     }
   }
 
-  /// Starts work on a new thread, which nobody waits for.
+  /// Starts work on a new, detached thread.
   static func start(named name: String, _ work: @escaping @Sendable () -> Void) throws(Failure) {
     var thread = pthread_t()
     let pointer = Unmanaged.passRetained(Job(name: name, work: work)).toOpaque()
@@ -37,7 +37,7 @@ enum DedicatedThread {
     pthread_detach(thread)
   }
 
-  /// Sleeps for a while, at most `longestSleep`.
+  /// Sleeps for the given time, at most `longestSleep`.
   static func sleep(nanoseconds: Int64) {
     var time = timespec(tv_sec: 0, tv_nsec: Int(max(0, min(nanoseconds, longestSleep))))
     nanosleep(&time, nil)
@@ -52,7 +52,7 @@ enum DedicatedThread {
   }
 
   private final class Job: Sendable {
-    /// At most 15 bytes, as the kernel has it.
+    /// At most 15 bytes, the limit of the kernel.
     let name: String
     let work: @Sendable () -> Void
 

@@ -1,10 +1,10 @@
 internal import Synchronization
 
-/// Carries what work on a thread threw to whoever waits for it.
+/// Passes the first error of a thread to the code that waits for it.
 final class FirstError: Sendable {
   private let failure = Mutex<(any Error)?>(nil)
 
-  /// Does the work; the first failure is kept.
+  /// Runs the work and keeps the first error.
   func keep(_ work: () throws -> Void) {
     do {
       try work()
@@ -13,7 +13,7 @@ final class FirstError: Sendable {
     }
   }
 
-  /// Throws what the work threw.
+  /// Throws the kept error.
   func get() throws {
     if let error = failure.withLock({ $0 }) { throw error }
   }

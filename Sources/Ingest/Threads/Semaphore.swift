@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// A count that threads wait on.
+/// A counting semaphore.
 final class Semaphore: Sendable {
   private nonisolated(unsafe) let memory: UnsafeMutablePointer<sem_t>
 
@@ -16,10 +16,10 @@ final class Semaphore: Sendable {
 
   func post() { sem_post(memory) }
 
-  /// Returns also when a signal interrupts it: whoever waits looks again.
+  /// Also returns when a signal interrupts it, so the caller must check its condition again.
   func wait() { sem_wait(memory) }
 
-  /// The same, for so long at most.
+  /// Waits at most this long.
   func wait(nanoseconds: Int64) {
     var end = timespec()
     clock_gettime(CLOCK_MONOTONIC, &end)

@@ -1,24 +1,23 @@
-/// Tells whether media arrives more slowly than it plays, as it does over an uplink that is too narrow: the time from a
-/// sample's place on the timeline to its arrival grows without end. A stall that is made up for is none, since of each
-/// slice of time only the sample that came most directly counts; and neither is a publisher's clock that is a little
-/// slow.
+/// Detects media that arrives more slowly than it plays, for example over a narrow uplink: the delay from timeline to
+/// arrival grows without end. A stall that is caught up does not count, because only the sample with the least delay of
+/// each time slice is used. Neither does a publisher's clock that is slightly slow.
 struct ArrivalMeter {
-  /// Nanoseconds that samples are taken together for.
+  /// Length of a slice in nanoseconds.
   static let slice: Int64 = 500_000_000
   /// Slices between the two that are compared.
   static let distance = 6
-  /// Nanoseconds by which the delay grows over the distance (3 s) of media that falls behind: below 80 % of real time.
+  /// Growth of the delay over the distance (3 s), in nanoseconds, of media that falls behind: below 80 % of real time.
   static let tooMuch: Int64 = 600_000_000
-  /// And of media that keeps up again: 95 %.
+  /// Growth below which media keeps up again: 95 % of real time.
   static let fine: Int64 = 150_000_000
 
-  /// The least delays of complete slices, oldest first.
+  /// Least delays of complete slices, oldest first.
   private var delays: [Int64] = []
   private var direct = LeastDelay(slice: slice)
   private var fallsBehind = false
 
-  /// Takes a sample's place on the timeline and its arrival, both in nanoseconds. Returns whether media
-  /// falls behind, if that has changed.
+  /// Takes a sample's place on the timeline and its arrival, both in nanoseconds. Returns whether media falls behind,
+  /// if that has changed.
   mutating func saw(_ time: Int64, now: Int64) -> Bool? {
     guard let delay = direct.saw(time, now: now) else { return nil }
     delays.append(delay)

@@ -1,8 +1,8 @@
 internal import FMP4
 
-/// Lays audio on its own sample grid: each frame begins where the one before it ended, whatever the wire says. Where the
-/// publisher's clock and its samples part for good, they are brought together once, by a gap or by dropping frames; frames
-/// are never stretched.
+/// Puts audio on its own sample grid: each frame begins where the last one ended, whatever the wire time is. If the
+/// publisher's clock and its samples stay apart, one correction is made: a gap or dropped frames. Frames are never
+/// stretched.
 struct AudioGrid: Sendable {
   enum Place: Sendable, Equatable {
     /// Ticks of the grid's timescale.
@@ -10,23 +10,23 @@ struct AudioGrid: Sendable {
     case drop
   }
 
-  /// A correction that was made: positive is a gap, negative is audio that is dropped.
+  /// A correction. Positive: a gap. Negative: dropped audio.
   struct Correction: Sendable, Equatable {
     var milliseconds: Int64
-    /// How many there have been, this one included.
+    /// Number of corrections so far, with this one.
     var count: Int
   }
 
-  /// A deviation of this much is corrected at once, in milliseconds.
+  /// A deviation of this many milliseconds is corrected at once.
   private static let jump: Int64 = 500
-  /// A smaller one, of more than a frame, is corrected when it has lasted this long.
+  /// A smaller deviation, of more than a frame, is corrected after this many milliseconds.
   private static let patience: Int64 = 1000
 
-  /// Ticks a second.
+  /// Ticks per second.
   let timescale: UInt32
-  /// Where the next frame begins.
+  /// Time of the next frame, in ticks.
   private var next: Int64?
-  /// A deviation that lasts: its side, the least of it, and how many ticks of media it has lasted.
+  /// A lasting deviation: its side, its least value, and its duration in ticks of media.
   private var deviation: (isLate: Bool, least: Int64, lasted: Int64)?
   private var isDropping = false
   private var isRestarting = false
@@ -38,14 +38,14 @@ struct AudioGrid: Sendable {
     self.timescale = max(timescale, 1)
   }
 
-  /// The timeline has jumped: the next frame lies where its time says, but never on audio that was there before.
+  /// Handles a jump of the timeline. The next frame is placed at its own time, but never on earlier audio.
   mutating func restart() {
     isRestarting = next != nil
     deviation = nil
     isDropping = false
   }
 
-  /// Places the next frame. `time` is the wire's, in nanoseconds, `duration` the frame's length in ticks.
+  /// Places the next frame. `time` is its wire time in nanoseconds, `duration` its length in ticks.
   mutating func place(_ time: Int64, duration: UInt32) -> Place {
     correction = nil
     let wire = MediaTime(nanoseconds: time).rescaled(to: timescale)
@@ -80,7 +80,7 @@ struct AudioGrid: Sendable {
     return .at(time)
   }
 
-  /// By how many ticks the grid is to be moved now; nil for not at all.
+  /// Ticks by which to move the grid now. Nil if no correction is due.
   private mutating func correctionDue(_ error: Int64, _ length: Int64) -> Int64? {
     if error.magnitude >= UInt64(Self.jump &* Int64(timescale) / 1000) { return error }
     guard error.magnitude > UInt64(length) else {

@@ -1,40 +1,41 @@
-/// Follows a publisher's clock that runs a little fast or slow beside this machine's, so that the times of day that are
-/// told of its media stay true: at 100 ppm, what was right at first is 8.6 s wrong a day later. Media times stay as they
-/// were published; only the wall-clock time of media time 0 moves, in small steps and seldom.
+/// Follows a publisher's clock that is slightly fast or slow compared with this machine's. The times of day of its
+/// media then stay right. At 100 ppm, a time that is right at first is 8.6 s wrong a day later. Media times stay as
+/// published. Only the wall clock of media time 0 moves, rarely and in small steps.
 ///
-/// A drift shows in the least delay of a while, since a network only ever adds to it. What adds for longer, a queue that
-/// does not get empty, is followed no faster than a clock could drift.
+/// A drift shows in the least delay over some time, because a network only adds delay. A longer addition, such as a
+/// queue that stays filled, is followed no faster than a clock could drift.
 ///
-/// At the beginning it is otherwise: encoders with look-ahead, and those that connect slowly, send their first media in a
-/// burst, later than all that follows. Once the delay falls no further the time is told anew, in one step. So it is whenever the
-/// least delay of a slice is much lower than what is told: what was told was a queue that has drained since.
+/// The start is different. Encoders with look-ahead, and those that connect slowly, send their first media in a burst,
+/// later than the rest. Once the delay falls no further, the time is set again in one step. The same happens whenever
+/// the least delay of a slice is much lower than the used one: a queue has drained.
 struct ClockFollower: Sendable {
-  /// Nanoseconds of which only the most direct sample counts.
+  /// Slice in nanoseconds of which only the sample with the least delay counts.
   static let slice: Int64 = 30_000_000_000
-  /// Slices that are looked at together.
+  /// Slices that are compared.
   static let memory = 4
-  /// Nanoseconds by which the time moves.
+  /// Step of the time, in nanoseconds.
   static let step: Int64 = 40_000_000
-  /// Nanoseconds between two moves: 400 ppm are followed.
+  /// Nanoseconds between two steps: up to 400 ppm are followed.
   static let rest: Int64 = 100_000_000_000
-  /// Nanoseconds without a lower delay after which the beginning is over, and the longest that it is.
+  /// Nanoseconds without a lower delay that end the start phase, and its longest duration.
   static let quiet: Int64 = 500_000_000
   static let longestBeginning: Int64 = 4_000_000_000
-  /// Nanoseconds by which a delay is lower, and by which the time of the beginning must be wrong to be told anew.
+  /// In nanoseconds: least decrease of the delay that counts in the start phase, and least error that sets the time
+  /// again.
   static let lower: Int64 = 5_000_000
   static let worthTelling: Int64 = 1_000_000
-  /// Nanoseconds by which no clock drifts within a few slices.
+  /// Nanoseconds that no clock drifts within a few slices.
   static let sudden: Int64 = 100_000_000
 
-  /// Arrival minus place on the timeline, in nanoseconds, that is told.
+  /// Used delay: arrival minus place on the timeline, in nanoseconds.
   private(set) var told: Int64
   private var movedAt: Int64
-  /// The least delays of complete slices, oldest first.
+  /// Least delays of complete slices, oldest first.
   private var delays: [Int64] = []
   private var direct = LeastDelay(slice: slice)
   private var beginning: Beginning?
 
-  /// While the beginning lasts: since when, the least delay, and how low it fell when it last did.
+  /// The start phase: its beginning, the least delay, and value and time of the last decrease.
   private struct Beginning: Sendable {
     let began: Int64
     var least: Int64
@@ -46,7 +47,7 @@ struct ClockFollower: Sendable {
       fell = (delay, now)
     }
 
-    /// Whether it lasts.
+    /// Whether the start phase continues.
     mutating func saw(_ delay: Int64, now: Int64) -> Bool {
       least = min(least, delay)
       if fell.to &- delay >= ClockFollower.lower { fell = (delay, now) }
@@ -54,27 +55,27 @@ struct ClockFollower: Sendable {
     }
   }
 
-  /// `delay` is told at first, from `now` on.
+  /// Uses `delay` from `now` on.
   init(delay: Int64, now: Int64) {
     told = delay
     movedAt = now
     beginning = Beginning(delay, now: now)
   }
 
-  /// Something has shown that the delay is lower than was thought.
+  /// Begins the start phase again, because the delay has proved to be lower.
   mutating func beginAgain(now: Int64) { beginning = Beginning(told, now: now) }
 
-  /// What is told may still be the delay of a first burst.
+  /// Whether the used delay may still be that of a first burst.
   var isBeginning: Bool { beginning != nil }
 
-  /// What was seen does not hold for what comes.
+  /// Drops the measurements, because they no longer apply.
   mutating func forget() {
     delays = []
     direct = LeastDelay(slice: Self.slice)
   }
 
-  /// Takes a sample's place on the timeline and its arrival, both in nanoseconds. Returns what is to be told
-  /// from now on, if that has changed.
+  /// Takes a sample's place on the timeline and its arrival, both in nanoseconds. Returns the new delay to use, if it
+  /// has changed.
   mutating func saw(_ time: Int64, now: Int64) -> Int64? {
     if beginning != nil { return begin(now &- time, now) }
     guard let delay = direct.saw(time, now: now) else { return nil }

@@ -1,12 +1,12 @@
 internal import FMP4
 
-/// A constant frame rate laid on a timescale: where each frame lies, in ticks, without accumulated rounding.
+/// A constant frame rate on a timescale: the time of each frame in ticks, without accumulated rounding.
 struct FrameClock: Sendable, Hashable {
   let rate: FrameRate
-  /// Ticks a second.
+  /// Ticks per second.
   let timescale: UInt32
 
-  /// Ticks of `numerator` frames: the exact step is `wholeTicks / rate.numerator`.
+  /// Ticks of `numerator` frames. The exact frame duration is `wholeTicks / rate.numerator`.
   private var wholeTicks: Int64 { Int64(timescale) &* Int64(rate.denominator) }
 
   init(rate: FrameRate, timescale: UInt32) {
@@ -24,33 +24,33 @@ struct FrameClock: Sendable, Hashable {
     Self.nearest(ticks &* Int64(rate.numerator), wholeTicks)
   }
 
-  /// Ticks between two frames where that is a whole number.
+  /// Ticks between two frames, if that is a whole number.
   var wholeStep: UInt32? {
     let (step, rest) = wholeTicks.quotientAndRemainder(dividingBy: Int64(rate.numerator))
     return rest == 0 ? UInt32(exactly: step) : nil
   }
 
-  /// The quotient rounded to the nearest, halves up; `divisor` is positive.
+  /// The quotient rounded to the nearest, halves up. `divisor` is positive.
   private static func nearest(_ value: Int64, _ divisor: Int64) -> Int64 {
     let (quotient, remainder) = value.quotientAndRemainder(dividingBy: divisor)
     if remainder >= 0 { return remainder >= divisor - remainder ? quotient + 1 : quotient }
     return -remainder > divisor + remainder ? quotient - 1 : quotient
   }
 
-  // MARK: which rates there are
+  // MARK: common rates
 
-  /// The timescale of a stream whose rate is not known, a multiple of 1000 so that milliseconds are exact.
+  /// Timescale of a stream with unknown frame rate. A multiple of 1000, so that milliseconds are exact.
   static let defaultTimescale: UInt32 = 90_000
 
-  /// Rates that cameras, encoders and films have, slowest first.
+  /// Frame rates of cameras, encoders and films, slowest first.
   static let commonRates: [FrameRate] = [
     (5, 1), (6, 1), (8, 1), (10, 1), (12, 1), (25, 2), (15_000, 1001), (15, 1), (20, 1), (24_000, 1001), (24, 1),
     (25, 1), (30_000, 1001), (30, 1), (48, 1), (50, 1), (60_000, 1001), (60, 1), (72, 1), (90, 1), (100, 1),
     (120_000, 1001), (120, 1), (144, 1), (240, 1),
   ].compactMap { FrameRate(numerator: $0.0, denominator: $0.1) }
 
-  /// The common rate that a stated one means (29.97 is 30000/1001); else the stated one, where it is plausible as
-  /// a frame rate and no mere clock rate; else nil.
+  /// The common rate closest to a stated one (29.97 is 30000/1001). Otherwise the stated one, if it is plausible as a
+  /// frame rate and not a mere clock rate; else nil.
   static func recognise(_ rate: FrameRate?) -> FrameRate? {
     guard let rate else { return nil }
     if let common = recognise(framesPerSecond: rate.framesPerSecond) { return common }
@@ -58,12 +58,12 @@ struct FrameClock: Sendable, Hashable {
     return rate.numerator < 1000 && plausible.contains(rate.framesPerSecond) ? rate : nil
   }
 
-  /// The common rate that a decimal number means; nil when there is none within 0.02 %.
+  /// The common rate of a decimal number. Nil if there is none within 0.02 %.
   static func recognise(framesPerSecond: Double) -> FrameRate? {
     commonRates.first { abs($0.framesPerSecond - framesPerSecond) <= $0.framesPerSecond * 2e-4 }
   }
 
-  /// The rate's numerator, times 1000 where that is needed to make it a multiple of 1000 (30 → 30000).
+  /// The rate's numerator, times 1000 if needed to make it a multiple of 1000 (30 → 30000).
   static func timescale(for rate: FrameRate?) -> UInt32 {
     guard let rate else { return defaultTimescale }
     if rate.numerator % 1000 == 0 { return rate.numerator }

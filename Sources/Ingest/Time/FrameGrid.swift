@@ -1,34 +1,33 @@
 internal import FMP4
 
-/// Lays the pictures of a constant rate, whose times the wire has rounded, to milliseconds at worst, back on their grid.
+/// Puts the frames of a constant rate back on their grid. The wire has rounded their times, to milliseconds at worst.
 ///
-/// Whatever comes out lies within one millisecond of what the wire said, relative to one constant: a frame that
-/// does not fit the grid is given out exactly as it came, and the grid takes over again when enough frames fit.
-/// Decode times strictly rise. Dropped frames are gaps of whole steps. Presentation times are laid on the grid for
-/// themselves, since senders round them for themselves.
+/// Each output time is within one millisecond of the wire time, relative to one constant. A frame that does not fit the
+/// grid keeps its time. The grid is used again once enough frames fit. Decode times strictly rise. Dropped frames are
+/// gaps of whole steps. Presentation times are put on the grid separately, because senders round them separately.
 struct FrameGrid: Sendable {
-  /// Where a picture lies, in ticks of the grid's timescale.
+  /// A frame's times, in ticks of the grid's timescale.
   struct Place: Sendable, Equatable {
     var decodeTime: Int64
     var compositionOffset: Int32
-    /// Ticks until the next picture, where the grid predicts it.
+    /// Ticks until the next frame, if the grid predicts it.
     var duration: UInt32?
   }
 
-  /// A row of frames on one grid: its frame 0, and the last frame seen.
+  /// A row of frames on one grid: time of its frame 0, and the last frame.
   private struct Row: Sendable {
     var anchor: Int64
     var last: Int64
-    /// Frames that fitted in a row.
+    /// Number of consecutive frames that fitted.
     var count: Int
   }
 
-  /// Frames in a row that must fit before the grid takes over again.
+  /// Consecutive fitting frames after which the grid is used again.
   private static let fittingFrames = 16
   /// Equal steps in a row before a step is predicted again after an unequal one.
   private static let equalSteps = 8
 
-  /// Ticks a second; a multiple of 1000.
+  /// Ticks per second; a multiple of 1000.
   let timescale: UInt32
   private var clock: FrameClock?
   private var row: Row?
@@ -38,7 +37,7 @@ struct FrameGrid: Sendable {
   private var step: (frames: Int64, count: Int, varied: Bool) = (1, 0, false)
   private var shortestStep = Int64.max
 
-  /// `rate` is what the publisher says, nil when it says nothing; then the rate is learned.
+  /// `rate` is the publisher's statement. Nil: the rate is learned.
   init(rate: FrameRate?) {
     timescale = FrameClock.timescale(for: rate)
     clock = rate.map { [timescale] in FrameClock(rate: $0, timescale: timescale) }
@@ -46,13 +45,13 @@ struct FrameGrid: Sendable {
     learner = rate == nil ? RateLearner() : nil
   }
 
-  /// The rate that the pictures have kept to so far; nil when they keep to none.
+  /// The rate of the frames so far. Nil if they keep to none.
   var rate: FrameRate? { isOnGrid ? clock?.rate : nil }
 
-  /// Ticks between two pictures, where the rate is known and that is a whole number.
+  /// Ticks between two frames, if the rate is known and that is a whole number.
   var frameDuration: UInt32? { clock?.wholeStep }
 
-  /// Begins a new row at the next picture: the timeline has jumped.
+  /// Begins a new row with the next frame, because the timeline has jumped.
   mutating func restart() {
     row = nil
     isOnGrid = clock != nil
@@ -60,7 +59,7 @@ struct FrameGrid: Sendable {
     if learner != nil { learner = RateLearner() }
   }
 
-  /// Places the next picture in decoding order. `decode` and `composition` are the wire's, in nanoseconds.
+  /// Places the next frame in decoding order. `decode` and `composition` are wire times in nanoseconds.
   mutating func place(decode: Int64, composition: Int64) -> Place {
     let perMillisecond = Int64(timescale / 1000)
     let wire = MediaTime(nanoseconds: decode).rescaled(to: timescale)
@@ -73,8 +72,9 @@ struct FrameGrid: Sendable {
       let shown = clock.frame(nearest: presentation &- row.anchor)
       let onGrid = row.anchor &+ clock.ticks(ofFrame: shown)
       if (onGrid &- presentation).magnitude <= UInt64(perMillisecond) { presentation = onGrid }
-      // Never more than there was at least. What comes later than foretold has its decode time laid a little early; for what
-      // comes sooner that would be behind its presentation, and libavformat shows all that follows late against the audio.
+      // Never predicts more than the shortest step so far. A frame later than predicted gets a slightly early decode
+      // time. A frame earlier than predicted would get a decode time after its presentation. libavformat would then
+      // delay all later video against the audio.
       if step.frames <= shortestStep, !step.varied || step.count >= Self.equalSteps {
         let next = row.anchor &+ clock.ticks(ofFrame: row.last &+ step.frames)
         duration = UInt32(exactly: next &- time)
@@ -86,7 +86,7 @@ struct FrameGrid: Sendable {
       decodeTime: time, compositionOffset: Int32(clamping: presentation &- time), duration: duration)
   }
 
-  /// Decides whether the frame lies on the grid, and where.
+  /// Decides whether the frame is on the grid, and at which place.
   private mutating func follow(_ wire: Int64, _ decode: Int64, tolerance: Int64) {
     if let rate = learner?.learn(decode) {
       learner = nil
@@ -108,7 +108,7 @@ struct FrameGrid: Sendable {
     let error = (row.anchor &+ clock.ticks(ofFrame: frame) &- wire).magnitude
     guard error <= UInt64(tolerance), frame > row.last else {
       if isOnGrid {
-        // The old row may go on behind a single stray frame.
+        // The old row may continue after a single stray frame.
         self.row?.count = 0
         isOnGrid = false
         if learner == nil { learner = RateLearner() }

@@ -1,7 +1,7 @@
-/// Keeps the log short where a publisher can cause a line with each of its key frames: the first few are told, then no
-/// more until a while has passed. A value.
+/// Limits log lines that a publisher can cause with each of its key frames: the first few are logged, then none for a
+/// while. A value type.
 struct LogThrottle: Sendable {
-  /// How many are told in each such span of nanoseconds.
+  /// Lines per span, and span in nanoseconds.
   static let burst = 5
   static let span: Int64 = 10_000_000_000
 
@@ -9,7 +9,7 @@ struct LogThrottle: Sendable {
   private var told = 0
   private var untold = 0
 
-  /// Nil where this one is not told; otherwise what is to be said of those that were not, maybe nothing.
+  /// Nil if this line is not logged. Otherwise a note about suppressed lines, possibly empty.
   ///
   /// - Parameter now: monotonic nanoseconds.
   mutating func tells(now: Int64) -> String? {
@@ -20,6 +20,6 @@ struct LogThrottle: Sendable {
     }
     told += 1
     defer { untold = 0 }
-    return untold > 0 ? " (\(untold) changes before it were not told)" : ""
+    return untold > 0 ? " (\(untold) earlier changes were not logged)" : ""
   }
 }

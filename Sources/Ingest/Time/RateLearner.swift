@@ -1,9 +1,9 @@
 internal import FMP4
 
-/// Finds the constant rate behind decode times, rounded to milliseconds, that nobody named: the slowest common rate on whose
-/// grid every frame has lain, within the wire's rounding, for long enough to tell it from its neighbours.
+/// Finds an unstated constant frame rate from decode times that are rounded to milliseconds. It is the slowest common
+/// rate whose grid every frame has fitted, within the rounding. That must hold long enough to rule out its neighbours.
 struct RateLearner: Sendable {
-  /// Long enough that 24 and 24000/1001 frames a second are two milliseconds apart, twice what rounding hides.
+  /// Milliseconds. Long enough that 24 and 24000/1001 frames per second are two milliseconds apart, twice the rounding.
   private static let proof: Int64 = 4000
   private static let proofFrames = 16
 
@@ -17,13 +17,13 @@ struct RateLearner: Sendable {
   private var candidates: [Candidate]
 
   init() {
-    // A timescale on which 1 ms is a whole number of ticks, so that the comparison is exact.
+    // On these timescales 1 ms is a whole number of ticks, so the comparison is exact.
     candidates = FrameClock.commonRates.map {
       Candidate(clock: FrameClock(rate: $0, timescale: FrameClock.timescale(for: $0)))
     }
   }
 
-  /// Takes the next decode time, in nanoseconds; the rate, once it is certain.
+  /// Takes the next decode time in nanoseconds. Returns the rate once it is certain.
   mutating func learn(_ decode: Int64) -> FrameRate? {
     for index in candidates.indices {
       let perMillisecond = Int64(candidates[index].clock.timescale / 1000)

@@ -1,12 +1,12 @@
 internal import Glibc
 
-/// Wall time that never steps: read once from the system at start, carried on by the monotonic clock. All that
-/// weir tells about wall time (`/time`, PROGRAM-DATE-TIME, availabilityStartTime, file names) comes from one such
-/// clock, so that a step of the system's clock changes nothing in a running publication.
+/// A wall clock that never steps: read from the system at the start, then continued by the monotonic clock. All wall
+/// clock times of weir (`/time`, PROGRAM-DATE-TIME, availabilityStartTime, file names) come from one such clock. So a
+/// step of the system's clock changes nothing in a running publication.
 package struct SteadyClock: Sendable {
-  /// Nanoseconds on a clock that never goes back; the origin means nothing.
+  /// Nanoseconds of the monotonic clock. Its origin is arbitrary.
   package let monotonicNanoseconds: @Sendable () -> Int64
-  /// Nanoseconds from the monotonic clock's origin to 1970-01-01T00:00:00Z, negated: wall = monotonic + this.
+  /// Wall clock minus monotonic clock, in nanoseconds.
   package let wallOffset: Int64
 
   package init(wallOffset: Int64, monotonicNanoseconds: @escaping @Sendable () -> Int64) {
@@ -17,7 +17,7 @@ package struct SteadyClock: Sendable {
   /// Nanoseconds since 1970-01-01T00:00:00Z.
   package var wallNanoseconds: Int64 { monotonicNanoseconds() &+ wallOffset }
 
-  /// The system's clock, anchored now.
+  /// The system's clock, read now.
   package static func system() -> SteadyClock {
     let wall = read(CLOCK_REALTIME)
     let monotonic = read(CLOCK_MONOTONIC)

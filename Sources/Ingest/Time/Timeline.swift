@@ -1,18 +1,18 @@
 internal import FMP4
 
-/// One timeline for all tracks of a publication, in nanoseconds: whatever the publisher's clock jumps to, media
-/// goes on where it was, and the tracks keep their distance from each other.
+/// One timeline for all tracks of a publication, in nanoseconds. When the publisher's clock jumps, media continues
+/// where it was, and the tracks keep their distance.
 ///
-/// A jump is a step of a track back by more than half a second, or ahead of the whole publication by more than ten.
-/// The first track that jumps breaks the timeline; the others follow to the same place when their own jumps come.
-/// Tracks whose clocks have nothing to do with each other are aligned by arrival.
+/// A jump is a large step of a track: back by more than half a second, or ahead of all tracks by more than ten seconds.
+/// The first track that jumps breaks the timeline. The others follow to the same place at their own jumps. Tracks with
+/// unrelated clocks are aligned by arrival.
 struct Timeline: Sendable {
   struct Place: Sendable, Equatable {
     /// Nanoseconds on the timeline.
     var time: Int64
     /// The timeline breaks before this sample.
     var isBreak = false
-    /// This track's clock was laid anew: what was learned from its times before does not hold.
+    /// This track's clock was realigned. Values learned from its earlier times do not apply.
     var isMoved = false
     /// The tracks' clocks differ by this many nanoseconds and were aligned by arrival.
     var alignedBy: Int64?
@@ -21,33 +21,32 @@ struct Timeline: Sendable {
   private struct Track: Sendable {
     let id: TrackID
     let kind: MediaKind
-    /// Timeline minus wire.
+    /// Timeline time minus wire time.
     var shift: Int64
     var last: Int64
-    /// Where the next sample is expected.
+    /// Expected time of the next sample.
     var end: Int64
-    /// When `last` came.
+    /// Arrival time of the last sample.
     var arrival: Int64
   }
 
   private static let backLimit: Int64 = 500_000_000
   private static let aheadLimit: Int64 = 10_000_000_000
-  /// Tracks that begin further apart than this, by their times and by the clock, have different clocks.
+  /// Tracks that begin further apart than this, by their times and by arrival, have different clocks.
   private static let skewLimit: Int64 = 5_000_000_000
   /// How far the other track may be ahead at a break.
   private static let overlap: Int64 = 80_000_000
-  /// The shortest and the longest distance to a next sample that is taken for granted.
+  /// Limits of the assumed distance to the next sample.
   private static let shortestStep: Int64 = 1_000_000
   private static let longestStep: Int64 = 1_000_000_000
-  /// The distance to a track's second sample where nobody states it.
+  /// Assumed distance to a track's second sample if none is stated.
   private static let usualStep: Int64 = 40_000_000
 
-  /// Few: whoever places samples bounds their number.
+  /// Few: the caller limits their number.
   private var tracks: [Track] = []
 
-  /// Places a sample. `wire` is its decode time by the publisher's clock, `length` its duration where the codec states
-  /// it, `now` the time of arrival, all in nanoseconds. Nil: the sample lies behind what was there before and is
-  /// dropped.
+  /// Places a sample. All values are in nanoseconds: `wire` is its decode time by the publisher's clock, `length` its
+  /// duration if the codec states it, `now` the arrival time. Nil: the sample is before earlier ones and is dropped.
   mutating func place(_ id: TrackID, _ kind: MediaKind, wire: Int64, length: Int64?, now: Int64) -> Place? {
     guard let index = tracks.firstIndex(where: { $0.id == id }) else {
       return begin(id, kind, wire, length, now)
@@ -61,7 +60,7 @@ struct Timeline: Sendable {
       return Place(time: time)
     }
     for other in tracks where other.shift != track.shift {
-      // That track has jumped before: this may be the same jump.
+      // That track has jumped before; this may be the same jump.
       let time = wire &+ other.shift
       if time &- track.last >= -Self.backLimit, (time &- other.last).magnitude <= UInt64(Self.aheadLimit) {
         record(index, time, shift: other.shift, length, now)
@@ -69,21 +68,22 @@ struct Timeline: Sendable {
       }
     }
     if kind == .audio, step < 0, step > -Self.aheadLimit, tracks.contains(where: { $0.kind == .video }) {
-      // Audio alone steps back: either the picture follows, or audio catches up with itself.
+      // Only audio steps back. Either the video follows, or audio catches up with itself.
       return nil
     }
-    // Where this track was to go on; behind the others only where one is further ahead than a frame or two.
+    // Continues at this track's expected time. It moves after the others only if one is ahead by more than a frame or
+    // two.
     let furthest = tracks.reduce(track.end) { max($0, $1.end) }
     let end = furthest &- track.end > Self.overlap ? furthest : track.end
     record(index, end, shift: end &- wire, length, now)
     return Place(time: end, isBreak: true, isMoved: true)
   }
 
-  /// The first sample of a track.
+  /// Places the first sample of a track.
   private mutating func begin(
     _ id: TrackID, _ kind: MediaKind, _ wire: Int64, _ length: Int64?, _ now: Int64
   ) -> Place {
-    /// Whether the track's clock runs with a clock that is so far from the timeline.
+    /// Whether the track's clock may be the clock of `other`.
     func isNear(_ other: Track) -> Bool {
       let time = wire &+ other.shift
       let expected = other.last &+ now &- other.arrival

@@ -1,8 +1,7 @@
 internal import CLibAV
 internal import Glibc
 
-/// Brings decoded samples to the rate and the channels of what is made. The first sample that comes out is the first that
-/// went in.
+/// Resamples decoded audio to the output's rate and channels. The first input sample is the first output sample.
 final class AudioConverter {
   private let rate: Int32
   private let format: Int32
@@ -26,13 +25,13 @@ final class AudioConverter {
 
   deinit { swr_free(&resampler) }
 
-  /// Whether it is audio of the same kind as before.
+  /// Whether the frame has the same audio format as before.
   func takes(_ frame: UnsafeMutablePointer<AVFrame>) -> Bool {
     frame.pointee.sample_rate == rate && frame.pointee.format == format
       && frame.pointee.ch_layout.nb_channels == sourceChannels
   }
 
-  /// What comes out by now; of one channel, the right is the left.
+  /// Converts a frame and returns the samples that are ready. With one channel, the right one equals the left.
   func convert(
     _ frame: UnsafeMutablePointer<AVFrame>, skipping skipped: Int
   ) throws(LibAVError) -> (left: [Float], right: [Float]) {
@@ -48,7 +47,7 @@ final class AudioConverter {
     return try run(&planes, count)
   }
 
-  /// Silence of so many of the source's samples.
+  /// Converts silence of `count` source samples.
   func silence(_ count: Int) throws(LibAVError) -> (left: [Float], right: [Float]) {
     let sampleFormat = AVSampleFormat(rawValue: format)
     var data: UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?
@@ -69,7 +68,7 @@ final class AudioConverter {
     return try run(&planes, count)
   }
 
-  /// What is still inside.
+  /// Returns the samples that are left inside.
   func finish() throws(LibAVError) -> (left: [Float], right: [Float]) {
     var nothing: [UnsafePointer<UInt8>?] = []
     return try run(&nothing, 0)

@@ -1,20 +1,20 @@
 package import FMP4
 
-/// What a stream's audio is also made into.
+/// An additional audio encoding of a stream.
 package struct AudioSpecification: Sendable, Hashable {
   package let coding: CodecID
-  /// Bits a second.
+  /// Bits per second.
   package let bitRate: Int
 
-  /// `bitRate` is what suits music in two channels where it is not given.
+  /// Without a `bitRate` it is one that suits stereo music.
   package init(_ coding: CodecID, bitRate: Int? = nil) {
     self.coding = coding
     self.bitRate = bitRate ?? AudioEncoding.all[coding]?.musicBitRate ?? 128_000
   }
 
-  /// Names it in addresses: "aac".
+  /// Name in addresses: "aac".
   package var name: String { coding.rawValue }
 
-  /// Audio that is coded so already is passed through.
+  /// Whether the audio needs transcoding. Audio that already has this coding is passed through.
   func applies(to codec: Codec) -> Bool { codec.kind == .audio && codec.id != coding }
 }

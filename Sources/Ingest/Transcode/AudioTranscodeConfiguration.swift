@@ -1,20 +1,20 @@
 internal import FMP4
 internal import NIOCore
 
-/// What the worker is to make of audio: how the source is coded, and how it shall be.
+/// Worker configuration for audio: coding of the source and of the output.
 struct AudioTranscodeConfiguration: Sendable, Hashable {
-  /// Of audio.
+  /// An audio codec.
   var codec: CodecID
   /// AudioSpecificConfig or OpusHead.
   var record: [UInt8]
-  /// Of the source's times, ticks a second.
+  /// Timescale of the source's times, in ticks per second.
   var timescale: UInt32
   var coding: CodecID
-  /// Hz of what is made: the timescale of its times.
+  /// Output rate in Hz; also the timescale of the output's times.
   var sampleRate: UInt32
-  /// One or two.
+  /// 1 or 2.
   var channels: UInt8
-  /// Bits a second.
+  /// Bits per second.
   var bitRate: UInt32
 
   func write(to out: inout ByteBuffer) {
@@ -37,13 +37,13 @@ extension AudioTranscodeConfiguration {
       (1...2).contains(channels),
       let bitRate: UInt32 = body.readInteger(), bitRate <= UInt32(Int32.max),
       body.readableBytes <= TranscodeLimits.recordBytes
-    else { throw TranscodeProtocolError(description: "a configuration of audio that makes no sense") }
+    else { throw TranscodeProtocolError(description: "an invalid audio configuration") }
     self.init(
       codec: codec, record: Array(body.readableBytesView), timescale: timescale, coding: coding,
       sampleRate: rate, channels: channels, bitRate: bitRate)
   }
 
-  /// What is to be made of a track; nil where nothing is.
+  /// The configuration for a track. Nil if the track is not transcoded.
   init?(source: TrackDescription, as audio: AudioSpecification) {
     guard audio.applies(to: source.codec), let given = source.codec.audio, given.channels > 0,
       let encoding = AudioEncoding.all[audio.coding]

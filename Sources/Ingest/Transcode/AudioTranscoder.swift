@@ -3,10 +3,11 @@ internal import FMP4
 internal import Glibc
 internal import NIOCore
 
-/// Decodes a source's audio and codes it anew, sample for sample at the same time: priming of either codec moves nothing,
-/// a hole in the source is silence of the same length, and what cannot be decoded is such a hole. It lives on one thread.
+/// Decodes a source's audio and encodes it again, with every sample at the same time. Priming of either codec shifts
+/// nothing. A gap in the source becomes silence of the same length, and so does audio that cannot be decoded. Used on
+/// one thread.
 final class AudioTranscoder {
-  /// A frame: its time in samples of what is made, and its bytes.
+  /// Takes an audio frame: its time in output samples, and its bytes.
   typealias Receiver = (_ time: Int64, _ payload: ByteBuffer) -> Void
 
   private let configuration: AudioTranscodeConfiguration
@@ -14,17 +15,17 @@ final class AudioTranscoder {
   private let frame: VideoFrame
   private var encoder: AudioEncoder
   private var converter: AudioConverter?
-  /// Where the next sample of the source belongs, in samples of the decoder's rate; nil before the first.
+  /// Time of the next source sample, in samples at the decoder's rate. Nil before the first.
   private var expected: Int64?
-  /// Of the first sample that waits for its frame.
+  /// Time of the first sample that waits for its frame, in output samples.
   private var time: Int64 = 0
   private var left: [Float] = []
   private var right: [Float] = []
 
-  /// Times that are this much off (a hundredth of a second) are no rounding: what is missing is silence, what is there
-  /// twice is left out.
+  /// A deviation above a hundredth of a second is not rounding. Missing samples become silence; duplicate samples are
+  /// dropped.
   private static let toleranceDivisor = 100
-  /// A longer hole, in seconds, is a new beginning.
+  /// Longest gap in seconds that is bridged with silence. After a longer one, encoding starts anew.
   private static let longestBridge = 2
 
   init(_ configuration: AudioTranscodeConfiguration) throws {
@@ -35,7 +36,7 @@ final class AudioTranscoder {
       configuration.codec, record: configuration.record, timescale: configuration.timescale)
   }
 
-  /// AudioSpecificConfig or OpusHead of what is made.
+  /// AudioSpecificConfig or OpusHead of the output.
   var record: [UInt8] { encoder.codec.record() }
 
   private static func makeEncoder(_ configuration: AudioTranscodeConfiguration) throws -> AudioEncoder {
@@ -44,14 +45,14 @@ final class AudioTranscoder {
       channels: Int(configuration.channels))
   }
 
-  /// Takes the source's next frame and gives out what is complete. What cannot be decoded is missing, and nothing else is;
-  /// throws where nothing can be made any more.
+  /// Takes the source's next frame and outputs complete frames. A frame that cannot be decoded is skipped. Throws if
+  /// transcoding cannot continue.
   func transcode(_ audio: TranscodeRequest.SourcePicture, _ receive: Receiver) throws {
     _ = try decoder.send(audio)
     try collect(receive)
   }
 
-  /// Gives out everything that is inside; what follows begins anew.
+  /// Outputs everything that is inside. The next frame starts anew.
   func drain(_ receive: Receiver) throws {
     _ = decoder.sendEnd()
     try collect(receive)
@@ -77,14 +78,14 @@ final class AudioTranscoder {
   private func collect(_ receive: Receiver) throws {
     while true {
       let code = decoder.receive(frame.frame)
-      // Nothing yet, nothing more, or bytes that are no audio.
+      // No frame yet, the end, or bytes that are not audio.
       guard code >= 0 else { return }
       defer { av_frame_unref(frame.frame) }
       try place(frame.frame, receive)
     }
   }
 
-  /// Puts decoded samples where they belong.
+  /// Places decoded samples at their time.
   private func place(_ frame: UnsafeMutablePointer<AVFrame>, _ receive: Receiver) throws {
     let rate = Int(frame.pointee.sample_rate)
     let count = Int(frame.pointee.nb_samples)

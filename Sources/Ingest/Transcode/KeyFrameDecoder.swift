@@ -3,11 +3,11 @@ internal import FMP4
 internal import Glibc
 internal import NIOCore
 
-/// A decoder of libavcodec for one key frame. Not thread-safe; it lives on one thread.
+/// A libavcodec decoder for one key frame. Not thread-safe; used on one thread.
 final class KeyFrameDecoder {
   private let context: UnsafeMutablePointer<AVCodecContext>
 
-  /// `largestPicture` in pixels: what claims to be larger is refused before memory is taken for it.
+  /// `largestPicture` in pixels. A larger frame is refused before memory is allocated for it.
   init(_ coding: CodecID, record: [UInt8], largestPicture: Int) throws(LibAVError) {
     context = try DecoderContext.open(coding, record: record, largestPicture: Int64(largestPicture))
   }
@@ -17,7 +17,7 @@ final class KeyFrameDecoder {
     avcodec_free_context(&context)
   }
 
-  /// The picture in a sync sample.
+  /// Decodes the frame in a sync sample.
   func decode(_ sample: ByteBuffer) throws(LibAVError) -> VideoFrame {
     var packet = av_packet_alloc()
     defer { av_packet_free(&packet) }
@@ -32,8 +32,8 @@ final class KeyFrameDecoder {
     packet.pointee.flags |= AV_PKT_FLAG_KEY
     try LibAVError.check(avcodec_send_packet(context, packet), "decode the key frame")
     try LibAVError.check(avcodec_send_packet(context, nil), "decode the key frame")
-    let picture = try VideoFrame()
-    try LibAVError.check(avcodec_receive_frame(context, picture.frame), "decode the key frame")
-    return picture
+    let decoded = try VideoFrame()
+    try LibAVError.check(avcodec_receive_frame(context, decoded.frame), "decode the key frame")
+    return decoded
   }
 }

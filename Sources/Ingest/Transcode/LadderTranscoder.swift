@@ -4,8 +4,9 @@ package import Logging
 internal import NIOCore
 internal import Synchronization
 
-/// Makes the rungs of one stream's picture, or its audio anew, in a worker, which it starts, feeds, watches and starts
-/// again. Whoever feeds it never waits: what is too much is left out. Its own thread does the rest.
+/// Makes the rungs of a stream's video, or its additional audio encoding, in a worker process. It starts, feeds and
+/// watches the worker, and restarts it. `feed` never blocks: when the queue is full, frames are dropped. The rest runs
+/// on its own thread.
 package final class LadderTranscoder: Sendable {
   private let aim: TranscodeAim
   private let launcher: WorkerLauncher
@@ -17,7 +18,7 @@ package final class LadderTranscoder: Sendable {
 
   struct Shared: Sendable {
     var backlog = TranscodeBacklog()
-    /// What is coded in the samples that are appended; nil where nothing is made of it.
+    /// Track of the samples that are appended. Nil if it is not transcoded.
     var source: TrackDescription?
     var isFinishing = false
     var status = TranscodeStatus()
@@ -26,7 +27,7 @@ package final class LadderTranscoder: Sendable {
 
   /// - Parameters:
   ///   - logger: names the stream.
-  ///   - deliver: takes what comes out, from the transcoder's thread; without waiting.
+  ///   - deliver: takes the output, on the transcoder's thread. It must not block.
   package init(
     aim: TranscodeAim, launcher: WorkerLauncher, logger: Logger,
     deliver: @escaping @Sendable ([TranscodeEvent]) -> Void
@@ -43,7 +44,7 @@ package final class LadderTranscoder: Sendable {
     }
   }
 
-  /// What follows is a picture, or audio, of this kind; nil where there is none.
+  /// Sets the track of the samples that follow. Nil if there is none.
   package func use(_ track: TrackDescription?) {
     shared.withLock { shared in
       let plan = track.flatMap { TranscodePlan(source: $0, aim: aim) }
@@ -57,7 +58,7 @@ package final class LadderTranscoder: Sendable {
     wake.signal()
   }
 
-  /// The next coded picture, or frame of audio. False where nothing is made of it.
+  /// Takes the next access unit or audio frame. False if it is not transcoded.
   package func feed(_ sample: Sample) -> Bool {
     let isWanted = shared.withLock { shared in
       guard shared.source?.id == sample.track, !shared.isFinishing else { return false }
@@ -73,13 +74,13 @@ package final class LadderTranscoder: Sendable {
     return isWanted
   }
 
-  /// The timeline breaks: what was fed comes out, what follows begins with a key frame.
+  /// Handles a break of the timeline: outputs everything fed so far. The next sample must be a key frame.
   package func drain() {
     shared.withLock { $0.backlog.drain() }
     wake.signal()
   }
 
-  /// No more comes; `.ended` follows when the last picture is out, soon.
+  /// Ends the input. `.ended` follows soon, after the last frame.
   package func finish() {
     shared.withLock { shared in
       shared.backlog.drain()
@@ -94,7 +95,7 @@ package final class LadderTranscoder: Sendable {
 
   func startWorker() throws(WorkerFailure) -> RunningWorker { try launcher.start() }
 
-  /// Waits until a worker can be read, or written, or somebody has something to say; at most so long.
+  /// Waits until the worker can be read or written, or `wake` is signalled; at most `milliseconds`.
   func wait(for worker: Int32?, writing: Bool, milliseconds: Int32) {
     wake.wait(for: worker, writing: writing, milliseconds: milliseconds)
   }
@@ -105,27 +106,27 @@ package final class LadderTranscoder: Sendable {
 
   func warn(_ text: String) { logger.warning("\(text)") }
 
-  /// Tells of the 1st, 10th, 100th … drop: soon at first, seldom on a machine that is always too slow.
+  /// Logs the 1st, 10th, 100th … dropped frame: soon at first, and rarely on a machine that is always too slow.
   func note(dropped count: Int, _ status: inout TranscodeStatus) {
     guard count > 0 else { return }
     let before = status.droppedPictures
     status.droppedPictures += count
     guard String(status.droppedPictures).count > (before == 0 ? 0 : String(before).count) else { return }
-    var what = "pictures"
-    if case .audio = aim { what = "frames of audio" }
+    var what = "frames"
+    if case .audio = aim { what = "audio frames" }
     warn(
-      "transcoding left out \(status.droppedPictures) \(what) so far: this machine is too busy; take a rung away or free"
+      "transcoding left out \(status.droppedPictures) \(what) so far: this machine is too busy; remove a rung or free"
         + " a core for it")
   }
 
-  /// A publisher may change its picture with each key frame: that is told now and then.
+  /// Logs a change of the plan, at a limited rate: a publisher may change its video with each key frame.
   private func tell(_ plan: TranscodePlan, _ shared: inout Shared) {
     guard let untold = shared.changes.tells(now: clock.monotonicNanoseconds()) else { return }
     logger.notice("transcoding to \(plan.description)\(untold)")
   }
 }
 
-/// Lets a thread wait for a socket and for words from other threads.
+/// Lets a thread wait for a socket and for signals from other threads.
 final class WakePipe: Sendable {
   private let reading: Int32
   private let writing: Int32
@@ -141,7 +142,7 @@ final class WakePipe: Sendable {
     close(writing)
   }
 
-  /// Never waits: a full pipe wakes as well as one byte.
+  /// Never blocks: if the pipe is full, the thread wakes anyway.
   func signal() {
     var byte: UInt8 = 1
     _ = write(writing, &byte, 1)

@@ -3,13 +3,13 @@ internal import FMP4
 internal import Glibc
 internal import NIOCore
 
-/// libavcodec's decoder of a source's picture or audio, with the packet through which it is fed. It lives on one thread.
+/// A libavcodec decoder for a source's video or audio, with the packet that feeds it. Used on one thread.
 final class PacketDecoder {
   private let context: UnsafeMutablePointer<AVCodecContext>
   private let packet: UnsafeMutablePointer<AVPacket>
   private let coding: CodecID
 
-  /// `largestPicture` in pixels, 0 for audio; `timescale` of the times it is given.
+  /// `largestPicture` in pixels; 0 for audio. `timescale` is that of the input times.
   init(
     _ coding: CodecID, record: [UInt8], largestPicture: Int64 = 0, timescale: UInt32
   ) throws(LibAVError) {
@@ -35,7 +35,7 @@ final class PacketDecoder {
     avcodec_free_context(&context)
   }
 
-  /// Gives it the next access unit; returns what libavcodec says of the bytes. Throws where there is no memory for them.
+  /// Sends the next access unit and returns libavcodec's code. Throws if no memory is left for it.
   func send(_ unit: TranscodeRequest.SourcePicture) throws(LibAVError) -> Int32 {
     let size = unit.payload.readableBytes
     guard av_new_packet(packet, Int32(clamping: size)) == 0 else {
@@ -53,12 +53,12 @@ final class PacketDecoder {
     return avcodec_send_packet(context, packet)
   }
 
-  /// Asks for all that is inside; returns what libavcodec says.
+  /// Sends the end of the stream and returns libavcodec's code.
   func sendEnd() -> Int32 { avcodec_send_packet(context, nil) }
 
-  /// The next decoded frame; returns what libavcodec says.
+  /// Receives the next decoded frame and returns libavcodec's code.
   func receive(_ frame: UnsafeMutablePointer<AVFrame>) -> Int32 { avcodec_receive_frame(context, frame) }
 
-  /// After the end, another beginning.
+  /// Resets the decoder after the end, for new input.
   func flush() { avcodec_flush_buffers(context) }
 }

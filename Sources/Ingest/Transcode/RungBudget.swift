@@ -1,21 +1,22 @@
-/// How many bytes a worker may give out as one rung: what an encoder of that bit rate makes, with room to spare. It is a
-/// bucket that each picture fills with its bytes, after it has let out a picture's share of the bit rate. The encoder
-/// shares out its bits by the frame rate that the source tells, whatever its times say, so the bound counts pictures, too;
-/// where they come much faster than told the shares shrink, and media of a length have an end. A value.
+/// Most bytes that a worker may output for a rung: the output of an encoder at that bit rate, with room to spare. It is
+/// a bucket. Each frame adds its bytes, after the bucket has lost one frame's share of the bit rate. An encoder
+/// distributes its bits by the frame rate that the source states, whatever the frame times are. So the limit counts
+/// frames too. If frames come much faster than stated, the shares shrink, so media of a given duration has a bounded
+/// size. A value type.
 struct RungBudget: Sendable, Hashable {
-  /// What is inside can be no more: nor can a picture, in bytes.
+  /// Size of the bucket, and so the most bytes of one frame.
   let capacity: Int
-  /// Bytes of a picture in the long run.
+  /// Bytes of a frame in the long run.
   private let share: Int
-  /// Ticks from the picture before, from which on it has its whole share.
+  /// Ticks after the last frame from which a frame has its whole share.
   private let spacing: Int64
   private var level = 0
 
   /// - Parameters:
-  ///   - bitRate: bits a second.
-  ///   - macroblocks: of a picture; 0 for audio.
-  ///   - frameDuration: ticks of a picture, or of a frame of audio, as its encoder believes.
-  ///   - timescale: ticks a second.
+  ///   - bitRate: bits per second.
+  ///   - macroblocks: of a frame; 0 for audio.
+  ///   - frameDuration: ticks of a video or audio frame, as set in the encoder.
+  ///   - timescale: ticks per second.
   init(bitRate: UInt32, macroblocks: Int, frameDuration: UInt32, timescale: UInt32) {
     let least = TranscodeLimits.leastPictureBytes + macroblocks * TranscodeLimits.leastMacroblockBytes
     let bytesPerSecond = Int(bitRate) / 8
@@ -27,10 +28,10 @@ struct RungBudget: Sendable, Hashable {
     spacing = max(1, Int64(duration) / TranscodeLimits.budgetHaste)
   }
 
-  /// Takes what another budget of the same rung has used.
+  /// Takes over the level of an earlier budget of the same rung.
   mutating func goOn(after other: RungBudget) { level = min(other.level, capacity) }
 
-  /// Takes the next picture, so many ticks after the one before; false where it is too much.
+  /// Counts the next frame, `ticks` after the last one. False if it exceeds the budget.
   mutating func take(_ bytes: Int, after ticks: Int64) -> Bool {
     level = max(0, level - share * Int(min(max(ticks, 0), spacing)) / Int(spacing))
     guard bytes <= capacity - level else { return false }
@@ -40,13 +41,13 @@ struct RungBudget: Sendable, Hashable {
 }
 
 extension TranscodePlan {
-  /// What a rung may have; nil where there is none of that index.
+  /// Budget of a rung. Nil if there is no such rung.
   func budget(ofRung index: Int) -> RungBudget? {
     switch work {
     case .video(let configuration):
       guard configuration.rungs.indices.contains(index) else { return nil }
       let rung = configuration.rungs[index]
-      // Where no rate is told the encoder believes in 30 pictures a second.
+      // Without a stated rate the encoder assumes 30 frames per second.
       let told = configuration.frameDuration
       return RungBudget(
         bitRate: rung.bitRate, macroblocks: (Int(rung.width) + 15) / 16 * ((Int(rung.height) + 15) / 16),

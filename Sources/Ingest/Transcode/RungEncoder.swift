@@ -3,18 +3,18 @@ internal import FMP4
 internal import Glibc
 internal import NIOCore
 
-/// Scales pictures to a rung's size and encodes them with H.264. Times are ticks of the source. It is made on one thread
-/// and lives on another.
+/// Scales frames to a rung's size and encodes them with H.264. Times are ticks of the source. Created on one thread and
+/// used on another.
 final class RungEncoder: @unchecked Sendable {
   private let encoder: LibAVEncoder
   private let rung: TranscodeConfiguration.Rung
   private let scaler = FrameScaler(flags: Int32(SWS_BICUBIC))
   let configuration: H264.Configuration
   private let timescale: UInt32
-  /// Known to the thread on which it lives.
+  /// Only for the thread that uses the encoder.
   private(set) var debt: VBVCarryOver
 
-  /// - Parameter debt: of the encoder that was there before; nil where there was none.
+  /// - Parameter debt: of the encoder before this one. Nil if there was none.
   init(
     _ rung: TranscodeConfiguration.Rung, of source: TranscodeConfiguration, after debt: VBVCarryOver? = nil
   ) throws {
@@ -29,7 +29,7 @@ final class RungEncoder: @unchecked Sendable {
       "libx264",
       options: [
         "preset": rung.preset.rawValue, "tune": "zerolatency", "forced-idr": "1",
-        // One thread each: rungs are encoded side by side. Key frames come where the source has them.
+        // One thread per encoder: rungs are encoded in parallel. Key frames are those of the source.
         "x264-params": "sliced-threads=0:scenecut=0",
       ]
     ) { context in
@@ -58,19 +58,20 @@ final class RungEncoder: @unchecked Sendable {
     configuration = try H264.Configuration(stream: encoder.extradata)
   }
 
-  /// Bits that its buffer of one second begins with: nine tenths of it, as libx264 has it, less what is owed.
+  /// Initial fill in bits of the rate control buffer of one second: nine tenths, as in libx264, less the carried-over
+  /// bits.
   private static func initialBuffer(_ bitRate: Int64, _ owed: Int64) -> Int32 {
     Int32(clamping: max(1, bitRate * 9 / 10 - owed))
   }
 
-  /// Encodes a picture that `scale` made.
+  /// Encodes a frame that `scale` made.
   func encode(
     _ picture: DecodedFrame, _ receive: (_ time: Int64, _ isSync: Bool, _ payload: ByteBuffer) -> Void
   ) throws(LibAVError) {
     try encoder.encode(picture.picture.frame) { pass($0, receive) }
   }
 
-  /// Gives out the pictures that the encoder still holds; it takes none afterwards.
+  /// Outputs the frames still in the encoder. It takes no frames afterwards.
   func finish(
     _ receive: (_ time: Int64, _ isSync: Bool, _ payload: ByteBuffer) -> Void
   ) throws(LibAVError) {
@@ -86,10 +87,10 @@ final class RungEncoder: @unchecked Sendable {
     receive(packet.presentationTime, unit.isSync, unit.payload)
   }
 
-  /// The picture in the rung's size, in limited range.
+  /// The frame in the rung's size, in limited range.
   func scale(_ picture: DecodedFrame) throws(LibAVError) -> DecodedFrame {
     let source = picture.picture.frame
-    // The numbers keep their meaning, but for the range.
+    // The colour values keep their meaning, except for the range.
     let scaler = try scaler.context(
       for: source.pointee, to: (Int(rung.width), Int(rung.height)), matrix: Int32(source.pointee.colorspace.rawValue))
     let scaled = try VideoFrame()
@@ -101,8 +102,8 @@ final class RungEncoder: @unchecked Sendable {
     frame.pointee.pict_type = picture.isKey ? AV_PICTURE_TYPE_I : AV_PICTURE_TYPE_NONE
     frame.pointee.color_range = AVCOL_RANGE_MPEG
     frame.pointee.colorspace = source.pointee.colorspace
-    try LibAVError.check(av_frame_get_buffer(frame, 0), "hold a picture of \(rung.width)×\(rung.height)")
-    try LibAVError.check(sws_scale_frame(scaler, frame, source), "scale the picture")
+    try LibAVError.check(av_frame_get_buffer(frame, 0), "allocate a frame of \(rung.width)×\(rung.height)")
+    try LibAVError.check(sws_scale_frame(scaler, frame, source), "scale the frame")
     return DecodedFrame(picture: scaled, time: picture.time, isKey: picture.isKey)
   }
 }

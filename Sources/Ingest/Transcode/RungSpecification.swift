@@ -1,13 +1,13 @@
-/// One rung of a ladder: how large its pictures are and how many bits it may use.
+/// One rung of a ladder: frame size and bit rate.
 package struct RungSpecification: Sendable, Hashable {
-  /// Names it in addresses: "720p".
+  /// Name in addresses: "720p".
   package let name: String
-  /// The shorter side of its pictures, in samples; even.
+  /// The shorter side of its frames, in samples. Even.
   package let shortSide: Int
-  /// Bits a second.
+  /// Bits per second.
   package let bitRate: Int
 
-  /// How much work its encoder takes for each bit.
+  /// Encoder effort per bit.
   package let preset: VideoEncoding.Preset
 
   package init(shortSide: Int, bitRate: Int, preset: VideoEncoding.Preset = .veryfast) {
@@ -17,7 +17,7 @@ package struct RungSpecification: Sendable, Hashable {
     self.bitRate = bitRate
   }
 
-  /// Of its pictures, in square samples: the source's shape, both sides even.
+  /// Frame size in square samples: the source's aspect ratio, both sides even.
   ///
   /// - Parameter source: the source's size in square samples.
   package func size(ofSource source: (width: Int, height: Int)) -> (width: Int, height: Int) {
@@ -29,7 +29,7 @@ package struct RungSpecification: Sendable, Hashable {
       : (even(source.width, max(source.height, 1)), shortSide)
   }
 
-  /// Nothing is scaled up, and a source of the rung's size is the rung.
+  /// Whether the rung is smaller than the source. Nothing is scaled up, and a source of the rung's size is used itself.
   package func applies(toSource source: (width: Int, height: Int)) -> Bool {
     shortSide < min(source.width, source.height)
   }

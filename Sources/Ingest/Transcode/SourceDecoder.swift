@@ -2,12 +2,12 @@ internal import CLibAV
 internal import Glibc
 internal import NIOCore
 
-/// A decoded picture, shared by the encoders that scale it: nobody changes it.
+/// A decoded frame, shared by the encoders that scale it. Never changed.
 final class DecodedFrame: @unchecked Sendable {
   let picture: VideoFrame
   /// Ticks of the source.
   let time: Int64
-  /// The rungs' next key frame.
+  /// Whether the rungs make a key frame of it.
   let isKey: Bool
 
   init(picture: VideoFrame, time: Int64, isKey: Bool) {
@@ -17,13 +17,12 @@ final class DecodedFrame: @unchecked Sendable {
   }
 }
 
-/// The source's decoder: coded pictures in decoding order in, pictures in the order in which they are shown out. It
-/// knows which of them a key frame must be made of: the first that is shown of those that a sync sample begins. In an open
-/// group of pictures some are shown before the sync sample itself, and the source's segment begins with them. It lives on one
-/// thread.
+/// Decodes the source: coded frames go in, in decoding order; frames come out in presentation order. It also decides
+/// which frames become key frames of the rungs: for each sync sample, the first frame shown of its GOP. In an open GOP
+/// some frames are shown before the sync sample itself, and the source's segment begins with them. Used on one thread.
 final class SourceDecoder {
   private let decoder: PacketDecoder
-  /// From which presentation times on the next key frames are to be made, whose pictures have not come yet.
+  /// Presentation times from which the next key frames are due.
   private var keyTimes: [Int64] = []
   private var lastTime = Int64.min
 
@@ -33,23 +32,23 @@ final class SourceDecoder {
       timescale: configuration.timescale)
   }
 
-  /// Takes a coded picture and gives out what can be shown by now. Throws where the bytes make no picture; the next
-  /// ones can be decoded all the same, from a key frame on.
+  /// Takes a coded frame and outputs the frames that can be shown by now. Throws if the bytes cannot be decoded. Later
+  /// frames can still be decoded, from the next key frame on.
   func decode(
     _ picture: TranscodeRequest.SourcePicture, _ receive: (DecodedFrame) -> Void
   ) throws(LibAVError) {
     if picture.isSync {
       if keyTimes.count < 256 { keyTimes.append(picture.presentationTime) }
     } else if lastTime != .min, let key = keyTimes.last {
-      // Before the first key frame of all nothing can be decoded.
+      // Nothing can be decoded before the first key frame.
       keyTimes[keyTimes.count - 1] = min(key, picture.presentationTime)
     }
     let code = try decoder.send(picture)
     try collect(receive)
-    try LibAVError.check(code, "decode a picture of \(picture.payload.readableBytes) bytes")
+    try LibAVError.check(code, "decode a frame of \(picture.payload.readableBytes) bytes")
   }
 
-  /// Gives out the pictures that wait for their turn. The next coded picture must be a key frame.
+  /// Outputs the frames still inside. The next coded frame must be a key frame.
   func drain(_ receive: (DecodedFrame) -> Void) throws(LibAVError) {
     defer {
       decoder.flush()
@@ -65,10 +64,10 @@ final class SourceDecoder {
       let picture = try VideoFrame()
       let code = decoder.receive(picture.frame)
       if code == weir_averror_again || code == weir_averror_eof { return }
-      try LibAVError.check(code, "take a picture from the decoder")
+      try LibAVError.check(code, "take a frame from the decoder")
       let stated = picture.frame.pointee.pts
       let time = stated == Int64.min ? picture.frame.pointee.best_effort_timestamp : stated
-      // Broken streams repeat times; encoders take only ones that rise.
+      // Broken streams repeat times, but encoders need rising ones.
       guard time > lastTime else { continue }
       lastTime = time
       let isKey = keyTimes.contains { $0 <= time }

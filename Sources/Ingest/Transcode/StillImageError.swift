@@ -1,9 +1,9 @@
-/// Why there is no JPEG of a key frame.
+/// Why a key frame could not be made into a JPEG.
 package struct StillImageError: Error, Sendable, CustomStringConvertible {
   package enum Cause: Sendable {
-    /// The key frame: trying again is in vain.
+    /// The key frame is unusable. A retry would fail too.
     case sample
-    /// The machine, which gives no worker now.
+    /// The system could not start a worker.
     case machine
   }
 

@@ -2,12 +2,12 @@ package import FMP4
 internal import Glibc
 package import NIOCore
 
-/// Makes JPEGs of key frames that strangers sent: each in a worker of its own, which lives for that picture. How many are
-/// made at once is up to who calls: the server has a thread for live pictures and one for those of recordings.
+/// Makes JPEGs of untrusted key frames, each in its own worker process. The caller decides how many run at once: the
+/// server has one thread for live streams and one for recordings.
 package struct StillImageMaker: Sendable {
-  /// Bytes of the largest key frame that is taken.
+  /// Most bytes of a key frame.
   package static let largestSample = TranscodeLimits.stillSampleBytes
-  /// Bytes of the largest JPEG that comes out.
+  /// Most bytes of a JPEG.
   package static let largestJPEG = TranscodeLimits.stillBytes
 
   private let launcher: WorkerLauncher
@@ -17,16 +17,16 @@ package struct StillImageMaker: Sendable {
     self.init(launcher: launcher, patience: TranscodeLimits.stillPatience)
   }
 
-  /// - Parameter patience: how long a worker has for its picture, in nanoseconds.
+  /// - Parameter patience: time limit of a worker, in nanoseconds.
   init(launcher: WorkerLauncher, patience: Int64) {
     self.launcher = launcher
     self.patience = patience
   }
 
-  /// `sample` is a sync sample as the track stores it. The JPEG has square pixels, and is upright by the track's
-  /// rotation. For a thread that may wait as long as the worker has, never for an event loop; the worker is gone when
-  /// this returns. Throws when the bytes are no picture of that codec or one that is too large, and when the worker
-  /// crashes, is late, or talks nonsense.
+  /// Makes a JPEG of `sample`, a sync sample as stored by the track. It has square pixels and is upright by the track's
+  /// rotation. Blocks up to the worker's time limit, so never call it on an event loop. The worker has ended when this
+  /// returns. Throws if the bytes are not a frame of that codec or the frame is too large. Also throws if the worker
+  /// crashes, is late, or breaks the protocol.
   package func jpeg(of sample: ByteBuffer, track: TrackDescription) throws(StillImageError) -> ByteBuffer {
     let request = TranscodeWire.encode(.still(try StillImageRequest(of: sample, track: track)))
     let worker: RunningWorker
@@ -54,7 +54,7 @@ package struct StillImageMaker: Sendable {
     let clock = SteadyClock.system().monotonicNanoseconds
     let end = clock() &+ patience
     var outgoing = request
-    // What it says is bounded before it is kept: a message of a JPEG is the longest.
+    // Limits the worker's messages before they are buffered. The longest is a JPEG.
     var reader = TranscodeFrameReader(limit: TranscodeLimits.stillBytes + 1)
     let chunk = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
     defer { chunk.deallocate() }
@@ -73,7 +73,8 @@ package struct StillImageMaker: Sendable {
     }
   }
 
-  /// As much as goes without waiting. A worker that takes nothing any more has said why, or is gone: reading tells.
+  /// Sends as much as possible without blocking. If sending fails, the worker has reported why or has ended; `recv`
+  /// shows which.
   private func send(_ outgoing: inout ByteBuffer, over socket: Int32) {
     guard outgoing.readableBytes > 0 else { return }
     let count = outgoing.withUnsafeReadableBytes { bytes in
@@ -86,7 +87,7 @@ package struct StillImageMaker: Sendable {
     }
   }
 
-  /// Nil while it is not whole.
+  /// The worker's reply. Nil while it is incomplete.
   private func answer(_ reader: inout TranscodeFrameReader) throws(StillImageFailure) -> ByteBuffer? {
     let reply: TranscodeReply
     do throws(TranscodeProtocolError) {
@@ -97,10 +98,12 @@ package struct StillImageMaker: Sendable {
     }
     switch reply {
     case .still(let jpeg):
-      guard jpeg.readableBytesView.starts(with: [0xFF, 0xD8, 0xFF]) else { throw .nonsense("what is no JPEG") }
+      guard jpeg.readableBytesView.starts(with: [0xFF, 0xD8, 0xFF]) else {
+        throw .nonsense("a reply that is not a JPEG")
+      }
       return jpeg
     case .failed(let reason): throw .refused(reason)
-    case .track, .picture, .consumed, .drained: throw .nonsense("an answer to nothing")
+    case .track, .picture, .consumed, .drained: throw .nonsense("a reply without a request")
     }
   }
 }

@@ -1,28 +1,28 @@
 internal import FMP4
 internal import NIOCore
 
-/// What waits for the worker, bounded: where it is too much, or the worker is lost, everything up to the next key frame
-/// is left out, and it is told from which time on there is something again. A value.
+/// Bounded queue of input for the worker. If it is full, or the worker is lost, everything up to the next key frame is
+/// dropped. A `drain` entry then states from which time on frames follow. A value type.
 struct TranscodeBacklog: Sendable {
   enum Entry: Sendable {
     case configure(TranscodePlan)
     case picture(TranscodeRequest.SourcePicture)
-    /// The worker is to give out what it has; afterwards nothing comes that is shown before the time.
+    /// The worker outputs everything it has. After that, no frame is shown before this time.
     case drain(nothingBefore: MediaTime)
   }
 
-  /// What waits, and of what clock its times are.
+  /// An entry, and the timescale of its times.
   private struct Waiting: Sendable {
     let entry: Entry
     let timescale: UInt32
 
-    var isPicture: Bool { if case .picture = entry { true } else { false } }
+    var isFrame: Bool { if case .picture = entry { true } else { false } }
 
     var isSync: Bool { if case .picture(let picture) = entry { picture.isSync } else { false } }
 
     var isConfiguration: Bool { if case .configure = entry { true } else { false } }
 
-    /// What it holds, in bytes.
+    /// Bytes that it holds.
     var size: Int {
       switch entry {
       case .configure(let plan): plan.recordBytes
@@ -31,13 +31,13 @@ struct TranscodeBacklog: Sendable {
       }
     }
 
-    /// Of a picture.
+    /// Nil if the entry is not a frame.
     var decodeTime: MediaTime? {
       guard case .picture(let picture) = entry else { return nil }
       return MediaTime(ticks: picture.decodeTime, timescale: timescale)
     }
 
-    /// Of a picture.
+    /// Nil if the entry is not a frame.
     var presentationTime: MediaTime? {
       guard case .picture(let picture) = entry else { return nil }
       return MediaTime(ticks: picture.presentationTime, timescale: timescale)
@@ -47,20 +47,20 @@ struct TranscodeBacklog: Sendable {
   private var entries: [Waiting] = []
   private var bytes = 0
   private var timescale: UInt32 = 90_000
-  /// Only a key frame can come next.
+  /// The next frame must be a key frame.
   private var awaitsSync = true
   private var newestDecodeTime: MediaTime?
-  /// Where the latest picture that was appended ends at least, in presentation time.
+  /// Latest presentation time that was appended.
   private var newestTime = Int64.min
-  /// Pictures that were left out.
+  /// Number of dropped frames.
   private(set) var discarded = 0
 
   var isEmpty: Bool { entries.isEmpty }
-  /// What waits, pictures and all else.
+  /// Number of entries of all kinds.
   var count: Int { entries.count }
 
   mutating func configure(_ plan: TranscodePlan) {
-    if isFull(with: plan.recordBytes) { discardPictures() }
+    if isFull(with: plan.recordBytes) { discardFrames() }
     supersede()
     append(.configure(plan), of: plan.timescale)
     timescale = plan.timescale
@@ -73,10 +73,10 @@ struct TranscodeBacklog: Sendable {
     newestDecodeTime = decodeTime
     newestTime = max(newestTime, picture.presentationTime)
     let size = picture.payload.readableBytes
-    // No message holds it; what follows depends on it.
+    // It fits into no message, and later frames depend on it.
     let isTooLarge = size > TranscodeLimits.sourcePictureBytes
     if isFull(with: isTooLarge ? 0 : size) || isTooOld {
-      discardPictures()
+      discardFrames()
       awaitsSync = true
     }
     if isTooLarge { awaitsSync = true }
@@ -89,24 +89,24 @@ struct TranscodeBacklog: Sendable {
     append(.picture(picture), of: timescale)
   }
 
-  /// The timeline breaks.
+  /// Handles a break of the timeline.
   mutating func drain() {
     guard newestTime != .min else { return }
     appendDrain()
     awaitsSync = true
   }
 
-  /// The worker is lost, with everything that it was given: what waits can only begin with a key frame.
+  /// Handles the loss of the worker with all its input. The queue then begins with a key frame.
   mutating func restart() {
     let first = entries.firstIndex { $0.isSync }
     let left = entries.prefix(first ?? entries.count)
-    discarded += left.count { $0.isPicture }
-    // The newest configuration holds; of what was before the key frame nothing comes any more.
+    discarded += left.count { $0.isFrame }
+    // Keeps the newest configuration. Frames before the key frame are lost.
     var kept = Array(left.last { $0.isConfiguration }.map { [$0] } ?? [])
     if let first, let time = entries[first].presentationTime {
       kept.append(Waiting(entry: .drain(nothingBefore: time), timescale: time.timescale))
       kept += entries[first...]
-    } else if let drain = left.last(where: { !$0.isPicture && !$0.isConfiguration }) {
+    } else if let drain = left.last(where: { !$0.isFrame && !$0.isConfiguration }) {
       kept.append(drain)
     }
     entries = kept
@@ -116,7 +116,7 @@ struct TranscodeBacklog: Sendable {
     if newestTime != .min { appendDrain() }
   }
 
-  /// The next thing for the worker; a picture knows how late it is.
+  /// The next entry for the worker. A frame gets its lateness.
   mutating func next() -> Entry? {
     guard let waiting = entries.first else { return nil }
     entries.removeFirst()
@@ -126,21 +126,21 @@ struct TranscodeBacklog: Sendable {
     return .picture(picture)
   }
 
-  /// What is to be done without a worker: nothing is inside of one.
+  /// The next entry that needs no worker. Without a worker, none holds frames.
   mutating func nextWithoutWorker() -> Entry? {
-    entries.first?.isPicture == true ? nil : next()
+    entries.first?.isFrame == true ? nil : next()
   }
 
   // MARK: Bounds
 
-  /// One more of this size would be too much, whatever their times are.
+  /// Whether an entry of this size exceeds the limits, whatever the times are.
   private func isFull(with size: Int) -> Bool {
     bytes + size > TranscodeLimits.backlogBytes || entries.count >= TranscodeLimits.backlogEntries
   }
 
-  /// The oldest picture, of whatever configuration, waits for too long.
+  /// Whether the oldest frame, of any configuration, has waited too long.
   private var isTooOld: Bool {
-    guard let oldest = entries.first(where: \.isPicture)?.decodeTime else { return false }
+    guard let oldest = entries.first(where: \.isFrame)?.decodeTime else { return false }
     return milliseconds(since: oldest) > TranscodeLimits.backlogMilliseconds
   }
 
@@ -160,13 +160,14 @@ struct TranscodeBacklog: Sendable {
     bytes += waiting.size
   }
 
-  /// What is left is the newest configuration and a break: a worker that is given the next key frame needs no more.
-  private mutating func discardPictures() {
-    let pictures = entries.count { $0.isPicture }
+  /// Drops all frames. Keeps the newest configuration and a break, which is all that a worker needs before the next key
+  /// frame.
+  private mutating func discardFrames() {
+    let frames = entries.count { $0.isFrame }
     let newest = entries.last { $0.isConfiguration }
-    let drain = entries.last { !$0.isPicture && !$0.isConfiguration }
-    let shown = entries.last { $0.isPicture }?.presentationTime
-    discarded += pictures
+    let drain = entries.last { !$0.isFrame && !$0.isConfiguration }
+    let shown = entries.last { $0.isFrame }?.presentationTime
+    discarded += frames
     entries = [newest, drain].compactMap(\.self)
     bytes = entries.reduce(0) { $0 + $1.size }
     if newestTime != .min {
@@ -176,9 +177,9 @@ struct TranscodeBacklog: Sendable {
     }
   }
 
-  /// A configuration of which there are no pictures is nothing to a worker that has the next one.
+  /// Drops configurations that no frame follows, because a new one replaces them.
   private mutating func supersede() {
-    let end = entries.lastIndex { $0.isPicture }.map { $0 + 1 } ?? 0
+    let end = entries.lastIndex { $0.isFrame }.map { $0 + 1 } ?? 0
     let drain = entries[end...].last { !$0.isConfiguration }
     bytes -= entries[end...].reduce(0) { $0 + $1.size }
     entries.removeSubrange(end...)

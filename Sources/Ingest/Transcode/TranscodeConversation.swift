@@ -1,53 +1,54 @@
 internal import FMP4
 internal import NIOCore
 
-/// What one worker was told and has to answer for. It is not trusted: what it says must follow from what it was told.
+/// The requests sent to one worker, and the check of its replies. The worker is not trusted: each reply must follow
+/// from a request.
 struct TranscodeConversation: Sendable {
   private struct Rung: Sendable {
     let number: Int
     let track: TrackDescription
     var lastTime = Int64.min
     var pictures = 0
-    /// Something was drained since: a frame of audio may begin before the last one's end.
+    /// A drain happened since: an audio frame may begin before the last one's end.
     var isBroken = true
   }
 
-  /// What was sent of one configuration.
+  /// The frames sent for one configuration.
   private struct Stretch: Sendable {
     let plan: TranscodePlan
     var newestTime = Int64.min
     var pictures = 0
   }
 
-  /// The first is the one that it is answering, once it has said so.
+  /// Once `hasBegun` is set, the first one is the one that the worker is answering.
   private var stretches: [Stretch] = []
   private var hasBegun = false
   private var rungs: [Int: Rung] = [:]
-  /// By the ladder's numbers: another configuration gives no other budget.
+  /// By rung numbers of the ladder: a new configuration gives no new budget.
   private var budgets: [Int: RungBudget] = [:]
-  /// Bytes of the longest message that can be an answer.
+  /// Most bytes of a valid reply.
   private(set) var longestReply = TranscodeLimits.recordBytes + 2
-  /// Presentation times of the pictures that it has not taken in.
+  /// Presentation times of the frames that the worker has not consumed.
   private var waiting: [Int64] = []
   private var drains: [MediaTime] = []
-  /// What it said of its end.
+  /// Error text that the worker sent before its end.
   private(set) var farewell: String?
 
-  /// Pictures that it has not taken in.
+  /// Number of frames that the worker has not consumed.
   var inFlight: Int { waiting.count }
 
-  /// It can have more before it answers.
+  /// Whether more input can be sent before the worker replies.
   var takesMore: Bool {
     let questions = drains.count + stretches.count - (hasBegun ? 1 : 0)
     return inFlight < TranscodeLimits.picturesInFlight && questions < TranscodeLimits.questions
   }
 
-  /// It has nothing to answer.
+  /// Whether no reply is outstanding.
   var isSilent: Bool { waiting.isEmpty && drains.isEmpty && (stretches.isEmpty || (hasBegun && stretches.count == 1)) }
 
   private var current: Stretch? { hasBegun ? stretches.first : nil }
 
-  /// Of what is shown before this time nothing comes any more if the worker is gone.
+  /// If the worker is lost, no frames before this presentation time follow.
   var lost: MediaTime? {
     let newest = stretches.last { $0.newestTime != .min }
     return newest.map { MediaTime(ticks: $0.newestTime &+ 1, timescale: $0.plan.source.timescale) }
@@ -55,7 +56,7 @@ struct TranscodeConversation: Sendable {
 
   mutating func sent(_ plan: TranscodePlan) {
     stretches.append(Stretch(plan: plan))
-    // The largest picture, behind its type, rung, time and kind.
+    // The largest frame, after its type, rung, time and kind.
     for index in plan.numbers.indices {
       longestReply = max(longestReply, (plan.budget(ofRung: index)?.capacity ?? 0) + 11)
     }
@@ -70,7 +71,7 @@ struct TranscodeConversation: Sendable {
 
   mutating func sentDrain(nothingBefore time: MediaTime) { drains.append(time) }
 
-  /// Takes what it says, and tells how many pictures it left out.
+  /// Checks a reply and adds its events. Returns the number of frames that the worker dropped.
   mutating func take(
     _ reply: TranscodeReply, _ events: inout [TranscodeEvent]
   ) throws(TranscodeProtocolError) -> Int {
@@ -79,7 +80,7 @@ struct TranscodeConversation: Sendable {
     case .picture(let picture): events.append(try self.picture(picture))
     case .consumed(let pictures, let dropped):
       guard pictures <= waiting.count, dropped <= UInt32(Int32.max) else {
-        throw TranscodeProtocolError(description: "\(pictures) pictures taken in, \(waiting.count) were sent")
+        throw TranscodeProtocolError(description: "\(pictures) frames consumed, but \(waiting.count) were sent")
       }
       let newest = waiting.prefix(Int(pictures)).max()
       waiting.removeFirst(Int(pictures))
@@ -89,13 +90,13 @@ struct TranscodeConversation: Sendable {
       }
       return Int(dropped)
     case .drained:
-      guard !drains.isEmpty else { throw TranscodeProtocolError(description: "an answer to nothing") }
+      guard !drains.isEmpty else { throw TranscodeProtocolError(description: "a reply without a request") }
       events.append(.lost(before: drains.removeFirst()))
       for index in rungs.keys { rungs[index]?.isBroken = true }
     case .failed(let text):
       farewell = text
       throw TranscodeProtocolError(description: text)
-    case .still: throw TranscodeProtocolError(description: "an answer to nothing")
+    case .still: throw TranscodeProtocolError(description: "a reply without a request")
     }
     return 0
   }
@@ -105,14 +106,14 @@ struct TranscodeConversation: Sendable {
   ) throws(TranscodeProtocolError) -> TranscodeEvent {
     if index == 0 {
       guard stretches.count > (hasBegun ? 1 : 0) else {
-        throw TranscodeProtocolError(description: "a track that nobody asked for")
+        throw TranscodeProtocolError(description: "a track that was not requested")
       }
       if hasBegun { stretches.removeFirst() }
       hasBegun = true
       rungs = [:]
     }
     guard let plan = current?.plan, plan.numbers.indices.contains(index), rungs[index] == nil else {
-      throw TranscodeProtocolError(description: "a track of rung \(index)")
+      throw TranscodeProtocolError(description: "an unexpected track of rung \(index)")
     }
     let track: TrackDescription
     do {
@@ -131,17 +132,17 @@ struct TranscodeConversation: Sendable {
     _ picture: TranscodeReply.RungPicture
   ) throws(TranscodeProtocolError) -> TranscodeEvent {
     guard var rung = rungs[Int(picture.rung)] else {
-      throw TranscodeProtocolError(description: "a picture of rung \(picture.rung)")
+      throw TranscodeProtocolError(description: "a frame of the unknown rung \(picture.rung)")
     }
     rung.pictures += 1
     guard let current, picture.presentationTime > rung.lastTime, isDue(picture, of: rung, current) else {
-      throw TranscodeProtocolError(description: "a picture of the time \(picture.presentationTime)")
+      throw TranscodeProtocolError(description: "a frame with the unexpected time \(picture.presentationTime)")
     }
     let (passed, overflow) = picture.presentationTime.subtractingReportingOverflow(rung.lastTime)
     let size = picture.payload.readableBytes
     guard budgets[rung.number]?.take(size, after: overflow ? .max : passed) == true else {
       throw TranscodeProtocolError(
-        description: "a picture of \(size) bytes is more than rung \(picture.rung) may have by now")
+        description: "a frame of \(size) bytes exceeds the budget of rung \(picture.rung)")
     }
     rung.isBroken = false
     rung.lastTime = picture.presentationTime
@@ -152,7 +153,7 @@ struct TranscodeConversation: Sendable {
         track: rung.track.id, decodeTime: picture.presentationTime, isSync: picture.isSync, payload: picture.payload))
   }
 
-  /// It follows from what was sent: no picture more than the source's, and frames of audio that end where they should.
+  /// Whether the frame follows from the input: no more frames than the source has, and audio frames at plausible times.
   private func isDue(_ picture: TranscodeReply.RungPicture, of rung: Rung, _ stretch: Stretch) -> Bool {
     switch stretch.plan.work {
     case .video: return picture.presentationTime <= stretch.newestTime && rung.pictures <= stretch.pictures

@@ -1,60 +1,61 @@
-/// Every bound of transcoding. What the worker says is not trusted: it decodes what strangers send.
+/// Limits of transcoding. The worker's output is not trusted, because it decodes untrusted input.
 package enum TranscodeLimits {
   /// Rungs of one ladder.
   package static let rungs = 8
-  /// Bytes of one message between server and worker, in either direction.
+  /// Bytes of one message between server and worker, in both directions.
   static let messageBytes = 16 << 20
-  /// Bytes of a decoder's or an encoder's configuration.
+  /// Bytes of a decoder's or encoder's configuration record.
   static let recordBytes = 65_536
-  /// Bytes of what a worker says about its failure.
+  /// Bytes of a worker's error text.
   static let textBytes = 1024
-  /// Coded pictures that the worker may have without having taken them in: enough to keep it busy, few enough that
-  /// the server knows how late it is.
+  /// Coded frames that the worker may have without having consumed them. Enough to keep it busy, and few enough for the
+  /// server to measure its lateness.
   static let picturesInFlight = 8
-  /// Configurations and breaks that the worker may have without having answered them.
+  /// Configurations and breaks sent to the worker without a reply.
   static let questions = 16
-  /// How much coded media, in milliseconds, in bytes and in number, waits for the worker. Beyond it everything up to the
-  /// next key frame is left out. The number is more than there are in that time: of Opus, the shortest frames last 2.5 ms.
+  /// Limits of the queue for the worker: milliseconds of coded media, bytes and entries. Beyond them everything up to
+  /// the next key frame is dropped. The number of entries is more than that time can have: the shortest frames of Opus
+  /// last 2.5 ms.
   static let backlogMilliseconds: Int64 = 3000
   static let backlogBytes = 32 << 20
   static let backlogEntries = 2048
-  /// Bytes of a coded picture that is given to the worker: a message, less what stands in it besides.
+  /// Most bytes of a coded frame for the worker: a message without its other fields.
   static let sourcePictureBytes = messageBytes - 64
-  /// For each such span that pictures wait, one more is left out after each one that is encoded.
+  /// For each such span of lateness, one more frame is dropped after each encoded one.
   static let millisecondsLatePerDrop: Int64 = 400
-  /// How many times its share of the bit rate each picture of a rung may take, in the long run.
+  /// Long-term limit of a rung's frames, as a multiple of the bit rate.
   static let budgetFactor = 2
-  /// How far ahead of that a rung may be, in seconds of its bit rate: its encoder's buffer holds one.
+  /// How far ahead of that limit a rung may be, in seconds of its bit rate. Its encoder's buffer holds one.
   static let budgetSeconds = 4
-  /// The same at the lowest bit rates: bytes beside those seconds, and so many least pictures.
+  /// Additions for the lowest bit rates: bytes, and a number of minimal frames.
   static let budgetBytes = 64 << 10
   static let budgetPictures = 8
-  /// Bytes of the least picture, and those of each of its macroblocks: what is all noise and all key frames has 0.8 where
-  /// libx264 can take nothing more away.
+  /// Bytes of a minimal frame, and of each of its macroblocks. Noise in key frames only takes 0.8 per macroblock at the
+  /// coarsest setting of libx264.
   static let leastPictureBytes = 256
   static let leastMacroblockBytes = 2
-  /// Pictures that come so many times faster than the encoder believes have a smaller share each.
+  /// Frames that come more than this many times faster than the encoder's frame rate get a smaller share each.
   static let budgetHaste: Int64 = 4
-  /// Pictures that wait for one encoder.
+  /// Most frames that wait for one encoder.
   static let encoderQueue = 4
-  /// A worker that has something to do and says nothing for so long is stuck, in nanoseconds.
+  /// A worker that has work and sends nothing for this long is stuck. Nanoseconds.
   static let silence: Int64 = 5_000_000_000
-  /// How long a worker has for its last pictures, in nanoseconds.
+  /// Time for a worker to output its last frames, in nanoseconds.
   static let farewell: Int64 = 2_000_000_000
-  /// Bytes of a key frame of which a JPEG is made: a message, less what stands in it besides.
+  /// Most bytes of a key frame for a JPEG: a message without its other fields.
   static let stillSampleBytes = messageBytes - recordBytes - 64
-  /// Bytes of that JPEG: more than 640×640 pixels of noise need.
+  /// Most bytes of that JPEG. 640×640 pixels of noise need less.
   static let stillBytes = 1 << 20
-  /// How long a worker has for a JPEG, from its start on, in nanoseconds.
+  /// Time for a worker to make a JPEG, from its start, in nanoseconds.
   static let stillPatience: Int64 = 5_000_000_000
-  /// Pictures that are so much older than what the worker has taken in do not come any more, in milliseconds.
+  /// Frames this much older than what the worker has consumed no longer come. Milliseconds.
   static let longestDelay: Int64 = 3000
-  /// Pause before a worker is started again, in nanoseconds: doubled each time, up to the longest; the shortest again
-  /// after a worker has lived for `healthyLife`.
+  /// Pause before a worker is restarted, in nanoseconds. It doubles each time, up to the longest. It is the shortest
+  /// again after a worker has run for `healthyLife`.
   static let shortestPause: Int64 = 500_000_000
   static let longestPause: Int64 = 30_000_000_000
   static let healthyLife: Int64 = 30_000_000_000
-  /// Samples of the largest picture that is decoded: 8192×4352.
+  /// Largest frame that is decoded, in samples: 8192×4352.
   static let pictureSamples: Int64 = 8192 * 4352
   /// The worker's address space, in bytes.
   static let addressSpace: UInt = 8 << 30

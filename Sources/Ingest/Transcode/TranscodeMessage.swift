@@ -1,82 +1,82 @@
 internal import FMP4
 internal import NIOCore
 
-/// What the worker is to make: how the source is coded, and the rungs.
+/// Worker configuration for video: coding of the source, and the rungs.
 struct TranscodeConfiguration: Sendable, Hashable {
   struct Rung: Sendable, Hashable {
     var width: UInt16
     var height: UInt16
-    /// Bits a second.
+    /// Bits per second.
     var bitRate: UInt32
     var preset = VideoEncoding.Preset.veryfast
   }
 
-  /// Of pictures.
+  /// A video codec.
   var codec: CodecID
   /// The decoder configuration record.
   var record: [UInt8]
-  /// Of the pictures' times, ticks a second.
+  /// Timescale of the frame times, in ticks per second.
   var timescale: UInt32
-  /// Ticks of a picture; 0 where the rate is not known.
+  /// Ticks of a frame. 0 if the rate is unknown.
   var frameDuration: UInt32
   /// Code points of ITU-T H.273: primaries, transfer, matrix.
   var color: [UInt8]
   var rungs: [Rung]
 }
 
-/// What the server tells the worker.
+/// Messages from the server to the worker.
 enum TranscodeRequest: Sendable, Hashable {
-  /// What was before is over; its last pictures come first.
+  /// Ends the work before; its last frames are output first.
   case configure(TranscodeConfiguration)
-  /// The same for audio: what follows are frames of it, as pictures that are all sync samples.
+  /// The same for audio. Its frames follow as `picture` messages that are all sync samples.
   case configureAudio(AudioTranscodeConfiguration)
   case picture(SourcePicture)
-  /// The timeline breaks: give out everything that is inside.
+  /// A break of the timeline: output everything that is inside.
   case drain
   /// Make a JPEG.
   case still(StillImageRequest)
 
-  /// A coded picture of the source, or a frame of its audio.
+  /// A coded frame of the source, or an audio frame.
   struct SourcePicture: Sendable, Hashable {
     /// Ticks.
     var presentationTime: Int64
     var decodeTime: Int64
     var isSync: Bool
-    /// How long pictures wait by now, in milliseconds.
+    /// How long frames wait at present, in milliseconds.
     var lateness: UInt16
     var payload: ByteBuffer
   }
 }
 
-/// What the worker tells the server.
+/// Messages from the worker to the server.
 enum TranscodeReply: Sendable, Hashable {
-  /// The `avcC` record of what follows of a rung; of audio, its AudioSpecificConfig or OpusHead.
+  /// The `avcC` record for the frames of a rung that follow. For audio: AudioSpecificConfig or OpusHead.
   case track(rung: UInt8, record: ByteBuffer)
   case picture(RungPicture)
-  /// It has taken in so many more pictures, and left out so many before the encoders.
+  /// Frames consumed since the last such message, and frames dropped before the encoders.
   case consumed(pictures: UInt32, dropped: UInt32)
-  /// Everything has been given out.
+  /// Everything was output.
   case drained
   case failed(String)
-  /// The JPEG that was asked for.
+  /// The requested JPEG.
   case still(ByteBuffer)
 
   struct RungPicture: Sendable, Hashable {
     var rung: UInt8
-    /// Ticks of the source; of audio, samples of what is made.
+    /// Ticks of the source; for audio, output samples.
     var presentationTime: Int64
     var isSync: Bool
-    /// NAL units behind four-byte lengths, or a frame of audio.
+    /// NAL units with four-byte lengths, or an audio frame.
     var payload: ByteBuffer
   }
 }
 
-/// The other side does not keep to the protocol.
+/// The other side broke the protocol.
 struct TranscodeProtocolError: Error, Sendable, Hashable, CustomStringConvertible {
   var description: String
 }
 
-/// A message on the wire: the length of type and body in four bytes, a byte of type, the body; numbers are big-endian.
+/// Message format: four bytes with the length of type and body, one byte of type, the body. Numbers are big-endian.
 enum TranscodeWire {
   private enum RequestType: UInt8 { case configure = 1, picture, drain, configureAudio, still }
   private enum ReplyType: UInt8 { case track = 65, picture, consumed, drained, failed, still }
@@ -144,7 +144,7 @@ enum TranscodeWire {
       let timescale: UInt32 = body.readInteger(), timescale > 0, timescale <= UInt32(Int32.max),
       let frameDuration: UInt32 = body.readInteger(), frameDuration <= UInt32(Int32.max),
       let color = body.readBytes(length: 3), let count: UInt8 = body.readInteger(), count <= TranscodeLimits.rungs
-    else { throw TranscodeProtocolError(description: "a configuration that makes no sense") }
+    else { throw TranscodeProtocolError(description: "an invalid configuration") }
     var rungs: [TranscodeConfiguration.Rung] = []
     for _ in 0..<count {
       guard let width: UInt16 = body.readInteger(), let height: UInt16 = body.readInteger(),
@@ -245,21 +245,21 @@ enum TranscodeWire {
   }
 }
 
-/// Finds the messages in what arrives, in pieces of any size. A length beyond the limit is refused before anything of
-/// its body is kept.
+/// Splits incoming bytes, in pieces of any size, into messages. A length beyond the limit is refused before its body is
+/// buffered.
 struct TranscodeFrameReader: Sendable {
-  /// Bytes of the longest message, from its type on.
+  /// Most bytes of a message, counted from its type.
   var limit: UInt32
   private var buffer = ByteBuffer()
 
-  /// - Parameter limit: bytes of the longest message, from its type on.
+  /// - Parameter limit: most bytes of a message, counted from its type.
   init(limit: Int = TranscodeLimits.messageBytes) { self.limit = UInt32(clamping: limit) }
 
   mutating func append(_ bytes: UnsafeRawBufferPointer) {
     buffer.writeBytes(bytes)
   }
 
-  /// The next whole message: its type and its body.
+  /// Type and body of the next whole message. Nil if it is incomplete.
   mutating func next() throws(TranscodeProtocolError) -> (type: UInt8, body: ByteBuffer)? {
     guard let length = buffer.getInteger(at: buffer.readerIndex, as: UInt32.self) else { return nil }
     guard length >= 1, length <= limit else {
@@ -270,7 +270,7 @@ struct TranscodeFrameReader: Sendable {
     guard var message = buffer.readSlice(length: Int(length)), let type: UInt8 = message.readInteger() else {
       return nil
     }
-    // A buffer of its own size: what is kept of it must not keep its neighbours.
+    // A buffer of its own size, so that neighbouring messages are not kept in memory.
     let body = ByteBuffer(bytes: message.readableBytesView)
     buffer.discardReadBytes()
     return (type, body)

@@ -1,9 +1,9 @@
 internal import FMP4
 internal import NIOCore
 
-/// What is made of one kind of source picture, or of audio.
+/// What to make of one video or audio track.
 struct TranscodePlan: Sendable {
-  /// What the worker is told.
+  /// The worker's configuration.
   enum Work: Sendable, Hashable {
     case video(TranscodeConfiguration)
     case audio(AudioTranscodeConfiguration)
@@ -11,7 +11,7 @@ struct TranscodePlan: Sendable {
 
   let source: TrackDescription
   let work: Work
-  /// The ladder's number of each rung that is made; 0 for audio.
+  /// Ladder index of each rung to make; 0 for audio.
   let numbers: [Int]
 
   private init(_ source: TrackDescription, _ work: Work, numbers: [Int]) {
@@ -20,7 +20,7 @@ struct TranscodePlan: Sendable {
     self.numbers = numbers
   }
 
-  /// Nil where nothing is made of it.
+  /// Nil if the track is not transcoded.
   init?(source: TrackDescription, aim: TranscodeAim) {
     switch aim {
     case .video(let ladder): self.init(source: source, ladder: ladder)
@@ -32,7 +32,7 @@ struct TranscodePlan: Sendable {
     }
   }
 
-  /// Nil where no rung is below the source.
+  /// Nil if no rung is smaller than the source.
   init?(source: TrackDescription, ladder: [RungSpecification]) {
     guard let size = source.codec.displaySize else { return nil }
     let numbers = ladder.indices.prefix(TranscodeLimits.rungs).filter { ladder[$0].applies(toSource: size) }
@@ -56,7 +56,7 @@ struct TranscodePlan: Sendable {
     self.init(source, .video(configuration), numbers: numbers)
   }
 
-  /// Bytes of the decoder's configuration.
+  /// Bytes of the decoder's configuration record.
   var recordBytes: Int {
     switch work {
     case .video(let configuration): configuration.record.count
@@ -64,10 +64,10 @@ struct TranscodePlan: Sendable {
     }
   }
 
-  /// Ticks a second of the source's times.
+  /// Timescale of the source's times, in ticks per second.
   var timescale: UInt32 { source.timescale }
 
-  /// The first message to a worker.
+  /// First message to a worker.
   var request: TranscodeRequest {
     switch work {
     case .video(let configuration): .configure(configuration)
@@ -75,7 +75,7 @@ struct TranscodePlan: Sendable {
     }
   }
 
-  /// For people.
+  /// Text for log lines.
   var description: String {
     switch work {
     case .video(let configuration):
@@ -85,7 +85,7 @@ struct TranscodePlan: Sendable {
     }
   }
 
-  /// What follows of a rung, by what its encoder says.
+  /// Track description of a rung's output, from its encoder's record.
   func track(ofRung index: Int, record: ByteBuffer) throws(CodecError) -> TrackDescription {
     switch work {
     case .video:

@@ -3,9 +3,8 @@ internal import Glibc
 internal import NIOCore
 internal import Synchronization
 
-/// The transcoder's thread: gives the worker what waits, as much at a time as it can take in, and takes what it makes.
-/// A worker that dies, is stuck or talks nonsense is ended and, after a pause, another one begins with the next key
-/// frame.
+/// The transcoder's thread. Sends queued input to the worker, as much as it can take, and receives its output. A worker
+/// that crashes, hangs or breaks the protocol is ended. After a pause another one starts with the next key frame.
 struct TranscodeSession {
   private let host: LadderTranscoder
   private var worker: RunningWorker?
@@ -15,9 +14,9 @@ struct TranscodeSession {
   private var lastWord: Int64 = 0
   private var farewellUntil: Int64?
 
-  /// What it says is bounded before it is kept: by what it was asked.
+  /// The limit follows from the requests, so that replies are checked before they are buffered.
   private var reader = TranscodeFrameReader(limit: TranscodeConversation().longestReply)
-  /// What is being written, and how much of it has been.
+  /// Bytes still to be written.
   private var outgoing = ByteBuffer()
   /// The latest configuration, which each new worker needs.
   private var plan: TranscodePlan?
@@ -26,7 +25,7 @@ struct TranscodeSession {
 
   init(host: LadderTranscoder) { self.host = host }
 
-  /// Returns when the transcoder is finished and everything is out.
+  /// Returns when the transcoder is finished and everything was output.
   mutating func run() {
     defer { chunk.deallocate() }
     while true {
@@ -68,7 +67,7 @@ struct TranscodeSession {
 
   // MARK: To the worker
 
-  /// Takes from the backlog what the worker can have now.
+  /// Takes from the queue what the worker can have now.
   private mutating func fill(_ events: inout [TranscodeEvent], _ now: Int64) {
     if worker == nil, hasWork, now >= notBefore { start(now) }
     while outgoing.readableBytes < 1 << 18, conversation.takesMore {
@@ -102,7 +101,7 @@ struct TranscodeSession {
   }
 
   private mutating func send(_ plan: TranscodePlan, _ now: Int64) {
-    // It may have had nothing to do for long.
+    // It may have been idle for long.
     if conversation.isSilent { lastWord = now }
     conversation.sent(plan)
     reader.limit = UInt32(clamping: conversation.longestReply)
@@ -134,7 +133,7 @@ struct TranscodeSession {
     }
     if count < 0 {
       if errno == EAGAIN || errno == EINTR { return }
-      throw WorkerLost("it takes nothing any more")
+      throw WorkerLost("it no longer reads its input")
     }
     outgoing.moveReaderIndex(forwardBy: count)
     if outgoing.readableBytes == 0 { outgoing.clear() }
@@ -147,9 +146,9 @@ struct TranscodeSession {
     let count = recv(worker.socket, chunk.baseAddress, chunk.count, 0)
     if count < 0 {
       if errno == EAGAIN || errno == EINTR { return }
-      throw WorkerLost("it says nothing any more")
+      throw WorkerLost("its socket failed")
     }
-    if count == 0 { throw WorkerLost(conversation.farewell ?? "it is gone") }
+    if count == 0 { throw WorkerLost(conversation.farewell ?? "it closed its socket") }
     lastWord = now
     reader.append(UnsafeRawBufferPointer(rebasing: chunk[..<count]))
     do {
@@ -164,7 +163,7 @@ struct TranscodeSession {
 
   private func watch(_ now: Int64) throws(WorkerLost) {
     guard worker != nil, !conversation.isSilent, now &- lastWord > TranscodeLimits.silence else { return }
-    throw WorkerLost("it has said nothing for \(TranscodeLimits.silence / 1_000_000_000) s")
+    throw WorkerLost("it has sent nothing for \(TranscodeLimits.silence / 1_000_000_000) s")
   }
 
   private mutating func lose(_ reason: String, _ events: inout [TranscodeEvent], _ now: Int64) {
@@ -184,7 +183,7 @@ struct TranscodeSession {
     }
     if !isFinishing {
       host.warn(
-        "the transcoder was lost (\(reason); \(ending)); the source goes on, its rungs come back in"
+        "the transcoder was lost (\(reason); \(ending)); the source continues, its rungs return in"
           + " \(pause / 1_000_000) ms with the next key frame")
     }
     rest(now)
@@ -200,7 +199,7 @@ struct TranscodeSession {
   }
 }
 
-/// Why a worker is given up.
+/// Why a worker was given up.
 private struct WorkerLost: Error, CustomStringConvertible {
   let description: String
   init(_ description: String) { self.description = description }

@@ -3,17 +3,17 @@ internal import FMP4
 internal import Glibc
 internal import NIOCore
 
-/// The worker's side: reads what to make from a socket and writes what was made to it, until the other side closes.
-/// One thread reads and decodes, one thread each scales and encodes a rung; audio is coded on the one that reads,
-/// and so is a still picture. It holds nothing but what it is given.
+/// The worker's side: reads requests from a socket and writes the output to it, until the server closes it. One thread
+/// reads and decodes. Each rung has one thread that scales and encodes. Audio and JPEGs are encoded on the reading
+/// thread. It has nothing but its input.
 package final class TranscodeWorker {
   private let descriptor: Int32
   private let output: ReplyWriter
   private var decoder: SourceDecoder?
   private var audio: AudioTranscoder?
-  /// By the rungs' numbers.
+  /// In order of the rungs' numbers.
   private var lanes: [Lane] = []
-  /// By bit rates: what the encoders that are gone have given out ahead of their time.
+  /// By bit rate: bits that ended encoders had output ahead of their rate.
   private var debts: [UInt32: VBVCarryOver] = [:]
   private var spacing = FrameDropper()
   private var consumed: UInt32 = 0
@@ -23,25 +23,25 @@ package final class TranscodeWorker {
     let rung: TranscodeConfiguration.Rung
     let encoder: RungEncoder
     let lane: RungWorker
-    /// The lane before gives it its pictures.
+    /// Whether the lane before it supplies its frames.
     var isFed: Bool
   }
 
-  /// - Parameter descriptor: a connected stream socket; it stays the caller's.
+  /// - Parameter descriptor: a connected stream socket. The caller closes it.
   package init(descriptor: Int32) {
     self.descriptor = descriptor
     output = ReplyWriter(descriptor: descriptor)
   }
 
-  /// The worker as a process: its socket is its standard input.
+  /// Runs the worker as a process. Its socket is its standard input.
   package static func runAsProcess() {
-    // Pictures come and go by the megabyte: memory that is given back each time has to be cleared each time.
+    // Frames take megabytes and come and go: memory given back to the system would have to be cleared each time.
     weir_keep_freed_memory()
     WorkerConfinement.apply()
     TranscodeWorker(descriptor: STDIN_FILENO).run()
   }
 
-  /// Returns when the other side has closed the socket, or does not keep to the protocol.
+  /// Returns when the server has closed the socket or has broken the protocol.
   package func run() {
     defer { closeLanes() }
     var reader = TranscodeFrameReader()
@@ -72,7 +72,7 @@ package final class TranscodeWorker {
       consumed += 1
       spacing.lateness = Int64(picture.lateness)
       try audio?.transcode(picture, write)
-      // What cannot be decoded is missing, and nothing else is.
+      // A frame that cannot be decoded is skipped.
       try? decoder?.decode(picture, give)
     case .drain:
       try audio?.drain(write)
@@ -84,7 +84,7 @@ package final class TranscodeWorker {
     }
   }
 
-  /// What was before comes out.
+  /// Outputs everything of the work before, and ends it.
   private func clear() throws {
     try audio?.drain(write)
     try? decoder?.drain(give)
@@ -112,7 +112,7 @@ package final class TranscodeWorker {
     for (index, encoder) in encoders.enumerated() {
       output.write(.track(rung: UInt8(clamping: index), record: ByteBuffer(bytes: encoder.configuration.record())))
     }
-    // From the smallest on: each lane knows the one after it.
+    // From the smallest rung on, so that each lane knows the next one.
     for index in encoders.indices.reversed() {
       let next = lanes.first.flatMap { Self.isFed(configuration.rungs[index], $0.rung) ? $0.lane : nil }
       let lane = try RungWorker(number: UInt8(clamping: index), encoder: encoders[index], output: output, next: next)
@@ -121,7 +121,7 @@ package final class TranscodeWorker {
     }
   }
 
-  /// A smaller rung is scaled from the pictures of the one before it, which are fewer samples than the source's.
+  /// Whether the smaller rung is scaled from the larger rung's frames, which have fewer samples than the source's.
   private static func isFed(_ larger: TranscodeConfiguration.Rung, _ smaller: TranscodeConfiguration.Rung) -> Bool {
     larger.width >= smaller.width && larger.height >= smaller.height
   }
@@ -149,10 +149,10 @@ package final class TranscodeWorker {
   }
 }
 
-/// Which pictures are left out where the machine is too slow: the later they are, the more, evenly; never one that must
-/// become a key frame.
+/// Chooses the frames to drop if the machine is too slow: the later they are, the more, evenly spaced. Never drops a
+/// frame that must become a key frame.
 struct FrameDropper: Sendable {
-  /// How long pictures wait by now, in milliseconds.
+  /// How long frames wait at present, in milliseconds.
   var lateness: Int64 = 0
   private var left: Int64 = 0
 
@@ -166,10 +166,10 @@ struct FrameDropper: Sendable {
   }
 }
 
-/// Writes replies, whole and one after the other, from any of the worker's threads; waits while the server does not read.
+/// Writes whole replies, one after the other, from any thread of the worker. Blocks while the server does not read.
 final class ReplyWriter: @unchecked Sendable {
   private let descriptor: Int32
-  /// Holds the right to write.
+  /// Lock for writing.
   private let turn = BoundedQueue<Void>(capacity: 1)
 
   init(descriptor: Int32) {
@@ -187,7 +187,7 @@ final class ReplyWriter: @unchecked Sendable {
         let count = send(
           descriptor, bytes.baseAddress.map { $0 + done }, bytes.count - done, Int32(MSG_NOSIGNAL))
         if count < 0, errno == EINTR { continue }
-        // Nobody reads any more: the reading side ends the worker.
+        // The socket is closed; the reading thread ends the worker.
         guard count > 0 else { return }
         done += count
       }
@@ -205,7 +205,7 @@ private final class RungWorker: Sendable {
   private let jobs = BoundedQueue<Job>(capacity: TranscodeLimits.encoderQueue)
   private let isDone = BoundedQueue<Void>(capacity: 1)
 
-  /// `next` is given each picture in this rung's size.
+  /// `next` is given each frame in this rung's size.
   init(number rung: UInt8, encoder: RungEncoder, output: ReplyWriter, next: RungWorker?) throws {
     let (jobs, isDone) = (jobs, isDone)
     try DedicatedThread.start(named: "weir-rung") {
@@ -216,13 +216,13 @@ private final class RungWorker: Sendable {
 
   func give(_ picture: DecodedFrame) { jobs.give(.picture(picture)) }
 
-  /// Returns when everything that was given has been written.
+  /// Returns when everything given so far has been written.
   func drain() {
     let done = BoundedQueue<Void>(capacity: 1)
     if jobs.give(.drain(done)) { _ = done.take() }
   }
 
-  /// The same, and the thread ends.
+  /// Returns when everything given so far has been written, and ends the thread.
   func close() {
     jobs.close()
     _ = isDone.take()
@@ -244,7 +244,7 @@ private final class RungWorker: Sendable {
           next?.give(scaled)
           try encoder.encode(scaled, write)
         } catch {
-          // Without its encoder the rung is gone: another worker begins anew.
+          // Without its encoder the rung cannot continue: a new worker starts anew.
           output.write(.failed("rung \(rung): \(error)"))
         }
       case .drain(let done): done.give(())

@@ -1,9 +1,9 @@
 internal import CProcess
 internal import Glibc
 
-/// What a process gives up before it decodes what strangers send: it dies with the server, gains no rights, opens, connects
-/// and starts nothing, writes no files, and takes only so much memory. Where the system refuses one of these, the others
-/// still hold.
+/// Restrictions of a process before it decodes untrusted input. It dies with the server and gains no rights. It cannot
+/// open, connect or start anything, or write files, and its memory is limited. If the system refuses one restriction,
+/// the others still apply.
 enum WorkerConfinement {
   static func apply() {
     _ = weir_die_with_parent()
@@ -13,9 +13,9 @@ enum WorkerConfinement {
     limit(RLIMIT_NOFILE, TranscodeLimits.openFiles)
     limit(RLIMIT_FSIZE, 0)
     limit(RLIMIT_CORE, 0)
-    // Publishers and viewers come first.
+    // Publishers and viewers have priority.
     _ = nice(5)
-    // The last, because most of the above are calls that it forbids.
+    // The last one, because it forbids most of the calls above.
     _ = weir_allow_computing_only()
   }
 

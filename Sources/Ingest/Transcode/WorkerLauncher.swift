@@ -1,20 +1,20 @@
 internal import Glibc
 
-/// How workers come to life.
+/// Starts workers.
 package struct WorkerLauncher: Sendable {
-  /// Starts one. Called on a thread that outlives the worker.
+  /// Starts a worker. Called on a thread that outlives it.
   var start: @Sendable () throws(WorkerFailure) -> RunningWorker
 
   package init(start: @escaping @Sendable () throws(WorkerFailure) -> RunningWorker) {
     self.start = start
   }
 
-  /// As processes of their own, which have nothing of this one but a socket for their standard input. What they write
-  /// elsewhere goes nowhere: who has taken one over could fill a log.
+  /// Workers as separate processes, which inherit only a socket as standard input. Their other output is discarded: a
+  /// compromised worker could fill a log.
   ///
   /// - Parameters:
   ///   - executable: the path of this program.
-  ///   - arguments: what makes it a worker.
+  ///   - arguments: those that make it a worker.
   package static func process(executable: String = "/proc/self/exe", arguments: [String]) -> WorkerLauncher {
     WorkerLauncher { () throws(WorkerFailure) in try spawn(executable, arguments) }
   }
@@ -34,12 +34,12 @@ package struct WorkerLauncher: Sendable {
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }
-    // A group of its own: what a terminal sends to the server's group is the server's to handle.
+    // A separate process group: signals from a terminal go to the server's group, and the server handles them.
     posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP))
     posix_spawnattr_setpgroup(&attributes, 0)
     var words = (["weir"] + arguments).map { strdup($0) } + [nil]
     defer { for word in words { free(word) } }
-    // No variable of the server's reaches it: they may hold keys.
+    // Passes no environment variables of the server; they may hold keys.
     var environment: [UnsafeMutablePointer<CChar>?] = [nil]
     var process = pid_t()
     let code = posix_spawn(&process, executable, &actions, &attributes, &words, &environment)
@@ -49,7 +49,7 @@ package struct WorkerLauncher: Sendable {
     }
     let (identifier, socket) = (process, ends[0])
     return RunningWorker(socket: socket, processID: identifier) {
-      // Its group, which is named after it until it has been waited for: whatever it started ends with it.
+      // Kills its process group, so that its children end too. The group keeps its number until waitpid.
       kill(-identifier, SIGKILL)
       kill(identifier, SIGKILL)
       var status: Int32 = 0
@@ -59,7 +59,7 @@ package struct WorkerLauncher: Sendable {
     }
   }
 
-  /// How a process ended, by its status (wait(2)).
+  /// How a process ended, from its status (wait(2)).
   private static func words(forStatus status: Int32) -> String {
     let signal = status & 0x7f
     return signal == 0 ? "it exited with \(status >> 8 & 0xff)" : "signal \(signal) ended it"
@@ -69,9 +69,9 @@ package struct WorkerLauncher: Sendable {
 /// A worker and the server's end of its socket.
 package struct RunningWorker: Sendable {
   let socket: Int32
-  /// Nil where it is no process.
+  /// Nil if it is not a process.
   let processID: Int32?
-  /// Ends it at once, whatever it does, and closes the socket. Returns how it ended. To be called once.
+  /// Ends it at once and closes the socket. Returns how it ended. Call it once.
   let end: @Sendable () -> String
 
   package init(socket: Int32, processID: Int32?, end: @escaping @Sendable () -> String) {
@@ -81,7 +81,7 @@ package struct RunningWorker: Sendable {
   }
 }
 
-/// The system gives no worker; `code` is errno's.
+/// The system could not start a worker. `code` is errno.
 package struct WorkerFailure: Error, Sendable, CustomStringConvertible {
   package let description: String
 

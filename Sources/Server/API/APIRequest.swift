@@ -1,13 +1,13 @@
 internal import HTTP
 internal import NIOCore
 
-/// A request of the API, with what its address says.
+/// A request of the API, with the values from its address.
 struct APIRequest {
   let http: HTTPRequest
-  /// What stands in the pattern's places, in order: names, and words out of several.
+  /// The values for the places of the pattern, in order: names, and chosen words.
   let values: [String]
   let eventLoop: any EventLoop
 
-  /// Empty where the pattern has no such place.
+  /// Empty if the pattern has no such place.
   subscript(_ place: Int) -> String { values.indices.contains(place) ? values[place] : "" }
 }

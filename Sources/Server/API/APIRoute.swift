@@ -1,23 +1,23 @@
 internal import HTTP
 
-/// One thing that may be asked of the API: by which method, at which address, by whom, and what answers.
+/// A route of the API: method, address, access and handler.
 struct APIRoute: Sendable {
   enum Access: String, Sendable {
     case everybody
-    /// Whoever sends the admin token (`AdminGate`).
+    /// Clients that send the admin token (`AdminGate`).
     case admin
   }
 
   typealias Handler = @Sendable (APIRoutes, APIRequest) -> HTTPAnswer
 
-  /// One of them.
+  /// Contains a single method.
   let method: AllowedMethods
   /// `{stream}` stands for any segment, `start|stop` for one of its words.
   let pattern: String
   let access: Access
-  /// What is asked for stands in the request's body.
+  /// The request has a body.
   let takesBody: Bool
-  /// For docs/http.md: what is answered, or done.
+  /// For docs/http.md: what is returned, or done.
   let summary: String
   let handler: Handler
 
@@ -29,7 +29,7 @@ struct APIRoute: Sendable {
     (self.summary, self.handler) = (summary, handler)
   }
 
-  /// For everybody.
+  /// A route open to every client.
   init(_ method: AllowedMethods, _ pattern: String, _ summary: String, _ handler: @escaping Handler) {
     self.init(method, pattern, .everybody, summary, handler)
   }

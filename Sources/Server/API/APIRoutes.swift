@@ -4,7 +4,7 @@ internal import HTTP
 internal import Ingest
 internal import NIOCore
 
-/// What answers `/api/v1/…` (APITable), and `/time`: what machines and the pages ask.
+/// The handlers of `/api/v1/…` (APITable) and `/time`, for programs and the pages.
 struct APIRoutes {
   let streams: StreamRegistry
   let viewers: ViewerRegistry
@@ -12,16 +12,16 @@ struct APIRoutes {
   let captures: CaptureAPI
   let sources: SourcesAPI
   let replay: ReplayRoutes
-  /// Who may change things.
+  /// Checks whether a client may change things.
   let gate: AdminGate
   let clock: SteadyClock
-  /// For the pages, which tell people where to publish.
+  /// For the publishing instructions on the pages.
   let rtmpPort: Int?
   let publishKeyRequired: Bool
-  /// For the pages' links; nil where nobody said.
+  /// For the pages' links; nil if none is configured.
   let publicURL: PublicURL?
   let capacity: ServerCapacity
-  /// For the list of streams: of a thousand it takes tens of milliseconds, which no event loop has.
+  /// For the list of streams: a list of a thousand takes tens of milliseconds, too long for an event loop.
   let lists: SingleFlight<Int, ByteBuffer>
 
   /// The server's wall clock (DASH UTCTiming, http-iso).
@@ -35,7 +35,7 @@ struct APIRoutes {
 
   func stream(_ request: APIRequest) -> HTTPAnswer {
     guard let name = StreamName(request[0]), let stream = streams.stream(name) else {
-      return .now(Problem.notFound("There is no stream of that name now.").response)
+      return .now(Problem.notFound("There is no stream of that name at present.").response)
     }
     return .now(.json(describe(stream)))
   }

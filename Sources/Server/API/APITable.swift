@@ -1,8 +1,8 @@
 internal import Basics
 internal import HTTP
 
-/// All that may be asked of the API, in one list: what `/api/v1` lists, 404, 405, Allow, who needs the token and docs/http.md
-/// follow from it.
+/// All routes of the API in one list. From it follow the list at `/api/v1`, 404, 405, Allow, the check of the admin token, and
+/// docs/http.md.
 enum APITable {
   static let routes = [
     APIRoute(.get, "/api/v1", "this list") { _, _ in .now(.json(APITable.index)) },
@@ -29,7 +29,7 @@ enum APITable {
     APIRoute(.get, "/api/v1/refusals", "publications that were refused lately, and why") { $0.refusals.list($1) },
     APIRoute(.get, "/api/v1/sources", .admin, "this server's own sources") { $0.sources.list($1) },
     APIRoute(.get, "/api/v1/sources/{source}", .admin, "one of them") { $0.sources.one($1) },
-    APIRoute(.get, "/api/v1/sources/{source}/preview.jpg", .admin, "its newest picture") { $0.sources.picture($1) },
+    APIRoute(.get, "/api/v1/sources/{source}/preview.jpg", .admin, "its newest frame") { $0.sources.preview($1) },
     APIRoute(.post, "/api/v1/sources/{source}/recording/start|stop|cancel", .admin, "its recording, on the air or off")
     {
       $0.sources.record($1)
@@ -62,12 +62,12 @@ enum APITable {
     return addresses
   }()
 
-  /// Why a request is refused before its route is asked.
+  /// Why a request is refused before its handler runs.
   struct Refusal: Error {
     let problem: Problem
   }
 
-  /// The route that answers, and what stands in its address's places.
+  /// The route of a request, and the values from its address.
   static func admit(_ request: HTTPRequest, _ gate: AdminGate) -> Result<(route: APIRoute, values: [String]), Refusal> {
     guard let (address, values) = find(request.path) else { return .failure(Refusal(problem: unknown(request.path))) }
     guard let route = address.route(for: request.method) else {
@@ -77,7 +77,7 @@ enum APITable {
     return .success((route, values))
   }
 
-  /// What may be asked at a path, and what stands in its places; nil where it is no address.
+  /// The address that a path matches, and its values; nil if it matches none.
   static func find(_ path: [String]) -> (address: APIAddress, values: [String])? {
     // `/api` is `/api/v1`. A slash at the end changes nothing: programs do not follow redirections by themselves.
     let path = path == ["api"] ? ["api", "v1"] : path
@@ -87,7 +87,7 @@ enum APITable {
     return nil
   }
 
-  /// What might have been meant by a path that is no address: one whose last segment is another word.
+  /// The 404 for a path, with the words that its last segment may have.
   static func unknown(_ path: [String]) -> Problem {
     let words = path.count > 3 ? addresses.flatMap { $0.words(insteadOfLastIn: path) } : []
     let help = words.isEmpty ? "See /api/v1." : "Use one of \(words.joined(separator: ", "))."
@@ -134,12 +134,12 @@ struct APIAddress: Sendable {
 
   var methods: AllowedMethods { routes.reduce([]) { $0.union($1.method) } }
 
-  /// Nil where the address answers none of that method.
+  /// Nil if the address does not support the method.
   func route(for method: HTTPRequest.Method) -> APIRoute? {
     method == .options ? nil : routes.first { $0.method.allow(method) }
   }
 
-  /// Nil where the path is another address.
+  /// Nil if the path does not match the address.
   fileprivate func values(of path: [String]) -> [String]? {
     guard path.count == segments.count else { return nil }
     var values: [String] = []
@@ -155,7 +155,7 @@ struct APIAddress: Sendable {
     return values
   }
 
-  /// What may stand last where all before it is as in a path; none where that may be anything.
+  /// The words allowed as the last segment if all segments before match the path; none where any name is allowed.
   fileprivate func words(insteadOfLastIn path: [String]) -> [String] {
     guard path.count == segments.count, let last = segments.last, let text = path.last else { return [] }
     let words: [String] =

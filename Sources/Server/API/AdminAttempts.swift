@@ -2,13 +2,13 @@ internal import Ingest
 internal import Logging
 internal import Synchronization
 
-/// How often each address showed a wrong admin token: more than a few, and it is not listened to for a while, whatever it
-/// shows. Bounded; the addresses that tried last are remembered.
+/// Counts the wrong admin tokens of each client address. An address with too many is refused for a while, even with the right
+/// token. Bounded; the most recent addresses are remembered.
 final class AdminAttempts: Sendable {
-  /// Wrong tokens that an address may show at once, and how many of them are forgiven in a second.
+  /// Wrong tokens that an address may send at once, and how many of them are forgiven per second.
   static let burst = 20.0
   static let perSecond = 1.0
-  /// Addresses that are remembered.
+  /// Limit of remembered addresses.
   fileprivate static let addresses = 4096
 
   private let clock: SteadyClock
@@ -26,7 +26,7 @@ final class AdminAttempts: Sendable {
     self.logger = logger
   }
 
-  /// Seconds for which the address is not listened to; nil where it is.
+  /// Seconds for which requests of the address are refused; nil if they are not.
   func pause(of address: NetworkAddress?) -> Int? {
     let now = clock.monotonicNanoseconds()
     return state.withLock { state in
@@ -38,7 +38,7 @@ final class AdminAttempts: Sendable {
     }
   }
 
-  /// The address has shown a wrong token.
+  /// The address has sent a wrong token.
   func fail(_ address: NetworkAddress?) {
     let now = clock.monotonicNanoseconds()
     state.withLock { state in
@@ -52,12 +52,12 @@ final class AdminAttempts: Sendable {
       "a wrong admin token came over HTTP", metadata: ["remote": "\(address?.host.hostText ?? "unknown")"])
   }
 
-  /// Wrong tokens, and requests that were not listened to.
+  /// Numbers of wrong tokens and of refused requests.
   var counts: (wrong: Int, refused: Int) { state.withLock { ($0.wrong, $0.refused) } }
 }
 
 extension AdminAttempts.State {
-  /// Those that are forgiven go; if there are none, all.
+  /// Forgets addresses whose attempts are forgiven; if there are none, all addresses.
   fileprivate mutating func forgetSome(_ now: Int64) {
     for (address, bucket) in buckets {
       var bucket = bucket

@@ -2,14 +2,14 @@ internal import HTTP
 internal import Ingest
 internal import NIOHTTP1
 
-/// Who may change things: whoever sends the admin token as a bearer (RFC 6750 §2.1), and no page of another origin.
-/// Without a configured token nobody may, not even from this machine.
+/// Checks whether a request may change things. It must carry the admin token as a bearer token (RFC 6750 §2.1), and must not come
+/// from a page of another origin. Without a configured token no request may, not even from this machine.
 struct AdminGate: Sendable {
-  /// Nil where the server was started without one.
+  /// Nil if the server was started without one.
   let token: Secret?
   var attempts = AdminAttempts()
 
-  /// Why the request is refused; nil when it may go on. It tells nothing about what the request is for.
+  /// Why the request is refused; nil if it is allowed. Reveals nothing about the requested resource.
   func refusal(of request: HTTPRequest) -> Problem? {
     guard let token else {
       return Problem(
@@ -30,7 +30,7 @@ struct AdminGate: Sendable {
     guard fields.count == 1, let given = Self.bearer(fields[0]), Secret(given).matches(token) else {
       attempts.fail(client)
       return Self.unauthorized(
-        "The admin token is not the right one.", challenge: #"Bearer realm="weir", error="invalid_token""#)
+        "The admin token is wrong.", challenge: #"Bearer realm="weir", error="invalid_token""#)
     }
     return nil
   }
@@ -39,7 +39,7 @@ struct AdminGate: Sendable {
   private static func tooMany(retryAfter seconds: Int) -> Problem {
     Problem(
       status: .tooManyRequests, title: "Too many wrong tokens",
-      detail: "This address has shown too many wrong admin tokens.", help: "Try again in \(seconds) s.",
+      detail: "This address has sent too many wrong admin tokens.", help: "Try again in \(seconds) s.",
       headers: [HeaderField("Retry-After", String(seconds))])
   }
 
@@ -57,8 +57,8 @@ struct AdminGate: Sendable {
     return parts[1]
   }
 
-  /// A request without Origin is no page's. Behind a proxy that ends TLS, and does not say so, the page's origin is https
-  /// where the connection is not.
+  /// A request without Origin comes from no page. Behind a proxy that terminates TLS without saying so, the page's origin is
+  /// https although the connection is not.
   private static func isOwnOrigin(_ request: HTTPRequest) -> Bool {
     let origins = request.headers("Origin")
     guard !origins.isEmpty else { return true }

@@ -3,19 +3,18 @@ internal import HTTP
 internal import Ingest
 internal import NIOCore
 
-/// What the server's own sources say of themselves, and `POST /api/v1/streams/{stream}/capture/…`: what may be asked of a
-/// camera and a microphone while they are live. What is asked for is the request's body, written as a source has it:
-/// `v4l2:/dev/video2?rotate=90`, `alsa:hw:1,0`, `brightness=128&contrast=3`.
+/// The state of local sources, and `POST /api/v1/streams/{stream}/capture/…`, which changes a camera or a microphone while it is
+/// live. The body is written as in a source: `v4l2:/dev/video2?rotate=90`, `alsa:hw:1,0`, `brightness=128&contrast=3`.
 struct CaptureAPI {
   let sources: LocalSources
 
-  /// What may be changed, as the last segment of the address.
+  /// The last segment of the address: what is to be changed.
   private enum Subject: String {
     case camera, microphone, controls
     case keyFrame = "keyframe"
   }
 
-  /// Nil off air: the stream of that name is another publisher's then, or over.
+  /// Nil off air: the stream of that name belongs to another publisher then, or has ended.
   func describe(_ name: StreamName) -> CaptureAnswer? {
     guard let source = sources[name], case .live = source.activity else { return nil }
     return source.status.map(CaptureAnswer.init)
@@ -39,13 +38,13 @@ struct CaptureAPI {
 
   private static func answer(_ refusal: CaptureRefusal) -> HTTPResponse {
     switch refusal {
-    // These are asked for in vain, whenever that is.
+    // These requests can never succeed.
     case .isFixed, .codesByItself: Problem.badRequest(refusal.description).response
     default: RecordingAPI.conflict(refusal.description)
     }
   }
 
-  /// - Parameter present: what is asked of the devices now, and stays where nothing else is named.
+  /// - Parameter present: the present settings of the devices, kept where the request names nothing else.
   private static func change(
     _ subject: Subject, _ text: String, _ present: CaptureSettings?
   ) throws(ValueError) -> CaptureChange {

@@ -3,7 +3,7 @@ internal import HTTP
 internal import Ingest
 
 extension CatalogueQuery {
-  /// `?stream=&from=&to=&state=&limit=&cursor=`; what is left out or empty does not restrict anything.
+  /// `?stream=&from=&to=&state=&limit=&cursor=`; a missing or empty value does not restrict the query.
   init(_ request: HTTPRequest) throws(ValueError) {
     func value(_ name: String) -> String? { request.query(name).flatMap { $0.isEmpty ? nil : $0 } }
     try self.init(stream: value("stream"), state: value("state"))
@@ -23,12 +23,12 @@ extension CatalogueQuery {
     }
   }
 
-  /// Only one stream's, or only those of a state, where one is given.
+  /// Restricts the query to one stream or one state, where given.
   init(stream: String?, state: String?) throws(ValueError) {
     self.init()
     if let stream {
       guard let name = StreamName(stream) else {
-        throw ValueError("stream is no stream's name", advice: "Write one as \(StreamName.grammar).")
+        throw ValueError("stream is not a valid stream name", advice: "Write one as \(StreamName.grammar).")
       }
       self.stream = name
     }
@@ -37,7 +37,7 @@ extension CatalogueQuery {
 
   private static func time(_ text: String, _ name: String) throws(ValueError) -> Int64 {
     guard let time = UTCText.nanoseconds(text) else {
-      throw ValueError("\(name) is no time", advice: "Write it as 2026-11-21T07:24:10Z.")
+      throw ValueError("\(name) is not a time", advice: "Write it as 2026-11-21T07:24:10Z.")
     }
     return time
   }

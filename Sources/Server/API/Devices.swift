@@ -3,7 +3,7 @@ internal import FMP4
 internal import Ingest
 internal import NIOCore
 
-/// What this machine can capture and encode with, as text.
+/// The devices and encoders of this machine, as text.
 struct Devices {
   let cameras: [CameraListing]
   let microphones: [MicrophoneListing]
@@ -60,7 +60,7 @@ struct Devices {
   }
 }
 
-/// What this machine can capture and encode with; trying encoders out takes seconds.
+/// The devices and encoders of this machine. Probing the encoders takes seconds.
 struct DevicesAnswer {
   let cameras: [Camera]
   let microphones: [Microphone]

@@ -4,15 +4,15 @@ internal import NIOCore
 internal import Storage
 internal import Synchronization
 
-/// A segment that is sent while it is made (LL-DASH chunks, LL-HLS byte ranges): what there is of it at once, then
-/// each fragment as it becomes complete, and the end with the segment.
+/// A segment sent while it is being made (LL-DASH chunks, LL-HLS byte ranges): first the bytes that exist, then each fragment
+/// when it is complete. The body ends with the segment.
 final class GrowingSegmentBody: LiveBody {
   private let stream: LiveStream
   private let epoch: String
   private let rendition: Rendition
   private let sequenceNumber: Int
   private let track: TrackID?
-  /// Bytes of the segment that are not asked for.
+  /// Bytes at the start of the segment that are not requested.
   private let offset: Int
   private let eventLoop = Mutex<(any EventLoop)?>(nil)
 

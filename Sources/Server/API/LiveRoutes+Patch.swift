@@ -3,13 +3,13 @@ internal import NIOCore
 internal import NIOHTTP1
 
 extension LiveRoutes {
-  /// `/live/{stream}/manifest.mpp?from={time}`: what leads from the manifest published at that time, in milliseconds
-  /// since 1970, to the current one (ISO/IEC 23009-1 §5.15).
+  /// `/live/{stream}/manifest.mpp?from={time}`: the patch from the manifest published at that time, in milliseconds since 1970,
+  /// to the current one (ISO/IEC 23009-1 §5.15).
   func patch(_ request: HTTPRequest, of stream: LiveStream, on eventLoop: any EventLoop) -> HTTPAnswer {
     guard let text = request.query("from"), let base = Self.publishTime(text) else {
       return .now(
         Problem.badRequest(
-          "A patch is asked for by manifest.mpp?from=TIME, with the time that the manifest's PatchLocation gives."
+          "Request a patch as manifest.mpp?from=TIME, with the time in the manifest's PatchLocation."
         ).response)
     }
     return stream.patch(from: base, to: stream.view, on: eventLoop)

@@ -5,7 +5,7 @@ internal import Ingest
 internal import NIOCore
 internal import NIOHTTP1
 
-/// `/live/{stream}/…`: playlists at addresses that stay, media below an epoch at addresses that never change meaning.
+/// `/live/{stream}/…`: playlists at permanent addresses, and media at addresses below an epoch that never change meaning.
 struct LiveRoutes {
   let streams: StreamRegistry
   let viewers: ViewerRegistry
@@ -13,7 +13,7 @@ struct LiveRoutes {
   let archive: RecordingArchive?
   let partReloads = PartReloads()
 
-  /// How long a request waits for a stream that has a publisher but nothing to show yet.
+  /// How long a request waits for a stream that has a publisher but no media yet.
   static let patience = MediaTime(milliseconds: 12_000)
 
   func respond(to request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
@@ -30,7 +30,7 @@ struct LiveRoutes {
           "No stream \"\(name)\" is live.", help: "Publish it to rtmp://HOST/live with the stream key \(name)."
         ).response)
     }
-    // A picture of a stream is for those who choose one: they watch nothing.
+    // A thumbnail request is not counted as a viewer.
     if path.count == 3, path[2] == "thumbnail.jpg" { return thumbnails.answer(for: stream, on: eventLoop) }
     if path.count == 3, path[2] == "stream.mp4" {
       return .now(endless(stream, request))
@@ -43,7 +43,7 @@ struct LiveRoutes {
   private func answer(
     to request: HTTPRequest, _ path: [String], of stream: LiveStream, on eventLoop: any EventLoop
   ) -> HTTPAnswer {
-    // Before anything is looked at: an answer must not outlive a change that it has not seen.
+    // Taken before anything is read, so that a change during the request makes the shared response invalid.
     let sharing = Cacheability(stream.stamp)
     switch path.count {
     case 3 where path[2] == "manifest.mpp": return patch(request, of: stream, on: eventLoop)
@@ -64,7 +64,7 @@ struct LiveRoutes {
 
   private var missing: HTTPResponse { Problem.nothingHere.response }
 
-  // MARK: Addresses that stay
+  // MARK: Permanent addresses
 
   private func stable(_ name: String, of stream: LiveStream, on eventLoop: any EventLoop) -> HTTPAnswer {
     switch name {
@@ -74,7 +74,7 @@ struct LiveRoutes {
     }
   }
 
-  /// `stream.mp4`: each is a viewer of its own for as long as it lasts. Who asks for its head alone watches nothing.
+  /// `stream.mp4`: each response counts as a viewer while it lasts. A HEAD request is no viewer.
   private func endless(_ stream: LiveStream, _ request: HTTPRequest) -> HTTPResponse {
     guard stream.phase != .ended else { return ended(stream) }
     var seat: ViewerSeat?
@@ -93,7 +93,7 @@ struct LiveRoutes {
     Problem.notFound("The stream \"\(stream.name)\" has ended.").response
   }
 
-  /// Playlists are given out once their target duration is known and there is something in them.
+  /// Responds with the playlist once its target duration is known and it has segments.
   private func when(
     _ condition: WaitQueue.Condition, _ stream: LiveStream, _ kind: PlaylistCache.Kind, on eventLoop: any EventLoop
   ) -> HTTPAnswer {
@@ -107,7 +107,7 @@ struct LiveRoutes {
   }
 }
 
-/// Counts those who watch a stream.
+/// Counts the viewers of a stream.
 private final class StreamAdmission: Admission {
   private let stream: LiveStream
   private let viewers: ViewerRegistry

@@ -4,15 +4,14 @@ internal import NIOCore
 internal import Storage
 internal import Synchronization
 
-/// Room for clips whose heads take megabytes and whose making takes as long as reading the heads of thousands of
-/// fragments. One is made at a time, so that others who wait for the disk's threads get an answer, and the heads of those
-/// that nobody has taken yet are bounded.
+/// Memory for long clips. Their moovs take megabytes, and making one reads the headers of thousands of fragments. One is made at
+/// a time, so that other requests get a turn on the disk threads. The moovs still being sent are bounded.
 final class LongClips: Sendable {
-  /// A clip that lasts longer is a long one.
+  /// Clips longer than this are long.
   static let shortest = MediaTime(milliseconds: 600_000)
-  /// Heads of clips that are being sent, in bytes: three of four hours.
+  /// Upper bound for the moovs being sent, in bytes: three of four hours.
   static let maximumBytes = 64 << 20
-  /// The same where each head has a descriptor of its own.
+  /// The same in files, where each moov needs a descriptor of its own.
   private static let maximumFiles = 16
 
   private let memory: MemoryBudget
@@ -24,7 +23,7 @@ final class LongClips: Sendable {
     var heads: [Head] = []
   }
 
-  /// Counts for as long as somebody still reads it.
+  /// Counts while a response still reads it.
   fileprivate struct Head {
     weak var file: SharedFile?
     var bytes: Int
@@ -34,10 +33,10 @@ final class LongClips: Sendable {
     self.memory = memory
   }
 
-  /// Bytes of heads that are still being sent.
+  /// Bytes of moovs still being sent.
   var bytes: Int { state.withLock { $0.bytes } }
 
-  /// What `make` gives, its head in memory of its own; nil when there is no room now.
+  /// Runs `make` and puts the moov into memory of its own; nil if there is no room now.
   func make(_ make: () throws -> RecordingClip) throws -> (clip: RecordingClip, head: FileRange)? {
     let mayMake = state.withLock { state in
       guard !state.isMaking, state.bytes < Self.maximumBytes,

@@ -4,12 +4,12 @@ internal import NIOCore
 internal import NIOPosix
 internal import Storage
 
-/// What has left the window and is still on disk: the same addresses, the same bytes.
+/// Media that has left the window and is still on disk: the same addresses with the same bytes.
 extension MediaRoutes {
-  /// Rungs are in memory alone.
+  /// Rungs of the ladder are kept in memory only.
   private var onDisk: RewindArchive? { rendition.isRung ? nil : archive?.epoch(epoch) }
 
-  /// The playlist of the whole programme, as far as rewinding reaches.
+  /// The playlist of the whole rewindable programme.
   func programme(_ window: LiveWindow) -> HTTPAnswer {
     guard !window.segments.isEmpty, window.targetDuration != nil else {
       return .now(Problem.notYet(stream.name).response)
@@ -25,7 +25,7 @@ extension MediaRoutes {
     onDisk?.initSegment(version, rendition).map { .media([.bytes($0)], type: type, cache: .immutable) }
   }
 
-  /// A segment that the window no longer has.
+  /// A segment that has left the window.
   func oldSegment(_ number: Int, _ window: LiveWindow) -> HTTPAnswer {
     answer(orElse: number < window.firstSequenceNumber ? lost : missing) { $0.find(number) }
   }
@@ -36,11 +36,11 @@ extension MediaRoutes {
     }
   }
 
-  /// What went with the process before this one: a segment type and no media. Shaka Player asks again and again for what is
-  /// answered 404, and goes on with the next segment behind an empty one.
+  /// The response for a segment lost with the previous process: a `styp` without media. Shaka Player repeats a request that gets
+  /// 404, and continues with the next segment after an empty one.
   var lost: HTTPResponse { .media([.bytes(FragmentBoxes.singleSegmentType)], type: type, cache: .never) }
 
-  /// The same behind its init segment.
+  /// The same, after its init segment.
   func oldPlayable(_ number: Int) -> HTTPAnswer {
     fromDisk(orElse: missing) { archive in
       guard let (source, index) = archive.find(number),
@@ -62,7 +62,7 @@ extension MediaRoutes {
     }
   }
 
-  /// Looking for something may take a while, and waits for whoever renders the programme.
+  /// Runs on a disk thread: the search may take a while, and waits for a playlist being rendered.
   private func fromDisk(
     orElse absent: HTTPResponse, _ look: @escaping @Sendable (RewindArchive) throws -> HTTPResponse
   ) -> HTTPAnswer {

@@ -5,22 +5,23 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import Storage
 
-/// `/live/{stream}/{epoch}/{rendition}/…`: media playlists, init segments, segments and parts. What will be there in a
-/// moment is waited for.
+/// `/live/{stream}/{epoch}/{rendition}/…`: media playlists, init segments, segments and parts. A request for media that is due
+/// next waits.
 struct MediaRoutes {
   let stream: LiveStream
   let epoch: String
   let rendition: Rendition
   let eventLoop: any EventLoop
-  /// What depends on nothing but the address is shared with others who ask for it.
+  /// Responses that depend only on the address are shared between requests for it.
   let sharing: Cacheability
-  /// What is on disk of it.
+  /// The media on disk.
   var archive: RecordingArchive?
   var partReloads = PartReloads()
 
   func respond(to request: HTTPRequest, asking asked: MediaName.Asked) -> HTTPAnswer {
     guard let view = stream.view(ofEpoch: epoch), let window = view.epoch.window(of: rendition) else {
-      return .now(Problem.notFound("This part of the stream \"\(stream.name)\" is over and forgotten.").response)
+      return .now(
+        Problem.notFound("This part of the stream \"\(stream.name)\" has ended and is no longer available.").response)
     }
     switch asked {
     case .playlist: return playlist(request, view, window)
@@ -37,7 +38,7 @@ struct MediaRoutes {
       guard let number = window.sequenceNumber(ofTime: time, kind: kind, initVersion: version) else {
         return oldSegment(at: time, initVersion: version, kind, window)
       }
-      // What is expected to begin at that time may turn out to begin at another, or with other parameters.
+      // A segment expected at that time may begin at another time, or with other parameters.
       return segment(number, request, window) {
         $0.sequenceNumber(ofTime: time, kind: kind, initVersion: version) == number
       }
@@ -53,12 +54,12 @@ struct MediaRoutes {
 
   var missing: HTTPResponse { Problem.nothingHere.response }
 
-  /// A request for what comes next waits this long: three target durations (RFC 8216bis §6.2.5.2).
+  /// A request for the next media waits this long: three target durations (RFC 8216bis §6.2.5.2).
   private func patience(_ window: LiveWindow) -> MediaTime {
     MediaTime(milliseconds: 3000 * Int64(window.targetDuration ?? 4))
   }
 
-  /// Waits for at most `time`, else for as long as for what comes next, and answers from what is there then.
+  /// Waits for at most `time`, by default as long as for the next media, then responds from the window at that moment.
   private func when(
     _ condition: WaitQueue.Condition, _ window: LiveWindow, atMost time: MediaTime? = nil,
     _ answer: @escaping @Sendable (StreamView, LiveWindow) -> HTTPAnswer
@@ -89,7 +90,7 @@ struct MediaRoutes {
       partReloads.note(request, playlist: playlistName, segment: position.segment)
       return playlist(directives, view, window, at: .part(position), .awaited).shared(sharing)
     case .segment(let number)?:
-      // Not shared: whom it is for decides what it means.
+      // Not shared, because its meaning depends on the client.
       guard partReloads.meansFirstPart(request, playlist: playlistName, segment: number) else {
         return playlist(directives, view, window, at: .segment(number), .awaited)
       }
@@ -100,7 +101,7 @@ struct MediaRoutes {
 
   private var playlistName: String { "\(stream.name)/\(epoch)/\(rendition.rawValue)" }
 
-  /// What there is, as soon as there is something.
+  /// The present playlist, as soon as it has a segment.
   private func playlist(_ directives: HLSDirectives, _ view: StreamView, _ window: LiveWindow) -> HTTPAnswer {
     guard !window.listsMedia, !window.isEnded else { return rendered(directives, .current, view) }
     return when(.release, window, atMost: LiveRoutes.patience) { view, window in
@@ -115,7 +116,7 @@ struct MediaRoutes {
     stream.rendered(.media(rendition, form, isDelta: directives.skips), of: view, on: eventLoop)
   }
 
-  /// What is waited for.
+  /// The playlist that contains the goal, when it exists.
   private func playlist(
     _ directives: HLSDirectives, _ view: StreamView, _ window: LiveWindow, at goal: HLSDirectives.Goal,
     _ form: PlaylistCache.Form
@@ -137,8 +138,8 @@ struct MediaRoutes {
     }
   }
 
-  /// Nothing is there. Players of an epoch that another process began know its playlists already: they wait for it to go
-  /// on.
+  /// The window has no segment. Players of an epoch that another process began know its playlists already, so they wait for it to
+  /// continue.
   private func beginning(_ directives: HLSDirectives, _ window: LiveWindow) -> HTTPAnswer {
     let condition = directives.goal == nil ? WaitQueue.Condition.release : .beginning
     guard window.isResumed, !window.isEnded else { return .now(Problem.notYet(stream.name).response) }
@@ -150,11 +151,11 @@ struct MediaRoutes {
     }
   }
 
-  /// The publisher is stuck or gone for now.
+  /// The publisher is stuck or away.
   private func late(_ window: LiveWindow) -> HTTPResponse {
     Problem(
       status: .serviceUnavailable, title: "Not yet",
-      detail: "The stream \"\(stream.name)\" brought nothing new in \(3 * (window.targetDuration ?? 4)) s.",
+      detail: "The stream \"\(stream.name)\" received no media for \(3 * (window.targetDuration ?? 4)) s.",
       help: "Try again in a second.", headers: [HeaderField("Retry-After", "1")]
     ).response
   }
@@ -171,7 +172,7 @@ struct MediaRoutes {
     return initSegment.tracks.first(kind).map(initSegment.single)
   }
 
-  /// A segment that plays by itself, behind its init segment, once all of it is there.
+  /// A complete segment after its init segment, playable by itself.
   private func playable(_ number: Int, _ window: LiveWindow) -> HTTPAnswer {
     if let response = playable(number, in: window) { return .now(response, sharing) }
     if window.segment(number) == nil, number < window.nextSequenceNumber { return oldPlayable(number) }
@@ -198,7 +199,7 @@ struct MediaRoutes {
 
   var type: ContentType { rendition == .audio ? .audioMP4 : .mp4 }
 
-  /// A part that is there, or the one that comes next, whole.
+  /// A part that exists, or the next one once it is complete.
   private func part(_ position: PartPosition, _ window: LiveWindow) -> HTTPAnswer {
     if isRenamed(position, window) { return .now(lost) }
     if let response = part(position, in: window) { return .now(response) }
@@ -209,13 +210,12 @@ struct MediaRoutes {
       if isRenamed(position, window) { return .now(lost) }
       if let response = part(position, in: window) { return .now(response) }
       if window.hasReached(position, in: rendition) || window.isEnded { return .now(missing) }
-      // Shaka Player takes a second 503 for a part that was hinted at for the end of the programme. It goes on behind an
-      // empty one.
+      // After a second 503 for a hinted part, Shaka Player assumes the end of the programme. After an empty part it continues.
       return .now(window.isInterrupted ? lost : late(window))
     }
   }
 
-  /// Playlists give the part another name than the one that was hinted at.
+  /// Playlists name the part differently than the hint did.
   private func isRenamed(_ position: PartPosition, _ window: LiveWindow) -> Bool {
     position.part == 0 && window.segment(position.segment)?.changesInit ?? false
   }
@@ -223,17 +223,16 @@ struct MediaRoutes {
   private func part(_ position: PartPosition, in window: LiveWindow) -> HTTPResponse? {
     guard let segment = window.segment(position.segment) else { return nil }
     let tag = "\"\(epoch)-\(rendition.rawValue)-\(position.segment).\(position.part)\""
-    if segment.isOutage, position.part == 0 { return nothing(in: segment, window, tag) }
+    if segment.isOutage, position.part == 0 { return emptyFragment(in: segment, window, tag) }
     guard let layout = layout(of: segment, window),
       let pieces = segment.pieces(ofPart: position.part, of: layout.trackID)
     else { return nil }
     return .media(pieces, type: type, cache: .immutable, entityTag: tag)
   }
 
-  /// A gap, for players that ask for it: a fragment without samples. libavformat 5.1 and GStreamer do not know EXT-X-GAP, and
-  /// hlsdemux2 gives up where a segment does not say its time. Others ask for the part that EXT-X-PRELOAD-HINT named before
-  /// the outage.
-  private func nothing(in segment: LiveSegment, _ window: LiveWindow, _ tag: String) -> HTTPResponse {
+  /// A gap, for players that request it: a fragment without samples. libavformat 5.1 and GStreamer do not know EXT-X-GAP, and
+  /// hlsdemux2 stops at a segment without a time. Other players request the part that EXT-X-PRELOAD-HINT named before the outage.
+  private func emptyFragment(in segment: LiveSegment, _ window: LiveWindow, _ tag: String) -> HTTPResponse {
     let tracks = window.inits[segment.initVersion]?.tracks ?? []
     let track = rendition.kind.map { tracks.first($0) } ?? tracks.first
     let bytes = track.map {
@@ -243,14 +242,14 @@ struct MediaRoutes {
       [.bytes(bytes ?? FragmentBoxes.singleSegmentType)], type: type, cache: .immutable, entityTag: tag)
   }
 
-  /// Nil where the segment has nothing of the rendition.
+  /// Nil if the segment has nothing of the rendition.
   private func layout(of segment: LiveSegment, _ window: LiveWindow) -> SegmentLayout? {
     guard !segment.isOutage, let layout = window.layout(rendition, of: segment) else { return nil }
     if let track = layout.trackID, segment.span(of: track) == nil { return nil }
     return layout
   }
 
-  /// `isMeant` is asked again after a wait.
+  /// `isMeant` is checked again after a wait.
   private func segment(
     _ number: Int, _ request: HTTPRequest, _ window: LiveWindow,
     isMeant: @escaping @Sendable (LiveWindow) -> Bool = { _ in true }
@@ -259,7 +258,7 @@ struct MediaRoutes {
     if window.segment(number) == nil, number < window.nextSequenceNumber {
       return oldSegment(number, window)
     }
-    // The segment that begins next, asked for a little early, is worth a wait; later ones are not there.
+    // A request for the segment that begins next waits; later segments do not exist.
     let first = PartPosition(segment: number, part: 0)
     guard number == window.nextSequenceNumber || number == window.segments.last?.sequenceNumber, !window.isEnded else {
       return .now(missing)
@@ -271,11 +270,11 @@ struct MediaRoutes {
     }
   }
 
-  /// Nil while nothing of it is there.
+  /// Nil if nothing of the segment exists.
   private func segment(_ number: Int, _ request: HTTPRequest, in window: LiveWindow) -> HTTPAnswer? {
     guard let segment = window.segment(number) else { return nil }
     let tag = "\"\(epoch)-\(rendition.rawValue)-\(number)\""
-    if segment.isOutage { return .now(nothing(in: segment, window, tag), sharing) }
+    if segment.isOutage { return .now(emptyFragment(in: segment, window, tag), sharing) }
     guard let layout = layout(of: segment, window) else { return nil }
     guard segment.isComplete else { return growing(segment, layout, request, window) }
     let response = HTTPResponse.media(
@@ -283,7 +282,7 @@ struct MediaRoutes {
     return .now(response, sharing)
   }
 
-  /// A segment in the making: all of it from now on in chunks, or from a byte on, or a closed range once it is there.
+  /// A segment being made: all of it in chunks, or from a byte on, or a closed range once it exists.
   private func growing(
     _ segment: LiveSegment, _ layout: SegmentLayout, _ request: HTTPRequest, _ window: LiveWindow
   ) -> HTTPAnswer {
@@ -299,7 +298,7 @@ struct MediaRoutes {
         let pieces = segment.pieces(of: layout.trackID).slice(range)
         return .now(partial(range, .pieces(pieces)))
       }
-      // Only what the next part may bring can be meant.
+      // Only a range in the next part can be waited for.
       guard range.lowerBound <= known else { return .now(unsatisfiable(known)) }
       return when(.part(window.edge(of: rendition), rendition), window) { _, window in
         guard let segment = window.segment(number) else { return .now(missing) }
@@ -319,7 +318,7 @@ struct MediaRoutes {
     guard start > 0 else {
       return HTTPResponse(headers: mediaHeaders, body: body)
     }
-    // Nobody knows the last byte yet (RFC 8673 §2.2).
+    // The last byte is not known yet (RFC 8673 §2.2).
     return partial(start..<GrowingRange.endOfTime, body)
   }
 
@@ -339,20 +338,20 @@ struct MediaRoutes {
   private func unsatisfiable(_ known: Int) -> HTTPResponse {
     Problem(
       status: .rangeNotSatisfiable, title: "Range not satisfiable",
-      detail: "The segment is still being made; \(known) bytes of it are there.", cache: .never
+      detail: "The segment is still being made; \(known) bytes of it exist.", cache: .never
     ).response
   }
 }
 
-/// The Range field of a request for something that still grows. Suffixes and lists have no meaning there: they get the
-/// whole.
+/// The Range field of a request for a growing segment. Suffixes and lists have no meaning for it: the response is the whole
+/// segment.
 enum GrowingRange: Equatable {
   case whole
-  /// From a byte to wherever it ends.
+  /// From a byte to the end.
   case from(Int)
   case closed(Range<Int>)
 
-  /// What stands for "no end" in ranges (RFC 8673 §2.1: 2⁵³−1 is the last byte).
+  /// Stands for "no end" in ranges (RFC 8673 §2.1: 2⁵³−1 is the last byte).
   static let endOfTime = 1 << 53
 
   init(_ field: String) {

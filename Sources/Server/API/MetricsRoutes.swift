@@ -7,8 +7,8 @@ internal import NIOPosix
 internal import Storage
 internal import Synchronization
 
-/// `/metrics`, `/healthz` and `/readyz`: what watches over the server asks. Open to everybody who may reach the server, as
-/// all reading is; no key and no address of a publisher or viewer is in it.
+/// `/metrics`, `/healthz` and `/readyz` for monitoring. Open to every client, as all reading is. They contain no key and no
+/// address of a publisher or viewer.
 final class MetricsRoutes: Sendable {
   private let report: MetricsReport
   private let clock: SteadyClock
@@ -17,30 +17,30 @@ final class MetricsRoutes: Sendable {
 
   private struct State {
     var newest: (text: ByteBuffer, at: Int64)?
-    /// What the newest took, in nanoseconds.
+    /// Nanoseconds that the newest report took.
     var renderTime: Int64?
   }
 
-  /// - Parameter pool: neither an event loop nor a thread that may be waiting for a disk puts figures together.
+  /// - Parameter pool: makes the reports, since an event loop must not, and a disk thread may be blocked.
   init(report: MetricsReport, clock: SteadyClock, pool: NIOThreadPool) {
     self.report = report
     self.clock = clock
     flight = SingleFlight(limit: 1, on: pool)
   }
 
-  /// An answer is given again to those who ask within so many nanoseconds, so that asking without pause costs a few
-  /// percent of one processor at most.
+  /// Nanoseconds for which a report is reused. Clients that request it without pause then cost a few percent of one processor at
+  /// most.
   private static let shortestInterval: Int64 = 200_000_000
 
   var health: HTTPResponse { .text("ok\n", cache: .never) }
 
-  /// 503 once no more publishers are admitted: whoever distributes them takes another server then.
+  /// 503 once no more publishers are admitted, so that a load balancer chooses another server.
   var readiness: HTTPResponse {
     report.streams.isOpen
       ? .text("ready\n", cache: .never) : .text("stopping\n", status: .serviceUnavailable, cache: .never)
   }
 
-  /// Who comes while an answer is put together gets that one, and so does who comes right after it.
+  /// Requests during and shortly after the making of a report get that report.
   func metrics(on eventLoop: any EventLoop) -> HTTPAnswer {
     let now = clock.monotonicNanoseconds()
     if let newest = state.withLock({ $0.newest }), now &- newest.at < Self.shortestInterval {

@@ -24,8 +24,8 @@ struct PageRoutes {
     }
   }
 
-  /// Gives a person who went astray a page in place of a 404 that is made for programs. Media stays as it is, for whoever
-  /// asks: caches before weir keep one answer for all.
+  /// Replaces a 404 for programs by a page if a browser requests it. Media addresses keep their 404, since caches store one
+  /// response for all clients.
   func guiding(_ request: HTTPRequest, on eventLoop: any EventLoop, _ answer: HTTPAnswer) -> HTTPAnswer {
     guard request.path.first != "live" else { return answer }
     switch answer.kind {
@@ -43,7 +43,7 @@ struct PageRoutes {
   private func missing(_ response: HTTPResponse, _ request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
     if request.wantsPage { return files.answer([WebFiles.notFoundPage], to: request, on: eventLoop) }
     var response = response
-    // People get a page at the same address.
+    // Browsers get a page at the same address.
     response.headers.append(HeaderField("Vary", "Accept"))
     return .now(response)
   }

@@ -3,13 +3,13 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import Synchronization
 
-/// Knows the one kind of player that means a segment's first part where it names the segment alone: Apple's own (seen with
-/// Safari in June 2026; OvenMediaEngine, pull request 2207). It reloads part by part; at the end of a segment, of whose
-/// successor its playlist has no part yet, it asks for the successor without `_HLS_part`, and would stall if it were told
-/// of it only when all of it is there.
+/// Recognises the one kind of player that requests a segment's first part by naming the segment alone: Apple's own (seen with
+/// Safari in June 2026; OvenMediaEngine, pull request 2207). It reloads part by part. At the end of a segment, while its playlist
+/// has no part of the next one, it requests the next segment without `_HLS_part`. It would stall if the response came only with
+/// the complete segment.
 ///
-/// So it is told by what its connection asked for last, once a segment. It speaks HTTP/2, where all requests of a player are
-/// on one connection. Its answer is its own: a cache, where one address means one thing, must not give it to others.
+/// It is recognised by the last request of its connection, once in each segment. It uses HTTP/2, where all requests of a player
+/// share a connection. The response is for that player alone: a cache serves one response per address and must not store it.
 final class PartReloads: Sendable {
   /// A playlist on a connection.
   private struct Key: Hashable {
@@ -17,13 +17,13 @@ final class PartReloads: Sendable {
     let playlist: String
   }
 
-  /// The segment of the last part that was asked for.
+  /// The segment of the last requested part.
   private let last = Mutex<[Key: Int]>([:])
 
-  /// Connections come and go: beyond this many entries all are forgotten, and a player waits once.
+  /// Beyond this many entries all are forgotten, and a player waits once.
   static let limit = 10_000
 
-  /// A part of this segment is asked for. `playlist` is the address without its query.
+  /// A part of this segment is requested. `playlist` is the address without its query.
   func note(_ request: HTTPRequest, playlist: String, segment: Int) {
     guard let key = key(request, playlist) else { return }
     last.withLock { last in
@@ -32,11 +32,11 @@ final class PartReloads: Sendable {
     }
   }
 
-  /// Whether this request for a segment alone, right after one for a part of the segment before it, means its first part.
+  /// Whether this request for a segment, right after one for a part of the segment before it, means its first part.
   func meansFirstPart(_ request: HTTPRequest, playlist: String, segment: Int) -> Bool {
     guard let key = key(request, playlist) else { return false }
     return last.withLock { last in
-      // Whatever it is, what comes next is no part's successor any more.
+      // The entry is used once: the following request is no successor of that part.
       last.removeValue(forKey: key).map { $0 &+ 1 == segment } ?? false
     }
   }

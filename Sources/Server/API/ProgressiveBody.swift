@@ -3,11 +3,11 @@ internal import NIOCore
 internal import Storage
 internal import Synchronization
 
-/// The endless `stream.mp4`: the init segment, the fragments since the last key frame, then each as it comes. It ends
-/// with the stream, where the parameters change, and where its place is given to somebody else.
+/// The endless `stream.mp4`: the init segment, the fragments since the last key frame, then each new fragment. It ends with the
+/// stream, at a change of parameters, and when its viewer seat is given to another viewer.
 final class ProgressiveBody: LiveBody {
   private let stream: LiveStream
-  /// The response is a viewer for as long as it lasts. Nil for HEAD, to which nothing is sent.
+  /// The response counts as a viewer while it lasts. Nil for HEAD, which sends no body.
   private let seat: ViewerSeat?
   private let eventLoop = Mutex<(any EventLoop)?>(nil)
 

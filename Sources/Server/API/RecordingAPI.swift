@@ -4,11 +4,11 @@ internal import Ingest
 internal import NIOCore
 internal import NIOHTTP1
 
-/// `/api/v1/recordings…` and `/api/v1/storage`: what is recorded, and what may be done with it.
+/// `/api/v1/recordings…` and `/api/v1/storage`: lists and changes recordings.
 struct RecordingAPI {
-  /// Nil where nothing is recorded.
+  /// Nil if nothing is recorded.
   let library: RecordingLibrary?
-  /// Whether there is a token with which anything may be changed.
+  /// Whether an admin token is configured, which changes need.
   let isWritable: Bool
   let clock: SteadyClock
 
@@ -25,10 +25,10 @@ struct RecordingAPI {
       }, on: eventLoop)
   }
 
-  /// The newest of a stream; nil before its first one.
+  /// The newest recording of a stream; nil before its first one.
   func describe(_ name: StreamName) -> RecordingStateAnswer? { library?.newest(name).map { RecordingStateAnswer($0) } }
 
-  /// Starts, stops or cancels a stream's recording: what it then does.
+  /// Starts, stops or cancels a stream's recording and responds with its new state.
   func control(_ request: APIRequest) -> HTTPAnswer {
     guard let library else { return .now(Self.recordsNothing) }
     guard let name = StreamName(request[0]) else {
@@ -49,8 +49,8 @@ struct RecordingAPI {
     }
   }
 
-  /// How long an answer waits for a recording to become what it was asked to be: its file may need a copy, its first key
-  /// frame may be far, or the disk busy. Then it tells how far it is.
+  /// How long a request waits for the recording to reach the requested state. A copy may be needed, the first key frame may be
+  /// far away, or the disk may be busy. The response then gives the present state.
   static let patience = TimeAmount.seconds(2)
 
   // MARK: Reading
@@ -81,7 +81,7 @@ struct RecordingAPI {
       }, on: request.eventLoop)
   }
 
-  /// With the time until which a deletion can be taken back.
+  /// With the time until which a deletion can be undone.
   private static func answer(_ entry: RecordingEntry, _ library: RecordingLibrary) -> HTTPResponse {
     var entry = entry
     entry.finishing = library.finishing(entry.key)
@@ -125,7 +125,7 @@ struct RecordingAPI {
     case .protected: conflict("The recording is protected.", help: "Unprotect it first.")
     case .conflict(let detail): conflict(detail)
     case .disk(let detail):
-      Problem(status: .internalServerError, title: "Disk", detail: detail, help: "See to the disk, then try again.")
+      Problem(status: .internalServerError, title: "Disk", detail: detail, help: "Repair the disk, then retry.")
         .response
     }
   }

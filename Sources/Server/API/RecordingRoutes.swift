@@ -3,7 +3,7 @@ internal import Ingest
 internal import NIOCore
 internal import Storage
 
-/// `/recordings/{stream}/{file}`: finished recordings with byte ranges, and their pictures (`….jpg`).
+/// `/recordings/{stream}/{file}`: finished recordings with byte ranges, and their thumbnails (`….jpg`).
 struct RecordingRoutes {
   let library: RecordingLibrary?
   let thumbnails: RecordingThumbnails?
@@ -16,7 +16,7 @@ struct RecordingRoutes {
     }
     let disposition = Self.disposition(stream, path[2], isDownload: request.query("download") != nil)
     return .fromDisk(
-      library.open(stream: stream, file: path[2], on: eventLoop).map { opened in
+      library.open(stream: stream, file: path[2], for: request.client, on: eventLoop).map { opened in
         guard let opened else { return self.missing }
         var response = HTTPResponse.media(
           [.file(opened.range)], type: .mp4, cache: .recording, entityTag: opened.entityTag)
@@ -28,8 +28,8 @@ struct RecordingRoutes {
       }, on: eventLoop)
   }
 
-  /// RFC 6266: what the file is called where it is saved, and with `?download` that it is to be saved. Both names have
-  /// only letters, digits, dots, underscores and hyphens.
+  /// RFC 6266: the file name for saving, and with `?download` the request to save it. The name has only letters, digits, dots,
+  /// underscores and hyphens.
   private static func disposition(_ stream: StreamName, _ file: String, isDownload: Bool) -> HeaderField {
     let kind = isDownload ? "attachment" : "inline"
     let name = RecordingName(finished: file).map { "\($0.title(of: stream.description)).mp4" } ?? "recording.mp4"

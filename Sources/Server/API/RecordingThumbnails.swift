@@ -10,9 +10,9 @@ internal import NIOPosix
 internal import Storage
 internal import Synchronization
 
-/// `/recordings/{stream}/{name}.jpg`: a key frame near the first tenth of a recording, as a JPEG. It is made when
-/// somebody asks for it first, by a worker for which one thread waits, one picture after the other, and kept beside the
-/// recording; what cannot be decoded is not tried again by this server.
+/// `/recordings/{stream}/{name}.jpg`: a key frame near the first tenth of a recording, as a JPEG. A worker makes it at the first
+/// request, while one thread waits for the worker. Thumbnails are made one after another and stored beside the recording. A
+/// recording that cannot be decoded is not tried again by this process.
 final class RecordingThumbnails: Sendable {
   private let library: RecordingLibrary
   private let make: Thumbnails.Maker
@@ -20,15 +20,15 @@ final class RecordingThumbnails: Sendable {
   private let flight: SingleFlight<RecordingKey, HTTPResponse>
   private let failures = Mutex<Set<RecordingKey>>([])
 
-  /// Pictures that wait for the thread before others are told to come back.
+  /// Requests that may wait for the thread; further ones get 503.
   private static let queueLimit = 64
-  /// Names of what cannot be decoded that are remembered.
+  /// Limit of remembered recordings that cannot be decoded.
   private static let failureLimit = 1000
-  /// How long a request waits for its picture.
+  /// How long a request waits for its thumbnail.
   private static let patience = TimeAmount.seconds(10)
-  /// Where in the recording the picture is taken.
+  /// Position of the key frame, as a share of the recording.
   static let place = 0.1
-  /// The largest `moov` that is read for one: some hundred hours.
+  /// The largest `moov` that is read for a thumbnail: some hundred hours.
   private static let largestMovie: UInt64 = 256 << 20
 
   init(
@@ -41,8 +41,8 @@ final class RecordingThumbnails: Sendable {
     flight = SingleFlight(limit: Self.queueLimit, on: pool)
   }
 
-  /// 404 where there is no such recording or no picture in it, 503 where the thread does not follow or the machine gives
-  /// no worker.
+  /// 404 if there is no such recording, or no thumbnail of it can be made. 503 if the thread is too busy, or the machine gives no
+  /// worker.
   func answer(for key: RecordingKey, on eventLoop: any EventLoop) -> HTTPAnswer {
     guard let made = flight.value(of: key, on: eventLoop, make: { self.produce(key) }) else {
       return .now(Self.tooBusy)
@@ -56,34 +56,34 @@ final class RecordingThumbnails: Sendable {
     if let folder = try? RecordingFolder.open(library.folder).folder(of: key.stream, ifAbsent: .fail),
       let movie = folder.look(at: key.name.finished)
     {
-      switch picture(of: key, in: folder) {
-      case .there(let jpeg):
+      switch thumbnail(of: key, in: folder) {
+      case .available(let jpeg):
         return Self.response(jpeg, tag: "\"\(String(movie.modifiedAt, radix: 36))-\(movie.bytes)\"")
       case .none: break
-      case .notNow: return Self.tooBusy
+      case .busy: return Self.tooBusy
       }
     }
     return Self.missing
   }
 
-  private enum Picture {
-    case there(ByteBuffer)
+  private enum Thumbnail {
+    case available(ByteBuffer)
     case none
-    case notNow
+    case busy
   }
 
-  private func picture(of key: RecordingKey, in folder: RecordingFolder) -> Picture {
+  private func thumbnail(of key: RecordingKey, in folder: RecordingFolder) -> Thumbnail {
     let kept = try? folder.folder(named: RecordingFolder.thumbnailsName, ifAbsent: .make)
     let name = "\(key.name.stem).jpg"
-    if let jpeg = kept?.contents(of: name, atMost: StillImageMaker.largestJPEG) { return .there(jpeg) }
+    if let jpeg = kept?.contents(of: name, atMost: StillImageMaker.largestJPEG) { return .available(jpeg) }
     guard !failures.withLock({ $0.contains(key) }) else { return .none }
     do {
-      let jpeg = try picture(in: key.name.finished, folder)
+      let jpeg = try keyFrameJPEG(in: key.name.finished, folder)
       kept?.keep(jpeg, as: name)
-      return .there(jpeg)
+      return .available(jpeg)
     } catch {
-      logger.of(key.stream).warning("no picture of \(key.name.finished): \(error)")
-      if let error = error as? StillImageError, error.cause == .machine { return .notNow }
+      logger.of(key.stream).warning("no thumbnail of recording \(key.name.finished): \(error)")
+      if let error = error as? StillImageError, error.cause == .machine { return .busy }
       failures.withLock { failures in
         if failures.count >= Self.failureLimit { failures = [] }
         failures.insert(key)
@@ -92,7 +92,7 @@ final class RecordingThumbnails: Sendable {
     }
   }
 
-  private func picture(in name: String, _ folder: RecordingFolder) throws -> ByteBuffer {
+  private func keyFrameJPEG(in name: String, _ folder: RecordingFolder) throws -> ByteBuffer {
     guard let (file, status) = folder.openFile(name, O_RDONLY) else { throw RecordingError("it cannot be opened") }
     defer { close(file) }
     let movie = FileOutline.movie(
@@ -106,7 +106,7 @@ final class RecordingThumbnails: Sendable {
     return try make(sample, frame.track)
   }
 
-  // MARK: Answers
+  // MARK: Responses
 
   private static func response(_ jpeg: ByteBuffer, tag: String) -> HTTPResponse {
     HTTPResponse(
@@ -117,17 +117,17 @@ final class RecordingThumbnails: Sendable {
   }
 
   private static let missing = Problem.notFound(
-    "There is no picture of such a recording.", help: "See /api/v1/recordings."
+    "There is no such recording, or no thumbnail of it can be made.", help: "See /api/v1/recordings."
   ).response
 
   private static let tooBusy = Problem(
-    status: .serviceUnavailable, title: "Busy", detail: "Other pictures are being made.",
+    status: .serviceUnavailable, title: "Busy", detail: "Other thumbnails are being made.",
     help: "Try again in 2 seconds.", headers: [HeaderField("Retry-After", "2")]
   ).response
 }
 
 extension RecordingFolder {
-  /// A small file, whole; nil when there is none, or a larger one.
+  /// The whole content of a small file; nil if it does not exist or is larger.
   fileprivate func contents(of name: String, atMost limit: Int) -> ByteBuffer? {
     guard let (file, status) = openFile(name, O_RDONLY) else { return nil }
     defer { close(file) }
@@ -136,7 +136,7 @@ extension RecordingFolder {
     return File(file).readAll(at: 0, count: size)
   }
 
-  /// Writes a file that is whole or not there. Where the disk does not take it, it is not there.
+  /// Writes a file completely or not at all. A disk error leaves no file.
   fileprivate func keep(_ bytes: ByteBuffer, as name: String) {
     let temporary = name + RecordingName.temporaryEnding
     let file = openat(descriptor, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o644)

@@ -1,12 +1,12 @@
 internal import HTTP
 internal import Ingest
 
-/// Where people are sent who type nearly the right address.
+/// Redirects browsers from addresses that are nearly right.
 struct Redirection {
   let address: String
   let kind: HTTPResponse.Redirect
 
-  /// Nil where there is nothing to send anybody to. Below `/live` only people are sent anywhere: players need playlists.
+  /// Nil if there is no redirection. Below `/live` only browsers are redirected, since players need playlists.
   static func place(of request: HTTPRequest) -> Redirection? {
     let path = request.path
     let hasSlash = request.target.endsWithSlash
@@ -21,7 +21,7 @@ struct Redirection {
     }
   }
 
-  /// With the query, where that is nothing but plain letters and signs: it goes into a field of the response's head.
+  /// Keeps the query if it has only plain characters, because it becomes part of a header field.
   private static func same(_ address: String, _ request: HTTPRequest) -> Redirection {
     let query = request.target.rawQuery
     let isPlain = !query.isEmpty && query.utf8.allSatisfy { (0x21...0x7E).contains($0) }
@@ -30,6 +30,6 @@ struct Redirection {
 }
 
 extension HTTPRequest {
-  /// A browser asks for what stands in its address bar, and says so; players, scripts and tools do not.
+  /// A browser sends this for an address in its address bar; players, scripts and tools do not.
   var wantsPage: Bool { headers("Accept").contains { $0.lowercased().contains("text/html") } }
 }

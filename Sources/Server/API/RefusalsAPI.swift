@@ -4,9 +4,9 @@ internal import Ingest
 internal import NIOCore
 internal import NIOHTTP1
 
-/// `/api/v1/refusals`: the publications that were refused lately and why, the newest first. With the admin token all of
-/// them, with their addresses. Without it those of the name that `stream` gives, without: who mistypes puts keys where names
-/// belong, so names are no list for everybody, but where no keys are set.
+/// `/api/v1/refusals`: the publications refused recently, with reasons, the newest first. With the admin token: all of them, with
+/// addresses. Without it: those of the name in `stream`, without addresses. Publishers may type a key in place of the name. Names
+/// are therefore listed without the token only where no keys are configured.
 struct RefusalsAPI {
   let streams: StreamRegistry
   let gate: AdminGate
@@ -23,7 +23,7 @@ struct RefusalsAPI {
   private struct Refusal: Encodable {
     let stream: String?
     let `protocol`: String
-    /// Null for whoever has no token.
+    /// Null without the admin token.
     let address: String?
     let reason: String
     let count: Int

@@ -4,8 +4,8 @@ internal import Ingest
 internal import NIOCore
 internal import Storage
 
-/// `/api/v1/recordings/{stream}/{file}/clip?from&to`: a stretch of a recording as an ordinary MP4. `from` and `to` are
-/// seconds of the recording or UTC times; without them it goes from the beginning, or to the end.
+/// `/api/v1/recordings/{stream}/{file}/clip?from&to`: a range of a recording as an ordinary MP4. `from` and `to` are seconds of
+/// the recording or UTC times; by default the start and the end.
 extension ReplayRoutes {
   func clip(_ request: APIRequest) -> HTTPAnswer {
     guard let (stream, name) = Self.recording(request) else { return .now(missing) }
@@ -18,7 +18,7 @@ extension ReplayRoutes {
       return .now(
         Problem.badRequest(error.detail, help: "Write from=12.5&to=72.5, or from=2026-11-21T07:24:10Z.").response)
     }
-    return open(stream, name.stem, on: request.eventLoop, patience: Self.patience) { source in
+    return open(stream, name.stem, for: request.http.client, on: request.eventLoop, patience: Self.patience) { source in
       do {
         let make = {
           try source.clip(
@@ -26,7 +26,7 @@ extension ReplayRoutes {
         }
         let fileName = "\(name.title(of: stream.description))-clip.mp4"
         let length = source.length(from: from, to: to)
-        // Nothing is read for it, and it waits for nobody.
+        // Checked before anything is read and before any wait.
         guard length <= Self.longest else { return Self.problem(.tooLong).response }
         guard length > LongClips.shortest else {
           let clip = try make()
@@ -59,10 +59,10 @@ extension ReplayRoutes {
     return response
   }
 
-  /// Hours of heads are read for a long one.
+  /// A long clip reads the headers of hours of fragments.
   private static let patience = TimeAmount.seconds(20)
 
-  /// The heads of all its fragments are read while somebody waits, and its own is made in memory: 20 MB for so much.
+  /// The headers of all fragments are read during the request, and the clip's moov is made in memory: 20 MB for this length.
   private static let longest = MediaTime(milliseconds: 4 * 3_600_000)
 
   private static func problem(_ failure: ReplaySource.ClipFailure) -> Problem {
@@ -70,13 +70,15 @@ extension ReplayRoutes {
     case .tooLong:
       .badRequest(
         "A clip lasts at most \(Int(longest.seconds) / 3600) h.",
-        help: "Ask for less, download the recording, or cut its file by weir record clip.")
+        help: "Ask for less, download the recording, or cut its file with weir record clip.")
     case .noClock:
       .badRequest(
-        "Neither the recording nor its name says what time of day it was.", help: "Give from and to in seconds of it.")
-    case .empty: .badRequest("The clip would end before it begins.", help: "Let to come after from.")
+        "Neither the recording nor its name contains a time of day.",
+        help: "Give from and to in seconds of the recording.")
+    case .empty: .badRequest("The clip would end before it begins.", help: "Choose to after from.")
     case .outside(let length):
-      Problem.notFound("The recording has nothing of that: it is \(Decimals.fixed(seconds: length, digits: 0)) s long.")
+      Problem.notFound(
+        "The recording has no media in that range: it is \(Decimals.fixed(seconds: length, digits: 0)) s long.")
     }
   }
 }

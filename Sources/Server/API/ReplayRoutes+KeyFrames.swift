@@ -4,17 +4,17 @@ internal import HTTP
 internal import Ingest
 internal import NIOCore
 
-/// `/api/v1/recordings/{stream}/{file}/keyframes`: where decoding can begin, and which time of day it was. It is the index
-/// that the recording's own file carries; while it is written, as far as it has come.
+/// `/api/v1/recordings/{stream}/{file}/keyframes`: the times at which decoding can begin, and their wall-clock times. They come
+/// from the index in the recording's own file, or from the part written so far.
 extension ReplayRoutes {
   func keyFrames(_ request: APIRequest) -> HTTPAnswer {
     guard let (stream, name) = Self.recording(request) else { return .now(missing) }
-    return open(stream, name.stem, on: request.eventLoop) { source in
+    return open(stream, name.stem, for: request.http.client, on: request.eventLoop) { source in
       .json(RecordedKeyFrames(source.withIndex { index in copy index }))
     }
   }
 
-  /// Which recording is meant, with or without its ending.
+  /// The recording of a request, named with or without its ending.
   static func recording(_ request: APIRequest) -> (stream: StreamName, name: RecordingName)? {
     guard let stream = StreamName(request[0]),
       let name = RecordingName(finished: request[1]) ?? RecordingName(finished: request[1] + ".mp4")
@@ -23,21 +23,21 @@ extension ReplayRoutes {
   }
 }
 
-/// The key frames of a recording, and the clock beside them. Times are seconds as its finished movie counts them.
+/// The key frames of a recording, and the clock beside them. Times are seconds on the timeline of the finished movie.
 struct RecordedKeyFrames: Sendable, Encodable {
-  /// Of the recording, as far as it is there.
+  /// Length of the recording so far.
   let seconds: Double
   /// In order.
   let keyFrames: [Double]
   let clock: [Moment]
 
-  /// A place, and which time of day it was there; that moves with the media up to the next of them.
+  /// A media time and its wall-clock time. The clock runs with the media up to the next moment.
   struct Moment: Sendable, Encodable {
     let at: Double
     let time: String
   }
 
-  /// Clocks of publishers and servers drift by less from one segment to the next; in nanoseconds.
+  /// In nanoseconds: the clocks of publishers and servers drift by less from one segment to the next.
   private static let tolerance: UInt64 = 50_000_000
 
   init(_ index: RecordingIndex) {
@@ -59,6 +59,6 @@ struct RecordedKeyFrames: Sendable, Encodable {
     self.clock = clock
   }
 
-  /// To the microsecond: ticks of most timescales are no finite decimals.
+  /// Rounded to microseconds, because the ticks of most timescales are no finite decimals.
   private static func rounded(_ seconds: Double) -> Double { (seconds * 1e6).rounded() / 1e6 }
 }

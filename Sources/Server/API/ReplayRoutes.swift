@@ -5,8 +5,8 @@ internal import NIOCore
 internal import NIOPosix
 internal import Storage
 
-/// `/recordings/{stream}/{name}/…`: a recording as HLS and DASH, finished or still being written; `{name}` is its file's
-/// name without the ending. Segments count from 1, and an address never means other bytes.
+/// `/recordings/{stream}/{name}/…`: a recording as HLS and DASH, finished or being written. `{name}` is the name of its file
+/// without the ending. Segments count from 1, and an address never stands for different bytes.
 struct ReplayRoutes {
   let archive: RecordingArchive
   let streams: StreamRegistry
@@ -32,18 +32,18 @@ struct ReplayRoutes {
       }
       answer = { try self.media(asked, rendition, of: $0) }
     }
-    return open(stream, path[2], on: eventLoop, answer)
+    return open(stream, path[2], for: request.client, on: eventLoop, answer)
   }
 
-  /// Looks the recording up and answers on a thread that may wait for the disk, which is waited for as long as
-  /// `patience`.
+  /// Opens the recording and responds on a thread that may wait for the disk, for at most `patience`.
   func open(
-    _ stream: StreamName, _ name: String, on eventLoop: any EventLoop, patience: TimeAmount = .seconds(3),
+    _ stream: StreamName, _ name: String, for client: NetworkAddress?, on eventLoop: any EventLoop,
+    patience: TimeAmount = .seconds(3),
     _ answer: @escaping @Sendable (ReplaySource) throws -> HTTPResponse
   ) -> HTTPAnswer {
     .fromDisk(
       archive.threads.runIfActive(eventLoop: eventLoop) {
-        guard let source = try archive.open(stream, name) else { return missing }
+        guard let source = try archive.open(stream, name, for: client) else { return missing }
         return try answer(source)
       }.flatMapErrorThrowing { error in
         (error is OpenRecordings.Full ? Problem.tooManyFiles : Problem.unreadable("\(error)")).response
@@ -51,7 +51,7 @@ struct ReplayRoutes {
   }
 
   var missing: HTTPResponse {
-    Problem.notFound("There is no such recording, or nothing of it here.", help: "See /api/v1/recordings.").response
+    Problem.notFound("There is no such recording, or no such part of it.", help: "See /api/v1/recordings.").response
   }
 
   private func document(_ document: ReplayDocument, of source: ReplaySource) -> HTTPResponse {
@@ -59,7 +59,8 @@ struct ReplayRoutes {
       ?? Problem.notYet(source.stream).response
   }
 
-  /// What the live stream promises of a recording in the making, so that its own promise need never change.
+  /// The target duration promised by the live stream for a recording being written, so that the recording's playlist need never
+  /// change it.
   private func promisedTarget(_ source: ReplaySource) -> Int? {
     guard !source.isOver, let epoch = source.epoch else { return nil }
     return streams.stream(source.stream)?.window(ofEpoch: epoch)?.targetDuration

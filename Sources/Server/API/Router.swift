@@ -2,7 +2,7 @@ internal import HTTP
 internal import Ingest
 internal import NIOCore
 
-/// The first segment of a path decides which routes answer.
+/// Chooses the routes by the first segment of the path.
 struct Router: HTTPResponder {
   let live: LiveRoutes
   let api: APIRoutes
@@ -10,12 +10,12 @@ struct Router: HTTPResponder {
   let replay: ReplayRoutes
   let pages: PageRoutes
   let metrics: MetricsRoutes
-  /// Who may send a body.
+  /// Checks whether a request may have a body.
   let gate: AdminGate
 
   func respond(to request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
     if request.path.first == "api" { return answerOfAPI(request, on: eventLoop) }
-    // The API alone has something to change.
+    // Only the API changes anything.
     guard request.isRead else { return .now(Problem.methodNotAllowed().response) }
     if let place = Redirection.place(of: request) { return .now(.redirect(to: place.address, place.kind)) }
     return pages.guiding(request, on: eventLoop, route(request, on: eventLoop))
@@ -27,7 +27,7 @@ struct Router: HTTPResponder {
     return StandardResponse.preflight(allowing: address.methods)
   }
 
-  /// Probes and figures: monitoring must see a full server.
+  /// Probes and metrics are served even by a full server, for monitoring.
   func answersAlways(_ request: HTTPRequest) -> Bool {
     Self.isProbe(request.path)
   }
@@ -47,7 +47,7 @@ struct Router: HTTPResponder {
   }
 
   private func route(_ request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
-    // Programs ask for probes and the time, and do not follow redirections by themselves.
+    // Programs request these addresses without following redirections.
     guard !request.target.endsWithSlash || Self.isProbe(request.path) || request.path == ["time"] else {
       return .now(Problem.nothingHere.response)
     }

@@ -1,12 +1,12 @@
-/// How much of each there can be at a time, as this process was started.
+/// The limits of this process, as it was started.
 struct ServerCapacity: Sendable, Hashable {
   /// Streams without a ladder.
   var streams: Int
-  /// Viewers' connections.
+  /// Connections of viewers.
   var connections: Int
   /// Descriptors of the process (`ulimit -n`).
   var descriptors: Int
-  /// Bytes of media in memory, of all streams and of one.
+  /// Bytes of media in memory, for all streams and for one.
   var mediaBytes: Int
   var mediaBytesPerStream: Int
 }

@@ -7,8 +7,8 @@ internal import NIOPosix
 internal import Storage
 internal import Synchronization
 
-/// `/api/v1/sources/{source}/preview.jpg`: the newest key frame of one of the server's own sources, on air or off. A worker
-/// makes it, as it makes thumbnails, each key frame once.
+/// `/api/v1/sources/{source}/preview.jpg`: the newest key frame of a local source, on air or off. A worker makes it, as for
+/// thumbnails, once for each key frame.
 final class SourcePreviews: Sendable {
   private let make: Thumbnails.Maker
   private let flight: SingleFlight<StreamName, ByteBuffer?>
@@ -16,19 +16,20 @@ final class SourcePreviews: Sendable {
 
   init(pool: NIOThreadPool, make: @escaping Thumbnails.Maker = StillImageMaker(launcher: .ownProcess).jpeg) {
     self.make = make
-    // There are as many as were configured.
+    // No limit is needed: the sources are those of the configuration.
     flight = SingleFlight(limit: .max, on: pool)
   }
 
-  /// 503 before the first key frame, of what has no picture, and where the thread does not follow; 500 where the picture cannot be made.
+  /// 503 before the first key frame, for a source without video, and if the thread is too busy. 500 if the key frame cannot be
+  /// decoded.
   func answer(for source: LocalSource, on eventLoop: any EventLoop) -> HTTPAnswer {
     guard let keyFrame = source.keyFrame else { return .now(Self.notYet) }
     let name = source.name
     guard let made = flight.value(of: name, on: eventLoop, make: { self.jpeg(of: keyFrame, name) }) else {
-      return .now(Self.noPicture)
+      return .now(Self.noThumbnail)
     }
     let answer = made.map { jpeg in
-      guard let jpeg else { return Self.noPicture }
+      guard let jpeg else { return Self.noThumbnail }
       return HTTPResponse(
         headers: [
           HeaderField("Content-Type", ContentType.jpeg.rawValue),
@@ -38,7 +39,7 @@ final class SourcePreviews: Sendable {
     return .later(answer.orElse(Thumbnails.tooBusy, after: Thumbnails.patience))
   }
 
-  /// On a thread.
+  /// Runs on a pool thread.
   private func jpeg(of keyFrame: SourceOutput.KeyFrame, _ name: StreamName) -> ByteBuffer? {
     if let known = made.withLock({ $0[name] }), known.number == keyFrame.number { return known.jpeg }
     guard let jpeg = try? make(keyFrame.sample, keyFrame.track) else { return nil }
@@ -51,8 +52,8 @@ final class SourcePreviews: Sendable {
     help: "Try again in a second.", headers: [HeaderField("Retry-After", "1")]
   ).response
 
-  private static let noPicture = Problem(
-    status: .internalServerError, title: "No picture", detail: "The newest key frame cannot be decoded.",
-    help: "The next one may do."
+  private static let noThumbnail = Problem(
+    status: .internalServerError, title: "No thumbnail", detail: "The newest key frame cannot be decoded.",
+    help: "Try the next key frame."
   ).response
 }

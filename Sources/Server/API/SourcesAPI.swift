@@ -5,12 +5,12 @@ internal import Ingest
 internal import NIOCore
 internal import NIOPosix
 
-/// `/api/v1/sources` and `/api/v1/devices`: the server's own sources, whether they run or not, and what this machine has to
-/// capture with. Both are for whoever has the admin token: they tell of the machine, and asking for devices opens them.
+/// `/api/v1/sources` and `/api/v1/devices`: the local sources, running or not, and the capture devices of this machine. Both need
+/// the admin token, because they describe the machine and listing devices opens them.
 struct SourcesAPI {
   let sources: LocalSources
   let previews: SourcePreviews
-  /// Nil where nothing is recorded.
+  /// Nil if nothing is recorded.
   let recordings: SourceRecordings?
 
   func list(_: APIRequest) -> HTTPAnswer { .now(.json(["sources": sources.all.map(SourceAnswer.init)])) }
@@ -20,7 +20,7 @@ struct SourcesAPI {
     return .now(.json(SourceAnswer(source)))
   }
 
-  func picture(_ request: APIRequest) -> HTTPAnswer {
+  func preview(_ request: APIRequest) -> HTTPAnswer {
     guard let source = source(request) else { return .now(Self.missing) }
     return previews.answer(for: source, on: request.eventLoop)
   }
@@ -37,7 +37,7 @@ struct SourcesAPI {
     return .now(.json(SourceAnswer(source)))
   }
 
-  /// Starts, stops or cancels a source's recording: the source as it is then.
+  /// Starts, stops or cancels a source's recording and responds with the new state of the source.
   func record(_ request: APIRequest) -> HTTPAnswer {
     guard let source = source(request), let action = SourceRecordings.Action(rawValue: request[1]) else {
       return .now(Self.missing)
@@ -56,7 +56,7 @@ struct SourcesAPI {
     }
   }
 
-  /// Why a recording that was begun has nothing: its source ended before anything came.
+  /// Why a new recording holds nothing: its source ended before any media came.
   private func failure(of source: LocalSource, _ recorder: Recorder) -> HTTPResponse? {
     guard case .stopped(let reason?) = source.activity, !recorder.isActive, case .idle = recorder.state else {
       return nil
@@ -64,8 +64,8 @@ struct SourcesAPI {
     return RecordingAPI.conflict("The source ended before anything was recorded: \(reason.words)")
   }
 
-  /// `/api/v1/devices`: cameras and microphones as `weir devices --json` lists them. Drivers take their time, so it is asked
-  /// for on a thread.
+  /// `/api/v1/devices`: cameras and microphones, as `weir devices --json` lists them. Drivers are slow, so the list is made on a
+  /// thread.
   func devices(_ request: APIRequest) -> HTTPAnswer {
     let listed = NIOSingletons.posixBlockingThreadPool.runIfActive(eventLoop: request.eventLoop) {
       HTTPResponse.json(
@@ -81,14 +81,14 @@ struct SourcesAPI {
   ).response
 }
 
-/// One of the server's own sources.
+/// A local source.
 struct SourceAnswer: Encodable {
   let name: String
   let kind: String
   let state: String
   let reason: String?
   let capture: CaptureAnswer?
-  /// Null before its first one, and where that ended before anything came.
+  /// Null before its first recording, and if that ended before any media came.
   let recording: RecordingStateAnswer?
 
   init(_ source: LocalSource) {
@@ -108,10 +108,10 @@ struct SourceAnswer: Encodable {
 }
 
 extension EndReason {
-  /// For people.
+  /// A sentence for the API's response.
   fileprivate var words: String {
     switch self {
-    case .finished: "It came to its end."
+    case .finished: "It ended."
     case .failed(let reason), .connectionLost(let reason): reason
     case .replaced: "Another publisher took the name over."
     case .shutdown: "The server is stopping."

@@ -6,19 +6,19 @@ internal import NIOHTTP1
 internal import NIOPosix
 internal import Storage
 
-/// The files of web/: embedded in the binary, or read from a folder while somebody works on them (`--web`).
-/// Pages carry a Content-Security-Policy, and are asked for again and answered with 304 while they are the same. What
-/// they are made of has an address with the name of the build, and is kept by browsers and caches for good.
+/// The files of web/: embedded in the binary, or read from a folder during development (`--web`). Pages carry a
+/// Content-Security-Policy and are revalidated, with 304 while they are unchanged. Their scripts and styles have addresses that
+/// contain the name of the build, and are cached for good.
 final class WebFiles: Sendable {
   /// The largest file that is read from a folder, in bytes.
   static let largestFile = 8 << 20
-  /// The page of addresses at which there is nothing.
+  /// The page for addresses that do not exist.
   static let notFoundPage = "pages/not-found.html"
-  /// What the name of a build begins with: the first part of an address below /web, `/web/build-0123456789abcdef/…`.
+  /// Prefix of a build's name: the first part of an address below /web, `/web/build-0123456789abcdef/…`.
   private static let buildPrefix = "build-"
 
   private enum Source: Sendable {
-    /// By path: as they are kept for good below that build's address, and as they are asked for again at any other.
+    /// By path: cacheable for good below the build's address, and revalidated at any other address.
     case embedded(build: String, lasting: [String: PreencodedResponse], current: [String: PreencodedResponse])
     case folder(String, NIOThreadPool)
   }
@@ -26,7 +26,7 @@ final class WebFiles: Sendable {
   private let source: Source
   private let securityPolicy: HeaderField
 
-  /// `frameAncestors` is who may embed the pages, as the directive of that name writes it.
+  /// `frameAncestors` lists who may embed the pages, as in the directive of that name.
   init(
     folder: String? = nil, frameAncestors: String = "'self'",
     pool: NIOThreadPool = NIOSingletons.posixBlockingThreadPool
@@ -56,8 +56,8 @@ final class WebFiles: Sendable {
     }
   }
 
-  /// The file of that path below web/ (`["pages", "index.html"]`), whose segments a `RequestTarget` has checked. The
-  /// path may begin with a build: a page of another build than this one gets what there is now.
+  /// The file with that path below web/ (`["pages", "index.html"]`), whose segments a `RequestTarget` has checked. The path may
+  /// begin with a build. A page of another build gets the current file.
   func answer(_ path: [String], to request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
     guard request.isRead else { return .now(Problem.methodNotAllowed().response) }
     let isOfBuild = path.first?.hasPrefix(Self.buildPrefix) ?? false
@@ -77,21 +77,21 @@ final class WebFiles: Sendable {
   }
 
   private static func missing(_ name: String) -> HTTPResponse {
-    Problem.notFound("There is no file \(name) among the pages.").response
+    Problem.notFound("The pages have no file \(name).").response
   }
 
   private static func response(name: String, body: ByteBuffer, securityPolicy: HeaderField) -> PreencodedResponse {
     let type = ContentType(fileName: name)
     let headers = [securityPolicy, HeaderField("Referrer-Policy", "same-origin")]
     if name == notFoundPage {
-      // Others get JSON at the same address.
+      // Other clients get JSON at the same address.
       let headers = headers + [HeaderField("Vary", "Accept")]
       return PreencodedResponse(status: .notFound, type: type, cache: .never, headers: headers, body: body)
     }
     return PreencodedResponse(type: type, cache: .page, headers: type == .html ? headers : [], body: body)
   }
 
-  /// A page whose scripts, styles and pictures are those of a build.
+  /// A page that refers to the scripts, styles and images of a build.
   private static func addresses(in page: ByteBuffer, below build: String) -> ByteBuffer {
     let parts = String(buffer: page).split(separator: "\"/web/", omittingEmptySubsequences: false)
     return ByteBuffer(string: parts.joined(separator: "\"/web/\(build)/"))
@@ -105,7 +105,7 @@ final class WebFiles: Sendable {
     }
   }
 
-  /// A whole file; nil if it is not a readable file of at most `largestFile` bytes.
+  /// The content of a file; nil if it is not a readable file of at most `largestFile` bytes.
   private static func read(_ path: String) -> ByteBuffer? {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else { return nil }

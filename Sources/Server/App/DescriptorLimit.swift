@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// Every connection and every segment in memory needs a file descriptor.
+/// The limit of file descriptors. Every connection and every segment in memory needs one.
 enum DescriptorLimit {
   /// Raises the soft limit to the hard one, which any process may do.
   static func raise() {

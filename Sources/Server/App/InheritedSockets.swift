@@ -1,30 +1,30 @@
 internal import Basics
 internal import Glibc
 
-/// Sockets that listen since before this process began, and go on when it ends: who knocks in between waits, instead of
-/// being turned away. systemd opens them and hands them over (sd_listen_fds(3)): from descriptor 3 on, as many as
-/// `LISTEN_FDS` says, named by `LISTEN_FDNAMES`, for the process `LISTEN_PID`.
+/// Listening sockets that systemd opens before this process starts and keeps after it ends. Connections made in between wait
+/// instead of being refused. systemd passes the sockets (sd_listen_fds(3)): from descriptor 3 on, `LISTEN_FDS` in number, named
+/// by `LISTEN_FDNAMES`, for the process `LISTEN_PID`.
 struct InheritedSockets: Sendable {
   private var sockets: [SettingName: CInt] = [:]
 
   static let none = InheritedSockets()
   private static let first: CInt = 3
   private static let limit: CInt = 16
-  /// What a socket may be for, by its name.
+  /// The names that a socket may have.
   static let listeners: [SettingName] = ["http", "https", "rtmp", "rtmps"]
 
   subscript(_ setting: SettingName) -> CInt? { sockets[setting] }
 
   private init() {}
 
-  /// Takes what was handed over to this process; nothing where nobody did. Programs that weir starts get none of it.
-  /// Throws where a socket is not known by its name, or is none that listens.
+  /// Takes the sockets passed to this process, if any. Programs started by weir inherit none of them. Throws if a socket has an
+  /// unknown name or does not listen.
   init(environment: [String: String], process: pid_t = getpid()) throws(ConfigurationError) {
     guard environment["LISTEN_PID"].flatMap({ pid_t($0) }) == process,
       let count = environment["LISTEN_FDS"].flatMap({ CInt($0) }), count > 0
     else { return }
     guard count <= Self.limit else {
-      throw Self.failure("LISTEN_FDS", "\(count)", "these are more sockets than weir listens on")
+      throw Self.failure("LISTEN_FDS", "\(count)", "weir does not listen on that many sockets")
     }
     let names = (environment["LISTEN_FDNAMES"] ?? "").split(separator: ":", omittingEmptySubsequences: false)
     for index in 0..<count {
@@ -36,11 +36,13 @@ struct InheritedSockets: Sendable {
           "LISTEN_FDNAMES", LogText.escaped(name), "set FileDescriptorName= to http, https, rtmp or rtmps")
       }
       guard sockets[setting] == nil else {
-        throw Self.failure("LISTEN_FDNAMES", name, "one socket each: give two addresses one, or leave one out")
+        throw Self.failure(
+          "LISTEN_FDNAMES", name,
+          "only one socket can have this name; use one socket for both addresses, or leave one out")
       }
       guard Self.listens(descriptor) else {
         throw Self.failure(
-          "LISTEN_FDS", name, "descriptor \(descriptor) is no stream socket that listens; set Accept=no")
+          "LISTEN_FDS", name, "descriptor \(descriptor) is not a listening stream socket; set Accept=no")
       }
       sockets[setting] = descriptor
     }

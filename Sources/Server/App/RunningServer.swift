@@ -16,14 +16,14 @@ struct RunningServer: Service {
   let sources: LocalSources
   let certificate: ServerCertificate?
   let memory: MemoryBudget
-  /// Nil where no other process goes on with the streams.
+  /// Nil if no other process continues the streams.
   let stateStore: StreamStateStore?
   /// Whether the first source's page is opened in a browser.
   let opensPage: Bool
   let logger: Logger
 
   func run() async throws {
-    // Only now are signals caught: whoever reads that weir is up may stop it.
+    // Signals are handled only from here on, so a program that reads this report may stop weir.
     report.tell(logger)
     SystemdNotify.send(.ready)
     if opensPage { PageOpener.open(report.page) }
@@ -35,14 +35,14 @@ struct RunningServer: Service {
       try? await gracefulShutdown()
       SystemdNotify.send(.stopping)
       if stateStore != nil { streams.prepareToLeave() }
-      // What their encoders hold belongs to streams that are live still.
+      // The samples in the encoders belong to streams that are still live.
       await sources.stop()
       await stop()
       group.cancelAll()
     }
   }
 
-  /// Ends streams whose publishers stay away, looks after recordings, and how much memory is left.
+  /// Ends streams whose publishers stay away, and checks recordings and free memory.
   private func tendStreams() async {
     while !Task.isCancelled {
       streams.tend()
@@ -52,7 +52,7 @@ struct RunningServer: Service {
     }
   }
 
-  /// Removes recordings that are not to be kept any longer.
+  /// Applies the retention rules.
   private func tend(_ recordings: RecordingLibrary) async {
     while !Task.isCancelled {
       recordings.retainSoon(now: clock.wallNanoseconds)
@@ -60,8 +60,8 @@ struct RunningServer: Service {
     }
   }
 
-  /// In the order that loses nothing, once its own sources have ended: no new publishers, playlists ended or left to the
-  /// next process, recordings finished, viewers let go.
+  /// Stops in the order that loses nothing, after the local sources have ended. No new publishers are admitted. Playlists are
+  /// ended, or left to the next process. Recordings are finished, and viewers are disconnected.
   private func stop() async {
     if stateStore == nil { streams.shutDown() } else { streams.handOver() }
     for listener in publishers { await listener.stop() }

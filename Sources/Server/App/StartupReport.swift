@@ -4,13 +4,13 @@ internal import Ingest
 internal import Logging
 internal import NIOCore
 
-/// The few lines that a person reads first: what to open, where to publish, where recordings go.
+/// The first lines of output: what to open, where to publish, where recordings are stored.
 struct StartupReport {
   let configuration: ServerConfiguration
   let capacity: ServerCapacity
   let http: SocketAddress
   let https: SocketAddress?
-  /// Where publishers come in.
+  /// The addresses for publishers.
   let endpoints: [PublisherProtocol.Endpoint]
 
   /// The address of the first source's page, or of the list of streams.
@@ -34,14 +34,15 @@ struct StartupReport {
     return lines.joined(separator: "\n") + "\n"
   }
 
-  /// Bytes of keys and tokens that nobody guesses over the network.
+  /// Lengths from which keys and tokens cannot be guessed over the network, in bytes.
   private static let leastKey = 8
   private static let leastToken = 16
 
   private var warnings: [String] {
     var warnings: [String] = []
     if configuration.publishKeys.isEmpty {
-      warnings.append("anybody who reaches this machine may publish; set a key with --publish-key or WEIR_PUBLISH_KEY")
+      warnings.append(
+        "every client that reaches this machine may publish; set a key with --publish-key or WEIR_PUBLISH_KEY")
     }
     if let length = configuration.publishKeys.shortest, length < Self.leastKey {
       warnings.append("a publish key of \(length) characters can be guessed; use \(Self.leastKey) or more")
@@ -53,8 +54,8 @@ struct StartupReport {
     return warnings
   }
 
-  /// Tells it to whoever looks: lines on standard output, or where the log is for programs, events of the log, so that
-  /// both together are JSON from end to end. A terminal has lines in any case.
+  /// Prints the report to standard output. With `--log json` it becomes log events instead, so that all output is JSON; a
+  /// terminal gets the lines as well.
   func tell(_ logger: Logger) {
     if configuration.logFormat == .json {
       logger.notice("\(Version.name) \(Version.number) started", metadata: facts)
@@ -65,7 +66,7 @@ struct StartupReport {
     _ = write(STDOUT_FILENO, bytes, bytes.count)
   }
 
-  /// Where it listens and records.
+  /// The addresses, the folder of recordings and the limits.
   private var facts: Logger.Metadata {
     var facts: Logger.Metadata = [
       "http": "http://\(http.authority)", "recordings": "\(configuration.recordingsFolder ?? "off")",

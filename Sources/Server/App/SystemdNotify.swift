@@ -1,7 +1,7 @@
 internal import Glibc
 
-/// Tells the service manager how far the process is (sd_notify(3)): a datagram to the socket that `NOTIFY_SOCKET` names.
-/// Where nobody asked for it, nothing happens.
+/// Reports the state of the process to the service manager (sd_notify(3)): a datagram to the socket in `NOTIFY_SOCKET`. Does
+/// nothing if that is not set.
 enum SystemdNotify: String {
   case ready = "READY=1"
   case stopping = "STOPPING=1"

@@ -9,7 +9,7 @@ internal import NIOPosix
 internal import ServiceLifecycle
 internal import UnixSignals
 
-/// The server, put together from its parts. Read from the top: what there is, how it starts, how it stops.
+/// The server, assembled from its parts: first its members, then start and stop.
 struct WeirServer {
   let configuration: ServerConfiguration
   let logger: Logger
@@ -23,7 +23,7 @@ struct WeirServer {
   private let inherited: InheritedSockets
   private let protocols: @Sendable (WeirServer) -> [PublisherProtocol]
 
-  /// `protocols` are those by which publishers may come.
+  /// `protocols` are those for publishers.
   init(
     configuration: ServerConfiguration, inherited: InheritedSockets = .none, logger: Logger,
     protocols: @escaping @Sendable (WeirServer) -> [PublisherProtocol] = PublisherProtocol.all
@@ -80,12 +80,12 @@ struct WeirServer {
     library?.follow(streams, buffers: buffers)
   }
 
-  /// Listens, serves until SIGTERM or SIGINT, then ends everything in order. Throws `ConfigurationError` when the
-  /// machine does not let it start.
+  /// Listens, serves until SIGTERM or SIGINT, then ends everything in order. Throws `ConfigurationError` if this machine prevents
+  /// the start.
   ///
-  /// - Parameter openingPage: whether the first source's page is opened in a browser, where there is a desktop.
+  /// - Parameter openingPage: whether the first source's page is opened in a browser, if there is a desktop.
   func run(openingPage: Bool = false) async throws {
-    // A file that may not grow is an error of its recording (EFBIG), not the end of the server.
+    // Without this, a file at the size limit ends the server instead of being an error of its recording (EFBIG).
     signal(SIGXFSZ, SIG_IGN)
     await resumeStreams()
     await recordings?.finishLeftovers(patience: Self.leftoverPatience)
@@ -119,11 +119,10 @@ struct WeirServer {
     logger.notice("stopped")
   }
 
-  /// Most leftovers are finished in milliseconds each, and then whoever asks first finds them.
+  /// Most leftovers are finished within milliseconds, so the first client finds them.
   private static let leftoverPatience = Duration.milliseconds(500)
 
-  /// Goes on with the streams that the last process left. Without a ledger they begin anew, which is better than not at
-  /// all.
+  /// Continues the streams of the previous process. If their state cannot be read, they begin anew.
   private func resumeStreams() async {
     guard let stateStore else { return }
     do {
@@ -185,28 +184,30 @@ struct WeirServer {
       capacity: capacity,
       attempts: attempts
     ) { ConnectionRefusals(sumOf: protocols.map(\.listener.refusals)) }
-    // Two wait for workers that make pictures: a gallery full of recordings does not keep a live stream's waiting. One is for
-    // figures: neither an event loop nor a thread that may be waiting for a disk puts them together. They end with the process.
-    let (pictures, recorded, figures) = (Self.thread(), Self.thread(), Self.thread())
+    // Three threads, which end with the process. Two wait for thumbnail workers: one for live streams, one for recordings, so
+    // that a gallery of recordings does not delay live streams. The third makes reports and lists, since an event loop must not,
+    // and a disk thread may be blocked.
+    let (liveThumbnails, recordingThumbnails, reports) = (Self.thread(), Self.thread(), Self.thread())
     let replay = ReplayRoutes(
       archive: archive, streams: streams, layout: configuration.streamSettings.layout,
       longClips: LongClips(memory: memory))
     let router = Router(
       live: LiveRoutes(
-        streams: streams, viewers: viewers, thumbnails: Thumbnails(logger: logger, pool: pictures),
+        streams: streams, viewers: viewers, thumbnails: Thumbnails(logger: logger, pool: liveThumbnails),
         archive: archive),
       api: APIRoutes(
         streams: streams, viewers: viewers, recordings: recordings, captures: CaptureAPI(sources: sources),
-        sources: SourcesAPI(sources: sources, previews: SourcePreviews(pool: pictures), recordings: sourceRecordings),
+        sources: SourcesAPI(
+          sources: sources, previews: SourcePreviews(pool: liveThumbnails), recordings: sourceRecordings),
         replay: replay, gate: gate, clock: clock, rtmpPort: rtmpPort,
         publishKeyRequired: !configuration.publishKeys.isEmpty, publicURL: configuration.publicURL,
-        capacity: capacity, lists: SingleFlight(limit: 1, on: figures, sharing: .untilBegun)),
+        capacity: capacity, lists: SingleFlight(limit: 1, on: reports, sharing: .untilBegun)),
       recordings: RecordingRoutes(
         library: recordings,
-        thumbnails: recordings.map { RecordingThumbnails(library: $0, logger: logger, pool: recorded) }),
+        thumbnails: recordings.map { RecordingThumbnails(library: $0, logger: logger, pool: recordingThumbnails) }),
       replay: replay,
       pages: PageRoutes(files: WebFiles(folder: configuration.webFolder)),
-      metrics: MetricsRoutes(report: metrics, clock: clock, pool: figures), gate: gate)
+      metrics: MetricsRoutes(report: metrics, clock: clock, pool: reports), gate: gate)
     let listener = HTTPListener(
       responder: router, limits: configuration.httpLimits, memory: memory, descriptors: descriptors,
       proxies: configuration.trustedProxies, origins: configuration.crossOrigin, clock: clock, traffic: traffic,
@@ -230,7 +231,7 @@ struct WeirServer {
     return (plain, secure)
   }
 
-  /// Listens at an address, or where somebody listens for this process already.
+  /// Listens at an address, or on the socket that was passed to this process.
   private func bind(
     _ address: ListenAddress, _ setting: SettingName, _ start: (ListenEndpoint) async throws -> SocketAddress
   ) async throws -> SocketAddress {
@@ -255,7 +256,7 @@ struct WeirServer {
     return endpoints
   }
 
-  /// Nil where nothing is served over TLS.
+  /// Nil if nothing is served over TLS.
   private func readCertificate(
     for protocols: [PublisherProtocol]
   ) throws(ConfigurationError) -> ServerCertificate? {

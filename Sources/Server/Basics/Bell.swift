@@ -2,7 +2,7 @@ package import NIOCore
 internal import NIOPosix
 internal import Synchronization
 
-/// Those who wait until something is true that others bring about, who ring when it may be.
+/// Waits until a condition holds. Code that may have changed the condition calls `ring`, and each condition is tested again.
 package final class Bell: Sendable {
   private struct Waiters {
     var all: [Int: (isMet: @Sendable () -> Bool, promise: EventLoopPromise<Bool>)] = [:]
@@ -13,7 +13,7 @@ package final class Bell: Sendable {
 
   package init() {}
 
-  /// Whether that is met within `patience`.
+  /// True when the condition holds within `patience`, false otherwise. Waits on `eventLoop`, or on any loop.
   package func wait(
     on eventLoop: (any EventLoop)? = nil, patience: TimeAmount,
     until isMet: @escaping @Sendable () -> Bool

@@ -1,8 +1,8 @@
 package import NIOCore
 
 extension ByteBuffer {
-  /// The decimal digits of a number, at least so many (1 to 19), without a string on the way: a playlist of ten hours has
-  /// 18,000 lines.
+  /// Writes a number in decimal, padded with zeros to `minimumDigits` (1 to 19). No string is allocated: a playlist of ten
+  /// hours has 18,000 lines.
   package mutating func writeDecimal(_ value: UInt64, minimumDigits: Int = 1) {
     var rest = value
     withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { room in

@@ -1,6 +1,6 @@
-/// Sizes as people write them: `500MB`, `1GB` (powers of ten, as disks are sold) and `1GiB` (powers of two).
+/// Sizes as text: `500MB`, `1GB` (powers of ten, as disks are sold) and `1GiB` (powers of two).
 package enum ByteSizeText {
-  /// Parses a size into bytes; a number without a unit is refused, because nobody means bytes. Nothing needs none.
+  /// Parses a size into bytes. A number without a unit is refused, because it rarely means bytes. Only 0 needs no unit.
   package static func parse(_ text: String) throws(ValueError) -> Int64 {
     guard let (value, unit) = DecimalText.split(text) else {
       throw ValueError("that is not a size", advice: "write 500MB, 1GB or 1GiB")

@@ -1,7 +1,7 @@
 internal import CChecksum
 package import NIOCore
 
-/// CRC-32C, by which a recording's fragments are known to be whole. A value: bytes in, the checksum at any time.
+/// CRC-32C, which shows that a recording's fragments are whole. Bytes are added; the checksum can be read at any time.
 package struct Checksum: Sendable, Hashable {
   package private(set) var value: UInt32 = 0
 

@@ -1,4 +1,4 @@
-/// Places in a recording as players show them: `1:30`, `00:01:30`, `2:00:00.5`.
+/// Positions in a recording as players show them: `1:30`, `00:01:30`, `2:00:00.5`.
 package enum ClockText {
   /// Nanoseconds of minutes and seconds, or of hours, minutes and seconds; nil for anything else.
   package static func nanoseconds(_ text: String) -> Int64? {

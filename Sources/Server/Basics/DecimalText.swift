@@ -1,12 +1,11 @@
-/// A number with up to nine decimals as people write it before a unit, held exactly: `1.5` is 1 and 500 000 000
-/// billionths.
+/// A number with up to nine decimals before a unit, held exactly: `1.5` is 1 and 500,000,000 billionths.
 package struct DecimalText {
   private let whole: Int64
   private let billionths: Int64
 
   private static let maximumDecimals = 9
 
-  /// Splits `1.5s` into the number and the unit; nil when no number leads.
+  /// Splits `1.5s` into the number and the unit. Nil when the text does not begin with a number.
   package static func split(_ text: String) -> (value: DecimalText, unit: String)? {
     let number = text.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
     let parts = number.split(separator: ".", omittingEmptySubsequences: false)
@@ -21,7 +20,7 @@ package struct DecimalText {
     return (DecimalText(whole: whole, billionths: billionths), String(text[number.endIndex...]))
   }
 
-  /// The number times a unit's size, cut towards zero; nil beyond 63 bits.
+  /// The number times the size of a unit, rounded towards zero. Nil when the result exceeds 63 bits.
   package func times(_ unit: Int64) -> Int64? {
     let (product, overflow) = whole.multipliedReportingOverflow(by: unit)
     let fraction = Int64(1_000_000_000).dividingFullWidth(billionths.multipliedFullWidth(by: unit)).quotient

@@ -2,98 +2,98 @@ internal import Glibc
 internal import NIOCore
 internal import Synchronization
 
-/// Counts descriptors out at admission, before they are opened. A stream that cannot open one ends, and libdispatch ends the
-/// whole process. Streams come before viewers: viewers are let go where a stream needs their descriptors.
+/// Limits the file descriptors of the process. They are counted at admission, before they are opened: a stream that cannot
+/// open one ends, and libdispatch ends the whole process. Streams have priority: the connections of viewers are closed when
+/// a stream needs their descriptors.
 package final class DescriptorBudget: Sendable {
-  /// What a stream takes: its publisher's socket and its memory.
+  /// Descriptors of one stream: the socket of its publisher and its memory file.
   package static let perStream = 2
-  /// What each of its recordings, its folder of segments, and each worker takes on top.
+  /// Descriptors of each recording, of the segment folder and of each worker, on top of `perStream`.
   package static let perSink = 3
 
-  /// Kept for the server itself: listeners, event loops, the log, databases, thumbnails, files that are looked at. Refused
-  /// viewers are answered on these, too. Of many processors each has an event loop (three descriptors) and a thread that looks
-  /// at files (two at a time).
+  /// Reserved for the server: listeners, event loops, the log, databases, thumbnails, file lookups, and responses to refused
+  /// viewers. Each processor has an event loop (three descriptors) and a thread that looks at files (two at a time).
   private static let base = max(128, 64 + 5 * System.coreCount)
-  /// Kept from viewers, for streams that are still to come and for the rest, where there are enough.
+  /// Withheld from viewers, for new streams and for other uses, where the limit is large enough.
   private static let forStreams = 256
-  /// One in so many is always kept for viewers. Files that are read for them can be as many.
+  /// One descriptor in this many is always reserved for viewers. As many files can be open for viewers.
   private static let viewersShare = 8
 
-  /// Descriptors that the process may have open (`ulimit -n`).
+  /// File descriptors that the process may have open (`ulimit -n`).
   package let limit: Int
   private let state = Mutex(State())
-  /// Rings when something is given back.
+  /// Rings when descriptors are given back.
   private let bell = Bell()
 
-  /// What a file is open for.
+  /// The purpose of an open file.
   package enum FileUse: Sendable {
-    /// A recording that somebody reads.
+    /// A recording that a client reads.
     case reading
-    /// A recording that is over, for viewers who go back. Half of the files can be.
+    /// A finished recording, for viewers who seek back. At most half of the files.
     case rewinding
   }
 
   private struct State {
     var viewers = 0
     var streams = 0
-    /// Of streams and publications that are over and whose files the disk has not closed yet.
+    /// Descriptors of streams and publications that have ended, but whose files the disk has not closed yet.
     var closing = 0
-    /// Files that are read for viewers, and those of them that are kept for rewinding.
+    /// Files that are open for viewers, and how many of these are for rewinding.
     var files = 0
     var rewinding = 0
-    /// Viewers that were asked to go and have not gone yet.
+    /// Viewers that were told to leave and are still connected.
     var leaving = 0
-    /// Lets the newest viewers go, so many.
+    /// Closes the connections of this many viewers, newest first.
     var shed: (@Sendable (Int) -> Void)?
 
-    /// What is handed out.
+    /// All descriptors in use.
     var sum: Int { viewers + streams + closing + files }
   }
 
-  /// Never refuses.
+  /// A budget without a limit.
   package static let unlimited = DescriptorBudget(limit: .max / 4)
 
   package init(limit: Int) {
     self.limit = limit
   }
 
-  /// Of this process.
+  /// The budget of this process, from `RLIMIT_NOFILE`.
   package convenience init() {
     var limit = rlimit()
     let isKnown = getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0
     self.init(limit: isKnown ? Int(clamping: min(limit.rlim_cur, 1 << 40)) : 1024)
   }
 
-  /// What there is to hand out.
+  /// All descriptors that can be handed out.
   private var all: Int { max(2, limit - min(Self.base, limit / 4) - strangers) }
 
-  /// Connections that viewers can have while streams take no more than what is kept for them.
+  /// The most connections of viewers, while streams use no more than their reserve.
   package var viewers: Int { max(1, limit - min(Self.forStreams, limit / 2)) }
 
-  /// What streams can have in all.
+  /// The most descriptors of streams.
   package var streams: Int { all - max(1, all / Self.viewersShare) }
 
-  /// What streams that are still to come can have.
+  /// Descriptors that are left for new streams.
   var roomForStreams: Int { state.withLock { streams - $0.streams - $0.closing } }
 
-  /// Files that can be read for viewers at a time.
+  /// The most files that can be open for viewers at a time.
   package var files: Int { max(1, all / Self.viewersShare) }
 
-  /// Connections that have not published yet, at a time.
+  /// The most connections at a time that have not published yet.
   package var strangers: Int { max(4, min(8192, limit / 16)) }
 
-  /// What is handed out at the moment.
+  /// Descriptors in use now.
   package var taken: (viewers: Int, streams: Int) { state.withLock { ($0.viewers, $0.streams) } }
 
-  /// Files that are open for viewers at the moment.
-  var openFiles: Int { state.withLock { $0.files } }
+  /// Files that are open for viewers now.
+  package var openFiles: Int { state.withLock { $0.files } }
 
-  /// How to let viewers go.
+  /// Sets the closure that closes the connections of viewers.
   package func onShortage(_ shed: @escaping @Sendable (_ count: Int) -> Void) {
     state.withLock { $0.shed = shed }
   }
 
-  /// A viewer's connection; false where there is none left for it.
+  /// Takes the descriptor of a viewer's connection. False when none is left.
   package func takeViewer() -> Bool {
     state.withLock { state in
       guard state.viewers + state.files < viewers, state.sum < all else { return false }
@@ -110,7 +110,7 @@ package final class DescriptorBudget: Sendable {
     bell.ring()
   }
 
-  /// A file that is read for viewers; false where there is no room for it. Nobody is let go for it.
+  /// Takes the descriptor of a file for viewers. False when none is left. No viewer is disconnected for a file.
   package func takeFile(_ use: FileUse) -> Bool {
     state.withLock { state in
       guard state.files < files, state.sum < all else { return false }
@@ -123,7 +123,7 @@ package final class DescriptorBudget: Sendable {
     }
   }
 
-  /// A file that is open already.
+  /// Counts a file that is already open.
   package func noteFile(_ use: FileUse) {
     state.withLock { Self.count(1, use, &$0) }
   }
@@ -138,8 +138,8 @@ package final class DescriptorBudget: Sendable {
     if case .rewinding = use { state.rewinding += change }
   }
 
-  /// Descriptors of a stream; false where there are not so many, even without viewers. Some may still be those of viewers that
-  /// were asked to go: nothing is opened before `areFree`.
+  /// Takes descriptors for a stream. False when there are too few, even without viewers. Some may still belong to viewers that
+  /// were told to leave: open nothing before `areFree`.
   package func takeStream(_ count: Int) -> Bool {
     let (isTaken, missing, shed) = state.withLock { state in
       guard count <= streams - state.streams - state.closing else { return (false, 0, state.shed) }
@@ -157,17 +157,17 @@ package final class DescriptorBudget: Sendable {
     bell.ring()
   }
 
-  /// So many descriptors are open still of streams that have given theirs back.
+  /// Sets the number of descriptors that are still open though their streams have given them back.
   package func setClosing(_ count: Int) {
     state.withLock { $0.closing = count }
     bell.ring()
   }
 
-  /// Waits until the viewers have gone that were asked to; false where they have not in time.
+  /// Waits until the viewers that were told to leave have left. False when they have not within `patience`.
   package func areFree(patience: Duration = .seconds(1)) async -> Bool {
     let free = bell.wait(patience: TimeAmount(patience)) { self.state.withLock { $0.sum <= self.all } }
     let areFree = (try? await free.get()) ?? false
-    // Whoever comes next asks anew.
+    // The next stream that needs descriptors asks again.
     if !areFree { state.withLock { $0.leaving = 0 } }
     return areFree
   }

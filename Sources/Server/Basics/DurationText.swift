@@ -1,6 +1,6 @@
-/// Durations as people write them: `200ms`, `2s`, `1.5s`, `1m`, `2h`, `30d`.
+/// Durations as text: `200ms`, `2s`, `1.5s`, `1m`, `2h`, `30d`.
 package enum DurationText {
-  /// Parses a duration; a number without a unit is refused, because it means something else to everybody.
+  /// Parses a duration. A number without a unit is refused, because its meaning is ambiguous.
   package static func parse(_ text: String) throws(ValueError) -> Duration {
     guard let (value, unit) = DecimalText.split(text) else {
       throw ValueError("that is not a duration", advice: "write 200ms, 2s, 1m or 1h")
@@ -21,7 +21,7 @@ package enum DurationText {
     return .nanoseconds(nanoseconds)
   }
 
-  /// The shortest text that `parse` reads back as the same duration (to the millisecond): `200ms`, `2s`, `1m`.
+  /// The shortest text that `parse` reads as the same duration, to the millisecond: `200ms`, `2s`, `1m`.
   package static func text(_ duration: Duration) -> String {
     let milliseconds = duration.wholeMilliseconds
     if milliseconds % 3_600_000 == 0, milliseconds != 0 { return "\(milliseconds / 3_600_000)h" }
@@ -31,7 +31,7 @@ package enum DurationText {
 }
 
 extension Duration {
-  /// Milliseconds, cut towards zero; saturates.
+  /// Milliseconds, rounded towards zero; saturates.
   package var wholeMilliseconds: Int64 {
     let (seconds, attoseconds) = components
     let (product, overflow) = seconds.multipliedReportingOverflow(by: 1000)

@@ -1,4 +1,4 @@
-/// How many there were of something, and how long they took together.
+/// The count and the total length of timed operations.
 package struct Durations: Sendable, Hashable {
   package private(set) var count = 0
   package private(set) var nanoseconds: Int64 = 0
@@ -7,7 +7,7 @@ package struct Durations: Sendable, Hashable {
 
   package var seconds: Double { Double(nanoseconds) / 1_000_000_000 }
 
-  /// One that took so long; a negative length counts as none.
+  /// Adds one duration. A negative length counts as 0.
   package mutating func add(nanoseconds length: Int64) {
     count &+= 1
     nanoseconds &+= max(0, length)

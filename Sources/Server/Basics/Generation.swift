@@ -1,7 +1,7 @@
 internal import Synchronization
 
-/// Rises with every change of something, so that whoever keeps what was made of it knows when it is old. Anybody may
-/// look at it, without a lock.
+/// A counter that rises with every change, which shows whether a cached value is stale. Readable from any thread, without a
+/// lock.
 package final class Generation: Sendable {
   private let count = Atomic(0)
 

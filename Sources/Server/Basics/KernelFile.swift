@@ -1,11 +1,11 @@
 internal import Glibc
 
-/// Files of /proc and /sys, which have no size before they are read.
+/// Reads files of /proc and /sys. Their size is unknown before they are read.
 package enum KernelFile {
-  /// More than the longest of those that are read has.
+  /// In bytes; longer than any of the files that are read.
   private static let longest = 64 << 10
 
-  /// What one says, as far as 64 KiB; nil where it cannot be opened.
+  /// The text of a file, up to 64 KiB. Nil when it cannot be opened.
   package static func text(_ path: String) -> String? {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return nil }

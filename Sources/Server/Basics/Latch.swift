@@ -1,7 +1,7 @@
 internal import NIOCore
 internal import Synchronization
 
-/// Set once, by a thread that may wait for a disk for ever.
+/// A flag that is set once, by a thread that a disk may block without limit.
 package final class Latch: Sendable {
   private let value = Atomic(false)
   private let bell = Bell()
@@ -15,7 +15,7 @@ package final class Latch: Sendable {
     bell.ring()
   }
 
-  /// Whether it is set within `patience`.
+  /// True when the flag is set within `patience`.
   package func wait(patience: Duration) async -> Bool {
     (try? await bell.wait(patience: TimeAmount(patience)) { self.isSet }.get()) ?? isSet
   }

@@ -1,12 +1,12 @@
 internal import Glibc
 
-/// Where a listener listens: `:8080`, `1.2.3.4:8080` or `[::1]:8080`. Port 0 lets the system choose.
+/// The address of a listener: `:8080`, `1.2.3.4:8080` or `[::1]:8080`. With port 0 the system chooses a port.
 package struct ListenAddress: Sendable, Hashable, CustomStringConvertible {
-  /// The local addresses that are served.
+  /// The local addresses that accept connections.
   package enum Host: Sendable, Hashable {
     /// Every address of the machine, IPv6 and IPv4 (`:8080`).
     case any
-    /// One address in the system's own spelling, without brackets.
+    /// One address as the system writes it, without brackets.
     case ipv4(String)
     case ipv6(String)
   }
@@ -19,7 +19,7 @@ package struct ListenAddress: Sendable, Hashable, CustomStringConvertible {
     self.port = port
   }
 
-  /// Parses the three forms; names are refused, because which of its addresses a name means changes by itself.
+  /// Parses the three forms. Host names are refused, because the address of a name can change.
   package init(parsing text: String) throws(ValueError) {
     guard let colon = text.lastIndex(of: ":") else {
       throw ValueError("an address needs a port", advice: "write :8080, 1.2.3.4:8080 or [::1]:8080")
@@ -47,7 +47,7 @@ package struct ListenAddress: Sendable, Hashable, CustomStringConvertible {
       "the host is not an IP address", advice: "write :8080 for every address, 127.0.0.1:8080 for this machine only")
   }
 
-  /// Whether that is an IPv6 address, without brackets.
+  /// Whether the text is an IPv6 address, without brackets.
   static func isIPv6(_ text: some StringProtocol) -> Bool {
     var address = [UInt8](repeating: 0, count: 16)
     return inet_pton(AF_INET6, String(text), &address) == 1
@@ -61,8 +61,8 @@ package struct ListenAddress: Sendable, Hashable, CustomStringConvertible {
     }
   }
 
-  /// What to bind, best first. `::` takes IPv4 too (Linux binds dual-stack by default); a machine without IPv6
-  /// falls back to IPv4 alone.
+  /// Addresses to bind, in order of preference. `::` accepts IPv4 too (dual-stack is the default on Linux). A machine without
+  /// IPv6 uses IPv4 alone.
   package var bindCandidates: [String] {
     switch host {
     case .any: ["::", "0.0.0.0"]

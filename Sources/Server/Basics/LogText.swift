@@ -1,6 +1,6 @@
-/// Text from peers and files made fit for one line of a log or a terminal.
+/// Makes text from peers and files safe for one line of a log or a terminal.
 package enum LogText {
-  /// The text with every control character written out (`\n`, `\u{1b}`): nobody forges log lines or drives a terminal.
+  /// The text with control characters escaped (`\n`, `\u{1b}`). Prevents forged log lines and terminal control sequences.
   package static func escaped(_ text: String) -> String {
     guard text.unicodeScalars.contains(where: isHidden) else { return text }
     var result = ""
@@ -14,7 +14,7 @@ package enum LogText {
     return result
   }
 
-  /// Control characters, and the marks that turn the direction of text around.
+  /// Control characters, and characters that change the direction of text.
   private static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.value {
     case 0..<0x20, 0x7f..<0xa0, 0x2028...0x202e, 0x2066...0x2069: true

@@ -1,38 +1,38 @@
 package import Logging
 internal import Synchronization
 
-/// What connections may still take of the memory that this process can have: of its control group, or of the machine.
-/// When it runs out, new connections are refused, and everybody who is there goes on.
+/// Limits the memory of connections, from what the control group or the machine has left. When it is used up, new
+/// connections are refused and existing ones continue.
 ///
-/// A connection is charged with what it may come to hold for as long as it is young; after that it shows in what the
-/// system counts. Publishers are never asked: what their windows will still need is left aside for them.
+/// A young connection is charged with the most that it may use. Later, its memory is part of what the system counts.
+/// Publishers are never refused: memory that their windows will need is reserved.
 package final class MemoryBudget: Sendable {
-  /// A connection over plain TCP: objects and a read buffer. Media are sent from where they are.
+  /// A connection over plain TCP: objects and a read buffer. Media is sent without a copy.
   package static let plainConnectionBytes = 48 << 10
-  /// Over TLS, what was encrypted and not yet taken comes on top (`SocketWriter.tlsWindow`), and the session.
+  /// A TLS connection also holds its session and encrypted bytes that are not sent yet (`SocketWriter.tlsWindow`).
   package static let secureConnectionBytes = 448 << 10
-  /// Looks, about half a second apart, during which a connection counts as young.
-  private static let youth = 10
-  /// Of the memory there is, one part in so many is kept for publishers, recordings and what was not foreseen; within
-  /// these bounds in bytes.
+  /// A connection is young during this many measurements, which are about half a second apart.
+  private static let measurementsWhileYoung = 10
+  /// One part in this many of the memory is reserved for publishers, recordings and the unexpected, within these bounds
+  /// (bytes).
   private static let reserveShare = 8
   private static let reserveBounds = 16 << 20...256 << 20
 
-  /// What was charged, and since which look.
+  /// The bytes that were charged, and the number of the last measurement before.
   package struct Charge: Sendable, Equatable {
     fileprivate var bytes: Int
     fileprivate var look: Int
   }
 
-  /// Never refuses.
+  /// A budget without a limit.
   package static let unlimited = MemoryBudget(sources: nil, logger: Logger(label: "") { _ in SwiftLogNoOpLogHandler() })
 
   private struct State {
-    /// Bytes charged since the last look, and between the looks before it, newest last.
+    /// Bytes charged since the last measurement, and between earlier measurements (newest last).
     var charged = 0
     var young: [Int] = []
     var looks = 0
-    /// Since the last look.
+    /// Refused connections since the last measurement.
     var refusals = 0
     var isShort = false
   }
@@ -53,15 +53,15 @@ package final class MemoryBudget: Sendable {
     look(expectedGrowth: 0)
   }
 
-  /// Less than one part in so many is left: what is sent is to take little of it.
+  /// Memory is tight when less than one part in this many is left. Responses then use less of it.
   private static let tightShare = 3
-  /// Less than so many bytes in all run short faster than anybody looks.
-  private static let little = 2 << 30
+  /// Bytes. A smaller limit counts as tight: such memory can run out between two measurements.
+  private static let smallLimit = 2 << 30
 
-  /// There is little memory, or little is left.
+  /// The limit is small, or little memory is left.
   package var isTight: Bool { tight.load(ordering: .relaxed) }
 
-  /// Charges a new connection; nil when there is no room for it.
+  /// Charges a new connection. Nil when there is no room for it.
   package func take(_ bytes: Int) -> Charge? {
     guard sources != nil else { return Charge(bytes: 0, look: 0) }
     guard allowance.wrappingSubtract(bytes, ordering: .relaxed).newValue >= 0 else {
@@ -75,7 +75,7 @@ package final class MemoryBudget: Sendable {
     }
   }
 
-  /// What was charged has closed, perhaps still young: who comes and goes takes nothing that others miss.
+  /// Returns the charge of a closed connection. A connection that closes while it is young leaves no charge behind.
   package func giveBack(_ charge: Charge) {
     let isYoung = state.withLock { state in
       let age = state.looks - charge.look
@@ -89,19 +89,18 @@ package final class MemoryBudget: Sendable {
     if isYoung { allowance.wrappingAdd(charge.bytes, ordering: .relaxed) }
   }
 
-  /// Looks how much memory there is. Reads some small files of the kernel's: not for event loops. `expectedGrowth` in
-  /// bytes.
+  /// Measures the memory. `expectedGrowth` in bytes. Reads small kernel files, so it must not run on an event loop.
   package func look(expectedGrowth: Int) {
     guard let memory = sources?.read() else { return }
     let reserve = min(
       max(memory.limit / Self.reserveShare, Self.reserveBounds.lowerBound), Self.reserveBounds.upperBound)
-    let isTight = memory.limit < Self.little || memory.available < memory.limit / Self.tightShare
+    let isTight = memory.limit < Self.smallLimit || memory.available < memory.limit / Self.tightShare
     tight.store(isTight, ordering: .relaxed)
     let (left, change) = state.withLock { state -> (left: Int, change: Bool?) in
       state.young.append(state.charged)
       state.charged = 0
       state.looks += 1
-      if state.young.count > Self.youth { state.young.removeFirst() }
+      if state.young.count > Self.measurementsWhileYoung { state.young.removeFirst() }
       let left = memory.available - reserve - expectedGrowth - state.young.reduce(0, +)
       allowance.store(max(0, left), ordering: .relaxed)
       let isShort = state.refusals > 0 || left < Self.plainConnectionBytes

@@ -1,7 +1,7 @@
 internal import Glibc
 
-/// Where the kernel says how much memory this process may have and how much of that is in use: its control groups
-/// (versions 1 and 2) and the machine. Of each figure the tightest counts, which may be another level's than the other's.
+/// Reads the memory limit and the available memory of the process from its control groups (versions 1 and 2) and the
+/// machine. Each value is the lowest over all levels, so the two may come from different levels.
 package struct MemorySources: Sendable {
   /// In bytes.
   package struct Reading: Sendable, Hashable {
@@ -9,18 +9,18 @@ package struct MemorySources: Sendable {
     package var available: Int
   }
 
-  /// A level of the control groups.
+  /// The files of one control group.
   private struct Group: Sendable {
     let limit: String
     let usage: String
     let statistics: String
-    /// The line of `statistics` with pages of files that can be given back at any time.
+    /// The line of `statistics` with file pages that the kernel can reclaim at any time.
     let reclaimable: String
   }
 
   private let groups: [Group]
 
-  /// Finds the groups of this process. `root` is where they are mounted.
+  /// Finds the control groups of this process. `root` is their mount point.
   package init(root: String = "/sys/fs/cgroup") {
     var groups: [Group] = []
     for line in (KernelFile.text("/proc/self/cgroup") ?? "").split(separator: "\n") {
@@ -45,7 +45,7 @@ package struct MemorySources: Sendable {
     self.groups = groups
   }
 
-  /// The group and those above it. Within a container the path may not be there; its root is.
+  /// The group and its ancestors. In a container the path may not exist; the root then is that of the container.
   private static func levels(_ root: String, _ path: String) -> [String] {
     var folders = [root]
     for part in path.split(separator: "/") where part != ".." {
@@ -54,7 +54,7 @@ package struct MemorySources: Sendable {
     return folders
   }
 
-  /// Nil where the kernel does not say.
+  /// Nil when the kernel gives no values.
   package func read() -> Reading? {
     let levels = groups.compactMap(Self.read) + [Self.machine].compactMap(\.self)
     guard let limit = levels.map(\.limit).min(), let available = levels.map(\.available).min() else { return nil }
@@ -76,7 +76,7 @@ package struct MemorySources: Sendable {
     return Reading(limit: total << 10, available: available << 10)
   }
 
-  /// The first number behind a word that begins a line.
+  /// The first number in the line that begins with this word.
   private static func value(of name: String, in text: String) -> Int? {
     for line in text.split(separator: "\n") {
       let words = line.split(separator: " ", omittingEmptySubsequences: true)
@@ -85,6 +85,6 @@ package struct MemorySources: Sendable {
     return nil
   }
 
-  /// Nil for "max" and what else is no number.
+  /// Nil for "max" and any other text that is not a number.
   private static func number(_ text: String) -> Int? { Int(text.prefix { $0 != "\n" }) }
 }

@@ -1,12 +1,12 @@
-/// Where people and players find this server, as `--public-url` has it: `https://live.example.com`, without a slash at
-/// its end. Only what is configured is trusted: the Host of a request is whatever a client writes, and answers are shared.
+/// The public address of this server, from `--public-url`: `https://live.example.com`, without a slash at the end. The Host
+/// field of a request is not used: a client can write anything there, and responses are shared between clients.
 package struct PublicURL: Sendable, Hashable, CustomStringConvertible {
-  /// Where the server tells its clock.
+  /// The path of the server's clock.
   package static let timePath = "/time"
 
   package let description: String
 
-  /// Parses `http://HOST` or `https://HOST`, with a port if need be.
+  /// Parses `http://HOST` or `https://HOST`, with an optional port.
   package init(parsing text: String) throws(ValueError) {
     let advice = "write https://live.example.com or http://192.0.2.1:8080"
     guard let scheme = ["https://", "http://"].first(where: { text.lowercased().hasPrefix($0) }) else {
@@ -18,13 +18,13 @@ package struct PublicURL: Sendable, Hashable, CustomStringConvertible {
       throw ValueError("weir serves no path but the root of its host", advice: advice)
     }
     guard !authority.contains("@") else {
-      throw ValueError("everybody would see the name before the @", advice: advice)
+      throw ValueError("a user name before the @ would be public", advice: advice)
     }
     guard Self.isAuthority(authority) else { throw ValueError("that is no host", advice: advice) }
     description = scheme + authority.lowercased()
   }
 
-  /// A name, an IPv4 address or an IPv6 address in brackets; then, perhaps, a port (RFC 3986 §3.2).
+  /// A name, an IPv4 address or an IPv6 address in brackets, with an optional port (RFC 3986 §3.2).
   private static func isAuthority(_ text: Substring) -> Bool {
     var host = text
     let afterBrackets = text.lastIndex(of: "]").map { text.index(after: $0) } ?? text.startIndex

@@ -1,23 +1,23 @@
 internal import Glibc
 package import Synchronization
 
-/// The order of locks that are held together: who holds one takes only those that stand below it. A lock that is not named
-/// here is taken last, and nothing is taken under it.
+/// The order of nested locks. A thread that holds a lock takes only locks further down in this list. A lock without a rank
+/// is taken last, and no lock is taken under it.
 package enum LockRank: UInt, Sendable {
   case source, output, take
-  /// What works with a recording's file.
+  /// Protects the work with a recording's file.
   case recording
-  /// Where recordings find streams.
+  /// Protects the table that maps streams to their recordings.
   case followed
   case registry, stream
-  /// Who is recorded.
+  /// Protects the table of recorders.
   case recorders
-  /// Of what waits for a disk.
+  /// Protects a queue of work for a disk.
   case queue
   case archive, programme, replay
   case budget
 
-  /// Takes note of a lock of this thread. False where it may not be taken now.
+  /// Records that this thread takes the lock. False when the order forbids it.
   package func enter() -> Bool {
     let held = Self.held
     guard held >> rawValue == 0 else { return false }
@@ -30,7 +30,7 @@ package enum LockRank: UInt, Sendable {
     return true
   }
 
-  /// What this thread holds, a bit for each rank.
+  /// The ranks that this thread holds, one bit each.
   private static var held: UInt {
     get { UInt(bitPattern: pthread_getspecific(key)) }
     set { pthread_setspecific(key, UnsafeRawPointer(bitPattern: newValue)) }
@@ -43,7 +43,7 @@ package enum LockRank: UInt, Sendable {
   }()
 }
 
-/// A lock that has its place in the order of locks, which debug builds look after.
+/// A mutex with a rank. Debug builds check the order.
 package struct RankedMutex<Value: ~Copyable>: ~Copyable, Sendable {
   @usableFromInline let rank: LockRank
   @usableFromInline let mutex: Mutex<Value>

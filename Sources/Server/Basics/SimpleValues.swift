@@ -1,6 +1,6 @@
 /// Whole numbers within a range.
 package enum WholeNumber {
-  /// - Parameter alternative: a word that is allowed instead of a number, for the advice.
+  /// - Parameter alternative: a word that is accepted instead of a number, for the advice.
   package static func parse(
     _ text: String, in range: ClosedRange<Int>, orElse alternative: String? = nil
   ) throws(ValueError) -> Int {
@@ -13,7 +13,7 @@ package enum WholeNumber {
   }
 }
 
-/// One of a few words.
+/// One word of a fixed list.
 package enum WordList {
   package static func parse<Word: RawRepresentable<String> & CaseIterable>(_ text: String) throws(ValueError) -> Word {
     guard let word = Word(rawValue: text) else {
@@ -24,7 +24,7 @@ package enum WordList {
   }
 }
 
-/// Names of folders: anything but nothing.
+/// Names of folders: any text that is not empty.
 package enum FolderName {
   package static func parse(_ text: String) throws(ValueError) -> String {
     guard !text.isEmpty else { throw ValueError("the folder's name is empty", advice: "name a folder") }
@@ -32,7 +32,7 @@ package enum FolderName {
   }
 }
 
-/// What a variable may say in place of a flag without a value.
+/// The value of an environment variable that stands for a flag without a value.
 package enum Switch: Sendable, Hashable {
   case on
   case off

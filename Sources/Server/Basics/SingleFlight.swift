@@ -2,14 +2,14 @@ package import NIOCore
 package import NIOPosix
 internal import Synchronization
 
-/// Work that takes its time, done once for all who ask for the same meanwhile, on threads of a pool. How many different
-/// things may wait is bounded.
+/// Runs slow work once for all concurrent requests with the same key, on the threads of a pool. Limits the number of keys
+/// that wait.
 package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
-  /// Who gets what is being made.
+  /// Which requests share a value.
   package enum Sharing: Sendable {
-    /// All who ask before it is there.
+    /// All requests before the work is done.
     case untilDone
-    /// Those who ask before it is begun, so that nothing is older than the question.
+    /// Only requests before the work begins, so that no value is older than its request.
     case untilBegun
   }
 
@@ -18,7 +18,7 @@ package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sen
   private let sharing: Sharing
   private let waiting = Mutex<[Key: [EventLoopPromise<Value>]]>([:])
 
-  /// - Parameter limit: how many things may wait or be under way.
+  /// - Parameter limit: the most keys that wait or are under way.
   package init(limit: Int, on pool: NIOThreadPool, sharing: Sharing = .untilDone) {
     self.limit = limit
     self.pool = pool
@@ -29,7 +29,7 @@ package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sen
     case begin, join, refuse
   }
 
-  /// What comes of it; nil where too much waits. `make` is called on a thread, once for all who share it.
+  /// The value of a key. Nil when too many keys wait. `make` runs once, on a thread of the pool.
   package func value(
     of key: Key, on eventLoop: any EventLoop, make: @escaping @Sendable () -> Value
   ) -> EventLoopFuture<Value>? {
@@ -46,7 +46,7 @@ package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sen
     switch step {
     case .begin:
       pool.submit { state in
-        // A pool that is shut down does nothing any more, and nobody is left waiting.
+        // A pool that was shut down runs no work, so the waiting requests fail.
         guard case .active = state else { return self.finish(key) { $0.fail(CancellationError()) } }
         let sharers = self.sharing == .untilBegun ? self.take(key) : nil
         let value = make()
@@ -60,7 +60,7 @@ package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sen
     return promise.futureResult
   }
 
-  /// The same where `make` takes little time: the first that asks makes it, at once.
+  /// Like `value`, for fast work: the first caller runs `make` at once, on its own thread.
   package func valueHere(of key: Key, on eventLoop: any EventLoop, make: () -> Value) -> Eventual<Value> {
     let other = waiting.withLock { waiting -> EventLoopFuture<Value>? in
       guard waiting[key] != nil else {
@@ -87,7 +87,7 @@ package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sen
 }
 
 extension EventLoopFuture where Value: Sendable {
-  /// The same, or another value when it has not come within `patience`.
+  /// The same value, or `value` when it takes longer than `patience`.
   package func orElse(_ value: Value, after patience: TimeAmount) -> EventLoopFuture<Value> {
     let promise = eventLoop.makePromise(of: Value.self)
     let timeout = eventLoop.scheduleTask(in: patience) { promise.succeed(value) }

@@ -1,15 +1,15 @@
-/// The word that somebody meant who mistyped another.
+/// Suggests a known word for a mistyped one.
 package enum Suggestion {
-  /// The nearest of `known`; nil where none is near enough to be meant: one slip in three letters.
+  /// The nearest word of `known`. Nil when none is near: at most one edit in three letters.
   package static func nearest(to word: String, among known: [String]) -> String? {
-    // Longer ones are no slips, and would take time.
+    // A longer text is no typing error, and the comparison would be slow.
     guard word.utf8.count <= 64 else { return nil }
     let ranked = known.map { (word: $0, slips: slips(between: Array(word.utf8), and: Array($0.utf8))) }
     guard let best = ranked.min(by: { $0.slips < $1.slips }) else { return nil }
     return best.slips <= max(1, min(word.utf8.count, best.word.utf8.count) / 3) ? best.word : nil
   }
 
-  /// How many letters have to be added, left out, changed or swapped with their neighbours to make one of the other.
+  /// The edit distance: letters inserted, deleted, replaced or swapped with their neighbour.
   private static func slips(between word: [UInt8], and other: [UInt8]) -> Int {
     var beforeLast: [Int] = []
     var last = Array(0...other.count)

@@ -1,9 +1,8 @@
 internal import Glibc
 
 extension UTCText {
-  /// Nanoseconds since 1970 of `2026-11-21T07:24:10Z` (RFC 3339, with a fraction or an offset if need be), or of the form
-  /// that names recordings: `20261121T072410Z`. What lies beyond the years 1677 to 2262 is as far as can be told. Nil for
-  /// anything else.
+  /// Nanoseconds since 1970 of `2026-11-21T07:24:10Z` (RFC 3339, with an optional fraction or offset), or of the form in names
+  /// of recordings: `20261121T072410Z`. Times outside of the years 1677 to 2262 saturate. Nil for any other text.
   package static func nanoseconds(_ text: String) -> Int64? {
     var reader = Reader(bytes: Array(text.utf8)[...])
     guard text.utf8.count <= 40, let year = reader.number(4) else { return nil }
@@ -20,7 +19,7 @@ extension UTCText {
     (parts.tm_hour, parts.tm_min, parts.tm_sec) = (Int32(hour), Int32(minute), Int32(second))
     let stated = parts
     let seconds = Int64(timegm(&parts)) &- Int64(offset) &* 60
-    // A day that its month does not have would be one of the next month.
+    // `timegm` moves a day that the month does not have into the next month.
     guard parts.tm_mday == stated.tm_mday || second == 60 else { return nil }
     let (whole, isFar) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
     let (time, isFarther) = whole.addingReportingOverflow(fraction)
@@ -51,7 +50,7 @@ extension UTCText {
       return value
     }
 
-    /// Nanoseconds; what is finer is cut off.
+    /// The fraction in nanoseconds; further digits are dropped.
     mutating func fraction() -> Int64? {
       var unit: Int64 = 100_000_000
       guard let first = digit() else { return nil }
@@ -63,7 +62,7 @@ extension UTCText {
       return value
     }
 
-    /// Minutes east of Greenwich.
+    /// The offset in minutes east of Greenwich.
     mutating func offset() -> Int? {
       if take("Z") || take("z") { return 0 }
       // A plus sign that was not escaped in a query arrives as a space.

@@ -6,7 +6,7 @@ package struct UTCText {
   package let clock: String
   /// `2026-11-21T12:03:04.567Z` (RFC 3339).
   package let internet: String
-  /// `20261121T120304Z`, which names recordings.
+  /// `20261121T120304Z`, as in names of recordings.
   package let compact: String
 
   package init(nanosecondsSince1970 nanoseconds: Int64) {

@@ -1,6 +1,6 @@
-/// Why the text of one value is not usable. The loader puts the origin and the value before it.
+/// Why the text of a value is invalid. The configuration loader puts the origin and the value before it.
 package struct ValueError: Error, Sendable, Hashable {
-  /// What is wrong with it.
+  /// What is wrong with the value.
   package var reason: String
   /// What to write instead.
   package var advice: String

@@ -1,15 +1,15 @@
 internal import Glibc
 
-/// The process's arguments without its name.
+/// The arguments and the environment of the process.
 enum Arguments {
-  /// `CommandLine.arguments` is empty where a library called setenv before main (swift#76080, seen under
-  /// libfaketime); the kernel's copy has them then.
+  /// The arguments without the program's name. `CommandLine.arguments` is empty if a library called setenv before main
+  /// (swift#76080, seen under libfaketime); the kernel's copy has them then.
   static func ofProcess() -> [String] {
     let arguments = CommandLine.arguments
     return Array((arguments.isEmpty ? kernelCopy() : arguments).dropFirst())
   }
 
-  /// The arguments in /proc/self/cmdline, each ended by a zero byte; empty where there is no procfs.
+  /// The arguments in /proc/self/cmdline, each ended by a zero byte; empty without procfs.
   static func kernelCopy() -> [String] {
     let descriptor = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return [] }
@@ -24,12 +24,12 @@ enum Arguments {
     return split(bytes)
   }
 
-  /// Splits text fields that each end in a zero byte; empty fields count.
+  /// Splits texts that each end in a zero byte; empty texts count.
   static func split(_ bytes: [UInt8]) -> [String] {
     bytes.split(separator: 0, omittingEmptySubsequences: false).dropLast().map { String(decoding: $0, as: UTF8.self) }
   }
 
-  /// The environment; of a name that is there twice the first counts, as getenv has it.
+  /// The environment. If a name occurs twice, the first counts, as for getenv.
   static func environment() -> [String: String] {
     var result: [String: String] = [:]
     var entry = environ

@@ -37,7 +37,7 @@ struct CaptureCommand: AsyncParsableCommand {
         "there is no camera and no microphone; plug one in, or name it: weir capture --camera /dev/video0")
     }
     flags["source"] = ["\(name)=\(devices.joined(separator: ","))"] + (flags["source"] ?? [])
-    // Who names a folder wants a recording; else one is made when it is asked for.
+    // A folder on the command line or in the environment asks for a recording; otherwise recordings are made on request.
     let folders = SettingSources(flags: flags, environment: Arguments.environment()).texts(
       of: RecordingOptions().record)
     let namesFolder = folders.contains { $0.origin != .standard("record") }
@@ -55,8 +55,8 @@ struct CaptureCommand: AsyncParsableCommand {
   private var microphonePart: String? {
     switch microphone {
     case "none": nil
-    // The default is often a audio server's, which shares the device with other programs.
-    // One that may not be used is tried as well: that says what to do.
+    // The default device is often that of an audio server, which shares the hardware with other programs. It is used even if it
+    // is not permitted: its error says what to do.
     case "auto": MicrophoneCatalogue.list().isEmpty ? nil : "alsa:default"
     default: "alsa:\(microphone)"
     }

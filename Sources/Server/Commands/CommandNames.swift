@@ -3,7 +3,7 @@ internal import Basics
 
 /// Finds a mistyped command before the parser takes it for an argument of `weir serve`.
 enum CommandNames {
-  /// Throws when the first words name no command: `weir servee`, `weir record lst`, `weir help recrod`.
+  /// Throws if the first words name no command: `weir servee`, `weir record lst`, `weir help recrod`.
   static func check(_ arguments: [String]) throws(ConfigurationError) {
     var command: any ParsableCommand.Type = RootCommand.self
     var path = [Version.name]

@@ -3,7 +3,8 @@ internal import Basics
 internal import Glibc
 internal import NIOCore
 
-/// What a command says of each file: a line, or a JSON array at the end; exit status 1 when one is not good.
+/// The results of a command for its files: one line each, or a JSON array at the end. The exit status is 1 if one file is not
+/// good.
 struct CommandReport {
   struct Entry {
     var text: String
@@ -46,7 +47,7 @@ struct CommandReport {
   }
 }
 
-/// How far a command is: a bar on a terminal, now and then a line elsewhere; on standard error.
+/// Shows the progress of a command on standard error: a bar on a terminal, otherwise a line every 5 seconds.
 final class ProgressLine {
   private let label: String
   private let isShown: Bool

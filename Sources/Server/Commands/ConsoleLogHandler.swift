@@ -4,8 +4,8 @@ internal import Logging
 
 /// Writes log lines to stderr: `12:03:04 notice rtmp studio: connected`, or JSON objects. Times are UTC.
 ///
-/// The logger's label is the component. The metadata `stream` names the stream and stands before the message; all
-/// other metadata follows it as `key=value`, sorted.
+/// The logger's label is the component. The metadata `stream` names the stream and stands before the message. All other metadata
+/// follows the message as `key=value`, sorted.
 struct ConsoleLogHandler: LogHandler {
   var logLevel: Logger.Level
   var metadata: Logger.Metadata = [:]
@@ -15,7 +15,7 @@ struct ConsoleLogHandler: LogHandler {
   private let output: LogOutput
   private let rate: LogRate
 
-  /// Nanoseconds since 1970 for the lines' times.
+  /// Nanoseconds since 1970, for the times of the lines.
   private let now: @Sendable () -> Int64
 
   init(
@@ -43,10 +43,10 @@ struct ConsoleLogHandler: LogHandler {
     let time = now()
     guard let leftOut = rate.leftOut(before: event, all, now: time) else { return }
     for silence in rate.overdue(now: time) {
-      let note = "\(silence.count) lines were left out that began like \"\(silence.text)\""
+      let note = "\(silence.count) lines were left out that begin like \"\(silence.text)\""
       output.write(line(.notice, note, [:])) { line(.warning, $0, [:]) }
     }
-    let note = leftOut > 0 ? " (\(leftOut) lines like it were left out before)" : ""
+    let note = leftOut > 0 ? " (\(leftOut) similar lines were left out before)" : ""
     output.write(line(event.level, event.message.description + note, all)) { line(.warning, $0, [:]) }
   }
 

@@ -3,7 +3,7 @@ internal import Basics
 internal import Ingest
 internal import NIOCore
 
-/// `weir devices`: what this machine can capture and encode with.
+/// `weir devices`: lists the devices and encoders of this machine.
 struct DevicesCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "devices", abstract: "List cameras, microphones and encoders.",

@@ -1,9 +1,8 @@
 internal import Glibc
 internal import Synchronization
 
-/// The file that log lines go to, which never makes a caller wait: a line that a full pipe cannot take is dropped
-/// and counted, and the count is told as soon as lines fit again. Event loops log, and must not stand still because
-/// whoever reads the log does.
+/// The file for log lines. Writing never waits, because event loops log: if the reader of a full pipe is slow, lines are dropped
+/// and counted. The count is logged as soon as lines fit again.
 final class LogOutput: Sendable {
   /// `PIPE_BUF` of Linux (pipe(7)): a pipe that polls writable takes this many bytes at once, without waiting.
   static let maximumLineBytes = 4096
@@ -15,13 +14,13 @@ final class LogOutput: Sendable {
     self.descriptor = descriptor
   }
 
-  /// Somebody looks at it as it comes.
+  /// Whether the output is a terminal.
   var isTerminal: Bool { isatty(descriptor) == 1 }
 
   static let standardError = LogOutput(descriptor: STDERR_FILENO)
 
-  /// Writes one line that ends in a line feed; what exceeds `maximumLineBytes` is cut. `note` makes the line that tells how
-  /// many were dropped before it.
+  /// Writes one line that ends in a line feed; what exceeds `maximumLineBytes` is cut. `note` makes the line that reports how
+  /// many lines were dropped before it.
   func write(_ line: String, note: (_ sentence: String) -> String = { "weir: \($0)\n" }) {
     dropped.withLock { dropped in
       guard isWritable else {

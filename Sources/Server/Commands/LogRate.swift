@@ -1,21 +1,20 @@
 internal import Logging
 internal import Synchronization
 
-/// Keeps the log short whatever peers do: of lines with one cause and one subject the first few are written, then no more
-/// until a while has passed, and the next one tells how many were left out. So it is for one cause and all subjects
-/// together, where the next one of any subject tells. Lines for debugging, and those that tell that the server cannot go
-/// on, are not counted.
+/// Limits the rate of log lines, whatever peers do. Of lines with the same cause and subject, the first few in a span are
+/// written. The next line after the span reports how many were left out. The same holds for one cause and all subjects together.
+/// Debug lines and critical lines are not counted.
 final class LogRate: Sendable {
-  /// Lines in each such span of nanoseconds: of one cause and subject, and of one cause.
+  /// Lines in each span of nanoseconds: of one cause and subject, and of one cause.
   static let burst = 10
   static let causeBurst = 200
   static let span: Int64 = 10_000_000_000
-  /// Pairs of cause and subject that are remembered.
+  /// Limit of remembered pairs of cause and subject.
   private static let capacity = 2048
-  /// Characters of a line that was left out, by which it is told.
+  /// Characters quoted from a line that was left out.
   private static let textLength = 48
 
-  /// Where a line comes from in the sources.
+  /// The place in the source code that logs a line.
   private struct Cause: Hashable {
     let file: String
     let line: UInt
@@ -25,7 +24,7 @@ final class LogRate: Sendable {
     let cause: Cause
     /// The stream, or the address without its port.
     let subject: String
-    /// What it says, without numbers.
+    /// Hash of the text without digits.
     let text: Int
   }
 
@@ -34,7 +33,7 @@ final class LogRate: Sendable {
     var written = 0
     var leftOut = 0
 
-    /// Whether another line fits.
+    /// Counts a line. False if the limit of the span is reached.
     mutating func takes(_ limit: Int, _ now: Int64) -> Bool {
       if now &- start >= LogRate.span { (start, written) = (now, 0) }
       guard written < limit else { return false }
@@ -43,10 +42,10 @@ final class LogRate: Sendable {
     }
   }
 
-  /// Lines of one cause that were left out, beside those that a subject's next line tells of.
+  /// Lines of one cause that were left out, beyond those reported by the next line of a subject.
   struct Silence: Sendable, Hashable {
     var count: Int
-    /// How the first of them began.
+    /// The beginning of the first of them.
     var text: String
   }
 
@@ -60,7 +59,7 @@ final class LogRate: Sendable {
       silences[cause]?.count += count
     }
 
-    /// What was left out of those that are forgotten is told of their cause.
+    /// Forgets subjects. Lines left out of them are counted for their cause.
     mutating func forgetLines(now: Int64) {
       let all = lines
       lines = lines.filter { now &- $0.value.start < LogRate.span }
@@ -73,9 +72,10 @@ final class LogRate: Sendable {
 
   private let state = Mutex(State())
 
-  /// Nil where the line is not to be written, else how many like it, or of its cause, were left out before it.
+  /// Nil if the line is not to be written. Otherwise the number of similar lines, or lines of the same cause, that were left out
+  /// before it.
   ///
-  /// - Parameter now: nanoseconds of any clock that goes on.
+  /// - Parameter now: nanoseconds of any clock that advances.
   func leftOut(before event: LogEvent, _ metadata: Logger.Metadata, now: Int64) -> Int? {
     guard event.level > .debug, event.level < .critical else { return 0 }
     let cause = Cause(file: event.file, line: event.line)
@@ -97,7 +97,7 @@ final class LogRate: Sendable {
     }
   }
 
-  /// What was left out of causes that have had no line since and could have had one. To be told now, with whatever is written.
+  /// Counts of causes that have logged no line since their span ended. They are to be written now.
   func overdue(now: Int64) -> [Silence] {
     state.withLock { state in
       guard !state.silences.isEmpty else { return [] }
@@ -114,7 +114,7 @@ final class LogRate: Sendable {
     return remote.lastIndex(of: ":").map { String(remote[..<$0]) } ?? remote
   }
 
-  /// The first words, without what counts up in them.
+  /// Hash of the first bytes, without digits.
   private static func text(_ message: String) -> Int {
     var hasher = Hasher()
     for byte in message.utf8.prefix(48) where !(0x30...0x39).contains(byte) { hasher.combine(byte) }

@@ -3,10 +3,10 @@ internal import Basics
 internal import Glibc
 internal import Ingest
 
-/// `weir pattern`: the test pattern's pictures before they are coded.
+/// `weir pattern`: writes the uncoded frames of the test pattern.
 struct PatternCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "pattern", abstract: "Write the test pattern's pictures, uncoded, as YUV4MPEG2 to standard output.",
+    commandName: "pattern", abstract: "Write the test pattern's raw frames as YUV4MPEG2 to standard output.",
     discussion: """
       What a player shows of the test pattern can be compared with them, picture by picture: the number is burned in, and \
       EXT-X-PROGRAM-DATE-TIME less the number's time is when picture 0 was.
@@ -16,14 +16,14 @@ struct PatternCommand: ParsableCommand {
         weir pattern --start 2026-11-21T07:24:10.500Z --first 120 --count 60 | ffmpeg -i copy.mp4 -i - -lavfi psnr -f null -
       """)
 
-  @Option(help: ArgumentHelp("When picture 0 is, in UTC.", valueName: "time")) var start = "2026-01-01T00:00:00Z"
-  @Option(help: ArgumentHelp("The number of the first picture.", valueName: "number")) var first: Int64 = 0
-  @Option(help: ArgumentHelp("How many pictures.", valueName: "number")) var count: Int64 = 150
+  @Option(help: ArgumentHelp("Time of frame 0, in UTC.", valueName: "time")) var start = "2026-01-01T00:00:00Z"
+  @Option(help: ArgumentHelp("Number of the first frame.", valueName: "number")) var first: Int64 = 0
+  @Option(help: ArgumentHelp("Number of frames.", valueName: "number")) var count: Int64 = 150
 
-  /// Years of pictures: numbers stay far from where arithmetic would end.
+  /// Years of frames; far below the limits of the arithmetic.
   private static let largestNumber: Int64 = 1 << 32
 
-  /// Nanoseconds since 1970 to which that many pictures can be added.
+  /// Start times, in nanoseconds since 1970, to which that many frames can be added without overflow.
   private static let times = -(Int64.max / 4)...Int64.max / 4
 
   func validate() throws {
@@ -31,16 +31,16 @@ struct PatternCommand: ParsableCommand {
       throw ValidationError("\(option) \(value): give a number from 0 to \(Self.largestNumber)")
     }
     guard let wallStart = UTCText.nanoseconds(start), Self.times.contains(wallStart) else {
-      throw ValidationError("--start '\(start)' is no time; write it as 2026-11-21T07:24:10.500Z")
+      throw ValidationError("--start '\(start)' is not a time; write it as 2026-11-21T07:24:10.500Z")
     }
     guard isatty(STDOUT_FILENO) == 0 else {
-      throw ValidationError("pictures are no text; send them to a file or a program: weir pattern > pattern.y4m")
+      throw ValidationError("the output is not text; redirect it to a file or a program: weir pattern > pattern.y4m")
     }
   }
 
   func run() throws {
     guard let wallStart = UTCText.nanoseconds(start) else { return }
-    // A reader that has seen enough closes the pipe, which is an answer to a write and no reason to die.
+    // A reader may close the pipe early; that is an error of the write and must not kill the process.
     signal(SIGPIPE, SIG_IGN)
     var output = BufferedOutput(descriptor: STDOUT_FILENO)
     do {
@@ -48,7 +48,7 @@ struct PatternCommand: ParsableCommand {
       try output.flush()
     } catch let failure as BufferedOutput.Failure {
       if failure.code == EPIPE { return }
-      throw ConfigurationError(.configuration, "the pictures could not be written: \(failure)")
+      throw ConfigurationError(.configuration, "the frames could not be written: \(failure)")
     }
   }
 }
@@ -59,7 +59,7 @@ struct BufferedOutput {
   private var waiting: [UInt8] = []
   private static let size = 1 << 20
 
-  /// What write(2) said.
+  /// The error of write(2).
   struct Failure: Error, CustomStringConvertible {
     let code: Int32
     var description: String { String(cString: strerror(code)) }

@@ -16,7 +16,7 @@ struct RecordCommand: ParsableCommand {
     ])
 }
 
-/// What the commands below have in common.
+/// Options shared by the commands below.
 struct RecordOutputOptions: ParsableArguments {
   @Flag(help: "Print the result as JSON, and no progress.") var json = false
 }
@@ -37,7 +37,7 @@ struct RecordVerifyCommand: ParsableCommand {
       """)
 
   @Argument(help: "Recordings, finished or not.") var files: [String]
-  @Flag(help: "Read the fragments' heads alone, no media: quick, and blind to damaged pictures.") var heads = false
+  @Flag(help: "Read only the fragments' headers: quick, but damaged media goes unnoticed.") var heads = false
   @OptionGroup var output: RecordOutputOptions
 
   func run() throws {

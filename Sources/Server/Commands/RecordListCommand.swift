@@ -2,7 +2,7 @@ internal import ArgumentParser
 internal import Basics
 internal import NIOCore
 
-/// `weir record list`: what there is, by the catalogue and the files. Changes nothing.
+/// `weir record list`: lists recordings from the catalogue and the files. Changes nothing.
 struct RecordListCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "list", abstract: "List recordings, the newest first.",

@@ -2,7 +2,7 @@ internal import ArgumentParser
 internal import Basics
 internal import Ingest
 
-/// `weir` itself; `serve` when no command is named.
+/// `weir` itself; runs `serve` if no command is named.
 struct RootCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: Version.name,
@@ -28,7 +28,7 @@ struct VersionCommand: ParsableCommand {
 }
 
 extension Version {
-  /// For people: name, release and licence, and the library whose licence counts for the binary as well.
+  /// Name, release and licence, and the library whose licence applies to the binary as well.
   static var text: String {
     """
     \(name) \(number), Apache License 2.0

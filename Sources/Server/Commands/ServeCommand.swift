@@ -31,9 +31,9 @@ struct ServeCommand: AsyncParsableCommand {
   }
 
   /// - Parameters:
-  ///   - flags: what the command line gave, by setting.
+  ///   - flags: the texts of the command line, by setting.
   ///   - openingPage: whether the first source's page is opened in a browser.
-  ///   - defaults: what is meant where neither flag nor variable says anything.
+  ///   - defaults: used if neither a flag nor a variable is set.
   func serve(
     _ flags: [SettingName: [String]], defaults: [SettingName: String] = [:], openingPage: Bool
   ) async throws {
@@ -43,7 +43,7 @@ struct ServeCommand: AsyncParsableCommand {
     } catch let error as ConfigurationError
       where sources.texts(of: LogOptions().log).last?.text == LogFormat.json.rawValue
     {
-      // A program that reads the log as JSON must be able to read this line, too.
+      // A program that reads the log as JSON must be able to read this line as well.
       let logger = Logger(label: Version.name) {
         ConsoleLogHandler(label: $0, level: .critical, format: .json, output: .standardError)
       }

@@ -1,9 +1,9 @@
 internal import ArgumentParser
 
-/// The flags of all settings, made of what is declared of them (`ServerOptions`): ArgumentParser asks a mirror for a type's
-/// flags.
+/// The flags of all settings, made from their declarations (`ServerOptions`). ArgumentParser finds the flags of a type through a
+/// mirror.
 struct SettingFlags: ParsableArguments, CustomReflectable {
-  /// What the command line gave, in its order.
+  /// The texts of the command line, in order.
   var given: [SettingName: [String]] = [:]
 
   init() {}

@@ -1,8 +1,8 @@
 internal import ArgumentParser
 internal import Ingest
 
-/// `weir transcode-worker`: decodes and encodes for a server that started it, which talks to it by its standard input.
-/// Not for people.
+/// `weir transcode-worker`: decodes and encodes for the server that started it. The server talks to it through standard input.
+/// For internal use.
 struct TranscodeWorkerCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: WorkerLauncher.command, abstract: "Transcode for the server that started it.", shouldDisplay: false)

@@ -2,12 +2,12 @@ internal import ArgumentParser
 internal import Basics
 internal import Glibc
 
-/// The program: finds the command, runs it, and turns what goes wrong into one line and an exit status: 0 ok,
-/// 1 failed, 2 usage, 78 configuration.
+/// The program: finds the command, runs it, and turns an error into one line and an exit status: 0 ok, 1 failed, 2 usage, 78
+/// configuration.
 @main
 enum Weir {
   static func main() async {
-    // SVT-AV1's own lines would bypass our log. Nothing else runs yet that could read the environment.
+    // SVT-AV1 would write lines outside the log. No other thread that could read the environment runs yet.
     setenv("SVT_LOG", "0", 0)
     do {
       let arguments = Arguments.ofProcess()
@@ -23,13 +23,13 @@ enum Weir {
     }
   }
 
-  /// Prints what went wrong, or the help that was asked for, and gives the exit status.
+  /// Prints the error, or the requested help, and returns the exit status.
   private static func report(_ error: any Error) -> Int32 {
     if let error = error as? ConfigurationError {
       LogOutput.standardError.write("weir: error: \(error)\n")
       return error.exitCode
     }
-    // A command that has said what is wrong.
+    // The command has already reported the error.
     if let code = error as? ExitCode { return code.rawValue }
     if RootCommand.exitCode(for: error).isSuccess {
       print(RootCommand.fullMessage(for: error))

@@ -2,14 +2,14 @@ internal import Basics
 internal import FMP4
 internal import Ingest
 
-/// The audio of a stream as it is written: `source`, `aac` or `opus@64k`, of all streams or, behind `NAME=`, of one.
+/// The audio setting as text: `source`, `aac` or `opus@64k` for all streams, or for one with `NAME=` before it.
 struct AudioSettingText: Sendable, Hashable {
   /// Nil for all streams that have no setting of their own.
   var name: StreamName?
   /// Nil for the source's audio alone.
   var audio: AudioSpecification?
 
-  /// What a bit rate may be, inclusive.
+  /// Allowed bit rates, inclusive.
   static let bitRate = 24_000...512_000
 
   init(parsing text: String) throws(ValueError) {
@@ -21,7 +21,7 @@ struct AudioSettingText: Sendable, Hashable {
     if word == "source" { return }
     let halves = word.split(separator: "@", maxSplits: 1, omittingEmptySubsequences: false)
     guard let coding = halves.first.flatMap({ CodecID(.audio, rawValue: $0) }) else {
-      throw ValueError("\"\(word)\" is no codec of audio", advice: "use source, aac or opus, or aac@128k")
+      throw ValueError("\"\(word)\" is not an audio codec", advice: "use source, aac or opus, or aac@128k")
     }
     guard halves.count == 2 else {
       audio = AudioSpecification(coding)

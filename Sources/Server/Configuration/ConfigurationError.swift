@@ -1,16 +1,15 @@
 /// Why weir does not start, in one line: what failed, with which value, why, and what to do.
 struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// What kind of mistake it is; decides about the exit status.
+  /// The kind of mistake, which determines the exit status.
   enum Kind: Sendable, Hashable {
     /// weir was called wrongly: an unknown flag, a value that does not parse, settings that contradict each other.
     case usage
-    /// The settings are lawful but this machine does not allow them: a busy port, a missing folder, an unreadable
-    /// certificate.
+    /// The settings are valid but this machine does not allow them: a busy port, a missing folder, an unreadable certificate.
     case configuration
   }
 
   var kind: Kind
-  /// One line without a line break, for a person.
+  /// One line of text without a line break.
   var description: String
 
   init(_ kind: Kind, _ description: String) {

@@ -2,7 +2,7 @@ internal import Basics
 internal import HTTP
 internal import Ingest
 
-/// Who may ask for what over HTTP, how often, and whom it trusts.
+/// Access, limits and trusted proxies of HTTP.
 struct HTTPOptions: SettingGroup {
   let maxViewers = Setting(
     "max-viewers", .count(1...1_000_000), default: "10000", "More viewers get 503 with Retry-After.")
@@ -19,14 +19,14 @@ struct HTTPOptions: SettingGroup {
     "Origins whose pages may read recordings and the API; streams any may read.")
   let adminToken = Setting(
     "admin-token", SettingText("token", Secret.parseToken), isSecret: true,
-    "Token that admits to changing recordings over HTTP; none lets nobody.")
+    "Token for requests that change something; without it, all of them are refused.")
   let web = Setting("web", .folder, "Serve the pages from a folder, to work on them.")
 
   func limits(_ given: SettingSources) throws(ConfigurationError) -> HTTPLimits {
     var limits = HTTPLimits()
     limits.repeatedPolls = try given[pollLimit]
     limits.connectionsPerAddress = try given[maxConnectionsPerAddress]
-    // A player has a connection for playlists and one for media.
+    // A player has one connection for playlists and one for media.
     limits.connections = max(limits.connections, 2 * (try given[maxViewers]))
     return limits
   }
@@ -36,7 +36,7 @@ extension AddressRange {
   fileprivate static func parse(_ text: String) throws(ValueError) -> AddressRange {
     guard let range = AddressRange(parsing: text) else {
       throw ValueError(
-        "that is no address and no range of addresses", advice: "write 10.0.0.7, 10.0.0.0/8 or 2001:db8::/32")
+        "that is neither an address nor a range of addresses", advice: "write 10.0.0.7, 10.0.0.0/8 or 2001:db8::/32")
     }
     return range
   }
@@ -46,7 +46,7 @@ extension Secret {
   fileprivate static func parseToken(_ text: String) throws(ValueError) -> Secret {
     guard !text.isEmpty else {
       throw ValueError(
-        "the token is empty", advice: "give a token, or leave the setting out to let nobody change anything over HTTP")
+        "the token is empty", advice: "give a token, or leave the setting out to allow no changes over HTTP")
     }
     return Secret(text)
   }
@@ -59,7 +59,7 @@ extension CrossOrigin {
     let parts = text.split(separator: "/", omittingEmptySubsequences: false)
     guard parts.count == 3, ["http:", "https:"].contains(parts[0]), parts[1].isEmpty, !parts[2].isEmpty,
       !parts[2].contains(where: { "@?#, ".contains($0) })
-    else { throw ValueError("that is no origin", advice: "write https://player.example, without a path, or *") }
+    else { throw ValueError("that is not an origin", advice: "write https://player.example, without a path, or *") }
     return text.lowercased()
   }
 }

@@ -2,14 +2,14 @@ internal import Basics
 internal import FMP4
 internal import Ingest
 
-/// A ladder as it is written: `1080p@5M,720p@3M:preset=fast,360p@800k`, of all streams or, behind `NAME=`, of one.
+/// A ladder as text: `1080p@5M,720p@3M:preset=fast,360p@800k` for all streams, or for one with `NAME=` before it.
 struct LadderSpecification: Sendable, Hashable {
   /// Nil for all streams that have no ladder of their own.
   var name: StreamName?
   /// From the largest to the smallest.
   var rungs: [RungSpecification]
 
-  /// What a rung may be, inclusive.
+  /// Allowed values of a rung, inclusive.
   enum Limits {
     static let shortSide = 64...4320
     static let bitRate = 50_000...200_000_000
@@ -17,7 +17,7 @@ struct LadderSpecification: Sendable, Hashable {
 
   init(parsing text: String) throws(ValueError) {
     var list = text[...]
-    // A rung's options have their own.
+    // An equals sign after an `@` belongs to a rung's options.
     if let equals = text.firstIndex(of: "="), !text[..<equals].contains("@") {
       name = try StreamName(parsing: String(text[..<equals]))
       list = text[text.index(after: equals)...]
@@ -26,7 +26,7 @@ struct LadderSpecification: Sendable, Hashable {
     for part in list.split(separator: ",", omittingEmptySubsequences: false) {
       let rung = try Self.rung(part)
       guard !rungs.contains(where: { $0.name == rung.name }) else {
-        throw ValueError("the rung \(rung.name) is there twice", advice: "give each rung its own height")
+        throw ValueError("the rung \(rung.name) is given twice", advice: "give each rung its own height")
       }
       rungs.append(rung)
     }
@@ -44,11 +44,11 @@ struct LadderSpecification: Sendable, Hashable {
     else {
       let (least, most) = (Limits.shortSide.lowerBound, Limits.shortSide.upperBound)
       throw ValueError(
-        "\"\(text)\" is no rung",
+        "\"\(text)\" is not a rung",
         advice: "write HEIGHTp@BITRATE, such as 720p@3M or 720p@3M:preset=fast; even heights from \(least) to \(most)")
     }
     guard let rate = bitRate(halves[1]), Limits.bitRate.contains(rate) else {
-      throw ValueError("\"\(halves[1])\" is no bit rate", advice: "write 800k or 2.5M; from 50k to 200M")
+      throw ValueError("\"\(halves[1])\" is not a bit rate", advice: "write 800k or 2.5M; from 50k to 200M")
     }
     return RungSpecification(shortSide: side, bitRate: rate, preset: try preset(pieces.dropFirst()))
   }
@@ -56,7 +56,7 @@ struct LadderSpecification: Sendable, Hashable {
   private static func preset(_ options: ArraySlice<Substring>) throws(ValueError) -> VideoEncoding.Preset {
     guard let option = options.first else { return .veryfast }
     guard options.count == 1, let word = String(option).rest(after: "preset=") else {
-      throw ValueError("\"\(option)\" is no option of a rung", advice: "write 720p@3M:preset=fast")
+      throw ValueError("\"\(option)\" is not an option of a rung", advice: "write 720p@3M:preset=fast")
     }
     return try OptionValues.word("preset", word)
   }

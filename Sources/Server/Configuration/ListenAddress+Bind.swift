@@ -3,10 +3,10 @@ internal import Glibc
 internal import NIOCore
 
 extension ListenAddress {
-  /// Binds by trying `bindCandidates` in turn, and says in one line why nothing could be bound.
+  /// Binds the first of `bindCandidates` that works. If none does, throws an error of one line.
   ///
   /// - Parameters:
-  ///   - setting: which listener this is, for the message.
+  ///   - setting: the listener, for the message.
   ///   - attempt: binds one host and port, for example by a `ServerBootstrap`.
   func bind<Bound: Sendable>(
     for setting: SettingName, _ attempt: (_ host: String, _ port: Int) async throws -> Bound
@@ -16,7 +16,7 @@ extension ListenAddress {
       do {
         return try await attempt(candidate, Int(port))
       } catch {
-        // Only a missing IPv6 makes the next candidate worth a try: a busy port is busy there as well.
+        // The next candidate is worth a try only if IPv6 is missing: a busy port is busy there as well.
         if !remaining.isEmpty, Self.lacksAddressFamily(error) { continue }
         throw Self.failure(self, setting, error)
       }

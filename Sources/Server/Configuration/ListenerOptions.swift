@@ -1,7 +1,7 @@
 internal import Basics
 internal import HTTP
 
-/// Where weir listens, by which certificate, and how it is found.
+/// The addresses that weir listens on, its certificate, and its public address.
 struct ListenerOptions: SettingGroup {
   let http = Setting("http", .address, default: ":8080", "Address for pages, playlists and media.")
   let https = Setting("https", .address, "The same over TLS.")
@@ -15,7 +15,7 @@ struct ListenerOptions: SettingGroup {
     "public-url", SettingText("url", PublicURL.init(parsing:)),
     "Where viewers find this server: https://live.example.com.")
 
-  /// Nil where there is no certificate; then there is nothing to listen for over TLS.
+  /// Nil without a certificate; an error if a TLS listener is set.
   func tls(_ given: SettingSources) throws(ConfigurationError) -> TLSFiles? {
     let secure = try (given[https] != nil, given[rtmps] != nil)
     switch try (given[tlsCert], given[tlsKey]) {
@@ -36,7 +36,7 @@ struct ListenerOptions: SettingGroup {
     }
   }
 
-  /// No two listen at one address, unless the system chooses the port.
+  /// Checks that no two listeners have the same address, unless the system chooses the port.
   func checkAddresses(_ given: SettingSources) throws(ConfigurationError) {
     var taken: [ListenAddress: SettingName] = [:]
     func take(_ setting: some SettingDeclaration, _ address: ListenAddress?) throws(ConfigurationError) {

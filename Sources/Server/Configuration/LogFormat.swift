@@ -1,6 +1,6 @@
 internal import Basics
 
-/// How log lines look.
+/// The format of log lines.
 enum LogFormat: String, Sendable, Hashable, CaseIterable {
   /// `12:03:04 notice rtmp studio: …`, for people.
   case text

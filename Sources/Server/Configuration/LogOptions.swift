@@ -1,7 +1,7 @@
 internal import Basics
 internal import Logging
 
-/// What the log tells, and in which form.
+/// The level and the format of the log.
 struct LogOptions: SettingGroup {
   let logLevel = Setting(
     "log-level", SettingText("level", Logger.Level.init(parsing:)), default: "info",
@@ -14,7 +14,7 @@ extension Logger.Level {
   init(parsing text: String) throws(ValueError) {
     guard let level = Logger.Level(rawValue: text) else {
       let names = Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
-      throw ValueError("there is no such level", advice: "use one of \(names)")
+      throw ValueError("that is not a log level", advice: "use one of \(names)")
     }
     self = level
   }

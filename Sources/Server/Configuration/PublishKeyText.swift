@@ -2,9 +2,8 @@ internal import Basics
 internal import Ingest
 
 extension PublishKeys {
-  /// The publish keys: `NAME=KEY`, `*=KEY`, or `KEY` alone, which is for all names. A variable holds one `KEY`, or several
-  /// with their names, separated by commas. An empty key is refused wherever it comes from: it would quietly change who
-  /// may publish.
+  /// The publish keys: `NAME=KEY`, `*=KEY`, or `KEY` alone for all names. A variable holds one `KEY`, or several with names,
+  /// separated by commas. An empty key is always an error: it would change without notice who may publish.
   init(_ given: [GivenText]) throws(ConfigurationError) {
     for text in given {
       let isOneOfSeveral = if case .variable = text.origin { given.count > 1 } else { false }
@@ -16,20 +15,20 @@ extension PublishKeys {
   }
 }
 
-/// A publish key as it is written: `NAME=KEY`, `*=KEY` or `KEY`.
+/// A publish key as text: `NAME=KEY`, `*=KEY` or `KEY`.
 enum PublishKeyText {
   private static let empty = ValueError(
-    "the key is empty", advice: "give a key, or leave the setting out to let anybody publish")
+    "the key is empty", advice: "give a key, or leave the setting out to let every client publish")
 
-  /// Those in a variable. A key for all names may have commas of its own.
+  /// The keys in a variable. A key for all names may contain commas.
   @Sendable static func list(_ text: String) -> [String] { hasName(text) ? text.commaSeparated : [text] }
 
-  /// There is a `=` that is not padding at the end, as keys in base64 have it.
+  /// Whether there is an `=` other than the padding at the end of a base64 key.
   private static func hasName(_ text: String) -> Bool {
     text.utf8.reversed().drop { $0 == UInt8(ascii: "=") }.contains(UInt8(ascii: "="))
   }
 
-  /// - Parameter namesItsStream: a key alone is not allowed.
+  /// - Parameter namesItsStream: a key without a name is not allowed.
   /// - Returns: the name that the key belongs to, nil for all names; and the key.
   static func parse(_ text: String, namesItsStream: Bool) throws(ValueError) -> (name: StreamName?, key: Substring) {
     guard !text.isEmpty else { throw empty }
@@ -45,7 +44,7 @@ enum PublishKeyText {
     if text[..<equals] == "*" { return (nil, key) }
     guard let name = StreamName(text[..<equals]) else {
       throw ValueError(
-        "what stands before the = of a key names no stream: \(StreamName.grammar)",
+        "the text before the = of a key is not a stream name: \(StreamName.grammar)",
         advice: "write NAME=KEY, or *=KEY for all names")
     }
     return (name, key)

@@ -1,6 +1,6 @@
 internal import Basics
 
-/// Who may publish, and how much.
+/// Keys and limits of publishers.
 struct PublisherOptions: SettingGroup {
   let publishKey = Setting(
     "publish-key", "[name=]key", isSecret: true, split: PublishKeyText.list,
@@ -22,7 +22,7 @@ struct PublisherOptions: SettingGroup {
 }
 
 extension SettingText<Int> {
-  /// Bytes of media; below so many streams would not run.
+  /// Bytes of media. Fewer are too few for any stream.
   fileprivate static var mediaMemory: Self {
     let least = 16
     return Self("size") { text throws(ValueError) in

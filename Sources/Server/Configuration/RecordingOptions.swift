@@ -32,9 +32,9 @@ struct RecordingOptions: SettingGroup {
   let whenFull = Setting<RetentionSettings.WhenFull>(
     "when-full", .word, default: "stop", "At --keep-free: stop recording, or let the oldest recordings go.")
 
-  /// Nil where nothing is recorded. `--record` and `--no-record` contradict each other on a command line, where both are
-  /// meant; between places the flag wins. Among variables, which are put together from several files, off wins: a unit names
-  /// a folder for those who want recordings.
+  /// Nil if nothing is recorded. On one command line, `--record` and `--no-record` contradict each other. A flag wins over a
+  /// variable. Among variables, which may come from several files, off wins: a unit file names a folder for installations that
+  /// want recordings.
   func folder(_ given: SettingSources) throws(ConfigurationError) -> String? {
     if try given[noRecord] {
       switch (given.texts(of: noRecord).last?.origin, given.texts(of: record).last?.origin) {
@@ -71,7 +71,7 @@ struct RecordingOptions: SettingGroup {
 }
 
 extension SettingText<Int64> {
-  /// How long recordings and their files may be, in nanoseconds.
+  /// Allowed lengths of recordings and their files, in nanoseconds.
   fileprivate static var ofRecording: Self { .nanoseconds(.seconds(1) ... .seconds(366 * 86_400)) }
 }
 
@@ -85,7 +85,9 @@ extension RecordingSplit {
     }
     let period = try parse(text)
     guard 86_400_000_000_000 % period == 0 else {
-      throw ValueError("a day has no whole number of them", advice: "use each:\(text), or 10m, 30m, 1h, 6h, 24h")
+      throw ValueError(
+        "a day cannot be divided into whole periods of that length",
+        advice: "use each:\(text), or 10m, 30m, 1h, 6h, 24h")
     }
     self = .clock(period)
   }

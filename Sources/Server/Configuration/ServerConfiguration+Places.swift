@@ -2,8 +2,8 @@ internal import Basics
 internal import Glibc
 
 extension ServerConfiguration {
-  /// Asks this machine about every folder that was named: makes the last component of the folders that are written
-  /// to, and says in one line what is missing. Blocks on the disk: for the start only, before any event loop runs.
+  /// Checks every configured folder on this machine. Makes the last component of the folders that are written to. Throws an
+  /// error of one line. Waits for the disk, so it is for the start only, before any event loop runs.
   func prepareFolders() throws(ConfigurationError) {
     if let folder = recordingsFolder { try Self.prepareWritable(folder, "record", advice: "or use --no-record") }
     if let folder = segmentsFolder { try Self.prepareWritable(folder, "segments", advice: "or leave it out") }
@@ -16,7 +16,7 @@ extension ServerConfiguration {
   private static func prepareWritable(
     _ folder: String, _ setting: SettingName, advice: String
   ) throws(ConfigurationError) {
-    // A frozen disk lets nobody try to make even what is there.
+    // On a frozen file system mkdir fails even for an existing folder, so that is checked first.
     if !isFolder(folder), mkdir(folder, 0o755) != 0, errno != EEXIST {
       let reason =
         errno == ENOENT

@@ -3,8 +3,8 @@ internal import HTTP
 internal import Ingest
 internal import Logging
 
-/// Everything `weir serve` is told, parsed and checked: what the option groups make of flags, environment and defaults. What
-/// this machine has to say about it is in `ServerConfiguration+Places.swift`.
+/// The whole configuration of `weir serve`, parsed and checked, from flags, environment and defaults. The checks against this
+/// machine are in `ServerConfiguration+Places.swift`.
 struct ServerConfiguration: Sendable {
   // MARK: Listeners
 
@@ -14,17 +14,17 @@ struct ServerConfiguration: Sendable {
   var rtmps: ListenAddress?
   /// Set whenever `https` or `rtmps` is.
   var tls: TLSFiles?
-  /// The oldest TLS of RTMPS; HTTPS has at least 1.2.
+  /// The oldest TLS version of RTMPS; HTTPS has at least 1.2.
   var minimumTLS: TLSMinimum
-  /// Where people and players find the server, behind proxies and caches if there are any; nil where nobody said.
+  /// The public address of the server, in front of proxies and caches if there are any; nil if not configured.
   var publicURL: PublicURL?
 
   // MARK: Publishing
 
-  /// The sources that weir runs itself; no two of one name.
+  /// The local sources; no two have the same name.
   var sources: [SourceSpecification]
   var sourcesBegin: SourceBeginning
-  /// The keys that admit publishers; none lets anybody publish.
+  /// The keys of publishers; without any, every client may publish.
   var publishKeys: PublishKeys
   var nameLimits: NameAllowance.Limits
   /// Bytes of media that one stream may keep in memory; nil for a quarter of what the process may have.
@@ -32,41 +32,41 @@ struct ServerConfiguration: Sendable {
   /// Bytes of media that all streams may keep in memory; nil for half of what the process may have.
   var mediaMemory: Int?
 
-  /// What weir's own sources do when it starts.
+  /// What the local sources do at start.
   enum SourceBeginning: Sendable, Hashable {
     case onAir
-    /// They are captured, and offered to nobody.
+    /// They are captured but not published.
     case offAir
   }
 
   // MARK: Streams
 
   var streamSettings: StreamSettings
-  /// Which streams are also made in smaller sizes.
+  /// The streams that are transcoded into smaller sizes.
   var ladders: LadderProfiles
-  /// Whose audio is also made in another codec.
+  /// The streams whose audio is transcoded into another codec.
   var audioProfiles: AudioProfiles
   /// The folder that segments and playlists are also written to; nil for none.
   var segmentsFolder: String?
-  /// The folder in which a process leaves its streams to the next one; nil where none goes on with them.
+  /// The folder in which a process leaves the state of its streams to the next one; nil for none.
   var stateFolder: String?
 
   // MARK: Viewers
 
   var maxViewers: Int
   var httpLimits: HTTPLimits
-  /// Whose pages may read recordings and the API; streams anybody's.
+  /// The origins whose pages may read recordings and the API. Streams may be read by any page.
   var crossOrigin: CrossOrigin
-  /// Proxies that tell whose requests and publications they pass on.
+  /// Proxies that are trusted to name the clients of their requests and publications.
   var trustedProxies: TrustedProxies
-  /// The token that admits to changing things over HTTP; nil lets nobody.
+  /// The token for changes over HTTP; nil allows none.
   var adminToken: Secret?
   /// The folder that pages are read from, anew on each request; nil for the embedded ones.
   var webFolder: String?
 
   // MARK: Recordings
 
-  /// Where recordings are; nil where nothing is recorded.
+  /// The folder of recordings; nil if nothing is recorded.
   var recordingsFolder: String?
   var recordingPolicy: RecordingPolicy
   /// Recording stops while the disk has fewer free bytes than this.
@@ -80,7 +80,7 @@ struct ServerConfiguration: Sendable {
 }
 
 extension ServerConfiguration {
-  /// Parses and checks everything that was given.
+  /// Parses and checks all settings.
   init(loading given: SettingSources) throws(ConfigurationError) {
     try given.checkVariables()
     let options = ServerOptions()
@@ -118,7 +118,7 @@ extension ServerConfiguration {
     try options.listeners.checkAddresses(given)
   }
 
-  /// Sinks that hold a stream's files open.
+  /// Number of sinks that keep the files of a stream open.
   var sinksPerStream: Int {
     [recordingsFolder, segmentsFolder].count { $0 != nil } + (streamSettings.rewind == nil ? 0 : 1)
   }

@@ -1,4 +1,4 @@
-/// All that `weir serve` can be told.
+/// All settings of `weir serve`.
 struct ServerOptions: SettingGroup {
   let listeners = ListenerOptions()
   let sources = SourceOptions()

@@ -1,6 +1,6 @@
 internal import Basics
 
-/// What a setting is called: its flag and its environment variable follow.
+/// The name of a setting, from which its flag and its environment variable are derived.
 struct SettingName: Sendable, Hashable, ExpressibleByStringLiteral {
   static let variablePrefix = "WEIR_"
 
@@ -12,32 +12,32 @@ struct SettingName: Sendable, Hashable, ExpressibleByStringLiteral {
   /// The flag on the command line: `--part-duration`.
   var flag: String { "--" + text }
 
-  /// The environment variable that sets the same: `WEIR_PART_DURATION`.
+  /// The environment variable of the setting: `WEIR_PART_DURATION`.
   var variable: String { Self.variablePrefix + String(text.map { $0 == "-" ? "_" : $0 }).uppercased() }
 
-  /// Both, for errors.
+  /// Both names, for errors.
   var origin: String { "\(flag) or \(variable)" }
 }
 
-/// What is declared of a setting, whatever its value is.
+/// The declaration of a setting, independent of the type of its value.
 protocol SettingDeclaration: Sendable {
   var name: SettingName { get }
-  /// What it does, for help.
+  /// What it does, for the help text.
   var summary: String { get }
-  /// What stands behind the flag, for help; nil for a switch.
+  /// What follows the flag in the help text; nil for a switch.
   var form: String? { get }
-  /// The text that counts where nobody gives one; nil where there is none.
+  /// The default as text; nil if there is none.
   var standard: String? { get }
-  /// A key or a token: no message repeats it, and an empty one is refused wherever it comes from.
+  /// A key or a token. No message repeats it, and an empty one is always an error.
   var isSecret: Bool { get }
   /// The setting that it contradicts.
   var opposite: SettingName? { get }
-  /// The texts in a variable, of a setting whose flag may be repeated.
+  /// Splits a variable into several texts, for a setting whose flag may be repeated.
   var split: @Sendable (String) -> [String] { get }
 }
 
-/// Something that can be set, declared once, as a property of a `SettingGroup`: flag, help, variable and what is said of
-/// mistakes follow from it.
+/// A setting, declared once as a property of a `SettingGroup`. Its flag, help text, variable and error messages follow from the
+/// declaration.
 struct Setting<Value: Sendable>: SettingDeclaration {
   let name: SettingName
   let summary: String
@@ -46,7 +46,7 @@ struct Setting<Value: Sendable>: SettingDeclaration {
   let isSecret: Bool
   let opposite: SettingName?
   let split: @Sendable (String) -> [String]
-  /// Makes the value of the texts of the best place that has any.
+  /// Makes the value from the texts of the source with the highest priority.
   let read: @Sendable ([GivenText]) throws(ConfigurationError) -> Value
 
   init(
@@ -58,14 +58,14 @@ struct Setting<Value: Sendable>: SettingDeclaration {
     (self.isSecret, self.opposite, self.split, self.read) = (isSecret, opposite, split, read)
   }
 
-  /// One value.
+  /// A setting with one value.
   init(_ name: SettingName, _ text: SettingText<Value>, default standard: String, _ summary: String) {
     self.init(name, text.form, default: standard, summary) { given throws(ConfigurationError) in
       try (given.last ?? GivenText(standard, .standard(name))).read(text.parse)
     }
   }
 
-  /// One value, or none.
+  /// A setting with one value or none.
   init<One>(_ name: SettingName, _ text: SettingText<One>, isSecret: Bool = false, _ summary: String)
   where Value == One? {
     self.init(name, text.form, isSecret: isSecret, summary) { given throws(ConfigurationError) in
@@ -73,7 +73,7 @@ struct Setting<Value: Sendable>: SettingDeclaration {
     }
   }
 
-  /// Any number of values; a variable separates them by commas.
+  /// A setting with any number of values; a variable separates them by commas.
   init<One>(each name: SettingName, _ text: SettingText<One>, _ summary: String) where Value == [One] {
     self.init(name, text.form, split: { $0.commaSeparated }, summary) { given throws(ConfigurationError) in
       var values: [One] = []
@@ -82,7 +82,7 @@ struct Setting<Value: Sendable>: SettingDeclaration {
     }
   }
 
-  /// A flag without a value; a variable says 1 or 0.
+  /// A flag without a value; its variable is 1 or 0.
   init(switch name: SettingName, opposite: SettingName? = nil, _ summary: String) where Value == Bool {
     self.init(name, nil, opposite: opposite, summary) { given throws(ConfigurationError) in
       try given.last?.read(Switch.parse) == .on
@@ -90,7 +90,7 @@ struct Setting<Value: Sendable>: SettingDeclaration {
   }
 }
 
-/// Settings that belong together, each a property; or groups of them.
+/// A group of settings: each property is a setting or another group.
 protocol SettingGroup: Sendable {}
 
 extension SettingGroup {

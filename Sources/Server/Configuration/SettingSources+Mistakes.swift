@@ -1,8 +1,8 @@
 internal import Basics
 
-/// What somebody set who may believe that it counts.
+/// Finds settings that have no effect.
 extension SettingSources {
-  /// A variable without effect, and the flag that is heard instead.
+  /// A variable without effect, and the flag that overrules it.
   struct Overruled: Sendable, Hashable, CustomStringConvertible {
     var variable: String
     var flag: String
@@ -10,7 +10,7 @@ extension SettingSources {
     var description: String { "\(variable) has no effect: \(flag) on the command line says otherwise" }
   }
 
-  /// Variables that say something else than the command line, which wins.
+  /// Variables that differ from the command line, which has priority.
   var overruled: [Overruled] {
     let all = ServerOptions.all
     return all.compactMap { setting in
@@ -30,7 +30,7 @@ extension SettingSources {
     Overruled(variable: setting.name.variable, flag: name.flag)
   }
 
-  /// A variable that looks like a setting and is none: a slip of the keyboard could open a server to everybody.
+  /// Throws if a variable looks like a setting but is none: a misspelt variable could open a server to every client.
   func checkVariables() throws(ConfigurationError) {
     let known = ServerOptions.all.map(\.name.variable)
     let unknown = environment.keys.filter { name in
@@ -43,14 +43,14 @@ extension SettingSources {
     throw ConfigurationError(.usage, "\(LogText.escaped(unknown)): weir has no such setting; \(advice)")
   }
 
-  /// What Kubernetes, and Docker with links, puts into every container for a service called weir, or weir-something:
+  /// Whether the variable is one that Kubernetes, or Docker with links, sets for a service called weir or weir-something:
   /// `WEIR_SERVICE_HOST`, `WEIR_SERVICE_PORT_HTTP`, `WEIR_PORT=tcp://10.0.0.1:80`, `WEIR_PORT_80_TCP_ADDR`.
   private func isOfService(_ name: String) -> Bool {
     let words = name.split(separator: "_", omittingEmptySubsequences: false)
     if name.hasSuffix("_SERVICE_HOST") || name.hasSuffix("_SERVICE_PORT") || name.contains("_SERVICE_PORT_") {
       return true
     }
-    // The first one: WEIR_PORT_80_TCP_PORT has two.
+    // The first PORT: WEIR_PORT_80_TCP_PORT has two.
     guard let port = words.firstIndex(of: "PORT") else { return false }
     let rest = words[(port + 1)...]
     guard let number = rest.first else { return environment[name]?.contains("://") == true }

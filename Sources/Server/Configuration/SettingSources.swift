@@ -1,6 +1,6 @@
 internal import Basics
 
-/// A text that a setting was given, and where.
+/// The text given for a setting, and its origin.
 struct GivenText: Sendable {
   enum Origin: Sendable, Hashable {
     case flag(SettingName)
@@ -24,7 +24,7 @@ struct GivenText: Sendable {
     }
   }
 
-  /// One line that blames it.
+  /// An error of one line that names the setting.
   func error(_ reason: String, _ advice: String) -> ConfigurationError {
     let place =
       switch origin {
@@ -36,25 +36,24 @@ struct GivenText: Sendable {
   }
 }
 
-/// The places that settings are given in, the best first: flags, environment variables, what a command has instead of the
-/// usual defaults, defaults. A file would be one more.
+/// The sources of settings in order of priority: flags, environment variables, the defaults of a command, the usual defaults.
 struct SettingSources: Sendable {
   let flags: [SettingName: [String]]
   let environment: [String: String]
   private let defaults: [SettingName: String]
 
   /// - Parameters:
-  ///   - flags: what the command line gave, in its order; several texts where a flag may be repeated.
+  ///   - flags: the texts of the command line, in order; several if a flag may be repeated.
   ///   - environment: the whole environment.
-  ///   - defaults: what a command has instead of the usual defaults.
+  ///   - defaults: the defaults of a command, which replace the usual ones.
   init(
     flags: [SettingName: [String]] = [:], environment: [String: String] = [:], defaults: [SettingName: String] = [:]
   ) {
     (self.flags, self.environment, self.defaults) = (flags.filter { !$0.value.isEmpty }, environment, defaults)
   }
 
-  /// The texts of a setting from the best place that has any; none where it is off. An empty variable counts as not set, as
-  /// container files produce them; an empty secret would quietly change who may do what.
+  /// The texts of a setting from the source with the highest priority; none if it is off. An empty variable counts as not set, as
+  /// container files produce them. An empty secret does not, because it would change access rights without notice.
   func texts(of setting: some SettingDeclaration) -> [GivenText] {
     let (name, variable) = (setting.name, environment[setting.name.variable] ?? "")
     func given(_ texts: [String], _ origin: GivenText.Origin) -> [GivenText] {
@@ -70,7 +69,7 @@ struct SettingSources: Sendable {
     get throws(ConfigurationError) { try setting.read(texts(of: setting)) }
   }
 
-  /// The error that blames a setting, at the place its value came from.
+  /// An error that names the setting at its origin.
   func error(_ setting: some SettingDeclaration, _ reason: String, _ advice: String) -> ConfigurationError {
     (texts(of: setting).last ?? GivenText("", .standard(setting.name))).error(reason, advice)
   }

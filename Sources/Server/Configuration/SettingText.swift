@@ -1,8 +1,8 @@
 internal import Basics
 
-/// How a setting's text is written, and what it means.
+/// The form of a setting's text, and how it is parsed.
 struct SettingText<Value: Sendable>: Sendable {
-  /// What help calls it: `duration`, `auto|manual`.
+  /// Its name in the help text: `duration`, `auto|manual`.
   let form: String
   let parse: @Sendable (String) throws(ValueError) -> Value
 
@@ -47,7 +47,7 @@ extension SettingText<String> {
 }
 
 extension String {
-  /// What stands between commas.
+  /// The parts between commas.
   var commaSeparated: [String] { split(separator: ",").map(String.init) }
 }
 

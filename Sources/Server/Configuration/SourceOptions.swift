@@ -1,7 +1,7 @@
 internal import Basics
 internal import Ingest
 
-/// The sources that weir runs itself.
+/// The local sources.
 struct SourceOptions: SettingGroup {
   let source = Setting(
     "source", "name=kind", split: SourceSpecification.list,
@@ -11,13 +11,13 @@ struct SourceOptions: SettingGroup {
     "test-pattern", "name", split: { $0.commaSeparated }, "The same as --source NAME=test; may be repeated."
   ) { $0 }
   let offAir = Setting(
-    switch: "off-air", "Begin with these sources off the air: captured, and offered to nobody.")
+    switch: "off-air", "Begin with these sources off the air: captured, but not published.")
   let encoder = Setting(
     "encoder",
     SettingText("auto|name") { text throws(ValueError) in try EncodingOptions.encoder("encoder", text) },
-    default: "auto", "Encoder of cameras' pictures, as weir devices lists them.")
+    default: "auto", "Encoder of cameras' video, as weir devices lists them.")
 
-  /// No two of one name.
+  /// The sources; throws if two have the same name.
   func specifications(_ given: SettingSources) throws(ConfigurationError) -> [SourceSpecification] {
     var specifications: [SourceSpecification] = []
     func add(_ text: GivenText, _ parse: (String) throws(ValueError) -> SourceSpecification) throws(ConfigurationError)
@@ -40,13 +40,13 @@ struct SourceOptions: SettingGroup {
     return specifications
   }
 
-  /// Whoever has them begin off the air needs a token to put them on it.
+  /// Whether sources begin on air. Off air requires an admin token, without which they could not be put on air.
   func beginning(_ given: SettingSources, adminToken: Setting<Secret?>) throws(ConfigurationError)
     -> ServerConfiguration.SourceBeginning
   {
     guard try given[offAir] else { return .onAir }
     guard try given[adminToken] != nil else {
-      throw given.error(offAir, "nobody could put them on air", "add \(adminToken.name.flag) TOKEN")
+      throw given.error(offAir, "without an admin token they cannot be put on air", "add \(adminToken.name.flag) TOKEN")
     }
     return .offAir
   }

@@ -1,7 +1,7 @@
 internal import Basics
 internal import FMP4
 
-/// How streams are cut, and what is kept and made of them.
+/// How streams are cut, what is kept of them, and what is transcoded.
 struct StreamOptions: SettingGroup {
   let partDuration = Setting(
     "part-duration", .duration(.milliseconds(20) ... .seconds(10)), default: "200ms", "Length of a fragment.")
@@ -16,7 +16,7 @@ struct StreamOptions: SettingGroup {
     "part-addressing", .word, default: "url", "Parts by addresses of their own, or as ranges of segments.")
   let ladder = Setting(
     "ladder", "[name=]rungs", split: { $0.split(separator: ";").map(String.init) },
-    "Make smaller pictures: 720p@3M,360p@800k, of all streams or of one.", read: LadderProfiles.init)
+    "Transcode to smaller sizes: 720p@3M,360p@800k, of all streams or of one.", read: LadderProfiles.init)
   let audioCodec = Setting(
     "audio-codec", "[name=]source|aac|opus", split: { $0.commaSeparated },
     "Offer the audio in another codec, too: aac or opus, of all streams or of one.", read: AudioProfiles.init)
@@ -34,10 +34,9 @@ struct StreamOptions: SettingGroup {
   let maxJumps = Setting(
     "max-jumps", .count(1...100_000), default: "120", "Jumps of timestamps a minute; a publisher with more is ended.")
   let maxChanges = Setting(
-    "max-changes", .count(1...100_000), default: "30", "Changes of codec or picture size a minute, likewise.")
+    "max-changes", .count(1...100_000), default: "30", "Changes of codec or frame size a minute, likewise.")
 
-  /// A window holds at least this many segments, or a player that joins finds too little (RFC 8216 §6.2.2: three target
-  /// durations).
+  /// The smallest number of segments in a window. A player that joins needs three target durations (RFC 8216 §6.2.2).
   private static let segmentsInWindow = 3
 
   func settings(_ given: SettingSources) throws(ConfigurationError) -> StreamSettings {

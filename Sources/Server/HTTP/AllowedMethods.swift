@@ -1,4 +1,4 @@
-/// What may be asked of an address: the value of Allow (RFC 9110 §10.2.1). HEAD goes with GET, and OPTIONS with everything.
+/// The methods that an address allows: the value of Allow (RFC 9110 §10.2.1). GET implies HEAD; OPTIONS is always allowed.
 package struct AllowedMethods: OptionSet, Sendable, CustomStringConvertible {
   package let rawValue: Int
 

@@ -1,14 +1,14 @@
 /// The Range field of a request (RFC 9110 §14.2), for a body of known length.
 package enum ByteRange: Equatable {
-  /// The whole body is sent: another unit, nonsense, or more ranges than one (a server may ignore Range, and ignoring
-  /// a list keeps a thousand ranges from costing anything).
+  /// The whole body: another unit, an invalid field, or several ranges. A server may ignore Range; ignoring a list also makes
+  /// a thousand ranges harmless.
   case whole
   /// 206: these bytes, which all exist.
   case part(Range<Int>)
-  /// 416: not one of the bytes asked for exists.
+  /// 416: none of the requested bytes exists.
   case unsatisfiable
 
-  /// `length` is the body's, in bytes.
+  /// `length` is that of the body, in bytes.
   package init(_ field: String, length: Int) {
     self = .whole
     let bytes = field.utf8
@@ -36,7 +36,7 @@ package enum ByteRange: Equatable {
     case malformed
   }
 
-  /// A number too large for any file is as good as the largest one below `Int.max`.
+  /// A number too large for any file counts as the largest one below `Int.max`.
   private static func number(_ digits: ArraySlice<UInt8>) -> Number {
     guard !digits.isEmpty else { return .empty }
     var value = 0

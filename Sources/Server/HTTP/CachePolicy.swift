@@ -1,25 +1,25 @@
-/// How long anybody may keep a response: every `Cache-Control` that weir sends is in this file.
+/// How long a response may be cached. All `Cache-Control` values of weir are in this file.
 package enum CachePolicy: Sendable {
-  /// Media and init segments below an epoch, scripts and styles below a build: the URL never means other bytes.
+  /// Media and init segments of an epoch, scripts and styles of a build: the bytes of the URL never change.
   case immutable
-  /// Live media playlists, multivariant playlists and MPDs: they change with every segment. A second is at most half
-  /// of any target duration that weir announces.
+  /// Live media playlists, multivariant playlists and MPDs: they change with each segment. A second is at most half of any
+  /// target duration.
   case livePlaylist
-  /// The answer to a request that named a position in a playlist (`_HLS_msn`): whoever names it again is served well by
-  /// the same bytes for six target durations (RFC 8216bis Appendix B.2).
+  /// The response to a blocking reload (`_HLS_msn`). It stays valid for the same request for six target durations
+  /// (RFC 8216bis Appendix B.2).
   case awaitedPlaylist(seconds: Int)
-  /// Playlists of a stream that has ended, for as long as they stay available.
+  /// Playlists of an ended stream, while they stay available.
   case endedPlaylist
-  /// Whatever is not there (yet): a future segment's 404 must not outlive a second.
+  /// Items that do not exist (yet): the 404 of a future segment must be cached for a second at most.
   case missing
-  /// `/time`, the API, health, errors, `stream.mp4`: never the same twice.
+  /// `/time`, the API, health, errors, `stream.mp4`: never cached.
   case never
-  /// Pages: asked for again each time, answered with 304 while nothing changed.
+  /// Pages: requested again each time; 304 when unchanged.
   case page
-  /// Finished recordings: kept by the viewer alone, asked for again, since they can be deleted.
+  /// Finished recordings: cached by the client only, and requested again, since they can be deleted.
   case recording
 
-  /// The field's value.
+  /// The value of the field.
   package var value: String {
     switch self {
     case .immutable: "public, max-age=31536000, immutable"

@@ -2,24 +2,24 @@ internal import Basics
 internal import NIOCore
 internal import Synchronization
 
-/// Counts the connections of the whole server. Per address only those are counted that have not sent a request yet, unless
-/// a limit is set: viewers are not counted against each other, since a CDN or an office is one address.
+/// Counts the connections of the whole server. Per address it counts only connections without a complete request, unless a
+/// limit per address is set: many viewers behind a CDN or an office share one address.
 final class ConnectionLimiter: Sendable {
   enum Admission: Sendable, Equatable {
-    /// With the memory that it is charged with.
+    /// Served, with this charge of memory.
     case served(MemoryBudget.Charge)
-    /// The server is full: the peer hears so.
+    /// The server is full; the client gets a response that says so.
     case refused
-    /// Too many even for that: closed without a word.
+    /// Too many connections even for that; closed without a response.
     case dropped
   }
 
   private struct Counts {
     var connections = 0
-    /// Those of them that only hear that there is no room.
+    /// Connections that only get a response that the server is full.
     var refused = 0
     var unproven: [String: Int] = [:]
-    /// All of an address, where that is limited.
+    /// All connections of an address, when that number is limited.
     var perAddress: [String: Int] = [:]
     var numbered = 0
   }
@@ -32,10 +32,10 @@ final class ConnectionLimiter: Sendable {
   private let descriptors: DescriptorBudget
   private let traffic: HTTPTraffic
   private let counts = Mutex(Counts())
-  /// Rings when the last connection has gone.
+  /// Rings when the last connection has closed.
   let emptied = Bell()
 
-  /// `capacity` is the number of connections that are served where nothing else takes their descriptors.
+  /// `capacity` is the most served connections, when nothing else uses their descriptors.
   init(capacity: Int, limits: HTTPLimits, memory: MemoryBudget, descriptors: DescriptorBudget, traffic: HTTPTraffic) {
     self.descriptors = descriptors
     self.traffic = traffic
@@ -46,13 +46,13 @@ final class ConnectionLimiter: Sendable {
     self.memory = memory
   }
 
-  /// There is little memory, or little is left.
+  /// The memory limit is small, or little memory is left.
   var isMemoryTight: Bool { memory.isTight }
 
-  /// The connections that are open.
+  /// The open connections.
   var connections: Int { counts.withLock { $0.connections } }
 
-  /// Numbers connections in the order in which they come.
+  /// A number for a new connection, in order of arrival.
   func nextNumber() -> Int {
     counts.withLock { counts in
       counts.numbered += 1
@@ -60,7 +60,7 @@ final class ConnectionLimiter: Sendable {
     }
   }
 
-  /// Counts a connection in unless it is dropped; whoever is counted in leaves once. `isProxy`: it stands for many.
+  /// Admits a connection. Unless it is dropped, it must leave once. `isProxy`: the address stands for many clients.
   func admit(_ address: String, isTLS: Bool, isProxy: Bool = false) -> Admission {
     let charge = memory.take(isTLS ? MemoryBudget.secureConnectionBytes : MemoryBudget.plainConnectionBytes)
     let admission = admit(address, charge, isProxy: isProxy)
@@ -82,7 +82,7 @@ final class ConnectionLimiter: Sendable {
         isProxy || perAddress.map({ counts.perAddress[address, default: 0] < $0 }) ?? true
       else { return .dropped }
       let isServed = charge != nil && counts.connections - counts.refused < capacity && descriptors.takeViewer()
-      // Hearing that there is no room takes memory and a descriptor as well.
+      // The response of a full server also needs memory and a descriptor.
       guard isServed || counts.refused < refusedCapacity else { return .dropped }
       counts.connections += 1
       counts.unproven[address, default: 0] += 1
@@ -93,7 +93,7 @@ final class ConnectionLimiter: Sendable {
     }
   }
 
-  /// The connection has sent a whole request.
+  /// The connection has sent a complete request.
   func prove(_ address: String) {
     counts.withLock { Self.decrement(address, in: &$0.unproven) }
   }

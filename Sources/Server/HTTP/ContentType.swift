@@ -25,7 +25,7 @@ package enum ContentType: String, Sendable {
   case manifest = "application/manifest+json"
   case binary = "application/octet-stream"
 
-  /// By a file name's ending.
+  /// From the extension of a file name.
   package init(fileName: String) {
     let ending = fileName.utf8.lastIndex(of: UInt8(ascii: ".")).map { String(fileName[$0...].dropFirst()) }
     switch ending {
@@ -48,7 +48,7 @@ package enum ContentType: String, Sendable {
     }
   }
 
-  /// Whether gzip makes it smaller: text, and never media.
+  /// Whether gzip makes it smaller. True for text, never for media.
   var isCompressible: Bool {
     switch self {
     case .hls, .dash, .dashPatch, .json, .problem, .text, .metrics, .html, .css, .javascript, .svg, .manifest: true

@@ -1,7 +1,7 @@
 internal import Storage
 
-/// Which pages of other origins may read what (Fetch, "CORS protocol"): everybody what is played, nobody the rest, but for
-/// origins that are named.
+/// Which responses pages of other origins may read (Fetch, "CORS protocol"). Media for players is open to all origins, the
+/// rest only to configured origins.
 package struct CrossOrigin: Sendable, Hashable {
   /// As browsers send them: `https://player.example`. `*` stands for all.
   package let origins: [String]
@@ -15,17 +15,17 @@ package struct CrossOrigin: Sendable, Hashable {
   private static let exposed = HeaderField("Access-Control-Expose-Headers", "Content-Length, Content-Range, Date")
   private static let field = "Access-Control-Allow-Origin"
 
-  /// Of what everybody may read.
+  /// Fields of responses that all origins may read.
   package static let everybody = [HeaderField(field, "*"), exposed]
 
-  /// First path segments of what players ask for.
+  /// First path segments of addresses for players.
   private static let open: Set<String> = ["live", "time"]
 
-  /// The response with what its request's origin is told.
+  /// The response with the fields for its request's origin.
   func applied(to response: HTTPResponse, of request: HTTPRequest) -> HTTPResponse {
     let fields = fields(for: request)
     if case .preencoded(let cached) = response.body {
-      // Playlists of streams have them already.
+      // Playlists of streams already have the fields.
       guard !fields.isEmpty, !cached.fields.contains(where: { $0.name == Self.field }) else { return response }
       return HTTPResponse(
         status: cached.status, headers: cached.fields + fields, entityTag: cached.entityTag, compression: .gzip,

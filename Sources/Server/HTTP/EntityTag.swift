@@ -1,20 +1,20 @@
 package import NIOCore
 
-/// Entity tags (RFC 9110 §8.8.3) and the conditions that name them.
+/// Entity tags (RFC 9110 §8.8.3) and conditions on them.
 package enum EntityTag {
-  /// A tag for bytes that have no name of their own: FNV-1a over them, 64 bits.
+  /// A tag made of the bytes: FNV-1a, 64 bits.
   package static func of(_ bytes: ByteBuffer) -> String {
     var hash: UInt64 = 0xCBF2_9CE4_8422_2325
     for byte in bytes.readableBytesView { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
     return "\"\(String(hash, radix: 36))\""
   }
 
-  /// The tag of the compressed form: a strong tag names one sequence of bytes.
+  /// The tag of the compressed form: a strong tag stands for one sequence of bytes.
   static func compressed(_ tag: String) -> String {
     tag.hasSuffix("\"") ? tag.dropLast() + "-gz\"" : tag
   }
 
-  /// If-None-Match: whether one of the listed tags, or `*`, matches by the weak comparison (RFC 9110 §13.1.2).
+  /// If-None-Match: whether one of the listed tags, or `*`, matches by weak comparison (RFC 9110 §13.1.2).
   package static func list(_ condition: String, contains tag: String) -> Bool {
     condition.utf8.split(separator: UInt8(ascii: ",")).contains { item in
       let candidate = opaque(trimmed(item))
@@ -22,7 +22,7 @@ package enum EntityTag {
     }
   }
 
-  /// If-Range: only the same strong tag lets a part be sent; a date never does (RFC 9110 §13.1.5).
+  /// If-Range: a part may be sent only for the same strong tag. A date never matches (RFC 9110 §13.1.5).
   package static func condition(_ condition: String, isExactly tag: String) -> Bool {
     let candidate = trimmed(condition.utf8[...])
     return candidate.first == UInt8(ascii: "\"") && candidate.elementsEqual(tag.utf8)

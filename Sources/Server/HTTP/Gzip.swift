@@ -2,15 +2,14 @@ internal import CZlib
 internal import NIOCore
 internal import NIOHTTP1
 
-/// Compression of text for those who accept it; media is never compressed.
+/// Compression of text for clients that accept it. Media is never compressed.
 enum Gzip {
-  /// Below this many bytes the answer is one packet either way.
+  /// Smaller bodies fit into one packet without compression, in bytes.
   static let smallestBody = 256
-  /// Up to this many bytes are compressed on the event loop (about half a millisecond); more than that only on a
-  /// thread pool.
+  /// Bytes. Bodies up to this size are compressed on the event loop (about half a millisecond), larger ones on a thread pool.
   static let largestInline = 32 * 1024
 
-  /// The bytes as a gzip member (RFC 1952); nil if zlib finds no memory, and then they are sent as they are.
+  /// The bytes as a gzip member (RFC 1952). Nil when zlib gets no memory; the caller then sends the plain bytes.
   static func compressed(_ bytes: ByteBuffer, level: Int32 = 6) -> ByteBuffer? {
     guard let count = UInt32(exactly: bytes.readableBytes) else { return nil }
     var stream = z_stream()
@@ -30,7 +29,7 @@ enum Gzip {
     return result > 0 ? output : nil
   }
 
-  /// Whether Accept-Encoding (RFC 9110 §12.5.3) lists gzip, or everything, with a weight above zero.
+  /// Whether Accept-Encoding (RFC 9110 §12.5.3) lists gzip, or `*`, with a weight above zero.
   static func isAccepted(_ acceptEncoding: String) -> Bool {
     var answer = false
     for item in acceptEncoding.utf8.split(separator: UInt8(ascii: ",")) {
@@ -42,7 +41,7 @@ enum Gzip {
         guard weight.lowercased().hasPrefix("q=0") else { return false }
         return weight.dropFirst(3).allSatisfy { $0 == "." || $0 == "0" }
       }
-      // An entry for gzip itself beats the asterisk.
+      // An entry for gzip takes precedence over `*`.
       if coding != "*" { return !refused }
       answer = !refused
     }
@@ -51,7 +50,7 @@ enum Gzip {
 }
 
 extension RequestFields {
-  /// Whether gzip is welcome. Nearly all say it first and without a weight.
+  /// Whether the client accepts gzip. Nearly all clients list it first and without a weight.
   var acceptsGzip: Bool {
     switch self {
     case .lines(let lines, let known):

@@ -1,32 +1,32 @@
 internal import NIOCore
 internal import NIOHTTP1
 
-/// Writes the head of a response (RFC 9112 §4, §5) with what every response of weir carries: Date, CORS and nosniff.
+/// Writes the head of a response (RFC 9112 §4, §5) with the fields of every response: Date, CORS and nosniff.
 enum HTTP1Head {
   /// How the recipient finds the end of the body.
   enum Framing {
     /// No body can follow: 204 and 304.
     case bodiless
-    /// Content-Length, also in the answer to HEAD.
+    /// Content-Length, also in the response to HEAD.
     case length(Int)
     /// Transfer-Encoding: chunked.
     case chunked
-    /// An HTTP/1.0 recipient reads until the connection closes.
+    /// For HTTP/1.0: the body ends when the connection closes.
     case untilClose
   }
 
-  /// What is said about the connection: HTTP/1.1 says nothing while it goes on, HTTP/1.0 nothing when it ends.
+  /// The Connection field. HTTP/1.1 implies that the connection continues, HTTP/1.0 that it ends.
   enum Persistence {
     case implied
     case close
     case keepAlive
   }
 
-  /// The fields that are in every response, with their line ends.
+  /// The fields of every response, with their line ends.
   private static let common = ByteBuffer(
     string: ResponseHead.common.map { "\($0.name): \($0.value)\r\n" }.joined())
 
-  /// Writes status line, fields and the empty line; returns where in `buffer` the date begins.
+  /// Writes status line, fields and the empty line. Returns the position of the date in `buffer`.
   @discardableResult
   static func write(
     _ status: HTTPResponseStatus, fields: [HeaderField], entityTag: String?, framing: Framing,

@@ -2,23 +2,23 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import Storage
 
-/// A response in the form of HTTP/1.1 or 1.0 (RFC 9112): the bytes of its head, what follows them, and what becomes of
-/// the connection.
+/// A response in the form of HTTP/1.1 or 1.0 (RFC 9112): the bytes of its head, its body, and whether the connection
+/// continues.
 struct HTTP1Response {
   enum Content {
-    /// Head and body in one.
+    /// Head and body in one buffer.
     case buffer(ByteBuffer)
     /// The head, then the body.
     case pieces(ByteBuffer, [BodyPiece])
-    /// The head, then whatever the body writes; nil leaves the end to the connection's close.
+    /// The head, then the output of the body. Without framing, the close of the connection ends the body.
     case live(ByteBuffer, any LiveBody, ChunkedFraming?)
   }
 
   let content: Content
-  /// Whether the connection goes on after this.
+  /// Whether the connection continues.
   let keepsAlive: Bool
 
-  /// `version` is the request's; `keepsAlive` is whether both sides are willing.
+  /// `version` is that of the request; `keepsAlive` tells whether both sides want to continue.
   init(_ plan: ResponsePlan, version: HTTPVersion, keepsAlive: Bool, date: HTTPDate) {
     switch plan {
     case .cached(let cached, let acceptsGzip, let sendsBody):
@@ -69,7 +69,7 @@ struct HTTP1Response {
 
 /// The chunks of an endless body (RFC 9112 §7.1).
 struct ChunkedFraming {
-  /// The last chunk's line end travels with the next chunk's size: alone it would be a packet of two bytes.
+  /// The line end of a chunk is sent with the size of the next one: alone it would be a packet of two bytes.
   private var owesLineEnd = false
 
   /// The pieces as one chunk.
@@ -79,7 +79,7 @@ struct ChunkedFraming {
     return [.bytes(ByteBuffer(string: size))] + pieces
   }
 
-  /// What tells the viewer that this was all.
+  /// The bytes that end the body.
   var end: BodyPiece { .bytes(ByteBuffer(string: (owesLineEnd ? "\r\n" : "") + "0\r\n\r\n")) }
 }
 

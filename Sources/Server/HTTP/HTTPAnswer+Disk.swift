@@ -2,14 +2,14 @@ package import NIOCore
 internal import NIOHTTP1
 
 extension HTTPAnswer {
-  /// What somebody finds out who may have to wait for a disk. A disk that is frozen is not waited for longer than
-  /// `patience`: the client hears so (503), and what had been asked for happens when the disk goes on, for nobody.
+  /// A response that may block on a disk. After `patience` the client gets 503. The operation still happens when the disk
+  /// responds; its result is dropped.
   package static func fromDisk(
     _ future: EventLoopFuture<HTTPResponse>, on eventLoop: any EventLoop, patience: TimeAmount = .seconds(3)
   ) -> HTTPAnswer {
     let promise = eventLoop.makePromise(of: HTTPResponse.self)
     let late = eventLoop.scheduleTask(in: patience) { promise.succeed(diskDoesNotAnswer.response) }
-    // Whoever comes second finds it fulfilled, and is not heard.
+    // After the timeout, the promise is already fulfilled and this has no effect.
     future.whenComplete { result in
       late.cancel()
       promise.completeWith(result)

@@ -1,6 +1,6 @@
-/// A moment as HTTP's Date field writes it (RFC 9110 §5.6.7, IMF-fixdate): always 29 bytes, whole seconds.
+/// A time in the form of HTTP's Date field (RFC 9110 §5.6.7, IMF-fixdate): always 29 bytes, whole seconds.
 struct HTTPDate: Sendable, Equatable {
-  /// Bytes of every such date.
+  /// The length of such a date in bytes.
   static let length = 29
 
   /// Seconds since 1970-01-01T00:00:00Z.
@@ -26,7 +26,7 @@ struct HTTPDate: Sendable, Equatable {
     return String(repeating: "0", count: max(0, width - text.utf8.count)) + text
   }
 
-  /// The Gregorian date of a count of days since 1970-01-01, by eras of 400 years that begin on 1 March.
+  /// The Gregorian date for days since 1970-01-01, with eras of 400 years that begin on 1 March.
   private static func civil(days: Int64) -> (year: Int64, month: Int64, day: Int64) {
     let shifted = days &+ 719_468
     let era = floorDivide(shifted, 146_097)

@@ -1,58 +1,57 @@
 internal import NIOCore
 
-/// What one peer may ask of the HTTP server. The defaults are meant for the open Internet; tests shorten the times.
+/// Limits for one peer of the HTTP server. The defaults suit the public Internet; tests shorten the times.
 package struct HTTPLimits: Sendable {
-  /// The request line's target, in bytes.
+  /// The longest request target, in bytes; beyond it 414.
   var targetBytes = 4096
-  /// One header field, name and value, in bytes.
+  /// The longest header field, name and value, in bytes; beyond it 431.
   var headerFieldBytes = 8 * 1024
-  /// Target and all header fields of a request, in bytes: beyond it 431.
+  /// Target and all header fields of a request, in bytes; beyond it 431.
   var headerBytes = 32 * 1024
-  /// Header fields of a request: beyond it 431.
+  /// Header fields of a request; beyond it 431.
   var headerCount = 100
-  /// The body of a request that changes something, in bytes, over HTTP/2 those of a connection that are under way: beyond it
-  /// 413. A few words are all that weir is sent. Other requests have none.
+  /// The body of a request that changes something, in bytes; over HTTP/2, all unfinished bodies of a connection; beyond it 413.
+  /// Bodies for weir are a few words. Other requests have none.
   var requestBodyBytes = 8 * 1024
-  /// Requests that one connection sent before the first of them was answered.
+  /// Requests that one connection may send before the response to the first.
   var pipelinedRequests = 128
-  /// Times a second that one connection may ask for one and the same state of a playlist without asking for media in
-  /// between; beyond it 429. 0 is no limit.
+  /// Requests per second of one connection for the same version of a playlist, without requests for media in between; beyond it
+  /// 429. 0 means no limit.
   package var repeatedPolls = 100
-  /// Requests that one HTTP/2 connection may have open at a time.
+  /// Open requests of one HTTP/2 connection at a time.
   package var streams = 100
-  /// Requests beyond `streams` that one HTTP/2 connection may have refused at once, and in a minute: beyond them it is ended.
-  /// Few clients send more than 100 before they have read what is allowed, and none has a reason to afterwards.
+  /// Refused requests beyond `streams` of one HTTP/2 connection, at once and per minute; beyond them the connection is ended.
+  /// Few clients send more than 100 before they have read the limit, and none has a reason to later.
   var refusedStreams = 1000
 
   /// From a request's first byte (or the connection's start) to the end of its head.
   var headerTime: TimeAmount = .seconds(10)
   /// From the end of a request's head to the end of its body.
   var bodyTime: TimeAmount = .seconds(20)
-  /// Between the end of a response and the first byte of the next request.
+  /// From the end of a response to the first byte of the next request.
   var idleTime: TimeAmount = .seconds(60)
-  /// While there is something to send: this long without the peer taking `SocketWriter.wakeBytes` more, and it is cut.
+  /// While bytes wait to be sent: the longest time for the client to take `SocketWriter.wakeBytes`. Then it is disconnected.
   var writeStall: TimeAmount = .seconds(20)
-  /// The same for an endless body, which is worth nothing late.
+  /// The same for an endless body, which is useless when late.
   var liveStall: TimeAmount = .seconds(10)
-  /// What may wait to be sent of an endless body at two looks in a row, in bytes of the shared media (not of this viewer's
-  /// memory).
+  /// The most bytes of an endless body that may wait at two ticks in a row. They are shared media, not memory of this viewer.
   var liveBacklogBytes = 8 << 20
-  /// So many times that may wait at any moment: a stream that begins brings out at once all that was held back for it.
+  /// Multiple of `liveBacklogBytes` that may wait at any time: a new stream sends all that was held back at once.
   var liveBurstFactor = 8
-  /// How long a refused peer may go on sending before the connection is closed under it.
+  /// How long input of a refused client is read before the connection is closed.
   var lingerTime: TimeAmount = .seconds(2)
-  /// How long responses may go on when the server stops.
+  /// How long responses may continue when the server stops.
   var stopTime: TimeAmount = .seconds(2)
 
-  /// Connections of the server: beyond it 503 with Retry-After.
+  /// Connections of the server; beyond it 503 with Retry-After.
   package var connections = 10_000
-  /// Connections beyond `connections` that are told so; whoever comes after them is closed at once.
+  /// Connections beyond `connections` that get a 503. Further ones are closed at once.
   package var refusedConnections = 64
-  /// Connections of one address that have not yet sent a whole request.
+  /// Connections of one address without a complete request.
   var unprovenConnectionsPerAddress = 2048
-  /// Connections of one address that is no trusted proxy; nil for any number. Those beyond it are closed at once.
+  /// Connections of one address that is not a trusted proxy; nil for no limit. Further ones are closed at once.
   package var connectionsPerAddress: Int?
-  /// The kernel's queue of connections not yet accepted.
+  /// The kernel's queue of connections that are not accepted yet.
   var listenBacklog: Int32 = 1024
 
   package init() {}

@@ -1,18 +1,18 @@
 internal import Ingest
 internal import NIOCore
 
-/// Who is at the other end of a connection, as the census counts it. Confined to the channel's event loop.
+/// The other end of a connection, as counted by `ConnectionLimiter`. Confined to the channel's event loop.
 final class HTTPPeer {
-  /// Without the port, for the log; empty for channels that have none.
+  /// Without the port, for the log; empty for channels without an address.
   let address: String
-  /// What counts as one address: that of IPv4, the /64 of IPv6.
+  /// The address for counting: an IPv4 address, or the /64 network of an IPv6 address.
   let host: String
   let source: RequestSource
-  /// The later the connection came, the higher.
+  /// Later connections have higher numbers.
   let number: Int
-  /// Whether the server has room for it: else all it hears is that the server is full.
+  /// Whether the connection is served. Otherwise it only gets the response that the server is full.
   let isServed: Bool
-  /// Whether a whole request has come.
+  /// Whether a complete request has arrived.
   private(set) var isProven = false
 
   var isTLS: Bool { source.isTLS }
@@ -20,7 +20,7 @@ final class HTTPPeer {
   private let limiter: ConnectionLimiter
   private var polls: PollLimit
 
-  /// Counts the connection in until the channel closes; nil where it is to be closed without a word.
+  /// Counts the connection until the channel closes. Nil when it must be closed without a response.
   init?(of channel: any Channel, isTLS: Bool, services: HTTPServices, loop: LoopContext) {
     let limiter = services.limiter
     let host = Self.host(of: channel.remoteAddress)
@@ -39,13 +39,13 @@ final class HTTPPeer {
     }
   }
 
-  /// What counts as one address; empty where there is none.
+  /// The address for counting; empty without an address.
   static func host(of address: SocketAddress?) -> String { NetworkAddress(address)?.hostText ?? "" }
 
-  /// Whether this answer, which is about to be given, is one of too many in a row.
+  /// Whether this response, about to be sent, exceeds the limit of repeated polls.
   func polls(_ response: HTTPResponse) -> Bool { polls.isExceeded(by: response) }
 
-  /// A whole request has come.
+  /// A complete request has arrived.
   func prove() {
     guard !isProven else { return }
     isProven = true

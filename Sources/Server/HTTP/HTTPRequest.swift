@@ -2,19 +2,18 @@ package import Ingest
 package import NIOCore
 package import NIOHTTP1
 
-/// A request whose target has been checked and whose body, if it has one, has arrived whole. A class, since it is
-/// handed through many hands and never changes.
+/// A request with a checked target and a complete body, if it has one. An immutable class, because it is passed on often.
 package final class HTTPRequest: Sendable {
-  /// What is asked for. `other` stands for every method that weir has no use for.
+  /// The method. `other` stands for each method that weir does not support.
   package enum Method: Sendable, Equatable {
     case get, head, options, post, put, patch, delete, other
   }
 
   package let method: Method
   package let target: RequestTarget
-  /// Empty unless the request had a body; at most `HTTPLimits.requestBodyBytes`.
+  /// Empty for a request without a body; at most `HTTPLimits.requestBodyBytes`.
   package let body: ByteBuffer
-  /// The connection that it came by.
+  /// The connection of the request.
   package let source: RequestSource
   package let version: HTTPVersion
   package let fields: RequestFields
@@ -31,27 +30,26 @@ package final class HTTPRequest: Sendable {
     self.source = source
   }
 
-  /// The segments of the path, percent-decoded, none of them empty, `.` or `..`, none with a slash, a backslash or a
-  /// control character in it; none at all for `/`.
+  /// The segments of the path, percent-decoded. None is empty, `.` or `..`, or contains a slash, a backslash or a control
+  /// character. Empty for `/`.
   package var path: [String] { target.segments }
 
-  /// The value of the first field of that name, in whatever case.
+  /// The value of the first field of that name, without regard to case.
   package func header(_ name: String) -> String? { fields.first(name) }
 
-  /// The values of all fields of that name, in whatever case, in order.
+  /// The values of all fields of that name, without regard to case, in order.
   package func headers(_ name: String) -> [String] { fields.all(name) }
 
-  /// The value of the first query item of that name, percent-decoded, with "+" for a space; "" where it has no "=".
+  /// The value of the first query item of that name, percent-decoded, with "+" for a space; "" for an item without "=".
   package func query(_ name: String) -> String? { target.query(name) }
 
-  /// Whose request it is: what a trusted proxy tells, else the other end of the connection. Nil for channels that have no
-  /// address.
+  /// The client's address: from a trusted proxy, or that of the connection. Nil for channels without an address.
   package var client: NetworkAddress? { source.client(fields) }
 
-  /// Whether the client's connection is HTTPS; nil where a proxy may have ended TLS and nobody says.
+  /// Whether the client's connection is HTTPS. Nil when a proxy may have ended TLS and does not say.
   package var isSecure: Bool? { source.isSecure(fields) }
 
-  /// GET and HEAD, which are answered alike.
+  /// GET and HEAD, which have the same response but for the body.
   package var isRead: Bool { method == .get || method == .head }
 }
 

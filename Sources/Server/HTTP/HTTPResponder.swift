@@ -3,20 +3,20 @@ package import Ingest
 package import NIOCore
 internal import NIOHTTP1
 
-/// Where the routes live: answers requests, knows nothing of sockets.
+/// The routes: responds to requests, independent of sockets.
 package protocol HTTPResponder: Sendable {
-  /// Called on `eventLoop`, which it must not block: what has to wait (a disk, a playlist that is not there yet) is
-  /// `later`. OPTIONS is answered before it gets here.
+  /// Called on `eventLoop`, which it must not block. A response that has to wait (a disk, a future playlist) is `later`. OPTIONS
+  /// is handled before.
   func respond(to request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer
 
-  /// What OPTIONS of an address is answered with.
+  /// The response to OPTIONS.
   func options(of request: HTTPRequest) -> HTTPResponse
 
-  /// Whether this is answered although the server is full.
+  /// Whether this request is served even when the server is full.
   func answersAlways(_ request: HTTPRequest) -> Bool
 
-  /// Why a request's body is not received; nil where the route wants one, and from this client. Asked when the head is
-  /// here, and only where it announces a body.
+  /// Why a request's body is refused; nil when the route accepts one from this client. Called after the head, and only when it
+  /// announces a body.
   func refusal(ofBodyOf request: HTTPRequest) -> Problem?
 }
 
@@ -26,8 +26,8 @@ extension HTTPResponder {
   package func refusal(ofBodyOf request: HTTPRequest) -> Problem? { nil }
 }
 
-/// A response, or the promise of one. A future that fails is answered with 500, and the log says why. With `Cacheability` it
-/// is the same for everybody who asks for the same target (GET, nothing conditional).
+/// A response, now or later. A failed future gives a 500, and the log has the reason. With `Cacheability` the response is the
+/// same for all clients with the same target (GET, unconditional).
 package struct HTTPAnswer: Sendable {
   package enum Kind: Sendable {
     case now(HTTPResponse)
@@ -36,7 +36,7 @@ package struct HTTPAnswer: Sendable {
 
   package let kind: Kind
   package private(set) var sharing: Cacheability?
-  /// Counts whoever is given it, and may find no room; nil for what anybody may have.
+  /// Counts the client and may refuse it. Nil when the response is not limited.
   private(set) var admission: (any Admission)?
 
   package static func now(_ response: HTTPResponse, _ sharing: Cacheability? = nil) -> HTTPAnswer {
@@ -47,7 +47,7 @@ package struct HTTPAnswer: Sendable {
     HTTPAnswer(kind: .later(response), sharing: sharing)
   }
 
-  /// The response, whenever it comes.
+  /// The response, when it is available.
   package func response(on eventLoop: any EventLoop) -> EventLoopFuture<HTTPResponse> {
     switch kind {
     case .now(let response): eventLoop.makeSucceededFuture(response)
@@ -55,7 +55,7 @@ package struct HTTPAnswer: Sendable {
     }
   }
 
-  /// The same with another response, which is there.
+  /// A copy with another response, available now.
   func saying(_ response: HTTPResponse) -> HTTPAnswer {
     HTTPAnswer(kind: .now(response), sharing: sharing, admission: admission)
   }
@@ -73,11 +73,11 @@ package struct HTTPAnswer: Sendable {
   }
 }
 
-/// Until when an answer is good for others who ask for the same target.
+/// How long a response is valid for other requests with the same target.
 package struct Cacheability: Sendable {
-  /// Changes when the answer may.
+  /// Changes when the response may change.
   package let stamp: Generation
-  /// What it said before the answer was made.
+  /// The stamp's value before the response was made.
   package let version: Int
 
   package init(_ stamp: Generation) {
@@ -88,21 +88,21 @@ package struct Cacheability: Sendable {
   package var isCurrent: Bool { stamp.version == version }
 }
 
-/// Counts the clients of something.
+/// Counts the clients of a resource.
 package protocol Admission: AnyObject, Sendable {
-  /// A client is about to be given an answer. What it hears instead where there is no room for it; else nil.
+  /// Called before a client gets a response. Returns a refusal when there is no room; else nil.
   func refusal(of client: ClientID) -> HTTPResponse?
 }
 
 extension Admission {
-  /// What the client is given: only answers that bring something count.
+  /// The response for the client. Only successful responses count.
   package func admit(_ client: ClientID, to response: HTTPResponse) -> HTTPResponse {
     response.status.code < 400 ? refusal(of: client) ?? response : response
   }
 }
 
 extension ClientID {
-  /// Whoever sends these fields from that address.
+  /// The client with this address and these fields.
   package init(_ address: NetworkAddress?, _ fields: RequestFields) {
     var hasher = Hasher()
     hasher.combine(address)

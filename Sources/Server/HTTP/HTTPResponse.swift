@@ -3,29 +3,29 @@ internal import NIOCore
 package import NIOHTTP1
 package import Storage
 
-/// What a route answers. `HTTPServices` adds CORS, the connection Date, Content-Length or chunked framing and nosniff, answers HEAD,
-/// `If-None-Match`, `If-Range` and single ranges, and compresses where `compression` allows it.
+/// The response of a route. `HTTPServices` adds CORS. The connection adds Date, Content-Length or chunked framing, and nosniff;
+/// it handles HEAD, `If-None-Match`, `If-Range` and single ranges, and compresses when `compression` allows it.
 package struct HTTPResponse: Sendable {
-  /// Whether parts of the body may be asked for.
+  /// Whether ranges of the body may be requested.
   package enum Ranges: Sendable { case refused, bytes }
 
-  /// Whether the body may be sent compressed. Media never is.
+  /// Whether the body may be compressed. Media never is.
   package enum Compression: Sendable { case never, gzip }
 
   package enum Body: Sendable {
     case none
     /// Of known length, in this order.
     case pieces([BodyPiece])
-    /// Head and body in one cached buffer; the response's own status, headers and tag are not used.
+    /// Head and body in one cached buffer. The response's own status, headers and tag are not used.
     case preencoded(PreencodedResponse)
-    /// Endless, or of a length nobody knows yet.
+    /// Endless, or of unknown length.
     case live(any LiveBody)
   }
 
   package var status: HTTPResponseStatus
-  /// Content-Type, Cache-Control and whatever else the route knows; nothing that the connection adds.
+  /// Content-Type, Cache-Control and other fields of the route; not the fields that the connection adds.
   package var headers: [HeaderField]
-  /// A strong entity tag with its quotes (`"…"`), the same for the same bytes.
+  /// A strong entity tag with its quotes (`"…"`); equal for equal bytes.
   package var entityTag: String?
   package var ranges: Ranges
   package var compression: Compression
@@ -48,7 +48,7 @@ package struct HTTPResponse: Sendable {
     self.init(status: preencoded.status, body: .preencoded(preencoded))
   }
 
-  /// Complete media, or a recording: byte ranges are answered, nothing is compressed.
+  /// Complete media, or a recording: byte ranges are supported, nothing is compressed.
   package static func media(
     _ pieces: [BodyPiece], type: ContentType, cache: CachePolicy, entityTag: String? = nil
   ) -> HTTPResponse {
@@ -57,7 +57,7 @@ package struct HTTPResponse: Sendable {
       entityTag: entityTag, ranges: .bytes, body: .pieces(pieces))
   }
 
-  /// Text made for this one request.
+  /// Text for one request.
   package static func text(
     _ text: String, status: HTTPResponseStatus = .ok, type: ContentType = .text, cache: CachePolicy,
     headers: [HeaderField] = []
@@ -68,15 +68,15 @@ package struct HTTPResponse: Sendable {
       compression: .gzip, body: .pieces([.bytes(ByteBuffer(string: text))]))
   }
 
-  /// What a redirection says of the address that was asked for.
+  /// How long a redirection holds.
   package enum Redirect: Sendable {
-    /// It is the other one, written otherwise (RFC 9110 §15.4.9).
+    /// The same resource under its canonical address (RFC 9110 §15.4.9).
     case permanent
-    /// It may mean something of its own one day.
+    /// The address may get its own meaning later.
     case temporary
   }
 
-  /// A redirection that every client repeats with the same method.
+  /// A redirection that clients follow with the same method.
   package static func redirect(
     to location: String, _ kind: Redirect = .temporary, cache: CachePolicy = .never
   ) -> HTTPResponse {

@@ -4,21 +4,21 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
 
-/// What is the same for all connections of a listener, and what all of them do with a request.
+/// What the connections of a listener share, and how they process a request.
 struct HTTPServices: Sendable {
   let responder: any HTTPResponder
   let limits: HTTPLimits
-  /// Whose word on the addresses of others is believed.
+  /// Proxies whose statements about client addresses are trusted.
   let proxies: TrustedProxies
-  /// Whose pages may read what.
+  /// Which origins may read which responses.
   let origins: CrossOrigin
   let limiter: ConnectionLimiter
   let traffic: HTTPTraffic
   let pool: NIOThreadPool
   let logger: Logger
 
-  /// What is answered to a whole request: by the routes, unless it is OPTIONS, the server is full, or the
-  /// connection asks for the same again and again. On `eventLoop`.
+  /// The response to a complete request. It comes from the routes, except for OPTIONS, a full server and repeated polls. Called
+  /// on `eventLoop`.
   func answer(to request: HTTPRequest, of peer: HTTPPeer, on eventLoop: any EventLoop) -> HTTPAnswer {
     peer.prove()
     guard peer.isServed || responder.answersAlways(request) else { return now(StandardResponse.full, to: request) }
@@ -41,7 +41,7 @@ struct HTTPServices: Sendable {
     .now(origins.applied(to: response, of: request))
   }
 
-  /// What the viewer hears of an answer that was `later`.
+  /// The response for the viewer, from the result of a `later` response.
   func response(
     of result: Result<HTTPResponse, any Error>, to request: HTTPRequest, countedBy admission: (any Admission)?
   ) -> HTTPResponse {
@@ -55,10 +55,10 @@ struct HTTPServices: Sendable {
     }
   }
 
-  /// The same for what depends on the target alone, which players share.
+  /// The same for shared responses, which depend only on the target.
   func open(_ response: HTTPResponse) -> HTTPResponse { origins.applied(to: response, of: SharedResponse.plainRequest) }
 
-  /// One line a response, for whoever looks that closely.
+  /// Logs one line per response, at level debug.
   func log(_ response: HTTPResponse, to request: HTTPRequest, of peer: HTTPPeer) {
     logger.debug(
       "\(response.status.code)",
@@ -66,11 +66,11 @@ struct HTTPServices: Sendable {
   }
 }
 
-/// A connection between its start and its end, whatever is spoken on it.
+/// An open connection of any HTTP version.
 protocol HTTPConnection: LoopContext.Member {
   var peer: HTTPPeer { get }
-  /// The server stops: ends the connection as soon as nothing is under way on it.
+  /// Ends the connection when nothing is under way, because the server stops.
   func stop()
-  /// Closes now, whatever is under way.
+  /// Closes the connection at once.
   func close()
 }

@@ -1,22 +1,21 @@
 internal import Synchronization
 
-/// What goes through the HTTP server: counted by its event loops, read by whoever wants to know.
+/// Counters of the HTTP server. The event loops count; any thread can read.
 package final class HTTPTraffic: Sendable {
   package enum Count: Sendable {
     /// Bytes of heads and bodies that sockets took.
     case http1Bytes
     /// Bytes of bodies that sockets took.
     case http2Bytes
-    /// Connections that are there now.
+    /// Open connections.
     case openConnections
-    /// Connections that only heard that there is no room for them.
+    /// Connections that got the response that the server is full.
     case refusedConnections
-    /// Connections that were closed without a word.
+    /// Connections that were closed without a response.
     case droppedConnections
-    /// Requests of connections that ask for one unchanged playlist again and again.
+    /// Requests that exceeded the limit of repeated polls.
     case refusedPolls
-    /// Viewers that were cut: they took too little, what they had not taken left its window too long ago, or a stream needed
-    /// their descriptors.
+    /// Disconnected viewers: too slow; unsent media left its window too long ago; a stream needed their descriptors.
     case slowViewers
     case lateViewers
     case shedViewers

@@ -1,4 +1,4 @@
-/// One field of a response's head. Names and values are ours or checked: never bytes of a peer.
+/// One field of a response's head. Names and values are made or checked by weir; they are never raw bytes of a peer.
 package struct HeaderField: Sendable, Equatable {
   package var name: String
   package var value: String

@@ -1,12 +1,11 @@
 package import Storage
 
-/// A body that grows while it is sent: `stream.mp4`. It decides what is sent; the connection decides how, and cuts a
-/// viewer that cannot follow (`HTTPLimits.liveBacklogBytes`, `HTTPLimits.liveStall`). Both methods are called on the
+/// A body that grows while it is sent: `stream.mp4`. It decides what is sent; the connection decides how, and disconnects a
+/// viewer that is too slow (`HTTPLimits.liveBacklogBytes`, `HTTPLimits.liveStall`). Both methods are called on the
 /// connection's event loop.
 package protocol LiveBody: Sendable {
-  /// The head is on its way: from here on `writer` takes pieces. Not called for HEAD.
+  /// The head was sent; `writer` takes pieces from now on. Not called for HEAD.
   func start(_ writer: LiveBodyWriter)
-  /// The connection is gone, or was cut, before `finish`: nobody will see what is written from here on. Called once,
-  /// and not after `finish`.
+  /// The connection closed before `finish`; further pieces are dropped. Called at most once, and not after `finish`.
   func stop()
 }

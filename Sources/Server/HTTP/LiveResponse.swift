@@ -1,7 +1,7 @@
 internal import NIOCore
 internal import Storage
 
-/// An endless body on its way to one viewer: whom to tell when the viewer goes.
+/// An endless body that is sent to one viewer. Stops the body when the viewer disconnects.
 final class LiveResponse {
   private let body: any LiveBody
   private var writer: LiveBodyWriter?
@@ -16,7 +16,7 @@ final class LiveResponse {
     body.start(writer)
   }
 
-  /// The viewer is gone.
+  /// The viewer has disconnected.
   func stop() {
     guard let writer else { return }
     self.writer = nil

@@ -1,12 +1,11 @@
 internal import NIOCore
 
-/// What the connections of one event loop share: the clock they look at, the date they
-/// write. Time is counted in ticks by one timer, so that a request costs neither a timer nor a look at a clock.
-/// Confined to `eventLoop`.
+/// What the connections of one event loop share: clock, date and recent responses. One timer counts time in ticks, so that a
+/// request needs neither a timer nor a clock. Confined to `eventLoop`.
 final class LoopContext {
-  /// What a tick looks after.
+  /// An object with deadlines.
   protocol Member: AnyObject {
-    /// Called on every tick.
+    /// Called on each tick.
     func tick()
   }
 
@@ -16,7 +15,7 @@ final class LoopContext {
   /// The date of the last tick.
   private(set) var date: HTTPDate
 
-  /// What was asked for just now.
+  /// Recent responses.
   let answers = ResponseTable()
   /// Of all loops.
   let traffic: HTTPTraffic
@@ -26,7 +25,7 @@ final class LoopContext {
   private var members: [ObjectIdentifier: any Member] = [:]
   private var timer: Scheduled<Void>?
 
-  /// `wallSeconds` is the server's one wall clock, in seconds since 1970.
+  /// `wallSeconds` is the server's wall clock, in seconds since 1970.
   init(
     eventLoop: any EventLoop, interval: TimeAmount, traffic: HTTPTraffic = HTTPTraffic(),
     wallSeconds: @escaping @Sendable () -> Int64
@@ -38,7 +37,7 @@ final class LoopContext {
     date = HTTPDate(second: wallSeconds())
   }
 
-  /// The ticks after which `time` is certainly over.
+  /// The number of ticks after which `time` is certainly over.
   func ticks(_ time: TimeAmount) -> Int {
     Int(clamping: (time.nanoseconds &+ interval.nanoseconds &- 1) / max(1, interval.nanoseconds)) &+ 1
   }
@@ -56,12 +55,12 @@ final class LoopContext {
     if members.isEmpty {
       timer?.cancel()
       timer = nil
-      // No tick purges them any more, and they may hold the media of streams that are over.
+      // No tick purges the responses any more, and they may hold media of ended streams.
       answers.clear()
     }
   }
 
-  /// The members of the moment, which may leave meanwhile.
+  /// A copy of the current members; members may leave during an iteration.
   var currentMembers: [any Member] { Array(members.values) }
 
   private func schedule() {

@@ -3,10 +3,10 @@ internal import Storage
 
 /// Pieces that wait to be sent, in order.
 struct PieceQueue {
-  /// A file has fewer bytes than a range of it says.
+  /// A file is shorter than a range of it.
   struct BrokenFile: Error, CustomStringConvertible {
     let range: FileRange
-    var description: String { "a file is shorter than it was: \(range.offset) + \(range.length)" }
+    var description: String { "a file is too short for a range of it: offset \(range.offset), length \(range.length)" }
   }
 
   private(set) var pieces = CircularBuffer<BodyPiece>()
@@ -15,20 +15,20 @@ struct PieceQueue {
   var count: Int { pieces.count }
   var isEmpty: Bool { pieces.isEmpty }
 
-  /// The range of a file on disk that comes next, if one does: whoever sends has to have it read first.
+  /// The next piece, if it is a range of a file on disk. The caller must have it read first.
   var nextOnDisk: FileRange? {
     guard case .file(let range) = pieces.first, range.file.kind == .disk else { return nil }
     return range
   }
 
-  /// Something of it is of a segment whose memory is needed.
+  /// It contains a range of a segment whose memory is needed.
   var isCalledIn: Bool {
     pieces.contains { piece in
       if case .file(let range) = piece { range.file.isCalledIn } else { false }
     }
   }
 
-  /// What goes on in the same file becomes one piece. Pieces are not empty.
+  /// Appends a piece, which is not empty. Adjacent ranges of one file are joined.
   mutating func append(_ piece: BodyPiece) {
     if let last = pieces.last, let joined = last.joined(with: piece) {
       pieces[pieces.index(before: pieces.endIndex)] = joined
@@ -51,7 +51,7 @@ struct PieceQueue {
     }
   }
 
-  /// The bytes take the place of the stretch of the first piece that they were read from.
+  /// Replaces the start of the first piece with the bytes that were read from there.
   mutating func replaceFront(with bytes: ByteBuffer) {
     drop(bytes.readableBytes)
     pieces.prepend(.bytes(bytes))
@@ -59,8 +59,8 @@ struct PieceQueue {
 
   mutating func removeAll() { pieces.removeAll() }
 
-  /// Takes up to `limit` bytes from the front, as far as no disk has to be read for them: as one buffer, copied unless
-  /// it is a stretch of one that is in memory already.
+  /// Takes up to `limit` bytes from the front, up to the first range on disk, as one buffer. They are copied unless they are a
+  /// slice of one buffer.
   mutating func takeBytes(upTo limit: Int, allocator: ByteBufferAllocator) throws(BrokenFile) -> ByteBuffer {
     var wanted = 0
     var isAlone = true

@@ -1,24 +1,24 @@
 internal import NIOCore
 
-/// Tells a client that polls from one that plays. A player, or a proxy that carries any number of them on one
-/// connection, asks for media between its playlists; who asks on one connection for one unchanged playlist a hundred
-/// times a second, and for nothing else, learns nothing from it. Addresses do not matter: a CDN is one address.
+/// Detects clients that poll. A player, or a proxy with many players on one connection, requests media between playlists. A
+/// connection that requests one unchanged playlist a hundred times per second, and nothing else, gains nothing. The limit is
+/// per connection, not per address: a CDN is one address.
 ///
-/// A bucket of repeats that is filled with time, counted in the loop's ticks. Costs a comparison of a few references a
-/// request. Confined to the loop.
+/// A token bucket of repeats, refilled by the ticks of the loop. Costs a few reference comparisons per request. Confined to
+/// the loop.
 struct PollLimit {
   private let loop: LoopContext
   private let capacity: Int
   private let refill: Int
-  /// The playlists it was given last, the newest first: who goes round a few unchanged ones learns nothing either.
+  /// The last playlists that were sent, newest first: a client may also poll several unchanged playlists in turn.
   private var latest: [PreencodedResponse] = []
   private var repeats: Int
   private var tick: Int
 
-  /// `repeatsPerSecond` is also how many may come at once; 0 for no limit.
+  /// `repeatsPerSecond` is also the size of a burst; 0 for no limit.
   init(repeatsPerSecond: Int, loop: LoopContext) {
     self.loop = loop
-    // Whole tokens a tick, and tokens as large as there are ticks in a second.
+    // Integer arithmetic: each tick adds `repeatsPerSecond`, and one repeat costs the number of ticks in a second.
     let ticks = max(1, loop.ticks(.seconds(1)) - 1)
     capacity = repeatsPerSecond * ticks
     refill = repeatsPerSecond
@@ -27,17 +27,17 @@ struct PollLimit {
     tick = loop.now
   }
 
-  /// A stream has as many playlists with three renditions, each whole and skipped.
+  /// The number of playlists of a stream with three renditions, each whole and as a delta update.
   private static let memory = 8
 
-  /// What one repeat takes of the bucket.
+  /// The cost of one repeat.
   private let unit: Int
 
-  /// Whether this answer repeats the one before once too often.
+  /// Whether this response is one repeat too many.
   mutating func isExceeded(by response: HTTPResponse) -> Bool {
     guard capacity > 0 else { return false }
     guard case .preencoded(let playlist) = response.body else {
-      // Who takes media is no poller.
+      // A client that requests media does not poll.
       repeats = capacity
       return false
     }

@@ -3,20 +3,21 @@ package import NIOHTTP1
 internal import NIOPosix
 internal import Synchronization
 
-/// A whole response in one buffer of HTTP/1.1, made once and sent to everybody: a rendered playlist, a page. What is left
-/// to do per request is one write; HTTP/2, which codes each head for its connection, takes fields and body. The date is put in again when its second is over, by whoever sends first then; the compressed
-/// form is made when somebody first accepts it (bodies above `Gzip.largestInline`: on a thread pool, and whoever asks
-/// before it is ready gets the plain form).
+/// A whole HTTP/1.1 response in one buffer, made once and sent to all clients: a rendered playlist, a page. A request then
+/// costs one write. HTTP/2 encodes each head for its connection and uses `fields` and `body`.
+///
+/// The first response in a new second updates the date. The compressed form is made when a client first accepts it. Bodies
+/// above `Gzip.largestInline` are compressed on a thread pool; requests before the end get the plain form.
 package final class PreencodedResponse: Sendable {
   /// One form of the response, ready to send.
   struct Encoded: Sendable {
     /// Head and body.
     var bytes: ByteBuffer
-    /// Where the body begins: what HEAD is answered with ends here.
+    /// The length of the head; the response to HEAD ends there.
     let headLength: Int
-    /// Where the 29 bytes of the date begin.
+    /// The position of the 29 bytes of the date.
     fileprivate let dateIndex: Int
-    /// The second that the date names.
+    /// The second of the date.
     fileprivate var second: Int64
 
     /// The head alone, for HEAD.
@@ -26,7 +27,7 @@ package final class PreencodedResponse: Sendable {
   private enum CompressedForm {
     case unknown
     case inTheMaking
-    /// Compression is of no use.
+    /// Compression does not make it smaller.
     case none
     case ready(Encoded, body: ByteBuffer)
   }
@@ -39,13 +40,13 @@ package final class PreencodedResponse: Sendable {
   package let status: HTTPResponseStatus
   /// The strong tag of the plain form.
   package let entityTag: String
-  /// The fields that the route gave, and Vary.
+  /// The fields of the route, and Vary.
   package let fields: [HeaderField]
   /// The plain body.
   package let body: ByteBuffer
   private let state: Mutex<State>
 
-  /// `entityTag` is made of the body where the route has none.
+  /// Without `entityTag`, one is made of the body.
   package init(
     status: HTTPResponseStatus = .ok, type: ContentType, cache: CachePolicy, headers: [HeaderField] = [],
     entityTag: String? = nil, body: ByteBuffer
@@ -62,7 +63,7 @@ package final class PreencodedResponse: Sendable {
     state = Mutex(State(identity: identity, gzip: isCompressible ? .unknown : .none))
   }
 
-  /// The form to send to somebody who accepts gzip, or not, at that date.
+  /// The form for a client with or without gzip, with this date.
   func encoded(acceptsGzip: Bool, date: HTTPDate) -> Encoded {
     if acceptsGzip, let compressed = compressedForm(date: date) { return compressed }
     return state.withLock { state in
@@ -71,7 +72,7 @@ package final class PreencodedResponse: Sendable {
     }
   }
 
-  /// The same as one that says what becomes of the connection, for the rare request that ends it or is of HTTP/1.0.
+  /// The same with a Connection field, for the rare request that ends the connection or uses HTTP/1.0.
   func encoded(acceptsGzip: Bool, persistence: HTTP1Head.Persistence, date: HTTPDate) -> Encoded {
     let (head, body) = parts(acceptsGzip: acceptsGzip)
     return Self.encode(
@@ -79,7 +80,7 @@ package final class PreencodedResponse: Sendable {
       date: date)
   }
 
-  /// Head and body of the form to send to somebody who accepts gzip, or not.
+  /// Head and body of the form for a client with or without gzip.
   func parts(acceptsGzip: Bool) -> (head: ResponseHead, body: ByteBuffer) {
     let compressed = acceptsGzip ? compressedBody() : nil
     let body = compressed ?? body

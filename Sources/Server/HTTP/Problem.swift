@@ -3,15 +3,14 @@ internal import NIOCore
 package import NIOHTTP1
 internal import Storage
 
-/// An error as a client sees it (RFC 9457 `application/problem+json`): what failed, with which value and why, and what
-/// to do next.
+/// An error for a client (RFC 9457 `application/problem+json`): what failed, with which value and why, and what to do.
 package struct Problem: Sendable {
   package var status: HTTPResponseStatus
-  /// What failed, the same for every occurrence: "No such stream".
+  /// What failed, the same for each occurrence: "No such stream".
   package var title: String
-  /// With which value and why.
+  /// The value and the reason.
   package var detail: String
-  /// What to do next; nil where there is nothing to do.
+  /// What to do; nil when there is nothing to do.
   package var help: String?
   package var cache: CachePolicy
   package var headers: [HeaderField]
@@ -41,14 +40,14 @@ package struct Problem: Sendable {
       body: .pieces([.bytes(ByteBuffer(string: text))]))
   }
 
-  /// Nothing is served under this path.
+  /// No resource at this path.
   package static func notFound(_ detail: String, help: String? = nil) -> Problem {
     Problem(status: .notFound, title: "Not found", detail: detail, help: help, cache: .missing)
   }
 
   package static let nothingHere = Problem.notFound("There is nothing at this address.")
 
-  /// A stream that begins.
+  /// A stream without a complete segment yet.
   package static func notYet(_ stream: some CustomStringConvertible) -> Problem {
     Problem(
       status: .serviceUnavailable, title: "Not yet",
@@ -56,10 +55,10 @@ package struct Problem: Sendable {
       help: "Try again in a second.", headers: [HeaderField("Retry-After", "1")])
   }
 
-  /// RFC 9110 §15.5.6: the answer names what is allowed.
+  /// RFC 9110 §15.5.6: the response names the allowed methods.
   package static func methodNotAllowed(allow: String = "GET, HEAD, OPTIONS") -> Problem {
     Problem(
-      status: .methodNotAllowed, title: "Method not allowed", detail: "This address answers \(allow).",
+      status: .methodNotAllowed, title: "Method not allowed", detail: "This address allows \(allow).",
       headers: [HeaderField("Allow", allow)])
   }
 
@@ -71,20 +70,20 @@ package struct Problem: Sendable {
   }
 
   /// The server has no descriptor for another file.
-  package static var tooManyFiles: Problem { full("As many recordings are being read as there is room for.") }
+  package static var tooManyFiles: Problem { full("The limit of recordings that are read at a time is reached.") }
 
-  /// The disk, or a file on it, does not do what it should.
+  /// A disk, or a file on it, cannot be read.
   package static func unreadable(_ detail: String) -> Problem {
     Problem(
-      status: .serviceUnavailable, title: "Not readable", detail: "Something on disk cannot be read: \(detail).",
+      status: .serviceUnavailable, title: "Not readable", detail: "A file on disk cannot be read: \(detail).",
       headers: [HeaderField("Retry-After", "5")])
   }
 
-  /// The body of a request of which that many bytes are wanted.
+  /// The body of a request exceeds `limit` bytes.
   package static func bodyTooLarge(_ limit: Int) -> Problem {
     Problem(
       status: .payloadTooLarge, title: "Body too large",
-      detail: limit == 0 ? "Such a request has no body." : "A request's body has at most \(limit) bytes.")
+      detail: limit == 0 ? "This request must have no body." : "The body of a request may have at most \(limit) bytes.")
   }
 
   package static func badRequest(_ detail: String, help: String? = nil) -> Problem {

@@ -1,17 +1,17 @@
 internal import NIOCore
 internal import NIOHTTP1
 
-/// Makes requests of what was found on the wire, and refuses what no route should see. One per connection of HTTP/1.1, one
-/// request at a time; one per stream of HTTP/2.
+/// Assembles and checks requests, and refuses those that no route may see. One for each HTTP/1.1 connection, with one request
+/// at a time; one for each HTTP/2 stream.
 struct RequestAssembler {
-  /// What the connection does after a part.
+  /// What the connection must do after a part.
   enum Output {
     case nothing
-    /// The peer waits for leave to send its body (RFC 9110 §10.1.1).
+    /// Send 100 Continue: the client waits for it before the body (RFC 9110 §10.1.1).
     case sendContinue
-    /// Complete; `keepsAlive` is what the peer wishes for the connection.
+    /// The request is complete; `keepsAlive` is the client's wish for the connection.
     case request(HTTPRequest, keepsAlive: Bool)
-    /// Answer this and close: the rest of the connection's bytes cannot be made sense of, or are not wanted.
+    /// Send this response and close: the rest of the input is invalid or not needed.
     case refuse(Problem)
   }
 
@@ -22,7 +22,7 @@ struct RequestAssembler {
   private var head: RequestHead?
   private var target = RequestTarget(segments: [])
   private var body = ByteBuffer()
-  /// Bytes that the body of the request that is arriving may have.
+  /// The most bytes for the body of the request that is arriving.
   private var bodyLimit = 0
   private var hasRefused = false
 
@@ -32,7 +32,7 @@ struct RequestAssembler {
     self.source = source
   }
 
-  /// Whether the head is here and the body is not yet.
+  /// Whether the head has arrived and the body is incomplete.
   var isReceivingBody: Bool { head != nil }
 
   mutating func receive(_ part: RequestPart) -> Output {
@@ -44,7 +44,7 @@ struct RequestAssembler {
       guard body.readableBytes &+ bytes.readableBytes <= bodyLimit else {
         return refuse(Problem.bodyTooLarge(bodyLimit))
       }
-      // Copied, so that a small body does not keep a whole read buffer alive.
+      // Copied, so that a small body does not keep a whole read buffer in memory.
       body.writeImmutableBuffer(bytes)
       return .nothing
     case .end:
@@ -65,7 +65,7 @@ struct RequestAssembler {
     guard head.hosts == 1 || (head.hosts == 0 && head.version == .http1_0) else {
       return refuse(.badRequest("The request has \(head.hosts) Host fields; it must have one."))
     }
-    // Only what changes something brings a body (RFC 9110 §9.3.1: that of a GET means nothing).
+    // Only requests that change something have a body (RFC 9110 §9.3.1: the body of a GET has no meaning).
     bodyLimit = [.get, .head, .options].contains(head.method) ? 0 : limits.requestBodyBytes
     if case .length(let length) = head.body, length > bodyLimit { return refuse(Problem.bodyTooLarge(bodyLimit)) }
     let bytes = head.target.readableBytesUInt8Span
@@ -82,7 +82,9 @@ struct RequestAssembler {
     }
     if head.expectation == .other {
       return refuse(
-        Problem(status: .expectationFailed, title: "Expectation failed", detail: "Only 100-continue is met."))
+        Problem(
+          status: .expectationFailed, title: "Expectation failed",
+          detail: "The only supported expectation is 100-continue."))
     }
     let request = request(head)
     guard head.body != .none else { return .request(request, keepsAlive: head.keepsAlive) }

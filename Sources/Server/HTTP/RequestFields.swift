@@ -1,16 +1,15 @@
 package import NIOCore
 package import NIOHTTP1
 
-/// The header fields of a request. Those of HTTP/1.1 stay the bytes that they came as: a value becomes a string when
-/// somebody asks for it, which for most of them nobody does.
+/// The header fields of a request. Those of HTTP/1.1 stay in the received bytes. A value becomes a string only when it is
+/// read, and most never are.
 package enum RequestFields: Sendable {
-  /// Lines of `name: value`, each with its line end, all of them checked; and which of the names that are asked for
-  /// often are among them.
+  /// Checked lines of `name: value` with line ends, and the set of frequently read names among them.
   case lines(ByteBuffer, Known)
-  /// HTTP/2's.
+  /// The fields of HTTP/2.
   case list(HTTPHeaders)
 
-  /// Names that are looked for in each request: a bit says whether a search is worth it.
+  /// Names that are read for each request; a bit tells whether a search can succeed.
   package struct Known: OptionSet, Sendable {
     package let rawValue: UInt8
     package static let range = Known(rawValue: 1)
@@ -19,7 +18,7 @@ package enum RequestFields: Sendable {
     static let acceptEncoding = Known(rawValue: 8)
     static let userAgent = Known(rawValue: 16)
 
-    /// Nothing for other names.
+    /// Empty for other names.
     @inline(__always)
     init(_ name: Span<UInt8>) {
       switch name.count {
@@ -35,7 +34,7 @@ package enum RequestFields: Sendable {
     package init(rawValue: UInt8) { self.rawValue = rawValue }
   }
 
-  /// Whether the response depends on fields: conditions and ranges.
+  /// Whether the response can depend on fields: conditions and ranges.
   var areConditional: Bool {
     switch self {
     case .lines(_, let known): !known.isDisjoint(with: [.range, .ifRange, .ifNoneMatch])
@@ -43,7 +42,7 @@ package enum RequestFields: Sendable {
     }
   }
 
-  /// The value of the first field of that name, in whatever case.
+  /// The value of the first field of that name, without regard to case.
   package func first(_ name: String) -> String? {
     switch self {
     case .lines(let lines, let known):
@@ -60,7 +59,7 @@ package enum RequestFields: Sendable {
     }
   }
 
-  /// The values of all fields of that name, in whatever case, in order.
+  /// The values of all fields of that name, without regard to case, in order.
   package func all(_ name: String) -> [String] {
     switch self {
     case .lines(let lines, _):
@@ -74,7 +73,7 @@ package enum RequestFields: Sendable {
     }
   }
 
-  /// All of them, in order.
+  /// All fields, in order.
   package var all: [(name: String, value: String)] {
     switch self {
     case .lines(let lines, _):
@@ -88,7 +87,7 @@ package enum RequestFields: Sendable {
     }
   }
 
-  /// A number for the client that names itself by User-Agent: equal for equal names.
+  /// A hash of the client's User-Agent.
   var clientHash: Int {
     var hash = 0
     switch self {
@@ -105,7 +104,7 @@ package enum RequestFields: Sendable {
     return hash
   }
 
-  /// `body` returns whether to go on.
+  /// `body` returns whether to continue.
   static func forEach(
     in lines: ByteBuffer, _ body: (_ name: Span<UInt8>, _ value: Span<UInt8>) -> Bool
   ) {

@@ -1,23 +1,22 @@
 internal import NIOCore
 internal import NIOHTTP1
 
-/// A request as it arrives: a head, which is all of it unless it announces a body; then the pieces of that, and an end.
+/// A part of an arriving request: the head; if that announces a body, also pieces of the body and an end.
 enum RequestPart {
   case head(RequestHead)
   case body(ByteBuffer)
   case end
 }
 
-/// The head of a request, before anybody has judged what it asks for: `HTTP1Scanner` finds it in bytes, HTTP/2's comes
-/// from a field section.
+/// The head of a request before it is checked. `HTTP1Scanner` finds it in bytes; for HTTP/2 it comes from a field section.
 struct RequestHead {
-  /// What the request says of its body.
+  /// What the head tells about the body.
   enum Body: Equatable {
-    /// There is none: the request is complete.
+    /// No body: the request is complete.
     case none
-    /// In bytes, as Content-Length says; more than 0.
+    /// In bytes, from Content-Length; more than 0.
     case length(Int)
-    /// It ends where it says so.
+    /// The body marks its own end.
     case open
   }
 
@@ -25,19 +24,19 @@ struct RequestHead {
   enum Expectation {
     case nothing
     case leave
-    /// Something nobody knows.
+    /// An unknown expectation.
     case other
   }
 
   var method: HTTPRequest.Method
   var version: HTTPVersion
-  /// As it stands in the request line.
+  /// As in the request line.
   var target: ByteBuffer
   var fields: RequestFields
-  /// How many Host fields there are (HTTP/2: whether there is an authority).
+  /// The number of Host fields (HTTP/2: 1 with an authority).
   var hosts: Int
   var body = Body.none
   var expectation = Expectation.nothing
-  /// What the client wishes for the connection after the response.
+  /// Whether the client wants to keep the connection after the response.
   var keepsAlive = true
 }

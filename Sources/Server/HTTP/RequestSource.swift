@@ -1,14 +1,14 @@
 package import Ingest
 package import NIOCore
 
-/// Who sends the requests of a connection, and how far the connection's word on others is believed.
+/// The peer of a connection, and whether it is trusted to name other clients.
 package struct RequestSource: Sendable {
-  /// The other end of the connection; nil for channels that have no address.
+  /// The other end of the connection; nil for channels without an address.
   package let peer: SocketAddress?
   let isTLS: Bool
   /// The peer's address.
   private let address: NetworkAddress?
-  /// Set where the peer is a proxy that may name its clients.
+  /// Set when the peer is a proxy that may name its clients.
   private let proxies: TrustedProxies?
 
   init(peer: SocketAddress? = nil, isTLS: Bool = false, proxies: TrustedProxies = .none) {
@@ -18,16 +18,16 @@ package struct RequestSource: Sendable {
     self.proxies = proxies.contains(address) ? proxies : nil
   }
 
-  /// Whether each request may come from somebody else.
+  /// Whether requests may come from different clients.
   var isProxy: Bool { proxies != nil }
 
-  /// Whose request it is.
+  /// The client's address.
   package func client(_ fields: RequestFields) -> NetworkAddress? {
     guard let proxies, let address else { return address }
     return proxies.client(behind: address, told: fields.all("x-forwarded-for"))
   }
 
-  /// Whether the client's own connection is HTTPS; nil where nobody says.
+  /// Whether the client's own connection is HTTPS; nil when unknown.
   package func isSecure(_ fields: RequestFields) -> Bool? {
     guard isProxy, let told = fields.first("x-forwarded-proto") else { return isTLS ? true : nil }
     return told.lowercased() == "https"

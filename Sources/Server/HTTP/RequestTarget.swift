@@ -1,27 +1,27 @@
-/// The target of a request line (RFC 9112 §3.2), taken apart: origin form (`/live/cam/index.m3u8?a=b`), absolute form
-/// (`http://host/path`) and the asterisk of OPTIONS. Every hostile way to write a path is refused here, so that no
-/// route and no file name needs to think of it again.
+/// The parsed target of a request line (RFC 9112 §3.2): origin form (`/live/cam/index.m3u8?a=b`), absolute form
+/// (`http://host/path`) and the asterisk of OPTIONS. Hostile paths are refused here, so that routes and file names need no
+/// further checks.
 package struct RequestTarget: Sendable, Equatable {
   /// Why a target is refused.
   package enum Refusal: Error, Equatable {
     /// Longer than `HTTPLimits.targetBytes`: 414.
     case tooLong(Int)
-    /// Not a path at all, or a bad percent escape, or not UTF-8: 400.
+    /// Not a path, an invalid percent escape, or not UTF-8: 400.
     case malformed
     /// A NUL, a control character, a backslash, an encoded slash, or a `.` or `..` segment: 400.
     case hostile
-    /// `//`: there is nothing of that name: 404.
+    /// `//`: no such resource: 404.
     case emptySegment
   }
 
-  /// Percent-decoded segments; none for `/`.
+  /// Percent-decoded segments; empty for `/`.
   package let segments: [String]
-  /// What follows the `?`, undecoded; empty if there is none.
+  /// The text after the `?`, undecoded; empty without a query.
   package let rawQuery: String
-  /// `/recordings/`: the segments are those of `/recordings`, and a route says whether that is the same address.
+  /// `/recordings/`: the segments equal those of `/recordings`; the route decides whether that is the same address.
   package let endsWithSlash: Bool
 
-  /// The path with neither query nor escapes, for messages and logs: keys travel in queries and never get there.
+  /// The decoded path without the query, for messages and logs. Keys are in queries, so they do not get there.
   package var path: String { "/" + segments.joined(separator: "/") }
 
   init(segments: [String], rawQuery: String = "", endsWithSlash: Bool = false) {
@@ -39,7 +39,7 @@ package struct RequestTarget: Sendable, Equatable {
     var start = 0
     if bytes.isEmpty || bytes[0] != UInt8(ascii: "/") { start = try Self.endOfAuthority(bytes) }
     let end = Self.index(of: UInt8(ascii: "?"), in: bytes, from: start)
-    // A fragment is never sent by a client that knows its trade; whatever follows "#" is not part of the query.
+    // A correct client sends no fragment; text after "#" is not part of the query.
     rawQuery =
       end < bytes.count
       ? Self.text(bytes.extracting(end + 1..<Self.index(of: UInt8(ascii: "#"), in: bytes, from: end + 1))) : ""
@@ -48,7 +48,7 @@ package struct RequestTarget: Sendable, Equatable {
     if endsWithSlash, segments.isEmpty { throw .emptySegment }
   }
 
-  /// Where the path begins behind `scheme://authority` (RFC 9112 §3.2.2).
+  /// The start of the path after `scheme://authority` (RFC 9112 §3.2.2).
   private static func endOfAuthority(_ bytes: Span<UInt8>) throws(Refusal) -> Int {
     for scheme in ["http://", "https://"] {
       let expected = scheme.utf8Span.span
@@ -64,7 +64,7 @@ package struct RequestTarget: Sendable, Equatable {
     throw .malformed
   }
 
-  /// What a name or an address with a port is made of; user names do not belong there (RFC 9110 §4.2.4).
+  /// Whether the byte may be part of a host with a port. User names are not allowed (RFC 9110 §4.2.4).
   private static func isOfHost(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -77,7 +77,7 @@ package struct RequestTarget: Sendable, Equatable {
     }
   }
 
-  /// `bytes.count` if it is not there.
+  /// `bytes.count` when the byte is not found.
   private static func index(of byte: UInt8, in bytes: Span<UInt8>, from start: Int) -> Int {
     var index = start
     while index < bytes.count, bytes[index] != byte { index += 1 }
@@ -133,14 +133,14 @@ package struct RequestTarget: Sendable, Equatable {
     return nil
   }
 
-  /// Nearly all keys are written plainly: only others are worth a decoded copy.
+  /// Nearly all keys are plain text; only others need a decoded copy.
   private static func key(_ raw: Substring.UTF8View, is name: String) -> Bool {
     if raw.elementsEqual(name.utf8) { return true }
     guard raw.contains(where: { $0 == UInt8(ascii: "%") || $0 == UInt8(ascii: "+") }) else { return false }
     return percentDecoded(raw, plusIsSpace: true) == name
   }
 
-  /// Nil for an escape without two hexadecimal digits and for what is not UTF-8 in the end.
+  /// Nil for an escape without two hexadecimal digits, and for invalid UTF-8.
   private static func percentDecoded(_ raw: Substring.UTF8View, plusIsSpace: Bool) -> String? {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(raw.count)

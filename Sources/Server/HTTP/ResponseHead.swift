@@ -1,25 +1,25 @@
 internal import NIOHTTP1
 
-/// Status and fields of a response, before a version of HTTP gives them their form. What every response carries (Date,
-/// nosniff) is added there.
+/// Status and fields of a response, independent of the HTTP version. The version's encoder adds the fields of every response
+/// (Date, nosniff).
 struct ResponseHead {
-  /// What is known of the body's length.
+  /// The length of the body.
   enum BodyLength {
     /// No body can follow: 204 and 304.
     case bodiless
-    /// In bytes; also in the answer to HEAD.
+    /// In bytes; also for the response to HEAD.
     case known(Int)
     /// The body grows while it is sent.
     case open
   }
 
   var status: HTTPResponseStatus
-  /// What the route gave, and what the plan found to say.
+  /// The fields of the route and of the plan.
   var fields: [HeaderField]
   /// With its quotes.
   var entityTag: String?
   var length: BodyLength
 
-  /// Fields that are in every response, errors too.
+  /// Fields of every response, errors included.
   static let common = [HeaderField("X-Content-Type-Options", "nosniff")]
 }

@@ -2,14 +2,14 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import Storage
 
-/// What is answered to a request: a pure function of it and of the route's response. How that goes over the wire is
-/// each version's own: `HTTP1Response`, `HTTP2Response`.
+/// The response to a request: a pure function of the request and the route's response. `HTTP1Response` and `HTTP2Response`
+/// encode it for their version.
 enum ResponsePlan {
-  /// A cached response, in the form that the client takes; without its body for HEAD.
+  /// A cached response, in the form for the client; without its body for HEAD.
   case cached(PreencodedResponse, acceptsGzip: Bool, sendsBody: Bool)
-  /// A head, and the body's pieces: none for HEAD and where there is no body.
+  /// A head, and the pieces of the body; empty for HEAD and without a body.
   case complete(ResponseHead, [BodyPiece])
-  /// A head, then whatever the body writes.
+  /// A head, then the output of the body.
   case live(ResponseHead, any LiveBody)
 
   init(_ response: HTTPResponse, to request: HTTPRequest) {
@@ -86,7 +86,7 @@ enum ResponsePlan {
     self = .complete(head, request.method == .head || length == 0 ? [] : pieces)
   }
 
-  /// Range counts only where If-Range, if there is one, names the tag of these bytes.
+  /// Range is used only when If-Range, if present, has the tag of these bytes.
   private static func range(of request: HTTPRequest, length: Int, entityTag: String?) -> ByteRange {
     guard let field = request.header("Range") else { return .whole }
     if let condition = request.header("If-Range") {
@@ -95,7 +95,7 @@ enum ResponsePlan {
     return ByteRange(field, length: length)
   }
 
-  /// The gzip form of a body made for one request; nil where it is not wanted or not worth it.
+  /// The gzip form of a body for one request; nil when it is not accepted or not useful.
   private static func compressed(_ pieces: [BodyPiece], length: Int, for request: HTTPRequest) -> ByteBuffer? {
     guard (Gzip.smallestBody...Gzip.largestInline).contains(length), pieces.count == 1,
       case .bytes(let bytes) = pieces[0], request.fields.acceptsGzip,
@@ -104,7 +104,7 @@ enum ResponsePlan {
     return compressed
   }
 
-  /// 304 with what a cache must learn again (RFC 9110 §15.4.5), and a page of another origin.
+  /// 304 with the fields that a cache needs again (RFC 9110 §15.4.5), and those for pages of other origins.
   private static func notModified(_ fields: [HeaderField], entityTag: String) -> ResponseHead {
     ResponseHead(
       status: .notModified,

@@ -3,26 +3,26 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import Storage
 
-/// What one event loop has answered in this moment or is waiting to answer, by request target: thousands of players ask
-/// for the same playlist and the same part within milliseconds, and only the first of them has it found, rendered and
-/// encoded. Holds plain requests only (GET, HTTP/1.1, nothing conditional). Confined to the loop.
+/// Recent and awaited responses of one event loop, by request target. Thousands of players request the same playlist and part
+/// within milliseconds; only the first request is routed, rendered and encoded. Holds unconditional requests only (GET,
+/// HTTP/1.1). Confined to the loop.
 final class ResponseTable {
-  /// Targets that are kept at a time.
+  /// The most targets at a time.
   static let capacity = 256
-  /// Longer targets are not kept, in bytes.
+  /// The longest target, in bytes.
   static let targetBytes = 512
 
   private struct Entry {
     let target: ByteBuffer
     let answer: SharedResponse
-    /// The tick in which it was kept.
+    /// The tick in which it was stored.
     let tick: Int
   }
 
   private var entries: [UInt64: Entry] = [:]
   private var tick = 0
 
-  /// What is known for a target, if that is still true.
+  /// The response for a target, if it is still valid.
   func find(_ target: ByteBuffer) -> SharedResponse? {
     let bytes = target.readableBytesUInt8Span
     guard let entry = entries[bytes.mixed()], entry.answer.isUseful,
@@ -34,13 +34,13 @@ final class ResponseTable {
   func keep(_ answer: SharedResponse, for target: ByteBuffer) {
     guard target.readableBytes <= Self.targetBytes else { return }
     if entries.count >= Self.capacity { makeRoom() }
-    // A copy: a slice would keep all that was read with it.
+    // Copied: a slice would keep the whole read buffer in memory.
     entries[target.readableBytesUInt8Span.mixed()] = Entry(
       target: ByteBuffer(bytes: target.readableBytesView), answer: answer, tick: tick)
   }
 
-  /// Forgets what is of no use any more, else something that nobody waits for, the oldest, so that addresses that were
-  /// made up take nothing from those that many ask for.
+  /// Removes invalid entries. If that is not enough, removes the oldest one without waiting requests. Invented addresses thus
+  /// do not displace popular ones.
   private func makeRoom() {
     entries = entries.filter { $0.value.answer.isUseful }
     guard entries.count >= Self.capacity else { return }
@@ -50,11 +50,11 @@ final class ResponseTable {
 
   private static func rank(_ entry: Entry) -> (Int, Int) { (entry.answer.isAwaited ? 1 : 0, entry.tick) }
 
-  /// Forgets everything. Who waits for an answer is given it nevertheless.
+  /// Removes all entries. Waiting requests still get their response.
   func clear() { entries = [:] }
 
-  /// Forgets what is of no use any more and what is known since before the last tick: the media that a table holds is
-  /// what was sent in two of them at most.
+  /// Removes invalid entries, and those from before the last tick. A table thus holds at most the media that was sent in two
+  /// ticks.
   func purge() {
     tick &+= 1
     guard !entries.isEmpty else { return }
@@ -64,28 +64,28 @@ final class ResponseTable {
   }
 }
 
-/// An answer that many get. Confined to one event loop.
+/// A response for several requests. Confined to one event loop.
 final class SharedResponse {
-  /// Somebody who waits for it.
+  /// A waiting connection.
   struct Waiter {
     let connection: any ResponseWaiter
     let client: ClientID
     let acceptsGzip: Bool
   }
 
-  /// Bodies up to this size are sent with their head from one buffer, as soon as a second client wants them.
+  /// Bodies up to this size are copied into one buffer with their head when a second client requests them.
   static let flatBytes = 128 * 1024
 
   let sharing: Cacheability
-  /// Counts those who are given it.
+  /// Counts the clients that get it.
   let admission: (any Admission)?
-  /// Whether it was waited for: then it was for those who waited. Who comes later may have to wait again.
+  /// Whether it was awaited: then it is only for the requests that waited. A later request may have to wait again.
   private let wasAwaited: Bool
-  /// Until `seats` is nil: that it is not known.
+  /// A placeholder while `waiters` is set.
   private(set) var response: HTTPResponse
-  /// Nil once the answer is known.
+  /// Nil when the response is available.
   private var waiters: [Waiter]?
-  /// Plain and gzip, for the second in which they were encoded.
+  /// The plain and the gzip form, for the second in which they were encoded.
   private var plain = Encoded()
   private var gzip = Encoded()
   private var second: Int64 = .min
@@ -95,7 +95,7 @@ final class SharedResponse {
     var uses = 0
   }
 
-  /// An answer that is known.
+  /// A response that is available.
   init(_ response: HTTPResponse, _ sharing: Cacheability, _ admission: (any Admission)? = nil) {
     self.sharing = sharing
     self.admission = admission
@@ -103,7 +103,7 @@ final class SharedResponse {
     wasAwaited = false
   }
 
-  /// An answer that is waited for.
+  /// A response that is awaited.
   init(awaited sharing: Cacheability, _ admission: (any Admission)? = nil) {
     self.sharing = sharing
     self.admission = admission
@@ -112,22 +112,22 @@ final class SharedResponse {
     waiters = []
   }
 
-  /// Whether the next one who asks may have it, too: an answer to come is good until it has come.
+  /// Whether the next request may use it. An awaited response is valid until it arrives.
   var isUseful: Bool { wasAwaited ? isAwaited : sharing.isCurrent }
 
   var isAwaited: Bool { waiters != nil }
 
-  /// Lets a connection wait, while the answer is not known.
+  /// Adds a waiting connection while the response is awaited.
   func join(_ waiter: Waiter) { waiters?.append(waiter) }
 
-  /// The answer has come: everybody who waits is given it.
+  /// Passes the response to all waiting connections.
   func resolve(_ response: HTTPResponse) {
     guard let waiters = waiters.take() else { return }
     self.response = response
     for waiter in waiters { waiter.connection.take(self, for: waiter) }
   }
 
-  /// Head and body for a connection that goes on.
+  /// Head and body for a connection that continues.
   func content(acceptsGzip: Bool, date: HTTPDate) -> HTTP1Response.Content {
     if second != date.second {
       (plain, gzip) = (Encoded(), Encoded())
@@ -154,14 +154,14 @@ final class SharedResponse {
     return content
   }
 
-  /// What all who share an answer have asked, but for the target: something of a stream.
+  /// A request that stands for all that share a response; only the target differs.
   static func request(acceptsGzip: Bool) -> HTTPRequest { acceptsGzip ? gzipRequest : plainRequest }
 
   static let plainRequest = HTTPRequest(method: .get, target: RequestTarget(segments: ["live"]))
   private static let gzipRequest = HTTPRequest(
     method: .get, target: RequestTarget(segments: ["live"]), fields: .list(["accept-encoding": "gzip"]))
 
-  /// Copying a body once costs less than sending it from several places hundreds of times.
+  /// Copying a body once costs less than sending it in several pieces hundreds of times.
   private static func flat(_ content: HTTP1Response.Content) -> HTTP1Response.Content {
     guard case .pieces(let head, let pieces) = content, pieces.totalLength <= flatBytes else { return content }
     var buffer = ByteBuffer()
@@ -178,8 +178,8 @@ final class SharedResponse {
   }
 }
 
-/// A connection that waits for an answer.
+/// A connection that waits for a response.
 protocol ResponseWaiter: AnyObject {
-  /// On the connection's loop.
+  /// Called on the connection's loop.
   func take(_ answer: SharedResponse, for waiter: SharedResponse.Waiter)
 }

@@ -1,12 +1,12 @@
 internal import NIOCore
 internal import NIOHTTP1
 
-/// What the HTTP layer says by itself, whatever the routes are.
+/// Responses of the HTTP layer, independent of the routes.
 package enum StandardResponse {
   /// RFC 9110 §15.2.1
   static let goOn = ByteBuffer(string: "HTTP/1.1 100 Continue\r\n\r\n")
 
-  /// OPTIONS of every address that can be read. Authorization is not among the fields that another origin may send:
+  /// The response to OPTIONS for readable addresses. Authorization is not among the fields that other origins may send, since
   /// writes are for pages of this server.
   package static let preflight = HTTPResponse(
     status: .noContent,
@@ -17,7 +17,7 @@ package enum StandardResponse {
       HeaderField("Access-Control-Max-Age", "86400"),
     ])
 
-  /// The same where not all of that may be done, or more: pages of other origins may read, and nothing else.
+  /// The same for an address with other methods. Pages of other origins may only read.
   package static func preflight(allowing methods: AllowedMethods) -> HTTPResponse {
     var response = preflight
     response.headers = preflight.headers.compactMap { field in
@@ -30,7 +30,7 @@ package enum StandardResponse {
     return response
   }
 
-  /// Fields in which players tell how they play (CTA-5004 §3.1); nobody here reads them.
+  /// Fields in which players report playback data (CTA-5004 §3.1). The server does not read them.
   private static let cmcd = "CMCD-Object, CMCD-Request, CMCD-Session, CMCD-Status"
 
   package static let full = Problem.full("This server has as many connections as it can serve.").response
@@ -38,19 +38,19 @@ package enum StandardResponse {
   /// RFC 6585 §4.
   static let polled = Problem(
     status: .tooManyRequests, title: "Too many requests",
-    detail: "This connection asks for the same over and over, and nothing in it has changed.",
-    help: "Wait a second, or let the server hold the request back with _HLS_msn and _HLS_part.",
+    detail: "This connection repeats a request for a playlist that has not changed.",
+    help: "Wait a second, or use a blocking reload with _HLS_msn and _HLS_part.",
     headers: [HeaderField("Retry-After", "1")]
   ).response
 
   package static let failed = Problem(
-    status: .internalServerError, title: "Failed", detail: "The request failed; the server's log says why."
+    status: .internalServerError, title: "Failed", detail: "The request failed; the server's log has the reason."
   ).response
 
   static let targetTooLong = Problem(
-    status: .uriTooLong, title: "Address too long", detail: "The address is longer than this server takes.")
+    status: .uriTooLong, title: "Address too long", detail: "The address is longer than the limit of this server.")
 
   static let fieldsTooLarge = Problem(
     status: .requestHeaderFieldsTooLarge, title: "Request header fields too large",
-    detail: "The request's head is larger than this server takes.")
+    detail: "The request's head is larger than the limit of this server.")
 }

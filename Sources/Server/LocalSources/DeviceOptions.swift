@@ -2,14 +2,14 @@ internal import Basics
 internal import FMP4
 internal import Ingest
 
-/// A device of a capture and its options: `/dev/video0?size=1280x720&fps=30`.
+/// A capture device with its options: `/dev/video0?size=1280x720&fps=30`.
 struct DeviceOptions {
   private let device: String
   private let options: [(name: String, value: String)]
 
   /// - Parameters:
   ///   - kind: "a camera", for messages.
-  ///   - example: how one is written.
+  ///   - example: an example of a device, for messages.
   init(_ text: String, device kind: String, example: String) throws(ValueError) {
     let parts = text.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
     device = String(parts.first ?? "")
@@ -30,18 +30,17 @@ struct DeviceOptions {
     self.options = options
   }
 
-  /// - Parameter encoder: what is taken where the options name none; nil for the best that the machine has.
+  /// - Parameter encoder: the encoder if the options name none; nil for the best of this machine.
   func camera(encoder: VideoEncoderName? = nil) throws(ValueError) -> CameraSettings {
     try camera(CameraSettings(device: device), EncodingOptions(encoder: encoder))
   }
 
-  /// What a camera that is live is to be instead: what is not named stays as it is, how pictures are coded also where the
-  /// camera is another one.
+  /// New settings for a live camera. Settings that are not named stay; those of the encoding stay even for another camera.
   ///
-  /// - Parameter present: what is asked of it now.
+  /// - Parameter present: the present settings.
   func camera(insteadOf present: CameraSettings) throws(ValueError) -> CameraSettings {
     var settings = present.device == device ? present : CameraSettings(device: device)
-    // They were set when it was opened, and may have been set otherwise since.
+    // Controls were applied when the camera was opened, and may have changed since.
     settings.controls = []
     return try camera(settings, EncodingOptions(changing: present.encoding))
   }
@@ -68,7 +67,7 @@ struct DeviceOptions {
     }
     guard settings.format?.isCoded != true || settings.turning == .matrix else {
       throw ValueError(
-        "pictures that the camera has coded (format=h264) cannot be turned by pixels", advice: "leave rotate-by out")
+        "video encoded by the camera (format=h264) cannot be turned by pixels", advice: "leave rotate-by out")
     }
     settings.encoding = try encoding.checked()
     return settings
@@ -76,7 +75,7 @@ struct DeviceOptions {
 
   func microphone() throws(ValueError) -> MicrophoneSettings { try microphone(MicrophoneSettings(device: device)) }
 
-  /// What a microphone that is live is to be instead: what is not named stays as it is.
+  /// New settings for a live microphone. Settings that are not named stay.
   func microphone(insteadOf present: MicrophoneSettings) throws(ValueError) -> MicrophoneSettings {
     try microphone(
       present.device == device
@@ -105,10 +104,10 @@ struct DeviceOptions {
     return rotation
   }
 
-  /// A control by its name as `weir devices` lists it, and a whole number.
+  /// A control by its name, as `weir devices` lists it, and a whole number.
   static func control(_ name: String, _ text: String) throws(ValueError) -> CameraSettings.Control {
     guard let value = Int32(text) else {
-      throw ValueError("the control \(name) is set to no whole number", advice: "weir devices tells its range")
+      throw ValueError("the control \(name) is not set to a whole number", advice: "weir devices lists its range")
     }
     return CameraSettings.Control(name: name, value: value)
   }

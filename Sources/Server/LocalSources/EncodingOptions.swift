@@ -2,7 +2,7 @@ internal import Basics
 internal import FMP4
 internal import Ingest
 
-/// The options of an encoder, as everything that encodes has them: `codec=hevc&bitrate=2M&preset=fast&gop=1s`.
+/// The options of an encoder, shared by everything that encodes: `codec=hevc&bitrate=2M&preset=fast&gop=1s`.
 struct EncodingOptions {
   private(set) var encoding: VideoEncoding
 
@@ -10,26 +10,26 @@ struct EncodingOptions {
     "codec", "encoder", "bitrate", "rc", "preset", "tune", "profile", "gop", "bframes", "threads",
   ]
 
-  /// - Parameter encoder: what is taken where the options name none; nil for the best that the machine has.
+  /// - Parameter encoder: the encoder if the options name none; nil for the best of this machine.
   init(encoder: VideoEncoderName? = nil) {
     encoding = VideoEncoding(encoder: encoder)
     usualCoding = VideoEncoding().coding
     advice = "leave one of the two out"
   }
 
-  /// Options that change what is set already; what they do not name stays.
+  /// Options that change existing settings; settings that are not named stay.
   init(changing present: VideoEncoding) {
     encoding = present
     usualCoding = present.coding
-    advice = "name the other one, too, which stays as it is otherwise"
+    advice = "name the other one as well; it keeps its value otherwise"
   }
 
-  /// Takes an option; false where it is none of an encoder.
+  /// Applies an option. False if it is no option of an encoder.
   mutating func take(_ name: String, _ value: String) throws(ValueError) -> Bool {
     switch name {
     case "codec":
       encoding.coding = try OptionValues.word(name, value, CodecID.allCases.filter { $0.kind == .video })
-      // The encoder that all sources are given may code something else.
+      // The configured encoder of all sources may be for another codec.
       if !isEncoderNamed, encoding.encoder?.coding != encoding.coding { encoding.encoder = nil }
       isCodingNamed = true
     case "encoder":
@@ -49,14 +49,14 @@ struct EncodingOptions {
     return true
   }
 
-  /// What the best encoder of the machine is to code where no codec is named.
+  /// The codec if none is named.
   private let usualCoding: CodecID
-  /// What to do about contradictions.
+  /// Advice for contradictions.
   private let advice: String
   private var isCodingNamed = false
   private var isEncoderNamed = false
 
-  /// Throws where the options contradict each other.
+  /// Throws if the options contradict each other.
   func checked() throws(ValueError) -> VideoEncoding {
     if let contradiction = encoding.contradiction {
       throw ValueError(contradiction, advice: advice)
@@ -81,7 +81,7 @@ struct EncodingOptions {
     case "vbr": return .variable
     default:
       guard let quality = text.rest(after: "crf:").flatMap(Int.init), (0...51).contains(quality) else {
-        throw ValueError("rc=\(text) is no rate control", advice: "write rc=cbr, rc=vbr or rc=crf:23, from 0 to 51")
+        throw ValueError("rc=\(text) is not a rate control", advice: "write rc=cbr, rc=vbr or rc=crf:23, from 0 to 51")
       }
       return .quality(quality)
     }

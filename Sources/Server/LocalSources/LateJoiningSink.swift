@@ -1,34 +1,34 @@
 internal import FMP4
 internal import Ingest
 
-/// A sink that is let in on what one of the server's own sources gives: from its first event on, or while it runs. In the
-/// latter case it gets a publication of its own, which begins with a key frame at time 0. A value.
+/// A sink that receives a local source from its first event on, or joins while the source runs. In the second case it receives a
+/// publication of its own, which begins with a key frame at time 0. A value.
 struct LateJoiningSink: Sendable {
   private enum Beginning {
-    /// With the source's own.
+    /// With the source's first event.
     case first
     /// With the next key frame.
     case awaited
-    /// What lies before this time is left out, and it is 0 to the sink.
+    /// At this time, which is 0 for the sink; earlier samples are left out.
     case at(MediaTime)
   }
 
   let sink: any MediaSink
   private var beginning: Beginning
 
-  /// From the first event on.
+  /// Begins with the first event.
   static func atFirst(_ sink: any MediaSink) -> LateJoiningSink { LateJoiningSink(sink: sink, beginning: .first) }
 
-  /// From the next key frame on.
+  /// Begins with the next key frame.
   static func atKeyFrame(_ sink: any MediaSink) -> LateJoiningSink { LateJoiningSink(sink: sink, beginning: .awaited) }
 
-  /// It has got something.
+  /// The sink receives events already; false while it waits for a key frame.
   var hasBegun: Bool {
     if case .awaited = beginning { return false }
     return true
   }
 
-  /// Gives it an event of the source, if it is for it. `tracks` and `anchor` are the source's.
+  /// Passes an event of the source to the sink if the sink has begun or begins with it. `tracks` and `anchor` are the source's.
   mutating func give(_ event: MediaEvent, _ tracks: [TrackDescription], _ anchor: WallClockAnchor?) -> SinkVerdict {
     switch beginning {
     case .first: return sink.receive(event)
@@ -46,7 +46,7 @@ struct LateJoiningSink: Sendable {
     }
   }
 
-  /// Where a publication begins that can begin with this sample: a key frame, or audio where there is no picture.
+  /// The start of a publication that can begin with this sample: a key frame, or audio if there is no video.
   private static func start(with sample: Sample, _ tracks: [TrackDescription]) -> MediaTime? {
     guard let track = tracks.first(where: { $0.id == sample.track }), sample.isSync,
       track.kind == .video || !tracks.contains(where: { $0.kind == .video })
@@ -59,7 +59,7 @@ struct LateJoiningSink: Sendable {
     case .sample(var sample):
       let timescale = tracks.first { $0.id == sample.track }?.timescale ?? start.timescale
       sample.decodeTime &-= start.rescaled(to: timescale)
-      // Audio of before the picture with which it began.
+      // Audio from before the first key frame is left out.
       return sample.decodeTime < 0 ? .accepted : sink.receive(.sample(sample))
     case .progress(let time): return sink.receive(.progress(time - start))
     case .clock(let anchor):

@@ -2,36 +2,37 @@ internal import Basics
 internal import FMP4
 internal import Ingest
 
-/// One of the server's own sources by its name, which is started, taken off the air and stopped while the server runs. Each
-/// run is a `MediaSource` of its own: what a device or an encoder left behind ends with it.
+/// A local source by its name. It can be started, taken off air and stopped while the server runs. Each run is a new
+/// `MediaSource`, so the state of devices and encoders ends with the run.
 final class LocalSource: Sendable {
-  /// Makes what runs next.
-  ///
+  /// Makes the source for the next run.
+  /// |
   /// - Parameters:
-  ///   - settings: of its devices when it last ran, where it has run and has any: what was switched stays switched.
+  ///   - settings: the device settings at the end of the last run, so that changes persist. Nil before the first run and
+  ///     without devices.
   ///   - gate: what it publishes through.
   typealias Maker = @Sendable (_ settings: CaptureSettings?, _ gate: any PublishGate) -> any MediaSource
 
-  /// What it does.
+  /// The state of a source.
   enum Activity: Sendable {
     /// Captured and on air, or about to be.
     case live
-    /// Captured, and offered to nobody.
+    /// Captured but not published.
     case preview
-    /// Asked to stop; its devices are being closed.
+    /// Stopping: its devices are being closed.
     case stopping
-    /// Its devices are closed. Why it ended; nil where that was asked for.
+    /// Its devices are closed. The reason; nil if the stop was requested.
     case stopped(EndReason?)
   }
 
   let name: StreamName
-  /// As the API calls it, and the stream's protocol.
+  /// Its name in the API, also used as the protocol of the stream.
   let kind: String
   private let recordingWish: PublishRequest.RecordingWish
   private let make: Maker
   private let output: SourceOutput
   private let state = RankedMutex(.source, State())
-  /// Says that something is to be run.
+  /// Yields when a run is due.
   private let calls: AsyncStream<Void>
   private let caller: AsyncStream<Void>.Continuation
 
@@ -45,15 +46,15 @@ final class LocalSource: Sendable {
 
     var phase = Phase.due
     var settings: CaptureSettings?
-    /// The newest recording of it, also when that is over.
+    /// Its newest recording, also after that has ended.
     var take: SourceRecording?
     /// The server is stopping: nothing begins any more.
     var isOver = false
   }
 
   /// - Parameters:
-  ///   - recording: `.never` for what nobody may record.
-  ///   - gate: where it is published when it is on air.
+  ///   - recording: `.never` for a source that must not be recorded.
+  ///   - gate: where it is published while it is on air.
   init(
     name: StreamName, kind: String, recording: PublishRequest.RecordingWish = .asConfigured, gate: any PublishGate,
     make: @escaping Maker
@@ -67,7 +68,7 @@ final class LocalSource: Sendable {
     caller.yield()
   }
 
-  // MARK: What it does
+  // MARK: State
 
   var activity: Activity {
     state.withLock { state in
@@ -79,16 +80,16 @@ final class LocalSource: Sendable {
     }
   }
 
-  /// What it captures and encodes, in figures; nil where it does neither, or does not run.
+  /// Figures of capturing and encoding; nil without those, or if it does not run.
   var status: CaptureStatus? { current?.status }
 
   /// Its newest key frame, on air or off.
   var keyFrame: SourceOutput.KeyFrame? { output.keyFrame }
 
-  /// What is asked of its devices now; nil where it has none, or does not run.
+  /// The present settings of its devices; nil without devices, or if it does not run.
   var settings: CaptureSettings? { current?.settings }
 
-  /// Asks something of it while it runs; the reason where it does not do it.
+  /// Changes the devices while it runs. Returns the reason if that is refused.
   func change(_ change: CaptureChange) -> CaptureRefusal? {
     guard let current else { return .hasEnded }
     return current.change(change)
@@ -105,20 +106,20 @@ final class LocalSource: Sendable {
 
   // MARK: Starting and stopping
 
-  /// Captures and publishes, unless it does so already. Returns why it cannot be published; then it stays what it was.
+  /// Captures and publishes, unless it does so already. If it cannot be published, returns the reason and changes nothing.
   func start() async -> PublishRefusal? {
     if let refusal = await output.begin() { return refusal }
     open()
     return nil
   }
 
-  /// Captures and publishes nothing: where it is live its stream ends, and its devices stay open.
+  /// Captures without publishing. If it is live, its stream ends and its devices stay open.
   func preview() {
     output.end()
     open()
   }
 
-  /// Opens its devices, unless they are open; what is being stopped starts again afterwards.
+  /// Opens its devices unless they are open. A source that is being stopped starts again afterwards.
   private func open() {
     state.withLock { state in
       switch state.phase {
@@ -131,7 +132,7 @@ final class LocalSource: Sendable {
     }
   }
 
-  /// Ends its stream as a publisher does that says so, and closes its devices, soon.
+  /// Ends its stream as finished and closes its devices, soon.
   func stop() {
     let source = state.withLock { state -> (any MediaSource)? in
       switch state.phase {
@@ -147,7 +148,7 @@ final class LocalSource: Sendable {
     source?.stop(.finished)
   }
 
-  /// The server stops: ends what runs, and begins nothing any more.
+  /// The server is stopping: ends the run, and begins nothing any more.
   func shutDown() {
     state.withLock { $0.isOver = true }
     current?.stop(.shutdown)
@@ -156,11 +157,11 @@ final class LocalSource: Sendable {
 
   // MARK: Recording
 
-  /// Its newest recording; nil before the first.
+  /// The recorder of its newest recording; nil before the first.
   var recorder: Recorder? { state.withLock { $0.take }?.recorder }
 
-  /// Records what it captures from its next key frame on, on air and off, until that is ended or it stops. Where it does not
-  /// run its devices are opened for that, and nobody is offered anything. `makeTake` is called if it can be.
+  /// Records from its next key frame on, on air and off, until the recording is ended or the source stops. If the source does not
+  /// run, its devices are opened without publishing. `makeTake` is called if recording is possible.
   func record(_ makeTake: () -> SourceRecording) -> RecordingAnswer {
     state.withLock { state in
       if recordingWish == .never { return .refused(.neverRecorded) }
@@ -180,7 +181,7 @@ final class LocalSource: Sendable {
     }
   }
 
-  /// Ends its recording as `end` does, which says whether there was one; its devices and its stream go on.
+  /// Ends its recording by calling `end`, which returns whether there was one. The devices and the stream go on.
   func endRecording(_ end: (SourceRecording) -> Bool) -> RecordingAnswer {
     guard let take = state.withLock({ $0.take }) else { return .refused(.notRecording) }
     output.leave(take)
@@ -189,7 +190,7 @@ final class LocalSource: Sendable {
 
   // MARK: Running
 
-  /// Runs it as often as it is started, until `shutDown`.
+  /// Runs the source each time it is started, until `shutDown`.
   func run() async {
     for await _ in calls {
       while let source = begin() { end(await source.run(), source) }
@@ -207,7 +208,7 @@ final class LocalSource: Sendable {
 
   private func end(_ reason: EndReason, _ source: any MediaSource) {
     state.withLock { state in
-      // With the lock held, so that no recording begins of what is over.
+      // With the lock held, so that no recording begins for a run that has ended.
       output.finishRun(reason)
       state.settings = source.settings
       state.phase =

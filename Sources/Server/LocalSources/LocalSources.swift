@@ -2,17 +2,17 @@ internal import Basics
 internal import FMP4
 internal import Ingest
 
-/// The server's own sources, from their start until they have given out all that their encoders hold.
+/// The local sources of the server, from their start until their encoders are flushed.
 final class LocalSources: Sendable {
-  /// In the order in which they were given.
+  /// In the order of the configuration.
   let all: [LocalSource]
   private let named: [StreamName: LocalSource]
   private let haveEnded = Latch()
 
-  /// An encoder that takes longer to give out what it holds, loses it.
+  /// Limit for flushing an encoder; an encoder that takes longer loses the frames it holds.
   private static let longestFlush = Duration.seconds(2)
 
-  /// - Parameter sources: no two of one name.
+  /// - Parameter sources: no two have the same name.
   init(_ sources: [LocalSource]) {
     all = sources
     named = Dictionary(sources.map { ($0.name, $0) }) { first, _ in first }
@@ -28,7 +28,7 @@ final class LocalSources: Sendable {
     haveEnded.set()
   }
 
-  /// Ends them, and waits for what belongs to their streams and recordings still.
+  /// Ends them, and waits for the media that still belongs to their streams and recordings.
   func stop() async {
     for source in all { source.shutDown() }
     if !all.isEmpty { _ = await haveEnded.wait(patience: Self.longestFlush) }

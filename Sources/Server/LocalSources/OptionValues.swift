@@ -2,13 +2,13 @@ internal import Basics
 internal import FMP4
 internal import Ingest
 
-/// Values of options as sources have them: `size=1280x720`, `bitrate=2.5M`.
+/// Parses the values of source options: `size=1280x720`, `bitrate=2.5M`.
 enum OptionValues {
   static func size(_ text: String) throws(ValueError) -> CameraSettings.Size {
     let sides = text.split(separator: "x", omittingEmptySubsequences: false).map { Int($0) }
     guard sides.count == 2, let width = sides[0], let height = sides[1], (16...8192).contains(width),
       (16...8192).contains(height)
-    else { throw ValueError("size=\(text) is no size", advice: "write size=1280x720, sides from 16 to 8192") }
+    else { throw ValueError("size=\(text) is not a size", advice: "write size=1280x720, sides from 16 to 8192") }
     return CameraSettings.Size(width: width, height: height)
   }
 
@@ -26,17 +26,18 @@ enum OptionValues {
       if let common, abs(common.framesPerSecond - number) < 0.006, number != number.rounded() { return common }
       if let rate = FrameRate(numerator: UInt32((number * 1000).rounded()), denominator: 1000) { return rate }
     }
-    throw ValueError("fps=\(text) is no frame rate", advice: "write fps=30, fps=29.97 or fps=30000/1001, from 1 to 300")
+    throw ValueError(
+      "fps=\(text) is not a frame rate", advice: "write fps=30, fps=29.97 or fps=30000/1001, from 1 to 300")
   }
 
-  /// `2500000`, `2500k` or `2.5M` bits a second.
+  /// `2500000`, `2500k` or `2.5M` bits per second.
   static func bitRate(_ text: String, _ range: ClosedRange<Int>) throws(ValueError) -> Int {
     let units: [Character: Double] = ["k": 1e3, "K": 1e3, "M": 1e6]
     let unit = text.last.flatMap { units[$0] }
     let number = Double(unit == nil ? text[...] : text.dropLast()).map { $0 * (unit ?? 1) }
     guard let number, (Double(range.lowerBound)...Double(range.upperBound)).contains(number) else {
       throw ValueError(
-        "bitrate=\(text) is no bit rate from \(range.lowerBound / 1000)k to \(range.upperBound / 1000)k",
+        "bitrate=\(text) is not a bit rate from \(range.lowerBound / 1000)k to \(range.upperBound / 1000)k",
         advice: "write bitrate=2500k or bitrate=2.5M")
     }
     return Int(number)
@@ -51,7 +52,7 @@ enum OptionValues {
     return number
   }
 
-  /// One of a type's words, or of these.
+  /// One of the words of a type, or of the given words.
   static func word<Word: RawRepresentable & CaseIterable>(
     _ name: String, _ text: String, _ words: [Word] = Array(Word.allCases)
   ) throws(ValueError) -> Word where Word.RawValue == String {

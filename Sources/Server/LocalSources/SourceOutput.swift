@@ -3,32 +3,32 @@ internal import FMP4
 internal import Ingest
 internal import NIOCore
 
-/// The door that one of the server's own sources publishes through. On air, its events go on to the registry; off air they
-/// stay here, and of them the newest key frame for a preview: the source captures and codes, and nobody is offered anything.
-/// It is taken off the air and put on it while it runs, without its devices hearing of it: what viewers see begins with a key
-/// frame, as a publication of its own. A recording of it hears all of it, on air and off.
+/// The gate through which a local source publishes. On air, its events go on to the registry. Off air, only its newest key frame
+/// is kept for previews: the source captures and encodes, but nothing is published. Going on or off air leaves the devices
+/// running; each time on air is a publication of its own that begins with a key frame. A recording receives everything, on air
+/// and off.
 final class SourceOutput: PublishGate, MediaSink {
-  /// A picture that decoding can begin with.
+  /// A frame with which decoding can begin.
   struct KeyFrame: Sendable {
     let sample: ByteBuffer
     let track: TrackDescription
-    /// Grows with each one.
+    /// Increases with each key frame.
     let number: Int
   }
 
   private struct State {
     var isWanted = true
-    /// Where what is on air goes; nil off air.
+    /// The sink on air; nil off air.
     var air: LateJoiningSink?
     var take: LateJoiningSink?
-    /// Of the source's run, where it runs.
+    /// The request of the present run; nil if there is none.
     var request: PublishRequest?
     var tracks: [TrackDescription] = []
     var anchor: WallClockAnchor?
     var keyFrame: KeyFrame?
     var keyFrames = 0
 
-    /// With which what runs is published. What is being recorded is not recorded once more with its stream.
+    /// The request with which the run is published. While the source is recorded, its stream is not recorded automatically.
     var publishRequest: PublishRequest? {
       var request = request
       if take != nil, request?.recording == .asConfigured { request?.recording = .whenAsked }
@@ -39,18 +39,18 @@ final class SourceOutput: PublishGate, MediaSink {
   private let gate: any PublishGate
   private let state = RankedMutex(.output, State())
 
-  /// - Parameter gate: where what is on air goes.
+  /// - Parameter gate: where media on air goes.
   init(gate: any PublishGate) { self.gate = gate }
 
-  /// It is meant to be on air, whether it runs or not.
+  /// Whether it is to be on air, running or not.
   var isOnAir: Bool { state.withLock { $0.isWanted } }
 
-  /// The newest key frame of what runs.
+  /// The newest key frame of the run.
   var keyFrame: KeyFrame? { state.withLock { $0.keyFrame } }
 
   // MARK: On air and off
 
-  /// Puts what runs on the air, with its next key frame, and what will run with its first. Returns why it cannot be.
+  /// Puts the run on air with its next key frame, and later runs with their first. Returns the reason if that is refused.
   func begin() async -> PublishRefusal? {
     let request = state.withLock { state -> PublishRequest? in
       state.isWanted = true
@@ -65,7 +65,7 @@ final class SourceOutput: PublishGate, MediaSink {
       return error
     }
     let isIn = state.withLock { state in
-      // It may have ended, or have been taken off the air, or put on it, meanwhile.
+      // The run may have ended, or the state may have changed in the meantime.
       guard state.isWanted, state.request != nil, state.air == nil else { return false }
       state.air = .atKeyFrame(sink)
       return true
@@ -74,7 +74,7 @@ final class SourceOutput: PublishGate, MediaSink {
     return nil
   }
 
-  /// Takes what runs off the air: its stream ends as with a publisher that says so, its devices go on.
+  /// Takes the run off air: its stream ends as finished, its devices go on.
   func end() {
     let sink = state.withLock { state -> (any MediaSink)? in
       state.isWanted = false
@@ -84,7 +84,7 @@ final class SourceOutput: PublishGate, MediaSink {
     _ = sink?.receive(.end(.finished))
   }
 
-  /// The source's run is over, and its recording with it.
+  /// The run has ended, and its recording with it.
   func finishRun(_ reason: EndReason) {
     let take = state.withLock { state in
       (state.request, state.keyFrame, state.air) = (nil, nil, nil)
@@ -95,7 +95,7 @@ final class SourceOutput: PublishGate, MediaSink {
 
   // MARK: Recording
 
-  /// Gives a recording all that comes, from the next key frame on, until it closes or the run is over.
+  /// Passes everything to a recording, from the next key frame on, until it closes or the run ends.
   func record(_ take: any MediaSink) {
     let request = state.withLock { state in
       state.take = .atKeyFrame(take)
@@ -104,12 +104,12 @@ final class SourceOutput: PublishGate, MediaSink {
     request?.onKeyFrameWanted?()
   }
 
-  /// The recording hears no more.
+  /// Passes nothing more to the recording.
   func leave(_ take: any MediaSink) {
     state.withLock { state in if state.take?.sink === take { state.take = nil } }
   }
 
-  // MARK: The source's side
+  // MARK: Input from the source
 
   func admit(_ request: PublishRequest) async throws(PublishRefusal) -> any MediaSink {
     let published = state.withLock { state in

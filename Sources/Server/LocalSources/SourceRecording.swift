@@ -3,19 +3,19 @@ internal import FMP4
 internal import Ingest
 internal import Logging
 
-/// A recording of one of the server's own sources, from a key frame on until it is stopped or the source is: on air or off
-/// makes no difference to it. What viewers get may not be there at all, begins anew with each time on air and counts from 0,
-/// so it cuts the source's samples by itself, as a stream does, for its recorder alone.
+/// A recording of a local source, from a key frame until it or the source is stopped, on air or off. The published stream may not
+/// exist, and begins anew at time 0 each time the source goes on air. The recording therefore cuts the source's samples itself,
+/// as a stream does, for its recorder alone.
 final class SourceRecording: MediaSink {
   let recorder: Recorder
   private let logger: Logger
-  /// Nil once it has come to its end.
+  /// Nil once it has ended.
   private let epoch: RankedMutex<Epoch?>
 
-  /// What waits for the disk is kept by the recorder; nobody else asks for a segment.
+  /// A short window: the recorder keeps what waits for the disk, and there are no viewers.
   private static let window = MediaTime(milliseconds: 1000)
 
-  /// - Parameter settings: of streams: a recording is cut as they are.
+  /// - Parameter settings: those of streams, which also apply to the cutting of recordings.
   init(recorder: Recorder, settings: StreamSettings, logger: Logger) {
     self.recorder = recorder
     self.logger = logger
@@ -49,11 +49,11 @@ final class SourceRecording: MediaSink {
     }
   }
 
-  /// Ends it with all that has come; what there is becomes a movie. False when it has ended already.
+  /// Ends it and makes a movie of everything received. False if it has ended already.
   func stop() -> Bool {
     epoch.withLock { epoch in
       for stored in (try? epoch?.interrupt()) ?? [] {
-        // Nothing follows that could break off.
+        // Nothing follows the end, so a discontinuity has no meaning.
         if case .discontinuity = stored { continue }
         recorder.receive(stored)
       }
@@ -62,7 +62,7 @@ final class SourceRecording: MediaSink {
     }
   }
 
-  /// Ends it and removes the file being written. False when it has ended already.
+  /// Ends it and removes the file being written. False if it has ended already.
   func cancel() -> Bool {
     epoch.withLock { epoch in
       epoch = nil

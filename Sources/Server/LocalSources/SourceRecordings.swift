@@ -1,13 +1,13 @@
 internal import Logging
 
-/// Starts, stops and throws away recordings of the server's own sources, on air and off.
+/// Starts, stops and cancels recordings of the local sources, on air and off.
 struct SourceRecordings: Sendable {
   let library: RecordingLibrary
   /// Recordings are cut as streams are.
   let settings: StreamSettings
   let logger: Logger
 
-  /// What may be asked for, as the last segment of an address.
+  /// The requested action, as the last segment of an address.
   enum Action: String, CaseIterable {
     case start, stop, cancel
   }
@@ -21,7 +21,7 @@ struct SourceRecordings: Sendable {
   }
 
   private func start(_ source: LocalSource) -> RecordingAnswer {
-    // What is recorded with its stream is not recorded twice.
+    // A source that is recorded with its stream is not recorded twice.
     if case .live = source.activity, library.isRecording(source.name) { return .refused(.alreadyRecording) }
     return source.record {
       SourceRecording(recorder: library.makeTakeRecorder(source.name), settings: settings, logger: logger)

@@ -1,13 +1,13 @@
 internal import Basics
 internal import Ingest
 
-/// A source that weir itself runs: `demo=test`, `loop=file:clip.mp4`, `cam=v4l2:/dev/video0?size=1280x720,alsa:default`.
+/// A local source: `demo=test`, `loop=file:clip.mp4`, `cam=v4l2:/dev/video0?size=1280x720,alsa:default`.
 struct SourceSpecification: Sendable, Hashable {
-  /// Where the pictures and the audio come from.
+  /// Where video and audio come from.
   enum Kind: Sendable, Hashable {
     /// The built-in test pattern.
     case test
-    /// A file of this machine, over and over.
+    /// A file of this machine, in a loop.
     case file(path: String)
     case capture(CaptureSettings)
   }
@@ -25,7 +25,7 @@ struct SourceSpecification: Sendable, Hashable {
 
   /// Parses `NAME=KIND`.
   ///
-  /// - Parameter encoder: what cameras' pictures are coded by where their options name none.
+  /// - Parameter encoder: the encoder of cameras whose options name none.
   init(parsing text: String, encoder: VideoEncoderName? = nil) throws(ValueError) {
     guard let equals = text.firstIndex(of: "=") else {
       throw ValueError("a source needs a name and a kind", advice: Self.advice)
@@ -61,7 +61,7 @@ struct SourceSpecification: Sendable, Hashable {
     return .capture(settings)
   }
 
-  /// The devices of a capture. ALSA's names may hold commas themselves: `hw:1,0`.
+  /// The devices of a capture. ALSA's names may contain commas: `hw:1,0`.
   private static func devices(_ text: String) -> [String] {
     var parts: [String] = []
     for piece in text.split(separator: ",", omittingEmptySubsequences: false).map(String.init) {
@@ -74,8 +74,7 @@ struct SourceSpecification: Sendable, Hashable {
     piece.hasPrefix("v4l2:") || piece.hasPrefix("alsa:")
   }
 
-  /// Several sources in one text, separated by commas, as a variable has them: a comma that no new source follows
-  /// belongs to the one before it.
+  /// The sources in a variable, separated by commas. A comma that no new source follows belongs to the source before it.
   static func list(_ text: String) -> [String] {
     var sources: [String] = []
     for piece in text.split(separator: ",").map(String.init) {
@@ -96,14 +95,14 @@ struct SourceSpecification: Sendable, Hashable {
 }
 
 extension String {
-  /// What follows a prefix; nil where the text does not begin with it.
+  /// The rest after a prefix; nil if the text does not begin with it.
   func rest(after prefix: String) -> String? {
     hasPrefix(prefix) ? String(dropFirst(prefix.count)) : nil
   }
 }
 
 extension StreamName {
-  /// The name, or why it is none.
+  /// Parses the name; throws the reason if it is none.
   init(parsing text: String) throws(ValueError) {
     guard let name = StreamName(text) else {
       throw ValueError("\"\(text)\" cannot name a stream", advice: "use \(StreamName.grammar)")

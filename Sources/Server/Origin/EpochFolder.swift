@@ -1,13 +1,13 @@
 internal import Glibc
 internal import Storage
 
-/// The folder of one epoch below `--segments`: who made it, and whether its maker still runs. It holds a marker file,
-/// which the process that fills the folder keeps locked.
+/// The folder of one epoch below `--segments`. It holds a marker file. The process that writes the folder keeps the marker
+/// locked.
 struct EpochFolder: ~Copyable {
-  /// Its name begins with a dot: web servers do not list or serve such files by default.
+  /// The name begins with a dot: web servers do not list or serve such files by default.
   static let marker = ".weir-epoch"
 
-  /// Whether a name may be that of an epoch: a wall-clock millisecond in base 36.
+  /// Whether a name can be that of an epoch: a wall-clock millisecond in base 36.
   static func isName(_ name: String) -> Bool {
     (6...13).contains(name.utf8.count)
       && name.utf8.allSatisfy {
@@ -17,7 +17,7 @@ struct EpochFolder: ~Copyable {
 
   private let lock: CInt
 
-  /// Makes the folder, marks it and holds it for as long as the value lives. Blocks on the disk.
+  /// Creates and marks the folder, and locks the marker while this value lives. Blocks on the disk.
   init(making path: String) throws(StorageError) {
     try FolderFile.makeFolder(path)
     let marker = "\(path)/\(Self.marker)"
@@ -31,7 +31,7 @@ struct EpochFolder: ~Copyable {
     close(lock)
   }
 
-  /// Whether a folder carries a marker that no running process holds.
+  /// Whether the folder has a marker that no running process locks.
   static func isLeft(_ path: String) -> Bool {
     let descriptor = open("\(path)/\(marker)", O_RDWR | O_CLOEXEC | O_NOFOLLOW)
     guard descriptor >= 0 else { return false }

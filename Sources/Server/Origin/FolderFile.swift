@@ -2,7 +2,7 @@ internal import Glibc
 internal import NIOCore
 internal import Storage
 
-/// Files that appear whole or not at all. Blocks on the disk: for threads that may.
+/// Writes files that appear complete or not at all. Blocks on the disk.
 enum FolderFile {
   static func makeFolder(_ path: String) throws(StorageError) {
     guard mkdir(path, 0o755) == 0 || errno == EEXIST else {
@@ -10,10 +10,10 @@ enum FolderFile {
     }
   }
 
-  /// What a name ends with until its file is whole.
+  /// The suffix of a file that is not complete yet.
   static let unfinished = ".tmp"
 
-  /// Writes the pieces to a new file beside `path` and renames it into place.
+  /// Writes the pieces to a new file beside `path` and renames it to `path`.
   static func replace(_ path: String, _ pieces: [BodyPiece]) throws(StorageError) {
     let temporary = path + unfinished
     let descriptor = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o644)

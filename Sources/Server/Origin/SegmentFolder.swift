@@ -8,10 +8,9 @@ internal import NIOPosix
 internal import Storage
 internal import Synchronization
 
-/// Writes a stream's rolling segments and playlists to a folder, for a web server or CDN that reads from there: the
-/// same tree as below `/live`, so that the same relative addresses hold. Files appear whole, by rename; playlists name
-/// only what is there. One thread writes; a disk that cannot follow loses segments, told once, and never the live
-/// stream.
+/// Writes a stream's window of segments and playlists to a folder, for a web server or CDN. The tree is the same as below
+/// `/live`, so that relative addresses are valid there too. Files appear complete, by rename; playlists name only existing
+/// files. One thread writes. When the disk is too slow, segments are left out (one warning); the live stream is not affected.
 final class SegmentFolder: FragmentSink {
   private let stream: StreamName
   private let folder: String
@@ -19,29 +18,29 @@ final class SegmentFolder: FragmentSink {
   private let logger: Logger
   private let pending = RankedMutex(.queue, Pending())
   private let newest = Mutex<EpochView?>(nil)
-  /// Touched by the thread only.
+  /// Used by the writing thread only.
   private let written = Mutex(Written())
 
   private struct Pending {
     var jobs = 0
     var isBehind = false
-    /// The last job is among them.
+    /// The last job has been submitted.
     var isOver = false
   }
 
   private struct Written: ~Copyable {
-    /// Held from the first write on.
+    /// Created, and locked, at the first write.
     var folder: EpochFolder?
     var inits: Set<Int> = []
-    /// Names of the files of each segment, for their removal.
+    /// The files of each segment, for their removal.
     var segments: [(number: Int, paths: [String])] = []
     var hasFailed = false
   }
 
-  /// Segments that wait for the disk before new ones are left out.
+  /// When this many jobs wait for the disk, new segments are left out.
   private static let pendingLimit = 8
 
-  /// `folder` is what `--segments` names; `thread` has one thread, so that jobs keep their order.
+  /// `folder` is the value of `--segments`. `thread` has one thread, so that jobs stay in order.
   init(stream: StreamName, folder: String, thread: NIOThreadPool, logger: Logger) {
     self.stream = stream
     self.folder = folder
@@ -68,7 +67,10 @@ final class SegmentFolder: FragmentSink {
       guard isLast || pending.jobs < Self.pendingLimit else {
         let isNew = !pending.isBehind
         pending.isBehind = true
-        if isNew { logger.of(stream).warning("the disk of \(folder) is too slow; segments are left out there") }
+        if isNew {
+          logger.of(stream).warning(
+            "the disk of \(folder) is too slow, so segments are left out there; the live stream continues")
+        }
         return false
       }
       pending.jobs += 1
@@ -95,7 +97,7 @@ final class SegmentFolder: FragmentSink {
         defer { written.hasFailed = true }
         return !written.hasFailed
       }
-      if isNew { logger.of(stream).error("cannot write segments below \(folder): \(error); live goes on") }
+      if isNew { logger.of(stream).error("cannot write segments below \(folder): \(error); the live stream continues") }
     }
   }
 
@@ -110,7 +112,7 @@ final class SegmentFolder: FragmentSink {
       try write(initSegment, below: epoch)
       written.inits.insert(version)
     }
-    // Also those that were left out, or that the disk did not take: playlists list them.
+    // Includes earlier segments that were left out or failed, because playlists list them.
     let last = written.segments.last?.number ?? 0
     for segment in view.window.segments where segment.isComplete && segment.sequenceNumber > last && !segment.isOutage {
       written.segments.append((segment.sequenceNumber, try write(segment, view.window, below: epoch)))
@@ -125,7 +127,7 @@ final class SegmentFolder: FragmentSink {
         "\(epoch)/\(Rendition.video.rawValue)/\(MediaName.keyFrames)",
         [.bytes(HLSIFramePlaylist(window: view.window).render())])
     }
-    // A manifest is as old as what it lists: its newest segment was complete when its end had come.
+    // The manifest's time is the end of its newest segment, which is when that segment was complete.
     let published = view.window.listed.last.map { $0.wallStart &+ $0.duration.nanoseconds } ?? view.availabilityStart
     let manifest = DASHManifest(epoch: view, source: .folder).root(publishTime: published / 1_000_000)
     try FolderFile.replace("\(base)/manifest.mpd", [.bytes(manifest.document)])
@@ -164,7 +166,7 @@ final class SegmentFolder: FragmentSink {
     return paths
   }
 
-  /// What left the window is no longer anybody's to fetch.
+  /// Removes the files of segments that left the window.
   private func removeForgotten(_ window: LiveWindow, _ written: inout Written) {
     guard let oldest = window.segments.first?.sequenceNumber else { return }
     while let first = written.segments.first, first.number < oldest {

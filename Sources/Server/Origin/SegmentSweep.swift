@@ -2,9 +2,9 @@ internal import Glibc
 internal import Ingest
 internal import Logging
 
-/// Removes what an earlier run left below `--segments`: nobody would ever take it away, and its playlists name a stream
-/// that is not live. Only folders that weir made and that no running weir fills are touched, and in them only files
-/// whose names weir gives; whatever else lies there stays, with its folder. Blocks on the disk.
+/// Removes what an earlier run left below `--segments`: no other process does, and its playlists name a stream that is not
+/// live. Only folders with weir's marker that no running process locks are cleaned, and only files with weir's names are
+/// removed. Other files stay, with their folder. Blocks on the disk.
 struct SegmentSweep {
   private let folder: String
   private let logger: Logger
@@ -15,7 +15,7 @@ struct SegmentSweep {
     self.logger = logger
   }
 
-  /// Never throws: what cannot be removed stays, and is told.
+  /// Never throws: what cannot be removed stays and is logged.
   static func run(folder: String, logger: Logger) {
     var sweep = SegmentSweep(folder: folder, logger: logger)
     sweep.run()
@@ -27,7 +27,7 @@ struct SegmentSweep {
       guard Self.isFolder(stream) else { continue }
       sweep(stream)
     }
-    if removed > 0 { logger.notice("removed \(removed) epochs that an earlier run left in \(folder)") }
+    if removed > 0 { logger.notice("removed \(removed) epochs of an earlier run from \(folder)") }
   }
 
   private mutating func sweep(_ stream: String) {
@@ -41,7 +41,7 @@ struct SegmentSweep {
         left.append(name)
       }
     }
-    // With an epoch that stays the playlists stay, too: they may be its own.
+    // Playlists stay with an epoch that stays: they may belong to it.
     guard removed > 0, left.isEmpty else { return }
     for name in ["index.m3u8", "manifest.mpd"] {
       unlink("\(stream)/\(name)")
@@ -50,7 +50,7 @@ struct SegmentSweep {
     rmdir(stream)
   }
 
-  /// False when something in it is not weir's, or cannot be removed.
+  /// False when a file is not weir's, or cannot be removed.
   private func remove(_ epoch: String) -> Bool {
     for rendition in Self.names(in: epoch) where Rendition(rawValue: rendition) != nil {
       let path = "\(epoch)/\(rendition)"
@@ -58,10 +58,11 @@ struct SegmentSweep {
       for name in Self.names(in: path) where Self.isMedia(name) { unlink("\(path)/\(name)") }
       rmdir(path)
     }
-    // The marker goes last, so that a sweep that was interrupted is taken up again.
+    // The marker is removed last, so that the next start continues an interrupted sweep.
     let others = Self.names(in: epoch).filter { $0 != EpochFolder.marker }
     guard others.isEmpty else {
-      logger.warning("\(epoch) holds what weir did not write (\(others.sorted().joined(separator: ", "))); it stays")
+      let names = others.sorted().joined(separator: ", ")
+      logger.warning("\(epoch) is not removed, because weir did not write some of its files (\(names))")
       return false
     }
     unlink("\(epoch)/\(EpochFolder.marker)")
@@ -75,19 +76,19 @@ struct SegmentSweep {
   private static func isMedia(_ name: String) -> Bool {
     let whole = name.hasSuffix(FolderFile.unfinished) ? String(name.dropLast(FolderFile.unfinished.utf8.count)) : name
     switch MediaName.parse(whole) {
-    // No file of a segment folder is called so.
+    // No file of a segment folder has such a name.
     case nil, .playable?, .firstPart?: return false
     case .playlist?, .keyFrames?, .programme?, .initSegment?, .segment?, .segmentAt?, .part?: return true
     }
   }
 
-  /// A folder itself, not a link to one.
+  /// A real folder, not a symbolic link.
   private static func isFolder(_ path: String) -> Bool {
     var status = stat()
     return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
   }
 
-  /// Without `.` and `..`; empty when it cannot be read.
+  /// Without `.` and `..`; empty when the folder cannot be read.
   private static func names(in path: String) -> [String] {
     guard let folder = opendir(path) else { return [] }
     defer { closedir(folder) }

@@ -1,20 +1,20 @@
 internal import Basics
 internal import NIOCore
 
-/// The clocks that a client compares its own with (ISO/IEC 23009-1 §5.8.4.11), the best first.
+/// UTCTiming elements: clocks that clients synchronise with (ISO/IEC 23009-1 §5.8.4.11), best first.
 extension DASHManifest {
-  /// The clock that is asked for the time. Where the server's public address is known, it is absolute: ExoPlayer resolves
-  /// it against nothing. Else it is relative to the server, so that a cache in front serves it too. Of a folder it is the
-  /// `Date` that the manifest comes with, whoever serves it.
+  /// The clock that a client requests. The address is absolute when the server's public address is known, because ExoPlayer
+  /// does not resolve relative ones. Otherwise it is relative to the server, so that a cache in front serves it too. For a
+  /// folder it is the `Date` field of the manifest's response.
   var askedClock: XMLElement {
     source == .folder
       ? Self.clock("http-head", "manifest.mpd")
       : Self.clock("http-iso", (epoch.publicURL?.description ?? "") + PublicURL.timePath)
   }
 
-  /// Players that try clocks in their order ask for the time; ExoPlayer, which takes the last one, reads it from the
-  /// manifest: when this was published. That is late by the age of the manifest, so it stands only where there is no
-  /// address that every player can ask, and in nothing but the newest manifest of a live stream, which is seconds old.
+  /// The clocks of a manifest. Players that try clocks in order request the time. ExoPlayer takes the last clock, so it reads
+  /// the publish time from the manifest. This is late by the age of the manifest. It is thus added only when the public address
+  /// is unknown, and only to the newest manifest of a live stream, which is seconds old.
   func clocks(publishTime: Int64) -> [XMLElement] {
     guard source == .server, epoch.publicURL == nil else { return [askedClock] }
     return [askedClock, Self.clock(Self.direct, Self.moment(milliseconds: publishTime))]
@@ -30,8 +30,8 @@ extension DASHManifest {
 }
 
 extension XMLElement {
-  /// A manifest that tells the time as an older one did. When a manifest was made is no change of the presentation:
-  /// players read it when they take a manifest whole, and patches leave it alone.
+  /// The manifest with the direct clock of an older one. The publish time is no change of the presentation: players read it
+  /// from whole manifests, and patches do not change it.
   func withDirectClock(of older: XMLElement) -> XMLElement {
     let isDirect = { (child: XMLElement) in child["schemeIdUri"] == DASHManifest.identifier(DASHManifest.direct) }
     guard let known = older.children.first(where: isDirect) else { return self }

@@ -2,11 +2,10 @@ internal import FMP4
 internal import HTTP
 internal import NIOCore
 
-/// The newest manifests of one epoch: it gives each state of them a time of publication that never goes back
-/// (ISO/IEC 23009-1 §5.4), and patches that lead from an older one to the newest (§5.15). A value; whoever has a clock
-/// tells the time.
+/// The newest manifests of one epoch. Gives each version a publish time that never decreases (ISO/IEC 23009-1 §5.4), and
+/// makes patches from an older version to the newest (§5.15). A value type; the caller passes the time.
 struct DASHHistory: Sendable {
-  /// How many manifests can be patched; the oldest is forgotten.
+  /// How many manifests can be patched; the oldest is dropped.
   static let limit = 16
 
   private struct Edition {
@@ -18,13 +17,13 @@ struct DASHHistory: Sendable {
   /// Oldest first.
   private var editions: [Edition] = []
   private var newest: PreencodedResponse?
-  /// Patches to the newest manifest, by the time of publication that they start from.
+  /// Patches to the newest manifest, by the publish time of the manifest that they patch.
   private var patches: [Int64: PreencodedResponse] = [:]
   private var version: Int?
 
-  /// The newest manifest; one that has changed was published now, in nanoseconds since 1970.
+  /// The newest manifest. A manifest that has changed gets `now` as publish time (nanoseconds since 1970).
   mutating func manifest(of epoch: EpochView, wallNanoseconds now: Int64) -> PreencodedResponse {
-    // Somebody may look at what was there before.
+    // A caller can hold an older view of the epoch.
     if let version, version >= epoch.version, let newest { return newest }
     version = epoch.version
     let manifest = DASHManifest(epoch: epoch, source: .server)
@@ -40,10 +39,10 @@ struct DASHHistory: Sendable {
     return response
   }
 
-  /// What leads from the manifest published at `base` (milliseconds since 1970) to the newest. Where that cannot be told
-  /// by a patch, or nobody knows that manifest any more, the patch takes the PatchLocation away, and the player takes
-  /// the whole manifest at its next update: dash.js gives up for good when it is answered 404 or 410, and Shaka Player
-  /// cannot read a manifest where it expects a patch.
+  /// The patch from the manifest published at `base` (milliseconds since 1970) to the newest. When that manifest is unknown, or
+  /// a patch cannot express the change, the patch removes the PatchLocation; the player then loads the whole manifest at its
+  /// next update. An error would not do: dash.js stops for good at 404 or 410, and Shaka Player cannot read a manifest in
+  /// place of a patch.
   mutating func patch(from base: Int64, of epoch: EpochView, wallNanoseconds now: Int64) -> PreencodedResponse {
     let whole = manifest(of: epoch, wallNanoseconds: now)
     guard let latest = editions.last else { return whole }
@@ -54,7 +53,7 @@ struct DASHHistory: Sendable {
     if let old, let exact = ManifestPatch(from: old.root, to: root) {
       patch = exact
     } else {
-      // An edition of its own, between the two.
+      // A separate version between the two.
       root = root.with("publishTime", moment(max(latest.publishTime &- 1, base &+ 1)))
       patch = ManifestPatch(endingPatchesOf: old?.root, to: root)
     }
@@ -66,7 +65,7 @@ struct DASHHistory: Sendable {
       ], children: patch.operations)
     let response = PreencodedResponse(
       type: .dashPatch, cache: epoch.cachePolicy, headers: CrossOrigin.everybody, body: element.document)
-    // Anybody can ask from any time: only those that were given out are remembered.
+    // A client can request any base time: only patches from published manifests are kept.
     if old != nil { patches[base] = response }
     return response
   }

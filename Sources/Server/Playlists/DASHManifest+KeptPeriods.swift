@@ -1,14 +1,14 @@
 internal import FMP4
 
 extension DASHManifest {
-  /// What `StreamSettings.periodsToKeep` is to be.
+  /// The implementation of `StreamSettings.periodsToKeep`.
   static func periodsToKeep(of epoch: EpochView, _ count: Int) -> [KeptPeriod] {
     DASHManifest(epoch: epoch, source: .server).periodsToKeep(count)
   }
 
   /// The Periods to keep before an outage or a restart, oldest first.
   ///
-  /// - Parameter count: how many of the window's own Periods at most, the newest of them.
+  /// - Parameter count: the most Periods of the window itself; the newest are kept.
   func periodsToKeep(_ count: Int) -> [KeptPeriod] {
     let own = window.periods.suffix(count).compactMap { period -> KeptPeriod? in
       let inside = segments.filter { $0.isComplete && isIn(period, $0) }
@@ -21,8 +21,8 @@ extension DASHManifest {
     return (older + own).suffix(KeptPeriod.limit)
   }
 
-  /// The kept Periods that are still listed: while the first Period behind them is younger than `depth`, in which time
-  /// players have gone on to it.
+  /// The kept Periods that are still listed. They are listed until the first Period after them is older than `depth`, by when
+  /// players have moved on to it.
   func keptPeriods(publishTime: Int64, depth: MediaTime) -> [KeptPeriod] {
     guard source == .server, !window.isEnded else { return [] }
     let listed = window.periods.filter { period in segments.contains { isIn(period, $0) } }

@@ -2,28 +2,28 @@ internal import Basics
 internal import FMP4
 internal import NIOCore
 
-/// A DASH manifest (ISO/IEC 23009-1 §5.3) of the one-track renditions: dynamic while the stream lives, static at its
-/// end. One Period for each stretch without a discontinuity, one AdaptationSet a track, SegmentTimeline in ticks.
-/// While groups of pictures are steady it also lists the segment in the making, whose chunks can be had as they come
-/// (§5.3.9.5.3, DASH-IF IOP 5 low latency).
+/// A DASH manifest (ISO/IEC 23009-1 §5.3) of the one-track renditions: dynamic while the stream is live, static after its
+/// end. One Period for each run without a discontinuity, one AdaptationSet per track, SegmentTimeline in ticks. While GOPs
+/// are regular, it also lists the growing segment, whose chunks are available as they are made (§5.3.9.5.3, DASH-IF IOP 5
+/// low latency).
 ///
-/// Segments are addressed by `$Time$`: libavformat (to 9.0 at least) counts `$Number$` of a live timeline from the
-/// first listed segment and plays the oldest one again and again; and a track may lack samples in a segment.
+/// Segments are addressed by `$Time$`. With `$Number$`, libavformat (to 9.0 at least) counts from the first listed segment
+/// of a live timeline and plays the oldest one again and again. Also, a track may lack samples in a segment.
 struct DASHManifest {
   let epoch: EpochView
   let source: Source
 
-  /// Who hands the manifest and its segments out.
+  /// The server of the manifest and its segments.
   enum Source: Sendable, Hashable {
-    /// This server: it tells the time, answers for segments in the making, and patches manifests.
+    /// This server, live: it serves its clock, growing segments and manifest patches.
     case server
-    /// This server, of a recording: it tells the time, and what it lists is complete.
+    /// This server, for a recording: it serves its clock; all listed segments are complete.
     case recording
-    /// Whoever reads the folder of segments: complete files and nothing else.
+    /// A web server that serves the segment folder: complete files only.
     case folder
   }
 
-  /// What is listed.
+  /// The listed segments.
   let segments: [LiveSegment]
 
   init(epoch: EpochView, source: Source) {
@@ -36,20 +36,20 @@ struct DASHManifest {
 
   var window: LiveWindow { epoch.window }
 
-  /// Nobody publishes, or somebody does again and nothing of it is listed yet.
+  /// There is no publisher, or a new one without a listed segment.
   private var awaitsMedia: Bool {
     guard !window.isInterrupted, let period = window.periods.last else { return true }
     return period.firstSequenceNumber > segments.last?.sequenceNumber ?? 0
   }
 
-  /// The ProducerReferenceTime that latency is measured by.
+  /// The id of the ProducerReferenceTime, from which players measure latency.
   static let referenceTimeID = "0"
 
-  /// The manifest as it is published at a time, in milliseconds since 1970.
+  /// The root element of the manifest with this publish time (milliseconds since 1970).
   func root(publishTime: Int64) -> XMLElement {
     let head = window.isEnded ? attributesAtTheEnd(publishTime) : liveAttributes(publishTime)
     var children: [XMLElement] = []
-    // While nobody publishes, players take whole manifests: the Period that comes next is too much for a patch.
+    // Without a publisher, players load whole manifests: a patch cannot add the next Period.
     if !window.isEnded, !awaitsMedia, source == .server {
       children.append(
         XMLElement(
@@ -78,17 +78,17 @@ struct DASHManifest {
 
   private var target: MediaTime { MediaTime(milliseconds: Int64(window.targetDuration ?? 2) * 1000) }
 
-  /// As long as the longest segment of any track so far, in whole tenths of a second: audio is cut at whole frames, so its
-  /// segments may be longer than the picture's. It seldom changes, and each change costs readers a whole manifest.
+  /// The longest segment of any track so far, rounded up to tenths of a second. Audio is cut at whole frames, so its segments
+  /// may be longer than those of the video. The value seldom changes; each change costs clients a whole manifest.
   private var longest: MediaTime {
     let milliseconds = max(target, window.longestSegment).rescaled(to: 1000)
     return MediaTime(milliseconds: (milliseconds &+ 99) / 100 &* 100)
   }
 
-  /// How far back players may seek (timeShiftBufferDepth). It stays the same while somebody publishes, so that patches go
-  /// on. While nobody does, it covers the whole outage: where the newest segment lies further back, dash.js believes that
-  /// the clock is wrong, and never asks for a segment again. Segments can be had for longer than they are listed.
-  /// Behind a long outage it reaches back over it to the Period before, until players have left that.
+  /// How far back players may seek (timeShiftBufferDepth). Constant while there is a publisher, so that patches continue.
+  /// Without a publisher it covers the whole outage: when the newest segment is further back, dash.js takes the clock for
+  /// wrong and never requests a segment again. Segments stay available longer than they are listed. After a long outage it
+  /// reaches back to the previous Period, until players have left that.
   private func depth(_ publishTime: Int64) -> MediaTime {
     if awaitsMedia { return steadyDepth + epoch.patience + MediaTime(milliseconds: 10_000) }
     guard let kept = keptPeriods(publishTime: publishTime, depth: steadyDepth).first,
@@ -97,15 +97,15 @@ struct DASHManifest {
     return steadyDepth + MediaTime(nanoseconds: max(0, next.wallStart &- kept.end))
   }
 
-  /// Where there was no outage lately.
+  /// The depth without a recent outage.
   private var steadyDepth: MediaTime { window.listedLength + target }
 
-  /// How often players take a manifest: once a segment, and more often while they wait for the first one of a publisher.
+  /// How often players load the manifest: once per segment; more often while they wait for a publisher's first segment.
   private var updatePeriod: MediaTime { awaitsMedia ? MediaTime(milliseconds: 1000) : target }
 
   private static let namespace = "urn:mpeg:dash:schema:mpd:2011"
 
-  /// The last one is DASH-IF IOP 5's for low latency.
+  /// The last one is the low-latency profile of DASH-IF IOP 5.
   private var profiles: String {
     "urn:mpeg:dash:profile:isoff-live:2011,urn:mpeg:dash:profile:cmaf:2019"
       + (isInChunks && !window.isEnded ? ",http://www.dashif.org/guidelines/low-latency-live-v5" : "")
@@ -131,32 +131,31 @@ struct DASHManifest {
     ]
   }
 
-  /// Where the presentation ends on its own timeline, which begins at availabilityStartTime.
+  /// The end of the presentation, relative to availabilityStartTime.
   private var presentationEnd: MediaTime {
     guard let last = segments.last else { return .zero }
     return MediaTime(nanoseconds: last.wallStart &- epoch.availabilityStart) + last.duration
   }
 
-  /// How far behind the live edge players of whole segments sit without stalls.
+  /// How far behind the live edge players of whole segments play without stalls.
   private var ordinaryDelay: MediaTime { MediaTime(milliseconds: 3 * target.rescaled(to: 1000)) }
 
   // MARK: Low latency
 
-  /// The length of the chunks in which the newest segment can be had while it is made; nil where it cannot be listed
-  /// before it is complete.
+  /// The length of the chunks of the growing segment. Nil when the segment cannot be listed before it is complete.
   var chunk: MediaTime? {
     guard source == .server, !window.isEnded, window.segments.last?.announced != nil else { return nil }
     return window.partTarget
   }
 
-  /// How long before its end the newest segment becomes available: but for its first chunk (§5.3.9.5.3).
+  /// How long before its end the newest segment becomes available: its length without the first chunk (§5.3.9.5.3).
   var availabilityOffset: MediaTime? {
     guard let chunk, let length = window.segments.last?.announced else { return nil }
     return max(.zero, length.converted(to: 1_000_000) - chunk)
   }
 
-  /// Some listed segment could be had while it was made. Players keep the latency that they were told then: right after an
-  /// outage the next segment's length is not known.
+  /// A listed segment was available in chunks. Players keep the latency from that time: right after an outage the length of the
+  /// next segment is unknown.
   private var isInChunks: Bool { source == .server && segments.contains { $0.announced != nil } }
 
   private struct Latency {
@@ -166,13 +165,13 @@ struct DASHManifest {
   }
 
   /// In milliseconds. A player of chunks learns of a segment up to one update period after its first chunk. It needs that
-  /// chunk, the next while it fetches, and as much again for the network. A player of whole segments stays three of them
+  /// chunk, the next one while it loads, and twice as much for the network. A player of whole segments stays three segments
   /// behind.
   private var latency: Latency? {
     guard source == .server, !window.isEnded else { return nil }
     let update = target.rescaled(to: 1000)
     guard isInChunks, let chunkLength = window.partTarget?.rescaled(to: 1000) else {
-      // At a hole in the timeline dash.js waits for as long as the hole is, unless it knows a maximum latency.
+      // At a gap in the timeline dash.js waits for the length of the gap, unless it knows a maximum latency.
       return Latency(target: 3 &* update, minimum: 2 &* update, maximum: 5 &* update)
     }
     let aim = update &+ 4 &* chunkLength
@@ -180,7 +179,7 @@ struct DASHManifest {
       target: aim, minimum: update &+ chunkLength, maximum: max(ordinaryDelay.rescaled(to: 1000), aim &+ update))
   }
 
-  /// Annex K.
+  /// ServiceDescription (Annex K).
   private func serviceDescription(_ latency: Latency) -> XMLElement {
     XMLElement(
       "ServiceDescription", ["id": "0"],
@@ -195,8 +194,8 @@ struct DASHManifest {
       ])
   }
 
-  /// For how many seconds after its publication a manifest can be patched: a manifest changes up to three times a
-  /// segment, and `DASHHistory` keeps sixteen of them.
+  /// How many seconds after its publication a manifest can be patched. A manifest changes up to three times per segment, and
+  /// `DASHHistory` keeps sixteen.
   static func patchLifetime(targetDuration: MediaTime) -> Int64 {
     targetDuration.rescaled(to: 1) &* Int64(DASHHistory.limit / 3)
   }

@@ -1,15 +1,15 @@
 internal import FMP4
 
-/// A Period of a manifest and what is in it (ISO/IEC 23009-1 §5.3.2 to §5.3.9). Its start and its offset into the media
-/// make media time and wall-clock time agree: availabilityStartTime + start + (t − presentationTimeOffset). Where nobody
-/// published between two Periods, the segments of the first end before the second starts. No Period has a duration:
-/// libavformat plays the Period with the longest duration, and the newest one where none has any.
+/// A Period of a manifest and its content (ISO/IEC 23009-1 §5.3.2 to §5.3.9). Its start and its presentationTimeOffset map
+/// media time to the wall clock: availabilityStartTime + start + (t − presentationTimeOffset). With an outage between two
+/// Periods, the segments of the first end before the second starts. No Period has a duration: libavformat plays the Period
+/// with the longest duration, and the newest one when none has any.
 struct DASHPeriod {
   let manifest: DASHManifest
   let period: LiveWindow.Period
-  /// Those listed segments that are in it.
+  /// The listed segments of this Period.
   let segments: [LiveSegment]
-  /// How many of them its timelines tell, the newest.
+  /// How many of its newest segments the timelines list.
   var tellsLast = Int.max
 
   var element: XMLElement {
@@ -24,10 +24,10 @@ struct DASHPeriod {
     manifest.window.periods.first { $0.ordinal == period.ordinal + 1 }
   }
 
-  /// No more segments come of it, so the true length of the last one is known.
+  /// No more segments follow, so the true length of the last one is known.
   private var isOver: Bool { next != nil || manifest.window.isInterrupted || manifest.window.isEnded }
 
-  /// The audio in another codec: a set of its own, since players do not change codecs within one.
+  /// The AdaptationSets of audio in another codec. They are separate, because players do not change codecs within a set.
   private var audioSets: [XMLElement] {
     guard let first = segments.first?.sequenceNumber, let last = segments.last?.sequenceNumber else { return [] }
     return manifest.epoch.playableAudio.compactMap { rung in
@@ -44,7 +44,7 @@ struct DASHPeriod {
     }
   }
 
-  /// Numbers of sets with audio in another codec begin here.
+  /// The first id of the AdaptationSets with audio in another codec.
   private static let audioSets: UInt32 = 100
 
   private func adaptationSet(_ track: TrackDescription) -> XMLElement? {
@@ -61,15 +61,15 @@ struct DASHPeriod {
         + [representation(track, .source(track.kind), spans)] + (track.kind == .video ? rungs(of: track) : []))
   }
 
-  /// The type of access point with which each of the set's segments starts, or a lower one (ISO/IEC 14496-12 Annex I): 3
-  /// where some pictures behind the key frame, shown before it, need the segment before. Those that start with none take
-  /// the promise away.
+  /// The highest type of access point that all segments of the set start with (ISO/IEC 14496-12 Annex I). It is 3 when some
+  /// frames after the key frame are shown before it and need the previous segment. Nil when a segment starts without an access
+  /// point.
   private func accessPoint(_ track: TrackDescription) -> Int? {
     guard track.kind == .video else { return 1 }
     return segments.allSatisfy(\.isIndependent) ? segments.contains(where: \.opensGroup) ? 3 : 1 : nil
   }
 
-  /// All that there is belongs to the main presentation (ISO/IEC 23009-1 §5.8.5.5).
+  /// The role "main" (ISO/IEC 23009-1 §5.8.5.5).
   private var role: XMLElement {
     XMLElement("Role", ["schemeIdUri": "urn:mpeg:dash:role:2011", "value": "main"])
   }
@@ -77,13 +77,13 @@ struct DASHPeriod {
   private func spans(of track: TrackDescription, in segments: [LiveSegment]) -> [LiveSegment.Listing] {
     segments.compactMap { segment in
       guard var span = segment.span(of: track.id), segment.isComplete || span.announced != nil else { return nil }
-      // An announced length may reach beyond the media: dash.js never leaves such a Period.
+      // An announced length may exceed the media; dash.js would never leave such a Period.
       if isOver, segment.isComplete, segment.sequenceNumber == segments.last?.sequenceNumber { span.announced = nil }
       return span.listed
     }
   }
 
-  /// The rungs' representations: their segments have the source's numbers, so they are in the same Periods.
+  /// Representations of the rungs. Their segments have the numbers of the source's, so they are in the same Periods.
   private func rungs(of source: TrackDescription) -> [XMLElement] {
     guard let first = segments.first?.sequenceNumber, let last = segments.last?.sequenceNumber else { return [] }
     return manifest.epoch.playableRungs.compactMap { rung in
@@ -96,7 +96,7 @@ struct DASHPeriod {
     }
   }
 
-  /// Whose pictures or audio a representation has.
+  /// The origin of a representation.
   private enum Maker {
     case source(MediaKind)
     case rung(TranscodedRendition)
@@ -110,14 +110,14 @@ struct DASHPeriod {
     }
   }
 
-  /// §5.3.2.4: the media go on where the Period before ended, with the same init segment.
+  /// §5.3.2.4: the media continues from the end of the previous Period, with the same init segment.
   private var continuity: [XMLElement] {
     guard let continued = period.continued else { return [] }
     let scheme = "urn:mpeg:dash:period-continuity:2015"
     return [XMLElement("SupplementalProperty", ["schemeIdUri": scheme, "value": String(continued)])]
   }
 
-  /// §5.12: which wall-clock time the Period's first media time had; each segment says it of its own in a `prft`.
+  /// §5.12: the wall-clock time of the Period's first media time. Each segment has its own in a `prft` box.
   private func referenceTime(_ track: TrackDescription) -> XMLElement {
     XMLElement(
       "ProducerReferenceTime",
@@ -127,7 +127,7 @@ struct DASHPeriod {
       ], children: [manifest.askedClock])
   }
 
-  /// §5.3.12: chunks are where a parser can begin anew; every chunk of audio can also be decoded by itself.
+  /// §5.3.12: a parser can start at each chunk. Each chunk of audio can also be decoded by itself.
   private func resynchronization(_ track: TrackDescription) -> [XMLElement] {
     guard let chunk = manifest.chunk else { return [] }
     let distance = max(1, chunk.rescaled(to: track.timescale))
@@ -165,7 +165,7 @@ struct DASHPeriod {
       ], children: children)
   }
 
-  /// A whole number or a fraction (§5.3.7.3, FrameRateType).
+  /// An integer or a fraction (§5.3.7.3, FrameRateType).
   private func frameRate(_ track: TrackDescription) -> String? {
     guard track.kind == .video, let duration = track.frameDuration, duration > 0 else { return nil }
     let whole = track.timescale.quotientAndRemainder(dividingBy: duration)
@@ -188,8 +188,8 @@ struct DASHPeriod {
       ], children: [XMLElement("SegmentTimeline", children: timeline(spans))])
   }
 
-  /// Earliest presentation time and length of each segment (§5.3.9.6). Equal neighbours are not put together by a
-  /// repeat count, so that an entry comes and goes and never changes: players apply no more of a patch alike.
+  /// Earliest presentation time and duration of each segment (§5.3.9.6). Equal durations are not merged with a repeat count.
+  /// Entries are thus only added and removed, the only patch operations that all players apply alike.
   private func timeline(_ spans: [LiveSegment.Listing]) -> [XMLElement] {
     spans.suffix(tellsLast).map { XMLElement("S", ["t": String($0.start), "d": String($0.duration)]) }
   }

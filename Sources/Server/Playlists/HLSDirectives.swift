@@ -1,19 +1,18 @@
 internal import Basics
 internal import FMP4
 
-/// What a client asks of a media playlist by its query (RFC 8216bis §6.2.5): to be answered when a part is there, and
-/// to leave out what it has.
+/// The delivery directives in the query of a media playlist (RFC 8216bis §6.2.5): blocking reload, and delta updates.
 struct HLSDirectives: Equatable, Sendable {
-  /// Answer when this, or something later, is in the playlist; nil for at once.
+  /// The response waits until the playlist contains this, or something later. Nil: respond at once.
   var goal: Goal?
-  /// A delta update is welcome.
+  /// The client accepts a delta update.
   var skips = false
 
-  /// What may be waited for.
+  /// What a blocking reload waits for.
   enum Goal: Hashable, Sendable, CustomStringConvertible {
     /// `_HLS_msn` and `_HLS_part`.
     case part(PartPosition)
-    /// `_HLS_msn` alone: all of that segment.
+    /// `_HLS_msn` alone: the whole segment.
     case segment(Int)
 
     /// The media sequence number.
@@ -31,7 +30,7 @@ struct HLSDirectives: Equatable, Sendable {
       }
     }
 
-    /// What requests for it wait for.
+    /// The condition in the wait queue.
     func condition(_ rendition: Rendition) -> WaitQueue.Condition {
       switch self {
       case .part(let position): .part(position, rendition)
@@ -40,12 +39,12 @@ struct HLSDirectives: Equatable, Sendable {
     }
   }
 
-  /// A directive that has no meaning: 400.
+  /// An invalid directive; the response is 400.
   struct Malformed: Error, Equatable {
     var detail: String
   }
 
-  /// `value` gives the query's items.
+  /// `value` returns the query's value of a name.
   init(_ value: (String) -> String?) throws(Malformed) {
     let part = try Self.number("_HLS_part", value)
     if let segment = try Self.number("_HLS_msn", value) {
@@ -72,7 +71,7 @@ struct HLSDirectives: Equatable, Sendable {
   enum Verdict: Equatable {
     case now
     case wait
-    /// It lies so far ahead that the client must be wrong: 400 at once (§6.2.5.2).
+    /// Too far ahead, so the client is in error: 400 at once (§6.2.5.2).
     case tooFar
   }
 
@@ -80,14 +79,14 @@ struct HLSDirectives: Equatable, Sendable {
     guard let goal, !window.isEnded else { return .now }
     if window.hasReached(goal, in: rendition) { return .now }
     let edge = window.edge(of: rendition)
-    // The newest complete segment, and two more.
+    // At most two segments after the newest complete one.
     if goal.segment > edge.segment + 1 { return .tooFar }
     guard case .part(let position) = goal else { return .wait }
     let known = position.segment == edge.segment ? edge.part : 0
     return position.part - known > advanceLimit(window) ? .tooFar : .wait
   }
 
-  /// The Advance Part Limit.
+  /// The Advance Part Limit (§6.2.5.2).
   private func advanceLimit(_ window: LiveWindow) -> Int {
     guard let target = window.partTarget?.seconds, target > 0, target < 1 else { return 3 }
     return Int((3 / target).rounded(.up))
@@ -95,7 +94,7 @@ struct HLSDirectives: Equatable, Sendable {
 }
 
 extension LiveWindow {
-  /// Whether the rendition's playlist contains what is asked for, or something later.
+  /// Whether the rendition's playlist contains the goal, or something later.
   func hasReached(_ goal: HLSDirectives.Goal, in rendition: Rendition) -> Bool {
     switch goal {
     case .part(let position): hasReached(position, in: rendition)

@@ -2,8 +2,8 @@ internal import Basics
 internal import FMP4
 internal import NIOCore
 
-/// The key frames of the picture's rendition as byte ranges of its segments (RFC 8216bis §4.4.3.6), for trick play and
-/// for previews while seeking. Rendered from a window.
+/// The I-frame playlist: key frames of the video as byte ranges of its segments (RFC 8216bis §4.4.3.6), for trick play and
+/// previews while seeking. Rendered from a window.
 struct HLSIFramePlaylist {
   let window: LiveWindow
 
@@ -29,7 +29,7 @@ struct HLSIFramePlaylist {
         initVersion = segment.initVersion
       }
       out.writeString("#EXT-X-PROGRAM-DATE-TIME:\(UTCText(nanosecondsSince1970: segment.wallStart).internet)\n")
-      // The frame stands until the next one; a segment without one leaves a gap of its length.
+      // A frame lasts until the next one. A segment without a key frame becomes a gap of its length.
       if length == nil { out.writeStaticString("#EXT-X-GAP\n") }
       out.writeString("#EXTINF:\(Decimals.fixed(segment.duration, digits: 6)),\n")
       if let length { out.writeString("#EXT-X-BYTERANGE:\(length)@0\n") }

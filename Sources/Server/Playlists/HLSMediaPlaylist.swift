@@ -1,30 +1,30 @@
 internal import FMP4
 internal import NIOCore
 
-/// A live media playlist (RFC 8216bis §4.4.3), rendered from a window: no clock, no lock, no socket.
+/// A live media playlist (RFC 8216bis §4.4.3), rendered from a window. Uses no clock, lock or socket.
 struct HLSMediaPlaylist {
   let window: LiveWindow
   var rendition = Rendition.interleaved
-  /// Nil for a server that cannot hold requests back: an ordinary playlist of whole segments.
+  /// Nil for a server without blocking reload: an ordinary playlist of whole segments.
   var lowLatency: LowLatency?
 
-  /// What a playlist offers beyond whole segments.
+  /// The low-latency features of a playlist.
   struct LowLatency {
     var addressing = StreamSettings.PartAddressing.url
-    /// The other renditions of the presentation, whose newest parts are reported.
+    /// The other renditions of the presentation, for EXT-X-RENDITION-REPORT.
     var siblings: [Sibling] = []
-    /// Leaves out the segments that the client has by now (EXT-X-SKIP), where there are any.
+    /// Replaces segments that the client already has with EXT-X-SKIP, if there are any.
     var isDelta = false
   }
 
   /// Another rendition of the presentation.
   struct Sibling {
     var rendition: Rendition
-    /// Where it is kept.
+    /// The window that holds it.
     var window: LiveWindow
   }
 
-  /// CAN-SKIP-UNTIL and the listing of parts, in target durations.
+  /// CAN-SKIP-UNTIL, and how far back parts are listed, in target durations.
   static let skipTargets = 6
   static let partTargets = 3
 
@@ -67,7 +67,7 @@ struct HLSMediaPlaylist {
     return out
   }
 
-  /// The lines of whole segments alone.
+  /// Writes the lines of whole segments only.
   func writeSegments(_ segments: some Sequence<LiveSegment>, _ out: inout ByteBuffer) {
     var head = HLSSegmentLines()
     for segment in segments {
@@ -87,7 +87,7 @@ struct HLSMediaPlaylist {
 
   private func writeServerControl(_ offer: LowLatency, _ out: inout ByteBuffer) {
     guard let partTarget = window.partTarget else { return }
-    // The same in all renditions, that players hold all of them back alike.
+    // The same in all renditions, so that players hold back all of them equally.
     let longest = offer.siblings.compactMap(\.window.partTarget).reduce(partTarget, max)
     let hold = MediaTime(ticks: longest.ticks &* 3, timescale: longest.timescale)
     out.writeString(
@@ -112,7 +112,7 @@ struct HLSMediaPlaylist {
       wallStart: segment.wallStart(of: layout?.trackID), &out)
   }
 
-  /// The stream had nothing of the rendition then.
+  /// The stream had no media of the rendition during the segment.
   private func isGap(_ segment: LiveSegment) -> Bool {
     guard !segment.isOutage, let layout = window.layout(rendition, of: segment) else { return true }
     return layout.trackID.map { segment.span(of: $0) == nil } ?? false
@@ -146,7 +146,7 @@ struct HLSMediaPlaylist {
   }
 
   private func writeHint(_ offer: LowLatency, _ out: inout ByteBuffer) {
-    // Of a part players would think that it goes with the init segment they have.
+    // Players would combine a hinted part with the init segment that they have.
     if let version = window.nextInit {
       out.writeString("#EXT-X-PRELOAD-HINT:TYPE=MAP,URI=\"\(MediaName.initSegment(version))\"\n")
       return
@@ -194,7 +194,7 @@ struct HLSMediaPlaylist {
     return listed.count - kept
   }
 
-  /// Parts are listed as far back as three target durations from the end.
+  /// The first segment with listed parts: parts reach back three target durations from the end.
   private func firstSegmentWithParts(_ listed: Slice<SegmentLog>, _ growing: LiveSegment?) -> Int {
     let limit = MediaTime(milliseconds: Int64(Self.partTargets * target) * 1000)
     var behind = growing?.duration.converted(to: 1_000_000) ?? .zero

@@ -1,14 +1,14 @@
 internal import FMP4
 internal import NIOCore
 
-/// The multivariant playlist (RFC 8216bis §4.4.6) at a stream's stable address; it names the current epoch's media
-/// playlists. Bandwidths are measured.
+/// The multivariant playlist (RFC 8216bis §4.4.6) at the stable address of a stream. It refers to the media playlists of the
+/// current epoch. Bandwidths are measured.
 struct HLSMultivariantPlaylist {
   let epoch: EpochView
   var layout = StreamSettings.HLSLayout.interleaved
   /// The name of the media playlists.
   var mediaPlaylist = MediaName.playlist
-  /// How far back the playlist of the whole programme reaches, for players that ask for it; nil where it does not.
+  /// How far back the playlist of the whole programme reaches. Nil when there is no such playlist.
   var rewind: MediaTime?
 
   private var window: LiveWindow { epoch.window }
@@ -27,7 +27,7 @@ struct HLSMultivariantPlaylist {
     var audioTracks: [Audio?] = [
       audio.map { Audio(track: $0, rendition: .audio, group: "audio", peak: window.bandwidth.peakOfTrack[$0.id] ?? 0) }
     ]
-    // A group for each codec: what a player cannot play it leaves out by the codecs of the variants (§4.4.6.2.1).
+    // One group for each codec: players skip variants with codecs that they do not support (§4.4.6.2.1).
     if mediaPlaylist == MediaName.playlist {
       audioTracks += epoch.playableAudio.compactMap { rung in
         rung.currentTrack.map {
@@ -40,7 +40,7 @@ struct HLSMultivariantPlaylist {
     for each in audioTracks {
       writeVariants(video, source: audioTracks[0], each, group: hasGroup ? each?.group : nil, &out)
     }
-    // Key frames are listed of the window alone.
+    // Key frames are listed for the window only.
     if let video, mediaPlaylist == MediaName.playlist { writeKeyFrames(video, .video, window, &out) }
     for rung in rungs {
       if let track = rung.currentTrack { writeKeyFrames(track, rung.rendition, rung.window, &out) }
@@ -48,17 +48,17 @@ struct HLSMultivariantPlaylist {
     return out
   }
 
-  /// Audio that goes with the pictures.
+  /// An audio rendition that is combined with the video.
   private struct Audio {
     var track: TrackDescription
     var rendition: Rendition
     var group: String
-    /// Bits a second.
+    /// Bits per second.
     var peak: Int
   }
 
-  /// All pictures with one of the audio, or that audio alone. `source`: the audio that is measured with the source's
-  /// picture.
+  /// Writes all video variants with one audio rendition, or that audio alone. `source`: the audio whose rate is included in the
+  /// measured rate of the source.
   private func writeVariants(
     _ video: TrackDescription?, source: Audio?, _ audio: Audio?, group: String?, _ out: inout ByteBuffer
   ) {
@@ -74,17 +74,18 @@ struct HLSMultivariantPlaylist {
       group: group, &out)
     for rung in rungs {
       guard let track = rung.currentTrack else { continue }
-      // What is measured of the source has its audio in it, a rung's has not.
+      // The measured rate of the source includes its audio; that of a rung does not.
       writeVariant(
         track, address(rung.rendition), rate(of: rung.window, with: audio?.peak ?? 0),
         [track.codec.codecString] + audioCodec, group: group, &out)
     }
   }
 
-  /// On disk there is the source alone.
+  /// The programme on disk has no rungs.
   private var rungs: [TranscodedRendition] { mediaPlaylist == MediaName.playlist ? epoch.playableRungs : [] }
 
-  /// Bits a second. Before the first segment is complete its parts, which begin with a key frame, are rather too much.
+  /// Bits per second. Before the first complete segment its parts are measured. That is too high, because they begin with a
+  /// key frame.
   private func rate(of window: LiveWindow, with audio: Int = 0) -> (peak: Int, average: Int) {
     let peak = window.bandwidth.peak > 0 ? window.bandwidth.peak : window.bitrateOfNewest
     let average = window.bandwidth.peak > 0 ? window.bandwidth.average : peak
@@ -97,7 +98,7 @@ struct HLSMultivariantPlaylist {
   ) {
     var attributes = ["BANDWIDTH=\(rate.peak)", "AVERAGE-BANDWIDTH=\(rate.average)"]
     attributes.append("CODECS=\"\(codecs.joined(separator: ","))\"")
-    if let video { attributes += picture(video) }
+    if let video { attributes += videoAttributes(video) }
     if let group { attributes.append("AUDIO=\"\(group)\"") }
     out.writeString("#EXT-X-STREAM-INF:\(attributes.joined(separator: ","))\n")
     out.writeString("\(address)/\(mediaPlaylist)\n")
@@ -121,7 +122,7 @@ struct HLSMultivariantPlaylist {
     out.writeString("#EXT-X-MEDIA:\(attributes.joined(separator: ","))\n")
   }
 
-  private func picture(_ video: TrackDescription) -> [String] {
+  private func videoAttributes(_ video: TrackDescription) -> [String] {
     var attributes: [String] = []
     if let size = video.codec.displaySize { attributes.append("RESOLUTION=\(size.width)x\(size.height)") }
     if let rate = video.frameRate { attributes.append("FRAME-RATE=\(Decimals.scaled(Int64(rate), digits: 3))") }
@@ -143,7 +144,7 @@ struct HLSMultivariantPlaylist {
 }
 
 extension TrackDescription {
-  /// By the code point of the transfer function (ITU-T H.273 table 3). Where it is absent, players take SDR (§4.4.6.2).
+  /// From the transfer characteristics (ITU-T H.273 table 3). When they are absent, players assume SDR (§4.4.6.2).
   fileprivate var videoRange: [String] {
     switch color?.transfer {
     case 16?: ["VIDEO-RANGE=PQ"]

@@ -2,13 +2,13 @@ internal import Basics
 internal import FMP4
 internal import NIOCore
 
-/// The lines of a segment in a media playlist, live or recorded, and the tags before it that say how it is to be taken;
-/// each of those only where something changes.
+/// The lines of a segment in a media playlist, live or recorded, with the tags before it. Tags are written only when a value
+/// changes.
 struct HLSSegmentLines: Sendable {
   private var initVersion: Int?
 
-  /// `initVersion` is nil where the rendition has nothing; `wallStart`, in nanoseconds since 1970, where what was said
-  /// before still tells the time.
+  /// `initVersion` is nil when the rendition has no media there. `wallStart` is in nanoseconds since 1970; nil when the last
+  /// EXT-X-PROGRAM-DATE-TIME still holds.
   mutating func writeHead(
     followsDiscontinuity: Bool, initVersion: Int?, wallStart: Int64?, _ out: inout ByteBuffer
   ) {
@@ -22,7 +22,7 @@ struct HLSSegmentLines: Sendable {
     }
   }
 
-  /// The next head says everything again, so that a playlist can begin with it.
+  /// The next head writes all tags again, so that a playlist can begin there.
   mutating func startOver() { initVersion = nil }
 
   static func write(_ name: SegmentName, duration: MediaTime, isGap: Bool, _ out: inout ByteBuffer) {
@@ -36,7 +36,7 @@ struct HLSSegmentLines: Sendable {
 }
 
 extension ByteBuffer {
-  /// Seconds with six decimals, as `Decimals.fixed` writes them.
+  /// Writes seconds with six decimals, like `Decimals.fixed`.
   mutating func writeSeconds(_ time: MediaTime) {
     let microseconds = time.rescaled(to: 1_000_000)
     if microseconds < 0 { writeStaticString("-") }

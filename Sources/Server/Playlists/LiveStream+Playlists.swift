@@ -6,7 +6,7 @@ internal import NIOCore
 internal import Synchronization
 
 extension LiveStream {
-  /// A playlist or manifest of what somebody sees of the stream, or a later one. No lock of the stream is held for it.
+  /// A playlist or manifest of the view, or of a later state. Takes no lock of the stream.
   func rendered(_ kind: PlaylistCache.Kind, of view: StreamView, on eventLoop: any EventLoop) -> HTTPAnswer {
     let cache = view.renderings.kept { PlaylistCache() }
     if let known = cache.known(kind, of: view.epoch) { return .now(HTTPResponse(known)) }
@@ -14,7 +14,7 @@ extension LiveStream {
       .answer { .now(HTTPResponse($0)) }
   }
 
-  /// What leads from the manifest that was published at `base`, in milliseconds since 1970, to the current one.
+  /// The patch from the manifest published at `base` (milliseconds since 1970) to the current one.
   func patch(from base: Int64, to view: StreamView, on eventLoop: any EventLoop) -> HTTPAnswer {
     let now = clock.wallNanoseconds
     switch rendered(.manifest, of: view, on: eventLoop).kind {
@@ -63,8 +63,8 @@ extension LiveStream {
         + (epoch.playableRungs + epoch.playableAudio).map(\.rendition)
     }
     let window = epoch.window(of: rendition) ?? epoch.window
-    // Other renditions can be had, but no multivariant playlist names them: they are ordinary. A rung that has fallen
-    // silent goes on for those who play it.
+    // The multivariant playlist names no other rendition, so those get ordinary playlists. A rung that no longer grows stays
+    // available to its viewers.
     guard presented.contains(rendition) || rendition.isRung else {
       return HLSMediaPlaylist(window: window, rendition: rendition)
     }
@@ -84,10 +84,10 @@ extension LiveStream {
 }
 
 extension EpochView {
-  /// Of its playlists and manifests.
+  /// The cache policy of playlists and manifests.
   var cachePolicy: CachePolicy { window.isEnded ? .endedPlaylist : .livePlaylist }
 
-  /// Of a media playlist.
+  /// The cache policy of a media playlist.
   func cachePolicy(_ form: PlaylistCache.Form) -> CachePolicy {
     switch form {
     case .awaited where !window.isEnded:
@@ -99,7 +99,7 @@ extension EpochView {
 }
 
 extension Eventual {
-  /// What is answered when the value is here.
+  /// Maps the value to a response, now or when it arrives.
   func answer(_ answer: @escaping @Sendable (Value) -> HTTPAnswer) -> HTTPAnswer {
     switch self {
     case .now(let value): answer(value)

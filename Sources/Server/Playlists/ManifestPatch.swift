@@ -1,15 +1,15 @@
-/// What leads from one manifest to a later one (ISO/IEC 23009-1 §5.15), in the few operations that players apply alike:
-/// `S` elements go at the front and come at the end, each named by its position, and the PatchLocation is replaced by
-/// position. The only attribute that is touched is MPD@publishTime, which dash.js and Shaka Player take from there.
-/// Whatever else has changed (a Period, a bit rate, the end of the stream) is told by the whole manifest.
+/// A patch from one manifest to a later one (ISO/IEC 23009-1 §5.15), limited to operations that all players apply alike: `S`
+/// elements are removed at the front and added at the end, by position; the PatchLocation is replaced by position. The only
+/// attribute that changes is MPD@publishTime, which dash.js and Shaka Player read from the patch. Any other change (a Period,
+/// a bit rate, the end of the stream) needs the whole manifest.
 ///
-/// Why so little: dash.js 5 sets a patched attribute as text and then calculates with it; Shaka Player 5 takes a path
-/// without position for the end of the list, and leaves out what it does not know without an error.
+/// The reasons: dash.js 5 stores a patched attribute as text and then calculates with it. Shaka Player 5 takes a path without
+/// a position for the end of the list, and ignores what it does not know.
 struct ManifestPatch {
-  /// `add`, `replace` and `remove` elements in the order in which they are to be applied (RFC 5261).
+  /// `add`, `replace` and `remove` elements in the order of application (RFC 5261).
   private(set) var operations: [XMLElement] = []
 
-  /// Nil where more has changed than a patch can tell.
+  /// Nil when a patch cannot express the changes.
   init?(from old: XMLElement, to new: XMLElement) {
     guard old.name == new.name, Self.publishedAttributes(old) == Self.publishedAttributes(new),
       compareChildren(old, new, at: "/\(old.name)")
@@ -17,12 +17,12 @@ struct ManifestPatch {
     setPublishTime(of: new)
   }
 
-  /// Takes the PatchLocation away, so that the player asks for the whole manifest at its next update. `new` is what the
-  /// manifest is then said to be.
+  /// A patch that removes the PatchLocation, so that the player loads the whole manifest at its next update. `new` is the
+  /// manifest after the patch.
   init(endingPatchesOf old: XMLElement?, to new: XMLElement) {
     operations = [XMLElement("remove", ["sel": "/MPD/PatchLocation[1]"])]
     setPublishTime(of: new)
-    // Segments that the player can have already need not wait for that.
+    // Adds the segments that are available already.
     if let old { addSegments(old, new) }
   }
 
@@ -36,10 +36,10 @@ struct ManifestPatch {
 
   // MARK: Comparing
 
-  /// False where the children differ in more than segments and the PatchLocation.
+  /// False when the children differ in more than segments and the PatchLocation.
   private mutating func compareChildren(_ old: XMLElement, _ new: XMLElement, at path: String) -> Bool {
     if new.name == "SegmentTimeline" { return compareSegments(old.children, new.children, at: path) }
-    // Clocks say the time of publication; the player has asked its own already.
+    // Clocks contain the publish time. The player has already synchronised.
     let (before, after) = (Self.withoutClocks(old.children), Self.withoutClocks(new.children))
     guard before.count == after.count else { return false }
     for (index, (one, other)) in zip(before, after).enumerated() where one != other {
@@ -58,7 +58,7 @@ struct ManifestPatch {
     elements.filter { $0.name != "UTCTiming" }
   }
 
-  /// Segments leave at the front and come at the end; false where anything else happened to them.
+  /// Segments are removed at the front and added at the end. False for any other change.
   private mutating func compareSegments(_ old: [XMLElement], _ new: [XMLElement], at path: String) -> Bool {
     guard let first = new.first, let gone = old.firstIndex(of: first),
       old[gone...].elementsEqual(new.prefix(old.count - gone))
@@ -74,7 +74,7 @@ struct ManifestPatch {
       XMLElement("add", ["sel": "\(path)/S[\(count)]", "pos": "after"], children: Array(segments)))
   }
 
-  /// How players find a child: by its id where it has one.
+  /// The path step to a child: by its id, where it has one.
   private static func step(to index: Int, in siblings: [XMLElement]) -> String {
     let element = siblings[index]
     if let id = element["id"] { return "\(element.name)[@id='\(id)']" }
@@ -83,7 +83,7 @@ struct ManifestPatch {
 
   // MARK: New segments alone
 
-  /// Adds what the representations have got since, and leaves everything else as it was.
+  /// Adds the new segments of each representation; changes nothing else.
   private mutating func addSegments(_ old: XMLElement, _ new: XMLElement, at path: String = "/MPD") {
     if new.name == "SegmentTimeline" {
       guard let last = old.children.last, let known = new.children.lastIndex(of: last) else { return }

@@ -4,8 +4,8 @@ internal import NIOCore
 internal import NIOPosix
 internal import Synchronization
 
-/// The newest playlists and manifests of one epoch. Each state of one is rendered once, by the first request for it; the
-/// others wait for that. The stream goes on meanwhile.
+/// The newest playlists and manifests of one epoch. Each version is rendered once, by the first request; concurrent requests
+/// wait for the result. The stream is not blocked.
 final class PlaylistCache: Sendable {
   /// What is rendered.
   enum Kind: Sendable, Hashable {
@@ -13,19 +13,19 @@ final class PlaylistCache: Sendable {
     /// The multivariant playlist of the whole programme.
     case programme
     case media(Rendition, Form, isDelta: Bool)
-    /// The I-frame playlist of a picture.
+    /// The I-frame playlist of a video rendition.
     case keyFrames(Rendition)
     /// The DASH manifest.
     case manifest
   }
 
-  /// The same playlist may be kept for different times.
+  /// The cache lifetime of a playlist's response.
   enum Form: Sendable, Hashable {
-    /// What there is now: the next request may have another answer.
+    /// The current playlist: the next request may get another.
     case current
-    /// What a client waited for: the address names a position, and the answer stays good.
+    /// The result of a blocking reload: its address names a position, so the response stays valid.
     case awaited
-    /// What one client is given earlier than its address says to others: nobody else may have it.
+    /// A response for one client, earlier than the address promises. Caches must not share it.
     case personal
   }
 
@@ -34,16 +34,16 @@ final class PlaylistCache: Sendable {
     let version: Int
   }
 
-  /// Windows with more segments are not rendered on event loops.
+  /// Windows with more segments than this are not rendered on event loops.
   private static let longWindow = 1000
 
   private let newest = Mutex<[Kind: (version: Int, response: PreencodedResponse)]>([:])
   private let flight = SingleFlight<Position, PreencodedResponse>(
     limit: .max, on: NIOSingletons.posixBlockingThreadPool)
-  /// Manifests keep what they were, for patches.
+  /// Earlier manifests, for patches.
   let dash = Mutex(DASHHistory())
 
-  /// What has been rendered of that state of the epoch, or a later one.
+  /// The response for this version of the epoch, or a later one. Nil when none was rendered.
   func known(_ kind: Kind, of epoch: EpochView) -> PreencodedResponse? {
     let version = epoch.version(for: kind)
     return newest.withLock { newest in newest[kind].flatMap { $0.version >= version ? $0.response : nil } }
@@ -54,7 +54,7 @@ final class PlaylistCache: Sendable {
   ) -> Eventual<PreencodedResponse> {
     let position = Position(kind: kind, version: epoch.version(for: kind))
     let make: @Sendable () -> PreencodedResponse = { [self] in
-      // Another may have made it between the look and the flight.
+      // Another thread may have rendered it since the first look-up.
       if let known = known(kind, of: epoch) { return known }
       let response = render()
       newest.withLock { newest in
@@ -71,7 +71,7 @@ final class PlaylistCache: Sendable {
 }
 
 extension EpochView {
-  /// Rises with each change that a rendering of this kind can show.
+  /// Rises with each change that such a rendering can show.
   fileprivate func version(for kind: PlaylistCache.Kind) -> Int {
     switch kind {
     case .media(let rendition, _, _), .keyFrames(let rendition): window(of: rendition)?.version ?? 0

@@ -1,8 +1,7 @@
 internal import NIOCore
 
-/// An XML element as a value (XML 1.0 §3): what a document is before it is text, so that two states of it can be
-/// compared node by node. It holds either text or elements. Between elements no white space is written: it would be
-/// content, which a patch of the document would have to carry along.
+/// An XML element (XML 1.0 §3) as a value, so that two documents can be compared node by node. It holds either text or
+/// elements. No white space is written between elements: it would be content, which a patch would have to include.
 struct XMLElement: Sendable, Hashable {
   struct Attribute: Sendable, Hashable {
     let name: String
@@ -14,7 +13,7 @@ struct XMLElement: Sendable, Hashable {
   let attributes: [Attribute]
   let text: String
   let children: [XMLElement]
-  /// Stands for the whole element where another process has written it.
+  /// The markup of the whole element, when another process wrote it.
   private(set) var verbatim: String?
 
   init(name: String, attributes: [Attribute], text: String = "", children: [XMLElement] = []) {
@@ -33,7 +32,7 @@ struct XMLElement: Sendable, Hashable {
     self.init(name: name, attributes: Self.present(attributes), children: children)
   }
 
-  /// An element as another process wrote it.
+  /// An element whose markup another process wrote.
   init(_ name: String, verbatim: String) {
     self.init(name, [:])
     self.verbatim = verbatim
@@ -47,14 +46,14 @@ struct XMLElement: Sendable, Hashable {
     attributes.first { $0.name == attribute }?.value
   }
 
-  /// The same with another value of an attribute that it has.
+  /// A copy with another value of an existing attribute.
   func with(_ attribute: String, _ value: String) -> XMLElement {
     XMLElement(
       name: name, attributes: attributes.map { $0.name == attribute ? Attribute(name: attribute, value: value) : $0 },
       text: text, children: children)
   }
 
-  /// The document of which this is the root.
+  /// The document with this root.
   var document: ByteBuffer {
     var out = ByteBuffer()
     out.writeStaticString("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n")
@@ -63,7 +62,7 @@ struct XMLElement: Sendable, Hashable {
     return out
   }
 
-  /// The element alone.
+  /// The markup of this element alone.
   var markup: String {
     var out = ByteBuffer()
     write(to: &out)
@@ -91,7 +90,8 @@ struct XMLElement: Sendable, Hashable {
     out.writeString("</\(name)>")
   }
 
-  /// XML 1.0 §2.4; white space other than spaces as references, since readers make spaces of it in attributes (§3.3.3).
+  /// XML 1.0 §2.4. White space other than spaces becomes references, because parsers turn it into spaces in attributes
+  /// (§3.3.3).
   private static func write(escaped text: String, to out: inout ByteBuffer) {
     for byte in text.utf8 {
       switch byte {
@@ -100,7 +100,7 @@ struct XMLElement: Sendable, Hashable {
       case UInt8(ascii: ">"): out.writeStaticString("&gt;")
       case UInt8(ascii: "\""): out.writeStaticString("&quot;")
       case 0x09, 0x0A, 0x0D: out.writeString("&#\(byte);")
-      // No XML document can hold the other control characters (§2.2).
+      // XML allows no other control characters (§2.2).
       case 0..<0x20: out.writeStaticString("?")
       default: out.writeInteger(byte)
       }

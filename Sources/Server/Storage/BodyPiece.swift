@@ -1,11 +1,11 @@
 package import NIOCore
 
-/// A stretch of a response body: bytes in memory (box headers, text) or a range of a file (media).
+/// A part of a response body: bytes in memory (box headers, text) or a range of a file (media).
 package enum BodyPiece: Sendable {
   case bytes(ByteBuffer)
   case file(FileRange)
 
-  /// Bytes that this piece adds to the body.
+  /// The length in bytes.
   package var length: Int {
     switch self {
     case .bytes(let buffer): buffer.readableBytes
@@ -13,7 +13,7 @@ package enum BodyPiece: Sendable {
     }
   }
 
-  /// This piece without its first `count` bytes; `count` is at most `length`.
+  /// The piece without its first `count` bytes; `count` is at most `length`.
   package func dropping(first count: Int) -> BodyPiece {
     switch self {
     case .bytes(var buffer):
@@ -37,7 +37,7 @@ package enum BodyPiece: Sendable {
     }
   }
 
-  /// This piece and the next as one, where the next goes on in the same file.
+  /// Both pieces as one, when the next continues in the same file. Nil otherwise.
   package func joined(with next: BodyPiece) -> BodyPiece? {
     guard case .file(var range) = self, case .file(let following) = next, range.file === following.file,
       range.offset &+ range.length == following.offset
@@ -51,7 +51,7 @@ extension [BodyPiece] {
   /// Bytes of the whole body.
   package var totalLength: Int { reduce(0) { $0 &+ $1.length } }
 
-  /// The pieces that make up the bytes `range` of this body; `range` lies within 0 ..< `totalLength`.
+  /// The pieces of the bytes `range` of this body; `range` lies within 0 ..< `totalLength`.
   package func slice(_ range: Range<Int>) -> [BodyPiece] {
     var result: [BodyPiece] = []
     var start = 0

@@ -1,6 +1,6 @@
 package import GRDB
 
 extension DatabaseError {
-  /// The file is no database any more, or not a whole one.
+  /// The file is not a database, or is damaged.
   package var isDamage: Bool { resultCode == .SQLITE_CORRUPT || resultCode == .SQLITE_NOTADB }
 }

@@ -2,7 +2,7 @@ internal import Glibc
 package import NIOCore
 internal import SystemPackage
 
-/// Reads and writes an open file at byte offsets. The caller opens and closes it. All of this may wait for the disk.
+/// Reads and writes an open file at byte offsets. The caller opens and closes it. Every call may block on the disk.
 package struct File: Sendable {
   private let file: SystemPackage.FileDescriptor
 
@@ -19,13 +19,13 @@ package struct File: Sendable {
     return bytes
   }
 
-  /// Nil where not all of them are there.
+  /// Exactly `count` bytes; nil when there are fewer.
   package func readAll(at offset: Int, count: Int) -> ByteBuffer? {
     guard let bytes = try? read(at: offset, count: count), bytes.readableBytes == count else { return nil }
     return bytes
   }
 
-  /// Appends up to `count` bytes that stand at `offset`, and says how many there were.
+  /// Appends up to `count` bytes from `offset` to `bytes`. Returns the number of bytes read.
   @discardableResult
   package func read(into bytes: inout ByteBuffer, at offset: Int, count: Int) throws(StorageError) -> Int {
     var done = 0
@@ -44,16 +44,16 @@ package struct File: Sendable {
     return done
   }
 
-  /// How many bytes a call of the system wrote; errno, negative, where it failed.
+  /// A write call: returns the bytes written, or the negated errno.
   package typealias Writing = @Sendable (_ file: CInt, _ bytes: UnsafeRawBufferPointer, _ offset: Int) -> Int
 
-  /// `pwrite`.
+  /// The default write call, `pwrite`.
   package static let writing: Writing = { file, bytes, offset in
     let count = pwrite(file, bytes.baseAddress, bytes.count, off_t(offset))
     return count < 0 ? -Int(errno) : count
   }
 
-  /// Writes all of them at `offset`.
+  /// Writes all bytes at `offset`.
   package func write(_ bytes: ByteBuffer, at offset: Int, by call: Writing = writing) throws(StorageError) {
     var (left, place) = (bytes, offset)
     while left.readableBytes > 0 {
@@ -67,7 +67,7 @@ package struct File: Sendable {
     }
   }
 
-  /// Writes the bytes of another file at `offset`, within the kernel.
+  /// Copies a range of another file to `offset`, within the kernel.
   package func write(_ range: FileRange, at offset: Int) throws(StorageError) {
     guard lseek(file.rawValue, off_t(offset), SEEK_SET) >= 0 else {
       throw StorageError(operation: "seek", errno: errno)
@@ -84,33 +84,33 @@ package struct File: Sendable {
 
   // MARK: Blocks
 
-  /// Makes the bytes of another file from `offset` to its end part of this one from `start` on, without reading them (XFS,
-  /// btrfs). False when the file system cannot share blocks between files. Both are whole numbers of blocks.
+  /// Shares blocks of another file: its bytes from `offset` to its end appear in this file at `start`, without a copy (XFS,
+  /// btrfs). False when the file system cannot share blocks. Both offsets are multiples of the block size.
   package func share(_ source: CInt, from offset: UInt64, at start: Int) -> Bool {
     clone(source, from: offset, at: UInt64(clamping: start)) == 0
   }
 
-  /// Whether the file system of an empty file can do that, by its answer to being asked for nothing.
+  /// Whether the file system can share blocks. Call on an empty file; tries to share no bytes.
   package var canShare: Bool {
     ![EOPNOTSUPP, ENOTTY, ENOSYS].contains(clone(file.rawValue, from: 0, at: 0))
   }
 
-  /// 0, or errno.
+  /// FICLONERANGE. Returns 0, or errno.
   private func clone(_ source: CInt, from offset: UInt64, at start: UInt64) -> CInt {
     var range = CloneRange(source: Int64(source), sourceOffset: offset, length: 0, targetOffset: start)
     return withUnsafeMutablePointer(to: &range) { ioctl(file.rawValue, CloneRange.request, $0) } == 0 ? 0 : errno
   }
 
-  /// Of its file system, in bytes.
+  /// Space of the file system, in bytes.
   package struct Space: Sendable {
-    /// What an unprivileged user may still write.
+    /// Free space for an unprivileged user.
     package let free: Int64
     package let total: Int64
-    /// The unit in which room can be inserted and blocks are shared.
+    /// The block size: the unit for inserted ranges and shared blocks.
     package let block: Int
   }
 
-  /// Nil where the file system does not say.
+  /// Nil when the file system does not report it.
   package var space: Space? {
     var status = statvfs()
     guard fstatvfs(file.rawValue, &status) == 0 else { return nil }
@@ -126,7 +126,7 @@ package struct File: Sendable {
 private struct CloneRange {
   var source: Int64
   var sourceOffset: UInt64
-  /// 0: to the end.
+  /// 0 stands for the end of the file.
   var length: UInt64
   var targetOffset: UInt64
 

@@ -1,7 +1,7 @@
 package import Basics
 internal import Synchronization
 
-/// The descriptor of one file that is read for viewers, in the budget from when it is taken until the file is closed.
+/// The budget's descriptor for one file that is open for viewers, from `take` until the file is closed.
 package final class FileClaim: Sendable {
   private let descriptors: DescriptorBudget
   private let use: DescriptorBudget.FileUse
@@ -12,7 +12,7 @@ package final class FileClaim: Sendable {
     self.use = use
   }
 
-  /// False where there is no room for it.
+  /// False when the budget has no descriptor left.
   package func take() -> Bool {
     isTaken.withLock { isTaken in
       if !isTaken { isTaken = descriptors.takeFile(use) }
@@ -20,7 +20,7 @@ package final class FileClaim: Sendable {
     }
   }
 
-  /// It is open already, and counts whether there is room for it or not.
+  /// Counts a file that is already open, even beyond the budget.
   package func note() {
     isTaken.withLock { isTaken in
       if !isTaken { descriptors.noteFile(use) }
@@ -28,7 +28,7 @@ package final class FileClaim: Sendable {
     }
   }
 
-  /// The file is closed.
+  /// Gives the descriptor back after the file was closed.
   package func giveBack() {
     isTaken.withLock { isTaken in
       if isTaken { descriptors.giveBackFile(use) }

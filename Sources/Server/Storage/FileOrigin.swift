@@ -1,8 +1,8 @@
 internal import Synchronization
 
-/// Where the bytes of a file begin that can be pushed back under its readers: a recording's head is inserted before the
-/// media while viewers read it. Offsets count from the first byte that was ever written; `shift` is what stands before
-/// it now. Readers and the one who pushes never wait for each other: a read during which the bytes moved is done again.
+/// The start of a file's media, which can move while the file is read: the head of a recording is inserted before the media.
+/// Offsets count from the first byte that was ever written; `shift` is the number of bytes before it. Readers and the writer
+/// never block each other: a read during which the bytes moved is repeated.
 package final class FileOrigin: Sendable {
   /// Odd while bytes move.
   private let generation = Atomic<UInt64>(0)
@@ -12,11 +12,11 @@ package final class FileOrigin: Sendable {
     bytesBefore = Atomic(shift)
   }
 
-  /// Bytes before the first one.
+  /// Bytes before the first one that was written.
   package var shift: Int { bytesBefore.load(ordering: .acquiring) }
 
-  /// Does what pushes the bytes back by `count`, or forth if it is negative; `move` tells whether they have moved. One
-  /// thread at a time.
+  /// Moves the bytes by `count`, which is negative for a move to the front. `move` does the work and returns whether the bytes
+  /// moved. Call from one thread at a time.
   package func push(by count: Int, _ move: () -> Bool) -> Bool {
     generation.wrappingAdd(1, ordering: .sequentiallyConsistent)
     let hasMoved = move()
@@ -25,7 +25,7 @@ package final class FileOrigin: Sendable {
     return hasMoved
   }
 
-  /// What `body` read with that shift; nil when the bytes moved meanwhile and it is worth nothing.
+  /// The result of `body` with the current shift. Nil when the bytes moved during the read, which makes it invalid.
   package func read<R>(_ body: (_ shift: Int) -> R) -> R? {
     let before = generation.load(ordering: .sequentiallyConsistent)
     guard before & 1 == 0 else { return nil }

@@ -2,26 +2,26 @@ package import NIOCore
 package import NIOPosix
 
 extension FileRange {
-  /// Copies a memory file's bytes; false if they are not all there.
+  /// Appends the bytes of a memory file. False when some are missing.
   package func copy(into buffer: inout ByteBuffer) -> Bool {
     (try? File(file.descriptor).read(into: &buffer, at: position, count: length)) == length
   }
 
-  /// The bytes. Waits for the disk where the file is on one: not for event loops then.
+  /// The bytes. May block on the disk; do not call on an event loop then.
   package func read() throws(StorageError) -> ByteBuffer {
     let bytes = try File(file.descriptor).read(at: position, count: length)
     guard bytes.readableBytes == length else { throw StorageError(operation: "read", errno: EIO) }
     return bytes
   }
 
-  /// Reads up to `count` bytes from the front of the range on `pool`; nil if they cannot be read.
+  /// Reads up to `count` bytes from the start of the range, on `pool`. Nil when they cannot be read.
   package func readFront(
     _ count: Int, on pool: NIOThreadPool, for eventLoop: any EventLoop
   ) -> EventLoopFuture<ByteBuffer?> {
     readFront(count, on: pool, for: eventLoop, attempts: Self.attempts)
   }
 
-  /// While the file's bytes are pushed back, a read is tried again after `pause`: for up to a minute.
+  /// A read that meets moving bytes is repeated after `pause`, for up to a minute.
   private static let attempts = 12_000
   private static let pause = TimeAmount.milliseconds(5)
 

@@ -1,22 +1,22 @@
 internal import Synchronization
 
-/// Bounds the bytes of segments that have left their windows and are still in memory because somebody sends them. Where
-/// there are more, those that left first are called in: connections that send them end (`SharedFile.isCalledIn`). For
-/// recordings, which have a budget of their own (`RecordingBudget`), that means nothing.
+/// Limits the bytes of segments that have left their windows but stay in memory, because connections still send them. Beyond
+/// the limit the oldest are called in: the connections that send them close (`SharedFile.isCalledIn`). Recordings ignore this;
+/// they have their own budget (`RecordingBudget`).
 package final class LeftoverBudget: Sendable {
   private struct State {
-    /// Leftovers by the order in which they left their windows, but for those that were called in.
+    /// Leftovers that are not called in, by the order in which they left their windows.
     var leftovers: [Int: (tenure: SegmentTenure, bytes: Int)] = [:]
-    /// None before it is among them.
+    /// No leftover has a lower number.
     var oldest = 0
     var next = 0
     var bytes = 0
   }
 
-  /// Why a viewer is cut.
-  package static let reason = "what it has not taken left its window too long ago"
+  /// The reason in the log for the end of a viewer's connection.
+  package static let reason = "media that it has not read left the window too long ago"
 
-  /// In bytes.
+  /// The most bytes.
   package let limit: Int
   private let state = Mutex(State())
 
@@ -27,7 +27,7 @@ package final class LeftoverBudget: Sendable {
   /// Bytes of leftovers that are not called in.
   package var bytes: Int { state.withLock { $0.bytes } }
 
-  /// A segment has left its window and has readers. Returns its number among those that have.
+  /// Adds a segment that left its window and still has readers. Returns its number.
   package func add(_ tenure: SegmentTenure, bytes: Int) -> Int {
     let (number, late) = state.withLock { state in
       let number = state.next
@@ -48,7 +48,7 @@ package final class LeftoverBudget: Sendable {
     return number
   }
 
-  /// Nobody reads that one any more.
+  /// Removes a segment that has no readers any more.
   package func remove(_ number: Int) {
     state.withLock { state in
       guard let leftover = state.leftovers.removeValue(forKey: number) else { return }

@@ -1,9 +1,9 @@
 package import NIOCore
 
-/// How a `LiveBody` sends. Confined to `eventLoop`: every call from elsewhere traps. What is written after the end is
+/// Writes the body of a `LiveBody`. Confined to `eventLoop`: a call from another thread traps. Writes after the end are
 /// dropped.
 package final class LiveBodyWriter: Sendable {
-  /// The connection's loop, on which all of this is called.
+  /// The event loop of the connection.
   package let eventLoop: any EventLoop
   private let sink: NIOLoopBoundBox<(any LiveBodySink)?>
 
@@ -12,24 +12,23 @@ package final class LiveBodyWriter: Sendable {
     self.sink = NIOLoopBoundBox(sink, eventLoop: eventLoop)
   }
 
-  /// Whether anybody still sees what is written.
+  /// Whether the connection still takes bytes.
   package var isOpen: Bool { sink.value != nil }
 
-  /// Bytes written and not yet taken by the socket.
+  /// Bytes that were written and that the socket has not taken yet.
   package var backlog: Int { sink.value?.liveBacklog ?? 0 }
 
-  /// Sends the pieces, in order, as one chunk. They are sent straight from where they are: file ranges must stay
-  /// unchanged.
+  /// Sends the pieces, in order, as one chunk. They are not copied, so file ranges must stay unchanged.
   package func write(_ pieces: [BodyPiece]) { sink.value?.writeLive(pieces) }
 
-  /// Ends the body as it should end: the viewer knows that it has all of it.
+  /// Ends the body regularly, so that the viewer can tell that it is complete.
   package func finish() {
     let last = sink.value
     sink.value = nil
     last?.finishLive()
   }
 
-  /// The connection is gone.
+  /// The connection has closed.
   package func detach() { sink.value = nil }
 }
 

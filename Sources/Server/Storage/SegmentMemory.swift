@@ -1,13 +1,13 @@
 internal import Glibc
 package import NIOCore
 
-/// The one home of a segment's bytes: a slot of its stream's memfd that holds all tracks interleaved, as they are recorded and,
-/// where there is one of a kind, served. Whole segments, fragments and the runs of tracks are ranges of it, sent by sendfile;
-/// no viewer and no layout has a copy.
+/// The only copy of a segment's bytes: a slot of its stream's memfd. It holds all tracks interleaved, as they are recorded
+/// (and served, with one track of each kind). Segments, fragments and runs of single tracks are ranges of it, sent with
+/// sendfile. No viewer and no layout has a copy.
 package struct SegmentMemory: Sendable {
   package let file: SharedFile
   package private(set) var byteCount = 0
-  /// For as long as a window has the segment.
+  /// Kept while a window holds the segment.
   private let window: SegmentTenure.Window?
 
   /// Throws when the system gives no descriptor.
@@ -16,15 +16,15 @@ package struct SegmentMemory: Sendable {
     window = file.tenure.map(SegmentTenure.Window.init)
   }
 
-  /// So many bytes that are elsewhere: a recorded segment, whose place its index knows.
+  /// A recorded segment of `byteCount` bytes, at a place that its index gives.
   package init(recorded byteCount: Int, in file: SharedFile) {
     self.file = file
     self.byteCount = byteCount
     window = nil
   }
 
-  /// Appends buffers in order with as few system calls as possible; memory, so it never waits for a disk.
-  /// Returns the offset of the first byte. Throws when the system gives no memory, and for more than a slot holds.
+  /// Appends buffers in order, with few system calls. Never blocks on a disk. Returns the offset of the first byte. Throws when
+  /// the system gives no memory, or when the slot is full.
   package mutating func append(_ buffers: [ByteBuffer]) throws(StorageError) -> Int {
     let start = byteCount
     guard buffers.reduce(start, { $0 + $1.readableBytes }) <= SegmentStore.slotBytes else {
@@ -59,7 +59,7 @@ package struct SegmentMemory: Sendable {
     return start
   }
 
-  /// Skips what was written; returns the index of the first vector that still has bytes.
+  /// Skips the bytes that were written. Returns the index of the first vector with bytes left.
   private static func advance(_ vectors: inout [iovec], from first: Int, by written: Int) -> Int {
     var index = first
     var left = written
@@ -75,5 +75,5 @@ package struct SegmentMemory: Sendable {
   }
 }
 
-/// glibc's limit on vectors a call; the header's macro does not reach Swift.
+/// glibc's limit of vectors per call; Swift cannot import the macro.
 private let maximumVectors: Int32 = 1024

@@ -1,21 +1,21 @@
 internal import Glibc
 internal import Synchronization
 
-/// The bytes of all segments of a stream, its rungs included, in one memfd: a stream takes one descriptor, however many
-/// segments its window has. Each segment has a slot, with more room than a segment may fill; the file has holes between
-/// them. What a slot holds goes back to the system when its last reader is gone.
+/// The memory of all segments of a stream and its rungs, in one memfd. A stream thus takes one descriptor, whatever the
+/// number of segments in its window. Each segment has a slot that is larger than any segment; the file has holes between
+/// them. The memory of a slot is freed when its last reader is gone.
 ///
-/// Where files may not be large (`ulimit -f`), or memory cannot be punched out of them (some sandboxes), each segment has a
-/// memfd of its own.
+/// Each segment has its own memfd where files may not be large (`ulimit -f`), or where holes cannot be punched (some
+/// sandboxes).
 package final class SegmentStore: Sendable {
-  /// Bytes of a slot: a segment is cut at 64 MiB, and the sample that goes beyond has at most 16.
+  /// Bytes of a slot. A segment is cut at 64 MiB; the sample that exceeds this has at most 16 MiB.
   static let slotBytes = 128 << 20
 
-  /// What /proc shows for those of streams.
+  /// The name in /proc of the memfds of streams.
   package static let ofStreams = "weir-segments"
 
   private let name: String
-  /// Bounds what slots hold when their segments have left the window; nil where another does.
+  /// Limits the memory of segments that left the window. Nil when another budget does.
   private let leftovers: LeftoverBudget?
   private let closed: (@Sendable () -> Void)?
   private let state = Mutex(State())
@@ -24,11 +24,11 @@ package final class SegmentStore: Sendable {
     /// Opened for the first segment.
     var descriptor: CInt?
     var slots = 0
-    /// Slots that hold nothing and may be taken again.
+    /// Empty slots that can be used again.
     var free: [Int] = []
   }
 
-  /// `name` is what /proc shows for the descriptor. `closed` is called when all is given back.
+  /// `name` appears in /proc for the descriptor. `closed` is called when all memory is freed.
   package init(name: String, leftovers: LeftoverBudget? = nil, closed: (@Sendable () -> Void)? = nil) {
     self.name = name
     self.leftovers = leftovers
@@ -40,7 +40,7 @@ package final class SegmentStore: Sendable {
     closed?()
   }
 
-  /// Whether one file can hold all segments, and give back the memory of some.
+  /// Whether one file can hold all segments and free the memory of single slots.
   package static let canShare: Bool = {
     var limit = rlimit()
     if getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0, limit.rlim_cur != rlim_t.max { return false }
@@ -59,7 +59,7 @@ package final class SegmentStore: Sendable {
     return fstat(descriptor, &status) == 0 && status.st_blocks == 0
   }
 
-  /// A slot without bytes, as an empty file. Throws when the system gives no descriptor.
+  /// An empty file in a free slot. Throws when the system gives no descriptor.
   package func makeFile() throws(StorageError) -> SharedFile {
     let tenure = leftovers.map(SegmentTenure.init)
     guard Self.canShare else {
@@ -87,7 +87,7 @@ package final class SegmentStore: Sendable {
     }
   }
 
-  /// Nobody reads the slot any more. Bytes that are still on their way in sockets' buffers stay there.
+  /// Frees a slot without readers. Bytes in the buffers of sockets stay valid.
   private func release(_ slot: Int) {
     guard let descriptor = state.withLock({ $0.descriptor }) else { return }
     // A slot that cannot be emptied is not used again.

@@ -1,8 +1,8 @@
 internal import Synchronization
 
-/// The time for which a segment's memory is taken: first by its window, then by those who have not sent it to its end.
+/// How long a segment's memory is in use: first by its window, then by connections that still send it.
 package final class SegmentTenure: Sendable {
-  /// Held by windows, and by nobody who sends: with the last of them the segment has left its window.
+  /// Held by windows only, not by senders. When the last one is gone, the segment has left its window.
   final class Window: Sendable {
     private let tenure: SegmentTenure
 
@@ -15,7 +15,7 @@ package final class SegmentTenure: Sendable {
 
   private enum Phase {
     case inWindow
-    /// Its number in the budget.
+    /// Left its window; its number in the budget.
     case leftover(Int)
     case over
   }
@@ -29,12 +29,12 @@ package final class SegmentTenure: Sendable {
     self.budget = budget
   }
 
-  /// Whoever sends the segment is to end its connection.
+  /// Connections that send the segment must close.
   package var isCalledIn: Bool { calledIn.load(ordering: .relaxed) }
 
   func callIn() { calledIn.store(true, ordering: .relaxed) }
 
-  /// The segment takes so many bytes now.
+  /// Sets the size of the segment, in bytes.
   func grow(to count: Int) { bytes.store(count, ordering: .relaxed) }
 
   private func leaveWindow() {

@@ -3,40 +3,39 @@ package import NIOCore
 internal import NIOPosix
 internal import Synchronization
 
-/// A file with many readers: a segment's slot of a memfd, a recording, a rewind spool. It is given back when the last
-/// reference goes, so that whoever holds a `FileRange` can read to its end, whatever was removed from a window or
-/// unlinked meanwhile. Reads always name their offset (`pread`, `sendfile`); the descriptor's own position means
-/// nothing.
+/// A file with many readers: a segment's slot of a memfd, a recording, or a time-shift buffer. It is closed with the last
+/// reference. A holder of a `FileRange` can thus read all of it, even after the range left a window or the file was
+/// unlinked. Reads always give an offset (`pread`, `sendfile`); the position of the descriptor is not used.
 package final class SharedFile: Sendable {
-  /// Where the bytes are, which decides who may read them.
+  /// Where the bytes are, and thus which threads may read them.
   package enum Kind: Sendable {
-    /// A memfd: reading copies memory and never waits, so event loops read and send it themselves.
+    /// A memfd. Reading never blocks, so event loops read and send it.
     case memory
-    /// A file system: reading may wait for a disk, so only a thread pool reads it.
+    /// A file system. Reading may block on a disk, so only a thread pool reads it.
     case disk
   }
 
-  /// Valid for as long as this object lives.
+  /// Valid while this object lives.
   package let descriptor: CInt
   package let kind: Kind
-  /// Where in the descriptor's file this one begins, in bytes: offset 0 of its ranges.
+  /// The first byte of this file within the descriptor's file: offset 0 of its ranges.
   package let base: Int
-  /// Set for a file on disk whose bytes can be pushed back under its readers; offsets of ranges count from there.
+  /// Set for a file on disk whose bytes can move under its readers. Offsets of ranges are relative to it.
   package let origin: FileOrigin?
-  /// Of a live segment: how long its memory is taken.
+  /// For a live segment: how long its memory is in use.
   let tenure: SegmentTenure?
-  /// Where the file is mapped: 0 before the first use, 1 if it cannot be.
+  /// The address of the mapping. 0: not mapped yet, 1: cannot be mapped.
   private let mapping = Atomic<UInt>(0)
 
-  /// Gives back a file that is a part of its descriptor's.
+  /// Frees a file that is a part of the descriptor's file.
   private let giveBack: (@Sendable () -> Void)?
-  /// Called once the descriptor is closed.
+  /// Called after the descriptor was closed.
   private let closed: (@Sendable () -> Void)?
 
-  /// How much of a memory file is mapped: more than a segment can have (64 MiB) and its heads.
+  /// The mapped bytes of a memory file: more than a segment (64 MiB) with its heads.
   private static let mappedBytes = 80 << 20
 
-  /// Takes the descriptor over: nobody else closes it from here on. `closed` is called once it is closed.
+  /// Takes over the descriptor and closes it. `closed` is called after that.
   package init(
     taking descriptor: CInt, kind: Kind, origin: FileOrigin? = nil, tenure: SegmentTenure? = nil,
     closed: (@Sendable () -> Void)? = nil
@@ -50,7 +49,7 @@ package final class SharedFile: Sendable {
     giveBack = nil
   }
 
-  /// A file on disk once more, by the same descriptor: its offsets count from that many bytes on.
+  /// Another view of a file on disk, with the same descriptor. Its offsets are relative to byte `shift`.
   package init(_ whole: SharedFile, shiftedBy shift: Int) {
     descriptor = whole.descriptor
     kind = whole.kind
@@ -61,8 +60,8 @@ package final class SharedFile: Sendable {
     giveBack = { withExtendedLifetime(whole) {} }
   }
 
-  /// The part of a memfd that begins at `base`, a multiple of the page size. `giveBack` is called once nobody reads it any
-  /// more, and keeps the descriptor open until then.
+  /// The part of a memfd from `base`, a multiple of the page size. `giveBack` is called when the last reader is gone; it keeps
+  /// the descriptor open until then.
   package init(
     at base: Int, of descriptor: CInt, tenure: SegmentTenure? = nil, giveBack: @escaping @Sendable () -> Void
   ) {
@@ -75,19 +74,19 @@ package final class SharedFile: Sendable {
     closed = nil
   }
 
-  /// Its memory is needed: whoever sends it to a viewer is to end that.
+  /// The memory is needed: connections that send the file to viewers must close.
   package var isCalledIn: Bool { tenure?.isCalledIn ?? false }
 
-  /// What became of an attempt to read.
+  /// The result of a read.
   package enum ReadOutcome {
     case read(ByteBuffer)
-    /// The bytes are being pushed back: to be tried again in a moment.
+    /// The bytes are moving; try again shortly.
     case moving
-    /// The disk does not give them; `code` is errno's.
+    /// The disk failed; `code` is errno.
     case failed(code: CInt)
   }
 
-  /// Up to `count` bytes at `offset`; fewer at the end of the file. Waits for the disk.
+  /// Reads up to `count` bytes at `offset`; fewer at the end of the file. Blocks on the disk.
   package func read(at offset: Int, count: Int) -> ReadOutcome {
     let place = base &+ offset
     guard let origin else { return read(at: place, count) }
@@ -102,9 +101,9 @@ package final class SharedFile: Sendable {
     }
   }
 
-  /// The bytes of `range` as an address to hand to the kernel, so that one `sendmsg` sends many small ranges without
-  /// a copy of ours. Nobody else may follow it: where a file was cut short the kernel answers EFAULT, a load would
-  /// trap. Nil for files on disk and where the range is not mapped. Memory files are mapped when first asked for.
+  /// The address of `range` for the kernel: one `sendmsg` can send many small ranges without a copy. Do not read through it:
+  /// when the file was truncated, the kernel returns EFAULT, but a load would trap. Nil for files on disk and for ranges
+  /// outside of the mapping. Memory files are mapped at the first use.
   package func kernelAddress(of range: FileRange) -> UnsafeRawPointer? {
     guard kind == .memory, range.offset >= 0, range.offset <= Self.mappedBytes,
       range.length <= Self.mappedBytes &- range.offset
@@ -141,7 +140,7 @@ package final class SharedFile: Sendable {
       Glibc.close(descriptor)
       closed?()
     case .disk:
-      // The last close of an unlinked file frees its blocks, which waits for the disk.
+      // The last close of an unlinked file frees its blocks, which blocks on the disk.
       NIOSingletons.posixBlockingThreadPool.submit { _ in
         Glibc.close(descriptor)
         closed?()
@@ -150,7 +149,7 @@ package final class SharedFile: Sendable {
   }
 }
 
-/// Bytes of a file that are complete and never change again. Offset and length are bytes.
+/// A range of a file, in bytes. These bytes are complete and never change.
 package struct FileRange: Sendable {
   package var file: SharedFile
   package var offset: Int
@@ -162,6 +161,6 @@ package struct FileRange: Sendable {
     self.length = length
   }
 
-  /// Where it begins in the file that the descriptor stands for.
+  /// The offset in the descriptor's file.
   package var position: Int { file.base &+ offset }
 }

@@ -1,25 +1,25 @@
 internal import FMP4
 internal import Storage
 
-/// How many bits a second a stream needs, measured over its complete segments.
+/// The bit rate of a stream, in bits per second, measured over its complete segments.
 struct Bandwidth: Sendable, Hashable {
-  /// Of the segment that needed most.
+  /// The rate of the segment with the highest rate.
   private(set) var peak = 0
   private var bytes = 0
   private var nanoseconds: Int64 = 0
-  /// Of the I-frame playlist: of the largest key frame over the length of its segment.
+  /// The peak rate of the I-frame playlist: the largest key frame over the length of its segment.
   private(set) var keyFramePeak = 0
   private(set) var peakOfTrack: [TrackID: Int] = [:]
 
-  /// Over all segments of the epoch.
+  /// The mean rate over all segments of the epoch.
   var average: Int {
     nanoseconds > 0 ? Int(Double(bytes) * 8e9 / Double(nanoseconds)) : peak
   }
 
-  /// `keyFrameLength` is what an I-frame playlist takes of the segment, in bytes.
+  /// `keyFrameLength` is the length of the segment's key frame in the I-frame playlist, in bytes.
   mutating func add(_ segment: LiveSegment, keyFrameLength: Int?, fragmentCount: Int) {
     let length = segment.duration.nanoseconds
-    // The last segment before a break may be a single frame, whose rate says nothing.
+    // The last segment before a break may be a single frame; its rate means nothing.
     guard length > 100_000_000 else { return }
     let segmentBytes = segment.byteCount(of: nil)
     bytes &+= segmentBytes
@@ -28,14 +28,14 @@ struct Bandwidth: Sendable, Hashable {
     peak = max(peak, Self.rate(segmentBytes, length))
     keyFramePeak = max(keyFramePeak, Self.rate(keyFrameLength ?? 0, length))
     for span in segment.spans {
-      // Heads of fragments and segments come on top of the media.
+      // The headers of fragments and segments add to the media.
       let overhead = 24 + fragmentCount * 300
       peakOfTrack[span.track] = max(peakOfTrack[span.track] ?? 0, Self.rate(span.mediaBytes + overhead, length))
     }
   }
 
-  /// Bits a second that no segment of the track has needed yet, at least 1 and at most an eighth too much: manifests say
-  /// it, and each change of it costs their readers a whole one.
+  /// An upper bound of the track's peak, in bits per second: at least 1 and at most an eighth too high. Rounded, because
+  /// manifests contain it, and each change costs their clients a whole manifest.
   func steadyPeak(of track: TrackID) -> Int {
     let peak = max(peakOfTrack[track] ?? 0, 1)
     let step = max(1, 1 << max(0, Int.bitWidth - 1 - peak.leadingZeroBitCount - 3))

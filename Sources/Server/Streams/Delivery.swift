@@ -1,11 +1,11 @@
-/// How a viewer gets a stream.
+/// The protocol by which a viewer receives a stream.
 enum Delivery: String, CaseIterable, Sendable {
   case hls
   case dash
   /// The endless `stream.mp4`.
   case mp4
 
-  /// By the last segment of an address below `/live/NAME`; nil where several ask for the same.
+  /// From the last path segment of an address below `/live/NAME`. Nil when several protocols use the address.
   init?(lastPathSegment name: String) {
     let name = name.utf8
     if name.elementsEqual("stream.mp4".utf8) {

@@ -4,21 +4,21 @@ internal import Storage
 
 /// The rungs of an epoch.
 extension Epoch {
-  /// A rendition's window: the source's, or that of a rung. Nil for a rung that the epoch does not have.
+  /// The window of a rendition: the source's, or that of a rung. Nil for an unknown rung.
   func window(of rendition: Rendition) -> LiveWindow? {
     rendition.isRung ? rungs.first { $0.rendition == rendition }?.window : window
   }
 
-  /// What players can choose from, beside the source's own picture.
+  /// The rungs that players can choose, beside the source's video.
   var playableRungs: [TranscodedRendition] { rungs.filter { $0.isPlayable && $0.mediaKind == .video } }
 
   /// Rises with each change that a playlist of any rendition can show.
   var version: Int { rungs.reduce(window.version) { $0 + $1.window.version } }
 
-  /// Segments of the source after which nobody waits for rungs any more before playlists are given out.
+  /// Playlists wait for rungs for at most this many segments of the source.
   private static let patience = 3
 
-  /// Rungs that are on their way are worth a wait, so that players learn of them: `areExpected` by name.
+  /// Whether the expected rungs are ready, so that playlists can list them. `areExpected` holds their names.
   func hasRungs(_ areExpected: [String], withSegments: Bool) -> Bool {
     let areHere = rungs.allSatisfy { rung in
       !areExpected.contains(rung.name) || (withSegments ? rung.window.listsMedia : rung.isPlayable)
@@ -28,7 +28,7 @@ extension Epoch {
     return window.nextSequenceNumber - window.firstSequenceNumber - outages >= Self.patience
   }
 
-  /// What comes from the transcoder of the picture, or of the audio.
+  /// Takes an event of the video or audio transcoder.
   mutating func receive(_ event: TranscodeEvent, of kind: MediaKind = .video) throws(StorageError) {
     let own = rungs.indices.filter { rungs[$0].mediaKind == kind }
     switch event {

@@ -2,8 +2,8 @@ internal import FMP4
 internal import Storage
 
 extension Epoch {
-  /// The init segment and the interleaved fragments since the newest one that decoding can start with; empty when
-  /// there is none yet. What a new viewer of `stream.mp4` begins with.
+  /// The init segment, and the interleaved fragments since the newest one at which decoding can start. A new viewer of
+  /// `stream.mp4` begins with these. Empty before the first init segment.
   func piecesSinceLastKeyFrame() -> [BodyPiece] {
     guard let initSegment else { return [] }
     var pieces: [BodyPiece] = []
@@ -14,15 +14,15 @@ extension Epoch {
       }
       if segment.followsDiscontinuity { break }
     }
-    // Nothing that decoding can start with: the fragments to come begin with a key frame.
+    // Decoding cannot start with any stored fragment; the next fragments begin with a key frame.
     return [.bytes(initSegment.interleaved)]
   }
 }
 
 extension LiveWindow {
-  /// The segment whose samples of that kind begin at a time (ticks of their track): one in memory, or the next one if
-  /// the newest ends there or is expected to. Only segments of that version of the init segment: with another one the
-  /// same number may be another time.
+  /// The segment whose samples of that kind begin at `time` (ticks of the track). This is a segment in memory, or the next one
+  /// if the newest ends, or is expected to end, at that time. Only segments with this version of the init segment count: with
+  /// another version, the same number may be another time.
   func sequenceNumber(ofTime time: Int64, kind: MediaKind, initVersion: Int) -> Int? {
     for segment in segments.reversed() where segment.initVersion == initVersion {
       guard let track = inits[segment.initVersion]?.tracks.first(kind), let span = segment.span(of: track.id)
@@ -39,13 +39,13 @@ extension LiveWindow {
     return nil
   }
 
-  /// Bits a second of what there is of the newest segment.
+  /// Bits per second of the newest segment, as far as it exists.
   var bitrateOfNewest: Int {
     guard let newest = segments.last, newest.duration.nanoseconds > 0 else { return 0 }
     return Int(Double(newest.memory.byteCount) * 8e9 / Double(newest.duration.nanoseconds))
   }
 
-  /// Bits a second over the newest complete segments, about ten seconds of them; 0 before the first.
+  /// Bits per second over about ten seconds of the newest complete segments; 0 before the first.
   var recentBitrate: Int {
     var bytes = 0
     var nanoseconds: Int64 = 0

@@ -2,48 +2,46 @@ internal import FMP4
 internal import NIOCore
 internal import Storage
 
-/// One life of a stream's URLs: from its first publisher to its end. Reconnects and changes of parameters happen
-/// within it; what a player was told stays true for as long as it lasts. A value: media events in, stored events out,
-/// the bytes in its window.
+/// The life of a stream under one address: from its first publisher to its end. It continues across reconnects and changes
+/// of parameters; what players were told stays true within it. A value type: media events go in, stored events come out, and
+/// the bytes are in its window.
 struct Epoch: Sendable {
-  /// Unique over restarts: the wall-clock millisecond of its birth, in base 36. One path segment.
+  /// Unique across restarts: the wall-clock millisecond of its start, in base 36. One path segment.
   let id: String
   private(set) var window: LiveWindow
   private var segmenter: Segmenter
   private var splicer = Splicer()
   private let store: SegmentStore
   private let settings: StreamSettings
-  /// The epoch began in another process.
+  /// Another process began the epoch.
   private let isResumed: Bool
-  /// Where the current publication's media times lie on the wall clock.
+  /// Maps media times of the current publication to the wall clock.
   private(set) var anchor: WallClockAnchor?
-  /// What they lie on from the next segment on: the publisher's clock has drifted.
+  /// The anchor from the next segment on, after the publisher's clock has drifted.
   private var nextAnchor: WallClockAnchor?
-  /// The current publication has not told its clock yet.
+  /// The current publication has not given its clock yet.
   private var awaitsClock = true
-  /// Wall-clock time of media time 0, in nanoseconds since 1970 (DASH availabilityStartTime); fixed by the first
-  /// publication.
+  /// Wall-clock time of media time 0, in nanoseconds since 1970 (DASH availabilityStartTime). Set by the first publication.
   private(set) var availabilityStart: Int64?
   private(set) var longestGroup: MediaTime?
-  /// Where the media ends on the epoch's timeline, counted in presentation time.
+  /// The end of the media on the epoch's timeline, in presentation time.
   private(set) var mediaEnd: MediaTime?
   private var breaksBeforeNextSegment = false
-  /// Within so much media a new clock means that the first was wrong. Later it has drifted.
+  /// A new clock within this much media corrects the first one. Later it means drift.
   private static let longestBeginning = MediaTime(milliseconds: 10_000)
-  /// Nanoseconds by which times of day that players know may be wrong without being told anew.
+  /// Published times of day are not corrected for errors below this, in nanoseconds.
   private static let worthPeriod: UInt64 = 20_000_000
-  /// Somebody was told times of day.
+  /// Times of day have been published.
   var isDated = false
-  /// How often the timeline broke up to the beginning of the newest segment.
+  /// Breaks of the timeline before the newest segment.
   private var breaks = 0
   private(set) var mediaBytes = 0
   var rungs: [TranscodedRendition] = []
-  /// What manifests still list of the time before the last outage or restart.
+  /// Periods before the last outage or restart that manifests still list.
   private var keptPeriods: [KeptPeriod] = []
 
-  /// `store` is what the bytes are kept in, one of its own where none is given. `knownGroup` is how far apart the key frames
-  /// of the name's last publisher were. `mayPromiseIndependence` is false
-  /// for a name whose last epoch broke the promise that each segment starts with a key frame.
+  /// `store` holds the bytes; nil for a new store. `knownGroup` is the key frame interval of the last publisher with this name.
+  /// `mayPromiseIndependence` is false when the name's last epoch broke the promise that each segment starts with a key frame.
   init(
     id: String, settings: StreamSettings, store: SegmentStore? = nil, knownGroup: MediaTime? = nil,
     mayPromiseIndependence: Bool = true
@@ -59,7 +57,7 @@ struct Epoch: Sendable {
     }
   }
 
-  /// An epoch that another process began: its addresses go on, and what comes does not continue what there was.
+  /// Resumes an epoch of another process. Its addresses stay valid; new media does not continue the old.
   init(resuming record: EpochRecord, settings: StreamSettings, store: SegmentStore? = nil) {
     let window = LiveWindow(
       length: settings.window, promisesIndependence: record.promisesIndependence, resuming: record)
@@ -74,7 +72,7 @@ struct Epoch: Sendable {
     breaksBeforeNextSegment = true
   }
 
-  /// All windows begin as `window` does.
+  /// All windows start as copies of `window`.
   private init(
     id: String, settings: StreamSettings, store: SegmentStore?, window: LiveWindow, resuming record: EpochRecord?
   ) {
@@ -95,7 +93,7 @@ struct Epoch: Sendable {
       lastInitVersion: record?.initVersion ?? 0)
   }
 
-  /// What the next process has to know of it, but for the Periods; nil while players were told nothing that has to stay.
+  /// The record for the next process, without the Periods. Nil while players know nothing that must stay true.
   var record: EpochRecord? {
     guard let target = window.targetDuration, let availabilityStart, let version = window.currentInit?.version else {
       return nil
@@ -110,33 +108,32 @@ struct Epoch: Sendable {
       clockOffset: newest.map { $0.wallStart &- $0.start.nanoseconds } ?? 0, listedFrom: window.lastListedStart ?? 0)
   }
 
-  /// What manifests of the next process are to list of this one's. Renders them.
+  /// The Periods of this process that manifests of the next one must list. Renders them.
   var periodsToKeep: [KeptPeriod] { settings.periodsToKeep(viewWithRungs, KeptPeriod.limit) }
 
   /// The newest init segment; nil before the tracks are known.
   var initSegment: InitSegment? { window.currentInit }
 
-  /// What renderers and followers need of the source.
+  /// The source's view, for renderers and followers.
   var view: EpochView {
     EpochView(id: id, window: window, availabilityStart: availabilityStart ?? 0)
   }
 
-  /// The same with the rungs.
+  /// The view with the rungs.
   var viewWithRungs: EpochView {
     EpochView(
       id: id, window: window, availabilityStart: availabilityStart ?? 0, rungs: rungs, version: version,
       keptPeriods: keptPeriods, patience: settings.reconnectWindow, publicURL: settings.publicURL)
   }
 
-  /// The next publication of this epoch begins: its timeline is laid behind what there is.
+  /// Begins the next publication of this epoch; its timeline follows the existing media.
   mutating func startPublication() {
     splicer.startPublication(after: mediaEnd)
     awaitsClock = true
     nextAnchor = nil
   }
 
-  /// The current publication is over, the epoch goes on: everything inside is brought out, and what follows does not
-  /// continue it.
+  /// Ends the current publication; the epoch continues. Stores all pending media. Later media does not continue it.
   mutating func interrupt() throws(StorageError) -> [StoredEvent] {
     let stored = try store(segmenter.receive(.discontinuity))
     window.interrupt()
@@ -151,14 +148,14 @@ struct Epoch: Sendable {
     try take(shift(event))
   }
 
-  /// Bytes of media that it keeps in memory, and at which its growing segment is cut.
+  /// Bytes of media in memory, and the bytes at which the growing segment is cut.
   var heldBytes: Int { rungs.reduce(window.residentBytes) { $0 + $1.window.residentBytes } }
   var segmentBytes: Int {
     get { segmenter.policy.segmentBytes }
     set { segmenter.policy.segmentBytes = newValue }
   }
 
-  /// Forgets the oldest segments until it keeps no more bytes than that, but for the newest. Returns whether any went.
+  /// Drops the oldest segments, but not the newest, until at most `bytes` are in memory. Returns whether any was dropped.
   mutating func shrink(to bytes: Int) -> Bool {
     var hasChanged = false
     while heldBytes > bytes, window.dropOldest() {
@@ -169,10 +166,10 @@ struct Epoch: Sendable {
     return hasChanged
   }
 
-  /// The segments that end shortly before that media time or later end with all of their tracks together.
+  /// Segments that end shortly before this media time, or later, end with all tracks together.
   mutating func alignTracks(at time: MediaTime?) { segmenter.alignsFrom = time }
 
-  /// The publication's event on the epoch's timeline.
+  /// Moves the publication's event to the epoch's timeline.
   mutating func shift(_ event: MediaEvent) -> MediaEvent { splicer.shift(event) }
 
   /// Takes an event on the epoch's timeline.
@@ -202,7 +199,7 @@ struct Epoch: Sendable {
         stored.append(.segmentEnd(view))
       case .clock(let anchor):
         if !awaitsClock {
-          // Within a segment all times follow one clock.
+          // All times of a segment use one clock.
           guard !isDated, !isResumed, breaks == 0, !breaksBeforeNextSegment,
             mediaEnd.map({ $0 < Self.longestBeginning }) ?? true
           else {
@@ -231,7 +228,7 @@ struct Epoch: Sendable {
     return stored
   }
 
-  /// Whether players are told that the clock moved, which costs them a Period.
+  /// Whether players must learn of a clock change. This costs them a Period.
   private func isWorthPeriod(_ next: WallClockAnchor) -> Bool {
     guard let known = (nextAnchor ?? anchor)?.wallNanoseconds(at: next.mediaTime) else { return true }
     return (known &- next.wallNanoseconds).magnitude >= Self.worthPeriod
@@ -248,7 +245,7 @@ struct Epoch: Sendable {
     if fragment.startsSegment { try openSegment(fragment) }
     var published = try window.store(fragment, anchor: anchor)
     published.breaksBefore = breaks
-    // What becomes of the rungs is no matter of the source.
+    // A failure of a rung does not affect the source.
     for index in rungs.indices { try? rungs[index].follow(fragment, in: window, anchor: anchor) }
     for run in fragment.runs {
       let end = MediaTime(ticks: run.presentationEnd, timescale: run.timescale)
@@ -275,8 +272,8 @@ struct Epoch: Sendable {
 
   // MARK: Target duration
 
-  /// No second key frame has come, within the longest first segment or within any of several short publications: the
-  /// longest segment so far is the target.
+  /// Without a second key frame, the target is the longest segment so far. This happens when the first segment reaches its
+  /// limit, or after several short publications.
   private mutating func decideTargetWithoutGroup() {
     let lengths = window.segments.filter { !$0.isOutage }.map(\.duration)
     guard let newest = lengths.last else { return }
@@ -287,13 +284,13 @@ struct Epoch: Sendable {
     }
   }
 
-  /// The target that lets every segment of groups of this length through, once: it never changes within an epoch.
+  /// Sets the target duration for GOPs of this length. It is set once and never changes within an epoch.
   private mutating func decideTarget(for group: MediaTime) {
     decideTarget(seconds: segmenter.policy.wholeSecondLimit ?? segmenter.policy.wholeSeconds(for: group))
   }
 
-  /// EXTINF rounded to the nearest integer must not exceed the target (RFC 8216bis §4.4.3.1), so a segment may be
-  /// just short of half a second longer.
+  /// EXTINF, rounded to the nearest integer, must not exceed the target (RFC 8216bis §4.4.3.1). A segment may thus be almost
+  /// half a second longer.
   private mutating func decideTarget(seconds: Int) {
     window.setTargetDuration(seconds)
     segmenter.policy.wholeSecondLimit = window.targetDuration

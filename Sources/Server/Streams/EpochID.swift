@@ -1,10 +1,10 @@
 internal import Synchronization
 
-/// Makes epoch names: the wall-clock millisecond in base 36, never the same twice in one process.
+/// Makes names of epochs: the wall-clock millisecond in base 36, unique within a process.
 final class EpochID: Sendable {
   private let last = Mutex<Int64>(0)
 
-  /// `wallNanoseconds` since 1970.
+  /// `wallNanoseconds` are since 1970.
   func next(wallNanoseconds: Int64) -> String {
     let value = last.withLock { last in
       last = max(wallNanoseconds / 1_000_000, last + 1)

@@ -1,32 +1,31 @@
 internal import FMP4
 internal import Ingest
 
-/// One epoch of a stream from its beginning to its end, and what belongs to it. The epoch before is kept while its media are
-/// available.
+/// One epoch of a stream from start to end, with its transcoders. The previous epoch is kept while its media is available.
 struct EpochLife: Sendable {
   var epoch: Epoch
   private(set) var phase: StreamPhase
-  /// Monotonic, in nanoseconds.
+  /// Monotonic nanoseconds.
   private(set) var phaseSince: Int64
-  /// When its last publisher left, once it has ended; monotonic, in nanoseconds.
+  /// When its last publisher left, after the end; monotonic nanoseconds.
   private(set) var offAirSince: Int64?
   /// Nanoseconds since 1970.
   let startedAt: Int64
-  /// The distance of key frames of the name before.
+  /// The key frame interval of the previous epoch.
   private let lastGroup: MediaTime?
   private let renderings = EpochRenderings()
   private var previous: (epoch: Epoch, renderings: EpochRenderings, until: Int64)?
-  /// Makes its rungs, from its first picture on.
+  /// Makes the rungs, from the first frame on.
   var transcoder: LadderTranscoder?
-  /// Makes its audio in another codec. A worker of its own: what ends the picture's leaves the audio alone.
+  /// Makes the audio in another codec. A separate worker, so that a failure of the video's does not stop the audio.
   var audioTranscoder: LadderTranscoder?
-  /// The rungs are interrupted, and can begin again with the source's next segment.
+  /// The rungs are interrupted and can resume with the source's next segment.
   var awaitsSegment = false
-  /// The segment in which the encoder was asked for a key frame.
-  private var hastenedSegment = 0
-  /// This process goes; the next one goes on with the epoch.
+  /// The segment for which the encoder was asked for a key frame.
+  private var segmentOfKeyFrameRequest = 0
+  /// This process is about to end; the next one resumes the epoch.
   var isLeaving = false
-  /// Nobody is kept waiting any more.
+  /// No request is kept waiting any more.
   var hasLetGo = false
 
   init(_ epoch: Epoch, _ phase: StreamPhase, startedAt: Int64, knownGroup: MediaTime?, now: Int64) {
@@ -37,7 +36,7 @@ struct EpochLife: Sendable {
     phaseSince = now
   }
 
-  /// The stream begins anew with this epoch.
+  /// Replaces this epoch by the next one.
   mutating func renew(with next: Epoch, startedAt: Int64, now: Int64) {
     var life = EpochLife(next, .starting, startedAt: startedAt, knownGroup: knownGroup, now: now)
     life.previous = (epoch, renderings, now &+ StreamSettings.endedAvailability.nanoseconds)
@@ -52,10 +51,10 @@ struct EpochLife: Sendable {
     phaseSince = now
   }
 
-  /// The distance of key frames that the name's encoder is known to use.
+  /// The known key frame interval of this name's encoder.
   var knownGroup: MediaTime? { epoch.longestGroup ?? lastGroup }
 
-  /// What the next process has to know of it, but for the Periods.
+  /// The record for the next process, without the Periods.
   var record: EpochRecord? {
     var record = epoch.record
     record?.startedAt = startedAt
@@ -64,20 +63,20 @@ struct EpochLife: Sendable {
 
   // MARK: The epoch before
 
-  /// The window of a rendition, of an epoch that is still available.
+  /// The window of a rendition in an epoch that is still available.
   func window(ofEpoch id: String, _ rendition: Rendition) -> LiveWindow? {
     if epoch.id == id { return epoch.window(of: rendition) }
     return previous.flatMap { $0.epoch.id == id ? $0.epoch.window(of: rendition) : nil }
   }
 
-  /// Whether the epoch before has gone, its time being over.
+  /// Drops the previous epoch when its time is over. Returns whether it did.
   mutating func forgetPrevious(now: Int64) -> Bool {
     guard let previous, previous.until <= now else { return false }
     self.previous = nil
     return true
   }
 
-  /// Takes what a transcoder made for the epoch before. False where it is for none.
+  /// Takes transcoder events for the previous epoch. False when the id is not that of the previous epoch.
   mutating func receive(_ events: [TranscodeEvent], of kind: MediaKind, afterEndOf id: String) -> Bool {
     guard previous?.epoch.id == id else { return false }
     for event in events { try? previous?.epoch.receive(event, of: kind) }
@@ -86,10 +85,10 @@ struct EpochLife: Sendable {
 
   // MARK: Memory
 
-  /// Bytes of media that it keeps in memory.
+  /// Bytes of media in memory.
   var heldBytes: Int { epoch.heldBytes + (previous?.epoch.heldBytes ?? 0) }
 
-  /// Forgets the oldest segments until it keeps no more bytes than that.
+  /// Drops the oldest segments until at most `bytes` are in memory.
   mutating func shrink(to bytes: Int) {
     _ = previous?.epoch.shrink(to: max(0, bytes - epoch.heldBytes))
     if heldBytes > bytes { previous = nil }
@@ -98,13 +97,13 @@ struct EpochLife: Sendable {
 
   // MARK: Seen from outside
 
-  /// The stream as it is now. Who sees something in it may tell others the times of day that it says.
+  /// The current view. It may reveal times of day, so the epoch counts as dated from then on.
   mutating func view() -> StreamView {
     if epoch.window.targetDuration != nil, !epoch.window.segments.isEmpty { epoch.isDated = true }
     return StreamView(epoch.viewWithRungs, renderings: renderings, phase: phase, hasLetGo: hasLetGo)
   }
 
-  /// The same with an epoch that is still available.
+  /// The view of an epoch that is still available.
   mutating func view(ofEpoch id: String) -> StreamView? {
     if epoch.id == id { return view() }
     return previous.flatMap { previous in
@@ -114,7 +113,7 @@ struct EpochLife: Sendable {
     }
   }
 
-  /// Whether nobody has to wait for that; `expected` are the names of the rungs that are on their way.
+  /// Whether the condition holds. `expected` holds the names of the rungs that are being started.
   func isMet(_ condition: WaitQueue.Condition, expecting expected: [String]) -> Bool {
     switch condition {
     case .beginning: epoch.window.hasBegun && epoch.hasRungs(expected, withSegments: false)
@@ -128,25 +127,24 @@ struct EpochLife: Sendable {
 
   // MARK: Key frames
 
-  /// Segments end with a key frame. The encoder is asked for one when a request waits for the segment's end and the segment is
-  /// as long as its target. True once a segment, however many requests wait.
+  /// Whether to ask the encoder for a key frame, because segments end with one. True when a request waits for the end of the
+  /// segment and the segment is as long as its target. At most once per segment, however many requests wait.
   ///
-  /// - Parameter isAwaited: somebody waits for the first segment: players take a playlist without one for a broken one. That
-  ///   counts where the target duration is decided: a first group that is shorter than the others would promise too short a
-  ///   one.
+  /// - Parameter isAwaited: a request waits for the first segment: players take a playlist without segments for a broken one.
+  ///   It counts only when the target duration is decided: a shortened first GOP would promise too short a target.
   mutating func wantsKeyFrame(after target: MediaTime, isAwaited: Bool) -> Bool {
     guard let segment = epoch.window.segments.last, !segment.isComplete, segment.duration >= target,
-      hastenedSegment != segment.sequenceNumber,
+      segmentOfKeyFrameRequest != segment.sequenceNumber,
       (awaitsSegment && transcoder?.status.worker == .running)
         || (isAwaited && epoch.window.targetDuration != nil && !epoch.window.isReleased)
     else { return false }
-    hastenedSegment = segment.sequenceNumber
+    segmentOfKeyFrameRequest = segment.sequenceNumber
     return true
   }
 
   // MARK: Transcoders
 
-  /// The rungs that are being made.
+  /// The names of the rungs that are being made.
   var expectedRungs: [String] { (transcoder?.status.rungs ?? []) + (audioTranscoder?.status.rungs ?? []) }
 
   /// The versions of the rungs' windows.

@@ -1,43 +1,43 @@
 internal import FMP4
 
-/// What an epoch has told its players and must stay true when it goes on in another process: addresses that are used
-/// up, and figures that never change. The media themselves are not in it; players have them already, or go on without.
+/// What an epoch has told its players and must stay true when the next process resumes it: used addresses, and values that
+/// never change. It contains no media; players have it already, or continue without it.
 struct EpochRecord: Sendable, Hashable {
   /// The epoch's name.
   var epoch: String
-  /// When its stream came up, and the wall-clock time of its media time 0, in nanoseconds since 1970.
+  /// The wall-clock times of the start and of media time 0, in nanoseconds since 1970.
   var startedAt: Int64
   var availabilityStart: Int64
   /// EXT-X-TARGETDURATION, in seconds.
   var targetDuration: Int
-  /// PART-TARGET; nil where the tracks were not known yet.
+  /// PART-TARGET; nil when the tracks were unknown.
   var partTarget: MediaTime?
-  /// The longest distance of key frames so far.
+  /// The longest key frame interval so far.
   var longestGroup: MediaTime?
   /// Playlists promise that every segment starts with a key frame (EXT-X-INDEPENDENT-SEGMENTS).
   var promisesIndependence: Bool
-  /// The first media sequence number that was given to nothing.
+  /// The first unused media sequence number.
   var nextSequenceNumber: Int
-  /// The same of DASH Periods.
+  /// The first unused ordinal of a DASH Period.
   var nextPeriod: Int
   /// The newest version of the init segment.
   var initVersion: Int
-  /// How often the timeline broke.
+  /// The number of breaks of the timeline.
   var breaks: Int
-  /// No media lies behind this, in milliseconds of the epoch's timeline.
+  /// All media ends before this, in milliseconds of the epoch's timeline.
   var mediaEnd: Int64
-  /// Where the media end that were there when this was written, in the same.
+  /// The end of the media at the time of writing, in milliseconds of the epoch's timeline.
   var knownEnd: Int64
-  /// Wall-clock time less media time in the newest segment, in nanoseconds.
+  /// Wall-clock time minus media time in the newest segment, in nanoseconds.
   var clockOffset: Int64
-  /// Wall-clock time, in nanoseconds since 1970, at which one of the last segments starts that playlists list; 0 where they
-  /// list none. The next process lists the time from there on.
+  /// The wall-clock start of one of the last listed segments, in nanoseconds since 1970; 0 when none was listed. The next
+  /// process lists the time from there on.
   var listedFrom: Int64
-  /// What manifests have told of the media, oldest first.
+  /// Periods from manifests, oldest first.
   var periods: [KeptPeriod] = []
 
-  /// The same for a process that may die at any moment: another segment may begin and the tracks may change before
-  /// somebody has written down that they did.
+  /// A copy with margins, for a process that may die at any time: a segment may begin, or the tracks may change, before the
+  /// next record is written.
   func withMargin() -> EpochRecord {
     var record = self
     record.nextSequenceNumber += Self.margin
@@ -48,9 +48,9 @@ struct EpochRecord: Sendable, Hashable {
     return record
   }
 
-  /// The same for a process that reads it at a wall-clock time, in nanoseconds since 1970: nothing was published before it
-  /// was captured, so the media reach no further than the clock, unless they are ahead of it. A player that knows no
-  /// discontinuities (ffmpeg, GStreamer) stands still for as long as media time leaps.
+  /// The record as read at wall-clock time `now` (nanoseconds since 1970). No media is published before it is captured, so it
+  /// ends at `now` at the latest, unless its clock is ahead. The bound matters: a player without support for discontinuities
+  /// (ffmpeg, GStreamer) stalls for the length of a jump in media time.
   func read(at now: Int64) -> EpochRecord {
     let reached = (now &- clockOffset) / 1_000_000 &+ 1
     guard reached > knownEnd else { return self }

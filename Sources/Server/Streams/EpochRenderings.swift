@@ -1,11 +1,11 @@
 internal import Synchronization
 
-/// What a folder above makes of an epoch for its viewers and keeps here: it goes with the epoch. This folder knows no
-/// playlist.
+/// Holds renderings of an epoch (playlists, manifests) for the code that makes them; they are freed with the epoch. The code
+/// in this folder does not know playlists.
 final class EpochRenderings: Sendable {
   private let kept = Mutex<(any AnyObject & Sendable)?>(nil)
 
-  /// What is kept; made when somebody first asks for it.
+  /// The stored object; made at the first call.
   func kept<Kept: AnyObject & Sendable>(_ make: @Sendable () -> Kept) -> Kept {
     kept.withLock { kept in
       if let known = kept as? Kept { return known }

@@ -1,27 +1,27 @@
 internal import Basics
 internal import FMP4
 
-/// An epoch at one moment, as renderers and followers see it: playlists and manifests are functions of it.
+/// An epoch at one moment, for renderers and followers: playlists and manifests are functions of it.
 struct EpochView: Sendable {
   /// The epoch's name: one path segment.
   let id: String
   private(set) var window: LiveWindow
   /// Wall-clock time of media time 0, in nanoseconds since 1970 (DASH availabilityStartTime).
   let availabilityStart: Int64
-  /// What stands before the rendition in addresses of media, seen from the multivariant playlist and the manifest.
+  /// The path before the rendition in addresses of media, relative to the multivariant playlist and the manifest.
   let prefix: String
-  /// The picture in other sizes, and the audio in another codec.
+  /// The rungs of the video, and the audio in another codec.
   let rungs: [TranscodedRendition]
-  /// Rises with each change of the window or a rung's.
+  /// Rises with each change of the window or of a rung's window.
   let version: Int
   /// Periods before the last outage or restart.
   let keptPeriods: [KeptPeriod]
-  /// For how long the stream waits for a publisher that was lost.
+  /// How long the stream waits for a lost publisher.
   let patience: MediaTime
-  /// Where players find this server; nil where nobody said.
+  /// The public address of the server; nil when it is not configured.
   let publicURL: PublicURL?
 
-  /// `prefix` is the epoch's name where there is no other.
+  /// `prefix` defaults to the name of the epoch.
   init(
     id: String, window: LiveWindow, availabilityStart: Int64, prefix: String? = nil, rungs: [TranscodedRendition] = [],
     version: Int? = nil, keptPeriods: [KeptPeriod] = [], patience: MediaTime = .zero, publicURL: PublicURL? = nil
@@ -37,18 +37,18 @@ struct EpochView: Sendable {
     self.availabilityStart = availabilityStart
   }
 
-  /// The rungs that players can choose from, the best first.
+  /// The rungs that players can choose, best first.
   var playableRungs: [TranscodedRendition] { rungs.filter { $0.isPlayable && $0.mediaKind == .video } }
 
   /// The audio that players can choose instead of the source's.
   var playableAudio: [TranscodedRendition] { rungs.filter { $0.isPlayable && $0.mediaKind == .audio } }
 
-  /// The window of a rendition; nil for a rung that there is not.
+  /// The window of a rendition; nil for an unknown rung.
   func window(of rendition: Rendition) -> LiveWindow? {
     rendition.isRung ? rungs.first { $0.rendition == rendition }?.window : window
   }
 
-  /// The same, at its end.
+  /// A copy that is marked as ended.
   var ended: EpochView {
     var view = self
     view.window.end()

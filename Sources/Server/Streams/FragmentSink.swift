@@ -1,19 +1,19 @@
 internal import FMP4
 internal import Storage
 
-/// Whatever follows a stream from its beginning: a recorder, a folder of segments. It is told in order, while the
-/// stream's lock is held, so it hands the work to a thread of its own and returns at once.
+/// Follows a stream from its start, like a recorder or a segment folder. Receives events in order, while the stream's lock is
+/// held; so it passes the work to its own thread and returns at once.
 protocol FragmentSink: AnyObject, Sendable {
   func receive(_ event: StoredEvent)
 
-  /// From that media time on it goes on elsewhere, with a segment that begins there or later: all tracks of the one before
-  /// are to end together.
+  /// The media time of a split: the sink continues elsewhere with a segment that begins then or later. All tracks of the
+  /// previous segment must end together.
   var splitsAt: MediaTime? { get }
 
-  /// It tells others the times of day of each complete segment.
+  /// The sink publishes the times of day of each complete segment.
   var tellsDates: Bool { get }
 
-  /// It was told that the stream is over, and still has files open.
+  /// The sink received the end event and still has open files.
   var isClosing: Bool { get }
 }
 
@@ -23,20 +23,20 @@ extension FragmentSink {
   var isClosing: Bool { false }
 }
 
-/// What happens to a stream once its bytes are in memory.
+/// What happens to a stream after its bytes were stored in memory.
 enum StoredEvent: Sendable {
   case initialization(InitSegment)
   case fragment(PublishedFragment)
-  /// The segment that the fragments since the last `startsSegment` make up is complete: the newest of the view.
+  /// The segment of the fragments since the last `startsSegment` is complete. It is the newest of the view.
   case segmentEnd(EpochView)
   case clock(WallClockAnchor)
-  /// A better clock for all that has come: nobody was told the old times of day.
+  /// A corrected clock for all media so far. The old times of day were not published.
   case redated(WallClockAnchor)
   case discontinuity
   case end(EndReason)
 }
 
-/// The end of a segment, for those who do not keep windows: views hold the media of all that is in memory.
+/// The end of a segment, for sinks that do not keep views: a view keeps the media of all segments in memory.
 struct SegmentEnd: Sendable, Hashable {
   /// Media sequence number.
   var number: Int
@@ -45,7 +45,7 @@ struct SegmentEnd: Sendable, Hashable {
   /// EXT-X-TARGETDURATION of its stream, in seconds; nil until it is decided.
   var targetDuration: Int?
 
-  /// Of the newest segment of a view; nil when it has none.
+  /// For the newest segment of a view; nil when it has none.
   init?(_ view: EpochView) {
     guard let newest = view.window.segments.last else { return nil }
     number = newest.sequenceNumber
@@ -54,19 +54,19 @@ struct SegmentEnd: Sendable, Hashable {
   }
 }
 
-/// A fragment as it lies in memory.
+/// A fragment that is stored in memory.
 struct PublishedFragment: Sendable {
-  /// Its samples' sizes and times; the payloads are gone, their bytes are in `range`.
+  /// Sizes and times of its samples. The payloads were removed; their bytes are in `range`.
   var fragment: Fragment
   /// `moof`, `mdat` header and media of all tracks, interleaved.
   var range: FileRange
-  /// The same of the first track of each kind; empty where it has nothing of them.
+  /// The same for the first track of each kind; empty when the fragment has no samples of them.
   var shown: [BodyPiece] = []
-  /// Bytes of `range` before the first byte of media.
+  /// Bytes of `range` before the media.
   var headLength: Int
   /// CRC-32C of the bytes in `range`.
   var checksum: UInt32
   var sequenceNumberOfSegment: Int
-  /// How often the epoch's timeline broke up to the beginning of its segment.
+  /// Breaks of the epoch's timeline before its segment.
   var breaksBefore = 0
 }

@@ -1,24 +1,24 @@
-/// A DASH Period that manifests had before an outage, whose media have left the window or were another process's. It is
-/// listed for a while all the same: dash.js stands still for good when the Period that it plays is gone.
+/// A DASH Period from before an outage, whose media has left the window or belonged to another process. It stays listed for a
+/// while: dash.js stops for good when the Period that it plays disappears.
 struct KeptPeriod: Sendable, Hashable {
   /// Counts from 0 within the epoch.
   var ordinal: Int
-  /// Wall-clock time at which its media end, in nanoseconds since 1970.
+  /// Wall-clock time of the end of its media, in nanoseconds since 1970.
   var end: Int64
-  /// The element, with the newest segment of each representation.
+  /// The XML element, with the newest segment of each representation.
   var text: String
 
-  /// Of one epoch; after many breaks of the timeline the newest are kept.
+  /// The most kept Periods of an epoch; the newest are kept.
   static let limit = 4
-  /// Bytes of one; a longer one is not kept.
+  /// The most bytes of an element; a longer Period is not kept.
   static let longest = 16_384
 
-  /// One a line: ordinal, end and element, separated by tabs. Control characters in the element are escaped.
+  /// One line each: ordinal, end and element, separated by tabs. Control characters in the element are escaped.
   static func text(of periods: [KeptPeriod]) -> String {
     periods.map { "\($0.ordinal)\t\($0.end)\t\($0.text)" }.joined(separator: "\n")
   }
 
-  /// Nil for what `text(of:)` cannot have written.
+  /// Nil for text that `text(of:)` cannot have written.
   static func parse(_ text: String) -> [KeptPeriod]? {
     guard text.utf8.count <= limit * (longest + 64) else { return nil }
     var periods: [KeptPeriod] = []

@@ -1,17 +1,17 @@
 internal import Ingest
 
-/// Which streams have which rungs.
+/// The rungs of each stream.
 struct LadderProfiles: Sendable, Hashable {
-  /// Of streams that have no ladder of their own.
+  /// For streams without their own ladder.
   var standard: [RungSpecification] = []
   var byName: [StreamName: [RungSpecification]] = [:]
 
   subscript(name: StreamName) -> [RungSpecification] { byName[name] ?? standard }
 }
 
-/// Which streams have their audio in which other codec, beside the source's.
+/// The additional audio codec of each stream.
 struct AudioProfiles: Sendable, Hashable {
-  /// Of streams that have no setting of their own.
+  /// For streams without their own setting.
   var standard: AudioSpecification?
   var byName: [StreamName: AudioSpecification?] = [:]
 
@@ -19,7 +19,7 @@ struct AudioProfiles: Sendable, Hashable {
 }
 
 extension WorkerLauncher {
-  /// The command by which this program is a worker.
+  /// The command that runs this program as a worker.
   static let command = "transcode-worker"
 
   /// Workers are processes of this program.

@@ -1,7 +1,7 @@
 internal import FMP4
 
-/// A segment can be listed before it is complete, as long as it is known how long it will be: a player of chunks needs
-/// its address while it is made. What is listed of it never changes again: it is decided with the track's first samples.
+/// Lists a segment before it is complete, when its length is known: a player of chunks needs its address while it grows. The
+/// listing is decided with the track's first samples and never changes.
 extension LiveSegment {
   /// A track's part of a segment as manifests list it, in ticks of the track.
   struct Listing: Sendable, Hashable {
@@ -10,9 +10,9 @@ extension LiveSegment {
     var duration: Int64
   }
 
-  /// What is foretold of a track whose first samples in this segment are `run`, shown from `first` on (ticks), the leading
-  /// track's if it `leads`: the leading track ends where the next group of pictures begins, the others with the last sample before their own end.
-  /// Nil where the samples are not equally long, since then nothing can be foretold to the tick.
+  /// The expected listing of a track. `run` holds its first samples in this segment; `first` is the first presentation time
+  /// (ticks); `leads` marks the leading track. The leading track ends where the next GOP begins. Other tracks end with the last
+  /// sample before their own end. Nil when the samples differ in length, since an exact length cannot be given then.
   func announcement(of run: TrackRun, from first: Int64, leads: Bool) -> Listing? {
     guard let expectedDuration, let sample = run.samples.first?.duration, sample > 0,
       run.samples.allSatisfy({ $0.duration == sample })
@@ -25,12 +25,12 @@ extension LiveSegment {
     return Listing(start: first, duration: count &* Int64(sample))
   }
 
-  /// It came to something else than was announced, so that what follows does not begin where its listing ends.
+  /// The length differs from the announcement, so the next segment does not begin where the listing ends.
   var brokeItsAnnouncement: Bool {
     isComplete && spans.contains { $0.listed.start != $0.start || $0.listed.duration != $0.duration }
   }
 
-  /// What was announced of its leading track, whose samples come first.
+  /// The announced length of the leading track, whose samples come first.
   var announced: MediaTime? {
     spans.first.flatMap { span in
       span.announced.map { MediaTime(ticks: $0.duration, timescale: span.timescale) }
@@ -39,12 +39,12 @@ extension LiveSegment {
 }
 
 extension LiveSegment.TrackSpan {
-  /// As manifests list it: what was announced while it was made, else what it came to.
+  /// The listing in manifests: the announced one while the segment grows, the true one without an announcement.
   var listed: LiveSegment.Listing { announced ?? LiveSegment.Listing(start: start, duration: duration) }
 }
 
 extension LiveWindow {
-  /// The segment in the making, where it can be listed already.
+  /// The growing segment, when it can be listed already.
   var announced: LiveSegment? {
     guard !isEnded, let newest = segments.last, !newest.isComplete, newest.announced != nil else { return nil }
     return newest

@@ -2,28 +2,28 @@ internal import FMP4
 internal import NIOCore
 internal import Storage
 
-/// A part of a segment as one rendition delivers it: EXT-X-PART of LL-HLS, a chunk of LL-DASH.
+/// A part of a segment in one rendition: EXT-X-PART of LL-HLS, a chunk of LL-DASH.
 struct LivePart: Sendable {
   /// Counts from 0 within the rendition's segment.
   var index: Int
   var duration: MediaTime
-  /// It begins with a key frame, or is audio alone.
+  /// It begins with a key frame, or contains only audio.
   var isIndependent: Bool
-  /// Where its bytes lie in the rendition's segment.
+  /// The byte range in the rendition's segment.
   var bytes: Range<Int>
 }
 
-/// The segment as renditions see it. `track` is nil for the interleaved layout, whose segment is one range of the
-/// memory where the stream has one track of a kind. Any other is `styp`, then head and media of each fragment in which the
-/// track, or one of the first of each kind, has samples.
+/// The segment in the layouts of the renditions. `track` is nil for the interleaved layout: one range of the memory when the
+/// stream has one track of each kind. Any other layout is `styp`, then head and media of each fragment with samples of the
+/// track, or of the first track of each kind.
 extension LiveSegment {
-  /// The whole segment as far as it is there.
+  /// The whole segment, as far as it exists.
   func pieces(of track: TrackID?) -> [BodyPiece] {
     if isStored(track) { return [.file(FileRange(file: memory.file, offset: 0, length: memory.byteCount))] }
     return fragments.reduce(into: [.bytes(segmentType(track))]) { $0 += pieces(of: track, in: $1) }
   }
 
-  /// What the layout shows of a fragment.
+  /// A fragment in this layout.
   func pieces(of track: TrackID?, in fragment: StoredFragment) -> [BodyPiece] {
     if isStored(track) {
       return [.file(FileRange(file: memory.file, offset: fragment.offset, length: fragment.length))]
@@ -33,14 +33,14 @@ extension LiveSegment {
     } ?? []
   }
 
-  /// The layout is what lies in memory.
+  /// The layout is identical to the bytes in memory.
   private func isStored(_ track: TrackID?) -> Bool { track == nil && defaults == nil }
 
   private func segmentType(_ track: TrackID?) -> ByteBuffer {
     track == nil ? FragmentBoxes.interleavedSegmentType : FragmentBoxes.singleSegmentType
   }
 
-  /// What follows the first `count` fragments.
+  /// The bytes after the first `count` fragments.
   func pieces(of track: TrackID?, fromFragment count: Int) -> [BodyPiece] {
     guard count > 0 else { return pieces(of: track) }
     guard count < fragments.count else { return [] }
@@ -60,7 +60,7 @@ extension LiveSegment {
     isStored(track) ? fragments.count : fragments.count { $0.run(of: track) != nil }
   }
 
-  /// All parts so far. `isAudio`: each of them can be decoded alone.
+  /// All parts so far. `isAudio`: each part can be decoded by itself.
   func parts(of track: TrackID?, isAudio: Bool) -> [LivePart] {
     var parts: [LivePart] = []
     parts.reserveCapacity(fragments.count)
@@ -83,21 +83,21 @@ extension LiveSegment {
     return parts
   }
 
-  /// The bytes of one part; nil while it is not there.
+  /// The bytes of one part; nil when it does not exist yet.
   func pieces(ofPart index: Int, of track: TrackID?) -> [BodyPiece]? {
     guard isStored(track) else {
       let found = fragments.lazy.filter { $0.run(of: track) != nil }.dropFirst(index).first
       return found.map { (index == 0 ? [.bytes(segmentType(track))] : []) + pieces(of: track, in: $0) }
     }
     guard fragments.indices.contains(index) else { return nil }
-    // The first part has the segment type before it.
+    // The segment type box belongs to the first part.
     let start = index == 0 ? 0 : fragments[index].offset
     let end = fragments[index].offset + fragments[index].length
     return [.file(FileRange(file: memory.file, offset: start, length: end - start))]
   }
 
-  /// Where the key frame with which the segment starts ends in the track's own segment: all that an I-frame playlist
-  /// needs of it (RFC 8216bis §4.4.3.6). Nil where it starts with none.
+  /// Bytes from the start of the track's segment to the end of its first key frame, for an I-frame playlist
+  /// (RFC 8216bis §4.4.3.6). Nil when the segment does not start with a key frame.
   func keyFrameLength(of track: TrackID) -> Int? {
     if let recordedKeyFrameLength { return recordedKeyFrameLength }
     guard isIndependent, let run = fragments.first?.run(of: track), run.firstSampleLength > 0 else { return nil }

@@ -2,44 +2,44 @@ internal import FMP4
 internal import NIOCore
 internal import Storage
 
-/// A fragment in the window: where its bytes lie in its segment's memory, and the heads that the one-track layouts
-/// put before the same media.
+/// A fragment in the window: its byte range in the segment's memory, and the heads of the one-track layouts for the same
+/// media.
 struct StoredFragment: Sendable {
-  /// `moof` + `mdat`, head and media, as ranges of the segment's memory.
+  /// `moof` + `mdat`, head and media, as a range of the segment's memory.
   var offset: Int
   var length: Int
   var runs: [StoredRun]
-  /// The first tracks of each kind as one run, where the stream has further ones; else all of it is theirs.
+  /// The first track of each kind as one run, when the stream has more tracks. Nil when the fragment has only those.
   var defaults: StoredRun?
   /// Earliest presentation time of the leading track.
   var start: MediaTime
-  /// From the end of the fragment before (of the first: from the segment's start) to its own, on the leading track:
-  /// these lengths add up to the segment's.
+  /// On the leading track: from the end of the previous fragment (or the segment's start) to its own end. These lengths add up
+  /// to that of the segment.
   var duration: MediaTime
-  /// Decoding may start with it.
+  /// Decoding can start with it.
   var isIndependent: Bool
-  /// No further fragment is expected in its segment.
+  /// The segment is expected to end with it.
   var isExpectedLast: Bool
 
-  /// A track's run, or where that is nil the first tracks'.
+  /// The run of a track; with nil, that of the first tracks of each kind.
   func run(of track: TrackID?) -> StoredRun? {
     guard let track else { return defaults }
     return runs.first { $0.track == track }
   }
 }
 
-/// What a layout has of a stored fragment that is not all of it: one track's part, or that of the first tracks.
+/// The part of a fragment in another layout: one track, or the first track of each kind.
 struct StoredRun: Sendable {
-  /// The first of those in it.
+  /// The first track in it.
   var track: TrackID
   /// `moof` + `mdat` header of that layout.
   var head: ByteBuffer
   /// The run's media within the segment's memory.
   var mediaOffset: Int
   var mediaLength: Int
-  /// Bytes of the first sample, where media begin.
+  /// Bytes of the first sample, at the start of the media.
   var firstSampleLength: Int
-  /// What it adds to its track in the segment; of the leading track as `StoredFragment.duration` counts.
+  /// The length that it adds to its track in the segment; for the leading track as in `StoredFragment.duration`.
   var duration: MediaTime
 
   /// Bytes of the run in that layout.
@@ -50,7 +50,7 @@ struct StoredRun: Sendable {
 struct LiveSegment: Sendable {
   /// Media sequence number; the first of an epoch is 1.
   let sequenceNumber: Int
-  /// Which init segment its fragments belong to.
+  /// The version of the init segment for its fragments.
   let initVersion: Int
   /// The timeline breaks before it.
   let followsDiscontinuity: Bool
@@ -59,32 +59,31 @@ struct LiveSegment: Sendable {
   let start: MediaTime
   /// Wall-clock time of `start`, in nanoseconds since 1970.
   var wallStart: Int64
-  /// Pictures behind its key frame are shown before it.
+  /// Some frames after its key frame are shown before it.
   var opensGroup = false
-  /// The segment before it in memory has another init segment.
+  /// The previous segment in memory has another init segment.
   var changesInit = false
-  /// The first tracks of each kind, which the interleaved layout shows, where the stream has further ones; else it shows all.
+  /// The first track of each kind, for the interleaved layout, when the stream has more tracks. Nil: it contains all tracks.
   var defaults: [TrackID]?
-  /// All of its samples can be decoded without another segment (EXT-X-INDEPENDENT-SEGMENTS, RFC 8216bis §4.4.2.1).
+  /// All samples can be decoded without another segment (EXT-X-INDEPENDENT-SEGMENTS, RFC 8216bis §4.4.2.1).
   var standsAlone: Bool { isIndependent && !opensGroup }
-  /// Nobody published then: it has no media, and none of its renditions has.
+  /// An outage: no media in any rendition.
   var isOutage = false
   var memory: SegmentMemory
   var fragments: [StoredFragment] = []
-  /// One entry a track that has samples here.
+  /// One entry for each track with samples here.
   var spans: [TrackSpan] = []
   var isComplete = false
-  /// Of a recorded segment, whose fragments are not listed: what an I-frame playlist takes of it.
+  /// For a recorded segment, whose fragments are not listed: bytes to the end of its first key frame.
   var recordedKeyFrameLength: Int?
-  /// How long it will be if the sync samples keep their distance; nil where they have none. Known with its first
-  /// fragment, and not promised.
+  /// The length if key frames keep their interval; nil without one. Known with the first fragment; not guaranteed.
   let expectedDuration: MediaTime?
-  /// The presentation time before which its samples of the other tracks begin then.
+  /// The presentation time before which samples of the other tracks begin in that case.
   let expectedFollowersEnd: MediaTime?
-  /// Length on the leading track.
+  /// The length of the leading track.
   var duration: MediaTime
 
-  /// What the fragments so far hold of one track, in its ticks.
+  /// The samples of one track in the fragments so far, in its ticks.
   struct TrackSpan: Sendable {
     let track: TrackID
     let timescale: UInt32
@@ -92,15 +91,15 @@ struct LiveSegment: Sendable {
     var start: Int64
     var duration: Int64
     var mediaBytes: Int
-    /// What manifests list of it since its first samples are here; nil where nothing could be foretold.
+    /// The listing in manifests since its first samples; nil when no length could be given.
     var announced: Listing?
   }
 
-  /// Wall-clock time of its end, in nanoseconds since 1970.
+  /// Wall-clock time of the end, in nanoseconds since 1970.
   var wallEnd: Int64 { wallStart &+ duration.nanoseconds }
 
-  /// Wall-clock time of the track's first sample in it, in nanoseconds since 1970; without a track, or a sample of it, of its
-  /// start.
+  /// Wall-clock time of the track's first sample, in nanoseconds since 1970. Without a track, or without samples of it, that of
+  /// the segment's start.
   func wallStart(of track: TrackID?) -> Int64 {
     guard let span = track.flatMap(span) else { return wallStart }
     return wallStart &+ (MediaTime(ticks: span.listed.start, timescale: span.timescale) - start).nanoseconds
@@ -110,7 +109,7 @@ struct LiveSegment: Sendable {
     spans.first { $0.track == track }
   }
 
-  /// Bytes that this segment keeps in memory: its media with the interleaved heads, and the one-track heads.
+  /// Bytes in memory: the media with the interleaved heads, and the one-track heads.
   var residentBytes: Int {
     memory.byteCount
       + fragments.reduce(0) {
@@ -118,7 +117,7 @@ struct LiveSegment: Sendable {
       }
   }
 
-  /// Makes it last as long as its presentation's segment does, although its media end before.
+  /// Extends the segment to `length`, the length in its presentation, when its media ends earlier.
   mutating func lengthen(to length: MediaTime) {
     guard length > duration else { return }
     duration = length.converted(to: duration.timescale)
@@ -126,17 +125,17 @@ struct LiveSegment: Sendable {
     spans[index].duration = max(spans[index].duration, length.rescaled(to: spans[index].timescale))
   }
 
-  /// No part is shorter, though its media may reach no further than the part before: a last frame of audio beside complete
-  /// video. Shaka Player leaves out a part whose start and end are within 2 ms of the last one's. It gives a hinted part
-  /// the length of PART-TARGET, so that the part behind one without length looks like it.
+  /// The shortest part. The media of a part may end where the previous part ends, like a last audio frame beside complete
+  /// video. Shaka Player skips a part whose start and end are within 2 ms of those of the previous one. It also gives a hinted
+  /// part the length PART-TARGET, so that a following part without length looks the same.
   private static let leastPart = MediaTime(milliseconds: 3)
 
-  /// `defaultsHead` is that of the first tracks of each kind, where they have something in it and there are further ones.
+  /// `defaultsHead` is the head for the first track of each kind. Nil when the stream has no more tracks, or none has samples.
   mutating func add(
     _ fragment: Fragment, at offset: Int, headLength: Int, singleHeads: [ByteBuffer], defaultsHead: ByteBuffer? = nil
   ) {
     let before = duration
-    // From the first picture shown to the first of what follows.
+    // From the first frame shown to the first frame of the next fragment.
     duration = max(before + Self.leastPart, fragment.end - start)
     let added = duration - before
     var mediaOffset = offset + headLength
@@ -155,7 +154,7 @@ struct LiveSegment: Sendable {
       } else {
         let leads = run.track == fragment.leader
         let first = run.earliestPresentationTime
-        // In an open group of pictures the first to be shown may come with a later fragment.
+        // In an open GOP the first frame to be shown may come with a later fragment.
         let start = leads ? min(first, fragment.start.rescaled(to: run.timescale)) : first
         spans.append(
           TrackSpan(
@@ -170,7 +169,7 @@ struct LiveSegment: Sendable {
     }
     let first = defaultsHead.flatMap { head in
       runs.first.map { first in
-        // Theirs come before the others'.
+        // The media of the first tracks comes before that of the others.
         let length = runs.reduce(0) { $0 + (defaults?.contains($1.track) == true ? $1.mediaLength : 0) }
         return StoredRun(
           track: first.track, head: head, mediaOffset: first.mediaOffset, mediaLength: length,

@@ -3,19 +3,19 @@ internal import FMP4
 internal import Ingest
 internal import Logging
 
-/// The ladder and the audio in another codec: the source's pictures and audio go to transcoders, what they make comes into
-/// the rungs' windows. The source never waits for it.
+/// The ladder, and the audio in another codec. Video and audio of the source go to transcoders; the results go to the windows
+/// of the rungs. The source never waits for them.
 extension LiveStream {
-  /// Gives the transcoder what concerns it of an event on the epoch's timeline.
+  /// Passes an event on the epoch's timeline to the transcoders.
   func feedLadder(_ event: MediaEvent, _ state: inout State) {
     guard !settings.ladder.isEmpty || settings.audio != nil else { return }
     switch event {
     case .tracks(let tracks):
-      let picture = tracks.first(.video)
-      if state.life.transcoder == nil, picture != nil, !settings.ladder.isEmpty {
+      let video = tracks.first(.video)
+      if state.life.transcoder == nil, video != nil, !settings.ladder.isEmpty {
         state.life.transcoder = makeTranscoder(.video(settings.ladder), .video, epoch: state.life.epoch.id)
       }
-      state.life.transcoder?.use(picture)
+      state.life.transcoder?.use(video)
       let audio = tracks.first(.audio)
       if state.life.audioTranscoder == nil, audio != nil, let aim = settings.audio {
         state.life.audioTranscoder = makeTranscoder(.audio(aim), .audio, epoch: state.life.epoch.id)
@@ -30,7 +30,7 @@ extension LiveStream {
     }
   }
 
-  /// The epoch is over: the last pictures of its rungs come in a moment.
+  /// Ends the transcoders after the epoch. The last frames of the rungs arrive shortly after.
   func finishLadder(_ state: inout State) {
     for (transcoder, kind) in [(state.life.transcoder, MediaKind.video), (state.life.audioTranscoder, .audio)] {
       if let transcoder {
@@ -56,12 +56,12 @@ extension LiveStream {
         self?.receive(events, of: kind, epoch: epoch)
       }
     } catch {
-      logger.error("nothing is made of the stream: \(error)")
+      logger.error("cannot start a transcoder for the stream: \(error)")
       return nil
     }
   }
 
-  /// Takes what a transcoder made for an epoch. On its thread.
+  /// Takes the output of a transcoder for an epoch. Called on the transcoder's thread.
   func receive(_ events: [TranscodeEvent], of kind: MediaKind, epoch id: String) {
     state.withLock { state in
       guard state.life.epoch.id == id else {
@@ -78,7 +78,7 @@ extension LiveStream {
         do {
           try state.life.epoch.receive(event, of: kind)
         } catch {
-          logger.error("a fragment of a rung is lost: \(error)")
+          logger.error("cannot store a fragment of a rung: \(error)")
         }
       }
       let hasChanged = state.subscribers.feed(state.life.epoch.rungs, since: before)
@@ -92,7 +92,7 @@ extension LiveStream {
     }
   }
 
-  /// Nothing more comes of the rungs' segments.
+  /// Ends the responses that follow segments of these rungs.
   private func dismissFollowers(ofRungs kind: MediaKind, _ state: inout State) {
     state.subscribers.dismissFollowers { $0?.kind == kind }
   }

@@ -3,12 +3,12 @@ internal import FMP4
 internal import Ingest
 internal import Logging
 
-/// How much memory the stream's media may take.
+/// Limits the memory of the stream's media.
 extension LiveStream {
-  /// A publication whose media come faster than this many times real time is told so.
+  /// A publication whose media arrives faster than this multiple of real time gets a warning.
   private static let fast = 2.0
 
-  /// Tells the budget what the stream keeps, and forgets its oldest segments where that is too much.
+  /// Reports the memory use to the budget, and drops the oldest segments when it is too high.
   func boundMemory(_ state: inout State) {
     let share = memory.hold(state.life.heldBytes, by: name, of: state.publisher.unprovenHost)
     state.life.epoch.segmentBytes = share.segmentBytes
@@ -17,7 +17,7 @@ extension LiveStream {
     if state.life.phase == .live { warn(.outgrowsMemory, &state) }
   }
 
-  /// Others need the memory more.
+  /// Reduces the memory because other streams need it.
   func shrink(to bytes: Int) {
     state.withLock { state in shrink(&state, to: bytes) }
   }
@@ -28,7 +28,7 @@ extension LiveStream {
     _ = memory.hold(state.life.heldBytes, by: name, of: state.publisher.unprovenHost)
   }
 
-  /// Tells whether the publication's media come faster than they play.
+  /// Warns when media arrives faster than real time.
   func judgePace(_ state: inout State) {
     guard let share = state.publisher.newPace else { return }
     if share > Self.fast {
@@ -42,7 +42,7 @@ extension LiveStream {
     if state.warnings.add(warning) { logger.warning("\(warning)") }
   }
 
-  /// Bytes by which its windows will still grow: of what arrives, as far as the stream may keep it.
+  /// Bytes by which the windows will still grow: the rate of arrival, up to the stream's limit.
   var expectedGrowth: Int {
     let now = clock.monotonicNanoseconds()
     return state.withLock { state in

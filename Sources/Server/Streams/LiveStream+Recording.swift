@@ -2,34 +2,37 @@ internal import Basics
 internal import FMP4
 internal import Ingest
 
-/// Sinks that come and go while the stream runs: recordings that are started by hand.
+/// Sinks that are attached while the stream runs: recordings that are started by hand.
 extension LiveStream {
   enum Attachment: Sendable, Hashable {
     case attached
-    /// The stream is over.
+    /// The stream has ended.
     case notLive
-    /// Its publisher does not want to be recorded.
+    /// The publisher does not allow a recording.
     case unwanted
+    /// The disk has not closed the files of earlier recordings (`ClosingSinks.limit`).
+    case tooManyClosing
   }
 
-  /// Adds a sink to the running stream. It is told at once what the parameters are, and of the newest segment what
-  /// there is, if decoding can start with it; from then on of everything.
+  /// Attaches a sink to the running stream. It receives the parameters, and the newest segment so far, if decoding can start
+  /// with it. After that it receives every event.
   func attach(_ sink: any FragmentSink) -> Attachment {
     state.withLock { state in
       guard state.life.phase != .ended else { return .notLive }
       guard state.publisher.recordingWish != .never else { return .unwanted }
+      guard state.subscribers.hasRoomForSinks() else { return .tooManyClosing }
       state.subscribers.attach(sink, to: state.life.epoch)
       return .attached
     }
   }
 
-  /// What follows an epoch that is over, and has files open still.
+  /// Sinks of ended epochs that still have open files.
   var closing: ClosingSinks { state.withLock { $0.subscribers.closing } }
 
-  /// How many those are.
+  /// The number of these sinks.
   func countClosing() -> Int { state.withLock { $0.subscribers.closing.count() } }
 
-  /// The sinks of a kind hear no more of the stream.
+  /// Detaches all sinks of a type; they receive no more events.
   func detach<Sink: FragmentSink>(all kind: Sink.Type) -> [Sink] {
     state.withLock { state in
       defer { state.subscribers.detach { $0 is Sink } }
@@ -37,7 +40,7 @@ extension LiveStream {
     }
   }
 
-  /// The sink hears no more of the stream.
+  /// Detaches a sink; it receives no more events.
   func detach(_ sink: any FragmentSink) {
     state.withLock { state in state.subscribers.detach { $0 === sink } }
   }

@@ -2,10 +2,9 @@ internal import Basics
 internal import FMP4
 internal import Ingest
 
-/// An epoch goes on in the next process: this one writes down what that has to know, and at its end leaves the stream
-/// open.
+/// Lets the next process resume an epoch: this process writes a record, and leaves the stream open when it ends.
 extension LiveStream {
-  /// Writes down what players learn by these events.
+  /// Writes a record when these events tell players something new.
   func remember(_ events: [StoredEvent], _ life: EpochLife) {
     guard let stateStore else { return }
     let isNews = events.contains { event in
@@ -19,25 +18,25 @@ extension LiveStream {
     note(record.withMargin(), in: stateStore)
   }
 
-  /// Writes down what the next process has to know of the epoch.
+  /// Writes the record of the epoch for the next process.
   private func note(_ record: EpochRecord, in stateStore: StreamStateStore) {
     stateStore.note(record, promise: settings.promise, of: name) { [weak self] in
       self?.periods(ofEpoch: record.epoch) ?? []
     }
   }
 
-  /// What the next process keeps of a manifest. Nobody is told of the times of day in it, so they may still be corrected.
+  /// Periods for the next process. These do not count as published times of day, so those may still be corrected.
   private func periods(ofEpoch id: String) -> [KeptPeriod] {
     state.withLock { $0.life.epoch.id == id ? $0.life.epoch : nil }?.periodsToKeep ?? []
   }
 
-  /// From here on a publisher's end is an interruption: it goes because this process does.
+  /// From now on, the end of a publisher counts as an interruption, because this process ends.
   func prepareToLeave() {
     state.withLock { $0.life.isLeaving = true }
   }
 
-  /// Lets the publisher go, ends what follows the stream, and leaves the epoch open for the next process. Viewers that
-  /// wait go on waiting.
+  /// Disconnects the publisher, ends the sinks, and leaves the epoch open for the next process. Waiting requests continue to
+  /// wait.
   func handOver() {
     let former = state.withLock { state -> PublisherSlot.Holder? in
       guard state.life.phase != .ended else { return nil }
@@ -54,8 +53,8 @@ extension LiveStream {
     former?.evict(.shutdown)
   }
 
-  /// The last frames of renditions come after the epoch was handed over, and manifests tell of them: the next process is to tell
-  /// the same.
+  /// Updates the record when the last frames of renditions arrive after the handover. Manifests contain them, and those of the
+  /// next process must agree.
   func noteRenditions(_ state: borrowing State) {
     guard state.life.isLeaving, state.life.phase == .reconnecting, let stateStore, let record = state.life.record else {
       return
@@ -63,7 +62,7 @@ extension LiveStream {
     note(record, in: stateStore)
   }
 
-  /// Answers those who wait with what there is: the connections are about to close.
+  /// Responds to all waiting requests with the current state, because their connections are about to close.
   func letGo() {
     state.withLock { state in
       stamp.change()
@@ -74,7 +73,7 @@ extension LiveStream {
 }
 
 extension StreamSettings {
-  /// What players were told that follows from the settings: where it is another, an epoch cannot go on.
+  /// What players learned from the settings, as text. An epoch can be resumed only when it is the same.
   var promise: String {
     let rungs = ladder.map(\.name) + (audio.map { [$0.coding.rawValue] } ?? [])
     return [

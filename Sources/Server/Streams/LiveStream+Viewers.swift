@@ -3,10 +3,10 @@ internal import FMP4
 internal import NIOCore
 internal import Storage
 
-/// Responses that grow with the stream: `stream.mp4`, and segments in the making.
+/// Responses that grow with the stream: `stream.mp4`, and growing segments.
 extension LiveStream {
-  /// Begins a `stream.mp4` on the writer's loop: the init segment and what there is since the last key frame, then
-  /// every fragment as it comes.
+  /// Starts a `stream.mp4` response on the writer's loop: the init segment and the fragments since the last key frame, then each
+  /// new fragment.
   func join(_ writer: LiveBodyWriter, key: ObjectIdentifier) {
     let (place, pieces) = state.withLock { state in
       (
@@ -19,13 +19,13 @@ extension LiveStream {
     place.audience.add(writer, key: key, firstPosition: place.firstPosition)
   }
 
-  /// The viewer is gone, or its response is over. On its loop.
+  /// Removes a viewer whose response has ended. Call on its loop.
   func leave(key: ObjectIdentifier, eventLoop: any EventLoop) {
     state.withLock { $0.subscribers.leave(eventLoop) }?.remove(key)
   }
 
-  /// Begins a response on the writer's loop with what there is of a segment behind `offset` bytes of the track's
-  /// layout; it grows and ends with the segment.
+  /// Starts a response on the writer's loop with a segment, from `offset` bytes of the track's layout on. It grows and ends with
+  /// the segment.
   func follow(
     _ writer: LiveBodyWriter, key: ObjectIdentifier, epoch: String, _ rendition: Rendition, sequenceNumber: Int,
     track: TrackID?, offset: Int
@@ -33,7 +33,7 @@ extension LiveStream {
     let (segment, followers) = state.withLock { state -> (LiveSegment?, SegmentFollowers?) in
       guard let window = state.life.window(ofEpoch: epoch, rendition), let segment = window.segment(sequenceNumber)
       else { return (nil, nil) }
-      // Only the current epoch grows; its rungs, a little beyond its end.
+      // Only the current epoch grows; its rungs also shortly after its end.
       guard epoch == state.life.epoch.id, !segment.isComplete, !window.isEnded else { return (segment, nil) }
       return (segment, state.subscribers.follow(sequenceNumber, rendition, on: writer.eventLoop))
     }
@@ -46,7 +46,7 @@ extension LiveStream {
     writer.finish()
   }
 
-  /// The response is broken off. On its loop.
+  /// Removes a response that was aborted. Call on its loop.
   func unfollow(key: ObjectIdentifier, _ rendition: Rendition, eventLoop: any EventLoop) {
     state.withLock { $0.subscribers.followers(of: rendition, on: eventLoop) }?.remove(key)
   }

@@ -3,9 +3,9 @@ internal import FMP4
 internal import Ingest
 internal import Synchronization
 
-/// What the server itself sees of a stream.
+/// State of a stream for other parts of the server.
 extension LiveStream {
-  /// A rendition's window in an epoch, if both are there.
+  /// The window of a rendition in an epoch; nil when either does not exist.
   func window(ofEpoch id: String, _ rendition: Rendition = .interleaved) -> LiveWindow? {
     state.withLock { $0.life.window(ofEpoch: id, rendition) }
   }
@@ -38,9 +38,9 @@ extension LiveStream {
     }
   }
 
-  /// What counts as one address, of its last publisher; nil where there is none.
+  /// The address of the last publisher, as it is counted; nil without one.
   var lastHost: String? { state.withLock { $0.publisher.lastHost } }
 
-  /// The distance of key frames that the name's encoder is known to use.
+  /// The known key frame interval of this name's encoder.
   var knownGroup: MediaTime? { state.withLock { $0.life.knownGroup } }
 }

@@ -6,27 +6,27 @@ internal import NIOCore
 internal import Storage
 internal import Synchronization
 
-/// A stream by its name: it outlives its publishers. All of its state lies behind one lock, held for microseconds: by the
-/// publisher's thread while an event is stored, by viewers while they take a view of it. It is four values, which know nothing
-/// of each other; here one is told what another said.
+/// A stream, identified by its name; it outlives its publishers. One lock protects all state. It is held for microseconds: by
+/// the publisher's thread to store an event, and by viewers to take a view. The state consists of four independent values;
+/// this class passes information between them.
 final class LiveStream: Sendable {
   let name: StreamName
   let settings: StreamSettings
   let clock: SteadyClock
   let logger: Logger
   private let epochIDs: EpochID
-  /// How workers come to life that make the ladder.
+  /// Starts the workers of the ladder.
   let workers: WorkerLauncher
-  /// Remembers the epoch for the next process; nil where none goes on with it.
+  /// Stores the epoch for the next process; nil when no process resumes it.
   let stateStore: StreamStateStore?
-  /// Bounds what it keeps in memory.
+  /// Limits the memory.
   let memory: WindowBudget
-  /// Holds the bytes of all its epochs.
+  /// Holds the bytes of all epochs.
   private let store: SegmentStore
   let state: RankedMutex<State>
-  /// Changes with whatever an answer to a viewer may depend on, while the lock is held.
+  /// Changes, under the lock, with everything that a response to a viewer can depend on.
   let stamp = Generation()
-  /// How many playlists were rendered since the name came up.
+  /// The number of playlists rendered for this name.
   let renders = Atomic(0)
   private let target = Atomic(0)
 
@@ -65,8 +65,8 @@ final class LiveStream: Sendable {
 
   // MARK: Publishers
 
-  /// Gives the name to a publisher, as `PublisherSlot.admit` does; the former holder is to be told, outside of the stream's
-  /// lock. `makeSinks` is called with the epoch's name when the publisher begins one.
+  /// Gives the name to a publisher, as `PublisherSlot.admit` does. The caller evicts the former publisher, without the stream's
+  /// lock. `makeSinks` is called with the name of a new epoch.
   func admit(
     _ request: PublishRequest, right: PublishRight, makeSinks: (_ epoch: String) -> [any FragmentSink]
   ) throws(PublishRefusal) -> PublisherSlot.Change {
@@ -110,7 +110,7 @@ final class LiveStream: Sendable {
     stamp.change()
   }
 
-  /// Takes an event of a publication. `.closed` once the publication no longer holds the name.
+  /// Takes an event of a publication. Returns `.closed` when the publication no longer holds the name.
   func receive(_ event: MediaEvent, from token: PublicationToken) -> SinkVerdict {
     let now = clock.monotonicNanoseconds()
     return state.withLock { state in
@@ -157,7 +157,7 @@ final class LiveStream: Sendable {
         publish(stored, &state)
         return .accepted
       } catch {
-        logger.error("the stream ends: \(error)")
+        logger.error("the stream ends, because its media cannot be stored: \(error)")
         state.publisher.release()
         end(.failed("\(error)"), &state)
         return .closed(.failed("the server has no memory for this stream: \(error)"))
@@ -165,17 +165,17 @@ final class LiveStream: Sendable {
     }
   }
 
-  /// Takes note of what is wrong with a publication, for the API.
+  /// Records a warning about a publication, for the API.
   func warn(_ warning: PublicationWarning, from token: PublicationToken) {
     state.withLock { if $0.publisher.holder?.token == token { _ = $0.warnings.add(warning) } }
   }
 
-  /// What was wrong with a publication is over.
+  /// Removes a warning about a publication.
   func withdraw(_ warning: PublicationWarning, from token: PublicationToken) {
     state.withLock { if $0.publisher.holder?.token == token { $0.warnings.withdraw(warning) } }
   }
 
-  /// Takes note of a sample that came and could not be used.
+  /// Counts a sample that arrived and could not be used.
   func lost(_ kind: MediaKind, from token: PublicationToken) {
     state.withLock { if $0.publisher.holder?.token == token { $0.publisher.countLost(kind) } }
   }
@@ -187,7 +187,7 @@ final class LiveStream: Sendable {
     state.life.enter(.reconnecting, now: now)
   }
 
-  /// Brings out what the publication left inside; the epoch goes on.
+  /// Stores the pending media of the publication; the epoch continues.
   func interrupt(_ state: inout State) {
     state.life.transcoder?.drain()
     state.life.audioTranscoder?.drain()
@@ -195,13 +195,13 @@ final class LiveStream: Sendable {
     do {
       publish(try state.life.epoch.interrupt(), &state)
     } catch {
-      logger.error("the last fragment before the interruption is lost: \(error)")
+      logger.error("cannot store the last fragment before the interruption: \(error)")
     }
     _ = state.subscribers.feed(state.life.epoch.rungs, since: rungs)
   }
 
-  /// Ends the stream when its publisher has not come back in time. Called now and then by the registry.
-  /// Returns false once the stream is over and nothing of it is available any more.
+  /// Ends the stream when its publisher has not returned in time. The registry calls it regularly. Returns false when the
+  /// stream has ended and nothing of it is available any more.
   func tend() -> Bool {
     let now = clock.monotonicNanoseconds()
     return state.withLock { state in
@@ -212,8 +212,8 @@ final class LiveStream: Sendable {
       case .starting, .live: return true
       case .reconnecting:
         if age >= settings.reconnectWindow.nanoseconds {
-          logger.notice("ended, its publisher did not come back")
-          end(.connectionLost("the publisher did not come back"), &state)
+          logger.notice("ended, because its publisher did not return in time")
+          end(.connectionLost("the publisher did not return in time"), &state)
         }
         return true
       case .ended:
@@ -224,7 +224,7 @@ final class LiveStream: Sendable {
     }
   }
 
-  /// Ends the stream now, whoever publishes it.
+  /// Ends the stream and its publication now.
   func shutDown() {
     let former = state.withLock { state in
       let former = state.publisher.release()
@@ -241,10 +241,10 @@ final class LiveStream: Sendable {
     do {
       publish(try state.life.epoch.end(reason), &state)
     } catch {
-      logger.error("the last fragment is lost: \(error)")
+      logger.error("cannot store the last fragment: \(error)")
       state.subscribers.deliver(.end(reason))
     }
-    // Behind the last events, which are noted as all others are.
+    // After the last events, which are recorded like all others.
     stateStore?.forget(name)
     state.subscribers.end()
     _ = state.subscribers.feed(state.life.epoch.rungs, since: rungs)
@@ -254,7 +254,7 @@ final class LiveStream: Sendable {
     state.subscribers.waiting.wake(now: now, with: { state.life.view() })
   }
 
-  // MARK: What follows the stream
+  // MARK: Sinks and subscribers
 
   private func publish(_ events: [StoredEvent], _ state: inout State) {
     change(state.life)
@@ -289,14 +289,14 @@ final class LiveStream: Sendable {
     }
   }
 
-  // MARK: Who looks at it
+  // MARK: Views
 
   var view: StreamView { state.withLock { $0.life.view() } }
 
-  /// The same with an epoch that is still available.
+  /// The view of an epoch that is still available.
   func view(ofEpoch id: String) -> StreamView? { state.withLock { $0.life.view(ofEpoch: id) } }
 
-  /// The stream when the condition is met, it ends or the time is over: now, where there is nothing to wait for.
+  /// The view when the condition holds, the stream ends, or the time is over. At once when there is nothing to wait for.
   func wait(
     for condition: WaitQueue.Condition, on eventLoop: any EventLoop, atMost time: MediaTime
   ) -> Eventual<StreamView> {
@@ -310,8 +310,8 @@ final class LiveStream: Sendable {
     }
   }
 
-  /// EXT-X-TARGETDURATION of the current epoch, in seconds; nil until it is decided. Told without the lock: each answer to a
-  /// viewer asks.
+  /// EXT-X-TARGETDURATION of the current epoch, in seconds; nil until it is decided. Read without the lock, because each response
+  /// to a viewer needs it.
   var targetDuration: Int? {
     let target = target.load(ordering: .relaxed)
     return target == 0 ? nil : target

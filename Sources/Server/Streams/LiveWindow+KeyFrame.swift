@@ -11,7 +11,7 @@ extension LiveWindow {
     var range: FileRange
   }
 
-  /// The newest picture that starts a segment and that decoding can start with.
+  /// The newest video frame that starts a segment and at which decoding can start.
   var newestKeyFrame: KeyFrame? {
     for segment in segments.reversed() where segment.isIndependent {
       guard let track = inits[segment.initVersion]?.tracks.first(.video),

@@ -1,18 +1,18 @@
 internal import FMP4
 internal import Storage
 
-/// The time in which nobody published. The media's timeline goes on without it. Playlists list it as segments that are
-/// gaps (EXT-X-GAP), so that lengths and PROGRAM-DATE-TIME agree: Shaka Player lays segments where their date says, and
-/// stops for good where nothing in the list accounts for the time. The gaps are listed together with the first segment
-/// after the outage: its length is known only then, and a list must not end with gaps.
+/// Outages: time without a publisher. Media time does not include it. Playlists list it as gap segments (EXT-X-GAP), so that
+/// lengths and PROGRAM-DATE-TIME agree. Shaka Player places segments by their date, and stops for good when the list does not
+/// account for the time. The gaps are listed together with the first segment after the outage: only then is the length known,
+/// and a list must not end with gaps.
 extension LiveWindow {
-  /// Players do not mind a date that jumps by less.
+  /// A jump of the date by less does not disturb players.
   static let shortestOutage = MediaTime(milliseconds: 100)
-  /// In seconds; what gaps obey before EXT-X-TARGETDURATION is decided, which is never less.
+  /// In seconds. Limits gaps before EXT-X-TARGETDURATION is decided, which is never less.
   private static let leastTarget = 1
 
-  /// For how long nobody published before a segment that begins at a wall-clock time (nanoseconds since 1970), in
-  /// nanoseconds; nil where that is nothing to tell, or nothing is before it.
+  /// The outage before a segment that begins at a wall-clock time (nanoseconds since 1970), in nanoseconds. Nil when it is too
+  /// short to list, or nothing precedes it.
   func outage(before wallStart: Int64) -> Int64? {
     guard let end = segments.isEmpty ? lostStart : segments.last.flatMap({ $0.isComplete ? $0.wallEnd : nil }) else {
       return nil
@@ -21,12 +21,12 @@ extension LiveWindow {
     return overflow || outage < Self.shortestOutage.nanoseconds ? nil : outage
   }
 
-  /// Lists what lies between the newest segment and the next one, which begins at a media time and a wall-clock time
+  /// Lists the outage between the newest segment and the next one, which begins at a media time and a wall-clock time
   /// (nanoseconds since 1970). Each gap is at most as long as EXT-X-TARGETDURATION allows.
   mutating func passOutage(before mediaStart: MediaTime, until wallStart: Int64, memory: SegmentMemory) {
     guard let outage = outage(before: wallStart) else { return }
     let target = targetDuration ?? Self.leastTarget
-    // What is older than all that is kept need not be told.
+    // An outage longer than the window is shortened to its length.
     let length = min(outage, longestKept.nanoseconds)
     let longest = MediaTime(milliseconds: Int64(target) * 1000 + 400).nanoseconds
     let count = (length &+ longest &- 1) / longest
@@ -38,8 +38,8 @@ extension LiveWindow {
     }
   }
 
-  /// From where on the next process lists the time that is over. hlsdemux2 asks once in a target duration, and loses its
-  /// place for good where a list begins behind the last segment that it knows.
+  /// The start of the listing for the next process. hlsdemux2 loads a playlist once per target duration. It loses its place for
+  /// good when a playlist begins after the last segment that it knows.
   var lastListedStart: Int64? {
     segments.isEmpty ? lostStart : listed.suffix(Self.overlap).first?.wallStart
   }
@@ -47,7 +47,7 @@ extension LiveWindow {
   /// In segments.
   private static let overlap = 3
 
-  /// Where a gap would lie in the media if they went on with the clock: behind what was before the outage.
+  /// The media time of a gap if the media had continued with the clock after the last segment before the outage.
   func place(of gap: LiveSegment) -> MediaTime {
     let before = segments.last { $0.sequenceNumber < gap.sequenceNumber && !$0.isOutage }?.sequenceNumber ?? 0
     let first = segments.first { $0.sequenceNumber > before } ?? gap

@@ -4,8 +4,8 @@ internal import NIOCore
 internal import Storage
 
 extension LiveWindow {
-  /// Puts a fragment's bytes into the memory of the newest segment, which it belongs to. `anchor` says what time it is in
-  /// the media.
+  /// Stores a fragment's bytes in the memory of the newest segment, which it belongs to. `anchor` maps media time to the wall
+  /// clock.
   mutating func store(_ fragment: Fragment, anchor: WallClockAnchor?) throws(StorageError) -> PublishedFragment {
     let head = FragmentBoxes.interleavedHead(of: fragment, clock: anchor)
     let singleHeads = fragment.runs.map { run in
@@ -16,7 +16,7 @@ extension LiveWindow {
       let begins = segments.last?.partCount(of: nil) == 0
       return FragmentBoxes.head(of: fragment, tracks: tracks, clock: begins ? anchor : nil)
     }
-    // While the bytes are in the processor's cache.
+    // Computed here while the bytes are in the processor's cache.
     var checksum = Checksum()
     checksum.add(head)
     for payload in fragment.payloads { checksum.add(payload) }
@@ -38,7 +38,7 @@ extension LiveWindow {
     return published
   }
 
-  /// A segment of which the rendition has nothing: it keeps the numbers and times of its presentation.
+  /// Adds a segment without media. It keeps the numbers and times of its presentation.
   mutating func addGap(like source: LiveSegment, duration: MediaTime, memory: SegmentMemory) {
     var segment = LiveSegment(
       sequenceNumber: nextSequenceNumber, initVersion: source.initVersion,
@@ -50,7 +50,7 @@ extension LiveWindow {
     completeNewest()
   }
 
-  /// The newest complete segment of what was published has something.
+  /// The newest complete segment with a publisher has media.
   var endsWithMedia: Bool {
     guard let newest = segments.last(where: { $0.isComplete && !$0.isOutage }) else {
       return segments.last?.fragments.isEmpty == false

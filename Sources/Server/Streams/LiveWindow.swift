@@ -1,69 +1,67 @@
 internal import FMP4
 internal import Storage
 
-/// The segments of one epoch that are in memory: a bounded log. Playlists, manifests and byte ranges are functions
-/// of a copy of it; copying costs a reference.
+/// The segments of one epoch in memory: a bounded log. Playlists, manifests and byte ranges are functions of a copy; a copy
+/// costs a reference.
 ///
-/// The newer half is listed in playlists. The older half stays downloadable for players that still follow an older
-/// playlist: a segment outlives its listing by its own length and that of the longest playlist it was in
-/// (RFC 8216bis §6.2.2).
+/// Playlists list the newer half. The older half stays available for players with an older playlist. A segment stays
+/// available after its listing for its own length plus that of the longest playlist that listed it (RFC 8216bis §6.2.2).
 struct LiveWindow: Sendable {
-  /// How much media is kept in memory.
+  /// The length of the media in memory.
   let length: MediaTime
-  /// How many segments are kept, however short they are: breaks of the timeline make segments, too.
+  /// The most segments in memory, however short: breaks of the timeline make segments, too.
   var segmentLimit = Int.max
   /// All segments in memory, oldest first; the last may be growing.
   private(set) var segments = SegmentLog()
   private(set) var inits: [Int: InitSegment] = [:]
   private(set) var periods: [Period] = []
-  /// EXT-X-TARGETDURATION, in seconds; nil until it is decided, and never changed afterwards.
+  /// EXT-X-TARGETDURATION, in seconds. Nil until it is decided; never changes after that.
   private(set) var targetDuration: Int?
-  /// PART-TARGET: no part is longer. Nil until the first tracks are known, and never changed afterwards.
+  /// PART-TARGET: no part is longer. Nil until the first tracks are known; never changes after that.
   private(set) var partTarget: MediaTime?
   private(set) var isEnded = false
-  /// Nobody publishes: what comes next does not continue what there is.
+  /// There is no publisher: the next segment does not continue the newest one.
   private(set) var isInterrupted = false
   /// Discontinuities before the oldest segment in memory.
   private var forgottenDiscontinuities = 0
   private(set) var nextSequenceNumber = 1
-  /// The ordinal of the next Period where there is none yet.
+  /// The ordinal of the first Period.
   private var firstPeriod = 0
-  /// The first number of this process; above 1 where another process had those before.
+  /// The first media sequence number of this process; above 1 when it resumed the epoch.
   private(set) var firstSequenceNumber = 1
-  /// Wall-clock time at which one of the last segments starts that another process listed, in nanoseconds since 1970; nil
-  /// where none is known.
+  /// The wall-clock start of one of the last segments that the previous process listed, in nanoseconds since 1970; nil when
+  /// unknown.
   private(set) var lostStart: Int64?
-  /// Versions of init segments up to this one were another process's.
+  /// The last version of an init segment of the previous process.
   private(set) var lastLostInit = 0
-  /// Every complete segment so far can be decoded without another.
+  /// Each complete segment so far can be decoded without another one.
   private(set) var keepsIndependence = true
-  /// Bits a second of the segment that needed most, and what all of them held, for BANDWIDTH.
+  /// Bits per second, peak and average over all segments, for BANDWIDTH.
   private(set) var bandwidth = Bandwidth()
-  /// The length of the longest segment so far of any track, as it is listed.
+  /// The listed length of the longest segment so far of any track.
   private(set) var longestSegment = MediaTime.zero
   /// Rises with each change that a playlist can show.
   private(set) var version = 0
-  /// Bytes that complete segments keep in memory, and how long they are, in milliseconds.
+  /// The bytes of complete segments in memory, and their length in milliseconds.
   private var completeBytes = 0
   private var completeMilliseconds: Int64 = 0
 
-  /// A stretch of segments on one clock, without a discontinuity inside and without one that came to something else than
-  /// manifests had announced: a DASH Period.
+  /// A DASH Period: segments on one clock without a discontinuity, each as long as manifests announced.
   struct Period: Sendable, Hashable {
     /// Counts from 0 within the epoch.
     let ordinal: Int
     /// Media time at which it starts.
     let mediaStart: MediaTime
-    /// Wall-clock time of that, in nanoseconds since 1970.
+    /// Wall-clock time of `mediaStart`, in nanoseconds since 1970.
     fileprivate(set) var wallStart: Int64
     let initVersion: Int
     let firstSequenceNumber: Int
-    /// The ordinal of the Period whose media and parameters go on in this one.
+    /// The ordinal of the Period that this one continues, with the same parameters.
     let continued: Int?
   }
 
-  /// Whether playlists may promise that every segment starts with a key frame: only a measured target duration lets
-  /// every group of pictures through.
+  /// Whether playlists may promise that every segment starts with a key frame. Only a measured target duration allows for
+  /// every GOP.
   private let promisesIndependence: Bool
 
   init(length: MediaTime, promisesIndependence: Bool = true) {
@@ -71,7 +69,7 @@ struct LiveWindow: Sendable {
     self.promisesIndependence = promisesIndependence
   }
 
-  /// The window of an epoch that goes on in this process. It has no segment, and those to come have new numbers.
+  /// The window of a resumed epoch. It has no segments; new ones get unused numbers.
   init(length: MediaTime, promisesIndependence: Bool, resuming record: EpochRecord) {
     self.init(length: length, promisesIndependence: promisesIndependence)
     nextSequenceNumber = record.nextSequenceNumber
@@ -84,8 +82,7 @@ struct LiveWindow: Sendable {
     partTarget = record.partTarget
   }
 
-  /// A recording as renderers see it: all of its segments, which are complete, each with its number. `isEnded`: none
-  /// follows.
+  /// A recording, for renderers: all of its segments, which are complete, with their numbers. `isEnded`: no segment follows.
   init(
     recorded segments: [LiveSegment], inits: [Int: InitSegment], targetDuration: Int, bandwidth: Bandwidth,
     isEnded: Bool
@@ -104,17 +101,17 @@ struct LiveWindow: Sendable {
     }
   }
 
-  /// Another process had segments before the first of this.
+  /// The epoch was resumed: another process had segments before those of this one.
   var isResumed: Bool { firstSequenceNumber > 1 }
 
-  /// The ordinal of the Period that is opened next.
+  /// The ordinal of the next Period.
   var nextPeriod: Int { periods.last.map { $0.ordinal + 1 } ?? firstPeriod }
 
-  /// Some segment that is not in memory starts without a key frame.
+  /// Records that a segment that is not in memory starts without a key frame.
   mutating func breakIndependence() { keepsIndependence = false }
 
-  /// Nanoseconds that a Period's times of day may be wrong before another one tells them anew. Players see media so much
-  /// later or sooner than announced.
+  /// Nanoseconds. The times of day of a Period may be off by this much before a new Period corrects them. Players show media
+  /// later or earlier than announced by that error.
   private static let clockTolerance: UInt64 = 100_000_000
 
   private func beginsPeriod(_ segment: LiveSegment) -> Bool {
@@ -130,14 +127,14 @@ struct LiveWindow: Sendable {
         initVersion: segment.initVersion, firstSequenceNumber: segment.sequenceNumber, continued: last))
   }
 
-  /// Tells all times of day anew. Only before anybody was told of them.
+  /// Changes all times of day. Call only before any were published.
   mutating func redate(by anchor: WallClockAnchor) {
     for index in segments.indices { segments[index].wallStart = anchor.wallNanoseconds(at: segments[index].start) }
     for index in periods.indices { periods[index].wallStart = anchor.wallNanoseconds(at: periods[index].mediaStart) }
     version += 1
   }
 
-  /// A segment began without a key frame.
+  /// A segment started without a key frame.
   var isCutWithoutKeyFrame: Bool { !keepsIndependence || segments.last?.isIndependent == false }
 
   /// EXT-X-INDEPENDENT-SEGMENTS.
@@ -145,7 +142,7 @@ struct LiveWindow: Sendable {
 
   // MARK: What playlists show
 
-  /// The complete segments that playlists list, oldest first.
+  /// The complete segments in playlists, oldest first.
   var listed: Slice<SegmentLog> {
     let complete = segments.last?.isComplete == false ? segments.dropLast() : segments[...]
     var first = complete.endIndex
@@ -157,34 +154,34 @@ struct LiveWindow: Sendable {
       total = longer
       first -= 1
     }
-    // What another process listed is accounted for until this one's media fill the list: by it players find their place.
+    // Time that the previous process listed stays listed until new media fills the playlist: players find their place by it.
     if first < complete.endIndex, let firstMediaNumber, complete[first].sequenceNumber <= firstMediaNumber {
       return complete
     }
-    // Any other gap leads on from what is listed before it.
+    // Any other gap must follow a listed segment.
     while first < complete.endIndex, complete[first].isOutage { first += 1 }
     return complete[first...]
   }
 
-  /// The media sequence number of this process's first segment with media; nil once that is forgotten.
+  /// The media sequence number of this process's first segment with media. Nil after that segment was dropped.
   private var firstMediaNumber: Int? {
     periods.first.flatMap { $0.ordinal == firstPeriod ? $0.firstSequenceNumber : nil }
   }
 
-  /// Playlists list something that can be played; else only gaps, or nothing.
+  /// Playlists list playable media; otherwise only gaps, or nothing.
   var listsMedia: Bool {
     // The newest complete segment is listed.
     segments.suffix(2).last(where: \.isComplete)?.isOutage == false || listed.contains { !$0.isOutage }
   }
 
-  /// Who asks for parts can have a playlist: the target duration is decided and a part is there.
+  /// Requests for parts can be served: the target duration is decided and a part exists.
   var hasBegun: Bool { targetDuration != nil && partTarget != nil && !segments.isEmpty }
 
-  /// Everybody can have a playlist: a segment is complete as well. Players that know no parts take a playlist without a
-  /// segment for a broken one (libavformat, GStreamer).
+  /// All requests for playlists can be served: a segment is complete as well. Players without support for parts take a playlist
+  /// without segments for a broken one (libavformat, GStreamer).
   var isReleased: Bool { targetDuration != nil && (listsMedia || isEnded) }
 
-  /// How much media playlists list: what leaves room for segments to outlive their listing, and never less than
+  /// The length of the media in playlists. It leaves time for segments to stay available after their listing, and is at least
   /// three target durations.
   var listedLength: MediaTime {
     let target = MediaTime(milliseconds: Int64(targetDuration ?? 2) * 1000)
@@ -193,12 +190,12 @@ struct LiveWindow: Sendable {
   }
 
   private var minimumListedLength: MediaTime {
-    // Segments may be half a second longer than the target, which is a rounded figure.
+    // Segments may be half a second longer than the target, which is rounded.
     MediaTime(milliseconds: 3 * (Int64(targetDuration ?? 2) * 1000 + 500))
   }
 
-  /// The media sequence number that playlists begin with (EXT-X-MEDIA-SEQUENCE): before the first segment is complete, that
-  /// of the one in the making, whose parts are listed.
+  /// The first media sequence number of playlists (EXT-X-MEDIA-SEQUENCE). Before the first segment is complete, that of the
+  /// growing one, whose parts are listed.
   var firstListedNumber: Int { listed.first?.sequenceNumber ?? segments.last?.sequenceNumber ?? nextSequenceNumber }
 
   /// Discontinuities before the first listed segment (EXT-X-DISCONTINUITY-SEQUENCE).
@@ -215,7 +212,7 @@ struct LiveWindow: Sendable {
     return index < segments.count ? segments[index] : nil
   }
 
-  /// How a rendition shows a segment; nil where the stream had nothing for it then.
+  /// The layout of a segment for a rendition. Nil when the stream had no media for it.
   func layout(_ rendition: Rendition, of segment: LiveSegment) -> SegmentLayout? {
     guard let kind = rendition.kind else { return .interleaved }
     return inits[segment.initVersion]?.tracks.first(kind).map { .track($0) }
@@ -226,10 +223,10 @@ struct LiveWindow: Sendable {
     return completeBytes + newest.residentBytes
   }
 
-  /// The init segment that the newest fragments belong to.
+  /// The init segment for the newest fragments.
   var currentInit: InitSegment? { inits[inits.keys.max() ?? 0] }
 
-  // MARK: How it grows
+  // MARK: Changes
 
   mutating func setTargetDuration(_ seconds: Int) {
     guard targetDuration == nil else { return }
@@ -241,7 +238,7 @@ struct LiveWindow: Sendable {
     if partTarget == nil { partTarget = target }
   }
 
-  /// Its parts have another bound than those of the window that it was made like.
+  /// Removes PART-TARGET: the parts of this window have another bound than those of the window that it was copied from.
   mutating func forgetPartTarget() { partTarget = nil }
 
   mutating func add(_ initSegment: InitSegment) {
@@ -264,7 +261,7 @@ struct LiveWindow: Sendable {
     append(segment)
   }
 
-  /// Opens a segment that is made already.
+  /// Opens a segment that was made elsewhere.
   mutating func append(_ segment: LiveSegment) {
     if beginsPeriod(segment) || segments.last?.brokeItsAnnouncement == true {
       openPeriod(with: segment, continuing: segment.followsDiscontinuity ? nil : periods.last?.ordinal)
@@ -274,8 +271,8 @@ struct LiveWindow: Sendable {
     isInterrupted = false
   }
 
-  /// Appends time in which nobody published. `start` is the media time that goes on behind it, `wallStart` in nanoseconds
-  /// since 1970, `memory` that of the segment behind it.
+  /// Appends an outage. `start` is the media time that continues after it, `wallStart` is in nanoseconds since 1970, `memory`
+  /// that of the segment after it.
   mutating func addOutage(
     before start: MediaTime, wallStart: Int64, lasting duration: MediaTime, memory: SegmentMemory
   ) {
@@ -292,7 +289,7 @@ struct LiveWindow: Sendable {
     evict()
   }
 
-  /// Nothing continues the newest segment.
+  /// Marks the newest segment as not continued.
   mutating func interrupt() {
     guard !isInterrupted, !segments.isEmpty else { return }
     isInterrupted = true
@@ -314,18 +311,18 @@ struct LiveWindow: Sendable {
     }
   }
 
-  /// Completes the growing segment and forgets what no longer fits. `length` is how long it is although some of it is
-  /// missing; nil where it is as long as its media.
+  /// Completes the growing segment and drops what no longer fits. `length` is its length when some media is missing; nil when
+  /// it is as long as its media.
   mutating func completeNewest(lasting length: MediaTime? = nil) {
     guard let index = segments.indices.last, !segments[index].isComplete else { return }
     if let length { segments[index].lengthen(to: length) }
     segments[index].isComplete = true
     noteLength(of: segments[index])
     keepsIndependence = keepsIndependence && segments[index].standsAlone
-    let picture = layout(.video, of: segments[index])?.trackID
+    let video = layout(.video, of: segments[index])?.trackID
     if !segments[index].fragments.isEmpty {
       bandwidth.add(
-        segments[index], keyFrameLength: picture.flatMap { segments[index].keyFrameLength(of: $0) },
+        segments[index], keyFrameLength: video.flatMap { segments[index].keyFrameLength(of: $0) },
         fragmentCount: segments[index].fragments.count)
     }
     version += 1
@@ -339,7 +336,7 @@ struct LiveWindow: Sendable {
     version += 1
   }
 
-  /// No more than this is kept, but for a segment.
+  /// The most media in memory, but at least one segment is kept.
   var longestKept: MediaTime {
     let target = MediaTime(milliseconds: Int64(targetDuration ?? 10) * 1000 + 500)
     return max(length, listedLength + listedLength + target)
@@ -352,7 +349,7 @@ struct LiveWindow: Sendable {
     }
   }
 
-  /// Forgets the oldest segment to make room. False where that is the newest complete one.
+  /// Drops the oldest segment to free memory. False when it is the newest complete one.
   mutating func dropOldest() -> Bool {
     guard segments.dropFirst().first?.isComplete == true else { return false }
     drop()
@@ -360,7 +357,7 @@ struct LiveWindow: Sendable {
     return true
   }
 
-  /// Forgets all complete segments before that number, but the newest.
+  /// Drops all complete segments before this number, except for the newest.
   mutating func dropSegments(before number: Int) {
     while let oldest = segments.first, oldest.sequenceNumber < number, dropOldest() {}
   }

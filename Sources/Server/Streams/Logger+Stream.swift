@@ -2,7 +2,7 @@ internal import Ingest
 internal import Logging
 
 extension Logger {
-  /// One that names a stream in each line: before the message in text, as a field in JSON.
+  /// A logger that names the stream in each line: before the message in text, as a field in JSON.
   func of(_ stream: StreamName) -> Logger {
     var logger = self
     logger[metadataKey: "stream"] = "\(stream)"

@@ -1,11 +1,11 @@
-/// The names of media below `/live/{stream}/{epoch}/{rendition}/`.
+/// File names of media below `/live/{stream}/{epoch}/{rendition}/`.
 enum MediaName {
   static let playlist = "index.m3u8"
   static let keyFrames = "iframes.m3u8"
   /// The playlist of the whole programme.
   static let programme = "dvr.m3u8"
-  /// Before the time in names of segments that DASH addresses by `$Time$`: times are ticks, and the init segment's version
-  /// says which ones. A later version may count in others, and come to the same number again.
+  /// The prefix before the time in names that DASH addresses by `$Time$`. Times are ticks of the timescale in the init segment,
+  /// so the prefix contains its version: with another timescale, the same number may recur.
   static func timePrefix(initVersion: Int) -> String { "t\(initVersion)-" }
 
   static func initSegment(_ version: Int) -> String { "init-\(version).mp4" }
@@ -14,11 +14,11 @@ enum MediaName {
   }
   static func segment(_ sequenceNumber: Int) -> String { "\(sequenceNumber)\(segmentEnding)" }
   static let segmentEnding: StaticString = ".m4s"
-  /// A segment behind its init segment.
+  /// A segment after its init segment, in one file.
   static func playable(_ sequenceNumber: Int) -> String { "\(sequenceNumber).mp4" }
   static func part(_ position: PartPosition) -> String { "\(position.segment).\(position.part).m4s" }
-  /// The first part of a segment with another init segment than the one before. Under the usual name it was hinted at
-  /// before that was known, and players would read it with the init segment that they have.
+  /// The first part of a segment with a new init segment. Playlists may have hinted at the usual name before the change was
+  /// known, and players would combine it with the init segment that they have.
   static func firstPart(ofSegment number: Int, initVersion: Int) -> String { "\(number).0-\(initVersion).m4s" }
 
   enum Asked: Equatable {
@@ -34,12 +34,12 @@ enum MediaName {
     case segmentAt(Int64, initVersion: Int)
     case part(PartPosition)
     case firstPart(ofSegment: Int, initVersion: Int)
-    /// Init segment and segment in one, by media sequence number.
+    /// Init segment and segment in one file, by media sequence number.
     case playable(Int)
   }
 
-  /// What a name asks for; nil for what is no such name. Numbers are plain decimals without leading zeros, so that
-  /// one thing has one URL.
+  /// The item with this name; nil for any other name. Numbers are decimals without leading zeros, so that each item has one
+  /// URL.
   static func parse(_ name: String) -> Asked? {
     if name == playlist { return .playlist }
     if name == keyFrames { return .keyFrames }

@@ -1,28 +1,28 @@
 internal import Ingest
 
-/// How many names the addresses may take that show no key: a name costs a window, a recording and a place in the API. A
-/// value, told what time it is.
+/// Limits the number of names that addresses without a key can use: each name costs a window, a recording and an entry in the
+/// API. A value type; the caller passes the time.
 struct NameAllowance: Sendable {
-  /// What may be set.
+  /// The configurable limits.
   struct Limits: Sendable, Hashable {
-    /// Names of all streams that are known at a time.
+    /// Names of all known streams at a time.
     var streams = 1000
     /// New names that an address without a key may take at once.
     var names = 64
-    /// How many more it may take in a minute.
+    /// New names that it may take per minute after that.
     var namesPerMinute = 16
   }
 
   private struct Address: Sendable {
     var tokens: TokenBucket
-    /// When each name was last taken.
+    /// When each name was last used; monotonic nanoseconds.
     var names: [StreamName: Int64] = [:]
     var seen: Int64
   }
 
-  /// A name that an address had within this time is not new to it, in nanoseconds.
+  /// Nanoseconds. A name that an address used within this time is not new to it.
   private static let memory: Int64 = 86_400_000_000_000
-  /// Names that are remembered of an address, and addresses in all; the oldest are forgotten first.
+  /// The most names per address, and the most addresses, that are remembered. The oldest are forgotten first.
   private static let rememberedNames = 2048
   private static let rememberedAddresses = 256
 
@@ -33,8 +33,8 @@ struct NameAllowance: Sendable {
     self.limits = limits
   }
 
-  /// An address takes a name, at a time in monotonic nanoseconds. Gives the seconds until it may take a new one; nil where it
-  /// may now.
+  /// An address takes a name at `now` (monotonic nanoseconds). Returns the seconds until it may take a new one; nil when it may
+  /// now.
   mutating func take(_ name: StreamName, by address: String, now: Int64) -> Int? {
     var entry =
       addresses[address]
@@ -59,7 +59,7 @@ struct NameAllowance: Sendable {
     return nil
   }
 
-  /// An address still has a name that it took before.
+  /// Records that an address still uses a name.
   mutating func keep(_ name: StreamName, by address: String, now: Int64) {
     guard addresses[address]?.names[name] != nil else { return }
     addresses[address]?.names[name] = now

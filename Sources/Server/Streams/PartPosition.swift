@@ -1,6 +1,6 @@
 internal import FMP4
 
-/// A part's place in a rendition: the media sequence number of its segment, and its index there, from 0.
+/// The position of a part in a rendition: the media sequence number of its segment, and its index there, from 0.
 struct PartPosition: Hashable, Sendable, Comparable {
   var segment: Int
   var part: Int
@@ -11,8 +11,8 @@ struct PartPosition: Hashable, Sendable, Comparable {
 }
 
 extension LiveWindow {
-  /// The part of a rendition that comes next: what playlists hint at. Behind a fragment with which its segment is
-  /// expected to be complete, that is the first of the next segment.
+  /// The next part of a rendition, for preload hints. After the expected last fragment of a segment it is the first part of the
+  /// next segment.
   func nextPart(of rendition: Rendition) -> PartPosition {
     guard let newest = segments.last, !newest.isComplete else {
       return PartPosition(segment: nextSequenceNumber, part: 0)
@@ -23,13 +23,13 @@ extension LiveWindow {
     return PartPosition(segment: newest.sequenceNumber, part: partCount(of: rendition, in: newest))
   }
 
-  /// The version of the next segment's init segment, where the newest segment is complete and had another.
+  /// The version of the next segment's init segment, when the newest segment is complete and has another one.
   var nextInit: Int? {
     guard let newest = segments.last, newest.isComplete, let version = currentInit?.version else { return nil }
     return version == newest.initVersion ? nil : version
   }
 
-  /// Where a playlist of the rendition ends: behind its newest part.
+  /// The end of the rendition's playlist: the position after its newest part.
   func edge(of rendition: Rendition) -> PartPosition {
     guard let newest = segments.last, !newest.isComplete else {
       return PartPosition(segment: nextSequenceNumber, part: 0)
@@ -37,8 +37,8 @@ extension LiveWindow {
     return PartPosition(segment: newest.sequenceNumber, part: partCount(of: rendition, in: newest))
   }
 
-  /// Whether the rendition's playlist contains the part or a later one. A part beyond the last of a complete segment
-  /// is the next segment's first (RFC 8216bis §6.2.5.2).
+  /// Whether the rendition's playlist contains this part or a later one. A part after the last one of a complete segment means
+  /// the first part of the next segment (RFC 8216bis §6.2.5.2).
   func hasReached(_ position: PartPosition, in rendition: Rendition) -> Bool {
     let edge = edge(of: rendition)
     guard position.segment < edge.segment else { return position < edge }
@@ -54,7 +54,7 @@ extension LiveWindow {
 }
 
 extension LiveSegment {
-  /// The name of one of its parts, by its index.
+  /// The file name of a part, by its index.
   func name(ofPart index: Int) -> String {
     changesInit && index == 0
       ? MediaName.firstPart(ofSegment: sequenceNumber, initVersion: initVersion)

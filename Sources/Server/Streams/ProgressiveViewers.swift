@@ -2,15 +2,15 @@ internal import FMP4
 internal import NIOCore
 internal import Storage
 
-/// The viewers of `stream.mp4` on one event loop. A fragment is handed over once a loop, and reaches its viewers
-/// there by plain calls.
+/// The viewers of `stream.mp4` on one event loop. A fragment is passed once to each loop, and from there to its viewers by
+/// direct calls.
 final class LoopViewers: Sendable {
   let eventLoop: any EventLoop
   private let viewers: NIOLoopBoundBox<[ObjectIdentifier: Viewer]>
 
   private struct Viewer {
     let writer: LiveBodyWriter
-    /// What was published before this position is already in what the viewer began with.
+    /// The viewer already has the fragments before this position.
     let firstPosition: Int
   }
 
@@ -19,17 +19,17 @@ final class LoopViewers: Sendable {
     viewers = .makeBoxSendingValue([:], eventLoop: eventLoop)
   }
 
-  /// On the loop. `firstPosition` is the position of the first fragment that the viewer does not have yet.
+  /// Call on the loop. `firstPosition` is the position of the first fragment that the viewer does not have.
   func add(_ writer: LiveBodyWriter, key: ObjectIdentifier, firstPosition: Int) {
     viewers.value[key] = Viewer(writer: writer, firstPosition: firstPosition)
   }
 
-  /// On the loop.
+  /// Call on the loop.
   func remove(_ key: ObjectIdentifier) {
     viewers.value[key] = nil
   }
 
-  /// From any thread.
+  /// Call from any thread.
   func deliver(_ pieces: [BodyPiece], position: Int) {
     eventLoop.execute {
       for viewer in self.viewers.value.values where viewer.firstPosition <= position {
@@ -38,8 +38,8 @@ final class LoopViewers: Sendable {
     }
   }
 
-  /// From any thread: all responses end, because the stream does or because its parameters change. Nobody joins an
-  /// audience that is finished.
+  /// Call from any thread. Ends all responses, because the stream ends or its parameters change. No viewer may be added after
+  /// that.
   func finish() {
     eventLoop.execute {
       let finished = self.viewers.value

@@ -2,14 +2,14 @@ internal import FMP4
 internal import Ingest
 internal import NIOCore
 
-/// Limits what the publishers of a stream may do to it in a minute, over reconnects as well. Each break of the timeline makes a
-/// segment. Each change of parameters makes an init segment and a recording.
+/// Limits what the publishers of a stream may do per minute, across reconnects. Each break of the timeline makes a segment.
+/// Each change of parameters makes an init segment and a recording.
 struct PublicationBounds: Sendable {
-  /// What may be set.
+  /// The configurable limits.
   struct Limits: Sendable, Hashable {
-    /// Breaks of the timeline a minute: jumps of timestamps, and publications that begin.
+    /// Breaks of the timeline per minute: jumps of timestamps, and new publications.
     var jumpsPerMinute = 120
-    /// Changes of codec, picture size or the like a minute.
+    /// Changes of codec, frame size and other parameters per minute.
     var changesPerMinute = 30
   }
 
@@ -20,7 +20,7 @@ struct PublicationBounds: Sendable {
   private var jumps: TokenBucket
   private var changes: TokenBucket
   private(set) var pace = MediaPace()
-  /// The publication has told its tracks.
+  /// The publication has sent its tracks.
   private var knowsTracks = false
 
   init(_ limits: Limits) {
@@ -29,8 +29,8 @@ struct PublicationBounds: Sendable {
     changes = TokenBucket(perMinute: limits.changesPerMinute)
   }
 
-  /// A publication begins, whether it goes on with the stream or begins it anew; false where there were too many breaks. Then
-  /// the one that there is goes on as before.
+  /// Begins a publication, in the current epoch or a new one. False when there were too many breaks; the current publication
+  /// then continues.
   mutating func begin(now: Int64) -> Bool {
     guard jumps.take(now: now) else { return false }
     knowsTracks = false
@@ -38,10 +38,10 @@ struct PublicationBounds: Sendable {
     return true
   }
 
-  /// Seconds until another break is let through, at least 1.
+  /// Seconds until the next break is allowed, at least 1.
   var secondsUntilBreak: Int { max(1, Int(jumps.secondsUntilToken.rounded(.up))) }
 
-  /// Why the publication ends with the event; nil where it goes on. `end` is how far its media reaches behind the event.
+  /// Why the event ends the publication; nil when it continues. `end` is the end of its media after the event.
   mutating func complaint(about event: MediaEvent, end: MediaTime?, now: Int64) -> String? {
     switch event {
     case .discontinuity:
@@ -53,7 +53,7 @@ struct PublicationBounds: Sendable {
       defer { knowsTracks = true }
       pace.jump()
       guard knowsTracks, !changes.take(now: now) else { return nil }
-      return "its codec or picture size changed more than \(limits.changesPerMinute) times in a minute (--max-changes)"
+      return "its codec or frame size changed more than \(limits.changesPerMinute) times in a minute (--max-changes)"
     case .sample(let sample):
       let isNewSecond = pace.add(end: end, bytes: sample.payload.readableBytes, now: now)
       guard isNewSecond, let share = pace.slowShare, share < Self.slowestPace else { return nil }
@@ -64,26 +64,26 @@ struct PublicationBounds: Sendable {
   }
 }
 
-/// How fast the media of a publication advances, in each of the last thirty seconds.
+/// How fast the media of a publication advances, over the last thirty seconds.
 struct MediaPace: Sendable {
-  /// Seconds that are looked at.
+  /// The number of seconds that are measured.
   static let slots = 30
   private static let recentSlots = 10
   private static let leastSpan = 10
-  /// What nobody sends in one step.
+  /// A larger step is not counted as media.
   private static let longestStep = MediaTime(milliseconds: 10_000)
-  /// Nanoseconds that the time between two samples counts for at most: who was held up or paused is not slow for it.
+  /// Nanoseconds. A longer time between two samples counts as this long, so that a delayed or paused publisher is not slow.
   private static let longestPause: Int64 = 10_000_000_000
-  /// The same where the timestamps jumped meanwhile, and nobody knows how far the clock went.
+  /// Nanoseconds. The same bound when the timestamps jumped in between, so that the step is unknown.
   private static let longestUnknownPause: Int64 = 2_000_000_000
-  /// Of less time, counted so, nothing is said.
+  /// Nanoseconds. Less measured time gives no result.
   private static let leastJudged: Int64 = 20_000_000_000
 
   private struct Slot: Sendable {
     var second: Int64
     /// Seconds of media.
     var media = 0.0
-    /// Nanoseconds between its samples and those before them, pauses cut.
+    /// Nanoseconds between each of its samples and the previous one, with pauses cut.
     var span: Int64 = 0
     var bytes = 0
   }
@@ -93,14 +93,14 @@ struct MediaPace: Sendable {
   private(set) var isNewSecond = false
   private var end: MediaTime?
   private var start: Int64?
-  /// When the last sample came.
+  /// When the last sample arrived.
   private var arrival: Int64?
 
-  /// The next sample does not continue the last.
+  /// The next sample does not continue the last one.
   mutating func jump() { end = nil }
 
-  /// `end` is how far the media reaches with the next sample, of so many bytes; `now` in nanoseconds on a monotonic clock.
-  /// Returns whether the sample is the first of its second.
+  /// Adds a sample of so many bytes. `end` is the end of the media with it; `now` is in monotonic nanoseconds. Returns whether
+  /// it is the first sample of its second.
   mutating func add(end: MediaTime?, bytes: Int = 0, now: Int64) -> Bool {
     let second = now / 1_000_000_000
     start = start ?? second
@@ -123,25 +123,25 @@ struct MediaPace: Sendable {
     return isNew
   }
 
-  /// Seconds of media in a second of real time, however many of the seconds had no sample. Nil where pauses leave too little to
-  /// judge by: a connection that was held up says nothing of the clock.
+  /// Seconds of media per second of real time; seconds without samples count too. Nil when pauses leave too little measured
+  /// time: a delayed connection says nothing about the clock.
   var slowShare: Double? {
     guard let start, let last = recent.last?.second, last &- start >= Int64(Self.slots) else { return nil }
-    // The second that has only begun does not count.
+    // The current second is incomplete and does not count.
     let past = recent.dropLast()
     let span = past.reduce(0) { $0 &+ $1.span }
     guard span >= Self.leastJudged else { return nil }
     return past.reduce(0) { $0 + $1.media } / (Double(span) / 1e9)
   }
 
-  /// Seconds of media in a second of real time, of the last seconds; nil before it is known.
+  /// Seconds of media per second of real time, over the last ten seconds; nil before that.
   var recentShare: Double? {
     guard let last = recent.last?.second, let start, last &- start >= Int64(Self.recentSlots) else { return nil }
     let media = recent.filter { $0.second < last && $0.second >= last &- Int64(Self.recentSlots) }
     return media.reduce(0) { $0 + $1.media } / Double(Self.recentSlots)
   }
 
-  /// Bytes that arrive in a second: what came lately, as if it had come over ten seconds at least.
+  /// Bytes per second of the recent samples, averaged over at least ten seconds.
   func bytesPerSecond(now: Int64) -> Int {
     guard let start else { return 0 }
     let elapsed = min(max(now / 1_000_000_000 &- start, Int64(Self.leastSpan)), Int64(Self.slots))
@@ -150,7 +150,7 @@ struct MediaPace: Sendable {
 }
 
 extension TokenBucket {
-  /// So many at once, and as many again within a minute.
+  /// Allows `count` at once, and as many again per minute.
   fileprivate init(perMinute count: Int) {
     self.init(burst: Double(count), perSecond: Double(count) / 60)
   }

@@ -7,9 +7,9 @@ struct PublicationToken: Hashable, Sendable {
   fileprivate let number: Int
 }
 
-/// Who publishes a stream, by the rules of takeover, and what has come of it since the name came up.
+/// The publisher of a stream, the takeover rules, and counters since the stream was created.
 struct PublisherSlot: Sendable {
-  /// The publisher that has the name. All times are monotonic, in nanoseconds.
+  /// The current publisher. All times are monotonic nanoseconds.
   struct Holder: Sendable {
     let token: PublicationToken
     let remoteAddress: String
@@ -23,18 +23,18 @@ struct PublisherSlot: Sendable {
   typealias Change = (token: PublicationToken, former: Holder?)
 
   private(set) var holder: Holder?
-  /// Of the last publisher.
+  /// The protocol of the last publisher.
   private(set) var lastProtocol = ""
   /// As `PublishRequest.host`, of the last publisher.
   private(set) var lastHost: String?
-  /// The same where that showed no key.
+  /// The same when the last publisher had no key.
   private(set) var unprovenHost: String?
   private(set) var recordingWish = PublishRequest.RecordingWish.asConfigured
   private var lastTakeover: Int64?
   private var publications = 0
   private var bounds: PublicationBounds
   var counters = StreamCounters()
-  /// How far what has come reaches.
+  /// The ends of the audio and the video.
   private var ends = AVSkew()
 
   init(_ limits: PublicationBounds.Limits) {
@@ -43,8 +43,9 @@ struct PublisherSlot: Sendable {
 
   // MARK: Coming and going
 
-  /// Gives the name to a publisher: with the name's own key the newest wins, at most once in five seconds; else a holder that
-  /// is still sending keeps the name, but against its own address with a key for all names. Returns the one that held it.
+  /// Gives the name to a publisher. With the name's own key the newest publisher wins, at most once in five seconds. Without
+  /// it, a holder that still sends keeps the name, except against its own address with a key for all names. Returns the former
+  /// holder.
   mutating func admit(
     _ request: PublishRequest, right: PublishRight, now: Int64
   ) throws(PublishRefusal) -> Change {
@@ -67,7 +68,7 @@ struct PublisherSlot: Sendable {
     return (token, former)
   }
 
-  /// Why a newcomer does not get the name; nil where it does.
+  /// Why a new publisher does not get the name; nil when it does.
   private func refusal(
     of request: PublishRequest, right: PublishRight, holder: Holder, now: Int64
   ) -> PublishRefusal? {
@@ -85,12 +86,12 @@ struct PublisherSlot: Sendable {
     }
   }
 
-  /// Nobody has the name any more. Returns who had it.
+  /// Frees the name. Returns the former holder.
   @discardableResult mutating func release() -> Holder? { holder.take() }
 
-  // MARK: What comes
+  // MARK: Intake
 
-  /// Counts what a publication sends.
+  /// Counts an event of a publication.
   mutating func count(_ event: MediaEvent, now: Int64) {
     if case .progress = event { return }  // of the clock, not of the publisher
     holder?.lastReceived = now
@@ -110,7 +111,7 @@ struct PublisherSlot: Sendable {
     }
   }
 
-  /// A sample came and could not be used.
+  /// Counts a sample that arrived and could not be used.
   mutating func countLost(_ kind: MediaKind) {
     switch kind {
     case .video: counters.intake.lostPictures &+= 1
@@ -118,16 +119,16 @@ struct PublisherSlot: Sendable {
     }
   }
 
-  /// Why the publication ends with an event that is counted; nil where it goes on.
+  /// Why an event, already counted, ends the publication; nil when it continues.
   mutating func complaint(about event: MediaEvent, now: Int64) -> String? {
     bounds.complaint(about: event, end: ends.reach, now: now)
   }
 
-  /// Seconds of media in a second of real time; nil before it is known, and where nothing is new since the last sample.
+  /// Seconds of media per second of real time. Nil before it is known, and when it is unchanged since the last sample.
   var newPace: Double? { bounds.pace.isNewSecond ? bounds.pace.recentShare : nil }
 
   func bytesPerSecond(now: Int64) -> Int { bounds.pace.bytesPerSecond(now: now) }
 
-  /// Seconds by which audio is ahead of the picture; nil where one of them is missing.
+  /// Seconds by which the audio is ahead of the video; nil when one of them is missing.
   var skew: Double? { ends.skew }
 }

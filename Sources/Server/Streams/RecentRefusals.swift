@@ -1,23 +1,23 @@
 internal import Ingest
 
-/// The publications that were refused lately and why. It stays small whoever knocks: the same refusal again is counted, one
-/// address takes the place of its own older ones, and texts are cut.
+/// Recently refused publications with reasons. Its size is bounded: a repeated refusal is counted, an address with many
+/// entries replaces its own older ones, and texts are cut.
 struct RecentRefusals: Sendable {
   struct Entry: Sendable {
     var refused: RefusedPublication
-    /// How often it came, and when it came last; nanoseconds since 1970.
+    /// How often it occurred, and when first and last; nanoseconds since 1970.
     var count: Int
     var first: Int64
     var last: Int64
   }
 
-  /// Entries of all addresses, and of one.
+  /// The most entries in all, and of one address.
   static let limit = 100
   static let limitOfHost = 10
-  /// Characters of a text.
+  /// The most characters of a text.
   static let textLength = 300
 
-  /// From the oldest to the newest.
+  /// Oldest first.
   private(set) var entries: [Entry] = []
 
   mutating func add(_ refused: RefusedPublication, now: Int64) {
@@ -34,7 +34,7 @@ struct RecentRefusals: Sendable {
     entries.append(entry)
   }
 
-  /// The port tells nothing: each try has another.
+  /// Ignores the port: it differs with each attempt.
   private static func isSame(_ a: RefusedPublication, _ b: RefusedPublication) -> Bool {
     a.host == b.host && a.stream == b.stream && a.protocolName == b.protocolName && a.publicReason == b.publicReason
   }

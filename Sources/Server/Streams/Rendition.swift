@@ -1,23 +1,23 @@
 internal import FMP4
 internal import Ingest
 
-/// One way of looking at a stream's bytes, with a place of its own in the URLs.
+/// A selection and layout of a stream's tracks, with its own path in URLs.
 enum Rendition: Sendable, Hashable, CaseIterable {
   /// The first track of each kind, interleaved: HLS, progressive fMP4.
   case interleaved
-  /// The picture alone: DASH, HLS in the separate layout.
+  /// Video only: DASH, HLS in the separate layout.
   case video
-  /// The audio alone.
+  /// Audio only.
   case audio
-  /// The picture as a rung of the ladder has it, by the rung's name.
+  /// The video of a rung of the ladder, by the rung's name.
   case rung(String)
   /// The audio in another codec than the source's.
   case transcodedAudio(CodecID)
 
-  /// Those that every stream may have.
+  /// The renditions that any stream can have.
   static let allCases: [Rendition] = [.interleaved, .video, .audio]
 
-  /// Its place in the URLs.
+  /// The path segment in URLs.
   var rawValue: String {
     switch self {
     case .interleaved: "av"
@@ -28,13 +28,13 @@ enum Rendition: Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// One of those that every stream may have.
+  /// From the path segment of a rendition that any stream can have.
   init?(rawValue: String) {
     guard let rendition = Self.allCases.first(where: { $0.rawValue == rawValue }) else { return nil }
     self = rendition
   }
 
-  /// Any, by its place in a URL.
+  /// From the path segment of any rendition.
   init?(pathSegment: String) {
     if let rendition = Rendition(rawValue: pathSegment) {
       self = rendition
@@ -49,7 +49,7 @@ enum Rendition: Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// Nil for the interleaved layout.
+  /// The kind of its track; nil for the interleaved layout.
   var kind: MediaKind? {
     switch self {
     case .interleaved: nil
@@ -58,7 +58,7 @@ enum Rendition: Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// Transcoded: it has a window of its own.
+  /// Transcoded, with its own window.
   var isRung: Bool {
     switch self {
     case .rung, .transcodedAudio: true

@@ -2,8 +2,8 @@ internal import FMP4
 internal import NIOCore
 internal import Storage
 
-/// Responses on one event loop that send a segment while it is made: a chunk for each fragment. A new fragment is
-/// handed over once a loop.
+/// Responses on one event loop that send a growing segment, one chunk for each fragment. A new fragment is passed once to each
+/// loop.
 final class SegmentFollowers: Sendable {
   let eventLoop: any EventLoop
   private let followers: NIOLoopBoundBox<[ObjectIdentifier: Follower]>
@@ -12,7 +12,7 @@ final class SegmentFollowers: Sendable {
     let writer: LiveBodyWriter
     let track: TrackID?
     let sequenceNumber: Int
-    /// Fragments of the segment that it has been given.
+    /// Fragments of the segment that were sent.
     var fragments: Int
   }
 
@@ -21,24 +21,24 @@ final class SegmentFollowers: Sendable {
     followers = .makeBoxSendingValue([:], eventLoop: eventLoop)
   }
 
-  /// On the loop. The writer has been given the segment as far as it goes here.
+  /// Call on the loop. The writer already has all fragments of `segment`.
   func add(_ writer: LiveBodyWriter, key: ObjectIdentifier, _ segment: LiveSegment, track: TrackID?) {
     followers.value[key] = Follower(
       writer: writer, track: track, sequenceNumber: segment.sequenceNumber, fragments: segment.fragments.count)
   }
 
-  /// On the loop.
+  /// Call on the loop.
   func remove(_ key: ObjectIdentifier) {
     followers.value[key] = nil
   }
 
-  /// From any thread: the segments that may be followed, oldest first, as they are now. One that is no longer among
-  /// them has left the window.
+  /// Call from any thread. `segments` are the current state of those that may be followed, oldest first. A segment that is
+  /// missing has left the window.
   func deliver(_ segments: [LiveSegment]) {
     eventLoop.execute { self.advance(segments) }
   }
 
-  /// From any thread: nothing more comes of what is followed.
+  /// Call from any thread. Ends all responses, because the segments do not grow any more.
   func finish() {
     eventLoop.execute {
       let finished = self.followers.value
@@ -49,11 +49,11 @@ final class SegmentFollowers: Sendable {
 
   private func advance(_ segments: [LiveSegment]) {
     for (key, follower) in followers.value {
-      // Later ones are told of by a later delivery.
+      // A later delivery has later segments.
       if let newest = segments.last, newest.sequenceNumber < follower.sequenceNumber { continue }
       let segment = segments.first { $0.sequenceNumber == follower.sequenceNumber }
       if let segment {
-        // A delivery that was on its way when the follower joined may be older than what it was given.
+        // A delivery that was under way when the follower was added may be older than the follower's start.
         followers.value[key]?.fragments = max(follower.fragments, segment.fragments.count)
         let pieces = segment.pieces(of: follower.track, fromFragment: follower.fragments)
         if !pieces.isEmpty { follower.writer.write(pieces) }

@@ -1,10 +1,10 @@
 internal import FMP4
 
-/// How the bytes of a segment are laid out for a rendition.
+/// The layout of a segment's bytes in a rendition.
 enum SegmentLayout: Sendable {
   /// The first track of each kind in each fragment.
   case interleaved
-  /// One track alone.
+  /// A single track.
   case track(TrackDescription)
 
   /// Nil for the interleaved layout.

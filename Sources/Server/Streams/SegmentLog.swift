@@ -1,12 +1,12 @@
-/// The segments of a window, oldest first, in pieces: who renders a window has a copy of it, and the publisher goes on
-/// meanwhile. What that costs it is a copy of one piece and of the list of them, however long the window is.
+/// The segments of a window, oldest first, in pieces. Renderers keep copies of a window while the publisher continues. A
+/// change then costs a copy of one piece and of the list of pieces, whatever the length of the window.
 struct SegmentLog: RandomAccessCollection, MutableCollection, Sendable {
   /// Segments of a full piece.
   private static let length = 128
 
-  /// All are full, but for what is gone of the first and what is to come of the last.
+  /// All pieces are full, except for removed segments in the first and free places in the last.
   private var pieces: [[LiveSegment]] = []
-  /// Segments that the first piece no longer has.
+  /// Segments that were removed from the first piece.
   private var gone = 0
   private(set) var endIndex = 0
   var startIndex: Int { 0 }

@@ -1,12 +1,12 @@
 internal import Basics
 internal import NIOCore
 
-/// The name of a segment in its rendition's folder. One track alone is named as DASH asks for it, in HLS too, so that a
-/// cache holds it once; the interleaved layout, which DASH does not know, by media sequence number.
+/// The file name of a segment in its rendition. Segments of one track are named by time, as DASH requires, in HLS too, so that
+/// a cache holds them once. Interleaved segments, which DASH does not use, are named by media sequence number.
 enum SegmentName: Sendable, Hashable {
   /// By media sequence number.
   case number(Int)
-  /// By the earliest presentation time of the rendition's track, in its ticks, which the init segment's version tells.
+  /// By the earliest presentation time of the rendition's track, in ticks of the timescale in that version of the init segment.
   case time(Int64, initVersion: Int)
 
   var text: String {
@@ -28,7 +28,7 @@ enum SegmentName: Sendable, Hashable {
 }
 
 extension LiveWindow {
-  /// What a segment is called in a rendition. Where it has nothing of it, nobody fetches it.
+  /// The name of a segment in a rendition. When the rendition has no media in it, no client requests the name.
   func name(of segment: LiveSegment, in rendition: Rendition) -> SegmentName {
     guard let track = layout(rendition, of: segment)?.trackID, let span = segment.span(of: track) else {
       return .number(segment.sequenceNumber)
@@ -36,8 +36,8 @@ extension LiveWindow {
     return .time(span.listed.start, initVersion: segment.initVersion)
   }
 
-  /// What the segment of that number will be called, if the one before it comes to what is known of it and nothing breaks
-  /// between them.
+  /// The expected name of the segment with this number. It holds if the previous segment gets its expected length and no break
+  /// follows it.
   func expectedName(ofSegment number: Int, in rendition: Rendition) -> SegmentName {
     if let segment = segment(number), let track = layout(rendition, of: segment)?.trackID,
       segment.span(of: track) != nil

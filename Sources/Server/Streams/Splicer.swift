@@ -1,13 +1,13 @@
 internal import FMP4
 
-/// Lays each publication's timeline behind the last one's, so that an outage leaves no hole in media time: the
-/// publications of one epoch share one timeline, and the wall clock tells how long the outage was.
+/// Places the timeline of each publication after that of the previous one. The publications of an epoch share one timeline;
+/// an outage leaves no gap in media time. The wall clock tells the length of the outage.
 struct Splicer: Sendable {
-  /// Where the current publication's origin lies on the epoch's timeline.
+  /// The origin of the current publication on the epoch's timeline.
   private(set) var offset = MediaTime.zero
   private var offsets: [TrackID: Int64] = [:]
 
-  /// The next publication starts where the media ended, on a whole millisecond: exact in every timescale that is a
+  /// The next publication starts at the end of the media, rounded up to a millisecond. This is exact in each timescale that is a
   /// multiple of 1000.
   mutating func startPublication(after end: MediaTime?) {
     guard let end else { return }

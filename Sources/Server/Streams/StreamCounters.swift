@@ -2,19 +2,19 @@ internal import Basics
 internal import FMP4
 internal import Ingest
 
-/// What has come of a stream since its name came up. Only ever rises.
+/// Counters of a stream since it was created. They never decrease.
 struct StreamCounters: Sendable {
-  /// What came by one protocol.
+  /// What arrived by one protocol.
   struct Intake: Sendable, Hashable {
-    /// Of coded media.
+    /// Bytes of coded media.
     var bytes = 0
     var pictures = 0
     var keyFrames = 0
     var audioFrames = 0
-    /// What came and could not be used.
+    /// Frames that arrived and could not be used.
     var lostPictures = 0
     var lostAudioFrames = 0
-    /// Breaks of the publisher's timestamps.
+    /// Jumps of the publisher's timestamps.
     var jumps = 0
 
     static func += (total: inout Intake, more: Intake) {
@@ -29,21 +29,21 @@ struct StreamCounters: Sendable {
   }
 
   var publications = 0
-  /// Of the publication of the moment, and those of the same protocol before it.
+  /// Of the current publication, and of earlier ones by the same protocol.
   var intake = Intake()
   private var protocolName = ""
   private var others: [String: Intake] = [:]
-  /// From the end of a part's media to where it could be had.
+  /// The delay from the end of a part's media to its availability.
   var partDelay = Durations()
-  /// Waits for what was not there yet.
+  /// Waits for something that was not available yet.
   var waits = Durations()
   var playlistRenders = 0
   var droppedPictures = 0
   var workerRestarts = 0
-  /// Of the worker that transcodes audio.
+  /// Restarts of the worker for audio.
   var audioRestarts = 0
 
-  /// A publication begins.
+  /// Begins a publication.
   mutating func begin(_ protocolName: String) {
     publications += 1
     guard protocolName != self.protocolName else { return }
@@ -71,13 +71,13 @@ struct StreamCounters: Sendable {
   }
 }
 
-/// How far the newest audio and the newest picture of a publication reach.
+/// The ends of the newest audio and the newest video of a publication.
 struct AVSkew: Sendable {
   private struct Track: Sendable {
     let id: TrackID
     let kind: MediaKind
     let timescale: UInt32
-    /// What a sample lasts that does not say so itself.
+    /// The duration of a sample that does not give its own.
     let step: UInt32
     var end: MediaTime?
 
@@ -97,22 +97,22 @@ struct AVSkew: Sendable {
 
   mutating func use(_ tracks: [TrackDescription]) { self.tracks = tracks.map(Track.init) }
 
-  /// Of which kind the sample is; nil where it belongs to no track.
+  /// Takes a sample and returns its kind; nil when it belongs to no track.
   mutating func take(_ sample: Sample) -> MediaKind? {
     guard let index = tracks.firstIndex(where: { $0.id == sample.track }) else { return nil }
     tracks[index].take(sample)
     return tracks[index].kind
   }
 
-  /// How far the newest media reaches; nil before the first sample.
+  /// The end of the newest media; nil before the first sample.
   var reach: MediaTime? {
     tracks.compactMap(\.end).max()
   }
 
-  /// Seconds by which the first audio track is ahead of the first video track; nil where one of them is missing.
+  /// Seconds by which the first audio track is ahead of the first video track; nil when one of them is missing.
   var skew: Double? {
-    guard let picture = end(of: .video), let audio = end(of: .audio) else { return nil }
-    return (audio - picture).seconds
+    guard let video = end(of: .video), let audio = end(of: .audio) else { return nil }
+    return (audio - video).seconds
   }
 
   private func end(of kind: MediaKind) -> MediaTime? { tracks.first { $0.kind == kind }?.end }

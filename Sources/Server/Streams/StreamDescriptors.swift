@@ -2,32 +2,32 @@ internal import Basics
 internal import Ingest
 internal import Storage
 
-/// What streams take of the descriptors that there are.
+/// The file descriptors that streams use.
 struct StreamDescriptors: Sendable {
   let budget: DescriptorBudget
-  /// What else than its publisher and its memory takes descriptors of a stream: recordings, folders of segments.
+  /// Sinks of each stream that use descriptors, beside publisher and memory: recordings, segment folders.
   let sinks: Int
   let ladders: LadderProfiles
   let audioProfiles: AudioProfiles
-  /// Segments of a window.
+  /// The most segments in a window.
   let segmentLimit: Int
-  /// Whether one file holds the segments of a stream, as is usual.
+  /// Whether one file holds all segments of a stream, as is usual.
   var sharesMemory = SegmentStore.canShare
-  /// Bounds what has left its window and is still being sent.
+  /// Limits segments that have left their window and are still sent.
   var leftovers: LeftoverBudget?
 
-  /// What a stream that is to come has taken.
+  /// The descriptors of a stream that is about to start.
   struct Reservation: Sendable {
     fileprivate let budget: DescriptorBudget
-    /// Those of its memory are given back when it is closed: viewers may read for longer than there is the stream.
+    /// Gives the descriptors of its memory back when it is closed: viewers may read longer than the stream exists.
     let store: SegmentStore
     fileprivate let others: Int
 
-    /// It does not come.
+    /// Gives the others back when the stream does not start.
     func giveBack() { budget.giveBackStream(others) }
   }
 
-  /// Nil where there are not so many, even without viewers.
+  /// Nil when there are too few, even without viewers.
   func reserve(_ stream: StreamName) -> Reservation? {
     let memory = memory(of: stream)
     guard budget.takeStream(count(of: stream)) else { return nil }
@@ -37,30 +37,30 @@ struct StreamDescriptors: Sendable {
     return Reservation(budget: budget, store: store, others: count(of: stream) - memory)
   }
 
-  /// The stream is forgotten.
+  /// Gives the descriptors of a removed stream back.
   func giveBack(_ stream: StreamName) { budget.giveBackStream(count(of: stream) - memory(of: stream)) }
 
-  /// All of a stream as it is configured.
+  /// All descriptors of a stream as configured.
   func count(of stream: StreamName) -> Int {
     let workers = (ladders[stream].isEmpty ? 0 : 1) + (audioProfiles[stream] == nil ? 0 : 1)
     return DescriptorBudget.perStream - 1 + memory(of: stream) + DescriptorBudget.perSink * (sinks + workers)
   }
 
-  /// Of the window of the source, and of each rung.
+  /// The descriptors of the window of the source and of each rung.
   private func memory(of stream: StreamName) -> Int {
     sharesMemory ? 1 : segmentLimit * (1 + ladders[stream].count + (audioProfiles[stream] == nil ? 0 : 1))
   }
 
-  /// Streams without a ladder that there can be at a time.
+  /// The most streams without a ladder at a time.
   var capacity: Int {
     let memory = sharesMemory ? 1 : segmentLimit
     return budget.streams / (DescriptorBudget.perStream - 1 + memory + DescriptorBudget.perSink * sinks)
   }
 
-  /// Why a stream is refused, beside so many.
+  /// The refusal of a stream when there are `streams` already.
   func refusal(beside streams: Int) -> PublishRefusal {
     .noRoom(
-      "the server has no descriptors for another stream: \(budget.limit) may be open (ulimit -n, or LimitNOFILE of systemd),"
+      "the server has no file descriptors for another stream: \(budget.limit) may be open (ulimit -n, or LimitNOFILE of systemd),"
         + " and it has \(streams) streams; raise the limit, or end streams")
   }
 }

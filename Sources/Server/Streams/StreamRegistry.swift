@@ -7,7 +7,7 @@ internal import NIOCore
 internal import Storage
 internal import Synchronization
 
-/// All streams by name, and the door that publishers knock at.
+/// All streams by name. Admits publishers.
 final class StreamRegistry: PublishGate {
   private let settings: StreamSettings
   private let ladders: LadderProfiles
@@ -22,25 +22,25 @@ final class StreamRegistry: PublishGate {
     @Sendable (_ stream: StreamName, _ epoch: String, _ requested: PublishRequest.RecordingWish)
       -> [any FragmentSink]
   private let epochIDs = EpochID()
-  /// Remembers the streams for the next process; nil where none goes on with them.
+  /// Stores the streams for the next process; nil when no process resumes them.
   private let stateStore: StreamStateStore?
   private let state: RankedMutex<State>
   private let refusals = Mutex(RecentRefusals())
 
-  /// Streams that have series of their own in `/metrics`, the first to come; the others are told together. With this many,
-  /// all recorded and with a ladder, there are fewer than 2,000 series, which a Prometheus server takes without a thought.
+  /// The number of streams with their own series in `/metrics`: the first to be created. The others are added up. With 50
+  /// streams, all recorded and with a ladder, there are fewer than 2,000 series, a small number for a Prometheus server.
   static let namedInMetrics = 50
 
   private struct State {
     var streams: [StreamName: LiveStream] = [:]
     var names: NameAllowance
     var holdings = StreamsByAddress()
-    /// What follows streams that are forgotten, and has files open still.
+    /// Sinks of removed streams that still have open files.
     var closing = ClosingSinks()
     var groups = KnownGOPDurations()
     var isShuttingDown = false
     var rejections: [String: Int] = [:]
-    /// Those that `/metrics` tells by name; what has come of the others that are gone.
+    /// The streams that `/metrics` names, and the counters of removed streams without a name there.
     var namedInMetrics: Set<StreamName> = []
     var departed = StreamCounters()
   }
@@ -100,7 +100,7 @@ final class StreamRegistry: PublishGate {
     refusals.withLock { $0.add(refused, now: now) }
   }
 
-  /// From the oldest to the newest.
+  /// Oldest first.
   var recentRefusals: [RecentRefusals.Entry] { refusals.withLock { $0.entries } }
 
   private func admitInTime(_ request: PublishRequest) async throws(PublishRefusal) -> any MediaSink {
@@ -115,7 +115,7 @@ final class StreamRegistry: PublishGate {
     let reservation = try state.withLock { state throws(PublishRefusal) in
       try reserve(request, holder: holder, &state)
     }
-    // Viewers that were asked to go may still have them.
+    // Viewers that were told to leave may still hold the descriptors.
     if let reservation, !(await descriptors.budget.areFree()) {
       reservation.giveBack()
       throw descriptors.refusal(beside: state.withLock { $0.streams.count })
@@ -141,14 +141,14 @@ final class StreamRegistry: PublishGate {
       state.holdings.give(request.stream, to: holder, descriptors: descriptors.count(of: request.stream))
       return (stream, change)
     }
-    // It was forgotten in between.
+    // The stream was removed in between.
     guard let (stream, change) = admitted else { return try await admitInTime(request) }
     change.former?.evict(.replaced)
     return Publication(stream: stream, token: change.token)
   }
 
-  /// Takes the descriptors of a name that is not known yet, some of which may still be viewers'; nil for a known one. `holder`
-  /// is the address where that shows no key.
+  /// Reserves descriptors for an unknown name; viewers may still hold some of them. Nil for a known name. `holder` is the
+  /// publisher's address when it has no key.
   private func reserve(
     _ request: PublishRequest, holder: String?, _ state: inout State
   ) throws(PublishRefusal) -> StreamDescriptors.Reservation? {
@@ -163,7 +163,7 @@ final class StreamRegistry: PublishGate {
     return reservation
   }
 
-  /// Why a name cannot be a stream now, or no longer; nil where it can.
+  /// Why a name cannot be a stream now; nil when it can.
   private func refusal(of stream: StreamName, holder: String?, _ state: State) -> PublishRefusal? {
     if state.isShuttingDown { return .shuttingDown }
     let limit = state.names.limits.streams
@@ -175,7 +175,7 @@ final class StreamRegistry: PublishGate {
     return .tooManyOfAddress(streams: state.holdings.streams(of: holder))
   }
 
-  /// Streams without a ladder that there can be at a time.
+  /// The most streams without a ladder at a time.
   var capacity: Int {
     min(state.withLock { $0.names.limits.streams }, descriptors.capacity)
   }
@@ -198,13 +198,13 @@ final class StreamRegistry: PublishGate {
     return settings
   }
 
-  /// Goes on with streams that the last process left open: they wait for their publishers as after a lost connection.
-  /// Those whose players were told something else than the settings say now begin anew.
+  /// Resumes streams that the last process left open: they wait for their publishers as after a lost connection. A stream begins
+  /// anew when the current settings contradict what its players were told.
   func resume(_ entries: [StreamName: StreamStateEntry]) {
     for (name, entry) in entries {
       let settings = settings(of: name)
       guard entry.promise == settings.promise else {
-        logger.of(name).notice("begins anew: its players were told other lengths and layouts than are set now")
+        logger.of(name).notice("begins anew: the lengths or layouts in the settings have changed since the last run")
         stateStore?.forget(name)
         continue
       }
@@ -222,16 +222,16 @@ final class StreamRegistry: PublishGate {
         state.streams[name] = stream
         if state.namedInMetrics.count < Self.namedInMetrics { state.namedInMetrics.insert(name) }
       }
-      logger.of(name).notice("goes on with segment \(entry.record.nextSequenceNumber) when its publisher is back")
+      logger.of(name).notice("continues with segment \(entry.record.nextSequenceNumber) when its publisher returns")
     }
   }
 
-  /// Ends streams whose publisher did not come back and forgets those that are over. To be called about once a second.
+  /// Ends streams whose publisher did not return and removes ended ones. Call about once a second.
   func tend() {
     defer { countClosing() }
     for stream in all where !stream.tend() {
       state.withLock { state in
-        // A publisher may have come in between: they are admitted under this lock.
+        // A publisher may have arrived in between: they are admitted under this lock.
         guard state.streams[stream.name] === stream, !stream.tend() else { return }
         state.groups.remember(stream.knownGroup, of: stream.name)
         state.streams[stream.name] = nil
@@ -245,19 +245,19 @@ final class StreamRegistry: PublishGate {
     }
   }
 
-  /// Files of what is over are beside those that the streams have taken.
+  /// Counts open files of ended streams, in addition to the descriptors of streams.
   private func countClosing() {
     let sinks = state.withLock { $0.closing.count() } + all.reduce(0) { $0 + $1.countClosing() }
     descriptors.budget.setClosing(DescriptorBudget.perSink * sinks)
   }
 
-  /// What `/metrics` tells of streams. Who has a name there keeps it for as long as the stream is known, and what the
-  /// others came to is kept when they go: no counter ever falls.
+  /// The streams for `/metrics`. A stream with its own series keeps it while it exists. The counters of other streams are kept
+  /// when they are removed, so that no counter decreases.
   struct Overview: Sendable {
     var streams: [LiveStream]
     var named: Set<StreamName>
     var departed: StreamCounters
-    /// Publishers that were turned away, by reason.
+    /// Refused publishers, by reason.
     var rejections: [String: Int]
   }
 
@@ -269,20 +269,20 @@ final class StreamRegistry: PublishGate {
     }
   }
 
-  /// Publishers are admitted.
+  /// New publishers are admitted.
   var isOpen: Bool { state.withLock { !$0.isShuttingDown } }
 
-  /// Bytes of media that all streams keep in memory.
+  /// Bytes of media of all streams in memory.
   var mediaBytes: Int { memory.used }
 
-  /// Bytes by which the windows of all streams that have a publisher will still grow.
+  /// Bytes by which the windows of all streams with a publisher will still grow.
   var expectedGrowth: Int {
-    // Together they keep no more than they may.
+    // In all, the streams keep no more than the budget.
     let room = max(0, memory.inAll - memory.used)
     return all.reduce(0) { min(room, $0 + min(room, $1.expectedGrowth)) }
   }
 
-  /// Ends all streams and admits no more.
+  /// Ends all streams and admits no more publishers.
   func shutDown() {
     let streams = state.withLock { state in
       state.isShuttingDown = true
@@ -292,30 +292,30 @@ final class StreamRegistry: PublishGate {
   }
 }
 
-/// The end of this process, and not of its streams.
+/// The end of this process while its streams continue.
 extension StreamRegistry {
-  /// From here on a publisher's end is an interruption.
+  /// From now on, the end of a publisher counts as an interruption.
   func prepareToLeave() {
     for stream in all { stream.prepareToLeave() }
   }
 
-  /// Lets all publishers go and admits no more; the next process goes on with the streams.
+  /// Disconnects all publishers and admits no more; the next process resumes the streams.
   func handOver() {
     state.withLock { $0.isShuttingDown = true }
     for stream in all { stream.handOver() }
   }
 
-  /// Answers all who wait for something of a stream with what there is.
+  /// Responds to all waiting requests with the current state.
   func letGo() {
     for stream in all { stream.letGo() }
   }
 }
 
-/// How far apart the key frames of names seen before were, so that their next playlist need not wait to find out.
+/// The key frame intervals of earlier streams by name, so that their next playlist need not wait for a measurement.
 private struct KnownGOPDurations: Sendable {
   private var lengths: [StreamName: MediaTime] = [:]
 
-  /// Names come from publishers: beyond this many none is remembered.
+  /// Publishers choose the names, so their number is limited.
   private static let limit = 1000
 
   subscript(name: StreamName) -> MediaTime? { lengths[name] }
@@ -326,7 +326,7 @@ private struct KnownGOPDurations: Sendable {
   }
 }
 
-/// One publisher's hold on a stream.
+/// A publisher's access to a stream.
 private final class Publication: MediaSink {
   private let stream: LiveStream
   private let token: PublicationToken

@@ -2,67 +2,67 @@ internal import Basics
 internal import FMP4
 internal import Ingest
 
-/// What every stream of a server has in common.
+/// Settings that are common to all streams of a server.
 struct StreamSettings: Sendable {
   var partTarget = MediaTime(milliseconds: 200)
   var segmentTarget = MediaTime(milliseconds: 2000)
   var targetDuration = TargetDuration.automatic
-  /// How much media a stream keeps in memory.
+  /// The length of the media in memory.
   var window = MediaTime(milliseconds: 60_000)
   /// How far viewers can go back on disk; nil for no further than the window.
   var rewind: MediaTime?
-  /// How long a name waits for a publisher whose connection was lost.
+  /// How long a stream waits for a publisher whose connection was lost.
   var reconnectWindow = MediaTime(milliseconds: 30_000)
 
-  /// What publishers may do to a stream in a minute.
+  /// Limits for publishers, per minute.
   var bounds = PublicationBounds.Limits()
 
-  /// Where players find this server; nil where nobody said.
+  /// The public address of the server; nil when it is not configured.
   var publicURL: PublicURL?
-  /// What manifests are to list of an epoch's time before an outage, or in the next process: so many of its newest Periods
-  /// at most, and older ones (`DASHManifest`, which this folder does not know).
+  /// The Periods that manifests keep from before an outage or for the next process: at most `count` of the epoch's newest, and
+  /// earlier kept ones. Implemented by `DASHManifest`, which this folder does not know.
   var periodsToKeep: @Sendable (_ epoch: EpochView, _ count: Int) -> [KeptPeriod] = { _, _ in [] }
 
   var layout = HLSLayout.interleaved
   var partAddressing = PartAddressing.url
-  /// The rungs that are made of a stream's picture; none for no ladder. It wants the separate layout.
+  /// The rungs of a stream's video; empty without a ladder. A ladder needs the separate layout.
   var ladder: [RungSpecification] = []
-  /// What a stream's audio is also made into; nil for the source's alone. It wants the separate layout.
+  /// The additional audio codec; nil for the source's audio only. It needs the separate layout.
   var audio: AudioSpecification?
 
-  /// How HLS delivers picture and audio.
+  /// How HLS delivers video and audio.
   enum HLSLayout: String, Sendable, Hashable, CaseIterable {
-    /// In one segment: half the requests.
+    /// In one segment: half as many requests.
     case interleaved
-    /// In renditions of their own, whose segments are DASH's as well.
+    /// In separate renditions, whose segments DASH uses as well.
     case separate
   }
 
   /// How playlists name parts.
   enum PartAddressing: String, Sendable, Hashable, CaseIterable {
-    /// Each has a URL.
+    /// Each part has a URL.
     case url
-    /// As byte ranges of their segment, so that a cache holds one object.
+    /// Byte ranges of the segment, so that a cache holds one object.
     case byterange
   }
 
-  /// How EXT-X-TARGETDURATION is found.
+  /// How EXT-X-TARGETDURATION is decided.
   enum TargetDuration: Sendable, Hashable {
-    /// From the first group of pictures, at most ten seconds.
+    /// From the first GOP, at most ten seconds.
     case automatic
     case seconds(Int)
   }
 
-  /// Segments in a window: four times as many as there are without breaks of the timeline.
+  /// The most segments in a window: four times the number without breaks of the timeline, at least 16.
   var segmentLimit: Int {
     let usual = window.rescaled(to: 1000) / max(1, segmentTarget.rescaled(to: 1000))
     return max(16, 4 * Int(clamping: usual))
   }
 
-  /// An ended epoch stays available this long.
+  /// How long an ended epoch stays available.
   static let endedAvailability = MediaTime(milliseconds: 60_000)
-  /// A publisher keeps its name while it sent something within this time, but against the name's own key.
+  /// A publisher that sent something within this time keeps its name, except against the name's own key.
   static let holderGrace = MediaTime(milliseconds: 3000)
-  /// At most one switch of publisher within this time.
+  /// At most one takeover within this time.
   static let takeoverInterval = MediaTime(milliseconds: 5000)
 }

@@ -4,14 +4,14 @@ internal import Glibc
 internal import Ingest
 internal import Storage
 
-/// The ledger's table: a row for each live stream. It holds nothing that would be missed for longer than a minute, so a
-/// database that is of another version or damaged is thrown away. Calls wait for the disk.
+/// The table of live streams for the next process, one row each. The data matters for a minute at most, so a damaged database,
+/// or one of another version, is deleted. Calls block on the disk.
 struct StreamStateDatabase: Sendable {
   private let queue: DatabaseQueue
 
   /// Name of the file in the state folder.
   static let fileName = "streams.sqlite"
-  /// Counts up with the table's shape.
+  /// Increased with each change of the schema.
   private static let version = 3
 
   static func open(folder: String) throws -> StreamStateDatabase {
@@ -28,10 +28,10 @@ struct StreamStateDatabase: Sendable {
     var configuration = Configuration()
     configuration.busyMode = .timeout(1)
     configuration.journalMode = .wal
-    // What the page cache has survives the process. After a power failure nobody waits for these streams.
+    // The page cache survives the end of the process. After a power failure the streams need not be resumed.
     configuration.prepareDatabase { database in
       try database.execute(sql: "PRAGMA synchronous = OFF")
-      // Two servers with one ledger would each go on with the other's streams.
+      // Two servers with one database would each resume the other's streams.
       try database.execute(sql: "PRAGMA locking_mode = EXCLUSIVE")
     }
     queue = try DatabaseQueue(path: path, configuration: configuration)
@@ -54,7 +54,7 @@ struct StreamStateDatabase: Sendable {
     }
   }
 
-  /// All streams. Rows that this program cannot have written are left out.
+  /// All streams. Rows that this program cannot have written are skipped.
   func entries() throws -> [StreamName: StreamStateEntry] {
     try queue.read { database in
       var entries: [StreamName: StreamStateEntry] = [:]
@@ -69,7 +69,7 @@ struct StreamStateDatabase: Sendable {
     }
   }
 
-  /// Puts entries in place of those of the same names; nil takes one away.
+  /// Replaces the entries of these names; nil deletes one.
   func write(_ changes: [StreamName: StreamStateEntry?]) throws {
     try queue.write { database in
       for (name, entry) in changes {
@@ -82,7 +82,7 @@ struct StreamStateDatabase: Sendable {
     }
   }
 
-  /// Leaves one file.
+  /// Closes the database and leaves a single file.
   func close() {
     try? queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)") }
     try? queue.close()
@@ -90,7 +90,7 @@ struct StreamStateDatabase: Sendable {
 }
 
 extension StreamStateEntry {
-  /// Counts and times beyond these are nobody's.
+  /// Valid ranges of counts and times.
   private static let counts = 0...(1 << 40)
   private static let moments = Int64(0)...(Int64.max / 4)
 

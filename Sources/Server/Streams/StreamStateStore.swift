@@ -4,8 +4,8 @@ internal import Ingest
 internal import Logging
 internal import NIOPosix
 
-/// Remembers the epochs of the streams that are live, outside of this process, so that the next one goes on with them. Who
-/// tells it of a change waits for nothing: a thread of its own writes, of each stream only the newest.
+/// Stores the epochs of live streams outside of this process, so that the next one can resume them. Callers never block: a
+/// separate thread writes, and only the newest state of each stream.
 final class StreamStateStore: Sendable {
   private let folder: String
   private let clock: SteadyClock
@@ -18,7 +18,7 @@ final class StreamStateStore: Sendable {
     var database: StreamStateDatabase?
     var changes: [StreamName: @Sendable () -> StreamStateEntry?] = [:]
     var isWriting = false
-    /// The last write failed; said once.
+    /// The last write failed. Logged once.
     var hasFailed = false
   }
 
@@ -28,8 +28,8 @@ final class StreamStateStore: Sendable {
     self.logger = logger
   }
 
-  /// Opens or makes the ledger, and tells of the streams that were live when the last process ended, at most `patience`
-  /// ago; the others are forgotten. Until then nothing is written. Blocks on the disk; throws what the disk says.
+  /// Opens or creates the database. Returns the streams that were live when the last process ended, at most `patience` ago;
+  /// deletes the others. Before this call, nothing is written. Blocks on the disk; throws its errors.
   func begin(patience: MediaTime) throws -> [StreamName: StreamStateEntry] {
     let database = try StreamStateDatabase.open(folder: folder)
     thread.start()
@@ -45,9 +45,8 @@ final class StreamStateStore: Sendable {
     return fresh
   }
 
-  /// `promise` is what players were told by the stream's settings, which have to be the same for the epoch to go on. The
-  /// record's Periods are asked for on the ledger's thread, where `periods` is given: nothing of the window is held for as long as
-  /// a disk is slow.
+  /// Stores a record. `promise` is what players learned from the settings; an epoch is only resumed when it is the same.
+  /// `periods`, if given, is called on the writing thread. No lock of a window is thus held while a disk is slow.
   func note(
     _ record: EpochRecord, promise: String, of name: StreamName, periods: (@Sendable () -> [KeptPeriod])? = nil
   ) {
@@ -59,7 +58,7 @@ final class StreamStateStore: Sendable {
     }
   }
 
-  /// The stream is over.
+  /// Deletes the entry of an ended stream.
   func forget(_ name: StreamName) {
     change(name) { nil }
   }
@@ -90,15 +89,15 @@ final class StreamStateStore: Sendable {
           defer { state.hasFailed = true }
           return !state.hasFailed
         }
-        if isNew { logger.warning("after a restart streams would begin anew, their state cannot be written: \(error)") }
+        if isNew { logger.warning("cannot write the state of streams, so a restart would not resume them: \(error)") }
       }
     }
   }
 
-  /// Returns when all is written. To be called once, at the end.
+  /// Returns when all changes are written. Call once, at the end.
   func close() async {
     guard let database = state.withLock({ $0.database }) else { return }
-    // The thread does one thing after the other. What comes behind this is written by nobody.
+    // The thread runs jobs in order. Later changes are not written.
     try? await thread.runIfActive { [self] in
       state.withLock { $0.database = nil }
       database.close()
@@ -107,10 +106,10 @@ final class StreamStateStore: Sendable {
   }
 }
 
-/// A stream in the ledger.
+/// The stored state of a stream.
 struct StreamStateEntry: Sendable, Hashable {
   var record: EpochRecord
-  /// What players were told by the stream's settings.
+  /// What players learned from the stream's settings.
   var promise: String
   /// Nanoseconds since 1970.
   var writtenAt: Int64

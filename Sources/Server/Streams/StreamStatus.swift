@@ -1,17 +1,17 @@
 internal import FMP4
 internal import Ingest
 
-/// What a stream is doing.
+/// The state of a stream.
 enum StreamPhase: String, Sendable, Hashable {
-  /// A publisher is there; nothing can be played yet.
+  /// There is a publisher, but nothing can be played yet.
   case starting
   case live
-  /// The publisher's connection was lost; its playlists wait for it.
+  /// The publisher's connection was lost; playlists wait for its return.
   case reconnecting
   case ended
 }
 
-/// A stream as the API and the log tell of it.
+/// The status of a stream, for the API and the log.
 struct StreamStatus: Sendable {
   var name: StreamName
   var phase: StreamPhase
@@ -19,30 +19,29 @@ struct StreamStatus: Sendable {
   var protocolName: String
   /// Nanoseconds since 1970.
   var startedAt: Int64
-  /// When its last publisher left, once it has ended; nanoseconds since 1970.
+  /// When its last publisher left, after the end; nanoseconds since 1970.
   var endedAt: Int64?
   var tracks: [TrackDescription]
-  /// Bits a second over the last complete segments.
+  /// Bits per second over the last complete segments.
   var bitrate: Int
   var longestGroup: MediaTime?
   var targetDuration: Int?
   var warnings: [String]
   var anchor: WallClockAnchor?
   var residentBytes: Int
-  /// HLS playlists rendered since the stream's name came up: one for each state that anybody asked for, however many
-  /// asked.
+  /// HLS playlists rendered since the stream was created: one for each version that was requested, however often.
   var playlistRenders: Int
-  /// Since the stream's name came up.
+  /// Since the stream was created.
   var counters: StreamCounters
-  /// Seconds by which the newest audio is ahead of the newest picture; nil where one of them is missing.
+  /// Seconds by which the newest audio is ahead of the newest video; nil when one of them is missing.
   var skew: Double?
-  /// Nil where there is no ladder, or no picture yet.
+  /// Nil without a ladder, and before the first frame.
   var transcoding: TranscodeStatus?
   /// The rungs that can be played.
   var rungs: [RungStatus]
-  /// Nil where no audio is made in another codec.
+  /// Nil when no audio is transcoded.
   var audioTranscoding: TranscodeStatus?
-  /// The audio in another codec, once it can be played.
+  /// The transcoded audio, when it can be played.
   var audio: RungStatus?
 }
 
@@ -50,7 +49,7 @@ struct StreamStatus: Sendable {
 struct RungStatus: Sendable {
   var name: String
   var track: TrackDescription
-  /// Bits a second over the last complete segments.
+  /// Bits per second over the last complete segments.
   var bitrate: Int
 
   init?(_ rung: TranscodedRendition) {

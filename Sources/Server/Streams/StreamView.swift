@@ -1,11 +1,11 @@
-/// A stream at one moment, for answers to viewers. It is made with the stream's lock held, and read without it.
+/// A stream at one moment, for responses to viewers. Made under the stream's lock, read without it.
 final class StreamView: Sendable {
-  /// The epoch that was asked for, with its rungs.
+  /// The requested epoch, with its rungs.
   let epoch: EpochView
-  /// What has been rendered of the epoch.
+  /// The renderings of the epoch.
   let renderings: EpochRenderings
   let phase: StreamPhase
-  /// Nobody is kept waiting any more.
+  /// No request is kept waiting any more.
   let hasLetGo: Bool
 
   init(

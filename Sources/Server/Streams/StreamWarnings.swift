@@ -1,9 +1,9 @@
 internal import FMP4
 internal import Ingest
 
-/// What is wrong with a stream, as the API and the log tell of it.
+/// The warnings of a stream, for the API and the log.
 struct StreamWarnings: Sendable {
-  /// Of the epoch's key frames, and whether segments were cut without one then.
+  /// About the key frame interval, and whether segments were cut without a key frame then.
   private var ofGroups: (text: String, isCut: Bool)?
   private var ofPublication: [PublicationWarning] = []
 
@@ -13,7 +13,7 @@ struct StreamWarnings: Sendable {
 
   mutating func beginPublication() { ofPublication = [] }
 
-  /// False where it is known already.
+  /// False when the warning exists already.
   mutating func add(_ warning: PublicationWarning) -> Bool {
     guard !ofPublication.contains(warning) else { return false }
     ofPublication.append(warning)
@@ -24,12 +24,12 @@ struct StreamWarnings: Sendable {
     ofPublication.removeAll { $0 == warning }
   }
 
-  /// These tracks have come.
+  /// Removes the warnings about missing tracks for tracks that have arrived.
   mutating func withdraw(missing tracks: [TrackDescription]) {
     for track in tracks { withdraw(.neverCame(track.kind)) }
   }
 
-  /// Looks at how far apart key frames are. Returns a warning that is new.
+  /// Checks the key frame interval. Returns a new warning, if any.
   mutating func judge(_ epoch: borrowing Epoch, segmentTarget: MediaTime) -> String? {
     guard let group = epoch.longestGroup, group.seconds > segmentTarget.seconds * 1.5 else { return nil }
     let isCut = epoch.window.isCutWithoutKeyFrame

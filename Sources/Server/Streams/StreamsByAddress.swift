@@ -1,9 +1,9 @@
 internal import Ingest
 
-/// Which streams the addresses hold that show no key, also those that are over and not forgotten yet: one address has at most
-/// half of what there can be. A value.
+/// The streams of addresses without a key, including ended streams that are not removed yet. One address can hold at most half
+/// of the possible streams. A value type.
 struct StreamsByAddress: Sendable {
-  /// So many streams, and the descriptors that they take.
+  /// A number of streams, and of their descriptors.
   struct Share: Sendable, Hashable {
     var streams = 0
     var descriptors = 0
@@ -17,17 +17,17 @@ struct StreamsByAddress: Sendable {
   private var holdings: [StreamName: Holding] = [:]
   private var shares: [String: Share] = [:]
 
-  /// Streams that an address holds.
+  /// The number of streams of an address.
   func streams(of address: String) -> Int { shares[address]?.streams ?? 0 }
 
-  /// Whether an address may hold a stream that takes so many descriptors, where `all` is what there can be: its first, one that
-  /// it holds already, and else no more than half.
+  /// Whether an address may hold a stream with so many descriptors. `all` is the most that is possible. Allowed are its first
+  /// stream, a stream that it holds already, and up to half of `all`.
   func mayHold(_ stream: StreamName, _ address: String, descriptors: Int, of all: Share) -> Bool {
     guard holdings[stream]?.address != address, let share = shares[address] else { return true }
     return share.streams < all.streams / 2 && share.descriptors + descriptors <= all.descriptors / 2
   }
 
-  /// A stream is an address's from now on; nobody's where that is nil.
+  /// Assigns a stream to an address; nil for none.
   mutating func give(_ stream: StreamName, to address: String?, descriptors: Int) {
     if let before = holdings[stream], var share = shares[before.address] {
       share.streams -= 1

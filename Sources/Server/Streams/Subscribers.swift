@@ -2,22 +2,22 @@ internal import FMP4
 internal import NIOCore
 internal import Storage
 
-/// What follows a stream: recorders and folders, responses that grow with it, and requests that wait. The stream waits for
-/// none of them.
+/// The subscribers of a stream: sinks (recorders, segment folders), growing responses, and waiting requests. The stream never
+/// waits for them.
 struct Subscribers: Sendable {
   private(set) var sinks: [any FragmentSink] = []
-  /// Those of epochs that are over.
+  /// The sinks of ended epochs.
   var closing = ClosingSinks()
-  /// The epoch that `sinks` were made for. One that was detached since then is not made again.
+  /// The epoch of `sinks`. A sink that was detached is not made again for it.
   private var sinksEpoch = ""
-  /// The fragments of the newest segment, if decoding can start with it, for a recording that begins now.
+  /// The fragments of the newest segment, if decoding can start with it, for a recording that starts now.
   private var newestSegment: [PublishedFragment] = []
   private var audiences: [ObjectIdentifier: (audience: LoopViewers, count: Int)] = [:]
-  /// Of a rung's window, or of the source's, by event loop; and the oldest segment that any of them may follow.
+  /// By window (a rung's, or nil for the source's) and event loop, with the oldest segment that a response may follow.
   private var followers: [Rendition?: [ObjectIdentifier: (followers: SegmentFollowers, oldest: Int)]] = [:]
-  /// Counts fragments for those who join between two of them.
+  /// Counts fragments, for viewers that join between two of them.
   private var position = 0
-  /// An init segment has come since this process has the epoch.
+  /// An init segment arrived since this process started or resumed the epoch.
   private var hasInit = false
   var waiting = WaitQueue()
 
@@ -29,7 +29,7 @@ struct Subscribers: Sendable {
     dismissFollowers { $0 != nil }
   }
 
-  /// Tells all who follow the source.
+  /// Passes an event to all subscribers of the source.
   mutating func deliver(_ event: StoredEvent) {
     for sink in sinks { sink.receive(event) }
     switch event {
@@ -42,7 +42,7 @@ struct Subscribers: Sendable {
       deliver(fragment.shown)
     case .initialization(let initSegment):
       newestSegment = []
-      // A response has one init segment: it ends where the parameters change. Before the first, it waits for it.
+      // A response has one init segment: it ends when the parameters change. Before the first init segment, it waits for it.
       if hasInit { return dismissAudiences() }
       hasInit = true
       deliver([.bytes(initSegment.interleaved)])
@@ -58,7 +58,7 @@ struct Subscribers: Sendable {
     }
   }
 
-  /// The stream is over: nothing more comes of the source.
+  /// The stream has ended; the source sends nothing more.
   mutating func end() {
     dismissAudiences()
     dismissFollowers { $0 == nil }
@@ -69,17 +69,19 @@ struct Subscribers: Sendable {
 
   // MARK: Sinks
 
-  /// Makes the sinks of an epoch that has none yet, where those of older ones have not too many files open still: false then.
+  /// Makes the sinks of a new epoch. False when older sinks have too many open files; then none are made.
   mutating func makeSinks(of epoch: String, _ make: (_ epoch: String) -> [any FragmentSink]) -> Bool {
     guard sinksEpoch != epoch else { return true }
     sinksEpoch = epoch
-    let mayMake = closing.count() < ClosingSinks.limit
+    let mayMake = hasRoomForSinks()
     sinks = mayMake ? make(epoch) : []
     return mayMake
   }
 
-  /// Adds a sink, which is told at once what the parameters are, and of the newest segment what there is, if decoding can
-  /// start with it.
+  /// Fewer than `ClosingSinks.limit` sinks that are over have files open still.
+  mutating func hasRoomForSinks() -> Bool { closing.count() < ClosingSinks.limit }
+
+  /// Adds a sink. It receives the parameters at once, and the newest segment so far, if decoding can start with it.
   mutating func attach(_ sink: any FragmentSink, to epoch: borrowing Epoch) {
     if let initSegment = epoch.initSegment { sink.receive(.initialization(initSegment)) }
     if let anchor = epoch.anchor { sink.receive(.clock(anchor)) }
@@ -87,13 +89,15 @@ struct Subscribers: Sendable {
     sinks.append(sink)
   }
 
+  /// Nothing more of the stream reaches these sinks. Those that were told to end still have files open.
   mutating func detach(where isMeant: (any FragmentSink) -> Bool) {
+    closing.add(sinks.filter(isMeant))
     sinks.removeAll(where: isMeant)
   }
 
   // MARK: stream.mp4
 
-  /// One more viewer of `stream.mp4` on a loop. Returns the position of the first fragment that comes to it.
+  /// Adds a viewer of `stream.mp4` on a loop. Returns the position of the first fragment that it will receive.
   mutating func join(on eventLoop: any EventLoop) -> (audience: LoopViewers, firstPosition: Int) {
     let key = ObjectIdentifier(eventLoop)
     let entry = audiences[key] ?? (LoopViewers(eventLoop: eventLoop), 0)
@@ -113,9 +117,9 @@ struct Subscribers: Sendable {
     audiences = [:]
   }
 
-  // MARK: Segments in the making
+  // MARK: Growing segments
 
-  /// Those who follow segments of a rendition on a loop: one more, from that segment on.
+  /// Adds a response that follows a segment of a rendition on a loop, and returns the followers there.
   mutating func follow(_ sequenceNumber: Int, _ rendition: Rendition, on eventLoop: any EventLoop) -> SegmentFollowers {
     let known = followers[rendition.rung]?[ObjectIdentifier(eventLoop)]
     let all = known?.followers ?? SegmentFollowers(eventLoop: eventLoop)
@@ -128,8 +132,8 @@ struct Subscribers: Sendable {
     followers[rendition.rung]?[ObjectIdentifier(eventLoop)]?.followers
   }
 
-  /// Hands what has come in a window, the source's or a rung's, to those who follow its segments: several may have been
-  /// completed at once. With the newest complete all of them are done; who comes later follows the next one.
+  /// Passes the new state of a window, the source's or a rung's, to the followers of its segments. Several segments may have
+  /// been completed at once. When the newest one is complete, all followers are done; later ones follow the next segment.
   mutating func feed(_ window: LiveWindow, of rung: TranscodedRendition? = nil) {
     guard !followers.isEmpty, let here = followers[rung?.rendition], let newest = window.segments.last else { return }
     for (loop, followed) in here {
@@ -140,7 +144,7 @@ struct Subscribers: Sendable {
     if newest.isComplete { followers[rung?.rendition] = nil }
   }
 
-  /// Hands on what is new in the rungs' windows since they had these versions. Returns whether anything is.
+  /// Passes the changes of the rungs' windows since these versions. Returns whether there are any.
   mutating func feed(_ rungs: [TranscodedRendition], since versions: [Int]) -> Bool {
     var hasChanged = false
     for (rung, version) in zip(rungs, versions) where rung.window.version != version {
@@ -150,7 +154,7 @@ struct Subscribers: Sendable {
     return hasChanged
   }
 
-  /// Nothing more comes of the segments of these rungs; nil is the source.
+  /// Ends the responses that follow segments of these rungs; nil is the source.
   mutating func dismissFollowers(where areMeant: (_ rung: Rendition?) -> Bool) {
     for (rung, here) in followers where areMeant(rung) {
       for followed in here.values { followed.followers.finish() }
@@ -160,6 +164,6 @@ struct Subscribers: Sendable {
 }
 
 extension Rendition {
-  /// Nil for those of the source's window.
+  /// Nil for renditions of the source's window.
   fileprivate var rung: Rendition? { isRung ? self : nil }
 }

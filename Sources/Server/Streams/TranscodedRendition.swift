@@ -3,11 +3,11 @@ internal import Ingest
 internal import NIOCore
 internal import Storage
 
-/// A rung of an epoch, or its audio in another codec: a window of its own whose segments have the numbers, the times and
-/// the parts of the source's; of audio, within one of its frames. What does not come of it is a gap. A value: the source's
-/// fragments and the rung's samples in, a window that grows.
+/// A rung of an epoch, or its audio in another codec. It has its own window; segments have the numbers, times and parts of the
+/// source's (audio: within one audio frame). Missing media becomes a gap. A value type: fragments of the source and samples of
+/// the rung go in; the window grows.
 struct TranscodedRendition: Sendable {
-  /// What is made.
+  /// What is transcoded.
   enum Kind: Sendable, Hashable {
     case video(RungSpecification)
     case audio(AudioSpecification)
@@ -17,30 +17,30 @@ struct TranscodedRendition: Sendable {
   private(set) var window: LiveWindow
   private var cutter: AlignedSegmenter
   private var track: TrackDescription?
-  /// What was planned of the source and is not in the window yet.
+  /// Segments that were planned from the source and are not complete in the window.
   private var planned: [PlannedSegment] = []
   private var lastPlan: FragmentPlan?
-  /// Of audio: the source's PART-TARGET, and how much of it is for a frame of the source's audio.
+  /// For audio: PART-TARGET of the source, and the share of it for one frame of the source's audio.
   private var sourceParts: (target: MediaTime, frame: MediaTime)?
   private let store: SegmentStore
-  /// The home of segments without bytes.
-  private var nothing: SegmentMemory?
+  /// The memory of segments without bytes.
+  private var emptyMemory: SegmentMemory?
 
   private struct PlannedSegment: Sendable {
-    /// As the source had it when its newest fragment was planned.
+    /// The state of the source's segment when its newest fragment was planned.
     var source: LiveSegment
     var anchor: WallClockAnchor?
-    /// It is in the window.
+    /// It was added to the window.
     var isOpen = false
   }
 
-  /// `window` is the source's, still without a segment, and `store` the home of its bytes.
+  /// `window` is the source's, without segments. `store` holds the bytes.
   init(_ kind: Kind, window: LiveWindow, store: SegmentStore) {
     self.kind = kind
     self.store = store
     cutter = AlignedSegmenter(kind.mediaKind)
     self.window = window
-    // Follows from its frames and the source's.
+    // PART-TARGET follows from its audio frames and those of the source.
     if kind.mediaKind == .audio { self.window.forgetPartTarget() }
   }
 
@@ -53,15 +53,15 @@ struct TranscodedRendition: Sendable {
     }
   }
 
-  /// What its newest pictures are; nil before the first.
+  /// The track of its newest frames; nil before the first.
   var currentTrack: TrackDescription? { track }
 
-  /// Players can begin with it.
+  /// Players can start with it.
   var isPlayable: Bool { track != nil && window.endsWithMedia }
 
   // MARK: The source
 
-  /// The source's newest fragment, which is stored in its window.
+  /// Takes the source's newest fragment, which is already stored.
   mutating func follow(
     _ fragment: Fragment, in source: LiveWindow, anchor: WallClockAnchor?
   ) throws(StorageError) {
@@ -87,7 +87,7 @@ struct TranscodedRendition: Sendable {
     try apply(cutter.endSegment(segment.sequenceNumber))
   }
 
-  /// Takes over the time in which nobody published, with which the source's window ends, if it does.
+  /// Copies the outage at the end of the source's window, if there is one.
   mutating func followOutage(in source: LiveWindow) {
     let start = source.segments.lastIndex { !$0.isOutage }.map { $0 + 1 } ?? 0
     for segment in source.segments[start...] {
@@ -100,7 +100,7 @@ struct TranscodedRendition: Sendable {
     guard mediaKind == .audio else {
       return FragmentPlan(fragment, segment: segment.sequenceNumber, after: lastPlan)
     }
-    // Where the source has no audio, nothing can be made of it.
+    // The source has no audio here, so none can be made.
     return source.layout(.audio, of: segment)?.trackID.map { track in
       FragmentPlan(audio: track, of: fragment, segment: segment.sequenceNumber)
     }
@@ -111,15 +111,15 @@ struct TranscodedRendition: Sendable {
     guard let target = source.partTarget else { return }
     guard mediaKind == .audio else { return window.setPartTarget(target) }
     guard let tracks = source.currentInit?.tracks else { return }
-    let theirs = tracks.leader?.kind == .video ? tracks.first(.audio).map(Self.frame) ?? .zero : .zero
-    sourceParts = (target, theirs)
+    let sourceFrame = tracks.leader?.kind == .video ? tracks.first(.audio).map(Self.frame) ?? .zero : .zero
+    sourceParts = (target, sourceFrame)
     adoptParts()
   }
 
-  /// The source's parts, less the room that they leave for a frame of its audio, and with room for one of this.
+  /// Sets PART-TARGET: that of the source, without the share for one of its audio frames, plus one frame of this track.
   private mutating func adoptParts() {
-    guard let track, let (target, theirs) = sourceParts else { return }
-    window.setPartTarget(max(target, (target.converted(to: 1_000_000) - theirs) + Self.frame(of: track)))
+    guard let track, let (target, sourceFrame) = sourceParts else { return }
+    window.setPartTarget(max(target, (target.converted(to: 1_000_000) - sourceFrame) + Self.frame(of: track)))
   }
 
   private static func frame(of track: TrackDescription) -> MediaTime {
@@ -135,10 +135,10 @@ struct TranscodedRendition: Sendable {
     }
   }
 
-  /// The source has forgotten all segments before that number.
+  /// Follows the source, which has dropped all segments before this number.
   mutating func dropSegments(before number: Int) { window.dropSegments(before: number) }
 
-  // MARK: The pictures
+  // MARK: Frames
 
   mutating func use(_ track: TrackDescription) {
     self.track = track
@@ -154,7 +154,7 @@ struct TranscodedRendition: Sendable {
     try apply(cutter.lose(before: time))
   }
 
-  /// Nothing follows.
+  /// Ends the rendition.
   mutating func end() {
     let last = planned.last?.source
     try? apply(cutter.lose(before: MediaTime(ticks: .max, timescale: 1)))
@@ -191,17 +191,17 @@ struct TranscodedRendition: Sendable {
     _ = try window.store(fragment, anchor: planned[index].anchor)
   }
 
-  /// The init segment of that version tells what the track is; false where it tells something else already.
+  /// Adds the init segment of a version. False when that version describes another track.
   private mutating func introduce(_ track: TrackDescription, _ version: Int) -> Bool {
     if let known = window.inits[version] { return known.tracks.first == track }
     window.add(InitSegment(version: version, tracks: [track]))
     return true
   }
 
-  /// Audio that is this much shorter than its segment lacks something, in milliseconds; less is a matter of whole frames.
+  /// Audio that is shorter than its segment by more than this is incomplete. Less is due to whole audio frames.
   private static let audioTolerance = MediaTime(milliseconds: 150)
 
-  /// The rung's segment is as complete as it gets.
+  /// Completes the rung's segment; no more media follows.
   private mutating func complete(_ source: LiveSegment) {
     let index = planned.firstIndex { $0.source.sequenceNumber == source.sequenceNumber }
     if let index, planned[index].isOpen {
@@ -210,8 +210,8 @@ struct TranscodedRendition: Sendable {
         && window.segments.last.map { $0.duration + Self.audioTolerance > source.duration } ?? false
       window.completeNewest(lasting: isWhole ? nil : source.duration)
     } else if window.nextSequenceNumber == source.sequenceNumber {
-      if nothing == nil { nothing = try? SegmentMemory(in: store) }
-      if let nothing { window.addGap(like: source, duration: source.duration, memory: nothing) }
+      if emptyMemory == nil { emptyMemory = try? SegmentMemory(in: store) }
+      if let emptyMemory { window.addGap(like: source, duration: source.duration, memory: emptyMemory) }
     }
     planned.removeAll { $0.source.sequenceNumber <= source.sequenceNumber }
   }

@@ -1,10 +1,10 @@
 internal import Ingest
 
-/// The places of viewers by address: how many each has, which address has most, and which of its places came last. What a
-/// change costs does not grow with the number of viewers nor of addresses.
+/// The places of viewers by address: how many each address has, which address has most, and its newest place. The cost of a
+/// change does not depend on the number of viewers or addresses.
 struct ViewerPlaces: Sendable {
   struct Place: Sendable {
-    /// The later it came, the higher.
+    /// Later places have higher numbers.
     let number: Int
     let stream: StreamName
     let client: ClientID
@@ -12,28 +12,28 @@ struct ViewerPlaces: Sendable {
 
   private struct Address: Sendable {
     var count = 0
-    /// Its places in the order in which they came; some may have been given up since.
+    /// Its places in order of arrival. Some may be free by now.
     var places: [Place] = []
   }
 
-  /// So many places more than twice those that are taken may be in a list before it is tidied up.
+  /// A list is cleaned up when it has more than twice the taken places plus this many.
   private static let slack = 16
 
   private var addresses: [NetworkAddress: Address] = [:]
-  /// Addresses by how many places they have.
+  /// Addresses by their number of places.
   private var ranks: [Int: Set<NetworkAddress>] = [:]
-  /// Places of an address that has most.
+  /// The highest number of places of an address.
   private(set) var most = 0
 
-  /// An address that has most.
+  /// An address with the highest number.
   var largest: NetworkAddress? { ranks[most]?.first }
 
-  /// Places of an address; none where there is no address.
+  /// The number of places of an address; 0 for nil.
   func count(of address: NetworkAddress?) -> Int {
     address.flatMap { addresses[$0]?.count } ?? 0
   }
 
-  /// An address has so many places more, or less.
+  /// Changes the number of places of an address by `more`, which may be negative.
   mutating func change(_ address: NetworkAddress, by more: Int) {
     guard more != 0 else { return }
     let before = count(of: address)
@@ -50,7 +50,7 @@ struct ViewerPlaces: Sendable {
     while most > 0, ranks[most] == nil { most -= 1 }
   }
 
-  /// A place was taken, and its address counts it already. `isTaken` tells whether somebody still has a place.
+  /// Adds a place that is counted already. `isTaken` tells whether a place is still in use.
   mutating func add(_ place: Place, where isTaken: (Place) -> Bool) {
     guard let address = place.client.host, let count = addresses[address]?.count,
       let listed = addresses[address]?.places.count
@@ -61,7 +61,7 @@ struct ViewerPlaces: Sendable {
     addresses[address]?.places.append(place)
   }
 
-  /// The newest place of an address. `isTaken` tells whether somebody still has a place.
+  /// The newest place of an address. `isTaken` tells whether a place is still in use.
   mutating func newest(of address: NetworkAddress, where isTaken: (Place) -> Bool) -> Place? {
     while let place = addresses[address]?.places.last {
       if isTaken(place) { return place }

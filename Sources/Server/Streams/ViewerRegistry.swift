@@ -3,29 +3,28 @@ internal import Ingest
 internal import NIOCore
 internal import Synchronization
 
-/// Who is watching: a client that asked for media or a playlist of a stream within the stream's last three target
-/// durations, and each endless response (`stream.mp4`) while it lasts: it asks once. Counts viewers for the API and
-/// refuses new ones when the server is full.
+/// The current viewers: clients that requested media or a playlist of a stream within its last three target durations, and
+/// endless responses (`stream.mp4`) while they last. Counts viewers for the API and refuses new ones when the server is full.
 ///
-/// When more than 90 % of the places are taken an address may have at most half of all. When all are, a newcomer gets the
-/// newest place of the address that has most, where that has more places than the newcomer's with it. Else nobody who is
-/// playing is dropped.
+/// When more than 90 % of the places are taken, an address may have at most half of all. When all are taken, a new viewer can
+/// get the newest place of the address with most places. That address must have more places than the new viewer's would then
+/// have. No other active viewer is dropped.
 final class ViewerRegistry: Sendable {
   private let limit: Int
   private let clock: SteadyClock
   private let state = Mutex(State())
 
   private struct Viewer {
-    /// That of its place where it has no endless response open. The later it came, the higher.
+    /// The number of its place without an endless response. Later places have higher numbers.
     var number: Int
     /// Monotonic nanoseconds.
     var expiry: Int64
-    /// Nil before it has asked for something that tells.
+    /// Nil until a request shows the protocol.
     var delivery: Delivery?
-    /// Endless responses that it has open, the oldest first.
+    /// Its open endless responses, oldest first.
     var seats: [OpenSeat] = []
 
-    /// As how many it counts: an endless response is one viewer, and one that also asks for playlists is the same.
+    /// Its number of places: one for each endless response, at least one. Playlist requests of the same client add none.
     var weight: Int { max(1, seats.count) }
 
     /// Whether one of its places has this number.
@@ -43,7 +42,7 @@ final class ViewerRegistry: Sendable {
 
     mutating func renew(_ expiry: Int64, _ delivery: Delivery?) {
       self.expiry = expiry
-      // While it has an endless response open, that is how it watches.
+      // An open endless response decides the delivery.
       if let delivery, seats.isEmpty { self.delivery = delivery }
     }
   }
@@ -55,11 +54,11 @@ final class ViewerRegistry: Sendable {
 
   private struct State {
     var streams: [StreamName: [ClientID: Viewer]] = [:]
-    /// Places that are taken: in all, and by address.
+    /// The taken places: in all, and by address.
     var total = 0
     var places = ViewerPlaces()
     var numbered = 0
-    /// Requests for which there was no room, and places that went to another address.
+    /// Refused requests, and places that were given to another address.
     var refused = 0
     var displaced = 0
     var nextSweep: Int64 = 0
@@ -77,7 +76,7 @@ final class ViewerRegistry: Sendable {
       if let host = client.host { places.change(host, by: more) }
     }
 
-    /// A client has its place number `number` now.
+    /// A client has the place `number` now.
     mutating func note(_ number: Int, _ stream: StreamName, _ client: ClientID) {
       let streams = streams
       places.add(ViewerPlaces.Place(number: number, stream: stream, client: client)) { Self.isTaken($0, in: streams) }
@@ -95,10 +94,10 @@ final class ViewerRegistry: Sendable {
       }
     }
 
-    /// Takes the newest place from the address that has most, where that has more than the newcomer's will have. False
-    /// where there is none; `seat` is then what has to end.
+    /// Frees the newest place of the address with most places, if it has more than the new viewer's address will have. Returns
+    /// false when there is none. `seat` is the endless response that must end.
     mutating func makeRoom(for host: NetworkAddress?) -> (isFree: Bool, seat: ViewerSeat?) {
-      // Two that have equally many do not take turns for ever.
+      // Two addresses with equally many places must not replace each other without end.
       guard places.most > places.count(of: host) + 1, let largest = places.largest, let place = newest(of: largest),
         var left = streams[place.stream]?[place.client]
       else { return (false, nil) }
@@ -121,8 +120,8 @@ final class ViewerRegistry: Sendable {
     self.clock = clock
   }
 
-  /// A client is given something of a stream. False when it is new and there is no room. `lifetime` is how long it
-  /// counts as a viewer from now on, `delivery` how it watches, where what it asks for tells.
+  /// Records a request of a client. False when it is new and the server is full. `lifetime` is how long it counts as a viewer
+  /// from now on. `delivery` is the protocol, if the request shows it.
   func touch(stream: StreamName, client: ClientID, lifetime: MediaTime, delivery: Delivery? = nil) -> Bool {
     let now = clock.monotonicNanoseconds()
     let expiry = now &+ lifetime.nanoseconds
@@ -140,7 +139,7 @@ final class ViewerRegistry: Sendable {
     return isAdmitted
   }
 
-  /// Room for one more place of a client.
+  /// Finds room for one more place of a client.
   private func takeRoom(for client: ClientID, _ state: inout State) -> (isFree: Bool, seat: ViewerSeat?) {
     let hasMuch = state.places.count(of: client.host) >= max(1, limit / 2)
     guard !hasMuch || state.total * 10 <= limit * 9 else {
@@ -153,15 +152,15 @@ final class ViewerRegistry: Sendable {
     return room
   }
 
-  /// A client asks for an endless response. Nil where there is no room for one more.
+  /// Takes a place for an endless response. Nil when the server is full.
   ///
-  /// - Parameter lifetime: how long the client counts as a viewer after the response has ended: it may come again.
+  /// - Parameter lifetime: how long the client counts as a viewer after the response, as it may return.
   func seat(stream: StreamName, client: ClientID, lifetime: MediaTime) -> ViewerSeat? {
     let now = clock.monotonicNanoseconds()
     let (own, others) = state.withLock { state -> (ViewerSeat?, ViewerSeat?) in
       if now >= state.nextSweep { state.sweep(now: now, nextSweep: now &+ Self.sweepInterval) }
       let known = state.streams[stream]?[client]
-      // Whoever plays, and opens its first, stays one viewer.
+      // The first endless response of an active viewer needs no further place.
       let isMore = known.map { !$0.seats.isEmpty } ?? true
       let room: (isFree: Bool, seat: ViewerSeat?) = isMore ? takeRoom(for: client, &state) : (true, nil)
       guard room.isFree else { return (nil, nil) }
@@ -193,7 +192,7 @@ final class ViewerRegistry: Sendable {
     }
   }
 
-  /// Viewers of a stream now.
+  /// The current viewers of a stream.
   func count(of stream: StreamName) -> Int {
     let now = clock.monotonicNanoseconds()
     return state.withLock { state in
@@ -201,8 +200,7 @@ final class ViewerRegistry: Sendable {
     }
   }
 
-  /// All viewers now, by stream and by how they watch, how many requests found no room so far, and how many places went
-  /// to another address.
+  /// All current viewers by stream and protocol, the refused requests so far, and the places given to another address.
   var counts: (streams: [StreamName: [Delivery?: Int]], refused: Int, displaced: Int) {
     let now = clock.monotonicNanoseconds()
     return state.withLock { state in
@@ -215,8 +213,7 @@ final class ViewerRegistry: Sendable {
   }
 }
 
-/// A viewer's place for as long as an endless response lasts. It is given up with the last reference, so that no way in
-/// which a response can end forgets it.
+/// The place of a viewer during an endless response. The last reference frees it, so that any end of a response does.
 final class ViewerSeat: Sendable {
   private enum Revocation: Sendable {
     case none
@@ -233,7 +230,7 @@ final class ViewerSeat: Sendable {
 
   deinit { giveUp() }
 
-  /// `end` is called, on any thread, when the place is given to somebody else; at once where it has been.
+  /// Calls `end`, on any thread, when the place is given to another viewer; at once when it already was.
   func whenRevoked(_ end: @escaping @Sendable () -> Void) {
     let isOver = revocation.withLock { revocation in
       if case .over = revocation { return true }

@@ -1,24 +1,24 @@
 internal import Basics
 internal import NIOCore
 
-/// Requests that wait for something of a stream. Those that wait for the same thing are judged once and woken
-/// together, each loop's by one call: a thousand players that wait for the next part cost one look at the window.
+/// Requests that wait for an event of a stream. Each condition is tested once for all of its requests, and they are woken
+/// with one call per loop. A thousand players that wait for the next part cost one test.
 struct WaitQueue {
-  /// What can be waited for, in the current epoch.
+  /// A condition in the current epoch.
   enum Condition: Sendable, Hashable {
-    /// The multivariant playlist, and playlists of parts, can be given out.
+    /// The multivariant playlist, and playlists with parts, are available.
     case beginning
-    /// All playlists can be given out.
+    /// All playlists are available.
     case release
-    /// A part of a rendition, or a later one, is there.
+    /// A part of a rendition, or a later one, is available.
     case part(PartPosition, Rendition)
-    /// All of a segment of a rendition is there, by its media sequence number, or a later one.
+    /// A whole segment of a rendition, by media sequence number, or a later one, is available.
     case segment(Int, Rendition)
   }
 
   private struct Waiter {
     let promise: EventLoopPromise<StreamView>
-    /// From when and until when, in monotonic nanoseconds.
+    /// Start and deadline of the wait, in monotonic nanoseconds.
     let start: Int64
     let deadline: Int64
   }
@@ -27,7 +27,7 @@ struct WaitQueue {
     let eventLoop: any EventLoop
     var waiters: [Waiter] = []
 
-    /// Later on the waiters' loop: what follows may ask the stream, whose lock is held here.
+    /// Completes the promises later, on their loop: their callbacks may call the stream, whose lock is held here.
     func wake(_ view: StreamView) {
       let promises = waiters.map(\.promise)
       eventLoop.execute { for promise in promises { promise.succeed(view) } }
@@ -35,16 +35,16 @@ struct WaitQueue {
   }
 
   private var groups: [Condition: [ObjectIdentifier: LoopGroup]] = [:]
-  /// Those who waited, and how long.
+  /// The finished waits: count and total length.
   private(set) var waits = Durations()
 
   var isEmpty: Bool { groups.isEmpty }
 
-  /// Somebody waits for just this.
+  /// Whether a request waits for this condition.
   func isAwaited(_ condition: Condition) -> Bool { groups[condition] != nil }
 
-  /// The future gives the stream at the moment at which the condition is met, the stream ends, or the deadline is over; the
-  /// latter to the interval of `giveUp`. All times are monotonic nanoseconds.
+  /// Returns the view when the condition holds, the stream ends, or the deadline is over. The deadline has the resolution of
+  /// the calls of `giveUp`. All times are monotonic nanoseconds.
   mutating func add(
     _ condition: Condition, on eventLoop: any EventLoop, now: Int64, deadline: Int64
   ) -> EventLoopFuture<StreamView> {
@@ -54,7 +54,7 @@ struct WaitQueue {
     return promise.futureResult
   }
 
-  /// `view` makes the view that they get, once.
+  /// Wakes the requests whose condition holds. `view` is called once.
   mutating func wake(now: Int64, with view: () -> StreamView, where isMet: (Condition) -> Bool = { _ in true }) {
     let met = groups.keys.filter(isMet)
     guard !met.isEmpty else { return }
@@ -67,7 +67,7 @@ struct WaitQueue {
     group.wake(view)
   }
 
-  /// Wakes those whose deadline is over.
+  /// Wakes the requests whose deadline is over.
   mutating func giveUp(now: Int64, with view: () -> StreamView) {
     for (condition, loops) in groups {
       for (key, group) in loops where group.waiters.contains(where: { $0.deadline <= now }) {

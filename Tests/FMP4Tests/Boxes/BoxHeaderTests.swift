@@ -67,7 +67,7 @@ import Testing
       try header(25, at: 532, room: 24)
     }
     let error = BoxError(.cut(size: 25, room: 24), ["moof", "mdat"], at: 532)
-    #expect("\(error)" == "moof/mdat at byte 532: it is to have 25 bytes, of which 24 are there")
+    #expect("\(error)" == "moof/mdat at byte 532: it states a size of 25 bytes, but only 24 are left")
     #expect("\(BoxError(.blank, [], at: 8))" == "at byte 8: there are zeros where a box should begin")
     #expect("\(BoxError(.missing("tkhd"), ["moov", "trak"], at: 40))" == "moov/trak at byte 40: it has no tkhd")
   }

@@ -90,7 +90,7 @@ import Testing
       Issue.record("film is no tune of HEVC")
     } catch {
       #expect(error.reason == "the tune film belongs to H.264")
-      #expect(error.advice == "name the other one, too, which stays as it is otherwise")
+      #expect(error.advice == "name the other one as well; it keeps its value otherwise")
     }
     let microphone = MicrophoneSettings(device: "hw:1", rate: 44100, bitRate: 64_000, coding: .opus)
     func heard(_ text: String) throws -> MicrophoneSettings {
@@ -114,7 +114,7 @@ import Testing
       complaint("c=v4l2:/dev/video0?encoder=x264").hasPrefix("encoder=x264 is unknown; use auto or one of h264_nvenc"))
     #expect(
       complaint("c=v4l2:/dev/video0?rc=abr")
-        == "rc=abr is no rate control; write rc=cbr, rc=vbr or rc=crf:23, from 0 to 51")
+        == "rc=abr is not a rate control; write rc=cbr, rc=vbr or rc=crf:23, from 0 to 51")
   }
 
   @Test func ratesAreReadExactly() throws {
@@ -142,11 +142,11 @@ import Testing
         == "two cameras in one source; give each camera a source of its own")
     #expect(
       complaint("cam=v4l2:/dev/video0?size=720p")
-        == "size=720p is no size; write size=1280x720, sides from 16 to 8192")
-    #expect(complaint("cam=v4l2:/dev/video0?size=15x720").hasPrefix("size=15x720 is no size"))
+        == "size=720p is not a size; write size=1280x720, sides from 16 to 8192")
+    #expect(complaint("cam=v4l2:/dev/video0?size=15x720").hasPrefix("size=15x720 is not a size"))
     #expect(
       complaint("cam=v4l2:/dev/video0?fps=0")
-        == "fps=0 is no frame rate; write fps=30, fps=29.97 or fps=30000/1001, from 1 to 300")
+        == "fps=0 is not a frame rate; write fps=30, fps=29.97 or fps=30000/1001, from 1 to 300")
     #expect(
       complaint("cam=v4l2:/dev/video0?format=rgb")
         == "format=rgb is unknown; use one of yuyv, nv12, yu12, mjpeg, h264")

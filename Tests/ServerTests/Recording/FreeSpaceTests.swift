@@ -33,7 +33,7 @@ import Testing
   @Test func aboveTheLimitItSaysWhatIsMissingBeforeItGoesOn() throws {
     let said = try #require(try complaint(keepFree: { $0 &- 8_000_000 }, isResuming: true))
     #expect(!said.contains("below"))
-    #expect(said.contains("recording goes on at ") && said.contains("17 MB to write to"))
+    #expect(said.contains("recording resumes at ") && said.contains("17 MB for writing"))
     #expect(try complaint(keepFree: { $0 &- 100_000_000 }, isResuming: true) == nil)
   }
 }

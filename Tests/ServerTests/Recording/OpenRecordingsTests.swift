@@ -109,6 +109,26 @@ import Testing
     #expect(scene.text(sixth) == "6")
   }
 
+  /// Of 128 descriptors eleven are for files; the ninth makes three quarters of them taken.
+  @Test func `One client leaves a quarter of the places to others`() async throws {
+    let scene = try Scene(limit: 128)
+    let (greedy, other) = (NetworkAddress(network: 1, interface: 1), NetworkAddress(network: 2, interface: 1))
+    for number in 1...12 { try scene.write("\(number)", to: "\(number).mp4") }
+    func open(_ number: Int, _ client: NetworkAddress) throws -> SharedFile? {
+      try scene.files.open("\(number).mp4", in: scene.folder, for: client)?.file
+    }
+    var readers = try (1...9).map { try open($0, greedy) }
+    #expect(throws: OpenRecordings.Full.self) { try open(10, greedy) }
+    #expect(try open(9, greedy) === readers[8], "what is open already is read by all")
+    readers.append(try open(10, other))
+    readers.append(try open(11, other))
+    #expect(throws: OpenRecordings.Full.self) { try open(12, other) }
+    #expect(scene.budget.openFiles == 11)
+    readers = []
+    try await scene.wait(for: 0)
+    #expect(try open(12, greedy) != nil)
+  }
+
   /// Files that are over count, and the oldest that viewers can go back to are let go.
   @Test func whatRewindingKeepsOpenIsCountedAndTheOldestGoes() async throws {
     let scene = try Scene(limit: 128)

@@ -117,6 +117,17 @@ import Testing
     #expect(!subscribers.makeSinks(of: "last") { _ in [Sink()] } && subscribers.sinks.isEmpty)
   }
 
+  @Test func `Recordings that were stopped by hand count until their files are closed`() {
+    var subscribers = Subscribers()
+    #expect(subscribers.makeSinks(of: "a") { _ in (0..<ClosingSinks.limit - 1).map { _ in Sink(isClosing: true) } })
+    subscribers.detach { _ in true }
+    #expect(subscribers.hasRoomForSinks())
+    subscribers.beginEpoch()
+    #expect(subscribers.makeSinks(of: "b") { _ in [Sink(isClosing: true), Sink()] })
+    subscribers.detach { $0.isClosing }
+    #expect(!subscribers.hasRoomForSinks() && subscribers.sinks.count == 1)
+  }
+
   @Test func aLoopsViewersShareOneHandOver() {
     let loop = EmbeddedEventLoop()
     var subscribers = Subscribers()

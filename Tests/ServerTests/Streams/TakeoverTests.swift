@@ -150,8 +150,8 @@ import Testing
     for text in ["", "*=", "*=="] {
       #expect(complaint([text])?.contains("the key is empty") == true, "\(text)")
     }
-    #expect(complaint(["a/b=canary"])?.contains("names no stream") == true)
-    #expect(complaint(["=canary"])?.contains("names no stream") == true)
+    #expect(complaint(["a/b=canary"])?.contains("is not a stream name") == true)
+    #expect(complaint(["=canary"])?.contains("is not a stream name") == true)
     #expect(complaint(variable: "cam=canary,canary")?.contains("one of several keys has no name") == true)
     #expect(complaint(variable: "cam=canary,stage=")?.contains("one of several keys has no name") == true)
     #expect(complaint(variable: "*=,cam=canary")?.contains("the key is empty") == true)

@@ -1,7 +1,7 @@
 internal import NIOCore
 
-/// Action Message Format 0 (amf0-file-format-specification): the values of commands and metadata. Reading and
-/// writing stand side by side; reading is iterative and bounded by `AMFLimits`.
+/// Action Message Format 0 (amf0-file-format-specification): the values of commands and metadata. Reading is iterative
+/// and limited by `AMFLimits`.
 enum AMF0 {
   private enum Marker {
     static let number: UInt8 = 0x00
@@ -22,7 +22,7 @@ enum AMF0 {
     static let amf3: UInt8 = 0x11
   }
 
-  /// All values in a message, one after the other.
+  /// All values of a message, in order.
   static func readAll(_ bytes: inout ByteBuffer) throws(WireError) -> [AMFValue] {
     var values: [AMFValue] = []
     while bytes.readableBytes > 0 {
@@ -34,7 +34,7 @@ enum AMF0 {
     return values
   }
 
-  /// One value with all that hangs below it.
+  /// One value with everything nested in it.
   static func read(_ bytes: inout ByteBuffer) throws(WireError) -> AMFValue {
     var stack = AMFStack()
     repeat {
@@ -59,7 +59,7 @@ enum AMF0 {
     return stack.result ?? .undefined
   }
 
-  /// A marker and its value, or the opening of a container.
+  /// Reads a marker and its value, or the start of a container.
   private static func readMarked(_ bytes: inout ByteBuffer, into stack: inout AMFStack) throws(WireError) {
     guard let marker: UInt8 = bytes.readInteger() else { throw truncated("a value") }
     switch marker {
@@ -78,12 +78,12 @@ enum AMF0 {
       _ = try readShortString(&bytes)
       try stack.open(AMFStack.Level(kind: .object))
     case Marker.ecmaArray:
-      // The count is a hint; the array ends by its end marker.
+      // The count is only a hint: the array ends with its end marker.
       guard bytes.readInteger(as: UInt32.self) != nil else { throw truncated("an array") }
       try stack.open(AMFStack.Level(kind: .ecmaArray))
     case Marker.strictArray:
       guard let count: UInt32 = bytes.readInteger() else { throw truncated("an array") }
-      // Each element takes a byte at least: what cannot be there is not waited for.
+      // Each element takes at least one byte, so a larger count is invalid.
       guard Int(count) <= bytes.readableBytes else {
         throw WireError(.malformed, "AMF array announces \(count) values in \(bytes.readableBytes) bytes")
       }
@@ -119,7 +119,7 @@ enum AMF0 {
     WireError(.malformed, "AMF0 ends inside \(what)")
   }
 
-  /// Appends a value. Our own values are small and shallow: recursion is bounded by what we write.
+  /// Appends a value. weir's own values are small and shallow, so recursion is bounded.
   static func write(_ value: AMFValue, to bytes: inout ByteBuffer) {
     switch value {
     case .number(let number):
@@ -172,7 +172,7 @@ enum AMF0 {
 }
 
 extension ByteBuffer {
-  /// A string behind its length in two bytes; cut where two bytes do not hold it.
+  /// Writes a string after its length in two bytes. Longer strings are cut.
   fileprivate mutating func writeLengthPrefixedShort(_ text: String) {
     let utf8 = text.utf8.prefix(Int(UInt16.max))
     writeInteger(UInt16(utf8.count))

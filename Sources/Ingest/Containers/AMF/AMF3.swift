@@ -1,10 +1,10 @@
 internal import NIOCore
 
-/// Action Message Format 3 (amf-file-format-spec), as far as commands and metadata use it: read only. What cannot
-/// be represented (dictionaries, vectors, externalizable objects) is an error; references to whole objects, which
-/// no publisher's metadata has, read as undefined.
+/// Action Message Format 3 (amf-file-format-spec), as far as commands and metadata use it; read only. Dictionaries,
+/// vectors and externalizable objects are errors. References to whole objects read as undefined; no publisher's
+/// metadata has them.
 enum AMF3 {
-  /// The tables that a value's parts refer back to (AMF3 2.2).
+  /// Tables that parts of a value refer to (AMF3 2.2).
   private struct Tables {
     var strings: [String] = []
     var traits: [Traits] = []
@@ -15,7 +15,7 @@ enum AMF3 {
     var isDynamic: Bool
   }
 
-  /// One value with all that hangs below it.
+  /// One value with everything nested in it.
   static func read(_ bytes: inout ByteBuffer) throws(WireError) -> AMFValue {
     var stack = AMFStack()
     var tables = Tables()
@@ -27,7 +27,7 @@ enum AMF3 {
         } else if level.kind != .strictArray, level.isDynamic {
           let name = try readString(&bytes, &tables)
           if name.isEmpty {
-            // The named part is over; the counted part of an array follows.
+            // The named part of an array ends; the counted part follows.
             stack.top?.isDynamic = false
             continue
           }
@@ -60,7 +60,7 @@ enum AMF3 {
     case 0x05: try stack.add(.number(readDouble(&bytes)))
     case 0x06: try stack.add(.string(readString(&bytes, &tables)))
     case 0x07, 0x0B, 0x0C:
-      // XML and byte arrays: a length and bytes.
+      // XML and byte arrays: a length, then bytes.
       let header = try readU29(&bytes)
       guard header & 1 == 1 else { return try stack.add(.undefined) }
       guard let slice = bytes.readSlice(length: Int(header >> 1)) else { throw truncated }
@@ -86,7 +86,7 @@ enum AMF3 {
     }
   }
 
-  /// The class of an object: a reference to one seen before, or its names in full (AMF3 3.12).
+  /// The class of an object: a reference to an earlier one, or its names (AMF3 3.12).
   private static func readTraits(
     _ header: UInt32, _ bytes: inout ByteBuffer, _ tables: inout Tables
   ) throws(WireError) -> Traits {
@@ -119,7 +119,7 @@ enum AMF3 {
     return text
   }
 
-  /// An integer of one to four bytes, seven bits in each of the first three (AMF3 1.3.1).
+  /// An integer of one to four bytes, with seven bits in each of the first three (AMF3 1.3.1).
   private static func readU29(_ bytes: inout ByteBuffer) throws(WireError) -> UInt32 {
     var value: UInt32 = 0
     for index in 0..<4 {

@@ -1,7 +1,7 @@
-/// The bounds on values that a peer sends.
+/// Limits of values from a peer.
 enum AMFLimits {
-  /// Levels of objects and arrays within each other.
+  /// Nesting depth of objects and arrays.
   static let depth = 16
-  /// Values of one message, and names of one class.
+  /// Values per message, and names per class.
   static let nodes = 4096
 }

@@ -1,25 +1,24 @@
-/// Collects values into containers without recursion, so that depth costs nothing but a counted level. Depth and
-/// number of values are bounded by `AMFLimits`.
+/// Collects values into containers without recursion. `AMFLimits` bounds the depth and the number of values.
 struct AMFStack {
   enum Kind { case object, ecmaArray, strictArray }
 
-  /// A container that is still open.
+  /// An open container.
   struct Level {
     var kind: Kind
     var properties: [AMFValue.Property] = []
-    /// Elements still to come, where the container says how many there are.
+    /// Number of missing elements, if the container states their number.
     var remaining: Int?
-    /// The names of an AMF3 object's values that come first, without names on the wire, last one first.
+    /// Names of the first values of an AMF3 object, which have no names in the data. In reverse order.
     var sealedNames: [String] = []
     /// Whether named values follow the counted ones.
     var isDynamic = true
-    /// The name of the value that comes next.
+    /// Name of the next value.
     var nextName = ""
   }
 
   private var levels: [Level] = []
   private var nodes = 0
-  /// The outermost value, once it is whole.
+  /// The outermost value once it is complete.
   private(set) var result: AMFValue?
 
   /// The innermost open container.

@@ -1,9 +1,9 @@
-/// A value of ActionScript's message format, of either version.
+/// A value of the Action Message Format, version 0 or 3.
 enum AMFValue: Sendable, Equatable {
   case number(Double)
   case boolean(Bool)
   case string(String)
-  /// Properties in the order of the wire.
+  /// Properties in their order in the data.
   case object([Property])
   /// An array with names (AMF0 2.10, AMF3 3.11).
   case ecmaArray([Property])
@@ -18,7 +18,7 @@ enum AMFValue: Sendable, Equatable {
     var value: AMFValue
   }
 
-  /// A property of an object or named array; nil when there is none. Of several, the last counts.
+  /// A property of an object or named array. Nil if there is none. Of several, the last one.
   subscript(name: String) -> AMFValue? {
     switch self {
     case .object(let properties), .ecmaArray(let properties): properties.last { $0.name == name }?.value

@@ -1,13 +1,13 @@
 internal import FMP4
 internal import NIOCore
 
-/// `colorInfo` of Enhanced RTMP v2 ("Metadata Frame"): what the publisher says about its picture's colours.
+/// `colorInfo` of Enhanced RTMP v2 ("Metadata Frame"): the publisher's statement about the video's colours.
 enum ColorInformation {
-  /// The longest message that is looked at; real ones have some 400 bytes.
+  /// Largest message that is read, in bytes. Real ones have some 400.
   static let maximumSize = 8192
 
-  /// The colours that a metadata packet states; `.some(nil)` when it takes back what was stated (an empty or undefined
-  /// `colorInfo`), nil when it says nothing about colours or cannot be read.
+  /// The colours that a metadata packet states. `.some(nil)` if it withdraws an earlier statement (an empty or
+  /// undefined `colorInfo`). Nil if it states no colours or is unreadable.
   static func read(_ packet: ByteBuffer) -> VideoColor?? {
     var packet = packet
     guard packet.readableBytes <= maximumSize, let values = try? AMF0.readAll(&packet) else { return nil }
@@ -18,7 +18,7 @@ enum ColorInformation {
     return color == VideoColor() ? .some(nil) : color
   }
 
-  /// Code points of ITU-T H.273; 2 is "unspecified". The message has no range, and what is not stated is limited.
+  /// Code points of ITU-T H.273; 2 means "unspecified". The message has no range; the default is limited.
   private static func description(_ object: AMFValue) -> ColorDescription? {
     let points = ["colorPrimaries", "transferCharacteristics", "matrixCoefficients"].map { name in
       object[name]?.number.flatMap { UInt8(exactly: $0) } ?? 2
@@ -47,7 +47,7 @@ enum ColorInformation {
     return ContentLightLevel(maximum: steps(maximum, 1), maximumAverage: steps(average, 1))
   }
 
-  /// `value` in steps of 1 / `perUnit`, within what the box holds; what is no number counts as 0.
+  /// `value` in units of 1 / `perUnit`, limited to the range of the box field. NaN counts as 0.
   private static func steps<Integer: FixedWidthInteger & UnsignedInteger>(_ value: Double, _ perUnit: Double) -> Integer
   {
     let scaled = (value * perUnit).rounded()

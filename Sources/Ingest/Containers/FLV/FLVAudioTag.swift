@@ -1,7 +1,7 @@
 internal import FMP4
 internal import NIOCore
 
-/// The body of an audio message: FLV's AudioTagHeader (E.4.2.1) or the extended one ("Enhanced Audio").
+/// Body of an audio message: FLV's AudioTagHeader (E.4.2.1) or the extended one ("Enhanced Audio").
 struct FLVAudioTag {
   enum Content {
     /// An AudioSpecificConfig or an OpusHead.
@@ -11,13 +11,13 @@ struct FLVAudioTag {
     case nothing
   }
 
-  /// Of the track that is taken.
+  /// Content of the accepted track.
   private(set) var content = Content.nothing
   private(set) var leftOut = FLVLeftOut()
-  /// As for video.
+  /// As in `FLVVideoTag`.
   private(set) var nanoseconds: UInt32 = 0
 
-  /// `choice` is the publication's.
+  /// `choice` belongs to the publication.
   init(_ payload: ByteBuffer, _ choice: inout FLVTrackChoice) {
     var bytes = payload
     guard let first: UInt8 = bytes.readInteger() else { return }
@@ -45,7 +45,7 @@ struct FLVAudioTag {
     _ track: UInt8, _ coding: CodecID, packetType: UInt8, _ bytes: ByteBuffer, _ choice: inout FLVTrackChoice
   ) {
     guard packetType <= 1 else { return }
-    // A configuration says whether the track can be taken.
+    // The configuration decides whether the track is accepted.
     guard packetType == 0 ? choice.takes(track) : choice.follows(track) else {
       leftOut.hasFurtherTrack = true
       return

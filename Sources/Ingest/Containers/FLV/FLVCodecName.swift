@@ -1,13 +1,14 @@
 internal import FMP4
 
-/// Codecs as FLV and Enhanced RTMP v2 number and name them; for answers and log lines also those that weir does not take.
+/// Codec numbers and names in FLV and Enhanced RTMP v2. Has names of unsupported codecs too, for responses and log
+/// lines.
 enum FLVCodecName {
-  /// By FourCC.
+  /// Supported codecs by FourCC.
   static let taken: [String: CodecID] = ["avc1": .h264, "hvc1": .hevc, "av01": .av1, "mp4a": .aac, "Opus": .opus]
   /// FLV 10.1 E.4.3.1, and HEVC as some encoders send it.
   static let legacyTaken: [UInt8: CodecID] = [7: .h264, 12: .hevc]
 
-  /// Nil for what weir does not take as that.
+  /// The codec of a kind with that FourCC. Nil if weir does not support it.
   static func codec(_ kind: MediaKind, fourCC: String) -> CodecID? {
     taken[fourCC].flatMap { $0.kind == kind ? $0 : nil }
   }
@@ -23,7 +24,7 @@ enum FLVCodecName {
     8: "G.711 µ-law", 11: "Speex", 14: "MP3 8 kHz",
   ]
 
-  /// The usual name of a codec of audio that Enhanced RTMP v2 can carry and weir does not take; else the FourCC itself.
+  /// Usual name of an unsupported audio codec of Enhanced RTMP v2. For others, the FourCC itself.
   static func audio(fourCC: String) -> String {
     switch fourCC {
     case "ac-3": "AC-3"

@@ -1,11 +1,11 @@
 internal import NIOCore
 
-/// What the extended headers of picture and audio have in common (Enhanced RTMP v2): ModEx, Multitrack and the FourCC. It
-/// is read once; then `nextTrack` gives what the message carries, track by track.
+/// Common parts of the extended headers of video and audio (Enhanced RTMP v2): ModEx, Multitrack and the FourCC. The
+/// header is read once; then `nextTrack` returns the message's content, track by track.
 struct FLVExtendedHeader {
-  /// What a message carries of one track.
+  /// A message's content of one track.
   struct Track {
-    /// Whoever has one track only does not number it: it is track 0.
+    /// A message with one track has no number: it is track 0.
     var number: UInt8 = 0
     var fourCC: String
     var body: ByteBuffer
@@ -13,40 +13,40 @@ struct FLVExtendedHeader {
 
   /// AvMultitrackType.
   private enum Layout: UInt8 {
-    /// One track, and the rest of the message is its body.
+    /// One track; the rest of the message is its body.
     case one = 0
     /// Several tracks of one codec, each with its size.
     case several = 1
-    /// The same, each with its own codec.
+    /// Several tracks, each with its codec and size.
     case severalCodecs = 2
   }
 
-  /// 0 sequence start, 1 coded frames, 2 sequence end, 3 coded frames without composition time, 4 metadata or
-  /// channel layout; the rest is control.
+  /// 0 sequence start, 1 coded frames, 2 sequence end, 3 coded frames without composition time, 4 metadata or channel
+  /// layout. The others are control messages.
   private(set) var packetType: UInt8
   private(set) var nanoseconds: UInt32 = 0
-  /// The message says which track it is of.
+  /// Whether the message states its track number.
   private(set) var isMultitrack = false
   private var layout = Layout.one
-  /// Of all tracks of the message; nil where each has its own, and where there is nothing more to read.
+  /// FourCC of all tracks of the message. Nil if each has its own, and at the end.
   private var fourCC: String?
   private var bytes: ByteBuffer
   private var tracksLeft = mostTracks
 
-  /// Tracks that are looked at in one message: as many as have a number (Enhanced RTMP v2, "Multitrack").
+  /// Most tracks that are read from one message: the number of possible track numbers (Enhanced RTMP v2, "Multitrack").
   private static let mostTracks = 256
   private static let multitrack: UInt8 = 6
   private static let audioMultitrack: UInt8 = 5
   private static let modEx: UInt8 = 7
 
-  /// `bytes` is what follows the message's first byte. A header that ends early has no track.
+  /// `bytes` is the message without its first byte. A truncated header has no track.
   init(packetType: UInt8, isCommand: Bool, isAudio: Bool, _ bytes: ByteBuffer) {
     self.packetType = packetType
     self.bytes = bytes
     if !read(isCommand: isCommand, isAudio: isAudio) { end() }
   }
 
-  /// Whether there is something behind the header.
+  /// Reads the header. False if it is truncated or nothing follows it.
   private mutating func read(isCommand: Bool, isAudio: Bool) -> Bool {
     while packetType == Self.modEx {
       guard let next = readModEx() else { return false }
@@ -65,7 +65,7 @@ struct FLVExtendedHeader {
     return true
   }
 
-  /// The next track of the message; nil behind the last, and where one is cut off.
+  /// The next track of the message. Nil after the last, and if one is truncated.
   mutating func nextTrack() -> Track? {
     guard tracksLeft > 0 else { return nil }
     tracksLeft -= 1
@@ -83,14 +83,14 @@ struct FLVExtendedHeader {
     return Track(number: number, fourCC: fourCC, body: body)
   }
 
-  /// There is nothing more to read.
+  /// Ends the reading.
   private mutating func end() {
     fourCC = nil
     layout = .one
     bytes.clear()
   }
 
-  /// One modifier (Enhanced RTMP v2, "ModEx"): size, data, kind, and the packet type that follows. Nil at the end.
+  /// Reads one modifier (Enhanced RTMP v2, "ModEx"): size, data, kind, and the next packet type. Nil at the end.
   private mutating func readModEx() -> UInt8? {
     guard let short: UInt8 = bytes.readInteger() else { return nil }
     var size = Int(short) + 1
@@ -111,7 +111,7 @@ extension ByteBuffer {
     return Int32(bitPattern: value << 8) >> 8
   }
 
-  /// Four characters; what is not printable becomes `?`, since the name ends up in log lines.
+  /// Four characters. Unprintable ones become `?`, because the name appears in log lines.
   mutating func readFourCC() -> String? {
     guard let bytes = readBytes(length: 4) else { return nil }
     return String(decoding: bytes.map { (0x20...0x7E).contains($0) ? $0 : 0x3F }, as: UTF8.self)

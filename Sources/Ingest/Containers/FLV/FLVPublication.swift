@@ -1,33 +1,34 @@
 internal import FMP4
 internal import NIOCore
 
-/// A publication whose media come as FLV's tags: which track of each kind is taken, and what of it the publication hears.
+/// A publication whose media comes as FLV tags. Chooses one track of each kind and passes its media to the publication.
 struct FLVPublication {
   private var publication: Publication
-  /// Of all tags together.
+  /// One clock for all tags.
   private var clock = WireClock(hertz: 1000, bits: 32)
   private var videoChoice = FLVTrackChoice()
   private var audioChoice = FLVTrackChoice()
 
-  /// `wallOffset` as in `SteadyClock`: wall time minus monotonic time, in nanoseconds.
+  /// `wallOffset` as in `SteadyClock`: wall clock minus monotonic time, in nanoseconds.
   init(wallOffset: Int64) {
     publication = Publication(wallOffset: wallOffset)
   }
 
-  /// What the encoder calls itself.
+  /// Name of the encoder.
   var encoder: String { publication.encoder }
 
-  /// When `tick` wants to be called, in nanoseconds; nil when nothing waits.
+  /// Time of the next `tick`, in nanoseconds. Nil if nothing waits.
   func deadline(after now: Int64) -> Int64? { publication.deadline(after: now) }
 
-  /// Time has passed. Throws where nothing has come that can be taken.
+  /// Handles the passing of time. Throws if no supported media has come.
   mutating func tick(now: Int64, to out: inout [PublicationAction]) throws(WireError) {
     try publication.tick(now: now, to: &out)
   }
 
   mutating func receive(_ metadata: PublicationMetadata) { publication.receive(metadata) }
 
-  /// The body of a video tag. `timestamp` is the tag's, in milliseconds modulo 2³²; `now` the time of arrival in nanoseconds.
+  /// Takes the body of a video tag. `timestamp` is the tag's, in milliseconds modulo 2³². `now` is the arrival time in
+  /// nanoseconds.
   mutating func receiveVideo(
     _ payload: ByteBuffer, timestamp: UInt32, now: Int64, to out: inout [PublicationAction]
   ) throws(WireError) {
@@ -48,7 +49,7 @@ struct FLVPublication {
     }
   }
 
-  /// The same of an audio tag.
+  /// Takes the body of an audio tag; see `receiveVideo`.
   mutating func receiveAudio(
     _ payload: ByteBuffer, timestamp: UInt32, now: Int64, to out: inout [PublicationAction]
   ) throws(WireError) {

@@ -1,29 +1,29 @@
-/// Which of a publication's tracks of one kind is taken: the first in a codec that weir takes, for as long as the
-/// publication lasts. The others are left out.
+/// The accepted track of one kind: the first in a supported codec, for the whole publication. Other tracks are left
+/// out.
 struct FLVTrackChoice {
   /// Nil until there is one.
   private(set) var taken: UInt8?
 
-  /// Whether a track in a codec that weir takes is the one.
+  /// Whether a track in a supported codec is the accepted one. The first becomes it.
   mutating func takes(_ track: UInt8) -> Bool {
     if let taken { return taken == track }
     taken = track
     return true
   }
 
-  /// Whether something of that track belongs to the one, or to what may become it.
+  /// Whether data of that track belongs to the accepted one, or to a candidate.
   func follows(_ track: UInt8) -> Bool { taken == nil || taken == track }
 
-  /// The track turned out to be none that can be taken: the next one is.
+  /// Releases the track because it proved unsupported. The next one is accepted.
   mutating func release() {
     taken = nil
   }
 }
 
-/// What of a message is left out.
+/// The parts of a message that were left out.
 struct FLVLeftOut: Equatable {
-  /// The name of a codec that weir does not take.
+  /// Name of an unsupported codec.
   var codec: String?
-  /// It carries something of a further track.
+  /// It has data of an additional track.
   var hasFurtherTrack = false
 }

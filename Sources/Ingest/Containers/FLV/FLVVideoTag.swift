@@ -1,28 +1,28 @@
 internal import FMP4
 internal import NIOCore
 
-/// The body of a video message: FLV's VideoTagHeader (FLV 10.1 E.4.3.1) or the extended one of Enhanced RTMP v2
-/// ("Enhanced Video"), and what it carries.
+/// Body of a video message, with its content: FLV's VideoTagHeader (FLV 10.1 E.4.3.1) or the extended one of Enhanced
+/// RTMP v2 ("Enhanced Video").
 struct FLVVideoTag {
   enum Content {
     /// A configuration record: avcC, hvcC or av1C.
     case configuration(CodecID, ByteBuffer)
     /// One access unit. `composition` is presentation minus decode time in milliseconds.
     case frame(CodecID, ByteBuffer, composition: Int32)
-    /// Values in AMF0 that describe the picture (Enhanced RTMP v2, "VideoPacketType.Metadata").
+    /// Values in AMF0 that describe the video (Enhanced RTMP v2, "VideoPacketType.Metadata").
     case metadata(ByteBuffer)
     /// Nothing for a decoder: commands, end of sequence, empty tags.
     case nothing
   }
 
-  /// Of the track that is taken.
+  /// Content of the accepted track.
   private(set) var content = Content.nothing
   private(set) var leftOut = FLVLeftOut()
-  /// Added to the presentation time, in nanoseconds (ModEx, TimestampOffsetNano); below a millisecond.
+  /// Added to the presentation time, in nanoseconds (ModEx, TimestampOffsetNano). Less than a millisecond.
   private(set) var nanoseconds: UInt32 = 0
 
-  /// `choice` is the publication's. Throws the name of a codec that weir does not take, where there is no other picture to
-  /// be had: nobody wants a stream that has silently lost its picture.
+  /// `choice` belongs to the publication. Throws the name of an unsupported codec if there is no other video. A stream
+  /// must not lose its video silently.
   init(_ payload: ByteBuffer, _ choice: inout FLVTrackChoice) throws(WireError) {
     var bytes = payload
     guard let first: UInt8 = bytes.readInteger() else { return }
@@ -51,11 +51,11 @@ struct FLVVideoTag {
     if choice.takes(track) { self.content = content } else { leftOut.hasFurtherTrack = true }
   }
 
-  /// AVCVIDEOPACKET (E.4.3.2), and the same shape for HEVC as some encoders send it under number 12.
+  /// AVCVIDEOPACKET (E.4.3.2). Some encoders send HEVC in the same form under number 12.
   private static func legacyContent(
     frameType: UInt8, codec: UInt8, _ bytes: inout ByteBuffer
   ) throws(WireError) -> Content {
-    // Frame type 5 is a command for the player and has no picture.
+    // Frame type 5 is a command for the player without a frame.
     if frameType == 5 { return .nothing }
     guard let coding = FLVCodecName.legacyTaken[codec] else {
       if codec == 0, bytes.readableBytes == 0 { return .nothing }

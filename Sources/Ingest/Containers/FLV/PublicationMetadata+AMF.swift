@@ -1,6 +1,6 @@
 extension PublicationMetadata {
-  /// What onMetaData says (FLV 10.1 E.5), as far as weir listens to it: its object, alone or wrapped in `@setDataFrame`. Nil
-  /// when the message is another one.
+  /// Reads the used values of onMetaData (FLV 10.1 E.5): its object, alone or wrapped in `@setDataFrame`. Nil for any
+  /// other message.
   init?(_ values: [AMFValue]) {
     var rest = values[...]
     if rest.first?.string == "@setDataFrame" { rest = rest.dropFirst() }
@@ -12,7 +12,8 @@ extension PublicationMetadata {
     encoder = PeerText.printable(object["encoder"]?.string ?? "", limit: 64)
   }
 
-  /// A flag says it; else one of the properties does, unless it is zero (which some encoders write for "none").
+  /// Whether the metadata names a kind of media: by its flag, else by one of the properties that is not zero. Some
+  /// encoders write zero for "none".
   private static func names(_ object: AMFValue, flag: String, _ properties: [String]) -> Bool {
     if let stated = object[flag]?.boolean { return stated }
     return properties.contains { name in

@@ -3,44 +3,44 @@ internal import FMP4
 internal import Glibc
 internal import NIOCore
 
-/// How libavcodec makes audio into what a codec is.
+/// An audio encoder of libavcodec and its properties.
 struct AudioEncoding: Sendable {
   /// The encoder's name.
   let encoder: String
-  /// What it takes: a plane for each channel, or one in which they take turns.
+  /// Sample format of its input: one plane per channel, or interleaved.
   let format: AVSampleFormat
-  /// Of one frame.
+  /// Samples per frame.
   let samples: UInt32
-  /// Hz that it and every player take.
+  /// Rates in Hz that the encoder and all players support.
   let rates: Set<UInt32>
-  /// Bits a second that suit music in two channels.
+  /// Bits per second that suit stereo music.
   let musicBitRate: Int
 
   static let all: [CodecID: AudioEncoding] = [
     .aac: AudioEncoding(
       encoder: "aac", format: AV_SAMPLE_FMT_FLTP, samples: 1024, rates: [32_000, 44_100, 48_000], musicBitRate: 160_000),
-    // It knows no other rate (RFC 7845 §5.1).
+    // Opus has no other rate (RFC 7845 §5.1).
     .opus: AudioEncoding(
       encoder: "libopus", format: AV_SAMPLE_FMT_FLT, samples: 960, rates: [48_000], musicBitRate: 96_000),
   ]
 }
 
-/// Audio to AAC Low Complexity or Opus by libavcodec, one or two channels. Times are counted in samples and exclude the
-/// encoder's priming: what is given out at the first time decodes to what was put in first. It lives on one thread.
+/// Encodes audio to AAC Low Complexity or Opus with libavcodec, one or two channels. Times are in samples and exclude
+/// the encoder's priming: the output of a time decodes to the input of that time. Used on one thread.
 final class AudioEncoder {
   let encoding: AudioEncoding
   let codec: Codec
-  /// Samples of one frame.
+  /// Samples per frame.
   let samplesPerFrame: Int
   private let encoder: LibAVEncoder
   private let channels: Int
   private let frame: UnsafeMutablePointer<AVFrame>
-  /// Of the first sample.
+  /// Time of the first sample.
   private var start: Int64?
 
   /// - Parameters:
-  ///   - sampleRate: Hz; Opus takes 48000 here.
-  ///   - bitRate: bits a second.
+  ///   - sampleRate: Hz; 48000 for Opus.
+  ///   - bitRate: bits per second.
   init(_ coding: CodecID, sampleRate: Int, bitRate: Int, channels: Int = 2) throws {
     guard let encoding = AudioEncoding.all[coding] else {
       throw LibAVError("find an encoder of \(coding.name)", code: weir_averror_eof)
@@ -56,13 +56,13 @@ final class AudioEncoder {
     }
     codec = try Codec(coding, record: encoder.extradata)
     samplesPerFrame = encoder.samplesPerFrame
-    guard let frame = av_frame_alloc() else { throw LibAVError("make a frame of audio", code: -ENOMEM) }
+    guard let frame = av_frame_alloc() else { throw LibAVError("allocate an audio frame", code: -ENOMEM) }
     self.frame = frame
     frame.pointee.format = encoding.format.rawValue
     frame.pointee.sample_rate = Int32(clamping: sampleRate)
     frame.pointee.nb_samples = Int32(clamping: samplesPerFrame)
     av_channel_layout_default(&frame.pointee.ch_layout, Int32(clamping: channels))
-    try LibAVError.check(av_frame_get_buffer(frame, 0), "make a frame of audio")
+    try LibAVError.check(av_frame_get_buffer(frame, 0), "allocate an audio frame")
   }
 
   deinit {
@@ -70,14 +70,14 @@ final class AudioEncoder {
     av_frame_free(&frame)
   }
 
-  /// Encodes the next `samplesPerFrame` samples of each channel, from −1 to 1; of one channel, the left ones.
+  /// Encodes the next `samplesPerFrame` samples of each channel, from −1 to 1. With one channel, uses the left ones.
   ///
-  /// - Parameter time: of the first of them.
+  /// - Parameter time: time of the first sample.
   func encode(
     left: [Float], right: [Float], at time: Int64, _ receive: (Int64, ByteBuffer) -> Void
   ) throws(LibAVError) {
     precondition(left.count == samplesPerFrame && right.count == samplesPerFrame, "a frame has its own length")
-    try LibAVError.check(av_frame_make_writable(frame), "write a frame of audio")
+    try LibAVError.check(av_frame_make_writable(frame), "write an audio frame")
     frame.pointee.pts = time
     if start == nil { start = time }
     let (planes, step) =
@@ -93,12 +93,12 @@ final class AudioEncoder {
     try encoder.encode(frame) { pass($0, receive) }
   }
 
-  /// Takes the frames that the encoder still holds; it takes none afterwards.
+  /// Outputs the frames still in the encoder. It takes no frames afterwards.
   func finish(_ receive: (Int64, ByteBuffer) -> Void) throws(LibAVError) {
     try encoder.encode(nil) { pass($0, receive) }
   }
 
-  /// libavcodec states the time of what a packet decodes to; the priming is before the first sample.
+  /// libavcodec states the time of a packet's decoded samples. The priming is before the first sample.
   private func pass(_ packet: LibAVEncoder.Packet, _ receive: (Int64, ByteBuffer) -> Void) {
     if let start, packet.presentationTime >= start { receive(packet.presentationTime, packet.bytes) }
   }

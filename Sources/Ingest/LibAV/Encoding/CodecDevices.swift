@@ -1,21 +1,21 @@
 internal import CV4L2
 internal import Glibc
 
-/// Whether libavcodec may look for an encoder among V4L2's devices, which it does by trying every one. FFmpeg 5.1 takes a
-/// device that is written to and read from for an encoder, and follows a null pointer where that one holds coded pictures:
-/// a fed v4l2loopback, as virtual cameras are, would take the process down. So it is let at them only where there is
-/// an encoder, and no such device.
+/// Checks whether libavcodec may search V4L2's devices for an encoder, which it does by trying each one. FFmpeg 5.1
+/// takes a readable and writable device for an encoder. If that device holds coded frames, it follows a null pointer. A
+/// fed v4l2loopback, such as a virtual camera, would crash the process. So the search is allowed only if there is an
+/// encoder and no such device.
 enum CodecDevices {
   struct Unsuitable: Error, CustomStringConvertible {
     let description: String
   }
 
-  /// Asks each device what it is; a few milliseconds.
+  /// Queries each device; takes a few milliseconds.
   static func check() throws(Unsuitable) {
     var hasCodec = false
     for path in VideoDevices.paths() {
       let descriptor = weir_v4l2_open(path)
-      // What cannot be opened here, cannot be there.
+      // If it cannot be opened here, libavcodec cannot open it either.
       guard descriptor >= 0 else { continue }
       defer { v4l2_close(descriptor) }
       var capability = v4l2_capability()
@@ -31,7 +31,7 @@ enum CodecDevices {
       if ask(descriptor, weir_enum_fmt, &format) {
         throw Unsuitable(
           description:
-            "\(path) (\(VideoDevices.text(&capability.card))) is a loopback, over which libavcodec would stumble")
+            "\(path) (\(VideoDevices.text(&capability.card))) is a loopback, which would crash libavcodec")
       }
     }
     guard hasCodec else { throw Unsuitable(description: "no video device of this machine is an encoder") }

@@ -1,20 +1,20 @@
 internal import CLibAV
 internal import FMP4
 
-/// An encoder as `weir devices` lists it.
+/// An encoder in the list of `weir devices`.
 package struct EncoderListing: Sendable, Hashable {
   package var name: String
   /// `h264`, `hevc`, `av1`, `aac` or `opus`.
   package var coding: String
   package var isHardware: Bool
-  /// Why it does not work here; nil where it does.
+  /// Why it does not work on this machine. Nil if it works.
   package var problem: String?
 }
 
-/// The encoders that weir can use, each tried.
+/// The encoders that weir can use, after a test of each.
 package enum EncoderCatalogue {
   package static func list() -> [EncoderListing] {
-    let pictures = VideoEncoderName.allCases.map { name in
+    let video = VideoEncoderName.allCases.map { name in
       EncoderListing(
         name: name.rawValue, coding: name.coding.rawValue, isHardware: name.isHardware, problem: problem(of: name))
     }
@@ -25,10 +25,10 @@ package enum EncoderCatalogue {
           problem: trial { _ = try AudioEncoder(coding, sampleRate: 48_000, bitRate: 128_000) })
       }
     }
-    return pictures + audio
+    return video + audio
   }
 
-  /// Why an encoder does not work on this machine; nil where it does.
+  /// Why an encoder does not work on this machine. Nil if it works.
   package static func problem(of name: VideoEncoderName) -> String? {
     guard let rate = FrameRate(numerator: 30, denominator: 1) else { return nil }
     let format = VideoEncoder.Format(width: 640, height: 360, rate: rate, timescale: 30)

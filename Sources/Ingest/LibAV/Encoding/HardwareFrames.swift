@@ -1,7 +1,7 @@
 internal import CLibAV
 internal import Glibc
 
-/// Pictures in the memory of a graphics card, as encoders by VA-API take them. It lives on one thread.
+/// Frames in the memory of a graphics card, as input for VA-API encoders. Used on one thread.
 final class HardwareFrames {
   private var device: UnsafeMutablePointer<AVBufferRef>?
   private var frames: UnsafeMutablePointer<AVBufferRef>?
@@ -9,17 +9,17 @@ final class HardwareFrames {
   private let width: Int
   private let height: Int
 
-  /// Surfaces that an encoder may hold at once.
+  /// Most surfaces that an encoder may hold at once.
   private static let poolSize: Int32 = 16
 
-  /// Opens the machine's first device; throws where there is none.
+  /// Opens the machine's first device. Throws if there is none.
   init(width: Int, height: Int) throws(LibAVError) {
     self.width = width
     self.height = height
     try LibAVError.check(
       av_hwdevice_ctx_create(&device, AV_HWDEVICE_TYPE_VAAPI, nil, nil, 0), "open a graphics card by VA-API")
     frames = av_hwframe_ctx_alloc(device)
-    guard let frames else { throw LibAVError("make pictures on the graphics card", code: -ENOMEM) }
+    guard let frames else { throw LibAVError("allocate frames on the graphics card", code: -ENOMEM) }
     frames.pointee.data.withMemoryRebound(to: AVHWFramesContext.self, capacity: 1) { context in
       context.pointee.format = AV_PIX_FMT_VAAPI
       context.pointee.sw_format = AV_PIX_FMT_NV12
@@ -27,7 +27,7 @@ final class HardwareFrames {
       context.pointee.height = Int32(clamping: height)
       context.pointee.initial_pool_size = Self.poolSize
     }
-    try LibAVError.check(av_hwframe_ctx_init(frames), "make pictures on the graphics card")
+    try LibAVError.check(av_hwframe_ctx_init(frames), "allocate frames on the graphics card")
   }
 
   deinit {
@@ -36,10 +36,10 @@ final class HardwareFrames {
     av_buffer_unref(&device)
   }
 
-  /// For an encoder's context, which lets go of it.
+  /// A reference for an encoder's context, which releases it.
   func reference() -> UnsafeMutablePointer<AVBufferRef>? { av_buffer_ref(frames) }
 
-  /// A planar picture, copied onto the card: its chroma interleaved, as cards have it.
+  /// Copies a planar frame to the card. Its chroma is interleaved, as graphics cards need it.
   func upload(_ frame: UnsafeMutablePointer<AVFrame>) throws(LibAVError) -> VideoFrame {
     let interleaved = try VideoFrame(width: width, height: height, format: AV_PIX_FMT_NV12)
     scaler = sws_getCachedContext(
@@ -48,9 +48,9 @@ final class HardwareFrames {
     guard let scaler else { throw LibAVError("interleave chroma", code: -EINVAL) }
     try LibAVError.check(sws_scale_frame(scaler, interleaved.frame, frame), "interleave chroma")
     let surface = try VideoFrame()
-    try LibAVError.check(av_hwframe_get_buffer(frames, surface.frame, 0), "take a picture on the graphics card")
+    try LibAVError.check(av_hwframe_get_buffer(frames, surface.frame, 0), "allocate a frame on the graphics card")
     try LibAVError.check(
-      av_hwframe_transfer_data(surface.frame, interleaved.frame, 0), "copy a picture to the graphics card")
+      av_hwframe_transfer_data(surface.frame, interleaved.frame, 0), "copy a frame to the graphics card")
     return surface
   }
 }

@@ -2,9 +2,9 @@ internal import CLibAV
 internal import Glibc
 internal import NIOCore
 
-/// An encoder of libavcodec: frames in, packets out. Not thread-safe; it lives on one thread.
+/// A libavcodec encoder: frames in, packets out. Not thread-safe; used on one thread.
 final class LibAVEncoder {
-  /// One coded picture or block of audio, in the encoder's time base.
+  /// One coded video or audio frame, in the encoder's time base.
   struct Packet {
     var presentationTime: Int64
     var decodeTime: Int64
@@ -24,7 +24,7 @@ final class LibAVEncoder {
     _ name: String, options: [String: String],
     configure: (inout AVCodecContext) -> Void
   ) throws(LibAVError) {
-    // The library's own lines would bypass our log; what fails is thrown with the library's reason.
+    // The library's own log lines would bypass weir's log. Errors are thrown with the library's reason.
     av_log_set_level(AV_LOG_QUIET)
     guard let codec = avcodec_find_encoder_by_name(name) else {
       throw LibAVError("find the encoder \(name) in libavcodec", code: weir_averror_eof)
@@ -51,16 +51,16 @@ final class LibAVEncoder {
     avcodec_free_context(&context)
   }
 
-  /// Samples that each frame of audio must have; 0 for pictures.
+  /// Samples that each audio frame must have; 0 for video.
   var samplesPerFrame: Int { Int(context.pointee.frame_size) }
 
-  /// The parameter sets or the AudioSpecificConfig, as the encoder states them apart from its packets.
+  /// Parameter sets or AudioSpecificConfig, which the encoder states separately from its packets.
   var extradata: ByteBuffer {
     guard let bytes = context.pointee.extradata, context.pointee.extradata_size > 0 else { return ByteBuffer() }
     return ByteBuffer(bytes: UnsafeRawBufferPointer(start: bytes, count: Int(context.pointee.extradata_size)))
   }
 
-  /// Gives the encoder a frame, or tells it that there are no more, and takes whatever packets are ready.
+  /// Sends a frame, or nil for the end, to the encoder. Receives all packets that are ready.
   func encode(_ frame: UnsafeMutablePointer<AVFrame>?, _ receive: (Packet) -> Void) throws(LibAVError) {
     try LibAVError.check(avcodec_send_frame(context, frame), "give a frame to the encoder \(name)")
     while true {

@@ -1,8 +1,8 @@
 internal import Glibc
 
-/// The video devices of this machine, cameras and codecs alike, as V4L2 has them.
+/// The V4L2 video devices of this machine: cameras and codecs.
 enum VideoDevices {
-  /// In the order of their numbers.
+  /// Device paths in the order of their numbers.
   static func paths() -> [String] {
     guard let folder = opendir("/dev") else { return [] }
     defer { closedir(folder) }

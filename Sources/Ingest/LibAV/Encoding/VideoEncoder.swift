@@ -2,16 +2,16 @@ internal import CLibAV
 internal import FMP4
 internal import NIOCore
 
-/// Pictures to H.264, HEVC or AV1 by libavcodec. Times are counted in ticks of its own time base. It lives on one
+/// Encodes video frames to H.264, HEVC or AV1 with libavcodec. Times are in ticks of its own time base. Used on one
 /// thread.
 final class VideoEncoder {
-  /// What the pictures are that an encoder takes: 4:2:0 of limited range.
+  /// Format of the input frames: 4:2:0, limited range.
   struct Format: Sendable, Hashable {
     /// Pixels; even sides.
     var width: Int
     var height: Int
     var rate: FrameRate
-    /// Ticks a second, and how many of them a tick of the encoder has: 90000 and 1, or a rate of pictures.
+    /// `timescale` in ticks per second, and number of its ticks per tick of the encoder: 90000 and 1, or a frame rate.
     var timescale: UInt32
     var ticks: UInt32
     var matrix: Matrix
@@ -27,15 +27,15 @@ final class VideoEncoder {
       self.matrix = matrix
     }
 
-    /// How luma and chroma are made from red, green and blue.
+    /// Conversion from red, green and blue to luma and chroma.
     enum Matrix: Sendable, Hashable {
       case bt709
-      /// What cameras use, whatever their size (V4L2's default for sRGB).
+      /// Matrix of cameras, whatever their size (V4L2's default for sRGB).
       case bt601
     }
   }
 
-  /// One coded picture as a sample stores it; the decode time may be negative with B-frames.
+  /// One coded frame as stored in a sample. The decode time may be negative with B-frames.
   struct CodedPicture {
     var presentationTime: Int64
     var decodeTime: Int64
@@ -44,24 +44,24 @@ final class VideoEncoder {
     var payload: ByteBuffer
   }
 
-  /// What an encoder is to make of a picture.
+  /// How a frame is to be coded.
   enum PictureKind {
     case asEncoderLikes
-    /// Decoding may start here.
+    /// Decoding can start here.
     case keyFrame
   }
 
   let name: VideoEncoderName
-  /// What the pictures are coded as; hardware tells with its first key frame only.
+  /// Configuration of the coded frames. Hardware encoders state it only with their first key frame.
   private(set) var codec: Codec?
   private let format: Format
   private let encoding: VideoEncoding
   private let hardware: HardwareFrames?
   private var encoder: LibAVEncoder
-  /// Nothing has been put in yet: what comes first is a key frame anyway.
+  /// No frame was encoded yet, so the next one becomes a key frame anyway.
   private var isFresh = true
 
-  /// Opens one encoder; throws where it does not work on this machine.
+  /// Opens an encoder. Throws if it does not work on this machine.
   init(_ name: VideoEncoderName, _ format: Format, _ encoding: VideoEncoding) throws {
     if name.family == .v4l2 { try CodecDevices.check() }
     self.name = name
@@ -84,7 +84,7 @@ final class VideoEncoder {
   }
 
   deinit {
-    // SVT-AV1 1.4 waits for ever to be closed when it has seen no picture.
+    // SVT-AV1 1.4 never finishes closing if it has encoded no frame.
     guard isFresh, name.family == .svtAV1,
       let blank = try? VideoFrame(width: format.width, height: format.height, format: AV_PIX_FMT_YUV420P)
     else { return }
@@ -92,18 +92,18 @@ final class VideoEncoder {
     try? encoder.encode(blank.frame) { _ in }
   }
 
-  /// Whether key frames come by themselves, counted in pictures; one that is asked for takes a new encoder then.
+  /// Whether the encoder places key frames itself, by counting frames. A requested key frame then needs a new encoder.
   var keepsItsOwnRhythm: Bool { name.family == .svtAV1 }
 
-  /// Opens the first of the encoders that the settings allow and the machine has.
+  /// Opens the first working encoder that the settings allow.
   ///
-  /// - Parameter passedOver: hears of each that was tried in vain, and why.
+  /// - Parameter passedOver: called for each encoder that failed, with the error.
   static func best(
     _ format: Format, _ encoding: VideoEncoding, except failed: Set<VideoEncoderName> = [],
     passedOver: (VideoEncoderName, any Error) -> Void = { _, _ in }
   ) throws -> VideoEncoder {
     let candidates = VideoEncoderName.candidates(encoding.encoder, coding: encoding.coding)
-    // What has failed is taken again only where there is nothing else.
+    // A failed encoder is tried again only if there is no other.
     let left = candidates.filter { !failed.contains($0) }
     var failure: any Error = LibAVError("find an encoder of \(encoding.coding.rawValue)", code: weir_averror_eof)
     for name in left.isEmpty ? candidates : left {
@@ -134,10 +134,10 @@ final class VideoEncoder {
     case .quality: context.rc_max_rate = Int64(bitRate)
     }
     context.rc_buffer_size = Int32(clamping: encoding.rateControl == .variable ? 2 * bitRate : bitRate)
-    // SVT-AV1 keeps a constant rate by its own parameters, and limits quality alone.
+    // SVT-AV1 has its own parameters for a constant rate, and accepts a limit only in quality mode.
     if name.family == .svtAV1, context.bit_rate > 0 { (context.rc_max_rate, context.rc_buffer_size) = (0, 0) }
     let group = Int(max(1, min((framesPerSecond * Double(encoding.keyFrameMilliseconds) / 1000).rounded(), 1e6)))
-    // Longer than any distance that is asked for: the source decides. SVT-AV1 1.4 hears of no key frame in between.
+    // Longer than any requested distance, because the source decides. SVT-AV1 1.4 accepts no requests for key frames.
     context.gop_size = Int32(clamping: name.family == .svtAV1 ? group : 16 * group)
     context.max_b_frames = Int32(clamping: encoding.bFrames)
     context.thread_count = Int32(clamping: encoding.threads)
@@ -163,7 +163,7 @@ final class VideoEncoder {
     try encoder.encode(frame) { give($0, receive) }
   }
 
-  /// Takes the pictures that the encoder still holds; it takes none afterwards.
+  /// Outputs the frames still in the encoder. It takes no frames afterwards.
   func finish(_ receive: (CodedPicture) -> Void) throws {
     try encoder.encode(nil) { give($0, receive) }
   }

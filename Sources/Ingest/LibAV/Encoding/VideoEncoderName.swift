@@ -1,7 +1,7 @@
 package import FMP4
 
-/// The encoders of pictures that weir knows, by their names in libavcodec; of one coding, in the order in which `auto`
-/// tries them: what the machine has hardware for comes first.
+/// Video encoders that weir knows, by their names in libavcodec. Those of one coding are in the order in which `auto`
+/// tries them: hardware first.
 package enum VideoEncoderName: String, Sendable, Hashable, CaseIterable {
   case h264NVENC = "h264_nvenc"
   case h264VAAPI = "h264_vaapi"
@@ -21,7 +21,7 @@ package enum VideoEncoderName: String, Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// How an encoder is spoken to.
+  /// Encoders with the same options.
   enum Family: Sendable, Hashable {
     case x264
     case x265
@@ -50,7 +50,7 @@ package enum VideoEncoderName: String, Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// What may stand in for it: the encoder itself, or all of the coding for `auto`, and the software at the end.
+  /// Encoders to try: the requested one, or all of the coding for `auto`; then the software encoders.
   static func candidates(_ requested: VideoEncoderName?, coding: CodecID) -> [VideoEncoderName] {
     let all = allCases.filter { $0.coding == coding }
     guard let requested, requested.coding == coding else { return all }

@@ -11,15 +11,15 @@ extension VideoEncoding {
     }
   }
 
-  /// Position among the presets, 0 for the quickest.
+  /// Position among the presets; 0 is the fastest.
   private var step: Int { Preset.allCases.firstIndex(of: preset) ?? 0 }
 
   private var x264: [String: String] {
-    // Key frames come where they are asked for, never where a scene seems to change.
+    // Key frames are placed only where requested, never at a change of scene.
     var parameters = ["scenecut=0"]
     // Without lookahead, B-frames cannot be placed adaptively.
     if tune == .zerolatency { parameters += ["b-adapt=0", "b-pyramid=none"] }
-    // zerolatency slices each picture for its threads; a single one needs no slices.
+    // zerolatency slices each frame for its threads. One thread needs no slices.
     if threads == 1 { parameters.append("sliced-threads=0") }
     var options = ["preset": preset.rawValue, "forced-idr": "1", "x264-params": parameters.joined(separator: ":")]
     if tune != .none { options["tune"] = tune.rawValue }
@@ -30,7 +30,7 @@ extension VideoEncoding {
 
   private var x265: [String: String] {
     var parameters = ["log-level=none", "scenecut=0", "open-gop=0"]
-    // Several pictures in the making at once would be delay.
+    // Encoding several frames at once would add delay.
     if tune == .zerolatency || threads == 1 { parameters.append("frame-threads=1") }
     if threads > 0 { parameters.append(threads == 1 ? "pools=none" : "pools=\(threads)") }
     var options = ["preset": preset.rawValue, "forced-idr": "1", "x265-params": parameters.joined(separator: ":")]
@@ -41,7 +41,7 @@ extension VideoEncoding {
   }
 
   private var svtAV1: [String: String] {
-    // Presets 12 to 4. Its low-delay structure has no picture that waits for a later one.
+    // Presets 12 to 4. In the low-delay structure no frame waits for a later one.
     var parameters = ["scd=0"]
     var options = ["preset": "\(12 - step)"]
     switch rateControl {
@@ -49,7 +49,7 @@ extension VideoEncoding {
     case .variable: parameters += ["rc=1", "pred-struct=2"]
     case .quality(let value):
       parameters += ["rc=0", tune == .zerolatency ? "pred-struct=1" : "pred-struct=2"]
-      // Its scale ends at 63 where libx264's ends at 51.
+      // Its scale ends at 63, libx264's at 51.
       options["crf"] = "\(min(63, value * 63 / 51))"
     }
     if tune == .fastdecode { parameters.append("fast-decode=1") }

@@ -1,26 +1,26 @@
 package import FMP4
 
-/// How pictures are coded: the words of the field, translated for each encoder. Cameras and renditions share it. The
-/// defaults are for little delay.
+/// Video encoding settings in common terms, translated for each encoder. Used for cameras and renditions. The defaults
+/// give low delay.
 package struct VideoEncoding: Sendable, Hashable {
   /// How bits are spent.
   package enum RateControl: Sendable, Hashable {
     /// The bit rate is kept within each second.
     case constant
-    /// Half as much more is allowed for a while.
+    /// Up to one and a half times the bit rate for a while.
     case variable
-    /// An even quality (libx264's CRF, 0…51, smaller is better), never above the bit rate.
+    /// Constant quality (libx264's CRF, 0 to 51; lower is better), never above the bit rate.
     case quality(Int)
   }
 
-  /// How much work an encoder takes for each bit, in libx264's words; other encoders' own steps are counted like them.
+  /// Encoder effort per bit, by libx264's names. Other encoders' steps are mapped to them.
   package enum Preset: String, Sendable, Hashable, CaseIterable {
     case ultrafast, superfast, veryfast, faster, fast, medium, slow, slower, veryslow
   }
 
-  /// What an encoder is to favour.
+  /// What an encoder favours.
   package enum Tune: String, Sendable, Hashable, CaseIterable {
-    /// No picture waits for others.
+    /// No frame waits for others.
     case zerolatency
     case film, animation, grain, stillimage, fastdecode
     /// Nothing in particular.
@@ -32,20 +32,20 @@ package struct VideoEncoding: Sendable, Hashable {
   }
 
   package var coding: CodecID
-  /// Nil for the best that the machine has.
+  /// Nil: the best one on this machine.
   package var encoder: VideoEncoderName?
-  /// Bits a second; nil for what the picture's size and rate need.
+  /// Bits per second. Nil: a rate that suits frame size and frame rate.
   package var bitRate: Int?
   package var rateControl: RateControl
   package var preset: Preset
   package var tune: Tune
-  /// Nil for the encoder's own choice.
+  /// Nil: the encoder's choice.
   package var profile: Profile?
-  /// From one key frame to the next, in milliseconds.
+  /// Distance of key frames in milliseconds.
   package var keyFrameMilliseconds: Int
-  /// Most B-frames in a row; each delays every picture by one.
+  /// Most B-frames in a row. Each delays every frame by one.
   package var bFrames: Int
-  /// Threads of the encoder; 0 for as many as it likes. With one, equal pictures give equal bytes on every run.
+  /// Threads of the encoder; 0 for its own choice. With one thread, equal input gives equal bytes on every run.
   package var threads: Int
 
   package init(
@@ -65,14 +65,14 @@ package struct VideoEncoding: Sendable, Hashable {
     self.threads = threads
   }
 
-  /// The bit rate as set, or one that suits natural pictures of this size and rate: 0.1 bits a pixel (HEVC and AV1 need
+  /// The configured bit rate, or one that suits natural video of this size and rate: 0.1 bits per pixel (HEVC and AV1:
   /// 0.07), within 200 kbit/s to 20 Mbit/s.
   package func bitRate(width: Int, height: Int, framesPerSecond: Double) -> Int {
     let bitsPerPixel = coding == .h264 ? 0.1 : 0.07
     return bitRate ?? Int(min(max(Double(width * height) * framesPerSecond * bitsPerPixel, 200_000), 20_000_000))
   }
 
-  /// Why an encoder cannot have these settings; nil where it can.
+  /// Why an encoder cannot have these settings. Nil if they are valid.
   package var contradiction: String? {
     if let profile, coding != .h264, profile != .main {
       return "the profile \(profile.rawValue) belongs to H.264; \(coding.rawValue) has main"

@@ -2,14 +2,14 @@ internal import CV4L2
 internal import FMP4
 internal import Glibc
 
-/// A camera that streams: buffers of the driver, mapped once, always given back. It lives on one thread.
+/// A running camera. The driver's buffers are mapped once and always given back. Used on one thread.
 final class Camera {
-  /// One picture in the driver's memory, valid only while it is looked at.
+  /// One frame in the driver's memory. Valid only during the callback.
   struct Shot {
     let bytes: UnsafeRawBufferPointer
-    /// Nanoseconds on the monotonic clock: when it was taken, as the driver says; nil where that cannot be.
+    /// Capture time from the driver, in nanoseconds on the monotonic clock. Nil if it is implausible.
     let time: Int64?
-    /// The driver's count, which leaps where it dropped pictures.
+    /// The driver's frame counter. It skips numbers if the driver dropped frames.
     let sequence: UInt32
   }
 
@@ -18,17 +18,17 @@ final class Camera {
   let stride: Int
   let handle: CameraHandle
   private var buffers: [UnsafeMutableRawBufferPointer] = []
-  /// Pictures that the driver called broken.
+  /// Frames that the driver marked as broken.
   private(set) var broken = 0
-  /// When it was started, on the monotonic clock; nil once a picture has come.
+  /// Start time on the monotonic clock. Nil once a frame has come.
   private var started: Int64?
   private var times = TimestampFilter()
 
   private static let bufferCount: UInt32 = 4
-  /// A buffer larger than this is no picture: 8K in 4:2:2.
+  /// Largest buffer in bytes: 8K in 4:2:2. A larger one is not a frame.
   private static let largestBuffer = 8192 * 4608 * 2
 
-  /// Opens the camera in the mode that suits best, and starts it.
+  /// Opens the camera in the most suitable mode and starts it.
   init(_ settings: CameraSettings) throws(CaptureError) {
     handle = try CameraHandle(settings.device)
     try handle.set(settings.controls)
@@ -52,7 +52,7 @@ final class Camera {
     var parameters = v4l2_streamparm()
     parameters.type = V4L2_BUF_TYPE_VIDEO_CAPTURE.rawValue
     parameters.parm.capture.timeperframe = v4l2_fract(numerator: rate.denominator, denominator: rate.numerator)
-    // Drivers without a choice of rates refuse; they send what they send.
+    // Drivers without a choice of rates refuse this call and keep their rate.
     if handle.ask(weir_s_parm, &parameters) {
       let step = parameters.parm.capture.timeperframe
       rate = FrameRate(numerator: step.denominator, denominator: step.numerator) ?? rate
@@ -88,8 +88,8 @@ final class Camera {
     try handle.call(weir_streamon, &type, "start it")
   }
 
-  /// Waits for the next picture and looks at it; false where none came in time, or a broken one. The buffer is given back whatever
-  /// happens, and before an error is thrown.
+  /// Waits for the next frame and passes it to `look`. False if none came in time, or a broken one. The buffer is
+  /// always given back, also before an error is thrown.
   func next(milliseconds: Int32, _ look: (Shot) throws -> Void) throws -> Bool {
     var waiting = pollfd(fd: handle.descriptor, events: Int16(POLLIN), revents: 0)
     guard poll(&waiting, 1, milliseconds) > 0 else { return false }
@@ -97,7 +97,7 @@ final class Camera {
     let code = handle.send(weir_dqbuf, &buffer)
     if code == -EAGAIN { return false }
     guard code >= 0 else {
-      // A device that has gone answers in several ways; none of them gets better by asking again.
+      // A missing device fails in several ways. A retry would not help.
       throw CaptureError(.camera(handle.path), .lost)
     }
     var returning = Self.buffer(buffer.index)
@@ -108,11 +108,11 @@ final class Camera {
     }
     let memory = UnsafeRawBufferPointer(buffers[Int(buffer.index)])
     let time = Int64(buffer.timestamp.tv_sec) &* 1_000_000_000 &+ Int64(buffer.timestamp.tv_usec) &* 1000
-    // Some drivers (v4l2loopback) do not say which clock it is, and 0 stands for that.
+    // Some drivers (v4l2loopback) do not state the clock and leave 0.
     let isMonotonic = [weir_buffer_timestamp_monotonic, 0].contains(buffer.flags & weir_buffer_timestamp_mask)
     let begin = started
     started = nil
-    // v4l2loopback begins with what was written last, however long ago that was.
+    // v4l2loopback starts with the last frame written, however old it is.
     if let begin, time > 0, time < begin { return false }
     let believed = times.believed(isMonotonic ? time : 0, now: Self.now)
     try look(
@@ -122,7 +122,7 @@ final class Camera {
     return true
   }
 
-  /// The monotonic clock in nanoseconds, as drivers read it.
+  /// The monotonic clock in nanoseconds, as used by drivers.
   private static var now: Int64 {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC, &time)

@@ -1,16 +1,16 @@
-/// A camera as `weir devices` lists it.
+/// A camera in the list of `weir devices`.
 package struct CameraListing: Sendable, Hashable {
   package var path: String
   package var name: String
   package var modes: [CameraMode]
   package var controls: [CameraControl]
-  /// Why it cannot be used, where that is so.
+  /// Why it cannot be used. Nil if it can.
   package var problem: CaptureError?
 }
 
 /// The cameras of this machine.
 package enum CameraCatalogue {
-  /// Asks every camera what it offers; takes milliseconds for each. Devices that take no pictures are left out.
+  /// Queries each camera; takes milliseconds per camera. Leaves out devices that capture no video.
   package static func list() -> [CameraListing] {
     VideoDevices.paths().compactMap { path in
       do throws(CaptureError) {

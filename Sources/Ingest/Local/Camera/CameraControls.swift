@@ -2,7 +2,7 @@ internal import CV4L2
 
 /// A control of a camera: brightness, contrast, exposure …
 package struct CameraControl: Sendable, Hashable {
-  /// As it is written in a source's options: lower case, words joined by underscores.
+  /// Name in a source's options: lower case, words joined by underscores.
   package var name: String
   package var minimum: Int32
   package var maximum: Int32
@@ -10,12 +10,12 @@ package struct CameraControl: Sendable, Hashable {
   package var standard: Int32
   package var value: Int32
 
-  /// V4L2's number.
+  /// V4L2's identifier.
   var identifier: UInt32
 }
 
 extension CameraHandle {
-  /// Numbers, switches and choices; buttons and texts have no value to set.
+  /// Lists numbers, switches and choices. Buttons and texts have no value to set.
   func controls() -> [CameraControl] {
     var found: [CameraControl] = []
     var query = v4l2_queryctrl()
@@ -38,7 +38,7 @@ extension CameraHandle {
     return found
   }
 
-  /// Sets the controls that were asked for.
+  /// Sets the requested controls.
   func set(_ wishes: [CameraSettings.Control]) throws(CaptureError) {
     guard !wishes.isEmpty else { return }
     let known = controls()
@@ -57,20 +57,20 @@ extension CameraHandle {
     }
   }
 
-  /// Whether a camera that codes by itself can be asked for a key frame.
+  /// Whether a camera that encodes its video itself can make a key frame on request.
   var canForceKeyFrames: Bool {
     var query = v4l2_queryctrl()
     query.id = weir_control_key_frame
     return ask(weir_queryctrl, &query) && query.flags & weir_control_disabled == 0
   }
 
-  /// Asks for one; false where the camera does not do it.
+  /// Requests a key frame. False if the camera does not support it.
   @discardableResult func forceKeyFrame() -> Bool {
     var setting = v4l2_control(id: weir_control_key_frame, value: 1)
     return ask(weir_s_ctrl, &setting)
   }
 
-  /// "Exposure, Auto" is `exposure_auto`.
+  /// "Exposure, Auto" becomes `exposure_auto`.
   static func optionName(_ title: String) -> String {
     title.lowercased().split { !($0.isASCII && ($0.isLetter || $0.isNumber)) }.joined(separator: "_")
   }

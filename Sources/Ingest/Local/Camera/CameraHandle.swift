@@ -2,20 +2,20 @@ internal import CV4L2
 internal import FMP4
 internal import Glibc
 
-/// An open video device: what it is and what it offers. It lives on one thread.
+/// An open video device and its properties. Used on one thread.
 final class CameraHandle {
   let path: String
   let descriptor: Int32
   private(set) var name = ""
-  /// Where it is plugged in, the same after it comes back under another number.
+  /// The place where it is plugged in. It stays the same if the device returns with another number.
   private(set) var bus = ""
 
-  /// Throws when it is missing, forbidden, busy, or no camera.
+  /// Throws if the device is missing, forbidden, busy, or not a camera.
   init(_ path: String) throws(CaptureError) {
     self.path = path
     let descriptor = weir_v4l2_open(path)
     guard descriptor >= 0 else {
-      // A node whose device has gone says ENODEV; so does an unplugged one of which no node is left.
+      // An unplugged device gives ENODEV, whether its node still exists or not.
       throw CaptureError(.camera(path), code: -descriptor == ENODEV ? ENOENT : -descriptor, "open it")
     }
     self.descriptor = descriptor
@@ -26,13 +26,13 @@ final class CameraHandle {
     let abilities =
       capability.capabilities & weir_cap_device_caps != 0 ? capability.device_caps : capability.capabilities
     guard abilities & weir_cap_video_capture != 0, abilities & weir_cap_streaming != 0 else {
-      throw CaptureError(.camera(path), .unusable("it takes no pictures"))
+      throw CaptureError(.camera(path), .unusable("it captures no video"))
     }
   }
 
   deinit { v4l2_close(descriptor) }
 
-  /// A request of V4L2; errors are thrown with what was attempted.
+  /// A V4L2 request. Errors state what was attempted.
   func call<Argument>(
     _ request: UInt, _ argument: inout Argument, _ attempt: String
   ) throws(CaptureError) {
@@ -40,20 +40,20 @@ final class CameraHandle {
     guard code >= 0 else { throw CaptureError(.camera(path), code: -code, attempt) }
   }
 
-  /// The same for requests that end a list by failing; false at its end.
+  /// A request that may fail, such as one at the end of a list. False if it fails.
   func ask<Argument>(_ request: UInt, _ argument: inout Argument) -> Bool {
     send(request, &argument) >= 0
   }
 
-  /// 0 or more, or errno negated. The requests' structures consist of numbers only.
+  /// The result of a request: 0 or more, or errno negated. Its structures consist of numbers only.
   func send<Argument>(_ request: UInt, _ argument: inout Argument) -> Int32 {
     withUnsafeMutableBytes(of: &argument) { weir_v4l2_ioctl(descriptor, request, $0.baseAddress) }
   }
 
-  /// Lists of a driver are never believed to be longer.
+  /// Most entries that are read of a driver's list.
   private static let longestList: UInt32 = 256
 
-  /// All that weir can use of what it offers.
+  /// All modes that weir can use.
   func modes() -> [CameraMode] {
     var found: [CameraMode] = []
     for index in 0..<Self.longestList {
@@ -61,7 +61,7 @@ final class CameraHandle {
       format.index = index
       format.type = V4L2_BUF_TYPE_VIDEO_CAPTURE.rawValue
       guard ask(weir_enum_fmt, &format) else { break }
-      // What libv4l2 would convert costs twice: our own converter takes what the camera really sends.
+      // Formats that libv4l2 emulates are converted twice. weir converts the camera's own format itself.
       guard let known = CameraFormat(code: format.pixelformat), format.flags & weir_format_emulated == 0 else {
         continue
       }
@@ -111,7 +111,7 @@ final class CameraHandle {
       if let rate = FrameRate(numerator: step.denominator, denominator: step.numerator) { found.append(rate) }
       if entry.type != V4L2_FRMIVAL_TYPE_DISCRETE.rawValue { break }
     }
-    // Not every driver tells.
+    // Some drivers list no rates.
     if found.isEmpty, let usual = FrameRate(numerator: 30, denominator: 1) { found.append(usual) }
     return found
   }
@@ -130,7 +130,7 @@ extension CameraFormat {
   }
 
   init?(code: UInt32) {
-    // Some cameras call the same thing JPEG.
+    // Some cameras call MJPEG "JPEG".
     let code = code == weir_pix_jpeg ? weir_pix_mjpeg : code
     guard let format = Self.allCases.first(where: { $0.code == code }) else { return nil }
     self = format

@@ -1,9 +1,9 @@
-/// Where a camera was plugged in, and what it is called: a camera that comes back there may have another number.
+/// The place and name of a camera. A camera that is plugged in again there may have another number.
 struct CameraLocation: Sendable, Hashable {
   let name: String
   let bus: String
 
-  /// The path at which it is now; the known one where it is still there, or nowhere. Opens cameras, which takes its time.
+  /// Its present path. The known path if it is still there, or if it is not found. Opens cameras, so it may take long.
   func path(known: String) -> String {
     if let handle = try? CameraHandle(known), handle.bus == bus { return known }
     let found = VideoDevices.paths().first { path in

@@ -1,6 +1,6 @@
 package import FMP4
 
-/// One way in which a camera can send pictures.
+/// A combination of format, size and frame rate of a camera.
 package struct CameraMode: Sendable, Hashable {
   package var format: CameraFormat
   package var size: CameraSettings.Size
@@ -12,12 +12,12 @@ package struct CameraMode: Sendable, Hashable {
     self.rate = rate
   }
 
-  /// What is taken where nothing is asked for: the largest picture up to this that moves well.
+  /// Default: the largest size up to this with at least this frame rate.
   private static let usualPixels = 1280 * 720
   private static let leastUsualRate = 24.0
 
-  /// The mode that comes closest to what is wanted: its format and size first, then its rate. Nil where nothing fits
-  /// the format. A coded stream is taken only where it is asked for, or where there is nothing else.
+  /// The mode closest to the requested one: first by format and size, then by rate. Nil if no mode has the format. A
+  /// mode encoded by the camera is used only on request, or if there is no other.
   package static func best(of modes: [CameraMode], for requested: CameraSettings) -> CameraMode? {
     var modes = modes.filter { requested.format == nil || $0.format == requested.format }
     if requested.format == nil, modes.contains(where: { !$0.format.isCoded }) {
@@ -37,7 +37,7 @@ package struct CameraMode: Sendable, Hashable {
       size = [rate < least ? 1 : 0, pixels > Double(usualPixels) ? 1 : 0]
       size.append(pixels > Double(usualPixels) ? pixels : -pixels)
     }
-    // The rate that is wanted, else the next quicker one, else the quickest.
+    // The requested rate, else the next higher one, else the highest.
     let wanted = requested.frameRate?.framesPerSecond ?? 30
     let tempo = rate >= wanted - 0.01 ? [0, rate] : [1, -rate]
     let order: [CameraFormat: Double] = [.yu12: 0, .nv12: 0, .yuyv: 1, .mjpeg: 2]

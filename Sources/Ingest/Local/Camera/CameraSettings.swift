@@ -1,18 +1,18 @@
 package import FMP4
 
-/// How pictures leave a camera.
+/// Format of a camera's frames.
 package enum CameraFormat: String, Sendable, Hashable, CaseIterable {
   case yuyv
   case nv12
   case yu12
   case mjpeg
-  /// Coded by the camera, and passed on as it is.
+  /// Encoded by the camera, and passed on unchanged.
   case h264
 
   package var isCoded: Bool { self == .h264 }
 }
 
-/// Which camera, and what is wanted of it; what is nil is chosen from what the camera offers.
+/// A camera and its requested settings. Values that are nil are chosen from the camera's modes.
 package struct CameraSettings: Sendable, Hashable {
   /// Pixels.
   package struct Size: Sendable, Hashable {
@@ -25,27 +25,27 @@ package struct CameraSettings: Sendable, Hashable {
     }
   }
 
-  /// The device's path: `/dev/video0`.
+  /// Path of the device: `/dev/video0`.
   package var device: String
   package var size: Size?
   package var frameRate: FrameRate?
   package var format: CameraFormat?
-  /// The picture's turn.
+  /// Rotation of the video.
   package var rotation: Rotation
   package var turning: Turning
-  /// Values of the camera's controls, by name as `weir devices` lists them, in the order in which they are set.
+  /// Values of the camera's controls, by their names in `weir devices`, in the order of setting.
   package var controls: [Control]
   package var encoding: VideoEncoding
 
-  /// Who turns the picture.
+  /// How the video is rotated.
   package enum Turning: String, Sendable, Hashable, CaseIterable {
-    /// Players, by the track's matrix: it costs nothing, and does for pictures that the camera has coded, too.
+    /// By players, using the track's matrix. It costs nothing and also works for video that the camera encodes.
     case matrix
-    /// We, before the picture is coded: for players that know no matrix.
+    /// By weir before encoding, for players that ignore the matrix.
     case pixels
   }
 
-  /// A control and the value that it is to have.
+  /// A control and its requested value.
   package struct Control: Sendable, Hashable {
     package var name: String
     package var value: Int32
@@ -73,15 +73,15 @@ package struct CameraSettings: Sendable, Hashable {
 }
 
 extension CameraSettings {
-  /// By how much the pixels are turned before they are coded.
+  /// Rotation of the pixels before encoding.
   var pixelRotation: Rotation { turning == .pixels ? rotation : .none }
 
-  /// What the track says of pictures that are coded here.
+  /// Rotation in the track description of video that weir encodes.
   var trackRotation: Rotation { turning == .matrix ? rotation : .none }
 }
 
 extension CameraSettings.Size {
-  /// The size of such a picture once it is turned.
+  /// The size after rotation.
   func turned(by rotation: Rotation) -> CameraSettings.Size {
     switch rotation {
     case .none, .clockwise180: self

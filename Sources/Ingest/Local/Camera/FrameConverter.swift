@@ -1,17 +1,17 @@
 internal import CLibAV
 internal import Glibc
 
-/// Turns what a camera sends into what the encoder takes: planar 4:2:0 of limited range, in the encoder's size, with black
-/// edges where the shape is another one. It lives on one thread.
+/// Converts a camera's frames to the encoder's format: planar 4:2:0, limited range, in the encoder's size. Adds black
+/// bars if the aspect ratio differs. Used on one thread.
 final class FrameConverter {
   private let size: CameraSettings.Size
   private let scaler = FrameScaler(flags: Int32(SWS_BILINEAR))
   private var jpeg: JPEGDecoder?
 
-  /// - Parameter size: of the pictures that come out; even sides.
+  /// - Parameter size: of the output frames; even sides.
   init(size: CameraSettings.Size) { self.size = size }
 
-  /// A picture of its own; nil where the camera's bytes are too few or broken, which counts as a dropped picture.
+  /// Converts a frame. Nil if the camera's bytes are incomplete or broken; the frame then counts as broken.
   func convert(_ bytes: UnsafeRawBufferPointer, mode: CameraMode, stride: Int) throws(LibAVError) -> VideoFrame? {
     let (width, height) = (mode.size.width, mode.size.height)
     let pixels: AVPixelFormat
@@ -48,12 +48,12 @@ final class FrameConverter {
     let decoder: JPEGDecoder
     if let jpeg { decoder = jpeg } else { decoder = try JPEGDecoder() }
     jpeg = decoder
-    guard let picture = decoder.decode(bytes) else { return nil }
-    return try scale(picture)
+    guard let frame = decoder.decode(bytes) else { return nil }
+    return try scale(frame)
   }
 
-  private func scale(_ picture: VideoFrame) throws(LibAVError) -> VideoFrame {
-    let source = picture.frame
+  private func scale(_ frame: VideoFrame) throws(LibAVError) -> VideoFrame {
+    let source = frame.frame
     let result = try VideoFrame(width: size.width, height: size.height, format: AV_PIX_FMT_YUV420P)
     let place = Self.place(
       of: CameraSettings.Size(width: Int(source.pointee.width), height: Int(source.pointee.height)), in: size)
@@ -75,17 +75,17 @@ final class FrameConverter {
         target.data.2.map { $0 + y / 2 * Int(target.linesize.2) + x / 2 }, nil,
       ],
       [target.linesize.0, target.linesize.1, target.linesize.2, 0])
-    try LibAVError.check(lines, "convert the camera's pictures")
+    try LibAVError.check(lines, "convert the camera's frames")
     return result
   }
 
-  /// Where a picture lies in another one, as large as its shape lets it be; all even.
+  /// Position and size of the scaled source within the target. All values are even.
   static func place(
     of source: CameraSettings.Size, in target: CameraSettings.Size
   ) -> (x: Int, y: Int, size: CameraSettings.Size) {
     let (wide, high) = (source.width * target.height, target.width * source.height)
     var size = target
-    // A few columns more or less are no edges worth having: a 1366×768 picture fills 1280×720.
+    // Ignores differences of a few columns: 1366×768 video fills 1280×720.
     if wide * 100 < high * 99 {
       size.width = max(2, wide / source.height & ~1)
     } else if high * 100 < wide * 99 {

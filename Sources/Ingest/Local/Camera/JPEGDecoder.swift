@@ -1,7 +1,7 @@
 internal import CLibAV
 internal import Glibc
 
-/// Pictures of a camera that sends JPEGs. It lives on one thread.
+/// Decodes the frames of a camera that sends JPEGs. Used on one thread.
 final class JPEGDecoder {
   private let context: UnsafeMutablePointer<AVCodecContext>
   private let packet: UnsafeMutablePointer<AVPacket>
@@ -24,16 +24,16 @@ final class JPEGDecoder {
     avcodec_free_context(&context)
   }
 
-  /// Nil where the bytes are no whole picture: cables and buses lose some now and then.
+  /// Nil if the frame is incomplete. Cables and buses sometimes lose data.
   func decode(_ bytes: UnsafeRawBufferPointer) -> VideoFrame? {
-    guard let base = bytes.baseAddress, bytes.count > 0, let picture = try? VideoFrame() else { return nil }
-    // Copied into memory with libavcodec's padding behind it.
+    guard let base = bytes.baseAddress, bytes.count > 0, let frame = try? VideoFrame() else { return nil }
+    // A copy with libavcodec's padding after it.
     guard av_new_packet(packet, Int32(clamping: bytes.count)) == 0 else { return nil }
     defer { av_packet_unref(packet) }
     packet.pointee.data.update(from: base.assumingMemoryBound(to: UInt8.self), count: bytes.count)
-    guard avcodec_send_packet(context, packet) >= 0, avcodec_receive_frame(context, picture.frame) >= 0,
-      picture.frame.pointee.decode_error_flags == 0
+    guard avcodec_send_packet(context, packet) >= 0, avcodec_receive_frame(context, frame.frame) >= 0,
+      frame.frame.pointee.decode_error_flags == 0
     else { return nil }
-    return picture
+    return frame
   }
 }

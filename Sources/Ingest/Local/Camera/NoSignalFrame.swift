@@ -1,7 +1,7 @@
 internal import CLibAV
 internal import Glibc
 
-/// What is shown while a camera is away: a dark picture that says so.
+/// The slate shown while a camera is away: a dark frame with a text.
 enum NoSignalFrame {
   static func picture(size: CameraSettings.Size) throws(LibAVError) -> VideoFrame {
     let noSignal = try VideoFrame(width: size.width, height: size.height, format: AV_PIX_FMT_YUV420P)
@@ -9,7 +9,7 @@ enum NoSignalFrame {
     guard let luma = plane(frame.data.0, frame.linesize.0, size.width, size.height),
       let blue = plane(frame.data.1, frame.linesize.1, size.width / 2, size.height / 2),
       let red = plane(frame.data.2, frame.linesize.2, size.width / 2, size.height / 2)
-    else { throw LibAVError("make a picture", code: -ENOMEM) }
+    else { throw LibAVError("allocate a frame", code: -ENOMEM) }
     luma.fill(x: 0, y: 0, width: size.width, height: size.height, with: 40)
     for chroma in [blue, red] { chroma.fill(x: 0, y: 0, width: size.width / 2, height: size.height / 2, with: 128) }
     let words = "CAMERA LOST"

@@ -1,20 +1,20 @@
-/// Which of the times that a driver gives its pictures are believed, whatever clock the driver says they are of: some count on
-/// another one, and clocks inside cameras leap. One wrong time far ahead would leave every later picture behind it.
+/// Filters the frame times of a driver by plausibility, whatever clock the driver states. Some drivers use another
+/// clock, and clocks in cameras jump. One wrong time in the far future would make all later frames too early.
 struct TimestampFilter: Sendable {
-  /// Clocks are read one after the other.
+  /// Tolerance, because the clocks are read one after the other.
   static let farthestAhead: Int64 = 5_000_000
-  /// No camera takes longer for a picture.
+  /// Oldest plausible time: no camera takes longer per frame.
   static let oldest: Int64 = 1_000_000_000
 
-  /// When the last picture was looked at; nil at first.
+  /// When the last frame was taken from the driver. Nil at first.
   private var seen: Int64?
-  /// For as long nobody looked, lately: pictures of that while have waited in the driver's memory.
+  /// A recent period in which no frame was taken. Frames of that period waited in the driver's memory.
   private var standstill: ClosedRange<Int64>?
 
-  /// The time itself where it can be one of the monotonic clock; else nil, and the picture is of now.
+  /// The time if it is plausible on the monotonic clock. Otherwise nil; the caller then uses the present time.
   ///
   /// - Parameters:
-  ///   - time: as the driver tells it, in nanoseconds.
+  ///   - time: from the driver, in nanoseconds.
   ///   - now: on the monotonic clock.
   mutating func believed(_ time: Int64, now: Int64) -> Int64? {
     if let seen, now &- seen > Self.oldest { standstill = seen...now }

@@ -3,8 +3,8 @@ internal import Glibc
 internal import Logging
 internal import Synchronization
 
-/// The thread that takes pictures: opens the camera, converts what it sends, shows a slate while it is away, and goes
-/// over to another camera when it is asked to.
+/// The camera's thread: opens the camera and converts its frames. Shows a slate while the camera is away, and changes
+/// to another camera on request.
 final class CameraCapture: Sendable {
   private let requested: RequestedSetting<CameraSettings>
   private let controls = Mutex<[CameraSettings.Control]>([])
@@ -15,13 +15,13 @@ final class CameraCapture: Sendable {
   private let publication: LocalPublication
   private let figures: CaptureFigures
 
-  /// How long a camera that does not open is left alone.
+  /// Pause before the next attempt to open a camera, in nanoseconds.
   private static let retry: Int64 = 1_000_000_000
-  /// A camera that sends nothing for so long is taken for lost.
+  /// A camera without a frame for this long counts as lost.
   private static let longestSilence: Int64 = 2_000_000_000
-  /// What an encoder that is asked to give out all it holds may take.
+  /// Most time for an encoder to output everything it holds.
   private static let longestFlush: Int64 = 1_000_000_000
-  /// A camera that takes longer to open leaves a hole that is seen.
+  /// A longer opening leaves a visible gap, so the slate is shown.
   private static let longestOpening: Int64 = 500_000_000
   private static let usualSize = CameraSettings.Size(width: 1280, height: 720)
 
@@ -37,15 +37,15 @@ final class CameraCapture: Sendable {
     self.figures = figures
   }
 
-  /// Sets controls of the camera that is there, soon.
+  /// Sets controls of the present camera soon.
   func set(_ controls: [CameraSettings.Control]) { self.controls.withLock { $0 += controls } }
 
-  /// Asks the camera, which codes by itself, for a key frame, soon.
+  /// Requests a key frame from a camera that encodes its video itself.
   func refresh() { keyFrame.ask() }
 
   func run() throws {
     var memory = CameraState()
-    defer { tell() }
+    defer { logTotals() }
     while !publication.isEnding {
       let requested = requested.current
       if memory.version != requested.number {
@@ -53,7 +53,7 @@ final class CameraCapture: Sendable {
         announce(requested.value.device)
       }
       do {
-        // Another one, which nobody asked a size of, is to send what the last one sent.
+        // Without a requested size, another camera should send the last one's size and rate.
         var settings = requested.value
         settings.size = settings.size ?? memory.size
         settings.frameRate = settings.frameRate ?? memory.rate
@@ -62,7 +62,7 @@ final class CameraCapture: Sendable {
           if let place { settings.device = place.path(known: settings.device) }
           return try Camera(settings)
         }) { try meanwhile(requested, &memory) }
-        // Nobody wants it any more, or another one is wanted.
+        // It is no longer wanted, or another camera is.
         guard let camera else { continue }
         memory.found(camera)
         try stream(camera, requested, &memory)
@@ -78,7 +78,7 @@ final class CameraCapture: Sendable {
     }
   }
 
-  /// Another camera is meant from here on, whether it is there or not.
+  /// Reports the requested camera, whether it is present or not.
   private func announce(_ device: String) {
     figures.update { status in
       guard var picture = status.picture, picture.device != device else { return }
@@ -88,7 +88,7 @@ final class CameraCapture: Sendable {
     }
   }
 
-  /// While a camera is being opened: one that is away is away still, and one that takes its time is bridged, too.
+  /// Called while a camera is being opened. Shows the slate if the camera was away already, or if opening takes long.
   private func meanwhile(_ requested: RequestedSetting<CameraSettings>.Version, _ memory: inout CameraState) throws
     -> Int64?
   {
@@ -97,8 +97,8 @@ final class CameraCapture: Sendable {
     return memory.told != nil || isLate ? try showSlate(requested, &memory) : Self.longestOpening
   }
 
-  /// Its first picture has come.
-  private func greet(_ camera: Camera, _ memory: inout CameraState) {
+  /// Reports a camera after its first frame.
+  private func noteFirstFrame(_ camera: Camera, _ memory: inout CameraState) {
     let (mode, name) = (camera.mode, camera.handle.name)
     let rate = Decimals.trimmed(thousandths: Int((mode.rate.framesPerSecond * 1000).rounded()))
     let words = "\(mode.size.width)×\(mode.size.height) \(mode.format.rawValue) \(rate) fps"
@@ -126,11 +126,11 @@ final class CameraCapture: Sendable {
     let passage = camera.mode.format.isCoded ? Passthrough(rotation: requested.value.rotation) : nil
     var lastSeen = clock.monotonicNanoseconds()
     var hasSent = false
-    // However it ends: what this camera's driver called broken stays counted.
+    // Keeps the number of broken frames of this camera's driver, however streaming ends.
     defer { memory.brokenBefore += Int64(camera.broken) }
     while !publication.isEnding, self.requested.current.number == requested.number {
       apply(to: camera)
-      // A camera that came back, and sends nothing yet, is away still.
+      // A camera that is back but sends nothing still counts as away.
       let patience = hasSent || memory.told == nil ? 100_000_000 : try showSlate(requested, &memory)
       let seen = try camera.next(milliseconds: Int32(clamping: max(1, min(patience, 100_000_000) / 1_000_000))) {
         shot in
@@ -138,13 +138,13 @@ final class CameraCapture: Sendable {
         let time = max(shot.time ?? clock.monotonicNanoseconds(), memory.lastTime &+ 1)
         if let passage {
           guard passage.pass(shot.bytes, at: time, mux, beginning: drain) else { return }
-        } else if let picture = try convert(shot, of: camera, converter, requested.value.pixelRotation) {
-          push(picture, time, requested.value, memory)
+        } else if let frame = try convert(shot, of: camera, converter, requested.value.pixelRotation) {
+          push(frame, time, requested.value, memory)
         } else {
           memory.broken += 1
           return
         }
-        if !hasSent { greet(camera, &memory) }
+        if !hasSent { noteFirstFrame(camera, &memory) }
         hasSent = true
         memory.lastTime = time
       }
@@ -166,7 +166,7 @@ final class CameraCapture: Sendable {
     }
   }
 
-  /// The encoder's last pictures come before those that are passed by it.
+  /// The encoder's last frames must come before frames that bypass it.
   private func drain() {
     queue.flush()
     let end = clock.monotonicNanoseconds() &+ Self.longestFlush
@@ -197,21 +197,21 @@ final class CameraCapture: Sendable {
     }
   }
 
-  private func push(_ picture: VideoFrame, _ time: Int64, _ settings: CameraSettings, _ memory: CameraState) {
+  private func push(_ frame: VideoFrame, _ time: Int64, _ settings: CameraSettings, _ memory: CameraState) {
     guard let rate = memory.rate else { return }
     let isTaken = queue.push(
       QueuedFrame(
-        picture: picture, time: time, rate: rate, rotation: settings.trackRotation, encoding: settings.encoding))
+        picture: frame, time: time, rate: rate, rotation: settings.trackRotation, encoding: settings.encoding))
     guard !isTaken else { return }
     let dropped = queue.dropped
     figures.update { $0.picture?.leftOut = dropped }
-    // The 1st, 10th, 100th … is told.
+    // The 1st, 10th, 100th … is logged.
     guard String(dropped).count > String(dropped - 1).count || dropped == 1 else { return }
     publication.logger.warning(
-      "the encoder was too busy for \(dropped) of the camera's pictures so far; ask for smaller or fewer ones")
+      "the encoder was too busy for \(dropped) of the camera's frames so far; request a smaller size or a lower rate")
   }
 
-  /// Shows the slate, at a picture's pace, until it is time to try again.
+  /// Shows the slate at the frame rate until the next attempt.
   private func wait(_ requested: RequestedSetting<CameraSettings>.Version, _ memory: inout CameraState) throws {
     let end = clock.monotonicNanoseconds() &+ Self.retry
     if memory.size == nil {
@@ -225,29 +225,29 @@ final class CameraCapture: Sendable {
     }
   }
 
-  /// One picture of the slate where it is time for one; nanoseconds until the next.
+  /// Pushes one frame of the slate if it is due. Returns the nanoseconds until the next one.
   private func showSlate(_ requested: RequestedSetting<CameraSettings>.Version, _ memory: inout CameraState) throws
     -> Int64
   {
-    // As large as turned pictures are, but upright itself.
+    // It has the size of rotated frames, but is upright itself.
     let size = (memory.size ?? Self.usualSize).turned(by: requested.value.pixelRotation)
     if memory.noSignal?.size != size { memory.noSignal = (size, try NoSignalFrame.picture(size: size)) }
     let step = Int64(1e9 / (memory.rate?.framesPerSecond ?? 30))
     let now = clock.monotonicNanoseconds()
     let due = memory.lastTime == .min ? now : memory.lastTime &+ step
     guard let noSignal = memory.noSignal, due <= now else { return due &- now }
-    // After a hiccup the slate goes on from now.
+    // After a long delay the slate continues from now.
     memory.lastTime = now &- due > 4 &* step ? now : due
     figures.update { $0.picture?.keyFrames = .encoder }
-    // A reference of its own: the encoder may keep the one before.
+    // A separate reference, because the encoder may keep the last one.
     push(try noSignal.picture.shared(), memory.lastTime, requested.value, memory)
     return memory.lastTime &+ step &- now
   }
 
-  private func tell() {
+  private func logTotals() {
     guard let picture = figures.status.picture else { return }
     let losses =
-      "\(picture.lostByDriver) dropped by the driver, \(picture.broken) broken, \(picture.leftOut) for a busy encoder"
-    publication.logger.notice("\(picture.taken) pictures taken; lost: \(losses)")
+      "\(picture.lostByDriver) dropped by the driver, \(picture.broken) broken, \(picture.leftOut) dropped by a busy encoder"
+    publication.logger.notice("\(picture.taken) frames captured; lost: \(losses)")
   }
 }

@@ -1,8 +1,8 @@
 internal import FMP4
 
-/// What is known of the camera from before it went away, and of the stream from before another one was taken.
+/// State of the camera from before it went away, and of the stream from before the camera changed.
 struct CameraState {
-  /// The pictures' size in the stream; even sides.
+  /// Version of the requested settings.
   private(set) var version = -1
   var size: CameraSettings.Size?
   var rate: FrameRate?
@@ -10,15 +10,15 @@ struct CameraState {
   var told: CaptureError?
   /// Nanoseconds on the monotonic clock.
   var lastTime: Int64 = .min
-  /// The driver's number of the last picture, and when that came, on the monotonic clock.
+  /// The driver's number of the last frame, and its arrival on the monotonic clock.
   private var last: (sequence: UInt32, time: Int64)?
-  /// What is shown while it is away, in the pictures' size.
+  /// The slate, in the size of the video.
   var noSignal: (size: CameraSettings.Size, picture: VideoFrame)?
-  /// Pictures that were no whole ones after all, and those that drivers called broken.
+  /// Frames that proved incomplete, and frames that drivers of earlier cameras marked as broken.
   var broken: Int64 = 0
   var brokenBefore: Int64 = 0
 
-  /// A camera is asked for: the first, or another one. The pictures keep their size and rate unless others are wanted.
+  /// Begins with another requested camera. Size and rate of the video stay unless others are requested.
   mutating func begin(_ settings: CameraSettings, version: Int) {
     self.version = version
     (place, told, last) = (nil, nil, nil)
@@ -33,8 +33,8 @@ struct CameraState {
     rate = rate ?? camera.mode.rate
   }
 
-  /// How many pictures the driver has left out before the one of this number, which came at this time. A count that leaps by
-  /// more than the camera can have taken meanwhile began anew (v4l2loopback's does, when it is opened).
+  /// Number of frames that the driver dropped before the frame of this number and time. A jump beyond what the camera
+  /// can have captured means that the counter has restarted (v4l2loopback's does when opened).
   mutating func lost(before sequence: UInt32, at time: Int64, rate: FrameRate) -> Int64 {
     defer { last = (sequence, time) }
     guard let last else { return 0 }

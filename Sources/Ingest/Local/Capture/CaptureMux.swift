@@ -2,38 +2,40 @@ internal import FMP4
 internal import NIOCore
 internal import Synchronization
 
-/// Where pictures and audio of one capture meet: waits for the first key frame, lays both on one timeline that begins
-/// with it, and gives them to the publication. Audio waits for pictures that an encoder holds. Threads call it one at a time.
+/// Joins video and audio of one capture. Waits for the first key frame, puts both on a timeline that begins with it,
+/// and passes them to the publication. Audio waits for frames that the encoder still holds. Callable from several
+/// threads; calls are serialised.
 final class CaptureMux: EncodedFrameSink {
-  /// Ticks a second of the picture; cameras' times are kept, not laid on a grid.
+  /// Timescale of the video. Camera times are kept and not put on a grid.
   static let videoTimescale: UInt32 = 90_000
 
   private struct State {
     var video: TrackDescription?
     var audio: TrackDescription?
-    /// Nanoseconds on the monotonic clock that are media time 0.
+    /// Media time 0 in nanoseconds of the monotonic clock.
     var origin: Int64?
     var lastDecode: Int64 = -1
     var lastAudio: Int64 = -1
-    /// Audio that pictures have not come near to yet, in its order.
+    /// Audio frames that wait for video, in order.
     var held: [HeldAudio] = []
     var pictures: Int64 = 0
   }
 
-  /// A coded frame of audio.
+  /// A coded audio frame.
   private struct HeldAudio {
-    /// Nanoseconds on the monotonic clock at which the audio's first sample was heard, and this frame's number of samples after it.
+    /// Capture time of the audio's first sample, in nanoseconds on the monotonic clock, and number of samples from it
+    /// to this frame.
     var start: Int64
     var samples: Int64
     var duration: UInt32
     var payload: ByteBuffer
-    /// When this frame was heard.
+    /// Capture time of this frame.
     var time: Int64
   }
 
-  /// Audio may be so far ahead of the pictures; only encoders that hold pictures make it wait. In nanoseconds.
+  /// Most lead of audio over video, in nanoseconds. Only encoders that hold frames make audio wait.
   static let longestLead: Int64 = 250_000_000
-  /// Audio that has waited for so long does not wait any more: pictures may have stopped altogether.
+  /// Longest wait of audio, in nanoseconds: video may have stopped.
   static let longestHold: Int64 = 5_000_000_000
 
   private let publication: LocalPublication
@@ -49,7 +51,7 @@ final class CaptureMux: EncodedFrameSink {
     self.wantsAudio = wantsAudio
   }
 
-  /// What the picture is from here on.
+  /// Describes the video that follows.
   func describe(video codec: Codec, rotation: Rotation) {
     state.withLock { state in
       let track = TrackDescription(id: .video, codec: codec, timescale: Self.videoTimescale, rotation: rotation)
@@ -63,7 +65,7 @@ final class CaptureMux: EncodedFrameSink {
     state.withLock { $0.audio = TrackDescription(id: .audio, codec: codec, timescale: rate) }
   }
 
-  /// A coded picture. `presentation` and `decode` are nanoseconds on the monotonic clock.
+  /// Takes a coded frame. `presentation` and `decode` are nanoseconds on the monotonic clock.
   func picture(presentation: Int64, decode: Int64, isSync: Bool, isDisposable: Bool, payload: ByteBuffer) {
     state.withLock { state in
       guard !wantsAudio || state.audio != nil else { return }
@@ -85,7 +87,7 @@ final class CaptureMux: EncodedFrameSink {
     }
   }
 
-  /// A coded frame of audio that begins `samples` after `start`, which is on the monotonic clock.
+  /// Takes a coded audio frame that begins `samples` after `start` (monotonic clock).
   func audio(start: Int64, samples: Int64, duration: UInt32, payload: ByteBuffer) {
     state.withLock { state in
       guard let track = state.audio else { return }
@@ -97,7 +99,7 @@ final class CaptureMux: EncodedFrameSink {
       }
       state.held.append(frame)
       guard let origin = state.origin else {
-        // Nobody will hear what is older than the first picture can be.
+        // Audio older than any possible first frame is dropped.
         let oldest = time &- Self.longestHold
         if let first = state.held.first, first.time < oldest { state.held.removeAll { $0.time < oldest } }
         return
@@ -107,7 +109,7 @@ final class CaptureMux: EncodedFrameSink {
     }
   }
 
-  /// No more pictures come: what audio still waits for them is given out.
+  /// Ends the video and outputs the audio that waits for it.
   func finish() {
     state.withLock { state in
       if state.origin != nil { release(&state, until: .max) }

@@ -1,18 +1,18 @@
 package import FMP4
 package import Logging
 
-/// A camera and a microphone of this machine as a publisher: taken, coded and put on one timeline in this process.
-/// A device that goes away is bridged by a slate or by silence, and taken up again when it comes back.
+/// A camera and a microphone of this machine as a publisher. This process captures and encodes them and puts them on
+/// one timeline. A missing device is bridged by a slate or silence, and used again when it returns.
 package final class CaptureSource: MediaSource {
   package let name: StreamName
   private let clock: SteadyClock
   private let publication: LocalPublication
   private let figures: CaptureFigures
   private let audio: RequestedSetting<MicrophoneSettings>?
-  private let picture: RequestedSetting<CameraSettings>?
+  private let video: RequestedSetting<CameraSettings>?
   private let lanes: RequestedSetting<Lanes?>
 
-  /// The parts that changes are told to.
+  /// The threads that changes are passed to.
   private struct Lanes: Sendable {
     let camera: CameraCapture
     let encoder: EncoderWorker
@@ -39,7 +39,7 @@ package final class CaptureSource: MediaSource {
     publication = LocalPublication(
       name: name, kind: .capture, gate: gate, logger: logger, keyFrameInterval: Self.keyFrameInterval(settings)
     ) {
-      // Nobody waits for an answer: a camera that cannot be asked goes on at its own pace.
+      // The result is ignored: a camera without key frame requests keeps its own rhythm.
       _ = lanes.current.value?.askForKeyFrame()
     }
     figures = CaptureFigures(
@@ -47,11 +47,11 @@ package final class CaptureSource: MediaSource {
         picture: settings.camera.map { CaptureStatus.Picture(device: $0.device) },
         audio: settings.microphone.map { CaptureStatus.Audio(device: $0.device) }))
     audio = settings.microphone.map { RequestedSetting($0) }
-    picture = settings.camera.map { RequestedSetting($0) }
+    video = settings.camera.map { RequestedSetting($0) }
   }
 
-  /// Where its own encoder makes the key frames for sure: where no format is asked for, a camera may have nothing but pictures
-  /// that it has coded itself.
+  /// Known only if weir's encoder certainly makes the key frames. Without a requested format, the camera may offer only
+  /// video that it encodes itself.
   private static func keyFrameInterval(_ settings: CaptureSettings) -> MediaTime? {
     guard let camera = settings.camera, let format = camera.format, !format.isCoded else { return nil }
     return MediaTime(milliseconds: Int64(camera.encoding.keyFrameMilliseconds))
@@ -60,7 +60,7 @@ package final class CaptureSource: MediaSource {
   package var status: CaptureStatus? { figures.status }
 
   package var settings: CaptureSettings? {
-    CaptureSettings(camera: picture?.current.value, microphone: audio?.current.value)
+    CaptureSettings(camera: video?.current.value, microphone: audio?.current.value)
   }
 
   @discardableResult
@@ -74,17 +74,17 @@ package final class CaptureSource: MediaSource {
     guard !publication.isEnding else { return .hasEnded }
     switch change {
     case .camera(let settings):
-      guard let picture else { return .hasNoCamera }
-      let present = picture.current.value
+      guard let video else { return .hasNoCamera }
+      let present = video.current.value
       if settings.device == present.device, settings.format == present.format, settings.encoding != present.encoding,
         figures.status.picture.map({ $0.keyFrames != .encoder }) == true
       {
         return .codesByItself(device: settings.device)
       }
-      picture.change(to: settings)
+      video.change(to: settings)
     case .microphone(let settings):
       guard let audio else { return .hasNoMicrophone }
-      // The track has one encoder for as long as it lasts.
+      // The encoder stays the same for the whole track.
       let present = audio.current.value
       guard settings.coding == present.coding else { return .isFixed(option: "codec=\(settings.coding.rawValue)") }
       guard settings.bitRate == present.bitRate else { return .isFixed(option: "bitrate=\(settings.bitRate)") }
@@ -109,13 +109,13 @@ package final class CaptureSource: MediaSource {
 
   private func capture() async throws {
     let mux = CaptureMux(
-      publication, wallOffset: clock.wallOffset, wantsVideo: picture != nil, wantsAudio: audio != nil)
+      publication, wallOffset: clock.wallOffset, wantsVideo: video != nil, wantsAudio: audio != nil)
     let outcome = FirstError()
     try await withThrowingTaskGroup(of: Void.self) { group in
-      if let picture {
+      if let video {
         let queue = FrameQueue(clock: clock)
         let taking = CameraCapture(
-          picture, queue: queue, mux: mux, clock: clock, publication: publication, figures: figures)
+          video, queue: queue, mux: mux, clock: clock, publication: publication, figures: figures)
         let coding = EncoderWorker(queue: queue, sink: mux, clock: clock, figures: figures, logger: publication.logger)
         lanes.change(to: Lanes(camera: taking, encoder: coding, figures: figures))
         group.addTask { try await self.thread("weir-camera", outcome, { queue.close() }) { try taking.run() } }
@@ -131,7 +131,7 @@ package final class CaptureSource: MediaSource {
     try outcome.get()
   }
 
-  /// Runs one lane; when it fails, the others end as well.
+  /// Runs one thread. If it fails, the others end too.
   private func thread(
     _ name: String, _ outcome: FirstError, _ after: @escaping @Sendable () -> Void = {},
     _ work: @escaping @Sendable () throws -> Void

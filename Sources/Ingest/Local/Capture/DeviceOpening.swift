@@ -1,21 +1,21 @@
 internal import Synchronization
 
-/// Opens devices on threads of their own: a driver may take its time, and the stream goes on meanwhile.
+/// Opens devices on separate threads: a driver may take long, and the stream continues meanwhile.
 enum DeviceOpening {
-  /// How often it is looked whether the device is there, in nanoseconds.
+  /// Interval of the checks whether the device is open, in nanoseconds.
   private static let glance: Int64 = 5_000_000
-  /// Drivers that nobody waits for any more may hold this many threads; the next device waits for one of them.
+  /// Most threads held by abandoned openings. The next device waits for one of them to end.
   static let mostLeft = 16
   private static let left = Atomic(0)
 
   /// Opens a device.
   ///
   /// - Parameters:
-  ///   - make: opens it; called on a thread of its own, which ends afterwards.
-  ///   - meanwhile: called in between until it is open; says in how many nanoseconds it wants to be called again, or nil
-  ///     where nobody wants the device any more.
-  /// - Returns: the device, to be used on one thread; nil where nobody wants it any more.
-  /// - Throws: what `make` or `meanwhile` threw.
+  ///   - make: opens the device. Called on a separate thread, which ends afterwards.
+  ///   - meanwhile: called repeatedly until the device is open. Returns the nanoseconds to its next call, or nil to
+  ///   abandon the opening.
+  /// - Returns: the device, for use on one thread. Nil if the opening was abandoned.
+  /// - Throws: errors of `make` or `meanwhile`.
   static func open<Device>(
     _ make: @escaping @Sendable () throws -> Device, meanwhile: () throws -> Int64?
   ) throws -> Device? {
@@ -26,7 +26,7 @@ enum DeviceOpening {
     let place = Place<Device>()
     try DedicatedThread.start(named: "weir-open") {
       let outcome = Result { try make() }
-      // What nobody wants any more is closed right here, since nobody else holds it.
+      // An abandoned device is closed right here, because nothing else holds it.
       if !place.put(Opened(outcome: outcome)) { left.subtract(1, ordering: .relaxed) }
     }
     do {
@@ -45,11 +45,11 @@ enum DeviceOpening {
 
   private static func leave<Device>(_ place: Place<Device>) {
     left.add(1, ordering: .relaxed)
-    // It has come at the very last moment, or has failed: no thread is held.
+    // It has just opened or failed: no thread is held.
     if !place.leave() { left.subtract(1, ordering: .relaxed) }
   }
 
-  /// What one thread has made and leaves to another.
+  /// A result passed from one thread to another.
   private struct Opened<Device>: @unchecked Sendable {
     let outcome: Result<Device, any Error>
   }
@@ -63,7 +63,7 @@ enum DeviceOpening {
 
     private let state = Mutex(State())
 
-    /// False where nobody waits for it any more.
+    /// False if the opening was abandoned.
     func put(_ opened: Opened<Device>) -> Bool {
       state.withLock { state in
         state.isOver = true
@@ -80,7 +80,7 @@ enum DeviceOpening {
       }
     }
 
-    /// Nobody waits any more; false where the opening is over already.
+    /// Abandons the opening. False if it has ended already.
     func leave() -> Bool {
       state.withLock { state in
         state.opened = nil

@@ -3,8 +3,8 @@ internal import Logging
 internal import NIOCore
 internal import Synchronization
 
-/// Codes a camera's pictures on a thread of its own, and watches over that thread: an encoder that fails or does not come
-/// back is left behind, a new one takes over with a key frame, and the stream goes on.
+/// Encodes a camera's frames on a thread, and watches that thread. An encoder that fails or stalls is abandoned. A new
+/// one continues with a key frame, and the stream goes on.
 final class EncoderWorker: Sendable {
   typealias Maker = @Sendable (QueuedFrame, Set<VideoEncoderName>) throws -> any FrameEncoding
 
@@ -14,11 +14,11 @@ final class EncoderWorker: Sendable {
   private let logger: Logger
   private let figures: CaptureFigures
   private let make: Maker
-  /// Nanoseconds after which an encoder that still works on the same picture is given up.
+  /// Nanoseconds on one frame after which an encoder is abandoned.
   private let patience: Int64
   private let keyFrame = KeyFrameRequest()
 
-  /// Slow settings at large sizes take a second for a picture.
+  /// Slow settings at large sizes take a second per frame.
   static let usualPatience: Int64 = 5_000_000_000
   private static let glance: Int64 = 200_000_000
 
@@ -35,7 +35,7 @@ final class EncoderWorker: Sendable {
     self.make =
       make ?? { first, avoided in
         try TimedVideoEncoder(first: first, except: avoided) { name, error in
-          // What `auto` finds missing is no news; what was asked for is.
+          // With `auto`, missing hardware is normal. A requested encoder that fails is logged.
           if first.encoding.encoder == name || !name.isHardware {
             logger.warning("\(name.rawValue) does not work here, another encoder is taken: \(error)")
           }
@@ -43,10 +43,10 @@ final class EncoderWorker: Sendable {
       }
   }
 
-  /// One of the next pictures is to be a key frame.
+  /// Requests a key frame among the next frames.
   func refresh() { keyFrame.ask() }
 
-  /// Codes until the queue is closed, and then gives out what the encoder still holds.
+  /// Encodes until the queue is closed, then outputs everything still in the encoder.
   func run() throws {
     var history = EncoderHistory()
     while true {
@@ -57,12 +57,12 @@ final class EncoderWorker: Sendable {
       case .giveUp(let reason): throw EncoderLost(description: reason)
       case .rebuild:
         figures.update { $0.picture?.encoderRestarts = history.rebuilt }
-        logger.warning("\(trouble) and is started anew")
+        logger.warning("\(trouble) and is restarted")
       }
     }
   }
 
-  /// Waits for the worker's end; nil where it has coded everything.
+  /// Waits for the worker's end. Nil if it has encoded everything.
   private func watch(_ worker: Worker) -> EncoderHistory.Trouble? {
     while true {
       worker.ended.wait(nanoseconds: Self.glance)
@@ -71,7 +71,7 @@ final class EncoderWorker: Sendable {
       case .failed(let reason): return .failed(reason)
       case .working:
         guard let busy = queue.busyFor, busy > patience else { continue }
-        // Between the look and now it may have come back.
+        // It may have returned since the check.
         guard worker.abandon() else { continue }
         return .stalled(nanoseconds: busy)
       }
@@ -82,7 +82,7 @@ final class EncoderWorker: Sendable {
     let description: String
   }
 
-  /// One thread with one encoder after the other, as sizes change.
+  /// One thread. It uses one encoder after the other as sizes change.
   private final class Worker: Sendable {
     enum FirstError: Sendable {
       case working
@@ -111,7 +111,7 @@ final class EncoderWorker: Sendable {
     var outcome: FirstError { state.withLock { $0.outcome } }
     var encoder: VideoEncoderName? { state.withLock { $0.encoder } }
 
-    /// Leaves it behind: what it still gives out is not heard. False where it has ended meanwhile.
+    /// Abandons the worker: its further output is ignored. False if it has ended meanwhile.
     func abandon() -> Bool {
       state.withLock { state in
         guard case .working = state.outcome else { return false }
@@ -168,7 +168,7 @@ final class EncoderWorker: Sendable {
     }
   }
 
-  /// Lets nothing through once its encoder was left behind.
+  /// Drops everything once its encoder was abandoned.
   private struct GuardedSink: EncodedFrameSink {
     let sink: any EncodedFrameSink
     let isShut: @Sendable () -> Bool

@@ -2,7 +2,7 @@ internal import FMP4
 internal import Glibc
 internal import Synchronization
 
-/// A picture on its way to the encoder. Handed over whole: whoever holds it is the only one.
+/// A frame on its way to the encoder. It has one owner at a time.
 struct QueuedFrame: @unchecked Sendable {
   let picture: VideoFrame
   /// Nanoseconds on the monotonic clock.
@@ -12,12 +12,12 @@ struct QueuedFrame: @unchecked Sendable {
   let encoding: VideoEncoding
 }
 
-/// Between the thread that takes pictures and the one that codes them: a few at most. When the encoder is slower than
-/// the camera, a picture that finds no room is left out, which happens evenly, and is counted.
+/// A short queue between the camera's thread and the encoder's. If the encoder is too slow, frames that find no room
+/// are dropped, evenly, and counted.
 final class FrameQueue: Sendable {
   enum Item: Sendable {
     case picture(QueuedFrame)
-    /// The encoder is to give out what it holds, since other pictures follow that it does not see.
+    /// The encoder must output what it holds, because frames that bypass it follow.
     case flush
   }
 
@@ -25,13 +25,13 @@ final class FrameQueue: Sendable {
     var items: [Item] = []
     var isClosed = false
     var dropped: Int64 = 0
-    /// Since when, on the monotonic clock, what was taken last is being coded; nil where nothing is.
+    /// When the encoder took its present item, on the monotonic clock. Nil if it has none.
     var busySince: Int64?
-    /// Whose turn it is: the number of the latest taker.
+    /// Number of the latest consumer.
     var turn = 0
   }
 
-  /// A burst after a hiccup fits in; more would be delay.
+  /// Room for a burst after a short delay. More would add latency.
   static let limit = 3
 
   private let state = Mutex(State())
@@ -40,10 +40,10 @@ final class FrameQueue: Sendable {
 
   init(clock: SteadyClock) { self.clock = clock }
 
-  /// Pictures that found no room so far.
+  /// Number of dropped frames.
   var dropped: Int64 { state.withLock { $0.dropped } }
 
-  /// True where the picture was taken.
+  /// True if there was room for the frame.
   func push(_ picture: QueuedFrame) -> Bool {
     let isTaken = state.withLock { state in
       guard state.items.count < Self.limit, !state.isClosed else {
@@ -57,13 +57,13 @@ final class FrameQueue: Sendable {
     return isTaken
   }
 
-  /// Asks for everything that the encoder holds.
+  /// Asks the encoder to output everything that it holds.
   func flush() {
     state.withLock { $0.items.append(.flush) }
     signal.post()
   }
 
-  /// Somebody else takes what comes from here on; whoever did so before gets nothing more, also where it waits already.
+  /// Makes a new consumer. The one before gets nothing more, even if it is waiting.
   func takeOver() -> Turn {
     let turn = state.withLock { state in
       state.turn += 1
@@ -74,8 +74,8 @@ final class FrameQueue: Sendable {
     return turn
   }
 
-  /// Waits for the next item; nil once the queue is closed and empty, or once somebody else has taken over. Whoever asks is
-  /// done with the last one.
+  /// Waits for the next item. Nil once the queue is closed and empty, or another consumer has taken over. The call also
+  /// ends the work on the last item.
   func pop(_ turn: Turn) -> Item? {
     state.withLock { if $0.turn == turn.number { $0.busySince = nil } }
     while true {
@@ -85,27 +85,27 @@ final class FrameQueue: Sendable {
         state.busySince = clock.monotonicNanoseconds()
         return (state.items.removeFirst(), false)
       }
-      // What has woken this one may have been meant for another one that waits.
+      // The signal may have been meant for another waiting consumer.
       if isOver { signal.post() }
       if item != nil || isOver { return item }
       signal.wait()
     }
   }
 
-  /// The right to take what comes, until somebody else takes over.
+  /// The right to consume items until another consumer takes over.
   struct Turn: Sendable {
     fileprivate let number: Int
   }
 
-  /// Nanoseconds for which the same item has been in work; nil where none is.
+  /// Nanoseconds since the present item was taken. Nil if there is none.
   var busyFor: Int64? {
     state.withLock { $0.busySince }.map { clock.monotonicNanoseconds() &- $0 }
   }
 
-  /// Nothing waits, and nothing is being coded.
+  /// Whether nothing waits and nothing is being encoded.
   var isIdle: Bool { state.withLock { $0.items.isEmpty && $0.busySince == nil } }
 
-  /// No more pictures come.
+  /// Closes the queue for new frames.
   func close() {
     state.withLock { $0.isClosed = true }
     signal.post()

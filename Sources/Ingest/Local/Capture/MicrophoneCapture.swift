@@ -2,8 +2,8 @@ internal import FMP4
 internal import Logging
 internal import NIOCore
 
-/// The thread that listens: opens the microphone, brings its samples onto the clock, codes them, fills in silence while
-/// it is away, and goes over to another microphone when it is asked to.
+/// The microphone's thread: opens the microphone, aligns its samples with the clock and encodes them. Fills in silence
+/// while the microphone is away, and changes to another one on request.
 final class MicrophoneCapture: Sendable {
   private let requested: RequestedSetting<MicrophoneSettings>
   private let mux: CaptureMux
@@ -13,11 +13,11 @@ final class MicrophoneCapture: Sendable {
 
   private static let retry: Int64 = 1_000_000_000
   private static let longestSilence: Int64 = 1_000_000_000
-  /// Silence is filled in up to this long ago, so that a microphone that begins meanwhile is not cut.
+  /// Silence is filled in up to this long ago, so that a microphone that starts meanwhile is not cut.
   private static let silenceDelay: Int64 = 40_000_000
-  /// A microphone that takes longer to open leaves a hole that is heard.
+  /// A longer opening leaves an audible gap.
   private static let longestOpening: Int64 = 100_000_000
-  /// How often silence is filled in.
+  /// Interval of filling in silence.
   private static let step: Int64 = 10_000_000
 
   init(
@@ -51,7 +51,7 @@ final class MicrophoneCapture: Sendable {
         let microphone = try DeviceOpening.open({ try Microphone(requested.value) }) {
           try meanwhile(isAway: told != nil, requested.number, since: began, aligner, framer)
         }
-        // Nobody wants it any more, or another one is wanted.
+        // It is no longer wanted, or another microphone is.
         guard let microphone else { continue }
         try CaptureError.blaming(.microphone(requested.value.device)) { () throws(LibAVError) in
           try aligner.connect(rate: microphone.rate, channels: microphone.channels, format: microphone.format)
@@ -59,7 +59,7 @@ final class MicrophoneCapture: Sendable {
         let what = "the microphone \(requested.value.device), \(microphone.rate) Hz, \(microphone.channels) channels"
         publication.logger.notice("\(told == nil ? what : "back again: " + what)")
         told = nil
-        greet(microphone, requested.value)
+        noteStart(microphone, requested.value)
         try listen(microphone, requested, aligner, framer)
       } catch let error as CaptureError {
         if told?.reason != error.reason { publication.logger.warning("\(error)") }
@@ -72,7 +72,7 @@ final class MicrophoneCapture: Sendable {
     tell(aligner)
   }
 
-  /// Another microphone is meant from here on, whether it is there or not.
+  /// Reports the requested microphone, whether it is present or not.
   private func announce(_ device: String) {
     figures.update { status in
       guard status.audio?.device != device else { return }
@@ -81,7 +81,7 @@ final class MicrophoneCapture: Sendable {
     }
   }
 
-  private func greet(_ microphone: Microphone, _ settings: MicrophoneSettings) {
+  private func noteStart(_ microphone: Microphone, _ settings: MicrophoneSettings) {
     figures.update { status in
       status.audio?.device = settings.device
       status.audio?.state = .running
@@ -119,7 +119,7 @@ final class MicrophoneCapture: Sendable {
       }
       if microphone.overruns > overruns { aligner.interrupt() }
       let now = clock.monotonicNanoseconds()
-      // A device that has run over is there: it was this thread that did not come.
+      // A device with an overrun is present: this thread was late.
       if heard || microphone.overruns > overruns { lastHeard = now }
       if now &- lastHeard > Self.longestSilence { throw CaptureError(device, .lost) }
     }
@@ -133,8 +133,8 @@ final class MicrophoneCapture: Sendable {
     }
   }
 
-  /// While a microphone is being opened: one that is away is away still, and one that takes its time is bridged, too. Nil
-  /// where another one is wanted meanwhile.
+  /// Called while a microphone is being opened. Fills in silence if it was away already, or if opening takes long. Nil
+  /// if another one is wanted meanwhile.
   private func meanwhile(
     isAway: Bool, _ version: Int, since began: Int64, _ aligner: AudioAligner, _ framer: AudioFramer
   ) throws -> Int64? {

@@ -1,20 +1,20 @@
 internal import FMP4
 internal import NIOCore
 
-/// Pictures that the camera coded itself (H.264), passed on untouched. It lives on one thread.
+/// Passes on video that the camera encodes itself (H.264), unchanged. Used on one thread.
 final class Passthrough {
   private let rotation: Rotation
   private var configuration: H264.Configuration?
-  /// Pictures refer to what came before; without a key frame they are of no use.
+  /// Frames before the first key frame are useless, because they refer to missing ones.
   private var hasBegun = false
 
   init(rotation: Rotation) { self.rotation = rotation }
 
-  /// True where a picture was passed on.
+  /// Passes a frame on. True if it was usable.
   ///
   /// - Parameters:
   ///   - time: on the monotonic clock, in nanoseconds.
-  ///   - beginning: is called before the first one.
+  ///   - beginning: called before the first frame.
   func pass(
     _ bytes: UnsafeRawBufferPointer, at time: Int64, _ sink: any EncodedFrameSink, beginning: () -> Void
   ) -> Bool {

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// What is asked of a lane, which may change while it runs.
+/// Settings of a thread that may change while it runs.
 final class RequestedSetting<Value: Sendable>: Sendable {
   struct Version: Sendable {
     var value: Value

@@ -2,21 +2,21 @@ internal import CLibAV
 internal import FMP4
 internal import NIOCore
 
-/// Takes coded pictures and what they are coded as.
+/// Takes coded frames and their codec.
 protocol EncodedFrameSink: Sendable {
-  /// What the picture is from here on.
+  /// Describes the video that follows.
   func describe(video codec: Codec, rotation: Rotation)
-  /// `presentation` and `decode` are nanoseconds on the monotonic clock.
+  /// Takes a frame. `presentation` and `decode` are nanoseconds on the monotonic clock.
   func picture(presentation: Int64, decode: Int64, isSync: Bool, isDisposable: Bool, payload: ByteBuffer)
 }
 
-/// What codes pictures, one after the other. It lives on one thread, which may be left behind with it.
+/// Encodes frames one after the other. Used on one thread, with which it may be abandoned.
 protocol FrameEncoding: AnyObject {
   var encoder: VideoEncoderName { get }
-  /// Whether the picture can follow the last one without a new coder.
+  /// Whether the frame can follow the last one without a new encoder.
   func fits(_ item: QueuedFrame) -> Bool
   func encode(_ item: QueuedFrame, forcingKeyFrame: Bool, _ sink: any EncodedFrameSink) throws
-  /// Gives out what the encoder still holds; it takes nothing afterwards.
+  /// Outputs the frames still in the encoder. It takes no frames afterwards.
   func finish(_ sink: any EncodedFrameSink) throws
 }
 
@@ -27,7 +27,7 @@ final class TimedVideoEncoder: FrameEncoding {
   private let width: Int32
   private let height: Int32
   private var rotation: Rotation
-  /// The monotonic time that the encoder counts from.
+  /// Monotonic time of the encoder's time 0.
   private let base: Int64
   private let interval: Int64
   private let tolerance: Int64
@@ -63,7 +63,7 @@ final class TimedVideoEncoder: FrameEncoding {
     let isDue = !video.keepsItsOwnRhythm && item.time >= nextKeyFrame &- tolerance
     let isKeyFrame = isDue || forcingKeyFrame || item.rotation != rotation
     rotation = item.rotation
-    // Kept on the rhythm, unless that was lost altogether.
+    // Keeps to the rhythm, unless it was lost altogether.
     if isDue { nextKeyFrame = max(nextKeyFrame &+ interval, item.time &+ interval / 2) }
     let time = max(MediaTime(nanoseconds: item.time &- base).rescaled(to: CaptureMux.videoTimescale), last + 1)
     last = time

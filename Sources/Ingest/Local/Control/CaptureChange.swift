@@ -1,29 +1,29 @@
-/// What may be asked of a capture while it is live.
+/// Changes to a running capture.
 package enum CaptureChange: Sendable {
-  /// Another camera, or the same one otherwise. Size and rate stay as they are in the stream unless given.
+  /// Another camera, or other settings of the same one. Size and rate of the stream stay unless given.
   case camera(CameraSettings)
   case microphone(MicrophoneSettings)
   case controls([CameraSettings.Control])
-  /// One of the next pictures is to be a key frame.
+  /// One of the next frames becomes a key frame.
   case keyFrame
 }
 
-/// Why a capture does not do it. The text is one line that says what to do.
+/// Why a capture refuses a change. The text is one line and says what to do.
 package enum CaptureRefusal: Error, Sendable, Hashable, CustomStringConvertible {
-  /// The stream is none of a camera or microphone.
+  /// The stream is not from a camera or microphone.
   case isNoCapture
   case hasNoCamera
   case hasNoMicrophone
-  /// The name, and those that there are.
+  /// The requested name, and the existing ones.
   case unknownControl(String, [String])
   case outOfRange(CameraControl, Int32)
-  /// An option that holds as long as the stream lasts, and what was asked for.
+  /// The requested option, which is fixed while the stream lasts.
   case isFixed(option: String)
-  /// The camera codes by itself: these options of an encoder have nobody to be told to.
+  /// The camera encodes its video itself, so encoder options have no effect.
   case codesByItself(device: String)
-  /// The camera codes by itself, and makes key frames when it likes.
+  /// The camera encodes its video itself and makes no key frames on request.
   case hasNoKeyFrames(device: String)
-  /// The capture is over.
+  /// The capture has ended.
   case hasEnded
 
   package var description: String {
@@ -33,16 +33,16 @@ package enum CaptureRefusal: Error, Sendable, Hashable, CustomStringConvertible 
     case .hasNoMicrophone: "This capture has no microphone; start the source with alsa:DEVICE."
     case .unknownControl(let name, let known):
       known.isEmpty
-        ? "The camera is not there, or has no controls, \(name) among them."
+        ? "The camera is away, or it has no controls; \(name) cannot be set."
         : "The camera has no control \(name), only \(known.joined(separator: ", "))."
     case .outOfRange(let control, let value):
       "\(control.name)=\(value) is outside \(control.minimum) to \(control.maximum)."
     case .isFixed(let option):
       "The microphone's \(option) cannot be changed while the stream is live; start the source with it."
     case .codesByItself(let device):
-      "The camera \(device) codes its pictures by itself, which options of an encoder do not change."
+      "The camera \(device) encodes its video itself; encoder options have no effect on it."
     case .hasNoKeyFrames(let device):
-      "The camera \(device) codes its pictures by itself, and cannot be asked for a key frame."
+      "The camera \(device) encodes its video itself, and makes no key frames on request."
     case .hasEnded: "This source is not running; start it first."
     }
   }

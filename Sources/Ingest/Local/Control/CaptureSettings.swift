@@ -1,4 +1,4 @@
-/// What one capture consists of: a camera, a microphone, or both.
+/// The devices of one capture: a camera, a microphone, or both.
 package struct CaptureSettings: Sendable, Hashable {
   package var camera: CameraSettings?
   package var microphone: MicrophoneSettings?

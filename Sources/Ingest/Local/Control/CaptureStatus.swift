@@ -1,21 +1,21 @@
 internal import Synchronization
 
-/// A capture in figures, as the API and the page show it.
+/// Status of a capture, for the API and the web page.
 package struct CaptureStatus: Sendable, Hashable {
   package enum State: Sendable, Hashable {
     case starting
     case running
-    /// Bridged by a slate or by silence, and why.
+    /// Bridged by a slate or silence, with the reason.
     case away(String)
   }
 
-  /// Who makes a key frame that is asked for.
+  /// What makes a requested key frame.
   package enum KeyFrames: Sendable, Hashable {
-    /// Ours, of what the camera sends or of the slate.
+    /// weir's encoder, from the camera's frames or the slate.
     case encoder
-    /// The camera, which codes by itself and has a control for it.
+    /// The camera, which encodes its video itself and has a control for it.
     case camera
-    /// Nobody: the camera codes by itself, at its own pace.
+    /// Nothing: the camera encodes its video itself, at its own rhythm.
     case unasked
   }
 
@@ -23,29 +23,29 @@ package struct CaptureStatus: Sendable, Hashable {
     /// `/dev/video0`.
     package var device: String
     package var name = ""
-    /// Pixels and pictures a second, as the camera sends them: "1280×720 yuyv 30 fps".
+    /// Size, format and frame rate of the camera: "1280×720 yuyv 30 fps".
     package var mode = ""
     package var state = State.starting
     package var controls: [CameraControl] = []
-    /// Pictures that came from the camera.
+    /// Frames that came from the camera.
     package var taken: Int64 = 0
-    /// Left out by the driver, by its own count.
+    /// Frames dropped by the driver, by its own counter.
     package var lostByDriver: Int64 = 0
-    /// Pictures that were no whole ones.
+    /// Incomplete frames.
     package var broken: Int64 = 0
-    /// Left out before a busy encoder.
+    /// Frames dropped because the encoder was busy.
     package var leftOut: Int64 = 0
     package var coded: Int64 = 0
-    /// Nil where the camera codes by itself.
+    /// Nil if the camera encodes its video itself.
     package var encoder: String?
     package var keyFrames = KeyFrames.encoder
     package var encoderRestarts = 0
-    /// What coding a picture takes, smoothed over some seconds.
+    /// Encoding time per frame, smoothed over some seconds.
     package var encodeMicroseconds: Int64 = 0
 
     package init(device: String) { self.device = device }
 
-    /// A picture was coded in so many nanoseconds.
+    /// Counts a frame with its encoding time.
     mutating func count(codedIn nanoseconds: Int64) {
       coded += 1
       let latest = nanoseconds / 1000
@@ -59,11 +59,11 @@ package struct CaptureStatus: Sendable, Hashable {
     /// Hz.
     package var rate = 0
     package var channels = 0
-    /// Times at which the device had run over.
+    /// Number of overruns of the device's buffer.
     package var overruns = 0
     /// Samples of silence that bridged gaps.
     package var bridgedSamples: Int64 = 0
-    /// How far the audio is behind the clock, smoothed.
+    /// Delay of the audio against the clock, smoothed.
     package var skewMicroseconds: Int64 = 0
 
     package init(device: String) { self.device = device }
@@ -78,7 +78,7 @@ package struct CaptureStatus: Sendable, Hashable {
   }
 }
 
-/// The status in the making: every lane writes its part.
+/// The status while it is collected. Each thread writes its part.
 final class CaptureFigures: Sendable {
   private let state: Mutex<CaptureStatus>
 

@@ -1,19 +1,19 @@
 package import FMP4
 
-/// A publisher that is part of the server: the test pattern, a file, a camera with its microphone.
+/// A publisher inside the server: the test pattern, a file, or a camera with its microphone.
 package protocol MediaSource: Sendable {
   var name: StreamName { get }
-  /// Publishes until `stop` is called, the task is cancelled or the server ends the publication. Returns why it ended,
-  /// once all is over and its devices are closed; to be called once.
+  /// Publishes until `stop` is called, the task is cancelled or the server ends the publication. Returns the reason
+  /// once everything has ended and its devices are closed. Call it once.
   @discardableResult
   func run() async -> EndReason
-  /// Ends the publication soon; `run` returns then.
+  /// Ends the publication soon; then `run` returns.
   func stop(_ reason: EndReason)
-  /// What it captures and encodes, in figures; nil where it does neither.
+  /// Status of its capture and encoding. Nil if it has none.
   var status: CaptureStatus? { get }
-  /// What is asked of its devices now; nil where it has none.
+  /// Present settings of its devices. Nil if it has none.
   var settings: CaptureSettings? { get }
-  /// Asks something of it while it is live; the reason where it does not do it.
+  /// Requests a change while it is live. Returns the reason if it is refused.
   func change(_ change: CaptureChange) -> CaptureRefusal?
 }
 

@@ -1,16 +1,16 @@
 internal import FMP4
 
-/// Lays a file's passes one after the other: pictures follow each other without a gap, and the audio of each pass
-/// begins with its pictures, to the nearest frame of audio, so that coded frames join and nothing drifts.
+/// Joins the passes of a looped file. Video frames follow each other without a gap. The audio of each pass begins with
+/// its video, to the nearest audio frame. So coded frames join and nothing drifts.
 struct FileLoop {
-  /// Units that are looked at for the file's beginning, at most.
+  /// Most units that are read to find the file's beginning.
   static let longestLook = 500
-  /// Audio that goes on for longer than this behind the last picture lengthens the pass; less is cut off by the next.
+  /// Audio that is longer than the video by more than this lengthens the pass. Less is cut off by the next pass.
   private static let longestTail = MediaTime(milliseconds: 250)
 
   private struct Line {
     let timescale: UInt32
-    /// Where the last unit ends, on the stream's timeline.
+    /// End of the last unit on the stream's timeline.
     var end: Int64 = 0
     var last: Int64?
     /// Added to the file's times in this pass, once its first unit is placed.
@@ -19,19 +19,19 @@ struct FileLoop {
 
   /// The file's time that becomes 0.
   private var origin: MediaTime?
-  /// Where this pass begins: time 0 of the file, on the stream's timeline.
+  /// Start of this pass: time 0 of the file on the stream's timeline.
   private var start = MediaTime.zero
   private var video: Line?
   private var audio: Line?
-  /// How far behind the file's beginning its audio begins.
+  /// Distance from the file's beginning to its first audio.
   private var audioLead = MediaTime.zero
 
   var hasOrigin: Bool { origin != nil }
 
-  /// A picture has been placed.
+  /// Whether a video frame has been placed.
   var hasPicture: Bool { video?.last != nil }
 
-  /// Where the passes so far end.
+  /// End of the passes so far.
   var end: MediaTime {
     let picture = video.map { MediaTime(ticks: $0.end, timescale: $0.timescale) }
     let audio = audio.map { MediaTime(ticks: $0.end, timescale: $0.timescale) }
@@ -40,19 +40,19 @@ struct FileLoop {
     return audio
   }
 
-  /// `units` are the file's first.
+  /// `units` are the first of the file.
   mutating func setOrigin(_ units: [MediaFile.Unit]) {
     origin = units.map { MediaTime(ticks: $0.decodeTime, timescale: $0.timescale) }.min() ?? .zero
   }
 
-  /// The file begins anew.
+  /// Begins the next pass.
   mutating func beginPass() {
     start = begin
     video?.shift = nil
     audio?.shift = nil
   }
 
-  /// Audio that went on behind the pictures goes on with the next pass's, without waiting for its pictures to be shown.
+  /// Audio that outlasted the video continues with the next pass's audio, without waiting for the next video.
   private var begin: MediaTime {
     guard let video, let audio, end == MediaTime(ticks: audio.end, timescale: audio.timescale) else { return end }
     let picture = MediaTime(ticks: video.end, timescale: video.timescale)
@@ -60,19 +60,19 @@ struct FileLoop {
     return joined < picture ? picture : joined
   }
 
-  /// The unit as a sample; nil where it lies in what is there already.
+  /// The unit as a sample. Nil if it overlaps earlier samples.
   mutating func place(_ unit: MediaFile.Unit) -> Sample? {
-    unit.track == .video ? placePicture(unit) : placeAudio(unit)
+    unit.track == .video ? placeVideo(unit) : placeAudio(unit)
   }
 
-  private mutating func placePicture(_ unit: MediaFile.Unit) -> Sample? {
+  private mutating func placeVideo(_ unit: MediaFile.Unit) -> Sample? {
     var line = video ?? Line(timescale: unit.timescale)
     defer { video = line }
     if line.shift == nil {
-      // Decoding starts here, in each pass.
+      // Decoding starts here in each pass.
       guard unit.isSync else { return nil }
       let nominal = nominalTime(unit)
-      // Pictures join pictures, unless audio has gone on behind them.
+      // Video joins video, unless audio has outlasted it.
       let joins = line.last != nil && start == MediaTime(ticks: line.end, timescale: line.timescale)
       line.shift = (joins ? line.end : max(nominal, line.end)) &- unit.decodeTime
       if joins { start = MediaTime(ticks: line.end &- (nominal &- ticks(start, unit)), timescale: unit.timescale) }
@@ -95,7 +95,7 @@ struct FileLoop {
         line.shift = max(nominal, 0) &- unit.decodeTime
         audioLead = MediaTime(ticks: max(nominal, 0), timescale: unit.timescale)
       } else {
-        // Half a frame of the last pass may reach into this one; what reaches further takes this frame's place.
+        // The last pass may reach into this one by half a frame. If it reaches further, this frame is dropped.
         let distance = nominal &- line.end
         if distance < -length / 2 { return nil }
         line.shift = line.end &+ (distance &+ length / 2) / length &* length &- unit.decodeTime
@@ -110,7 +110,7 @@ struct FileLoop {
     return sample(unit, at: time)
   }
 
-  /// Where the unit would lie if tracks were laid by their times alone.
+  /// The unit's place by its time alone.
   private func nominalTime(_ unit: MediaFile.Unit) -> Int64 {
     unit.decodeTime &- ticks(origin ?? .zero, unit) &+ ticks(start, unit)
   }

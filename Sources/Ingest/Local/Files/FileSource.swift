@@ -1,15 +1,15 @@
 package import FMP4
 package import Logging
 
-/// A file of this machine as a publisher: demuxed, not decoded, paced by the steady clock, and begun anew at its end
-/// without a gap in its times.
+/// A file of this machine as a publisher: demuxed but not decoded, and paced by the steady clock. At its end it begins
+/// again without a gap in its times.
 package final class FileSource: MediaSource {
   package let name: StreamName
   private let path: String
   private let clock: SteadyClock
   private let publication: LocalPublication
 
-  /// So many pictures and frames of audio may be left out before the first picture comes.
+  /// Most video and audio frames that may be dropped before the first video frame.
   private static let mostBeforeFirst = 300
 
   package init(name: StreamName, path: String, gate: any PublishGate, clock: SteadyClock, logger: Logger) {
@@ -46,9 +46,9 @@ package final class FileSource: MediaSource {
       try pass(file, &loop, &left, start)
       loop.beginPass()
       guard publication.isEnding || loop.end != reached else { throw FileError.empty(path) }
-      try checkPictures(file, loop)
+      try checkVideo(file, loop)
       if publication.isEnding { return }
-      // Opened anew, so that each pass begins in the same state.
+      // Opened again, so that each pass begins in the same state.
       let before = file.tracks.map(\.description)
       file = try MediaFile(path)
       let now = file.tracks.map(\.description)
@@ -62,9 +62,9 @@ package final class FileSource: MediaSource {
     while !publication.isEnding {
       let unit = file.next()
       note(file, &left)
-      if left >= Self.mostBeforeFirst { try checkPictures(file, loop) }
+      if left >= Self.mostBeforeFirst { try checkVideo(file, loop) }
       guard let unit else { break }
-      // The earliest time of any track is the file's beginning: the first units are looked at before they are placed.
+      // The earliest time of any track is the file's beginning, so the first units are read before any is placed.
       if !loop.hasOrigin {
         waiting.append(unit)
         guard waiting.count >= FileLoop.longestLook || file.hasSeenAllTracks else { continue }
@@ -80,20 +80,20 @@ package final class FileSource: MediaSource {
     for unit in waiting { place(unit, &loop, start) }
   }
 
-  /// Pictures lead: audio would wait for them for ever.
-  private func checkPictures(_ file: MediaFile, _ loop: FileLoop) throws(FileError) {
+  /// The video leads: audio would wait for it for ever.
+  private func checkVideo(_ file: MediaFile, _ loop: FileLoop) throws(FileError) {
     guard !publication.isEnding, !loop.hasPicture, file.tracks[0].description.kind == .video else { return }
     throw .noPicture(path)
   }
 
-  /// Counts what was left out, and tells of the 1st, 10th, 100th …: a damaged place comes again with each pass.
+  /// Counts dropped frames and logs the 1st, 10th, 100th …: a damaged place returns with each pass.
   private func note(_ file: MediaFile, _ left: inout Int) {
     for kind in file.takeBroken() {
       publication.lost(kind)
       left += 1
       guard left == 1 || String(left).count > String(left - 1).count else { continue }
       let rest = file.rest.map { ", and the rest of the file with it (\($0))" } ?? ""
-      publication.logger.warning("\(path) is damaged: \(left) of its pictures and frames of audio were left out\(rest)")
+      publication.logger.warning("\(path) is damaged: \(left) of its video and audio frames were left out\(rest)")
     }
   }
 

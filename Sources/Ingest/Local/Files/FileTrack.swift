@@ -2,25 +2,24 @@ internal import CLibAV
 internal import FMP4
 internal import NIOCore
 
-/// The picture or the audio of a file: what it is, and how its packets become samples.
+/// The video or audio track of a file, and the conversion of its packets to samples.
 struct FileTrack {
   private(set) var description: TrackDescription
-  /// Of libavformat.
+  /// Index in libavformat.
   let streamIndex: Int32
   private let path: String
   private let timeBase: AVRational
-  /// Pictures are as encoders write them: NAL units stand behind start codes instead of lengths (MPEG-TS).
+  /// Video has start codes instead of NAL unit lengths (MPEG-TS).
   private let isStream: Bool
-  /// Lays times that the file rounds to milliseconds (Matroska, FLV) back on the grid of the frame rate.
+  /// Puts times that the file rounds to milliseconds (Matroska, FLV) back on the grid of the frame rate.
   private var grid: FrameGrid?
-  /// Matroska states no decode times; libavformat finds them out, but not those of the first pictures, which wait here
-  /// until one is known.
+  /// Frames that wait for a decode time. Matroska states none; libavformat computes them, but not for the first frames.
   private var undated: [(bytes: ByteBuffer, presentation: Int64, length: Int64)] = []
   private var isDated = false
-  /// Pictures or frames of audio that could not be used, and that nobody has been told of.
+  /// Unusable video or audio frames that were not reported yet.
   private var broken = 0
 
-  /// H.264 and HEVC hold back at most 16 pictures.
+  /// Most waiting frames. H.264 and HEVC reorder at most 16.
   private static let longestReordering = 32
 
   init(_ stream: UnsafeMutablePointer<AVStream>, id: TrackID, path: String) throws {
@@ -29,7 +28,7 @@ struct FileTrack {
     streamIndex = stream.pointee.index
     timeBase = stream.pointee.time_base
     let record = Self.extradata(parameters)
-    // avcC and hvcC begin with their version, 1, and av1C with the same behind a marker bit (AV1-ISOBMFF §2.3.3).
+    // avcC and hvcC begin with version 1, and av1C with the same after a marker bit (AV1-ISOBMFF §2.3.3).
     isStream = record.getInteger(at: 0, as: UInt8.self).map { $0 & 127 } != 1
     let codec: Codec
     do throws(CodecError) {
@@ -37,7 +36,7 @@ struct FileTrack {
     } catch {
       throw error.code == .unsupported
         ? FileError.unsupportedCodec(
-          path, kind: id == .video ? "picture" : "audio", codec: String(cString: avcodec_get_name(parameters.codec_id)))
+          path, kind: id == .video ? "video" : "audio", codec: String(cString: avcodec_get_name(parameters.codec_id)))
         : FileError.invalidCodec(path, reason: "\(error)")
     }
     let average = stream.pointee.avg_frame_rate
@@ -55,21 +54,20 @@ struct FileTrack {
       rotation: codec.kind == .video ? Self.rotation(stream) : .none)
   }
 
-  /// By how many quarters the file's matrix turns the picture (ISO/IEC 14496-12 §8.3.2).
+  /// Rotation by the file's matrix (ISO/IEC 14496-12 §8.3.2).
   private static func rotation(_ stream: UnsafeMutablePointer<AVStream>) -> Rotation {
     guard let matrix = av_stream_get_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, nil) else { return .none }
-    // libavutil counts against the clock, and has no number for a matrix that turns nothing.
+    // libavutil counts counter-clockwise, and returns NaN for an invalid matrix.
     let degrees = matrix.withMemoryRebound(to: Int32.self, capacity: 9) { -av_display_rotation_get($0) }
     guard degrees.isFinite else { return .none }
     let quarters = Int((degrees / 90).rounded())
     return Rotation(rawValue: UInt16((quarters % 4 + 4) % 4 * 90)) ?? .none
   }
 
-  /// The packet as a unit; none for one that has no picture and no audio of its own, or that only prepares a decoder,
-  /// or whose decode time a later one tells.
+  /// Converts a packet to units. None if it is empty, only prepares a decoder, or must wait for its decode time.
   mutating func units(_ packet: UnsafeMutablePointer<AVPacket>) -> [MediaFile.Unit] {
     guard let data = packet.pointee.data, packet.pointee.size > 0 else { return [] }
-    // Cut off, or with a hole that the container tells of.
+    // Truncated, or with a gap that the container reports.
     guard packet.pointee.flags & AV_PKT_FLAG_CORRUPT == 0 else {
       broken += 1
       return []
@@ -87,11 +85,11 @@ struct FileTrack {
     }
     let decode = dts == weir_no_time ? presentation : dts
     let earlier = dated(before: decode)
-    return earlier + [picture(payload, decode, presentation, length)].compactMap(\.self)
+    return earlier + [videoUnit(payload, decode, presentation, length)].compactMap(\.self)
   }
 
-  /// The pictures that waited, each one step before the next; at the end of a file without any decode time, by their
-  /// presentation times.
+  /// The frames that waited, each one step before the next. At the end of a file without any decode time, their
+  /// presentation times are used.
   mutating func dated(before decode: Int64?) -> [MediaFile.Unit] {
     isDated = true
     let waiting = undated
@@ -99,23 +97,23 @@ struct FileTrack {
     let step = frameSteps
     return waiting.enumerated().compactMap { index, item in
       let time = decode.map { $0 &- Int64((Double(waiting.count - index) * (step ?? Double(item.length))).rounded()) }
-      return picture(item.bytes, time ?? item.presentation, item.presentation, item.length)
+      return videoUnit(item.bytes, time ?? item.presentation, item.presentation, item.length)
     }
   }
 
-  /// How many pictures or frames of audio could not be used since the last call.
+  /// Number of unusable frames since the last call.
   mutating func takeBroken() -> Int {
     defer { broken = 0 }
     return broken
   }
 
-  /// Ticks of the file from one picture to the next, where the rate is known.
+  /// Ticks of the file between two frames, if the rate is known.
   private var frameSteps: Double? {
     guard let rate = grid?.rate, timeBase.num > 0 else { return nil }
     return Double(timeBase.den) / Double(timeBase.num) / rate.framesPerSecond
   }
 
-  private mutating func picture(
+  private mutating func videoUnit(
     _ bytes: ByteBuffer, _ decode: Int64, _ presentation: Int64, _ length: Int64
   ) -> MediaFile.Unit? {
     let unit: AccessUnit?
@@ -148,7 +146,7 @@ struct FileTrack {
   }
 
   private func audio(_ bytes: UnsafeRawBufferPointer, _ time: Int64) -> MediaFile.Unit? {
-    // A decoder's run-up lies before the beginning.
+    // The priming is before the beginning.
     let raw = Self.withoutADTS(bytes)
     let payload = ByteBuffer(bytes: raw)
     guard let duration = description.codec.duration(of: payload), time &+ Int64(duration) > 0,
@@ -163,7 +161,7 @@ struct FileTrack {
     av_rescale_q(time, timeBase, AVRational(num: 1, den: Int32(clamping: description.timescale)))
   }
 
-  // MARK: What the file says of the codec
+  // MARK: Codec configuration
 
   private static func codec(
     _ parameters: AVCodecParameters, _ record: ByteBuffer, isStream: Bool
@@ -180,9 +178,9 @@ struct FileTrack {
     return ByteBuffer(bytes: UnsafeRawBufferPointer(start: bytes, count: Int(parameters.extradata_size)))
   }
 
-  // MARK: AAC in ADTS frames, as MPEG-TS has it (ISO/IEC 13818-7 §6.2)
+  // MARK: AAC in ADTS frames, as in MPEG-TS (ISO/IEC 13818-7 §6.2)
 
-  /// The frame without its ADTS header, where it has one.
+  /// The frame without its ADTS header, if it has one.
   private static func withoutADTS(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
     guard bytes.count > 9, bytes[0] == 0xFF, bytes[1] & 0xF6 == 0xF0 else { return bytes }
     let header = bytes[1] & 1 == 0 ? 9 : 7
@@ -191,7 +189,7 @@ struct FileTrack {
     return UnsafeRawBufferPointer(rebasing: bytes[header...])
   }
 
-  /// What ADTS says of itself in each frame (ISO/IEC 14496-3 §1.6.2.1): Low Complexity, rate and channels.
+  /// An AudioSpecificConfig from the values of ADTS (ISO/IEC 14496-3 §1.6.2.1): Low Complexity, rate and channels.
   private static func audioSpecificConfig(_ parameters: AVCodecParameters) -> ByteBuffer {
     let rates: [Int32] = [96000, 88200, 64000, 48000, 44100, 32000, 24000, 22050, 16000, 12000, 11025, 8000, 7350]
     guard let rate = rates.firstIndex(of: parameters.sample_rate) else { return ByteBuffer() }

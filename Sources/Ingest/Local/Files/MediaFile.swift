@@ -3,16 +3,16 @@ internal import FMP4
 internal import Glibc
 internal import NIOCore
 
-/// A file that libavformat takes apart: its picture and its audio as coded, one unit after the other. Only ordinary
-/// files of this machine are opened; what a file refers to is not followed. It lives on one thread.
+/// Demuxes a file with libavformat: coded video and audio, one unit after the other. Only regular files of this machine
+/// are opened; references in a file are not followed. Used on one thread.
 final class MediaFile {
-  /// One coded picture or block of audio, with the times of the file in ticks of its track.
+  /// One coded video or audio frame, with the file's times in ticks of its track.
   struct Unit {
     var track: TrackID
     var timescale: UInt32
     var decodeTime: Int64
     var compositionOffset: Int32
-    /// Ticks; 0 where the file does not say.
+    /// Ticks; 0 if the file does not state it.
     var duration: UInt32
     var isSync: Bool
     var isDisposable: Bool
@@ -25,20 +25,20 @@ final class MediaFile {
   private var context: UnsafeMutablePointer<AVFormatContext>?
   private let packet: UnsafeMutablePointer<AVPacket>
   private(set) var tracks: [FileTrack] = []
-  /// Units that have been read and not been given out.
+  /// Units that were read but not returned yet.
   private var ready: [Unit] = []
   private var seen: Set<TrackID> = []
-  /// Reads that failed: in a row, and since somebody was told of them.
+  /// Failed reads: in a row, and since the last report.
   private var failuresInARow = 0
   private var failures = 0
-  /// Why the rest of the file was left out, in the library's words.
+  /// Why the rest of the file was dropped, in libavformat's words.
   private(set) var rest: String?
 
-  /// So many reads that fail one after the other are the end of what can be read.
+  /// After this many failed reads in a row, the rest of the file counts as unreadable.
   private static let mostFailuresInARow = 100
 
   init(_ path: String) throws {
-    // The library's own lines would bypass our log; what fails is thrown with the library's reason.
+    // The library's own log lines would bypass weir's log. Errors are thrown with the library's reason.
     av_log_set_level(AV_LOG_QUIET)
     self.path = path
     guard let packet = av_packet_alloc() else { throw LibAVError("read \(path)", code: -ENOMEM) }
@@ -64,11 +64,11 @@ final class MediaFile {
     avformat_close_input(&context)
   }
 
-  /// Something of each track has been read.
+  /// Whether every track has had a unit.
   var hasSeenAllTracks: Bool { seen.count == tracks.count }
 
-  /// What was left out since the last call because it cannot be read or taken apart: one element for each picture, frame of
-  /// audio or failed read, which counts as what leads.
+  /// Data dropped since the last call because it was unreadable or invalid: one element per frame or failed read. A
+  /// failed read counts as the leading track.
   func takeBroken() -> [MediaKind] {
     var kinds = Array(repeating: tracks[0].description.kind, count: failures)
     failures = 0
@@ -78,7 +78,7 @@ final class MediaFile {
     return kinds
   }
 
-  /// The next unit in the file's order that can be read; nil at the file's end, or where nothing more can be read.
+  /// The next readable unit in the file's order. Nil at the file's end, or if nothing more is readable.
   func next() -> Unit? {
     while true {
       if !ready.isEmpty { return ready.removeFirst() }
@@ -97,7 +97,7 @@ final class MediaFile {
     }
   }
 
-  /// A place that cannot be read is passed by, since most containers go on behind it.
+  /// Skips an unreadable place, because most containers continue after it.
   private func isWorthAnotherTry(_ code: Int32) -> Bool {
     guard rest == nil else { return false }
     failures += 1
@@ -109,7 +109,7 @@ final class MediaFile {
   private func addTrack(_ type: AVMediaType, _ id: TrackID) throws {
     let index = av_find_best_stream(context, type, -1, -1, nil, 0)
     guard index >= 0, let stream = context?.pointee.streams[Int(index)] else { return }
-    // A cover is a picture, but not a moving one.
+    // A cover is a still image.
     if stream.pointee.disposition & AV_DISPOSITION_ATTACHED_PIC != 0 { return }
     tracks.append(try FileTrack(stream, id: id, path: path))
   }

@@ -2,23 +2,23 @@ internal import CLibAV
 internal import FMP4
 internal import Glibc
 
-/// Brings a microphone's samples onto the monotonic clock: to 48 kHz and two channels, stretched by a hair where the
-/// microphone's own clock is fast or slow, and bridged with silence where samples are missing. It lives on one thread.
+/// Aligns a microphone's samples with the monotonic clock. Converts them to 48 kHz and two channels, and stretches them
+/// slightly if the microphone's clock is fast or slow. Missing samples become silence. Used on one thread.
 ///
-/// Sample `n` that comes out was heard `n / 48000` seconds after `start`.
+/// Output sample `n` was captured `n / 48000` seconds after `start`.
 final class AudioAligner {
   static let rate = 48000
-  /// Where a microphone begins, or goes on after an overrun, audio is missing or doubled for sure: what is longer than this
-  /// is bridged, or left out, exactly.
+  /// At the start of a microphone and after an overrun, audio is certainly missing or doubled. A deviation above this
+  /// many nanoseconds is bridged or cut exactly.
   private static let longestLoose: Int64 = 1_000_000
-  /// Elsewhere missing audio longer than this is bridged; less is made up by stretching.
+  /// Elsewhere, missing audio longer than this is bridged. A shorter deviation is stretched.
   private static let longestStretched: Int64 = 60_000_000
-  /// The spread of one correction, in samples; long, so that it can be fine: steps of 1/480000.
+  /// Samples over which one correction is spread. Many, so that steps of 1/480000 are possible.
   private static let compensationDistance = 10 * rate
 
-  /// Nanoseconds on the monotonic clock; nil before the first sample.
+  /// Nanoseconds on the monotonic clock. Nil before the first sample.
   private(set) var start: Int64?
-  /// Samples given out so far.
+  /// Number of output samples.
   private(set) var produced: Int64 = 0
   /// Samples of silence that bridged gaps.
   private(set) var bridged: Int64 = 0
@@ -26,10 +26,10 @@ final class AudioAligner {
   private var resampler: OpaquePointer?
   private var lastUpdate: Int64 = 0
   private var inputRate = rate
-  /// Of one channel.
+  /// Bytes of one channel's sample.
   private var bytesPerSample = 0
   private var channels = 2
-  /// What is next is the first of a microphone, or the first after an overrun.
+  /// The next samples are the first of a microphone, or the first after an overrun.
   private var isJoint = true
   /// The resampler holds audio of this microphone.
   private var hasConverted = false
@@ -42,8 +42,8 @@ final class AudioAligner {
 
   deinit { swr_free(&resampler) }
 
-  /// A microphone begins, or begins again, with audio of this kind. Of more than two channels the first two are heard: what
-  /// an interface with many sockets has in the others is nobody's left or right.
+  /// Begins with a microphone of this audio format. Of more than two channels the first two are used: the others of an
+  /// interface with many inputs are neither left nor right.
   func connect(rate inputRate: Int, channels: Int, format: AVSampleFormat) throws(LibAVError) {
     swr_free(&resampler)
     self.inputRate = inputRate
@@ -58,29 +58,29 @@ final class AudioAligner {
       swr_alloc_set_opts2(
         &resampler, &output, AV_SAMPLE_FMT_FLTP, Int32(Self.rate), &input, format, Int32(clamping: inputRate), 0, nil),
       "convert audio")
-    // One channel is heard on both sides as it is, not weakened as a centre between them would be.
+    // One channel goes to both sides at full level, not lowered as a centre channel would be.
     let both = [1.0, 1.0]
     if channels == 1 { try LibAVError.check(swr_set_matrix(resampler, both, 1), "convert audio") }
-    // Always resampling, so that stretching can begin at any time without a click.
+    // Always resampling, so that stretching can begin without a click.
     av_opt_set_int(UnsafeMutableRawPointer(resampler), "flags", Int64(SWR_FLAG_RESAMPLE), 0)
     try LibAVError.check(swr_init(resampler), "convert audio")
     drift.restart()
   }
 
-  /// The microphone had run over: between what came last and what comes next something is missing.
+  /// Records an overrun: samples are missing before the next ones.
   func interrupt() { isJoint = true }
 
-  /// Takes samples, the first of which was heard at `time`.
+  /// Takes samples. The first one was captured at `time`.
   func add(_ bytes: UnsafeRawBufferPointer, count: Int, time: Int64, _ receive: ([Float], [Float]) -> Void)
     throws(LibAVError)
   {
     guard count > 0, let resampler else { return }
     if start == nil { start = time }
-    // A new resampler's first sample comes out as that of the audio.
+    // A new resampler outputs its first sample without delay.
     let inside = hasConverted ? swr_get_delay(resampler, 1_000_000_000) : 0
     let behind = time &- inside &- end
     if isJoint, behind < -Self.longestLoose {
-      // Silence has been given out for its beginning already.
+      // Silence was output for its beginning already.
       let doubled = Int(MediaTime(nanoseconds: -behind).rescaled(to: UInt32(clamping: inputRate)))
       let frame = bytesPerSample * channels
       guard doubled < count, frame > 0, bytes.count >= count * frame else { return }
@@ -93,7 +93,7 @@ final class AudioAligner {
       silence(until: time &- inside, receive)
       drift.restart()
     } else if behind < -Self.longestStretched * 4 {
-      // Heard before what has been given out: a clock has jumped. What overlaps is left out.
+      // Captured before samples that were output: a clock has jumped. The overlap is dropped.
       return
     } else {
       try correct(Double(behind) / 1e9, time, resampler)
@@ -102,7 +102,7 @@ final class AudioAligner {
     try convert(bytes, count, resampler, receive)
   }
 
-  /// Fills up with silence: where nothing is heard, time goes on.
+  /// Fills up with silence until `time`.
   func silence(until time: Int64, _ receive: ([Float], [Float]) -> Void) {
     if start == nil { start = time }
     var missing = MediaTime(nanoseconds: time &- end).rescaled(to: UInt32(Self.rate))
@@ -116,12 +116,12 @@ final class AudioAligner {
     }
   }
 
-  /// When the next sample that comes out was heard, on the monotonic clock.
+  /// Capture time of the next output sample, on the monotonic clock.
   var end: Int64 {
     (start ?? 0) &+ MediaTime(ticks: produced, timescale: UInt32(Self.rate)).nanoseconds
   }
 
-  /// Nanoseconds by which the audio is behind the clock, smoothed; for figures.
+  /// Delay of the audio against the clock in nanoseconds, smoothed. For the status only.
   var skew: Int64 { Int64(drift.error * 1e9) }
 
   private func correct(_ error: Double, _ time: Int64, _ resampler: OpaquePointer) throws(LibAVError) {
@@ -150,7 +150,7 @@ final class AudioAligner {
     receive(Array(left[..<Int(produced)]), Array(right[..<Int(produced)]))
   }
 
-  /// Samples that came out, or libswresample's code.
+  /// Number of output samples, or libswresample's error code.
   private func resample(_ bytes: UnsafeRawBufferPointer, _ count: Int, _ resampler: OpaquePointer) -> Int32 {
     let room = Int32(clamping: left.count)
     return left.withUnsafeMutableBytes { left in

@@ -1,6 +1,6 @@
 internal import NIOCore
 
-/// Cuts audio into the encoder's frames. It lives on one thread.
+/// Cuts audio into the encoder's frames. Used on one thread.
 final class AudioFramer {
   private let encoder: AudioEncoder
   private var left: [Float] = []
@@ -14,7 +14,7 @@ final class AudioFramer {
     self.right += right
   }
 
-  /// Codes all whole frames; what comes out is given with its first sample's number and its length in samples.
+  /// Encodes all whole frames. Passes each with the number of its first sample and its length in samples.
   func encode(_ receive: (Int64, Int, ByteBuffer) -> Void) throws {
     let size = encoder.samplesPerFrame
     var used = 0
@@ -29,7 +29,7 @@ final class AudioFramer {
     right.removeFirst(used)
   }
 
-  /// What is left, filled up with silence, and what the encoder still holds.
+  /// Outputs the rest, filled up with silence, and everything still in the encoder.
   func finish(_ receive: (Int64, Int, ByteBuffer) -> Void) throws {
     let rest = (encoder.samplesPerFrame - left.count % encoder.samplesPerFrame) % encoder.samplesPerFrame
     collect([Float](repeating: 0, count: rest), [Float](repeating: 0, count: rest))

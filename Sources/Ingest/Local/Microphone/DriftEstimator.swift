@@ -1,18 +1,18 @@
-/// Follows how far a microphone's audio has run away from the monotonic clock, and says by how much it has to be
-/// stretched so that it comes back: slowly, so that nobody hears it.
+/// Tracks the deviation of a microphone's audio from the monotonic clock. Returns the stretching that removes it, slow
+/// enough to be inaudible.
 ///
-/// A second-order loop: the error is smoothed over a second (buffers arrive with a jitter of milliseconds), and the
-/// rate's own deviation is learned, so that a constant one leaves no error behind.
+/// A second-order loop: the error is smoothed over a second, because buffers arrive with a jitter of milliseconds. The
+/// deviation of the rate is learned, so that a constant one leaves no error.
 struct DriftEstimator: Sendable {
-  /// The fraction of the error that is taken back each second, and of what is left, learned as the rate's deviation.
+  /// Fraction of the error that is corrected per second, and fraction that is learned as the deviation of the rate.
   private static let gain = 0.04
   private static let learning = gain * gain / 4
-  /// Seconds that the error is smoothed over.
+  /// Smoothing time of the error in seconds.
   private static let smoothing = 1.0
-  /// The most that audio is stretched: 0.1 %, which is a sixtieth of a semitone.
+  /// Most stretching: 0.1 %, a sixtieth of a semitone.
   static let largestCorrection = 1e-3
 
-  /// Seconds by which the audio is behind the clock (positive: too few samples so far), smoothed.
+  /// Delay of the audio against the clock in seconds, smoothed. Positive: too few samples so far.
   private(set) var error = 0.0
   private var deviation = 0.0
   private var isSettled = false
@@ -20,9 +20,9 @@ struct DriftEstimator: Sendable {
   init() {}
 
   /// - Parameters:
-  ///   - error: seconds by which the audio is behind the clock.
+  ///   - error: delay of the audio against the clock in seconds.
   ///   - elapsed: seconds since the last call.
-  /// - Returns: how much longer than itself the audio is to become, as a fraction: 0.0001 is 100 ppm.
+  /// - Returns: the stretching as a fraction: 0.0001 is 100 ppm.
   mutating func correction(error measured: Double, elapsed: Double) -> Double {
     let elapsed = min(max(elapsed, 0), 1)
     if isSettled {
@@ -36,6 +36,6 @@ struct DriftEstimator: Sendable {
     return min(max(correction, -Self.largestCorrection), Self.largestCorrection)
   }
 
-  /// The audio was bridged with silence, or begins anew: the error is gone, what was learned of the rate stays.
+  /// Clears the error after a bridged gap or a new start. The learned rate stays.
   mutating func restart() { isSettled = false }
 }

@@ -3,39 +3,39 @@ internal import CLibAV
 internal import FMP4
 internal import Glibc
 
-/// A microphone that runs, by ALSA: interleaved samples and when the first of them was heard. It lives on one thread.
+/// A running microphone (ALSA): interleaved samples, and the capture time of the first one. Used on one thread.
 final class Microphone {
-  /// Samples of `format`, interleaved, valid only while they are looked at.
+  /// Interleaved samples of `format`. Valid only during the callback.
   struct Block {
     let bytes: UnsafeRawBufferPointer
-    /// Samples of each channel.
+    /// Samples per channel.
     let count: Int
-    /// Nanoseconds on the monotonic clock: when the first of them was heard.
+    /// Capture time of the first sample, in nanoseconds on the monotonic clock.
     let time: Int64
   }
 
   let rate: Int
   let channels: Int
-  /// As libswresample calls the format of blocks.
+  /// libswresample's format of the blocks.
   var format: AVSampleFormat { sampleFormat.converted }
   private let sampleFormat: SampleFormat
   private let device: String
   private let handle: OpaquePointer
   private let buffer: UnsafeMutableRawBufferPointer
-  /// What `buffer` holds, widened; empty where the device's samples need not be.
+  /// The samples of `buffer`, widened. Empty if the device's format needs no widening.
   private let wide: UnsafeMutableRawBufferPointer
   /// Bytes at the device of one sample of all channels.
   private let bytesPerSample: Int
-  /// Times at which the device's buffer had run over, or the device had stopped by itself.
+  /// Number of overruns of the device's buffer, and of stops by the device itself.
   private(set) var overruns = 0
 
-  /// Samples that are waited for, in milliseconds, and how many the device keeps for us where it can: a machine that is
-  /// busy for a while loses nothing, and nothing waits for it otherwise.
+  /// Samples to wait for, and buffer size of the device, in milliseconds. The large buffer prevents losses on a busy
+  /// machine and adds no delay otherwise.
   private static let periodMilliseconds = 10
   private static let bufferMilliseconds = 2000
-  /// A time that the device tells is not older, in nanoseconds; some plugins tell when they were started.
+  /// Oldest plausible time from the device, in nanoseconds. Some plugins state their start time.
   private static let oldestStamp: Int64 = 100_000_000
-  /// Interfaces of studios have this many; a device that claims more would have us take memory for it.
+  /// Most channels, as in studio interfaces. A higher number from a device would cost memory.
   private static let mostChannels = 128
 
   init(_ settings: MicrophoneSettings) throws(CaptureError) {
@@ -45,8 +45,7 @@ final class Microphone {
     var opened: OpaquePointer?
     let code = snd_pcm_open(&opened, settings.device, SND_PCM_STREAM_CAPTURE, SND_PCM_NONBLOCK)
     guard code >= 0, let pcm = opened else {
-      // By another name than the card's own the library says the same of a card that is away and of one that it may
-      // not open.
+      // For names other than the card's own, the library gives the same error for a missing card and a forbidden one.
       guard code == -ENODEV || code == -ENOENT else { throw CaptureError(owner, code: -code, "open it") }
       throw CaptureError(owner, MicrophoneCatalogue.areForbidden ? .forbidden : .missing)
     }
@@ -70,7 +69,7 @@ final class Microphone {
     wide.deallocate()
   }
 
-  /// The best format, and the rate and number of channels nearest to what is wanted.
+  /// The best format, and the rate and number of channels closest to the requested ones.
   private static func negotiate(
     _ pcm: OpaquePointer, _ settings: MicrophoneSettings
   ) throws(CaptureError) -> (Int, Int, SampleFormat) {
@@ -88,7 +87,7 @@ final class Microphone {
     let format = SampleFormat.allCases.first { snd_pcm_hw_params_test_format(pcm, parameters, $0.device) == 0 }
     guard let format else {
       throw CaptureError(
-        owner, .unusable("it has samples of no usual format; plug\(settings.device) may convert them"))
+        owner, .unusable("it has no supported sample format; plug\(settings.device) may convert it"))
     }
     try check(snd_pcm_hw_params_set_format(pcm, parameters, format.device), "set its format")
     var channels = UInt32(settings.channels ?? 2)
@@ -113,7 +112,7 @@ final class Microphone {
     return (Int(rate), Int(channels), format)
   }
 
-  /// Times on the monotonic clock, as the camera's.
+  /// Sets times on the monotonic clock, like those of the camera.
   private static func stampTimes(_ pcm: OpaquePointer, _ owner: CaptureError.Device) throws(CaptureError) {
     var allocated: OpaquePointer?
     guard snd_pcm_sw_params_malloc(&allocated) >= 0, let parameters = allocated else { return }
@@ -122,11 +121,11 @@ final class Microphone {
     snd_pcm_sw_params_set_tstamp_mode(pcm, parameters, SND_PCM_TSTAMP_ENABLE)
     snd_pcm_sw_params_set_tstamp_type(pcm, parameters, SND_PCM_TSTAMP_TYPE_MONOTONIC)
     let code = snd_pcm_sw_params(pcm, parameters)
-    if code < 0 { throw CaptureError(owner, code: -code, "make it tell times") }
+    if code < 0 { throw CaptureError(owner, code: -code, "make it report times") }
   }
 
-  /// Waits for samples and looks at them; nil where none came in time, or where the device had to be started again
-  /// after an overrun. Throws when the device is gone.
+  /// Waits for samples and passes them to `look`. False if none came in time, or if the device was restarted after an
+  /// overrun. Throws if the device has gone.
   func next(milliseconds: Int32, now: () -> Int64, _ look: (Block) throws -> Void) throws -> Bool {
     let ready = snd_pcm_wait(handle, milliseconds)
     if ready == 0 { return false }
@@ -145,7 +144,7 @@ final class Microphone {
     return true
   }
 
-  /// The first samples of the buffer, as libswresample takes them.
+  /// The first samples of the buffer, in libswresample's format.
   private func samples(_ count: Int) -> UnsafeRawBufferPointer {
     let read = UnsafeRawBufferPointer(rebasing: buffer[..<(count * bytesPerSample)])
     guard sampleFormat == .packed24 else { return read }
@@ -153,13 +152,13 @@ final class Microphone {
     return UnsafeRawBufferPointer(rebasing: wide[..<(count * channels * 4)])
   }
 
-  /// When the first sample that can be read was heard: as many samples ago as there are.
+  /// Capture time of the first readable sample: the present time minus the duration of the available samples.
   private func firstSampleTime(_ now: Int64) -> Int64 {
     var available: snd_pcm_uframes_t = 0
     var stamp = timespec()
     let told = snd_pcm_htimestamp(handle, &available, &stamp) >= 0
     var time = Int64(stamp.tv_sec) &* 1_000_000_000 &+ Int64(stamp.tv_nsec)
-    // Plugins do not all tell times; then it is now, or nearly.
+    // Some plugins state no time. The present time is close enough.
     if !told || time == 0 || (now &- time).magnitude > UInt64(Self.oldestStamp) {
       available = snd_pcm_uframes_t(max(0, snd_pcm_avail(handle)))
       time = now

@@ -1,13 +1,13 @@
 internal import CALSA
 internal import Glibc
 
-/// A microphone as `weir devices` lists it.
+/// A microphone in the list of `weir devices`.
 package struct MicrophoneListing: Sendable, Hashable {
-  /// As a source names it: `hw:1,0`.
+  /// Name in a source: `hw:1,0`.
   package var device: String
-  /// Empty where it may not be asked.
+  /// Empty if access is forbidden.
   package var name: String
-  /// Why it cannot be used, where that is so.
+  /// Why it cannot be used. Nil if it can.
   package var problem: CaptureError?
 }
 
@@ -22,13 +22,13 @@ package enum MicrophoneCatalogue {
     return found + forbidden().filter { !usable.contains($0.device) }
   }
 
-  /// There are some, and this process may use none of them.
+  /// Whether there are microphones, but this process may use none of them.
   static var areForbidden: Bool {
     let all = list()
     return !all.isEmpty && all.allSatisfy { $0.problem != nil }
   }
 
-  /// The library passes over cards that it may not open; their nodes tell of them.
+  /// Microphones that the library skips because it may not open their card. Found by their device nodes.
   private static func forbidden() -> [MicrophoneListing] {
     let folder = "/dev/snd"
     guard let entries = opendir(folder) else { return [] }
@@ -45,7 +45,7 @@ package enum MicrophoneCatalogue {
     }
   }
 
-  /// Of a node that samples are read from: `pcmC1D0c` is device 0 of card 1.
+  /// Card and device of a node for capture: `pcmC1D0c` is device 0 of card 1.
   static func place(_ node: String) -> (card: Int, device: Int)? {
     guard node.hasPrefix("pcmC"), node.hasSuffix("c") else { return nil }
     let numbers = node.dropFirst(4).dropLast().split(separator: "D", omittingEmptySubsequences: false)

@@ -1,13 +1,13 @@
 package import FMP4
 
-/// Which microphone, and what is wanted of it; what is nil is what the device likes best.
+/// A microphone and its requested settings. Nil: the device's preference.
 package struct MicrophoneSettings: Sendable, Hashable {
-  /// The device's name in ALSA: `default`, `hw:1`, `plughw:CARD=U0x46d,DEV=0`.
+  /// Name of the device in ALSA: `default`, `hw:1`, `plughw:CARD=U0x46d,DEV=0`.
   package var device: String
-  /// Hz at the device; the stream's audio is always of 48 kHz.
+  /// Rate at the device in Hz. The stream's audio always has 48 kHz.
   package var rate: Int?
   package var channels: Int?
-  /// Bits a second of the coded audio.
+  /// Bits per second of the coded audio.
   package var bitRate: Int
   package var coding: CodecID
 

@@ -1,14 +1,14 @@
 internal import CALSA
 internal import CLibAV
 
-/// A format of samples that is taken from a microphone, and as what it is converted.
+/// A sample format of microphones, and the format it is converted to.
 enum SampleFormat: CaseIterable, Sendable {
   case float32, integer32
-  /// 24 bits in three bytes, as many USB interfaces have it and nothing else.
+  /// 24 bits in three bytes: the only format of many USB interfaces.
   case packed24
   case integer16, unsigned8
 
-  /// As ALSA calls it.
+  /// ALSA's format.
   var device: snd_pcm_format_t {
     switch self {
     case .float32: SND_PCM_FORMAT_FLOAT_LE
@@ -19,7 +19,7 @@ enum SampleFormat: CaseIterable, Sendable {
     }
   }
 
-  /// As libswresample calls what it takes; packed samples are widened for it.
+  /// libswresample's input format. Packed samples are widened for it.
   var converted: AVSampleFormat {
     switch self {
     case .float32: AV_SAMPLE_FMT_FLT
@@ -32,9 +32,10 @@ enum SampleFormat: CaseIterable, Sendable {
   /// Bytes of one channel's sample at the device.
   var deviceBytes: Int { self == .packed24 ? 3 : Int(av_get_bytes_per_sample(converted)) }
 
-  /// Samples of three bytes, the lowest first, as such of four with the same loudness; what is no whole sample is left out.
+  /// Converts samples of three bytes, lowest first, to four bytes with the same loudness. Incomplete samples are
+  /// ignored.
   ///
-  /// - Parameter wide: room for four bytes for each three.
+  /// - Parameter wide: room for four bytes per sample.
   static func widen(_ packed: UnsafeRawBufferPointer, into wide: UnsafeMutableRawBufferPointer) {
     for number in 0..<min(packed.count / 3, wide.count / 4) {
       let low = UInt32(packed[3 * number]) << 8

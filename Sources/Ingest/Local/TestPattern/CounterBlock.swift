@@ -1,16 +1,14 @@
-/// The picture's number as a row of black and white squares, which survives coding and scaling and is read back by
-/// machines.
+/// The frame number as a row of black and white squares. It survives coding and scaling, and programs can read it.
 ///
-/// Geometry, in units of `TestSourceSettings.unit` (`width / 80`, rounded down to even; 16 pixels at 1280): 32 squares of
-/// 2 × 2 units, the first with its left edge at 8 and its top edge at 1, each next one 2 units to the right, without
-/// gaps. White (luma above 128) is 1, black is 0; the most significant bit comes first. A reader that takes the mean
-/// of the middle quarter of each square reads it right from any decoded picture, also a scaled one (scale the
-/// geometry alike). The number is that of the picture in the source's rhythm: 0, 1, 2 … modulo 2³², with a gap
-/// exactly where the source itself dropped a picture.
+/// Geometry, in units of `TestSourceSettings.unit` (`width / 80`, rounded down to even; 16 pixels at 1280): 32 squares of 2 × 2
+/// units. The left edge of the first is at 8, its top edge at 1. Each next one is 2 units to the right, without gaps.
+/// White (luma above 128) is 1, black is 0. The most significant bit comes first. The mean of the middle quarter of
+/// each square gives its value in any decoded frame. In a scaled frame, scale the geometry too. The number is the
+/// frame's index in the source's rhythm: 0, 1, 2 … modulo 2³². It has a gap exactly where the source dropped a frame.
 package struct CounterBlock: Sendable, Hashable {
   package static let squares = 32
 
-  /// Pixels from the left to the first square, from the top to all of them, and along a square's side.
+  /// Pixels: left edge of the first square, top edge of all, and side of a square.
   let left: Int
   let top: Int
   let side: Int
@@ -22,7 +20,7 @@ package struct CounterBlock: Sendable, Hashable {
     side = 2 * unit
   }
 
-  /// Draws the squares that differ from those of another number.
+  /// Draws the squares that differ from those of the last number.
   func draw(_ number: UInt32, over previous: UInt32?, into plane: LumaPlane) {
     let changed = previous.map { $0 ^ number } ?? .max
     for index in 0..<Self.squares where bit(index, of: changed) {
@@ -31,7 +29,7 @@ package struct CounterBlock: Sendable, Hashable {
     }
   }
 
-  /// The number in a decoded picture of the width that the block was made for.
+  /// The number in a decoded frame of the width that the block was made for.
   package func read(from plane: LumaPlane) -> UInt32 {
     var number: UInt32 = 0
     for index in 0..<Self.squares {

@@ -1,31 +1,31 @@
 internal import FMP4
 
-/// Decides which picture of an even rhythm comes next, and when: each at its time on a monotonic clock, without
-/// drift. Where the machine is too slow it leaves pictures out, evenly, so that nothing ever queues up.
+/// Decides which frame of a constant rate comes next, and when: each at its time on a monotonic clock, without drift.
+/// On a slow machine it drops frames evenly, so that nothing queues up.
 struct FramePacer: Sendable {
   /// What to do now.
   enum Step: Sendable, Hashable {
-    /// Nothing yet, for so many nanoseconds.
+    /// Nothing for this many nanoseconds.
     case wait(nanoseconds: Int64)
-    /// Make this picture.
+    /// Make this frame.
     case picture(Int64)
-    /// The process stood still for long: go on with this picture, after a break in the timeline.
+    /// The process was suspended for long: continue with this frame, after a break of the timeline.
     case pictureAfterBreak(Int64)
   }
 
-  /// For each such span that the pictures are late, one more is left out after each one: the delay settles where
-  /// the machine keeps up, and a short hiccup costs nothing.
+  /// For each such span of lateness, one more frame is dropped after each frame. The delay settles where the machine
+  /// keeps up, and a short delay costs nothing.
   static let nanosecondsLatePerDrop: Int64 = 400_000_000
-  /// A delay beyond this is a break (the process was stopped, the machine slept), not slowness.
+  /// A longer delay is a break (process stopped, machine asleep), not slowness.
   static let longestDelay: Int64 = 5_000_000_000
 
   private let start: Int64
   private let rate: TestSourceSettings.FrameRate
   private var next: Int64 = 0
-  /// Pictures left out so far.
+  /// Number of dropped frames.
   private(set) var dropped: Int64 = 0
 
-  /// - Parameter start: when picture 0 is due, in nanoseconds of the clock that `step` is asked with.
+  /// - Parameter start: time of frame 0, in nanoseconds of the clock used for `step`.
   init(start: Int64, rate: TestSourceSettings.FrameRate) {
     self.start = start
     self.rate = rate

@@ -1,11 +1,11 @@
 internal import Glibc
 
-/// The picture of the test source. What stands still is drawn once; each picture then changes only what moves.
+/// The frames of the test source. Static parts are drawn once; each frame then changes only the moving parts.
 ///
-/// Everything is laid out on a grid of `unit` pixels, 80 across: the counter block (`CounterBlock`) in the rows 1 to 3,
-/// colour bars from 5 to 25, over their middle a grey panel that turns white for `flashSeconds` at each UTC second,
-/// a block that crosses the picture in 2 s in the rows 26 to 28, below it time and date in UTC and the picture's
-/// number, and beside them a panel of noise, which keeps the bit rate where it was set.
+/// The layout uses a grid of `unit` pixels, 80 across. Rows 1 to 3 hold the counter block (`CounterBlock`). Rows 5 to
+/// 25 hold colour bars, with a grey panel over their middle that turns white for `flashSeconds` at each UTC second. In
+/// rows 26 to 28 a block crosses the frame in 2 s. Below it are time and date in UTC and the frame number. Beside them
+/// is a panel of noise, which keeps the bit rate at its setting.
 package struct TestFrame {
   /// How long the panel stays white, in seconds.
   package static let flashSeconds = 0.1
@@ -13,7 +13,7 @@ package struct TestFrame {
   private let unit: Int
   private let schedule: TestSchedule
   private let counter: CounterBlock
-  private let flashPictures: Int64
+  private let flashFrames: Int64
   private let crossing: Int64
 
   private var shownNumber: UInt32?
@@ -31,15 +31,15 @@ package struct TestFrame {
     unit = TestSourceSettings.unit(width: settings.width)
     self.schedule = schedule
     counter = CounterBlock(pictureWidth: settings.width)
-    let picturesPerSecond = Double(schedule.rate.timescale) / Double(schedule.rate.frameDuration)
-    flashPictures = max(1, Int64((picturesPerSecond * Self.flashSeconds).rounded()))
-    crossing = max(1, Int64(picturesPerSecond * 2))
+    let framesPerSecond = Double(schedule.rate.timescale) / Double(schedule.rate.frameDuration)
+    flashFrames = max(1, Int64((framesPerSecond * Self.flashSeconds).rounded()))
+    crossing = max(1, Int64(framesPerSecond * 2))
     timeLine = BitmapText(x: 4 * unit, y: 30 * unit, dot: unit / 2)
     dateLine = BitmapText(x: 4 * unit, y: 35 * unit, dot: unit / 2)
     numberLine = BitmapText(x: 4 * unit, y: 40 * unit, dot: unit / 2)
   }
 
-  /// Draws what stands still. The chroma planes have half the width and height.
+  /// Draws the static parts. The chroma planes have half the width and height.
   func drawBackground(luma: LumaPlane, blue: LumaPlane, red: LumaPlane, width: Int, height: Int) {
     luma.fill(x: 0, y: 0, width: width, height: height, with: Self.paper)
     blue.fill(x: 0, y: 0, width: width / 2, height: height / 2, with: 128)
@@ -55,48 +55,48 @@ package struct TestFrame {
     red.fill(x: panel.x / 2, y: panel.y / 2, width: panel.width / 2, height: panel.height / 2, with: 128)
   }
 
-  /// Changes the last picture into this one.
-  mutating func draw(_ picture: Int64, into luma: LumaPlane) {
-    let number = UInt32(truncatingIfNeeded: picture)
+  /// Changes the last frame to this one.
+  mutating func draw(_ frame: Int64, into luma: LumaPlane) {
+    let number = UInt32(truncatingIfNeeded: frame)
     counter.draw(number, over: shownNumber, into: luma)
     shownNumber = number
-    drawFlash(picture, into: luma)
-    drawBlock(picture, into: luma)
-    drawNoise(picture, into: luma)
-    let (time, date) = Self.texts(wallNanoseconds: schedule.wallNanoseconds(of: picture))
+    drawFlash(frame, into: luma)
+    drawBlock(frame, into: luma)
+    drawNoise(frame, into: luma)
+    let (time, date) = Self.texts(wallNanoseconds: schedule.wallNanoseconds(of: frame))
     timeLine.show(time, in: luma, ink: Self.ink, paper: Self.paper)
     dateLine.show(date, in: luma, ink: Self.ink, paper: Self.paper)
-    numberLine.show("#" + Self.padded(Int(picture), 8), in: luma, ink: Self.ink, paper: Self.paper)
+    numberLine.show("#" + Self.padded(Int(frame), 8), in: luma, ink: Self.ink, paper: Self.paper)
   }
 
-  /// True where the panel of a decoded picture is white.
+  /// Whether the panel of a decoded frame is white.
   package static func isFlashing(_ luma: LumaPlane, pictureWidth: Int) -> Bool {
     let unit = TestSourceSettings.unit(width: pictureWidth)
     return luma.mean(x: 36 * unit, y: 12 * unit, width: 8 * unit, height: 6 * unit) > 180
   }
 
-  private mutating func drawFlash(_ picture: Int64, into luma: LumaPlane) {
-    let isFlash = picture - schedule.firstPictureOfSecond(around: picture) < flashPictures
+  private mutating func drawFlash(_ frame: Int64, into luma: LumaPlane) {
+    let isFlash = frame - schedule.firstPictureOfSecond(around: frame) < flashFrames
     guard isFlash != shownFlash else { return }
     shownFlash = isFlash
     luma.fill(
       x: 32 * unit, y: 9 * unit, width: 16 * unit, height: 12 * unit, with: isFlash ? LumaPlane.white : Self.panel)
   }
 
-  private mutating func drawBlock(_ picture: Int64, into luma: LumaPlane) {
+  private mutating func drawBlock(_ frame: Int64, into luma: LumaPlane) {
     if let shownBlock {
       luma.fill(x: shownBlock, y: 26 * unit, width: 2 * unit, height: 2 * unit, with: Self.paper)
     }
-    let position = 4 * unit + Int(picture % crossing) * 70 * unit / Int(crossing)
+    let position = 4 * unit + Int(frame % crossing) * 70 * unit / Int(crossing)
     luma.fill(x: position, y: 26 * unit, width: 2 * unit, height: 2 * unit, with: Self.ink)
     shownBlock = position
   }
 
-  /// Noise of the picture's number: the same on each run, new in each picture.
-  private func drawNoise(_ picture: Int64, into luma: LumaPlane) {
-    var state = UInt64(bitPattern: picture) &* 0x9E37_79B9_7F4A_7C15 | 1
+  /// Noise from the frame number: the same on each run, new in each frame.
+  private func drawNoise(_ frame: Int64, into luma: LumaPlane) {
+    var state = UInt64(bitPattern: frame) &* 0x9E37_79B9_7F4A_7C15 | 1
     luma.fillWords(x: 62 * unit, y: 30 * unit, width: 14 * unit & ~7, height: 12 * unit) {
-      // xorshift64 (Marsaglia 2003); eight pixels from 64 to 127 a word.
+      // xorshift64 (Marsaglia 2003). Each word holds eight pixels from 64 to 127.
       state ^= state << 13
       state ^= state >> 7
       state ^= state << 17

@@ -1,8 +1,8 @@
 internal import FMP4
 internal import NIOCore
 
-/// Makes the test source's events, picture by picture: a function of its settings and of the wall time of picture 0,
-/// so that equal inputs give equal bytes. It lives on one thread and knows no clock.
+/// Makes the test source's events, frame by frame. They depend only on its settings and the wall clock time of frame 0,
+/// so equal inputs give equal bytes. Has no clock. Used on one thread.
 final class TestMedia {
   private let settings: TestSourceSettings
   private let schedule: TestSchedule
@@ -12,21 +12,21 @@ final class TestMedia {
   private let tone: TestTone
   private var audioFrame: [Float]
 
-  /// Ticks of the video track from the encoder's first decode time to 0: the delay of the B-frames. Nil until the
-  /// first picture has come out.
+  /// Ticks of the video track from the encoder's first decode time to 0: the delay of the B-frames. Nil until the first
+  /// frame was output.
   private var origin: Int64?
   private var nextKeyFrame: Int64 = 0
   private var isRefreshWanted = false
-  /// The first sample of audio that is not encoded yet, counted from picture 0.
+  /// First audio sample that is not encoded yet, counted from frame 0.
   private var nextAudio: Int64 = 0
-  /// Audio before this one belongs to a time that was left out.
+  /// Audio before this sample belongs to a dropped period.
   private var firstAudio: Int64 = 0
-  /// Where the last picture ends, in samples of audio.
+  /// End of the last frame, in audio samples.
   private var lastEnd: Int64 = 0
-  /// Audio that waits for pictures of its time: as much as the encoder holds pictures back.
+  /// Audio that waits for video of its time, as long as the encoder holds frames.
   private var waitingAudio: [(time: Int64, payload: ByteBuffer)] = []
 
-  /// - Parameter wallStart: nanoseconds since 1970 of picture 0.
+  /// - Parameter wallStart: nanoseconds since 1970 of frame 0.
   init(settings: TestSourceSettings, wallStart: Int64) throws {
     self.settings = settings
     schedule = TestSchedule(wallStart: wallStart, rate: settings.frameRate)
@@ -37,39 +37,39 @@ final class TestMedia {
     tone = TestTone(schedule: schedule, sampleRate: settings.sampleRate)
   }
 
-  /// Makes one picture and the audio up to its end. Numbers only grow; each one that is left out is a picture that
-  /// was dropped, and the audio goes on without a gap.
-  func advance(to picture: Int64, _ emit: (MediaEvent) -> Void) throws {
-    let isKeyFrame = picture >= nextKeyFrame || isRefreshWanted
+  /// Makes one frame and the audio up to its end. Numbers only grow. Each skipped number is a dropped frame; the audio
+  /// continues without a gap.
+  func advance(to number: Int64, _ emit: (MediaEvent) -> Void) throws {
+    let isKeyFrame = number >= nextKeyFrame || isRefreshWanted
     isRefreshWanted = false
     if isKeyFrame {
       let interval = Int64(settings.keyFrameInterval)
-      nextKeyFrame = (picture / interval + 1) * interval
+      nextKeyFrame = (number / interval + 1) * interval
     }
-    try canvas.draw(picture)
-    try video.encode(canvas.frame, at: picture, as: isKeyFrame ? .keyFrame : .asEncoderLikes) { coded in
+    try canvas.draw(number)
+    try video.encode(canvas.frame, at: number, as: isKeyFrame ? .keyFrame : .asEncoderLikes) { coded in
       self.emit(coded, emit)
     }
-    lastEnd = schedule.firstSample(of: picture + 1, sampleRate: settings.sampleRate)
+    lastEnd = schedule.firstSample(of: number + 1, sampleRate: settings.sampleRate)
     try encodeAudio(until: lastEnd)
-    if let origin { emitAudio(before: origin + ticks(picture + 1), emit) }
+    if let origin { emitAudio(before: origin + ticks(number + 1), emit) }
   }
 
-  /// The next picture is a key frame, too; the others stay where they are.
+  /// Makes the next frame a key frame. The other key frames stay in place.
   func refresh() { isRefreshWanted = true }
 
-  /// Leaves out everything before a picture, audio as well: the timeline breaks. The picture is a key frame.
-  func breakTimeline(before picture: Int64, _ emit: (MediaEvent) -> Void) {
+  /// Drops everything before a frame, with its audio: the timeline breaks. The frame is a key frame.
+  func breakTimeline(before number: Int64, _ emit: (MediaEvent) -> Void) {
     waitingAudio.removeAll()
     let frame = Int64(audio.samplesPerFrame)
-    let start = schedule.firstSample(of: picture, sampleRate: settings.sampleRate)
+    let start = schedule.firstSample(of: number, sampleRate: settings.sampleRate)
     nextAudio = max(nextAudio, (start + frame - 1) / frame * frame)
     firstAudio = nextAudio
-    nextKeyFrame = picture
+    nextKeyFrame = number
     if origin != nil { emit(.discontinuity) }
   }
 
-  /// Gives out what the encoder still holds.
+  /// Outputs everything still in the encoder.
   func finish(_ emit: (MediaEvent) -> Void) throws {
     try video.finish { self.emit($0, emit) }
     try encodeAudio(until: lastEnd + Int64(audio.samplesPerFrame) - 1)
@@ -118,7 +118,7 @@ final class TestMedia {
       ]))
   }
 
-  /// Gives out the waiting audio that begins before a time, in ticks of the video track.
+  /// Outputs the waiting audio that begins before a time, in ticks of the video track.
   private func emitAudio(before end: Int64, _ emit: (MediaEvent) -> Void) {
     let shift = MediaTime(ticks: origin ?? 0, timescale: settings.frameRate.timescale)
       .rescaled(to: UInt32(settings.sampleRate))
@@ -137,5 +137,5 @@ final class TestMedia {
     waitingAudio.removeFirst(count)
   }
 
-  private func ticks(_ pictures: Int64) -> Int64 { pictures * Int64(settings.frameRate.frameDuration) }
+  private func ticks(_ frames: Int64) -> Int64 { frames * Int64(settings.frameRate.frameDuration) }
 }

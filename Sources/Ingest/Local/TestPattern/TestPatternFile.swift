@@ -1,27 +1,27 @@
 internal import CLibAV
 internal import Glibc
 
-/// The test pattern's pictures before they are coded, as YUV4MPEG2 (planar 4:2:0): what a player shows of the test source
-/// can be compared with them. A function of its settings and of the wall time of picture 0, like the source itself.
+/// The test pattern before encoding, as YUV4MPEG2 (planar 4:2:0), for comparison with a player's output. It depends
+/// only on the settings and the wall clock time of frame 0, like the source itself.
 package struct TestPatternFile: Sendable {
   private let settings: TestSourceSettings
   private let schedule: TestSchedule
 
-  /// - Parameter wallStart: nanoseconds since 1970 of picture 0.
+  /// - Parameter wallStart: nanoseconds since 1970 of frame 0.
   package init(settings: TestSourceSettings = TestSourceSettings(), wallStart: Int64) {
     self.settings = settings
     schedule = TestSchedule(wallStart: wallStart, rate: settings.frameRate)
   }
 
-  /// Draws these pictures and gives out the file's bytes, a row at a time; they are valid only while they are looked at.
-  package func write(_ pictures: Range<Int64>, to sink: (UnsafeRawBufferPointer) throws -> Void) throws {
+  /// Draws the given frames and outputs the file's bytes, a row at a time. They are valid only during the callback.
+  package func write(_ numbers: Range<Int64>, to sink: (UnsafeRawBufferPointer) throws -> Void) throws {
     let canvas = try TestCanvas(settings: settings, schedule: schedule)
     let rate = settings.frameRate
     var header =
       "YUV4MPEG2 W\(settings.width) H\(settings.height) F\(rate.timescale):\(rate.frameDuration) Ip A1:1 C420\n"
     try header.withUTF8 { try sink(UnsafeRawBufferPointer($0)) }
-    for picture in pictures {
-      try canvas.draw(picture)
+    for number in numbers {
+      try canvas.draw(number)
       var mark = "FRAME\n"
       try mark.withUTF8 { try sink(UnsafeRawBufferPointer($0)) }
       let (data, strides) = (canvas.frame.pointee.data, canvas.frame.pointee.linesize)
@@ -35,7 +35,7 @@ package struct TestPatternFile: Sendable {
     _ plane: UnsafeMutablePointer<UInt8>?, stride: Int32, width: Int, height: Int,
     to sink: (UnsafeRawBufferPointer) throws -> Void
   ) throws {
-    guard let plane else { throw LibAVError("draw a picture", code: -ENOMEM) }
+    guard let plane else { throw LibAVError("draw a frame", code: -ENOMEM) }
     for row in 0..<height {
       try sink(UnsafeRawBufferPointer(start: plane + row * Int(stride), count: width))
     }

@@ -1,13 +1,13 @@
-/// When the test source flashes and beeps: at the first picture of each second of UTC. Pure arithmetic on the wall
-/// time of picture 0; pictures and audio ask the same function, so that both hit the same instant exactly.
+/// Times of the test source's flashes and beeps: the first frame of each UTC second. Pure arithmetic on the wall clock
+/// time of frame 0. Video and audio use the same function, so both hit exactly the same instant.
 struct TestSchedule: Sendable {
-  /// Nanoseconds since 1970 of picture 0.
+  /// Nanoseconds since 1970 of frame 0.
   let wallStart: Int64
   let rate: TestSourceSettings.FrameRate
 
   private static let nanosecondsPerSecond: Int128 = 1_000_000_000
 
-  /// The first picture of the UTC second that a picture lies in; may be before picture 0.
+  /// The first frame of the UTC second that a frame is in. It may be before frame 0.
   func firstPictureOfSecond(around picture: Int64) -> Int64 {
     let scale = Int128(rate.timescale)
     let start = Int128(wallStart) * scale
@@ -17,19 +17,19 @@ struct TestSchedule: Sendable {
     return Int64(truncatingIfNeeded: -Self.floor(-distance, step))
   }
 
-  /// Nanoseconds since 1970 of a picture, cut to the nanosecond.
+  /// Wall clock time of a frame in nanoseconds since 1970, truncated.
   func wallNanoseconds(of picture: Int64) -> Int64 {
     let offset = Int128(picture) * Int128(rate.frameDuration) * Self.nanosecondsPerSecond / Int128(rate.timescale)
     return wallStart &+ Int64(truncatingIfNeeded: offset)
   }
 
-  /// The first sample of audio at or after a picture's time.
+  /// The first audio sample at or after a frame's time.
   func firstSample(of picture: Int64, sampleRate: Int) -> Int64 {
     let exact = Int128(picture) * Int128(rate.frameDuration) * Int128(sampleRate)
     return Int64(truncatingIfNeeded: -Self.floor(-exact, Int128(rate.timescale)))
   }
 
-  /// The picture that is shown while a sample of audio is heard.
+  /// The frame that is shown while an audio sample plays.
   func picture(ofSample sample: Int64, sampleRate: Int) -> Int64 {
     let exact = Int128(sample) * Int128(rate.timescale)
     return Int64(truncatingIfNeeded: Self.floor(exact, Int128(rate.frameDuration) * Int128(sampleRate)))

@@ -2,12 +2,11 @@ package import FMP4
 package import Logging
 internal import Synchronization
 
-/// The built-in publisher: a moving test picture with number and time burned in, a flash and a beep at each second,
-/// coded by libx264 and libavcodec. To the server it is a publication like any other, except that it is never
-/// recorded.
+/// The built-in publisher: a moving test pattern with frame number and time, and a flash and a beep at each second. It
+/// is encoded by libx264 and libavcodec. For the server it is like any other publication, but it is never recorded.
 ///
-/// Everything is made on one thread of its own. At most one picture (and its audio) is in the making; a machine that
-/// is too slow leaves pictures out, and nothing queues up.
+/// Everything runs on one thread. At most one frame (with its audio) is in progress. A slow machine drops frames, and
+/// nothing queues up.
 package final class TestSource: MediaSource {
   package let name: StreamName
   private let settings: TestSourceSettings
@@ -36,13 +35,13 @@ package final class TestSource: MediaSource {
     figures.update { $0.picture = picture }
   }
 
-  /// Pictures left out so far, because the machine was too slow.
+  /// Frames dropped so far because the machine was too slow.
   package var dropped: Int64 { droppedPictures.load(ordering: .relaxed) }
 
   package var status: CaptureStatus? { figures.status }
 
-  /// Publishes until `stop` is called, the task is cancelled, the server ends the publication, or the picture limit
-  /// is reached. Returns why it ended, once the thread has; to be called once.
+  /// Publishes until `stop` is called, the task is cancelled, the server ends the publication, or the frame limit is
+  /// reached. Returns the reason once the thread has ended. Call it once.
   @discardableResult
   package func run() async -> EndReason {
     await publication.run {
@@ -52,10 +51,10 @@ package final class TestSource: MediaSource {
     }
   }
 
-  /// Ends the publication within one picture's time; `run` returns then.
+  /// Ends the publication within one frame's time; then `run` returns.
   package func stop(_ reason: EndReason) { publication.stop(reason) }
 
-  /// A key frame can be asked of it; it has no devices.
+  /// Supports only requests for key frames; it has no devices.
   package func change(_ change: CaptureChange) -> CaptureRefusal? {
     guard case .keyFrame = change else { return .isNoCapture }
     guard !publication.isEnding else { return .hasEnded }
@@ -66,7 +65,7 @@ package final class TestSource: MediaSource {
   // MARK: On the source's own thread
 
   private func produce() throws {
-    // From the next whole millisecond on: then what playlists say of its time is all there is to it (`TestPatternFile`).
+    // Starts at a whole millisecond, so that the times in playlists are exact (`TestPatternFile`).
     let wallStart = (clock.monotonicNanoseconds() &+ clock.wallOffset &+ 999_999) / 1_000_000 &* 1_000_000
     let start = wallStart &- clock.wallOffset
     let media = try TestMedia(settings: settings, wallStart: wallStart)
@@ -74,11 +73,11 @@ package final class TestSource: MediaSource {
     publication.logger.notice(
       "publishing a test pattern \(width)×\(height), \(settings.videoBitRate / 1000) kbit/s")
     var pacer = FramePacer(start: start, rate: settings.frameRate)
-    try makePictures(media, &pacer)
+    try makeFrames(media, &pacer)
     try media.finish(publication.give)
   }
 
-  private func makePictures(_ media: TestMedia, _ pacer: inout FramePacer) throws {
+  private func makeFrames(_ media: TestMedia, _ pacer: inout FramePacer) throws {
     var made: Int64 = 0
     while !publication.isEnding, settings.pictureLimit.map({ made < $0 }) ?? true {
       switch step(&pacer, made) {
@@ -92,7 +91,7 @@ package final class TestSource: MediaSource {
         let took = clock.monotonicNanoseconds() &- began
         figures.update { $0.picture?.count(codedIn: took) }
       case .pictureAfterBreak(let picture):
-        publication.logger.warning("the test pattern stood still and goes on with picture \(picture)")
+        publication.logger.warning("the test pattern was interrupted and continues with frame \(picture)")
         media.breakTimeline(before: picture, publication.give)
         try media.advance(to: picture, publication.give)
       }
@@ -108,13 +107,13 @@ package final class TestSource: MediaSource {
     }
   }
 
-  /// Tells of the 1st, 10th, 100th … drop: soon at first, seldom on a machine that is always too slow.
+  /// Logs the 1st, 10th, 100th … dropped frame: soon at first, and rarely on a machine that is always too slow.
   private func tellDrops(_ dropped: Int64) {
     let before = droppedPictures.exchange(dropped, ordering: .relaxed)
     guard dropped != before else { return }
     figures.update { $0.picture?.leftOut = dropped }
     guard String(dropped).count > (before == 0 ? 0 : String(before).count) else { return }
     publication.logger.warning(
-      "the test pattern left out \(dropped) of its pictures so far: this machine is too busy; free a core for it")
+      "the test pattern dropped \(dropped) of its frames so far: this machine is too busy; free a core for it")
   }
 }

@@ -1,45 +1,45 @@
 internal import FMP4
 
-/// What the test source makes. The defaults are the demo's.
+/// Settings of the test source. The defaults are the demo's.
 package struct TestSourceSettings: Sendable, Hashable {
-  /// Pixels; even. The width decides about the size of everything in the picture (`unit`).
+  /// Pixels; even. The width sets the size of everything in the frame (`unit`).
   package var width: Int
-  /// Pixels; even, and at least 44/80 of the width, so that everything fits.
+  /// Pixels; even. At least 44/80 of the width, so that everything fits.
   package var height: Int
   package var frameRate: FrameRate
-  /// Pictures from one key frame to the next.
+  /// Frames from one key frame to the next.
   package var keyFrameInterval: Int
   /// Most B-frames in a row; 0 for the least delay.
   package var bFrames: Int
-  /// Bits a second.
+  /// Bits per second.
   package var videoBitRate: Int
-  /// Hz; the audio's timescale.
+  /// Hz; also the audio's timescale.
   package var sampleRate: Int
-  /// Bits a second.
+  /// Bits per second.
   package var audioBitRate: Int
   package var pacing: Pacing
-  /// The source ends by itself after this many pictures; nil for never.
+  /// The source ends after this many frames. Nil: never.
   package var pictureLimit: Int64?
 
-  /// Pictures a second as timescale / frameDuration: 30000/1000, 30000/1001, 25000/1000.
+  /// Frames per second as timescale / frameDuration: 30000/1000, 30000/1001, 25000/1000.
   package struct FrameRate: Sendable, Hashable {
-    /// Ticks a second; the video track's timescale.
+    /// Ticks per second; also the video track's timescale.
     package var timescale: UInt32
-    /// Ticks a picture.
+    /// Ticks per frame.
     package var frameDuration: UInt32
 
     package init(timescale: UInt32, frameDuration: UInt32) {
-      precondition(timescale > 0 && frameDuration > 0, "a frame rate has no zero in it")
+      precondition(timescale > 0 && frameDuration > 0, "both numbers of a frame rate are positive")
       self.timescale = timescale
       self.frameDuration = frameDuration
     }
   }
 
-  /// How quickly pictures come.
+  /// How fast frames are made.
   package enum Pacing: Sendable, Hashable {
     /// Each at its time on the clock.
     case realTime
-    /// As quickly as they can be made, as if the clock ran along: for tests.
+    /// As fast as possible, with times as if the clock kept up. For tests.
     case unpaced
   }
 
@@ -51,9 +51,11 @@ package struct TestSourceSettings: Sendable, Hashable {
     keyFrameInterval: Int = 60, bFrames: Int = 0, videoBitRate: Int = 2_000_000, sampleRate: Int = 48000,
     audioBitRate: Int = 96000, pacing: Pacing = .realTime, pictureLimit: Int64? = nil
   ) {
-    precondition(width >= 160 && width % 2 == 0 && height % 2 == 0, "a test picture is at least 160 wide, and even")
-    precondition(height >= Self.unit(width: width) * 44, "a test picture of this width needs more height")
-    precondition(keyFrameInterval > 0 && bFrames >= 0, "key frames come, and B-frames are not fewer than none")
+    precondition(
+      width >= 160 && width % 2 == 0 && height % 2 == 0, "a test pattern is at least 160 wide, and its sides are even")
+    precondition(height >= Self.unit(width: width) * 44, "a test pattern of this width needs more height")
+    precondition(
+      keyFrameInterval > 0 && bFrames >= 0, "the key frame interval is positive, the number of B-frames not negative")
     self.width = width
     self.height = height
     self.frameRate = frameRate
@@ -66,33 +68,33 @@ package struct TestSourceSettings: Sendable, Hashable {
     self.pictureLimit = pictureLimit
   }
 
-  /// The demo's settings for a server that cuts segments of this length: each begins with a key frame.
+  /// The demo's settings for a server with segments of this duration: each begins with a key frame.
   package static func demo(segmentDuration: Duration) -> TestSourceSettings {
     var settings = TestSourceSettings()
     let (seconds, attoseconds) = segmentDuration.components
     let rate = Double(settings.frameRate.timescale) / Double(settings.frameRate.frameDuration)
-    let pictures = (Double(seconds) + Double(attoseconds) / 1e18) * rate
-    settings.keyFrameInterval = Int(min(max(pictures.rounded(), 1), 100_000))
+    let frames = (Double(seconds) + Double(attoseconds) / 1e18) * rate
+    settings.keyFrameInterval = Int(min(max(frames.rounded(), 1), 100_000))
     return settings
   }
 }
 
 extension TestSourceSettings {
-  /// From one key frame to the next.
+  /// Time from one key frame to the next.
   var keyFrameTime: MediaTime {
     MediaTime(ticks: Int64(keyFrameInterval) * Int64(frameRate.frameDuration), timescale: frameRate.timescale)
   }
 
-  /// What the encoder is told of the pictures; its times count pictures.
+  /// Format for the encoder. Its times count frames.
   var format: VideoEncoder.Format {
     guard let rate = FMP4.FrameRate(numerator: frameRate.timescale, denominator: frameRate.frameDuration) else {
-      preconditionFailure("a frame rate has no zero in it")
+      preconditionFailure("both numbers of a frame rate are positive")
     }
     return VideoEncoder.Format(
       width: width, height: height, rate: rate, timescale: frameRate.timescale, ticks: frameRate.frameDuration)
   }
 
-  /// One thread, so that equal pictures give equal bytes on every run.
+  /// One thread, so that equal frames give equal bytes on every run.
   var encoding: VideoEncoding {
     let interval = keyFrameTime.nanoseconds / 1_000_000
     return VideoEncoding(

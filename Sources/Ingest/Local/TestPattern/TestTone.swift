@@ -9,9 +9,9 @@ struct TestTone {
 
   private static let frequency = 1000.0
   private static let beepSeconds = 0.08
-  /// Loudness of the beep, as a fraction of full scale.
+  /// Level of the beep, as a fraction of full scale.
   private static let level = 0.4
-  /// Seconds of the soft end; the beginning is sharp, so that its time can be measured.
+  /// Duration of the soft end in seconds. The beginning is sharp, so that its time can be measured.
   private static let releaseSeconds = 0.01
 
   init(schedule: TestSchedule, sampleRate: Int) {
@@ -28,7 +28,7 @@ struct TestTone {
   /// Writes the samples from `first` on.
   func fill(_ samples: UnsafeMutableBufferPointer<Float>, from first: Int64) {
     samples.update(repeating: 0)
-    // A block is far shorter than a second: at most two beeps touch it.
+    // A block is far shorter than a second, so at most two beeps overlap it.
     for edge in Set([first, first + Int64(samples.count) - 1]) {
       let picture = schedule.picture(ofSample: edge, sampleRate: sampleRate)
       let flash = schedule.firstPictureOfSecond(around: picture)

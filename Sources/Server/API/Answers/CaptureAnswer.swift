@@ -1,6 +1,6 @@
 internal import Ingest
 
-/// What a source's camera and microphone are doing.
+/// The state of a source's camera and microphone.
 struct CaptureAnswer: Encodable {
   let video: Video?
   let audio: Audio?
@@ -11,11 +11,11 @@ struct CaptureAnswer: Encodable {
     let mode: String
     let state: String
     let problem: String?
-    /// Frames that came from the camera; that its driver lost, by its own count; that were no whole ones.
+    /// Frames received from the camera; frames lost by its own count; damaged frames.
     let captured: Int64
     let lost: Int64
     let corrupt: Int64
-    /// Frames that were left out before a busy encoder, and that were encoded.
+    /// Frames dropped before a busy encoder, and frames encoded.
     let dropped: Int64
     let encoded: Int64
     let encoder: String?
@@ -53,7 +53,7 @@ struct CaptureAnswer: Encodable {
   }
 }
 
-/// A control of a camera, as `weir devices --json` and the API have it.
+/// A control of a camera, as in `weir devices --json` and the API.
 struct ControlAnswer: Encodable {
   let name: String
   let value: Int32

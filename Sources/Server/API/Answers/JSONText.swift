@@ -4,12 +4,12 @@ internal import HTTP
 internal import NIOCore
 internal import Storage
 
-/// Answers as JSON (RFC 8259), in UTF-8, without white space, members in alphabetical order.
+/// Encodes responses as JSON (RFC 8259): UTF-8, no white space, members in alphabetical order.
 enum JSONText {
   static func encode(_ answer: some Encodable) -> ByteBuffer {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    // No number of an answer is infinite, the one thing that this refuses.
+    // Encoding fails only for infinite numbers, and no response has any.
     return ByteBuffer(bytes: (try? encoder.encode(answer)) ?? Data("null".utf8))
   }
 
@@ -31,7 +31,7 @@ enum JSONText {
 }
 
 extension HTTPResponse {
-  /// An answer of the API.
+  /// A response of the API.
   static func json(_ answer: some Encodable) -> HTTPResponse { json(text: JSONText.encode(answer)) }
 
   static func json(text: ByteBuffer) -> HTTPResponse {
@@ -43,7 +43,7 @@ extension HTTPResponse {
   }
 }
 
-/// What is unknown is null, not left out: who reads an answer finds each member in it.
+/// Unknown values are encoded as null, so every member is always present.
 extension KeyedEncodingContainer {
   mutating func encodeIfPresent(_ value: String?, forKey key: Key) throws { try encode(value, forKey: key) }
   mutating func encodeIfPresent(_ value: Double?, forKey key: Key) throws { try encode(value, forKey: key) }

@@ -1,9 +1,9 @@
 internal import Ingest
 
-/// How a stream's or a source's newest recording is.
+/// The state of the newest recording of a stream or a source.
 struct RecordingStateAnswer: Encodable {
   let state: String
-  /// Why it failed; of one that runs, what is wrong at the moment.
+  /// Why it failed, or the present problem of a running recording.
   let reason: String?
   let file: String?
   let seconds: Double
@@ -13,20 +13,20 @@ struct RecordingStateAnswer: Encodable {
   init(_ recorder: Recorder) { self.init(recorder.state, warning: recorder.warning) }
 
   init(_ state: RecordingState, warning: String? = nil) {
-    var (known, told): (RecordingProgress?, String?) = (nil, warning)
+    var (known, problem): (RecordingProgress?, String?) = (nil, warning)
     switch state {
     case .idle: self.state = "idle"
     case .cancelled: self.state = "cancelled"
     case .running(let progress): (self.state, known) = ("running", progress)
     case .completed(let progress): (self.state, known) = ("completed", progress)
-    case .failed(let progress, let reason): (self.state, known, told) = ("failed", progress, reason)
+    case .failed(let progress, let reason): (self.state, known, problem) = ("failed", progress, reason)
     }
-    (reason, file, seconds) = (told, known?.file, known?.seconds ?? 0)
+    (reason, file, seconds) = (problem, known?.file, known?.seconds ?? 0)
     (bytes, gaps) = (known?.bytes ?? 0, (known?.gaps ?? []).map(GapAnswer.init))
   }
 }
 
-/// Where media is missing.
+/// A place where media is missing.
 struct GapAnswer: Encodable {
   let at: Double
   let seconds: Double
@@ -54,7 +54,7 @@ struct EntryAnswer: Encodable {
   let stream: String
   let file: String
   let state: String
-  /// These two are null for what cannot be played: it is being written, or its file was not finished.
+  /// These two are null if the recording cannot be played: it is being written, or its file was not finished.
   let url: String?
   let thumbnail: String?
   let bytes: Int
@@ -69,7 +69,7 @@ struct EntryAnswer: Encodable {
   let deletedAt: String?
   let restorableUntil: String?
 
-  /// `undoSeconds`: how long a deletion can be taken back; nil where that is not known.
+  /// `undoSeconds`: seconds for which a deletion can be undone; nil if not known.
   init(_ entry: RecordingEntry, undoSeconds: Int64? = nil) {
     let base = "/recordings/\(entry.stream)/"
     let isServed = entry.isPlayable && entry.deletedAt == nil

@@ -2,12 +2,12 @@ internal import Basics
 internal import FMP4
 internal import Ingest
 
-/// `/api/v1/streams`: all streams, and what this server is.
+/// `/api/v1/streams`: all streams, and the properties of this server.
 struct ServerAnswer: Encodable {
   let version = Version.number
   let streams: [StreamAnswer]
   let publishKeyRequired: Bool
-  /// Whether there is a token with which anything may be changed.
+  /// Whether an admin token is configured, which changes need.
   let writable: Bool
   let records: Bool
   let rtmpPort: Int?
@@ -32,22 +32,22 @@ struct StreamAnswer: Encodable {
   let tracks: [TrackAnswer]
   let warnings: [String]
   let ladder: Ladder?
-  /// The audio in another codec.
+  /// The audio transcoded to another codec.
   let audio: Audio?
   let recording: RecordingStateAnswer?
   let capture: CaptureAnswer?
   let anchor: Anchor?
   let urls: [String: String]
 
-  /// The worker that transcodes, and the renditions that it makes.
+  /// The transcoding worker and its renditions.
   struct Ladder: Encodable {
     let worker: String
     let processID: Int?
     let restarts: Int
     let droppedFrames: Int
-    /// Names of the renditions that are being made.
+    /// Names of the renditions being made.
     let expected: [String]
-    /// Those that can be played.
+    /// Renditions that can be played.
     let renditions: [Rendition]
   }
 
@@ -70,7 +70,7 @@ struct StreamAnswer: Encodable {
     let bitrate: Int?
   }
 
-  /// A place of the timeline, and the time of day that it was.
+  /// A media time and its wall-clock time.
   struct Anchor: Encodable {
     let mediaSeconds: Double
     let wall: String
@@ -120,7 +120,7 @@ extension StreamAnswer.Audio {
   }
 }
 
-/// A track of a stream; what its kind has none of is null.
+/// A track of a stream; members that do not apply to its kind are null.
 struct TrackAnswer: Encodable {
   let id: UInt32
   let kind: String
@@ -142,6 +142,6 @@ struct TrackAnswer: Encodable {
 }
 
 extension MediaTime {
-  /// Seconds with a thousandth's resolution.
+  /// Seconds, rounded to thousandths.
   var thousandths: Double { Double(rescaled(to: 1000)) / 1000 }
 }

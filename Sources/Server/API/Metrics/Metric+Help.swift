@@ -1,5 +1,5 @@
 extension Metric {
-  /// One line for people.
+  /// The help text in one line.
   var help: String {
     switch self {
     case .build: "The server's version; always 1."

@@ -1,5 +1,5 @@
-/// What `/metrics` tells, in the order in which it does. The raw value is the name: base units (seconds, bytes), counters
-/// end in `_total` (prometheus.io, "Metric and label naming"); docs/metrics.md explains each to people.
+/// The metrics of `/metrics`, in the order of output. The raw value is the name: base units (seconds, bytes), counters end in
+/// `_total` (prometheus.io, "Metric and label naming"). docs/metrics.md explains each of them.
 enum Metric: String, CaseIterable, Sendable {
   case build = "weir_build_info"
   case renderTime = "weir_metrics_render_seconds"
@@ -75,12 +75,12 @@ enum Metric: String, CaseIterable, Sendable {
   case processDescriptorLimit = "process_max_fds"
   case processStart = "process_start_time_seconds"
 
-  /// As `# TYPE` has it.
+  /// As in the `# TYPE` line.
   enum Kind: String, Sendable {
-    /// Only rises, until the server is started again.
+    /// Only increases until the server restarts.
     case counter
     case gauge
-    /// How many there were, and how long they took together: two series, `_count` and `_sum`.
+    /// A number of events and their total duration: two series, `_count` and `_sum`.
     case summary
   }
 
@@ -91,11 +91,11 @@ enum Metric: String, CaseIterable, Sendable {
     }
   }
 
-  /// What becomes of it where streams are told together.
+  /// How the values of several streams are combined into one.
   enum Merging: Sendable {
     case sum
     case maximum
-    /// Nothing can be said of several.
+    /// The values cannot be combined.
     case none
   }
 

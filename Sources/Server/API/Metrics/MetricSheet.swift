@@ -1,13 +1,13 @@
 internal import Basics
 internal import NIOCore
 
-/// Figures on their way to `/metrics`: values in, the text format of Prometheus out (version 0.0.4).
+/// The figures of `/metrics`, and their output in the text format of Prometheus (version 0.0.4).
 struct MetricSheet: Sendable {
-  /// Which stream a figure is of.
+  /// The server or the stream that a figure describes.
   enum Subject: Sendable, Hashable {
     case server
     case stream(String)
-    /// One of those that have no series of their own: they are told together. No stream can have that name.
+    /// A stream without a series of its own: such streams are combined. No stream can have that name.
     case other
 
     var label: (name: String, value: String)? {
@@ -20,20 +20,20 @@ struct MetricSheet: Sendable {
   }
 
   private struct Series: Sendable {
-    /// Behind the name: a summary's suffix, and the labels in their braces.
+    /// The text after the name: the suffix of a summary, and the labels in braces.
     var place: String
     var value: Double
   }
 
   private struct Family: Sendable {
     var series: [Series] = []
-    /// Those that several streams share.
+    /// Index of each series that several streams share.
     var shared: [String: Int] = [:]
   }
 
   private var families = [Family](repeating: Family(), count: Metric.allCases.count)
 
-  /// How many series there are.
+  /// Number of series.
   var count: Int { families.reduce(0) { $0 + $1.series.count } }
 
   mutating func add(
@@ -53,7 +53,7 @@ struct MetricSheet: Sendable {
     add(metric, value ? 1 : 0, of: subject, [], suffix: "")
   }
 
-  /// A summary.
+  /// Adds a summary.
   mutating func add(
     _ metric: Metric, _ durations: Durations, of subject: Subject = .server,
     _ labels: [(name: String, value: String)] = []
@@ -85,7 +85,7 @@ struct MetricSheet: Sendable {
 
   // MARK: Text
 
-  /// A family without series is left out.
+  /// The text; families without series are left out.
   func text() -> ByteBuffer {
     var buffer = ByteBuffer()
     buffer.reserveCapacity(count * 72 + families.count * 160)
@@ -107,8 +107,8 @@ struct MetricSheet: Sendable {
     return "{" + labels.map { "\($0.name)=\"\(escaped($0.value, quotes: true))\"" }.joined(separator: ",") + "}"
   }
 
-  /// Backslashes and line feeds are escaped, and in labels' values quotes (text format 0.0.4, "Comments, help text, and
-  /// type information").
+  /// Escapes backslashes and line feeds, and quotes in label values (text format 0.0.4, "Comments, help text, and type
+  /// information").
   static func escaped(_ text: String, quotes: Bool) -> String {
     let isPlain = text.utf8.allSatisfy {
       $0 != UInt8(ascii: "\\") && $0 != UInt8(ascii: "\n") && !(quotes && $0 == UInt8(ascii: "\""))
@@ -126,7 +126,7 @@ struct MetricSheet: Sendable {
     return result
   }
 
-  /// As Go's ParseFloat reads it; whole numbers without a point.
+  /// In the form of Go's ParseFloat; whole numbers without a point.
   static func number(_ value: Double) -> String {
     if value.isNaN { return "NaN" }
     if value.isInfinite { return value < 0 ? "-Inf" : "+Inf" }

@@ -4,8 +4,8 @@ internal import HTTP
 internal import Ingest
 internal import NIOCore
 
-/// Gathers what `/metrics` tells from where it is kept: what the API tells of a stream and what this tells of it are the
-/// same figures. Nothing is counted for it while media flows but what is counted anyway.
+/// Gathers the figures of `/metrics` from where they are kept. The API reports the same figures of a stream. While media flows,
+/// nothing is counted only for this report.
 struct MetricsReport: Sendable {
   let streams: StreamRegistry
   let viewers: ViewerRegistry
@@ -14,27 +14,27 @@ struct MetricsReport: Sendable {
   let traffic: HTTPTraffic
   let capacity: ServerCapacity
   var attempts = AdminAttempts()
-  /// Publishers' connections that were closed unheard, or had to wait.
+  /// Publisher connections that were closed before any data was read, or had to wait.
   let refusals: @Sendable () -> ConnectionRefusals
 
-  /// `renderTime`: nanoseconds that the report before took; nil for the first.
+  /// `renderTime`: nanoseconds that the previous report took; nil for the first.
   func sheet(renderTime: Int64?) -> MetricSheet {
     var sheet = MetricSheet()
     sheet.add(.build, 1, [("version", Version.number)])
     if let renderTime { sheet.add(.renderTime, Double(renderTime) / 1_000_000_000) }
     let overview = streams.overview
     let audience = viewers.counts
-    tell(of: overview, audience.streams, &sheet)
-    tellOfServer(overview, refusedViewers: audience.refused, displacedViewers: audience.displaced, &sheet)
-    tellOfSources(overview, &sheet)
-    if let recordings { tell(of: recordings.overview, overview, keepFree: recordings.keepFree, &sheet) }
-    tell(of: ProcessFigures.read(), &sheet)
+    add(of: overview, audience.streams, &sheet)
+    addServer(overview, refusedViewers: audience.refused, displacedViewers: audience.displaced, &sheet)
+    addSources(overview, &sheet)
+    if let recordings { add(of: recordings.overview, overview, keepFree: recordings.keepFree, &sheet) }
+    add(of: ProcessFigures.read(), &sheet)
     return sheet
   }
 
   // MARK: The server
 
-  private func tellOfServer(
+  private func addServer(
     _ overview: StreamRegistry.Overview, refusedViewers: Int, displacedViewers: Int, _ sheet: inout MetricSheet
   ) {
     for (reason, count) in rejections(overview) { sheet.add(.publishRejected, count, [("reason", reason)]) }
@@ -58,7 +58,7 @@ struct MetricsReport: Sendable {
     sheet.add(.egress, traffic[.http2Bytes], [("version", "2")])
   }
 
-  /// All reasons, also those of which nothing is known yet: an alert cannot see a series begin.
+  /// All reasons, including those with a count of 0: an alert cannot detect a series that begins.
   private func rejections(_ overview: StreamRegistry.Overview) -> [(reason: String, count: Int)] {
     let door = refusals()
     var counts = [
@@ -71,7 +71,7 @@ struct MetricsReport: Sendable {
     return counts.sorted { $0.key < $1.key }.map { (reason: $0.key, count: $0.value) }
   }
 
-  private func tell(of process: ProcessFigures, _ sheet: inout MetricSheet) {
+  private func add(of process: ProcessFigures, _ sheet: inout MetricSheet) {
     if let value = process.cpuSeconds { sheet.add(.processCPU, value) }
     if let value = process.residentBytes { sheet.add(.processResident, value) }
     if let value = process.virtualBytes { sheet.add(.processVirtual, value) }
@@ -82,7 +82,7 @@ struct MetricsReport: Sendable {
 
   // MARK: Streams
 
-  private func tell(
+  private func add(
     of overview: StreamRegistry.Overview, _ audience: [StreamName: [Delivery?: Int]], _ sheet: inout MetricSheet
   ) {
     var phases: [StreamPhase: Int] = [:]
@@ -90,17 +90,17 @@ struct MetricsReport: Sendable {
       let status = stream.status
       phases[status.phase, default: 0] += 1
       let subject = overview.subject(of: status.name)
-      tell(of: status, subject, &sheet)
-      tell(of: status.counters, subject, &sheet)
-      tell(of: audience[status.name] ?? [:], subject, &sheet)
+      add(of: status, subject, &sheet)
+      add(of: status.counters, subject, &sheet)
+      add(of: audience[status.name] ?? [:], subject, &sheet)
     }
-    if overview.departed.publications > 0 { tell(of: overview.departed, .other, &sheet) }
+    if overview.departed.publications > 0 { add(of: overview.departed, .other, &sheet) }
     for phase in [StreamPhase.starting, .live, .reconnecting, .ended] {
       sheet.add(.streams, phases[phase] ?? 0, [("state", phase.rawValue)])
     }
   }
 
-  private func tell(of status: StreamStatus, _ subject: MetricSheet.Subject, _ sheet: inout MetricSheet) {
+  private func add(of status: StreamStatus, _ subject: MetricSheet.Subject, _ sheet: inout MetricSheet) {
     sheet.add(.live, status.phase == .live, of: subject)
     sheet.add(.started, Double(status.startedAt) / 1_000_000_000, of: subject)
     sheet.add(.rate, Double(status.bitrate) / 8, of: subject)
@@ -124,7 +124,7 @@ struct MetricsReport: Sendable {
     }
   }
 
-  private func tell(of counters: StreamCounters, _ subject: MetricSheet.Subject, _ sheet: inout MetricSheet) {
+  private func add(of counters: StreamCounters, _ subject: MetricSheet.Subject, _ sheet: inout MetricSheet) {
     sheet.add(.publications, counters.publications, of: subject)
     for (protocolName, intake) in counters.intakes {
       let label = (name: "protocol", value: protocolName)
@@ -142,7 +142,7 @@ struct MetricsReport: Sendable {
     sheet.add(.renders, counters.playlistRenders, of: subject)
   }
 
-  private func tell(of audience: [Delivery?: Int], _ subject: MetricSheet.Subject, _ sheet: inout MetricSheet) {
+  private func add(of audience: [Delivery?: Int], _ subject: MetricSheet.Subject, _ sheet: inout MetricSheet) {
     for delivery in Delivery.allCases {
       sheet.add(.viewers, audience[delivery] ?? 0, of: subject, [("protocol", delivery.rawValue)])
     }
@@ -151,11 +151,11 @@ struct MetricsReport: Sendable {
 
   // MARK: Sources
 
-  private func tellOfSources(_ overview: StreamRegistry.Overview, _ sheet: inout MetricSheet) {
+  private func addSources(_ overview: StreamRegistry.Overview, _ sheet: inout MetricSheet) {
     for source in sources.all {
       guard let status = source.status else { continue }
       let subject = overview.subject(of: source.name)
-      if let picture = status.picture { tell(of: picture, subject, &sheet) }
+      if let video = status.picture { add(of: video, subject, &sheet) }
       if let audio = status.audio {
         sheet.add(.microphoneUp, audio.state == .running, of: subject)
         sheet.add(.overruns, audio.overruns, of: subject)
@@ -165,28 +165,28 @@ struct MetricsReport: Sendable {
     }
   }
 
-  private func tell(
-    of picture: CaptureStatus.Picture, _ subject: MetricSheet.Subject, _ sheet: inout MetricSheet
+  private func add(
+    of video: CaptureStatus.Picture, _ subject: MetricSheet.Subject, _ sheet: inout MetricSheet
   ) {
-    sheet.add(.cameraUp, picture.state == .running, of: subject)
-    sheet.add(.cameraTaken, picture.taken, of: subject)
-    sheet.add(.cameraLost, picture.lostByDriver, of: subject)
-    sheet.add(.cameraBroken, picture.broken, of: subject)
-    sheet.add(.leftOut, picture.leftOut, of: subject)
-    sheet.add(.coded, picture.coded, of: subject)
-    sheet.add(.encodeTime, Double(picture.encodeMicroseconds) / 1_000_000, of: subject)
-    sheet.add(.encoderRestarts, picture.encoderRestarts, of: subject)
+    sheet.add(.cameraUp, video.state == .running, of: subject)
+    sheet.add(.cameraTaken, video.taken, of: subject)
+    sheet.add(.cameraLost, video.lostByDriver, of: subject)
+    sheet.add(.cameraBroken, video.broken, of: subject)
+    sheet.add(.leftOut, video.leftOut, of: subject)
+    sheet.add(.coded, video.coded, of: subject)
+    sheet.add(.encodeTime, Double(video.encodeMicroseconds) / 1_000_000, of: subject)
+    sheet.add(.encoderRestarts, video.encoderRestarts, of: subject)
   }
 
   // MARK: Recordings
 
-  private func tell(
+  private func add(
     of recordings: RecordingLibrary.Overview, _ overview: StreamRegistry.Overview, keepFree: Int64,
     _ sheet: inout MetricSheet
   ) {
     for stream in overview.streams {
       guard let recorder = recordings.recorders[stream.name] else { continue }
-      tell(of: recorder, overview.subject(of: stream.name), &sheet)
+      add(of: recorder, overview.subject(of: stream.name), &sheet)
     }
     sheet.add(.recordingQueue, recordings.queuedBytes)
     for (event, count) in recordings.counters.events.sorted(by: { $0.key < $1.key }) {
@@ -205,7 +205,7 @@ struct MetricsReport: Sendable {
     }
   }
 
-  private func tell(of recorder: Recorder, _ subject: MetricSheet.Subject, _ sheet: inout MetricSheet) {
+  private func add(of recorder: Recorder, _ subject: MetricSheet.Subject, _ sheet: inout MetricSheet) {
     let state = recorder.state
     var progress: RecordingProgress?
     var (isRunning, hasFailed) = (false, false)
@@ -225,7 +225,7 @@ struct MetricsReport: Sendable {
 }
 
 extension StreamRegistry.Overview {
-  /// Under which name `/metrics` tells of a stream. A source of our own that is not published yet is one of the others.
+  /// The subject under which a stream appears in `/metrics`. A local source that is not published yet is one of the others.
   func subject(of name: StreamName) -> MetricSheet.Subject {
     named.contains(name) ? .stream(name.description) : .other
   }

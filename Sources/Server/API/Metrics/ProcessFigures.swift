@@ -1,17 +1,17 @@
 internal import Basics
 internal import Glibc
 
-/// What the kernel says of this process, under the names that Prometheus' own clients use.
+/// Kernel figures of this process, under the names that Prometheus' own clients use.
 struct ProcessFigures: Sendable {
   var cpuSeconds: Double?
   var residentBytes: Int?
   var virtualBytes: Int?
   var openDescriptors: Int?
   var descriptorLimit: Int?
-  /// Since 1970.
+  /// Seconds since 1970.
   var startSeconds: Double?
 
-  /// Reads them; listing thousands of descriptors takes milliseconds.
+  /// Reads the figures. Listing thousands of descriptors takes milliseconds.
   static func read() -> ProcessFigures {
     var figures = ProcessFigures()
     var usage = rusage()
@@ -42,11 +42,12 @@ struct ProcessFigures: Sendable {
     defer { closedir(folder) }
     var count = 0
     while readdir(folder) != nil { count += 1 }
-    // Without ".", ".." and the one that reads.
+    // Without ".", ".." and the descriptor of the listing.
     return max(0, count - 3)
   }
 
-  /// proc(5): field 22 of `stat`, in ticks since the machine's start. The second field may hold anything, in parentheses.
+  /// proc(5): field 22 of `stat`, in ticks since the machine's start. The second field is in parentheses and may contain any
+  /// character.
   private static let start: Double? = {
     guard let stat = KernelFile.text("/proc/self/stat"), let end = stat.lastIndex(of: ")") else { return nil }
     let fields = stat[stat.index(after: end)...].split(separator: " ")

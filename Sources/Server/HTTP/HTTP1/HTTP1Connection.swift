@@ -5,22 +5,22 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import Storage
 
-/// The life of one HTTP/1.1 connection (RFC 9112): requests are answered in order, one at a time, and while one is
-/// being answered nothing more is read than what is here already. Bytes are `HTTP1Scanner`'s and `SocketWriter`'s business,
-/// judgement about requests `RequestAssembler`'s, about responses `ResponsePlan`'s; what others on the loop have asked for
-/// just now comes from its `ResponseTable`. Confined to the channel's event loop.
+/// An HTTP/1.1 connection (RFC 9112). Requests are answered in order, one at a time. During a response, nothing more is read
+/// from the socket. `HTTP1Scanner` parses bytes and `SocketWriter` sends them; `RequestAssembler` checks requests and
+/// `ResponsePlan` plans responses. Recent responses on the loop come from its `ResponseTable`. Confined to the channel's
+/// event loop.
 final class HTTP1Connection: HTTPConnection {
-  /// What the connection is doing.
+  /// The phase of the connection.
   private enum Phase {
-    /// Between requests, or within one that has not arrived whole.
+    /// Between requests, or before the end of one.
     case receiving
-    /// A route is thinking.
+    /// The route prepares the response.
     case waiting
-    /// A response is on its way; then the connection goes on or does not.
+    /// The response is being sent. Then the connection continues or ends.
     case sending(keepsAlive: Bool)
-    /// `live` is growing; then the same.
+    /// `live` grows while it is sent. Then the connection continues or ends.
     case live(LiveResponse, keepsAlive: Bool)
-    /// We have said our last; what the peer still sends is dropped until it closes, so that it can read it.
+    /// The last response was sent. Input is dropped until the client closes, so that it can read the response.
     case lingering
     case closed
   }
@@ -32,13 +32,13 @@ final class HTTP1Connection: HTTPConnection {
   let peer: HTTPPeer
   private let logsRequests: Bool
   private var scanner: HTTP1Scanner
-  /// Bytes of a part that is not complete.
+  /// Bytes of an incomplete part.
   private var unread = ByteBuffer()
   private var assembler: RequestAssembler
-  /// The client that was last admitted to something shared.
+  /// The client that was last admitted to a shared response.
   private var admitted: (stamp: Generation, client: ClientID, tick: Int)?
   private var phase = Phase.receiving
-  /// More waited to be sent of an endless body at the last look than may wait for long.
+  /// At the last tick, the backlog of an endless body was above its lasting limit.
   private var isLiveBehind = false
   private var framing: ChunkedFraming?
   private var waiting = WaitingParts()
@@ -46,10 +46,10 @@ final class HTTP1Connection: HTTPConnection {
   private var isReadHeldBack = false
   private var isStopping = false
   private var inputIsClosed = false
-  /// The tick in which the phase began, or the first bytes of a head came that is not complete.
+  /// The tick in which the phase began, or in which an incomplete head began.
   private var since: Int
   private var sawPart = false
-  /// Whether `since` counts for a head: the first one, or one of which some bytes are here.
+  /// Whether `since` is the start of a head: the first one, or one that has begun to arrive.
   private var isWithinHead = true
 
   init(
@@ -66,7 +66,7 @@ final class HTTP1Connection: HTTPConnection {
     assembler = RequestAssembler(services: services, source: peer.source)
   }
 
-  // MARK: What comes in
+  // MARK: Input
 
   private var takesParts: Bool {
     if case .receiving = phase { true } else { false }
@@ -95,7 +95,7 @@ final class HTTP1Connection: HTTPConnection {
       return
     }
     guard bytes.readableBytes > 0 else { return }
-    // A copy, so that what was read is free for the next read; but not again for every byte of a slow head.
+    // Copied, so that the read buffer is free for the next read. But not again for each byte of a slow head.
     unread = isAlone || bytes.readableBytes < count ? ByteBuffer(bytes: bytes.readableBytesView) : bytes
   }
 
@@ -125,12 +125,12 @@ final class HTTP1Connection: HTTPConnection {
     sawPart = false
   }
 
-  /// Whether NIO may read now; if not, the read is made up for as soon as it may.
+  /// Whether NIO may read now. If not, the read is made up for later.
   func mayRead() -> Bool {
     switch phase {
     case .receiving, .lingering: return true
-    // Stopping to read costs two system calls a request, and would hide that the peer is gone. Who sends more before
-    // its answer is not read any further.
+    // Stopping to read costs two system calls per request, and would hide that the client closed. A client that sends more
+    // before its response is not read further.
     case .waiting where waiting.isEmpty: return true
     case .waiting, .sending, .live, .closed:
       isReadHeldBack = true
@@ -138,8 +138,8 @@ final class HTTP1Connection: HTTPConnection {
     }
   }
 
-  /// The peer has sent its last. It may still be reading a response of known length; whoever waits for a playlist or
-  /// watches a live stream and closes is gone.
+  /// The client has closed its sending side. It may still read a response of known length. A client that waits for a playlist,
+  /// or receives a live stream, counts as gone.
   func inputDidClose() {
     inputIsClosed = true
     switch phase {
@@ -159,7 +159,7 @@ final class HTTP1Connection: HTTPConnection {
 
   // MARK: Requests
 
-  /// Takes the parts that have waited, for as long as no response is under way.
+  /// Processes queued parts while no response is under way.
   private func takeParts() {
     guard !isTakingParts else { return }
     isTakingParts = true
@@ -227,7 +227,7 @@ final class HTTP1Connection: HTTPConnection {
     }
   }
 
-  /// Answers what is no proper request, and ends the connection.
+  /// Responds to an invalid request and ends the connection.
   private func refuse(_ problem: Problem) {
     waiting.removeAll()
     send(problem.response, to: HTTPRequest(method: .get, target: RequestTarget(segments: [])), keepsAlive: false)
@@ -275,8 +275,8 @@ final class HTTP1Connection: HTTPConnection {
     isWithinHead = false
   }
 
-  /// Says that we are done and waits a little for the peer to close: closing a socket with unread bytes in it would
-  /// take the answer back from a peer that has not read it.
+  /// Closes the sending side and waits briefly for the client to close. Closing a socket with unread bytes would discard the
+  /// response before the client has read it.
   private func linger() {
     phase = .lingering
     since = loop.now
@@ -297,10 +297,10 @@ final class HTTP1Connection: HTTPConnection {
     context.close(promise: nil)
   }
 
-  /// Takes the connection from a peer that does not read: what the kernel still holds for it goes with it.
+  /// Resets the connection of a client that does not read; the kernel's buffer is discarded.
   private func cut(_ reason: String, _ count: HTTPTraffic.Count = .slowViewers) {
     services.traffic.add(count)
-    services.logger.debug("viewer cut", metadata: ["peer": "\(peer.address)", "reason": "\(reason)"])
+    services.logger.debug("viewer disconnected", metadata: ["peer": "\(peer.address)", "reason": "\(reason)"])
     writer.resetOnClose()
     close()
   }
@@ -311,10 +311,10 @@ final class HTTP1Connection: HTTPConnection {
   }
 }
 
-// MARK: What others have asked for, too
+// MARK: Shared responses
 
 extension HTTP1Connection: ResponseWaiter {
-  /// Whether the answer follows from the target alone, but for gzip.
+  /// Whether the response depends only on the target, and on gzip.
   private func mayShare(_ head: RequestHead) -> Bool {
     head.method == .get && head.body == .none && head.keepsAlive && head.hosts == 1 && head.version == .http1_1
       && head.expectation == .nothing && !head.fields.areConditional && !isStopping && !logsRequests && peer.isServed
@@ -322,7 +322,7 @@ extension HTTP1Connection: ResponseWaiter {
 
   private func client(_ head: RequestHead) -> ClientID { ClientID(peer.source.client(head.fields), head.fields) }
 
-  /// Answers from what the loop knows, or waits with those who wait for the same; false if it knows nothing.
+  /// Responds from the loop's table, or joins the connections that wait for the same response. False when the table has neither.
   private func answerAtOnce(_ head: RequestHead) -> Bool {
     guard mayShare(head), peer.isProven, let answer = loop.answers.find(head.target) else { return false }
     let acceptsGzip = head.fields.acceptsGzip
@@ -341,7 +341,7 @@ extension HTTP1Connection: ResponseWaiter {
     return true
   }
 
-  /// Counts the viewer, once a tick for as long as it is the same: its connection is asked far more often.
+  /// Counts the viewer, once per tick for the same client: a connection has far more requests.
   private func refusal(of client: ClientID, _ answer: SharedResponse) -> HTTPResponse? {
     guard let admission = answer.admission, answer.response.status.code < 400 else { return nil }
     let stamp = answer.sharing.stamp
@@ -409,7 +409,7 @@ extension HTTP1Connection: LiveBodySink {
   }
 }
 
-// MARK: The writer reports
+// MARK: Events of the writer
 
 extension HTTP1Connection: SocketWriter.Delegate {
   func writerDidDrain() {
@@ -419,7 +419,7 @@ extension HTTP1Connection: SocketWriter.Delegate {
   }
 
   func writerDidFail(_ reason: String) {
-    services.logger.debug("response broken off", metadata: ["peer": "\(peer.address)", "reason": "\(reason)"])
+    services.logger.debug("response aborted", metadata: ["peer": "\(peer.address)", "reason": "\(reason)"])
     close()
   }
 }
@@ -442,7 +442,7 @@ extension HTTP1Connection: LoopContext.Member {
     case .waiting, .closed: break
     case .sending:
       if writer.isStalled(for: loop.ticks(limits.writeStall)) {
-        cut("nothing was taken for too long")
+        cut("it read nothing for too long")
       } else if writer.isCalledIn {
         cut(LeftoverBudget.reason, .lateViewers)
       }
@@ -450,7 +450,7 @@ extension HTTP1Connection: LoopContext.Member {
       let wasBehind = isLiveBehind
       isLiveBehind = writer.backlog > limits.liveBacklogBytes
       if writer.isStalled(for: loop.ticks(limits.liveStall)) {
-        cut("nothing was taken for too long")
+        cut("it read nothing for too long")
       } else if isLiveBehind, wasBehind {
         cut("\(writer.backlog) bytes wait to be sent")
       } else if writer.isCalledIn {

@@ -1,7 +1,7 @@
 internal import NIOCore
 
-/// Where NIO's pipeline meets `HTTP1Connection`: hands bytes, errors and the end of reading on, and asks it whether more
-/// may be read. Stands last.
+/// The last handler in NIO's pipeline. Passes bytes, errors and the end of input to `HTTP1Connection`, and asks it whether NIO
+/// may read.
 final class HTTP1Handler: ChannelInboundHandler, ChannelOutboundHandler {
   typealias InboundIn = ByteBuffer
   typealias OutboundIn = Never
@@ -19,8 +19,8 @@ final class HTTP1Handler: ChannelInboundHandler, ChannelOutboundHandler {
 
   func handlerAdded(context: ChannelHandlerContext) {
     let operations = context.pipeline.syncOperations
-    // Asked for once: looking it up costs more than a write. It is used only while the channel is active, which NIO
-    // ends in the same breath in which it closes the socket.
+    // Looked up once, since that costs more than a write. It is used only while the channel is active; NIO deactivates the
+    // channel in the same step in which it closes the socket.
     let socket =
       peer.isTLS
       ? nil

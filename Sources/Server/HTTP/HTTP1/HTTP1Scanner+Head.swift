@@ -2,16 +2,16 @@ internal import NIOCore
 internal import NIOHTTP1
 
 extension HTTP1Scanner {
-  /// Where the parts of a request line are, as offsets from its first byte.
+  /// The parts of a request line, as offsets from its first byte.
   struct RequestLine {
     var method = HTTPRequest.Method.get
     var version = HTTPVersion.http1_1
     var target = 0..<0
-    /// Bytes before the fields, line end included.
+    /// Bytes of the line, with the line end.
     var length = 0
   }
 
-  /// What fields say that the connection has to know.
+  /// What the connection must know from the fields.
   struct FieldFacts {
     var known: RequestFields.Known = []
     var hosts = 0
@@ -22,10 +22,10 @@ extension HTTP1Scanner {
     var keepsAlive = false
   }
 
-  /// The longest name of a method.
+  /// The length of the longest method name.
   private static let methodBytes = 7
 
-  /// Takes a whole head; nil while it is not complete.
+  /// Takes a whole head; nil while it is incomplete.
   mutating func head(_ bytes: inout ByteBuffer) throws(Fault) -> RequestPart? {
     if case .requestLine = place {
       if try passEmptyLine(&bytes) { return nil }
@@ -57,7 +57,7 @@ extension HTTP1Scanner {
     return .head(head)
   }
 
-  /// Passes over one empty line before the request (RFC 9112 §2.2); returns whether more bytes are needed to know.
+  /// Skips one empty line before the request (RFC 9112 §2.2). True when more bytes are needed to decide.
   private mutating func passEmptyLine(_ bytes: inout ByteBuffer) throws(Fault) -> Bool {
     guard let first = bytes.peekInteger(as: UInt8.self) else { return true }
     guard first == .carriageReturn, !skippedEmptyLine else { return false }
@@ -83,7 +83,7 @@ extension HTTP1Scanner {
     var end = start &+ searched
     while end < bytes.count, 0x21...0x7E ~= bytes[end] { end &+= 1 }
     searched = end &- start
-    // A little more is taken in, so that the answer is the same whether the line has come whole or not.
+    // The limit includes the next bytes, so that the result does not depend on how the line is split.
     guard end &- start <= limits.targetBytes else { throw .targetTooLong(end &- start) }
     guard end < bytes.count else { return false }
     guard bytes[end] == 0x20, end > start else { throw .malformed("the request line has no target") }
@@ -106,7 +106,7 @@ extension HTTP1Scanner {
     }
   }
 
-  /// Of `HTTP/1.1` and the line end; nil while they are not complete.
+  /// Parses `HTTP/1.1` and the line end; nil while they are incomplete.
   private static func version(_ bytes: Span<UInt8>) throws(Fault) -> HTTPVersion? {
     let wanted = "HTTP/".utf8Span.span
     for index in bytes.indices {
@@ -131,7 +131,7 @@ extension HTTP1Scanner {
 
   // MARK: Fields (RFC 9112 §5)
 
-  /// Looks at the lines behind `scanned`; true when the empty one was among them, with `scanned` behind it.
+  /// Scans the lines after `scanned`. True when the empty line was found; `scanned` is then after it.
   mutating func fields(_ bytes: Span<UInt8>) throws(Fault) -> Bool {
     while scanned < bytes.count {
       let end = bytes.endOfText(from: scanned &+ searched)
@@ -163,7 +163,7 @@ extension HTTP1Scanner {
     let place = bytes.trimmed(colon &+ 1..<bytes.count)
     let value = bytes.extracting(place)
     fieldCount &+= 1
-    // Blanks count: they have to be kept, too, until the head is complete.
+    // Blanks count: they are stored, too, until the head is complete.
     fieldBytes &+= bytes.count
     guard fieldCount <= limits.headerCount, bytes.count <= limits.headerFieldBytes,
       fieldBytes &+ line.target.count <= limits.headerBytes
@@ -172,7 +172,7 @@ extension HTTP1Scanner {
     try facts.learn(name, value, isLast: place.upperBound == bytes.count)
   }
 
-  /// What has come of a line or a head that is not complete yet must be able to become one.
+  /// Checks that an incomplete line or head can still become valid.
   func checkUnfinished(_ bytes: Span<UInt8>) throws(Fault) {
     guard scanned < bytes.count else { return }
     guard bytes.count &- scanned <= limits.headerFieldBytes &+ 1 else { throw .fieldsTooLarge }
@@ -197,8 +197,8 @@ extension HTTP1Scanner {
 }
 
 extension HTTP1Scanner.FieldFacts {
-  /// What a field of the head says; `isLast` is whether its line ends with the value. What says how long a body is may
-  /// not be followed by blanks, which servers disagree about.
+  /// Evaluates a field of the head. `isLast`: the line ends with the value. No blanks may follow the value of a field that gives
+  /// the body's length, since servers disagree about them.
   @inline(__always)
   fileprivate mutating func learn(
     _ name: Span<UInt8>, _ value: Span<UInt8>, isLast: Bool

@@ -1,7 +1,7 @@
 internal import NIOHTTP1
 
 extension HTTP1Scanner.Fault {
-  /// What the peer is told.
+  /// The response to the client.
   var problem: Problem {
     switch self {
     case .fieldsTooLarge: StandardResponse.fieldsTooLarge
@@ -9,7 +9,7 @@ extension HTTP1Scanner.Fault {
     case .unknownVersion:
       Problem(
         status: .httpVersionNotSupported, title: "HTTP version not supported",
-        detail: "This server speaks HTTP/1.1 and HTTP/1.0 here, and HTTP/2 over TLS.")
+        detail: "This server supports HTTP/1.1 and HTTP/1.0, and HTTP/2 over TLS.")
     case .unknownMethod: .methodNotAllowed()
     case .malformed(let what): .badRequest("This is no HTTP request: \(what).")
     }

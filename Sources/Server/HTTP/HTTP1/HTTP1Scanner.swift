@@ -1,57 +1,57 @@
 internal import NIOCore
 internal import NIOHTTP1
 
-/// Finds the requests in the bytes of an HTTP/1.1 connection: bytes in, parts out. A head stays the bytes that it is;
-/// what is made of it is where its fields are and what they say about the body. Each byte is looked at once, however
-/// slowly they come.
+/// Finds requests in the bytes of an HTTP/1.1 connection: bytes go in, parts come out. The bytes of a head are kept; only the
+/// positions of its fields, and their meaning for the body, are extracted. Each byte is scanned once, however the bytes are
+/// split.
 ///
 /// | RFC 9112 | what | here |
 /// |---|---|---|
-/// | §2.2 | line ends | CR LF and nothing else; one empty line before a request is passed over |
+/// | §2.2 | line ends | CR LF and nothing else; one empty line before a request is skipped |
 /// | §3 | request line | one space between its parts; methods that weir knows; printable ASCII; HTTP/1.1 or 1.0 |
 /// | §5 | fields | no blanks before the colon, no folded lines, no control characters |
 /// | §6 | framing | one Content-Length or `chunked`, never both, never twice |
 /// | §7.1 | chunks | extensions and trailers are checked and dropped |
 ///
-/// It refuses more than NIO's decoder does, which the differential test holds it against (`HTTP1ScannerDifferentialTests`
-/// has the list), and never takes what that refuses.
+/// It is stricter than NIO's decoder and never accepts what that refuses. The differential test compares the two
+/// (`HTTP1ScannerDifferentialTests` has the list of differences).
 struct HTTP1Scanner {
-  /// Why the bytes are no request: nothing that follows can be made sense of.
+  /// Why the bytes are not a request. The bytes after it cannot be parsed.
   enum Fault: Error, Equatable {
-    /// Against the grammar; the text says where.
+    /// Violates the grammar; the text says where.
     case malformed(String)
-    /// A method that this server has no use for.
+    /// A method that this server does not support.
     case unknownMethod
     case unknownVersion
     case targetTooLong(Int)
     case fieldsTooLarge
   }
 
-  /// Where in a request the next byte stands.
+  /// The position of the next byte in a request.
   enum Place {
     case requestLine
     case fields
-    /// So many bytes of the body are still to come.
+    /// The remaining bytes of the body.
     case body(Int)
     case chunkSize
     case chunk(Int)
-    /// Behind the data of a chunk.
+    /// After the data of a chunk.
     case chunkEnd
     case trailers
     case end
     case failed
   }
 
-  /// Longest line with the size of a chunk, extensions included, in bytes.
+  /// The longest chunk size line, with extensions, in bytes.
   static let chunkLineBytes = 256
 
   let limits: HTTPLimits
   var place = Place.requestLine
-  /// Bytes of the head, or of the trailers, that have been looked at, from the reader index on.
+  /// Bytes of the head or of the trailers that were scanned, from the reader index on.
   var scanned = 0
-  /// Bytes of the incomplete line behind `scanned` in which no end was found.
+  /// Bytes of the incomplete line after `scanned` that contain no line end.
   var searched = 0
-  /// Names and values of the head or the trailers so far.
+  /// Bytes of names and values in the head or the trailers so far.
   var fieldBytes = 0
   var fieldCount = 0
   var skippedEmptyLine = false
@@ -62,7 +62,7 @@ struct HTTP1Scanner {
     self.limits = limits
   }
 
-  /// Takes the next part from the front of `bytes`; nil when more bytes are needed. After a fault every call throws.
+  /// Takes the next part from the front of `bytes`; nil when more bytes are needed. After a fault, each call throws.
   mutating func next(_ bytes: inout ByteBuffer) throws(Fault) -> RequestPart? {
     do throws(Fault) {
       return try part(&bytes)
@@ -102,7 +102,7 @@ struct HTTP1Scanner {
     }
   }
 
-  /// Makes ready for the next request.
+  /// Prepares for the next request.
   mutating func reset() {
     place = .requestLine
     skippedEmptyLine = false
@@ -124,7 +124,7 @@ struct HTTP1Scanner {
 
   // MARK: Chunks (RFC 9112 §7.1)
 
-  /// The number in the line, which is taken; nil while the line is not complete.
+  /// Takes a chunk size line and returns the size; nil while the line is incomplete.
   private mutating func chunkSize(_ bytes: inout ByteBuffer) throws(Fault) -> Int? {
     let (size, length) = try Self.chunkLine(bytes.readableBytesUInt8Span)
     bytes.moveReaderIndex(forwardBy: length)
@@ -180,7 +180,7 @@ struct HTTP1Scanner {
     return true
   }
 
-  /// Takes CR LF; false while it is not there.
+  /// Takes CR LF; false while it is incomplete.
   private func lineEnd(_ bytes: inout ByteBuffer) throws(Fault) -> Bool {
     guard let first = bytes.peekInteger(as: UInt8.self) else { return false }
     guard first == .carriageReturn else { throw .malformed("a chunk is longer than it says") }
@@ -190,8 +190,7 @@ struct HTTP1Scanner {
     return true
   }
 
-  /// Takes the trailers with the empty line behind them, which nobody here has a use for; false while they are not
-  /// complete.
+  /// Takes and drops the trailers and the empty line after them; false while they are incomplete.
   private mutating func trailers(_ bytes: inout ByteBuffer) throws(Fault) -> Bool {
     guard try fields(bytes.readableBytesUInt8Span) else {
       try checkUnfinished(bytes.readableBytesUInt8Span)

@@ -1,9 +1,9 @@
-/// What the grammar of HTTP/1.1 is made of (RFC 9110 §5.6.2, RFC 9112 §2).
+/// Character classes of HTTP/1.1 (RFC 9110 §5.6.2, RFC 9112 §2).
 extension UInt8 {
   static let carriageReturn: UInt8 = 0x0D
   static let lineFeed: UInt8 = 0x0A
 
-  /// Of letters of ASCII; other bytes stay as they are.
+  /// The lower-case form of an ASCII letter; other bytes are unchanged.
   @inline(__always)
   var lowercased: UInt8 { 0x41...0x5A ~= self ? self | 0x20 : self }
 
@@ -13,7 +13,7 @@ extension UInt8 {
   @inline(__always)
   var isBlank: Bool { self == 0x20 || self == 0x09 }
 
-  /// tchar: what names of methods and fields are made of.
+  /// tchar: a character of method and field names.
   @inline(__always)
   var isToken: Bool {
     // Bit masks of the two halves of ASCII.
@@ -32,7 +32,7 @@ extension UInt8 {
 }
 
 extension Span<UInt8> {
-  /// Whether this is the name `name`, which is in lower case, in whatever case. Both are equally long.
+  /// Whether the text equals `name`, without regard to case. `name` is in lower case.
   @inline(__always)
   func isField(_ name: StaticString) -> Bool {
     name.withUTF8Buffer { expected in
@@ -42,8 +42,7 @@ extension Span<UInt8> {
     }
   }
 
-  /// Where text ends: at the first byte from `start` on that is a control character other than a tab; `count` if
-  /// there is none. Eight bytes at a time.
+  /// The end of text: the first control character other than a tab from `start` on, or `count`. Tests eight bytes at a time.
   @inline(__always)
   func endOfText(from start: Int) -> Int {
     let raw = bytes
@@ -57,7 +56,7 @@ extension Span<UInt8> {
         // Bytes below 0x20, and bytes that are 0x7F.
         let found = ((word &- ones &* 0x20) & ~word | (delete &- ones) & ~delete) & tops
         guard found == 0 else {
-          // Borrows reach only what lies behind the first one found.
+          // A borrow affects only bytes after the first one that was found.
           index &+= found.littleEndian.trailingZeroBitCount / 8
           break
         }
@@ -69,7 +68,7 @@ extension Span<UInt8> {
     }
   }
 
-  /// `start` where there is no token.
+  /// The end of the token at `start`; `start` when there is none.
   @inline(__always)
   func endOfToken(from start: Int) -> Int {
     var index = start
@@ -77,7 +76,7 @@ extension Span<UInt8> {
     return index
   }
 
-  /// The stretch of `range` without blanks at either end.
+  /// The part of `range` without blanks at both ends.
   @inline(__always)
   func trimmed(_ range: Range<Int>) -> Range<Int> {
     var (first, end) = (range.lowerBound, range.upperBound)
@@ -86,7 +85,7 @@ extension Span<UInt8> {
     return first..<end
   }
 
-  /// A number that mixes all bytes: for tables and memos that check for equality too, or that strangers cannot harm.
+  /// A hash of all bytes. Only for tables that also compare keys, or whose collisions do no harm.
   @inline(__always)
   func mixed() -> UInt64 {
     let raw = bytes
@@ -131,7 +130,7 @@ extension Span<UInt8> {
 }
 
 extension String {
-  /// What is not UTF-8 is repaired.
+  /// Invalid UTF-8 is repaired.
   init(copying bytes: Span<UInt8>) {
     self.init(unsafeUninitializedCapacity: bytes.count) { room in
       for index in bytes.indices { room.initializeElement(at: index, to: bytes[index]) }

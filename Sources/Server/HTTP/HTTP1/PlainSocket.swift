@@ -2,17 +2,17 @@ internal import Glibc
 internal import NIOCore
 internal import Storage
 
-/// A plain TCP socket that is written to beside NIO, by the system's own calls. Used only while the channel is active.
+/// A plain TCP socket that is written with system calls, beside NIO. Used only while the channel is active.
 struct PlainSocket {
-  /// Ranges of memory files of at least this many bytes are sent by `sendfile`. Below it both cost the same for a
-  /// range alone (measured from 64 KiB to 512 KiB), and a call and a push per range are saved where there are many.
+  /// Ranges of memory files of at least this size are sent with `sendfile`. Below it, both ways cost the same for one range
+  /// (measured from 64 KiB to 512 KiB), and `sendmsg` saves a call and a push per range when there are many.
   static let sendfileThreshold = 256 * 1024
-  /// Pieces of one `sendmsg`.
+  /// The most pieces of one `sendmsg`.
   static let vectorCount = 64
 
-  /// What became of a call.
+  /// The result of a call.
   enum Result {
-    /// Fewer than were wanted: the socket is full.
+    /// A number below `wanted` means that the socket is full.
     case sent(Int, wanted: Int)
     case full
     case failed(String)
@@ -20,12 +20,12 @@ struct PlainSocket {
 
   let descriptor: CInt
 
-  /// Sends what the socket takes at once of `bytes`; 0 or less where it takes nothing.
+  /// Sends as many of the bytes as the socket takes at once. Returns 0 or less when it takes none.
   func send(_ bytes: ByteBuffer) -> Int {
     bytes.withUnsafeReadableBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL)) }
   }
 
-  /// Sends what the socket takes of the front of `queue`, which is not empty, at most `limit` bytes of a large range.
+  /// Sends pieces from the front of `queue`, which is not empty; at most `limit` bytes of a large range.
   func send(_ queue: PieceQueue, limit: Int) -> Result {
     let sent: Int
     let wanted: Int
@@ -44,7 +44,7 @@ struct PlainSocket {
     }
   }
 
-  /// Whether the piece is sent by `sendmsg`.
+  /// Whether the piece is sent with `sendmsg`.
   private func isSmall(_ piece: BodyPiece) -> Bool {
     switch piece {
     case .bytes: true
@@ -52,15 +52,15 @@ struct PlainSocket {
     }
   }
 
-  /// Sends what the socket takes of the pieces at the front of the queue, up to the first that has to be sent
-  /// otherwise; returns the bytes sent, or -1, and those there were.
+  /// Sends pieces from the front of the queue with one `sendmsg`, up to the first that needs `sendfile`. Returns the bytes sent,
+  /// or -1, and the bytes of these pieces.
   private func sendVectors(_ queue: PieceQueue) -> (sent: Int, wanted: Int) {
     withUnsafeTemporaryAllocation(of: iovec.self, capacity: Self.vectorCount) { vectors in
       var count = 0
       var wanted = 0
       for piece in queue.pieces {
         guard count < Self.vectorCount, isSmall(piece) else { break }
-        // The queue keeps the pieces, and they their bytes, until they have been consumed.
+        // The queue holds the pieces, and they hold their bytes, until they are consumed.
         switch piece {
         case .bytes(let bytes):
           bytes.withUnsafeReadableBytes { vectors[count] = iovec($0.baseAddress, $0.count) }
@@ -78,19 +78,19 @@ struct PlainSocket {
     }
   }
 
-  /// Lets the close throw away what the kernel holds for a peer that does not read, instead of keeping it for minutes.
+  /// Makes the close discard the bytes of a client that does not read. The kernel would keep them for minutes.
   func resetOnClose() {
     var linger = linger(l_onoff: 1, l_linger: 0)
     setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<linger>.size))
   }
 
-  /// Whether the kernel still holds bytes that the peer has not taken.
+  /// Whether the kernel still holds bytes that the client has not taken.
   var holdsBytes: Bool {
     var count: CInt = 0
     return ioctl(descriptor, UInt(TIOCOUTQ), &count) == 0 && count > 0
   }
 
-  /// Keeps what the kernel takes beyond what is on its way to `bytes`.
+  /// Limits the bytes in the kernel that are not sent yet.
   func limitUnsent(_ bytes: Int) {
     var bytes = CInt(clamping: bytes)
     setsockopt(descriptor, CInt(IPPROTO_TCP), TCP_NOTSENT_LOWAT, &bytes, socklen_t(MemoryLayout<CInt>.size))
@@ -98,7 +98,7 @@ struct PlainSocket {
 }
 
 extension iovec {
-  /// `sendmsg` only reads.
+  /// `sendmsg` only reads the bytes.
   fileprivate init(_ base: UnsafeRawPointer?, _ count: Int) {
     self.init(iov_base: UnsafeMutableRawPointer(mutating: base), iov_len: count)
   }

@@ -2,44 +2,43 @@ internal import NIOCore
 internal import NIOPosix
 internal import Storage
 
-/// Sends pieces in order on one HTTP/1.1 connection, never holding more of them in memory than it must.
+/// Sends pieces in order on one HTTP/1.1 connection, with as little memory as possible.
 ///
-/// Over plain TCP it writes to the socket itself: large ranges of memory files by `sendfile`, everything before and
-/// between them by one `sendmsg` (with MSG_MORE while more is to come), which takes small ranges from where the file is
-/// mapped. When the socket takes no more, `wakeBytes` of what comes next are left to NIO, whose completion says that
-/// the socket takes bytes again. Over TLS, and where there is no socket, everything goes through NIO in buffers. Files
-/// on disk are read on a thread pool.
+/// Over plain TCP it writes to the socket itself. Large ranges of memory files are sent with `sendfile`. All pieces before and
+/// between them are sent with one `sendmsg` (MSG_MORE while more follows), which takes small ranges from the mapped file. When
+/// the socket is full, the next `wakeBytes` go to NIO; their completion shows that the socket takes bytes again. Over TLS,
+/// and without a socket, everything goes through NIO in buffers. Files on disk are read on a thread pool.
 ///
-/// What one viewer holds beside the kernel's socket buffer: nothing of memory files over TCP (they are shared, and sent
-/// from where they are; 2000 viewers that read nothing took 4.4 KiB each); `tlsWindow` over TLS; `diskChunk` of a file
-/// on disk. Confined to the channel's event loop.
+/// Memory per viewer beside the kernel's socket buffer: none for memory files over TCP, which are shared and not copied (2000
+/// viewers that read nothing took 4.4 KiB each); `tlsWindow` over TLS; `diskChunk` of a file on disk. Confined to the
+/// channel's event loop.
 final class SocketWriter {
-  /// Bytes left to NIO when the socket is full; also what a stalled peer must take to count as alive.
+  /// Bytes passed to NIO when the socket is full. A stalled client must take this much to count as active.
   static let wakeBytes = 16 * 1024
-  /// Bytes given to TLS and not yet on the socket.
+  /// The most bytes passed to TLS that are not on the socket yet.
   static let tlsWindow = 256 * 1024
   /// Bytes of one TLS write.
   static let tlsChunk = 128 * 1024
-  /// Bytes read from disk at a time.
+  /// Bytes of one read from disk.
   static let diskChunk = 256 * 1024
-  /// Bytes sent before other connections of the loop have their turn.
+  /// Bytes sent before other connections of the loop get their turn.
   static let turnBytes = 8 << 20
 
-  /// Bytes of an endless body that the kernel takes before they can be sent.
+  /// The most unsent bytes of an endless body in the kernel.
   static let liveUnsentBytes = 256 * 1024
-  /// The same of all bodies where there is little memory.
+  /// The most unsent bytes of any body in the kernel, when memory is tight.
   static let tightUnsentBytes = 128 * 1024
 
   enum Outcome {
-    /// All of it is on the socket.
+    /// All bytes are on the socket.
     case sent
-    /// The delegate hears when the rest is.
+    /// The delegate is called when the rest is on the socket.
     case waiting
-    /// The connection is of no use any more.
+    /// The connection is unusable.
     case failed
   }
 
-  /// Called only for what was not `sent` or `failed` at once.
+  /// Called only for sends that returned `waiting`.
   protocol Delegate: AnyObject {
     func writerDidDrain()
     func writerDidFail(_ reason: String)
@@ -48,7 +47,7 @@ final class SocketWriter {
   weak var delegate: (any Delegate)?
   /// Bytes accepted and not yet on the socket.
   private(set) var backlog = 0
-  /// The tick in which the peer last took something, or in which it began to be waited for.
+  /// The tick in which the client last took bytes, or in which the wait for it began.
   private(set) var progressTick = 0
 
   private let context: ChannelHandlerContext
@@ -59,7 +58,7 @@ final class SocketWriter {
   private let pool: NIOThreadPool
   private var queue = PieceQueue()
   private var inFlight = 0
-  /// The file of which NIO has something.
+  /// The file of bytes that NIO holds.
   private var fileInFlight: SharedFile?
   private var isReading = false
   private var isPumping = false
@@ -74,7 +73,7 @@ final class SocketWriter {
     self.pool = pool
   }
 
-  /// Whether the peer, and not a disk, has kept `backlog` waiting for `ticks`.
+  /// Whether the client, not a disk, has delayed `backlog` for `ticks`.
   func isStalled(for ticks: Int) -> Bool {
     backlog > 0 && !isReading && loop.now &- progressTick >= ticks
   }
@@ -94,7 +93,7 @@ final class SocketWriter {
     return send([.bytes(bytes)])
   }
 
-  /// Sends pieces after what is queued already.
+  /// Sends pieces after those that are queued already.
   func send(_ pieces: some Sequence<BodyPiece>) -> Outcome {
     if backlog == 0 { progressTick = loop.now }
     for piece in pieces where piece.length > 0 {
@@ -104,7 +103,7 @@ final class SocketWriter {
     return pump()
   }
 
-  /// The channel is gone: nothing is sent or reported any more.
+  /// The channel has closed: nothing more is sent or reported.
   func close() {
     failure = failure ?? "closed"
     delegate = nil
@@ -112,23 +111,23 @@ final class SocketWriter {
     backlog = 0
   }
 
-  /// Lets the close throw away what the kernel holds for a peer that does not read.
+  /// Makes the close discard the bytes of a client that does not read.
   func resetOnClose() {
     if channel.isActive { socket?.resetOnClose() }
   }
 
-  /// Whether the kernel still holds bytes that the peer has not taken.
+  /// Whether the kernel still holds bytes that the client has not taken.
   var kernelHoldsBytes: Bool { channel.isActive && socket?.holdsBytes ?? false }
 
-  /// Limits what the kernel takes beyond what is on its way. Without it the kernel buffers megabytes of an endless
-  /// body, which are late before they are sent. Whole segments do without: waiting more often costs a quarter to a half more
-  /// CPU for 1 MB over loopback.
+  /// Limits the unsent bytes in the kernel. Without a limit, the kernel buffers megabytes of an endless body, which are late
+  /// before they are sent. Whole segments have no limit: more frequent waiting costs a quarter to a half more CPU for 1 MB over
+  /// loopback.
   func limitUnsent(to bytes: Int) {
     if channel.isActive { socket?.limitUnsent(bytes) }
   }
 
   private func pump() -> Outcome {
-    // A completion inside the loop below: the loop goes on by itself.
+    // Called by a completion within the loop below, which continues by itself.
     guard !isPumping else { return .waiting }
     isPumping = true
     defer { isPumping = false }
@@ -159,14 +158,14 @@ final class SocketWriter {
           wroteToChannel = true
         }
       }
-      // Flushing may complete writes at once, and then there is room for more.
+      // Flushing may complete writes at once, which makes room for more.
       if wroteToChannel { context.flush() }
     } while wroteToChannel
     if failure != nil { return .failed }
     return backlog == 0 ? .sent : .waiting
   }
 
-  /// After something happened outside of `pump`.
+  /// Continues after an event outside of `pump`.
   private func resume() {
     guard !isPumping else { return }
     switch pump() {
@@ -187,7 +186,7 @@ final class SocketWriter {
 
   // MARK: Plain TCP
 
-  /// Sends what the socket takes of the front of the queue; returns the bytes.
+  /// Sends from the front of the queue directly. Returns the bytes that the socket took.
   private func sendDirectly(on socket: PlainSocket) -> Int {
     switch socket.send(queue, limit: Self.turnBytes) {
     case .sent(let sent, let wanted):
@@ -200,7 +199,7 @@ final class SocketWriter {
     return 0
   }
 
-  /// Leaves a little to NIO, and with it the waiting.
+  /// Passes a few bytes to NIO, which waits for the socket.
   private func waitForSocket() {
     guard failure == nil, let piece = queue.first else { return }
     let wake = piece.prefix(min(piece.length, Self.wakeBytes))
@@ -211,8 +210,8 @@ final class SocketWriter {
       completion(of: promise, count: wake.length)
       context.writeAndFlush(NIOAny(IOData.byteBuffer(bytes)), promise: promise)
     case .file(let range):
-      // A handle of its own for the same descriptor: a handle that two loops share fails with EBUSY. The range keeps
-      // the descriptor open until NIO is done with it.
+      // A separate handle for the same descriptor: a handle that two loops share fails with EBUSY. The range keeps the
+      // descriptor open until NIO is done.
       let handle = NIOFileHandle(_deprecatedTakingOwnershipOfDescriptor: range.file.descriptor)
       fileInFlight = range.file
       completion(of: promise, count: wake.length) { [file = range.file] in
@@ -228,7 +227,7 @@ final class SocketWriter {
 
   // MARK: Through the channel
 
-  /// Gives NIO the next bytes of the queue; returns how many.
+  /// Passes the next bytes of the queue to NIO. Returns their number.
   private func sendThroughChannel() -> Int {
     let bytes: ByteBuffer
     do {
@@ -260,7 +259,7 @@ final class SocketWriter {
     }
   }
 
-  // MARK: Accounts
+  // MARK: Accounting
 
   /// Removes `count` bytes, which are on the socket, from the front of the queue.
   private func consume(_ count: Int) {
@@ -271,7 +270,7 @@ final class SocketWriter {
     loop.traffic.add(.http1Bytes, count)
   }
 
-  /// Removes `count` bytes, which NIO has now, from the front of the queue.
+  /// Removes `count` bytes, which NIO holds now, from the front of the queue.
   private func take(_ count: Int) {
     inFlight &+= count
     queue.drop(count)

@@ -1,16 +1,16 @@
 internal import NIOCore
 internal import NIOHTTP1
 
-/// Parts of pipelined requests that came before their turn.
+/// Parts of pipelined requests that arrived before their turn.
 struct WaitingParts {
   private var parts = CircularBuffer<RequestPart>(initialCapacity: 1)
   private var requests = 0
-  /// What the peer is told once the requests before its fault are answered.
+  /// The response to the client's fault, after those to the requests before it.
   private(set) var refusal: Problem?
 
   var isEmpty: Bool { parts.isEmpty }
 
-  /// More than `limit` requests are a fault; what follows a fault is dropped.
+  /// Adds a part. More than `limit` requests are a fault; parts after a fault are dropped.
   mutating func append(_ part: RequestPart, limit: Int) {
     guard refusal == nil else { return }
     if case .head = part {
@@ -18,7 +18,7 @@ struct WaitingParts {
         refuse(
           Problem(
             status: .tooManyRequests, title: "Too many requests at once",
-            detail: "One connection may have \(limit) requests waiting."))
+            detail: "One connection may have at most \(limit) waiting requests."))
         return
       }
       requests += 1
@@ -26,7 +26,7 @@ struct WaitingParts {
     parts.append(part)
   }
 
-  /// The peer has made a fault; its first one counts.
+  /// Records a fault of the client; only the first one counts.
   mutating func refuse(_ problem: Problem) { refusal = refusal ?? problem }
 
   mutating func next() -> RequestPart? {

@@ -3,14 +3,14 @@ internal import Logging
 internal import NIOCore
 internal import NIOHTTP2
 
-/// The life of one HTTP/2 connection (RFC 9113). NIO parses, checks and limits what the peer does; here streams are
-/// opened, each a request and its response on its own, and the connection ends when it is idle, stalled, at fault or no
-/// longer wanted. What is sent when is `HTTP2Sender`'s business. Confined to the channel's event loop.
+/// An HTTP/2 connection (RFC 9113). NIO parses, checks and limits the client's frames. This class opens streams, each with one
+/// request and its response, and ends the connection when it is idle, stalled, faulty or being stopped. `HTTP2Sender` decides
+/// what is sent when. Confined to the channel's event loop.
 final class HTTP2Connection: HTTPConnection {
-  /// What the peer may send before it hears that more is taken (RFC 9113 §6.9.2).
+  /// Bytes that the client may send before the next WINDOW_UPDATE (RFC 9113 §6.9.2).
   private static let inboundWindow = 65_535
-  /// Asks whether the peer has got a GOAWAY.
-  private static let farewell = HTTP2PingData(withInteger: 0x7765_6972)
+  /// A ping that shows whether the client has received a GOAWAY.
+  private static let goAwayPing = HTTP2PingData(withInteger: 0x7765_6972)
 
   let services: HTTPServices
   let loop: LoopContext
@@ -19,16 +19,16 @@ final class HTTP2Connection: HTTPConnection {
   let logsRequests: Bool
   private let context: ChannelHandlerContext
   private var streams: [HTTP2StreamID: HTTP2Stream] = [:]
-  /// The last that the peer opened, refused ones among them.
+  /// The last stream that the client opened, including refused ones.
   private var lastStream: HTTP2StreamID = .rootStream
   private var refusals: TokenBucket
-  /// What the peer lets a new stream send.
+  /// The initial window of a new stream.
   private var streamWindow = 65_535
-  /// The tick in which the connection began, or had its last stream.
+  /// The tick in which the connection began or its last stream ended.
   private var idleSince: Int
   private var isStopping = false
   private var isClosed = false
-  /// NIO has told the peer that it made a fault that ends the connection.
+  /// NIO has sent an error that ends the connection.
   private var hasFailed = false
 
   init(services: HTTPServices, loop: LoopContext, context: ChannelHandlerContext, peer: HTTPPeer) {
@@ -44,7 +44,7 @@ final class HTTP2Connection: HTTPConnection {
     sender.didDrain = { [unowned self] in endIfDone() }
   }
 
-  // MARK: What comes in
+  // MARK: Input
 
   func receive(_ frame: HTTP2Frame) {
     guard !isClosed else { return }
@@ -71,17 +71,17 @@ final class HTTP2Connection: HTTPConnection {
         sender.widen(stream.outbox, by: increment)
       }
     case .settings(.settings(let settings)):
-      // The last of several counts (RFC 9113 §6.5.3).
+      // The last value counts (RFC 9113 §6.5.3).
       guard let window = settings.last(where: { $0.parameter == .initialWindowSize })?.value else { return }
       for stream in streams.values { sender.widen(stream.outbox, by: window &- streamWindow) }
       streamWindow = window
-    case .ping(Self.farewell, ack: true):
+    case .ping(Self.goAwayPing, ack: true):
       if isStopping { goAway(lastStream) }
     default: break
     }
   }
 
-  /// One stream too many: it has not been looked at, and may be asked for again (RFC 9113 §5.1.2, §8.7).
+  /// Refuses a stream beyond the limit. It was not processed and may be retried (RFC 9113 §5.1.2, §8.7).
   private func refuse(_ id: HTTP2StreamID) {
     guard !refusals.take(now: Int64(clamping: NIODeadline.now().uptimeNanoseconds)) else {
       return sender.write(.rstStream(.refusedStream), on: id)
@@ -100,7 +100,7 @@ final class HTTP2Connection: HTTPConnection {
     endIfDone()
   }
 
-  /// The window of what the peer may send: opened again as soon as half of it is used.
+  /// Reopens the client's window when half of it is used.
   func inboundWindowDidChange(of id: HTTP2StreamID, to size: Int) {
     guard !isClosed, size < Self.inboundWindow / 2, id == .rootStream || streams[id]?.isReceiving == true else {
       return
@@ -115,7 +115,7 @@ final class HTTP2Connection: HTTPConnection {
     endIfDone()
   }
 
-  /// Errors of one stream are NIO's to answer, with a reset.
+  /// NIO responds to errors of single streams with a reset.
   func receive(_ error: any Error) {
     guard !isClosed else { return }
     let isFatal = hasFailed || !(error is any NIOHTTP2Error)
@@ -124,7 +124,7 @@ final class HTTP2Connection: HTTPConnection {
     if isFatal { close() }
   }
 
-  /// The peer has sent its last: nobody waits for an answer any more.
+  /// The client has closed its sending side; it needs no more responses.
   func inputDidClose() { close() }
 
   // MARK: What NIO wrote
@@ -139,21 +139,21 @@ final class HTTP2Connection: HTTPConnection {
 
   // MARK: The end
 
-  /// Ends one stream; it closes when NIO says so.
+  /// Resets one stream. It is closed when NIO reports that.
   func reset(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {
     guard !isClosed, streams[stream.outbox.id] === stream else { return }
     sender.write(.rstStream(code), on: stream.outbox.id)
     sender.pump()
   }
 
-  /// The peer is told that no new stream is wanted; those that it opens before it has heard so are served (RFC 9113
-  /// §6.8), and when the last has ended, so does the connection.
+  /// Sends a GOAWAY. Streams that the client opens before it receives that are still served (RFC 9113 §6.8). The connection ends
+  /// with the last stream.
   func stop() {
     guard !isStopping, !isClosed else { return }
     isStopping = true
     if !streams.isEmpty {
       goAway(.maxID)
-      sender.write(.ping(Self.farewell, ack: false), on: .rootStream)
+      sender.write(.ping(Self.goAwayPing, ack: false), on: .rootStream)
       sender.pump()
     }
     endIfDone()
@@ -191,7 +191,7 @@ final class HTTP2Connection: HTTPConnection {
     let limits = services.limits
     if sender.isStalled(for: loop.ticks(limits.writeStall)) {
       services.logger.debug(
-        "viewer cut", metadata: ["peer": "\(peer.address)", "reason": "nothing was taken for too long"])
+        "viewer disconnected", metadata: ["peer": "\(peer.address)", "reason": "it read nothing for too long"])
       close()
     } else if streams.isEmpty {
       if loop.now &- idleSince >= loop.ticks(peer.isProven ? limits.idleTime : limits.headerTime) { stop() }

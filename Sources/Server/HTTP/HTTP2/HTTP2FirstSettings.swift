@@ -1,20 +1,20 @@
 internal import NIOCore
 
-/// What is done about our first SETTINGS of a connection on its way between NIO and the peer (RFC 9113 §3.4, §6.5), as a
-/// value: bytes in, bytes out. `HTTP2SettingsHandler` says why.
+/// Changes the exchange of our first SETTINGS between NIO and the client (RFC 9113 §3.4, §6.5). A value type: bytes in, bytes
+/// out. `HTTP2SettingsHandler` gives the reason.
 ///
-/// Outwards the number of streams is written over. Inwards NIO is given an acknowledgement behind the peer's first frame,
-/// which is the first place where it may stand, and the peer's own is taken out when it comes. Bytes may be cut anywhere; of
-/// those that come in at most the eight are held that begin the header of a frame.
+/// In outgoing bytes, it overwrites the number of streams. In incoming bytes, it inserts an acknowledgement after the client's
+/// first frame, the first valid place, and removes the client's own when it arrives. Bytes may be split anywhere. At most
+/// eight incoming bytes are held back, the start of a frame header.
 struct HTTP2FirstSettings {
   private enum State {
-    /// So many bytes are to come of the 24 that a client begins with.
+    /// The remaining bytes of the 24 of the client's preface.
     case magic(Int)
     case firstHeader
     case firstPayload(Int)
     case header
     case payload(Int)
-    /// The peer's acknowledgement has been taken out, or its first frame is none that NIO goes on with.
+    /// The client's acknowledgement was removed, or its first frame is one that NIO rejects.
     case over
   }
 
@@ -29,7 +29,7 @@ struct HTTP2FirstSettings {
     var flags: UInt8
     var stream: UInt32
 
-    /// Nil where not all of it is there.
+    /// Nil when it is incomplete.
     init?(_ bytes: ByteBuffer, at index: Int) {
       guard let high: UInt8 = bytes.getInteger(at: index), let low: UInt16 = bytes.getInteger(at: index + 1),
         let type: UInt8 = bytes.getInteger(at: index + 3), let flags: UInt8 = bytes.getInteger(at: index + 4),
@@ -47,7 +47,7 @@ struct HTTP2FirstSettings {
     }
   }
 
-  /// What becomes of a header.
+  /// What to do with a frame.
   private enum Fate {
     case pass
     case leaveOut
@@ -59,13 +59,13 @@ struct HTTP2FirstSettings {
   private static let acknowledgement = ByteBuffer(bytes: [0, 0, 0, Header.settings, Header.acknowledges, 0, 0, 0, 0])
 
   private var state = State.magic(magicBytes)
-  /// The beginning of a header.
+  /// The start of an incomplete header.
   private var held = ByteBuffer()
 
-  /// Nothing is changed any more.
+  /// No more changes are needed.
   var isOver: Bool { if case .over = state { true } else { false } }
 
-  /// Writes `streams` for the number of streams in a SETTINGS frame, where it has one.
+  /// Overwrites the number of streams in a SETTINGS frame, if it has one.
   static func announce(_ streams: Int, in frame: inout ByteBuffer) {
     let start = frame.readerIndex
     guard let header = Header(frame, at: start), header.isSettings else { return }
@@ -76,7 +76,7 @@ struct HTTP2FirstSettings {
     }
   }
 
-  /// What NIO is to read of what has come from the peer, in order.
+  /// The bytes for NIO, in order, made of bytes from the client.
   mutating func receive(_ input: ByteBuffer) -> [ByteBuffer] {
     var bytes = input
     if held.readableBytes > 0 {
@@ -85,7 +85,7 @@ struct HTTP2FirstSettings {
       held = ByteBuffer()
     }
     var pieces: [ByteBuffer] = []
-    /// How far the bytes were looked at.
+    /// The position up to which bytes were scanned.
     var index = bytes.readerIndex
     func left() -> Int { bytes.writerIndex - index }
     func pass() {
@@ -129,7 +129,7 @@ struct HTTP2FirstSettings {
     }
   }
 
-  /// So many bytes of what has no meaning here have come.
+  /// Skips `step` bytes.
   private mutating func skip(_ step: Int) {
     switch state {
     case .magic(let count): state = .magic(count - step)

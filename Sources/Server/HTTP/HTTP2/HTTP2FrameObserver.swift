@@ -1,7 +1,7 @@
 internal import NIOCore
 internal import NIOHTTP2
 
-/// Hears of every frame that NIO writes.
+/// Reports each frame that NIO writes.
 final class HTTP2FrameObserver: NIOHTTP2FrameDelegate {
   weak var connection: HTTP2Connection?
 

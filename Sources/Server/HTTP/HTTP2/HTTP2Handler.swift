@@ -1,8 +1,8 @@
 internal import NIOCore
 internal import NIOHTTP2
 
-/// Where NIO's pipeline meets `HTTP2Connection`: hands frames, events and errors on. Stands last, behind NIO's handler
-/// of HTTP/2, which is used without its channels for streams: a waiting playlist costs an entry in a table here.
+/// The last handler in NIO's pipeline. Passes frames, events and errors to `HTTP2Connection`. NIO's HTTP/2 handler before it is
+/// used without stream channels: a waiting request for a playlist costs only a table entry here.
 final class HTTP2Handler: ChannelInboundHandler {
   typealias InboundIn = HTTP2Frame
 
@@ -20,7 +20,7 @@ final class HTTP2Handler: ChannelInboundHandler {
   }
 
   func handlerAdded(context: ChannelHandlerContext) {
-    // What the kernel holds goes out before a playlist that another stream asks for.
+    // Unsent bytes in the kernel would delay a playlist of another stream.
     _ = try? context.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
       PlainSocket(descriptor: $0).limitUnsent(HTTP2Sender.unsentBytes)
     }

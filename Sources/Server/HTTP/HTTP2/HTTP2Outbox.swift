@@ -2,7 +2,7 @@ internal import NIOCore
 internal import NIOHTTP2
 internal import Storage
 
-/// What one stream still has to send, and how much of it the peer allows. `HTTP2Sender` takes from it.
+/// The unsent bytes of one stream, and the client's window for it. `HTTP2Sender` takes from it.
 final class HTTP2Outbox {
   /// Called by the sender.
   protocol Owner: AnyObject {
@@ -11,12 +11,12 @@ final class HTTP2Outbox {
     func outboxDidFail(_ reason: String)
   }
 
-  /// Where the stream stands in the round of those that send.
+  /// The state of the stream in the sender's round.
   enum Turn {
-    /// Nothing to send, or a closed window, or a disk that is being read.
+    /// Nothing to send, a closed window, or a read from disk under way.
     case none
     case waiting
-    /// The connection's window is closed.
+    /// The window of the connection is closed.
     case starved
   }
 
@@ -25,16 +25,16 @@ final class HTTP2Outbox {
   var queue = PieceQueue()
   /// Bytes accepted and not yet on the socket.
   var backlog = 0
-  /// Bytes that the peer lets the stream send beyond those that NIO has; may be negative.
+  /// Bytes that the client allows beyond those that NIO holds; can be negative.
   var window: Int
-  /// Bytes that NIO has and has not yet put into a frame.
+  /// Bytes that NIO holds and has not put into a frame yet.
   var handedOver = 0
   var turn = Turn.none
   var isReading = false
-  /// Nothing is added any more.
+  /// Nothing more is added.
   private(set) var ends = false
   private(set) var isClosed = false
-  /// The tick in which the peer last took enough, or in which it began to be waited for.
+  /// The tick in which the client last took enough bytes, or in which the wait for it began.
   private var progressTick = 0
   private var taken = 0
 
@@ -60,7 +60,7 @@ final class HTTP2Outbox {
     handedOver = 0
   }
 
-  /// `count` bytes are on the socket. As on HTTP/1.1, a peer that takes a few at a time has not taken anything yet.
+  /// `count` bytes are on the socket. As in HTTP/1.1, a few bytes are no progress.
   func didSend(_ count: Int, at tick: Int) {
     backlog &-= count
     taken &+= count
@@ -70,7 +70,7 @@ final class HTTP2Outbox {
     }
   }
 
-  /// Whether a closed window, and neither a disk nor the other streams, has kept the bytes waiting for `ticks`.
+  /// Whether a closed window, not a disk or other streams, has delayed the bytes for `ticks`.
   func isStalled(for ticks: Int, at tick: Int) -> Bool {
     guard backlog > 0, !isReading, tick &- progressTick >= ticks else { return false }
     return turn == .starved || (turn == .none && !queue.isEmpty && window <= 0)

@@ -2,14 +2,14 @@ internal import NIOCore
 internal import NIOHPACK
 internal import NIOHTTP1
 
-/// The head of a request as HTTP/1.1 would have had it, so that one place judges both (`RequestAssembler`).
+/// Converts the head of a request to the form of HTTP/1.1, so that `RequestAssembler` checks both.
 enum HTTP2RequestHead {
-  /// HTTP/2, as `HTTPRequest.version` says it.
+  /// HTTP/2 in the form of `HTTPRequest.version`.
   static let version = HTTPVersion(major: 2, minor: 0)
 
-  /// Nil where the fields are more than `limits` takes. NIO has checked that the pseudo-fields are there, that names
-  /// are in lower case, that no field is about the connection and that Content-Length is true (RFC 9113 §8.1.1, §8.2,
-  /// §8.3). `isComplete` is whether no body follows.
+  /// Nil when the fields exceed `limits`. NIO has checked that the pseudo-fields exist, that names are in lower case, that no
+  /// field concerns the connection, and that Content-Length is correct (RFC 9113 §8.1.1, §8.2, §8.3). `isComplete`: no body
+  /// follows.
   static func make(_ fields: HPACKHeaders, isComplete: Bool, limits: HTTPLimits) -> RequestHead? {
     var method = ""
     var path = ""
@@ -29,7 +29,7 @@ enum HTTP2RequestHead {
       case ":path": path = value
       case ":authority": authority = value
       case _ where name.utf8.first == UInt8(ascii: ":"): break
-      // :authority says it (RFC 9113 §8.3.1).
+      // :authority replaces it (RFC 9113 §8.3.1).
       case "host" where authority != nil: break
       default:
         switch name {

@@ -3,10 +3,10 @@ internal import NIOHPACK
 internal import NIOHTTP1
 internal import Storage
 
-/// A response in the form of HTTP/2 (RFC 9113 §8.3.2): its field section, and the body that goes into DATA frames.
+/// A response in the form of HTTP/2 (RFC 9113 §8.3.2): its field section, and the body for DATA frames.
 struct HTTP2Response {
   enum Body {
-    /// Of known length; empty if nothing follows the head.
+    /// Of known length; empty when no body follows the head.
     case pieces([BodyPiece])
     case live(any LiveBody)
   }
@@ -29,10 +29,10 @@ struct HTTP2Response {
     }
   }
 
-  /// Leave to send a body (RFC 9110 §10.1.1).
+  /// The interim response that lets the client send its body (RFC 9110 §10.1.1).
   static let goOn: HPACKHeaders = [":status": "100"]
 
-  /// What is different in each response is kept out of the peer's table (RFC 7541 §6.2.2).
+  /// Fields that differ in each response are not added to the client's table (RFC 7541 §6.2.2).
   private static func headers(_ head: ResponseHead, date: HTTPDate) -> HPACKHeaders {
     var headers = HPACKHeaders()
     headers.reserveCapacity(head.fields.count + common.count + 4)

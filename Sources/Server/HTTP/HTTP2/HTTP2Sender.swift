@@ -3,31 +3,30 @@ internal import NIOHTTP2
 internal import NIOPosix
 internal import Storage
 
-/// Decides which stream of a connection sends next and how much: round and round, `turnBytes` at a time, never more than
-/// the stream's window, the connection's and `socketBytes` allow. So NIO is given nothing that it would have to keep for
-/// a peer, and a stream whose window stays closed holds neither memory nor the others. Confined to the channel's event
-/// loop.
+/// Decides which stream of a connection sends next and how much. Streams take turns of `turnBytes`, within the windows of
+/// stream and connection and within `socketBytes`. NIO thus never has to keep bytes for a client. A stream whose window stays
+/// closed holds no memory and does not block other streams. Confined to the channel's event loop.
 final class HTTP2Sender {
-  /// Bytes given to NIO and not yet on the socket.
+  /// The most bytes passed to NIO and not yet on the socket.
   static let socketBytes = 256 * 1024
-  /// Bytes of one stream before the others have their turn.
+  /// Bytes of one stream before the other streams get their turn.
   static let turnBytes = 64 * 1024
-  /// Bytes that the kernel takes before they can be sent.
+  /// The most unsent bytes in the kernel.
   static let unsentBytes = 128 * 1024
-  /// Bytes read from disk at a time.
+  /// Bytes of one read from disk.
   static let diskBytes = 128 * 1024
 
-  /// Called when nothing is on its way to the socket any more.
+  /// Called when no more bytes are on their way to the socket.
   var didDrain: (() -> Void)?
-  /// Bytes given to NIO and not yet on the socket.
+  /// Bytes passed to NIO and not yet on the socket.
   private(set) var inFlight = 0
-  /// While frames are being received, so that all answers to them leave in one write.
+  /// True while frames are received, so that all responses to them are sent in one write.
   var isHeld = false
 
   private let context: ChannelHandlerContext
   private let loop: LoopContext
   private let pool: NIOThreadPool
-  /// Bytes that the peer lets the connection send beyond those that NIO has (RFC 9113 §6.9.2: at first 65,535).
+  /// Bytes that the client allows on the connection beyond those that NIO holds (RFC 9113 §6.9.2: initially 65,535).
   private var window = 65_535
   private var round = CircularBuffer<HTTP2Outbox>()
   private var starved: [HTTP2Outbox] = []
@@ -44,13 +43,13 @@ final class HTTP2Sender {
   /// Whether the socket has taken nothing for `ticks`.
   func isStalled(for ticks: Int) -> Bool { inFlight > 0 && loop.now &- progressTick >= ticks }
 
-  /// Writes a frame that no window holds back.
+  /// Writes a frame that is not subject to flow control.
   func write(_ payload: HTTP2Frame.FramePayload, on id: HTTP2StreamID) {
     needsFlush = true
     context.write(NIOAny(HTTP2Frame(streamID: id, payload: payload)), promise: nil)
   }
 
-  /// There is something to send in `outbox`.
+  /// `outbox` has bytes to send.
   func schedule(_ outbox: HTTP2Outbox) {
     if outbox.turn == .none {
       outbox.turn = .waiting
@@ -61,7 +60,7 @@ final class HTTP2Sender {
 
   // MARK: Windows
 
-  /// The peer takes `count` bytes more on the connection.
+  /// The client extends the window of the connection by `count` bytes.
   func widen(by count: Int) {
     window &+= count
     guard window > 0 else { return }
@@ -73,13 +72,13 @@ final class HTTP2Sender {
     pump()
   }
 
-  /// The peer takes `count` bytes more, or fewer, on a stream.
+  /// The client changes the window of a stream by `count` bytes.
   func widen(_ outbox: HTTP2Outbox, by count: Int) {
     outbox.window &+= count
     if outbox.window > 0, !outbox.queue.isEmpty, !outbox.isReading { schedule(outbox) }
   }
 
-  /// The stream is over: what NIO had of it and has not put into frames does not count for the connection.
+  /// The stream has ended: bytes that NIO holds and has not put into frames do not count for the connection.
   func close(_ outbox: HTTP2Outbox) {
     let unsent = outbox.handedOver
     outbox.close()
@@ -88,7 +87,7 @@ final class HTTP2Sender {
 
   // MARK: Sending
 
-  /// Sends what may be sent, and flushes what was written.
+  /// Sends what the windows allow, and flushes.
   func pump() {
     guard !isPumping, !isHeld else { return }
     isPumping = true
@@ -100,7 +99,7 @@ final class HTTP2Sender {
       }
       guard needsFlush else { return }
       needsFlush = false
-      // Flushing may complete writes at once, and then there is room for more.
+      // Flushing may complete writes at once, which makes room for more.
       context.flush()
     } while true
   }

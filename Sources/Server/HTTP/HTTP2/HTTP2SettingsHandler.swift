@@ -1,14 +1,14 @@
 internal import NIOCore
 
-/// Lets a peer that has not read our SETTINGS yet open more streams than there may be, without losing its connection:
-/// `HTTP2Connection` refuses each of them by itself (RFC 9113 §5.1.2), and the peer may ask again.
+/// Allows a client that has not read our SETTINGS to open more streams than the limit without losing its connection.
+/// `HTTP2Connection` refuses each of them separately (RFC 9113 §5.1.2), and the client may retry.
 ///
-/// NIO ends a connection with more streams than it knows of as allowed: 100, until the peer acknowledges another number, and
-/// that number then. So NIO is given a higher one than the peer (`HTTPLimits.streams` and `refusedStreams`), and its
-/// acknowledgement before the peer has read it. That is audio while all settings of ours allow more than what holds without
-/// them (RFC 9113 §6.5.2): a smaller window, frame or header table would be held against a peer that cannot know of it.
+/// NIO ends a connection with more streams than allowed: 100, until the client acknowledges another number, then that number.
+/// NIO is thus given a higher number than the client (`HTTPLimits.streams` and `refusedStreams`), and an acknowledgement before
+/// the client has read the settings. This is valid while all our settings allow more than the defaults (RFC 9113 §6.5.2):
+/// NIO would enforce a smaller window, frame or header table on a client that does not know of it.
 ///
-/// Stands between TLS and NIO's handler, and has to be there before that one writes; leaves when the peer has acknowledged.
+/// Placed between TLS and NIO's handler before that writes; removed when the client has acknowledged.
 final class HTTP2SettingsHandler: ChannelDuplexHandler, RemovableChannelHandler {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = ByteBuffer
@@ -19,12 +19,12 @@ final class HTTP2SettingsHandler: ChannelDuplexHandler, RemovableChannelHandler 
   private var settings = HTTP2FirstSettings()
   private var hasAnnounced = false
 
-  /// `streams` is how many the peer hears that it may open.
+  /// `streams` is the number that the client may open.
   init(streams: Int) {
     self.streams = streams
   }
 
-  /// The first that NIO writes are its SETTINGS.
+  /// NIO's first write contains its SETTINGS.
   func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
     guard !hasAnnounced, case .byteBuffer(var frame) = Self.unwrapOutboundIn(data) else {
       return context.write(data, promise: promise)

@@ -8,9 +8,9 @@ internal import Storage
 /// One request of an HTTP/2 connection and its response (RFC 9113 §8.1). Confined to the connection's event loop.
 final class HTTP2Stream {
   private enum Phase {
-    /// The request's body is on its way.
+    /// The request's body is arriving.
     case receiving
-    /// A route is thinking.
+    /// The route prepares the response.
     case waiting
     case sending
     case live(LiveResponse)
@@ -22,13 +22,13 @@ final class HTTP2Stream {
   private let services: HTTPServices
   private var assembler: RequestAssembler
   private var phase = Phase.receiving
-  /// More waited to be sent of an endless body at the last look than may wait for long.
+  /// At the last tick, the backlog of an endless body was above its lasting limit.
   private var isLiveBehind = false
-  /// Whether the peer has sent its last frame on this stream.
+  /// Whether the client has sent its last frame on this stream.
   private var remoteHasEnded = false
   /// The tick in which the stream began.
   private let since: Int
-  /// Bytes of the request's body that are here, while the rest is not.
+  /// Received bytes of an incomplete request body.
   private(set) var bodyBytes = 0
 
   init(id: HTTP2StreamID, window: Int, connection: HTTP2Connection) {
@@ -55,7 +55,7 @@ final class HTTP2Stream {
     }
   }
 
-  /// A part of the body; `room` is what the connection takes of bodies beyond what it has.
+  /// A part of the body. `room` is the number of body bytes that the connection may still receive.
   func receive(_ bytes: ByteBuffer, isEnd: Bool, room: Int) {
     remoteHasEnded = remoteHasEnded || isEnd
     guard case .receiving = phase else { return }
@@ -68,7 +68,7 @@ final class HTTP2Stream {
     if isEnd { end() }
   }
 
-  /// Trailers, which nobody here has a use for, or an empty last frame.
+  /// Trailers, which are not used, or an empty last frame.
   func end() {
     remoteHasEnded = true
     if case .receiving = phase { take(.end) }
@@ -134,12 +134,12 @@ final class HTTP2Stream {
     if !connection.peer.isServed { connection.stop() }
   }
 
-  /// The response is out; what is left of the request is not wanted (RFC 9113 §8.1).
+  /// The response was sent; the rest of the request is not needed (RFC 9113 §8.1).
   private func leaveRequest() {
     if !remoteHasEnded { connection.reset(self, .noError) }
   }
 
-  /// The stream is over, whoever ended it.
+  /// The stream has ended.
   func close() {
     let last = phase
     phase = .closed
@@ -148,10 +148,11 @@ final class HTTP2Stream {
     if case .live(let response) = last { response.stop() }
   }
 
-  /// Takes the stream from a viewer that does not read.
+  /// Resets the stream of a viewer that does not read.
   private func cut(_ reason: String, _ count: HTTPTraffic.Count = .slowViewers) {
     services.traffic.add(count)
-    services.logger.debug("viewer cut", metadata: ["peer": "\(connection.peer.address)", "reason": "\(reason)"])
+    services.logger.debug(
+      "viewer disconnected", metadata: ["peer": "\(connection.peer.address)", "reason": "\(reason)"])
     connection.reset(self, .cancel)
   }
 
@@ -165,7 +166,7 @@ final class HTTP2Stream {
       connection.reset(self, .cancel)
     case .sending:
       if outbox.isStalled(for: loop.ticks(limits.writeStall), at: loop.now) {
-        cut("nothing was taken for too long")
+        cut("it read nothing for too long")
       } else if outbox.queue.isCalledIn {
         cut(LeftoverBudget.reason, .lateViewers)
       }
@@ -173,7 +174,7 @@ final class HTTP2Stream {
       let wasBehind = isLiveBehind
       isLiveBehind = outbox.backlog > limits.liveBacklogBytes
       if outbox.isStalled(for: loop.ticks(limits.liveStall), at: loop.now) {
-        cut("nothing was taken for too long")
+        cut("it read nothing for too long")
       } else if isLiveBehind, wasBehind {
         cut("\(outbox.backlog) bytes wait to be sent")
       } else if outbox.queue.isCalledIn {
@@ -191,7 +192,7 @@ extension HTTP2Stream: HTTP2Outbox.Owner {
 
   func outboxDidFail(_ reason: String) {
     services.logger.debug(
-      "response broken off", metadata: ["peer": "\(connection.peer.address)", "reason": "\(reason)"])
+      "response aborted", metadata: ["peer": "\(connection.peer.address)", "reason": "\(reason)"])
     connection.reset(self, .internalError)
   }
 }

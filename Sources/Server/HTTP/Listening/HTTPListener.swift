@@ -6,8 +6,8 @@ package import NIOPosix
 internal import NIOSSL
 internal import Synchronization
 
-/// The HTTP server's sockets: any number of addresses, plain or TLS, that share one responder, one set of limits and
-/// one count of connections.
+/// The sockets of the HTTP server. Any number of addresses, plain or TLS, share one responder, one set of limits and one count
+/// of connections.
 package final class HTTPListener: Sendable {
   private let services: HTTPServices
   private let group: any EventLoopGroup
@@ -15,12 +15,12 @@ package final class HTTPListener: Sendable {
   private let channels = Mutex<[any Channel]>([])
   private let shedding = Mutex(Shedding())
 
-  /// Viewers that are still to be let go.
+  /// The number of viewers that must still be disconnected.
   private struct Shedding {
     var count = 0
     var isUnderWay = false
 
-    /// How many the next round is for; nil where there is nothing more to do.
+    /// The number for the next round; nil when none is left.
     mutating func next() -> Int? {
       defer { count = 0 }
       isUnderWay = count > 0
@@ -28,11 +28,11 @@ package final class HTTPListener: Sendable {
     }
   }
 
-  /// Connections that there can be at once: those that `limits` allow, and that the system has descriptors for.
+  /// The most connections at once, by `limits` and by the available descriptors.
   package let capacity: Int
 
-  /// `tickInterval` is the grain of all deadlines. `clock` dates the responses. `memory` and `descriptors` are what
-  /// connections may take, `proxies` whose word on the addresses of others is believed.
+  /// `tickInterval` is the resolution of all deadlines. `clock` gives the dates of responses. `memory` and `descriptors` limit
+  /// connections. `proxies` are trusted to name their clients.
   package init(
     responder: any HTTPResponder, limits: HTTPLimits = HTTPLimits(), memory: MemoryBudget = .unlimited,
     descriptors: DescriptorBudget = .unlimited, proxies: TrustedProxies = .none,
@@ -59,12 +59,11 @@ package final class HTTPListener: Sendable {
     self.loops = loops
   }
 
-  /// The connections that are open.
+  /// The open connections.
   package var connections: Int { services.limiter.connections }
 
-  /// Listens, and returns the address with the port that was chosen for port 0. Throws what the system says: address
-  /// in use, not permitted, not available. `tls` is asked for each connection; what is spoken over it follows from the
-  /// protocol that its context agreed on with the client.
+  /// Starts to listen. Returns the address, with the chosen port for port 0. Throws system errors: address in use, not permitted,
+  /// not available. `tls` is called for each connection; its context negotiates the HTTP version with the client.
   package func start(_ place: ListenEndpoint, tls: TLSContextSource? = nil) async throws -> SocketAddress {
     let services = services
     let loops = loops
@@ -76,7 +75,7 @@ package final class HTTPListener: Sendable {
       .childChannelOption(
         .recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 1024, initial: 2048, maximum: 16384)
       )
-      // A client may close its side and still read the answer.
+      // A client may close its sending side and still read the response.
       .childChannelOption(.allowRemoteHalfClosure, value: true)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
@@ -89,7 +88,7 @@ package final class HTTPListener: Sendable {
     return bound
   }
 
-  /// Stops listening, lets responses that are under way end for `HTTPLimits.stopTime`, then closes what is left.
+  /// Stops listening, gives running responses `HTTPLimits.stopTime` to end, then closes the remaining connections.
   package func stop() async {
     let listening = channels.withLock { channels in
       defer { channels = [] }
@@ -102,7 +101,7 @@ package final class HTTPListener: Sendable {
     await eachConnection { $0.close() }
   }
 
-  /// The same in the background, one round after the other: two at once would choose the same connections.
+  /// Calls `shed` in the background, one round after the other: two at once would choose the same connections.
   package func shedSoon(_ count: Int) {
     let begins = shedding.withLock { shedding in
       defer { shedding.isUnderWay = true }
@@ -113,7 +112,7 @@ package final class HTTPListener: Sendable {
     Task { while let count = shedding.withLock({ $0.next() }) { await shed(count) } }
   }
 
-  /// Closes so many connections of viewers, each time the newest of the address that has most.
+  /// Closes this many connections of viewers, each time the newest one of the address with most.
   func shed(_ count: Int) async {
     let list = Mutex<[String: [Int]]>([:])
     await eachConnection { connection in

@@ -2,8 +2,8 @@ internal import Logging
 internal import NIOCore
 internal import NIOTLS
 
-/// Waits for the end of the TLS handshake, then gives the pipeline the handlers of the protocol that was agreed on (ALPN,
-/// RFC 7301): HTTP/2 where the client knows it, HTTP/1.1 for everybody else.
+/// Waits for the end of the TLS handshake, then adds the handlers of the negotiated protocol (ALPN, RFC 7301): HTTP/2 if the
+/// client supports it, otherwise HTTP/1.1.
 final class TLSNegotiation: ChannelInboundHandler, RemovableChannelHandler, HTTPConnection {
   typealias InboundIn = Never
 
@@ -31,7 +31,7 @@ final class TLSNegotiation: ChannelInboundHandler, RemovableChannelHandler, HTTP
     if case .handshakeCompleted(let negotiated) = event as? TLSUserEvent {
       let pipeline = context.pipeline.syncOperations
       do {
-        // At once, so that what follows in the same read finds them in place.
+        // At once, so that the rest of the same read finds the handlers in place.
         if negotiated == "h2" {
           try pipelines.addHTTP2(to: pipeline, after: self)
         } else {
@@ -47,7 +47,7 @@ final class TLSNegotiation: ChannelInboundHandler, RemovableChannelHandler, HTTP
     }
   }
 
-  /// No TLS, or no TLS that we speak.
+  /// The client does not speak TLS, or no supported version.
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     pipelines.services.logger.debug(
       "TLS handshake failed", metadata: ["peer": "\(pipelines.peer.address)", "error": "\(error)"])

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// What tells that a file has been replaced or written to, without reading it. Links are followed.
+/// Shows that a file was replaced or written, without reading it. Follows links.
 struct FileFingerprint: Equatable {
   private var device: UInt
   private var inode: UInt
@@ -8,7 +8,7 @@ struct FileFingerprint: Equatable {
   private var seconds: Int
   private var nanoseconds: Int
 
-  /// Nil for a file that is not there.
+  /// Nil for a missing file.
   init?(of path: String) {
     var status = stat()
     guard stat(path, &status) == 0 else { return nil }

@@ -8,24 +8,24 @@ internal import NIOSSL
 internal import Synchronization
 internal import UnixSignals
 
-/// The certificate that HTTPS and RTMPS show: read at the start, and again when its files change or SIGHUP comes. New
-/// connections get the newest pair that is any good; those that are open go on with the one they began with.
+/// The certificate of HTTPS and RTMPS. Read at the start, and again when its files change or on SIGHUP. New connections use the
+/// newest valid pair; open connections keep theirs.
 package final class ServerCertificate: Sendable {
-  /// Days before the end at which the log warns.
+  /// Days before the end of validity at which the log warns.
   static let warnings = [14, 3, 1]
-  /// What is offered to viewers by ALPN (RFC 7301), the preferred one first.
+  /// The protocols in ALPN (RFC 7301) for viewers, in order of preference.
   static let protocols = ["h2", "http/1.1"]
 
   private struct Contexts {
     var https: NIOSSLContext
     var rtmps: NIOSSLContext
-    /// Serial number and end.
+    /// Serial number and end of validity.
     var description: String
-    /// Seconds since 1970.
+    /// The end of validity, in seconds since 1970.
     var end: Int
 
     init(_ pair: TLSFiles.Pair, _ minimum: TLSMinimum) throws(TLSFilesError) {
-      // HTTP/2 needs TLS 1.2 (RFC 9113 §9.2); old encoders have less.
+      // HTTP/2 needs TLS 1.2 (RFC 9113 §9.2); RTMPS encoders may be older.
       let https = minimum == .tls13 ? TLSMinimum.tls13 : .tls12
       self.https = try pair.context(applicationProtocols: ServerCertificate.protocols, minimumVersion: https.version)
       rtmps = try pair.context(minimumVersion: minimum.version)
@@ -42,9 +42,9 @@ package final class ServerCertificate: Sendable {
 
   private struct State {
     var contexts: Contexts
-    /// The files as they were when they were last read, with success or not.
+    /// The files at the last read, successful or not.
     var read: [FileFingerprint?]
-    /// The fewest days that the log has warned of for this certificate.
+    /// The lowest number of days in a warning for this certificate.
     var warned = Int.max
   }
 
@@ -54,8 +54,8 @@ package final class ServerCertificate: Sendable {
   private let logger: Logger
   private let state: Mutex<State>
 
-  /// Reads the pair, or says what is wrong with it. Blocks on the disk: for the start only. The files are looked at
-  /// once in an `interval`.
+  /// Reads the pair, or throws what is wrong with it. Blocks on the disk, so use it only at the start. The files are checked
+  /// every `interval`.
   package init(
     files: TLSFiles, minimumVersion: TLSMinimum = .tls12, interval: Duration = .seconds(2), logger: Logger
   ) throws(TLSFilesError) {
@@ -68,13 +68,13 @@ package final class ServerCertificate: Sendable {
     warnOfEnd()
   }
 
-  /// For connections that speak HTTP.
+  /// For HTTP connections.
   package var https: TLSContextSource { { self.state.withLock { $0.contexts.https } } }
 
-  /// For connections that speak RTMP.
+  /// For RTMP connections.
   package var rtmps: TLSContextSource { { self.state.withLock { $0.contexts.rtmps } } }
 
-  /// Looks after the files until the task is cancelled.
+  /// Watches the files until the task is cancelled.
   package func watch() async {
     await withTaskGroup(of: Void.self) { group in
       group.addTask { await self.poll() }
@@ -95,7 +95,7 @@ package final class ServerCertificate: Sendable {
     }
   }
 
-  /// Files that change are left alone until they have not changed for a while: a new pair is written in two steps.
+  /// Reads changed files only after they stay unchanged for one interval: a new pair is written in two steps.
   private func look(_ before: [FileFingerprint?]) -> [FileFingerprint?] {
     let found = Self.fingerprints(files)
     if found == before, found != state.withLock({ $0.read }) { reload(found) }
@@ -107,7 +107,7 @@ package final class ServerCertificate: Sendable {
     try? await NIOSingletons.posixBlockingThreadPool.runIfActive(body)
   }
 
-  /// Takes the pair that lies there now; one that is no good is told of and left.
+  /// Reads the current pair. An invalid one is logged and not used.
   private func reload(_ found: [FileFingerprint?]) {
     do {
       let contexts = try Contexts(files.read(), minimum)

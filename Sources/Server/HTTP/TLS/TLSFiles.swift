@@ -6,7 +6,7 @@ internal import NIOSSL
 package struct TLSFiles: Sendable, Hashable {
   package var certificate: String
   package var key: String
-  /// What they were named by, for errors: `--tls-cert or WEIR_TLS_CERT`.
+  /// The settings that named them, for errors: `--tls-cert or WEIR_TLS_CERT`.
   let certificateOrigin: String
   let keyOrigin: String
 
@@ -21,23 +21,23 @@ package struct TLSFiles: Sendable, Hashable {
   }
 }
 
-/// Why a certificate cannot be used, in one line: which file is at fault, why, and what to do.
+/// Why a certificate cannot be used, in one line: the file, the reason, and what to do.
 package struct TLSFilesError: Error, Sendable, Hashable, CustomStringConvertible {
   package let description: String
 }
 
 extension TLSFiles {
-  /// A chain and its key, as they were read.
+  /// A chain and its key.
   struct Pair {
     /// Leaf first; not empty.
     let chain: [NIOSSLCertificate]
     let key: NIOSSLPrivateKey
     fileprivate let files: TLSFiles
 
-    /// A context for servers; throws where the key belongs to another certificate.
+    /// A context for servers. Throws when the key belongs to another certificate.
     ///
     /// - Parameters:
-    ///   - applicationProtocols: names for ALPN (RFC 7301), the preferred one first; empty for none.
+    ///   - applicationProtocols: names for ALPN (RFC 7301), in order of preference; empty for none.
     ///   - minimumVersion: of TLS.
     func context(
       applicationProtocols: [String] = [], minimumVersion: TLSVersion
@@ -56,7 +56,7 @@ extension TLSFiles {
     }
   }
 
-  /// Reads both files, or says in one line which one is at fault. Blocks on the disk: not for event loops.
+  /// Reads both files; the error names the faulty one. Blocks on the disk; do not call on an event loop.
   func read() throws(TLSFilesError) -> Pair {
     try checkReadable(.certificate)
     try checkReadable(.key)

@@ -1,6 +1,6 @@
 package import NIOSSL
 
-/// The oldest TLS that weir speaks. HTTPS never has less than 1.2 (RFC 9113 §9.2).
+/// The oldest accepted version of TLS. For HTTPS it is at least 1.2 (RFC 9113 §9.2).
 package enum TLSMinimum: String, CaseIterable, Sendable {
   case tls10 = "1.0"
   case tls11 = "1.1"

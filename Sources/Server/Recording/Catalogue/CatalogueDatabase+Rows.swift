@@ -2,11 +2,11 @@ internal import GRDB
 internal import Ingest
 internal import Storage
 
-/// Rows of the catalogue, as recordings.
+/// Reads and writes recordings as rows of the catalogue.
 extension Database {
   private static let chosen = "SELECT \(RecordingEntry.columns) FROM recording WHERE "
 
-  /// Statements are prepared once: that takes longer than finding a row.
+  /// Statements are prepared once: preparing takes longer than finding a row.
   private func rows(_ condition: String, _ arguments: StatementArguments) throws -> [RecordingEntry] {
     let statement = try cachedStatement(sql: Self.chosen + condition)
     return try Row.fetchAll(statement, arguments: arguments).compactMap(RecordingEntry.init)
@@ -16,7 +16,7 @@ extension Database {
     try rows("stream = ? AND name = ?", [key.stream.description, key.name.stem]).first
   }
 
-  /// In no order.
+  /// In any order.
   func entries(of stream: StreamName) throws -> [RecordingEntry] {
     try rows("stream = ?", [stream.description])
   }
@@ -47,7 +47,7 @@ extension Database {
     try Row.fetchAll(self, sql: "SELECT DISTINCT stream FROM recording").compactMap { $0.value(0) }
   }
 
-  /// The page, newest first, and how many there are in all.
+  /// The page, newest first, and the total number.
   func page(_ query: CatalogueQuery) throws -> (entries: [RecordingEntry], total: Int) {
     var conditions: [String] = []
     var arguments = StatementArguments()
@@ -75,19 +75,19 @@ extension Database {
     return (try rows(chosen, arguments), total)
   }
 
-  /// Those that retention may remove, oldest first, at most `limit`; of one stream, or of all.
+  /// Recordings that retention may remove, oldest first, at most `limit`; of one stream, or of all.
   func removable(of stream: StreamName?, limit: Int) throws -> [RecordingEntry] {
     let conditions = "deletedAt IS NULL AND protected = 0 AND state <> 'running'"
     guard let stream else { return try rows(conditions + " ORDER BY start, name, stream LIMIT ?", [limit]) }
     return try rows(conditions + " AND stream = ? ORDER BY start, name LIMIT ?", [stream.description, limit])
   }
 
-  /// Those that were deleted, the longest ago first; nil `before` means all.
+  /// Deleted recordings, those deleted first coming first; nil `before` means all.
   func deleted(before: Int64?) throws -> [RecordingEntry] {
     try rows("deletedAt IS NOT NULL AND deletedAt < ? ORDER BY deletedAt", [before ?? .max])
   }
 
-  /// Bytes of what was not deleted, by stream.
+  /// Bytes of recordings that are not deleted, by stream.
   func bytesByStream() throws -> [StreamName: Int64] {
     let rows = try Row.fetchAll(
       self,
@@ -102,13 +102,13 @@ extension Database {
 }
 
 extension RecordingEntry {
-  /// In the order in which rows are read and written: a page has a thousand, and names would be looked up in each.
+  /// In the order of reading and writing. A page has a thousand rows, and column names would be looked up in each.
   fileprivate static let columns =
     "stream, name, state, start, seconds, bytes, codecs, gaps, reason, salvaged, protected, deletedAt, playable, modified"
 
-  /// More than a file can have that anybody keeps (1 PiB).
+  /// Upper bound of a plausible file (1 PiB).
   fileprivate static let mostBytes = 1 << 50
-  /// More than a recording can last (30,000 years).
+  /// Upper bound of a plausible length (30,000 years).
   private static let mostSeconds = 1e12
 
   /// Nil for a row that this program cannot have written.
@@ -129,7 +129,7 @@ extension RecordingEntry {
 }
 
 extension RecordingGap {
-  /// One a line: seconds of the recording, seconds that are missing, and why.
+  /// One gap in each line: seconds of the recording, seconds that are missing, and the reason.
   fileprivate static func text(_ gaps: [RecordingGap]) -> String {
     gaps.map { "\($0.at)\t\($0.seconds)\t\($0.reason.filter { $0 != "\t" && !$0.isNewline })" }.joined(separator: "\n")
   }

@@ -3,22 +3,22 @@ internal import Glibc
 internal import Ingest
 internal import Storage
 
-/// The catalogue's table. Everything in it can be read from the files again, so a database that is of another version or
-/// damaged is thrown away. Calls wait for the disk.
+/// The table of the catalogue. All its contents can be read from the files again, so a damaged database or one of another version
+/// is discarded. Calls wait for the disk.
 struct CatalogueDatabase: Sendable {
   private let writer: any DatabaseWriter
 
-  /// Name of the file in the recordings folder: with a dot, since whatever has none there is a stream.
+  /// Name of the file in the recordings folder. It begins with a dot, because names without one are streams.
   static let fileName = ".catalogue.sqlite"
-  /// Counts up with the table's shape.
+  /// Increases when the table changes.
   private static let version = 2
 
   enum Opening: Sendable {
-    /// As an earlier run left it.
+    /// From an earlier run.
     case found
     /// There was none.
     case made
-    /// It could not be used, for this reason, and was made anew.
+    /// It was unusable, for this reason, and a new one was made.
     case replaced(String)
   }
 
@@ -40,14 +40,14 @@ struct CatalogueDatabase: Sendable {
     }
   }
 
-  /// One that lives in memory and goes with it, for where none can be kept on the disk.
+  /// A database in memory, for folders where none can be kept on the disk.
   static func inMemory() throws -> CatalogueDatabase {
     let database = CatalogueDatabase(writer: try DatabaseQueue(configuration: configuration))
     try database.makeTable()
     return database
   }
 
-  /// A copy in memory of the database in a folder, which is left as it is; empty where there is none that can be read.
+  /// A copy in memory of the database in a folder, which stays unchanged; empty if there is none that can be read.
   static func copy(folder: String) throws -> CatalogueDatabase {
     let path = "\(folder)/\(fileName)"
     var configuration = configuration
@@ -71,7 +71,7 @@ struct CatalogueDatabase: Sendable {
     var configuration = Configuration()
     configuration.busyMode = .timeout(5)
     configuration.maximumReaderCount = 2
-    // What a power failure takes from the catalogue, the files give back.
+    // What the catalogue loses in a power failure is read from the files again.
     configuration.prepareDatabase { try $0.execute(sql: "PRAGMA synchronous = NORMAL") }
     return configuration
   }
@@ -85,16 +85,16 @@ struct CatalogueDatabase: Sendable {
     } && schema() == Self.inMemory().schema()
   }
 
-  /// How the table and its indexes were made. Another program's table need not have our keys.
+  /// The definitions of the table and its indexes. A table of another program may lack our keys.
   private func schema() throws -> [String?] {
     try writer.read { database in
       try Row.fetchAll(database, sql: "SELECT sql FROM sqlite_schema ORDER BY type, name").map { $0.value(0) }
     }
   }
 
-  /// The indexes hold what is counted and summed, so that this need not look at the rows: with 100,000 of them counts
-  /// take 0.4 instead of 3.4 ms, sums 7 instead of 34. SQLite takes a partial index for whole only if it has the column
-  /// of its condition, too.
+  /// The indexes cover the columns that are counted and summed, so the rows need not be read. With 100,000 rows, counts take 0.4
+  /// instead of 3.4 ms and sums 7 instead of 34 ms. SQLite uses a partial index as covering only if it also contains the column
+  /// of its condition.
   private func makeTable() throws {
     try writer.write { database in
       try database.execute(
@@ -114,7 +114,7 @@ struct CatalogueDatabase: Sendable {
     }
   }
 
-  /// Changes everything that `change` does, or nothing.
+  /// Runs `change` in a transaction: all of it takes effect, or nothing.
   func write<Value>(_ change: (Database) throws -> Value) throws -> Value {
     try writer.write { try change($0) }
   }
@@ -123,7 +123,7 @@ struct CatalogueDatabase: Sendable {
     try writer.read { try look($0) }
   }
 
-  /// Leaves one file: what is in the log goes into the database first.
+  /// Leaves a single file: writes the log into the database first.
   func close() {
     try? writer.writeWithoutTransaction { try $0.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)") }
     try? writer.close()

@@ -1,10 +1,10 @@
 internal import Basics
 internal import Ingest
 
-/// What somebody wants to see of the catalogue: newest first, a page at a time.
+/// A query of the catalogue: newest first, one page at a time.
 struct CatalogueQuery: Sendable, Hashable {
   enum Selection: Sendable, Hashable {
-    /// All that were not deleted.
+    /// All that are not deleted.
     case kept
     case state(RecordingEntry.State)
     /// Deleted, and can still be restored.
@@ -17,18 +17,18 @@ struct CatalogueQuery: Sendable, Hashable {
   /// Nanoseconds since 1970: recordings that began before.
   var to: Int64?
   var selection = Selection.kept
-  /// Of entries on the page.
+  /// Entries on the page.
   var limit = standardLimit
-  /// Where the page before ended.
+  /// The last entry of the page before.
   var after: CatalogueCursor?
 
   static let standardLimit = 100
   static let maximumLimit = 1000
-  /// Nobody counts further: a hundred thousand rows take longer to count than a page takes to read.
+  /// Rows are counted up to this limit: counting a hundred thousand takes longer than reading a page.
   static let countLimit = 10_000
 }
 
-/// A place in the list: behind this entry. It stays where it is when recordings come and go.
+/// A position in the list: after this entry. It stays valid when recordings are added or removed.
 struct CatalogueCursor: Sendable, Hashable, CustomStringConvertible {
   var startedAt: Int64
   var key: RecordingKey
@@ -38,7 +38,7 @@ struct CatalogueCursor: Sendable, Hashable, CustomStringConvertible {
     key = entry.key
   }
 
-  /// Reads what `description` wrote; nil for anything else.
+  /// Reads what `description` wrote; nil for any other text.
   init?(_ text: String) {
     let parts = text.split(separator: "~", omittingEmptySubsequences: false)
     guard parts.count == 3, let startedAt = Int64(parts[0]), let name = RecordingName(finished: parts[1] + ".mp4"),
@@ -48,17 +48,17 @@ struct CatalogueCursor: Sendable, Hashable, CustomStringConvertible {
     key = RecordingKey(stream: stream, name: name)
   }
 
-  /// Only characters that a query carries as they are (RFC 3986 §2.3).
+  /// Contains only characters that need no escaping in a query (RFC 3986 §2.3).
   var description: String { "\(startedAt)~\(key.name.stem)~\(key.stream)" }
 }
 
 /// A page of the catalogue.
 struct CataloguePage: Sendable {
   var entries: [RecordingEntry]
-  /// Where the next page begins; nil on the last one.
+  /// Start of the next page; nil on the last one.
   var next: CatalogueCursor?
-  /// How many the query finds on all pages; `CatalogueQuery.countLimit` stands for that many or more.
+  /// Number of entries on all pages; `CatalogueQuery.countLimit` means that many or more.
   var total: Int
-  /// The folder has not been read to its end yet since the start: more may be found.
+  /// False while the folder is still being read after the start: more entries may be found.
   var isComplete: Bool
 }

@@ -1,14 +1,14 @@
 internal import GRDB
 internal import Ingest
 
-/// Compares the catalogue with the folders, a few hundred files a step, and puts right what differs: what is new is
-/// read, what is gone is forgotten. Between two steps the catalogue may change.
+/// Compares the catalogue with the folders, a few hundred files in each step. New files are read, and rows without a file are
+/// removed. The catalogue may change between two steps.
 struct CatalogueReading {
   /// On whose behalf it reads.
   enum Reader: Sendable {
-    /// The server that records here: whatever it did not begin itself is not running any more.
+    /// The server that records here: any recording that it did not begin itself is no longer running.
     case owner
-    /// Somebody who looks on.
+    /// A command that only reads.
     case visitor
   }
 
@@ -16,17 +16,17 @@ struct CatalogueReading {
   private let reader: Reader
   private var streams: [StreamName]
   private var current: Current?
-  /// How many files have been looked at.
+  /// Number of files examined.
   private(set) var filesSeen = 0
 
   private struct Current {
     var stream: StreamName
     var folder: RecordingFolder
-    /// What was deleted; nil where nothing was.
+    /// Folder of deleted recordings; nil if there is none.
     var deleted: RecordingFolder?
     var names: ArraySlice<String>
     var deletedNames: ArraySlice<String>
-    /// By stem; whoever was found is taken out.
+    /// Rows by stem; a row is removed when its file is found.
     var known: [String: RecordingEntry]
   }
 
@@ -38,13 +38,13 @@ struct CatalogueReading {
     streams = try root.streams()
   }
 
-  /// Begins: rows of streams that have no folder any more go.
+  /// Begins the comparison: removes rows of streams without a folder.
   func forgetLostStreams(_ database: Database) throws {
     let there = Set(streams.map(\.description))
     for stream in try database.streams() where !there.contains(stream) { try database.removeAll(of: stream) }
   }
 
-  /// False when there is nothing left to do. `running`: what this server has begun to write.
+  /// One step. False when nothing is left to do. `running` are the recordings that this server is writing.
   mutating func step(_ database: Database, running: Set<RecordingKey>) throws -> Bool {
     if current == nil {
       guard let stream = streams.popLast() else { return false }
@@ -73,7 +73,7 @@ struct CatalogueReading {
     guard let folder = try? root.folder(of: stream, ifAbsent: .fail), let names = try? folder.names(ending: ".mp4")
     else { return nil }
     let deleted = try? folder.folder(named: RecordingFolder.deletedName, ifAbsent: .fail)
-    // Rows that are none of ours are not among them: their files are read anew.
+    // Rows that weir cannot have written are left out, so their files are read anew.
     let known = try database.entries(of: stream).map { ($0.name.stem, $0) }
     return Current(
       stream: stream, folder: folder, deleted: deleted, names: names[...],
@@ -111,7 +111,7 @@ struct CatalogueReading {
     try database.put(entry)
   }
 
-  /// A server that went down leaves it, and another process or the finishing that goes on may hold it.
+  /// An unfinished file left by an earlier run. Another process or the finisher may hold it.
   private func visitUnfinished(
     _ file: String, _ now: inout Current, _ database: Database, _ running: Set<RecordingKey>
   ) throws {
@@ -133,10 +133,10 @@ struct CatalogueReading {
   }
 
   static let interrupted = "the server ended while it was being written"
-  /// What stands before the reason where a recording is whole and only its finishing failed, so far.
+  /// Prefix of the reason for a recording that is whole but not finished yet.
   static let unfinished = "it is not finished yet: "
 
-  /// Why a recording ended before it was to, of what a row gives as its reason; nil where that tells of its file's state.
+  /// Why a recording ended early, from the reason in its row; nil if that reason describes the state of its file.
   static func failure(_ reason: String) -> String? {
     reason == interrupted || reason.hasPrefix(unfinished) ? nil : reason
   }
@@ -157,7 +157,7 @@ struct CatalogueReading {
     try database.put(entry)
   }
 
-  /// Rows whose file was not among the names, and is still not there.
+  /// Removes rows whose file was not listed and still does not exist.
   private func forget(_ now: Current, _ database: Database, _ running: Set<RecordingKey>) throws {
     for stem in now.known.keys {
       guard let name = RecordingName(finished: stem + ".mp4") else { continue }

@@ -1,12 +1,12 @@
-/// Why a recording was not changed as somebody wished.
+/// Why a requested change of a recording was refused.
 enum CatalogueRefusal: Error, Sendable, Hashable {
   case notFound
   /// It is being written.
   case running
-  /// It would have to be unprotected first.
+  /// It is protected.
   case protected
-  /// What is asked for makes no sense in its state, in words.
+  /// The request makes no sense in its present state, as the text explains.
   case conflict(String)
-  /// The disk does not let it happen: what failed, with which file, why.
+  /// The disk failed: what failed, with which file, why.
   case disk(String)
 }

@@ -1,7 +1,7 @@
 internal import GRDB
 internal import Ingest
 
-/// What an event means for the catalogue.
+/// Applies an event to the catalogue.
 struct CatalogueUpdate {
   private let event: RecordingEvent
   private let root: RecordingFolder
@@ -19,10 +19,10 @@ struct CatalogueUpdate {
     case .cancelled, .deleted: try database.remove(key)
     case .started, .progressed, .stopped:
       if facts.disclosure == .whileWritten { try database.put(try entry(.running, in: database)) }
-    // What ended before it was to is failed, also when a movie is made of it later.
+    // A recording that ended early is failed, even if a movie is made of it later.
     case .stored: try database.put(try finished(facts.failure, in: database))
     case .salvaged:
-      // The row may know what its file could not be told any more.
+      // The row may know a failure that could not be written into the file.
       let known = try database.entry(key).flatMap { $0.state == .failed ? $0.reason : nil }
       var entry = try finished(facts.failure ?? known.flatMap(CatalogueReading.failure), in: database)
       entry.isSalvaged = true
@@ -34,7 +34,7 @@ struct CatalogueUpdate {
     }
   }
 
-  /// With what the facts tell, and what was known besides.
+  /// The entry with the event's facts, and otherwise as it was known.
   private func entry(_ state: RecordingEntry.State, in database: Database) throws -> RecordingEntry {
     var entry =
       try database.entry(key)
@@ -51,8 +51,8 @@ struct CatalogueUpdate {
     return entry
   }
 
-  /// The same with what the file itself tells, so that the next start finds nothing to put right, also when the catalogue
-  /// is lost. `failure` is why it ended before it was to.
+  /// The entry with what the file itself tells. The next start then finds nothing to correct, even after a loss of the catalogue.
+  /// `failure` says why the recording ended early.
   private func finished(_ failure: String?, in database: Database) throws -> RecordingEntry {
     var entry = try entry(failure == nil ? .completed : .failed, in: database)
     entry.reason = failure

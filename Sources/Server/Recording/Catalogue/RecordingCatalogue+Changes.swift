@@ -2,9 +2,10 @@ internal import Ingest
 internal import Logging
 internal import NIOCore
 
-/// What people do with recordings that are there. All of it happens on the catalogue's thread.
+/// Changes to finished recordings on request. All of them run on the catalogue's thread.
 extension RecordingCatalogue {
-  /// Moves a recording aside, from where it can be restored for a while. `now` in nanoseconds since 1970.
+  /// Moves a recording to the folder of deleted ones, from which it can be restored for a while. `now` is in nanoseconds since
+  /// 1970.
   func delete(
     _ key: RecordingKey, now: Int64, on eventLoop: any EventLoop
   ) -> EventLoopFuture<Result<RecordingEntry, CatalogueRefusal>> {
@@ -15,17 +16,17 @@ extension RecordingCatalogue {
       let (folder, deleted) = try self.folders(of: key.stream)
       let file = entry.isPlayable ? key.name.finished : key.name.unfinished
       try Self.onDisk { () throws(RecordingError) in try folder.move(file, to: deleted) }
-      // The same time from the inode, which is what is left when the catalogue is lost.
+      // Use the inode's time, which is the one left after a loss of the catalogue.
       let moved = deleted.look(at: file)?.changedAt ?? now
       entry.deletedAt = (moved &- now).magnitude < Self.precisionOfDeletions ? moved : now
       self.logger.of(key.stream).notice("deleted \(entry.file); it can be restored for a while")
     }
   }
 
-  /// In nanoseconds: a clock that was set meanwhile differs by more.
+  /// In nanoseconds: after a change of the system clock the times differ by more.
   private static let precisionOfDeletions: UInt64 = 2_000_000_000
 
-  /// Takes a deletion back.
+  /// Undoes a deletion.
   func restore(
     _ key: RecordingKey, on eventLoop: any EventLoop
   ) -> EventLoopFuture<Result<RecordingEntry, CatalogueRefusal>> {
@@ -40,14 +41,16 @@ extension RecordingCatalogue {
     }
   }
 
-  /// Protection is written into the file's permissions, where it outlives the catalogue.
+  /// Protection is stored in the file's permissions, which survive a loss of the catalogue.
   func setProtection(
     _ isProtected: Bool, _ key: RecordingKey, on eventLoop: any EventLoop
   ) -> EventLoopFuture<Result<RecordingEntry, CatalogueRefusal>> {
     change(key, on: eventLoop) { entry throws(CatalogueRefusal) in
       guard entry.deletedAt == nil else { throw .notFound }
       guard entry.state != .running else { throw .running }
-      guard entry.isPlayable else { throw .conflict("It is not finished; at its next start the server finishes it.") }
+      guard entry.isPlayable else {
+        throw .conflict("It is not finished yet; the server finishes it at its next start.")
+      }
       guard entry.isProtected != isProtected else { return }
       let (folder, _) = try self.folders(of: key.stream)
       try Self.onDisk { () throws(RecordingError) in try folder.setReadOnly(isProtected, key.name.finished) }
@@ -69,7 +72,7 @@ extension RecordingCatalogue {
       do {
         try database.write { [entry] in try $0.put(entry) }
       } catch {
-        // The files have it already.
+        // The files have been changed already.
         self.failed("note a change", error)
       }
       return .success(entry)

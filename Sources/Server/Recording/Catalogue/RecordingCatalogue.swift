@@ -8,30 +8,29 @@ internal import NIOPosix
 internal import Storage
 internal import Synchronization
 
-/// What is recorded, in a database beside the files. The files are what counts: the catalogue follows recordings by
-/// their events, compares itself with the folders at start, and is made anew when it is lost. One thread changes it, so
-/// that events, deletions and retention happen one after another; two more read. Nobody who records or serves media
-/// waits for any of them.
+/// The list of recordings, in a database beside the files. The files are authoritative. The catalogue follows recordings by their
+/// events, compares itself with the folders at start, and is rebuilt after a loss. One thread changes it, so events, deletions
+/// and retention run one after another; two more threads read. Recording and serving media wait for none of them.
 final class RecordingCatalogue: RecordingObserver, Sendable {
   let folder: String
   let logger: Logger
   let thread = NIOThreadPool(numberOfThreads: 1)
   private let readers = NIOThreadPool(numberOfThreads: 2)
   private let state = Mutex(State())
-  /// The folders have been read to their end.
+  /// The folders have been read to the end.
   private let isComplete = Latch()
 
   private struct State {
     /// Nil until the thread has opened it.
     var database: CatalogueDatabase?
     var events: [RecordingEvent] = []
-    /// Events wait for the thread, or are with it.
+    /// Events wait for the thread, or are being applied.
     var isApplying = false
-    /// What this server has begun to write and not ended.
+    /// Recordings that this server is writing.
     var running: Set<RecordingKey> = []
     /// The last change could not be written.
     var isBehind = false
-    /// Nothing is asked of it any more.
+    /// The catalogue is closed.
     var isClosed = false
   }
 
@@ -52,7 +51,8 @@ final class RecordingCatalogue: RecordingObserver, Sendable {
 
   // MARK: Opening
 
-  /// Compares the catalogue with the folders. Returns when that is done, or after `patience`: it then goes on by itself.
+  /// Compares the catalogue with the folders. Returns when that is done, or after `patience`; the comparison then continues in
+  /// the background.
   func compare(patience: Duration = .milliseconds(500)) async {
     startComparing()
     _ = await isComplete.wait(patience: patience)
@@ -62,7 +62,7 @@ final class RecordingCatalogue: RecordingObserver, Sendable {
     do {
       let (database, opening) = try CatalogueDatabase.open(folder: folder)
       if case .replaced(let reason) = opening {
-        logger.warning("the catalogue of recordings is made anew from the files: \(reason)")
+        logger.warning("the catalogue of recordings is rebuilt from the files: \(reason)")
       }
       state.withLock { $0.database = database }
     } catch {
@@ -85,7 +85,7 @@ final class RecordingCatalogue: RecordingObserver, Sendable {
     }
   }
 
-  /// A step at a time, so that events and requests get their turn between.
+  /// Runs one step at a time, so that events and requests run between steps.
   private func goOnComparing(_ reading: CatalogueReading) {
     var reading = reading
     do {
@@ -105,7 +105,7 @@ final class RecordingCatalogue: RecordingObserver, Sendable {
 
   func receive(_ event: RecordingEvent) {
     let mustSubmit = state.withLock { state in
-      // A recording that goes on tells only its newest figures: what waits is bounded by the recordings there are.
+      // Only the newest progress of a recording is kept, so the number of recordings bounds the waiting events.
       if case .progressed = event.kind,
         let index = state.events.lastIndex(where: {
           $0.facts.name == event.facts.name && $0.facts.stream == event.facts.stream
@@ -147,7 +147,7 @@ final class RecordingCatalogue: RecordingObserver, Sendable {
 
   // MARK: Reading and changing
 
-  /// Runs beside everything else, unless what it would see is about to change.
+  /// Runs concurrently with everything else, unless the data it reads is about to change.
   func read<Value: Sendable>(
     on eventLoop: any EventLoop, _ look: @escaping @Sendable (CatalogueDatabase) throws -> Value
   ) -> EventLoopFuture<Value> {
@@ -155,7 +155,7 @@ final class RecordingCatalogue: RecordingObserver, Sendable {
     return (isSettled ? readers : thread).runIfActive(eventLoop: eventLoop) { try look(self.database()) }
   }
 
-  /// Runs on the thread, behind all that came before.
+  /// Runs on the thread, after everything submitted before.
   func change<Value: Sendable>(
     on eventLoop: any EventLoop, _ change: @escaping @Sendable (CatalogueDatabase) throws -> Value
   ) -> EventLoopFuture<Value> {
@@ -176,7 +176,7 @@ final class RecordingCatalogue: RecordingObserver, Sendable {
     }
   }
 
-  /// Nil when there is none.
+  /// Nil if there is none.
   func entry(_ key: RecordingKey, on eventLoop: any EventLoop) -> EventLoopFuture<RecordingEntry?> {
     read(on: eventLoop) { try $0.read { try $0.entry(key) } }
   }
@@ -188,9 +188,9 @@ final class RecordingCatalogue: RecordingObserver, Sendable {
     return database
   }
 
-  // MARK: When it fails
+  // MARK: Failures
 
-  /// Says so once; what is missing is read from the files as soon as the database can be written again.
+  /// Logs the first failure. Missing changes are read from the files as soon as the database can be written again.
   func failed(_ action: String, _ error: any Error) {
     let isNew = state.withLock { state in
       defer { state.isBehind = true }
@@ -206,10 +206,10 @@ final class RecordingCatalogue: RecordingObserver, Sendable {
     openDatabase()
   }
 
-  /// The server stops: what was still to be done is done by the next one.
+  /// The server is stopping: remaining work is done at the next start.
   var isClosed: Bool { state.withLock { $0.isClosed } }
 
-  /// After a failure: reads the folders again. On the thread.
+  /// After a failure, reads the folders again. Runs on the thread.
   func catchUp() {
     let isBehind = state.withLock { state in
       defer { state.isBehind = false }
@@ -218,8 +218,7 @@ final class RecordingCatalogue: RecordingObserver, Sendable {
     if isBehind { startComparing() }
   }
 
-  /// Closes the database once all that came before has been done; waits for that at most `patience`, since the disk may
-  /// not answer any more.
+  /// Closes the database after everything submitted before. Waits at most `patience`, since the disk may not respond.
   func close(patience: Duration = .seconds(1)) async {
     let isClosed = Latch()
     thread.submit { _ in

@@ -1,48 +1,47 @@
 internal import Basics
 internal import Ingest
 
-/// A recording as the catalogue knows it.
+/// A recording in the catalogue.
 struct RecordingEntry: Sendable, Hashable {
-  /// What became of it, as far as it can still be asked for; a recording that was cancelled is gone.
+  /// State of a recording. Cancelled recordings have no entry.
   enum State: String, Sendable, Hashable, CaseIterable {
     /// It is being written.
     case running
     /// A movie under its final name.
     case completed
-    /// It ended before the stream did, for `reason`; what had been written is kept.
+    /// It ended before the stream, for `reason`; what was written is kept.
     case failed
   }
 
   var stream: StreamName
   var name: RecordingName
   var state: State
-  /// Nanoseconds since 1970, of its first picture or audio.
+  /// Wall-clock time of its first video or audio, in nanoseconds since 1970.
   var startedAt: Int64
-  /// Of media.
+  /// Seconds of media.
   var seconds: Double
-  /// Of the file.
+  /// Bytes of the file.
   var bytes: Int
-  /// RFC 6381, of each track.
+  /// RFC 6381, one for each track.
   var codecs: [String] = []
   var gaps: [RecordingGap] = []
   /// Why it failed.
   var reason: String?
-  /// A run that was killed left it unfinished, and a later one finished it.
+  /// A killed run left it unfinished, and a later run finished it.
   var isSalvaged = false
-  /// Neither people nor retention delete it.
+  /// Neither requests nor retention delete it.
   var isProtected = false
-  /// Nanoseconds since 1970; nil unless it has been deleted and can still be restored.
+  /// Nanoseconds since 1970; nil unless it was deleted and can still be restored.
   var deletedAt: Int64?
-  /// There is a movie under its final name.
+  /// A movie exists under its final name.
   var isPlayable = true
-  /// The file's time of change, in nanoseconds since 1970: with its length, what tells that it is another file.
+  /// Modification time of the file, in nanoseconds since 1970. With the length it shows whether the file has changed.
   var modifiedAt: Int64 = 0
-  /// How much of it has been copied to make a movie of it, 0 to 1; nil where it is not being finished. Not kept in the
-  /// catalogue.
+  /// Share of the copy that makes a movie of it, 0 to 1; nil if it is not being finished. Not stored in the catalogue.
   var finishing: Double?
 
-  /// What its file says of it. The file's name tells its start to the second; a name that tells another one was given
-  /// by somebody who knows better.
+  /// Takes over the metadata of its file. The file's name contains the start to the second. If the name has a different start, it
+  /// was renamed on purpose and that start is used.
   mutating func take(_ metadata: RecordingMetadata) {
     (gaps, isSalvaged, reason) = (metadata.gaps, metadata.isSalvaged, metadata.failure)
     if reason != nil { state = .failed }
@@ -50,12 +49,12 @@ struct RecordingEntry: Sendable, Hashable {
     if (metadata.startedAt &- named).magnitude < Self.precisionOfNames { startedAt = metadata.startedAt }
   }
 
-  /// In nanoseconds: names are cut off at the second, and what salvage reads is a few pictures off.
+  /// In nanoseconds. Names are truncated to seconds, and the start found by salvage is a few frames off.
   private static let precisionOfNames: UInt64 = 2_000_000_000
 
   var file: String { name.finished }
 
-  /// Where its file lies below the folder of recordings.
+  /// Path of its file below the recordings folder.
   var place: String {
     let folder = deletedAt == nil ? "\(stream)" : "\(stream)/\(RecordingFolder.deletedName)"
     return "\(folder)/\(isPlayable ? name.finished : name.unfinished)"
@@ -64,7 +63,7 @@ struct RecordingEntry: Sendable, Hashable {
   var key: RecordingKey { RecordingKey(stream: stream, name: name) }
 }
 
-/// Which recording.
+/// Identifies a recording.
 struct RecordingKey: Sendable, Hashable, CustomStringConvertible {
   var stream: StreamName
   var name: RecordingName

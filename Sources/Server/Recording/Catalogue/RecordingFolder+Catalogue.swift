@@ -2,25 +2,25 @@ internal import FMP4
 internal import Glibc
 internal import NIOCore
 
-/// What the catalogue asks of a stream's folder, and does there.
+/// Operations of the catalogue on a stream's folder.
 extension RecordingFolder {
-  /// Holds what was deleted and can still be restored.
+  /// Folder of deleted recordings that can still be restored.
   static let deletedName = ".deleted"
-  /// Holds the pictures that were made of recordings.
+  /// Folder of the recordings' thumbnails.
   static let thumbnailsName = ".thumbnails"
 
-  /// What a file's inode tells.
+  /// Status of a file.
   struct FileLook: Sendable, Hashable {
     var bytes: Int
-    /// Nanoseconds since 1970, of the contents.
+    /// Modification time of the contents, in nanoseconds since 1970.
     var modifiedAt: Int64
-    /// Nanoseconds since 1970, of the inode: a file that was moved changes here.
+    /// Change time of the inode, in nanoseconds since 1970. Moving a file changes it.
     var changedAt: Int64
-    /// Nobody may write it: that is how a protected recording says so, whatever becomes of the catalogue.
+    /// No write permission: marks a protected recording, independently of the catalogue.
     var isReadOnly: Bool
   }
 
-  /// Nil when there is no regular file of that name.
+  /// Nil if there is no regular file of that name.
   func look(at name: String) -> FileLook? {
     guard let status = status(of: name) else { return nil }
     return FileLook(
@@ -32,7 +32,7 @@ extension RecordingFolder {
     Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
   }
 
-  /// What a movie says of itself; nothing where it is none.
+  /// The contents of a movie; empty if the file is none.
   func contents(of name: String) -> MovieContents {
     guard let (file, status) = openFile(name, O_RDONLY) else { return MovieContents() }
     defer { close(file) }
@@ -49,24 +49,23 @@ extension RecordingFolder {
     return (outline.duration?.seconds ?? 0, outline.codecs)
   }
 
-  /// What a finished recording tells whoever has nothing but its file.
+  /// What the file of a finished recording tells about it.
   struct MovieContents: Sendable {
-    /// Of media.
+    /// Seconds of media.
     var seconds = 0.0
-    /// RFC 6381, of each track.
+    /// RFC 6381, one for each track.
     var codecs: [String] = []
-    /// Nil where it was made before there were remarks, or by somebody else.
+    /// Nil if the file is older than this metadata, or of another program.
     var metadata: RecordingMetadata?
   }
 
-  /// Whether a recording has that name, also one that was deleted and can be restored: it would stand in a new one's way,
-  /// and that one in its way.
+  /// Whether a recording has that name, including deleted ones that can be restored: both would need the same name.
   func isTaken(_ name: RecordingName) -> Bool {
     let deleted = [name.finished, name.unfinished].map { "\(Self.deletedName)/\($0)" }
     return contains(name.finished) || deleted.contains(where: contains)
   }
 
-  /// Moves a file to another folder, where nothing of its name may be, and makes that durable.
+  /// Moves a file to another folder, durably. Fails if the name exists there.
   func move(_ name: String, to other: RecordingFolder) throws(RecordingError) {
     guard renameat2(descriptor, name, other.descriptor, name, UInt32(RENAME_NOREPLACE)) == 0 else {
       throw .system("move to \(other.path) the file", "\(path)/\(name)", errno: errno)
@@ -75,14 +74,14 @@ extension RecordingFolder {
     fsync(descriptor)
   }
 
-  /// Lets everybody who may read the file read it, and its owner write it or nobody.
+  /// Makes the file readable for everyone, and writable for its owner or for no user.
   func setReadOnly(_ isReadOnly: Bool, _ name: String) throws(RecordingError) {
     guard fchmodat(descriptor, name, isReadOnly ? 0o444 : 0o644, 0) == 0 else {
       throw .system("change the permissions of", "\(path)/\(name)", errno: errno)
     }
   }
 
-  /// The file is gone for good, and whatever was made of it.
+  /// Removes the file and its thumbnail for good.
   func erase(_ key: RecordingKey) {
     for name in [key.name.finished, key.name.unfinished] { remove(name) }
     removeThumbnail(of: key.name)

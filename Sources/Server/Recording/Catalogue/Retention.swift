@@ -1,18 +1,18 @@
 internal import Ingest
 
-/// Which recordings have to go: a pure function of the rules and of what there is.
+/// Chooses the recordings to remove: a pure function of the rules and the present recordings.
 struct Retention: Sendable, Hashable {
-  /// Nanoseconds since a recording ended; nil keeps it however old it is.
+  /// Nanoseconds since the end of a recording; nil for no limit of age.
   var maximumAge: Int64?
   /// Bytes of all recordings together.
   var maximumBytes: Int64?
   /// Bytes of one stream's recordings.
   var maximumBytesPerStream: Int64?
-  /// Bytes that stay free on the disk; recording stops below it.
+  /// Bytes that stay free on the disk; recording stops below this.
   var keepFree: Int64 = 0
   var whenFull = RetentionSettings.WhenFull.evict
 
-  /// Why a recording goes.
+  /// Why a recording is removed.
   enum Reason: String, Sendable, Hashable {
     case age = "older than --retain-age"
     case streamSize = "its stream has more than --retain-stream-size"
@@ -20,13 +20,13 @@ struct Retention: Sendable, Hashable {
     case freeSpace = "the disk is nearly as full as --keep-free allows"
   }
 
-  /// What is on the disk.
+  /// Space used on the disk.
   struct Usage: Sendable, Hashable {
-    /// Bytes of what is not deleted, running and protected recordings included.
+    /// Bytes that are not deleted, including running and protected recordings.
     var byStream: [StreamName: Int64] = [:]
-    /// Bytes that may still be written; nil where nobody knows.
+    /// Bytes that may still be written; nil if not known.
     var free: Int64?
-    /// Bytes above `keepFree` that are to be free, so that writing never gets there: what a second or two may bring.
+    /// Bytes to keep free above `keepFree`, so that writing never reaches it: what is written in a second or two.
     var headroom: Int64 = 0
 
     var total: Int64 { byStream.values.reduce(0, &+) }
@@ -37,13 +37,13 @@ struct Retention: Sendable, Hashable {
     var reason: Reason
   }
 
-  /// Bytes that are missing to what is to be free; 0 when there is enough.
+  /// Bytes that must be freed; 0 if there are enough.
   func shortage(_ usage: Usage) -> Int64 {
     usage.free.map { max(0, keepFree &+ usage.headroom &- $0) } ?? 0
   }
 
-  /// `candidates` are what may go: neither protected nor running, the oldest first. `deleted` can still be restored, and
-  /// goes first where space is short. `now` in nanoseconds since 1970.
+  /// `candidates` are neither protected nor running, the oldest first. `deleted` can still be restored and is removed first when
+  /// space is short. `now` is in nanoseconds since 1970.
   func victims(
     among candidates: [RecordingEntry], deleted: [RecordingEntry] = [], usage: Usage, now: Int64
   ) -> [Victim] {

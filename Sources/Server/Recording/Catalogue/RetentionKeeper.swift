@@ -2,31 +2,31 @@ internal import Glibc
 internal import Ingest
 internal import Logging
 
-/// Applies the rules of retention, a look every second. Lives on the catalogue's thread; it may wait for the disk.
+/// Applies the retention rules once a second. Runs on the catalogue's thread; it may wait for the disk.
 struct RetentionKeeper {
   private let catalogue: RecordingCatalogue
   private let rules: Retention
-  /// How long a deletion can be taken back, in nanoseconds.
+  /// Nanoseconds for which a deletion can be undone.
   private let undoTime: Int64
   private let tell: @Sendable (RecordingEvent) -> Void
   private let freeBytes: @Sendable () -> Int64?
 
   private var lastFree: Int64?
-  /// Bytes of removed files that have not become free, and until when they are waited for.
+  /// Bytes of removed files that have not become free yet, and the time until which they are expected.
   private var owed: (bytes: Int64, until: Int64)?
   private var nextLook: Int64 = 0
 
-  /// The least that is kept free above the floor, in bytes.
+  /// The least space to keep free above `keepFree`, in bytes.
   static let leastHeadroom: Int64 = 16 << 20
-  /// Seconds of writing at the newest rate that fit above the floor.
+  /// Seconds of writing at the present rate for which that space must suffice.
   private static let secondsOfHeadroom: Int64 = 3
-  /// Less is not noticed to be missing.
+  /// Smaller amounts are ignored, in bytes.
   static let leastOwed: Int64 = 1 << 20
-  /// How long removed files may keep their room before others are removed in their stead, in nanoseconds.
+  /// Nanoseconds to wait for the space of removed files before more files are removed.
   private static let patience: Int64 = 60_000_000_000
-  /// Sizes and ages change slowly: nanoseconds between two looks at them.
+  /// Nanoseconds between two checks of sizes and ages, which change slowly.
   private static let lookInterval: Int64 = 5_000_000_000
-  /// The most that is looked at, and removed, at a time.
+  /// Upper bound of the recordings examined and removed at a time.
   private static let batch = 500
 
   init(
@@ -44,7 +44,7 @@ struct RetentionKeeper {
     self.tell = tell
   }
 
-  /// `now` in nanoseconds since 1970. To be called about once a second.
+  /// `now` is in nanoseconds since 1970. To be called about once a second.
   mutating func look(now: Int64) throws {
     let database = try catalogue.database()
     for entry in try database.read({ try $0.deleted(before: now &- undoTime) }) {
@@ -55,7 +55,7 @@ struct RetentionKeeper {
     var usage = Retention.Usage(free: free)
     usage.headroom = headroom(free)
     lastFree = free
-    // What comes back by itself need not be made room for a second time.
+    // Space that will become free without further action counts as free.
     if let owed { usage.free = free.map { $0 &+ owed.bytes } }
     let isShort = rules.shortage(usage) > 0
     guard isShort || now >= nextLook else { return }
@@ -67,13 +67,13 @@ struct RetentionKeeper {
     for victim in victims.prefix(Self.batch) {
       try remove(victim.entry, victim.reason.rawValue, database)
     }
-    // Some file systems give the space back with their next commit; the next look must not find it missing.
+    // Some file systems free the space with their next commit. It must be free before the next check.
     if isShort, !victims.isEmpty, let root = try? RecordingFolder.open(catalogue.folder) { syncfs(root.descriptor) }
     if let free { noteOwed(victims.prefix(Self.batch), free: free, now) }
     if victims.count >= Self.batch { nextLook = now }
   }
 
-  /// The oldest of all, and of each stream that has too much the oldest of its own.
+  /// The oldest recordings of all, and the oldest of each stream that is over its limit.
   private func candidates(_ usage: Retention.Usage, _ database: CatalogueDatabase) throws -> [RecordingEntry] {
     try database.read { database in
       var candidates = try database.removable(of: nil, limit: Self.batch)
@@ -92,13 +92,13 @@ struct RetentionKeeper {
     return max(Self.leastHeadroom, Self.secondsOfHeadroom &* rate)
   }
 
-  /// Removing files is of no use while somebody has them open, or where they have other names elsewhere: it would go on
-  /// until nothing is left.
+  /// Notes removed bytes that do not become free. Removing a file frees nothing while it is open, or while it has other links.
+  /// Without this, files would be removed until none is left.
   private mutating func noteOwed(_ victims: some Sequence<Retention.Victim>, free: Int64, _ now: Int64) {
     let removed = victims.filter { $0.reason == .freeSpace }.reduce(0) { $0 &+ Int64($1.entry.bytes) }
     guard removed >= Self.leastOwed else { return }
     var returned: Int64 = 0
-    // Descriptors are closed by other threads.
+    // Other threads close the descriptors.
     for _ in 0..<15 {
       returned = (freeBytes() ?? .max) &- free
       if returned >= removed / 2 { return }
@@ -107,8 +107,8 @@ struct RetentionKeeper {
     owed = ((owed?.bytes ?? 0) &+ removed &- max(0, returned), now &+ Self.patience)
     catalogue.logger.warning(
       """
-      \(removed / 1_000_000) MB of recordings were removed and the disk has not become emptier: somebody still reads \
-      them, or they have other names; no more are removed for a minute
+      \(removed / 1_000_000) MB of recordings were removed but the disk has not gained free space: some are \
+      still open, or have other names; no more are removed for a minute
       """)
   }
 

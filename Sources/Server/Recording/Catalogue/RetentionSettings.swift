@@ -1,23 +1,22 @@
-/// How long recordings are kept, and how many.
+/// How long, and how many, recordings are kept.
 struct RetentionSettings: Sendable {
-  /// What happens before the disk is as full as `--keep-free` allows. Nothing that was recorded goes unless its owner
-  /// has said so.
+  /// What happens before the disk reaches `--keep-free`. Recordings are removed only if the owner has configured that.
   enum WhenFull: String, Sendable, Hashable, CaseIterable {
     /// Recording stops.
     case stop
-    /// The oldest recordings go.
+    /// The oldest recordings are removed.
     case evict
   }
 
-  /// Nanoseconds since a recording ended; nil keeps it however old it is.
+  /// Nanoseconds since the end of a recording; nil for no limit of age.
   var maximumAge: Int64?
   /// Bytes of all recordings together; nil for no limit.
   var maximumBytes: Int64?
   /// Bytes of one stream's recordings; nil for no limit.
   var maximumBytesPerStream: Int64?
   var whenFull = WhenFull.stop
-  /// How long a deletion can be taken back, in nanoseconds.
+  /// Nanoseconds for which a deletion can be undone.
   var undoTime: Int64 = 3_600_000_000_000
-  /// Bytes that may still be written to the disk; nil asks the file system of the recordings folder.
+  /// Bytes that may still be written to the disk; nil reads them from the file system of the recordings folder.
   var freeBytes: (@Sendable () -> Int64?)?
 }

@@ -1,7 +1,7 @@
 internal import Glibc
 internal import Storage
 
-/// The system calls that write a recording's file and put its head in front. Tests let them fail one after another.
+/// The system calls that write a recording's file and insert its moov. Tests replace them with calls that fail.
 struct DiskCalls: Sendable {
   /// `fallocate`: 0, or errno.
   var allocate: @Sendable (_ file: CInt, _ mode: CInt, _ offset: Int, _ length: Int) -> CInt = {
@@ -13,7 +13,7 @@ struct DiskCalls: Sendable {
   }
   /// `pwrite`.
   var write = File.writing
-  /// `fdatasync`: 0, or errno. Never asked again after it failed: the system takes what it could not write for written.
+  /// `fdatasync`: 0, or errno. Never repeated after a failure: the system then treats the bytes it could not write as written.
   var sync: @Sendable (_ file: CInt) -> CInt = { fdatasync($0) == 0 ? 0 : errno }
 
   static let system = DiskCalls()

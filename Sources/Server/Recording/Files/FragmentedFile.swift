@@ -3,17 +3,17 @@ internal import FMP4
 internal import Glibc
 internal import NIOCore
 
-/// Makes an ordinary movie of a fragmented file of any name, ours or another program's, in place.
+/// Makes an ordinary movie of a fragmented file in place. The file may have any name, and any program may have written it.
 enum FragmentedFile {
   struct Result {
     let text: String
-    /// By what way it was done.
+    /// How the movie was made.
     let way: String
-    /// Of media, where they were counted.
+    /// Seconds of media, where they were counted.
     let seconds: Double?
   }
 
-  /// The files that a path means: itself, or of a folder what a server left unfinished in it and one level below.
+  /// The files that a path stands for: the file itself, or the unfinished recordings in a folder and one level below.
   static func search(_ path: String) throws(RecordingError) -> [String] {
     var status = stat()
     guard stat(path, &status) == 0 else { throw .unopened(path, errno: errno) }
@@ -31,8 +31,7 @@ enum FragmentedFile {
     return found
   }
 
-  /// `progress` is given bytes that are done, and of how many. A crash at any point leaves a file of which this makes a
-  /// movie when it is called again.
+  /// `progress` receives the bytes done and the total. A crash at any point leaves a file that a second call makes a movie of.
   static func finalize(_ path: String, progress: (UInt64, UInt64) -> Void) throws(RecordingError) -> Result {
     let name = path.split(separator: "/").last.map(String.init) ?? path
     if RecordingName(unfinished: name) != nil { return try salvage(path, name) }
@@ -42,7 +41,7 @@ enum FragmentedFile {
     let found = try room == nil ? repaired(file, progress) : scan(file, behind: room, progress)
     switch found.content {
     case .finished:
-      // Perhaps by a run that was killed before it was durable.
+      // An earlier run may have been killed before its result was durable.
       guard fdatasync(file.descriptor) == 0 else { throw .system("make durable", path, errno: errno) }
       return result(path, "is an ordinary movie already", "nothing to do", seconds: nil)
     case .unknown, .mixed: throw RecordingError("\(LogText.escaped(path)): \(found.content.objection)")
@@ -59,7 +58,7 @@ enum FragmentedFile {
     }
   }
 
-  /// Why nothing can be done with a file, for whoever found nothing in it.
+  /// Why nothing can be done with a file.
   static func objection(to file: LockedFile) throws(RecordingError) -> RecordingError {
     RecordingError("\(LogText.escaped(file.path)): \(try scan(file).content.objection)")
   }
@@ -73,7 +72,7 @@ enum FragmentedFile {
     ) { progress($0, file.size - start) }
   }
 
-  /// The same, without what a crash may have left of a head that was being inserted.
+  /// Scans the file after removing what a crash may have left of a moov that was being inserted.
   private static func repaired(
     _ file: LockedFile, _ progress: (UInt64, UInt64) -> Void
   ) throws(RecordingError) -> RecordingScan {
@@ -92,13 +91,13 @@ enum FragmentedFile {
     return Result(text: "\(LogText.escaped(path)): \(text)\(length)", way: way, seconds: seconds)
   }
 
-  /// What a server left is finished as its next start would.
+  /// Finishes an unfinished recording as the next start of the server would.
   private static func salvage(_ path: String, _ name: String) throws(RecordingError) -> Result {
     let parent = path.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
     let folder = try RecordingFolder.open(parent.isEmpty ? (path.hasPrefix("/") ? "/" : ".") : parent)
-    guard let recording = RecordingName(unfinished: name) else { throw RecordingError("\(path) is no recording") }
+    guard let recording = RecordingName(unfinished: name) else { throw RecordingError("\(path) is not a recording") }
     switch RecordingFile.reopen(in: folder, name: recording) {
-    case .gone: throw RecordingError("\(LogText.escaped(path)) is gone, or no file")
+    case .gone: throw RecordingError("\(LogText.escaped(path)) does not exist, or is not a file")
     case .unreadable(let error): throw error
     case .locked:
       throw RecordingError("\(LogText.escaped(path)) is being written by another process; it is left as it is")
@@ -151,7 +150,7 @@ enum FragmentedFile {
     return outcome.words
   }
 
-  /// The folder that a file is in and its name there, whatever links lead to it.
+  /// The folder that contains the file, and its name there, with all links resolved.
   private static func place(of file: LockedFile) throws(RecordingError) -> (RecordingFolder, name: String) {
     guard let resolved = realpath(file.path, nil) else { throw .system("find", file.path, errno: errno) }
     defer { free(resolved) }
@@ -178,9 +177,9 @@ extension RecordingScanner.Content {
   var objection: String {
     switch self {
     case .finished: "it is an ordinary MP4 already; this takes fragmented ones, and recordings of weir"
-    // ffmpeg writes such without `empty_moov`.
+    // ffmpeg writes such files without `empty_moov`.
     case .mixed:
-      "its moov has samples of its own besides those in fragments, which this does not put together;"
+      "its moov has samples of its own besides those in fragments, which this command cannot merge;"
         + " `ffmpeg -i FILE -c copy OUT.mp4` does"
     case .fragmented: "it holds no whole fragment"
     case .unknown(let error): error.objection
@@ -192,11 +191,11 @@ extension BoxError {
   fileprivate var objection: String {
     switch code {
     case .blank where offset == 0:
-      "it begins with zeros: if its finishing was interrupted, `weir record finalize` puts that right"
+      "it begins with zeros: if its finishing was interrupted, `weir record finalize` repairs it"
     case .foreign: "that is no MP4"
     case .unfinished:
-      "it has media but no moov before it: it was written as an ordinary MP4 and never finished, so that"
-        + " nothing tells where its samples are"
+      "it has media but no moov before it: it was written as an ordinary MP4 and never finished, and"
+        + " its samples cannot be located"
     case .missing where path.isEmpty: "it has no moov"
     case .codec(let error) where error.code == .unsupported:
       "\(LogText.escaped(description)), which weir does not know (it knows H.264, HEVC, AV1, AAC and Opus)"

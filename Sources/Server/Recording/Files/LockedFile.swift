@@ -2,19 +2,19 @@ internal import Basics
 internal import Glibc
 internal import Storage
 
-/// A file that a command works on, by its path. Waits for the disk.
+/// A file that a command works on, opened by path. Its calls wait for the disk.
 final class LockedFile {
   let path: String
   let shared: SharedFile
   private(set) var size: UInt64
-  /// Who may do what with it.
+  /// Permission bits of the file.
   let permissions: mode_t
 
   var descriptor: CInt { shared.descriptor }
 
   enum Access {
     case read
-    /// Nobody else may be writing it: the recorder and whoever finishes it hold a lock.
+    /// Requires that no other process writes the file: recorders and finishers hold a lock.
     case change
   }
 
@@ -35,8 +35,8 @@ final class LockedFile {
     permissions = status.st_mode & 0o7777
   }
 
-  /// Asks again for 0.1 s: a process that is being started holds, until its own program begins, what the one that starts it
-  /// had open, which is over in milliseconds.
+  /// Repeats the attempt for 0.1 s. A child process that is being started holds its parent's descriptors until its own program
+  /// begins, which takes milliseconds.
   private static func patiently(_ succeeds: () -> Bool) -> Bool {
     for _ in 0..<20 {
       if succeeds() { return true }
@@ -45,15 +45,15 @@ final class LockedFile {
     return false
   }
 
-  /// Whether nobody else writes it.
+  /// Takes the lock. False if another process holds it.
   private static func lock(_ descriptor: CInt) -> Bool {
     patiently { flock(descriptor, LOCK_EX | LOCK_NB) == 0 }
   }
 
-  /// Throws when any other process has the file open: what is put before its bytes would shift them under whoever writes
-  /// or reads it. Where the system does not tell, nothing is known and nothing is thrown.
+  /// Throws if another process has the file open: inserted bytes would shift what that process writes or reads. Does nothing
+  /// where the system cannot tell.
   func requireNoOther() throws(RecordingError) {
-    // Whoever opens the file while there is a lease makes the system say so by a signal that would end this process.
+    // When another process opens the file during the lease, the system sends a signal, which would end this process.
     let before = signal(SIGIO, SIG_IGN)
     defer { signal(SIGIO, before) }
     let isAlone = Self.patiently {
@@ -72,12 +72,12 @@ final class LockedFile {
   /// `F_SETLEASE` of linux/fcntl.h.
   private static let setLease: CInt = 1024
 
-  /// It has become so long.
+  /// Sets the size after a change.
   func noteSize(_ size: UInt64) { self.size = size }
 
   var reader: RecordingFileReader { RecordingFileReader(file: shared) }
 
-  /// The same with offsets that count from byte `start`.
+  /// A reader whose offsets count from byte `start`.
   func reader(from start: UInt64) -> RecordingFileReader {
     start > 0 ? RecordingFileReader(file: SharedFile(shared, shiftedBy: Int(clamping: start))) : reader
   }

@@ -3,18 +3,18 @@ internal import Glibc
 internal import NIOCore
 internal import Storage
 
-/// Bytes of one file to another, within the kernel.
+/// Copies bytes from one file to another within the kernel.
 struct MediaCopy {
   let source: CInt
   let target: CInt
-  /// The target's, for messages.
+  /// Path of the target, for messages.
   let path: String
 
-  /// Bytes after which progress is told.
+  /// Bytes between two calls of `step`.
   private static let step: off_t = 32 << 20
 
-  /// Copies a stretch to the target from `start` on: copy_file_range shares or copies within the kernel, and where it
-  /// cannot, sendfile does. `step` is told bytes that are done, and ends the copy by throwing.
+  /// Copies a range to the target from `start` on. copy_file_range shares or copies within the kernel; where it cannot, sendfile
+  /// copies. `step` receives the bytes done and ends the copy by throwing.
   func copy(
     _ range: Range<UInt64>, to start: Int, step: (UInt64) throws(RecordingError) -> Void
   ) throws(RecordingError) {
@@ -36,21 +36,21 @@ struct MediaCopy {
   }
 }
 
-/// A movie as another file than its fragments': head, then media. Waits for the disk.
+/// Writes a movie as a separate file: moov first, then the media of the fragmented file. Waits for the disk.
 struct MovieCopy {
-  /// The fragmented file, and which of its bytes are taken: to its end.
+  /// The fragmented file, and the range of its bytes to take: up to its end.
   let source: CInt
   let content: Range<UInt64>
-  /// Where the copy is made, and its name until it is whole. What is there of that name goes: a crash left it.
+  /// Folder of the copy, and its name until it is whole. An existing file of that name is the rest of a crash and is removed.
   let folder: RecordingFolder
   let temporary: String
-  /// Who may do what with the copy; nil for what files usually get.
+  /// Permission bits of the copy; nil for the usual ones.
   var permissions: mode_t?
   /// Bytes that stay free on the disk.
   var keepFree: Int64 = 0
 
-  /// Makes it, durably, under its temporary name. `progress` is told bytes that are done. After `.leftFragmented`, and
-  /// after an error, there is none.
+  /// Makes the copy durable under its temporary name. `progress` receives the bytes done. After `.leftFragmented` and after an
+  /// error there is no copy.
   func make(
     _ head: ByteBuffer, effort: RecordingFile.Effort, progress: (UInt64) -> Void
   ) throws(RecordingError) -> RecordingFile.Outcome {
@@ -69,7 +69,7 @@ struct MovieCopy {
           folder.remove(temporary)
           return .leftFragmented
         }
-        // Half a copy helps nobody, and takes the room of those who are recorded.
+        // Half a copy is useless and takes space from the recordings in progress.
         let whole = UInt64(content.count) + UInt64(head.readableBytes)
         try requireRoom(whole)
         try media.copy(content, to: head.readableBytes) { done throws(RecordingError) in
@@ -87,14 +87,14 @@ struct MovieCopy {
     }
   }
 
-  /// Throws where the disk has no room for so many more bytes.
+  /// Throws if the disk has no room for that many more bytes.
   private func requireRoom(_ bytes: UInt64) throws(RecordingError) {
     guard let free = folder.freeBytes else { return }
     let usable = max(0, free.subtractingReportingOverflow(keepFree).partialValue)
     guard UInt64(usable) < bytes else { return }
     let limit = keepFree > 0 ? " above --keep-free (\(keepFree / 1_000_000) MB)" : ""
     throw RecordingError(
-      "to finish the recording takes a copy of \(bytes / 1_000_000) MB more, and the disk of "
+      "finishing the recording needs a copy of \(bytes / 1_000_000) MB more, and the disk of "
         + "\(LogText.escaped(folder.path)) has \(usable / 1_000_000) MB free\(limit); free space", code: ENOSPC)
   }
 }

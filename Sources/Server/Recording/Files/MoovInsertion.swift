@@ -3,55 +3,55 @@ internal import Glibc
 internal import NIOCore
 internal import Storage
 
-/// Puts a movie's head before a file's fragments, whose bytes stay where they are on the disk, and takes back what a
-/// crash left of that. A crash at any point leaves the fragmented file, the movie, or a file that begins with zeros, of
-/// which `takeBack` makes the fragmented one again. Waits for the disk.
+/// Inserts a movie's moov before the fragments of a file, whose blocks stay in place on the disk. Also undoes an insertion that a
+/// crash interrupted. A crash at any point leaves the fragmented file, the movie, or a file that begins with zeros. `takeBack`
+/// restores the fragmented file from the last of these. Waits for the disk.
 struct MoovInsertion {
   let descriptor: CInt
   /// For messages.
   let path: String
-  /// Where readers find the first byte of the fragments, if there may be any.
+  /// Position of the first fragment byte, for readers of the file; nil where there are none.
   var origin: FileOrigin?
   var calls = DiskCalls.system
 
   enum Outcome: Sendable {
     /// The file is a movie, durably.
     case inserted
-    /// The file system cannot insert room (tmpfs, btrfs, NFS …): errno tells, whatever its name. Nothing has changed.
+    /// The file system cannot insert a range (tmpfs, btrfs, NFS and others), as errno shows. Nothing has changed.
     case unsupported
   }
 
-  /// Something is wrong with the disk.
+  /// The disk failed.
   struct Failure: Error {
     var error: RecordingError
     var remains: Remains
   }
 
-  /// What is left before the fragments when it failed.
+  /// What lies before the fragments after a failure.
   enum Remains: Sendable {
     case nothing
-    /// Room, perhaps with some of the head, and perhaps not before all of them.
+    /// Inserted room. It may hold part of the moov, and may not lie before all fragments.
     case room
-    /// The head, in the room that was kept for it (`MoovReservation`); the disk may not have it.
+    /// The moov in its reservation (`MoovReservation`); the disk may not have it.
     case head
   }
 
-  /// Bytes that a disk writes whole or not at all. The first ones go last: until they are there the file begins with
-  /// zeros, and it is plain that it has no head yet.
+  /// Bytes that a disk writes as a whole or not at all. The first sector is written last. Until then the file begins with zeros,
+  /// which shows that it has no moov yet.
   static let sector = 512
 
-  /// The unit in which the file system can insert room and share blocks.
+  /// The unit in which the file system can insert a range and share blocks.
   static func blockSize(_ descriptor: CInt) -> Int {
     File(descriptor).space?.block ?? 4096
   }
 
-  /// `head` is a whole number of the file system's blocks. What follows must be durable.
+  /// `head` must be a whole number of file system blocks, and the fragments must be durable.
   func insert(_ head: ByteBuffer) throws(Failure) -> Outcome {
     let room = head.readableBytes
     let before = size
     let code = move(by: room, FALLOC_FL_INSERT_RANGE)
     guard code == 0 else {
-      // A file system that fails in the midst of it has made the file longer and moved some of its pieces.
+      // A file system that fails midway has made the file longer and moved some of its extents.
       let remains = size == before ? Remains.nothing : .room
       if remains == .nothing, ![ENOSPC, EDQUOT, EFBIG, EIO, EROFS].contains(code) { return .unsupported }
       throw Failure(error: .system("put the head into", path, errno: code), remains: remains)
@@ -64,7 +64,7 @@ struct MoovInsertion {
       try RecordingFile.write(first, to: descriptor, at: 0, path: path, calls: calls)
       try sync()
     } catch {
-      // A full disk has no room for the head's blocks: give the room back.
+      // A full disk has no room for the moov's blocks: remove the inserted range.
       throw Failure(error: error, remains: move(by: -room, FALLOC_FL_COLLAPSE_RANGE) == 0 ? .nothing : .room)
     }
     return .inserted
@@ -75,20 +75,20 @@ struct MoovInsertion {
     guard code == 0 else { throw .system("make durable", path, errno: code) }
   }
 
-  /// Of the file, in bytes; nil where the system does not tell.
+  /// Size of the file in bytes; nil if the system does not report it.
   private var size: Int? {
     var status = stat()
     return fstat(descriptor, &status) == 0 ? Int(status.st_size) : nil
   }
 
-  /// 0, or why the file system did not do it.
+  /// 0, or the errno of the file system.
   private func move(by count: Int, _ mode: CInt) -> CInt {
     var code: CInt = 0
     let act = {
       code = calls.allocate(descriptor, mode, 0, abs(count))
       return code == 0
     }
-    // Of a file that an earlier run left nobody has read a byte yet.
+    // No reader has read a byte yet of a file that an earlier run left.
     if let origin, count > 0 || origin.shift >= -count {
       _ = origin.push(by: count, act)
     } else {
@@ -99,16 +99,16 @@ struct MoovInsertion {
 
   // MARK: After a crash
 
-  /// Of a file that has its head: its first sector went last, and whoever wrote it may have ended before it was durable,
-  /// or when the sync failed and the system forgot that it has to be written. It is written again, and made durable with
-  /// all that is not.
+  /// Rewrites the first sector of a file that has its moov, and makes everything durable. That sector was written last. Its
+  /// writer may have ended before it was durable. Or a failed sync may have made the system forget that it is still to be
+  /// written.
   func confirm() throws(RecordingError) {
     let first = try read(at: 0, count: Self.sector)
     try RecordingFile.write(first, to: descriptor, at: 0, path: path, calls: calls)
     try sync()
   }
 
-  /// Removes room that was inserted and does not begin with a head. `length` is the file's. Returns how many bytes went.
+  /// Removes an inserted range that does not begin with a moov. `length` is the file's length. Returns the bytes removed.
   func takeBack(length: UInt64) throws(RecordingError) -> UInt64 {
     guard length > UInt64(Self.sector), try read(at: 0, count: 8).readableBytesView.allSatisfy({ $0 == 0 }),
       let start = try beginning(length)
@@ -119,10 +119,9 @@ struct MoovInsertion {
     return start
   }
 
-  /// A file system moves a file's pieces one after another, and a power failure may come between them: a hole parts
-  /// those that have moved from those that have not. Closes it, so that the file is what it was before. To be called
-  /// where a file of that length is not whole: there may be another reason for the hole, and then nothing is gained.
-  /// Returns how many bytes went.
+  /// Closes the hole that a power failure left during an insertion. A file system moves the extents of a file one after another;
+  /// a hole then separates those moved from those not moved. Closing it restores the file. To be called only if a file of that
+  /// length is not whole. A hole with another cause gains nothing. Returns the bytes removed.
   func closeHole(length: UInt64) throws(RecordingError) -> UInt64 {
     let hole = lseek(descriptor, 0, SEEK_HOLE)
     guard hole > 0, UInt64(hole) < length else { return 0 }
@@ -133,7 +132,7 @@ struct MoovInsertion {
     return UInt64(data - hole)
   }
 
-  /// Where the fragmented file begins behind the room: at a multiple of a sector, as file systems have no smaller blocks.
+  /// Where the fragmented file begins after the inserted room: at a multiple of a sector, the smallest block of file systems.
   func beginning(_ length: UInt64) throws(RecordingError) -> UInt64? {
     var position = UInt64(Self.sector)
     while position < min(length, Self.largestRoom) {
@@ -152,10 +151,10 @@ struct MoovInsertion {
     return nil
   }
 
-  /// No head is larger: it would be that of a month of pictures and audio.
+  /// Upper bound of a moov, which would be that of a month of video and audio.
   private static let largestRoom: UInt64 = 1 << 30
   private static let windowSize = 256 << 10
-  /// Bytes by which a file's beginning is known.
+  /// Bytes that identify the beginning of a file.
   private static let headSize = 16
 
   private func read(at offset: UInt64, count: Int) throws(RecordingError) -> ByteBuffer {

@@ -2,17 +2,17 @@ internal import FMP4
 internal import Glibc
 internal import NIOCore
 
-/// Room in front of a file's fragments, found and filled. Waits for the disk.
+/// Finds and fills the reservation at the start of a file. Waits for the disk.
 extension MoovReservation {
-  /// Of a file of `size` bytes that is no movie yet; nil where it keeps no room.
+  /// The reservation of a file of `size` bytes that is no movie yet; nil if it has none.
   static func find(in descriptor: CInt, size: UInt64, path: String) throws(RecordingError) -> MoovReservation? {
     try find(size: size) { offset, count throws(RecordingError) in
       try RecordingFile.read(from: descriptor, at: offset, count: count, path: path)
     }
   }
 
-  /// Puts the head where it belongs, durably; what was recorded must be so. Until its first sector is there, which goes
-  /// last and which a disk writes whole or not at all, the file is what it was.
+  /// Writes the moov into the reservation, durably; the media must be durable before. The first sector is written last, and a
+  /// disk writes it as a whole or not at all. Until then the file is what it was.
   func fill(
     with head: MovieBuilder.ParcelledHead, of descriptor: CInt, path: String, calls: DiskCalls
   ) throws(MoovInsertion.Failure) {
@@ -32,7 +32,7 @@ extension MoovReservation {
       try RecordingFile.write(first, to: descriptor, at: 0, path: path, calls: calls)
       try Self.sync(descriptor, path, calls)
     } catch {
-      // The disk may have either, and either is whole.
+      // The disk may hold either state, and either is whole.
       let isBack = (try? RecordingFile.write(before, to: descriptor, at: 0, path: path, calls: calls)) != nil
       throw MoovInsertion.Failure(error: error, remains: isBack ? .nothing : .head)
     }

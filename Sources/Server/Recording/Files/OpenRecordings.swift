@@ -1,15 +1,16 @@
 internal import Basics
 internal import Glibc
+internal import Ingest
 internal import Storage
 internal import Synchronization
 
-/// The finished recordings that are being read. A file is open once, however many read it, and its descriptor is counted out
-/// before it is opened; it is given back when the last reader is gone.
+/// The finished recordings being read. Each file is open once, for any number of readers. Its descriptor is charged to the budget
+/// before it is opened and returned with the last reader.
 final class OpenRecordings: Sendable {
-  /// There is no descriptor for another file at the moment.
+  /// No descriptor is available for another file at present.
   struct Full: Error, Sendable {}
 
-  /// Which file it is: no other has the same inode for as long as it is open.
+  /// Identifies a file: no other has the same inode while it is open.
   private struct Identity: Hashable {
     var device: UInt64
     var inode: UInt64
@@ -25,30 +26,58 @@ final class OpenRecordings: Sendable {
   }
 
   let descriptors: DescriptorBudget
-  private let entries = Mutex<[Identity: Entry]>([:])
+  private let state = Mutex(State())
+
+  private struct State {
+    var entries: [Identity: Entry] = [:]
+    /// How many files each client opened that are open still.
+    var held: [NetworkAddress: Int] = [:]
+  }
 
   init(descriptors: DescriptorBudget = .unlimited) {
     self.descriptors = descriptors
   }
 
-  /// A regular file as it is now, and what its inode tells; nil when there is none of that name. Waits for the disk.
-  func open(_ name: String, in folder: RecordingFolder) throws(Full) -> (file: SharedFile, status: stat)? {
+  /// Opens a regular file and returns it with its status; nil if there is none of that name. Waits for the disk.
+  ///
+  /// - Parameter client: the client of the request. When three quarters of the places are taken, a client that holds half of them
+  ///   opens no further file.
+  func open(
+    _ name: String, in folder: RecordingFolder, for client: NetworkAddress? = nil
+  ) throws(Full) -> (file: SharedFile, status: stat)? {
     guard let status = folder.status(of: name) else { return nil }
-    if let file = entries.withLock({ $0[Identity(status)]?.file }) { return (file, status) }
+    if let file = state.withLock({ $0.entries[Identity(status)]?.file }) { return (file, status) }
     let claim = FileClaim(on: descriptors, for: .reading)
-    guard claim.take() else { throw Full() }
+    guard mayOpen(client), claim.take() else { throw Full() }
     guard let (descriptor, opened) = folder.openFile(name, O_RDONLY) else {
       claim.giveBack()
       return nil
     }
-    let mine = SharedFile(taking: descriptor, kind: .disk) { claim.giveBack() }
-    let file = entries.withLock { entries in
-      // Somebody may have opened it at the same time.
-      if let other = entries[Identity(opened)]?.file { return other }
-      entries = entries.filter { $0.value.file != nil }
-      entries[Identity(opened)] = Entry(file: mine)
+    count(1, client)
+    let mine = SharedFile(taking: descriptor, kind: .disk) { [self] in
+      claim.giveBack()
+      count(-1, client)
+    }
+    let file = state.withLock { state in
+      // Another thread may have opened it at the same time.
+      if let other = state.entries[Identity(opened)]?.file { return other }
+      state.entries = state.entries.filter { $0.value.file != nil }
+      state.entries[Identity(opened)] = Entry(file: mine)
       return mine
     }
     return (file, opened)
+  }
+
+  private func mayOpen(_ client: NetworkAddress?) -> Bool {
+    guard let client, descriptors.openFiles * 4 >= descriptors.files * 3 else { return true }
+    return state.withLock { $0.held[client, default: 0] } < max(1, descriptors.files / 2)
+  }
+
+  private func count(_ change: Int, _ client: NetworkAddress?) {
+    guard let client else { return }
+    state.withLock { state in
+      let held = state.held[client, default: 0] + change
+      state.held[client] = held > 0 ? held : nil
+    }
   }
 }

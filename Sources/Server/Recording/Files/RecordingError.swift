@@ -4,7 +4,7 @@ internal import Glibc
 /// Why a recording cannot go on: what failed, with which file, why, and what to do.
 struct RecordingError: Error, Sendable, Hashable, CustomStringConvertible {
   var description: String
-  /// The system's word for it; nil where weir itself refuses.
+  /// errno of the system; nil where weir itself refuses.
   var code: CInt?
 
   init(_ description: String, code: CInt? = nil) {
@@ -19,7 +19,7 @@ struct RecordingError: Error, Sendable, Hashable, CustomStringConvertible {
       "cannot \(action) \(LogText.escaped(path)): \(String(cString: strerror(code)))\(advice)", code: code)
   }
 
-  /// A file that somebody named cannot be opened.
+  /// A file given by the user cannot be opened.
   static func unopened(_ path: String, errno code: CInt) -> RecordingError {
     let reason =
       switch code {

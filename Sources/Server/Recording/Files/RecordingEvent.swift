@@ -1,26 +1,26 @@
 internal import Basics
 internal import Ingest
 
-/// What happens to one recording, in order. The catalogue, the log and the API follow recordings by these.
+/// An event of one recording. The catalogue, the log and the API follow recordings by these, in order.
 struct RecordingEvent: Sendable, Hashable {
   enum Kind: Sendable, Hashable {
     /// The file exists and holds its first fragment.
     case started
-    /// More has been written; told at most once a second.
+    /// More has been written; sent at most once a second.
     case progressed
-    /// Nothing more is recorded to this file; `.stored` follows as soon as it is that, or `.failed`.
+    /// Nothing more is recorded to this file. `.stored` or `.failed` follows.
     case stopped(RecordingStop)
-    /// An ordinary movie under its final name, which a power failure cannot take any more.
+    /// An ordinary movie under its final name, safe from a power failure.
     case stored
-    /// Recording stopped before it was asked to, and `facts` say why; or all of it was written and the disk did not let
-    /// it be finished. What `facts` tell of is kept. Where a movie could be made of it at once, `.stored` has been told
-    /// before; where that takes a copy, or another try, it comes later.
+    /// Recording stopped early, for the reason in `facts`; or everything was written and the disk prevented finishing. The media
+    /// that `facts` describe is kept. If a movie could be made of it at once, `.stored` came before. If that needs a copy or
+    /// another attempt, `.stored` comes later.
     case failed(reason: String)
-    /// Nobody wanted it: the file is gone.
+    /// A client cancelled the recording: the file is removed.
     case cancelled
-    /// An earlier run left it unfinished; now it is stored.
+    /// A file that an earlier run left unfinished has been stored.
     case salvaged
-    /// Its file was removed: by retention, or because the time to take a deletion back is over.
+    /// Its file was removed: by retention, or because the time to undo a deletion is over.
     case deleted(reason: String)
   }
 
@@ -28,20 +28,20 @@ struct RecordingEvent: Sendable, Hashable {
   var facts: RecordingFacts
 }
 
-/// What is known of a recording.
+/// The known facts of a recording.
 struct RecordingFacts: Sendable, Hashable {
   var stream: StreamName
   var name: RecordingName
-  /// Nanoseconds since 1970, of its first picture or audio.
+  /// Wall-clock time of its first video or audio, in nanoseconds since 1970.
   var startedAt: Int64
-  /// Of media.
+  /// Seconds of media.
   var seconds: Double
   var bytes: UInt64
-  /// RFC 6381, one a track.
+  /// RFC 6381, one for each track.
   var codecs: [String]
-  /// Where media is missing, in order.
+  /// Places where media is missing, in order.
   var gaps: [RecordingGap]
-  /// Why it ended before it was to; nil where all of it is there.
+  /// Why it ended early; nil where nothing is missing at the end.
   var failure: String?
   var disclosure = RecordingVisibility.whileWritten
 }
@@ -50,22 +50,22 @@ struct RecordingFacts: Sendable, Hashable {
 enum RecordingVisibility: Sendable, Hashable {
   /// From its first fragment on.
   case whileWritten
-  /// It may hold what was never on air: before it is stored, nobody is told of it and none of it is served.
+  /// When it is stored. It may hold media that was never on air, so before that it is neither listed nor served.
   case onceStored
 }
 
-/// Media that a recording lacks, and why.
+/// Media missing from a recording, and why.
 struct RecordingGap: Sendable, Hashable {
-  /// Seconds of the recording after which it is missing.
+  /// Seconds of the recording before the gap.
   var at: Double
-  /// Wall-clock seconds that are missing.
+  /// Length of the gap, in wall-clock seconds.
   var seconds: Double
   /// `nothing came from the publisher`, `the disk was too slow` …
   var reason: String
 }
 
-/// Hears of every event, on whatever thread of the recordings' pools it happens, one recording's events in order. It
-/// hands slow work to a thread of its own.
+/// Receives all recording events, those of one recording in order, on any thread of the recording pools. It must hand slow work
+/// to a thread of its own.
 protocol RecordingObserver: AnyObject, Sendable {
   func receive(_ event: RecordingEvent)
 }

@@ -2,7 +2,7 @@ internal import Basics
 internal import NIOCore
 internal import Storage
 
-/// Reading and writing anywhere in a file, a recording's or another. Offsets are those of the file itself.
+/// Reads and writes at any position of a file. Offsets are those of the file itself.
 extension RecordingFile {
   /// Up to `count` bytes at `offset`; fewer at the end of the file.
   func read(at offset: UInt64, count: Int) throws(RecordingError) -> ByteBuffer {

@@ -5,32 +5,31 @@ internal import NIOCore
 extension RecordingFile {
   /// What may be done to make a movie of the fragments.
   enum Effort: Sendable {
-    /// Also copy the media, which may take as long as it took the disk to write it.
+    /// A copy of the media is allowed. It may take as long as writing the media took.
     case whatItTakes
     /// Only what takes milliseconds.
     case inPlace
-    /// The same, though much of the room that was kept in front should be left over: the server goes down, and nobody is
-    /// there to make a copy that takes a while.
+    /// Like `inPlace`, but accepts a reservation that stays mostly unused: during shutdown there is no time for a copy.
     case atOnce
   }
 
   enum Outcome: Sendable, Hashable {
-    /// The head was written into the room that was kept before the media.
+    /// The moov was written into the reservation before the media.
     case filled
-    /// The head was inserted before the media, which stayed where it was.
+    /// The moov was inserted before the media, which stayed in place.
     case inserted
-    /// The media's blocks became part of another file, behind the head, without being read (XFS, btrfs).
+    /// The media's blocks became part of another file after the moov, without being read (XFS, btrfs).
     case shared
-    /// The media was copied behind the head.
+    /// The media was copied after the moov.
     case copied
     /// The file stays as it is, whole and fragmented.
     case leftFragmented
   }
 
-  /// Makes an ordinary movie of the file and gives it its final name, durably. A crash at any point leaves either the
-  /// fragmented file or the movie; `RecordingSalvage` tells which. Where room was kept in front the head goes there; else
-  /// what the file system can is found out by asking it: first to insert room for the head, then to share the media's
-  /// blocks, then to copy, of which `onProgress` is told in bytes, if `keepFree` bytes of the disk stay free.
+  /// Makes an ordinary movie of the file and gives it its final name, durably. A crash at any point leaves either the fragmented
+  /// file or the movie, which `RecordingSalvage` tells apart. The moov goes into the reservation if the file has one. Otherwise
+  /// the methods are tried in turn: insert a range for the moov, share the media's blocks, copy. A copy calls `onProgress` with
+  /// the bytes done and leaves `keepFree` bytes of the disk free.
   func finish(
     _ builder: MovieBuilder, effort: Effort, keepFree: Int64 = 0, onProgress: (UInt64) -> Void = { _ in }
   ) throws(RecordingError) -> Outcome {
@@ -70,7 +69,7 @@ extension RecordingFile {
     return outcome
   }
 
-  /// The file's contents are of no use.
+  /// Removes the file.
   func discard() {
     folder.remove(name.unfinished)
   }
@@ -79,7 +78,7 @@ extension RecordingFile {
     MoovInsertion(descriptor: descriptor, path: path, origin: origin, calls: calls)
   }
 
-  /// False when the file system cannot insert room.
+  /// False if the file system cannot insert a range.
   private func insert(_ head: ByteBuffer) throws(RecordingError) -> Bool {
     guard length > 0 else { return false }
     do throws(MoovInsertion.Failure) {
@@ -106,7 +105,7 @@ extension RecordingFile {
     return .filled
   }
 
-  /// Removes what a crash, or a disk that failed, left of a head that was being inserted.
+  /// Removes what a crash or a disk failure left of a moov that was being inserted.
   func takeBackUnfinishedHead() throws(RecordingError) {
     try requireFragments()
     guard room == nil else { return }
@@ -114,13 +113,13 @@ extension RecordingFile {
     if inserted > 0 { try truncate(to: length - inserted) }
   }
 
-  /// Makes the head durable of what turned out to be a movie.
+  /// Makes the moov of a file that proved to be a movie durable.
   func confirmHead() throws(RecordingError) {
     try insertion.confirm()
   }
 
-  /// Closes the hole that a power failure left while a head was being inserted or taken back. False where there is none.
-  /// Room that was kept in front is a hole, too, and stays.
+  /// Closes the hole that a power failure left while a moov was being inserted or removed. False if there is none. A reservation
+  /// is a hole as well and stays.
   func closeHole() throws(RecordingError) -> Bool {
     guard room == nil else { return false }
     let hole = try insertion.closeHole(length: length)

@@ -4,47 +4,47 @@ internal import Glibc
 internal import NIOCore
 internal import Storage
 
-/// The file of a recording on its way from fragments to a movie. Every call may wait for the disk, so it is used on
-/// one thread of a pool at a time, never on an event loop.
+/// The file of a recording, from its first fragment to the finished movie. Every call may wait for the disk. It is used on one
+/// pool thread at a time, never on an event loop.
 final class RecordingFile {
   let folder: RecordingFolder
   let name: RecordingName
-  /// Bytes that are whole, from the first that was recorded on, as all offsets here count: what a failed write left
-  /// behind them is cut off.
+  /// Bytes that are whole, counted from the first recorded byte, as all offsets here are. What a failed write left after them is
+  /// cut off.
   private(set) var length: UInt64
-  /// Bytes that a power failure cannot take any more, name and folder included.
+  /// Bytes that are safe from a power failure, with the name and the folder.
   private(set) var durableLength: UInt64 = 0
   let descriptor: CInt
-  /// What is kept in front of the first byte for the movie's head; nil where that finds another way.
+  /// Reservation for the moov before the first recorded byte; nil where the moov is placed in another way.
   let room: MoovReservation?
-  /// Where its first byte lies, for those who read it while it becomes a movie.
+  /// Position of the first recorded byte, for readers while the file becomes a movie.
   let origin: FileOrigin
   private var unsynced = Unsynced.nothing
   private var trust = Trust.whole
   private var isNameDurable = false
-  private var trail = PageCacheTrimmer()
+  private var cacheTrimmer = PageCacheTrimmer()
   let calls: DiskCalls
-  /// Of a file that this process began to write.
+  /// Set for a file that this process created.
   private var holder: UnfinishedRecordingFiles.Holder?
-  /// Up to where the disk keeps room for this file.
+  /// End of the range that the disk keeps allocated for this file.
   private var reservedLength: UInt64 = 0
-  /// How far it is on its way to a movie.
+  /// Whether the file is still fragmented.
   private(set) var stage = Stage.fragments
 
   enum Stage: Sendable {
     case fragments
-    /// A head has been put in front, or is being put there, so that `length` tells no more where the media ends: nothing
-    /// is appended and nothing cut off any more. What is left to do is left to whoever opens the file next.
+    /// A moov is at the start or is being put there, so `length` no longer shows where the media ends. Nothing is appended or cut
+    /// off. Remaining work is done when the file is next opened.
     case movie
   }
 
-  /// A head lies before the fragments, perhaps not all of it.
+  /// A moov, perhaps incomplete, lies before the fragments.
   func noteHead() { stage = .movie }
 
-  /// Throws where offsets are not those of the fragments any more.
+  /// Throws if offsets are no longer those of the fragments.
   func requireFragments() throws(RecordingError) {
     guard case .movie = stage else { return }
-    throw RecordingError("\(LogText.escaped(path)) has its head, but is not known to be durable", code: EIO)
+    throw RecordingError("\(LogText.escaped(path)) has its moov, but is not known to be durable", code: EIO)
   }
 
   private enum Unsynced {
@@ -52,10 +52,10 @@ final class RecordingFile {
     case something
   }
 
-  /// Whether what was written and read back is what the disk will have.
+  /// Whether the disk will have what was written and read back.
   private enum Trust {
     case whole
-    /// The disk failed to take something that lies behind `durableLength`, and will not say so again.
+    /// A sync of bytes after `durableLength` failed. A second sync would not report it again.
     case durablePart
   }
 
@@ -63,10 +63,10 @@ final class RecordingFile {
   var path: String { "\(folder.path)/\(name.unfinished)" }
   var finishedPath: String { "\(folder.path)/\(name.finished)" }
 
-  /// Where its first byte lies in the file, as long as it is no movie.
+  /// Position of the first recorded byte in the file while it is no movie.
   var contentStart: UInt64 { UInt64(room?.length ?? 0) }
 
-  /// `size` is the file's.
+  /// `size` is that of the file.
   private init(
     folder: RecordingFolder, name: RecordingName, taking descriptor: CInt, size: UInt64, room: MoovReservation?,
     calls: DiskCalls
@@ -85,8 +85,8 @@ final class RecordingFile {
     close(descriptor)
   }
 
-  /// A new file of that name, with the first number that nobody has. It keeps `moovReservation` bytes for the movie's head
-  /// where the file system has no other way to put one in front without a copy.
+  /// A new file of that name, with the first free number. It reserves `moovReservation` bytes for the moov where the file system
+  /// has no other way to place one without a copy.
   static func create(
     in folder: RecordingFolder, name: RecordingName, moovReservation: Int = 0, calls: DiskCalls = .system
   ) throws(RecordingError) -> RecordingFile {
@@ -99,7 +99,7 @@ final class RecordingFile {
       if descriptor < 0, errno == EEXIST { continue }
       guard descriptor >= 0 else { throw .system("make", "\(folder.path)/\(name.unfinished)", errno: errno) }
       flock(descriptor, LOCK_EX | LOCK_NB)
-      // What an earlier run left of that name has been finished meanwhile: two would become the same.
+      // A file of that name from an earlier run was finished meanwhile: both would get the same name.
       if folder.isTaken(name) {
         folder.remove(name.unfinished)
         close(descriptor)
@@ -113,10 +113,10 @@ final class RecordingFile {
     throw RecordingError("no free name for a recording like \(name.base) in \(LogText.escaped(folder.path))")
   }
 
-  /// What became of an attempt to take up a file that an earlier run left.
+  /// Result of an attempt to open a file that an earlier run left.
   enum Reopening {
     case opened(RecordingFile)
-    /// Somebody holds its lock: another process writes it, or a child of one has not yet let go of what it inherited.
+    /// Another process writes it, or a child process has not yet released an inherited descriptor.
     case locked
     case gone
     case unreadable(RecordingError)
@@ -143,13 +143,13 @@ final class RecordingFile {
     }
     let file = RecordingFile(folder: folder, name: name, taking: descriptor, size: size, room: room, calls: calls)
     file.unsynced = .something
-    // Whoever wrote it had room kept behind its end, which nobody else would give back.
+    // Its writer had space allocated after the end of the file. It must be released here.
     file.reservedLength = .max
     return .opened(file)
   }
 
-  /// The file for readers, who may keep it for as long as they like: it shares neither the lock nor the right to write.
-  /// `closed` is called when the last of them is gone.
+  /// The file for readers, for as long as they need it. It shares neither the lock nor the right to write. `closed` is called
+  /// after the last reader has gone.
   func shared(closed: (@Sendable () -> Void)? = nil) -> SharedFile? {
     let copy = open("/proc/self/fd/\(descriptor)", O_RDONLY | O_CLOEXEC)
     return copy < 0 ? nil : SharedFile(taking: copy, kind: .disk, origin: origin, closed: closed)
@@ -157,8 +157,8 @@ final class RecordingFile {
 
   // MARK: Appending
 
-  /// Writes what stands before the first fragment. Behind room for a head the `moov` comes alone: the `ftyp` stands before
-  /// that room.
+  /// Writes what precedes the first fragment. After a reservation that is the `moov` alone, because the `ftyp` stands before the
+  /// reservation.
   func begin(_ initSegment: ByteBuffer) throws(RecordingError) {
     guard let room else { return try append(initSegment) }
     guard let (fileType, movie) = MoovReservation.parts(of: initSegment) else {
@@ -170,8 +170,7 @@ final class RecordingFile {
     try append(movie)
   }
 
-  /// Appends a fragment from the memory it lies in, without a copy through this process, behind `prefix`. Returns
-  /// where the fragment begins.
+  /// Appends a fragment after `prefix`, without a copy through this process. Returns where the fragment begins.
   @discardableResult
   func append(_ range: FileRange, behind prefix: ByteBuffer = ByteBuffer()) throws(RecordingError) -> UInt64 {
     try requireFragments()
@@ -210,7 +209,7 @@ final class RecordingFile {
     length += UInt64(bytes.readableBytes)
   }
 
-  /// What stands behind `length` goes, and the room that is kept there.
+  /// Removes what lies after `length`, and the space allocated there.
   private func cutOff() {
     ftruncate(descriptor, off_t(clamping: contentStart + length))
     reservedLength = 0
@@ -220,8 +219,8 @@ final class RecordingFile {
 
   var hasUnsynced: Bool { unsynced == .something }
 
-  /// Makes what was written durable, and with the first time the file's name. After a failure the system may take what
-  /// it could not write for written: it is not asked again.
+  /// Makes written bytes durable; the first call also makes the file's name durable. After a failure the system may treat lost
+  /// bytes as written, so the call is not repeated.
   func sync() throws(RecordingError) {
     guard case .whole = trust else { throw .system("make durable", path, errno: EIO) }
     try checkThatItIsThere()
@@ -242,8 +241,8 @@ final class RecordingFile {
     }
     unsynced = .nothing
     durableLength = length
-    // Nothing is inserted behind room that is kept.
-    if room == nil, let old = trail.advance(durable: durableLength) {
+    // No range is inserted into a file that has a reservation, so its cached pages may stay.
+    if room == nil, let old = cacheTrimmer.advance(durable: durableLength) {
       posix_fadvise(
         descriptor, off_t(clamping: old.lowerBound), off_t(clamping: old.upperBound - old.lowerBound),
         POSIX_FADV_DONTNEED)
@@ -255,11 +254,11 @@ final class RecordingFile {
     case cut
   }
 
-  /// No sync has failed: all that was written is what the disk has, or will have.
+  /// No sync has failed: the disk has everything written, or will have it.
   var keepsAll: Bool { trust == .whole }
 
-  /// Gives up what a failed `sync` may have lost: the file ends where the last one left it. Throws where there was none:
-  /// the file is then left for the next start to judge.
+  /// Cuts off what a failed `sync` may have lost: the file ends where the last successful one left it. Throws if there was none;
+  /// the next start then examines the file.
   func cutToDurable() throws(RecordingError) -> Cut {
     guard case .durablePart = trust else { return .unneeded }
     guard durableLength > 0 else { throw .system("make durable", path, errno: EIO) }
@@ -268,14 +267,14 @@ final class RecordingFile {
     return .cut
   }
 
-  /// A file that was removed can be written to as before, for nobody.
+  /// Throws if the file was removed: writing to it would succeed without effect.
   private func checkThatItIsThere() throws(RecordingError) {
     var status = stat()
     guard fstat(descriptor, &status) == 0, status.st_nlink == 0 else { return }
     throw RecordingError("\(LogText.escaped(path)) was removed while it was being recorded", code: ENOENT)
   }
 
-  /// Cuts the file off behind `length` bytes: what follows is not whole.
+  /// Cuts the file off after `length` bytes, since what follows is not whole.
   func truncate(to length: UInt64) throws(RecordingError) {
     try requireFragments()
     guard ftruncate(descriptor, off_t(clamping: contentStart + length)) == 0 else {
@@ -287,17 +286,16 @@ final class RecordingFile {
     reservedLength = 0
   }
 
-  /// It has become a movie of so many bytes.
+  /// The file has become a movie of that many bytes.
   func noteFinished(_ length: UInt64) {
     self.length = length
     durableLength = length
   }
 
-  // MARK: Room
+  // MARK: Allocating space
 
-  /// Has the disk keep room for `media` more bytes and for a head of `head` bytes, so that what was recorded can be
-  /// finished when the disk is full. Throws when there is none. Where the file system cannot keep room, nothing is
-  /// kept.
+  /// Allocates space for `media` more bytes and a moov of `head` bytes, so that the recording can be finished on a full disk.
+  /// Throws if there is no space. Does nothing where the file system cannot allocate in advance.
   func reserve(media: Int, head: Int) throws(RecordingError) {
     try requireFragments()
     let needed = length + UInt64(media + head)
@@ -317,10 +315,10 @@ final class RecordingFile {
     }
   }
 
-  /// Room is taken in steps of so many bytes, which also keeps the file in few pieces.
+  /// Step of allocation in bytes, which also keeps the file in few extents.
   private static let reserveStep: UInt64 = 4 << 20
 
-  /// Gives the room behind the file's end back to the disk, for the head to take.
+  /// Returns the space allocated after the file's end to the disk, for the moov.
   func releaseReserve() {
     guard case .fragments = stage, reservedLength > length else { return }
     cutOff()

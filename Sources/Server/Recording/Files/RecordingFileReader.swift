@@ -3,20 +3,20 @@ internal import Glibc
 internal import NIOCore
 internal import Storage
 
-/// Reads heads and boxes of a recording's file on a thread of a pool: it may wait for the disk. Offsets count from
-/// the first byte that was recorded, wherever that lies by now.
+/// Reads headers and boxes of a recording's file on a pool thread; it may wait for the disk. Offsets count from the first
+/// recorded byte, also after that byte has moved.
 struct RecordingFileReader: Sendable {
   let file: SharedFile
 
-  /// The disk does not give what is asked for.
+  /// The disk failed to return the bytes.
   struct Unreadable: Error, CustomStringConvertible {
     var offset: UInt64
-    /// errno's.
+    /// errno of the read.
     var code: CInt
     var description: String { "the recording cannot be read at \(offset): \(String(cString: strerror(code)))" }
   }
 
-  /// Up to `count` bytes; fewer at the end. Tries again while the bytes are being pushed back.
+  /// Up to `count` bytes; fewer at the end of the file. Repeats while the bytes are being moved.
   func read(at offset: UInt64, count: Int) throws(Unreadable) -> ByteBuffer {
     for _ in 0..<Self.attempts {
       switch file.read(at: Int(clamping: offset), count: count) {
@@ -32,7 +32,7 @@ struct RecordingFileReader: Sendable {
   /// Microseconds.
   private static let pause: UInt32 = 1000
 
-  /// Walks over a stretch of the file. `body` is given what is found and tells whether to go on.
+  /// Walks over a range of the file. `body` receives each step and returns whether to go on.
   func walk(
     _ range: Range<UInt64>, tracks: [TrackDescription] = [], _ body: (FragmentWalker.Step) -> Bool
   ) throws(Unreadable) {
@@ -46,7 +46,7 @@ struct RecordingFileReader: Sendable {
     }
   }
 
-  /// Walks over a stretch of the file whose tracks, and what else its fragments leave out, are told at `movie`.
+  /// Walks over a range of the file. The tracks and the defaults of its fragments are read from the boxes at `movie`.
   func walk(
     _ range: Range<UInt64>, movie: UInt64, _ body: (FragmentWalker.Step) -> Bool
   ) throws(Unreadable) {
@@ -65,7 +65,7 @@ struct RecordingFileReader: Sendable {
     }
   }
 
-  /// The tracks that the boxes at an offset tell of.
+  /// The tracks described by the boxes at an offset.
   func tracks(at offset: UInt64, end: UInt64) throws(Unreadable) -> [TrackDescription]? {
     var found: [TrackDescription]?
     try walk(offset..<end) { step in
@@ -77,12 +77,12 @@ struct RecordingFileReader: Sendable {
 
   // MARK: The index
 
-  /// Where the parts of a file of `size` bytes lie; nil for one that weir's recordings do not look like.
+  /// The layout of a file of `size` bytes; nil if it does not look like a recording of weir.
   func outline(size: UInt64) throws(Unreadable) -> FileOutline? {
     try FileOutline(size: size, read)
   }
 
-  /// The index of a fragmented file of that length: by its fragments' heads.
+  /// The index of a fragmented file of that length, read from the headers of its fragments.
   func index(length: UInt64) throws(Unreadable) -> RecordingIndex {
     var indexer = RecordingIndexer()
     try walk(0..<length) { step in

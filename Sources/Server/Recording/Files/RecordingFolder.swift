@@ -3,13 +3,13 @@ internal import Ingest
 internal import Storage
 internal import Synchronization
 
-/// An open folder: the recordings folder, or a stream's below it. What is in it is reached by single names that are
-/// never followed through links, so nothing that others put there leads outside.
+/// An open folder: the recordings folder, or the folder of a stream in it. Its files are opened by single names without following
+/// links, so no link can lead outside.
 final class RecordingFolder: Sendable {
   let descriptor: CInt
   /// For messages.
   let path: String
-  /// The folder above, while this one was made just now and may yet be lost with a power failure.
+  /// The parent folder, while this folder is new and a power failure could still remove it.
   private let parent: Mutex<RecordingFolder?>
 
   private init(taking descriptor: CInt, path: String, in parent: RecordingFolder? = nil) {
@@ -29,7 +29,7 @@ final class RecordingFolder: Sendable {
     return RecordingFolder(taking: descriptor, path: path)
   }
 
-  /// Whether both are open on one folder; a path may name another by now.
+  /// Whether both are open on the same folder: a path may lead to another one later.
   func isSame(as other: RecordingFolder) -> Bool {
     if self === other { return true }
     var (mine, others) = (stat(), stat())
@@ -42,12 +42,12 @@ final class RecordingFolder: Sendable {
     case fail
   }
 
-  /// A stream's folder below this one.
+  /// The folder of a stream in this one.
   func folder(of stream: StreamName, ifAbsent: Absence) throws(RecordingError) -> RecordingFolder {
     try folder(named: stream.description, ifAbsent: ifAbsent)
   }
 
-  /// A folder below this one. `name` is ours: a stream's, or one of the server's own, which begin with a dot.
+  /// A folder in this one. `name` comes from the server: a stream's name, or a name that begins with a dot.
   func folder(named name: String, ifAbsent: Absence) throws(RecordingError) -> RecordingFolder {
     let path = "\(path)/\(name)"
     var isNew = false
@@ -60,7 +60,7 @@ final class RecordingFolder: Sendable {
     return RecordingFolder(taking: opened, path: path, in: isNew ? self : nil)
   }
 
-  /// Makes the names in it durable, and its own.
+  /// Makes the names in this folder durable, and its own name.
   func makeDurable() throws(RecordingError) {
     guard fsync(descriptor) == 0 else { throw .system("make durable the folder", path, errno: errno) }
     guard let above = parent.withLock({ $0 }) else { return }
@@ -68,10 +68,11 @@ final class RecordingFolder: Sendable {
     parent.withLock { $0 = nil }
   }
 
-  /// The names in it, without those that begin with a dot, sorted.
+  /// The names in the folder, sorted, without those that begin with a dot.
   func names() throws(RecordingError) -> [String] { try names(ending: "").sorted() }
 
-  /// Those that end so, in the file system's order. A folder may have a hundred thousand: the others cost no string.
+  /// The names with that ending, in the file system's order. A folder may have a hundred thousand names, so no string is made for
+  /// the others.
   func names(ending: StaticString) throws(RecordingError) -> [String] {
     let copy = openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard copy >= 0, let listing = fdopendir(copy) else {
@@ -97,8 +98,8 @@ final class RecordingFolder: Sendable {
     try names().compactMap { StreamName($0) }
   }
 
-  /// A descriptor of a regular file; nil when there is none of that name. `flags` besides those that keep it from
-  /// leading elsewhere or from waiting (a named pipe).
+  /// A descriptor of a regular file; nil if there is none of that name. Flags against following links and against waiting (named
+  /// pipes) are added to `flags`.
   func openFile(_ name: String, _ flags: CInt) -> (descriptor: CInt, status: stat)? {
     let opened = openat(descriptor, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     guard opened >= 0 else { return nil }
@@ -110,7 +111,7 @@ final class RecordingFolder: Sendable {
     return (opened, status)
   }
 
-  /// What the inode of a regular file tells; nil when there is none of that name.
+  /// The status of a regular file; nil if there is none of that name.
   func status(of name: String) -> stat? {
     var status = stat()
     guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0, status.st_mode & S_IFMT == S_IFREG else {
@@ -127,7 +128,7 @@ final class RecordingFolder: Sendable {
     unlinkat(descriptor, name, 0)
   }
 
-  /// Gives a file another name and makes that durable.
+  /// Renames a file and makes that durable.
   func rename(_ name: String, to other: String) throws(RecordingError) {
     guard renameat(descriptor, name, descriptor, other) == 0 else {
       throw .system("rename to \(other) the file", "\(path)/\(name)", errno: errno)
@@ -135,7 +136,7 @@ final class RecordingFolder: Sendable {
     try makeDurable()
   }
 
-  /// Of its file system.
+  /// Sizes of its file system.
   var space: File.Space? { File(descriptor).space }
 
   /// Bytes that an unprivileged user may still write to this file system.

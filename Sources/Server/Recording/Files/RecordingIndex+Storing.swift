@@ -2,25 +2,26 @@ internal import Basics
 internal import FMP4
 internal import NIOCore
 
-/// The index as bytes, which stand in the `free` box between a finished movie's `moov` and its media, behind the
-/// `RecordingMetadata`: whoever opens the recording later need not look at every fragment. What does not look right is passed over, and the file is walked.
+/// The index as bytes. They stand in the `free` box between a finished movie's `moov` and its media, after the
+/// `RecordingMetadata`. With them a recording can be opened without a look at every fragment. If they are invalid, they are
+/// ignored and the file is walked.
 ///
 /// | bytes | what |
 /// |---|---|
 /// | 8 | `weir-ix2` (`weir-ix1` without the last line) |
 /// | 8 | FNV-1a of all that follows |
 /// | 4 × 4 | numbers of tracks, versions, segments, clocks |
-/// | 12 + 4 × tracks | each version: number, offset; ticks of a picture of each track |
+/// | 12 + 4 × tracks | each version: number, offset; ticks of a frame of each track |
 /// | 24 | each clock: first segment, media time, timescale, wall-clock time |
 /// | 45 + 16 × tracks | each segment, and what it holds of each track |
-/// | 4 | EXT-X-TARGETDURATION in seconds; 0 where nobody knows |
+/// | 4 | EXT-X-TARGETDURATION in seconds; 0 if not known |
 extension RecordingIndex {
   private static let magic: StaticString = "weir-ix2"
   private static let oldMagic: StaticString = "weir-ix1"
   private static let headSize = 16
-  /// More is not believed: 300 days of segments.
+  /// Upper limit of accepted indexes: 300 days of segments.
   static let maximumStoredBytes = 1 << 30
-  /// As many as a publication may have.
+  /// Upper limit of tracks in a publication.
   private static let maximumTracks = 32
 
   /// Bytes of `stored`.
@@ -29,20 +30,20 @@ extension RecordingIndex {
     return Self.headSize + Self.size(tracks, versions.count, segments.count, anchors.count) + Self.tailSize
   }
 
-  /// Bytes of the beginning of `stored` by which its size is known.
+  /// Bytes at the start of `stored` that give its size.
   static let storedHeadSize = headSize + 16
 
-  /// How many bytes an index that begins with these has in all; nil when none does.
+  /// Total bytes of the index that begins with these; nil if they begin none.
   static func size(ofStored head: ByteBuffer) -> Int? {
     var head = head
     guard let tail = head.readString(length: 8).flatMap(tailSize(of:)), head.readInteger(as: UInt64.self) != nil,
       let counts = head.readIntegers(4).map({ $0.map(Int.init) })
     else { return nil }
-    // Four numbers of 32 bits do not overflow this.
+    // Cannot overflow: four numbers of 32 bits.
     return headSize + size(min(counts[0], maximumTracks), counts[1], counts[2], counts[3]) + tail
   }
 
-  /// Bytes behind the segments.
+  /// Bytes after the segments.
   private static let tailSize = 4
 
   private static func tailSize(of magic: String) -> Int? {
@@ -90,8 +91,8 @@ extension RecordingIndex {
     return bytes
   }
 
-  /// Reads what `stored` wrote. `tracks` are those that a version's boxes tell, at that offset; nil when anything does
-  /// not fit, or lies beyond `length` bytes of the fragmented file.
+  /// Reads what `stored` wrote. `tracks` returns the tracks described at an offset. Nil if anything does not fit, or lies beyond
+  /// `length` bytes of the fragmented file.
   init?(stored bytes: ByteBuffer, length: UInt64, tracks: (UInt64) -> [TrackDescription]?) {
     var bytes = bytes
     guard let tail = bytes.readString(length: 8).flatMap(Self.tailSize(of:)),
@@ -126,7 +127,7 @@ extension RecordingIndex {
     spans.reserveCapacity(segmentCount * trackCount)
     var end: UInt64 = 0
     for _ in 0..<segmentCount {
-      // Ranges are made of one segment's beginning and a later one's end.
+      // Requests read ranges from the start of one segment to the end of a later one, so segments must be in order.
       guard let segment = rest.readSegment(), Int(segment.version) < versionCount, segment.offset >= end,
         versions[Int(segment.version)].offset <= segment.offset,
         segment.offset <= length, UInt64(segment.length) <= length - segment.offset
@@ -162,7 +163,7 @@ extension ByteBuffer {
   }
 
   fileprivate mutating func readSegment() -> RecordingIndex.Segment? {
-    // Ten hours have 18,000 of them: one check of the length for each, and no array.
+    // Ten hours have 18,000 segments: one length check for each, and no array.
     typealias Fields = (UInt64, Int64, Int64, UInt32, UInt32, UInt32, UInt32, UInt16, UInt16, UInt8)
     guard
       let (offset, start, wall, duration, length, number, keyFrame, version, count, flags) = readMultipleIntegers(

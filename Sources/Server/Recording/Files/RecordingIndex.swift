@@ -2,31 +2,31 @@ internal import Basics
 internal import FMP4
 internal import NIOCore
 
-/// Where the segments of a recording lie and what playlists say of them: 80 bytes a segment of picture and audio, built
-/// while the recording is written, or from its file. A value; it holds no media and no heads.
+/// Byte positions of a recording's segments, and the data for its playlists: 80 bytes for a segment of video and audio. Built
+/// while the recording is written, or from its file. A value; it holds no media and no headers.
 struct RecordingIndex: Sendable {
-  /// The parameters of a stretch of segments.
+  /// The parameters of consecutive segments.
   struct Version: Sendable {
     /// `InitSegment.version` in the epoch that was recorded.
     var number: Int
     var tracks: [TrackDescription]
-    /// Where its `moov`, or the `free` that holds one, lies.
+    /// Position of its `moov`, or of the `free` box that contains one.
     var offset: UInt64
   }
 
-  /// Times are ticks of the leading track of its version, offsets are bytes of the fragmented file.
+  /// Times are in ticks of the leading track of its version. Offsets are bytes of the fragmented file.
   struct Segment: Sendable, Hashable {
-    /// Where its first fragment begins; the segment type before it is not in the file.
+    /// Start of its first fragment; the `styp` before it is not in the file.
     var offset: UInt64
     /// Earliest presentation time of the leading track.
     var start: Int64
-    /// Wall-clock time of that, in nanoseconds since 1970.
+    /// Wall-clock time of `start`, in nanoseconds since 1970.
     var wallStart: Int64
     var duration: UInt32
     var length: UInt32
     /// Media sequence number in the epoch that was recorded.
     var number: UInt32
-    /// What an I-frame playlist takes of it; 0 where it starts with no key frame.
+    /// Bytes of its entry in an I-frame playlist; 0 if it does not start with a key frame.
     var keyFrameLength: UInt32
     /// Index into `versions`.
     var version: UInt16
@@ -45,48 +45,48 @@ struct RecordingIndex: Sendable {
     var standAlone: Bool { contains(.isIndependent) && !contains(.opensGroup) }
   }
 
-  /// What a segment holds of one track, in ticks of it.
+  /// The part of one track in a segment, in ticks of that track.
   struct Span: Sendable, Hashable {
     /// Earliest presentation time.
     var start: Int64
-    /// 0 where the segment has nothing of the track.
+    /// 0 if the segment has nothing of the track.
     var duration: UInt32
     var mediaBytes: UInt32
   }
 
   var versions: [Version] = []
   var segments: [Segment] = []
-  /// One for each track of each segment, in the order of the version's tracks, whose number is the same in all.
+  /// One for each track of each segment, in the order of the version's tracks. All versions have the same number of tracks.
   var spans: [Span] = []
-  /// Which clock holds from which segment on.
+  /// Clocks, each with the first segment for which it is valid.
   var anchors: [(segment: Int, anchor: WallClockAnchor)] = []
-  /// When it began as somebody else says, in nanoseconds since 1970, where the file tells no time of day.
+  /// Assumed start in nanoseconds since 1970, for a file without any wall-clock time.
   private var assumedStart: Int64?
-  /// EXT-X-TARGETDURATION of the stream that was recorded, in seconds, which playlists keep to; nil where nobody knows.
+  /// EXT-X-TARGETDURATION of the recorded stream in seconds, which playlists keep; nil if it is not known.
   var targetDuration: Int?
-  /// How often the timeline of the epoch had broken, and from which segment on that holds.
+  /// Number of discontinuities of the epoch so far, each with the first segment for which it is valid.
   private var breakCounts: [(segment: Int, count: Int)] = []
-  /// Of each segment that was written here: whether the file has all that viewers got of it.
+  /// For each segment written in this process: whether the file has all of it that viewers received.
   private var wholes: [Bool] = []
-  /// Counts how often something was found to be missing that had been there.
+  /// Counts changes to segments that were there already.
   private(set) var revision = 0
   /// The newest segment may still grow.
   private(set) var isGrowing = false
   private var breaksBeforeNext = false
 
-  /// Those that are complete.
+  /// Number of complete segments.
   var completeCount: Int { segments.count - (isGrowing ? 1 : 0) }
 
-  // MARK: How it grows
+  // MARK: Growing
 
-  /// What follows has these tracks; the first call begins the recording.
+  /// The following segments have these tracks; the first call begins the recording.
   mutating func change(to tracks: [TrackDescription], version: Int, at offset: UInt64) {
     breakTimeline()
     guard versions.count < Int(UInt16.max) else { return }
     versions.append(Version(number: version, tracks: tracks, offset: offset))
   }
 
-  /// What follows does not continue what came before.
+  /// The next segment does not continue the one before.
   mutating func breakTimeline() {
     isGrowing = false
     breaksBeforeNext = !segments.isEmpty
@@ -95,7 +95,7 @@ struct RecordingIndex: Sendable {
   /// Nothing follows.
   mutating func finish() { isGrowing = false }
 
-  /// Where the file tells no time of day, it began at that one, in nanoseconds since 1970.
+  /// Sets the start of a file without any wall-clock time, in nanoseconds since 1970.
   mutating func assume(start wall: Int64) {
     guard !hasClock else { return }
     assumedStart = wall
@@ -103,7 +103,7 @@ struct RecordingIndex: Sendable {
     for index in segments.indices { segments[index].wallStart = clock.wallNanoseconds(at: start(of: segments[index])) }
   }
 
-  /// Segment `number` of the epoch is complete, and has so many fragments. If the file has all of them, it is whole.
+  /// Segment `number` of the epoch is complete with that many fragments. It is whole if the file has all of them.
   mutating func complete(number: Int, fragmentCount: Int) {
     guard let newest = segments.indices.last, Int(segments[newest].number) == number,
       segments[newest].fragmentCount == UInt16(truncatingIfNeeded: fragmentCount), wholes.indices.contains(newest)
@@ -112,14 +112,14 @@ struct RecordingIndex: Sendable {
     isGrowing = false
   }
 
-  /// The times of day of all segments so far were wrong. Only before anybody was told of them. Their bytes stay what they are:
-  /// `prft` has the old ones.
+  /// Corrects the wall-clock times of all segments so far. Allowed only before any of them was published. Their `prft` boxes keep
+  /// the old times.
   mutating func redate(by anchor: WallClockAnchor) {
     for index in segments.indices { segments[index].wallStart = anchor.wallNanoseconds(at: start(of: segments[index])) }
     revision += 1
   }
 
-  /// The file ends there: what lies behind has been given up.
+  /// The file was cut at that length.
   mutating func cut(at length: UInt64) {
     isGrowing = false
     revision += 1
@@ -128,8 +128,8 @@ struct RecordingIndex: Sendable {
     }
   }
 
-  /// Takes a fragment that lies at `range` of the file, in segment `number` of its epoch, before which the epoch's
-  /// timeline broke so often.
+  /// Adds a fragment at `range` of the file, in segment `number` of its epoch. `breaksBefore` counts the discontinuities of the
+  /// epoch before it.
   mutating func add(
     _ fragment: Fragment, number: Int, range: Range<UInt64>, anchor: WallClockAnchor?, breaksBefore: Int = 0
   ) {
@@ -140,7 +140,7 @@ struct RecordingIndex: Sendable {
       open(fragment, number, range, anchor, version)
     }
     guard let newest = segments.indices.last else { return }
-    // From the first picture shown to the first of what follows.
+    // From the first frame shown to the start of what follows.
     let timescale = version.tracks.leader?.timescale ?? fragment.start.timescale
     let length = fragment.end.rescaled(to: timescale) &- segments[newest].start
     segments[newest].duration = max(segments[newest].duration, UInt32(clamping: length))
@@ -198,7 +198,7 @@ struct RecordingIndex: Sendable {
   }
 }
 
-// MARK: What it tells
+// MARK: Lookup
 
 extension RecordingIndex {
   func version(of segment: Segment) -> Version? {
@@ -215,13 +215,13 @@ extension RecordingIndex {
     MediaTime(ticks: Int64(segment.duration), timescale: timescale(of: segment))
   }
 
-  /// The tracks of which a segment has something, and what.
+  /// The tracks that a segment has media of, each with its span.
   func spans(at index: Int) -> [(track: TrackDescription, span: Span)] {
     guard segments.indices.contains(index), let tracks = version(of: segments[index])?.tracks else { return [] }
     return zip(tracks, spans.dropFirst(index * tracks.count)).filter { $1.mediaBytes > 0 }.map { ($0, $1) }
   }
 
-  /// The track that a rendition shows of a segment, and what there is of it; nil where the segment has nothing of it.
+  /// The track shown by a rendition in a segment, with its span; nil if the segment has nothing of it.
   func span(_ kind: MediaKind, at index: Int) -> (track: TrackDescription, span: Span)? {
     guard segments.indices.contains(index), let shown = version(of: segments[index])?.tracks.first(kind) else {
       return nil
@@ -229,7 +229,7 @@ extension RecordingIndex {
     return spans(at: index).first { $0.track.id == shown.id }
   }
 
-  /// Bytes of a segment without the media of tracks that are not shown where nobody chooses.
+  /// Bytes of a segment without the media of tracks that are not shown by default.
   func shownLength(at index: Int) -> Int {
     let shown = version(of: segments[index])?.tracks.defaults.map(\.id) ?? []
     return spans(at: index).reduce(Int(segments[index].length)) {
@@ -237,16 +237,16 @@ extension RecordingIndex {
     }
   }
 
-  /// Which segment has that number in its epoch.
+  /// The segment with that number in its epoch.
   func index(ofNumber number: Int) -> Int? {
     let at = partition { Int($0.number) >= number }
     return at < segments.count && Int(segments[at].number) == number ? at : nil
   }
 
-  /// A track's samples in a segment begin less than so many segments from where the leading track's do.
+  /// The samples of a track in a segment begin fewer than this many segments away from those of the leading track.
   private static let trackSpread = 8
 
-  /// Which segment of an init segment's version a rendition's samples begin with at a time, in ticks of its track.
+  /// The segment with which a rendition's samples begin at a time, in ticks of its track, for an init segment's version.
   func index(ofTime time: Int64, kind: MediaKind, initVersion: Int) -> Int? {
     guard let timescale = versions.last(where: { $0.number == initVersion })?.tracks.first(kind)?.timescale else {
       return nil
@@ -264,13 +264,13 @@ extension RecordingIndex {
     return after > 0 ? after - 1 : nil
   }
 
-  /// The same by the wall clock, in nanoseconds since 1970.
+  /// The same by wall-clock time, in nanoseconds since 1970.
   func index(atWall time: Int64) -> Int? {
     let after = partition { $0.wallStart > time }
     return after > 0 ? after - 1 : nil
   }
 
-  /// The first segment for which that is true, as it is for all that follow it.
+  /// The first segment for which the condition is true. The condition must be true for all later segments as well.
   private func partition(_ isBehind: (Segment) -> Bool) -> Int {
     var (low, high) = (0, segments.count)
     while low < high {
@@ -280,19 +280,19 @@ extension RecordingIndex {
     return low
   }
 
-  /// Whether the file has all that viewers of the live stream got of a segment.
+  /// Whether the file has everything that viewers of the live stream received of a segment.
   func isWhole(_ index: Int) -> Bool { wholes.indices.contains(index) && wholes[index] }
 
-  /// How often the epoch's timeline had broken when a segment began.
+  /// Number of discontinuities of the epoch before a segment.
   func breaks(before index: Int) -> Int { breakCounts.last { $0.segment <= index }?.count ?? 0 }
 
-  /// It is known what time of day it was.
+  /// The wall-clock time is known.
   var hasClock: Bool { !anchors.isEmpty || assumedStart != nil }
 
-  /// The clock that a segment's `prft` follows.
+  /// The clock of a segment's `prft`.
   func anchor(at index: Int) -> WallClockAnchor? { anchors.last { $0.segment <= index }?.anchor }
 
-  /// Where the presentation begins, as the finished movie counts.
+  /// Start of the presentation, by the timeline of the finished movie.
   var origin: MediaTime {
     guard let first = segments.first else { return .zero }
     let start = start(of: first)
@@ -300,6 +300,6 @@ extension RecordingIndex {
     return earliest < start - MovieTimeline.trimmedLead ? earliest : start
   }
 
-  /// Where it ends, as far as it is there.
+  /// End of the presentation so far.
   var end: MediaTime { segments.last.map { start(of: $0) + duration(of: $0) } ?? .zero }
 }

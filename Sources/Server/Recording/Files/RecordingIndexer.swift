@@ -1,6 +1,6 @@
 internal import FMP4
 
-/// Builds the index of a fragmented file from its fragments' heads, in their order. A value; it knows no file.
+/// Builds the index of a fragmented file from the headers of its fragments, in order. A value; it uses no file.
 struct RecordingIndexer {
   private var index = RecordingIndex()
   private var anchor: WallClockAnchor?
@@ -21,7 +21,7 @@ struct RecordingIndexer {
 
   private mutating func add(_ walked: WalkedFragment) {
     var fragment = walked.fragment
-    // The clock of a publication is told again with each segment, with the same relation to the media.
+    // The clock of a publication is repeated in each segment, with the same relation to the media.
     if let clock = walked.clock, anchor?.wallNanoseconds(at: clock.mediaTime) != clock.wallNanoseconds {
       anchor = clock
     }
@@ -30,7 +30,7 @@ struct RecordingIndexer {
     index.add(fragment, number: number, range: walked.offset..<walked.end, anchor: anchor)
   }
 
-  /// Of files in which nothing marks segments: at key frames, a second apart or more.
+  /// For files that do not mark segments: a segment starts at key frames at least one second apart.
   private static func startsSegment(_ fragment: Fragment, behind index: RecordingIndex) -> Bool {
     guard let last = index.segments.last else { return true }
     return fragment.isIndependent && index.duration(of: last) >= MediaTime(milliseconds: 1000)

@@ -2,14 +2,14 @@ internal import FMP4
 internal import Glibc
 internal import NIOCore
 
-/// The remark in a file. Waits for the disk.
+/// Reads the metadata of a file. Waits for the disk.
 extension RecordingMetadata {
-  /// Bytes read at once: the headers of `ftyp`, of `moov` and of what follows it are as many reads, and mostly the last
-  /// holds the remark.
+  /// Bytes of one read. The headers of `ftyp`, `moov` and the next box take one read each; the last usually contains the metadata
+  /// too.
   private static let windowSize = 512
 
-  /// What a finished recording of `size` bytes says of itself. Nil for what is none of weir's, was made before there were
-  /// remarks, is still fragmented, or is damaged there.
+  /// The metadata of a finished recording of `size` bytes. Nil if the file is not of weir, is older than this metadata, is still
+  /// fragmented, or is damaged there.
   static func read(_ descriptor: CInt, size: UInt64) -> RecordingMetadata? {
     guard let place = offset(descriptor, size: size),
       let head = try? RecordingFile.read(from: descriptor, at: place, count: windowSize, path: ""),
@@ -20,7 +20,7 @@ extension RecordingMetadata {
     return all.flatMap { RecordingMetadata(stored: $0) }
   }
 
-  /// Where in a file of `size` bytes the remark would begin.
+  /// Position at which the metadata of a file of `size` bytes would begin.
   static func offset(_ descriptor: CInt, size: UInt64) -> UInt64? {
     let annex = try? FileOutline.annex(size: size) { offset, count throws(RecordingError) in
       try RecordingFile.read(from: descriptor, at: offset, count: count, path: "")
@@ -28,7 +28,7 @@ extension RecordingMetadata {
     return annex?.lowerBound
   }
 
-  /// Says in a finished file that it was salvaged, durably. Nothing happens where there is no remark.
+  /// Marks a finished file as salvaged, durably. Does nothing if it has no metadata.
   static func noteSalvaged(_ descriptor: CInt, size: UInt64, path: String) throws(RecordingError) {
     guard let place = offset(descriptor, size: size),
       let head = try? RecordingFile.read(from: descriptor, at: place, count: headSize, path: path),
@@ -41,7 +41,7 @@ extension RecordingMetadata {
 }
 
 extension RecordingFolder {
-  /// The same of a file in this folder.
+  /// The metadata of a file in this folder.
   func metadata(of name: String) -> RecordingMetadata? {
     guard let (file, status) = openFile(name, O_RDONLY) else { return nil }
     defer { close(file) }

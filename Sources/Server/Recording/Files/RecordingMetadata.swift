@@ -1,9 +1,9 @@
 internal import Basics
 internal import NIOCore
 
-/// What a finished recording says of itself besides its media, so that a lost catalogue can be made anew from the files:
-/// when exactly it began, what is missing in it, why it ended before its stream did, and whether it was salvaged. It
-/// stands at the beginning of the `free` box between `moov` and media, which players pass over; integers are big-endian:
+/// Metadata in a finished recording, from which a lost catalogue can be rebuilt: the exact start, the gaps, why it ended before
+/// its stream, and whether it was salvaged. It stands at the beginning of the `free` box between `moov` and media, which players
+/// skip. Integers are big-endian:
 ///
 /// | offset | bytes | |
 /// |---|---|---|
@@ -18,32 +18,32 @@ internal import NIOCore
 /// | 36 | 2 + n each | the texts: length and UTF-8 |
 /// | | 18 each | the gaps: seconds of the recording and seconds that are missing (IEEE 754), which text tells why, from 0 on |
 struct RecordingMetadata: Sendable, Hashable {
-  /// Nanoseconds since 1970, of its first picture or audio.
+  /// Wall-clock time of its first video or audio, in nanoseconds since 1970.
   var startedAt: Int64
-  /// In order; no more than `maximumGaps`.
+  /// In order; at most `maximumGaps`.
   var gaps: [RecordingGap]
-  /// Why it ended before its stream did; nil where it did not.
+  /// Why it ended before its stream; nil if it did not.
   var failure: String?
-  /// A run that was killed left it unfinished, and a later one finished it.
+  /// A killed run left it unfinished, and a later run finished it.
   var isSalvaged: Bool
 
-  /// What exceeds it is told as one gap, the last.
+  /// Further gaps are merged into the last one.
   static let maximumGaps = 4096
-  /// Texts are cut off behind so many bytes.
+  /// Longer texts are cut off at this many bytes.
   static let maximumTextBytes = 512
   private static let maximumTexts = 256
-  /// No remark has more bytes: texts and gaps of the largest numbers.
+  /// Upper bound of the metadata's bytes: the largest numbers of texts and gaps.
   static let maximumBytes = headSize + 16 + maximumTexts * (2 + maximumTextBytes) + maximumGaps * gapSize
 
-  /// No remark with so many gaps, each for a reason of its own, has more bytes.
+  /// Upper bound of the bytes for that many gaps, each with a reason of its own.
   static func maximumBytes(gaps: Int) -> Int {
     min(maximumBytes, headSize + 16 + (gaps + 1) * (2 + maximumTextBytes + gapSize))
   }
 
   private static let magic: StaticString = "weir-rm1"
-  /// What stands before that which the checksum covers.
+  /// Bytes before the part that the checksum covers.
   static let headSize = 20
-  /// Where within the remark it says whether the recording was salvaged.
+  /// Offset of the byte that says whether the recording was salvaged.
   static let salvagedOffset = 8
   private static let gapSize = 18
 
@@ -93,7 +93,8 @@ struct RecordingMetadata: Sendable, Hashable {
     return bytes
   }
 
-  /// Texts repeat: what a slow disk causes it causes often. Beyond the largest number the last stands for the rest.
+  /// Equal texts are stored once, since a slow disk repeats its reason. Beyond the largest number, the last text stands for all
+  /// others.
   private static func place(of text: String, in texts: inout [String]) -> Int {
     if let known = texts.firstIndex(of: text) { return known }
     guard texts.count < maximumTexts else { return maximumTexts - 1 }
@@ -101,7 +102,7 @@ struct RecordingMetadata: Sendable, Hashable {
     return texts.count - 1
   }
 
-  /// How many bytes a remark that begins with these has in all; nil when none does.
+  /// Total bytes of the metadata that begins with these bytes; nil if they begin none.
   static func size(_ head: ByteBuffer) -> Int? {
     guard head.getString(at: head.readerIndex, length: 8) == "\(magic)",
       let length = head.getInteger(at: head.readerIndex + 12, as: UInt32.self), length <= maximumBytes - headSize
@@ -109,7 +110,7 @@ struct RecordingMetadata: Sendable, Hashable {
     return headSize + Int(length)
   }
 
-  /// Reads what `stored` wrote; nil when anything does not fit.
+  /// Reads what `stored` wrote; nil if anything does not fit.
   init?(stored bytes: ByteBuffer) {
     guard let size = Self.size(bytes), let salvaged = bytes.getInteger(at: bytes.readerIndex + 8, as: UInt8.self),
       let checksum = bytes.getInteger(at: bytes.readerIndex + 16, as: UInt32.self),
@@ -140,7 +141,7 @@ struct RecordingMetadata: Sendable, Hashable {
 }
 
 extension RecordingMetadata {
-  /// Why a recording ends before its stream, as its fragmented file keeps it (`RecordingMetadataBox`): `end1` and the reason in
+  /// Why a recording ended before its stream, as its fragmented file stores it (`RecordingMetadataBox`): `end1` and the reason in
   /// UTF-8.
   static func failureNote(_ reason: String) -> ByteBuffer {
     var bytes = ByteBuffer(staticString: failureKind)
@@ -148,7 +149,7 @@ extension RecordingMetadata {
     return bytes
   }
 
-  /// Nil for another note, or none.
+  /// Nil if the note is of another kind.
   static func failure(note bytes: ByteBuffer) -> String? {
     var bytes = bytes
     guard bytes.readString(length: 4) == "\(failureKind)" else { return nil }
@@ -157,14 +158,14 @@ extension RecordingMetadata {
 
   private static let failureKind: StaticString = "end1"
 
-  /// What a recorder knew of a recording.
+  /// The metadata of a recorder's facts.
   init(_ facts: RecordingFacts) {
     self.init(startedAt: facts.startedAt, gaps: facts.gaps, failure: facts.failure)
   }
 }
 
 extension RecordingGap {
-  /// As a fragmented file keeps it (`RecordingMetadataBox`): `gap1`, `at` and `seconds` (IEEE 754), the reason in UTF-8.
+  /// As a fragmented file stores it (`RecordingMetadataBox`): `gap1`, `at` and `seconds` (IEEE 754), the reason in UTF-8.
   var note: ByteBuffer {
     var bytes = ByteBuffer(staticString: Self.noteKind)
     bytes.writeInteger(at.bitPattern)
@@ -173,7 +174,7 @@ extension RecordingGap {
     return bytes
   }
 
-  /// Nil for another note, or none.
+  /// Nil if the note is of another kind.
   init?(note bytes: ByteBuffer) {
     var bytes = bytes
     guard bytes.readString(length: 4) == "\(Self.noteKind)",

@@ -1,17 +1,17 @@
 internal import Basics
 
-/// The name of a recording: a stem that holds its UTC start (`RecordingNaming` makes it), and a number from 2 where two
-/// would have the same. Whatever does not fit is not a recording, and never reaches the file system.
+/// The name of a recording: a stem with its UTC start (made by `RecordingNaming`), and a number from 2 on where stems are equal.
+/// Any other name is no recording and never reaches the file system.
 struct RecordingName: Sendable, Hashable {
-  /// `20261121T072410Z`, however the stem writes it.
+  /// `20261121T072410Z`, whatever form the stem uses.
   let start: String
-  /// 1 for the first of that stem.
+  /// 1 for the first recording of that stem.
   let number: Int
-  /// What stands before the number: `20261121T072410Z`, `cam_2026-11-21_07-24-10`.
+  /// The part before the number: `20261121T072410Z`, `cam_2026-11-21_07-24-10`.
   let base: String
 
   static let maximumNumber = 9999
-  /// Bytes of `base`: a file name has 255, and the longest ending is `.part.mp4` behind a number.
+  /// Bytes of `base`. A file name has at most 255, and the longest ending is `.part.mp4` after a number.
   static let maximumBase = 200
 
   init(start: UTCText, number: Int = 1) {
@@ -20,7 +20,7 @@ struct RecordingName: Sendable, Hashable {
     base = start.compact
   }
 
-  /// Of a stem without a number; nil when no start can be read from it.
+  /// From a stem without a number; nil if it contains no start.
   init?(base: String) {
     guard let name = Self(base, ending: ""), name.number == 1 else { return nil }
     self = name
@@ -36,7 +36,7 @@ struct RecordingName: Sendable, Hashable {
     self.init(file, ending: Self.unfinishedEnding)
   }
 
-  /// Reads `20261121T072410Z.jpg`, a recording's picture.
+  /// Reads `20261121T072410Z.jpg`, the thumbnail of a recording.
   init?(picture file: String) {
     self.init(file, ending: ".jpg")
   }
@@ -64,20 +64,20 @@ struct RecordingName: Sendable, Hashable {
 
   var finished: String { stem + Self.finishedEnding }
   var unfinished: String { stem + Self.unfinishedEnding }
-  /// A copy in the making; worth nothing after a crash.
+  /// A copy being made, worthless after a crash.
   var temporary: String { stem + Self.temporaryEnding }
 
   static let temporaryEnding = ".tmp"
   private static let finishedEnding = ".mp4"
   private static let unfinishedEnding = ".part.mp4"
 
-  /// Without an ending, as addresses of replays name it: `20261121T072410Z-2`.
+  /// Without an ending, as in replay addresses: `20261121T072410Z-2`.
   var stem: String { number == 1 ? base : "\(base)-\(number)" }
 
-  /// What it is called where it is saved.
+  /// The file name suggested for a download.
   func title(of stream: String) -> String { base.hasPrefix(stream) ? stem : "\(stream)-\(stem)" }
 
-  /// The same with another number.
+  /// The same name with another number.
   func numbered(_ number: Int) -> RecordingName { RecordingName(start: start, number: number, base: base) }
 
   private init(start: String, number: Int, base: String) {
@@ -86,16 +86,16 @@ struct RecordingName: Sendable, Hashable {
     self.base = base
   }
 
-  /// Nanoseconds since 1970; nil when the digits are no date.
+  /// Nanoseconds since 1970; nil if the digits are no date.
   var startNanoseconds: Int64? { UTCText.nanoseconds(start) }
 }
 
 // MARK: The time in a stem
 
 extension RecordingName {
-  /// The last time in a stem, as 4, 2, 2, 2, 2 and 2 digits with at most one separator between two of them, and where it
-  /// ends. What `RecordingNaming` puts behind it has no digits, and a number, which has at most four, makes no later time
-  /// with the end of this one: its year would be a month and a day.
+  /// The last time in a stem and where it ends. A time is 4, 2, 2, 2, 2 and 2 digits, with at most one separator between two
+  /// fields. `RecordingNaming` puts no digits after it except a number of at most four. That number forms no later time with the
+  /// end of this one: the year would be a month and a day.
   private static func time(in bytes: [UInt8]) -> (compact: String, end: Int)? {
     for start in stride(from: bytes.count - 14, through: 0, by: -1) where start == 0 || !isDigit(bytes[start - 1]) {
       if let found = time(in: bytes, at: start) { return found }
@@ -124,14 +124,14 @@ extension RecordingName {
     (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
   }
 
-  /// In a file's name at all.
+  /// Allowed anywhere in a file name.
   static func isAllowed(_ byte: UInt8) -> Bool {
     isDigit(byte) || isLetter(byte) || ".-_".utf8.contains(byte)
   }
 
-  /// Between the fields of a time.
+  /// Allowed between the fields of a time.
   static func isSeparator(_ byte: UInt8) -> Bool { "-_.T".utf8.contains(byte) }
 
-  /// Behind the time, before the number.
+  /// Allowed after the time, before the number.
   static func mayFollowTime(_ byte: UInt8) -> Bool { isLetter(byte) || byte == UInt8(ascii: "_") }
 }

@@ -1,8 +1,8 @@
 internal import Basics
 internal import Ingest
 
-/// How recordings are called: `--record-name`. Each stream has a folder, and the time is in each file's name, so that a
-/// recording can be found again by nothing but its name.
+/// The pattern of recording names: `--record-name`. Each stream has a folder, and each file name contains the time, so a
+/// recording can be found by its name alone.
 struct RecordingNaming: Sendable, Hashable {
   /// `{stream}/{time}`
   static let standard = RecordingNaming(parts: [.time])
@@ -15,11 +15,11 @@ struct RecordingNaming: Sendable, Hashable {
     case field(Field)
   }
 
-  /// A field of the time, in UTC, in the order in which they stand.
+  /// A field of the time, in UTC, in the order of the pattern.
   private enum Field: String, Sendable, Hashable, CaseIterable {
     case year, month, day, hour, minute, second
 
-    /// Where its digits are in `20261121T072410Z`.
+    /// Its digits in `20261121T072410Z`.
     var digits: Range<Int> {
       switch self {
       case .year: 0..<4
@@ -32,12 +32,12 @@ struct RecordingNaming: Sendable, Hashable {
     }
   }
 
-  /// Of a file's name without its ending and number.
+  /// Parts of a file name without its ending and number.
   private let parts: [Part]
 
   private init(parts: [Part]) { self.parts = parts }
 
-  /// The name of a recording of that stream; nil when it would be too long.
+  /// The name of a recording of that stream; nil if it would be too long.
   func name(stream: StreamName, start: UTCText) -> RecordingName? {
     let digits = Array(start.compact.utf8)
     let base = parts.map { part in
@@ -53,7 +53,7 @@ struct RecordingNaming: Sendable, Hashable {
 
   // MARK: Reading a pattern
 
-  /// Bytes of a pattern's text: with a stream's name, which has 64 at most, they fit into a file's name.
+  /// Bytes of a pattern's text. With a stream's name of at most 64 bytes they fit into a file name.
   private static let longestText = 100
   private static let folder = "{stream}/"
   private static let standardAdvice =
@@ -66,7 +66,7 @@ struct RecordingNaming: Sendable, Hashable {
     }
     let file = String(pattern.dropFirst(Self.folder.count))
     guard !file.contains("/") else {
-      throw ValueError("a stream's folder has no folders in it", advice: "use - or _ where a second / stands")
+      throw ValueError("a stream's folder contains no folders", advice: "use - or _ instead of the second /")
     }
     let parts = try Self.split(file)
     try Self.checkText(parts)
@@ -118,7 +118,7 @@ struct RecordingNaming: Sendable, Hashable {
     }
   }
 
-  /// The time stands once, whole, in order, and can be told from what is around it.
+  /// Checks that the time occurs once, complete and in order, and can be told from what surrounds it.
   private static func checkTime(_ parts: [Part]) throws(ValueError) {
     let first = parts.firstIndex { part in
       switch part {
@@ -127,13 +127,13 @@ struct RecordingNaming: Sendable, Hashable {
       }
     }
     guard let first else {
-      throw ValueError("it has no time, which tells recordings apart", advice: standardAdvice)
+      throw ValueError("it has no time, so recordings would have equal names", advice: standardAdvice)
     }
     if first > 0 {
       switch parts[first - 1] {
       case .text(let text) where text.utf8.last.map(RecordingName.isDigit) != true: break
       default:
-        throw ValueError("the time cannot be told from what stands before it", advice: "put - or _ between them")
+        throw ValueError("the time cannot be told apart from the text before it", advice: "put - or _ between them")
       }
     }
     let after: Int
@@ -141,7 +141,7 @@ struct RecordingNaming: Sendable, Hashable {
     for part in parts[after...] {
       guard case .text(let text) = part, text.utf8.allSatisfy(RecordingName.mayFollowTime) else {
         throw ValueError(
-          "behind the time only letters and underscores may stand", advice: "move the rest, and {stream}, before it")
+          "only letters and underscores may follow the time", advice: "move the rest, and {stream}, before it")
       }
     }
   }

@@ -3,40 +3,40 @@ internal import FMP4
 internal import Glibc
 internal import NIOCore
 
-/// Makes a movie of a recording that an earlier run left unfinished. Doing it twice is the same as doing it once.
+/// Makes a movie of a recording that an earlier run left unfinished. A second run has the same result as one.
 struct RecordingSalvage {
   let file: RecordingFile
   let title: String
   let effort: RecordingFile.Effort
-  /// What its recorder knew of it; nil where nobody is left to ask, and the file alone tells.
+  /// The recorder's metadata; nil if only the file tells.
   var metadata: RecordingMetadata?
-  /// Where the segments lie, for the finished file, if that is known and nothing of the file is torn.
+  /// The stored index for the finished file, if it is known and nothing of the file is torn.
   var index: ByteBuffer?
-  /// Why it ended before it was to, where neither `remark` nor the file tells.
+  /// Why it ended early, if neither `metadata` nor the file tells.
   var failure: String?
-  /// Bytes that stay free on the disk where it takes a copy.
+  /// Bytes that stay free on the disk where a copy is made.
   var keepFree: Int64 = 0
-  /// Hears how far it is, in bytes of the file.
+  /// Called with the bytes of the file that are done.
   var onProgress: (Work, UInt64) -> Void = { _, _ in }
 
-  /// What takes its time.
+  /// The slow steps.
   enum Work: Sendable {
-    /// The heads of all fragments are read.
+    /// Reading the headers of all fragments.
     case reading
-    /// The media is copied behind the head.
+    /// Copying the media after the moov.
     case copying
   }
 
-  /// What was found in the file.
+  /// What the file contains.
   struct Contents: Sendable, Hashable {
-    /// Nanoseconds since 1970, of its first picture or audio; nil where only its name tells.
+    /// Wall-clock time of its first video or audio, in nanoseconds since 1970; nil where only its name tells.
     var startedAt: Int64?
-    /// Of media.
+    /// Seconds of media.
     var seconds: Double
-    /// RFC 6381, one a track.
+    /// RFC 6381, one for each track.
     var codecs: [String]
     var gaps: [RecordingGap] = []
-    /// Why it ended before its stream did.
+    /// Why it ended before its stream.
     var failure: String?
     /// Bytes at the end of the file that were not whole.
     var tornBytes: UInt64 = 0
@@ -44,11 +44,11 @@ struct RecordingSalvage {
 
   enum Outcome: Sendable, Hashable {
     case finished(RecordingFile.Outcome, Contents)
-    /// Only its name was missing.
+    /// It was a movie already and only lacked its final name.
     case renamed(Contents)
     /// It held no sample.
     case removed
-    /// Not a recording of ours: left alone. And why.
+    /// Not a recording of weir, with the reason. The file is left as it is.
     case unknown(String)
   }
 
@@ -90,7 +90,7 @@ struct RecordingSalvage {
     ) { onProgress(.reading, $0) }
   }
 
-  /// Gives a movie its name. It was written whole before, but perhaps not durably.
+  /// Gives a movie its final name. It was written completely before, but may not be durable.
   private func rename() throws(RecordingError) -> Contents {
     try file.confirmHead()
     if metadata == nil {
@@ -103,8 +103,7 @@ struct RecordingSalvage {
       failure: movie.metadata?.failure)
   }
 
-  /// What the finished file says of itself besides its media, and where its segments lie: as its recorder knew it, else
-  /// as it was `found`.
+  /// The metadata and the index for the finished file: from its recorder if known, otherwise from the file.
   private func annex(
     _ notes: [ByteBuffer], _ found: RecordingIndex, isWhole: Bool
   ) -> (metadata: RecordingMetadata, bytes: ByteBuffer) {
@@ -123,7 +122,7 @@ struct RecordingSalvage {
 }
 
 extension MovieMetadata {
-  /// What a recording says of itself: the stream's name and when it began.
+  /// Title and date in the movie's own metadata: the stream's name and the start.
   static func recording(title: String, name: RecordingName) -> MovieMetadata {
     let nanoseconds = name.startNanoseconds ?? 0
     return MovieMetadata(

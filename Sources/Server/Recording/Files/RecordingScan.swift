@@ -3,28 +3,28 @@ internal import FMP4
 internal import Glibc
 internal import NIOCore
 
-/// What is in a file of fragments, by one pass over it: every head is read once, and no media but what is compared with
-/// its checksum. Waits for the disk.
+/// The contents of a fragmented file, read in one pass. Each header is read once. Media is read only to compare it with its
+/// checksum. Waits for the disk.
 struct RecordingScan {
   let content: RecordingScanner.Content
-  /// What the file's notes tell, each with where it stands; those of what is not whole, too.
+  /// The notes in the file with their offsets, including notes of parts that are not whole.
   let notes: [(offset: UInt64, content: ByteBuffer)]
-  /// Where the segments lie of what is whole.
+  /// Index of the part that is whole.
   let index: RecordingIndex
   let compared: RecordingScanner.ComparedCounts
 
   /// Whether fragments are compared with the seals before them.
   enum Seals: Sendable {
-    /// They are passed over, as players do.
+    /// Seals are skipped, as players do.
     case ignored
     case heeded(RecordingScanner.Comparison)
   }
 
-  /// Of the bytes of a file from `start` on, `size` in all; `progress` is given bytes that are done of them.
+  /// Scans the file from byte `start` on; `size` is its total size. `progress` receives the bytes done.
   init(
     _ descriptor: CInt, path: String, from start: UInt64 = 0, size: UInt64, seals: Seals, progress: (UInt64) -> Void
   ) throws(RecordingError) {
-    // Heads lie far apart: what is between them need not be read.
+    // Headers lie far apart: without this hint the system would read ahead between them.
     posix_fadvise(descriptor, 0, 0, POSIX_FADV_RANDOM)
     defer { posix_fadvise(descriptor, 0, 0, POSIX_FADV_NORMAL) }
     var scanner =
@@ -56,8 +56,8 @@ struct RecordingScan {
     index = indexer.finished
   }
 
-  /// From there on the file is read from the disk: the system keeps what it could not write in memory as if it had, tells
-  /// of that once, and perhaps nobody who still lives. What it has not yet tried to write is written first.
+  /// Makes later reads from that offset come from the disk. The system keeps bytes that it could not write in memory, as if they
+  /// were written. It reports the error only once, perhaps to a process that has ended. Bytes not yet written are written first.
   private static func forgetMemory(of descriptor: CInt, from offset: UInt64, path: String) throws(RecordingError) {
     guard fdatasync(descriptor) == 0 else { throw .system("make durable", path, errno: errno) }
     posix_fadvise(descriptor, off_t(clamping: offset - offset % UInt64(BoxWalk.page)), 0, POSIX_FADV_DONTNEED)

@@ -1,22 +1,22 @@
-/// Why a recording, or a file of it, came to its end as it should.
+/// Why a recording, or one of its files, ended without a failure.
 enum RecordingStop: Sendable, Hashable, CustomStringConvertible {
-  /// Somebody did so over the API or on a page.
+  /// A client stopped it over the API or on a page.
   case asked
   case streamEnded
-  /// The server goes down.
+  /// The server is shutting down.
   case shutdown
-  /// It is as long as it may be.
+  /// The limit of length is reached.
   case longest
-  /// It is as large as it may be.
+  /// The limit of size is reached.
   case largest
   /// It goes on in another file, by time.
   case split
-  /// It goes on in another file: one cannot hold what comes now.
+  /// It goes on in another file, since one file cannot hold the new format.
   case anotherFormat
-  /// It goes on in another file: for too long nothing came.
+  /// It goes on in another file after a long hole in the media.
   case hole
 
-  /// A server that goes down leaves copies to the next start.
+  /// During shutdown, copies are left to the next start.
   var effort: RecordingFile.Effort {
     switch self {
     case .shutdown: .atOnce
@@ -26,13 +26,13 @@ enum RecordingStop: Sendable, Hashable, CustomStringConvertible {
 
   var description: String {
     switch self {
-    case .asked: "somebody stopped it"
+    case .asked: "a client stopped it"
     case .streamEnded: "the stream ended"
     case .shutdown: "weir was stopped"
-    case .longest: "it is as long as --record-max-duration lets it be"
-    case .largest: "it is as large as --record-max-size lets it be"
+    case .longest: "it has reached --record-max-duration"
+    case .largest: "it has reached --record-max-size"
     case .split: "another file begins, by --record-split"
-    case .anotherFormat: "another file begins: one cannot hold what comes now (another codec, or turned pictures)"
+    case .anotherFormat: "another file begins: one cannot hold the new format (another codec, or rotated video)"
     case .hole: "another file begins after a hole in the media"
     }
   }

@@ -1,11 +1,11 @@
 internal import Synchronization
 
-/// The unfinished files that this process writes, by folder and name. A file that is being made has a name before it has
-/// its lock: whoever looks for what an earlier run left would take it for that.
+/// The unfinished files that this process writes, by folder and name. A new file has a name before it has its lock. Without this
+/// register, a search for the files of an earlier run could take it for one of them.
 enum UnfinishedRecordingFiles {
   private static let names = Mutex<[String: Int]>([:])
 
-  /// Holds a name until it goes.
+  /// Holds a name until it is released.
   final class Holder: Sendable {
     private let name: String
 
@@ -22,7 +22,7 @@ enum UnfinishedRecordingFiles {
     }
   }
 
-  /// To be taken before the file is made.
+  /// To be called before the file is made.
   static func take(_ name: String, in folder: RecordingFolder) -> Holder { Holder("\(folder.path)/\(name)") }
 
   static func isHeld(_ name: String, in folder: RecordingFolder) -> Bool {

@@ -1,12 +1,12 @@
 internal import Synchronization
 
-/// What a disk last said of its free space, for those who must not wait for it.
+/// The free space that a disk reported last. Callers read it without waiting for the disk.
 final class FreeSpaceSample: Sendable {
   private let last = Mutex<(freeBytes: Int64, at: Int64)?>(nil)
 
   /// `at` in monotonic nanoseconds.
   func note(freeBytes: Int64, at: Int64) { last.withLock { $0 = (freeBytes, at) } }
 
-  /// Nil before it has been asked.
+  /// Nil before the disk was asked for the first time.
   var newest: (freeBytes: Int64, at: Int64)? { last.withLock { $0 } }
 }

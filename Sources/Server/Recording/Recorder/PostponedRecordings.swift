@@ -1,24 +1,24 @@
-/// Recordings that the disk did not let be finished, and when they are tried again. A value.
+/// Recordings that could not be finished because of the disk, each with the time of its next attempt. A value.
 struct PostponedRecordings: Sendable {
   private struct Entry: Sendable {
     var recording: UnfinishedRecording
-    /// Nanoseconds until the next try after this one.
+    /// Nanoseconds from the next attempt to the one after it.
     var pause: Int64
-    /// On the monotonic clock; nil while it is being tried.
+    /// Time of the next attempt, on the monotonic clock; nil during an attempt.
     var due: Int64?
   }
 
   private var entries: [RecordingKey: Entry] = [:]
 
-  /// In nanoseconds; doubled with each try that fails.
+  /// In nanoseconds. The pause doubles with each failed attempt.
   static let firstPause: Int64 = 10_000_000_000
   static let longestPause: Int64 = 600_000_000_000
-  /// More than these are left to the next start.
+  /// At most this many recordings; the next start finishes the others.
   static let limit = 1000
-  /// Each stream's folder is open meanwhile; more than these are left to the next start, too.
+  /// At most this many folders, because each keeps a descriptor open. The next start finishes the others.
   static let folderLimit = 32
 
-  /// A try of it failed.
+  /// An attempt to finish the recording failed.
   mutating func add(_ recording: UnfinishedRecording, at now: Int64) {
     let key = RecordingKey(stream: recording.stream, name: recording.name)
     let pause = entries[key]?.pause ?? Self.firstPause
@@ -33,12 +33,12 @@ struct PostponedRecordings: Sendable {
     entries[key] = Entry(recording: recording, pause: min(pause &* 2, Self.longestPause), due: now &+ pause)
   }
 
-  /// Nothing is to be done about it any more.
+  /// The recording needs no further attempt.
   mutating func remove(_ recording: UnfinishedRecording) {
     entries[RecordingKey(stream: recording.stream, name: recording.name)] = nil
   }
 
-  /// Those that are to be tried now.
+  /// The recordings whose next attempt is due.
   mutating func due(at now: Int64) -> [UnfinishedRecording] {
     let keys = entries.filter { entry in entry.value.due.map { $0 <= now } ?? false }.keys
     for key in keys { entries[key]?.due = nil }

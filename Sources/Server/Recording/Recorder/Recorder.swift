@@ -6,21 +6,21 @@ internal import NIOCore
 internal import NIOPosix
 internal import Synchronization
 
-/// Follows a stream and records it. The stream only puts events into a queue; a thread of the recordings' pool takes
-/// them out, so that a slow disk costs the recording and never the stream. What finds no room in the queue is left
-/// out, by whole groups of pictures, and the gap is told.
+/// Follows a stream and records it. The stream only puts events into a queue. A thread of the recording pool takes them out, so a
+/// slow disk delays the recording and never the stream. When the queue is full, whole groups of pictures are left out and the gap
+/// is reported.
 final class Recorder: FragmentSink {
   let stream: StreamName
-  /// The life of the stream in whose programme viewers go back in what is recorded; nil where there is a spool for that.
+  /// The epoch whose viewers can rewind into this recording; nil where a time-shift buffer serves that purpose.
   let epoch: String?
   private let endedEarly: @Sendable (_ epoch: String) -> Void
   private let threads: NIOThreadPool
   private let clock: SteadyClock
   private let logger: Logger
   private let queue: RankedMutex<RecorderQueue>
-  private let job: RankedMutex<RecordingWriter>
+  private let writer: RankedMutex<RecordingWriter>
   private let latest = LatestState()
-  /// Rings with each change of its state.
+  /// Rings at each change of the recording's state.
   private let bell = Bell()
 
   init(stream: StreamName, epoch: String? = nil, settings: RecordingSettings, threads: NIOThreadPool) {
@@ -32,7 +32,7 @@ final class Recorder: FragmentSink {
     clock = settings.clock
     logger = settings.logger
     let latest = latest
-    job = RankedMutex(
+    writer = RankedMutex(
       .recording,
       RecordingWriter(
         library: settings, stream: stream, epoch: epoch, tell: { state in latest.set(state) },
@@ -41,40 +41,40 @@ final class Recorder: FragmentSink {
 
   var splitsAt: MediaTime? { latest.splitsAt }
 
-  /// What the recording is doing.
+  /// The state of the recording.
   var state: RecordingState { latest.value }
 
-  /// More may still be recorded: neither the stream nor the recording has come to its end.
+  /// More may still be recorded: neither the stream nor the recording has ended.
   var isActive: Bool { queue.withLock { !$0.isClosed } }
 
-  /// Nanoseconds for which what is being written, or is next, has been waiting.
+  /// Nanoseconds for which the item being written, or else the next item, has been waiting.
   var lag: Int64 {
     guard let since = queue.withLock({ $0.waitingSince }) else { return 0 }
     return max(0, clock.monotonicNanoseconds() &- since)
   }
 
-  /// What is wrong though it runs.
+  /// A problem of a recording that is running; nil if there is none.
   var warning: String? { queue.withLock { $0.isShedding } ? Self.sheddingWarning : nil }
 
   private static let sheddingWarning =
     "the disk is too slow or does not answer: whole groups of pictures are left out until it does"
 
-  /// It is what it was asked to be: something is recorded, or the file of a recording that ended has been dealt with.
+  /// The requested state is reached: something is recorded, or the file of an ended recording is done with.
   var isSettled: Bool { isActive ? state != .idle : isIdle }
 
   var isClosing: Bool { !isActive && !isIdle }
 
-  /// Nothing waits for the disk any more.
+  /// Nothing waits for the disk.
   var isIdle: Bool { queue.withLock { $0.isIdle } }
 
-  /// Fulfilled when something has become of what it was told, or `patience` is over: a disk may not answer.
+  /// Fulfilled when the condition is met or `patience` is over, because a disk may not respond.
   func wait(
     until isMet: @escaping @Sendable (Recorder) -> Bool, on eventLoop: any EventLoop, patience: TimeAmount
   ) -> EventLoopFuture<Void> {
     bell.wait(on: eventLoop, patience: patience) { isMet(self) }.map { _ in }
   }
 
-  // MARK: What comes in
+  // MARK: Events
 
   func receive(_ event: StoredEvent) {
     var admission = RecorderQueue.Admission.passed
@@ -89,19 +89,19 @@ final class Recorder: FragmentSink {
     if admission == .beganShedding { logger.of(stream).error("\(Self.sheddingWarning); the live stream goes on") }
   }
 
-  /// Ends the recording; what there is becomes a movie. False when it has ended already.
+  /// Ends the recording and makes a movie of what was written. False if it has ended already.
   @discardableResult
   func stop() -> Bool {
     close(with: .stop)
   }
 
-  /// Ends the recording and removes the file being written. False when it has ended already.
+  /// Ends the recording and removes the file being written. False if it has ended already.
   @discardableResult
   func cancel() -> Bool {
     close(with: .cancel)
   }
 
-  /// To be called now and then: makes durable what lies about, and tries again what failed.
+  /// Makes written bytes durable when that is due, and repeats what failed. To be called about twice a second.
   func tick() {
     enqueue { queue, _ in queue.addTick() }
   }
@@ -122,28 +122,28 @@ final class Recorder: FragmentSink {
     threads.submit { pool in
       switch pool {
       case .active: self.drain()
-      // The pool has been stopped: what waits is not written, and the file is finished at the next start.
+      // The pool has been stopped: queued items are not written. The next start finishes the file.
       case .cancelled: self.queue.withLock { $0.abandon() }
       }
     }
   }
 
-  // MARK: What goes to the disk
+  // MARK: Writing
 
-  /// On a thread of the pool, one at a time.
+  /// Runs on a thread of the pool, one call at a time.
   private func drain() {
     while let work = queue.withLock({ $0.next() }) {
-      let isOver = job.withLock { job in
+      let isOver = writer.withLock { writer in
         switch work {
-        case .item(.event(let event)): job.receive(event)
-        case .item(.segmentEnd(let end)): job.complete(end)
-        case .item(.shed): job.noteMissing(RecordingWriter.tooSlow)
-        case .item(.shedUntil(let end)): job.leaveOut(until: end)
-        case .item(.stop): job.stop()
-        case .item(.cancel): job.cancel()
-        case .tick: job.tick()
+        case .item(.event(let event)): writer.receive(event)
+        case .item(.segmentEnd(let end)): writer.complete(end)
+        case .item(.shed): writer.noteMissing(RecordingWriter.tooSlow)
+        case .item(.shedUntil(let end)): writer.leaveOut(until: end)
+        case .item(.stop): writer.stop()
+        case .item(.cancel): writer.cancel()
+        case .tick: writer.tick()
         }
-        return job.isOver
+        return writer.isOver
       }
       if isOver, queue.withLock({ $0.close() }), let epoch { endedEarly(epoch) }
       bell.ring()
@@ -152,7 +152,7 @@ final class Recorder: FragmentSink {
   }
 }
 
-/// The newest state of a recording, for those who ask while the disk is busy.
+/// The newest state of a recording. Callers read it without waiting for the disk.
 private final class LatestState: Sendable {
   private let state = Mutex((state: RecordingState.idle, splitsAt: MediaTime?.none))
 

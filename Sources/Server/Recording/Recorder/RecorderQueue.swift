@@ -1,15 +1,15 @@
 internal import FMP4
 internal import NIOCore
 
-/// What a recorder or a spool has been told and has not written yet, in its order. Takes in what there is room for in memory, and
-/// leaves out the rest by whole groups of pictures. A value; it knows no thread and no disk.
+/// The items that a recorder or a time-shift buffer has received and not written yet, in order. When memory is short it leaves
+/// out whole groups of pictures. A value; it uses no thread and no disk.
 struct RecorderQueue {
   enum Item {
     case event(StoredEvent)
     case segmentEnd(SegmentEnd)
-    /// Fragments that found no room are missing here.
+    /// Fragments were left out here for lack of memory.
     case shed
-    /// They went on up to that time.
+    /// The fragments left out end at this media time.
     case shedUntil(MediaTime)
     case stop
     case cancel
@@ -30,9 +30,9 @@ struct RecorderQueue {
 
   private enum Input {
     case open
-    /// No room: fragments are passed over up to one that decoding can start with.
+    /// Memory is short: fragments are left out up to the next one that decoding can start with.
     case shedding
-    /// The end has been told: nothing more is recorded.
+    /// The recording has ended: nothing more is taken in.
     case closed
   }
 
@@ -46,7 +46,7 @@ struct RecorderQueue {
     case due
   }
 
-  /// What came of taking something in.
+  /// The result of offering an item.
   enum Admission {
     case passed
     case beganShedding
@@ -60,17 +60,17 @@ struct RecorderQueue {
   private let budget: RecordingBudget
   private var pinned: SegmentMemoryCharge
   private var items = CircularBuffer<(item: Item, since: Int64)>()
-  /// So many of the newest are not handed out yet.
+  /// This many of the newest items are not handed out yet.
   private var held = 0
-  /// Nil where whatever comes is to be written.
+  /// Nil where everything is to be written without a trial.
   private var trial: RecordingTrial?
-  /// What is with the job, and since when it had been waiting, in monotonic nanoseconds.
+  /// The item being written, and since when it had been waiting, in monotonic nanoseconds.
   private var work: (item: Item?, since: Int64)?
   private var input = Input.open
   private var drain = Drain.idle
-  /// The job wants to look after what depends on the time alone.
+  /// Work that depends on time alone is due.
   private var tick = Tick.none
-  /// Where what is left out at the moment ends, as far as that has come.
+  /// End of the fragments that are being left out at present; nil if there are none.
   private var shedEnd: MediaTime?
 
   init(budget: RecordingBudget, trial: RecordingTrial? = nil) {
@@ -81,36 +81,36 @@ struct RecorderQueue {
 
   var isClosed: Bool { input == .closed }
   var isShedding: Bool { input == .shedding }
-  /// Nothing waits, and nothing is with the job.
+  /// Nothing waits, and nothing is being written.
   var isIdle: Bool { drain == .idle }
-  /// Since when what is with the job, or is next, has been waiting.
+  /// Since when the item being written, or else the next one, has been waiting.
   var waitingSince: Int64? { work?.since ?? (items.count > held ? items.first?.since : nil) }
 
-  // MARK: What comes in
+  // MARK: Input
 
   mutating func add(_ event: StoredEvent, now: Int64) {
     if isClosed { return }
     switch event {
-    // By another clock nobody could say when that was.
+    // The end of the gap must be dated by the clock that was valid during the gap.
     case .clock: addShedEnd(now)
     case .initialization(let initSegment):
       trial?.change(to: initSegment.tracks)
       if trial?.isOn == true { giveUpHeld() }
-    // Nothing waits across a hole.
+    // Held items do not span a discontinuity.
     case .discontinuity: if trial?.isOn == true { giveUpHeld() }
     case .fragment, .segmentEnd, .redated, .end: break
     }
     append(.event(event), now)
   }
 
-  /// What comes behind a fragment that waits is handed out behind it.
+  /// An item after a held fragment is held as well.
   private mutating func append(_ item: Item, _ now: Int64) {
     items.append((item, now))
     if held > 0 { held += 1 }
   }
 
-  /// A segment is complete, and the live window begins with another one. While fragments are left out, nobody needs to
-  /// know where segments end.
+  /// A segment is complete, and the live window begins with the segment `windowStart`. While fragments are left out, segment ends
+  /// are left out too.
   mutating func add(_ end: SegmentEnd?, windowStart: Int?, now: Int64) -> Admission {
     if isClosed { return .passed }
     let admission = windowStart.map { leaveWindow(before: $0, now: now) } ?? .passed
@@ -118,7 +118,7 @@ struct RecorderQueue {
     return admission
   }
 
-  /// Takes a fragment in if there is room for it, else leaves it out and what depends on it.
+  /// Takes in a fragment if there is memory for it. Otherwise leaves it out, with the fragments that depend on it.
   mutating func admit(_ fragment: PublishedFragment, now: Int64) -> Admission {
     switch input {
     case .closed: return .passed
@@ -145,7 +145,7 @@ struct RecorderQueue {
     return .passed
   }
 
-  /// What waits for a file was not worth one.
+  /// Drops the held items: they were too little for a file.
   private mutating func giveUpHeld() {
     let first = items.count - held
     var kept = CircularBuffer<(item: Item, since: Int64)>(items.prefix(first))
@@ -163,23 +163,23 @@ struct RecorderQueue {
     trial?.restart()
   }
 
-  /// Something is due that depends on the time alone.
+  /// Work that depends on time alone is due.
   mutating func addTick() {
     if input == .open { tick = .due }
   }
 
-  /// Nothing follows that item. False when it had ended already.
+  /// Appends the last item. False if the queue was closed already.
   mutating func close(with item: Item, now: Int64) -> Bool {
     if isClosed { return false }
-    // What was too little for a file stays so when the stream ends; who asks for one gets what there is.
+    // Too little for a file stays too little when the stream ends. An explicit stop stores what there is.
     if case .event = item { giveUpHeld() }
     held = 0
     trial?.pass()
     if case .cancel = item {
-      // What nobody wants need not be written.
+      // A cancelled recording needs no further writes.
       leaveOut { _ in true }
     } else {
-      // The recorder hears no more of the live window. Where the disk keeps up, what is left is written in a moment, and
+      // No further segment end comes to report the live window. Where the disk keeps up, the rest is written within moments, so
       // nothing of it is given up for the sake of memory.
       if isShedding { _ = leaveWindow(before: .max, now: now) }
       addShedEnd(now)
@@ -189,13 +189,13 @@ struct RecorderQueue {
     return true
   }
 
-  /// Nothing more is recorded. False when that was known.
+  /// Closes the queue. False if it was closed already.
   mutating func close() -> Bool {
     defer { input = .closed }
     return !isClosed
   }
 
-  /// Nobody takes anything out any more.
+  /// No thread takes items out any more: drops all of them.
   mutating func abandon() {
     held = 0
     leaveOut { _ in true }
@@ -205,16 +205,16 @@ struct RecorderQueue {
     drain = .idle
   }
 
-  // MARK: What goes out
+  // MARK: Output
 
-  /// Whether somebody must be called who takes things out; they then do so until there is nothing.
+  /// Whether a thread must be started to take items out. That thread calls `next` until it returns nil.
   mutating func schedule() -> Bool {
     guard drain == .idle, tick == .due || items.count > held else { return false }
     drain = .scheduled
     return true
   }
 
-  /// What comes next; the job is done with what came before. Nil when there is nothing.
+  /// The next item; the one before it is done. Nil when there is none.
   mutating func next() -> Work? {
     finishWork()
     if items.count > held, let (item, since) = items.popFirst() {
@@ -234,7 +234,7 @@ struct RecorderQueue {
     work = nil
   }
 
-  // MARK: What finds no room
+  // MARK: Leaving out
 
   private mutating func shed(until end: MediaTime, _ now: Int64) -> Admission {
     shedEnd = max(shedEnd ?? end, end)
@@ -245,8 +245,8 @@ struct RecorderQueue {
     return .beganShedding
   }
 
-  /// What leaves the window counts as a whole, and cannot be refused: where it is too much, the newest segments are left
-  /// out again, whose memory goes with them.
+  /// Segments that leave the window are charged as a whole and cannot be refused. If the budget is exceeded, the newest segments
+  /// are left out, which frees their memory.
   private mutating func leaveWindow(before number: Int, now: Int64) -> Admission {
     pinned.leaveWindow(before: number)
     if budget.isOver { giveUpHeld() }
@@ -257,7 +257,7 @@ struct RecorderQueue {
     return admission
   }
 
-  /// Takes back what waits; gives where the last fragment of it ends, if there was one.
+  /// Removes the items that match. Returns where the last fragment among them ends; nil if there was none.
   @discardableResult
   private mutating func leaveOut(where isMeant: (Item) -> Bool) -> MediaTime? {
     var end: MediaTime?

@@ -1,4 +1,4 @@
-/// What became of the wish to start, stop or cancel a recording.
+/// Result of a request to start, stop or cancel a recording.
 enum RecordingAnswer: Sendable, Hashable {
   case done
   case refused(RecordingRefusal)
@@ -10,17 +10,21 @@ enum RecordingRefusal: Sendable, Hashable, CustomStringConvertible {
   case notLive
   case alreadyRecording
   case notRecording
-  /// The test pattern: it is for trying out, and never recorded.
+  /// The test pattern, which is for trials and never recorded.
   case neverRecorded
-  /// A source of weir's own whose devices are being closed.
+  /// A local source whose devices are being closed.
   case isStopping
+  /// The disk has not taken what earlier recordings of the stream wrote.
+  case isClosing
 
   var description: String {
     switch self {
     case .notLive: "There is no live stream of that name; publish it first."
-    case .alreadyRecording: "The stream is being recorded already; stop that recording first."
+    case .alreadyRecording: "The stream is already being recorded; stop that recording first."
     case .notRecording: "The stream is not being recorded."
     case .isStopping: "The source is being stopped; try again in a moment."
+    case .isClosing:
+      "\(ClosingSinks.limit) earlier recordings of the stream are still being written; try again when the disk has them."
     case .neverRecorded: "The test pattern is never recorded."
     }
   }

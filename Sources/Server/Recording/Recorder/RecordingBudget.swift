@@ -1,7 +1,7 @@
 internal import Synchronization
 
-/// Bytes that may be kept in memory for the disk, of all recordings together: what waits, and whatever of its segments
-/// no live window has any more.
+/// Bytes that all recordings together may keep in memory for the disk: the waiting fragments, and the rest of their segments. The
+/// rest counts once no live window contains the segment.
 final class RecordingBudget: Sendable {
   let limit: Int
   private let used = Atomic<Int>(0)
@@ -10,7 +10,7 @@ final class RecordingBudget: Sendable {
     self.limit = limit
   }
 
-  /// False when there is no room for so many bytes.
+  /// Takes that many bytes. False if there is no room for them.
   func take(_ count: Int) -> Bool {
     let (_, taken) = used.add(count, ordering: .relaxed)
     if taken <= limit { return true }
@@ -18,17 +18,17 @@ final class RecordingBudget: Sendable {
     return false
   }
 
-  /// Gives back so many bytes; less than none takes them, whether there is room or not.
+  /// Gives back that many bytes. A negative count takes bytes, whether there is room or not.
   func give(_ count: Int) {
     used.subtract(count, ordering: .relaxed)
   }
 
-  /// Bytes that are kept.
+  /// Bytes in use.
   var waiting: Int { used.load(ordering: .relaxed) }
 
-  /// More is kept than may be.
+  /// More bytes are in use than the limit.
   var isOver: Bool { used.load(ordering: .relaxed) > limit }
 
-  /// So little is kept that it makes sense to begin again.
+  /// At most half of the limit is in use: recording can begin again.
   var isRelaxed: Bool { used.load(ordering: .relaxed) <= limit / 2 }
 }

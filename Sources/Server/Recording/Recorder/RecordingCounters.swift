@@ -1,7 +1,7 @@
 internal import Basics
 internal import Synchronization
 
-/// What became of recordings since the start, in figures.
+/// Counters of recording events, lost seconds and finishing times since the start of the server.
 final class RecordingCounters: RecordingObserver {
   /// Why media is missing.
   enum Cause: String, CaseIterable, Sendable {
@@ -10,13 +10,13 @@ final class RecordingCounters: RecordingObserver {
   }
 
   struct Figures: Sendable {
-    /// By what happened.
+    /// By kind of event.
     var events: [String: Int] = [
       "started": 0, "stopped": 0, "stored": 0, "failed": 0, "cancelled": 0, "salvaged": 0, "deleted": 0,
     ]
     /// Seconds.
     var lost: [Cause: Double] = [.publisher: 0, .disk: 0]
-    /// By how a movie was made.
+    /// By the way in which the movie was made.
     var finishing: [String: Durations] = [
       "filled": Durations(), "inserted": Durations(), "shared": Durations(), "copied": Durations(),
     ]
@@ -45,7 +45,7 @@ final class RecordingCounters: RecordingObserver {
     state.withLock { $0.lost[cause, default: 0] += max(0, seconds) }
   }
 
-  /// Making a movie of a file took so long; what was left to a copy is told by that.
+  /// Adds the time that finishing a file took. A file left for a later copy is counted when it is copied.
   func finished(_ outcome: RecordingFile.Outcome, nanoseconds: Int64) {
     let way: String
     switch outcome {

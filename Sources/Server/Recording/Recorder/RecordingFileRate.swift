@@ -1,21 +1,22 @@
 internal import Ingest
 internal import Synchronization
 
-/// How many files each stream has begun within an hour: a publisher that changes its format all the time, or comes again
-/// and again, does not fill the disk with them.
+/// Counts the files that each stream begins within an hour. The limit protects the disk from a publisher that keeps changing its
+/// format or reconnecting.
 final class RecordingFileRate: Sendable {
   /// Nanoseconds.
   private static let hour: Int64 = 3_600_000_000_000
-  /// Streams that are remembered.
+  /// Limit of the streams that are remembered.
   private static let streams = 4096
 
   /// When each stream began its newest files, oldest first, in monotonic nanoseconds.
   private let begun = Mutex<[StreamName: [Int64]]>([:])
 
-  /// Streams that are remembered now.
+  /// Number of streams remembered now.
   var remembered: Int { begun.withLock { $0.count } }
 
-  /// Forgets what is older than an hour, and where that is too little those that have begun fewest files, the oldest of them.
+  /// Forgets streams without a file in the last hour. If that is too little, also those with the fewest files, the least recent
+  /// first.
   private static func forget(_ begun: inout [StreamName: [Int64]], now: Int64) {
     begun = begun.filter { $0.value.last.map { now &- $0 < hour } ?? false }
     guard begun.count >= streams else { return }
@@ -23,7 +24,7 @@ final class RecordingFileRate: Sendable {
     for entry in least.prefix(streams / 8) { begun[entry.key] = nil }
   }
 
-  /// The stream begins a file. Throws where it has begun as many as it may.
+  /// Counts a new file of the stream. Throws if its limit is reached.
   func take(_ stream: StreamName, limit: Int, now: Int64) throws(RecordingError) {
     let isFree = begun.withLock { begun in
       if begun.count >= Self.streams, begun[stream] == nil {
@@ -38,7 +39,7 @@ final class RecordingFileRate: Sendable {
     }
     guard isFree else {
       throw RecordingError(
-        "the stream has begun \(limit) files within an hour, as many as it may; let its encoder keep one format, or raise"
+        "the stream has begun \(limit) files within an hour, its limit; make its encoder keep one format, or raise"
           + " --record-max-files")
     }
   }

@@ -4,25 +4,25 @@ internal import Logging
 internal import NIOPosix
 internal import Synchronization
 
-/// Makes movies of files that were left fragmented: by an earlier run, or by a recorder whose file system needs a copy.
+/// Makes movies of fragmented files: those of an earlier run, and those whose file system needs a copy.
 final class RecordingFinisher: Sendable {
   private let announce: @Sendable (RecordingEvent) -> Void
   private let counters: RecordingCounters
   private let clock: SteadyClock
-  /// One thread: one copy after another.
+  /// One thread, for one copy after another.
   private let copier: NIOThreadPool
   private let logger: Logger
   /// Bytes that stay free on the disk where a copy is made.
   private let keepFree: Int64
   private let calls: DiskCalls
   private let waiting = Atomic<Int>(0)
-  /// Those that are being finished, or wait for it: how much is done of what is done with them, 0 to 1.
+  /// Recordings that are being finished or wait for it, with the share of the work that is done, 0 to 1.
   private let underWay = Mutex<[RecordingKey: Progress]>([:])
   private let tickets = Atomic<Int>(0)
   private let postponed = Mutex(PostponedRecordings())
 
   private struct Progress {
-    /// Which of several submissions of the same file it speaks of.
+    /// The submission to which the share belongs, since a file can be submitted several times.
     var ticket: Int
     var share = 0.0
   }
@@ -44,11 +44,11 @@ final class RecordingFinisher: Sendable {
   /// Files wait to be finished.
   var isBusy: Bool { waiting.load(ordering: .relaxed) > 0 }
 
-  /// How far it is with a recording that is being finished; nil where none is.
+  /// Share of a recording's finishing that is done; nil if it is not being finished.
   func progress(of key: RecordingKey) -> Double? { underWay.withLock { $0[key]?.share } }
 
-  /// Finishes in the background what an earlier run left: first, in this order, those that need no copy. `whenSettled`
-  /// is called when these are done.
+  /// Finishes the files of an earlier run in the background. Files that need no copy come first, in this order; `whenSettled` is
+  /// called when these are done.
   func finishSoon(_ recordings: [UnfinishedRecording], whenSettled: @escaping @Sendable () -> Void) {
     for recording in recordings {
       submit(recording) {
@@ -62,19 +62,19 @@ final class RecordingFinisher: Sendable {
     copier.submit { _ in whenSettled() }
   }
 
-  /// Tries those again whose time has come: what could not be finished because of the disk. To be called now and then.
+  /// Repeats the postponed attempts that are due. To be called regularly.
   func tend() {
     let due = postponed.withLock { $0.due(at: clock.monotonicNanoseconds()) }
     for recording in due { finishLater(recording) }
   }
 
-  /// The disk did not let it be finished: it is tried again in a while, less and less often.
+  /// The disk prevented finishing. Further attempts follow, at growing intervals.
   func finishAgain(_ recording: UnfinishedRecording) {
     let now = clock.monotonicNanoseconds()
     postponed.withLock { $0.add(recording, at: now) }
   }
 
-  /// Finishes it in the background, whatever it takes.
+  /// Finishes the recording in the background, by a copy if necessary.
   func finishLater(_ recording: UnfinishedRecording) {
     submit(recording) { self.finishPatiently(recording) }
   }
@@ -92,7 +92,7 @@ final class RecordingFinisher: Sendable {
     }
   }
 
-  /// Copies if it must, and gives a process that is just letting go of the file the time to do so.
+  /// Copies if necessary. Repeats while the file is locked, because its writer may be about to release it.
   private func finishPatiently(_ recording: UnfinishedRecording) {
     for _ in 0..<Self.lockAttempts {
       switch finish(recording, effort: .whatItTakes) {
@@ -113,11 +113,11 @@ final class RecordingFinisher: Sendable {
   private static let lockPause: UInt32 = 50_000
 
   private enum Leftover {
-    /// Finished, removed, or nothing to do with it.
+    /// Finished, removed, or nothing to be done.
     case settled
-    /// It takes a copy, or somebody holds it.
+    /// Needs a copy, or is locked.
     case left
-    /// The disk did not let it be done.
+    /// The disk prevented it.
     case failed
   }
 
@@ -152,14 +152,14 @@ final class RecordingFinisher: Sendable {
         let torn = contents.tornBytes > 0 ? ", without \(contents.tornBytes) torn bytes at its end" : ""
         let length = RecordingWriter.text(contents.seconds)
         logger.of(stream).notice("finished a recording, \(length) s\(torn): \(file.finishedPath)")
-        tell(recording, file, contents)
+        announceStored(recording, file, contents)
       case .renamed(let contents):
         let origin = recording.facts == nil ? " of an earlier run" : ""
         logger.of(stream).notice("found a finished recording\(origin): \(file.finishedPath)")
-        tell(recording, file, contents)
+        announceStored(recording, file, contents)
       case .removed: logger.of(stream).notice("removed an empty recording of an earlier run: \(file.path)")
       case .unknown(let reason):
-        logger.of(stream).warning("\(file.path) is no recording of weir (\(reason)); it is left as it is")
+        logger.of(stream).warning("\(file.path) is not a recording of weir (\(reason)); it is left as it is")
       }
     } catch {
       logger.of(stream).error("a recording stays unfinished, for now: \(error)")
@@ -168,7 +168,7 @@ final class RecordingFinisher: Sendable {
     return .settled
   }
 
-  /// What has its final name already: given just now, when the disk did not let that be made durable.
+  /// The file has its final name already, but the rename was not known to be durable.
   private func confirm(_ recording: UnfinishedRecording) -> Leftover {
     let (stream, folder, name) = (recording.stream, recording.folder, recording.name)
     guard recording.hasHead, folder.contains(name.finished) else { return .settled }
@@ -184,7 +184,9 @@ final class RecordingFinisher: Sendable {
     return .settled
   }
 
-  private func tell(_ recording: UnfinishedRecording, _ file: RecordingFile, _ contents: RecordingSalvage.Contents) {
+  private func announceStored(
+    _ recording: UnfinishedRecording, _ file: RecordingFile, _ contents: RecordingSalvage.Contents
+  ) {
     if var facts = recording.facts {
       facts.bytes = file.length
       if contents.tornBytes > 0 { facts.seconds = contents.seconds }
@@ -200,7 +202,7 @@ final class RecordingFinisher: Sendable {
   }
 }
 
-/// Tells the log how far the finishing of a file is, now and then.
+/// Logs the progress of finishing a file, at most every 5 seconds.
 private final class FinishingProgress: Sendable {
   private let stream: StreamName
   private let path: String
@@ -224,7 +226,7 @@ private final class FinishingProgress: Sendable {
     if isDue {
       let words =
         switch work {
-        case .reading: "looked through"
+        case .reading: "read"
         case .copying: "copied"
         }
       logger.of(stream).notice("finishing \(path): \(done * 100 / total) % of \(total / 1_000_000) MB \(words)")

@@ -4,13 +4,13 @@ internal import Ingest
 internal import NIOCore
 internal import Storage
 
-/// The file that a recording writes at the moment, with what its movie will say of it. May wait for the disk anywhere.
+/// The file that a recording is writing, and the contents of its movie so far. Every call may wait for the disk.
 struct RecordingInProgress {
   let file: RecordingFile
   let stream: StreamName
-  /// Wall-clock time of its first picture or audio, in nanoseconds since 1970.
+  /// Wall-clock time of its first video or audio, in nanoseconds since 1970.
   let startedAt: Int64
-  /// The file for those who watch it already.
+  /// The file for viewers who watch it while it is written.
   let replay: ReplaySource?
   private(set) var tables: MovieTables
   private(set) var gaps: [RecordingGap] = []
@@ -31,7 +31,7 @@ struct RecordingInProgress {
     lastSync = now
   }
 
-  /// Writes what stands before the first fragment.
+  /// Writes what precedes the first fragment.
   func begin() throws(RecordingError) {
     try file.reserve(media: initSegment.whole.readableBytes, head: headRoom)
     replay?.change(to: initSegment, at: 0)
@@ -53,28 +53,28 @@ struct RecordingInProgress {
     replay?.add(published, at: start, anchor: anchor)
   }
 
-  /// Media is missing before the next fragment. That is also written down: a salvage has nobody to ask.
+  /// Notes that media is missing before the next fragment. The note is also written to the file, where a salvage reads it.
   mutating func note(_ gap: RecordingGap) throws(RecordingError) {
     gaps.append(gap)
     if let box = RecordingMetadataBox.box(gap.note, crc: Checksum.of) { try file.append(box) }
   }
 
-  /// What stands before so many bytes of that checksum.
+  /// The seal that precedes `length` bytes with that checksum.
   private func seal(_ length: Int, _ checksum: UInt32) -> ByteBuffer {
     RecordingSeal(length: UInt32(clamping: length), checksum: checksum, durableLength: file.durableLength)
       .box(crc: Checksum.of)
   }
 
-  /// Bytes of a head for what there is, and some more.
+  /// Bytes that a moov of the present contents needs, with a margin.
   private var headRoom: Int {
     let index = replay?.withIndex { $0.storedSize } ?? 0
     return tables.headSize + index + RecordingMetadata.maximumBytes(gaps: gaps.count) + Self.headMargin
   }
 
-  /// Metadata, rounding to blocks, and what the file system needs to account for it.
+  /// Metadata, rounding to blocks, and the file system's own records.
   private static let headMargin = 256 << 10
 
-  /// Makes durable what is not, if that is due. True when it did.
+  /// Makes written bytes durable if that is due. True if it did.
   mutating func syncIfDue(_ interval: Int64, _ now: Int64) throws(RecordingError) -> Bool {
     guard file.hasUnsynced, now &- lastSync >= interval else { return false }
     try sync(now)
@@ -86,9 +86,9 @@ struct RecordingInProgress {
     try file.sync()
   }
 
-  // MARK: The end
+  // MARK: Finishing
 
-  /// Makes a movie of it, if that needs no copy. `failure` is why it ends before it was to.
+  /// Makes a movie of the file if that needs no copy. `failure` says why the recording ended early.
   func finish(
     failure: String? = nil, effort: RecordingFile.Effort = .inPlace
   ) throws(RecordingError) -> RecordingFile.Outcome {
@@ -106,15 +106,14 @@ struct RecordingInProgress {
     return RecordingMetadata(facts)
   }
 
-  /// The same after something failed: what is not known to be durable is given up, and what is left read again.
-  /// Returns also how many seconds that is.
+  /// Finishes the file after an error: cuts off what is not known to be durable and reads the rest again. Also returns the
+  /// seconds that remain.
   func rescue(failure: String?) throws(RecordingError) -> (RecordingFile.Outcome, seconds: Double) {
-    // Its media is whole and durable, and lies behind a head: nothing is to be given up.
+    // The media of a file with its moov in front is whole and durable: nothing is to be cut.
     try file.requireFragments()
     file.releaseReserve()
     let cut = try file.cutToDurable()
-    // Whatever becomes of what follows: who finishes the file one day reads it there. A disk that does not take it has
-    // left the file as it was.
+    // A later attempt to finish the file reads the failure here. If the disk refuses this box, the file is as it was before.
     if let note = failure.map(RecordingMetadata.failureNote), let box = RecordingMetadataBox.box(note, crc: Checksum.of)
     {
       try? file.append(box)
@@ -126,7 +125,7 @@ struct RecordingInProgress {
     return (outcome, found.seconds)
   }
 
-  // MARK: What is told
+  // MARK: Facts
 
   var progress: RecordingProgress {
     RecordingProgress(
@@ -140,6 +139,6 @@ struct RecordingInProgress {
       codecs: tables.codecs, gaps: gaps)
   }
 
-  /// The movie that is made of it has no more bytes, where the file system's blocks are of 4 KiB.
+  /// Upper bound of the movie's bytes, for file systems with blocks of 4 KiB.
   var expectedBytes: UInt64 { file.length + max(file.contentStart, UInt64(tables.headSize) + 8192) }
 }

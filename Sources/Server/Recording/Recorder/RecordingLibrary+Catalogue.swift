@@ -6,43 +6,43 @@ internal import NIOPosix
 internal import Storage
 internal import Synchronization
 
-/// What there is to find in the library, and how long it is kept.
+/// Listing, opening and retention of recordings.
 extension RecordingLibrary {
-  /// All that are kept, newest first, up to the largest page.
+  /// All recordings kept, newest first, at most one page of the largest size.
   func list(on eventLoop: any EventLoop) -> EventLoopFuture<[RecordingEntry]> {
     var query = CatalogueQuery()
     query.limit = CatalogueQuery.maximumLimit
     return catalogue.list(query, on: eventLoop).map(\.entries)
   }
 
-  /// A finished recording's bytes, for `/recordings/{stream}/{file}`; nil when there is none of that name. `file` comes
-  /// from a URL. Fails with `OpenRecordings.Full`.
+  /// The bytes of a finished recording, for `/recordings/{stream}/{file}`; nil if there is none of that name. `file` comes from a
+  /// URL. Fails with `OpenRecordings.Full`.
   func open(
-    stream: StreamName, file: String, on eventLoop: any EventLoop
+    stream: StreamName, file: String, for client: NetworkAddress? = nil, on eventLoop: any EventLoop
   ) -> EventLoopFuture<(range: FileRange, entityTag: String)?> {
     guard let name = RecordingName(finished: file) else { return eventLoop.makeSucceededFuture(nil) }
-    return threads.runIfActive(eventLoop: eventLoop) { try self.openNow(stream, name) }
+    return threads.runIfActive(eventLoop: eventLoop) { try self.openNow(stream, name, for: client) }
   }
 
-  /// The same, on the calling thread, which waits for the disk.
+  /// The same on the calling thread, which waits for the disk.
   func openNow(
-    _ stream: StreamName, _ name: RecordingName
+    _ stream: StreamName, _ name: RecordingName, for client: NetworkAddress? = nil
   ) throws(OpenRecordings.Full) -> (range: FileRange, entityTag: String)? {
     guard let folder = try? RecordingFolder.open(folder).folder(of: stream, ifAbsent: .fail),
-      let (file, status) = try files.open(name.finished, in: folder)
+      let (file, status) = try files.open(name.finished, in: folder, for: client)
     else { return nil }
     return (FileRange(file: file, offset: 0, length: Int(status.st_size)), "\"\(Self.identity(status))\"")
   }
 
-  /// The same for as long as the file is: inode, size and time of the last change.
+  /// Identifies the content of the file: inode, size and time of the last change.
   private static func identity(_ status: stat) -> String {
     let time = Int64(status.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_mtim.tv_nsec)
     return [Int64(clamping: status.st_ino), Int64(status.st_size), time].map { String($0, radix: 36) }
       .joined(separator: "-")
   }
 
-  /// Applies the rules of retention and forgets what was deleted long ago; `now` in nanoseconds since 1970. To be called
-  /// about once a second. Returns at once: the disk may keep the work waiting, and then it is not asked for twice.
+  /// Applies the retention rules and purges what was deleted long ago. `now` is in nanoseconds since 1970. To be called about
+  /// once a second. Returns at once. While a slow disk delays the work, further calls do nothing.
   func retainSoon(now: Int64) {
     guard !isRetaining.exchange(true, ordering: .relaxed) else { return }
     catalogue.thread.submit { pool in
@@ -51,7 +51,7 @@ extension RecordingLibrary {
     }
   }
 
-  /// The same, and waits for it.
+  /// The same, but waits until it is done.
   func retain(now: Int64) async throws {
     try await catalogue.thread.runIfActive { self.retain(now: now) }
   }
@@ -66,7 +66,7 @@ extension RecordingLibrary {
     }
   }
 
-  /// What the disk and the recordings on it come to.
+  /// Bytes of the recordings, and the free and total bytes of the disk.
   func storage(on eventLoop: any EventLoop) -> EventLoopFuture<RecordingStorage> {
     catalogue.read(on: eventLoop) { database in
       let bytes = try database.read { try $0.bytesByStream() }.values.reduce(0, &+)
@@ -81,7 +81,7 @@ extension RecordingLibrary {
 /// How full the disk is, in bytes.
 struct RecordingStorage: Sendable {
   var recordedBytes: Int64
-  /// Deleted, and can still be restored.
+  /// Bytes of deleted recordings that can still be restored.
   var deletedBytes: Int64
   /// Nil where the file system does not say.
   var freeBytes: Int64?

@@ -6,35 +6,35 @@ internal import NIOCore
 internal import NIOPosix
 internal import Synchronization
 
-/// The folder of recordings: makes the recorders of new epochs, lists and opens what is finished. All work with the
-/// disk is done on its own threads.
+/// The folder of recordings. Makes a recorder for each new epoch; lists and opens finished recordings. All disk work is done on
+/// the library's own threads.
 final class RecordingLibrary: Sendable {
-  /// The recordings folder; below it one folder a stream.
+  /// The recordings folder, which has one folder for each stream.
   let folder: String
   let logger: Logger
   private let settings: RecordingSettings
   private let finisher: RecordingFinisher
-  /// For lists and opening.
+  /// For listing and opening.
   let threads: NIOThreadPool
-  /// For writing: a disk that does not answer keeps these busy and nobody else.
+  /// For writing. A disk that does not respond blocks only these threads.
   let writers: NIOThreadPool
-  /// For finishing what an earlier run left and what takes a copy, one file after another.
+  /// For finishing the files of an earlier run and files that need a copy, one after another.
   let copier = NIOThreadPool(numberOfThreads: 1)
   let catalogue: RecordingCatalogue
-  /// Those that are being read.
+  /// The recordings being read.
   let files: OpenRecordings
   /// Bytes that stay free on the disk.
   let keepFree: Int64
-  /// How long a deletion can be taken back.
+  /// Seconds for which a deletion can be undone.
   let undoSeconds: Int64
   let keeper: Mutex<RetentionKeeper>
-  /// Retention waits for the catalogue's thread, or is with it.
+  /// A retention run is queued for the catalogue's thread or in progress.
   let isRetaining = Atomic(false)
   private let registers = Registers()
-  /// What retention saw of the disk.
+  /// The free space that retention read last.
   private let freeSpaceSample = FreeSpaceSample()
 
-  /// Who is recorded, and who is told.
+  /// Recorders, observers of events, and live streams.
   private final class Registers: Sendable {
     let recorders = RankedMutex(.recorders, Recorders())
     let observers = Mutex<[any RecordingObserver]>([])
@@ -42,11 +42,11 @@ final class RecordingLibrary: Sendable {
   }
 
   private struct Recorders {
-    /// The newest of each stream.
+    /// The newest recorder of each stream.
     var newest: [StreamName: Recorder] = [:]
-    /// Earlier ones that are still busy with their files.
+    /// Earlier recorders that are still finishing their files.
     var retired: [Recorder] = []
-    /// Those of the server's own sources, which follow no stream.
+    /// Recorders of local sources, which follow no stream.
     var takes: [Recorder] = []
 
     mutating func replace(_ recorder: Recorder) {
@@ -59,16 +59,15 @@ final class RecordingLibrary: Sendable {
     weak var registry: StreamRegistry?
     var buffers: TimeShiftBuffers?
 
-    /// A stream of that name whose epoch goes on, and something to keep its programme with; nil where viewers cannot
-    /// go back.
+    /// A live stream of that name and epoch, and a time-shift buffer for it; nil where viewers cannot rewind.
     func buffer(_ name: StreamName, epoch: String) -> (stream: LiveStream, buffer: TimeShiftBuffer)? {
       guard let buffers, let stream = registry?.stream(name), stream.epoch.id == epoch else { return nil }
       return (stream, buffers.make(name, epoch: epoch))
     }
   }
 
-  /// `keepFree`: bytes that stay free on the disk. `archive` shows recordings while they are written. `threads` reads
-  /// what is finished; writing has threads of its own.
+  /// `keepFree`: bytes that stay free on the disk. `archive` serves recordings while they are written. `threads` is for reading
+  /// finished recordings; writing has threads of its own.
   init(
     folder: String, keepFree: Int64, policy: RecordingPolicy = RecordingPolicy(),
     retention: RetentionSettings = RetentionSettings(), threads: NIOThreadPool, writerCount: Int = 4,
@@ -94,7 +93,7 @@ final class RecordingLibrary: Sendable {
     settings.finishAgain = { finisher.finishAgain($0) }
     settings.endedEarly = { name, epoch in
       if let (stream, buffer) = registers.streams.withLock({ $0.buffer(name, epoch: epoch) }) {
-        _ = stream.attach(buffer)
+        if stream.attach(buffer) != .attached { buffer.stop() }
       }
     }
     self.finisher = finisher
@@ -123,8 +122,8 @@ final class RecordingLibrary: Sendable {
     copier.shutdownGracefully { _ in }
   }
 
-  /// Finishes what an earlier run left fragmented, in the background. Returns when all is done that needs no copy, or
-  /// after `patience`: a disk may be slow, or not answer at all. To be called once, at start.
+  /// Finishes the fragmented files of an earlier run, in the background. Returns when everything that needs no copy is done, or
+  /// after `patience`, because a disk may be slow or not respond. To be called once, at start.
   func finishLeftovers(patience: Duration = .seconds(60)) async {
     let isSettled = Latch()
     copier.submit { pool in
@@ -132,12 +131,12 @@ final class RecordingLibrary: Sendable {
       self.finisher.finishSoon(self.leftovers) { isSettled.set() }
     }
     if await !isSettled.wait(patience: patience) {
-      logger.notice("recordings that an earlier run left are being finished, beside serving")
+      logger.notice("recordings of an earlier run are being finished in the background")
     }
     await catalogue.compare()
   }
 
-  /// The files that nobody in this process writes.
+  /// The unfinished files that this process is not writing.
   private var leftovers: [UnfinishedRecording] {
     guard let root = try? RecordingFolder.open(folder), let streams = try? root.streams() else { return [] }
     var found: [UnfinishedRecording] = []
@@ -156,20 +155,20 @@ final class RecordingLibrary: Sendable {
   /// Files are being finished in the background, or wait for that.
   var isCopying: Bool { finisher.isBusy }
 
-  /// How far it is with a recording that is being finished, 0 to 1; nil where none is.
+  /// Share of a recording's finishing that is done, 0 to 1; nil if it is not being finished.
   func finishing(_ key: RecordingKey) -> Double? { finisher.progress(of: key) }
 
-  // MARK: Who is told
+  // MARK: Observers
 
-  /// Adds one that hears of all events from now on.
+  /// Adds an observer, which receives all events from now on.
   func observe(_ observer: any RecordingObserver) {
     registers.observers.withLock { $0.append(observer) }
   }
 
   // MARK: Recorders
 
-  /// Where `start`, `stop` and `cancel` find streams, and what keeps their programmes while nothing is recorded. To be
-  /// called once, before the first of them.
+  /// Sets where `start`, `stop` and `cancel` find streams, and the time-shift buffers for times without recording. To be called
+  /// once, before the first of those calls.
   func follow(_ streams: StreamRegistry, buffers: TimeShiftBuffers? = nil) {
     registers.streams.withLock {
       $0.registry = streams
@@ -181,7 +180,7 @@ final class RecordingLibrary: Sendable {
     registers.streams.withLock { $0.registry }?.stream(name)
   }
 
-  /// A recorder for a new epoch of a stream; nil when nothing is to be recorded by itself.
+  /// A recorder for a new epoch of a stream; nil unless streams are recorded automatically.
   func makeRecorder(stream: StreamName, epoch: String) -> (any FragmentSink)? {
     guard case .automatic = settings.policy.start else { return nil }
     let recorder = Recorder(stream: stream, epoch: epoch, settings: settings, threads: writers)
@@ -194,17 +193,17 @@ final class RecordingLibrary: Sendable {
     return recorder
   }
 
-  /// Names come from publishers: beyond this many, recordings that are over are told only by the list.
+  /// Publishers choose stream names, so this is bounded. Beyond it, ended recordings appear only in the list.
   private static let maximumRemembered = 1000
 
-  /// Begins to record a live stream, with the newest key frame in memory. It ends with the stream, or when it is
+  /// Begins to record a live stream, from the newest key frame in memory. The recording ends with the stream, or when it is
   /// stopped or cancelled.
   func start(_ name: StreamName) -> RecordingAnswer {
     guard let stream = liveStream(name) else { return .refused(.notLive) }
-    // Where streams are recorded by themselves, rewinding relies on what is recorded; else there is a spool.
+    // With automatic recording, rewinding reads the recording; otherwise it reads a time-shift buffer.
     let epoch = settings.policy.start == .automatic ? stream.epoch.id : nil
     let recorder = Recorder(stream: name, epoch: epoch, settings: settings, threads: writers)
-    // Not with the stream's lock held, under which `makeRecorder` is called.
+    // The stream's lock must not be held here: `makeRecorder` is called under that lock.
     let isFirst = registers.recorders.withLock { recorders in
       if recorders.newest[name]?.isActive == true { return false }
       recorders.replace(recorder)
@@ -213,17 +212,21 @@ final class RecordingLibrary: Sendable {
     guard isFirst else { return .refused(.alreadyRecording) }
     let attachment = stream.attach(recorder)
     if attachment == .attached {
-      // What is in the recording need not be kept twice.
+      // The recording makes a time-shift buffer redundant.
       if epoch != nil { for buffer in stream.detach(all: TimeShiftBuffer.self) { buffer.stop() } }
       return .done
     }
     registers.recorders.withLock { recorders in
       if recorders.newest[name] === recorder { recorders.newest[name] = nil }
     }
-    return .refused(attachment == .notLive ? .notLive : .neverRecorded)
+    switch attachment {
+    case .tooManyClosing: return .refused(.isClosing)
+    case .unwanted: return .refused(.neverRecorded)
+    case .attached, .notLive: return .refused(.notLive)
+    }
   }
 
-  /// A recorder for one of the server's own sources, on air or off. Nobody is shown what it writes before it is stored.
+  /// A recorder for a local source, on air or not. Its files become visible only when they are stored.
   func makeTakeRecorder(_ name: StreamName) -> Recorder {
     var settings = settings
     settings.disclosure = .onceStored
@@ -235,18 +238,18 @@ final class RecordingLibrary: Sendable {
     return recorder
   }
 
-  /// Whether the stream of that name is being recorded.
+  /// Whether the stream is being recorded.
   func isRecording(_ name: StreamName) -> Bool {
     registers.recorders.withLock { $0.newest[name] }?.isActive == true
   }
 
-  /// Ends the recording of a stream, which goes on; what there is becomes a movie. It begins again with the stream's
-  /// next epoch, if streams are recorded by themselves.
+  /// Ends the recording of a stream that goes on, and makes a movie of what was written. With automatic recording, the next epoch
+  /// is recorded again.
   func stop(_ name: StreamName) -> RecordingAnswer {
     end(name) { $0.stop() }
   }
 
-  /// Ends the recording of a stream and removes the file being written; files that were stored before stay.
+  /// Ends the recording of a stream and removes the file being written. Files stored before stay.
   func cancel(_ name: StreamName) -> RecordingAnswer {
     end(name) { $0.cancel() }
   }
@@ -255,9 +258,9 @@ final class RecordingLibrary: Sendable {
     guard let recorder = registers.recorders.withLock({ $0.newest[name] }), recorder.isActive else {
       return .refused(liveStream(name) == nil ? .notLive : .notRecording)
     }
-    // It begins with the newest segment, before the recording ends: none falls between them.
+    // The buffer begins with the newest segment before the recording ends, so no segment is lost between them.
     let next = recorder.epoch.flatMap { epoch in registers.streams.withLock { $0.buffer(name, epoch: epoch) } }
-    if let next { _ = next.stream.attach(next.buffer) }
+    if let next, next.stream.attach(next.buffer) != .attached { next.buffer.stop() }
     guard act(recorder) else {
       if let next {
         next.stream.detach(next.buffer)
@@ -269,7 +272,7 @@ final class RecordingLibrary: Sendable {
     return .done
   }
 
-  /// To be called about twice a second: makes durable what lies about, and tries again what failed.
+  /// Makes written bytes durable when that is due, and repeats what failed. To be called about twice a second.
   func tend() {
     for recorder in registers.recorders.withLock({ Array($0.newest.values) + $0.takes }) where recorder.isActive {
       recorder.tick()
@@ -277,26 +280,26 @@ final class RecordingLibrary: Sendable {
     finisher.tend()
   }
 
-  /// Fulfilled when the newest recording of a stream is what it was asked to be, or `patience` is over.
+  /// Fulfilled when the newest recording of a stream is in the requested state, or `patience` is over.
   func settle(_ name: StreamName, on eventLoop: any EventLoop, patience: TimeAmount) -> EventLoopFuture<Void> {
     guard let recorder = newest(name) else { return eventLoop.makeSucceededVoidFuture() }
     return recorder.wait(until: \.isSettled, on: eventLoop, patience: patience)
   }
 
-  /// What the newest recording of a stream is doing; nil before the first.
+  /// State of the newest recording of a stream; nil before the first one.
   func state(of stream: StreamName) -> RecordingState? { newest(stream)?.state }
 
-  /// The recorder of a stream's newest recording; nil before its first one.
+  /// Recorder of the newest recording of a stream; nil before the first one.
   func newest(_ stream: StreamName) -> Recorder? { registers.recorders.withLock { $0.newest[stream] } }
 
-  /// What `/metrics` tells. Nothing of it waits for a disk.
+  /// The figures for `/metrics`. Reading them does not wait for a disk.
   struct Overview: Sendable {
-    /// The newest of each stream.
+    /// The newest recorder of each stream.
     var recorders: [StreamName: Recorder]
     var counters: RecordingCounters.Figures
     /// Bytes that wait for the disk.
     var queuedBytes: Int
-    /// What the disk last said, and how many nanoseconds ago.
+    /// The free bytes that the disk reported last, and how many nanoseconds ago.
     var disk: (freeBytes: Int64, age: Int64)?
   }
 
@@ -308,8 +311,8 @@ final class RecordingLibrary: Sendable {
       disk: look.map { ($0.freeBytes, max(0, settings.clock.monotonicNanoseconds() &- $0.at)) })
   }
 
-  /// Brings all recordings to an end within a few seconds: finished where that is cheap, else left whole and
-  /// fragmented for the next start.
+  /// Ends all recordings within a few seconds. Each is finished if that is cheap, and otherwise left whole and fragmented for the
+  /// next start.
   func shutDown() async {
     await finishRecorders()
     await catalogue.close()
@@ -322,7 +325,7 @@ final class RecordingLibrary: Sendable {
     let waits = all.map { $0.wait(until: \.isIdle, on: loop, patience: Self.shutdownPatience) }
     for wait in waits { try? await wait.get() }
     let late = all.filter { !$0.isIdle }.map(\.stream.description).sorted().joined(separator: ", ")
-    if !late.isEmpty { logger.error("the disk does not answer; recordings that wait for the next start: \(late)") }
+    if !late.isEmpty { logger.error("the disk does not respond; recordings to be finished at the next start: \(late)") }
   }
 
   private static let shutdownPatience = TimeAmount.seconds(4)

@@ -1,25 +1,25 @@
 internal import FMP4
 
 extension RecordingPolicy {
-  /// Bytes that a file keeps in front for its movie's head: no more than it can need where it is known how long or how
-  /// large it will become.
+  /// Bytes that a file reserves at its start for the moov of its movie. Where the length or size of the file is limited, no more
+  /// than that can need.
   var moovReservation: Int {
     var room = MoovReservation.usual
     if let longest = [split.longest, maximumDuration].compactMap(\.self).min() {
       let hours = Double(longest) / 3_600_000_000_000
       room = min(room, Int(hours * Self.headBytesAnHour) + MoovReservation.unit)
     }
-    // It counts among the file's bytes.
+    // The reservation counts as part of the file's size.
     if let maximumBytes { room = Int(clamping: min(UInt64(room), maximumBytes / 32)) }
     return room / MoovReservation.unit * MoovReservation.unit
   }
 
-  /// Of 60 pictures a second with B-frames, and audio.
+  /// For 60 frames a second with B-frames, and audio.
   private static let headBytesAnHour = 6_000_000.0
 }
 
 extension RecordingSplit {
-  /// The longest file that it makes, in nanoseconds of media, but for a segment; nil for no limit.
+  /// Length of the longest file, in nanoseconds of media, not counting the rest of a last segment; nil for no limit.
   fileprivate var longest: Int64? {
     switch self {
     case .never: nil

@@ -1,40 +1,39 @@
-/// What is recorded without being asked for, how long recordings and files may grow, and how much a power failure may
-/// take.
+/// What is recorded automatically, how long recordings and files may grow, and how much a power failure may cost.
 struct RecordingPolicy: Sendable, Hashable {
   var start = Start.automatic
-  /// How often what was written is made durable, in nanoseconds; 0 after each fragment.
+  /// Interval at which written bytes are made durable, in nanoseconds; 0 after each fragment.
   var syncInterval: Int64 = 1_000_000_000
-  /// Nanoseconds of media after which a recording is complete, though its stream goes on; nil for no limit.
+  /// Nanoseconds of media after which a recording is complete even if its stream goes on; nil for no limit.
   var maximumDuration: Int64?
-  /// Bytes of all its files after which a recording is complete; nil for no limit.
+  /// Total bytes of its files after which a recording is complete; nil for no limit.
   var maximumBytes: UInt64?
   var split = RecordingSplit.never
-  /// Files that a stream may begin in an hour, beside those of the split.
+  /// Files that a stream may begin in an hour, not counting those of the split.
   var filesPerHour = 120
-  /// The same with those of the split.
+  /// The same limit, including the files of the split.
   var mostFilesPerHour: Int { filesPerHour + split.filesPerHour }
   var naming = RecordingNaming.standard
 
   /// What begins a recording.
   enum Start: String, Sendable, Hashable, CaseIterable {
-    /// A publisher that begins a stream.
+    /// When a publisher begins a stream.
     case automatic = "auto"
-    /// Only somebody who asks for it over the API.
+    /// Only on request over the API.
     case manual
   }
 }
 
-/// When a recording goes on in another file. A file ends before a segment that can be decoded by itself, and the next
-/// begins with that segment, so that together they hold every sample once.
+/// When a recording goes on in another file. A file ends before a segment that can be decoded by itself. The next file begins
+/// with that segment, so together the files hold every sample once.
 enum RecordingSplit: Sendable, Hashable {
   case never
-  /// Once a file holds so many nanoseconds of media.
+  /// After that many nanoseconds of media in a file.
   case length(Int64)
-  /// At the multiples of so many nanoseconds of the day (UTC).
+  /// At multiples of that many nanoseconds of the day (UTC).
   case clock(Int64)
 
-  /// Whether a segment that begins at `wall` opens another file, where the present one began at `start` (nanoseconds
-  /// since 1970) and holds `seconds` of media.
+  /// Whether a segment that begins at `wall` begins another file. The present file began at `start` (both in nanoseconds since
+  /// 1970) and holds `seconds` of media.
   func isDue(at wall: Int64, fileStart start: Int64, seconds: Double) -> Bool {
     switch self {
     case .never: return false
@@ -43,7 +42,7 @@ enum RecordingSplit: Sendable, Hashable {
     }
   }
 
-  /// How many files it makes in an hour, rounded up.
+  /// Files that the split makes in an hour, rounded up.
   fileprivate var filesPerHour: Int {
     switch self {
     case .never: 0
@@ -51,8 +50,8 @@ enum RecordingSplit: Sendable, Hashable {
     }
   }
 
-  /// How many nanoseconds behind a file's start, which is at `start` (nanoseconds since 1970), the next one begins at the
-  /// earliest; nil where none does.
+  /// Nanoseconds from the start of a file (`start`, nanoseconds since 1970) to the earliest start of the next; nil if there is no
+  /// split.
   func distance(from start: Int64) -> Int64? {
     switch self {
     case .never: nil
@@ -61,7 +60,7 @@ enum RecordingSplit: Sendable, Hashable {
     }
   }
 
-  /// Segments of two seconds are two seconds long but for a tick.
+  /// Nanoseconds of tolerance: a segment of two seconds may be a tick shorter.
   private static let rounding = 1_000_000.0
 
   /// Whole periods since 1970, rounded down.

@@ -14,28 +14,28 @@ struct RecordingSettings: Sendable {
   var clock: SteadyClock
   var logger: Logger
   var calls = DiskCalls.system
-  /// Hears what is written where, for replay while it is written.
+  /// Learns what is written where, so that a recording can be replayed while it is written.
   var archive: RecordingArchive?
   var disclosure = RecordingVisibility.whileWritten
   var budget = RecordingBudget(limit: 64 << 20)
   var counters = RecordingCounters()
   var files = RecordingFileRate()
-  /// Hears of everything that happens to recordings.
+  /// Called with every recording event.
   var announce: @Sendable (RecordingEvent) -> Void = { _ in }
-  /// Hears that a recording is as long or as large as it may be, while the epoch of its stream goes on.
+  /// Called when a recording reaches its limit of length or size while the epoch of its stream goes on.
   var endedEarly: @Sendable (StreamName, _ epoch: String) -> Void = { _, _ in }
-  /// Makes a movie of a file whose finishing takes a copy, sometime; the file must have been let go.
+  /// Queues a file whose finishing needs a copy. The file must be unlocked.
   var finishLater: @Sendable (UnfinishedRecording) -> Void = { _ in }
-  /// Makes a movie of a file that the disk did not let be finished, when it does; the file must have been let go.
+  /// Queues another attempt for a file whose finishing failed because of the disk. The file must be unlocked.
   var finishAgain: @Sendable (UnfinishedRecording) -> Void = { _ in }
 
-  /// A recording that could not go on is tried again after so many nanoseconds, with the next key frame.
+  /// Nanoseconds after a failure until recording is tried again, with the next key frame.
   static let retryInterval: Int64 = 2_000_000_000
 
-  /// So many bytes more than `keepFree` must be free before recording goes on: files of a moment each are of no use.
+  /// Bytes beyond `keepFree` that must be free before recording resumes. Without them, files of a moment each would result.
   private static let resumeMargin: Int64 = 16 << 20
 
-  /// Throws when the disk is fuller than `keepFree` allows; `isResuming` after that happened.
+  /// Throws if fewer bytes are free than `keepFree`. `isResuming`: recording stopped before for lack of space.
   func checkFreeSpace(_ folder: RecordingFolder, isResuming: Bool = false) throws(RecordingError) {
     guard let free = folder.freeBytes else { return }
     let disk = "the disk of \(LogText.escaped(self.folder)) has \(free / 1_000_000) MB free"
@@ -46,8 +46,8 @@ struct RecordingSettings: Sendable {
     }
     if isResuming, free < enough {
       throw RecordingError(
-        "\(disk); recording goes on at \(Self.megabytesUp(enough)) MB, which is \(limit) and"
-          + " \(Self.megabytesUp(Self.resumeMargin)) MB to write to", code: nil)
+        "\(disk); recording resumes at \(Self.megabytesUp(enough)) MB, which is \(limit) and"
+          + " \(Self.megabytesUp(Self.resumeMargin)) MB for writing", code: nil)
     }
   }
 }
@@ -56,20 +56,21 @@ extension RecordingSettings {
   private static func megabytesUp(_ bytes: Int64) -> Int64 { bytes / 1_000_000 + (bytes % 1_000_000 > 0 ? 1 : 0) }
 }
 
-/// A recording whose fragments are whole and whose movie is still to be made.
+/// A recording whose fragments are whole and whose movie is not made yet.
 struct UnfinishedRecording: Sendable {
   var folder: RecordingFolder
   var name: RecordingName
   var stream: StreamName
-  /// What its recorder knew of it; nil when an earlier run left it, or the file alone can tell what is left.
+  /// The recorder's facts; nil for a file of an earlier run, or where only the file can tell what is left.
   var facts: RecordingFacts?
-  /// Why it ended before it was to, for a file that could not be told.
+  /// Why it ended early, for a file into which that could not be written.
   var failure: String?
-  /// Where its segments lie, as the finished file is to keep it (`RecordingIndex.stored`).
+  /// Byte positions of its segments, as the finished file stores them (`RecordingIndex.stored`).
   var index: ByteBuffer?
-  /// A head was put in front and not known to be durable, or not all of it: it may have its final name already.
+  /// A moov was written at the start of the file, but it or the rename is not known to be durable. The file may have its final
+  /// name already.
   var hasHead = false
-  /// Hears that it is a movie, durably.
+  /// Called when the movie is durable.
   var whenStored: @Sendable () -> Void = {}
 }
 

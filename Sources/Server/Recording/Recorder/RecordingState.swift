@@ -1,31 +1,30 @@
 internal import Basics
 
-/// How far a recording is, in numbers.
+/// Progress of a recording, in numbers.
 struct RecordingProgress: Sendable, Hashable {
-  /// Path of the file, below the recordings folder: `cam/20261121T072410Z.mp4`. While it is written the file's name
-  /// ends in `.part.mp4`.
+  /// Path of the file below the recordings folder: `cam/20261121T072410Z.mp4`. While it is written, the name on disk ends in
+  /// `.part.mp4`.
   var file: String
   /// Bytes of the file.
   var bytes: UInt64
-  /// Bytes of it that a power cut would take.
+  /// Bytes that are not durable yet: a power failure would lose them.
   var unsyncedBytes: UInt64 = 0
-  /// Of media.
+  /// Seconds of media.
   var seconds: Double
-  /// Where media is missing, in order.
+  /// Places where media is missing, in order.
   var gaps: [RecordingGap] = []
 }
 
-/// What a recording is doing, with what is known then and nothing else. Transitions that make no sense are refused.
+/// The state of a recording, with the data known in that state. Transitions that make no sense are refused.
 enum RecordingState: Sendable, Hashable {
-  /// Nothing has come yet.
+  /// Nothing has been recorded yet.
   case idle
   case running(RecordingProgress)
-  /// The file is whole and has its final name, or is whole and fragmented and gets it at the next start.
+  /// The file is whole. It has its final name, or it is fragmented and gets that name at the next start.
   case completed(RecordingProgress)
-  /// The disk takes no more. What had been written is kept; while the stream lives, recording goes on in another file
-  /// as soon as it can.
+  /// The disk failed. What was written is kept. While the stream lives, recording goes on in another file as soon as possible.
   case failed(RecordingProgress?, reason: String)
-  /// Somebody did not want it: the file is gone.
+  /// Cancelled by a client: the file is removed.
   case cancelled
 
   enum Transition: Sendable, Hashable {
@@ -33,8 +32,7 @@ enum RecordingState: Sendable, Hashable {
     case refused
   }
 
-  /// Fragments are being written: from `idle`, while `running`, or again after `failed`; the file may be another one
-  /// than before.
+  /// Fragments are being written: from `idle`, while `running`, or again after `failed`. The file may differ from the one before.
   mutating func advance(to progress: RecordingProgress) -> Transition {
     switch self {
     case .idle, .running, .failed:
@@ -50,7 +48,7 @@ enum RecordingState: Sendable, Hashable {
     return .done
   }
 
-  /// What had failed was only to finish the file, and a later try did it.
+  /// Only the finishing of the file had failed, and a later attempt succeeded.
   mutating func completeAfterAll() -> Transition {
     guard case .failed(let progress?, _) = self else { return .refused }
     self = .completed(progress)

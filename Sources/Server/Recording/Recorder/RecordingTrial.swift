@@ -1,22 +1,22 @@
 internal import FMP4
 internal import Storage
 
-/// Whether what comes is worth a file: who publishes for a moment, or changes its format all the time, makes none. It ends with a
-/// second of media, with so many bytes that they would be too much to wait for, or where memory is short.
+/// Decides whether a stream is worth a file. A publisher that stays for a moment, or that keeps changing its format, makes no
+/// files. The trial ends after a second of media, after `mostBytes`, or when memory is short.
 struct RecordingTrial {
-  /// In seconds; a second as publishers count it may be a frame less.
+  /// In seconds; a publisher's second may be one frame shorter.
   private static let leastMedia = 0.95
   private static let mostBytes = 4 << 20
 
-  /// Media are to wait.
+  /// The trial goes on: media is held.
   private(set) var isOn = true
-  /// Of the file that was begun last, or that would be begun.
+  /// Tracks of the last file begun, or of the one that would be begun.
   private var tracks: [TrackDescription]?
-  /// Where what waits begins; nil where nothing does.
+  /// Start of the held media; nil if none is held.
   private var start: MediaTime?
   private var bytes = 0
 
-  /// Another trial begins with tracks that cannot go on in the same file.
+  /// Begins another trial if the tracks cannot go on in the same file.
   mutating func change(to tracks: [TrackDescription]) {
     if let known = self.tracks, MovieTables.canHold(known, and: tracks) { return }
     self.tracks = tracks
@@ -24,21 +24,21 @@ struct RecordingTrial {
     restart()
   }
 
-  /// Nothing waits any more.
+  /// No media is held any more.
   mutating func restart() {
     start = nil
     bytes = 0
   }
 
-  /// A file may begin.
+  /// Ends the trial: a file may begin.
   mutating func pass() {
     isOn = false
   }
 
-  /// Whether a fragment may wait: never half a group of pictures.
+  /// Whether a fragment may be held. The first must begin a group of pictures.
   func takes(_ fragment: Fragment) -> Bool { start != nil || fragment.isIndependent }
 
-  /// A fragment waits.
+  /// Counts a held fragment.
   mutating func add(_ published: PublishedFragment, isMemoryShort: Bool) {
     let fragment = published.fragment
     let start = start ?? fragment.start

@@ -6,8 +6,8 @@ internal import Logging
 internal import NIOCore
 internal import Storage
 
-/// The part of a recorder that works with the disk: events in their order, on one thread at a time. It may wait for
-/// the disk anywhere. When the disk fails it, it ends the file as well as it can and goes on in another one.
+/// The part of a recorder that works with the disk. It handles events in order, on one thread at a time, and may wait for the
+/// disk in every call. After a disk error it finishes the file as well as possible and goes on in another one.
 final class RecordingWriter {
   let library: RecordingSettings
   let stream: StreamName
@@ -18,22 +18,22 @@ final class RecordingWriter {
   private var initSegment: InitSegment?
   private var anchor: WallClockAnchor?
   private var current: RecordingInProgress?
-  /// What keeps it from recording, until when (monotonic nanoseconds).
+  /// The error that prevents recording, and the monotonic nanosecond until which nothing is tried.
   private var trouble: (error: RecordingError, until: Int64)?
   /// Why there may be a gap before the next fragment.
   private var missing: String?
-  /// Where what was written last ends: in media, and in nanoseconds since 1970.
+  /// End of what was written last: in media time, and in nanoseconds since 1970.
   private var written: (until: MediaTime, wall: Int64?)?
-  /// Where what has come since then and is not recorded ends, in nanoseconds since 1970.
+  /// End of the media received since then and not recorded, in nanoseconds since 1970.
   private var leftOutUntil: Int64?
-  /// What earlier files of this recording hold.
+  /// Totals of the earlier files of this recording.
   private var earlier: (seconds: Double, bytes: UInt64) = (0, 0)
-  /// The end has been told, or the recording is as long as it may be.
+  /// The stream has ended, or the recording was stopped or has reached its limit.
   private(set) var isOver = false
   private let epoch: String?
 
-  /// `tell` hears of every change of state, `plan` of the media time at which the next file is due; `epoch` is the life of
-  /// the stream that is recorded.
+  /// `tell` is called with every new state, `plan` with the media time at which the next file is due. `epoch` is the epoch of the
+  /// stream being recorded.
   init(
     library: RecordingSettings, stream: StreamName, epoch: String? = nil,
     tell: @escaping @Sendable (RecordingState) -> Void, plan: @escaping @Sendable (MediaTime?) -> Void = { _ in }
@@ -56,7 +56,8 @@ final class RecordingWriter {
         self.anchor = anchor
         current?.replay?.redate(by: anchor)
       case .end(let reason): try finish(reason == .shutdown ? .shutdown : .streamEnded)
-      // The timeline carries on in the tables, and the samples' own times say where. Nothing may come for a while.
+      // The tables continue across a discontinuity, since samples carry their own times. No media may arrive for a while, so sync
+      // now.
       case .discontinuity:
         noteMissing(Self.publisherAway)
         current?.replay?.breakTimeline()
@@ -68,25 +69,25 @@ final class RecordingWriter {
     }
   }
 
-  /// All fragments of a segment have been told.
+  /// All fragments of a segment have been received.
   func complete(_ end: SegmentEnd) {
     current?.replay?.complete(end)
   }
 
-  /// Fragments are left out here.
+  /// Fragments are left out at this place.
   func noteMissing(_ reason: String) {
     if missing == nil { missing = reason }
   }
 
-  /// Fragments are left out up to that time.
+  /// Fragments are left out up to this media time.
   func leaveOut(until end: MediaTime) {
     leftOutUntil = anchor?.wallNanoseconds(at: end)
   }
 
-  /// Why groups of pictures are left out.
+  /// The reason given when groups of pictures are left out.
   static let tooSlow = "the disk was too slow"
 
-  /// What depends on the time alone.
+  /// Does the work that depends on time alone.
   func tick() {
     do throws(RecordingError) {
       try syncIfDue()
@@ -95,7 +96,7 @@ final class RecordingWriter {
     }
   }
 
-  /// Somebody wants it to be complete, though the stream goes on.
+  /// Completes the recording at a client's request, while the stream goes on.
   func stop() {
     guard !isOver else { return }
     do throws(RecordingError) {
@@ -105,11 +106,11 @@ final class RecordingWriter {
     }
   }
 
-  /// Nobody wants the recording: its file goes.
+  /// Cancels the recording and removes its file.
   func cancel() {
     guard !isOver, state.cancel() == .done else { return }
     isOver = true
-    library.logger.of(stream).notice("recording is thrown away: somebody cancelled it")
+    library.logger.of(stream).notice("recording is thrown away: a client cancelled it")
     if let current {
       current.file.discard()
       leave(current, .discarded)
@@ -148,7 +149,7 @@ final class RecordingWriter {
     }
     if let stop = split(before: fragment) { try close(stop) }
     if current == nil {
-      // Never half a group of pictures.
+      // A file begins with a whole group of pictures.
       guard fragment.isIndependent else { return }
       try begin(with: fragment, initSegment)
     } else if let folder = current?.file.folder {
@@ -183,27 +184,27 @@ final class RecordingWriter {
     library.logger.of(stream).notice("recording to \(file.path)")
   }
 
-  /// Why this fragment opens another file; nil where it does not.
+  /// Why this fragment begins another file; nil if it does not.
   private func split(before fragment: Fragment) -> RecordingStop? {
     guard let current, current.tables.sampleCount > 0, fragment.isIndependent else { return nil }
-    // What comes first after a hole may begin in the midst of a segment.
+    // The first fragment after a hole may begin in the middle of a segment, so this check comes first.
     if let written, (fragment.start - written.until).seconds > Self.longestHole { return .hole }
     guard fragment.startsSegment, let wall = anchor?.wallNanoseconds(at: fragment.start) else { return nil }
     let isDue = library.policy.split.isDue(at: wall, fileStart: current.startedAt, seconds: current.tables.seconds)
     return isDue ? .split : nil
   }
 
-  /// A longer hole in the media makes another file: no player is asked to show a still picture for minutes. In
-  /// seconds. Outages of the publisher make no hole.
+  /// A longer hole in the media begins another file, because a player would show a still frame for all that time. In seconds.
+  /// Outages of the publisher leave no hole in the media time.
   private static let longestHole = 10.0
 
-  /// Whether the recording is as long as it may be; it is finished then.
+  /// Whether the recording has reached its limit of length or size; it is finished in that case.
   private func completes(before published: PublishedFragment) throws(RecordingError) -> Bool {
     guard let current else { return false }
     let seconds = earlier.seconds + current.tables.seconds + published.fragment.duration.seconds
     let bytes = earlier.bytes + current.expectedBytes + UInt64(published.range.length)
     let policy = library.policy
-    // What comes behind a recording's end is nothing that it lacks.
+    // Media after the limit is not missing from the recording.
     if let limit = policy.maximumDuration, seconds * 1_000_000_000 > Double(limit) + 1_000_000 {
       leftOutUntil = nil
       try finish(.longest)
@@ -235,7 +236,7 @@ final class RecordingWriter {
     try noteGap(until: anchor?.wallNanoseconds(at: fragment.start), reason)
   }
 
-  /// Behind what was left out at the end comes no fragment that would tell.
+  /// Notes the gap at the end of the recording, since no further fragment reports it.
   private func noteGapAtEnd() throws(RecordingError) {
     guard let end = leftOutUntil else { return }
     leftOutUntil = nil
@@ -244,7 +245,7 @@ final class RecordingWriter {
     report()
   }
 
-  /// What is missing between what was written last and that time, in nanoseconds since 1970; nil where it is not known.
+  /// Notes the media missing from the end of what was written to `start`, in nanoseconds since 1970; nil where that is not known.
   private func noteGap(until start: Int64?, _ reason: String) throws(RecordingError) {
     guard let end = written?.wall, let start else { return }
     let gap = Double(start &- end) / 1_000_000_000
@@ -257,22 +258,22 @@ final class RecordingWriter {
 
   private static let publisherAway = "nothing came from the publisher"
 
-  /// What a change of parameters takes is no gap. In seconds.
+  /// In seconds. A change of parameters may take this long and is not a gap.
   private static let shortestGap = 0.1
 
   static func text(_ seconds: Double) -> String {
     Decimals.fixed(seconds: seconds, digits: 1)
   }
 
-  // MARK: Trouble
+  // MARK: Disk errors
 
-  /// The disk does not take what it should. The file is finished as far as it is known to be whole; recording goes on
-  /// in another one, sometime.
+  /// Handles a disk error. The file is finished as far as it is known to be whole. Recording goes on in another file when the
+  /// disk allows.
   private func suspend(_ error: RecordingError) {
     guard !isOver else { return }
     if trouble == nil || trouble?.error.code != error.code {
       library.logger.of(stream).error(
-        "recording stops: \(error.description); the live stream goes on, and recording as soon as it can"
+        "recording stops: \(error.description); the live stream goes on, and recording resumes as soon as it can"
       )
     }
     trouble = (error, now &+ RecordingSettings.retryInterval)
@@ -288,18 +289,18 @@ final class RecordingWriter {
   }
 
   private enum Rescue {
-    /// A movie, or on its way to one by a copy.
+    /// A movie exists, or a copy that makes one is queued.
     case done
-    /// The disk did not let it be made; it is tried again.
+    /// The disk prevented it; another attempt follows.
     case postponed
   }
 
-  /// Makes a movie of what is known to be whole, and gives what is known of that. `reason` is what went wrong, `failure`
-  /// why the recording ended before it was to; nil where all of it has been written.
+  /// Makes a movie of the part known to be whole, and returns the facts of that. `reason` is the error. `failure` says why the
+  /// recording ended early; nil where all of it has been written.
   private func rescue(
     _ interrupted: RecordingInProgress, _ reason: String, failure: String?
   ) -> (rescue: Rescue, facts: RecordingFacts) {
-    // It may become shorter: who asks for it afterwards reads it anew.
+    // The file may become shorter: later readers must read it anew.
     leave(interrupted, .left)
     let keepsAll = interrupted.file.keepsAll
     if !keepsAll { interrupted.replay?.cut(at: interrupted.file.durableLength) }
@@ -309,7 +310,7 @@ final class RecordingWriter {
       let start = now
       let (outcome, seconds) = try interrupted.rescue(failure: facts.failure)
       library.counters.finished(outcome, nanoseconds: now &- start)
-      // What was given up belongs to the gap.
+      // Seconds that were cut off belong to the gap.
       let lost = Int64(max(0, facts.seconds - seconds) * 1_000_000_000)
       if let until = written {
         leftOutUntil = leftOutUntil ?? until.wall
@@ -320,7 +321,8 @@ final class RecordingWriter {
       settle(interrupted.file, facts, outcome, index: keepsAll ? interrupted.replay?.stored : nil)
       return (.done, facts)
     } catch {
-      library.logger.of(stream).error("\(interrupted.file.path) is tried again in a while: \(error)")
+      library.logger.of(stream).error(
+        "\(interrupted.file.path) cannot be finished and is tried again in a while: \(error)")
       if !interrupted.file.keepsAll, facts.failure == nil { facts.failure = error.description }
       postpone(interrupted, facts, reason, keepsAll: keepsAll && interrupted.file.keepsAll)
       return (.postponed, facts)
@@ -333,9 +335,9 @@ final class RecordingWriter {
     var unfinished = UnfinishedRecording(
       folder: interrupted.file.folder, name: interrupted.file.name, stream: stream, failure: facts.failure)
     if case .movie = interrupted.file.stage { unfinished.hasHead = true }
-    // Of the others the file tells what is left when it is read again.
+    // For the other files, the next attempt reads the facts from the file itself.
     if keepsAll || unfinished.hasHead { unfinished.facts = facts }
-    // What is over is not changed by anything else.
+    // The state of a recording that is over changes in no other way.
     var late = state
     if isOver, facts.failure == nil, late.fail(reason) == .done, late.completeAfterAll() == .done {
       unfinished.whenStored = { [tell, late] in tell(late) }
@@ -343,7 +345,7 @@ final class RecordingWriter {
     library.finishAgain(unfinished)
   }
 
-  // MARK: The end
+  // MARK: Finishing
 
   private func finish(_ stop: RecordingStop) throws(RecordingError) {
     do throws(RecordingError) {
@@ -377,7 +379,7 @@ final class RecordingWriter {
     } catch {
       library.logger.of(stream).error("\(closing.file.path) cannot be finished: \(error)")
       let (rescue, facts) = rescue(closing, error.description, failure: nil)
-      // A second try did it, and nothing of it is missing.
+      // The second attempt succeeded and nothing is missing.
       if rescue == .done, facts.failure == nil { return }
       announce(.failed(reason: error.description), facts)
       throw error
@@ -389,7 +391,7 @@ final class RecordingWriter {
     leave(file, .discarded)
   }
 
-  /// Nothing more is written to a file that others may watch.
+  /// Nothing more is written to a file that viewers may be reading.
   private func leave(_ file: RecordingInProgress, _ end: RecordingArchive.End) {
     if let replay = file.replay { library.archive?.end(replay, end) }
   }
@@ -399,7 +401,7 @@ final class RecordingWriter {
     earlier.bytes += file.expectedBytes
   }
 
-  /// Tells what became of a file.
+  /// Logs and announces the result of finishing a file.
   private func settle(
     _ file: RecordingFile, _ facts: RecordingFacts, _ outcome: RecordingFile.Outcome,
     _ effort: RecordingFile.Effort = .whatItTakes, index: ByteBuffer? = nil
@@ -414,7 +416,7 @@ final class RecordingWriter {
     case (.leftFragmented, .inPlace), (.leftFragmented, .atOnce):
       library.logger.of(stream).notice("recorded \(seconds) s to \(file.path), to be finished at the next start")
     case (.leftFragmented, .whatItTakes):
-      library.logger.of(stream).notice("recorded \(seconds) s to \(file.path); to finish it, it is copied")
+      library.logger.of(stream).notice("recorded \(seconds) s to \(file.path); finishing it needs a copy")
       library.finishLater(
         UnfinishedRecording(
           folder: file.folder, name: file.name, stream: stream, facts: facts, index: index))

@@ -1,29 +1,29 @@
 internal import NIOCore
 internal import Storage
 
-/// The segments of which a recorder's queue keeps something in memory, oldest first, and what they take of the budget.
+/// The segments of which a recorder's queue keeps something in memory, oldest first, and what each is charged to the budget.
 ///
-/// A segment's bytes are one file in memory, which goes with the last of its parts. While the live window has the
-/// segment it is there anyway, and only what waits of it counts. Once it has left the window all of it counts, also
-/// what has been written already and what was never to be recorded: all of it is kept for the queue alone.
+/// The bytes of a segment are one file in memory. It is freed with the last reference to any part of it. While the live window
+/// contains the segment, the memory is in use anyway, and only the waiting fragments are charged. After the segment has left the
+/// window, all of it is charged: also what has been written and what was never to be recorded. The queue alone keeps it then.
 struct SegmentMemoryCharge {
   private struct Segment {
     var number: Int
     /// Fragments that wait or are being written.
     var parts = 0
-    /// Bytes of those.
+    /// Bytes of those fragments.
     var waiting = 0
-    /// Bytes of the whole segment, as far as it is known to have come.
+    /// Bytes of the whole segment that are known so far.
     var size = 0
     var place = Place.window
-    /// What of the budget it has taken.
+    /// Bytes charged to the budget.
     var charged = 0
   }
 
   private enum Place {
-    /// Viewers may ask for it.
+    /// In the live window, available to viewers.
     case window
-    /// Nobody else needs it.
+    /// Only the queue needs it.
     case queue
   }
 
@@ -34,10 +34,11 @@ struct SegmentMemoryCharge {
     self.budget = budget
   }
 
-  /// The number of the newest; nil when nothing is kept.
+  /// Number of the newest segment; nil if none is kept.
   var newest: Int? { segments.last?.number }
 
-  /// Keeps a fragment of the newest segment. False when there is no room for it; its segment grows all the same.
+  /// Keeps a fragment of the newest segment. False if there is no room for it; the known size of its segment grows in either
+  /// case.
   mutating func take(_ fragment: PublishedFragment) -> Bool {
     let isTaken = budget.take(fragment.range.length)
     if isTaken, segments.last?.number != fragment.sequenceNumberOfSegment {
@@ -51,13 +52,13 @@ struct SegmentMemoryCharge {
     return true
   }
 
-  /// A fragment is not kept, but lies in memory behind others of its segment.
+  /// The fragment is not kept, but it lies in memory with the others of its segment.
   mutating func passOver(_ fragment: PublishedFragment) {
     guard let last = segments.indices.last, segments[last].number == fragment.sequenceNumberOfSegment else { return }
     segments[last].size = fragment.range.offset + fragment.range.length
   }
 
-  /// A fragment that was taken is not needed any more.
+  /// A fragment that was taken is no longer needed.
   mutating func release(_ fragment: PublishedFragment) {
     guard let index = segments.firstIndex(where: { $0.number == fragment.sequenceNumberOfSegment }) else { return }
     segments[index].parts -= 1
@@ -66,7 +67,7 @@ struct SegmentMemoryCharge {
     if segments[index].parts == 0 { segments.remove(at: index) }
   }
 
-  /// The live window has nothing before that segment any more.
+  /// The live window now begins with that segment.
   mutating func leaveWindow(before number: Int) {
     for index in segments.indices where segments[index].number < number && segments[index].place == .window {
       segments[index].place = .queue
@@ -74,7 +75,7 @@ struct SegmentMemoryCharge {
     }
   }
 
-  /// Brings what a segment has taken of the budget to what it is to take. What is in memory cannot be refused.
+  /// Adjusts the charge of a segment to its present state. Memory that is in use already cannot be refused.
   private mutating func settle(_ index: CircularBuffer<Segment>.Index) {
     let segment = segments[index]
     let due =

@@ -6,22 +6,22 @@ internal import Logging
 internal import NIOPosix
 internal import Storage
 
-/// Keeps on disk what leaves the window of a stream while it is not recorded: a file without a name, which goes with its
-/// last reader, also after a crash. The stream only puts events into a queue; what finds no room in it is left out.
+/// Keeps on disk what leaves the live window of a stream that is not recorded. The file has no name, so it disappears with its
+/// last reader, also after a crash. The stream only puts events into a queue; fragments for which there is no memory are left
+/// out.
 final class TimeShiftBuffer: FragmentSink {
   private let threads: NIOThreadPool
   private let queue: RankedMutex<RecorderQueue>
-  private let job: RankedMutex<TimeShiftWriter>
+  private let writer: RankedMutex<TimeShiftWriter>
 
-  /// `folder` is where the file lies, `keepFree` the bytes that stay free there; `budget` is what all spools together may
-  /// keep in memory for the disk.
+  /// `folder` holds the file and `keepFree` bytes stay free there. `budget` limits the memory of all time-shift buffers together.
   init(
     stream: StreamName, epoch: String, folder: String, keepFree: Int64, archive: RecordingArchive,
     budget: RecordingBudget, threads: NIOThreadPool, logger: Logger
   ) {
     self.threads = threads
     queue = RankedMutex(.queue, RecorderQueue(budget: budget))
-    job = RankedMutex(
+    writer = RankedMutex(
       .recording,
       TimeShiftWriter(
         stream: stream, epoch: epoch, folder: folder, keepFree: keepFree, archive: archive, logger: logger))
@@ -40,7 +40,7 @@ final class TimeShiftBuffer: FragmentSink {
 
   var isClosing: Bool { queue.withLock { $0.isClosed && !$0.isIdle } }
 
-  /// Nothing follows, though the stream goes on: it is recorded from here on.
+  /// Nothing follows, although the stream goes on: it is recorded from here on.
   func stop() {
     enqueue { _ = $0.close(with: .stop, now: 0) }
   }
@@ -61,12 +61,12 @@ final class TimeShiftBuffer: FragmentSink {
 
   private func drain() {
     while let work = queue.withLock({ $0.next() }) {
-      if case .item(let item) = work { job.withLock { $0.receive(item) } }
+      if case .item(let item) = work { writer.withLock { $0.receive(item) } }
     }
   }
 }
 
-/// The part of a spool that works with the disk, on one thread at a time.
+/// The part of a time-shift buffer that works with the disk, on one thread at a time.
 private final class TimeShiftWriter {
   private let stream: StreamName
   private let epoch: String
@@ -79,9 +79,9 @@ private final class TimeShiftWriter {
   private var descriptor: CInt = -1
   private var length: off_t = 0
   private var anchor: WallClockAnchor?
-  /// Bytes before this have been given back.
-  private var freed: UInt64 = 0
-  /// The disk is too full, or does not work: nothing is written before the next segment.
+  /// Bytes of the file before this position have been returned to the file system.
+  private var releasedBytes: UInt64 = 0
+  /// The disk is too full or failed: nothing is written before the next segment.
   private var isPaused = false
   private var hasWarned = false
 
@@ -105,7 +105,7 @@ private final class TimeShiftWriter {
     case .event(let event): receive(event)
     case .segmentEnd(let end): source?.complete(end)
     case .stop: source?.end()
-    // The index knows which segments are not whole.
+    // The index knows which segments are incomplete.
     case .shed, .shedUntil, .cancel: break
     }
   }
@@ -129,14 +129,14 @@ private final class TimeShiftWriter {
   private func begin() {
     descriptor = Self.makeFile(in: folder)
     let copy = descriptor < 0 ? -1 : fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
-    guard copy >= 0 else { return warn("cannot make a file for it in \(LogText.escaped(folder))") }
+    guard copy >= 0 else { return warn("cannot create its file in \(LogText.escaped(folder))") }
     let file = SharedFile(taking: copy, kind: .disk, origin: FileOrigin())
     let source = ReplaySource(stream: stream, name: nil, epoch: epoch, file: file)
     self.source = source
     archive.add(source)
   }
 
-  /// A file without a name; -1 if it cannot be made.
+  /// Opens a file without a name; -1 if that fails.
   private static func makeFile(in folder: String) -> CInt {
     let nameless = open(folder, O_RDWR | temporaryFile | O_CLOEXEC, 0o600)
     if nameless >= 0 { return nameless }
@@ -157,37 +157,39 @@ private final class TimeShiftWriter {
     do throws(StorageError) {
       try File(descriptor).write(fragment.range, at: Int(start))
     } catch {
-      warn("the disk does not take it: \(String(cString: strerror(error.errno)))")
+      warn("cannot write to the disk: \(String(cString: strerror(error.errno)))")
       ftruncate(descriptor, start)
       isPaused = true
       return
     }
     length += off_t(fragment.range.length)
     source.add(fragment, at: UInt64(start), anchor: anchor)
-    if fragment.fragment.startsSegment { giveBack(source) }
+    if fragment.fragment.startsSegment { punchHole(source) }
   }
 
   private var hasRoom: Bool {
     guard let free = File(descriptor).space?.free, free < keepFree else { return true }
-    warn("the disk is fuller than --keep-free allows")
+    warn("the disk has less free space than --keep-free")
     return false
   }
 
   private func warn(_ reason: String) {
-    if !hasWarned { logger.of(stream).warning("viewers can go back no further than the window: \(reason)") }
+    if !hasWarned { logger.of(stream).warning("viewers cannot rewind further than the live window: \(reason)") }
     hasWarned = true
   }
 
-  /// What nobody can go back to any more takes no room.
-  private func giveBack(_ source: ReplaySource) {
+  /// Returns to the file system the bytes that are beyond the reach of rewinding.
+  private func punchHole(_ source: ReplaySource) {
     guard let limit = archive.epoch(epoch)?.reach else { return }
     let end = source.withIndex { index -> UInt64 in
       let oldest = index.end - limit
       return index.index(at: oldest).map { index.segments[$0].offset } ?? 0
     }
-    guard end > freed + Self.smallestHole else { return }
-    if fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off_t(freed), off_t(end - freed)) == 0 {
-      freed = end
+    guard end > releasedBytes + Self.smallestHole else { return }
+    if fallocate(
+      descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off_t(releasedBytes), off_t(end - releasedBytes)) == 0
+    {
+      releasedBytes = end
     }
   }
 

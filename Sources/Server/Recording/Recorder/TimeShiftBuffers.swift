@@ -2,7 +2,7 @@ internal import Ingest
 internal import Logging
 internal import NIOPosix
 
-/// Makes the spools of a server, which share one thread and the memory in which media waits for the disk.
+/// Makes the time-shift buffers of a server. They share one thread and the memory for media that waits for the disk.
 final class TimeShiftBuffers: Sendable {
   private let folder: String
   private let keepFree: Int64
@@ -11,7 +11,7 @@ final class TimeShiftBuffers: Sendable {
   private let budget = RecordingBudget(limit: 64 << 20)
   private let threads = NIOThreadPool(numberOfThreads: 1)
 
-  /// `folder` is where their files lie, `keepFree` the bytes that stay free there.
+  /// `folder` holds the files; `keepFree` bytes stay free there.
   init(folder: String, keepFree: Int64, archive: RecordingArchive, logger: Logger) {
     self.folder = folder
     self.keepFree = keepFree
@@ -24,7 +24,7 @@ final class TimeShiftBuffers: Sendable {
     threads.shutdownGracefully { _ in }
   }
 
-  /// One for an epoch of a stream.
+  /// A time-shift buffer for an epoch of a stream.
   func make(_ stream: StreamName, epoch: String) -> TimeShiftBuffer {
     TimeShiftBuffer(
       stream: stream, epoch: epoch, folder: folder, keepFree: keepFree, archive: archive, budget: budget,

@@ -1,23 +1,22 @@
 internal import FMP4
 internal import NIOCore
 
-/// The complete segments of a recording as one rendition's media playlist lists them; as viewers of the live stream find
-/// them, those that are whole. The text only ever grows, so that a playlist of ten hours costs one more line with each
-/// segment.
+/// The media playlist of one rendition of a recording, with its complete segments. Viewers of the live stream get only the
+/// segments that are whole. The text only grows, so each segment of a ten-hour playlist costs one more line.
 struct RecordedMediaPlaylist: Sendable {
   /// How segments are numbered.
   enum Numbering: Sendable, Hashable {
     /// From 1 within the recording.
     case ofRecording
-    /// As the live stream numbered them, where the files of an epoch are joined.
+    /// As in the live stream, where the files of an epoch are joined.
     case ofEpoch
   }
 
-  /// Where a playlist can begin.
+  /// A place where a playlist can begin.
   struct Start: Sendable {
-    /// Media sequence number of what follows.
+    /// Media sequence number of the segment that follows.
     var number: Int
-    /// Where its media begins.
+    /// Media time at which it begins.
     var time: MediaTime
     /// Bytes of `text` before it.
     var offset: Int
@@ -30,29 +29,29 @@ struct RecordedMediaPlaylist: Sendable {
   private(set) var text = ByteBuffer()
   private(set) var starts: [Start] = []
   private(set) var hasGaps = false
-  /// Seconds, rounded: no segment is longer.
+  /// Length of the longest segment, in rounded seconds.
   private(set) var target = 1
   private(set) var isIndependent = true
   private var lines = HLSSegmentLines()
-  /// Segments of the index that have been looked at.
+  /// Segments of the index that have been processed.
   private var count = 0
-  /// Of the index when that began.
+  /// Revision of the index when processing began.
   private var revision = 0
   private var listCount = 0
-  /// Indices of the first and the last that are listed.
+  /// Indices of the first and the last listed segment.
   private(set) var listed: ClosedRange<Int>?
-  /// Media sequence number of the newest.
+  /// Media sequence number of the newest listed segment.
   private(set) var lastNumber = 0
-  /// Which line begins where, also those of what is missing.
+  /// Offset of each line in the text, including lines of missing segments.
   private var places: [(number: UInt32, offset: UInt32)] = []
-  /// Breaks of the timeline between what is listed.
+  /// Discontinuities between the listed segments.
   private(set) var discontinuities = 0
-  /// The wall-clock time that what was told so far leads to.
+  /// Wall-clock time of the next segment, as a player derives it from the text so far.
   private var wall: Int64?
 
-  /// Every so many segments everything is told again, so that a playlist can begin there.
+  /// Number of segments after which all tags are repeated, so that a playlist can begin there.
   static let startInterval = 64
-  /// More missing segments than this are not listed: so long an outage of the disk ends what can be gone back to.
+  /// At most this many missing segments are listed. A longer outage of the disk is the limit of rewinding.
   static let maximumMissing = 20_000
 
   init(_ rendition: Rendition, _ numbering: Numbering) {
@@ -75,7 +74,7 @@ struct RecordedMediaPlaylist: Sendable {
     }
   }
 
-  /// How much of the text comes before a segment of that number: another file has it and what follows.
+  /// Bytes of the text before the segment of that number. Another file contains that segment and the following ones.
   func length(before number: Int) -> Int {
     let next = places.lastIndex { Int($0.number) < number }.map { $0 + 1 } ?? 0
     return next < places.count ? Int(places[next].offset) : text.readableBytes
@@ -100,11 +99,11 @@ struct RecordedMediaPlaylist: Sendable {
     }
     listCount += 1
     let duration = index.duration(of: segment)
-    // What the first one follows is told where the files are joined.
+    // The joint before the first segment is written where the files are joined.
     let isJoined = numbering == .ofEpoch && listed == nil
     let breaks = !isJoined && (segment.flags.contains(.followsDiscontinuity) || !follows && numbering == .ofEpoch)
     if breaks { discontinuities += 1 }
-    // Players count on from the last time they were told; what they get wrong by less than a millisecond stays so.
+    // Players continue from the last wall-clock time they received. An error of less than a millisecond is not corrected.
     let date = date(index, segment)
     let isToldAlready = wall.map { !breaks && ($0 &- date).magnitude < 1_000_000 } ?? false
     let shown = shown(index, duration)
@@ -125,13 +124,13 @@ struct RecordedMediaPlaylist: Sendable {
     return segment.wallStart &+ (start - index.start(of: segment)).nanoseconds
   }
 
-  /// How long the rendition's samples last; nil where there are none.
+  /// Duration of the rendition's samples; nil if there are none.
   private func shown(_ index: RecordingIndex, _ duration: MediaTime) -> MediaTime? {
     guard let kind = rendition.kind else { return duration }
     return index.span(kind, at: count).map { MediaTime(ticks: Int64($0.span.duration), timescale: $0.track.timescale) }
   }
 
-  /// As the live stream names its segments, for the same reasons.
+  /// Names segments as the live stream does, for the same reasons.
   private func name(_ index: RecordingIndex, _ number: Int) -> SegmentName {
     guard let kind = rendition.kind, let span = index.span(kind, at: count)?.span,
       let version = index.version(of: index.segments[count])?.number
@@ -139,13 +138,13 @@ struct RecordedMediaPlaylist: Sendable {
     return .time(span.start, initVersion: version)
   }
 
-  /// What the disk did not take of the stream keeps its numbers.
+  /// Segments that the disk did not take keep their numbers.
   private mutating func appendMissing(between last: Int, _ segment: RecordingIndex.Segment, _ index: RecordingIndex) {
     let before = index.segments[last]
     let numbers = Int(before.number) + 1..<max(Int(before.number) + 1, Int(segment.number))
     guard !numbers.isEmpty else { return }
     let end = index.start(of: before) + index.duration(of: before)
-    // The media go on where they were interrupted; how long that lasted the clock tells.
+    // After a discontinuity the media time continues, so the wall clock shows how long the interruption was.
     let hole =
       segment.flags.contains(.followsDiscontinuity)
       ? MediaTime(nanoseconds: segment.wallStart &- (before.wallStart &+ index.duration(of: before).nanoseconds))
@@ -160,7 +159,7 @@ struct RecordedMediaPlaylist: Sendable {
     places.append((UInt32(clamping: number), UInt32(clamping: text.readableBytes)))
   }
 
-  /// Segments that are nowhere, one like the other.
+  /// Writes missing segments, all with the same duration.
   static func writeMissing(_ numbers: Range<Int>, lasting hole: MediaTime, _ text: inout ByteBuffer) {
     let each = duration(of: numbers, lasting: hole)
     for number in numbers.prefix(maximumMissing) {
@@ -173,7 +172,8 @@ struct RecordedMediaPlaylist: Sendable {
   }
 }
 
-/// The tags before the segments of a playlist that goes back to its beginning (RFC 8216bis §4.4.3).
+/// The tags before the segments of a playlist that begins at the start of the recording or of the rewindable range (RFC 8216bis
+/// §4.4.3).
 struct RecordedPlaylistHead {
   var target: Int
   var firstNumber: Int

@@ -7,21 +7,21 @@ internal import NIOCore
 internal import NIOPosix
 internal import Storage
 
-/// Everything that can be replayed: recordings as they are written, finished ones that somebody asked for lately, and
-/// what rewinding reaches of each life of a stream.
+/// Everything that can be replayed: recordings being written, finished ones opened recently, and the files that rewinding needs
+/// for each epoch of a stream.
 final class RecordingArchive: RecordingObserver {
   /// The recordings folder; nil where nothing is recorded.
   private let folder: String?
   /// How far live addresses reach back; nil for no further than the window.
   let rewind: MediaTime?
-  /// Where players find this server; nil where nobody said.
+  /// Address at which players find this server; nil if none is configured.
   let publicURL: PublicURL?
-  /// Opens files and reads heads, so that event loops need not wait for the disk.
+  /// Threads that open files and read headers, so that event loops do not wait for the disk.
   let threads = NIOThreadPool(numberOfThreads: 2)
   private let files: OpenRecordings
   private let state = RankedMutex(.archive, State())
 
-  /// Names a recording: its stream, and its name without its ending.
+  /// Identifies a recording: its stream, and its name without an ending.
   struct Key: Hashable, Sendable {
     var stream: StreamName
     var name: String
@@ -29,22 +29,22 @@ final class RecordingArchive: RecordingObserver {
 
   fileprivate struct State {
     var growing: [Key: ReplaySource] = [:]
-    /// Finished ones, the one that was asked for last at the end.
+    /// Finished recordings, the most recently opened last.
     var opened: [(key: Key, source: ReplaySource)] = []
-    /// The files of an epoch, in order.
+    /// The files of each epoch, in order.
     var epochs: [String: RewindArchive] = [:]
-    /// The newest epochs of a stream, as many as can be asked for.
+    /// The newest epochs of each stream, as many as have valid addresses.
     var lives: [StreamName: [String]] = [:]
   }
 
-  /// Finished recordings whose index is kept, and whose file is kept open: ten hours of one take 1.5 MB.
+  /// Finished recordings whose index is kept and whose file stays open. Ten hours of one take 1.5 MB.
   private static let maximumOpened = 32
-  /// Of the files that can be open for viewers, those that are kept open are at most one in so many.
+  /// At most one in this many of the descriptors for viewers is for files kept open.
   private static let keptShare = 4
-  /// What stands between head and media is not read if it is larger.
+  /// The data between moov and media is not read if it is larger.
   private static let maximumIndexBytes: UInt64 = 64 << 20
 
-  /// `files` are shared with those who download recordings.
+  /// `files` is shared with downloads of recordings.
   init(
     folder: String?, rewind: MediaTime? = nil, publicURL: PublicURL? = nil, files: OpenRecordings = OpenRecordings()
   ) {
@@ -61,7 +61,7 @@ final class RecordingArchive: RecordingObserver {
 
   // MARK: Being written
 
-  /// A recording begins. Nil when its file cannot be read beside being written.
+  /// A recording begins. Nil if its file cannot be opened for reading.
   func begin(
     stream: StreamName, epoch: String?, file: RecordingFile, _ disclosure: RecordingVisibility = .whileWritten
   ) -> ReplaySource? {
@@ -75,17 +75,18 @@ final class RecordingArchive: RecordingObserver {
     return source
   }
 
-  /// What became of a recording's file.
+  /// Result of finishing a recording's file.
   enum End {
     /// It is a movie under its final name.
     case finished
-    /// The movie is a copy, or there is none.
+    /// The movie is a separate copy, or there is none.
     case left
-    /// Nobody wants it.
+    /// The recording was cancelled.
     case discarded
   }
 
-  /// Its descriptor, which was its recorder's, is a file's from here on. Waits for a moment where none is free.
+  /// The file's descriptor, charged to its recorder so far, is charged to this archive from now on. Waits for a moment if none is
+  /// free.
   func end(_ source: ReplaySource, _ end: End) {
     source.end()
     guard let name = source.name else { return }
@@ -97,26 +98,26 @@ final class RecordingArchive: RecordingObserver {
     }
   }
 
-  /// Where there is no descriptor for it, the oldest files that viewers can go back to are let go, each time of the epoch that
-  /// has most; else it is let go itself. Whether it stays.
+  /// Keeps the source if a descriptor is free. Otherwise the oldest rewindable files are released, each time of the epoch that
+  /// has most. If that does not help, the source itself is released. Returns whether it stays.
   private func keep(_ source: ReplaySource) -> Bool {
     guard let claim = source.claim else { return true }
     if claim.take() { return true }
     for _ in 0..<Self.attempts {
       guard letOldestGo() else { break }
-      // It is closed on another thread, and not before whoever reads it is done.
+      // It is closed on another thread, after its last reader.
       for _ in 0..<Self.looks {
         usleep(Self.pause)
         if claim.take() { return true }
       }
     }
-    // It counts all the same, for as long as somebody reads it.
+    // It still counts while a client reads it.
     claim.note()
     if let epoch = source.epoch { self.epoch(epoch)?.remove(source) }
     return false
   }
 
-  /// Holds nothing of it when it returns.
+  /// Releases the oldest file. This function keeps no reference to it.
   private func letOldestGo() -> Bool {
     let epochs = state.withLock { Array($0.epochs.values) }
     guard let largest = epochs.max(by: { $0.sources.count < $1.sources.count }), let gone = largest.letOldestGo() else {
@@ -141,7 +142,7 @@ final class RecordingArchive: RecordingObserver {
 
   // MARK: Rewinding
 
-  /// A life of a stream begins. Addresses are known of it and of the one before: the files of older ones are let go.
+  /// An epoch of a stream begins. Its addresses and those of the epoch before are valid; the files of older epochs are released.
   func begin(epoch: String, of stream: StreamName) {
     guard let rewind else { return }
     state.withLock { state in
@@ -152,17 +153,17 @@ final class RecordingArchive: RecordingObserver {
     }
   }
 
-  /// A file of an epoch, which rewinding reaches. What is written after the epoch is forgotten, for a disk that was late,
-  /// nobody asks for.
+  /// Adds a file of an epoch for rewinding. A slow disk may deliver a file after its epoch was forgotten; no valid address leads
+  /// to that file.
   func add(_ source: ReplaySource) {
     guard let epoch = source.epoch else { return }
     self.epoch(epoch)?.add(source)
   }
 
-  /// What there is of an epoch besides its window.
+  /// The files of an epoch.
   func epoch(_ id: String) -> RewindArchive? { state.withLock { $0.epochs[id] } }
 
-  /// The epoch is over: its addresses stay for as long as an ended stream stays available.
+  /// The epoch has ended. Its addresses stay valid for as long as an ended stream stays available.
   func forgetLater(epoch: String, of stream: StreamName) {
     guard rewind != nil else { return }
     let delay = TimeAmount.nanoseconds(StreamSettings.endedAvailability.nanoseconds) + .seconds(5)
@@ -175,9 +176,9 @@ final class RecordingArchive: RecordingObserver {
     }
   }
 
-  // MARK: What is removed
+  // MARK: Removal
 
-  /// A file that was removed takes room on the disk for as long as it is open here.
+  /// Releases a removed file, which occupies the disk for as long as it is open here.
   func receive(_ event: RecordingEvent) {
     guard case .deleted = event.kind else { return }
     let key = Key(stream: event.facts.stream, name: event.facts.name.stem)
@@ -190,14 +191,15 @@ final class RecordingArchive: RecordingObserver {
 
   // MARK: Opening
 
-  /// A recording by its name without its ending, finished or being written; nil when there is none. Throws
-  /// `OpenRecordings.Full`.
+  /// A recording by its name without an ending, finished or being written; nil if there is none. Throws `OpenRecordings.Full`.
   func open(_ stream: StreamName, _ name: String, on eventLoop: any EventLoop) -> EventLoopFuture<ReplaySource?> {
     threads.runIfActive(eventLoop: eventLoop) { try self.open(stream, name) }
   }
 
-  /// The same, waiting for the disk.
-  func open(_ stream: StreamName, _ name: String) throws(OpenRecordings.Full) -> ReplaySource? {
+  /// The same on the calling thread, which waits for the disk.
+  func open(
+    _ stream: StreamName, _ name: String, for client: NetworkAddress? = nil
+  ) throws(OpenRecordings.Full) -> ReplaySource? {
     let key = Key(stream: stream, name: name)
     if let growing = state.withLock({ $0.growing[key] }) { return growing }
     guard let folder, let recording = RecordingName(finished: name + ".mp4"), recording.stem == name,
@@ -212,18 +214,18 @@ final class RecordingArchive: RecordingObserver {
       state.withLock { remember(known, as: key, &$0) }
       return known
     }
-    guard let (file, status) = try files.open(recording.finished, in: directory) else { return nil }
+    guard let (file, status) = try files.open(recording.finished, in: directory, for: client) else { return nil }
     guard let source = try? Self.load(file, size: UInt64(clamping: status.st_size), stream: stream, name: name) else {
       return nil
     }
     state.withLock { remember(source, as: key, &$0) }
-    // Removed meanwhile.
+    // It was removed in the meantime.
     if file.isUnlinked { state.withLock { $0.forget(key) } }
     return source
   }
 
-  /// Reads the index of a finished recording, or of any fragmented file; walks its fragments where it has none. Where the
-  /// file tells no time of day, its name (without the ending) may. Nil for what is neither.
+  /// Reads the index of a finished recording, or of any fragmented file. Walks the fragments if there is no stored index. If the
+  /// file contains no wall-clock time, its name without the ending may. Nil for any other file.
   static func load(
     _ file: SharedFile, size: UInt64, stream: StreamName, name: String
   ) throws(RecordingFileReader.Unreadable) -> ReplaySource? {
@@ -245,7 +247,7 @@ final class RecordingArchive: RecordingObserver {
     return ReplaySource(stream: stream, name: name, file: media, index: found)
   }
 
-  /// What stands behind the remark in a `free` box, and no more of it than that is: the box may be ten times as large.
+  /// The index after the metadata in a `free` box, without the rest of the box, which may be ten times as large.
   private static func storedIndex(
     at place: Range<UInt64>, in file: RecordingFileReader
   ) throws(RecordingFileReader.Unreadable) -> ByteBuffer? {
@@ -273,13 +275,13 @@ extension RecordingArchive.State {
 }
 
 extension SharedFile {
-  /// Whether it has no name any more.
+  /// Whether the file has no name any more.
   fileprivate var isUnlinked: Bool {
     var status = stat()
     return fstat(descriptor, &status) == 0 && status.st_nlink == 0
   }
 
-  /// Whether that is what this file is now.
+  /// Whether `status` is that of this file in its present state.
   fileprivate func isSame(as status: stat) -> Bool {
     var own = stat()
     return fstat(descriptor, &own) == 0 && own.st_ino == status.st_ino && own.st_dev == status.st_dev

@@ -1,46 +1,46 @@
 internal import FMP4
 internal import NIOCore
 
-/// The files of an epoch in the order of the programme, and what lies between them: a recording may be split, stopped and
-/// started, or interrupted by the disk, and a spool may have kept what came meanwhile. A value.
+/// The files of an epoch in the order of the programme, and the gaps between them. A recording may be split, stopped and started,
+/// or interrupted by the disk; a time-shift buffer may hold the media in between. A value.
 struct RecordingSequence: Sendable {
   private struct Entry: Sendable {
     var source: ReplaySource
     var lines: [Rendition: RecordedMediaPlaylist] = [:]
-    /// Breaks of the timeline in files before it that are no longer there.
+    /// Discontinuities in earlier files that have been removed.
     var forgottenBreaks = 0
   }
 
-  /// One end of what a file has of the programme.
+  /// The first or last segment of a file in the programme.
   struct Edge: Sendable, Hashable {
     /// Media sequence number.
     var number: Int
-    /// Where its media begins, or ends.
+    /// Media time at which it begins, or ends.
     var time: MediaTime
     /// Wall-clock time of that, in nanoseconds since 1970.
     var wall: Int64
-    /// How often the epoch's timeline had broken when it began.
+    /// Discontinuities of the epoch before it began.
     var breaks: Int
   }
 
-  /// A file that has something of the programme.
+  /// A file that contributes to the programme.
   struct File: Sendable {
     fileprivate var entry: Int
     var lines: RecordedMediaPlaylist
-    /// Bytes of its lines up to where the next file goes on.
+    /// Bytes of its lines up to where the next file continues.
     var length: Int
     var first: Edge
     var last: Edge
-    /// Media sequence numbers of what lies between it and the file before.
+    /// Media sequence numbers missing between this file and the one before.
     var missing: Range<Int> = 0..<0
-    /// How much media that is.
+    /// Duration of the missing media.
     fileprivate var hole = MediaTime.zero
     /// It does not continue the file before.
     fileprivate var isBroken = false
-    /// EXT-X-DISCONTINUITY-SEQUENCE where the list begins with it.
+    /// EXT-X-DISCONTINUITY-SEQUENCE of a list that begins with it.
     var breaksBefore: Int
 
-    /// What stands before its lines where the file before is listed.
+    /// Writes the lines between the file before and this one.
     func writeJoint(_ out: inout ByteBuffer) {
       RecordedMediaPlaylist.writeMissing(missing, lasting: hole, &out)
       if isBroken { out.writeStaticString("#EXT-X-DISCONTINUITY\n") }
@@ -51,21 +51,21 @@ struct RecordingSequence: Sendable {
 
   var sources: [ReplaySource] { entries.map(\.source) }
 
-  /// Where the newest of it ends.
+  /// End of the newest media.
   var end: MediaTime { entries.map { $0.source.withIndex { $0.end } }.max() ?? .zero }
 
   mutating func add(_ source: ReplaySource) {
     entries.append(Entry(source: source))
   }
 
-  /// Lets go of files that end further back than that.
+  /// Removes files that end further back than `reach`.
   mutating func drop(beyond reach: MediaTime) {
     guard entries.count > 1 else { return }
     let end = end
     remove { $0.isOver && end - $0.withIndex { $0.end } > reach }
   }
 
-  /// Lets go of files. What is still there keeps its numbers, those of its discontinuities as well.
+  /// Removes files. The remaining files keep their sequence numbers and discontinuity numbers.
   mutating func remove(_ isGone: (ReplaySource) -> Bool) {
     while let index = entries.lastIndex(where: { isGone($0.source) }) {
       let before = joined(.interleaved)
@@ -82,7 +82,7 @@ struct RecordingSequence: Sendable {
     }
   }
 
-  /// The files of which a rendition's list has something, in order.
+  /// The files that contribute to a rendition's list, in order.
   mutating func joined(_ rendition: Rendition) -> [File] {
     arrange()
     var files: [File] = []
@@ -94,9 +94,9 @@ struct RecordingSequence: Sendable {
       let (first, last) = entries[index].source.withIndex {
         ($0.edge(listed.lowerBound), $0.edge(after: listed.upperBound))
       }
-      // Nothing new: it was kept while another one began or ended.
+      // Nothing new: it was written while another file began or ended.
       if let before = files.last, last.number <= before.last.number { continue }
-      // The epoch's own count, where nothing before it was forgotten.
+      // The epoch's own count, unless a file before it was removed.
       let known = files.isEmpty ? first.breaks : 0
       var file = File(
         entry: index, lines: lines, length: lines.text.readableBytes, first: first, last: last,
@@ -107,11 +107,11 @@ struct RecordingSequence: Sendable {
     return files
   }
 
-  /// `cut` is told how much of the lines before it is left.
+  /// `cut` receives the length that remains of the lines before it.
   private func join(_ file: inout File, to before: File, cut: (Int) -> Void) {
     var last = before.last
     if last.number >= file.first.number {
-      // Both have it, because one began before the other ended.
+      // Both files have it, because one began before the other ended.
       cut(before.lines.length(before: file.first.number))
       last =
         entries[before.entry].source.withIndex { index in
@@ -120,14 +120,14 @@ struct RecordingSequence: Sendable {
       last.number = file.first.number - 1
     }
     file.missing = last.number + 1..<max(last.number + 1, file.first.number)
-    // The media go on where they were interrupted; how long that lasted the clock tells.
+    // After a discontinuity the media time continues, so the wall clock shows how long the interruption was.
     let outage = MediaTime(nanoseconds: file.first.wall &- last.wall)
     file.hole = file.first.breaks == last.breaks ? file.first.time - last.time : outage
     file.isBroken = !file.missing.isEmpty || file.first.breaks != last.breaks
     file.breaksBefore += before.breaksBefore + before.lines.discontinuities + (file.isBroken ? 1 : 0)
   }
 
-  /// Files come in the order in which they were begun, but for those of two writers.
+  /// Files arrive in the order in which they were begun, except those of two writers.
   private mutating func arrange() {
     guard entries.count > 1 else { return }
     let numbers = entries.map { $0.source.withIndex { $0.segments.first?.number ?? .max } }
@@ -138,14 +138,14 @@ struct RecordingSequence: Sendable {
 }
 
 extension RecordingIndex {
-  /// Where a segment begins.
+  /// The start of a segment.
   fileprivate func edge(_ index: Int) -> RecordingSequence.Edge {
     let segment = segments[index]
     return RecordingSequence.Edge(
       number: Int(segment.number), time: start(of: segment), wall: segment.wallStart, breaks: breaks(before: index))
   }
 
-  /// Where it ends.
+  /// The end of a segment.
   fileprivate func edge(after index: Int) -> RecordingSequence.Edge {
     var edge = edge(index)
     edge.time = edge.time + duration(of: segments[index])

@@ -2,16 +2,16 @@ internal import FMP4
 internal import NIOCore
 internal import Storage
 
-/// A stretch of a recording as a movie of its own: a new head, and the media where it is.
+/// A range of a recording as a movie: a new moov, and the media in place.
 struct RecordingClip: Sendable {
   var head: ByteBuffer
   var media: FileRange
-  /// Of media.
+  /// Seconds of media.
   var seconds: Double
 }
 
 extension ReplaySource {
-  /// Where a clip begins or ends.
+  /// Start or end of a clip.
   enum Moment: Sendable, Hashable {
     /// Since the recording's beginning.
     case media(MediaTime)
@@ -20,17 +20,17 @@ extension ReplaySource {
   }
 
   enum ClipFailure: Error, Equatable {
-    /// The recording has nothing of it; it is that long, in seconds.
+    /// The recording has nothing of that range. `length` is its length in seconds.
     case outside(length: Double)
-    /// It ends before it begins.
+    /// The range ends before it begins.
     case empty
-    /// It is longer than may be asked for.
+    /// The range is longer than the limit.
     case tooLong
-    /// Neither the recording nor its name says what time of day it was.
+    /// Neither the recording nor its name contains a wall-clock time.
     case noClock
   }
 
-  /// How long a clip from one moment to another is at most; nil for the recording's beginning or end.
+  /// Upper bound of the length of a clip; nil stands for the recording's start or end.
   func length(from: Moment?, to: Moment?) -> MediaTime {
     withIndex { index in
       let start = from.map { index.time(of: $0) } ?? index.origin
@@ -38,7 +38,7 @@ extension ReplaySource {
     }
   }
 
-  /// The stretch from one moment to another; nil for the recording's beginning or end. Waits for the disk.
+  /// The range from one moment to another; nil stands for the recording's start or end. Waits for the disk.
   func clip(
     from: Moment?, to: Moment?, atMost limit: MediaTime? = nil, metadata: MovieMetadata
   ) throws -> RecordingClip {
@@ -52,7 +52,7 @@ extension ReplaySource {
     if let limit, min(end, index.end) - start > limit { throw ClipFailure.tooLong }
     guard end > index.origin, let last = index.segments.last else { throw failure }
     var first = index.independent(at: index.index(at: start) ?? 0)
-    // Audio of the first picture's time may stand before it.
+    // Audio for the time of the first frame may lie in the segment before it.
     if first > 0, index.segments[first - 1].version == index.segments[first].version { first -= 1 }
     guard let version = index.version(of: index.segments[first]) else { throw failure }
     var tables = ClipTables(max(start, index.origin)..<end, tracks: version.tracks)
@@ -87,13 +87,13 @@ extension RecordingIndex {
     case .media(let time): return origin + time
     case .wall(let time):
       guard let at = index(atWall: time) else { return origin }
-      // During an outage the picture stands.
+      // A moment during an outage maps to the end of the media before it.
       let since = MediaTime(nanoseconds: time &- segments[at].wallStart)
       return start(of: segments[at]) + min(since, duration(of: segments[at]))
     }
   }
 
-  /// The last segment up to that one with which decoding can begin, else the first.
+  /// The last segment up to `index` with which decoding can begin, otherwise the first.
   fileprivate func independent(at index: Int) -> Int {
     segments.indices.prefix(index + 1).last { segments[$0].flags.contains(.isIndependent) } ?? 0
   }

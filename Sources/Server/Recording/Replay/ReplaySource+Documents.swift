@@ -4,7 +4,7 @@ internal import HTTP
 internal import NIOCore
 internal import Storage
 
-/// What is rendered of a recording.
+/// A document rendered for a recording.
 enum ReplayDocument: Sendable, Hashable {
   case multivariant(StreamSettings.HLSLayout)
   case media(Rendition)
@@ -12,11 +12,10 @@ enum ReplayDocument: Sendable, Hashable {
   case manifest
 }
 
-/// Playlists and manifests of a recording, by the renderers of the live stream. While it is written they grow.
+/// Playlists and manifests of a recording, rendered by the code of the live stream. They grow while it is written.
 extension ReplaySource {
-  /// `target` is what the live stream promises of a recording that is still being written, in seconds, where its index
-  /// does not tell yet. Nil while there is no segment.
-  /// `publicURL` is the server's, and the same each time.
+  /// `target` is the target duration in seconds promised by the live stream, for a recording being written whose index has none
+  /// yet. `publicURL` is the server's and the same in each call. Nil while there is no segment.
   func document(_ document: ReplayDocument, target: Int?, publicURL: PublicURL? = nil) -> PreencodedResponse? {
     withState { state in
       let count = state.index.completeCount
@@ -102,9 +101,9 @@ extension ReplaySource {
   }
 
   private enum Clock {
-    /// The wall clock's times.
+    /// Wall-clock times.
     case asTold
-    /// The times at which a player shows it: an outage leaves no hole.
+    /// Times at which a player shows the media: an outage leaves no gap.
     case asPlayed
   }
 

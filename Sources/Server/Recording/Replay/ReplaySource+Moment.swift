@@ -2,13 +2,13 @@ internal import Basics
 internal import FMP4
 
 extension ReplaySource.Moment {
-  /// It cannot be read.
+  /// The text is not a moment.
   struct Malformed: Error {
     var detail: String
   }
 
-  /// Seconds (`90`, `12.5`, `1:30`, `0:01:30`) or a time (`2026-11-21T07:24:10.5Z`, `2026-11-21T08:24:10+01:00`); `name` is
-  /// what errors call it.
+  /// Reads seconds (`90`, `12.5`, `1:30`, `0:01:30`) or a time (`2026-11-21T07:24:10.5Z`, `2026-11-21T08:24:10+01:00`). `name` is
+  /// the name of the value in errors.
   init(_ text: String, name: String) throws(Malformed) {
     if let time = DecimalText.split(text), time.1.isEmpty, let nanoseconds = time.0.times(1_000_000_000) {
       self = .media(MediaTime(nanoseconds: nanoseconds))

@@ -5,22 +5,22 @@ internal import Ingest
 internal import NIOCore
 internal import Storage
 
-/// A recording, or a spool, that can be replayed: its index and its file, finished or still being written. What is
-/// rendered of it is kept until it changes. Apart from `add` and what belongs to it, everything may wait for the disk.
+/// A recording or a time-shift buffer that can be replayed: its index and its file, finished or being written. Rendered documents
+/// are kept until the content changes. Calls may wait for the disk, except `add` and the other calls that report what is written.
 final class ReplaySource: Sendable {
   let stream: StreamName
-  /// The recording's name without its ending; nil for a spool.
+  /// The recording's name without its ending; nil for a time-shift buffer.
   let name: String?
-  /// The life of the stream that it is of; nil when it was read from a file.
+  /// The epoch of the stream; nil if the recording was read from a file.
   let epoch: String?
   let reader: RecordingFileReader
-  /// For its descriptor, once it is no longer its recorder's; nil where that is counted elsewhere.
+  /// Accounts for the file's descriptor once its recorder has ended; nil where that is counted elsewhere.
   let claim: FileClaim?
   private let state: RankedMutex<State>
 
   struct State: Sendable {
     var index: RecordingIndex
-    /// Nothing follows any more.
+    /// Nothing follows.
     var isOver: Bool
     var lines: [Rendition: RecordedMediaPlaylist] = [:]
     var rendered: [ReplayDocument: (count: Int, isOver: Bool, response: PreencodedResponse)] = [:]
@@ -28,7 +28,7 @@ final class ReplaySource: Sendable {
     var bandwidthCount = 0
   }
 
-  /// A recording that was read from its file.
+  /// A recording read from its file.
   init(stream: StreamName, name: String, file: SharedFile, index: RecordingIndex) {
     self.stream = stream
     self.name = name
@@ -38,7 +38,7 @@ final class ReplaySource: Sendable {
     state = RankedMutex(.replay, State(index: index, isOver: true))
   }
 
-  /// A file in the making.
+  /// A file being written.
   init(stream: StreamName, name: String?, epoch: String?, file: SharedFile, claim: FileClaim? = nil) {
     self.stream = stream
     self.claim = claim
@@ -54,10 +54,10 @@ final class ReplaySource: Sendable {
     state.withLock { $0.index.change(to: initSegment.tracks, version: initSegment.version, at: offset) }
   }
 
-  /// A fragment has been written at that offset.
   /// As `RecordingIndex.redate(by:)`.
   func redate(by anchor: WallClockAnchor) { state.withLock { $0.index.redate(by: anchor) } }
 
+  /// A fragment has been written at that offset.
   func add(_ fragment: PublishedFragment, at offset: UInt64, anchor: WallClockAnchor?) {
     let range = offset..<offset &+ UInt64(fragment.range.length)
     state.withLock {
@@ -67,7 +67,7 @@ final class ReplaySource: Sendable {
     }
   }
 
-  /// A segment has all its fragments, so many.
+  /// A segment is complete with that many fragments.
   func complete(_ end: SegmentEnd) {
     state.withLock {
       $0.index.complete(number: end.number, fragmentCount: end.fragmentCount)
@@ -75,7 +75,7 @@ final class ReplaySource: Sendable {
     }
   }
 
-  /// What lies behind so many bytes is about to be given up.
+  /// The bytes after `length` are about to be cut off.
   func cut(at length: UInt64) {
     state.withLock { $0.index.cut(at: length) }
   }
@@ -94,7 +94,7 @@ final class ReplaySource: Sendable {
   /// The index as bytes, for the finished file.
   var stored: ByteBuffer { state.withLock { $0.index }.stored }
 
-  // MARK: Asking
+  // MARK: Reading
 
   var isOver: Bool { state.withLock { $0.isOver } }
 
@@ -111,7 +111,7 @@ final class ReplaySource: Sendable {
     return tracks.first(kind).map(initSegment.single)
   }
 
-  /// A complete segment as a rendition shows it; nil when there is nothing of it.
+  /// The bytes of a complete segment in a rendition; nil if it has nothing of it.
   func pieces(ofSegment index: Int, _ rendition: Rendition) throws(RecordingFileReader.Unreadable) -> [BodyPiece]? {
     let found = withIndex { all -> (RecordingIndex.Segment, [TrackDescription], WallClockAnchor?)? in
       guard index >= 0, index < all.completeCount, let version = all.version(of: all.segments[index]) else {
@@ -140,7 +140,7 @@ final class ReplaySource: Sendable {
     return pieces.count > 1 ? pieces : nil
   }
 
-  /// The same behind its init segment.
+  /// The same, after the rendition's init segment.
   func playablePieces(
     ofSegment index: Int, _ rendition: Rendition
   ) throws(RecordingFileReader.Unreadable) -> [BodyPiece]? {
@@ -152,7 +152,7 @@ final class ReplaySource: Sendable {
     return [.bytes(head)] + pieces
   }
 
-  /// The fragments as viewers got them live: without the seals that stand between them in the file.
+  /// The fragments as viewers received them live, without the seals between them in the file.
   private func interleaved(
     _ bytes: Range<UInt64>, _ tracks: [TrackDescription]
   ) throws(RecordingFileReader.Unreadable) -> [BodyPiece]? {

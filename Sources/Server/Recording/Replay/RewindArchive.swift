@@ -4,10 +4,10 @@ internal import HTTP
 internal import Ingest
 internal import NIOCore
 
-/// What is on disk of one life of a stream: the files that its recorder and its spools wrote. Live addresses reach into
-/// it where the window in memory ends, and find there what is whole: an address never means other bytes.
+/// The files of one epoch, written by its recorder and its time-shift buffers. Live addresses beyond the window in memory are
+/// served from here, if the segment is whole: an address never stands for different bytes.
 final class RewindArchive: Sendable {
-  /// How far back viewers may go.
+  /// How far back viewers can rewind.
   let length: MediaTime
   private let state = RankedMutex(.programme, State())
 
@@ -17,7 +17,7 @@ final class RewindArchive: Sendable {
   }
 
   private struct Rendered {
-    /// Media sequence numbers of what was complete in memory, and on disk.
+    /// Media sequence numbers of the last complete segment in memory, and on disk.
     var last: Int
     var lastOnDisk: Int
     var isEnded: Bool
@@ -35,7 +35,7 @@ final class RewindArchive: Sendable {
     }
   }
 
-  /// A recording's file is no longer there.
+  /// Removes a recording whose file was deleted.
   func remove(recording name: String, of stream: StreamName) {
     for source in sources where source.name == name && source.stream == stream { remove(source) }
   }
@@ -47,7 +47,7 @@ final class RewindArchive: Sendable {
     }
   }
 
-  /// Viewers can go back less far from here on: the oldest file that is over is let go, if there is another. Gives that file.
+  /// Releases the oldest complete file if there is another one, which shortens the rewindable range. Returns the released file.
   func letOldestGo() -> ReplaySource? {
     let sources = sources
     guard sources.count > 1, let oldest = sources.first, oldest.isOver else { return nil }
@@ -58,13 +58,12 @@ final class RewindArchive: Sendable {
   /// The files that it keeps open.
   var sources: [ReplaySource] { state.withLock { $0.programme.sources } }
 
-  /// The file that has a segment, and the segment's place in it.
+  /// The file that contains a segment, and the index of the segment in it.
   func find(_ number: Int) -> (source: ReplaySource, index: Int)? {
     find { $0.index(ofNumber: number) }
   }
 
-  /// The same by the time at which the samples of a kind begin, in ticks of their track, below a version of the init
-  /// segment.
+  /// The same by the time at which the samples of a kind begin, in ticks of their track, with the version of the init segment.
   func find(time: Int64, initVersion: Int, _ kind: MediaKind) -> (source: ReplaySource, index: Int)? {
     find { $0.index(ofTime: time, kind: kind, initVersion: initVersion) }
   }
@@ -84,7 +83,7 @@ final class RewindArchive: Sendable {
     return nil
   }
 
-  /// What left a list stays for a while: players may still follow an older one.
+  /// Segments that left the list stay available for a while, since players may still use an older list.
   var reach: MediaTime { length + MediaTime(milliseconds: 300_000) }
 
   func initSegment(_ version: Int, _ rendition: Rendition) -> ByteBuffer? {
@@ -96,8 +95,8 @@ final class RewindArchive: Sendable {
 
   // MARK: The playlist
 
-  /// The media playlist of the whole programme, as far as rewinding reaches: what is on disk, then what is in the
-  /// window. Rendered once for each segment.
+  /// The media playlist of the programme within the rewindable range: first the segments on disk, then those in the window.
+  /// Rendered once for each segment.
   func playlist(_ rendition: Rendition, _ window: LiveWindow) -> PreencodedResponse {
     let complete = window.segments.last { $0.isComplete }?.sequenceNumber ?? 0
     return state.withLock { state in
@@ -119,14 +118,14 @@ final class RewindArchive: Sendable {
     }
   }
 
-  /// A file that is listed, and where the list begins in it.
+  /// A listed file, and where the list begins in it.
   private struct Part {
     var file: RecordingSequence.File
     var start: RecordedMediaPlaylist.Start
   }
 
-  /// The files of which something lies within `length`, each with the last place to begin with behind which all of that
-  /// lies, else its first.
+  /// The files with media within `length` of the end. Each begins at its last start from which all of that media is included, or
+  /// at its first start.
   private func reached(_ files: [RecordingSequence.File], end: MediaTime) -> [Part] {
     var parts: [Part] = []
     for file in files.reversed() {
@@ -144,7 +143,7 @@ final class RewindArchive: Sendable {
       segment.isComplete && last.map { segment.sequenceNumber > $0.number } ?? true
     }
     let first = parts.first?.start.number ?? window.segments.first?.sequenceNumber ?? window.nextSequenceNumber
-    // What the disk has not taken, or not yet, and the window no longer has.
+    // Segments that the disk does not have, or not yet, and that have left the window.
     let lost = last.map { last in last.number + 1..<max(last.number + 1, tail.first?.sequenceNumber ?? 0) } ?? 0..<0
     var out = ByteBuffer()
     out.reserveCapacity(parts.reduce(4096 + 128 * tail.count) { $0 + $1.file.lines.text.readableBytes })

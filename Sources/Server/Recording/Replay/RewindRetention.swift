@@ -1,6 +1,6 @@
 internal import Ingest
 
-/// Keeps what viewers can go back to for as long as a life of a stream lasts, whoever records it meanwhile.
+/// Keeps the rewindable media for as long as an epoch lasts, whichever recorders write it.
 final class RewindRetention: FragmentSink {
   private let stream: StreamName
   private let epoch: String

@@ -5,7 +5,7 @@ internal import Ingest
 internal import NIOCore
 internal import Storage
 
-/// A clip of a file as a file of its own.
+/// Writes a clip of a file to a file of its own.
 enum ClipFile {
   struct Result {
     let text: String
@@ -13,7 +13,7 @@ enum ClipFile {
     let bytes: Int
   }
 
-  /// `progress` is given bytes that are done, and of how many.
+  /// `progress` receives the bytes done and the total.
   static func write(
     _ path: String, from: String?, to: String?, out: String, progress: (UInt64, UInt64) -> Void
   ) throws -> Result {
@@ -32,13 +32,13 @@ enum ClipFile {
       switch failure {
       case .noClock:
         throw RecordingError(
-          "\(LogText.escaped(path)): neither the file nor its name says what time of day it was; give --from and --to in"
-            + " seconds of it")
+          "\(LogText.escaped(path)): neither the file nor its name contains a time of day; give --from and --to in"
+            + " seconds of the recording")
       case .tooLong: throw RecordingError("the clip is too long")
-      case .empty: throw RecordingError("the clip would end before it begins; let --to come after --from")
+      case .empty: throw RecordingError("the clip would end before it begins; choose --to after --from")
       case .outside(let length):
         let length = Decimals.fixed(seconds: length, digits: 0)
-        throw RecordingError("the recording is \(length) s long and has nothing of that")
+        throw RecordingError("the recording is \(length) s long and has no media in that range")
       }
     }
     let target = open(out, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
@@ -60,7 +60,7 @@ enum ClipFile {
       text: "\(LogText.escaped(out)): \(length) s, \(bytes) bytes", seconds: clip.seconds, bytes: bytes)
   }
 
-  /// The file's name without its ending; that of a recording tells when it began.
+  /// The file's name without its ending; that of a recording contains its start.
   private static func stem(of path: String) -> String {
     let name = path.split(separator: "/").last.map(String.init) ?? path
     for ending in [".part.mp4", ".mp4"] where name.hasSuffix(ending) { return String(name.dropLast(ending.utf8.count)) }

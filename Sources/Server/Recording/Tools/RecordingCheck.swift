@@ -2,10 +2,10 @@ internal import Basics
 internal import FMP4
 internal import NIOCore
 
-/// What is whole of a recording: every fragment's head is read, and its checksum compared.
+/// Checks which part of a recording is whole. Reads the header of every fragment and compares its checksum.
 struct RecordingCheck {
   enum Depth: Sendable {
-    /// No media is read.
+    /// Only headers are read.
     case heads
     case media
   }
@@ -23,15 +23,15 @@ struct RecordingCheck {
   private(set) var kind: Kind
   private(set) var fragments = 0
   private(set) var samples = 0
-  /// What the finished movie's tables say.
+  /// Number of samples in the finished movie's tables.
   private(set) var tableSamples: Int?
   private(set) var seconds: Double = 0
   private(set) var wholeBytes: UInt64 = 0
   private(set) var tornBytes: UInt64 = 0
   private(set) var holes = 0
-  /// Of the fragments with their checksums; nil where none was made.
+  /// Result of comparing fragments with their checksums; nil if none was compared.
   private(set) var comparison: RecordingScanner.ComparedCounts?
-  /// Where the fragments begin in the file.
+  /// Position of the fragments in the file.
   private var contentStart: UInt64 = 0
 
   init(path: String, depth: Depth, progress: (UInt64, UInt64) -> Void) throws {
@@ -82,7 +82,7 @@ struct RecordingCheck {
     ) { progress($0, length) }.compared
   }
 
-  /// What the tables of a movie at the front, or at the end, of the file say; nil when there is none.
+  /// The tables of a movie at the front or the end of the file; nil if there are none.
   private static func tables(_ file: LockedFile) throws -> MovieSummary? {
     if case .mixed = try FragmentedFile.scan(file).content { throw try FragmentedFile.objection(to: file) }
     let movie = try FileOutline.movie(size: file.size, atMost: maximumMovieBytes, file.reader.read)
@@ -104,7 +104,7 @@ struct RecordingCheck {
     case .ordinary:
       return "\(name): an ordinary movie of another program, \(samples) samples, \(length); its tables fit"
     case .finished where !isGood && tornBytes == 0 && damagedFragments == 0:
-      return "\(name): damaged: its tables tell of \(tableSamples ?? 0) samples, its fragments of \(samples)"
+      return "\(name): damaged: its tables list \(tableSamples ?? 0) samples, its fragments \(samples)"
     case .finished, .fragmented:
       var words = [
         kind == .finished ? "a finished recording" : "fragmented, not finished", "\(fragments) fragments",

@@ -1,16 +1,16 @@
 internal import Basics
 internal import Ingest
 
-/// The recordings of a folder for whoever looks on: the catalogue as it is, put right in memory by what the files say.
-/// Nothing on the disk changes.
+/// Lists the recordings of a folder without changing the disk. Uses a copy of the catalogue in memory and corrects it from the
+/// files.
 struct RecordingListing {
   let folder: String
   let query: CatalogueQuery
 
-  /// What stands before a recording's place.
+  /// Path prefix of a recording's file.
   private var prefix: String { folder.hasSuffix("/") ? folder : "\(folder)/" }
 
-  /// All that the query finds. `progress` hears now and then how many files have been looked at.
+  /// All recordings that the query finds. `progress` is called with the number of files examined.
   func read(_ progress: (Int) -> Void = { _ in }) throws -> [RecordingEntry] {
     var reading = try CatalogueReading(folder: folder, reader: .visitor)
     let database = try CatalogueDatabase.copy(folder: folder)
@@ -27,7 +27,7 @@ struct RecordingListing {
     }
   }
 
-  /// One line a recording: when it began, how long and large it is, its state, its file as other commands take it.
+  /// One line for each recording: start, length, size, state, and its file as other commands take it.
   func table(_ entries: [RecordingEntry]) -> String {
     if entries.isEmpty { return "no recordings in \(LogText.escaped(folder))\n" }
     let rows = entries.map { entry in
@@ -40,7 +40,7 @@ struct RecordingListing {
     return rows.map { row in
       (0..<4).map { column in
         let padding = String(repeating: " ", count: widths[column] - row[column].count)
-        // Figures stand to the right.
+        // Numbers are right-aligned.
         return column == 1 || column == 2 ? padding + row[column] : row[column] + padding
       }.joined(separator: "  ") + "  " + row[4] + "\n"
     }.joined()
@@ -62,7 +62,7 @@ struct RecordingListing {
     return hours > 0 ? "\(hours):\(two(minutes)):\(two(whole % 60))" : "\(minutes):\(two(whole % 60))"
   }
 
-  /// In powers of ten, as disks are sold.
+  /// In powers of ten, as for the sizes of disks.
   private static func size(_ bytes: Int) -> String {
     var (value, unit) = (Double(bytes), "B")
     for next in ["kB", "MB", "GB", "TB"] where value >= 1000 { (value, unit) = (value / 1000, next) }
