@@ -39,7 +39,7 @@ struct AdmittedPublicationTests {
     for now in 0..<20 as Range<Int64> { _ = publication.give(.tracks(try tracks()), encoder: "", now: now) }
     #expect(log.lines.count == LogThrottle.burst && sink.tracks.count == 20)
     _ = publication.give(.tracks(try tracks()), encoder: "", now: LogThrottle.span)
-    #expect(log.lines.last?.hasSuffix("(script 1) (15 changes before it were not told)") == true)
+    #expect(log.lines.last?.hasSuffix("(script 1) (15 earlier changes were not logged)") == true)
   }
 
   @Test func `A sink that closes ends it, and the log tells why`() async throws {

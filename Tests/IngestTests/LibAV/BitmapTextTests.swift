@@ -4,7 +4,9 @@ import Testing
 
 @Suite("Large letters in an image")
 struct BitmapTextTests {
-  private func drawn<Result>(width: Int = 40, height: Int = 16, _ body: (LumaPixels) throws -> Result) rethrows -> Result {
+  private func drawn<Result>(width: Int = 40, height: Int = 16, _ body: (LumaPixels) throws -> Result) rethrows
+    -> Result
+  {
     let pixels = LumaPixels(width: width, height: height, filled: 99)
     defer { pixels.free() }
     return try body(pixels)

@@ -49,7 +49,9 @@ struct FrameScalerTests {
 
   @Test func `What is prepared is kept for frames of the same kind`() throws {
     let scaler = FrameScaler(flags: Int32(SWS_BICUBIC))
-    func context(_ frame: VideoFrame, _ size: (Int, Int) = (32, 16), matrix: Int32 = SWS_CS_ITU601) throws -> OpaquePointer {
+    func context(_ frame: VideoFrame, _ size: (Int, Int) = (32, 16), matrix: Int32 = SWS_CS_ITU601) throws
+      -> OpaquePointer
+    {
       try scaler.context(for: frame.frame.pointee, to: size, matrix: matrix)
     }
     let source = try frame(64, 32)

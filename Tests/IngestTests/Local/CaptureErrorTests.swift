@@ -5,10 +5,11 @@ import Testing
 
 @Suite("Why a device cannot be used")
 struct CaptureErrorTests {
-  @Test(arguments: [
-    (ENOENT, .missing), (ENXIO, .missing), (EACCES, .forbidden), (EPERM, .forbidden), (EBUSY, .busy), (ENODEV, .lost),
-    (EIO, .lost),
-  ] as [(Int32, CaptureError.Reason)])
+  @Test(
+    arguments: [
+      (ENOENT, .missing), (ENXIO, .missing), (EACCES, .forbidden), (EPERM, .forbidden), (EBUSY, .busy), (ENODEV, .lost),
+      (EIO, .lost),
+    ] as [(Int32, CaptureError.Reason)])
   func `The system's codes have their meaning`(_ code: Int32, _ reason: CaptureError.Reason) {
     #expect(CaptureError(.camera("/dev/video0"), code: code, "open it").reason == reason)
     #expect(CaptureError(.microphone("hw:0"), code: code, "open it").reason == reason)

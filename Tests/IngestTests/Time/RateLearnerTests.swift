@@ -12,7 +12,8 @@ struct RateLearnerTests {
     var learner = RateLearner()
     for frame in 0..<count {
       let milliseconds = MediaTime(
-        ticks: frame * Int64(rate.denominator), timescale: rate.numerator).rescaled(to: 1000)
+        ticks: frame * Int64(rate.denominator), timescale: rate.numerator
+      ).rescaled(to: 1000)
       if let found = learner.learn((start + milliseconds) * 1_000_000) { return (found, frame + 1) }
     }
     return nil

@@ -6,10 +6,11 @@ import Testing
 @Suite("Codecs as FLV numbers and names them")
 struct FLVCodecNameTests {
   /// Enhanced RTMP v2, "ExVideoTagHeader" and "ExAudioTagHeader".
-  @Test(arguments: [
-    ("avc1", .video, .h264), ("hvc1", .video, .hevc), ("av01", .video, .av1), ("mp4a", .audio, .aac),
-    ("Opus", .audio, .opus),
-  ] as [(String, MediaKind, CodecID)])
+  @Test(
+    arguments: [
+      ("avc1", .video, .h264), ("hvc1", .video, .hevc), ("av01", .video, .av1), ("mp4a", .audio, .aac),
+      ("Opus", .audio, .opus),
+    ] as [(String, MediaKind, CodecID)])
   func `Each codec has its code, in tags of its own kind alone`(_ code: String, _ kind: MediaKind, _ codec: CodecID) {
     #expect(FLVCodecName.codec(kind, fourCC: code) == codec)
     #expect(FLVCodecName.codec(kind == .video ? .audio : .video, fourCC: code) == nil)
@@ -28,7 +29,8 @@ struct FLVCodecNameTests {
     #expect(FLVCodecName.legacyAudio[2] == "MP3" && FLVCodecName.legacyAudio[11] == "Speex")
     #expect(FLVCodecName.legacyAudio[10] == nil, "AAC")
     // Four bits each.
-    #expect(FLVCodecName.legacyVideo.keys.allSatisfy { $0 < 16 } && FLVCodecName.legacyAudio.keys.allSatisfy { $0 < 16 })
+    #expect(
+      FLVCodecName.legacyVideo.keys.allSatisfy { $0 < 16 } && FLVCodecName.legacyAudio.keys.allSatisfy { $0 < 16 })
   }
 
   @Test func `Audio that is not taken is called by its usual name, or by its code`() {

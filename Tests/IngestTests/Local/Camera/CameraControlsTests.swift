@@ -5,7 +5,8 @@ import Testing
 @Suite("Controls of a camera")
 struct CameraControlsTests {
   @Test(arguments: [
-    ("Brightness", "brightness"), ("Exposure, Auto", "exposure_auto"), ("White Balance Temperature", "white_balance_temperature"),
+    ("Brightness", "brightness"), ("Exposure, Auto", "exposure_auto"),
+    ("White Balance Temperature", "white_balance_temperature"),
     ("Focus (absolute)", "focus_absolute"), ("  LED1 Mode ", "led1_mode"), ("Gr\u{F6}\u{DF}e", "gr_e"), ("---", ""),
     ("", ""),
   ])

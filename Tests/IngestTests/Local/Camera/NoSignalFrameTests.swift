@@ -17,7 +17,8 @@ struct NoSignalFrameTests {
     let image = try NoSignalFrame.picture(size: CameraSettings.Size(width: width, height: height))
     #expect(image.frame.pointee.format == AV_PIX_FMT_YUV420P.rawValue)
     let rows = luma(image)
-    let white = rows.enumerated().flatMap { y, row in row.enumerated().filter { $1 == 235 }.map { (x: $0.offset, y: y) } }
+    let white = rows.enumerated().flatMap { y, row in row.enumerated().filter { $1 == 235 }.map { (x: $0.offset, y: y) }
+    }
     #expect(rows.allSatisfy { $0.allSatisfy { $0 == 40 || $0 == 235 } })
     // Eleven letters of six by seven dots, each a hundredth of the width.
     let dot = max(1, width / 100)

@@ -80,7 +80,9 @@ struct CaptureMuxTests {
     #expect(silent.tracks.map { $0.map(\.id) } == [[.video]] && times(silent, .video) == [0])
   }
 
-  @Test func `A decode time that does not rise is lifted by a tick and the frame is shown when it should be`() async throws {
+  @Test func `A decode time that does not rise is lifted by a tick and the frame is shown when it should be`()
+    async throws
+  {
     let gate = try await captured(audio: false) { mux in
       try Self.describe(mux, audio: false)
       Self.frame(mux, 0, isSync: true)

@@ -85,6 +85,6 @@ struct FileSourceTests {
     #expect(try await source(file.path, gate, logger: log.logger).run() == .replaced)
     #expect(gate.lost == [.video])
     #expect(
-      log.lines.contains("warning: \(file.path) is damaged: 1 of its pictures and frames of audio were left out"))
+      log.lines.contains("warning: \(file.path) is damaged: 1 of its video and audio frames were left out"))
   }
 }
