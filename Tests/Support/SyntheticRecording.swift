@@ -1,4 +1,5 @@
 package import FMP4
+internal import NIOCore
 
 /// A recording as weir writes it: an init segment, then fragments, each a `moof` with its `mdat`.
 package struct SyntheticRecording {

@@ -201,11 +201,11 @@ struct LeadingTrackTests {
 
   @Test func `Frames that are shown before the first key frame are left out, 64 at most`() {
     var leading = LeadingTrack()
-    #expect(!leading.precedesBeginning(sample(at: 0, offset: 100_000, isSync: true)))
+    #expect(leading.precedesBeginning(sample(at: 0, offset: 100_000, isSync: true)) == false)
     leading.awaitsSync = false
-    for frame in 1...64 as ClosedRange<Int64> { #expect(leading.precedesBeginning(sample(at: frame * 1000))) }
-    #expect(!leading.precedesBeginning(sample(at: 65_000)))
-    #expect(!leading.precedesBeginning(sample(at: 66_000)), "and none after one that was kept")
+    for frame in 1...64 as ClosedRange<Int64> { #expect(leading.precedesBeginning(sample(at: frame * 1000)) == true) }
+    #expect(leading.precedesBeginning(sample(at: 65_000)) == false)
+    #expect(leading.precedesBeginning(sample(at: 66_000)) == false, "and none after one that was kept")
   }
 
   @Test func `Nothing behind the first frame that is shown later is left out`() {
@@ -213,8 +213,8 @@ struct LeadingTrackTests {
       var leading = LeadingTrack()
       _ = leading.precedesBeginning(sample(at: 0, offset: 9000, isSync: true))
       leading.awaitsSync = false
-      #expect(!leading.precedesBeginning(next))
-      #expect(!leading.precedesBeginning(sample(at: 2000)))
+      #expect(leading.precedesBeginning(next) == false)
+      #expect(leading.precedesBeginning(sample(at: 2000)) == false)
     }
   }
 }

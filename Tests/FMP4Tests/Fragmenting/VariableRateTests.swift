@@ -33,10 +33,12 @@ import Testing
   @Test func `Two fragments tell the median distance and the longest fragment`() throws {
     var rate = VariableRate()
     #expect(rate.learn(run([1000, 5000, 1000]), endsSegment: false) == nil)
-    let learned = try #require(rate.learn(run([1000, 1100]), endsSegment: false))
+    let learning = rate.learn(run([1000, 1100]), endsSegment: false)
+    let learned = try #require(learning)
     #expect(learned.usual == MediaTime(ticks: 1000, timescale: 30_000))
     #expect(learned.longest == MediaTime(ticks: 7000, timescale: 30_000))
-    let further = try #require(rate.learn(run([9000]), endsSegment: false))
+    let second = rate.learn(run([9000]), endsSegment: false)
+    let further = try #require(second)
     #expect(further.usual == MediaTime(ticks: 1100, timescale: 30_000), "of 1000 1000 1000 1100 5000 9000")
     #expect(further.longest == MediaTime(ticks: 9000, timescale: 30_000))
   }
@@ -45,7 +47,8 @@ import Testing
     var rate = VariableRate()
     #expect(rate.learn(run([]), endsSegment: true) == nil)
     rate = VariableRate()
-    let learned = try #require(rate.learn(run([3000]), endsSegment: true))
+    let learning = rate.learn(run([3000]), endsSegment: true)
+    let learned = try #require(learning)
     #expect(learned.usual == learned.longest && learned.usual.ticks == 3000)
   }
 

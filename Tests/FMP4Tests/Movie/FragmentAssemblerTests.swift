@@ -107,7 +107,8 @@ struct FragmentAssemblerTests {
     let second = try #require(boxes.filter { $0.type == "moof" }.dropFirst().first)
     try assembler.head(second)
     let media = try #require(boxes.filter { $0.type == "mdat" }.dropFirst().first)
-    let walked = try #require(try assembler.media(media.header))
+    let assembled = try assembler.media(media.header)
+    let walked = try #require(assembled)
     #expect(walked.clock == nil && walked.offset == second.header.range.lowerBound)
   }
 
@@ -120,7 +121,8 @@ struct FragmentAssemblerTests {
     assembler.change(to: recording.tracks)
     assembler.reference(try #require(self.boxes(BoxBytes.box("prft", payload)).first))
     try assembler.head(try #require(boxes.first { $0.type == "moof" }))
-    let walked = try #require(try assembler.media(try #require(boxes.first { $0.type == "mdat" }).header))
+    let assembled = try assembler.media(try #require(boxes.first { $0.type == "mdat" }).header)
+    let walked = try #require(assembled)
     #expect(walked.clock == nil && walked.fragment.startsSegment)
   }
 
@@ -138,7 +140,8 @@ struct FragmentAssemblerTests {
     let traf = BoxBytes.box("traf", header + BoxBytes.fullBox("tfdt", BoxBytes.u32(99)) + run)
     let moof = BoxBytes.box("moof", BoxBytes.fullBox("mfhd", BoxBytes.u32(77)) + traf)
     try assembler.head(try #require(boxes(moof).first))
-    let walked = try #require(try assembler.media(try self.header("mdat", at: 0..<1000)))
+    let assembled = try assembler.media(try self.header("mdat", at: 0..<1000))
+    let walked = try #require(assembled)
     #expect(walked.fragment.start == end && walked.fragment.end == end && walked.fragment.duration == .zero)
     #expect(walked.fragment.runs.map(\.track) == [.audio] && !walked.fragment.isIndependent)
     #expect(walked.fragment.sequenceNumber == 77)

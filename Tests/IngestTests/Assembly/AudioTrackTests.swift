@@ -24,14 +24,14 @@ struct AudioTrackTests {
   @Test func `A configuration counts as new when it differs`() throws {
     var track = AudioTrack(.audio)
     #expect(track.codec == nil && track.description == nil && track.timescale == nil && track.isUnannounced)
-    #expect(try track.configure(.aac, ByteBuffer(bytes: S.aac48)))
+    #expect(try track.configure(.aac, ByteBuffer(bytes: S.aac48)) == true)
     #expect(track.announce()?.timescale == 48_000 && !track.isUnannounced)
-    #expect(try !track.configure(.aac, ByteBuffer(bytes: S.aac48)))
+    #expect(try track.configure(.aac, ByteBuffer(bytes: S.aac48)) == false)
     #expect(!track.isUnannounced)
-    #expect(try track.configure(.aac, ByteBuffer(bytes: S.aac44)))
+    #expect(try track.configure(.aac, ByteBuffer(bytes: S.aac44)) == true)
     #expect(track.isUnannounced && track.timescale == 44_100)
     #expect(track.announce()?.timescale == 44_100)
-    #expect(try track.configure(.opus, ByteBuffer(bytes: S.opusHead)))
+    #expect(try track.configure(.opus, ByteBuffer(bytes: S.opusHead)) == true)
     #expect(track.announce()?.codec.id == .opus)
   }
 
@@ -39,7 +39,7 @@ struct AudioTrackTests {
     var track = try track()
     #expect(throws: CodecError.self) { try track.configure(.aac, ByteBuffer(bytes: [0xFF])) }
     #expect(!track.isUsable && track.timescale == 48_000)
-    #expect(try !track.configure(.aac, ByteBuffer(bytes: S.aac48)))
+    #expect(try track.configure(.aac, ByteBuffer(bytes: S.aac48)) == false)
     #expect(track.isUsable)
   }
 

@@ -31,10 +31,10 @@ struct VideoTrackTests {
   @Test func `A configuration counts as new when it differs`() throws {
     var track = VideoTrack(.video)
     #expect(track.description == nil && track.announce(stated: nil) == nil)
-    #expect(try track.configure(.h264, ByteBuffer(bytes: S.avc25)))
-    #expect(try !track.configure(.h264, ByteBuffer(bytes: S.avc25)))
-    #expect(try track.configure(.h264, ByteBuffer(bytes: S.avc2997)))
-    #expect(try track.configure(.av1, ByteBuffer(bytes: S.av1)))
+    #expect(try track.configure(.h264, ByteBuffer(bytes: S.avc25)) == true)
+    #expect(try track.configure(.h264, ByteBuffer(bytes: S.avc25)) == false)
+    #expect(try track.configure(.h264, ByteBuffer(bytes: S.avc2997)) == true)
+    #expect(try track.configure(.av1, ByteBuffer(bytes: S.av1)) == true)
     #expect(track.codec?.id == .av1)
     #expect(throws: CodecError.self) { try track.configure(.h264, ByteBuffer(bytes: [1, 2])) }
     #expect(track.codec?.id == .av1, "what cannot be read changes nothing")
@@ -44,7 +44,7 @@ struct VideoTrackTests {
     var track = try track()
     var record = S.avc25
     record[4] = 0xFD
-    #expect(try !track.configure(.h264, ByteBuffer(bytes: record)))
+    #expect(try track.configure(.h264, ByteBuffer(bytes: record)) == false)
     let unit = try track.accessUnit(.h264, ByteBuffer(bytes: [0, 4] + Self.key))
     #expect(unit?.payload == payload([Self.key]))
   }
@@ -135,15 +135,16 @@ struct VideoTrackTests {
   @Test func `Reordering of 20 ms and more is told when a key frame shows it`() throws {
     var track = try track()
     let millisecond: Int64 = 1_000_000
-    #expect(!track.note(isSync: false, at: 0, shown: 90 * millisecond, until: 130 * millisecond))
+    #expect(track.note(isSync: false, at: 0, shown: 90 * millisecond, until: 130 * millisecond) == false)
     #expect(track.reorderDelay == 0)
     track.forgetPresentation()
-    #expect(!track.note(isSync: true, at: 0, shown: 19 * millisecond, until: 59 * millisecond))
+    #expect(track.note(isSync: true, at: 0, shown: 19 * millisecond, until: 59 * millisecond) == false)
     #expect(track.reorderDelay == 19 * millisecond)
     track.forgetPresentation()
-    #expect(track.note(isSync: true, at: 100 * millisecond, shown: 180 * millisecond, until: 220 * millisecond))
+    #expect(track.note(isSync: true, at: 100 * millisecond, shown: 180 * millisecond, until: 220 * millisecond) == true)
     // In an open group frames are shown before the key frame, from where those before it end.
-    #expect(!track.note(isSync: true, at: 200 * millisecond, shown: 320 * millisecond, until: 360 * millisecond))
+    #expect(
+      track.note(isSync: true, at: 200 * millisecond, shown: 320 * millisecond, until: 360 * millisecond) == false)
     #expect(track.reorderDelay == 20 * millisecond)
   }
 }

@@ -1,3 +1,4 @@
+import CLibAV
 import FMP4
 import Synchronization
 import Testing
