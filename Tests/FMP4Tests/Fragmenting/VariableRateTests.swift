@@ -23,6 +23,35 @@ import Testing
     return (fragments, try #require(segmenter.policy.partLimit))
   }
 
+  private func run(_ durations: [UInt32]) -> TrackRun {
+    TrackRun(
+      track: .video, timescale: 30_000, baseDecodeTime: 0,
+      samples: durations.map { RunSample(size: 1, duration: $0, compositionOffset: 0, isSync: false) },
+      byteCount: durations.count, duration: durations.reduce(0) { $0 + Int64($1) })
+  }
+
+  @Test func `Two fragments tell the median distance and the longest fragment`() throws {
+    var rate = VariableRate()
+    #expect(rate.learn(run([1000, 5000, 1000]), endsSegment: false) == nil)
+    let learning = rate.learn(run([1000, 1100]), endsSegment: false)
+    let learned = try #require(learning)
+    #expect(learned.usual == MediaTime(ticks: 1000, timescale: 30_000))
+    #expect(learned.longest == MediaTime(ticks: 7000, timescale: 30_000))
+    let second = rate.learn(run([9000]), endsSegment: false)
+    let further = try #require(second)
+    #expect(further.usual == MediaTime(ticks: 1100, timescale: 30_000), "of 1000 1000 1000 1100 5000 9000")
+    #expect(further.longest == MediaTime(ticks: 9000, timescale: 30_000))
+  }
+
+  @Test func `One fragment is enough where it is a whole segment, and none without frames`() throws {
+    var rate = VariableRate()
+    #expect(rate.learn(run([]), endsSegment: true) == nil)
+    rate = VariableRate()
+    let learning = rate.learn(run([3000]), endsSegment: true)
+    let learned = try #require(learning)
+    #expect(learned.usual == learned.longest && learned.usual.ticks == 3000)
+  }
+
   /// 8, 12, 15, 20, 24, 30 and 60 pictures a second, each a tenth sooner or later.
   @Test(arguments: [3750, 2500, 2000, 1500, 1250, 1000, 500] as [Int64])
   func partsKeepToTheLimitAndFillIt(_ distance: Int64) throws {

@@ -155,6 +155,41 @@ import Testing
     for (heard, wanted) in zip(clicks, wanted) { #expect(abs(heard - wanted) < 1.5) }
   }
 
+  @Test func `Frames follow one another without a gap, and a drain gives all that is left`() throws {
+    let (plan, frames) = try source(Kind(coding: .opus, rate: 48_000))
+    guard case .audio(let configuration) = plan.work else { return }
+    let transcoder = try AudioTranscoder(configuration)
+    #expect(try AAC.Configuration(record: ByteBuffer(bytes: transcoder.record)).sampleRate == 48_000)
+    var times: [Int64] = []
+    for frame in frames {
+      try transcoder.transcode(frame) { time, payload in
+        times.append(time)
+        #expect(payload.readableBytes > 0)
+      }
+    }
+    let before = times.count
+    try transcoder.drain { time, _ in times.append(time) }
+    let (begin, end) = (frames[0].presentationTime, (frames.last?.presentationTime ?? 0) + 960)
+    #expect(times.first == begin && before > 80 && times.count > before)
+    #expect(zip(times, times.dropFirst()).allSatisfy { $1 - $0 == 1024 })
+    #expect(times.last.map { (end - 1024...end).contains($0) } == true)
+    try transcoder.drain { _, _ in Issue.record("nothing was left") }
+  }
+
+  /// What is longer is no hole to be filled with silence.
+  @Test(arguments: [(1900, true), (2100, false)] as [(Int64, Bool)])
+  func `A hole of more than two seconds is a new beginning`(_ milliseconds: Int64, _ isFilled: Bool) throws {
+    var (plan, frames) = try source(Kind(coding: .opus, rate: 48_000))
+    guard case .audio(let configuration) = plan.work else { return }
+    for index in 50..<frames.count { frames[index].presentationTime += milliseconds * 48 }
+    let transcoder = try AudioTranscoder(configuration)
+    var times: [Int64] = []
+    for frame in frames { try transcoder.transcode(frame) { time, _ in times.append(time) } }
+    let steps = Set(zip(times, times.dropFirst()).map { $1 - $0 })
+    #expect((steps == [1024]) == isFilled, "\(steps)")
+    if !isFilled { #expect(times.contains(frames[50].presentationTime), "it begins at its own time") }
+  }
+
   @Test func audioThatIsCodedSoAlreadyIsPassedThrough() throws {
     let aac = try AudioEncoder(.aac, sampleRate: 48_000, bitRate: 96_000)
     let track = TrackDescription(id: .audio, codec: aac.codec, timescale: 48_000)

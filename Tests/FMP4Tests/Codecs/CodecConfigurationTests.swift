@@ -1,0 +1,64 @@
+import NIOCore
+import Testing
+
+@testable import FMP4
+
+/// What every codec says of itself, by the registration authority of ISO/IEC 14496-12 (mp4ra.org) and its own standard.
+@Suite("What codecs say of themselves")
+struct CodecConfigurationTests {
+  private static let records: [CodecID: [UInt8]] = [
+    .h264: RecordFixture.h264High, .hevc: RecordFixture.hevcMain, .av1: RecordFixture.av1Main, .aac: [0x11, 0x90],
+    .opus: Array("OpusHead".utf8) + [1, 2, 0x38, 1, 0x80, 0xBB, 0, 0, 0, 0, 0],
+  ]
+
+  private func configuration(_ id: CodecID) throws -> any CodecConfiguration {
+    try id.type.init(record: ByteBuffer(bytes: try #require(Self.records[id])))
+  }
+
+  @Test(
+    arguments: [
+      (.h264, .video, "avc1", "avcC", nil), (.hevc, .video, "hvc1", "hvcC", nil), (.av1, .video, "av01", "av1C", nil),
+      // ISO/IEC 14496-3 has one frame of priming, RFC 7845 §4.6 80 ms.
+      (.aac, .audio, "mp4a", "esds", -1), (.opus, .audio, "Opus", "dOps", -4),
+    ] as [(CodecID, MediaKind, FourCC, FourCC, Int16?)])
+  func `Boxes, kind and roll distance are those of its standard`(
+    _ id: CodecID, _ kind: MediaKind, _ entry: FourCC, _ box: FourCC, _ roll: Int16?
+  ) {
+    let type = id.type
+    #expect(type.id == id && type.kind == kind)
+    #expect(type.sampleEntry.type == entry && type.sampleEntry.configuration == box)
+    #expect(type.rollDistance == roll)
+  }
+
+  @Test(arguments: CodecID.allCases)
+  func `A configuration comes back from its record and from its box`(_ id: CodecID) throws {
+    let configuration = try configuration(id)
+    let codec = Codec(configuration)
+    #expect(try Codec(id, record: ByteBuffer(bytes: configuration.record())) == codec)
+    #expect(Codec(try id.type.init(boxed: ByteBuffer(bytes: configuration.boxed()))) == codec)
+    #expect(!configuration.name.isEmpty && configuration.name.hasPrefix(id.type.name))
+  }
+
+  @Test(arguments: CodecID.allCases)
+  func `Either video or audio is described, never both`(_ id: CodecID) throws {
+    let configuration = try configuration(id)
+    #expect((configuration.video != nil) == (id.kind == .video))
+    #expect((configuration.audio != nil) == (id.kind == .audio))
+    let nothing = ByteBuffer()
+    if id.kind == .video {
+      #expect(configuration.frameDuration == nil && configuration.duration(of: ByteBuffer(bytes: [1, 2])) == nil)
+      #expect(configuration.updated(withParameterSets: []) == nil)
+    } else {
+      #expect(try configuration.accessUnit(nothing) == nil)
+      #expect(try configuration.accessUnit(stream: nothing) == nil)
+      #expect(configuration.updated(withParameterSets: [[0x67, 1]]) == nil)
+    }
+  }
+
+  @Test(arguments: CodecID.allCases)
+  func `Nothing at all is no configuration`(_ id: CodecID) {
+    #expect(throws: CodecError.self) { try id.type.init(record: ByteBuffer()) }
+    #expect(throws: CodecError.self) { try id.type.init(boxed: ByteBuffer()) }
+    #expect(throws: CodecError.self) { try id.type.init(stream: ByteBuffer()) }
+  }
+}

@@ -1,0 +1,66 @@
+import FMP4
+import NIOCore
+import Testing
+
+@testable import Ingest
+
+@Suite("The beginning of a publication, held back")
+struct StartupBufferTests {
+  private func frame(_ time: Int64, track: TrackID = .video, bytes: Int = 10) -> MediaUnit {
+    .video(
+      VideoTrack.Unit(
+        track: track, time: time, composition: 0, isSync: true, isDisposable: false,
+        payload: ByteBuffer(repeating: 0, count: bytes), isMoved: false))
+  }
+
+  private func audio(_ time: Int64, bytes: Int = 5) -> MediaUnit {
+    .audio(
+      AudioTrack.Unit(
+        track: .audio, time: time, duration: 1024, payload: ByteBuffer(repeating: 0, count: bytes), isMoved: false))
+  }
+
+  @Test func `Units come out once, in the order of arrival`() {
+    var buffer = StartupBuffer()
+    #expect(buffer.isEmpty && buffer.firstPicture == nil)
+    for unit in [audio(3), frame(2), audio(1)] { buffer.append(unit) }
+    #expect(!buffer.isEmpty && buffer.firstPicture?.time == 2)
+    let taken = buffer.takeAll()
+    #expect(taken.map(\.time) == [3, 2, 1] && taken.map(\.kind) == [.audio, .video, .audio])
+    #expect(taken.map(\.track) == [.audio, .video, .audio] && taken.map(\.byteCount) == [5, 10, 5])
+    #expect(buffer.isEmpty && buffer.takeAll().isEmpty)
+  }
+
+  @Test func `It is full with so many units`() {
+    var buffer = StartupBuffer()
+    for index in 1..<PublicationLimits.heldSamples { buffer.append(audio(Int64(index))) }
+    #expect(!buffer.isFull)
+    buffer.append(audio(0))
+    #expect(buffer.isFull)
+    _ = buffer.takeAll()
+    #expect(!buffer.isFull)
+  }
+
+  @Test func `It is full with so many bytes, and no more when a track is forgotten`() {
+    var buffer = StartupBuffer()
+    buffer.append(frame(0, bytes: PublicationLimits.heldBytes - 5))
+    #expect(!buffer.isFull)
+    buffer.append(audio(0))
+    #expect(buffer.isFull)
+    buffer.forget(.audio)
+    #expect(!buffer.isFull && !buffer.isEmpty)
+    buffer.append(audio(1, bytes: 4))
+    #expect(!buffer.isFull)
+    buffer.forget(.video)
+    #expect(buffer.takeAll().map(\.time) == [1])
+  }
+
+  @Test func `The first unit of a track is the first to arrive that is not too early`() {
+    var buffer = StartupBuffer()
+    for unit in [frame(7, track: TrackID(3)), frame(5), audio(6), frame(4), frame(9)] { buffer.append(unit) }
+    #expect(buffer.firstTime(of: .video, from: 0) == 5)
+    #expect(buffer.firstTime(of: .video, from: 5) == 5)
+    #expect(buffer.firstTime(of: .video, from: 6) == 9)
+    #expect(buffer.firstTime(of: .video, from: 10) == nil && buffer.firstTime(of: TrackID(8), from: 0) == nil)
+    #expect(buffer.firstPicture?.track == TrackID(3))
+  }
+}
