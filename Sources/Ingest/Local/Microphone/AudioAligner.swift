@@ -13,6 +13,9 @@ final class AudioAligner {
   private static let longestLoose: Int64 = 1_000_000
   /// Elsewhere, missing audio longer than this is bridged. A shorter deviation is stretched.
   private static let longestStretched: Int64 = 60_000_000
+  /// Audio that has been ahead of its samples for so many nanoseconds, by more than `longestStretched`, is cut. A gap was
+  /// bridged, but its samples were only late: the driver's time was wrong for a moment.
+  private static let longestAhead: Int64 = 500_000_000
   /// Samples over which one correction is spread. Many, so that steps of 1/480000 are possible.
   private static let compensationDistance = 10 * rate
 
@@ -31,6 +34,8 @@ final class AudioAligner {
   private var channels = 2
   /// The next samples are the first of a microphone, or the first after an overrun.
   private var isJoint = true
+  /// Time of the first samples since which the output is too far ahead of them.
+  private var aheadSince: Int64?
   /// The resampler holds audio of this microphone.
   private var hasConverted = false
   /// The first two of many channels.
@@ -79,6 +84,8 @@ final class AudioAligner {
     // A new resampler outputs its first sample without delay.
     let inside = hasConverted ? swr_get_delay(resampler, 1_000_000_000) : 0
     let behind = time &- inside &- end
+    aheadSince = behind < -Self.longestStretched ? aheadSince ?? time : nil
+    if let since = aheadSince, time &- since >= Self.longestAhead { isJoint = true }
     if isJoint, behind < -Self.longestLoose {
       // Silence was output for its beginning already.
       let doubled = Int(MediaTime(nanoseconds: -behind).rescaled(to: UInt32(clamping: inputRate)))

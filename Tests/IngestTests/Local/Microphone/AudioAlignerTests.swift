@@ -53,6 +53,17 @@ import Testing
     #expect(abs(first + second - 120_000) < 100)
   }
 
+  /// A driver's time that is 100 ms ahead for one block: nothing is missing, so the silence has to go again.
+  @Test func `Silence for samples that were only late is cut out again`() throws {
+    let aligner = AudioAligner()
+    try aligner.connect(rate: 48000, channels: 2, format: AV_SAMPLE_FMT_FLT)
+    var received = try feed(aligner, seconds: 1)
+    received += try feed(aligner, seconds: 0.01, from: 2_100_000_000)
+    #expect(abs(Int(aligner.bridged) - 4_800) < 100)
+    received += try feed(aligner, seconds: 3, from: 2_010_000_000)
+    #expect(abs(received - 48 * 4_010) < 100, "\(received - 48 * 4_010) samples off")
+  }
+
   @Test func whileNothingIsHeardTimeGoesOnInSilence() throws {
     let aligner = AudioAligner()
     var zeros = 0
