@@ -178,7 +178,7 @@ if Context.environment["WEIR_FUZZ"] != nil {
           .product(name: "GRDB", package: "GRDB.swift"),
           .product(name: "NIOEmbedded", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
         ], path: "Tests",
-        exclude: ["EndToEndTests", "Golden"],
+        exclude: ["EndToEndTests", "Fixtures", "Golden"],
         sources: [
           "Fuzz", "IngestTests/RTMP/RTMPScript.swift", "FMP4Tests/Codecs/RecordFixture.swift",
           "ServerTests/HTTP/HTTP1Reading.swift",

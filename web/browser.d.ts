@@ -1,15 +1,15 @@
-// What browsers have and Debian's TypeScript does not know yet.
+// Browser interfaces that Debian's TypeScript does not know yet.
 
 interface Array<T> {
   findLast(predicate: (value: T, index: number) => unknown): T | undefined;
 }
 
 interface HTMLVideoElement {
-  /** WebKit: the wall-clock time of the media time 0. */
+  /** WebKit: the wall clock at media time 0. */
   getStartDate?(): Date;
-  /** iPhones have no other full screen. */
+  /** The only full screen on iPhones. */
   webkitEnterFullscreen?(): void;
 }
 
-/** WebKit's media source, the only one on iPhones. */
+/** WebKit's managed media source, the only one on iPhones. */
 declare var ManagedMediaSource: typeof MediaSource | undefined;

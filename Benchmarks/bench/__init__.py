@@ -1,4 +1,4 @@
-"""weir beside what one would use instead: measured in turn, in one run, as ratios."""
+"""weir beside its alternatives: measured in turn, in one run, as ratios."""
 
 import pathlib
 import sys

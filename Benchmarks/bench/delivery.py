@@ -1,4 +1,4 @@
-"""A playlist of about 1 KB and a segment of about 1 MB: weir against nginx serving the same bytes from files, over TCP,
+"""A playlist of about 1 KB and a segment of about 1 MB: weir against nginx, which serves the same bytes from files, over TCP,
 TLS and HTTP/2."""
 
 import re
@@ -15,7 +15,7 @@ from . import film, meter, peers
 
 WRK = "wrk"
 H2LOAD = "h2load"
-#: Requests that each HTTP/2 connection has open at a time.
+#: Open requests per HTTP/2 connection.
 STREAMS = 4
 SECONDS = 4
 
@@ -49,7 +49,7 @@ def h2load(url: str, connections: int, pid: int) -> dict:
 
 
 class Publisher(threading.Thread):
-    """One live stream for as long as it is needed."""
+    """One live stream, as long as it is needed."""
 
     def __init__(self, rtmp: str, seconds: int):
         super().__init__(daemon=True)
@@ -75,7 +75,7 @@ def pick(server) -> tuple[str, str]:
 
 
 def certificate(path) -> list[str]:
-    """A certificate of this machine's own making; weir's flags for it."""
+    """A self-signed certificate, and weir's flags for it."""
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
          "-subj", "/CN=localhost", "-keyout", str(path / "key.pem"), "-out", str(path / "cert.pem")],
@@ -84,7 +84,7 @@ def certificate(path) -> list[str]:
 
 
 def cipher(url: str) -> str:
-    """What a client like wrk gets."""
+    """The results of a client like wrk."""
     parts = urllib.parse.urlsplit(url)
     context = ssl.create_default_context()
     context.check_hostname = False
@@ -93,7 +93,7 @@ def cipher(url: str) -> str:
         return " ".join(secure.cipher()[:2])
 
 
-#: What is asked for: the file, the connections, and over what.
+#: The requests: the file, the number of connections, and the protocol.
 ROWS = [("playlist.m3u8", 64, ""), ("segment.m4s", 16, ""), ("segment.m4s", 64, ""), ("segment.m4s", 16, "TLS"),
         ("segment.m4s", 16, "HTTP/2")]
 
@@ -106,8 +106,8 @@ def run(rounds: int) -> str:
 def measure(rounds: int, keys, flags: list[str]) -> str:
     rows: dict[tuple, list[dict]] = {}
     sizes: dict[str, int] = {}
-    # wrk asks for one playlist, unchanged, hundreds of times a second on each connection: what --poll-limit is against.
-    # Long parts make it a playlist of about 1 KB.
+    # wrk requests one unchanged playlist hundreds of times per second on each connection, which --poll-limit would prevent. Long
+    # parts make it a playlist of about 1 KB.
     options = ["--window", "56s", "--part-duration", "1s", "--poll-limit", "0", *flags]
     with peers.weir(*options, listeners=("http", "https", "rtmp")) as server:
         Publisher(server.rtmp, 60 + rounds * 8 * (SECONDS + 2))
@@ -120,7 +120,7 @@ def measure(rounds: int, keys, flags: list[str]) -> str:
                 return False
             return len(hls.parse_media(http.fetch(url).text, url).segments) >= 12
 
-        # The playlist lists a part of the window: what has left it stays available as long again.
+        # The playlist lists only part of the window. Segments that leave it stay available as long again.
         server.wait(filled, 60, "a playlist of about 1 KB", every=0.5)
 
         def prepare(path) -> None:

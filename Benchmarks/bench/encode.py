@@ -1,5 +1,5 @@
-"""The built-in source at 720p30: how long a picture takes from its time to its part at a waiting client, and what making,
-coding, cutting and serving it costs beside ffmpeg, which codes the same pictures with the same settings."""
+"""The built-in source at 720p30: the delay of a frame from its time to its part at a waiting client, and the cost of making,
+encoding, packaging and serving it, beside ffmpeg, which encodes the same frames with the same settings."""
 
 import datetime
 import pathlib
@@ -13,9 +13,9 @@ from harness import tools
 from . import lowlatency, meter, peers
 
 SECONDS = 10
-#: When picture 0 of those that ffmpeg codes was.
+#: Time of frame 0 of those that ffmpeg encodes.
 FIRST = "2026-11-21T07:24:10.500Z"
-#: What weir's own source is coded with.
+#: Encoder settings of weir's own source.
 CODING = [
     "-c:v", "libx264", "-preset", "veryfast", "-tune", "zerolatency", "-threads", "1", "-b:v", "2M", "-maxrate", "2M",
     "-bufsize", "2M", "-g", "60", "-bf", "0", "-x264-params", "sliced-threads=0:scenecut=0:b-adapt=0:b-pyramid=none",
@@ -33,7 +33,7 @@ def run(rounds: int) -> str:
         while len(weirs) < rounds:
             made = weir()
             if made["leftOut"]:
-                # Less was coded than ffmpeg codes: no comparison.
+                # Fewer frames were encoded than ffmpeg encodes, so there is no comparison.
                 spoiled += 1
                 if spoiled > rounds:
                     raise RuntimeError("the machine is too busy: weir left pictures out in every other run")
@@ -67,7 +67,7 @@ def weir() -> dict:
 
 
 def quality_of_weir(folder: pathlib.Path) -> str:
-    """PSNR of the stream's first seconds against what was drawn."""
+    """PSNR of the stream's first seconds against the drawn frames."""
     copy, drawn = folder / "copy.mp4", folder / "drawn.y4m"
     with peers.weir("--test-pattern", "demo") as server:
         lowlatency.playlist(server, "demo")
@@ -77,7 +77,7 @@ def quality_of_weir(folder: pathlib.Path) -> str:
         if server.stream("demo")["capture"]["video"]["dropped"]:
             raise RuntimeError("the machine is too busy: weir left pictures out")
     with drawn.open("wb") as file:
-        # The stream is copied from its first picture on, within its first seconds.
+        # The stream is copied from its first frame on, within its first seconds.
         subprocess.run([tools.weir_binary(), "pattern", "--start", since, "--count", str(30 * SECONDS)], stdout=file, check=True)
     try:
         return psnr(copy, drawn)
@@ -103,14 +103,14 @@ def psnr(copy: pathlib.Path, drawn: pathlib.Path) -> str:
 
 
 def parts(url: str) -> list[float]:
-    """Milliseconds from the wall-clock time of each part's last picture to the part at one waiting client."""
+    """Milliseconds from the wall clock of each part's last frame to the part at one waiting client."""
     wall = time.time() - time.monotonic()
     return [(arrived + wall - last_picture(text, segment, part)) * 1000
             for segment, part, arrived, text in lowlatency.hinted_parts(url, SECONDS)]
 
 
 def last_picture(playlist: str, segment: int, part: int) -> float:
-    """The wall-clock time of the last picture of a part: the playlist states its segment's, six pictures make a part."""
+    """Wall clock of the last frame of a part. The playlist states that of its segment, and six frames make a part."""
     stated = None
     for line in playlist.splitlines():
         if line.startswith("#EXT-X-PROGRAM-DATE-TIME:"):
@@ -121,7 +121,7 @@ def last_picture(playlist: str, segment: int, part: int) -> float:
 
 
 def ffmpeg(folder: pathlib.Path, pictures: pathlib.Path) -> float:
-    """CPU in % of a core of ffmpeg at the pictures' own pace."""
+    """CPU of ffmpeg in % of a core, at the frames' real-time pace."""
     process = subprocess.Popen(
         [tools.FFMPEG, "-v", "error", "-nostdin", "-re", "-stream_loop", "-1", "-i", str(pictures), "-f", "lavfi", "-i", "sine=1000:r=48000", *CODING, "-f", "hls",
          "-hls_segment_type", "fmp4", "-hls_time", "2", "-hls_flags", "delete_segments", str(folder / "ffmpeg.m3u8")])

@@ -1,6 +1,6 @@
 """The load: a short film that joins its own end exactly, as RTMP messages of any length.
 
-16 s hold 480 pictures at 30 a second and 750 AAC frames at 48 kHz, so that it can be repeated with continuous times.
+16 s hold 480 video frames at 30 per second and 750 AAC frames at 48 kHz, so it can be repeated with continuous times.
 """
 
 import dataclasses

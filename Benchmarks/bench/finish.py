@@ -1,6 +1,6 @@
-"""Finishing recordings: weir puts the head in front, ffmpeg writes the file again; and what recording costs.
+"""Finishing recordings: weir inserts the head at the front, ffmpeg rewrites the file. Also the cost of recording.
 
-Each on file systems of its own (loop-mounted ext4 and XFS), with bytes counted at their block device.
+Each on its own file systems (loop-mounted ext4 and XFS), with bytes counted at their block device.
 """
 
 import os
@@ -16,7 +16,7 @@ from harness.weir import Weir
 
 from . import meter, mux, peers
 
-#: How much faster than time the film of 40 Mbit/s comes.
+#: Speed of the film of 40 Mbit/s, as a multiple of real time.
 RATE = 16
 
 
@@ -47,7 +47,7 @@ def _extents(path: pathlib.Path) -> str:
 
 
 def _record(disk: Disk, home: pathlib.Path, gigabytes: float) -> Weir:
-    """A server that has recorded so much, and waits for its publisher to return."""
+    """A server with a recording of this size that waits for its publisher to return."""
     home.mkdir(parents=True)
     weir = Weir("--keep-free", "0MB", "--window", "6s", "--reconnect-window", "1h", "--log-level", "warning",
                 folder=home, recordings=disk.path / "recordings")
@@ -96,7 +96,7 @@ def _faststart(disk: Disk, movie: pathlib.Path) -> list[str]:
 
 
 def _salvage(disk: Disk, home: pathlib.Path, gigabytes: float) -> list[str]:
-    """Time and bytes of a start that finds what a killed one left, of which nothing is cached."""
+    """Time and bytes of a start with leftovers of a killed server, none of which is in the page cache."""
     weir = _record(disk, home / "kill", gigabytes)
     weir.process.kill()
     weir.kill()
@@ -135,13 +135,13 @@ def run(sizes: list[float]) -> str:
 
 
 def cost(rounds: int) -> str:
-    """CPU of recording: what a server needs more when it records, against ffmpeg's muxer."""
+    """CPU of recording: the difference of a server with and without it, against ffmpeg's muxer."""
     rows: dict[str, list[float]] = {}
     with peers.folder("/var/tmp") as folder, peers.folder("/dev/shm") as memory:
         data = mux.Input(memory)
 
         def weir(*flags: str) -> tuple[float, int]:
-            """CPU seconds, and bytes recorded: what the disk cannot keep up with is left out."""
+            """CPU seconds and recorded bytes. Media is dropped if the disk cannot keep up."""
             with peers.folder("/var/tmp") as home:
                 server = Weir(*flags, "--window", "16s", "--log-level", "error", folder=home)
                 try:

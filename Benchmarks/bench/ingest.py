@@ -21,7 +21,7 @@ OUTPUTS = {
 
 
 class Load:
-    """The replay program, compiled now, and the messages it replays."""
+    """The replay program, compiled now, and the messages it sends."""
 
     def __init__(self, folder, seconds: int):
         self.program = folder / "replay"
@@ -110,7 +110,7 @@ def run(rounds: int, count: int = 50, settle: float = 24, seconds: float = 16) -
 
 
 def scale(rounds: int, counts: tuple[int, ...] = (1, 10, 50), settle: float = 20, seconds: float = 12) -> str:
-    """Whether cost grows with the work: the same stream once, ten and fifty times."""
+    """Whether cost grows linearly: the same stream once, ten and fifty times."""
     rows: dict[int, list[dict]] = {}
     with peers.folder() as folder:
         load = Load(folder, int(settle + seconds) + 2)
@@ -128,7 +128,7 @@ def scale(rounds: int, counts: tuple[int, ...] = (1, 10, 50), settle: float = 20
 
 
 def longest_pause(url: str, seconds: float) -> float:
-    """Milliseconds between two fragments of a `stream.mp4`, the longest within so many seconds."""
+    """Longest time in milliseconds between two fragments of a `stream.mp4`, within this many seconds."""
     stream = plain.Stream(url)
     arrivals, last, end = [], b"", time.monotonic() + seconds
     try:
@@ -142,7 +142,7 @@ def longest_pause(url: str, seconds: float) -> float:
 
 
 def recorded(rounds: int, count: int = 50, settle: float = 8, seconds: float = 15) -> str:
-    """What `count` publishers cost when all of them are recorded, and what a viewer notices of it."""
+    """The cost of `count` publishers when all of them are recorded, and the effect on a viewer."""
     rows: dict[str, list[tuple[float, float, float]]] = {}
     with peers.folder() as folder:
         load = Load(folder, int(settle + seconds) + 2)

@@ -1,5 +1,5 @@
-"""A ladder of three from one 1080p source, unpaced: the transcoder alone, fed by its protocol, against one ffmpeg process
-with `split`. Same decoder, same scaler, same encoder, same settings."""
+"""A ladder of three rungs from one 1080p source, as fast as possible: the transcoder alone, fed by its protocol, against one
+ffmpeg process with `split`. Decoder, scaler, encoder and settings are the same."""
 
 import os
 import socket
@@ -18,7 +18,7 @@ FILM = Recipe(
     video=("-c:v", "libx264", "-preset", "superfast", "-pix_fmt", "yuv420p", "-bf", "2", "-b:v", "6M", "-maxrate", "6M",
            "-bufsize", "6M"))
 RUNGS = [(1280, 720, 3_000_000), (854, 480, 1_500_000), (640, 360, 800_000)]
-#: Of x264's presets, the slowest last, the worker is told the number.
+#: x264's presets, the slowest last. The worker gets the number.
 PRESET = ("ultrafast", "superfast", "veryfast").index("veryfast")
 CONFIGURE, PICTURE, DRAIN, CONSUMED, DRAINED = 1, 2, 3, 67, 68
 
@@ -28,7 +28,7 @@ def message(kind: int, body: bytes = b"") -> bytes:
 
 
 def requests(tags) -> list[bytes]:
-    """What the server tells its worker for this film."""
+    """The server's messages to its worker for this film."""
     record = next(tag.body[5:] for tag in tags if tag.type == VIDEO and tag.body[1] == 0)
     rungs = b"".join(struct.pack(">HHIB", *rung, PRESET) for rung in RUNGS)
     told = [message(CONFIGURE, struct.pack(">BII3BB", 1, 30_000, 1000, 2, 2, 2, len(RUNGS)) + rungs + record)]
@@ -69,7 +69,7 @@ def weir(told: list[bytes]) -> float:
 
 
 def ffmpeg(film: str) -> float:
-    """The same with ffmpeg: one decoder, `split`, one scaler and one encoder a rung, each with one thread."""
+    """The same with ffmpeg: one decoder, `split`, and per rung one scaler and one encoder, each with one thread."""
     names = [f"[s{index}]" for index in range(len(RUNGS))]
     graph = f"[0:v]split={len(RUNGS)}{''.join(names)}"
     outputs = []

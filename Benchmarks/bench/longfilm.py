@@ -1,4 +1,4 @@
-"""What a recording of ten hours costs those who look at it: playlists, key frames, a clip of a minute."""
+"""Requests for a recording of ten hours and their cost: playlists, key frames, a clip of a minute."""
 
 import pathlib
 import socket
@@ -11,7 +11,7 @@ from harness.weir import Weir
 from . import meter, peers
 
 HOURS = 10
-#: How much faster than time it is published; what is asked of it afterwards does not depend on that.
+#: Publishing speed as a multiple of real time. The later requests do not depend on it.
 RATE = 400
 
 
@@ -27,7 +27,7 @@ def _cpu(pid: int) -> int:
 
 
 def _ask(server: Weir, path: str) -> tuple[float, float, float, int]:
-    """Milliseconds to the first byte of the body's head and to its end, of CPU, and bytes."""
+    """Milliseconds to the head and to the end of the response body, milliseconds of CPU, and bytes."""
     parts = urllib.parse.urlsplit(server.web)
     with socket.create_connection((parts.hostname, parts.port)) as connection:
         connection.sendall("GET /healthz HTTP/1.1\r\nHost: bench\r\n\r\n".encode())
@@ -69,7 +69,7 @@ def run(rounds: int) -> str:
             for what, path in asked.items():
                 again = home / f"again-{turn}-{len(what)}"
                 again.mkdir()
-                # A server that has not seen the recording yet reads its index first.
+                # A server that has not opened the recording yet reads its index first.
                 server = Weir("--log-level", "error", folder=again, recordings=home / "recordings")
                 try:
                     rows.setdefault((what, "first"), []).append(_ask(server, path))

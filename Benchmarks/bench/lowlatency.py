@@ -1,5 +1,5 @@
-"""Low latency: crowds that wait for parts, idle viewers, how long a part takes from RTMP to a waiting client, and how soon
-`stream.mp4` begins."""
+"""Low latency: many viewers that wait for parts, idle viewers, the delay of a part from RTMP to a waiting client, and the
+start of `stream.mp4`."""
 
 import http.client
 import json
@@ -39,7 +39,7 @@ class Crowd:
             stdout=subprocess.PIPE, text=True)
 
     def run(self, url: str, count: int, mode: str, pid: int) -> dict:
-        """Server CPU in % of a core while `count` players are at it, and what they saw."""
+        """CPU of the server in % of a core while `count` players run, and their results."""
         process = self.start(url, count, mode, SECONDS + 3)
         time.sleep(2)  # all are connected and in step
         began, before = time.monotonic(), meter.cpu_seconds(pid)
@@ -52,14 +52,14 @@ class Crowd:
 
 
 class Publisher(threading.Thread):
-    """A stream for as long as it is needed, ended by `stop`."""
+    """A stream, as long as it is needed; `stop` ends it."""
 
     def __init__(self, rtmp: str, name: str, seconds: int, rate: str = "3M"):
         super().__init__(daemon=True)
         headers, media = film.media(rate, seconds)
         self.headers, self.media = headers, media
         self.client = RawRTMP(rtmp).start(name, chunk_size=film.CHUNK_SIZE)
-        #: When the last byte of each picture went out, in order.
+        #: When the last byte of each frame was sent, in order.
         self.sent: list[float] = []
         self.running = True
         self.start()
@@ -95,7 +95,7 @@ def playlist(server, name: str) -> str:
 
 
 def hinted_parts(url: str, seconds: float):
-    """One waiting client: (segment, part, monotonic arrival, playlist with that part) for each part that is hinted at."""
+    """One waiting client: (segment, part, monotonic arrival, playlist with that part) for each hinted part."""
     parts = urllib.parse.urlsplit(url)
     connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=20)
     folder = parts.path.rsplit("/", 1)[0]
@@ -122,16 +122,16 @@ def hinted_parts(url: str, seconds: float):
 
 
 def latencies(url: str, publisher: Publisher, seconds: float) -> list[float]:
-    """Milliseconds from the last byte of a part's newest picture to the whole hinted part, at one waiting client."""
-    # All of them first: a part may be here before the publisher's thread has noted that it sent its last picture.
+    """Milliseconds from the last byte of a part's newest frame to the whole hinted part, at one waiting client."""
+    # All of them first: a part may arrive before the publisher's thread has recorded its last send.
     arrivals = [(segment, part, arrived) for segment, part, arrived, _ in hinted_parts(url, seconds)]
-    # Sixty pictures a segment, six a part.
+    # Sixty frames per segment, six per part.
     return [(arrived - publisher.sent[(segment - 1) * 60 + part * 6 + 5]) * 1000 for segment, part, arrived in arrivals]
 
 
 def beginnings(server, count: int) -> list[tuple[float, float]]:
-    """For `count` streams the milliseconds from the last byte of their first key frame to the first byte of the
-    `stream.mp4` that somebody waits for, and to the end of its first fragment's head."""
+    """For `count` streams the milliseconds from the last byte of their first key frame to the first byte of a waiting response
+    for `stream.mp4`, and to the end of the head of its first fragment."""
     headers, media = film.media("3M", 3)
     found = []
     for number in range(count):
@@ -172,8 +172,8 @@ def beginnings(server, count: int) -> list[tuple[float, float]]:
 
 
 def idle_viewer(crowd: Crowd) -> float:
-    """Bytes of memory that each of 10,000 viewers costs who have asked once and keep their connection, of a server that
-    has served nobody before: what an earlier crowd has left behind would be room for these."""
+    """Bytes of memory for each of 10,000 viewers that have sent one request and keep their connection. The server has had no
+    viewers before, because memory left by earlier ones would be reused."""
     with peers.weir("--max-viewers", "100000", "--window", "20s") as server:
         publisher = Publisher(server.rtmp, "bench", 70)
         url = playlist(server, "bench")

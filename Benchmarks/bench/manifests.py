@@ -1,4 +1,4 @@
-"""What DASH manifests, their histories and patches cost beside the streams themselves."""
+"""The cost of DASH manifests, their histories and patches, beside that of the streams."""
 
 import http.client
 import re
@@ -8,13 +8,13 @@ import urllib.parse
 
 from . import ingest, meter, peers
 
-#: How often each manifest is asked for: with every part.
+#: Requests for each manifest: one per part.
 PERIOD = 0.2
 HOLDS = ["nobody asks", "manifests", "manifests and patches"]
 
 
 class Asker(threading.Thread):
-    """Asks for the manifest of every stream in each period, and for the patch that leads to it from the one before."""
+    """Requests every stream's manifest in each period, and the patch to it from the previous one."""
 
     def __init__(self, web: str, count: int, patches: bool):
         super().__init__(daemon=True)

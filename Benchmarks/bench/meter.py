@@ -1,4 +1,4 @@
-"""What a process tree costs: CPU from /proc/PID/stat, memory with nothing left out and nothing counted twice."""
+"""Resources of a process tree: CPU from /proc/PID/stat, and memory with each page counted exactly once."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""RTMP to fragmented MP4 as fast as it goes: weir against ffmpeg -c copy, and against copying the bytes."""
+"""RTMP to fragmented MP4 as fast as possible: weir against ffmpeg -c copy, and against copying the bytes."""
 
 import subprocess
 import time

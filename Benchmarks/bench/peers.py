@@ -1,4 +1,4 @@
-"""The servers that are measured, each in a folder of its own that is removed afterwards."""
+"""The measured servers, each in its own folder, which is removed afterwards."""
 
 import contextlib
 import getpass

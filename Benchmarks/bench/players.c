@@ -26,10 +26,10 @@ enum { HEAD = 8192, BODY = 65536, POSITIONS = 1 << 16 };
 
 struct player {
   int fd;
-  int is_playlist;       /* what the answer under way is */
+  int is_playlist;       /* kind of the response in progress */
   size_t have;           /* bytes of head, or of head and body of a playlist */
-  long body;             /* bytes of body still to come; -1 while the head is */
-  long segment, part;    /* the position asked for */
+  long body;             /* remaining bytes of the body; -1 during the head */
+  long segment, part;    /* the requested position */
   long next[2];          /* the one after it */
   char buffer[HEAD + BODY];
 };
@@ -47,7 +47,7 @@ static const char *host;
 static int fetches_parts;
 static uint64_t requests, bytes, failures;
 static long origin_segment = -1;
-static double written; /* when the kernel took in what was read last, on the wall clock */
+static double written; /* when the kernel received the last read bytes, wall clock */
 
 static double now(void) {
   struct timespec t;
@@ -55,7 +55,7 @@ static double now(void) {
   return t.tv_sec + t.tv_nsec / 1e9;
 }
 
-/* recv, and when the last of these bytes came (SO_TIMESTAMPNS). */
+/* recv, with the arrival time of the last of these bytes (SO_TIMESTAMPNS). */
 static ssize_t receive(int fd, char *room, size_t size, int flags) {
   char control[CMSG_SPACE(sizeof(struct timespec))];
   struct iovec vector = {room, size};
@@ -99,7 +99,7 @@ static void next_position(struct player *p) {
   ask(p, 1);
 }
 
-/* A playlist is complete: note when, and go on with the part that was waited for, or with what is hinted at. */
+/* A playlist is complete: record its time, and continue with the awaited part or with the hinted one. */
 static void take_playlist(struct player *p) {
   p->buffer[p->have] = 0;
   if (p->segment >= 0) {
@@ -164,7 +164,7 @@ static void readable(struct player *p) {
       p->body -= count;
     }
     if (p->body > 0) continue;
-    /* Nothing more can be here before the next question is answered: no second look, epoll tells. */
+    /* No more bytes can arrive before the next response, so there is no second read: epoll reports it. */
     if (!p->is_playlist) next_position(p);
     else if (fetches_parts >= 0) take_playlist(p);
     else p->body = -1, p->have = 0;

@@ -1,5 +1,5 @@
-// Where should a live segment's bytes live? This measures the candidate homes before anything is built on one:
-// what it costs to put a segment there as it is published, and what it costs to send it to a viewer.
+// Compares places to store the bytes of a live segment. It measures the cost of writing a segment there as it is
+// published, and the cost of sending it to a viewer.
 //
 //   memfd, heads inside    the interleaved segment as it is served: one range
 //   memfd, heads outside   media only; each fragment is a head from memory and a range

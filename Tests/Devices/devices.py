@@ -22,8 +22,14 @@ def identifiers(descriptor: int) -> dict[str, int]:
         found[name.split(b"\0")[0].decode()] = identifier
 
 
+def controller(descriptor: int, name: str):
+    """A function that sets a control; what takes time is done before."""
+    identifier = identifiers(descriptor)[name]
+    return lambda value: fcntl.ioctl(descriptor, 0xC008561C, bytearray(struct.pack("Ii", identifier, value)))
+
+
 def set_control(descriptor: int, name: str, value: int) -> None:
-    fcntl.ioctl(descriptor, 0xC008561C, bytearray(struct.pack("Ii", identifiers(descriptor)[name], value)))
+    controller(descriptor, name)(value)
 
 
 def get_control(path: str, name: str) -> int:

@@ -29,8 +29,28 @@ def decoded(path) -> list[tuple[float, str]]:
     return [(int(field[2]) / scale, field[5].strip()) for field in fields]
 
 
+def errors_of(path) -> str:
+    """What ffmpeg warns of while it decodes a file; empty for a sound file."""
+    return subprocess.run(["ffmpeg", "-nostdin", "-v", "warning", "-i", path, "-fps_mode", "passthrough",
+                           "-enc_time_base", "1:90000", "-f", "null", "-"],
+                          capture_output=True, text=True, timeout=120).stderr.strip()
+
+
 def sound_times(path) -> list[float]:
     return [float(line.split(",")[0]) for line in probe(path, "a", "frame=pts_time") if line[0].isdigit()]
+
+
+def boxes(path) -> list[str]:
+    """Types of a file's outermost boxes, in order."""
+    found, data, at = [], pathlib.Path(path).read_bytes(), 0
+    while at + 8 <= len(data):
+        size, kind = int.from_bytes(data[at:at + 4], "big"), data[at + 4:at + 8]
+        size = int.from_bytes(data[at + 8:at + 16], "big") if size == 1 else size or len(data) - at
+        if size < 8 or at + size > len(data):
+            return [*found, f"{kind!r} of {size} bytes, cut off"]
+        found.append(kind.decode("latin1"))
+        at += size
+    return found
 
 
 def key_frames(path) -> list[float]:
@@ -58,6 +78,39 @@ class FLASH:
     @staticmethod
     def isWhite(picture: bytes) -> bool:
         return picture[140 * clips.WIDTH + 160] > 128
+
+
+class CAPTION:
+    """What vivid writes into its frames: "00:00:03:204 16", the time since the camera began and the frame's number. The cells
+    are 8 × 16 pixels, the font is the kernel's, dark on light or light on dark."""
+
+    LEFT, TOP, WIDTH = 16, 16, 20
+    #: Rows 2 to 11 of each digit; a row's bits are pixels, the highest first.
+    FONT = {digit: bytes.fromhex(rows) for digit, rows in enumerate((
+        "386cc6c6d6d6c6c66c38", "1838781818181818187e", "7cc6060c183060c0c6fe", "7cc606063c060606c67c",
+        "0c1c3c6cccfe0c0c0c1e", "fec0c0c0fc060606c67c", "3860c0c0fcc6c6c6c67c", "fec606060c1830303030",
+        "7cc6c6c67cc6c6c6c67c", "7cc6c6c67e0606060c78"))}
+
+    @staticmethod
+    def cell(picture: bytes, at: int) -> bytes:
+        left = CAPTION.LEFT + 8 * at
+        rows = (picture[(CAPTION.TOP + row) * clips.WIDTH + left:][:8] for row in range(2, 12))
+        return bytes(sum((pixel > 128) << (7 - bit) for bit, pixel in enumerate(row)) for row in rows)
+
+    @staticmethod
+    def read(picture: bytes) -> tuple[float, int] | None:
+        """Time and number; None where there is no such text, as on a slate. The first cell is a space: the ground's colour."""
+        ground, line = CAPTION.cell(picture, 0), ""
+        for at in range(CAPTION.WIDTH):
+            seen = bytes(a ^ b for a, b in zip(CAPTION.cell(picture, at), ground))
+            apart, digit = min((sum((a ^ b).bit_count() for a, b in zip(seen, rows)), digit)
+                               for digit, rows in CAPTION.FONT.items())
+            line += str(digit) if apart <= 3 else " "
+        found = re.fullmatch(r" (\d\d) (\d\d) (\d\d) (\d{3}) (\d+) *", line)
+        if not found:
+            return None
+        hours, minutes, seconds, milliseconds, number = map(int, found.groups())
+        return 3600 * hours + 60 * minutes + seconds + milliseconds / 1000, number
 
 
 def pictures(path) -> list[bytes]:

@@ -17,7 +17,7 @@ from harness.weir import Weir  # noqa: E402
 
 
 class Starter:
-    """Starts servers; every one of them is stopped and judged when the scope ends, also when a test failed."""
+    """Starts servers. Each is stopped and checked when the scope ends, even if a test failed."""
 
     def __init__(self, folder: pathlib.Path):
         self.folder = folder
@@ -45,7 +45,7 @@ class Starter:
 
 @pytest.fixture
 def start(tmp_path):
-    """Starts servers with flags of one's own, for one test: `start("--no-record")`."""
+    """Starts servers with the test's own flags: `start("--no-record")`."""
     starter = Starter(tmp_path)
     yield starter
     starter.finish()
@@ -53,7 +53,7 @@ def start(tmp_path):
 
 @pytest.fixture
 def supervise(tmp_path):
-    """Starts servers as services that are started again when they end, with flags of one's own."""
+    """Starts servers as services that restart when they end, with the test's own flags."""
     running: list[Supervisor] = []
 
     def begin(*flags, **options) -> Supervisor:
@@ -78,20 +78,20 @@ def start_shared(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def weir(start_shared):
-    """One server for a file of tests, with default flags on ports of its own."""
+    """One server for a file of tests, with default flags and its own ports."""
     return start_shared()
 
 
 @pytest.fixture(scope="session")
 def canary() -> str:
-    """A publish key that must never show up in anything weir prints or serves."""
+    """A publish key that must never occur in anything weir prints or serves."""
     return "canary" + secrets.token_hex(12)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """A file of tests at a time for each worker, and all that need a browser one after the other: browsers decode and show
-    on the same cores that servers and their judges keep time on."""
+    """Gives each worker one file of tests at a time. Tests with a browser run one after the other, because browsers use the
+    same cores on which servers and judges measure time."""
     from xdist.scheduler import LoadScopeScheduling
 
     class OneBrowserAtATime(LoadScopeScheduling):
@@ -113,7 +113,7 @@ def pytest_sessionfinish(session):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
-    """Says of a test that failed how the machine kept time meanwhile, where it did not."""
+    """Reports for a failed test how badly the machine kept time meanwhile, if it did."""
     report = yield
     if report.failed:
         kept = item.config.metronome.between(time.monotonic() - call.duration, time.monotonic())
@@ -124,7 +124,7 @@ def pytest_runtest_makereport(item, call):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """The figures that tests measured, in one list; the names of tests that failed, for `run`."""
+    """The measured figures of the tests in one list, and the names of failed tests, for `run`."""
     if "WEIR_FAILED" in os.environ:
         _name_failed(terminalreporter, pathlib.Path(os.environ["WEIR_FAILED"]))
     figures = [
@@ -137,8 +137,8 @@ def pytest_terminal_summary(terminalreporter):
 
 
 def _name_failed(terminalreporter, path: pathlib.Path):
-    """Writes which tests failed, a line each, and of those that the machine itself held up how; nothing where the trouble
-    was in what is around tests: a server that ends badly is no matter of time."""
+    """Writes the failed tests, one per line, and for each whether the machine itself held it up. Writes nothing if the failure
+    was outside of a test: a server that ends badly is no matter of timing."""
     root = pathlib.Path(terminalreporter.config.rootpath)
     failed = [] if terminalreporter.stats.get("error") else terminalreporter.stats.get("failed", [])
     path.write_text("".join(f"{root / r.nodeid}\t{dict(r.user_properties).get('held up', '')}\n" for r in failed))

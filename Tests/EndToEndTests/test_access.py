@@ -1,4 +1,4 @@
-"""Who may publish and watch, what of a publication is left out, and where the reason of a refusal can be read."""
+"""Access for publishers and viewers, parts of a publication that are left out, and where the reason of a refusal is shown."""
 
 import contextlib
 import dataclasses
@@ -18,7 +18,7 @@ ELSEWHERE = "127.0.0.2"
 
 @pytest.fixture(scope="module")
 def keyed(start_shared, canary):
-    """A server with a key of one name and one for all names."""
+    """A server with one key for one name, and another key for all names."""
     weir = start_shared("--publish-key", f"cam={canary}-cam", "--publish-key", f"{canary}-all", "--admin-token", TOKEN,
                         "--no-record", "--target-duration", "2")
     weir.secrets += [canary, TOKEN]
@@ -27,7 +27,7 @@ def keyed(start_shared, canary):
 
 
 def refusal(weir, name: str, **options) -> str:
-    """What a publisher hears that is not let in."""
+    """The response to a refused publisher."""
     with pytest.raises(Refused) as refused, RawRTMP(weir.rtmp, **options) as client:
         client.start(name)
     return refused.value.description
@@ -48,7 +48,7 @@ def test_a_key_for_all_names_does_not_take_a_live_name_from_another_address(keye
         assert "is being published by 127.0.0.1" in refusal(keyed, name, source=ELSEWHERE)
         time.sleep(0.5)
         assert keyed.stream("stage")["state"] == "live" and publisher.process.poll() is None
-        # The same address may be the same publisher, who has lost its connection.
+        # The same address may be the same publisher after a lost connection.
         with RawRTMP(keyed.rtmp).start(name) as client:
             publisher.outcome(10)
             client.finish()
@@ -106,7 +106,7 @@ def test_the_reason_of_a_refusal_is_in_the_api(keyed):
     entry = next(entry for entry in everything if entry["stream"] == "wrong")
     assert entry["count"] == 2 and entry["protocol"] == "RTMP" and entry["address"].startswith("127.0.0.1:")
     assert "key is missing or wrong" in entry["reason"] and entry["firstAt"] <= entry["lastAt"]
-    # Who knows the name may ask for it; a list of names, which may be mistyped keys, is nobody's.
+    # A client may ask for a known name. A list of names is not public, because mistyped keys may be among them.
     (public,) = refusals(keyed, "?stream=wrong")
     assert public["address"] is None and public["reason"] == entry["reason"]
     assert keyed.get("/api/v1/refusals").status == 401
@@ -139,7 +139,7 @@ def test_sound_in_mp3_leaves_the_picture_and_is_told(start):
 
 
 def test_a_second_audio_track_is_left_out_and_the_first_is_whole(start):
-    """As Enhanced RTMP's Multitrack has it: one track a message, the further ones by their numbers."""
+    """As Enhanced RTMP's Multitrack: one track per message, the further tracks by their numbers."""
     weir = start("--target-duration", "2")
     tags = []
     for tag in scripts.tags_of("short"):
@@ -175,7 +175,7 @@ def test_an_endless_response_is_a_viewer_for_as_long_as_it_lasts(start):
                 assert stream.answer.read1(1 << 20)
             assert weir.stream("demo")["viewers"] == 3
         assert weir.get("/live/demo/index.m3u8").status == 503
-        # Nothing is sent to who asks for the head alone, and nobody's place is taken for it.
+        # A HEAD request gets no body, and takes no viewer's place.
         assert weir.get("/live/demo/stream.mp4", method="HEAD").status == 200
         assert 'weir_viewers{stream="demo",protocol="mp4"} 3' in weir.get("/metrics").text
     finally:

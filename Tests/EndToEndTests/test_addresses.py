@@ -1,4 +1,4 @@
-"""Whose requests and publications they are: places of viewers by address, and proxies whose word counts (docs/limits.md)."""
+"""Attribution of requests and publications: viewers' places by address, and trusted proxies (docs/limits.md)."""
 
 import contextlib
 import pathlib
@@ -42,7 +42,7 @@ def connection(web: str, source: str) -> socket.socket:
 
 
 def ask(web: str, source: str, agent: str, *fields: str, path: str = f"/live/{NAME}/index.m3u8") -> int:
-    """The status of an answer to a client at an address."""
+    """The status of a response to a client at an address."""
     with connection(web, source) as client:
         lines = [f"GET {path} HTTP/1.1", "Host: x", f"User-Agent: {agent}", *fields, "Connection: close", "", ""]
         client.sendall("\r\n".join(lines).encode())
@@ -50,7 +50,7 @@ def ask(web: str, source: str, agent: str, *fields: str, path: str = f"/live/{NA
 
 
 def flood(web: str, source: str, count: int, path: str) -> None:
-    """So many requests on one connection, each with a user agent of its own."""
+    """This many requests on one connection, each with its own user agent."""
     with connection(web, source) as client:
         client.settimeout(0.05)
         for first in range(0, count, 100):
@@ -65,16 +65,16 @@ def flood(web: str, source: str, count: int, path: str) -> None:
 def test_one_address_with_many_user_agents_locks_nobody_out(start):
     weir = start("--no-record", "--max-viewers", "100", "--poll-limit", "0")
     with live(weir):
-        # What is not there counts for nobody.
+        # A stream that does not exist counts for no viewer.
         flood(weir.web, ATTACKER, 1000, f"/live/{NAME}/nothing.m3u8")
         weir.wait(lambda: weir.stream(NAME)["viewers"] == 0, 30, "no viewers")
         flood(weir.web, ATTACKER, 1000, f"/live/{NAME}/index.m3u8")
-        # The last tenth is for others, where one address has half.
+        # The last tenth is for other addresses if one address has half.
         assert weir.stream(NAME)["viewers"] == 91
         assert ask(weir.web, ATTACKER, "one more") == 503
         for number in range(19):
             assert ask(weir.web, VIEWER, f"viewer {number}") == 200
-        # They stay, though the attacker goes on.
+        # They stay, although the attacker continues.
         flood(weir.web, ATTACKER, 500, f"/live/{NAME}/index.m3u8")
         for number in range(19):
             assert ask(weir.web, VIEWER, f"viewer {number}") == 200
@@ -85,7 +85,7 @@ def test_one_address_with_many_user_agents_locks_nobody_out(start):
 def test_endless_responses_of_one_address_end_for_others(start):
     weir = start("--no-record", "--max-viewers", "4")
     with live(weir):
-        # Who waited for the stream to begin is gone.
+        # The viewer that waited for the stream to begin is gone.
         weir.wait(lambda: weir.stream(NAME)["viewers"] == 0, 20, "no viewers")
         mine = []
         for _ in range(4):
@@ -107,7 +107,7 @@ def test_endless_responses_of_one_address_end_for_others(start):
 
 
 class Proxy:
-    """A program that was not written for weir, with a configuration of this test."""
+    """A third-party program with a configuration of this test."""
 
     def __init__(self, folder: pathlib.Path, name: str, text: str, command: list[str], port: int):
         (folder / name).write_text(text)
@@ -167,7 +167,7 @@ def test_viewers_behind_a_trusted_proxy_are_told_apart(start, nginx):
         for number in range(20):
             ask(web, ATTACKER, f"agent {number}")
         assert ask(web, ATTACKER, "one more") == 503
-        # What the client writes there itself counts for nothing.
+        # A header that the client itself sent is ignored.
         assert ask(web, ATTACKER, "one more", "X-Forwarded-For: 127.0.0.9") == 503
         assert ask(web, VIEWER, "a viewer") == 200
 
@@ -203,7 +203,7 @@ listen rtmp
         weir.wait_state(NAME, "live")
         with RawRTMP(f"rtmp://127.0.0.1:{port}", source=ATTACKER).start("other"):
             assert {stream["name"] for stream in weir.json("/api/v1/streams")["streams"]} >= {NAME, "other"}
-        # A name is refused to another address, and the refusal names the holder as it is behind the proxy.
+        # A name is refused to another address. The refusal names the holder's address as it is behind the proxy.
         with pytest.raises(Refused) as refused, RawRTMP(f"rtmp://127.0.0.1:{port}", source=ATTACKER) as client:
             client.start(NAME)
         assert "is being published by 127.0.0.1" in str(refused.value)

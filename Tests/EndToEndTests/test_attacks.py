@@ -1,5 +1,5 @@
-"""Attacks on a small server, with an honest publisher and ten viewers beside them: the attacker is told, memory stays bounded,
-and nobody else notices (docs/limits.md). What each attack does is in harness/attacks.py.
+"""Attacks on a small server that also has an honest publisher and ten viewers. The attacker gets a reason, memory stays
+bounded, and the others are not affected (docs/limits.md). The attacks are in harness/attacks.py.
 
 The counts are in WEIR_FAULTS: "short" (the default) or "long", as in test_faults.py.
 """
@@ -20,16 +20,16 @@ from harness.groups import MemoryGroup
 
 LONG = os.environ.get("WEIR_FAULTS") == "long"
 ROUNDS, SECONDS = (5, 8) if LONG else (1, 6)
-#: Seconds by which the parts of the honest stream may be later under an attack. In `make test` other tests share the cores: parts
-#: may be so many times as late as those of an idle server meanwhile.
+#: Seconds by which parts of the honest stream may be later during an attack. In `make test` other tests share the cores:
+#: then parts may be this many times as late as those of an idle server at the same time.
 LIMIT, TIMES = 0.02, 3
 NAME, VIEWERS = "honest", 10
 MEBIBYTE = 1 << 20
 MEMORY, DESCRIPTORS = 512 * MEBIBYTE, 1024
-#: Of the memory, what the server may have of its own and in memory files.
+#: Limits for the server's own memory and for its memfds.
 MOST = 400 * MEBIBYTE
 
-#: What an attacker hears: in an answer, in the reasons of refusals, or in its stream's warnings; or finds out by itself.
+#: Signs by which an attacker is told: a response, the reason of a refusal, a warning of its stream, or its own findings.
 TOLD = {
     "jumps": "--max-jumps", "names": "names without a key", "large": "--stream-memory", "stopped_clock": "--stream-memory",
     "burst": "200", "flips": "--max-changes", "tiny": "slowed", "bodies": "413", "agents": "429|503", "lying_file": "404",
@@ -38,7 +38,7 @@ TOLD = {
 
 
 def memory(process: int) -> int:
-    """Bytes of its own and in memory files."""
+    """Bytes of its own memory and of memfds."""
     status = pathlib.Path(f"/proc/{process}/status").read_text()
     held = int(re.search(r"RssAnon:\s+(\d+)", status)[1]) << 10
     for entry in pathlib.Path(f"/proc/{process}/fd").iterdir():
@@ -49,10 +49,10 @@ def memory(process: int) -> int:
 
 
 class Scene:
-    """The small server with its stream and its viewers, and an idle one where other tests share the machine."""
+    """The small server with its stream and viewers, and an idle one if other tests share the machine."""
 
     def __init__(self, start):
-        # Where no group can be made the limits that it would tell are said, and memory is watched all the same.
+        # Where no control group can be created, its limits are set by flags, and memory is measured all the same.
         few = ("prlimit", f"--nofile={DESCRIPTORS}:{DESCRIPTORS}")
         try:
             self.group = MemoryGroup(MEMORY)
@@ -89,7 +89,7 @@ class Scene:
                 assert float(line.rsplit(" ", 1)[1]) == 0, line
 
     def heard(self, attack: str) -> str:
-        """What the API tells of an attacker's streams."""
+        """The API's data of an attacker's streams."""
         refusals = [r["reason"] for r in self.weir.json("/api/v1/refusals")["refusals"]
                     if (r["stream"] or "").startswith(f"{STREAM}-{attack}")]
         streams = [s for s in self.weir.json("/api/v1/streams")["streams"] if s["name"].startswith(f"{STREAM}-{attack}")]

@@ -1,5 +1,5 @@
-"""How soon a stream can be watched: playlists with the first part where the distance of key frames is known, and what
-players make of them that know no parts."""
+"""How soon a stream can be watched: playlists with the first part if the interval of key frames is known, and their effect
+on players without support for parts."""
 
 import concurrent.futures
 import time
@@ -13,8 +13,8 @@ NAME = "cam"
 
 
 def begins(weir, name: str) -> tuple[str, float, llhls.Playlist, float]:
-    """Waits for the multivariant playlist, then for the first part, and for the whole of an ordinary playlist: its
-    address, when the playlist of parts was there, that playlist, and when the ordinary one was."""
+    """Waits for the multivariant playlist, then for the first part and for the whole ordinary playlist. Returns its address,
+    the time and text of the playlist with parts, and the time of the ordinary one."""
     index = f"{weir.web}/live/{name}/index.m3u8"
     weir.wait(lambda: http.fetch(index).status == 200, 15, "a multivariant playlist", every=0.01)
     top = hls.parse_multivariant(http.fetch(index).text, index)
@@ -34,7 +34,7 @@ def consists_of_parts(playlist: llhls.Playlist) -> bool:
 
 
 def test_key_frames_too_far_apart_are_told_of_as_they_are(start):
-    """Segments as long as a group of pictures while that is possible; behind that they begin without a key frame."""
+    """Segments are as long as a GOP while that is possible. After that they begin without a key frame."""
     weir = start("--no-record")
     tags = flv.only(scripts.tags_of("h264-30"), flv.VIDEO)
     length = max(tag.milliseconds for tag in tags) + 33
@@ -71,7 +71,7 @@ def test_a_name_seen_before_has_a_playlist_with_its_first_part(start, record_pro
 
 
 def first_fragment(weir, name: str) -> float:
-    """Seconds from the first key frame's last byte to the first fragment of the `stream.mp4` that somebody waits for."""
+    """Seconds from the last byte of the first key frame to the first fragment in a waiting response for `stream.mp4`."""
 
     def wait() -> float:
         stream, data = http.Stream(f"{weir.web}/live/{name}/stream.mp4"), b""
@@ -113,7 +113,7 @@ def test_players_that_know_no_parts_play_a_stream_from_its_first_part_on(start, 
             tools.FFMPEG, "-v", "error", "-i", index, "-t", "5", "-map", "0:v", "-f", "framehash", "-")
         assert frames.stderr == ""
         numbers = [int(line.split(",")[1]) for line in frames.stdout.splitlines() if not line.startswith("#")]
-        # Time begins with the sound, which may come a picture earlier.
+        # Media time begins with the audio, which may come up to one video frame earlier.
         assert numbers == list(range(numbers[0], 150)) and numbers[0] <= 1
     finally:
         publisher.kill()

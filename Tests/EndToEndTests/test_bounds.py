@@ -1,4 +1,4 @@
-"""What one publisher can take of a server (docs/limits.md), with an honest one beside it."""
+"""Bounds on the resources that one publisher can take (docs/limits.md), with an honest publisher beside it."""
 
 import contextlib
 import os
@@ -31,7 +31,7 @@ def descriptors(weir) -> list[str]:
 
 
 class Honest:
-    """A publisher and what became of it."""
+    """A publisher and its result."""
 
     def __init__(self, weir):
         self.weir = weir
@@ -83,16 +83,16 @@ def test_a_stream_takes_two_descriptors_and_three_for_its_recording_at_any_windo
     stop.set()
     assert len(live) == count
     assert len([name for name in found if name.startswith("/memfd:weir-segments")]) == count
-    # A few are open for a moment only: a folder that is looked at, a connection of this test.
+    # Some are open only for a moment: a folder that is listed, a connection of this test.
     assert len(found) - before <= (2 + 3) * count + 5
 
 
 def jump(client: RawRTMP, tags: list[flv.Tag], count: int) -> bool:
-    """Sends pairs of key frames and a jump behind each, as fast as they go; whether the server ended it."""
+    """Sends pairs of key frames with a jump after each, as fast as possible. Returns whether the server ended it."""
     key = next(tag for tag in tags if tag.is_key)
     try:
         client.tag(next(tag for tag in tags if tag.type == flv.VIDEO and tag.is_header))
-        # Until nobody waits for audio any more.
+        # Until audio is no longer awaited.
         client.play_out([flv.Tag(flv.VIDEO, number * 33, key.body) for number in range(40)])
         for number in range(2, 2 * count):
             client.drain()
@@ -116,7 +116,7 @@ def test_a_publisher_whose_clock_jumps_all_the_time_is_ended_and_nobody_else(sce
     assert most <= 5, "its segments take no descriptors"
     said = [refusal["reason"] for refusal in weir.json("/api/v1/refusals")["refusals"] if refusal["stream"] == "jumper"]
     assert any("--max-jumps" in reason for reason in said), said
-    # Coming anew is a break, too.
+    # A reconnection counts as a break, too.
     try:
         with RawRTMP(weir.rtmp).start("jumper") as client:
             assert jump(client, tags, 200)
@@ -127,7 +127,7 @@ def test_a_publisher_whose_clock_jumps_all_the_time_is_ended_and_nobody_else(sce
 
 @pytest.fixture
 def roomy_scene(start):
-    """With room for so many streams that half of them are more than the names of an address."""
+    """Allows so many streams that half of them exceed the names of one address."""
     weir = start("--target-duration", "2", wrapper=("prlimit", "--nofile=1024:1024"))
     honest = Honest(weir)
     weir.wait(lambda: weir.stream(NAME)["recording"]["state"] == "running", 10, "a recording")
@@ -144,7 +144,7 @@ def test_an_address_without_a_key_takes_half_of_the_streams(scene):
                 pass
         except Refused as refused:
             refusals.append(str(refused))
-    # 381 descriptors are streams', of which each takes five.
+    # 381 descriptors are for streams, and each stream takes five.
     assert len(refusals) == 45 - 38 and all("half of the streams" in said for said in refusals), refusals
     with RawRTMP(weir.rtmp, source="127.0.0.3").start("newcomer"):
         pass
@@ -160,7 +160,7 @@ def test_an_address_without_a_key_takes_so_many_names(roomy_scene):
                 taken += 1
         except Refused as refused:
             refusals.append(str(refused))
-    # That of the honest publisher is one of them, and a minute brings sixteen more.
+    # One of them is the honest publisher's. A minute allows sixteen more.
     assert 63 <= taken <= 64 + (time.monotonic() - began) / 60 * 16
     assert refusals and all("names without a key" in said for said in refusals), refusals[:2]
     assert weir.get("/healthz").status == 200
@@ -168,7 +168,7 @@ def test_an_address_without_a_key_takes_so_many_names(roomy_scene):
 
 
 def test_a_media_clock_that_crawls_is_ended(scene):
-    """Samples come all the time and their timestamps hardly move."""
+    """Samples arrive continuously, but their timestamps hardly advance."""
     weir, honest = scene
     tags = [tag for tag in scripts.tags_of("short") if tag.type == flv.VIDEO]
     key = next(tag for tag in tags if tag.is_key)
@@ -207,7 +207,7 @@ def test_a_full_server_answers_those_who_watch_it(start):
 
 
 def held(weir) -> int:
-    """Bytes that the server's media take in its memory files."""
+    """Bytes of the server's media in memfds."""
     total = 0
     for entry in pathlib.Path(f"/proc/{weir.process.pid}/fd").iterdir():
         with contextlib.suppress(FileNotFoundError):
@@ -220,15 +220,15 @@ MEBIBYTE = 1 << 20
 
 
 def key_frames(size: int) -> tuple[flv.Tag, bytes]:
-    """What a stream of pictures begins with, and the body of a key frame of so many bytes."""
+    """The sequence header of a video stream, and the body of a key frame of this many bytes."""
     tags = [tag for tag in scripts.tags_of("short") if tag.type == flv.VIDEO]
     key = next(tag for tag in tags if tag.is_key)
     return next(tag for tag in tags if tag.is_header), key.body[:5] + struct.pack(">I", size) + b"\x65" + os.urandom(size - 1)
 
 
 def heavy(weir, frames: int, step: int) -> tuple[int, set[str]]:
-    """Sends key frames of a megabyte, so many milliseconds apart, as fast as they go. Returns the most bytes of memory files
-    meanwhile, and what the stream was warned of."""
+    """Sends key frames of a megabyte, this many milliseconds apart, as fast as possible. Returns the maximum of bytes in
+    memfds meanwhile, and the warnings of the stream."""
     header, large = key_frames(MEBIBYTE)
     most, warnings = 0, set()
     with RawRTMP(weir.rtmp).start("heavy", chunk_size=1 << 16) as client:
@@ -259,7 +259,7 @@ def test_frames_of_a_megabyte_take_no_more_memory_than_a_stream_may_have(start):
 
 
 def stalled(address: str) -> socket.socket:
-    """Asks for something and reads nothing of it."""
+    """Sends a request and reads nothing of the response."""
     place = urllib.parse.urlsplit(address)
     viewer = socket.socket()
     viewer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -275,7 +275,7 @@ def is_cut(viewer: socket.socket) -> bool:
 
 
 def newest_segments(weir, stream: str) -> list[str]:
-    """Addresses of what its playlist lists."""
+    """Addresses of the entries of its playlist."""
     answer = weir.get(f"/live/{stream}/index.m3u8")
     if answer.status != 200:
         return []
@@ -286,7 +286,7 @@ def newest_segments(weir, stream: str) -> list[str]:
 
 
 def test_viewers_that_read_nothing_pin_no_more_than_there_is_room_for(start, record_property):
-    """One of them for each segment of a megabyte and more, which its window soon forgets."""
+    """One unread response for each segment of a megabyte and more, which soon leaves the window."""
     group = MemoryGroup(512 * MEBIBYTE)
     viewers: list[socket.socket] = []
     stop = threading.Event()
@@ -317,7 +317,7 @@ def test_viewers_that_read_nothing_pin_no_more_than_there_is_room_for(start, rec
                 if address not in seen:
                     seen.add(address)
                     viewers.append(stalled(address))
-            # Who reads is given all of it.
+            # A client that reads gets all of it.
             for name in ("heavy", NAME):
                 if newest := newest_segments(weir, name)[-1:]:
                     answer = weir.get(urllib.parse.urlsplit(newest[0]).path).good()
@@ -330,7 +330,7 @@ def test_viewers_that_read_nothing_pin_no_more_than_there_is_room_for(start, rec
         print(figure)
         assert group.kills() == 0
         assert len(viewers) >= 200 and followed > 20, figure
-        # The oldest go first.
+        # The oldest are closed first.
         assert all(cut[:len(cut) // 2]) and not any(cut[-3:]), figure
         assert weir.get("/healthz").status == 200
         counted = [line for line in weir.get("/metrics").good().text.splitlines()
@@ -354,7 +354,7 @@ def test_many_names_of_one_address_take_nothing_of_anothers_window(start):
     first: list[str] = []
 
     def attack() -> None:
-        """Forty streams of three megabytes: 1.5 would be everybody's if names counted."""
+        """Forty streams of three megabytes. If names counted, 1.5 would be available to each."""
         for number in range(40):
             with RawRTMP(weir.rtmp, source="127.0.0.2").start(f"name{number}", chunk_size=1 << 16) as client:
                 client.tag(header)
@@ -405,7 +405,7 @@ def test_a_catch_up_is_told_while_it_lasts_and_not_ended(start):
 
 
 def test_a_publisher_that_never_stays_for_a_group_of_pictures_is_seen(start):
-    """Each connection brings one key frame and a second of media."""
+    """Each connection sends one key frame and a second of media."""
     weir = start("--no-record")
     tags = [tag for tag in scripts.tags_of("short") if tag.milliseconds < 1000]
     stop = threading.Event()
@@ -435,14 +435,14 @@ def test_an_encoder_that_changes_its_format_all_the_time_makes_few_recordings(st
         return sorted(r["stream"] for r in weir.json("/api/v1/recordings")["recordings"])
 
     try:
-        # Formats that last for less than a second make none, nor do names that are left at once.
+        # Formats that last less than a second make no period, and neither do names that are left at once.
         with RawRTMP(weir.rtmp).start("flipper") as client:
             client.play_out(scripts.two_pictures_in_turn("h264-30", "portrait", 20, step=200, filler=2), speed=2)
         for number in range(5):
             with RawRTMP(weir.rtmp).start(f"gone{number}") as client:
                 client.play_out([tag for tag in scripts.tags_of("short") if tag.milliseconds < 500])
         assert set(names()) <= {NAME}
-        # Of those that last longer a stream makes so many in an hour, and says so.
+        # A stream may make this many longer ones per hour, and then gets a warning.
         for number in range(5):
             with RawRTMP(weir.rtmp).start("changing") as client:
                 client.play_out([tag for tag in scripts.tags_of("short") if tag.milliseconds < 2000], speed=2)
@@ -456,7 +456,7 @@ def test_an_encoder_that_changes_its_format_all_the_time_makes_few_recordings(st
 
 
 class Download:
-    """A connection that asks for something and reads no more than the head of the answer."""
+    """A connection that sends a request and reads only the head of the response."""
 
     def __init__(self, weir, path: str, source: str):
         place = urllib.parse.urlsplit(weir.web)
@@ -475,7 +475,7 @@ class Download:
 
 @pytest.fixture
 def library(start, tmp_path):
-    """A small server with an honest publisher, and a hundred recordings that do not fit into the buffers of a connection."""
+    """A small server with an honest publisher, and a hundred recordings larger than the buffers of a connection."""
     folder = tmp_path / "recordings"
     (folder / "old").mkdir(parents=True)
     names = [f"20200101T00{number // 60:02}{number % 60:02}Z.mp4" for number in range(100)]
@@ -501,11 +501,11 @@ def test_downloads_of_many_recordings_leave_room_for_everybody_else(library):
             downloads.append(Download(weir, path, "127.0.0.2"))
         taken = [download for download in downloads if download.status == 200]
         full = [download for download in downloads if download.status == 503]
-        # Of 600 descriptors an eighth of those that are handed out.
+        # Of 600 descriptors, an eighth of those that are available.
         assert len(taken) == 54 and len(full) == 46, [download.status for download in downloads]
         assert all("\r\nretry-after: " in download.head.lower() for download in full)
         assert open_recordings(weir) == 54
-        # A file that is open can be had by others, and nobody else is asked to wait.
+        # A file that is open can be requested by others, and no other client is asked to wait.
         downloads.append(Download(weir, paths[0], "127.0.0.3"))
         assert downloads[-1].status == 200
         assert weir.get("/healthz").status == 200
@@ -540,7 +540,7 @@ def test_a_recording_that_many_download_takes_one_descriptor(library):
 
 
 def test_publishers_who_come_at_once_wait_for_the_places_of_viewers(start):
-    """More than there is room for beside the viewers."""
+    """More than the room beside the viewers."""
     weir = start("--target-duration", "2", wrapper=FEW)
     honest = Honest(weir)
     viewers, outcomes = [], []

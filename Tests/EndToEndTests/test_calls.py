@@ -1,5 +1,5 @@
-"""The n-th call for a descriptor, for memory or to a disk fails, with publishers, viewers, recordings, replay and a ladder
-going: nothing ends but what the call was for, and that goes on."""
+"""The n-th call for a descriptor, for memory or to a disk fails, while publishers, viewers, recordings, replay and a ladder
+run. Only the operation of that call may end, and it must recover."""
 
 import itertools
 import os
@@ -16,9 +16,9 @@ from harness.followers import Crowd
 from harness.weir import Weir
 
 LONG = os.environ.get("WEIR_CALLS") == "long"
-#: Which calls of a kind fail: the first, the second … that comes after a while in which none did.
+#: Which calls of a kind fail: the first, the second … after a time without such calls.
 NUMBERS = range(1, int(os.environ.get("WEIR_CALLS_COUNT", 300)) + 1) if LONG else (1, 2, 7)
-#: Seconds that a call is waited for.
+#: Seconds to wait for a call.
 PATIENCE = 5 if LONG else 2
 NAMES = ("a", "b", "c")
 TOKEN = "a-token-of-this-test"
@@ -26,7 +26,7 @@ ADMIN = {"Authorization": f"Bearer {TOKEN}"}
 
 
 class Scene:
-    """A server with everything going on that takes descriptors, memory and disks."""
+    """A server with all activities that take descriptors, memory and disks."""
 
     def __init__(self, folder, calls: Calls):
         folder.mkdir()
@@ -49,13 +49,13 @@ class Scene:
         return re.search(r"(\w+)/\w+/index\.m3u8", self.weir.get(f"/live/{name}/index.m3u8").good().text)[1]
 
     def _come_and_go(self) -> None:
-        """A stream that begins anew every few seconds, with its memory, its worker and its recording."""
+        """A stream that restarts every few seconds, with its memory, its worker and its recording."""
         while not self.over:
             publisher = publishers.ffmpeg("short", f"{self.weir.rtmp}/live/short", rate=2)
             publisher.outcome(10)
 
     def _ask(self, name: str) -> None:
-        """Asks for everything that a stream has, a connection each time; its recordings stop and start."""
+        """Requests everything that a stream has, each on its own connection. Its recordings stop and start."""
         for turn in itertools.count():
             if self.over:
                 return
@@ -83,7 +83,7 @@ class Scene:
         return sum(publisher.starts for publisher in self.publishers.values())
 
     def newest(self) -> dict[str, tuple[int, int]]:
-        """Segment and part that come next in each stream that is live."""
+        """Next segment and part of each live stream."""
         streams = {stream["name"]: stream["state"] for stream in self.weir.json("/api/v1/streams")["streams"]}
         live = [name for name in NAMES if streams.get(name) == "live"]
         lists = {name: self.weir.get(f"/live/{name}/{self._epoch(name)}/video/index.m3u8").good().text for name in live}
@@ -91,7 +91,7 @@ class Scene:
         return {name: (int(hint[1]), int(hint[2])) for name, hint in hints.items() if hint}
 
     def objection(self, kind: str, error: str, nth: int) -> str | None:
-        """What went wrong when that call failed; None for nothing. Raises where there are not that many."""
+        """The problems after that call failed, or None. Raises if there are not that many calls."""
         before = self.starts
         self.calls.arm(kind, error, nth)
         end = time.monotonic() + PATIENCE
@@ -133,7 +133,7 @@ def test_the_nth_call_fails(tmp_path, record_property):
         for kind, error in FAULTS:
             failed, most = 0, max(NUMBERS)
             for turn in NUMBERS:
-                # Those that are rare fail as often, with the numbers that there are.
+                # Rare calls fail as often, with as many numbers as there are.
                 nth = (turn - 1) % most + 1
                 try:
                     objection = scene.objection(kind, error, nth)

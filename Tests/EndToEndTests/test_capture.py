@@ -1,4 +1,4 @@
-"""Sources that weir runs itself: files that go round, and what is said of those that cannot."""
+"""Sources that weir runs itself: files in a loop, and the errors for files that cannot be played."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import pytest
 from harness import http, sources, tools
 from harness.metrics import Metrics
 
-#: Pictures of the clip, and ticks between two of them at the timescale that ffmpeg gives an MP4 of 30 fps.
+#: Frames of the clip, and ticks between two of them at the timescale that ffmpeg gives an MP4 of 30 fps.
 SECONDS, PICTURES = 4, 120
 CONTAINERS = ("mp4", "mkv", "ts", "flv")
 
@@ -28,7 +28,7 @@ def packets(path) -> dict[str, list[tuple[int, int, str]]]:
 
 
 def download(weir, name: str, path) -> None:
-    """All segments of a live stream that are in its window, as one file."""
+    """All segments of a live stream's window, as one file."""
     base = f"/live/{name}/"
     multivariant = weir.get(base + "index.m3u8").good().body.decode()
     media = next(line for line in multivariant.splitlines() if line and not line.startswith("#"))
@@ -42,7 +42,7 @@ def download(weir, name: str, path) -> None:
 
 @pytest.fixture(scope="module")
 def loops(start_shared, tmp_path_factory):
-    """The same clip in several containers, each gone round for more than two passes, and what ffprobe sees in it."""
+    """The same clip in several containers, each looped for more than two passes, and ffprobe's view of it."""
     folder = tmp_path_factory.mktemp("loops")
     clip = sources.source("clip")
     flags = []
@@ -83,8 +83,8 @@ def test_sound_goes_on_without_a_gap_and_stays_with_its_pictures(loops, containe
     live, clip = loops[0][container]["audio"], loops[1]["audio"]
     steps = {b[0] - a[0] for a, b in zip(live, live[1:])}
     assert steps == {1024}, f"sound steps by {sorted(steps)}"
-    # A frame of the second pass lies one pass after itself, to half a frame of sound, and to the milliseconds that
-    # Matroska and FLV round to.
+    # A frame of the second pass lies one pass after itself. The tolerance is half an audio frame, and the milliseconds to
+    # which Matroska and FLV round.
     allowed = 512 + (96 if container in ("mkv", "flv") else 0)
     known = {seen: dts for dts, _, seen in reversed(live)}
     later = [(dts - known[seen]) for dts, _, seen in live if dts > known[seen]]
@@ -104,7 +104,7 @@ def test_other_codecs_are_refused_by_name(start, tmp_path, arguments, words):
 
 
 def test_only_ordinary_files_of_this_machine_are_opened(start, tmp_path):
-    """A playlist would open what it names; a device or a missing file would wait or surprise."""
+    """A playlist would open the files it names. A device or a missing file would block or fail later."""
     (tmp_path / "list.m3u8").write_text("#EXTM3U\n#EXTINF:1,\nhttp://127.0.0.1:9/x.ts\n#EXT-X-ENDLIST\n")
     (tmp_path / "list.txt").write_text("ffconcat version 1.0\nfile /etc/passwd\n")
     weir = start("--source", f"a=file:{tmp_path / 'list.m3u8'}", "--source", f"b=file:{tmp_path / 'list.txt'}",
@@ -151,7 +151,7 @@ TOKEN = "let-me-in"
 
 @pytest.fixture(scope="module")
 def slates(start_shared):
-    """Captures without devices, each coded otherwise: slate and silence are sources as good as any."""
+    """Captures without devices, each with other codecs: slate and silence are ordinary sources."""
     size = "size=320x180&fps=10&preset=ultrafast&gop=1s"
     weir = start_shared(
         "--source", f"avc=v4l2:/dev/video63?{size}&encoder=h264_nvenc,alsa:hw:9",
@@ -272,8 +272,8 @@ def test_weir_capture_is_a_server_with_one_source(start):
 
 
 def alsa(folder, *, channels: int = 2, pipe=None) -> dict[str, str]:
-    """An environment in which ALSA has the microphones `many`, with that many channels and always samples at hand, and `slow`,
-    which opens as soon as somebody writes to the pipe."""
+    """An environment in which ALSA has two microphones: `many`, with that many channels and samples always available, and
+    `slow`, which opens when data is written to the pipe."""
     bindings = "\n".join(f"bindings.{n}.slave a\nbindings.{n}.channel {n}" for n in range(channels))
     slow = f'pcm.slow {{ type file slave.pcm {{ type null }} file "/dev/null" infile "{pipe}" format "raw" }}'
     text = f"pcm.many {{ type multi\nslaves.a.pcm {{ type null }}\nslaves.a.channels {channels}\n{bindings}\n}}\n{slow}\n"
@@ -296,7 +296,7 @@ def test_a_microphone_of_many_channels_is_heard_and_the_stream_goes_on(start, tm
     stream = weir.stream("cam")
     assert stream["state"] == "live" and stream["capture"]["audio"]["state"] == "running"
     assert stream["capture"]["audio"]["channels"] == channels
-    # It has samples without end, which costs: another one.
+    # It has endless samples, which costs CPU, so another one is used.
     assert ask(weir, "cam", "microphone", "alsa:missing").status == 200
 
 
@@ -308,7 +308,7 @@ def test_a_microphone_that_does_not_open_is_bridged_and_another_one_taken(start,
     bridged = lambda: weir.stream("cam")["capture"]["audio"]["bridgedSamples"]
     began, first = time.monotonic(), bridged()
     time.sleep(2)
-    # Silence in time, not all at once when the microphone has been opened.
+    # Silence at real-time pace, not all at once when the microphone opens.
     assert abs((bridged() - first) / 48000 - (time.monotonic() - began)) < 0.5
     assert ask(weir, "cam", "microphone", "alsa:missing").status == 200
     weir.wait_log(r"there is no microphone missing", 5)
@@ -337,7 +337,7 @@ def test_an_encoder_that_holds_pictures_loses_none_and_has_its_sound_from_the_be
 
 @pytest.fixture(scope="module")
 def switched(start_shared, tmp_path_factory):
-    """The test pattern, a file and a capture, each to be switched by whoever has the token."""
+    """The test pattern, a file and a capture, each controlled with the admin token."""
     clip = tmp_path_factory.mktemp("switched") / "clip.mp4"
     tools.run(tools.FFMPEG, "-v", "error", "-i", sources.source("clip"), "-c", "copy", clip)
     weir = start_shared("--source", "demo=test", "--source", f"loop=file:{clip}", "--source", f"cam={SLATE}",
@@ -462,7 +462,7 @@ def places_of_pictures(path) -> list[int]:
 
 
 def damage(path, *, broken=(), length: int | None = None) -> list[int]:
-    """Gives NAL units of these pictures lengths that make no sense, or ends the file within a picture; which are left."""
+    """Damages a file: gives NAL units of these frames invalid lengths, or ends the file within a frame. Returns the rest."""
     places = places_of_pictures(path)
     data = bytearray(path.read_bytes())
     for place in [place for number, place in enumerate(places) if number in broken]:
@@ -497,6 +497,6 @@ def test_damaged_files_go_round_without_what_cannot_be_read(start, tmp_path):
         seen = [hashed for _, _, hashed in packets(tmp_path / f"live-{name}.mp4")["video"]]
         expected = [clip[number][2] for number in numbers]
         assert len(seen) > 1.2 * len(numbers) and seen == (10 * expected)[:len(seen)], name
-    # Three in each pass; told of at the first and the tenth.
+    # Three in each pass; logged at the first and the tenth.
     assert Metrics(weir).total("weir_ingest_frames_lost_total", stream="holes") >= 6
     assert len(re.findall(r"holes\.mp4 is damaged", weir.text())) <= 2

@@ -1,4 +1,4 @@
-"""Behind real caches: the configurations of docs/cdn, started as they are, collapse the requests of a crowd."""
+"""Real caches with the configurations of docs/cdn collapse the requests of many viewers."""
 
 import asyncio
 import collections
@@ -30,7 +30,7 @@ def free_port() -> int:
 
 
 class Cache:
-    """A cache before weir, as docs/cdn has it but for ports and folders."""
+    """A cache before weir, configured as in docs/cdn except for ports and folders."""
 
     def __init__(self, folder: pathlib.Path, origin: str):
         self.folder = folder
@@ -69,7 +69,7 @@ def changed(text: str, *changes: tuple[str, str]) -> str:
 
 
 class Varnish(Cache):
-    #: What weir may see for each thing that the crowd asks for.
+    #: Requests that weir may receive for each object that the viewers request.
     allowed = 1
 
     def command(self, host: str, port: str) -> list[str]:
@@ -121,7 +121,7 @@ def cached(request, origin, tmp_path_factory):
 
 @pytest.fixture(params=CACHES)
 def separate(request, start, tmp_path):
-    """A cache before a server with its default log, whose HLS has picture and sound apart."""
+    """A cache before a server with its default log, whose HLS has separate video and audio."""
     weir = start("--no-record", "--hls-layout", "separate")
     publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{NAME}", loop=-1)
     cache = None
@@ -137,8 +137,8 @@ def separate(request, start, tmp_path):
 
 
 def requests(weir) -> collections.Counter:
-    """How often weir was asked for each path, by its debug log as far as this moment."""
-    # Lines keep their order: behind this request's there is none of one that was answered before.
+    """How often weir received a request for each path, by its debug log up to this moment."""
+    # Lines are in order: no line of an earlier response comes after that of this request.
     marker = f"/marker-{next(MARKERS)}"
     http.fetch(weir.web + marker)
     weir.wait(lambda: any(f"path={marker}" in line for _, line in list(weir.lines)), 10, "the request in the log")
@@ -150,7 +150,7 @@ def requests(weir) -> collections.Counter:
 
 
 def unchunked(data: bytes) -> bytes:
-    """What a cache sends while it receives it."""
+    """A response that a cache forwards while it receives it."""
     body = b""
     while data:
         size, _, data = data.partition(b"\r\n")
@@ -191,7 +191,7 @@ def test_a_crowd_costs_weir_what_one_viewer_costs(cached):
     folder = path.rsplit("/", 1)[0]
     for _ in range(ROUNDS):
         playlist = llhls.parse(http.fetch(weir.web + path).text, url)
-        # The first half of the segment after the next: all are here before it.
+        # The first half of the segment after the next: all viewers are connected before it.
         segment, part = playlist.next[0] + 1, 3
         before = requests(weir)
         answers = asyncio.run(crowd(cache.port, [
@@ -216,7 +216,7 @@ def test_a_crowd_costs_weir_what_one_viewer_costs(cached):
 
 
 def test_a_wrong_request_does_not_keep_the_crowd_from_being_joined(cached):
-    """Somebody asks for a position that is too far ahead; later, when it is not, all ask for it."""
+    """One client requests a position that is too far ahead. Later, when it is not, all request it."""
     weir, cache, path = cached
     playlist = llhls.parse(http.fetch(weir.web + path).text, weir.web + path)
     segment = playlist.next[0] + 3
@@ -258,7 +258,7 @@ def test_media_is_cached_and_playlists_do_not_age(cached):
     first, second = http.fetch(url), http.fetch(url)
     assert first.body == second.body
     assert was_cached(second)
-    # A list that is a second old is asked for anew.
+    # A playlist that is a second old is requested again.
     old = llhls.parse(http.fetch(cache.web + path).text, url)
     time.sleep(2.5)
     new = llhls.parse(http.fetch(cache.web + path).text, url)
@@ -266,7 +266,7 @@ def test_media_is_cached_and_playlists_do_not_age(cached):
 
 
 def was_cached(answer: http.Response) -> bool:
-    # Varnish names the request that brought it, too, where that was another.
+    # Varnish also logs the request that fetched the object, if that was another one.
     return answer.headers.get("x-cache") == "HIT" or len(answer.headers.get("x-varnish", "").split()) == 2
 
 

@@ -1,5 +1,5 @@
-"""The command line: start, end, wrong flags, busy ports, other addresses, TLS, and the options that change what is
-kept. Every refusal is one line that says what, which value, why, and what to do."""
+"""The command line: start, end, wrong flags, busy ports, other addresses, TLS, and the options for what is kept. Each
+refusal is one line that says what failed, with which value, why, and what to do."""
 
 import contextlib
 import json
@@ -29,7 +29,7 @@ def command(*arguments, environment: dict[str, str] | None = None, cwd=None, sec
 
 
 def refused(code: int, *arguments, environment: dict[str, str] | None = None, cwd=None) -> str:
-    """Runs weir, which must say no in a line, and returns that line."""
+    """Runs weir, which must refuse in one line, and returns that line."""
     got, out, err = command(*arguments, environment=environment, cwd=cwd)
     assert got == code, f"exit {got}\n{out}\n{err}"
     lines = [line for line in err.splitlines() if line.strip()]
@@ -205,7 +205,7 @@ def test_json_logs_are_one_object_a_line(start):
         client.socket.sendall(b"GET / HTTP/1.1\r\n\r\n")
         client.wait_closed(12)
     weir.stop()
-    # What a journal gets: both outputs.
+    # A journal gets both outputs.
     lines = [json.loads(line) for line in weir.text().splitlines()]
     assert all(isinstance(line, dict) for line in lines)
     (started,) = [line for line in lines if re.fullmatch(r"weir \d+\.\d+\.\d+ started", line["message"])]
@@ -233,7 +233,7 @@ def test_every_line_about_a_stream_names_it_once(start):
                 fields = json.loads(line)
                 assert fields["stream"] == "sheep" and not fields["message"].startswith("sheep"), line
             else:
-                # A path may have the name, too.
+                # The name may also be in a path.
                 assert re.match(r"\S+ \w+ \w+ sheep: (?!sheep\b)", line), line
 
 
@@ -439,7 +439,7 @@ def test_the_age_of_a_stream_ends_with_it(start):
     weir.wait_state("lost", "reconnecting")
     lost = weir.wait_state("lost", "ended")
     assert weir.stream("cam")["ageSeconds"] == ended["ageSeconds"] and 3 < ended["ageSeconds"] < 7
-    # What it waited for its publisher is no time on air.
+    # Time spent waiting for its publisher does not count as on air.
     assert weir.stream("lost")["ageSeconds"] == lost["ageSeconds"] and 3 < lost["ageSeconds"] < 6
 
 

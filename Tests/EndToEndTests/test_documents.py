@@ -1,5 +1,5 @@
-"""The documents are true: their links lead somewhere, their flags exist, and their commands do what they say. Every block of
-commands is run here, or stands in NOT_RUN with the reason."""
+"""The documents are correct: links have targets, flags exist, and commands do what the text says. Each block of commands
+is run here, or is listed in NOT_RUN with the reason."""
 
 import dataclasses
 import os
@@ -75,7 +75,7 @@ def test_links_lead_somewhere():
 def test_each_document_is_in_the_index():
     index = (tools.ROOT / "docs" / "README.md").read_text()
     own = {path.name for path in (tools.ROOT / "docs").glob("*.md")} - {"README.md"}
-    # The parts of the guide to recording are named there.
+    # The guide to recording names its parts there.
     index += (tools.ROOT / "docs" / "recording.md").read_text()
     assert {name for name in own if f"]({name}" not in index} == set()
 
@@ -84,7 +84,7 @@ def test_flags_that_documents_name_exist():
     weir = tools.weir_binary()
     commands = [["serve"], ["capture"], ["devices"], ["pattern"], ["record", "list"], ["record", "verify"],
                 ["record", "finalize"], ["record", "clip"]]
-    # Those of swift and VLC, whose names stand before the quotes.
+    # Flags of swift and VLC, whose names stand before the quotes.
     known = {"--version", "--filter", "--explicit-target-dependency-import-check", "--network-caching"}
     for command in commands:
         said = tools.run(weir, *command, "--help")
@@ -93,7 +93,7 @@ def test_flags_that_documents_name_exist():
     for path in DOCUMENTS:
         if path.name in ("CHANGELOG.md", "CONTRIBUTING.md"):
             continue
-        # A flag is alone in its quotes or follows one or `weir …`; what belongs to other programs follows their names.
+        # A flag of weir stands alone in its quotes, or follows another flag or `weir …`. Others follow their program's name.
         for quoted in re.findall(r"`([^`\n]+)`", path.read_text()):
             if re.match(r"(weir\b|--)", quoted):
                 flags = re.findall(r"(?<![\w-])--[a-z][a-z-]*", re.split(r"[|;]", quoted)[0])
@@ -103,7 +103,7 @@ def test_flags_that_documents_name_exist():
 
 @pytest.fixture(scope="module")
 def live(start_shared, tmp_path_factory):
-    """A server as `make run` starts it, with a publisher, a finished recording and an admin token."""
+    """A server as started by `make run`, with a publisher, a finished recording and an admin token."""
     folder = tmp_path_factory.mktemp("documents")
     weir = start_shared("--test-pattern", "demo", "--admin-token", "T0KEN-for-the-documents", "--record",
                         str(folder / "recordings"))
@@ -119,7 +119,7 @@ def live(start_shared, tmp_path_factory):
 
 
 def adapted(text: str, weir, folder: pathlib.Path) -> str:
-    """A document's commands for this server: its addresses, a film, a recording."""
+    """A document's commands with the addresses of this server, a film and a recording."""
     recording = next((folder / "recordings" / "done").glob("*.mp4"))
     text = text.replace("http://localhost:8080", weir.web).replace("rtmp://localhost:1935", weir.rtmp)
     text = text.replace("in.mp4", str(folder / "in.mp4"))
@@ -127,7 +127,7 @@ def adapted(text: str, weir, folder: pathlib.Path) -> str:
 
 
 def shell(text: str, folder: pathlib.Path, seconds: float, ends: bool) -> str:
-    """Runs commands in a shell of their own; returns what they print. What does not end by itself is interrupted."""
+    """Runs commands in their own shell and returns their output. Commands that do not end by themselves are interrupted."""
     environment = {**os.environ, "SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy", "TOKEN": "T0KEN-for-the-documents",
                    "PATH": f"{folder}:/usr/bin:{os.environ['PATH']}"}
     if not (folder / "weir").exists():
@@ -146,7 +146,7 @@ def shell(text: str, folder: pathlib.Path, seconds: float, ends: bool) -> str:
 
 
 def table(heading: str) -> list[str]:
-    """The commands of README's table below a heading."""
+    """The commands in README's table below a heading."""
     text = (tools.ROOT / "README.md").read_text().split(f"## {heading}\n")[1].split("\n## ")[0]
     return [command for command in re.findall(r"^\|[^|]*\| `((?:ffmpeg|ffplay|gst-launch-1.0) [^`]*)`", text, re.MULTILINE)]
 
@@ -170,7 +170,7 @@ def test_the_readme_publishes(live, command):
 def test_the_readme_is_watched(live, command):
     weir, folder = live
     output = shell(adapted(command, weir, folder).replace("ffplay ", "ffplay -hide_banner -stats "), folder, 18, ends=False)
-    # The clock of what is shown.
+    # The clock of the shown frame.
     clocks = [float(clock) for clock in re.findall(r"^\s*(\d+\.\d+) (?:A-V|M-V|M-A)", output.replace("\r", "\n"), re.MULTILINE)]
     assert len(set(clocks)) > 10, output[-2000:]
 
@@ -195,3 +195,22 @@ def test_commands_do_what_they_say(live, block, tmp_path):
         said = tools.run(tools.FFPROBE, "-v", "error", "-show_entries", "format=duration", "-of", "csv=p=0",
                          tmp_path / "out.mp4")
         assert abs(float(said.stdout) - 1.5) < 0.1
+
+
+def test_every_rule_that_a_judge_names_is_explained():
+    # Behind a full stop stands a level in a codec string, such as hvc1.2.4.L90.
+    number = re.compile(r"(?<![.\w])[A-N][0-9]{2}(?!\w)")
+    named = {match for path in (tools.ROOT / "Tests").rglob("*") if path.suffix in (".py", ".swift")
+             for match in number.findall(path.read_text())}
+    explained = re.findall(r"^\| ([A-N][0-9]{2}) \| \S", (tools.ROOT / "Tests" / "RULES.md").read_text(), re.MULTILINE)
+    assert len(explained) == len(set(explained))
+    assert not named - set(explained), f"stand in no table of Tests/RULES.md: {sorted(named - set(explained))}"
+    assert not set(explained) - named, f"stand in no test: {sorted(set(explained) - named)}"
+
+
+def test_every_fixture_has_its_origin():
+    folder = tools.ROOT / "Tests" / "Fixtures"
+    told = re.findall(r"^\| `((?:rtmp|mp4)/[^`]+)` \| \S", (folder / "README.md").read_text(), re.MULTILINE)
+    there = sorted(path.relative_to(folder).as_posix() for kind in ("rtmp", "mp4") for path in (folder / kind).iterdir())
+    assert sorted(told) == there
+    assert sum((folder / path).stat().st_size for path in there) < 3_000_000

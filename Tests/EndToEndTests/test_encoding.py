@@ -1,4 +1,4 @@
-"""What weir codes itself, as HLS, as DASH and as one endless MP4: no picture lost, doubled or out of order, and the sound where its picture is."""
+"""Media that weir encodes itself, by HLS, DASH and stream.mp4: no frame is lost, repeated or out of order; audio is in sync."""
 
 import array
 import concurrent.futures
@@ -11,12 +11,12 @@ from harness import tools
 
 SECONDS = 5
 OUTPUTS = {"hls": "index.m3u8", "progressive": "stream.mp4", "dash": "manifest.mpd"}
-#: Pictures are looked at in this size; a unit of the test picture's grid is 4 pixels then.
+#: Frames are analysed in this size. A unit of the test pattern's grid is 4 pixels then.
 WIDTH, HEIGHT, UNIT = 320, 180, 4
 
 
 class Film:
-    """What a decoder sees and hears in a file of the test pattern."""
+    """Decoded video and audio of a file of the test pattern."""
 
     def __init__(self, path):
         self.path = path
@@ -40,7 +40,7 @@ class Film:
         return [counter(frame) for frame in frames], [frame[15 * UNIT * WIDTH + 40 * UNIT] > 128 for frame in frames]
 
     def flashes(self) -> list[float]:
-        """Where a flash begins; not where the picture before it is missing."""
+        """Start of each flash; not where the frame before it is missing."""
         numbers, flashing = self.numbers, self.flashing
         return [self.picture_times[at] for at in range(1, len(numbers))
                 if flashing[at] and not flashing[at - 1] and numbers[at] == numbers[at - 1] + 1]
@@ -55,24 +55,24 @@ class Film:
         return found
 
     def apart(self, least: int = 2) -> float:
-        """Seconds between a flash and its beep, where they are furthest apart; there are so many at least."""
+        """Largest distance in seconds between a flash and its beep. There must be at least this many."""
         pairs = [(flash, beep) for flash in self.flashes() for beep in self.beeps() if abs(flash - beep) < 0.3]
         assert len(pairs) >= least, f"flashes at {self.flashes()}, beeps at {self.beeps()}"
         return max(abs(flash - beep) for flash, beep in pairs)
 
 
 class Copy(Film):
-    """Some seconds of one output, taken without decoding."""
+    """Some seconds of one output, captured without decoding."""
 
     def __init__(self, url: str, path, choice: tuple[str, ...] = ()):
-        """`choice`: which of the streams behind the address, in ffmpeg's words."""
+        """`choice`: which stream of the address, in ffmpeg's syntax."""
         tools.run(tools.FFMPEG, "-v", "error", "-nostdin", "-y", "-t", SECONDS, "-i", url, *choice, "-c", "copy", path,
                   timeout=40)
         super().__init__(path)
 
 
 def counter(frame: bytes) -> int:
-    """The number in a picture: 32 squares of two units, white is 1 (Sources/Ingest/Local/TestPattern/CounterBlock.swift)."""
+    """The number in a frame: 32 squares of two units, white is 1 (Sources/Ingest/Local/TestPattern/CounterBlock.swift)."""
     number = 0
     for square in range(32):
         x, y = (8 + 2 * square + 1) * UNIT, 2 * UNIT
@@ -89,7 +89,7 @@ def copies(start_shared, tmp_path_factory):
 
     def copy(kind):
         if kind == "dash":
-            # Where one segment is listed, ffmpeg asks for the one after it, and then for that one again (docs/playback.md).
+            # If one segment is listed, ffmpeg fetches the next one, and then the same one again (docs/playback.md).
             weir.wait(lambda: weir.stream("demo")["ageSeconds"] > 5, 10, "a stream of three segments", every=0.1)
         return Copy(f"{weir.web}/live/demo/{OUTPUTS[kind]}", folder / f"{kind}.mp4")
 
@@ -105,7 +105,7 @@ def test_no_picture_is_lost_doubled_or_out_of_order(copies, output):
     assert len(copy.numbers) == len(copy.picture_times) >= 30 * SECONDS - 75, f"{len(copy.numbers)} pictures"
     steps = [b - a for a, b in zip(copy.numbers, copy.numbers[1:])]
     assert min(steps) == 1, "a picture twice, or out of order"
-    # A machine that is too busy leaves pictures out before the encoder, and says how many.
+    # A machine that is too busy drops frames before the encoder, and reports how many.
     assert sum(steps) - len(steps) <= picture["dropped"], f"{sum(steps) - len(steps)} lost, {picture['dropped']} left out"
     assert picture["encoded"] > len(copy.numbers) and picture["encodeMicroseconds"] > 0
     for number, time in zip(copy.numbers, copy.picture_times):
@@ -125,7 +125,7 @@ def test_pictures_are_nearly_what_was_drawn(copies, record_property):
     first, count = copy.numbers[0], copy.numbers[-1] - copy.numbers[0] + 1
     with subprocess.Popen([tools.weir_binary(), "pattern", "--start", drawn_since, "--first", str(first), "--count", str(count)],
                           stdout=subprocess.PIPE) as drawn:
-        # Half a picture later, so that each meets the one of its own time however times are rounded.
+        # Half a frame later, so that each is compared with the frame of its own time, however times are rounded.
         judged = subprocess.run(
             [tools.FFMPEG, "-v", "info", "-nostdin", "-i", str(copy.path), "-i", "-", "-lavfi",
              "[0:v]setpts=PTS-STARTPTS+0.5/30/TB[a];[1:v]setpts=PTS-STARTPTS[b];[a][b]psnr", "-f", "null", "-"],

@@ -1,5 +1,5 @@
-"""What goes wrong with publishers and their networks (resets, silent losses, outages, fights, floods), as often as a
-test run has time for; `make faults` runs the counts that are promised.
+"""Faults of publishers and their networks (resets, silent losses, outages, takeovers, floods), as often as a test run has
+time for. `make faults` runs the promised counts.
 
 The counts are in WEIR_FAULTS: "short" (the default) or "long".
 """
@@ -21,14 +21,14 @@ from harness.metrics import Metrics
 from harness.rawrtmp import Closed, RawRTMP, Refused
 
 LONG = os.environ.get("WEIR_FAULTS") == "long"
-#: Streams at a time, and faults of each: 20 resets and 5 losses in a test run; 100 and 50 in a long one.
+#: Parallel streams, and faults of each: 20 resets and 5 losses in a test run; 100 and 50 in a long one.
 RESETS = (5, 20) if LONG else (5, 4)
 LOSSES = (10, 5) if LONG else (5, 1)
-GROUP = 1.0  # seconds between the key frames of the film "short"
+GROUP = 1.0  # seconds between key frames of the film "short"
 
 
 class Player:
-    """Reads `stream.mp4` from beginning to end and notes when each fragment came."""
+    """Reads `stream.mp4` from beginning to end and records the arrival of each fragment."""
 
     def __init__(self, weir, name: str):
         self.stream = http.Stream(f"{weir.web}/live/{name}/stream.mp4")
@@ -49,7 +49,7 @@ class Player:
         self.ended = True
 
     def first_after(self, moment: float, seconds: float) -> float:
-        """When the first fragment after `moment` came; AssertionError when none does."""
+        """Arrival of the first fragment after `moment`; AssertionError if there is none."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             if later := [arrival for arrival in list(self.arrivals) if arrival > moment]:
@@ -77,7 +77,7 @@ def keyed(start_shared, canary):
 
 
 def media_address(weir, name: str) -> str:
-    """The media playlist's address, in which the epoch stands."""
+    """The media playlist's address, which contains the epoch."""
     url = f"{weir.web}/live/{name}/index.m3u8"
     return hls.parse_multivariant(http.fetch(url).good().text, url).variants[0].uri
 
@@ -99,11 +99,11 @@ def test_after_a_reset_within_a_group_the_stream_goes_on_within_a_group_and_a_se
             player.first_after(0, 5)
             client.reset()
             keyed.wait_state(name, "reconnecting", seconds=2)
-            # What was left inside came out when the connection went.
+            # Buffered media was delivered when the connection was reset.
             time.sleep(0.3)
             back = time.monotonic()
             client = RawRTMP(keyed.rtmp).start(f"{name}?key={canary}")
-            # It is in mid-group again when the next reset comes: 1.4 s into groups of a second.
+            # It is in mid-GOP again at the next reset: 1.4 s into GOPs of a second.
             client.play_out(scripts.tags_of("short"), until=1.4)
             times.append(player.first_after(back, 5) - back)
         client.finish()
@@ -116,7 +116,7 @@ def test_after_a_reset_within_a_group_the_stream_goes_on_within_a_group_and_a_se
         numbers = [segment.sequence for _, state in watch.states for segment in state.segments]
         assert playlist.segments[-1].sequence == max(numbers)
         assert len({state.url for _, state in watch.states}) == 1, "one epoch"
-        # One discontinuity for each reset, counted over all that the playlist ever listed.
+        # One discontinuity for each reset, counted over all playlist entries.
         assert playlist.segments[-1].discontinuities == RESETS[1]
         return times
 
@@ -132,14 +132,14 @@ def test_a_publisher_that_vanished_is_replaced_at_once(keyed, canary):
         silent = [begin(keyed, name, canary, seconds=1)]
         times = []
         for _ in range(LOSSES[1]):
-            # The line is dead: nothing comes and nothing goes, and no end of the old connection has been seen.
+            # The connection is dead: nothing is sent or received, and the old connection has no visible end.
             time.sleep(0.5)
             back = time.monotonic()
             client = RawRTMP(keyed.rtmp).start(f"{name}?key={canary}")
             times.append(time.monotonic() - back)
             client.play_out(scripts.tags_of("short"), until=0.5)
             silent.append(client)
-            # At most one switch in five seconds is promised to whoever publishes.
+            # The promise to publishers is at most one takeover in five seconds.
             time.sleep(4.7)
         silent.pop().finish()
         for client in silent:
@@ -159,7 +159,7 @@ def test_two_encoders_that_fight_for_a_name_take_turns_of_five_seconds(keyed, ca
     end = time.monotonic() + 13
 
     def encoder(number: int) -> None:
-        """Publishes, and whenever it is thrown out comes back at once."""
+        """Publishes, and reconnects at once after each disconnection."""
         while time.monotonic() < end:
             client = RawRTMP(keyed.rtmp)
             try:
@@ -184,7 +184,7 @@ def test_two_encoders_that_fight_for_a_name_take_turns_of_five_seconds(keyed, ca
         fighter.join(20)
     gaps = [later - earlier for (earlier, a), (later, b) in zip(switches, switches[1:]) if a != b]
     assert len(gaps) >= 2, switches
-    # The first switch follows the first publisher at once.
+    # The first takeover follows the first publisher at once.
     assert min(gaps[1:]) >= 4.9, gaps
     assert any("fighting" in text for text in refused), refused[:3]
     line = keyed.wait_log(r"takes over from 127\.0\.0\.1:\d+")
@@ -251,7 +251,7 @@ def test_a_thousand_reconnects_a_second_cost_half_a_core_at_most_and_disturb_nob
                 try:
                     knocker.sendall(hello)
                 except OSError:
-                    pass  # closed at once: that is what it is there for
+                    pass  # closed at once, as it should be
             made += 1
         took = time.monotonic() - began
         used = cpu_seconds(keyed.process.pid) - idle
@@ -265,12 +265,12 @@ def test_a_thousand_reconnects_a_second_cost_half_a_core_at_most_and_disturb_nob
     assert made / took >= 0.5 * rate, "this machine is too busy to ask so often"
     assert used / took <= 0.5 * max(1, made / took / rate)
     assert max(gaps) < 1, "the good publisher's viewers see nothing of it"
-    # Whoever knocks rarely is listened to again.
+    # A client that rarely connects is accepted again.
     keyed.wait(lambda: may_publish(keyed, canary), 20, "the address is listened to again", every=0.25)
 
 
 def may_publish(weir, key: str) -> bool:
-    """Whether somebody who comes from this address now is let in."""
+    """Whether a new client from this address is admitted."""
     try:
         with RawRTMP(weir.rtmp) as client:
             client.start(f"after?key={key}")
@@ -281,7 +281,7 @@ def may_publish(weir, key: str) -> bool:
 
 
 class Uplink:
-    """A line between a publisher and the server that takes so many bytes a second, or any number of them."""
+    """A connection between a publisher and the server with a limit in bytes per second, or without one."""
 
     def __init__(self, rtmp: str):
         self.rate: float | None = None
@@ -330,7 +330,7 @@ def test_a_publisher_whose_uplink_is_too_narrow_is_told_of_within_five_seconds(k
         narrow, resident = time.monotonic(), keyed.resident_kilobytes()
         keyed.wait(is_warned, 6, "a warning")
         took = time.monotonic() - narrow
-        # What does not get through waits with the publisher.
+        # Data that does not get through waits at the publisher.
         assert keyed.resident_kilobytes() - resident < 8 << 10
         uplink.rate = None
         keyed.wait(lambda: not is_warned(), 10, "no warning any more")
@@ -341,13 +341,13 @@ def test_a_publisher_whose_uplink_is_too_narrow_is_told_of_within_five_seconds(k
     assert took <= 5
 
 
-#: Of each bit to be wrong, of each message to be cut off; seconds of media, and how many times real time they come.
+#: Probabilities of a wrong bit and of a truncated message; seconds of media; speed as a multiple of real time.
 WRONG_BIT, CUT_OFF = 1e-5, 0.01
 DAMAGED_SECONDS, HASTE = (3600, 20) if LONG else (48, 6)
 
 
 def damaged(tag: flv.Tag, dice: random.Random) -> flv.Tag:
-    """The tag as a bad line or a bad encoder leaves it; headers stay whole, since they decide whether there is a stream."""
+    """The tag after a bad line or encoder. Sequence headers stay intact, because without them there is no stream."""
     if tag.type == flv.DATA or tag.is_header:
         return tag
     body = bytearray(tag.body)
@@ -378,7 +378,7 @@ def test_wrong_bits_and_cut_off_pictures_harm_nobody(keyed, canary, record_prope
                         client.play_out(tags, speed=HASTE, origin=int(at * 1000))
                         at += length / 1000
                 except (Closed, OSError):
-                    # What is wrong may name a codec that there is none of. The encoder comes back.
+                    # A wrong byte may name a codec that does not exist. The encoder reconnects.
                     refused += 1
                     at += length / 1000
         lost = Metrics(keyed).total("weir_ingest_frames_lost_total", stream="damaged")
@@ -400,7 +400,7 @@ def test_wrong_bits_and_cut_off_pictures_harm_nobody(keyed, canary, record_prope
 
 
 class TenthOfACore:
-    """A control group (version 1) whose processes have a tenth of a core together; `skip` where none can be made."""
+    """A control group (version 1) whose processes share a tenth of a core; `skip` if it cannot be created."""
 
     def __init__(self):
         self.folder = pathlib.Path("/sys/fs/cgroup/cpu") / f"weir-test-{os.getpid()}"
@@ -418,7 +418,7 @@ class TenthOfACore:
 
     @property
     def throttled(self) -> int:
-        """Periods in which they had no time left."""
+        """Number of periods in which they were throttled."""
         text = (self.folder / "cpu.stat").read_text()
         return int(next(line.split()[1] for line in text.splitlines() if line.startswith("nr_throttled ")))
 
@@ -440,7 +440,7 @@ def pictures_in(path) -> int:
 
 @pytest.mark.skipif(not LONG, reason="only in long runs (WEIR_FAULTS=long)")
 def test_a_tenth_of_a_core_costs_rungs_their_pictures_and_publishers_none(start, record_property):
-    """Four publishers whose ladders need much more than there is: encoders leave pictures out, what comes in is kept."""
+    """Four publishers whose ladders need far more CPU than there is: encoders drop frames, but received media is kept."""
     film = sources.source("h264-30")
     published = pictures_in(film)
     names = [f"cam{number}" for number in range(4)]

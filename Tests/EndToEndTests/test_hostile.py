@@ -1,6 +1,6 @@
-"""Peers that lie, stall, flood and guess, while a good publisher and a viewer go on undisturbed.
+"""Peers that send wrong data, stall, flood and guess, while a good publisher and a viewer are not disturbed.
 
-All run against one server; the last test judges what the good publisher's viewers saw meanwhile.
+All run against one server. The last test checks what the good publisher's viewers received meanwhile.
 """
 
 import contextlib
@@ -55,7 +55,7 @@ def scene(start_shared, canary, tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def good_publisher_goes_on(scene):
-    """After each attack the server still answers and the good stream is still live."""
+    """After each attack the server still responds, and the good stream is still live."""
     yield
     if scene.over:
         return
@@ -138,7 +138,7 @@ def test_with_a_valid_key_the_newest_publisher_wins_at_most_once_in_five_seconds
 
 
 def quiet(client: RawRTMP, tags) -> None:
-    """Publishes until the server has enough of it."""
+    """Publishes until the server closes the connection."""
     with contextlib.suppress(Closed, OSError):
         client.play_out(tags)
     client.close()
@@ -324,7 +324,7 @@ def test_an_abort_of_a_half_message_is_obeyed(scene):
         client.finish()
 
 
-# Those who stall
+# Peers that stall
 
 
 @pytest.mark.parametrize("sent", [0, 1, 700, 1537, 2000], ids=lambda n: f"{n}-bytes")
@@ -346,7 +346,7 @@ def test_a_tls_hello_or_http_on_the_rtmp_port_is_closed(scene):
 
 @pytest.fixture(scope="module")
 def stalled(scene):
-    """How long the server bears with peers that stop talking, all waited for at once. For HTTP: what it says."""
+    """How long the server waits for peers that stop sending, all tested at once. For HTTP: its response."""
     took: dict = {}
 
     def stall(key, client) -> None:
@@ -371,7 +371,7 @@ def stalled(scene):
 
 
 def slowloris(url: str) -> float:
-    """Sends a header byte by byte, a byte a second; how long until the server has enough."""
+    """Sends a header one byte per second. Returns the seconds until the server closes."""
     host, port = url.removeprefix("http://").rsplit(":", 1)
     began = time.monotonic()
     with socket.create_connection((host, int(port)), timeout=1) as connection:
@@ -439,7 +439,7 @@ def test_writes_are_refused_without_an_admin_token_also_from_localhost(scene):
     ("GET /api/v1/streams", b"413"), ("GET /", b"413"),
 ])
 def test_a_body_that_no_route_wants_from_this_client_is_refused_at_its_head(scene, target, status):
-    """Nothing of it is sent, nor asked for by 100: the head decides."""
+    """The body is not sent, and not requested by 100: the head decides."""
     head = f"{target} HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 4096\r\n\r\n"
     answer = http.raw(scene.weir.web, head.encode(), timeout=3)
     assert answer.split(b" ", 2)[1] == status, answer[:300]

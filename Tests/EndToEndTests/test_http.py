@@ -1,4 +1,4 @@
-"""HTTP as viewers, caches and browsers rely on it: methods, ranges, headers, compression."""
+"""HTTP for viewers, caches and browsers: methods, ranges, headers, compression."""
 
 import gzip
 import json
@@ -15,7 +15,7 @@ NAME = "cam"
 
 @pytest.fixture(scope="module")
 def live(weir):
-    """A stream that is live all along, a finished recording, and the URLs a viewer finds."""
+    """A stream that is live throughout, a finished recording, and the URLs that a viewer finds."""
     short = publishers.ffmpeg("short", f"{weir.rtmp}/live/short")
     publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{NAME}", loop=-1)
     try:
@@ -123,7 +123,7 @@ def test_players_of_other_origins_may_read(live, what):
     assert preflight.status == 204
     assert {"GET", "HEAD"} <= {m.strip() for m in preflight.headers["access-control-allow-methods"].split(",")}
     allowed = preflight.headers.get("access-control-allow-headers", "").lower().split(", ")
-    # Players of CTA-5004 send how they play in fields of their own.
+    # Players with CTA-5004 send playback data in their own fields.
     assert {"range", "cmcd-object", "cmcd-request", "cmcd-session", "cmcd-status"} <= set(allowed)
 
 
@@ -275,7 +275,7 @@ def test_addresses_of_the_api_may_end_with_a_slash(live):
     assert weir.get("/api/").status == 200
     for path in ("/healthz", "/readyz", "/metrics", "/time"):
         assert weir.get(f"{path}/").status == weir.get(path).status == 200, path
-    # The token is asked for, not the address refused.
+    # The response asks for the token; the address is not refused.
     assert weir.get("/api/v1/sources/").status == weir.get("/api/v1/sources").status == 403
 
 
@@ -303,7 +303,7 @@ def test_a_browser_that_went_astray_gets_a_page_with_a_way_out(live, path):
     assert 'href="/"' in page.text and 'href="/recordings"' in page.text
     assert "default-src 'self'" in page.headers["content-security-policy"]
     for program in (weir.get(path), weir.get(path, headers={"Accept": "*/*"})):
-        # A cache between must not give the one what it has for the other.
+        # A cache between them must not give one client the response for the other.
         assert (program.headers["content-type"], program.headers["vary"]) == ("application/problem+json", "Accept")
 
 
@@ -351,7 +351,7 @@ def test_the_manifest_has_a_clock_to_ask_and_last_one_for_players_that_resolve_n
     (asked, address), (told, value) = clocks(weir)
     assert (asked, address) == ("urn:mpeg:dash:utc:http-iso:2014", "/time")
     assert told == "urn:mpeg:dash:utc:direct:2014"
-    # As docs/playback.md says: late by the age of the manifest, and never early.
+    # As in docs/playback.md: late by the age of the manifest, and never early.
     late = (dash.moment(weir.get("/time").text) - dash.moment(value)).total_seconds()
     assert 0 <= late <= 4
 

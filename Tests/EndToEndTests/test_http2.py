@@ -1,5 +1,5 @@
-"""HTTP/2 over TLS beside HTTP/1.1: the same answers, many streams that do not hold each other up, floods that end their
-own connection, and a certificate that is renewed while everybody goes on."""
+"""HTTP/2 over TLS beside HTTP/1.1: the same responses, many streams that do not block each other, floods that end only their
+own connection, and a certificate that is renewed while clients stay connected."""
 
 import contextlib
 import gzip
@@ -30,8 +30,8 @@ def path_of(url: str) -> str:
 
 @pytest.fixture(scope="module")
 def live(start_shared, tmp_path_factory):
-    """A server with TLS, a stream that is live all along, and the paths that a viewer finds."""
-    # h2load asks for one playlist over and over.
+    """A server with TLS, a stream that is live throughout, and the paths that a viewer finds."""
+    # h2load requests one playlist repeatedly.
     weir = start_secure(start_shared, tmp_path_factory.mktemp("tls"), "--poll-limit", "0")
     short = publishers.ffmpeg("short", f"{weir.rtmp}/live/short")
     publisher = publishers.ffmpeg("h264-30", f"{weir.addresses['rtmps']}/live/{NAME}", loop=-1)
@@ -64,7 +64,7 @@ def connected(weir, **options):
 
 
 def curl(weir, path: str, *options: str) -> tuple[str, int, dict[str, str], bytes]:
-    """The version that was spoken, status, headers and body."""
+    """The protocol version, status, headers and body."""
     out = weir.folder / "body"
     done = tools.run("curl", "-sk", "-o", out, "-D", "-", "-w", "%{http_version}", *options,
                      weir.addresses["https"] + path)
@@ -78,7 +78,7 @@ def curl(weir, path: str, *options: str) -> tuple[str, int, dict[str, str], byte
 
 
 def test_one_connection_carries_a_held_list_a_hinted_part_and_the_rest(live):
-    """As Apple's players do it: the playlist of the next part, that part, and others, all on one connection."""
+    """As Apple's players: the playlist of the next part, that part, and others, all on one connection."""
     weir, paths = live
     url = weir.addresses["https"] + paths["playlist"]
     with connected(weir) as connection:
@@ -100,7 +100,7 @@ def test_one_connection_carries_a_held_list_a_hinted_part_and_the_rest(live):
 
 
 def test_a_player_that_reloads_by_parts_is_told_a_segments_first_part_where_it_names_the_segment_alone(live):
-    """As Safari does at the end of a segment; it is told so once, and nobody else is given that answer."""
+    """As Safari at the end of a segment. The response comes once, and no other request gets it."""
     weir, paths = live
     url = weir.addresses["https"] + paths["playlist"]
 
@@ -115,7 +115,7 @@ def test_a_player_that_reloads_by_parts_is_told_a_segments_first_part_where_it_n
         asked(connection, f"_HLS_msn={segment}&_HLS_part=0")
         early, cache = asked(connection, f"_HLS_msn={segment + 1}")
         assert early.last[0] == segment + 1 and early.last[1] <= 1 and cache == "no-store"
-        # Twice means what it says.
+        # Two means two.
         late, cache = asked(connection, f"_HLS_msn={segment + 1}")
         assert late.next[0] > segment + 1 and cache.startswith("public")
     with connected(weir) as connection:
@@ -208,7 +208,7 @@ def test_h2load_gets_every_answer(live):
     done = tools.run("h2load", "-n", "2000", "-c", "4", "-m", "100", weir.addresses["https"] + paths["playlist"])
     assert "2000 succeeded, 0 failed, 0 errored" in done.stdout, done.stdout + done.stderr
     assert "status codes: 2000 2xx" in done.stdout
-    # More at a time than there may be streams.
+    # More at a time than the limit of streams.
     done = tools.run("h2load", "-n", "2000", "-c", "4", "-m", "150", weir.addresses["https"] + paths["playlist"])
     assert "2000 succeeded, 0 failed, 0 errored" in done.stdout, done.stdout + done.stderr
     done = tools.run("h2load", "-n", "200", "-c", "2", "-m", "20", weir.addresses["https"] + paths["segment"])
@@ -216,12 +216,12 @@ def test_h2load_gets_every_answer(live):
 
 
 def test_streams_too_many_of_a_client_that_has_read_nothing_are_refused_one_by_one(live):
-    """It cannot know yet how many it may open, and python's h2 does not guess."""
+    """It does not know the limit yet, and python's h2 does not guess."""
     weir, paths = live
     url = weir.addresses["https"] + paths["playlist"]
     segment = llhls.parse(weir.get(paths["playlist"]).text, url).next[0] + 1
     with connected(weir, reading=False) as connection:
-        # Answered when that segment is there, so that all of them are open together.
+        # The responses come when that segment exists, so all streams are open together.
         numbers = [connection.request(f"{paths['playlist']}?_HLS_msn={segment}") for _ in range(150)]
         connection.read()
         for number in numbers[:100]:
@@ -234,7 +234,7 @@ def test_streams_too_many_of_a_client_that_has_read_nothing_are_refused_one_by_o
 
 
 def flood(connection, act, count: int) -> None:
-    """Does it `count` times, or until the connection is lost."""
+    """Repeats an action `count` times, or until the connection is lost."""
     for _ in range(count):
         if connection.closed:
             return
@@ -269,7 +269,7 @@ def test_a_flood_ends_its_own_connection_and_no_viewer_notices(live, kind):
 
 
 def serial(address: str) -> str:
-    """Of the certificate that a new connection is shown."""
+    """From the certificate that a new connection gets."""
     host = address.split("://")[1]
     shown = tools.run("sh", "-c", f"{tools.OPENSSL} s_client -connect {host} -servername localhost </dev/null 2>/dev/null"
                                   f" | {tools.OPENSSL} x509 -noout -serial")
@@ -290,7 +290,7 @@ def test_a_renewed_certificate_is_shown_to_new_connections_and_old_ones_go_on(st
             watching = viewer.request(f"/live/{NAME}/stream.mp4")
             viewer.wait(lambda c: len(c.streams[watching].body) > 1000, 20, "the viewer watches")
 
-            # A key that does not match: told, and nothing changes.
+            # A key that does not match is logged, and nothing changes.
             cert, key = make_certificate(tmp_path / "new")
             os.replace(key, folder / "key.pem")
             line = weir.wait_log("the new certificate is not taken", 10)
@@ -304,7 +304,7 @@ def test_a_renewed_certificate_is_shown_to_new_connections_and_old_ones_go_on(st
             assert new in line.replace("serial 0", "serial ") or f"serial {new}" in line
             assert re.search(r"valid until 20\d\d-", line)
 
-            # SIGHUP does not wait for the next look.
+            # SIGHUP does not wait for the next check.
             third = make_certificate(tmp_path / "third")
             os.replace(third[0], folder / "cert.pem")
             os.replace(third[1], folder / "key.pem")

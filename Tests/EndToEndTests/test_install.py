@@ -1,4 +1,4 @@
-"""`make install` as root runs it: sudo's PATH has no compiler. What is installed starts, and its units say what they should."""
+"""`make install` as root: sudo's PATH has no compiler. The installed program starts, and its units are correct."""
 
 import os
 import re
@@ -25,12 +25,12 @@ def test_what_was_built_is_installed_without_a_compiler(tmp_path):
     said = subprocess.run([weir, "version"], capture_output=True, text=True, timeout=20, env=clean_environment())
     assert said.stdout.startswith("weir ")
     unit = (tmp_path / "opt/weir/lib/systemd/system/weir.service").read_text()
-    # No flag: it would beat the variables of /etc/weir.env.
+    # No flag: it would override the variables of /etc/weir.env.
     assert re.findall(r"^ExecStart=(.*)$", unit, re.M) == ["/opt/weir/bin/weir serve"]
-    # Settings that are wrong stay wrong: with this status it is not started again.
+    # Wrong settings stay wrong: with this status it is not restarted.
     wrong = subprocess.run([weir, "serve", "--window", "yesterday"], capture_output=True, timeout=20, env=clean_environment())
     assert re.findall(r"^RestartPreventExitStatus=(.*)$", unit, re.M) == [str(wrong.returncode)] == ["2"]
-    # Settings of the file come after the unit's own, which they replace.
+    # Settings of the file come after the unit's own ones, which they replace.
     assert unit.index("Environment=WEIR_STATE") < unit.index("EnvironmentFile=-/etc/weir.env")
 
 

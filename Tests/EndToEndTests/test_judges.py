@@ -1,6 +1,6 @@
-"""The judges themselves: they accept what ffmpeg makes well, and refuse the same with one thing wrong.
+"""Tests of the judges: they accept correct output of ffmpeg, and refuse the same output with one error.
 
-Without these, a test below that finds no fault could mean that nobody looked.
+Without these tests, a test without findings could mean that nothing was checked.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ from harness import amf, box_rules, boxes, dash, flv, hls, llhls, metronome, pac
 
 @pytest.fixture(scope="module")
 def fragmented(tmp_path_factory):
-    """A film as one fragmented file by ffmpeg, its init part and its media part."""
+    """A film as one fragmented file by ffmpeg: its init part and its media part."""
     path = tmp_path_factory.mktemp("judges") / "fragmented.mp4"
     done = tools.run(tools.FFMPEG, "-v", "error", "-i", sources.source("h264-30"), "-c", "copy", "-movflags",
                      "+frag_keyframe+empty_moov+default_base_moof+negative_cts_offsets", path)
@@ -83,7 +83,7 @@ def test_the_box_rules_refuse_a_broken_fragment(fragmented, rule, marker, offset
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
-    """The film fragmented with its edit lists (ffmpeg's empty_moov drops them, and with them the A/V relation)."""
+    """The film, fragmented with its edit lists. (ffmpeg's empty_moov drops them, and with them the A/V relation.)"""
     path = tmp_path_factory.mktemp("copy") / "copy.mp4"
     done = tools.run(tools.FFMPEG, "-v", "error", "-i", sources.source("h264-30"), "-c", "copy", "-movflags",
                      "+frag_keyframe+delay_moov+default_base_moof", path)

@@ -1,5 +1,5 @@
-"""The transcoding ladder: rungs that are cut where the source is, and a transcoder that may die without anybody who
-watches the source noticing."""
+"""The transcoding ladder: rungs are cut where the source is, and the transcoder may crash without an effect on viewers of
+the source."""
 
 import os
 import re
@@ -20,7 +20,7 @@ RUNGS = {"120p": (214, 120), "90p": (160, 90)}
 
 
 def variants(weir) -> dict[str, str]:
-    """The playlists of the picture, by the last folder of their address."""
+    """The playlists of the video, by the last folder of their address."""
     index = f"{weir.web}/live/{NAME}/index.m3u8"
     weir.wait(lambda: http.fetch(index).status == 200, 20, "a playlist")
     top = hls.parse_multivariant(http.fetch(index).text, index)
@@ -31,7 +31,7 @@ def variants(weir) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def live(start_shared):
-    """A stream of B-frames and sound with two rungs, and the playlists of its pictures."""
+    """A stream with B-frames and audio and with two rungs, and the playlists of its video."""
     weir = start_shared("--ladder", "180p@1M,120p@200k,90p@100k", "--no-record")
     publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{NAME}", loop=-1)
     try:
@@ -43,7 +43,7 @@ def live(start_shared):
 
 
 def decode_times(url: str, sequences: range) -> dict[int, list[tuple[int, int]]]:
-    """By segment: the decode time and the length of each fragment of a picture's rendition."""
+    """By segment: decode time and length of each fragment of a video rendition."""
     playlist = llhls.parse(http.fetch(url).text, url)
     movie = boxes.read_movie(http.fetch(f"{url.rsplit('/', 1)[0]}/{playlist.segments[0].map}").good().body)
     found = {}
@@ -63,7 +63,7 @@ def test_the_rung_that_equals_the_source_is_the_source(live):
 
 
 def test_every_size_has_a_list_of_key_frames_for_seeking(live, tmp_path):
-    """EXT-X-I-FRAME-STREAM-INF names each with its size; a range of it, behind its init segment, is one picture."""
+    """EXT-X-I-FRAME-STREAM-INF lists each with its size. A byte range, after its init segment, is one frame."""
     weir, urls = live
     index = f"{weir.web}/live/{NAME}/index.m3u8"
     lines = [hls.attributes(line) for line in http.fetch(index).text.split("\n")
@@ -83,7 +83,7 @@ def test_every_size_has_a_list_of_key_frames_for_seeking(live, tmp_path):
         path.write_bytes(http.fetch(urllib.parse.urljoin(url, init)).good().body + picture.body)
         done = tools.run(tools.FFPROBE, "-v", "error", "-select_streams", "v", "-show_entries",
                          "frame=pict_type,width,height", "-of", "csv=p=0", path)
-        # The fragment's other pictures are not there, which ffprobe remarks.
+        # The other frames of the fragment are missing, which ffprobe reports.
         width, height, kind, *_ = done.stdout.strip().split(",")
         assert (f"{width}x{height}", kind) == (line["RESOLUTION"], "I")
 
@@ -148,7 +148,7 @@ def test_the_death_of_the_transcoder_is_nothing_to_the_sources_viewers(live):
     player.judge_media()
     assert player.problems == []
     gaps = [b - a for (a, _), (b, _) in zip(player.playlists[1:], player.playlists[2:])]
-    # A machine that does other things too may hold one of them up; whoever waited for the rungs would wait for seconds.
+    # Other work on the machine may delay one of them. A viewer that waited for the rungs would wait for seconds.
     assert sorted(gaps)[-2] < 1 and max(gaps) < 2, gaps
 
     def back():
@@ -185,7 +185,7 @@ def test_garbage_with_good_lengths_is_nothing_to_another_streams_rungs(live):
     before, pid = weir.stream(NAME)["ladder"], weir.process.pid
     began = newest_of_a_rung(urls["90p"])
     tags = scripts.tags_of("h264-30")
-    # The first second is good, so that there is a decoder; the rest is nonsense, in pictures and in key frames.
+    # The first second is valid, so that the decoder starts. The rest is invalid, in ordinary frames and key frames.
     good, bad = [t for t in tags if t.milliseconds < 1000], [t for t in tags if t.milliseconds >= 1000]
     with RawRTMP(weir.rtmp).start("garbage") as client:
         client.play_out(good + scripts.garbled(bad))
@@ -206,13 +206,13 @@ def test_pictures_that_change_with_each_key_frame_fill_neither_memory_nor_log(st
         for at in range(0, len(tags), 100):
             client.play_out(tags[at:at + 100])
             most = max(most, weir.resident_kilobytes())
-        # Each change is a new encoder, whose first picture costs more than a rung may have in the long run: where the
-        # machine keeps up with very many of them, the worker is taken for a hostile one, and the next one waits.
+        # Each change needs a new encoder, whose first frame costs more than a rung may in the long run. If the machine keeps up
+        # with very many changes, the worker counts as hostile, and the next one has to wait.
         assert weir.stream(NAME)["ladder"]["worker"] in ("running", "waiting")
     log = weir.text()
-    # Whether the worker keeps up with them or pictures are left out depends on the machine.
+    # It depends on the machine whether the worker keeps up with them or frames are dropped.
     assert log.count("transcoding to") <= 20 and log.count(": now ") <= 20, weir.tail()
-    # 32 MB wait, the socket's buffers and the worker's have some more; they sent 250 MB.
+    # 32 MB wait, plus the buffers of the socket and the worker. 250 MB were sent.
     assert most - before < 120_000, f"{most - before} KB"
 
 
@@ -253,7 +253,7 @@ def test_a_reconnect_is_the_same_discontinuity_in_every_rung(start):
         shapes = {name: [(s.sequence, s.duration, s.discontinuity) for s in complete(url)] for name, url in urls.items()}
         assert shapes["video"][:len(shapes["120p"])] == shapes["120p"]
         broken = next(s.sequence for s in complete(urls["120p"]) if s.discontinuity)
-        # What lies between them, if it took long, is listed as gaps.
+        # The time between them, if it was long, is listed as gaps.
         before = max(s.sequence for s in complete(urls["120p"]) if s.sequence < broken and not s.gap)
         sequences = (before, broken)
         assert decode_times(urls["120p"], sequences) == decode_times(urls["video"], sequences)

@@ -1,5 +1,5 @@
-"""Crowds and floods: too many for the descriptors or the memory there are, all of one leaving or asking at once, readers
-that hardly read, who polls, who only shakes hands. Publishers are never harmed by viewers.
+"""Crowds and floods: too many for the descriptors or the memory, all leaving or connecting at once, slow readers, polling,
+TLS handshakes. Viewers must never harm publishers.
 
 The counts are in WEIR_FAULTS: "short" (the default) or "long", as in test_faults.py.
 """
@@ -37,7 +37,7 @@ def media_playlist(weir, name: str = NAME) -> str:
 
 
 def connected(url: str, count: int) -> tuple[list[socket.socket], list[bytes]]:
-    """Connections that have asked for a playlist and stay open, and the first line that each got (or nothing)."""
+    """Connections that have requested a playlist and stay open, and the first line of each response (or nothing)."""
     parts = urllib.parse.urlsplit(url)
     request = f"GET {parts.path} HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n".encode()
     connections, answers = [], []
@@ -62,7 +62,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def asked(connection: socket.socket, path: str) -> bytes:
-    """What is answered on a connection that stays."""
+    """The response on a connection that stays open."""
     client = HTTPConnection("x")
     client.sock = connection
     connection.settimeout(5)
@@ -94,7 +94,7 @@ def test_when_descriptors_run_short_viewers_are_refused_and_publishers_are_not(s
         assert len(served) < descriptors
         assert refused, "nobody was told that the server is full"
         assert all(b"retry-after:" in answer.lower() for answer in refused)
-        # The crowd stays. A publisher still gets in, and those who play play on.
+        # The crowd stays. A publisher is still admitted, and present viewers play on.
         sent["other"] = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/other", loop=-1)
         served_connection = next(c for c, a in zip(connections, answers) if a.startswith(b"HTTP/1.1 200"))
         began = cpu_seconds(weir.process.pid)
@@ -114,14 +114,14 @@ def test_when_descriptors_run_short_viewers_are_refused_and_publishers_are_not(s
             connection.close()
         for publisher in sent.values():
             publisher.kill()
-    # With the crowd gone there is room again.
+    # After the crowd has gone there is room again.
     weir.wait(lambda: http.fetch(f"{weir.web}/time").status == 200, 10, "room")
 
 
-# Long counts and limits are those of the fault table, for a machine that has nothing else to do. In `make test`, where other
-# tests share its cores, counts are smaller, and what happens is held against what an idle server beside it does meanwhile.
+# Long counts and limits are those of the fault table, for a machine without other work. In `make test` other tests share
+# the cores. There the counts are smaller, and results are compared with an idle server beside it.
 LONG = os.environ.get("WEIR_FAULTS") == "long"
-#: How many times as late as the idle server's parts those of the other may be; less than these seconds are the scheduler's.
+#: How many times as late as the idle server's parts the others may be. Delays below these seconds are the scheduler's.
 TIMES, LEAST = 3, 0.02
 
 
@@ -145,7 +145,7 @@ def published(weir, film: str = "h264-30"):
 
 @pytest.fixture(scope="module")
 def neighbour(start_shared):
-    """The media playlist of a server that nobody does anything to, for tests that have other tests beside them."""
+    """The media playlist of an idle server, for tests that run beside other tests."""
     if LONG:
         yield None
         return
@@ -156,10 +156,10 @@ def neighbour(start_shared):
 
 @contextlib.contextmanager
 def measured(url: str, neighbour: str | None, what: str, record_property, limit: float):
-    """A viewer at the live edge during a calm stretch and during what happens inside. Fails when the latest of a hundred parts
-    comes later then by more than `limit` seconds, the fault table's figure; with a neighbour, when nine of ten do not come
-    within `TIMES` times what they take there, or the limit."""
-    # From the third distance of key frames on the server foresees the ends of segments: parts are even then.
+    """A viewer at the live edge, during a calm period and during the body of the context. It fails if the latest of a hundred
+    parts comes later then by more than `limit` seconds, the figure of the fault table. With an idle server beside it, it fails
+    if nine of ten parts take more than `TIMES` times as long as there, and more than the limit."""
+    # From the third key frame interval on, the server knows the ends of segments in advance, and parts are even.
     if LONG:
         time.sleep(6)
     pulses = [Pulse(url)] + ([Pulse(neighbour)] if neighbour else [])
@@ -186,13 +186,13 @@ def measured(url: str, neighbour: str | None, what: str, record_property, limit:
 
 
 def anonymous_bytes(pid: int) -> int:
-    """Memory of the process's own: what it shares (the window) is not in it."""
+    """The process's private memory, without shared memory (the window)."""
     with open(f"/proc/{pid}/status") as status:
         return next(int(line.split()[1]) for line in status if line.startswith("RssAnon")) << 10
 
 
 def slow_connection(url: str, buffer: int = 4096) -> socket.socket:
-    """A connection whose buffers take little, as over the Internet and not as over a loopback."""
+    """A connection with small buffers, as over the Internet, unlike over loopback."""
     parts = urllib.parse.urlsplit(url)
     connection = socket.socket()
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
@@ -218,7 +218,7 @@ def test_a_crowd_that_leaves_at_once_does_not_hold_up_the_others(start, neighbou
 
 @pytest.mark.parametrize("count", [5000 if LONG else 1500])
 def test_half_requests_hold_up_nobody_and_are_cut(start, neighbour, count, record_property):
-    """From several addresses, as each may have only so many connections that have not asked for anything."""
+    """From several addresses, because each may have only so many connections without a request."""
     weir = start("--no-record")
     parts = urllib.parse.urlsplit(weir.web)
     with published(weir) as publisher:
@@ -245,7 +245,7 @@ def test_half_requests_hold_up_nobody_and_are_cut(start, neighbour, count, recor
 
 
 def over(connection: socket.socket) -> bool:
-    """Whether the server has closed it, perhaps after saying why."""
+    """Whether the server has closed it, perhaps after a response."""
     try:
         while connection.recv(1 << 12):
             pass
@@ -287,7 +287,7 @@ def test_readers_of_a_byte_a_second_hold_nobody_up_and_are_cut(start, neighbour,
                 most = max(most, anonymous_bytes(weir.process.pid) - before)
                 left = []
                 for connection in open_ones:
-                    # What has come can still be read after a reset: it is asked for, not read.
+                    # Received data can still be read after a reset, so the state is queried, not read.
                     with contextlib.suppress(BlockingIOError):
                         connection.recv(1)
                     if connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1) == ESTABLISHED:
@@ -300,14 +300,14 @@ def test_readers_of_a_byte_a_second_hold_nobody_up_and_are_cut(start, neighbour,
         record_property("figure", f"{count} readers of a byte a second: {most / count / 1024:.1f} KiB each, cut after "
                                   f"{min(cut, default=0):.0f} to {max(cut, default=0):.0f} s")
         assert not open_ones, f"{len(open_ones)} are still being served"
-        # Nothing was taken for 20 s.
+        # Nothing was read for 20 s.
         assert min(cut) > 15
         assert most / count < 32 << 10
 
 
 @pytest.mark.parametrize("count", [5000 if LONG else 2000])
 def test_thousands_of_blocked_reloads_wake_together_by_one_rendering(start, count, record_property):
-    # Parts long enough that all are answered before the next one comes.
+    # Parts are so long that all requests get a response before the next part.
     weir = start("--no-record", "--part-duration", "1s")
     with published(weir):
         url = media_playlist(weir)
@@ -349,12 +349,12 @@ def test_thousands_of_blocked_reloads_wake_together_by_one_rendering(start, coun
 
 
 def spread_of_plain_requests(connections: list[socket.socket], parts) -> float:
-    """Seconds from the first request to the last answer but one in a hundred, where each asks for the playlist as it is."""
+    """Seconds from the first request to the response number 99 of each hundred; each asks for the present playlist."""
     request = f"GET {parts.path} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
     with select.epoll() as poll:
         for connection in connections:
             poll.register(connection.fileno(), select.EPOLLIN)
-        # Sending them takes a part of the time in which they are answered: the first are, before the last is sent.
+        # Sending takes part of the time: the first requests get their responses before the last is sent.
         began = time.monotonic()
         for connection in connections:
             connection.sendall(request)
@@ -369,7 +369,7 @@ def spread_of_plain_requests(connections: list[socket.socket], parts) -> float:
 
 
 def poll_quickly(url: str, rate: int, seconds: float) -> str:
-    """A program that asks on one connection at that rate; prints how many answers of each status it got."""
+    """A program that sends requests at that rate on one connection. It prints the number of responses by status."""
     parts = urllib.parse.urlsplit(url)
     return f"""
 import collections, http.client, time
@@ -397,7 +397,7 @@ def test_who_polls_a_thousand_times_a_second_is_told_to_wait_and_nobody_else_is(
         path, segment = urllib.parse.urlsplit(url).path, urllib.parse.urlsplit(newest_segment(url)).path
         with measured(url, neighbour, "polling 1000 times a second", record_property, 0.005):
             poller = subprocess.Popen([sys.executable, "-c", poll_quickly(url, 1000, 5)], stdout=subprocess.PIPE, text=True)
-            # From the same address: what a proxy carries on one connection for many who play, and players in step.
+            # From the same address: a proxy's connection for many viewers, and synchronised players.
             proxy = llhls.Connection(url)
             statuses = set()
             for _ in range(400):
@@ -475,7 +475,7 @@ def test_when_memory_runs_short_the_newest_viewers_are_refused_and_nothing_is_ki
             crowd: list[ssl.SSLSocket] = []
 
             def view(number: int, segment: str) -> str:
-                """Asks over TLS for a segment and reads no more than its beginning: what costs most."""
+                """Requests a segment over TLS and reads only its beginning, which costs the server most."""
                 try:
                     viewer = tls_connection(url)
                     viewer.sendall(f"GET {segment} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
@@ -491,14 +491,14 @@ def test_when_memory_runs_short_the_newest_viewers_are_refused_and_nothing_is_ki
 
             answers: list[str] = []
             with concurrent.futures.ThreadPoolExecutor(20) as pool:
-                # In waves, since a segment stays in the window for so long only.
+                # In waves, because a segment stays in the window only for a limited time.
                 for _ in range(0, count, 200):
                     playlist = hls.parse_media(guide.get(plain).good().text, plain)
                     path = urllib.parse.urlsplit(playlist.absolute(playlist.segments[-1].uri)).path
                     answers += pool.map(lambda number: view(number, path), range(200))
             served, refused = answers.count("200"), answers.count("503")
             assert publisher.process.poll() is None and weir.process.poll() is None
-            # Whoever was there before plays on, while the crowd is there.
+            # Present viewers play on during the crowd.
             first.sendall(request)
             assert b"#EXTM3U" in first.recv(1 << 16)
             record_property("figure", f"256 MiB, {count} viewers over TLS that read nothing: {served} served, {refused} told "
@@ -525,7 +525,7 @@ def has_room(address: str) -> bool:
 
 @functools.cache
 def anybody() -> ssl.SSLContext:
-    """Trusts any certificate; made once, since making one takes longer than a handshake."""
+    """Accepts any certificate. It is made once, because making one takes longer than a handshake."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -534,5 +534,5 @@ def anybody() -> ssl.SSLContext:
 
 
 def tls_connection(url: str) -> ssl.SSLSocket:
-    # A record of TLS has 16 KiB: of less room, a single byte would take many round trips.
+    # A TLS record has 16 KiB. With less room, a single byte would take many round trips.
     return anybody().wrap_socket(slow_connection(url, 65_536))

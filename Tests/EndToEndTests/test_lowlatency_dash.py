@@ -1,5 +1,5 @@
-"""LL-DASH (ISO/IEC 23009-1, DASH-IF IOP 5 low latency): what the manifest promises, measured against the clock, the
-media and the wire; patches from any manifest to the newest; ffmpeg as a player."""
+"""LL-DASH (ISO/IEC 23009-1, DASH-IF IOP 5 low latency): promises of the manifest, measured by the clock, the media and
+the connection; patches from any manifest to the newest; ffmpeg as a player."""
 
 import dataclasses
 import random
@@ -21,7 +21,7 @@ SEGMENT = 2.0
 
 
 class Clock:
-    """The server's clock (UTCTiming), by the quickest of a few requests."""
+    """The server's clock (UTCTiming), by the fastest of a few requests."""
 
     def __init__(self, url: str):
         tries = []
@@ -56,7 +56,7 @@ class Live:
 
 @pytest.fixture(scope="module")
 def live(start_shared):
-    """A stream with a key frame every two seconds, after it has been found to be steady."""
+    """A stream with a key frame every two seconds, once its interval is known to be constant."""
     weir = start_shared("--no-record")
     sources.source("steady")
     publisher = publishers.ffmpeg("steady", f"{weir.rtmp}/live/{NAME}", loop=-1)
@@ -70,7 +70,7 @@ def live(start_shared):
 
 @pytest.fixture(scope="module")
 def watched(start_shared):
-    """Every manifest of a stream that is lost and comes back, with what its patches made of the ones before."""
+    """All manifests of a stream that is lost and returns, with the results of patches on the earlier ones."""
     weir = start_shared("--no-record", "--window", "20s")
     sources.flv("short")
     url = f"{weir.web}/live/drops/manifest.mpd"
@@ -101,17 +101,17 @@ def patch_url(url: str, manifest: str) -> str | None:
 
 
 def check_patch(url: str, old: str, new: str) -> tuple[int, list[str]]:
-    """Whether the patch of `old` leads to `new`, where it leads there at all: a newer manifest may have come."""
+    """Whether the patch of `old` gives `new`, if it leads there at all: there may be a newer manifest."""
     where = patch_url(url, old)
     if where is None:
-        # While nobody publishes, whole manifests alone are told.
+        # Without a publisher, only whole manifests are served.
         return 0, []
     answer = http.fetch(where)
     if answer.status != 200:
         return 0, [f"D18 {where}: status {answer.status}"]
     problems = []
     if "/MPD/PatchLocation[1]" in answer.text and "<remove" in answer.text.split("PatchLocation")[0]:
-        # More has changed than a patch can tell: the next update is a whole manifest.
+        # More has changed than a patch can express: the next update is a whole manifest.
         left = ElementTree.fromstring(mpd_patch.apply(old, answer.text))
         gone = left.find(f"{{{dash.NAMESPACE}}}PatchLocation") is None
         return 0, [] if gone else [f"D18 {where} leaves a PatchLocation"]
@@ -126,7 +126,7 @@ def check_patch(url: str, old: str, new: str) -> tuple[int, list[str]]:
         return 0, problems
     if re.search("utc:direct|/MPD/UTCTiming", answer.text) and 'type="dynamic"' in new:
         problems.append(f"D18 {where} changes a clock")
-    # When the manifest was made, which it tells players that ask no clock, is told by whole manifests alone.
+    # The time at which a manifest was made is only in whole manifests. It is for players without a clock source.
     told = re.compile(r'(?<=urn:mpeg:dash:utc:direct:2014" value=")[^"]*')
     wanted = mpd_patch.canonical(told.sub(told.search(old)[0], new) if told.search(old) else new)
     if result != wanted:
@@ -147,7 +147,7 @@ def test_the_manifest_says_how_to_play_at_low_latency(live):
 
     latency = all_of("Latency")[0]
     low, aim, high = (int(latency.get(name)) for name in ("min", "target", "max"))
-    # Not below what a player can know of (one update period) and not beyond what ordinary players get.
+    # Not below what a player can know (one update period), and not beyond that of ordinary players.
     assert SEGMENT * 1000 <= low <= aim <= SEGMENT * 1000 + 5 * CHUNK * 1000 and aim < high <= 3 * SEGMENT * 1000
     rate = all_of("PlaybackRate")[0]
     assert 0.9 <= float(rate.get("min")) < 1 < float(rate.get("max")) <= 1.1
@@ -181,7 +181,7 @@ def test_clock_manifest_patch_and_media_may_be_read_from_other_origins(live):
 
 
 def test_a_segment_fetched_at_its_availability_time_or_a_little_earlier_is_there(live):
-    """Both tracks' next segments, computed from a manifest that does not list them yet."""
+    """The next segments of both tracks, computed from a manifest that does not list them yet."""
     chance = random.Random(7)
     problems: list[str] = []
 
@@ -269,11 +269,11 @@ def test_chunks_arrive_while_the_segment_is_made(live, followed):
         length = one.entry.duration / one.representation.timescale
         ends = live.manifest().wall(one.representation, one.entry.time + one.entry.duration).timestamp()
         arrivals = [when for when, _ in one.pieces]
-        # Listed after its first chunk, at most as much later as the test asked again.
+        # Listed after its first chunk, and at most the test's polling interval later.
         assert len(arrivals) >= length / CHUNK - 3, arrivals
         assert arrivals[-1] - arrivals[0] > length - 3 * CHUNK
         gaps = sorted(b - a for a, b in zip(arrivals, arrivals[1:]))
-        # A machine that does other things too may hold one of them up.
+        # Other work on the machine may delay one of them.
         assert gaps[-2] < 2.5 * CHUNK and gaps[-1] < 5 * CHUNK, gaps
         assert one.end < ends + 0.3, f"the response ends {one.end - ends:.3f} s after the segment"
 
@@ -349,17 +349,17 @@ def test_prft_is_the_manifests_wall_clock_and_the_true_one(live, followed):
         if one.representation.kind == "video":
             read = boxes.read_segment(one.data, movie)
             arrivals = arrival_of_fragments(one, read)
-            # A chunk's media ends when its last frame begins to be waited for no more: within a frame of its end.
+            # The media of a chunk ends when its last frame begins: within one frame of the announced end.
             for fragment, when in list(zip(read.fragments, arrivals))[1:]:
                 (run,) = fragment.runs
                 end = min(s.dts for s in run.samples) + sum(s.duration for s in run.samples)
                 behind.append(when - manifest.wall(one.representation, end).timestamp())
-    # The film has B-frames, so pictures arrive up to their reorder delay before they are shown.
+    # The film has B-frames, so frames arrive up to their reorder delay before they are shown.
     assert abs(statistics.median(behind)) < 0.05 + 3 / 30, behind
 
 
 def arrival_of_fragments(one: Followed, read: boxes.Segment) -> list[float]:
-    """When the last byte of each fragment was there."""
+    """When the last byte of each fragment had arrived."""
     arrivals = []
     for fragment in read.fragments:
         count = 0
@@ -454,7 +454,7 @@ def test_the_end_takes_low_latency_back(watched):
 
 @pytest.fixture(scope="module")
 def uneven(start_shared, tmp_path_factory):
-    """A stream whose key frames are steady for a while, and then are not."""
+    """A stream whose key frames are regular for a while, and irregular afterwards."""
     weir = start_shared("--target-duration", "2")
     sources.source("uneven")
     outcome = Outcome(weir, "uneven", tmp_path_factory.mktemp("uneven"), progressive=False)
@@ -496,7 +496,7 @@ def test_ffmpeg_plays_the_live_manifest_without_a_hole(live, version, tmp_path):
     assert code == 0, log
     film = [p.digest for p in packets.probe(sources.source("steady"))["video"]]
     got = ["MD5:" + line.split(",")[5].strip() for line in path.read_text().splitlines() if line[:1] == "0"]
-    # libavformat may read the newest segment again while it waits; what counts is that nothing is missing.
+    # libavformat may read the newest segment again while it waits. Nothing may be missing.
     got = list(dict.fromkeys(got))
     assert len(got) >= 200, log
     first = film.index(got[0])

@@ -1,5 +1,5 @@
-"""Low-Latency HLS as a demanding player sees it: what playlists promise is what is delivered, in both layouts and with
-both ways of naming parts; hostile and hasty requests; the end."""
+"""Low-Latency HLS for a strict player: promises of playlists are kept, in both layouts and with both ways of naming parts;
+hostile and early requests; the end of streams."""
 
 import json
 import socket
@@ -16,7 +16,7 @@ SHAPES = [("interleaved", "url"), ("interleaved", "byterange"), ("separate", "ur
 
 
 def playlists(weir) -> list[str]:
-    """The media playlists that a presentation has, the picture's first."""
+    """The media playlists of a presentation, that of the video first."""
     index = f"{weir.web}/live/{NAME}/index.m3u8"
     weir.wait(lambda: http.fetch(index).status == 200, 20, "a playlist")
     top = hls.parse_multivariant(http.fetch(index).text, index)
@@ -26,14 +26,14 @@ def playlists(weir) -> list[str]:
 
 @pytest.fixture(scope="module", params=SHAPES, ids=["-".join(shape) for shape in SHAPES])
 def live(request, start_shared):
-    """A stream of B-frames and sound, 6 s old, and its playlists."""
+    """A stream with B-frames and audio, 6 s old, and its playlists."""
     layout, addressing = request.param
     weir = start_shared("--hls-layout", layout, "--part-addressing", addressing, "--no-record")
     publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{NAME}", loop=-1)
     try:
         urls = playlists(weir)
         assert len(urls) == (1 if layout == "interleaved" else 2)
-        # From the third distance of key frames on the server foresees the ends of segments.
+        # From the third key frame interval on, the server knows the ends of segments in advance.
         weir.wait(lambda: len(hls.parse_media(http.fetch(urls[0]).text, urls[0]).segments) >= 3, 20, "segments")
         yield weir, urls, layout, addressing
     finally:
@@ -51,7 +51,7 @@ def test_what_a_playlist_promises_is_delivered(live):
     for player in players:
         player.judge_media()
         assert player.problems == [], player.url
-        # A state for each part: five a second.
+        # One state for each part: five per second.
         assert len(player.playlists) >= 40
 
 
@@ -61,7 +61,7 @@ def test_updates_come_with_the_parts_and_in_even_steps(live):
     times = [at for at, _ in player.playlists[1:]]
     gaps = sorted(b - a for a, b in zip(times, times[1:]))
     assert gaps[len(gaps) // 2] == pytest.approx(0.2, abs=0.05), "C06"
-    # A machine that does other things too may hold one of them up.
+    # Other work on the machine may delay one of them.
     assert gaps[-2] < 0.6 and gaps[-1] < 1.2, gaps
 
 
@@ -147,7 +147,7 @@ def test_absurd_positions_are_refused_at_once(live, query):
 
 
 def test_key_frames_can_be_fetched_one_by_one(live, tmp_path):
-    """Each range of the I-frame playlist, behind its init segment, decodes to one picture."""
+    """Each range of the I-frame playlist, after its init segment, decodes to one frame."""
     weir, _, _, _ = live
     index = f"{weir.web}/live/{NAME}/index.m3u8"
     line = next(line for line in http.fetch(index).text.split("\n") if line.startswith("#EXT-X-I-FRAME-STREAM-INF:"))
@@ -179,7 +179,7 @@ def test_a_position_that_is_past_gets_the_list_of_now(live):
 
 
 def test_a_client_that_blocks_by_segment_alone_is_answered_once_a_segment_with_all_of_it(live):
-    """RFC 8216bis §6.2.5.2: _HLS_msn alone is answered when that segment is complete."""
+    """RFC 8216bis §6.2.5.2: a request with only _HLS_msn gets its response when that segment is complete."""
     _, urls, _, _ = live
     for url in urls:
         playlist = llhls.parse(http.fetch(url).text, url)
@@ -216,7 +216,7 @@ def test_cache_lifetimes(live):
 
 
 def test_many_players_wait_for_one_part_and_are_answered_together(live):
-    """C22: a thread each would not do."""
+    """C22: one thread for each would not suffice."""
     weir, urls, _, _ = live
     parts = urllib.parse.urlsplit(urls[0])
     sockets = []
@@ -262,7 +262,7 @@ def test_the_end_answers_everybody_who_waits(start):
         (url,) = playlists(weir)
         playlist = llhls.parse(http.fetch(url).text, url)
         answers: list = []
-        # Two segments ahead: nobody gets there before the end.
+        # Two segments ahead: this position is not reached before the end.
         threads = [waiter(f"{url}?_HLS_msn={playlist.next[0] + 1}&_HLS_part=12", answers) for _ in range(20)]
         time.sleep(0.2)
         publisher.interrupt()

@@ -1,4 +1,4 @@
-"""Every kind of publisher at once into one server, with a publish key; every output judged against the source."""
+"""All kinds of publishers at once into one server with a publish key; every output is compared with its source."""
 
 import concurrent.futures
 import contextlib
@@ -11,7 +11,7 @@ import pytest
 from harness import nothing_wrong, hls, packets, publishers, recordings, sources, tools
 from harness.outcome import Outcome
 
-#: Stream name → film, and who sends it.
+#: Stream name → film and publisher.
 STREAMS = {
     "h264-30": ("h264-30", "ffmpeg"),
     "h264-2997": ("h264-2997", "ffmpeg"),
@@ -45,7 +45,7 @@ H264 = r"avc1\.64[0-9A-Fa-f]{4},mp4a\.40\.2"
 
 @pytest.fixture(scope="module")
 def matrix(start_shared, canary, tmp_path_factory):
-    """Publishes everything, follows everything, and returns the outcomes by stream name."""
+    """Publishes and follows everything, and returns the outcomes by stream name."""
     folder = tmp_path_factory.mktemp("matrix")
     for film, _ in STREAMS.values():
         sources.source(film)
@@ -65,7 +65,7 @@ def matrix(start_shared, canary, tmp_path_factory):
         viewers = {kind: stack.enter_context(live_viewer(weir, folder, path)) for kind, path in
                    (("hls", "index.m3u8"), ("dash", "manifest.mpd"))}
         with concurrent.futures.ThreadPoolExecutor(len(running)) as pool:
-            # Each is collected as soon as its publisher is through: an ended stream stays for a minute only.
+            # Each is collected as soon as its publisher ends, because an ended stream stays for only a minute.
             list(pool.map(lambda pair: pair[0].wait(60) and pair[1].collect(), zip(running, outcomes.values())))
         # ffmpeg's DASH demuxer does not notice that a manifest has become static.
         for kind, viewer in viewers.items():
@@ -74,7 +74,7 @@ def matrix(start_shared, canary, tmp_path_factory):
 
 
 class Viewer:
-    """An ffmpeg that reads the live stream while it is live, and notes the hash of each packet."""
+    """An ffmpeg that reads the live stream and records the hash of each packet."""
 
     def __init__(self, url: str, path):
         self.path = path
@@ -100,7 +100,7 @@ class Viewer:
 @contextlib.contextmanager
 def live_viewer(weir, folder, path):
     weir.wait(lambda: weir.get(f"/live/h264-30/{path}").status == 200, 15, f"{path} of h264-30")
-    # ffmpeg reads a manifest's oldest segment first and stumbles where it has to wait at the live edge.
+    # ffmpeg begins with a manifest's oldest segment, and fails if it has to wait at the live edge.
     time.sleep(5 if path.endswith(".mpd") else 0.3)
     viewer = Viewer(f"{weir.web}/live/h264-30/{path}", folder / f"viewer-{path}.md5")
     try:
@@ -120,7 +120,7 @@ def film_of(outcome: Outcome) -> str:
 
 @pytest.fixture(scope="module")
 def published():
-    """What each film's packets are, read once."""
+    """The packets of each film, read once."""
     read: dict = {}
 
     def of(film: str):
@@ -135,20 +135,20 @@ def judge(published, outcome: Outcome, served, *, whole: bool = True) -> list[st
     film, sender = STREAMS[outcome.name]
     if sender != "gstreamer":
         return packets.compare(published(film), served, variable=sources.RECIPES[film].variable, whole=whole)
-    # GStreamer's flvmux cuts times to milliseconds, sends 0 for the negative decode times of the first pictures and
-    # for the sound's priming frame, and keeps back the last sound frame.
+    # GStreamer's flvmux rounds times down to milliseconds. It sends 0 for the negative decode times of the first frames and
+    # for the priming frame of the audio, and it holds back the last audio frame.
     sent = {"video": published(film)["video"], "audio": published(film)["audio"][:-1]}
     return packets.compare(sent, served, variable=True, whole=whole, trusted_from=3, skew=Fraction(1024, 48000))
 
 
 def check_decoded(published, outcome: Outcome, target, *options: str, missing: int = 0) -> None:
-    """`missing`: how many pictures may be missing, where ffmpeg's demuxer or a late start is to blame."""
+    """`missing`: number of frames that may be missing because of ffmpeg's demuxer or a late start."""
     film = film_of(outcome)
     errors, frames = packets.decode(target, *options, decoder=packets.decoder_for(film))
     assert errors == ""
     expected = {kind: len(sent) for kind, sent in published(film).items()}
     assert 0 <= expected.get("video", 0) - frames.get("video", 0) <= missing
-    # Sound before the first picture, and what priming says to skip, is not heard.
+    # Audio before the first video frame, and priming samples, are not played.
     assert 0 <= expected.get("audio", 0) - frames.get("audio", 0) <= 6 + 2 * missing
 
 
@@ -178,7 +178,7 @@ def test_every_frame_of_hls_decodes(outcome, published):
 def test_the_multivariant_playlist_tells_the_truth(outcome):
     film = film_of(outcome)
     recipe = sources.RECIPES[film]
-    # As it is after the end: the watch may have seen none since the last segment.
+    # As it is after the end. The watch may have seen no state since the last segment.
     top = hls.parse_multivariant(outcome.index.read_text(), outcome.hls.index)
     nothing_wrong(hls.check_multivariant(top, has_video=bool(recipe.rate)))
     attributes = top.variants[0].attributes
@@ -210,7 +210,7 @@ def test_dash_has_every_published_sample_at_its_time(outcome, published):
 
 
 def test_ffprobe_reads_the_same_from_dash(outcome, published):
-    # ffmpeg's DASH demuxer stops when the first of the tracks ends, so the other's last packets may be missing.
+    # ffmpeg's DASH demuxer stops when the first track ends, so the last packets of the other may be missing.
     served = packets.probe(outcome.manifest)
     nothing_wrong(judge(published, outcome, served, whole=False))
     for kind, sent in published(film_of(outcome)).items():
@@ -235,7 +235,7 @@ def test_stream_mp4_has_every_published_sample_at_its_time(outcome, published):
 def test_who_asks_for_stream_mp4_before_the_stream_gets_it_from_its_start(outcome, published):
     served, film = packets.probe(outcome.progressive), film_of(outcome)
     lead = "video" if "video" in served else "audio"
-    # A viewer polls; on a busy machine it is late by up to a group of pictures, never by more.
+    # A viewer polls. On a busy machine it is late by up to one GOP, never by more.
     missing = len(published(film)[lead]) - len(served[lead])
     assert missing in (0, sources.RECIPES[film].gop) or (lead == "audio" and missing < 48)
 
@@ -294,7 +294,7 @@ def test_a_gop_shorter_than_the_segment_target_is_a_segment(matrix, name, gop):
 def test_an_open_group_of_pictures_is_a_segment_of_its_length(matrix, name):
     outcome = matrix[0][name]
     lengths = [float(segment.duration) for segment in outcome.media().segments]
-    # Three pictures of the second group are shown before its key frame.
+    # Three frames of the second GOP are shown before its key frame.
     assert [round(length, 3) for length in lengths[1:-1]] == [2.0] * (len(lengths) - 2), lengths
     assert 1.85 < lengths[0] < 2.0, lengths
     assert len({r.period for r in outcome.dash.last.representations}) == 1
@@ -304,8 +304,8 @@ def test_an_open_group_of_pictures_is_a_segment_of_its_length(matrix, name):
 @pytest.mark.parametrize("kind", ["hls", "dash"])
 def test_a_live_ffmpeg_viewer_reads_on_without_a_hole(matrix, published, kind):
     viewer = matrix[1][kind]
-    # ffmpeg does not notice that a manifest became static; interrupted while it waits for more, it says so, and that the
-    # manifest was not read where it was just about to. Of what a server answers wrongly it would tell the number.
+    # ffmpeg does not notice that a manifest became static. Interrupted while it waits, it reports that, and a failed read of
+    # the manifest. A wrong response of the server would be reported with its status.
     interrupted = re.fullmatch(
         r"(\[dash @ 0x[0-9a-f]+\] Unable to read to manifest '[^']*'\s*)?"
         r"\[dash @ 0x[0-9a-f]+\] Error when loading first fragment of playlist\s*", viewer.log)
@@ -313,8 +313,8 @@ def test_a_live_ffmpeg_viewer_reads_on_without_a_hole(matrix, published, kind):
     sent = [p.digest for p in published("h264-30")["video"]]
     got = viewer.digests()
     if kind == "dash":
-        # libavformat 5.1 reads the newest segment again while it waits for the next one; what counts is that no
-        # packet is missing and each comes first in its place.
+        # libavformat 5.1 reads the newest segment again while it waits for the next one. No packet may be missing, and the first
+        # copy of each must be in its place.
         got = list(dict.fromkeys(got))
     assert len(got) >= 120
     first = sent.index(got[0])

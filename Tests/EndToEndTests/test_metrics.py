@@ -1,4 +1,4 @@
-"""What `/metrics` tells: read by another program's parser, and held against what the API tells and what was sent."""
+"""`/metrics`: read by another program's parser, and compared with the API and with what was sent."""
 
 import os
 import threading
@@ -12,7 +12,7 @@ from harness.metrics import Metrics
 
 @pytest.fixture(scope="module")
 def watched(start_shared, canary):
-    """A recorded stream with a publish key, a viewer of its HLS, one of its DASH, and one of stream.mp4."""
+    """A recorded stream with a publish key, and one viewer each of its HLS, DASH and stream.mp4."""
     weir = start_shared("--publish-key", canary, "--test-pattern", "demo", "--record-sync", "500ms")
     weir.secrets.append(canary)
     publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam?key={canary}", loop=-1)
@@ -83,7 +83,7 @@ def test_what_comes_and_goes_is_counted(watched):
     time.sleep(2)
     playlist = hls.parse_media(http.fetch(media).text, media)
     body = len(http.fetch(playlist.absolute(playlist.segments[-1].uri)).good().body)
-    # Of the segment after the one that is being made: nobody has it yet.
+    # A segment after the one in progress, which no viewer has.
     answer = http.fetch(f"{media}?_HLS_msn={playlist.segments[-1].sequence + 2}&_HLS_part=0", timeout=10)
     assert answer.status == 200
     weir.wait(lambda: time.monotonic() - began > 4, 5, "time")

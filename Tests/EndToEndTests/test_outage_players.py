@@ -1,4 +1,4 @@
-"""Players that we did not write, while the publisher is away: they go on when it is back."""
+"""Third-party players during an outage of the publisher: they continue when it returns."""
 
 import subprocess
 import threading
@@ -12,7 +12,7 @@ PICTURE = WIDTH * HEIGHT
 
 
 def encoder(weir) -> publishers.Publisher:
-    """Sends until it is killed."""
+    """Publishes until it is killed."""
     return publishers.Publisher([
         tools.FFMPEG, "-v", "error", "-nostdin", "-re", "-f", "lavfi", "-i", "testsrc2=size=160x90:rate=30", "-re", "-f", "lavfi",
         "-i", "sine=frequency=440:sample_rate=48000", "-c:v", "libx264", "-preset", "ultrafast", "-tune", "zerolatency", "-g",
@@ -20,7 +20,7 @@ def encoder(weir) -> publishers.Publisher:
 
 
 class GStreamer:
-    """Counts the pictures that it shows, and when."""
+    """Counts the shown frames, with their times."""
 
     def __init__(self, url: str):
         self.shown: list[float] = []
@@ -52,7 +52,7 @@ def boxes(data: bytes) -> list[bytes]:
 
 
 def test_gstreamer_goes_on_behind_an_outage(start):
-    """hlsdemux2 asks for gaps, and gives up where an answer does not say its time; with an empty mdat it traps."""
+    """hlsdemux2 requests gaps. It gives up if a response has no time, and crashes on an empty mdat."""
     weir = start("--window", "20s", "--no-record")
     publisher = encoder(weir)
     try:
@@ -74,7 +74,7 @@ def test_gstreamer_goes_on_behind_an_outage(start):
         assert all(boxes(weir.get(path(gap)).good().body) == [b"styp", b"moof"] for gap in gaps)
         time.sleep(12)
         said = player.close()
-        # Two target durations behind, and as long as the outage behind that.
+        # Two target durations, plus the length of the outage.
         assert len([at for at in player.shown if at > back + 8]) > 100, said
     finally:
         publisher.kill()

@@ -1,4 +1,4 @@
-"""What is said of pictures besides their bytes: a picture of now, their colours, and which of them may be left out."""
+"""Data about frames besides their bytes: thumbnails, colours, and which frames may be dropped."""
 
 import concurrent.futures
 import contextlib
@@ -16,7 +16,7 @@ from harness import nothing_wrong, boxes, flv, http, packets, publishers, script
 from harness.outcome import Outcome
 
 PQ = ("-color_primaries", "bt2020", "-color_trc", "smpte2084", "-colorspace", "bt2020nc")
-#: Stream → film, and what the publisher states beside it.
+#: Stream → film, and the metadata that the publisher sends with it.
 STREAMS = {
     "h264": ("h264-30", ()), "hevc": ("hevc", ()), "av1": ("av1-opus", ()), "sound": ("audio-only", ()),
     "portrait": ("portrait", ()), "plain": ("hevc-10", ()), "stated": ("hevc-10", PQ), "in-stream": ("hevc-pq", ()),
@@ -26,7 +26,7 @@ SIZES = {"h264": (320, 180), "hevc": (320, 180), "av1": (320, 180), "portrait": 
 
 @pytest.fixture(scope="module")
 def pictures(start_shared, tmp_path_factory):
-    """Publishes everything, asks for a picture of each while it is live, and collects what came out."""
+    """Publishes everything, requests a thumbnail of each stream while it is live, and collects the outputs."""
     folder = tmp_path_factory.mktemp("pictures")
     for film, _ in STREAMS.values():
         sources.source(film)
@@ -68,7 +68,7 @@ def test_the_picture_of_now_is_a_jpeg_of_the_streams_shape(pictures, name):
 
 @pytest.mark.parametrize("name", ["h264", "hevc", "av1"])
 def test_the_picture_shows_what_the_film_shows(pictures, name):
-    """Against the film's own key frames, as the judge decodes them: one of them looks the same."""
+    """Compared with the film's own key frames as decoded by the judge: one of them looks the same."""
     path = pictures[3] / f"{name}-seen.jpg"
     path.write_bytes(pictures[1][name][0].good().body)
     best = 0.0
@@ -95,10 +95,10 @@ def test_sound_has_no_picture_and_neither_has_an_unknown_stream(pictures):
     assert pictures[2].status == 404
 
 
-# Pictures are made by processes of their own, which harm nobody
+# Thumbnails are made by separate processes, whose crashes affect nothing else
 
 def broken(tag: flv.Tag) -> flv.Tag:
-    """A key frame whose slices say of themselves that they are none of a key frame's: no decoder makes a picture of it."""
+    """A key frame whose slice headers say that it is none. No decoder makes a frame of it."""
     if not tag.is_key:
         return tag
     body, at = bytearray(tag.body), 5
@@ -169,7 +169,7 @@ def test_a_worker_that_dies_costs_its_picture_alone(start):
 # Colours
 
 def described(path) -> str:
-    """The picture as the newer ffmpeg describes it: it keeps what a file states where the bitstream says nothing."""
+    """The video as the newer ffmpeg describes it: it uses the file's metadata if the bitstream has none."""
     lines = tools.run(tools.new_ffmpeg(), "-hide_banner", "-nostdin", "-i", path).stderr
     return re.search(r"Video: .*", lines)[0]
 
@@ -199,10 +199,10 @@ def test_stated_colours_cost_no_discontinuity(pictures):
     assert not [segment for segment in pictures[0]["stated"].media().segments if segment.discontinuity]
 
 
-# Pictures that may be left out
+# Frames that may be dropped
 
 def disposable(path) -> list[int]:
-    """Numbers of the pictures on which no other depends, as `sdtp` says (ISO/IEC 14496-12 §8.6.4)."""
+    """Numbers of the frames on which no other depends, by `sdtp` (ISO/IEC 14496-12 §8.6.4)."""
     data = path.read_bytes()
     at = data.index(b"sdtp")
     size = int.from_bytes(data[at - 4 : at], "big")
@@ -210,7 +210,7 @@ def disposable(path) -> list[int]:
 
 
 def segment_pictures(outcome) -> list[tuple[int, list[bytes]]]:
-    """Sample flags and NAL units of each picture in the HLS segments."""
+    """Sample flags and NAL units of each frame in the HLS segments."""
     playlist = outcome.media()
     movie = boxes.read_movie(outcome.bytes_of(playlist.absolute(playlist.segments[0].map)))
     video = next(track.id for track in movie.tracks.values() if track.kind == "video")
@@ -232,7 +232,7 @@ def is_unreferenced(name: str, units: list[bytes]) -> bool:
 
 
 def any_of(numbers: list[int]) -> str:
-    """An expression of ffmpeg that is true for these packets; in halves, since its depth is limited."""
+    """An ffmpeg expression that is true for these packets. It is built in halves, because its depth is limited."""
     if len(numbers) == 1:
         return f"eq(n\\,{numbers[0]})"
     half = len(numbers) // 2
@@ -247,10 +247,10 @@ def test_pictures_that_no_other_needs_are_marked(pictures, name):
     total = len(packets.probe(recording)["video"])
     assert 0 < len(marked) < total
     found = segment_pictures(outcome)
-    # What segments say in their sample flags (§8.8.3.1), the recording says, and the pictures' own headers.
+    # The sample flags of segments (§8.8.3.1), the recording and the frames' own headers agree.
     assert [number for number, (flags, _) in enumerate(found) if flags >> 22 & 3 == 2] == marked
     assert [number for number, (_, units) in enumerate(found) if is_unreferenced(name, units)] == marked
-    # What is left can be decoded alone.
+    # The remaining frames can be decoded alone.
     alone = pictures[3] / f"{name}-alone.mp4"
     subprocess.run([tools.FFMPEG, "-v", "error", "-nostdin", "-i", recording, "-map", "0:v", "-c", "copy", "-bsf:v",
                     f"noise=drop={any_of(marked)}", str(alone)], check=True, timeout=30)

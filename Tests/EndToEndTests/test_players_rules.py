@@ -1,6 +1,6 @@
-"""What browser players need beyond the standards, held without them: patches that dash.js and Shaka Player apply as RFC 5261
-means them (harness/mpd_players.py), and segments in the making that end, on every rung. `make players` plays the same in the
-players themselves."""
+"""Needs of browser players beyond the standards, checked without them: patches that dash.js and Shaka Player apply as RFC
+5261 means them (harness/mpd_players.py), and incomplete segments that end, on every rung. `make players` checks the same in
+the players themselves."""
 
 import http.client
 import re
@@ -18,7 +18,7 @@ RULES = ("rfc5261", "dash.js", "shaka")
 
 
 class Watching:
-    """A manifest as it is published, and as one follower knows it."""
+    """A published manifest, and one follower's state of it."""
 
     def __init__(self, url: str, rules: str, said: dict[str, str]):
         self.follower = mpd_players.Follower(url, rules)
@@ -42,7 +42,7 @@ class Watching:
             self.problems.append(why)
 
     def differences(self) -> list[str]:
-        """Where it knows something else than the manifest that was published at the same time."""
+        """Where its state differs from the manifest published at the same time."""
         pairs = [(known, self.said.get(known.get("publishTime"))) for known in self.known]
         found = [mpd_players.difference(known, ElementTree.fromstring(said)) for known, said in pairs if said]
         assert len([said for _, said in pairs if said]) >= 10, "too few of them were caught"
@@ -51,7 +51,7 @@ class Watching:
 
 @pytest.fixture(scope="module")
 def watched(start_shared):
-    """A stream whose window moves, that is lost and comes back, and ends, followed by each set of rules."""
+    """A stream whose window moves, that is lost, returns and ends, followed by each set of rules."""
     weir = start_shared("--no-record", "--window", "8s")
     sources.source("short")
     url, said = f"{weir.web}/live/{NAME}/manifest.mpd", {}
@@ -112,8 +112,8 @@ def test_who_follows_by_patches_knows_what_the_manifest_says(watched, number):
 
 
 def test_segments_in_the_making_end_with_their_publisher(start):
-    """Of the source and of a rung: who takes one when the publisher is lost is not left hanging. Without B-frames no picture of
-    the rung comes later that would end them."""
+    """Segments of the source and of a rung: a response in progress ends when the publisher is lost. Without B-frames, no later
+    frame of the rung would end it."""
     weir = start("--no-record", "--ladder", "90p@100k")
     publisher = publishers.ffmpeg("straight", f"{weir.rtmp}/live/{NAME}", loop=-1)
     begun, ends = [], {}
@@ -174,7 +174,7 @@ def growing(url: str) -> dict[str, dash.Entry]:
 
 
 def taken(url: str, rendition: str, known: dash.Entry, headers: dict[str, str], told: list[str]) -> None:
-    """Takes the next segment as it is made, and tells when its answer has not ended within a second of its time."""
+    """Requests the next segment while it is made, and reports if its response has not ended within a second of its time."""
     while (entry := growing(url)[rendition]) == known:
         time.sleep(0.02)
     parts = urllib.parse.urlsplit(entry.url)

@@ -1,7 +1,7 @@
-"""Recordings when weir is killed or the power fails: what is left is finished at the next start, and what is missing is
-counted against what a viewer was sent.
+"""Recordings when weir is killed or the power fails. The rest is finished at the next start. Losses are counted by
+comparison with what a viewer received.
 
-A run of the tests does each a few times; `make torture` as often as docs/figures.md tells (WEIR_TORTURE).
+A test run does each a few times; `make torture` as often as docs/figures.md says (WEIR_TORTURE).
 """
 
 import errno
@@ -32,11 +32,11 @@ TOKEN = "a-token-of-this-test"
 
 
 def count(name: str, usual: int, long: int) -> int:
-    """How often: WEIR_TORTURE_<NAME>, or the count of a long or a usual run."""
+    """Number of repetitions: WEIR_TORTURE_<NAME>, or the count of a long or an ordinary run."""
     return int(os.environ.get(f"WEIR_TORTURE_{name}", long if TORTURE else usual))
 
 
-#: Streams that are recorded at a time, and how much faster than time they come.
+#: Number of streams recorded at a time, and their speed as a multiple of real time.
 STREAMS = 4
 RATE = 4
 
@@ -71,7 +71,7 @@ def parts(folder: pathlib.Path) -> dict[str, pathlib.Path]:
 
 
 def salvage(folder: pathlib.Path, tmp: pathlib.Path, number) -> None:
-    """Starts weir and ends it again: leftovers are finished."""
+    """Starts weir and stops it again, so that leftovers are finished."""
     home = tmp / f"again-{number}"
     home.mkdir()
     weir = Weir(folder=home, recordings=folder)
@@ -83,8 +83,8 @@ def salvage(folder: pathlib.Path, tmp: pathlib.Path, number) -> None:
 
 
 def finish_and_count(weir: Weir, recorded: Recorded, home: pathlib.Path, decode: bool) -> list[int]:
-    """Finishes what a weir that was killed left; gives how many parts of each stream, of those that its viewer was sent,
-    are not in the file."""
+    """Finishes the leftovers of a killed weir. Returns for each stream how many of the parts that its viewer received are
+    missing in the file."""
     left = parts(weir.recordings)
     assert sorted(left) == recorded.names
     expected, lost = {}, []
@@ -108,8 +108,8 @@ def told(lost: dict[int, int]) -> str:
 
 
 def test_killed_while_recording(tmp_path, record_property):
-    """kill -9 at a random moment: every file is playable and finished at the next start; at most one part of what was
-    sent to viewers is missing."""
+    """kill -9 at a random moment: every file is playable and finished at the next start. At most one part of what viewers
+    received is missing."""
     rounds = count("KILLS", 2, 250)
     lost: dict[int, int] = {}
     chance = random.Random(7)
@@ -134,7 +134,7 @@ GLUTTON = "import sys; open(sys.argv[1], 'w').write('0'); eaten = [b'x' * (1 << 
 
 
 def test_killed_for_want_of_memory(tmp_path, record_property):
-    """The kernel ends weir because its control group has no memory left."""
+    """The kernel kills weir because its control group is out of memory."""
     rounds = count("OOM", 1, 20)
     lost: dict[int, int] = {}
     for number in range(rounds):
@@ -166,8 +166,8 @@ def test_killed_for_want_of_memory(tmp_path, record_property):
 
 
 def test_what_only_memory_has_is_not_taken_for_whole(tmp_path):
-    """A write failed, and nobody who was told of it lives: memory gives what the disk has not. What is stored ends before
-    it."""
+    """A write failed, and the process that knew of it was killed: the page cache has data that the disk lacks. The stored
+    recording ends before that data."""
     needs("mount", "mkfs.ext4", "findmnt")
     with Disk("ext4", 64) as disk:
         weir = Weir("--keep-free", "0MB", folder=tmp_path, recordings=disk.path / "recordings")
@@ -193,13 +193,13 @@ def test_what_only_memory_has_is_not_taken_for_whole(tmp_path):
 # MARK: ended and halted
 
 class Crowd:
-    """Viewers on one thread: of `stream.mp4`, and such that wait for a playlist's next segment."""
+    """Viewers on one thread: of `stream.mp4`, and others that wait for a playlist's next segment."""
 
     def __init__(self, weir, names: list[str], count: int):
         self.weir = weir
         self.selector = selectors.DefaultSelector()
         self.there = 0
-        #: What those were answered that waited for a playlist.
+        #: Responses to the requests that waited for a playlist.
         self.waiting: list[bytearray] = []
         self.address = urllib.parse.urlsplit(weir.web)
         for number in range(count):
@@ -215,7 +215,7 @@ class Crowd:
         self.selector.register(connection, selectors.EVENT_READ, answer)
 
     def wait_for(self, url: str, count: int) -> None:
-        """So many more wait for what is not there yet."""
+        """Adds this many requests that wait for media that does not exist yet."""
         parts = urllib.parse.urlsplit(url)
         for _ in range(count):
             self.waiting.append(bytearray())
@@ -245,8 +245,8 @@ class Crowd:
 
 
 def test_ended_with_many_viewers(tmp_path, record_property):
-    """SIGTERM while four streams are recorded and many watch: within five seconds the files are movies, playlists end,
-    every connection is closed, and weir has ended well."""
+    """SIGTERM while four streams are recorded and have many viewers: within five seconds the files are movies, playlists end,
+    every connection is closed, and weir has exited without an error."""
     many = count("VIEWERS", 200, 1000)
     weir = Weir("--max-viewers", "5000", folder=tmp_path)
     recorded = Recorded(weir, rate=1)
@@ -281,8 +281,8 @@ def test_ended_with_many_viewers(tmp_path, record_property):
 
 
 def stream_problems(data: bytes) -> list[str]:
-    """What no stretch of a stream may have: a number or a time that goes back, a sample without a length, or with the
-    length that a negative one would have."""
+    """Forbidden anywhere in a stream: a number or a time that goes back, a sample without a duration, or with the duration that
+    a negative one would give."""
     movie = boxes.read_movie(data[:data.index(b"moof") - 4])
     problems, number, clock = [], -1, {}
     for fragment in boxes.read_segment(data[:whole_fragments(data)[-1][2]], movie).fragments:
@@ -300,13 +300,13 @@ def stream_problems(data: bytes) -> list[str]:
 
 
 def is_of_the_halt(problem: str, halted: float) -> bool:
-    """It does not answer meanwhile, and what became available is listed when it goes on."""
+    """It does not respond meanwhile. Media that became available is listed when it continues."""
     late = re.search(r"is listed ([\d.]+) s after its availability time", problem)
     return bool(re.search("refused|timed out", problem)) or late is not None and float(late[1]) <= halted + 2.5
 
 
 def came(viewer: Viewer, since: float, seconds: float) -> int:
-    """Pictures that came whole to a viewer within so long of a moment."""
+    """Frames that a viewer received completely within this time after a moment."""
     def length(moment: float) -> int:
         return max((size for at, size in viewer.arrivals if at <= moment), default=0)
 
@@ -315,13 +315,13 @@ def came(viewer: Viewer, since: float, seconds: float) -> int:
 
 
 def test_halted_for_a_while(tmp_path, record_property):
-    """A virtual machine is paused: nobody is taken for gone, playlists, manifests and streams stay right, the recording has
-    every frame, and weir's own source goes on with the picture of now, without what would have come meanwhile."""
+    """A virtual machine is paused: no peer counts as gone; playlists, manifests and streams stay correct; the recording has
+    every frame. weir's own source continues with the present frame, without the frames of the pause."""
     halted = 30 if TORTURE else 5.5
     weir = Weir("--target-duration", "2", "--test-pattern", "demo", folder=tmp_path)
     watches = [hls.Watch(f"{weir.web}/live/{name}/index.m3u8", every=0.1) for name in ("cam", "demo")]
     watches += [dash.Watch(f"{weir.web}/live/{name}/manifest.mpd", f"{weir.web}/time") for name in ("cam", "demo")]
-    # It comes at its own pace, and faster as long as it is behind.
+    # It is sent at real-time pace, and faster while it is behind.
     publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam")
     viewers = {}
     try:
@@ -361,7 +361,7 @@ def test_halted_for_a_while(tmp_path, record_property):
     assert not any("#EXT-X-DISCONTINUITY\n" in text for text in texts), "nothing was interrupted"
     assert all(segment.duration > 0 for watch in watches[:2] for _, state in watch.states for segment in state.segments)
     assert came(viewers["cam"], went_on, 3), "its viewer's connection is the one of before"
-    # A second has 30 of them, and what was being made comes at once.
+    # A second has 30 of them, and the part in progress comes at once.
     pictures = [came(viewers["demo"], went_on + second, 1) for second in range(3)]
     assert pictures[0] <= 60 and 60 <= sum(pictures) <= 130, f"{pictures} pictures a second"
     assert len(said) < 30, "\n".join(said)
@@ -377,7 +377,7 @@ STEPS = ("fdatasync", "fsync", "fallocate", "renameat", "ftruncate", "pwrite64",
 
 
 def places() -> list[pathlib.Path]:
-    """Folders on file systems that insert room, and that copy."""
+    """Folders on file systems that can insert space, and on ones that need a copy."""
     return [pathlib.Path("/var/tmp"), pathlib.Path("/dev/shm")]
 
 
@@ -390,7 +390,7 @@ def place(request, tmp_path):
 
 
 def leave_recordings(folder: pathlib.Path, home: pathlib.Path, streams: int = 3) -> dict[str, dict[int, int]]:
-    """Recordings as a killed weir leaves them, and the samples that are whole in them."""
+    """Recordings as a killed weir leaves them, and their complete samples."""
     weir = Weir(folder=home, recordings=folder)
     recorded = Recorded(weir, streams)
     time.sleep(1)
@@ -401,7 +401,7 @@ def leave_recordings(folder: pathlib.Path, home: pathlib.Path, streams: int = 3)
 
 
 def start_and_be_killed(home: pathlib.Path, folder: pathlib.Path, step: str, when: int) -> str:
-    """Starts weir so that it is killed on entering that call of a thread of its for the `when`th time."""
+    """Starts weir so that it is killed on entering that call in one of its threads for the `when`th time."""
     home.mkdir()
     wrapper = ("strace", "-D", "-f", "-qq", "-o", str(home / "trace"), "-e", f"trace={step}",
                "-e", f"inject={step}:signal=KILL:when={when}")
@@ -418,7 +418,7 @@ def start_and_be_killed(home: pathlib.Path, folder: pathlib.Path, step: str, whe
 
 
 def test_killed_within_salvage(place, tmp_path, record_property):
-    """Killed at each system call with which leftovers are finished, and once more at another: the same movies."""
+    """Killed at each system call that finishes leftovers, and once more at another: the movies are the same."""
     needs("strace", root=False)
     pristine = tmp_path / "pristine"
     pristine.mkdir()
@@ -449,8 +449,8 @@ def test_killed_within_salvage(place, tmp_path, record_property):
                     f"{len(expected)} files, all finished once, none lost a whole fragment")
 
 
-#: What finishes a file where room can be inserted and where it is copied, and for the how manieth time weir is killed on
-#: entering it; the first ones are tried in a usual run.
+#: System calls that finish a file, with inserted space or with a copy, and the number of the call on which weir is killed.
+#: An ordinary run tries the first ones.
 INSERTING = [("pwrite64", 2), ("renameat", 1), ("fdatasync", 1), ("fallocate", 1), ("pwrite64", 1), ("fdatasync", 2),
              ("fsync", 1), ("ftruncate", 1)]
 COPYING = [("copy_file_range", 1), ("renameat", 1), ("unlinkat", 3), ("fdatasync", 1), ("pwrite64", 1), ("fsync", 1),
@@ -458,8 +458,8 @@ COPYING = [("copy_file_range", 1), ("renameat", 1), ("unlinkat", 3), ("fdatasync
 
 
 def test_killed_within_finalising(place, tmp_path, record_property):
-    """A recording is stopped, and weir is killed at one of the system calls that finish its file: one movie with every
-    sample after the next start."""
+    """A recording is stopped, and weir is killed at one of the system calls that finish its file. The next start makes one movie
+    with every sample."""
     needs("strace", root=False)
     rounds = count("FINALS", 3, 100)
     steps = COPYING if place.parent.name == "shm" else INSERTING
@@ -492,8 +492,8 @@ def test_killed_within_finalising(place, tmp_path, record_property):
 
 
 def test_the_server_answers_while_leftovers_are_finished(place, tmp_path, record_property):
-    """A disk that takes long for each read: the server serves at once, tells of the leftovers, records beside them, and
-    reads each head once."""
+    """A disk with slow reads: the server serves at once, reports the leftovers, records beside them, and reads each head
+    once."""
     needs("strace", root=False)
     first = tmp_path / "first"
     first.mkdir()
@@ -536,7 +536,7 @@ def test_the_server_answers_while_leftovers_are_finished(place, tmp_path, record
 
 # MARK: within `weir record finalize`
 
-#: The system calls of it, and for the how manieth time it is killed on entering one.
+#: Its system calls, and the number of the call on which it is killed.
 FINALIZING = [("fdatasync", 1), ("fdatasync", 2), ("fdatasync", 3), ("fallocate", 1), ("pwrite64", 1), ("pwrite64", 2),
               ("ioctl", 1), ("copy_file_range", 1), ("ftruncate", 1), ("renameat", 1), ("fsync", 1), ("unlinkat", 1),
               ("unlinkat", 2)]
@@ -544,7 +544,7 @@ FINALIZING = [("fdatasync", 1), ("fdatasync", 2), ("fdatasync", 3), ("fallocate"
 
 @pytest.fixture(params=["/var/tmp", "/dev/shm", "ext4 with blocks of 1 KiB"])
 def any_place(request):
-    """Folders on file systems that insert room in units of 4 KiB, that copy, and that insert in units of 1 KiB."""
+    """Folders on file systems that insert space in units of 4 KiB, that need a copy, and that insert in units of 1 KiB."""
     if not request.param.startswith("/"):
         with Disk("ext4", 64, "-b", "1024") as disk:
             yield disk.path
@@ -557,7 +557,7 @@ def any_place(request):
 
 @pytest.fixture(scope="module")
 def fragmented(tmp_path_factory):
-    """A fragmented file of ffmpeg's, and one that a killed weir left: bytes, and the samples in them."""
+    """A fragmented file by ffmpeg, and one by a killed weir: their bytes and samples."""
     home = tmp_path_factory.mktemp("fragmented")
     film = home / "film.mp4"
     made = tools.run(tools.FFMPEG, "-v", "error", "-i", sources.source("short"), "-c", "copy", "-movflags",
@@ -570,7 +570,7 @@ def fragmented(tmp_path_factory):
 
 
 def test_killed_while_finalizing_by_hand(any_place, fragmented, record_property):
-    """`weir record finalize` is killed at each of its system calls: whatever that leaves, the same command finishes."""
+    """`weir record finalize` is killed at each of its system calls: the same command finishes any such file."""
     needs("strace", root=False)
     killed, begins_with_zeros = 0, 0
     for name, data in fragmented.items():
@@ -603,8 +603,8 @@ def test_killed_while_finalizing_by_hand(any_place, fragmented, record_property)
     ("fallocate", 1, "ENOSPC"), ("pwrite64", 1, "ENOSPC"), ("pwrite64", 2, "EDQUOT"), ("fdatasync", 2, "EIO"),
     ("fdatasync", 3, "EIO")])
 def test_a_finalizing_that_fails_leaves_the_file_as_it_was(place, fragmented, step, when, error):
-    """The disk takes no more after room was inserted, or while a copy is made: what was inserted or copied goes again,
-    the reason is told, and the same command finishes the file when the disk lets it."""
+    """The disk is full after space was inserted, or while a copy is made. The inserted space or the copy is removed again, the
+    reason is reported, and the same command finishes the file when the disk has space."""
     needs("strace", root=False)
     if place.parent.name == "shm" and (step, when) in (("fallocate", 1), ("fdatasync", 3), ("pwrite64", 2)):
         pytest.skip("skipped: a copy takes fewer of these calls")
@@ -630,9 +630,9 @@ def test_a_finalizing_that_fails_leaves_the_file_as_it_was(place, fragmented, st
 
 @pytest.mark.parametrize("kind", ["ext4", "xfs"])
 def test_power_cut(kind, tmp_path, record_property):
-    """The power fails while recording: at most --record-sync and one part are missing; what was told to be stored is
-    there. Every other time nothing else is recorded, whose syncs would make it durable as
-    well, and the power fails as soon as it was told."""
+    """The power fails while recording: at most --record-sync and one part are missing, and media reported as stored is there.
+    Every other time nothing else is recorded whose syncs would make it durable as well, and the power fails as soon as it was
+    reported."""
     needs("xfs_io", "strace", f"mkfs.{kind}")
     rounds = count("CUTS", 2, 100)
     worst = 0.0
@@ -665,7 +665,7 @@ def test_power_cut(kind, tmp_path, record_property):
             for name in recorded.names:
                 assert name in movies, f"nothing is left of {name}, of which {len(seen[name])} parts were sent"
                 check_movie(movies[name])
-                # The film comes at 30 pictures a second; the viewer joined with the newest key frame.
+                # The film has 30 frames per second. The viewer began with the newest key frame.
                 data = movies[name].read_bytes()
                 kept = whole_fragments(data[data.index(b"ftyp", 8) - 4:])[-1][0]
                 missing = [counts.get(1, 0) for sequence, counts, _ in seen[name] if sequence > kept]

@@ -1,5 +1,5 @@
-"""Recordings on disks that are full, slow, frozen, broken or gone: the live stream goes on without a stall, what was
-written is kept, the reason is told, and recording goes on when the disk does.
+"""Recordings on disks that are full, slow, frozen, broken or removed. The live stream continues without a stall, written
+media is kept, the reason is reported, and recording resumes when the disk works again.
 
 WEIR_TORTURE, set by `make torture`, tries more of the same.
 """
@@ -22,7 +22,7 @@ from harness.weir import Weir
 
 TORTURE = "WEIR_TORTURE" in os.environ
 
-#: A viewer that gets nothing for so many seconds has been kept waiting.
+#: A viewer without data for this many seconds counts as stalled.
 STALL = 1.5
 
 
@@ -50,11 +50,11 @@ class Scene:
 
     @property
     def stall(self) -> float:
-        """The longest time for which the viewer got nothing, in seconds."""
+        """The longest time without data for the viewer, in seconds."""
         return self.viewer.longest_pause(self.began + 0.5)
 
     def finish(self) -> list[pathlib.Path]:
-        """Ends the stream and gives the finished files; they are movies of which every frame decodes."""
+        """Ends the stream and returns the finished files. They are movies of which every frame decodes."""
         self.publisher.interrupt()
         self.publisher.outcome(10)
         self.weir.wait_state("cam", "ended", seconds=20)
@@ -75,7 +75,7 @@ class Scene:
 
 @pytest.fixture
 def scene(tmp_path):
-    """Makes scenes and ends them, also when the test failed."""
+    """Makes scenes and ends them, even if the test failed."""
     scenes = []
 
     def make(folder: pathlib.Path, *flags, **options) -> Scene:
@@ -95,7 +95,7 @@ def seconds_of(path: pathlib.Path) -> float:
 
 @pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs"])
 def test_finishing_needs_no_copy(scene, kind):
-    """Room is inserted, or blocks are shared, as the file system can."""
+    """Space is inserted or blocks are shared, depending on the file system."""
     with Disk(kind, 400) as disk:
         stage = scene(disk.path / "recordings", rate=2)
         stage.wait_recording("running")
@@ -108,13 +108,13 @@ def test_finishing_needs_no_copy(scene, kind):
 
 
 def test_a_full_disk(scene, record_property):
-    """Told within two seconds, by an event too; the file is finished from what was kept for it; recording goes on within
-    ten seconds of there being room."""
+    """Reported within two seconds, also by an event. The file is finished with the space that was reserved for it. Recording
+    resumes within ten seconds of free space."""
     with Disk("ext4", 128) as disk:
         stage = scene(disk.path / "recordings", film="heavy")
         time.sleep(1)
         ballast = disk.fill(leaving_megabytes=1)
-        # What is kept for the head and for the next seconds of media is used up first.
+        # The space reserved for the head and for the next seconds of media is used first.
         filler = disk.path / "filler"
         with open(filler, "wb", buffering=0) as file:
             try:
@@ -160,8 +160,8 @@ def test_below_the_free_space_to_keep(scene):
 
 @pytest.mark.parametrize("flags", [(), ("--rewind", "1h")], ids=["", "rewind"])
 def test_what_is_evicted_frees_its_room(scene, flags):
-    """Recordings are open for replay after they are finished; the removed ones must not be, or the disk stays full and
-    all of them go."""
+    """Finished recordings stay open for replay. Removed ones must be closed; otherwise the disk stays full, and all of them are
+    removed."""
     floor = 40_000_000
     with Disk("ext4", 200) as disk:
         stage = scene(disk.path / "recordings", "--keep-free", f"{floor}B", "--when-full", "evict", "--record-split",
@@ -201,7 +201,7 @@ def open_files(weir) -> list[str]:
 
 
 def test_while_removed_recordings_are_still_read_the_others_stay(scene):
-    """Somebody downloads the oldest one, slowly: removing it frees nothing, and neither would removing the rest."""
+    """The oldest one is being downloaded slowly: removing it frees nothing, and removing the others would not help either."""
     floor = 40_000_000
     with Disk("ext4", 200) as disk:
         stage = scene(disk.path / "recordings", "--keep-free", f"{floor}B", "--when-full", "evict", "--record-split",
@@ -255,7 +255,7 @@ def test_no_inodes_left(scene):
 
 
 def test_a_file_size_limit(scene, tmp_path):
-    """EFBIG is an error of the file, not a signal that ends the server; the recording goes on in another file."""
+    """EFBIG is an error of the file, not a signal that ends the server. The recording continues in another file."""
     stage = scene(tmp_path / "recordings", wrapper=("prlimit", "--fsize=300000"), rate=2)
     told = stage.weir.wait_log(r"recording stops: .*File too large", 30)
     assert "ulimit -f" in told
@@ -266,31 +266,31 @@ def test_a_file_size_limit(scene, tmp_path):
     stage.weir.stop()
 
 
-#: An error, and what is told of it.
+#: An error, and the report of it.
 BROKEN = ("EIO", r"Input/output error.*dmesg")
 OVER_QUOTA = ("EDQUOT", r"Disk quota exceeded.*quota")
 
 
 @pytest.mark.parametrize("call,nth,error", [
-    # Each of weir's threads counts its own calls, and four share the syncs.
+    # Each of weir's threads counts its own calls, and four threads share the syncs.
     *((call, nth, BROKEN) for call, last in (("sendfile", 200), ("fdatasync", 30))
       for nth in (range(1, last + 1) if TORTURE else (2,))),
-    # Of the stream's new folder, and of the one above it.
+    # For the stream's new folder and the one above it.
     *([("fsync", 1, BROKEN), ("fsync", 2, BROKEN)] if TORTURE else [("fsync", 1, BROKEN)]),
-    # A quota is noticed when room is kept, when it is used, or when delayed blocks are written.
-    # The first call of a file asks what the file system can.
+    # A quota is noticed when space is reserved, when it is used, or when delayed blocks are written.
+    # The first call of a file asks which features the file system has.
     ("fallocate", 2, OVER_QUOTA),
     *((call, nth, OVER_QUOTA) for call in ("sendfile", "fdatasync") for nth in (range(1, 11) if TORTURE else (1,)))],
     ids=lambda value: value[0] if isinstance(value, tuple) else str(value))
 def test_the_nth_write_or_sync_fails(scene, tmp_path, call, nth, error):
-    """EIO or EDQUOT on keeping room, on a write, or on making durable: the file is ended as far as it is known to be
-    whole, another begins."""
+    """EIO or EDQUOT when space is reserved, on a write, or on a sync: the file is ended at its last known good position, and
+    another begins."""
     needs("strace", root=False)
-    # Where there is no room for the next seconds, a little is asked for.
+    # If there is no space for the next seconds, a smaller amount is requested.
     times = f"..{nth + 1}" if call == "fallocate" else ""
     wrapper = ("strace", "-D", "-f", "-qq", "-o", str(tmp_path / "trace"), "-e", f"trace={call}",
                "-e", f"inject={call}:error={error[0]}:when={nth}{times}")
-    # Without a viewer, sendfile is what the recorder writes with.
+    # Without a viewer, only the recorder calls sendfile.
     weir_home = tmp_path / "home"
     weir_home.mkdir()
     weir = Weir("--keep-free", "0MB", "--record-sync", "200ms", folder=weir_home, wrapper=wrapper)
@@ -322,7 +322,7 @@ TOKEN = "a-token-of-this-test"
 
 @pytest.fixture
 def standing(tmp_path):
-    """Gives a server, and a recording of it on ext4 of which nothing is missing and nothing comes any more."""
+    """A server, and a recording of it on ext4 that is complete and receives nothing more."""
     needs("strace")
     home = tmp_path / "home"
     home.mkdir()
@@ -337,8 +337,8 @@ def standing(tmp_path):
 
 
 def test_a_folder_that_is_not_durable_costs_a_finished_file_nothing(standing, tmp_path):
-    """fsync fails behind the renaming, when the head lies before media that is whole and durable: not a byte of the
-    file is touched any more."""
+    """fsync fails after the rename, when the head lies before complete and durable media: no byte of the file is changed any
+    more."""
     weir, recording = standing
     with Faults(weir, tmp_path / "trace", "fsync:error=EIO", paths=(recording.part.parent,)):
         recording.end()
@@ -350,7 +350,7 @@ def test_a_folder_that_is_not_durable_costs_a_finished_file_nothing(standing, tm
     check_movie(movie)
     checked = tools.run(tools.weir_binary(), "record", "verify", movie)
     assert checked.returncode == 0 and "all checksums right" in checked.stdout, checked.stdout
-    # When the disk takes it, it is told to be stored.
+    # When the disk works again, it is reported as stored.
     weir.wait_log(r"cam: recorded to .*\.mp4", 20)
     told = weir.wait(lambda: next((r for r in weir.recordings_of("cam") if r["url"]), None), 5, "it is listed")
     assert told["state"] == "completed" and told["reason"] is None and not told["salvaged"]
@@ -359,8 +359,8 @@ def test_a_folder_that_is_not_durable_costs_a_finished_file_nothing(standing, tm
 
 
 def test_a_head_that_the_disk_neither_takes_nor_gives_back_costs_no_media(standing, tmp_path):
-    """Room was inserted, the head cannot be written, nor the room be taken out again: the file keeps every byte of its
-    media behind that room, and whoever opens it next makes the movie."""
+    """Space was inserted, but the head cannot be written and the space cannot be removed: the file keeps all of its media after
+    that space, and the next process that opens it makes the movie."""
     weir, recording = standing
     with Faults(weir, tmp_path / "trace", "pwrite64:error=EIO", "fallocate:error=EIO:when=2+", paths=(recording.part,)):
         recording.end()
@@ -380,7 +380,7 @@ def test_a_head_that_the_disk_neither_takes_nor_gives_back_costs_no_media(standi
 
 
 def test_a_copy_leaves_free_what_is_to_stay_free(tmp_path, fragmented_file):
-    """--keep-free holds for the copy, too, with which a leftover is finished: it waits until there is room."""
+    """--keep-free also applies to the copy that finishes a leftover: it waits until there is space."""
     needs("mount")
     folder = pathlib.Path("/dev/shm") / f"weir-room-{os.getpid()}"
     folder.mkdir()
@@ -411,7 +411,7 @@ def test_a_copy_leaves_free_what_is_to_stay_free(tmp_path, fragmented_file):
 
 @pytest.fixture
 def fragmented_file(tmp_path) -> bytes:
-    """Some megabytes as ffmpeg writes them in fragments."""
+    """Some megabytes of fragments as ffmpeg writes them."""
     path = tmp_path / "fragmented.mp4"
     made = tools.run(tools.FFMPEG, "-v", "error", "-stream_loop", "20", "-i", sources.source("short"), "-c", "copy",
                      "-movflags", "frag_keyframe+empty_moov+default_base_moof", path)
@@ -420,7 +420,7 @@ def fragmented_file(tmp_path) -> bytes:
 
 
 def test_a_start_on_a_frozen_disk(tmp_path):
-    """What an earlier run left is on a disk that does not answer: the server serves, and finishes it when the disk does."""
+    """Leftovers are on a disk that does not respond: the server serves, and finishes them when the disk works."""
     needs("fsfreeze")
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
@@ -447,15 +447,15 @@ def test_a_start_on_a_frozen_disk(tmp_path):
 
 
 def test_a_frozen_disk(scene, record_property):
-    """Nothing waits for it: 99 of 100 answers come within 50 ms, the stream goes on, and what the queue can hold is not
-    even lost. What only the catalogue on that disk knows is told, or that it cannot be told now, within seconds."""
+    """Responses do not wait for it: 99 of 100 come within 50 ms, the stream continues, and data that fits into the queue is not
+    lost. Data in the catalogue on that disk is served, or an error that it is not available now, within seconds."""
     needs("fsfreeze")
     frozen = 60 if TORTURE else 6
     with Disk("ext4", 300) as disk:
         stage = scene(disk.path / "recordings", environment={"WEIR_ADMIN_TOKEN": "a-token-of-this-test"})
         admin = {"Authorization": "Bearer a-token-of-this-test"}
         stage.wait_recording("running")
-        # One that is finished, to be changed while the disk is frozen, and one that is written.
+        # A finished one, to be changed while the disk is frozen, and one that is being written.
         for action in ("stop", "start"):
             stage.weir.get(f"/api/v1/streams/cam/recording/{action}", method="POST", headers=admin).good()
             time.sleep(0.5)
@@ -496,14 +496,14 @@ def test_a_frozen_disk(scene, record_property):
         assert len(movies) == 2
         assert seconds_of(movies[1]) >= live - 1.5, "nothing was lost"
         assert stall < STALL
-        # On cores that others keep busy it takes longer, frozen or not.
+        # On cores that are busy with other work it takes longer, frozen or not.
         assert slow <= max(0.05, 2 * usual), f"{slow * 1000:.0f} ms, {usual * 1000:.0f} ms before"
     record_property("figure", f"disk frozen for {frozen} s: longest pause of a viewer {stall:.2f} s, 99 % of {answers} "
                     f"API answers within {slow * 1000:.0f} ms ({usual * 1000:.0f} ms before), no frame lost")
 
 
 def slowest_but_one_in_a_hundred(weir, seconds: float) -> tuple[float, int]:
-    """Asks what waits for no disk, for so long: within how many seconds 99 of 100 answers came, and how many there were."""
+    """Sends requests that need no disk for this long. Returns the seconds in which 99 of 100 had a response, and their number."""
     answers = []
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -516,7 +516,7 @@ def slowest_but_one_in_a_hundred(weir, seconds: float) -> tuple[float, int]:
 
 
 def memory_of_segments(weir) -> float:
-    """Megabytes of the media that weir keeps in memory, for viewers or for the disk."""
+    """Megabytes of media in weir's memory, for viewers or for the disk."""
     total, seen = 0, set()
     for link in pathlib.Path(f"/proc/{weir.process.pid}/fd").iterdir():
         try:
@@ -530,12 +530,12 @@ def memory_of_segments(weir) -> float:
     return total / (1 << 20)
 
 
-#: Of what is measured, in MiB: the processes do not take turns.
+#: Of the measured values, in MiB: they are not measured at the same moment.
 SLACK = 4
 
 
 def most_memory(weir, seconds: float) -> tuple[float, float]:
-    """The most that is kept of media, and that is resident, within so many seconds, in MiB."""
+    """Maximum of kept media and of resident memory within this many seconds, in MiB."""
     most = (0.0, 0.0)
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -546,7 +546,7 @@ def most_memory(weir, seconds: float) -> tuple[float, float]:
 
 
 def test_a_frozen_disk_and_more_than_the_queue_holds(scene, record_property):
-    """Whole groups of pictures are left out, the gap is told, memory stays bounded, and recording goes on."""
+    """Whole GOPs are dropped, the gap is reported, memory stays bounded, and recording resumes."""
     needs("fsfreeze")
     frozen = 30 if TORTURE else 8
     with Disk("ext4", 700) as disk:
@@ -579,7 +579,7 @@ def test_a_frozen_disk_and_more_than_the_queue_holds(scene, record_property):
 
 @pytest.mark.skipif(not TORTURE, reason="skipped: it takes 15 s (make torture)")
 def test_a_stream_that_ends_while_the_disk_is_frozen(scene, record_property):
-    """Nothing comes behind what is left out last: it is told all the same, as a gap at the very end."""
+    """No media follows the last dropped frames. They are reported all the same, as a gap at the end."""
     needs("fsfreeze")
     with Disk("ext4", 700) as disk:
         stage = scene(disk.path / "recordings", "--window", "6s", film="heavy", rate=4)
@@ -609,7 +609,7 @@ def test_a_stream_that_ends_while_the_disk_is_frozen(scene, record_property):
 
 @contextlib.contextmanager
 def slow(disk: Disk, weir: Weir):
-    """Gives what sets how many bytes a second a program's own writes to that disk pass at; 0: as many as can."""
+    """Sets the limit of a program's own writes to that disk in bytes per second; 0: no limit."""
     root = pathlib.Path("/sys/fs/cgroup/blkio")
     if not (root / "blkio.throttle.write_bps_device").exists() and not (root / "blkio.weight").exists():
         pytest.skip("skipped: there is no blkio cgroup (v1) here")
@@ -632,7 +632,7 @@ def slow(disk: Disk, weir: Weir):
 
 
 def numbers(movies: list[pathlib.Path]) -> dict[int, int]:
-    """Pictures of each fragment that is in any of them, by its number in the stream."""
+    """Frames of each fragment in any of them, by its number in the stream."""
     found = {}
     for movie in movies:
         data = movie.read_bytes()
@@ -646,8 +646,8 @@ def numbers(movies: list[pathlib.Path]) -> dict[int, int]:
     pytest.param(4, "megabyte", 2, 16, 90, id="4-MB/s", marks=pytest.mark.skipif(
         not TORTURE, reason="skipped: it takes minutes (make torture)"))])
 def test_a_slow_disk(streams, film, rate, settling, seconds, tmp_path, record_property):
-    """One megabyte a second of the many that come: whole groups of pictures are left out, each is told, what is not told
-    to be missing is there, memory stays bounded, and nobody who watches notices."""
+    """One megabyte per second of a higher rate: whole GOPs are dropped, each is reported, media that is not reported missing is
+    there, memory stays bounded, and viewers are not affected."""
     needs("findmnt")
     names = [f"s{index}" for index in range(streams)]
     with Disk("ext4", 1500) as disk:
@@ -669,7 +669,7 @@ def test_a_slow_disk(streams, film, rate, settling, seconds, tmp_path, record_pr
                 limit(0)
                 weir.wait(lambda: not any(weir.stream(name)["recording"]["reason"] for name in names), 60,
                           "nothing is left out any more")
-                time.sleep(2)  # what was is told with the next key frame, behind what waits
+                time.sleep(2)  # the gap is reported with the next key frame, after the queued events
                 for publisher in sources_of:
                     publisher.interrupt()
                     publisher.outcome(20)
@@ -681,12 +681,12 @@ def test_a_slow_disk(streams, film, rate, settling, seconds, tmp_path, record_pr
                 for name, viewer in zip(names, viewers):
                     movies = sorted(weir.recordings.glob(f"{name}/*.mp4"))
                     for movie in movies:
-                        # What is missing before a file begins is no hole in it.
+                        # Media missing before a file begins is no gap in it.
                         holes = [gap["seconds"] for gap in gaps[name, movie.name] if gap["at"] > 0]
                         assert all(hole <= 10.1 for hole in holes), "a longer one makes another file"
                         check_movie(movie, hole=max(holes, default=0))
                     kept = numbers(movies)
-                    # The last ones may have come after the viewer was let go.
+                    # The last ones may have arrived after the viewer was stopped.
                     sent = {number: counts.get(1, 0) for number, counts, _ in viewer.fragments()}
                     missing += sum(pictures for number, pictures in sent.items() if number not in kept)
                     viewer.close()
@@ -698,7 +698,7 @@ def test_a_slow_disk(streams, film, rate, settling, seconds, tmp_path, record_pr
     assert all("too slow" in gap["reason"] for gap in told)
     assert stall < STALL
     assert all(after - before <= 64 + SLACK for before, after in zip(usual, most)), f"{usual} to {most} MiB"
-    # Between two rounds of a film of 4 s are 11 ms, in which sound ends behind the pictures.
+    # Between two rounds of a film of 4 s there are 11 ms, because the audio ends after the video.
     assert abs(seconds_told - missing / 30) <= 0.1 * len(told) + 0.003 * seconds_told, (
         f"{seconds_told:.1f} s told, {missing} pictures are missing")
     record_property("figure", f"disk of 1 MB/s, {streams} streams of {film} at {rate} times their speed for {seconds} s: "
@@ -707,7 +707,7 @@ def test_a_slow_disk(streams, film, rate, settling, seconds, tmp_path, record_pr
 
 
 def test_a_device_that_is_gone(scene, record_property):
-    """Whatever is asked of the disk fails: told within two seconds, nothing is told to be stored, and the stream goes on."""
+    """All disk operations fail: it is reported within two seconds, nothing is reported as stored, and the stream continues."""
     needs("findmnt", "losetup")
     with Disk("ext4", 100) as disk:
         stage = scene(disk.path / "recordings")
@@ -720,7 +720,7 @@ def test_a_device_that_is_gone(scene, record_property):
         assert took <= 2 and str(disk.path) in told["reason"] and re.search("Input/output|Read-only", told["reason"])
         metrics = Metrics(stage.weir)
         assert metrics("weir_recordings_total", event="failed") >= 1
-        time.sleep(4)  # it is tried again
+        time.sleep(4)  # the write is retried
         assert stage.recording["state"] == "failed" and stage.recording["reason"]
         stall = stage.stall
         assert stall < STALL
@@ -766,7 +766,7 @@ def test_a_folder_that_is_removed(scene, tmp_path):
 
 
 def test_a_folder_of_another_owner(scene, tmp_path):
-    """Told with the path and what to do; recorded once weir may write there."""
+    """Reported with the path and what to do. It is recorded once weir may write there."""
     needs("setpriv")
     folder = tmp_path / "recordings"
     stage = scene(folder, wrapper=("setpriv", "--bounding-set", "-dac_override,-dac_read_search"),
@@ -791,7 +791,7 @@ def test_a_folder_of_another_owner(scene, tmp_path):
 
 
 def test_a_step_of_the_wall_clock(scene, tmp_path):
-    """A year forth, an hour back: one file, as long as what was recorded."""
+    """A year forward, an hour back: one file, as long as the recorded media."""
     needs("faketime", root=False)
     library = next(iter(pathlib.Path("/usr/lib").glob("*/faketime/libfaketime.so.1")), None)
     if library is None:

@@ -1,5 +1,5 @@
-"""Recordings on file systems that can neither insert room nor share blocks: the movie's head goes into room that the file
-kept in front since it began, and no media is copied.
+"""Recordings on file systems that can neither insert space nor share blocks: the movie's head goes into space that the file
+reserved at its front from the beginning, and no media is copied.
 
 `make torture` (WEIR_TORTURE) kills weir at each of the calls that do it.
 """
@@ -22,7 +22,7 @@ from harness.weir import Weir
 TORTURE = "WEIR_TORTURE" in os.environ
 TOKEN = "a-token-of-this-test"
 
-#: Files of two minutes at most keep 256 KiB in front, which is a small part of four megabytes.
+#: Files of at most two minutes reserve 256 KiB in front, a small part of four megabytes.
 SHORT = ("--record-split", "each:2m")
 ROOM = 256 << 10
 #: Parts of a film of 4 Mbit/s that make five megabytes.
@@ -33,7 +33,7 @@ PLACES = ["memory", "ext2", "ext3"]
 
 @pytest.fixture
 def place(request):
-    """A folder on such a file system; which one is the test's parameter."""
+    """A folder on such a file system, which is the test's parameter."""
     if request.param != "memory":
         with Disk(request.param, 200) as disk:
             yield disk.path
@@ -45,12 +45,12 @@ def place(request):
 
 
 def outer(path: pathlib.Path) -> list[tuple[bytes, int]]:
-    """Types and places of a file's outer boxes."""
+    """Types and positions of a file's top-level boxes."""
     return [(box.type, box.start) for box in boxes.read_boxes(path.read_bytes())]
 
 
 def check_filled(movie: pathlib.Path, media: bytes) -> None:
-    """It is a movie in the room of a file whose first bytes were these, and no byte behind that room has moved."""
+    """A movie in the space of a file whose first bytes were these. No byte after that space has moved."""
     kinds = outer(movie)
     assert [kind for kind, _ in kinds] == [b"ftyp", b"moov", b"free", b"mdat"] and kinds[3][1] == ROOM - 16, kinds
     assert movie.read_bytes()[ROOM:len(media)] == media[ROOM:]
@@ -60,7 +60,7 @@ def check_filled(movie: pathlib.Path, media: bytes) -> None:
 
 
 def decode_by_gstreamer(movie: pathlib.Path, shown: pathlib.Path) -> None:
-    """qtdemux finds every picture by the tables alone."""
+    """qtdemux finds every frame by the tables alone."""
     done = tools.run(
         "timeout", "60", tools.GSTREAMER, "-q", "filesrc", f"location={movie}", "!", "qtdemux", "name=d",
         "d.video_0", "!", "queue", "!", "decodebin", "!", "videoconvert", "!", "video/x-raw,format=GRAY8", "!",
@@ -72,7 +72,7 @@ def decode_by_gstreamer(movie: pathlib.Path, shown: pathlib.Path) -> None:
 
 @pytest.mark.parametrize("place", PLACES, indirect=True)
 def test_the_head_goes_into_the_room(place, tmp_path):
-    """While somebody reads the recording as HLS: nobody notices, and every judge finds every sample in the movie."""
+    """While a viewer plays the recording by HLS: the viewer is not affected, and every judge finds every sample in the movie."""
     weir = Weir("--keep-free", "0MB", *SHORT, folder=tmp_path, recordings=place / "recordings",
                 environment={"WEIR_ADMIN_TOKEN": TOKEN})
     try:
@@ -122,26 +122,26 @@ def test_a_short_recording_is_finished_at_once_when_weir_ends(place, tmp_path):
         weir.kill()
     movie, = recording.part.parent.iterdir()
     counts = sample_counts(movie)
-    # With what was in memory, the part in the making.
+    # With the media in memory, the part in progress.
     assert movie.suffixes == [".mp4"] and all(counts[track] >= most for track, most in recording.samples.items())
     check_movie(movie)
     assert movie.stat().st_blocks * 512 < len(recording.media) - (31 << 20), "what is left over is a hole"
 
 
-#: What finishes a file in its room, and for the how manieth time weir is killed on entering it.
+#: System calls that finish a file in its reserved space, and the number of the call on which weir is killed.
 FILLING = [("pwrite64", 1), ("pwrite64", 2), ("pwrite64", 3), ("fdatasync", 1), ("fdatasync", 2), ("ftruncate", 1),
            ("renameat", 1), ("fsync", 1)]
 
 
 @pytest.mark.parametrize("place", ["memory", "ext2"] if TORTURE else ["memory"], indirect=True)
 def test_killed_while_the_head_is_written(place, tmp_path, record_property):
-    """One movie with every sample after the next start, whose media is where it was."""
+    """The next start makes one movie with every sample. Its media has not moved."""
     needs("strace", root=False)
     rounds = int(os.environ.get("WEIR_TORTURE_FINALS", 100)) if TORTURE else 1
     for number in range(rounds):
         folder, home = place / f"{number}", tmp_path / f"{number}"
         home.mkdir()
-        # The first is the one behind which it is a movie without its name.
+        # The first is the one after which it is a movie without its final name.
         step, when = FILLING[(number + 4) % len(FILLING)]
         weir = Weir("--keep-free", "0MB", "--record-sync", "200ms", *SHORT, folder=home, recordings=folder,
                     environment={"WEIR_ADMIN_TOKEN": TOKEN})
@@ -176,7 +176,7 @@ def test_killed_while_the_head_is_written(place, tmp_path, record_property):
 
 
 def check_plays(path: pathlib.Path, samples: dict[int, int]) -> None:
-    """Players find every sample of it, a movie or not."""
+    """Players find every sample of it, whether it is a movie or not."""
     done = tools.run(tools.FFPROBE, "-v", "error", "-count_packets", "-show_entries", "stream=nb_read_packets", "-of",
                      "csv=p=0", path)
     assert done.returncode == 0 and not done.stderr, done.stderr
@@ -185,7 +185,7 @@ def check_plays(path: pathlib.Path, samples: dict[int, int]) -> None:
 
 @pytest.fixture(scope="module")
 def left_in_memory(tmp_path_factory):
-    """A file with room in front, of a weir that was killed: its name and its bytes."""
+    """A file with reserved space by a killed weir: its name and bytes."""
     home = tmp_path_factory.mktemp("left")
     folder = pathlib.Path("/dev/shm") / f"weir-left-{os.getpid()}"
     weir = Weir("--keep-free", "0MB", *SHORT, folder=home, recordings=folder)
@@ -206,7 +206,7 @@ FINALIZING = [("pwrite64", 1), ("pwrite64", 2), ("pwrite64", 3), *(("fdatasync",
 @pytest.mark.parametrize("place", PLACES if TORTURE else ["memory"], indirect=True)
 @pytest.mark.parametrize("torn", [0, 1000])
 def test_killed_while_finalizing_by_hand(place, left_in_memory, torn, record_property):
-    """The same call again finishes it, a recording or a file of another name; also one with a torn end."""
+    """The same command finishes it: a recording or a file with another name, also one with a torn end."""
     needs("strace", root=False)
     name, data = left_in_memory
     data = data[:len(data) - torn]

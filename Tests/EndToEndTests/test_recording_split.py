@@ -1,4 +1,4 @@
-"""A recording in several files: together they hold every sample once, and each begins with picture and sound together."""
+"""A recording in several files: together they have every sample once. In each, video and audio begin together."""
 
 import pytest
 

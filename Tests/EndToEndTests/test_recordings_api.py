@@ -1,5 +1,5 @@
-"""The catalogue, and what may be done with it over HTTP: lists, pages, deletion and its undo, protection, downloads,
-pictures, start and stop, and what retention takes away."""
+"""The catalogue of recordings and its HTTP API: lists, pages, deletion and its undo, protection, downloads, thumbnails, start
+and stop, and retention."""
 
 import contextlib
 import itertools
@@ -23,7 +23,7 @@ ENVIRONMENT = {"WEIR_ADMIN_TOKEN": TOKEN}
 
 
 def completed(weir, count: int, seconds: float = 30) -> list[dict]:
-    """The finished recordings, newest first, once there are so many."""
+    """The finished recordings, newest first, once there are this many."""
     def there():
         page = weir.json("/api/v1/recordings?state=completed")
         return page["recordings"] if page["total"] >= count else None
@@ -52,7 +52,7 @@ def archive(start_shared):
     weir.secrets.append(TOKEN)
     publish_short(weir, "cam", "yard")
     completed(weir, 2)
-    # Two more without waiting for them to be recorded: a second start finds them.
+    # Two more without the time to record them: a second start finds them.
     (source,) = (weir.recordings / "cam").glob("*.mp4")
     for name in ("20250301T101500Z.mp4", "20250301T101500Z-2.mp4"):
         shutil.copyfile(source, source.parent / name)
@@ -128,7 +128,7 @@ def test_the_disk_is_told(archive):
     assert storage["writable"] is True and storage["undoSeconds"] == 3600
 
 
-# MARK: Who may change anything
+# MARK: Authorisation
 
 ROUTES = [("DELETE", ""), ("POST", "/restore"), ("POST", "/protect"), ("POST", "/unprotect")]
 CONTROLS = ["start", "stop", "cancel"]
@@ -142,7 +142,7 @@ def test_every_route_that_writes_is_closed_without_the_token_and_to_other_origin
     host = archive.web.split("://")[1]
     origins = {None: 401, f"http://{host}": 401, "http://evil.example": 403, f"http://{host}1": 403, "null": 403,
                "http://127.0.0.1": 403}
-    # An address may not try that often (test_bounds.py): each time it is another one's.
+    # An address may not try that often (test_bounds.py), so each try has another one.
     clients = (f"192.0.2.{number}" for number in itertools.count(1))
     for method, path in targets:
         for origin, expected in origins.items():
@@ -218,7 +218,7 @@ def test_a_recording_that_is_not_there_is_404(archive):
         assert archive.get(path, method="DELETE", headers=ADMIN).status in (404, 405)
 
 
-# MARK: Files and pictures
+# MARK: Files and thumbnails
 
 
 def test_a_download_has_a_name_ranges_and_conditions(archive):
@@ -252,7 +252,7 @@ def test_a_recording_has_a_picture(archive, tmp_path):
 
 
 def far_away(movie: bytes) -> bytes:
-    """The same movie, whose tables say that its samples lie beyond what any file can have."""
+    """The same movie, with tables that place its samples beyond the possible size of a file."""
     made = b""
     while movie:
         size, kind = struct.unpack(">I4s", movie[:8])
@@ -285,7 +285,7 @@ def test_recording_is_started_stopped_and_cancelled_while_the_stream_runs(start)
     publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam", loop=-1)
 
     def control(action: str) -> int | str:
-        """What the recording then does; the status where that is refused."""
+        """The state of the recording afterwards; the status if the request was refused."""
         answer = weir.get(f"/api/v1/streams/cam/recording/{action}", method="POST", headers=ADMIN)
         return answer.json["state"] if answer.status == 200 else answer.status
 
@@ -336,7 +336,7 @@ def test_a_killed_servers_recording_is_salvaged_and_a_lost_catalogue_is_made_ane
 
 @pytest.mark.parametrize("is_ours", [True, False], ids=["our-table", "another-table"])
 def test_a_catalogue_that_somebody_else_wrote_ends_nobody(start, tmp_path, is_ours):
-    """SQLite keeps any type in any column, and the table need not be ours: what is none of ours is read anew."""
+    """SQLite keeps any type in any column, and the table may be another program's. Foreign entries are read anew."""
     folder = tmp_path / "kept"
     weir = start("--record", folder, environment=ENVIRONMENT)
     publish_short(weir, "a", "b", "c", "d")
@@ -396,7 +396,7 @@ def test_recordings_make_room_before_the_disk_is_full(start, tmp_path):
             (old / f"202501{number + 1:02}T000000Z.mp4").write_bytes(bytes(4_000_000))
         weir.stop()
         weir = start(*flags)
-        # Ten times as fast as life: a megabyte a second, or so.
+        # Ten times real time: about a megabyte per second.
         publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam", loop=-1, rate=10)
         least, end = 1 << 60, time.monotonic() + 15
         while time.monotonic() < end:

@@ -1,5 +1,4 @@
-"""What the server makes of a stream, as a decoder sees and hears it: every picture, the sound where its picture is, and
-sources of all kinds."""
+"""Transcoded renditions as a decoder sees them: every frame, audio in sync, and sources of all kinds."""
 
 import concurrent.futures
 import contextlib
@@ -14,9 +13,9 @@ import pytest
 from harness import hls, http, llhls, publishers, sources, tools
 from test_encoding import Copy, SECONDS
 
-#: Of the demo stream, by its variants' numbers in the playlist: picture and sound.
+#: Of the demo stream, by the numbers of its variants in the playlist: video and audio.
 OUTPUTS = {"360p, AAC": 1, "180p, AAC": 2, "720p, Opus": 3, "180p, Opus": 5}
-#: Stream → film and its pictures.
+#: Stream → film and its frames.
 FILMS = {"hevc": ("hevc", 240), "av1": ("av1-opus", 240), "ten": ("hevc-10", 150), "pq": ("hevc-pq", 150),
          "portrait": ("portrait", 150), "odd": ("odd", 120)}
 SIZES = {"hevc": (160, 90), "av1": (160, 90), "ten": (160, 90), "pq": (160, 90), "portrait": (90, 160), "odd": (168, 90)}
@@ -41,7 +40,7 @@ def test_no_picture_of_a_rung_is_lost_doubled_or_out_of_order(demo, name):
     assert len(copy.numbers) == len(copy.picture_times) >= 30
     steps = [b - a for a, b in zip(copy.numbers, copy.numbers[1:])]
     assert min(steps) == 1, "a picture twice, or out of order"
-    # A machine that is too busy leaves pictures out, and says how many.
+    # A machine that is too busy drops frames, and reports how many.
     assert sum(steps) - len(steps) <= stream["capture"]["video"]["dropped"] + stream["ladder"]["droppedFrames"]
     for number, time in zip(copy.numbers, copy.picture_times):
         assert abs(time - copy.picture_times[0] - (number - copy.numbers[0]) / 30) < 0.002, f"picture {number} at {time}"
@@ -76,7 +75,7 @@ def test_a_rung_looks_like_the_source_in_its_size(demo, tmp_path, record_propert
             tools.FFMPEG, "-v", "error", "-nostdin", "-i", tmp_path / "video.mp4", "-i", tmp_path / f"{name}.mp4", "-lavfi",
             f"[0:v]scale={size}:flags=bicubic[a];[a][1:v]psnr=stats_file={tmp_path / name}", "-f", "null", "-")
         errors = [float(error) for error in re.findall(r"mse_avg:([0-9.]+)", (tmp_path / name).read_text())]
-        # Where the machine was too busy for a picture, there is none to compare with.
+        # If the machine was too busy for a frame, there is none to compare with.
         there = set(times(tmp_path / f"{name}.mp4"))
         compared = [error for time, error in zip(source, errors) if time in there]
         found = 10 * math.log10(255**2 / (sum(compared) / len(compared)))
@@ -100,7 +99,7 @@ def test_sound_in_another_codec_is_cut_where_the_source_is_without_a_hole(demo, 
 
     sound, picture = times(tmp_path / "opus.mp4"), times(tmp_path / "video.mp4")
     assert all(abs(b - a - 0.02) < 0.0001 for a, b in zip(sound, sound[1:]))
-    # A busy machine makes no picture at times: the end of a fragment was told before that was known.
+    # A busy machine sometimes makes no frame: the end of a fragment was announced before that was known.
     shown = sorted(times(tmp_path / "before.mp4") + picture)
     skipped = max(b - a for a, b in zip(shown, shown[1:])) - 1 / 30
     assert -skipped - 0.001 <= sound[0] - picture[0] < 0.021 + skipped
@@ -110,7 +109,7 @@ def test_sound_in_another_codec_is_cut_where_the_source_is_without_a_hole(demo, 
     player.play(4)
     player.judge_media()
     cuts |= parts(f"{epoch}/video/index.m3u8")
-    # Where the machine made no picture, the picture's own parts are uneven.
+    # If the machine made no frame, the parts of the video are uneven, too.
     uneven = {uri for uri, duration in cuts.items() if duration < 0.1999} if capture_left_out(weir) else set()
     short = {f"C03 {uri} lasts only" for uri in uneven}
     assert [problem for problem in player.problems if problem.rsplit(" ", 3)[0] not in short] == []
@@ -126,13 +125,13 @@ def capture_left_out(weir) -> int:
 
 
 def parts(url: str) -> dict[str, float]:
-    """Seconds that each part of a rendition lasts that is listed, by its address."""
+    """Duration in seconds of each listed part of a rendition, by its address."""
     return {part.uri: part.duration for part in llhls.parse(http.fetch(url).good().text, url).parts}
 
 
 @pytest.fixture(scope="module")
 def films(start_shared, tmp_path_factory):
-    """Films of all kinds, to their ends, and one that is turned; each with a rung."""
+    """Films of all kinds, to their ends, and a rotated one; each with a rung."""
     turned = tmp_path_factory.mktemp("films") / "turned.mp4"
     subprocess.run([tools.new_ffmpeg(), "-v", "error", "-display_rotation", "-90", "-i", str(sources.source("clip")), "-c",
                     "copy", str(turned)], check=True, timeout=30)
@@ -150,7 +149,7 @@ def films(start_shared, tmp_path_factory):
 
 
 def probe(weir, name: str, rendition: str) -> tuple[dict[str, str], list[str]]:
-    """What a decoder says of a rendition's pictures, and their times."""
+    """A decoder's data of a rendition's frames, and their times."""
     index = http.fetch(f"{weir.web}/live/{name}/index.m3u8").good().text
     epoch = re.search(r"^(.*)/video/", index, re.M)[1]
     done = tools.run(
@@ -169,7 +168,7 @@ def test_every_kind_of_source_has_its_rung(films, name):
     assert (fields["codec_name"], fields["pix_fmt"]) == ("h264", "yuv420p")
     assert (int(fields["width"]), int(fields["height"])) == SIZES[name]
     assert len(source) == FILMS[name][1] and set(times) <= set(source)
-    # A machine that is too busy leaves pictures out, and says so.
+    # A machine that is too busy drops frames, and reports it.
     is_busy = any(f"{name}: transcoding left out" in line for _, line in films.lines)
     assert len(times) == len(source) or is_busy and len(times) > len(source) / 2
     if name == "pq":
@@ -202,7 +201,7 @@ def test_all_renditions_are_held_back_alike(start):
             listed = llhls.parse(http.fetch(address).good().text, address)
             found[address.split("/")[-2]] = (listed.control["PART-HOLD-BACK"], listed.part_target)
         assert found.keys() == {"video", "audio", "aac"}
-        # A frame of AAC does not fit into 200 ms as one of Opus does: three of the longest parts, for all.
+        # AAC frames do not fit into 200 ms as Opus frames do: three of the longest parts, for all.
         assert found["aac"][1] != found["audio"][1], found
         assert {hold for hold, _ in found.values()} == {f"{float(3 * max(target for _, target in found.values())):.6f}"}, found
     finally:
@@ -227,7 +226,7 @@ def test_sound_survives_a_reconnect_and_the_death_of_its_transcoder(start):
     try:
         broken = weir.wait(lambda: next((s.sequence for s in segments("aac")[:-1] if s.discontinuity), None), 20,
                            "what comes after the reconnect")
-        # What is a gap in the sound is one in the picture: the outage.
+        # A gap in the audio is one in the video, too: the outage.
         outage = [s.sequence for s in segments("video") if s.gap]
         assert [s.sequence for s in segments("aac") if s.gap] == outage
         assert [s.sequence for s in segments("video") if s.discontinuity] == [broken]

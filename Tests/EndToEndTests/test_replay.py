@@ -1,4 +1,4 @@
-"""Replay, rewind and clips: a recording watched while it is written, while it is finished, and afterwards."""
+"""Replay, rewind and clips: a recording that is played while it is written, while it is finished, and afterwards."""
 
 import concurrent.futures
 import dataclasses
@@ -18,13 +18,13 @@ from harness import boxes, dash, hls, packets, publishers, sources, tools
 
 FILM = "h264-30"
 SECONDS = 16
-#: A key frame every two seconds, pictures with B-frames, a counter in each picture.
+#: A key frame every two seconds, B-frames, and a counter in each frame.
 FRAMES = SECONDS * 30
 
 
 @dataclasses.dataclass
 class Seen:
-    """What was seen of one publication, by the time of the test."""
+    """Observations of one publication, by the time of the test."""
 
     name: str = ""
     epoch: str = ""
@@ -38,12 +38,12 @@ class Seen:
 
 
 class SlowReader:
-    """A viewer that takes a few bytes, then waits: its response is under way while the file is finished."""
+    """A viewer that reads a few bytes, then waits: its response is in progress while the file is finished."""
 
     def __init__(self, url: str):
         parts = urllib.parse.urlsplit(url)
         self.connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=30)
-        # A small window keeps most of the response on the server.
+        # A small TCP window keeps most of the response on the server.
         self.connection.connect()
         self.connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 32_768)
         self.connection.request("GET", parts.path + ("?" + parts.query if parts.query else ""))
@@ -75,7 +75,7 @@ def film(tmp_path_factory) -> str:
 
 @pytest.fixture(scope="module")
 def seen(server, tmp_path_factory) -> Seen:
-    """Publishes once; watches while it is written, and keeps slow readers attached while it is finished."""
+    """Publishes once, plays the file while it is written, and keeps slow readers attached while it is finished."""
     seen = Seen()
     source = film(tmp_path_factory)
     publisher = publishers.ffmpeg(source, server.rtmp + "/live/cam")
@@ -104,7 +104,7 @@ def seen(server, tmp_path_factory) -> Seen:
                     for number in (1, 2):
                         path = f"/recordings/cam/{seen.name}/{rendition}/{number}.m4s"
                         seen.growing[rendition, number] = server.get(path).good().body
-            # Late enough for the server's patience with those who do not read, 20 s.
+            # Late, but within the server's time limit for clients that do not read, 20 s.
             if count >= 6 and not slow:
                 for number in range(1, 5):
                     for path in (f"/recordings/cam/{seen.name}/av/{number}.m4s",
@@ -217,7 +217,7 @@ def test_hls_and_dash_show_every_frame_of_the_movie(server, seen, recording):
 
 @pytest.mark.skipif(not tools.GSTREAMER, reason="gst-launch-1.0 is missing")
 def test_gstreamer_decodes_every_picture_of_the_file(recording, tmp_path):
-    """A finished recording as any other MP4: qtdemux finds its way by the tables alone, and nothing is missing."""
+    """A finished recording is an ordinary MP4: qtdemux needs only its tables, and nothing is missing."""
     shown = tmp_path / "shown"
     done = tools.run(
         "timeout", "60", tools.GSTREAMER, "-q", "filesrc", f"location={recording}", "!", "qtdemux", "name=d",
@@ -260,7 +260,7 @@ def test_a_server_that_starts_anew_replays_the_same_bytes(server, seen, start, r
 
 
 def pictures(path) -> list[str]:
-    """Every picture that is shown, as a checksum of its pixels."""
+    """Every shown frame, as a checksum of its pixels."""
     done = tools.run(tools.FFMPEG, "-v", "error", "-i", path, "-map", "0:v", "-vsync", "passthrough", "-f", "framemd5", "-")
     assert done.returncode == 0 and done.stderr == "", done.stderr
     return [line.split(",")[-1].strip() for line in done.stdout.splitlines() if not line.startswith("#")]
@@ -268,7 +268,7 @@ def pictures(path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def shown(recording) -> list[str]:
-    """The pictures of the whole recording."""
+    """The frames of the whole recording."""
     found = pictures(recording)
     assert len(found) == FRAMES and len(set(found)) == FRAMES
     return found
@@ -315,9 +315,9 @@ def test_a_clip_is_asked_for_by_ranges_and_by_utc_times(server, seen, recording)
 
     if seconds + 5 < 86_400:
         by_clock = server.get(path.split("?")[0] + f"?from={utc(3)}&to={utc(5)}").good()
-        # The clock's text has milliseconds: the same frames, an end that is a millisecond off.
+        # The clock's text has milliseconds: the same frames, with an end that differs by a millisecond.
         assert abs(len(by_clock.body) - len(whole.body)) < 20_000
-        # The same time of another zone; an end beyond all that was recorded.
+        # The same time in another zone; an end beyond the end of the recording.
         hour = datetime.datetime.fromisoformat(utc(3).replace("Z", "+00:00")) + datetime.timedelta(hours=1)
         zoned = urllib.parse.quote(hour.isoformat(timespec="milliseconds").replace("+00:00", "+01:00"))
         same = server.get(path.split("?")[0] + f"?from={zoned}&to={utc(5)}").good()
@@ -332,12 +332,12 @@ def test_a_clip_is_asked_for_by_ranges_and_by_utc_times(server, seen, recording)
 
 
 def length(path) -> float:
-    """Of a movie, in seconds."""
+    """Duration of a movie, in seconds."""
     return float(tools.run(tools.FFPROBE, "-v", "error", "-show_entries", "format=duration", "-of", "csv=p=0", path).stdout)
 
 
 def test_a_clip_lasts_four_hours_at_most(start, tmp_path):
-    """What is asked for beyond that is refused with one reason, whichever way it is asked for; the limit itself is not."""
+    """Longer clips are refused with the same reason by every interface. The limit itself is allowed."""
     left = tmp_path / "recordings" / "cam" / "20261121T072410Z.part.mp4"
     left.parent.mkdir(parents=True)
     made = tools.run(tools.FFMPEG, "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=64x64:rate=1/5:duration=18000", "-c:v",
@@ -360,14 +360,14 @@ def test_a_clip_lasts_four_hours_at_most(start, tmp_path):
         clip.write_bytes(weir.get(path + asked).good().body)
         assert length(clip) == pytest.approx(seconds, abs=1)
     assert weir.get(path + "?from=18001").status == 404
-    # Another program's file tells no time of day: its name does, wherever it is told.
+    # Another program's file has no wall clock in it. Its file name is used in messages.
     by_clock = weir.get(path + "?from=2026-11-21T12:07:30Z").good().body
     assert by_clock == weir.get(path + "?from=17000").good().body
     (clock,) = weir.get(path.replace("/clip", "/keyframes")).good().json["clock"]
     assert clock == {"at": 0, "time": "2026-11-21T07:24:10.000Z"}
     assert "PROGRAM-DATE-TIME:2026-11-21T07:24:10.000Z" in weir.get(
         "/recordings/cam/20261121T072410Z/av/index.m3u8").good().text
-    # Where the file is, any length can be cut.
+    # With access to the file, a clip of any length can be cut.
     out = tmp_path / "all.mp4"
     done = tools.run(tools.weir_binary(), "record", "clip", left.with_name("20261121T072410Z.mp4"), "-o", out)
     assert done.returncode == 0 and length(out) == pytest.approx(18_000, abs=1)
@@ -458,7 +458,7 @@ def test_fragmented_files_of_ffmpeg_are_checked_cut_and_finished(way, tmp_path):
     assert done.returncode == 0, done.stdout
     assert counts(cut)["video"] == 57
     assert weir_command("clip", path, "--from", "3", "-o", cut).returncode == 1, "it wrote over a file"
-    # It does not say what time of day it was; a recording's name does.
+    # It had no wall clock in it; a recording's name does.
     times = ("--from", "2026-11-21T07:24:13.1Z", "--to", "2026-11-21T07:24:15Z", "-o", tmp_path / "by-clock.mp4")
     refused = weir_command("clip", path, *times)
     assert refused.returncode == 1 and "contains a time of day" in refused.stdout and "seconds" in refused.stdout
@@ -477,7 +477,7 @@ def test_fragmented_files_of_ffmpeg_are_checked_cut_and_finished(way, tmp_path):
 
 
 def test_a_hybrid_file_whose_writer_was_killed_is_checked_cut_and_finished(tmp_path):
-    """As OBS (from 30.2 on) and ffmpeg write them: fragmented until they are closed, with an `ftyp` hidden in a `free`."""
+    """As written by OBS (from 30.2 on) and ffmpeg: fragmented until closed, with an `ftyp` hidden in a `free`."""
     path = tmp_path / "film.mp4"
     writer = subprocess.Popen(
         [tools.new_ffmpeg(), "-v", "error", "-re", "-i", sources.source(FILM), "-c", "copy", "-flush_packets", "1",
@@ -501,7 +501,7 @@ def test_a_hybrid_file_whose_writer_was_killed_is_checked_cut_and_finished(tmp_p
 
 
 def test_a_file_that_is_still_being_written_is_left_alone(tmp_path):
-    """What is put before the bytes of a file would shift them under ffmpeg, which writes on where it was."""
+    """Bytes inserted at the front would shift the file under ffmpeg, which continues to write at its old position."""
     path = tmp_path / "film.mp4"
     writer = subprocess.Popen(
         [tools.FFMPEG, "-v", "error", "-re", "-i", sources.source(FILM), "-t", "8", "-c", "copy", "-flush_packets", "1",
@@ -521,7 +521,7 @@ def test_a_file_that_is_still_being_written_is_left_alone(tmp_path):
 
 
 def test_damaged_media_is_found_by_its_checksums(recording, tmp_path):
-    """Bytes that a disk gave back wrong, in the middle of the media: no head tells of them."""
+    """Wrong bytes from a disk, in the middle of the media: no head can detect them."""
     assert "all checksums right" in weir_command("verify", recording).stdout
     data = bytearray(recording.read_bytes())
     middle = len(data) // 2

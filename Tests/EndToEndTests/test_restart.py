@@ -1,4 +1,4 @@
-"""weir comes and goes, streams go on (faults 42 and 43): a restart and a crash under viewers who never reload."""
+"""Streams continue over restarts of weir (faults 42 and 43): a restart and a crash, with viewers who never reload."""
 
 import os
 import pathlib
@@ -22,8 +22,8 @@ from harness.weir import clean_environment
 LONG = bool(os.environ.get("WEIR_FAULTS"))
 VIEWERS = 300 if LONG else 60
 
-#: A signal that makes the process trap in its own code, as a failed precondition does: no signal from outside ends a
-#: program the way its own illegal instruction does.
+#: A signal that makes the process trap in its own code, like a failed precondition. A signal from outside does not end a
+#: program in the way that its own illegal instruction does.
 TRAP = r"""
 #include <signal.h>
 static void trap(int number) { __builtin_trap(); }
@@ -33,7 +33,7 @@ __attribute__((constructor)) static void plant(void) { signal(SIGUSR2, trap); }
 
 @pytest.fixture(scope="module")
 def trap(tmp_path_factory) -> pathlib.Path:
-    """A library that plants a trap."""
+    """A library that contains a trap."""
     folder = tmp_path_factory.mktemp("trap")
     (folder / "trap.c").write_text(TRAP)
     subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", folder / "trap.so", folder / "trap.c"], check=True, timeout=60)
@@ -41,7 +41,7 @@ def trap(tmp_path_factory) -> pathlib.Path:
 
 
 def bring_down(service: Supervisor, how: str) -> float:
-    """Ends weir; when that began."""
+    """Stops weir. Returns when that began."""
     began = time.monotonic()
     number = {"stop": signal.SIGTERM, "kill": signal.SIGKILL, "trap": signal.SIGUSR2}[how]
     service.process.send_signal(number)
@@ -84,7 +84,7 @@ def test_viewers_go_on_over_a_restart_without_reading_the_multivariant_playlist_
 
 
 def test_no_judge_of_playlists_and_manifests_finds_a_restart_or_a_crash(supervise):
-    """Picture and sound by themselves, with a rung: what was said stays true, also of what is listed nowhere any more."""
+    """Separate video and audio, with a rung: earlier statements stay true, also about media that is no longer listed."""
     service = supervise("--hls-layout", "separate", "--ladder", "160p@200k")
     publisher = Returning("h264-30", f"{service.rtmp}/live/cam")
     try:
@@ -110,7 +110,7 @@ def test_no_judge_of_playlists_and_manifests_finds_a_restart_or_a_crash(supervis
     assert {attempt.target for _, attempt in playlists.states} == {playlists.last.target}
     periods = [period for manifest in manifests.states for period in sorted({r.period for r in manifest.representations})]
     assert len(set(periods)) >= 3 and {manifest.start for manifest in manifests.states} == {manifests.last.start}
-    # The rung goes with its source.
+    # The rung ends with its source.
     heads = {name: [line for line in text.split("\n") if line.startswith(("#EXT-X-MEDIA-SEQUENCE", "#EXT-X-DISCONTINUITY"))]
              for name, text in lists.items()}
     assert heads["video"] == heads["160p"] != [], heads
@@ -138,7 +138,7 @@ def test_what_a_player_records_over_a_restart_is_on_both_sides_of_it(supervise, 
     packets = subprocess.run(
         [tools.FFPROBE, "-v", "error", "-select_streams", "v", "-show_entries", "packet=pts_time", "-of", "csv=p=0", film],
         capture_output=True, text=True, timeout=30).stdout.split()
-    # What it saw, less what nobody sent while the publisher was away.
+    # What it received, without the time of the publisher's absence.
     assert len(packets) >= 11 * 30, (len(packets), log.decode())
     times = sorted(map(float, packets))
     assert times[-1] - times[0] > 13, times[-1]
@@ -195,12 +195,12 @@ def test_other_lengths_than_players_were_told_begin_a_new_epoch(supervise):
 
 UNITS = pathlib.Path(__file__).resolve().parents[2] / "packaging" / "systemd"
 
-#: What only the manager of a whole system can do.
+#: Settings that need the manager of a whole system.
 SANDBOX = re.compile(
     r"^(DynamicUser|SupplementaryGroups|AmbientCapabilities|CapabilityBoundingSet|Private\w+|Protect\w+|Restrict\w+"
     r"|LockPersonality|SystemCallArchitectures|LimitNOFILE|StateDirectory)=.*\n", re.M)
 
-#: A manager of services that has this machine's units and nothing to do with the machine's own.
+#: A systemd instance with this machine's units, independent of the machine's own instance.
 MANAGER = """
 mount -t tmpfs tmpfs /run && mkdir -p /run/systemd/system /run/manager
 export XDG_RUNTIME_DIR=/run/manager XDG_CONFIG_HOME={folder}/config SYSTEMD_LOG_TARGET=console
@@ -214,7 +214,7 @@ def free_port() -> int:
 
 
 def test_systemd_brings_it_back_by_the_units_that_are_shipped(tmp_path, trap):
-    """The units of packaging/systemd, without what is only for a whole system, under systemd itself."""
+    """The units of packaging/systemd, without settings for a whole system, under systemd itself."""
     if os.geteuid() != 0:
         pytest.skip("a systemd of one's own needs root")
     if not os.access("/lib/systemd/systemd", os.X_OK):
@@ -229,7 +229,7 @@ def test_systemd_brings_it_back_by_the_units_that_are_shipped(tmp_path, trap):
         (units / f"weir-{name}.socket").write_text(re.sub(r"ListenStream=.*", f"ListenStream=127.0.0.1:{port}", text))
     text = SANDBOX.sub("", (UNITS / "weir.service").read_text())
     text = text.replace("@PREFIX@/bin/weir", tools.weir_binary()).replace("%S/weir", str(state))
-    # What /etc/weir.env says wins over the unit.
+    # Settings in /etc/weir.env override the unit.
     settings, elsewhere = tmp_path / "weir.env", tmp_path / "elsewhere"
     settings.write_text(f"WEIR_RECORD={elsewhere}\n")
     text = text.replace("/etc/weir.env", str(settings))
@@ -267,7 +267,7 @@ def test_systemd_brings_it_back_by_the_units_that_are_shipped(tmp_path, trap):
         while reads(pathlib.Path(f"/proc/{process}/cmdline")):
             assert time.monotonic() - began < 5
             time.sleep(0.01)
-        # Nobody is turned away: the request waits in the socket's queue.
+        # No client is refused: the request waits in the socket's queue.
         answer = fetch(f"{web}/healthz", timeout=10)
         back = time.monotonic() - began
         assert answer.status == 200 and weirs() not in ([], [process])

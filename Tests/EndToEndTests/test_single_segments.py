@@ -14,7 +14,7 @@ RENDITIONS = ("av", "video", "audio", "120p", "opus")
 
 @pytest.fixture(scope="module")
 def live(start_shared):
-    """A film with a rung and sound in another codec, and the address of its epoch."""
+    """A film with a rung and with audio in another codec, and the address of its epoch."""
     weir = start_shared("--ladder", "cam=120p@200k", "--audio-codec", "cam=opus", "--rewind", "1h", "--window", "6s",
                         "--target-duration", "2")
     publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam", loop=4)

@@ -1,10 +1,10 @@
-"""A day of a server's life in 24 minutes (`make soak`): what it holds on to stays what it was after the first hour, and no
-frame is lost.
+"""A day of a server's life in 24 minutes (`make soak`): its resources stay as they were after the first hour, and no frame is
+lost.
 
-Publishers send media sixty times as fast as they are played; every frame of them is known. Beside them is a life that
-never rests: publishers that are cut off, replaced, and go and come; viewers of each protocol; recordings that are split,
-removed, cut and restored; pages and requests. WEIR_SOAK_HOURS are hours of media, 24 by default; fewer than 13 tell nothing
-of what grows.
+Publishers send media at sixty times real time, and every frame of them is known. Beside them runs constant activity:
+publishers that are cut off, replaced or return; viewers of each protocol; recordings that are split, removed, cut and
+restored; pages and requests. WEIR_SOAK_HOURS are hours of media, 24 by default. Fewer than 13 cannot show whether something
+grows.
 """
 
 import collections
@@ -33,9 +33,9 @@ pytestmark = pytest.mark.skipif("WEIR_SOAK" not in os.environ, reason="skipped: 
 SPEED = 60
 HOURS = float(os.environ.get("WEIR_SOAK_HOURS", 24))
 SECONDS = HOURS * 3600 / SPEED
-#: Until buffers, windows and tables have the size that they keep: the first hour of media (or third of a shorter run).
+#: Time until buffers, windows and tables have their final size: the first hour of media (or a third of a shorter run).
 WARM = min(3600, HOURS * 3600 / 3) / SPEED
-#: Seconds of the clock for which files stay open that were read: until then descriptors become more.
+#: Seconds for which read files stay open. Until then the number of descriptors grows.
 KEPT = 360
 KEY, TOKEN = "a-key-of-the-soak", "a-token-of-the-soak"
 ADMIN = {"Authorization": f"Bearer {TOKEN}"}
@@ -48,13 +48,13 @@ HINT = re.compile(r'PRELOAD-HINT:TYPE=PART,URI="(\d+)\.(\d+)\.m4s"')
 
 
 class Life:
-    """Everything that goes on, each in a thread of its own, until it is told to end."""
+    """All activities, each in its own thread, until they are stopped."""
 
     def __init__(self, weir, reel: Reel):
         self.weir, self.reel = weir, reel
         self.ending = threading.Event()
         self.problems: list[str] = []
-        #: How often what was done, and answered how.
+        #: Counts of actions by their result.
         self.done: collections.Counter = collections.Counter()
         self.threads: list[threading.Thread] = []
 
@@ -70,7 +70,7 @@ class Life:
             try:
                 work(turn)
             except (AssertionError, OSError, http.client.HTTPException, Closed) as error:
-                # Whoever watches a publisher that is cut off sees it; anything else is counted, and told.
+                # Viewers of a publisher that is cut off see an error. Other errors are counted and reported.
                 self.done[f"{work.__name__}: {type(error).__name__}"] += 1
                 if len(self.problems) < 20:
                     self.problems.append(f"{work.__name__}: {error!r}")
@@ -83,7 +83,7 @@ class Life:
             assert not thread.is_alive(), "something of it does not end"
 
     def ask(self, what: str, path: str, *good: int, method: str = "GET", headers: dict | None = None) -> web.Response:
-        """A request whose answer is one of these (200 and 206 else)."""
+        """A request whose status must be one of these (default 200 and 206)."""
         answer = self.weir.get(path, method=method, headers=headers or {})
         self.done[f"{what} {answer.status}"] += 1
         assert answer.status in (good or (200, 206)), f"{what}: {path}: {answer.status} {answer.body[:200]!r}"
@@ -92,7 +92,7 @@ class Life:
     # Publishers
 
     def endless(self, runner: Runner):
-        """One publication of all the hours."""
+        """One publication over all the hours."""
         def publish(turn: int) -> None:
             runner.begin()
             runner.run(SECONDS)
@@ -102,9 +102,9 @@ class Life:
         return publish
 
     def cut(self, runner: Runner):
-        """Thirteen minutes of media each, then its line is closed, is lost, or dies in silence; or it says goodbye, before the
-        recording is an hour long: the next file of it would be named after a time that is far ahead of the clock, as the media
-        are. All that it sent has been read by then, and is in the recording."""
+        """Thirteen minutes of media each. Then the connection is closed, is lost, or goes silent, or the publication is ended,
+        before the recording is an hour long. A further file would be named by a time far ahead of the clock, as the media is. By
+        then everything it sent has been read and is in the recording."""
         def publish(turn: int) -> None:
             dead, runner.client = runner.client, None
             runner.begin()
@@ -124,14 +124,14 @@ class Life:
         return publish
 
     def guest(self, turn: int) -> None:
-        """Publishes for seconds, in real time; its recording is stopped, begun, thrown away."""
+        """Publishes for seconds, in real time; its recording is stopped, started, discarded."""
         with RawRTMP(self.weir.rtmp).start(f"{GUEST}?key={KEY}") as client:
             player = threading.Thread(target=client.play_out, args=(scripts.tags_of("short"),), daemon=True)
             player.start()
             self.weir.wait_state(GUEST, "live")
             for action in (("stop", "start"), ("cancel", "start"), ())[turn % 3]:
                 time.sleep(0.7)
-                # Where the last one has not ended yet, or nothing has come of the next, there is a conflict.
+                # If the last one has not ended yet, or the next one has no media, there is a conflict.
                 self.ask(f"recording {action}", f"/api/v1/streams/{GUEST}/recording/{action}", 200, 202, 409,
                          method="POST", headers=ADMIN)
             player.join()
@@ -147,7 +147,7 @@ class Life:
         return top.absolute(top.variants[0].uri)
 
     def watch_parts(self, turn: int) -> None:
-        """Low-Latency HLS: requests that wait for the next part, and the part that is hinted."""
+        """Low-Latency HLS: requests that wait for the next part, and for the hinted part."""
         url = self.media(random.Random(turn).choice(ENDLESS))
         parts, query = urllib.parse.urlsplit(url), ""
         connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=20)
@@ -172,13 +172,13 @@ class Life:
         for _ in range(10):
             manifest = dash.parse(self.ask("dash", url).text, url)
             for representation in manifest.representations:
-                # Sixty times as fast, the oldest that are listed may have gone before they are asked for.
+                # At sixty times real time, the oldest listed segments may be gone before they are requested.
                 self.ask("dash segment", representation.entries[-1].url, 200, 404)
             if self.ending.wait(0.5):
                 return
 
     def watch_stream(self, turn: int) -> None:
-        """`stream.mp4`, left in the middle; of every fourth viewer nothing is read at all."""
+        """`stream.mp4`, left in the middle. Every fourth viewer reads nothing at all."""
         stream = web.Stream(f"{self.weir.web}/live/{(*ENDLESS, CUT)[turn % 3]}/stream.mp4")
         self.done[f"mp4 {stream.status}"] += 1
         try:
@@ -210,7 +210,7 @@ class Life:
         self.ending.wait(5)
 
     def manage(self, turn: int) -> None:
-        """The gallery: lists, pictures, clips of what is complete and of what is being written; changes of what guests left."""
+        """The gallery: lists, thumbnails, clips of finished and running recordings, changes to what guests left."""
         for path in ("streams", "storage", "recordings?limit=5", f"streams/{ENDLESS[0]}"):
             self.ask("list", f"/api/v1/{path}")
         self.ask("metrics", "/metrics")
@@ -225,7 +225,7 @@ class Life:
         self.ending.wait(6)
 
     def change(self, entry: dict) -> None:
-        # Retention may be quicker.
+        # Retention may be faster.
         address = f"/api/v1/recordings/{GUEST}/{entry['file']}"
         self.ask("picture", entry["thumbnail"], 200, 404)
         self.ask("movie", entry["url"], 206, 404, headers={"Range": "bytes=0-9999"})

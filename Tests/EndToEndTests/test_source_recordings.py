@@ -1,17 +1,17 @@
-"""Recordings of sources that weir runs itself: begun and ended by themselves, on air or off."""
+"""Recordings of sources that weir runs itself: started and stopped separately, on air or off."""
 
 import pytest
 
 from harness import http, tools
 from test_capture import TOKEN, activity, own, packets
 
-#: Of the clip: pictures, and those of one group.
+#: Frames of the clip, and of one GOP.
 PICTURES, GROUP = 120, 15
 
 
 @pytest.fixture(scope="module")
 def weir(start_shared, tmp_path_factory):
-    """A file and a test pattern, both live; nothing is recorded by itself."""
+    """A file and a test pattern, both live. Nothing is recorded automatically."""
     clip = tmp_path_factory.mktemp("studio") / "clip.mp4"
     tools.run(tools.FFMPEG, "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=30", "-f", "lavfi", "-i",
               "anoisesrc=color=pink:seed=7:amplitude=0.3:sample_rate=48000", "-t", "4", "-c:v", "libx264", "-preset",
@@ -33,7 +33,7 @@ def record(weir, action: str, name: str = "loop"):
 
 
 def go(weir, where: str, stream: str) -> None:
-    """On air or off it, or stopped."""
+    """On air, off air, or stopped."""
     own(weir, f"/loop/{where}", "POST").good()
     weir.wait_state("loop", stream, seconds=5)
 
@@ -50,7 +50,7 @@ def stored(weir):
 
 
 def judge(weir, path) -> int:
-    """Every picture of the clip in turn, from a key frame on, each decoded; sound without a hole. How many pictures."""
+    """Checks every frame of the clip in turn, from a key frame on, decoded, and audio without a hole. Returns their number."""
     found = packets(path)
     pictures = [seen for _, _, seen in found["video"]]
     known = {seen: number for number, (_, _, seen) in enumerate(weir.clip["video"])}
@@ -193,6 +193,6 @@ def test_in_automatic_mode_what_is_recorded_already_is_not_recorded_with_its_str
     go(other, "start", "live")
     running(other, recording(other)["seconds"] + 0.5)
     assert len(list((other.recordings / "loop").glob("*.part.mp4"))) == 1
-    # What is asked for by hand is what was asked for.
+    # A recording started by hand is what was requested.
     address = f"{other.web}/api/v1/streams/loop/recording/start"
     assert http.fetch(address, method="POST", headers={"Authorization": f"Bearer {TOKEN}"}).status == 200

@@ -1,5 +1,5 @@
-"""Flash and beep of the test pattern in what comes after the live picture: recordings, replay, clips, rungs in DASH, sound in
-another codec. Live HLS, DASH and `stream.mp4` have theirs in test_encoding.py, rungs in HLS in test_renditions.py."""
+"""Flash and beep of the test pattern in recordings, replay, clips, rungs in DASH, and audio in another codec. test_encoding.py
+checks them in live HLS, DASH and `stream.mp4`, test_renditions.py in rungs of HLS."""
 
 import concurrent.futures
 import subprocess
@@ -11,7 +11,7 @@ from test_encoding import Copy, Film
 
 #: Published: the pattern with its own AAC, and with Opus.
 SOUNDS = {"film": ("-c:a", "copy"), "voice": ("-c:a", "libopus")}
-#: Name → stream, address below it, which of what is behind it. DASH has the source first, then what was made of it.
+#: Name → stream, address below it, and the number of the track there. DASH lists the source first, then the renditions.
 LIVE = {
     "DASH, 180p, AAC": ("film", "manifest.mpd", ("-map", "0:v:1", "-map", "0:a:0")),
     "DASH, 720p, AAC to Opus": ("film", "manifest.mpd", ("-map", "0:v:0", "-map", "0:a:1")),
@@ -52,7 +52,7 @@ def films(films_server, tmp_path_factory):
             address = "index.m3u8" if "HLS" in name else "manifest.mpd"
             return Copy(f"{weir.web}{recording['url'][:-4]}/{address}", path)
         if name.startswith("clip"):
-            # From between two pictures, so that an edit list hides what lies before it.
+            # From between two frames, so that an edit list hides the samples before it.
             path.write_bytes(weir.get(f"/api/v1/recordings/{stream}/{recording['file']}/clip?from=0.51").good().body)
             return Film(path)
         return Film(weir.recordings / stream / recording["file"])
@@ -70,7 +70,7 @@ def test_flash_and_beep_come_together(films, name, record_property):
 
 
 def test_pictures_stay_with_their_sound_when_an_encoder_that_left_some_out_keeps_up_again(films_server, tmp_path):
-    """Every second one is missing for two seconds: whoever foretells the next by that foretells too much."""
+    """Every second frame is missing for two seconds: a prediction of the next duration from the last ones is too long."""
     film, seen = tmp_path / "film.flv", tmp_path / "seen.mp4"
     tools.run(tools.FFMPEG, "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=30", "-f", "lavfi", "-i",
               "sine=440:sample_rate=48000", "-t", "6", "-vf", "select='not(between(t,1,3)*mod(n,2))'", "-vsync", "vfr",
@@ -86,6 +86,6 @@ def test_pictures_stay_with_their_sound_when_an_encoder_that_left_some_out_keeps
         times = [float(line.split(",")[0]) for line in probed.stdout.split()]
         assert len(times) == 150
         lengths.append([time - times[0] for time in times])
-    # Its sound goes on as it was.
+    # Its audio continues unchanged.
     off = max(abs(b - a) for a, b in zip(*lengths))
     assert off <= 0.020, f"{off * 1000:.1f} ms"

@@ -1,5 +1,5 @@
-"""Clocks that wrap, jump and break, tracks that come late or change, publishers that drop and return: all at once
-into one server, by scripted RTMP clients."""
+"""Clocks that wrap, jump and break, tracks that come late or change, publishers that drop and return: all at once into one
+server, by scripted RTMP clients."""
 
 import concurrent.futures
 
@@ -26,9 +26,9 @@ SCRIPTS = {
     "line-drops": scripts.line_drops(1.5),
     "returns": scripts.ends_and_returns,
 }
-#: One publication, one timeline: every output is the film, as if nothing had been odd.
+#: One publication, one timeline: every output is the film, unaffected by its peculiarity.
 SMOOTH = ["wrap-24", "wrap-24-bare", "wrap-32", "extended", "headers", "sound-ahead", "aggregates", "oddities"]
-#: Two films in a row with a splice between them.
+#: Two successive films with a splice between them.
 SPLICED = {"resize": "small", "resample": "sound-441", "jump-ahead": "short", "jump-back": "short",
            "line-drops": "short"}
 
@@ -62,7 +62,7 @@ def timelines(start_shared, tmp_path_factory):
                 notes["line-drops"].append(state)
             concurrent.futures.wait([jobs["line-drops"]], 0.1)
         errors = {name: job.exception(60) for name, job in jobs.items()}
-    # Asked now: what has ended is there for a minute, and the tests may take longer.
+    # Requested now: an ended stream stays for a minute, and the tests may take longer.
     first = outcomes["returns"].hls.states[0][1]
     notes["returns"] = [weir.get(url).status for url in (first.url, first.absolute(first.segments[0].uri))]
     nothing_wrong([f"{name}: {error!r}" for name, error in errors.items() if error])
@@ -101,13 +101,13 @@ def test_nor_in_dash_stream_mp4_and_the_recording(timelines, film, name):
 def test_announced_sound_that_never_comes_delays_the_start_by_a_bounded_time_and_is_told(timelines, film):
     outcome = timelines[0]["no-sound"]
     nothing_wrong(outcome.hls.problems)
-    # All pictures, from the first; so nothing was lost while weir waited for the sound.
+    # All frames, from the first, so nothing was lost while weir waited for the audio.
     nothing_wrong(packets.compare({"video": film["video"]}, outcome.walked_hls()))
     first = min(outcome.hls.first_seen.values())
     seen = [state for state in outcome.hls.states if state[0] < first + 4]
     assert len(seen) >= 2, "the playlist grew while the film was being published"
     timelines[2].wait_log(r"no-sound: audio never came")
-    # The stream has ended and is still there for a minute: so are its warnings.
+    # The ended stream stays for a minute, and so do its warnings.
     assert [w for w in timelines[1]["no-sound"] if "audio never came" in w], timelines[1]["no-sound"]
 
 
@@ -153,7 +153,7 @@ def test_a_splice_is_a_new_period_in_dash(timelines, name):
     periods = list(dict.fromkeys((r.period, r.period_start) for r in outcome.dash.last.representations))
     assert len(periods) == 2
     assert periods[0][1] < periods[1][1]
-    # Other sound alone is taken up at the picture's next key frame, up to a second and a half later in this film.
+    # Changed audio is used from the next key frame of the video on, up to a second and a half later in this film.
     expected, tolerance = {"line-drops": (5.5, 0.7), "resample": (4.75, 0.8)}.get(name, (4, 0.7))
     assert abs(float(periods[1][1] - periods[0][1]) - expected) < tolerance
 

@@ -1,4 +1,4 @@
-"""How true the times of day are that playlists and manifests tell, whatever a publisher's first media went through."""
+"""Accuracy of the wall clock in playlists and manifests, whatever delayed a publisher's first media."""
 
 import datetime
 import re
@@ -13,13 +13,13 @@ LIVE = ("-f", "lavfi", "-i", "testsrc2=size=320x180:rate=30", "-f", "lavfi", "-i
 
 
 def look_ahead(url: str) -> publishers.Publisher:
-    """x264 as it is by default: it begins when 40 pictures and more have come, and its threads keep some back."""
+    """x264 with its defaults: it begins after 40 frames and more, and its threads hold some back."""
     return publishers.Publisher([tools.FFMPEG, "-nostdin", "-v", "error", "-re", *LIVE[:4], "-re", *LIVE[4:8],
                                  *LIVE[8:12], "-c:v", "libx264", "-preset", "medium", *LIVE[12:], url])
 
 
 def burst(url: str) -> publishers.Publisher:
-    """A second of media at once, as an encoder sends that was slow to connect, and then at its pace."""
+    """A second of media at once, like an encoder after a slow connection, and then real-time pace."""
     return publishers.Publisher([tools.new_ffmpeg(), "-nostdin", "-v", "error", "-readrate", "1",
                                  "-readrate_initial_burst", "1", "-i", str(sources.source("steady")), "-c", "copy",
                                  "-f", "flv", url])
@@ -34,7 +34,7 @@ PUBLISHERS = {
 
 
 def ages(url: str, seconds: float) -> list[float]:
-    """Of each part that comes: the wall clock at a viewer, less the time of day of the part's end."""
+    """For each part that arrives: the wall clock at a viewer, minus the wall clock of the part's end."""
     playlist = llhls.parse(http.fetch(f"{url}?_HLS_msn=1&_HLS_part=0", timeout=20).good().text, url)
     found, until = [], time.monotonic() + seconds
     while time.monotonic() < until:
@@ -65,7 +65,7 @@ def test_five_seconds_after_the_start_the_newest_part_is_as_old_as_it_says(start
     finally:
         publisher.kill()
     assert len(measured) >= 10
-    # Other tests use the processor meanwhile: they make parts later, never sooner.
+    # Other tests use the processor meanwhile. They make parts later, never earlier.
     record_property("figure", f"{kind}: the newest part is {measured[0] * 1000:.0f} to "
                               f"{measured[len(measured) // 2] * 1000:.0f} ms older than its time of day")
     assert -0.002 <= measured[0] and measured[len(measured) // 4] <= 0.060, measured

@@ -1,5 +1,5 @@
-"""Real players against weir: `python Tests/Players --help`. Each shape of stream is watched by two players at a time, and
-what they showed is judged by the numbers in the pictures. HLSJS, DASHJS and SHAKAJS name the players' built scripts."""
+"""Real players against weir: `python Tests/Players --help`. Two players at a time watch each shape of stream. The numbers in
+the shown frames are judged. HLSJS, DASHJS and SHAKAJS are the paths of the players' built scripts."""
 
 import argparse
 import concurrent.futures
@@ -22,7 +22,7 @@ from shapes import SHAPES, Shape  # noqa: E402
 
 
 def jobs(shapes: list[Shape], players: list[str] | None, absent: dict[str, str]) -> list[tuple[Shape, list[str]]]:
-    """Two browsers at a time; the other programs, which decode small pictures, together."""
+    """Two browsers at a time; the other programs, which decode small frames, all together."""
     found = []
     for shape in shapes:
         wanted = [p for p in shape.players if p not in absent and (not players or p in players)]
@@ -45,7 +45,7 @@ def prepared(shape: Shape) -> Scene:
 
 
 def played(shape: Shape, players: list[str], scene: Scene, origin: str, seconds: float) -> list[dict]:
-    """The figures of each of the players."""
+    """The figures of each player."""
     viewers: dict[str, stage.Viewer | programs.Program] = {}
     records: dict[str, dict] = {}
     failures: list[str] = []
@@ -106,12 +106,12 @@ def line(result: dict) -> str:
     return cells + "  " + ("good" if not result["broken"] else "BROKEN: " + "; ".join(result["broken"][:4]))
 
 
-#: So many broken runs are tried once more, by themselves: machines that also build and encode hold players up now and then.
+#: Up to this many failed runs are repeated alone, because other work on the machine may hold players up.
 AGAIN = 8
 
 
 def run(todo: list[tuple[Shape, list[str]]], seconds: float | None) -> list[dict]:
-    """Plays one after the other, while the next stream grows older than its window."""
+    """Plays one shape after the other, while the next stream grows older than its window."""
     results: list[dict] = []
     with stage.pages() as origin, concurrent.futures.ThreadPoolExecutor(1) as ahead:
         coming = ahead.submit(prepared, todo[0][0]) if todo else None

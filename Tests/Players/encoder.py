@@ -1,4 +1,4 @@
-"""An encoder whose settings are changed while it is on the air: the same connection goes on with other parameters."""
+"""An encoder whose settings change while it is live: the same connection continues with other parameters."""
 
 import threading
 import time
@@ -9,7 +9,7 @@ from harness.rawrtmp import RawRTMP
 
 
 class Encoder:
-    """Sends a film in real time. It is used as harness.publishers.Publisher is."""
+    """Sends a film in real time. Its interface is that of harness.publishers.Publisher."""
 
     def __init__(self, url: str, name: str, film: Film):
         self.next: Film | None = None
@@ -45,7 +45,7 @@ class Encoder:
         return [], 0
 
     def change(self, film: Film, at_key: bool = False) -> float:
-        """From the next picture on, or the next key frame; when that was, in milliseconds since 1970."""
+        """From the next frame or the next key frame on. Returns the time of that, in milliseconds since 1970."""
         film.path()
         self.waits_for_key = at_key
         self.next = film

@@ -1,5 +1,5 @@
-"""The films that players are shown: each picture carries its number in twenty black and white blocks, each second begins
-with a beep. Made once by ffmpeg, kept in a temporary folder, named by their recipe."""
+"""The films for players: each frame has its number in twenty black and white blocks, and each second begins with a beep.
+They are made once by ffmpeg, kept in a temporary folder, and named by their recipe."""
 
 import dataclasses
 import hashlib
@@ -12,18 +12,18 @@ import threading
 from harness.tools import FFMPEG, new_ffmpeg
 
 WIDTH, HEIGHT, BLOCK = 320, 180, 16
-#: Bits of the number, and of its checksum, which is the exclusive or of the number's four nibbles.
+#: Bits of the number and of its checksum, which is the exclusive or of the number's four nibbles.
 BITS, CHECK_BITS = 16, 4
-#: Films of a later publication of the same stream begin here: it can be told from the one before.
+#: First number in films of a later publication of the same stream, so that it can be told from the earlier one.
 SECOND = 1 << (BITS - 1)
 
 X264 = ("-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-b:v", "500k", "-bf", "2", "-sc_threshold", "0")
-#: Without pictures that B-frames refer to: at a beginning where one is to be forgotten that was never there, Chromium's decoder
+#: Without B-frames as references: at the beginning of a file, where one must be skipped that never existed, Chromium's decoder
 #: fails, also in a plain file.
 X264_OPEN = (*X264[:-4], "-bf", "3", "-x264-params", "open-gop=1:scenecut=0:b-pyramid=none")
 X265_OPEN = ("-c:v", "libx265", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-b:v", "500k", "-tag:v", "hvc1",
              "-x265-params", "keyint=60:min-keyint=60:scenecut=0:bframes=3:open-gop=1:log-level=error")
-#: Pictures that a camera with a variable rate leaves out: now and then one, and once in three seconds half a second.
+#: Frames that a camera with a variable rate leaves out: now and then one, and once in three seconds half a second.
 UNEVEN = "not(eq(mod(n\\,7)\\,3)+between(mod(n\\,90)\\,40\\,54))"
 
 MAKING = threading.Lock()
@@ -31,7 +31,7 @@ MAKING = threading.Lock()
 
 @dataclasses.dataclass(frozen=True)
 class Film:
-    """How a film is made. `first` is the number of its first picture."""
+    """How a film is made. `first`: the number of its first frame."""
 
     seconds: int = 150
     first: int = 0
@@ -45,7 +45,7 @@ class Film:
 
     @property
     def numbers(self) -> list[int]:
-        """The numbers of its pictures, in order."""
+        """The numbers of its frames, in order."""
         if not self.video:
             return []
         every = range(self.seconds * self.rate)
@@ -53,12 +53,12 @@ class Film:
                 if not (self.uneven and (n % 7 == 3 or 40 <= n % 90 <= 54))]
 
     def path(self) -> pathlib.Path:
-        """The file; made when it is not there yet."""
+        """The file; made if it does not exist."""
         name = hashlib.sha256(repr(self).encode()).hexdigest()[:16]
         folder = pathlib.Path(tempfile.gettempdir()) / f"weir-players-{os.getuid()}"
         folder.mkdir(mode=0o700, exist_ok=True)
         path = folder / f"{name}.{self.container}"
-        # Two players are shown the same film at a time.
+        # Two players at a time watch the same film.
         with MAKING:
             if not path.exists():
                 unfinished = path.with_suffix(f".{os.getpid()}.{self.container}")
@@ -95,7 +95,7 @@ class Film:
 
 
 def blocks(number: int) -> bytes:
-    """A gray strip of a picture's number, the highest bit first."""
+    """A gray strip with a frame's number, the highest bit first."""
     check = (number ^ number >> 4 ^ number >> 8 ^ number >> 12) & 15
     word = number << CHECK_BITS | check
     row = b"".join((b"\xeb" if word >> bit & 1 else b"\x10") * BLOCK for bit in reversed(range(BITS + CHECK_BITS)))

@@ -1,4 +1,4 @@
-"""What a viewer's record means: figures, and which rules they break."""
+"""Evaluates a viewer's record: figures, and the rules they break."""
 
 import bisect
 import dataclasses
@@ -7,21 +7,21 @@ import statistics
 
 from films import SECOND
 
-#: Requests for media, each object once, may be asked for so often by one viewer.
+#: Limit of the requests for media by one viewer, per object.
 REQUESTS = 1.1
-#: Seconds to the first picture, and after a stream has come back.
+#: Seconds to the first frame, and after a stream has returned.
 START, RETURN = 10, 5
-#: Programs that are no browsers buffer before they begin.
+#: Programs other than browsers buffer before they begin.
 PROGRAM_START = 25
-#: A stall that is shorter is the machine's own, and so is what is missing in the first two seconds: players take their place.
+#: Shorter stalls are caused by the machine, and so are losses in the first two seconds, while players find their position.
 STALL, SETTLING = 0.3, 2
 #: Three segments of two seconds, where programs begin.
 HOLD_BACK = 6
-#: Sound and picture may be so many seconds apart, and may move so much within a run.
+#: Limits in seconds for the distance of audio and video, and for its change within a run.
 APART, DRIFT = 0.25, 0.1
 
 ADDRESS = re.compile(r'https?://[^ "]*')
-#: Segments and parts; an init segment is asked for again wherever a list names it anew.
+#: Segments and parts. An init segment is requested again wherever a playlist names it again.
 MEDIA = re.compile(r"/[^/?]*\.m4s(\?|$)")
 
 
@@ -48,18 +48,18 @@ class Figures:
 
 @dataclasses.dataclass
 class Expectation:
-    """What a shape promises. Times are milliseconds since 1970."""
+    """The expected behaviour for a shape. Times are milliseconds since 1970."""
 
     numbers: list[int]
     rate: int = 30
-    #: When the picture numbered so many was published, at the latest publication that is meant.
+    #: When a frame number was published, in the latest publication that has it.
     anchors: dict[int, float] = dataclasses.field(default_factory=dict)
-    #: (from, to): between these times players may stand still; to is when the stream was back.
+    #: (from, to): players may stand still between these times; `to` is when the stream was back.
     outages: list = dataclasses.field(default_factory=list)
     ends: bool = False
     has_picture: bool = True
     has_sound: bool = True
-    #: The first and the last picture there is, where a stream is played from its beginning, or to its end.
+    #: The first and the last existing frame, if a stream is played from its beginning or to its end.
     begins: int | None = None
     last: int | None = None
     live: bool = True
@@ -67,8 +67,8 @@ class Expectation:
 
 def judge(record: dict, wanted: Expectation, is_browser: bool = True, *, by_segments: bool = False,
           stays_at_end: bool = False) -> Figures:
-    """`by_segments`: a player that begins three segments behind, and shows an outage and the return so much later.
-    `stays_at_end`: one that shows the last picture and never tells that this was the end (docs/playback.md)."""
+    """`by_segments`: a player that begins three segments behind, and shows an outage and the return later by as much.
+    `stays_at_end`: one that shows the last frame and never signals the end (docs/playback.md)."""
     figures = Figures()
     if "failure" in record:
         figures.broken.append(record["failure"])
@@ -107,15 +107,15 @@ def _errors(record: dict, figures: Figures) -> list[str]:
 
 
 def _delays(pictures: list, wanted: Expectation) -> list[float]:
-    """From publishing to showing, in seconds, of those whose publication is known."""
+    """Seconds from publishing to showing, for frames whose publication is known."""
     return [(at - wanted.anchors[first] - (number - first) * 1000 / wanted.rate) / 1000
             for at, _, number, *_ in pictures
             for first in [max((f for f in wanted.anchors if f <= number), default=None)] if first is not None]
 
 
 def _delay(record: dict, wanted: Expectation) -> float:
-    """By how much a viewer was behind before the first outage, in milliseconds; where only its clock is known, by the three
-    segments that libavformat begins behind."""
+    """A viewer's delay before the first outage, in milliseconds. If only its clock is known: the three segments that libavformat
+    begins behind."""
     gone = wanted.outages[0][0] if wanted.outages else float("inf")
     delays = _delays([p for p in record["pictures"] if p[2] is not None and p[0] < gone], wanted)
     return statistics.median(delays) * 1000 if delays else HOLD_BACK * 1000
@@ -124,7 +124,7 @@ def _delay(record: dict, wanted: Expectation) -> float:
 def _stalls(record: dict, figures: Figures, wanted: Expectation, delay: float) -> None:
     settled = record["first"] + SETTLING * 1000
     stalls = [(at, seconds) for at, seconds, _ in record["stalls"] if seconds >= STALL and at + seconds * 1000 > settled]
-    # The end of a stream is where it stands still for good.
+    # At the end of a stream it stands still for good.
     if wanted.ends and record["frozen"] and stalls:
         stalls.pop()
     figures.stalls, figures.stalled = len(stalls), sum(seconds for _, seconds in stalls)
@@ -140,7 +140,7 @@ def _stalls(record: dict, figures: Figures, wanted: Expectation, delay: float) -
 
 
 def _pictures(record: dict, figures: Figures, wanted: Expectation) -> None:
-    """Pictures that were never there: a jump of the number, less what the browser left out on its way to the screen."""
+    """Missing frames: a jump of the number, minus the frames that the browser dropped before display."""
     pictures = [p for p in record["pictures"] if p[2] is not None]
     figures.shown, figures.sizes = len(pictures), record["sizes"]
     unreadable = len(record["pictures"]) - len(pictures)
@@ -155,7 +155,7 @@ def _pictures(record: dict, figures: Figures, wanted: Expectation) -> None:
         if skipped is None:
             continue
         unseen = max(after[4] - before[4] - 1, 0)
-        # Decoded ahead of time or counted late: what was decoded without being shown may stand for pictures near by.
+        # Decoded ahead of time or counted late: frames that were decoded but not shown may stand for frames near by.
         spare = min(spare + unseen, 30)
         taken = min(skipped, spare)
         spare -= taken
@@ -179,7 +179,7 @@ def _pictures(record: dict, figures: Figures, wanted: Expectation) -> None:
 
 
 def _between(numbers: list[int], before: int, after: int) -> int | None:
-    """How many pictures lie between two; None where the film began anew or the viewer went back."""
+    """Number of frames between two; None if the film restarted or the viewer went back."""
     if after <= before or before // SECOND != after // SECOND:
         return None
     return max(bisect.bisect_left(numbers, after) - bisect.bisect_right(numbers, before), 0)

@@ -1,4 +1,4 @@
-"""Players that are programs of their own: what they show is read from their output while they keep the film's time."""
+"""Players that are separate programs: their output shows which frames they play, in the film's real time."""
 
 import os
 import re
@@ -12,9 +12,9 @@ from harness.tools import FFMPEG, output
 
 BLOCKS = BITS + CHECK_BITS
 PICTURE = WIDTH * HEIGHT
-#: Of the films that programs are shown.
+#: For the films shown to programs.
 RATE = 30
-#: The picture as gray bytes, on standard output, each at its time.
+#: The video as gray bytes on standard output, each frame at its time.
 SINK = f"videoconvert ! videoscale ! video/x-raw,format=GRAY8,width={WIDTH},height={HEIGHT} ! fdsink fd=1 sync=true"
 GSTREAMER = ("gst-launch-1.0", "-q")
 
@@ -29,7 +29,7 @@ def number_in(strip: bytes) -> int | None:
 
 
 def numbers_of(url: str) -> list[int]:
-    """The numbers of the pictures of a film."""
+    """The numbers of a film's frames."""
     line = BLOCK // 2 * WIDTH
     data = output(FFMPEG, "-v", "error", "-nostdin", "-i", url, "-vsync", "passthrough", "-vf", f"scale={WIDTH}:{HEIGHT}", "-f",
                   "rawvideo", "-pix_fmt", "gray", "-")
@@ -37,7 +37,7 @@ def numbers_of(url: str) -> list[int]:
     return [number for number in found if number is not None]
 
 
-#: By name: the command, and how its output tells what it shows: pictures, or a clock (the pattern of its seconds).
+#: By name: the command, and its kind of output: frames, or a clock (the pattern of its seconds).
 PROGRAMS = {
     "ffmpeg": (lambda url: [FFMPEG, "-v", "error", "-nostdin", "-i", url, "-map", "0:v:0", "-vsync", "passthrough", "-vf",
                             f"scale={WIDTH}:{HEIGHT}", "-f", "rawvideo", "-pix_fmt", "gray", "-"], None),
@@ -45,7 +45,7 @@ PROGRAMS = {
                re.compile(rb"(?:^|\r)\s*(\d+\.\d+) [AMVx]")),
     "mpv": (lambda url: ["mpv", "--no-config", "--vo=null", "--ao=null", "--input-terminal=no", "--msg-level=all=status",
                          "--term-status-msg=POS ${=time-pos}", url], re.compile(rb"POS (\d+\.\d+)")),
-    # Not playbin: its hlsdemux begins when as much time has passed as the stream is old (docs/playback.md).
+    # Not playbin: its hlsdemux begins only after as much time as the stream is old (docs/playback.md).
     "hlsdemux2": (lambda url: [*GSTREAMER, "playbin3", f"uri={url}", "audio-sink=fakesink sync=true", f"video-sink={SINK}"], None),
 }
 
@@ -60,7 +60,7 @@ def missing() -> dict[str, str]:
 
 
 class Program:
-    """One of them; its record has the form of a browser's (measure.js)."""
+    """One of them. Its record has the form of a browser's (measure.js)."""
 
     def __init__(self, name: str):
         self.player = name
@@ -71,7 +71,7 @@ class Program:
     def begin(self, url: str) -> None:
         command, self.pattern = PROGRAMS[self.player]
         environment = {**os.environ, "SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy"}
-        # Both of GStreamer's readers of playlists are there; each is tried.
+        # GStreamer has two demuxers for playlists; each is tested.
         environment["GST_PLUGIN_FEATURE_RANK"] = f"{self.player}:MAX" if "demux" in self.player else ""
         self.began = time.time() * 1000
         self.process = subprocess.Popen(
@@ -87,8 +87,8 @@ class Program:
             self.said = [*self.said[-20:], line]
 
     def _read_pictures(self) -> None:
-        """Takes each when a player would show it: not before it is there, and a picture's length after the one before.
-        What decodes ahead waits for that, by the pipe."""
+        """Takes each frame when a player would show it: not before it exists, and one frame duration after the previous one. A
+        decoder that runs ahead is held back by the pipe."""
         shown = 0.0
         while len(data := self.process.stdout.read(PICTURE)) == PICTURE:
             line = BLOCK // 2 * WIDTH
@@ -118,7 +118,7 @@ class Program:
         }
 
     def _moves(self) -> list[float]:
-        """When its clock went on."""
+        """When its clock advanced."""
         return [at for (at, value), (_, before) in zip(self.clock[1:], self.clock) if value != before]
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""A server with one stream, and what happens to it while players watch."""
+"""A server with one stream, and events during playback."""
 
 import pathlib
 import shutil
@@ -18,14 +18,14 @@ NAME = "cam"
 
 
 class Scene:
-    """`web` is where players ask; `expectation` grows with what has happened."""
+    """`web`: the address for players. `expectation` grows with the events."""
 
     def __init__(self, flags: tuple[str, ...], film: Film, window: float, supervised: bool = False):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="weir-players-run-"))
         self.film, self.window, self.flags, self.supervised = film, window, flags, supervised
         self.server: Weir | Supervisor | None = None
         self.publisher: publishers.Publisher | Encoder | None = None
-        #: What is played, where it is not the live stream: by HLS, and by DASH.
+        #: Address to play in place of the live stream, by HLS and by DASH.
         self.playlist: str | None = None
         self.manifest: str | None = None
         self.expectation = Expectation(
@@ -34,7 +34,7 @@ class Scene:
     # Preparing
 
     def prepare(self) -> "Scene":
-        """Until the stream is older than its window."""
+        """Waits until the stream is older than its window."""
         flags = [*self.flags]
         if self.supervised:
             (self.folder / "state").mkdir()
@@ -57,7 +57,7 @@ class Scene:
             raise AssertionError(f"the publisher ended: {self.publisher.outcome(1)[1]}")
 
     def publish(self, film: Film) -> None:
-        """Begins to send a film; returns once the stream is live."""
+        """Starts to publish a film. Returns when the stream is live."""
         version = "new" if film.container == "mkv" or film.video and "libx265" in film.video else "debian"
         known = self.stream()
         if film.container == "flv":
@@ -72,7 +72,7 @@ class Scene:
             time.sleep(0.02)
         self.film = film
         if known is None:
-            # When the first picture was taken: what is published in real time goes on from there.
+            # When the first frame was taken. Real-time publishing continues from there.
             self.expectation.anchors[film.first] = datetime.fromisoformat(stream["startedAt"]).timestamp() * 1000
         else:
             self.expectation.anchors[film.first] = time.time() * 1000
@@ -88,7 +88,7 @@ class Scene:
     # What happens
 
     def away(self, seconds: float, film: Film | None = None) -> None:
-        """The publisher's connection is lost, and it comes back with another film."""
+        """The publisher's connection is lost, and it returns with another film."""
         gone = time.time() * 1000
         self.publisher.kill()
         time.sleep(seconds)
@@ -96,7 +96,7 @@ class Scene:
         self.expectation.outages.append((gone, time.time() * 1000))
 
     def change(self, film: Film, at_key: bool = False) -> None:
-        """The encoder goes on with other parameters, on the same connection: at once, or where a group of pictures ends."""
+        """The encoder continues with other parameters on the same connection: at once, or at the end of a GOP."""
         when = self.publisher.change(film, at_key)
         self.film = film
         self.expectation.anchors[film.first] = when
@@ -104,7 +104,7 @@ class Scene:
         self.expectation.outages.append((when, when))
 
     def kill_server(self) -> None:
-        """kill -9; the supervisor starts it again, and the publisher comes back as encoders do."""
+        """kill -9. The supervisor restarts the server, and the publisher reconnects as encoders do."""
         gone = time.time() * 1000
         count = len(self.server.ready)
         self.server.process.kill()
@@ -114,18 +114,18 @@ class Scene:
         self.expectation.outages.append((gone, time.time() * 1000))
 
     def finish(self) -> None:
-        """The publisher says goodbye."""
+        """The publisher ends the publication."""
         before = time.time() * 1000
         self.publisher.interrupt()
         self.publisher.outcome(10)
         self.publisher = None
         self.expectation.ends = True
         anchor = self.expectation.anchors[self.film.first]
-        # What ffmpeg has read by now; a little of it is on its way.
+        # Data that ffmpeg has read by now; a little of it is in transit.
         self.expectation.last = self.film.first + int((before - anchor) / 1000 * self.film.rate) - 5
 
     def play_recording(self, index: int) -> None:
-        """Has players play a file of the recordings, the oldest being 0."""
+        """Makes players play a file of the recordings; 0 is the oldest."""
         end = time.monotonic() + 20
         while len(files := self.recordings()) <= index or not all(r["url"] for r in files):
             if time.monotonic() > end:

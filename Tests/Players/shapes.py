@@ -1,4 +1,4 @@
-"""The shapes of streams that players are shown."""
+"""The shapes of streams that are shown to players."""
 
 import dataclasses
 import time
@@ -18,7 +18,7 @@ def nothing(_: Scene) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Shape:
-    """`act` is what happens while players watch; it begins with them."""
+    """`act`: events during playback; it begins with the players."""
 
     name: str
     what: str
@@ -30,7 +30,7 @@ class Shape:
     seconds: float = 45
     height: int | None = None
     supervised: bool = False
-    #: What else has to happen before players come; it may say what is played instead of the live stream.
+    #: Preparation before the players start. It may choose an address to play in place of the live stream.
     first: Callable[[Scene], None] = nothing
 
 
@@ -61,7 +61,7 @@ def killed(scene: Scene) -> None:
 
 
 def programme(scene: Scene) -> None:
-    """The whole programme is played, of which little comes from memory."""
+    """The whole programme is played, of which little is in memory."""
     time.sleep(15)
     scene.finish()
     scene.expectation.live, scene.expectation.begins = False, 0
@@ -84,7 +84,7 @@ SHAPES = [
     Shape("separate", "picture and sound in playlists of their own", flags=(*SHORT, "--hls-layout", "separate")),
     Shape("rung", "players held to a rung of the ladder", flags=LADDER, height=90),
     Shape("reconnect-4", "the publisher is away for 4 s", act=away(4), players=EVERYBODY),
-    # GStreamer asks for what it has not got yet, which is to be there still.
+    # GStreamer requests media that it has not loaded yet, so that media must still be available.
     Shape("reconnect-25", "the publisher is away for 25 s", flags=(), window=60, act=away(25), seconds=65, players=EVERYBODY),
     Shape("parameters", "another picture size while watched", act=changed(at_key=False), film=Film(container="flv")),
     Shape("parameters-key", "another picture size just where a group of pictures ends", act=changed(at_key=True),

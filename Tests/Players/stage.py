@@ -1,4 +1,4 @@
-"""A page for each browser player, and headless Chromium that opens it: the viewer's own record of what was shown."""
+"""A page for each browser player, and a headless Chromium that opens it: the viewer's own record of the shown frames."""
 
 import contextlib
 import http.server
@@ -10,14 +10,14 @@ import urllib.parse
 from browsers import BrowserFailure, Chromium
 
 HERE = pathlib.Path(__file__).resolve().parent / "page"
-#: They wait for more behind the last picture of a live stream that is older than its window (docs/playback.md).
+#: They wait for more after the last frame of a live stream that is older than its window (docs/playback.md).
 STAY_AT_END = {"shaka-dash"}
-#: It begins by whole segments, as programs do; the others follow the live edge.
+#: It begins by whole segments, as programs do. The others follow the live edge.
 BY_SEGMENTS = {"chromium"}
-#: Which variable names the file of a player.
+#: The environment variable with the path of each player.
 FILES = {"hls.js": "HLSJS", "dash.js": "DASHJS", "shaka.js": "SHAKAJS"}
 
-#: What a browser can play a stream by: the page's player, the script it needs, and the address below /live/NAME.
+#: How a browser can play a stream: the page's player, the script it needs, and the address below /live/NAME.
 PLAYERS = {
     "hls.js": ("hlsjs", "hls.js", "index.m3u8"),
     "shaka-hls": ("shaka", "shaka.js", "index.m3u8"),
@@ -29,7 +29,7 @@ PLAYERS = {
 
 
 def missing() -> dict[str, str]:
-    """The players that cannot be tried here, and why."""
+    """The players that cannot be tested here, with the reason."""
     reasons = {}
     for name, (_, script, _) in PLAYERS.items():
         variable = FILES.get(script)
@@ -39,7 +39,7 @@ def missing() -> dict[str, str]:
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
-    """The pages of this folder, and the players from where the environment says they are."""
+    """The pages of this folder, and the players from the paths in the environment."""
 
     def translate_path(self, path: str) -> str:
         name = urllib.parse.urlsplit(path).path.lstrip("/")
@@ -55,7 +55,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 @contextlib.contextmanager
 def pages():
-    """Serves the pages on a port of their own: the origin of another host, for CORS."""
+    """Serves the pages on another port: another origin, for CORS."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
@@ -67,7 +67,7 @@ def pages():
 
 
 class Viewer:
-    """One player in one browser. `begin` opens its page, `end` gives its record (measure.js)."""
+    """One player in one browser. `begin` opens its page, `end` returns its record (measure.js)."""
 
     def __init__(self, player: str, origin: str):
         self.player, self.origin = player, origin
@@ -87,7 +87,7 @@ class Viewer:
         self.browser.open(f"{self.origin}/player.html?{urllib.parse.urlencode(query)}")
 
     def look(self) -> dict:
-        """What it has seen so far."""
+        """Its record so far."""
         return self.browser.evaluate("measure.result(document.querySelector('video'))")
 
     def end(self) -> dict:

@@ -1,4 +1,4 @@
-"""Rules of timing, for streams that no browser here decodes: what lists and manifest say against the samples themselves."""
+"""Timing rules for streams that no browser here decodes: playlists and manifest compared with the samples."""
 
 import xml.etree.ElementTree as ElementTree
 from fractions import Fraction
@@ -6,12 +6,12 @@ from fractions import Fraction
 from harness import boxes, dash, hls, llhls
 from harness.http import fetch
 
-#: What a list rounds away.
+#: Rounding error of playlists.
 ROUNDING = Fraction(2, 1000)
 
 
 def problems(web: str, stream: str) -> list[str]:
-    """What is wrong with the picture's playlist and with the manifest."""
+    """The errors in the video playlist and in the manifest."""
     index = f"{web}/live/{stream}/index.m3u8"
     top = hls.parse_multivariant(fetch(index).good().text, index)
     url = top.absolute(top.variants[0].uri)

@@ -40,8 +40,8 @@ test("a 503 means a full server, unless the stream has only nothing to show yet"
 });
 
 test("a server that was asked too often is left alone for as long as it says", async () => {
-  assert.equal((await HTTPFailure.of(answer(429, "", { "Retry-After": "3" }))).patience, 3000);
-  assert.equal((await HTTPFailure.of(answer(500, "", { "Retry-After": "3" }))).patience, 0);
+  assert.equal((await HTTPFailure.of(answer(429, "", { "Retry-After": "3" }))).retryDelay, 3000);
+  assert.equal((await HTTPFailure.of(answer(500, "", { "Retry-After": "3" }))).retryDelay, 0);
 });
 
 test("what went wrong becomes the result of playing", () => {
@@ -49,7 +49,7 @@ test("what went wrong becomes the result of playing", () => {
   assert.deepEqual(failure({ codecs: ["hvc1"] }), { kind: "unplayable", codecs: ["hvc1"] });
 });
 
-/** A window with two qualities, of which the publisher's is read. */
+/** A window with two qualities; the publisher's is the present one. */
 function windowOfTwo() {
   const chosen = /** @type {string[]} */ ([]);
   const qualities = [
@@ -57,7 +57,7 @@ function windowOfTwo() {
     { name: "360p", url: "", codecs: [], bandwidth: 800_000, size: null },
   ];
   const window = {
-    qualities, quality: "", isAutomatic: true, isReady: true, isSilent: false,
+    qualities, quality: "", isAutomatic: true, isReady: true, isStalled: false,
     async choose(/** @type {string} */ name) { chosen.push(name); window.quality = name; },
   };
   return { window: /** @type {any} */ (window), chosen };

@@ -1,4 +1,4 @@
-// Which room of web/ may use which, and that pages name in advance what they need at once.
+// Layers of web/: a folder imports only from itself and lower folders. Pages preload exactly the scripts they need at once.
 
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
@@ -7,9 +7,9 @@ import test from "node:test";
 import { fileURLToPath } from "node:url";
 
 const WEB = fileURLToPath(new URL("../../web", import.meta.url));
-/** From the highest: each uses what stands after it. Types may be taken from anywhere. */
+/** Folders from the highest layer to the lowest. Each may import those after it. Types may come from anywhere. */
 const ROOMS = ["pages", "recordings", "admin", "ui", "engine", "api", "media"];
-/** What needs no document, and runs here. */
+/** Folders whose scripts need no document, so that they can be tested without a browser. */
 const WITHOUT_DOCUMENT = ["media"];
 
 const scripts = ROOMS.flatMap((room) =>

@@ -3,7 +3,7 @@ import test from "node:test";
 
 import { Timeline } from "../../web/media/timeline.js";
 
-/** Segments of 2 s from a number on, dated from 1970 on. */
+/** Segments of 2 s, from a number on. Their dates count from 1970. */
 const listed = (/** @type {number} */ first, /** @type {number} */ count) => Array.from({ length: count }, (_, n) => ({
   sequence: first + n, discontinuity: 0, url: `${first + n}.m4s`, range: null, duration: 2, date: (first + n) * 2000,
   map: { url: "init.mp4", range: null }, gap: false, complete: true, parts: [],

@@ -1,4 +1,4 @@
-/** The dialog that asks for the admin token, and the buttons that open it. */
+/** The dialog for the admin token, and the buttons that open it. */
 
 import { forgetToken, hasToken, useToken } from "../api/admin.js";
 import { make, setText } from "../ui/dom.js";
@@ -12,7 +12,7 @@ export class AdminDialog {
 
   /**
    * @param {HTMLButtonElement[]} openers
-   * @param {() => void} changed Called when there is a token, or none any more.
+   * @param {() => void} changed Called when a token was stored or removed.
    */
   constructor(openers, changed) {
     this.#openers = openers;
@@ -28,7 +28,7 @@ export class AdminDialog {
     this.refresh();
   }
 
-  /** Shows whether there is a token. */
+  /** Updates the text of the buttons. */
   refresh() {
     for (const opener of this.#openers) setText(opener, hasToken() ? "Sign out" : "Manage");
   }
@@ -57,9 +57,9 @@ export class AdminDialog {
     const use = button("Sign in");
     const cancel = button("Cancel", "quiet");
     const form = make("form", "", title,
-      make("p", "", "With the admin token that the server was started with (", make("code", "", "--admin-token"),
-        ") you can start and stop recordings, delete and protect them, and start, stop and switch the server’s own ",
-        "cameras and other sources. It is kept until this tab is closed."),
+      make("p", "", "Enter the admin token that this server was started with (", make("code", "", "--admin-token"),
+        "). With it you can start and stop recordings, delete and protect them, and control the server’s own cameras ",
+        "and other sources. The token is kept until this tab is closed."),
       label, this.#field, this.#error, make("div", "admin-actions", cancel, use));
     title.id = "admin-title";
     form.id = "admin-form";

@@ -1,4 +1,4 @@
-/** The menus of cameras and microphones of the server's machine, for whoever may switch them. */
+/** The menus for cameras and microphones of the server's machine. They need the admin token. */
 
 import { change } from "../api/admin.js";
 import { byId, make } from "../ui/dom.js";
@@ -10,20 +10,20 @@ const PREFIX = { camera: "v4l2:", microphone: "alsa:" };
 
 export class DeviceMenu {
   #box = byId("devices", HTMLElement);
-  #again = byId("devices-again", HTMLButtonElement);
+  #refresh = byId("devices-refresh", HTMLButtonElement);
   #menus = { camera: byId("camera", HTMLSelectElement), microphone: byId("microphone", HTMLSelectElement) };
   #rows = { camera: byId("camera-row", HTMLElement), microphone: byId("microphone-row", HTMLElement) };
   #choose;
-  /** @type {Record<Subject, Device[]> | null} Null before anybody has asked. */
+  /** @type {Record<Subject, Device[]> | null} Null before the first request. */
   #found = null;
   #isAsking = false;
-  /** @type {Set<Subject>} While a choice is on its way the menu shows it. */
+  /** @type {Set<Subject>} Menus whose choice is being sent. They are not refilled meanwhile. */
   #busy = new Set();
 
   /** @param {(subject: Subject, device: string) => Promise<void>} choose */
   constructor(choose) {
     this.#choose = choose;
-    this.#again.addEventListener("click", () => this.#look());
+    this.#refresh.addEventListener("click", () => this.#fetchDevices());
     for (const subject of /** @type {Subject[]} */ (["camera", "microphone"])) {
       this.#menus[subject].addEventListener("change", () => this.#switch(subject));
     }
@@ -33,27 +33,27 @@ export class DeviceMenu {
   show(capture) {
     this.#box.hidden = capture === null;
     if (capture === null) return;
-    if (this.#found === null && !this.#isAsking) this.#look();
+    if (this.#found === null && !this.#isAsking) this.#fetchDevices();
     this.#fill("camera", capture.video?.device ?? null);
     this.#fill("microphone", capture.audio?.device ?? null);
   }
 
-  async #look() {
+  async #fetchDevices() {
     this.#isAsking = true;
-    this.#again.disabled = true;
+    this.#refresh.disabled = true;
     try {
       const found = await change("GET", "/api/v1/devices");
       this.#found = { camera: found.cameras, microphone: found.microphones };
     } catch {
-      // The devices that are in use can be seen all the same, and the button asks again.
+      // The devices in use are shown anyway, and the button repeats the request.
       this.#found ??= { camera: [], microphone: [] };
     } finally {
       this.#isAsking = false;
-      this.#again.disabled = false;
+      this.#refresh.disabled = false;
     }
   }
 
-  /** @param {Subject} subject @param {string | null} device What is captured; null where the source has no such device. */
+  /** @param {Subject} subject @param {string | null} device The device in use; null if the source has none of this kind. */
   #fill(subject, device) {
     this.#rows[subject].hidden = device === null;
     const menu = this.#menus[subject];
@@ -86,7 +86,7 @@ function option(device, present) {
   const words = [device.name, device.device, device.problem].filter(Boolean).join(" · ");
   const element = /** @type {HTMLOptionElement} */ (make("option", "", words));
   element.value = device.device;
-  // What is in use is told whatever is wrong with it.
+  // The device in use stays selectable, even with a problem.
   element.disabled = device.problem !== null && device.device !== present;
   return element;
 }

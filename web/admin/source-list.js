@@ -1,4 +1,4 @@
-/** The server's own sources on the home page, for whoever has the admin token: how each is, and what changes that. */
+/** The server's own sources on the home page, with their state and buttons. It needs the admin token. */
 
 import { change, hasToken } from "../api/admin.js";
 import { confirmButton } from "../ui/confirm-button.js";
@@ -9,7 +9,7 @@ import { OFF_AIR, SOURCE_KINDS, SOURCE_STATES, sourceBadge } from "./source-name
 /** @typedef {"start" | "preview" | "stop"} SourceAction */
 
 const DONE = { start: "on air", preview: "off air", stop: "stopped" };
-/** What the server said to a click stays for so long. */
+/** How long the server's response to a click is shown. */
 const ANSWER_MILLISECONDS = 15_000;
 
 export class SourceList {
@@ -19,10 +19,10 @@ export class SourceList {
   /** @type {Map<string, ReturnType<typeof row>>} */
   #rows = new Map();
 
-  /** @param {() => void} changed Called when a source has done what it was asked to, or not. */
+  /** @param {() => void} changed Called after each request, whether it succeeded or failed. */
   constructor(changed) { this.#changed = changed; }
 
-  /** Asks the server how they are. */
+  /** Fetches and shows the state of the sources. */
   async refresh() {
     /** @type {OwnSource[]} */
     let sources = [];
@@ -49,7 +49,7 @@ export class SourceList {
       await change("POST", `/api/v1/sources/${encodeURIComponent(name)}/${action}`);
       announce(`${name} ${DONE[action]}`);
     } catch (error) {
-      answer = error instanceof Error ? error.message : "That did not work.";
+      answer = error instanceof Error ? error.message : "The request failed.";
     }
     this.#rows.get(name)?.answer(answer);
     await this.refresh();
@@ -69,10 +69,10 @@ function row(name, control) {
   const preview = button("Preview", `Preview ${name}`);
   const stop = button("Stop", `Stop ${name}`);
   start.addEventListener("click", () => control("start"));
-  // All who watch are told that the stream has ended.
+  // These end the stream for all viewers, so they need a confirmation.
   const previewWord = confirmButton(preview, () => control("preview"), () => isLive);
   confirmButton(stop, () => control("stop"), () => isLive);
-  const reason = make("p", "source-trouble");
+  const reason = make("p", "source-problem");
   const element = make(
     "li", "source-row", make("h3", "", link), badge, recording, kind, make("span", "source-buttons", start, preview, stop), reason);
   recording.dataset.state = "live";
@@ -80,7 +80,7 @@ function row(name, control) {
   let answered = { text: /** @type {string | null} */ (null), at: -Infinity };
   return {
     element,
-    /** @param {string | null} text What the server said to the last click; null where it did what it was asked to. */
+    /** @param {string | null} text The error message of the last click; null if it succeeded. */
     answer(text) { answered = { text, at: performance.now() }; },
     /** @param {OwnSource} source */
     update(source) {

@@ -1,6 +1,6 @@
-/** What the watch page tells of a publisher that is part of the server, and what starts, stops and switches it. */
+/** The panel of the watch page for a stream whose publisher is a source of the server: its state, buttons and devices. */
 
-import { change, fetchPicture, hasToken } from "../api/admin.js";
+import { change, fetchFrame, hasToken } from "../api/admin.js";
 import { fetchOverview } from "../api/api.js";
 import { confirmButton } from "../ui/confirm-button.js";
 import { announce, byId, setText } from "../ui/dom.js";
@@ -9,7 +9,7 @@ import { OFF_AIR, SOURCE_KINDS, SOURCE_STATES, sourceBadge } from "./source-name
 
 const ASK_MILLISECONDS = 2000;
 const RETRY_MILLISECONDS = 5000;
-/** What the server said to a click stays for so long. */
+/** How long the server's response to a click is shown. */
 const ANSWER_MILLISECONDS = 15_000;
 
 export class SourcePanel {
@@ -20,8 +20,8 @@ export class SourcePanel {
   #start = byId("source-start", HTMLButtonElement);
   #preview = byId("source-preview", HTMLButtonElement);
   #stop = byId("source-stop", HTMLButtonElement);
-  #picture = byId("source-picture", HTMLCanvasElement);
-  /** The word on the button that makes a preview. */
+  #frame = byId("source-frame", HTMLCanvasElement);
+  /** The text of the preview button. */
   #previewWord;
   #name;
   #session;
@@ -29,15 +29,15 @@ export class SourcePanel {
   #devices;
   /** Whether the server has an admin token. */
   #isWritable = false;
-  /** @type {import("../api/api.js").OwnSource | null} As the server last said; only who has the token is told. */
+  /** @type {import("../api/api.js").OwnSource | null} The last state from the server; it needs the admin token. */
   #source = null;
   #askedAt = -Infinity;
-  /** @type {string | null} Why the last click did nothing. */
+  /** @type {string | null} Error message of the last click. */
   #answer = null;
   #answeredAt = -Infinity;
 
   /**
-   * @param {string} name Of the stream.
+   * @param {string} name Name of the stream.
    * @param {import("../engine/session.js").WatchSession} session
    * @param {import("./admin-dialog.js").AdminDialog} admin
    */
@@ -48,7 +48,7 @@ export class SourcePanel {
     this.#devices = new DeviceMenu((subject, device) =>
       this.#control(`/api/v1/streams/${encodeURIComponent(name)}/capture/${subject}`, device, "Switched"));
     this.#start.addEventListener("click", () => this.#control(this.#address("/start"), undefined, "Source on air"));
-    // All who watch are told that the stream has ended.
+    // These end the stream for all viewers, so they need a confirmation.
     const isLive = () => this.source?.state === "live";
     this.#previewWord = confirmButton(
       this.#preview, () => this.#control(this.#address("/preview"), undefined, "Source off air"), isLive);
@@ -67,16 +67,16 @@ export class SourcePanel {
     }
   }
 
-  /** As the server last said; null where the publisher is no part of it, or the token is missing. */
+  /** The last state from the server; null if the publisher is no source of the server, or without a token. */
   get source() { return hasToken() ? this.#source : null; }
 
-  /** The kind of the stream's publisher, where that is part of the server. */
+  /** The kind of the stream's publisher, if that is a source of the server. */
   get #ownKind() {
     const kind = this.#source?.kind ?? this.#session.stream?.protocol ?? "";
     return kind in SOURCE_KINDS ? /** @type {keyof typeof SOURCE_KINDS} */ (kind) : null;
   }
 
-  /** Asks the server how the source is. */
+  /** Fetches the state of the source. */
   async ask() {
     this.#askedAt = performance.now();
     this.#admin.refresh();
@@ -87,17 +87,17 @@ export class SourcePanel {
       this.#source = null;
     }
     this.refresh();
-    if (this.#source?.state === "preview") await this.#showPicture();
+    if (this.#source?.state === "preview") await this.#showFrame();
   }
 
-  /** What is captured and offered to nobody. */
-  async #showPicture() {
-    const picture = await fetchPicture(this.#address("/preview.jpg")).catch(() => null);
-    if (picture === null) return;
-    this.#picture.width = picture.width;
-    this.#picture.height = picture.height;
-    this.#picture.getContext("2d")?.drawImage(picture, 0, 0);
-    picture.close();
+  /** Shows the newest captured frame of a preview, which viewers do not see. */
+  async #showFrame() {
+    const frame = await fetchFrame(this.#address("/preview.jpg")).catch(() => null);
+    if (frame === null) return;
+    this.#frame.width = frame.width;
+    this.#frame.height = frame.height;
+    this.#frame.getContext("2d")?.drawImage(frame, 0, 0);
+    frame.close();
   }
 
   /** @param {string} path @param {string | undefined} body @param {string} done */
@@ -107,7 +107,7 @@ export class SourcePanel {
       await change("POST", path, body);
       announce(done);
     } catch (error) {
-      this.#answer = error instanceof Error ? error.message : "That did not work.";
+      this.#answer = error instanceof Error ? error.message : "The request failed.";
       this.#answeredAt = performance.now();
       if (!hasToken()) this.#admin.open();
     }
@@ -115,7 +115,7 @@ export class SourcePanel {
     this.refresh();
   }
 
-  /** Shows what is. */
+  /** Updates the panel. */
   refresh() {
     const now = performance.now();
     if (this.#isWritable && hasToken() && !document.hidden && now - this.#askedAt > ASK_MILLISECONDS) this.ask();
@@ -131,7 +131,7 @@ export class SourcePanel {
     this.#preview.hidden = source === null || state === "preview";
     this.#previewWord.setWord(state === "live" ? OFF_AIR : "Preview");
     this.#stop.hidden = source === null || state === "stopped" || state === "stopping";
-    this.#picture.hidden = state !== "preview";
+    this.#frame.hidden = state !== "preview";
     if (now - this.#answeredAt > ANSWER_MILLISECONDS) this.#answer = null;
     const { video = null, audio = null } = source?.capture ?? {};
     const reason = this.#answer ?? source?.reason ?? video?.problem ?? audio?.problem ?? null;

@@ -1,9 +1,9 @@
-/** The admin token: kept for this tab, and sent with what changes something. */
+/** The admin token. It is kept for this tab, and sent with requests that need it. */
 
 import { timeout } from "../media/fetching.js";
 
 const KEY = "weir.adminToken";
-/** A request that takes longer than this has failed. */
+/** Time limit of one request. */
 const TIMEOUT_MILLISECONDS = 15000;
 
 export const hasToken = () => sessionStorage.getItem(KEY) !== null;
@@ -18,27 +18,27 @@ function send(path, token, method, body) {
   });
 }
 
-/** @param {Response} response @returns {Promise<string>} What the server says of a failure. */
+/** @param {Response} response @returns {Promise<string>} The server's explanation of a failure. */
 async function reason(response) {
   const problem = await response.json().catch(() => ({}));
-  return [problem.detail, problem.help].filter(Boolean).join(" ") || `The server answered ${response.status}.`;
+  return [problem.detail, problem.help].filter(Boolean).join(" ") || `The server responded with status ${response.status}.`;
 }
 
 /**
- * Keeps a token if the server takes it.
+ * Stores a token if the server accepts it.
  * @param {string} token
- * @returns {Promise<string | null>} Why not, or null.
+ * @returns {Promise<string | null>} Why it was not accepted, or null.
  */
 export async function useToken(token) {
   const response = await send("/api/v1/admin", token, "GET");
-  if (response.status === 401) return "That is not the admin token of this server.";
+  if (response.status === 401) return "This is not the admin token of this server.";
   if (!response.ok) return reason(response);
   sessionStorage.setItem(KEY, token);
   return null;
 }
 
 /**
- * Changes something, or asks for what only who may change things is told; throws an Error whose message is for people.
+ * Sends a request with the admin token. Throws an Error with a message to show to the user.
  * @param {"GET" | "POST" | "DELETE"} method
  * @param {string} path
  * @param {string} [body]
@@ -52,11 +52,11 @@ export async function change(method, path, body) {
 }
 
 /**
- * A picture that only who may change things is shown; null where there is none now.
+ * Fetches a JPEG with the admin token; null if there is none now.
  * @param {string} path
  * @returns {Promise<ImageBitmap | null>}
  */
-export async function fetchPicture(path) {
+export async function fetchFrame(path) {
   const response = await send(path, sessionStorage.getItem(KEY) ?? "", "GET");
   return response.ok ? createImageBitmap(await response.blob()) : null;
 }

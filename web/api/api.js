@@ -1,4 +1,4 @@
-/** The server's HTTP API, as this site uses it. */
+/** The server's HTTP API, as the web pages use it. */
 
 import { fetchOnce } from "../media/early-requests.js";
 import { timeout } from "../media/fetching.js";
@@ -7,7 +7,7 @@ import { timeout } from "../media/fetching.js";
  * @typedef {object} Track
  * @property {number} id
  * @property {"video" | "audio"} kind
- * @property {string} codec For people: "H.264".
+ * @property {string} codec Name to show: "H.264".
  * @property {string} codecString RFC 6381.
  * @property {number | null} [width]
  * @property {number | null} [height]
@@ -28,41 +28,41 @@ import { timeout } from "../media/fetching.js";
  * @property {number | null} gopSeconds Seconds between key frames.
  * @property {Track[]} tracks
  * @property {string[]} warnings
- * @property {StreamRecording | null} [recording] The newest one.
- * @property {Ladder | null} [ladder] Smaller pictures.
+ * @property {StreamRecording | null} [recording] The newest recording.
+ * @property {Ladder | null} [ladder] The transcoded renditions.
  * @property {{codecString: string | null} | null} [audio] The audio in another codec.
- * @property {Capture | null} [capture] Of the server's own cameras, microphones and encoders.
- * @property {{mediaSeconds: number, wall: string} | null} [anchor] The wall-clock time of one media time.
+ * @property {Capture | null} [capture] State of the server's own camera, microphone and encoder.
+ * @property {{mediaSeconds: number, wall: string} | null} [anchor] The wall clock at one media time.
  * @property {{watch: string, hls: string, dash: string, mp4: string}} urls
  */
 
 /**
  * @typedef {object} StreamRecording
  * @property {"idle" | "running" | "completed" | "failed" | "cancelled"} state
- * @property {string | null} reason Why it failed; of one that runs, what is wrong at the moment.
- * @property {number} seconds Of media.
+ * @property {string | null} reason Why it failed; while it runs, its present problem.
+ * @property {number} seconds Seconds of media.
  * @property {number} bytes
  * @property {Gap[]} [gaps]
  */
 
 /**
- * @typedef {object} Gap Media that a recording lacks.
- * @property {number} at Seconds of the recording after which it is missing.
- * @property {number} seconds How much is missing, by the wall clock.
+ * @typedef {object} Gap Media that is missing in a recording.
+ * @property {number} at Position of the gap, in seconds of the recording.
+ * @property {number} seconds Length of the missing media, by the wall clock.
  * @property {string} reason
  */
 
 /**
  * @typedef {object} KeyFrames
  * @property {number[]} keyFrames Seconds of the recording at which decoding can begin.
- * @property {{at: number, time: string}[]} clock The time of day at these seconds, and from there to the next of them.
+ * @property {{at: number, time: string}[]} clock The wall clock at some seconds of the recording; valid up to the next entry.
  */
 
 /**
  * @typedef {object} Ladder
- * @property {"idle" | "running" | "waiting"} worker The process that makes the renditions.
- * @property {number} restarts How often it was lost.
- * @property {number} droppedFrames Left out because the machine was too slow, or no worker was there.
+ * @property {"idle" | "running" | "waiting"} worker The worker process that makes the renditions.
+ * @property {number} restarts Number of restarts of the worker.
+ * @property {number} droppedFrames Frames dropped because the machine was too slow, or no worker was running.
  * @property {{name: string, width: number, height: number, codecString: string, bitrate: number}[]} renditions Those that can be played.
  */
 
@@ -81,8 +81,8 @@ import { timeout } from "../media/fetching.js";
  * @property {Stream[]} streams
  * @property {number | null} rtmpPort
  * @property {boolean} publishKeyRequired
- * @property {string | null} [publicURL] Where others find the server, as it was told: "https://live.example.com".
- * @property {boolean} [records] Whether streams are recorded, at least when that is asked for.
+ * @property {string | null} [publicURL] The configured public URL of the server: "https://live.example.com".
+ * @property {boolean} [records] Whether streams are recorded, at least on request.
  * @property {boolean} [writable] Whether the server has an admin token.
  */
 
@@ -90,15 +90,15 @@ import { timeout } from "../media/fetching.js";
  * @typedef {object} OwnSource A publisher that is part of the server.
  * @property {string} name
  * @property {"test" | "file" | "capture"} kind
- * @property {"live" | "preview" | "stopping" | "stopped"} state Of a preview nobody else is offered anything.
- * @property {string | null} reason Why it stopped, where nobody asked it to.
- * @property {StreamRecording | null} recording Its own newest one, which goes on whatever is on air.
+ * @property {"live" | "preview" | "stopping" | "stopped"} state "preview": captured, but not offered to viewers.
+ * @property {string | null} reason Why it stopped, if that was not requested.
+ * @property {StreamRecording | null} recording The newest recording of the source itself, which runs on air and off.
  * @property {Capture | null} capture
  */
 
 /**
- * @typedef {object} Device A camera or a microphone of the server's machine.
- * @property {string} device As a source has it: "v4l2:/dev/video0".
+ * @typedef {object} Device A camera or microphone of the server's machine.
+ * @property {string} device Name in a source specification: "v4l2:/dev/video0".
  * @property {string} name
  * @property {string | null} problem Why it cannot be used.
  */
@@ -119,14 +119,14 @@ import { timeout } from "../media/fetching.js";
  * @property {boolean} salvaged
  * @property {boolean} protected
  * @property {string | null} deletedAt
- * @property {number | null} [finishing] How far it is with making a movie of it, 0 to 1; null while nobody does.
+ * @property {number | null} [finishing] Progress of finalising it as a movie, 0 to 1; null while it is not finalised.
  */
 
 /**
  * @typedef {object} RecordingPage
  * @property {Recording[]} recordings Newest first.
  * @property {string | null} next The cursor of the next page.
- * @property {number} total On all pages.
+ * @property {number} total Number of recordings on all pages.
  */
 
 /**
@@ -140,7 +140,7 @@ import { timeout } from "../media/fetching.js";
  * @property {boolean} writable Whether the server has an admin token.
  */
 
-/** A request that takes longer than this has failed. */
+/** Time limit of one request. */
 const TIMEOUT_MILLISECONDS = 8000;
 
 /** @param {string} path @returns {Promise<Response>} */
@@ -151,14 +151,14 @@ function get(path) {
 /** @template T @param {string} path @returns {Promise<T>} */
 async function getJSON(path) {
   const response = await get(path);
-  if (!response.ok) throw new Error(`${path} answered ${response.status}`);
+  if (!response.ok) throw new Error(`${path} responded with status ${response.status}`);
   return response.json();
 }
 
 /** @returns {Promise<Overview>} */
 export const fetchOverview = () => getJSON("/api/v1/streams");
 
-/** @param {Record<string, string | number>} query What is empty is left out. @returns {Promise<RecordingPage>} */
+/** @param {Record<string, string | number>} query Empty values are left out. @returns {Promise<RecordingPage>} */
 export async function fetchRecordings(query = {}) {
   const given = Object.entries(query).filter(([, value]) => value !== "").map(([name, value]) => [name, String(value)]);
   const text = new URLSearchParams(given).toString();
@@ -167,7 +167,7 @@ export async function fetchRecordings(query = {}) {
   return { recordings, next: page.next ?? null, total: page.total ?? recordings.length };
 }
 
-/** @param {Recording} recording @returns {string} Where the API has it. */
+/** @param {Recording} recording @returns {string} Its address in the API. */
 export const addressOf = (recording) =>
   `/api/v1/recordings/${encodeURIComponent(recording.stream)}/${encodeURIComponent(recording.file)}`;
 
@@ -178,24 +178,24 @@ export const fetchKeyFrames = (recording) => getJSON(`${addressOf(recording)}/ke
 export const fetchRecording = (stream, file) =>
   getJSON(`/api/v1/recordings/${encodeURIComponent(stream)}/${encodeURIComponent(file)}`);
 
-/** @param {Overview} overview @returns {Promise<Storage | null>} Null where nothing is recorded. */
+/** @param {Overview} overview @returns {Promise<Storage | null>} Null if recording is off. */
 export const fetchStorage = async (overview) => overview.records === false ? null : getJSON("/api/v1/storage");
 
-/** @param {string} name @returns {Promise<Stream | null>} Null when nobody has published under this name. */
+/** @param {string} name @returns {Promise<Stream | null>} Null if the name has never been published. */
 export async function fetchStream(name) {
   const response = await fetchOnce(`/api/v1/streams/${encodeURIComponent(name)}`, timeout(TIMEOUT_MILLISECONDS));
   if (response.status === 404) return null;
-  if (!response.ok) throw new Error(`the server answered ${response.status}`);
+  if (!response.ok) throw new Error(`the server responded with status ${response.status}`);
   return response.json();
 }
 
-/** The server's clock, as seen from here: /time against this machine's steady clock. */
+/** The server's clock: /time compared with the monotonic clock of this machine. */
 export class ServerClock {
   /** @type {number | null} Milliseconds since 1970 on the server at performance.now() = 0. */
   #origin = null;
   #bestRoundTrip = Infinity;
 
-  /** Asks a few times and keeps the answer with the shortest way, whose error is at most half of it. */
+  /** Measures several times and keeps the result with the shortest round trip. Its error is at most half of that. */
   async measure(times = 3) {
     for (let n = 0; n < times; n += 1) {
       const sent = performance.now();
@@ -206,7 +206,7 @@ export class ServerClock {
       this.#bestRoundTrip = received - sent;
       this.#origin = server - (sent + received) / 2;
     }
-    // Clocks drift apart slowly: an old best answer must not win for ever.
+    // Clocks drift apart slowly, so an old result must not stay the best one for ever.
     this.#bestRoundTrip *= 1.5;
   }
 

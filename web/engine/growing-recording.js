@@ -1,6 +1,6 @@
-/** A recording that is still being written, as a seek bar sees it: from its beginning to as far as it has come. */
+/** Plays a recording that is still being written. The seekable range grows with the file. */
 
-import { either } from "../media/fetching.js";
+import { anySignal } from "../media/fetching.js";
 import { LiveWindow } from "../media/live-window.js";
 import { LiveEdge } from "./live-edge.js";
 import { SegmentLoader } from "./segment-loader.js";
@@ -15,14 +15,14 @@ export class GrowingRecording {
   #edge;
   #loader;
   #left = new AbortController();
-  /** Ends the feeding from one place. */
+  /** Aborts the loading that began at one position. */
   #turn = new AbortController();
   #timer;
   #publication;
-  /** @type {Promise<import("../media/playback-result.js").PlaybackResult>} The feeding of the moment. */
+  /** @type {Promise<import("../media/playback-result.js").PlaybackResult>} The current run of the loader. */
   #feeding = Promise.resolve({ kind: "stopped" });
 
-  /** @param {HTMLVideoElement} video @param {string} url Of its multivariant playlist. */
+  /** @param {HTMLVideoElement} video @param {string} url URL of the multivariant playlist. */
   constructor(video, url) {
     this.#video = video;
     this.#publication = url;
@@ -41,10 +41,10 @@ export class GrowingRecording {
     return isAnchored && start !== null && end !== null ? { start, end } : null;
   }
 
-  /** @param {number} seconds Of media. @returns {number | null} Milliseconds since 1970. */
+  /** @param {number} seconds Seconds of media. @returns {number | null} Milliseconds since 1970. */
   dateAt(seconds) { return this.#window.dateAt(seconds); }
 
-  /** @param {number} seconds Of media. */
+  /** @param {number} seconds Seconds of media. */
   seek(seconds) {
     const { range } = this;
     if (range === null) return;
@@ -56,12 +56,12 @@ export class GrowingRecording {
         return;
       }
     }
-    this.#edge.stay("coming");
+    this.#edge.stay("pending");
     this.#video.currentTime = wanted;
     this.#feed(wanted);
   }
 
-  /** Lets go of the video element. */
+  /** Stops loading and releases the video element. */
   leave() {
     clearInterval(this.#timer);
     this.#left.abort();
@@ -73,7 +73,7 @@ export class GrowingRecording {
     while (this.range === null && !signal.aborted) await this.#window.changed(signal);
     const start = this.range?.start;
     if (signal.aborted || start === undefined) return;
-    this.#edge.stay("coming");
+    this.#edge.stay("pending");
     this.#feed(start);
   }
 
@@ -81,11 +81,11 @@ export class GrowingRecording {
   async #feed(place) {
     this.#turn.abort();
     const turn = this.#turn = new AbortController();
-    const signal = either(turn.signal, this.#left.signal);
-    // One at a time: they share the buffers.
+    const signal = anySignal(turn.signal, this.#left.signal);
+    // Runs follow one after the other, because they share the buffers.
     const feeding = this.#feeding = this.#feeding.then(() => this.#loader.run(place, this.#publication, signal));
     const { kind } = await feeding;
-    // What was lost on the way is asked for again.
+    // After a failure the loader is started again.
     if (signal.aborted || kind === "finished" || kind === "unplayable") return;
     setTimeout(() => { if (!signal.aborted) this.#feed(this.#video.currentTime); }, 4 * TICK_MILLISECONDS);
   }

@@ -1,43 +1,43 @@
-/** Keeps the playhead where the viewer wants it: near the newest picture, gently caught up, and over holes. */
+/** Controls the playhead: keeps it near the live edge, catches up by a higher playback rate, and skips gaps. */
 
-/** Seconds of media that should remain in the worst moment between two arrivals. */
+/** Initial target: seconds of media that should be left ahead of the playhead just before new media arrives. */
 const FIRST_TARGET = 0.3;
 const LARGEST_TARGET = 4;
-/** What each stall adds to the target, and what a calm minute takes back. */
+/** Seconds that each stall adds to the target, and that each minute without a stall subtracts. */
 const STALL_ADDS = 0.4;
 const CALM_TAKES = 0.1;
 const CALM_MILLISECONDS = 60_000;
-/** Farther behind than this many seconds over the target, the playhead jumps and does not hurry. */
+/** If the playhead is this many seconds farther behind than the target, it jumps to the edge. */
 const JUMP_OVER = 8;
-/** Hurrying starts this much over the target, and stops when the target is nearly met. */
-const HURRY_OVER = 0.2;
-const HURRY_UNTIL = 0.05;
-const HURRY_RATE = 1.03;
-/** Farther behind than this many seconds over the target, the hurry is greater; pitch is kept by the browser. */
+/** Catching up starts this many seconds above the target. It stops when the target is nearly met. */
+const CATCH_UP_OVER = 0.2;
+const CATCH_UP_UNTIL = 0.05;
+const CATCH_UP_RATE = 1.03;
+/** Above this many seconds over the target the rate is higher. The browser keeps the pitch. */
 const LATE_OVER = 0.6;
 const LATE_RATE = 1.08;
-/** With less than this share of the target at hand, playing slows down until that much is there again. */
-const THIN = 0.3;
-const THICK = 0.8;
+/** Below this share of the target, playback slows down until SLOW_UNTIL of the target is buffered. */
+const SLOW_BELOW = 0.3;
+const SLOW_UNTIL = 0.8;
 const SLOW_RATE = 0.96;
-/** How long a decoder that was late is not hurried. */
-const UNHURRIED_MILLISECONDS = 15_000;
-/** The cushion is the smallest distance seen within this time: one arrival makes it jump up, playing wears it down. */
+/** After a stall of the decoder, playback does not catch up for this long. */
+const NO_CATCH_UP_MILLISECONDS = 15_000;
+/** The reserve is the smallest distance to the edge within this time. It excludes the jump that each arrival causes. */
 const MEMORY_MILLISECONDS = 2000;
-/** Bytes of the past come in one burst at the start; the playhead is placed when it is over. */
+/** At the start the server sends past media in one burst. The playhead is placed after this time without new media. */
 const SETTLE_MILLISECONDS = 150;
-/** Arrivals whose length in media is remembered: the next one may be as long as the longest of them. */
+/** Number of arrivals whose length is remembered. The next arrival may be as long as the longest of them. */
 const ARRIVALS = 4;
-/** More seconds than this are no arrival, but another place. */
+/** A step of more seconds than this is a change of position, not an arrival of media. */
 const LONGEST_ARRIVAL = 15;
-/** A viewer who stays this many seconds over the target is so by wish, for example after a pause. */
-const LEFT_BEHIND = 3;
+/** A viewer this many seconds above the target after a pause stays behind the edge. */
+const STAYS_BEHIND = 3;
 
 export class LiveEdge {
-  /** What the delivery itself needs, in seconds: a playlist that is polled is late by its interval. */
+  /** Minimum of the target in seconds, set by the delivery: a polled playlist is late by its polling interval. */
   floor = 0;
   stalls = 0;
-  /** Whether the viewer wants to be at the edge; who has sought back is left in peace. */
+  /** Whether playback follows the live edge. False after the viewer has sought back. */
   isFollowed = true;
   #video;
   /** @type {{at: number, behind: number}[]} */
@@ -45,40 +45,40 @@ export class LiveEdge {
   #wanted = FIRST_TARGET;
   #placed = false;
   #settling = 0;
-  /** @type {number[]} Seconds by which the newest arrivals moved the end. */
+  /** @type {number[]} Seconds of media that each of the last arrivals added. */
   #steps = [];
   /** @type {number | null} */
   #lastEnd = null;
-  #mayHurryAt = 0;
-  /** When the last stall or the last lowering of the target was. */
+  #mayCatchUpAt = 0;
+  /** Time of the last stall or of the last reduction of the target. */
   #calmSince = performance.now();
 
-  /** @param {HTMLVideoElement} video @param {AbortSignal} [signal] Aborts when others play in the element. */
+  /** @param {HTMLVideoElement} video @param {AbortSignal} [signal] Aborts when the element is used for other media. */
   constructor(video, signal) {
     this.#video = video;
     video.addEventListener("waiting", () => this.#stalled(), { signal });
   }
 
-  /** Seconds of media that should be ahead of the playhead just before the next ones arrive. */
+  /** Seconds of media that should be ahead of the playhead just before new media arrives. */
   get target() { return Math.max(this.#wanted, this.floor); }
-  /** Seconds behind the newest picture just after it arrived. */
+  /** Distance to the end of the media just after an arrival, in seconds. */
   get delay() { return this.target + Math.max(0, ...this.#steps); }
-  /** Whether the playhead is where it belongs, and does not wait for media to be placed in. */
+  /** Whether the playhead has been placed. False while it waits for media at its position. */
   get isPlaced() { return this.#placed; }
 
-  /** Seconds between the playhead and the newest picture here. */
+  /** Seconds between the playhead and the end of the buffered media. */
   get behind() {
     const end = this.end;
     return end === null ? 0 : Math.max(0, end - this.#video.currentTime);
   }
 
-  /** Seconds at which the newest picture here ends; null without media. */
+  /** Time at which the buffered media ends, in seconds; null without media. */
   get end() {
     const { buffered } = this.#video;
     return buffered.length === 0 ? null : buffered.end(buffered.length - 1);
   }
 
-  /** Nothing that was measured holds: the playhead is placed with the media that come next. */
+  /** Discards all measurements. The playhead is placed anew when media arrives. */
   reset() {
     this.#placed = false;
     this.#lastEnd = null;
@@ -88,16 +88,16 @@ export class LiveEdge {
   }
 
   /**
-   * The viewer chose a place behind the edge.
-   * @param {"there" | "coming"} media Whether what is to be seen there is here, or will arrive.
+   * The viewer chose a position behind the edge.
+   * @param {"buffered" | "pending"} media Whether the media at that position is buffered or must still be loaded.
    */
   stay(media) {
     this.reset();
-    this.#placed = media === "there";
+    this.#placed = media === "buffered";
     this.isFollowed = false;
   }
 
-  /** Media arrived. */
+  /** Must be called when media was appended. */
   arrived() {
     this.#measure();
     if (this.#placed || this.#settling !== 0 || this.end === null) return;
@@ -112,7 +112,7 @@ export class LiveEdge {
     }, SETTLE_MILLISECONDS);
   }
 
-  /** Moves the playhead to the newest picture less the delay that plays without stalls. */
+  /** Moves the playhead to the end of the buffered media, minus the delay that avoids stalls. */
   jump() {
     const { buffered } = this.#video;
     this.isFollowed = true;
@@ -122,12 +122,12 @@ export class LiveEdge {
     this.#forget();
   }
 
-  /** A pause is over: a short one is caught up, after a long one the viewer goes on where it began. */
+  /** Called after a pause. A short pause is caught up. After a long one, playback continues behind the edge. */
   resumed() {
-    if (this.#placed && this.behind > this.delay + LEFT_BEHIND) this.isFollowed = false;
+    if (this.#placed && this.behind > this.delay + STAYS_BEHIND) this.isFollowed = false;
   }
 
-  /** To be called a few times each second. */
+  /** Must be called a few times per second. */
   tick() {
     const video = this.#video;
     if (this.#placed && this.#overHole()) return;
@@ -142,23 +142,23 @@ export class LiveEdge {
       this.#play(1);
       return;
     }
-    const cushion = Math.min(...this.#seen.map((s) => s.behind));
-    if (cushion > this.target + JUMP_OVER) this.jump();
-    else this.#play(this.#rate(cushion, now));
+    const reserve = Math.min(...this.#seen.map((s) => s.behind));
+    if (reserve > this.target + JUMP_OVER) this.jump();
+    else this.#play(this.#rate(reserve, now));
     if (now - this.#calmSince > CALM_MILLISECONDS && this.#wanted > FIRST_TARGET) {
       this.#wanted = Math.max(FIRST_TARGET, this.#wanted - CALM_TAKES);
       this.#calmSince = now;
     }
   }
 
-  /** @param {number} cushion Seconds. @param {number} now @returns {number} The speed that the cushion asks for. */
-  #rate(cushion, now) {
+  /** @param {number} reserve Seconds. @param {number} now @returns {number} The playback rate for this reserve. */
+  #rate(reserve, now) {
     const rate = this.#video.playbackRate;
-    if (cushion < this.target * (rate < 1 ? THICK : THIN)) return SLOW_RATE;
-    if (cushion < this.target + (rate > 1 ? HURRY_UNTIL : HURRY_OVER)) return 1;
+    if (reserve < this.target * (rate < 1 ? SLOW_UNTIL : SLOW_BELOW)) return SLOW_RATE;
+    if (reserve < this.target + (rate > 1 ? CATCH_UP_UNTIL : CATCH_UP_OVER)) return 1;
     const isMeasured = now - this.#seen[0].at > MEMORY_MILLISECONDS / 2;
-    if (!isMeasured || now <= this.#mayHurryAt) return rate > 1 ? rate : 1;
-    return cushion > this.target + LATE_OVER ? LATE_RATE : HURRY_RATE;
+    if (!isMeasured || now <= this.#mayCatchUpAt) return rate > 1 ? rate : 1;
+    return reserve > this.target + LATE_OVER ? LATE_RATE : CATCH_UP_RATE;
   }
 
   /** @param {number} rate */
@@ -171,7 +171,7 @@ export class LiveEdge {
     this.#play(1);
   }
 
-  /** How much media one arrival brings. */
+  /** Measures how much media the last arrival added. */
   #measure() {
     const end = this.end, last = this.#lastEnd;
     this.#lastEnd = end;
@@ -187,17 +187,17 @@ export class LiveEdge {
     this.#calmSince = performance.now();
     this.#play(1);
     if (!this.isFollowed) return;
-    // With media at hand it is the decoder that is late, and neither hurry nor a larger cushion helps it.
+    // Media is buffered, so the decoder was late. Neither a higher rate nor a larger target helps.
     if (this.behind > this.target) {
-      this.#mayHurryAt = performance.now() + UNHURRIED_MILLISECONDS;
+      this.#mayCatchUpAt = performance.now() + NO_CATCH_UP_MILLISECONDS;
       return;
     }
     this.#wanted = Math.min(LARGEST_TARGET, this.#wanted + STALL_ADDS);
   }
 
   /**
-   * A playhead before a hole, or outside of all that is buffered, moves to the next media.
-   * @returns {boolean}
+   * Moves a playhead that stands before a gap, or outside of all buffered ranges, to the next media.
+   * @returns {boolean} Whether it was moved.
    */
   #overHole() {
     const { buffered, currentTime, readyState } = this.#video;

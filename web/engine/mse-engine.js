@@ -1,10 +1,10 @@
 /**
- * Playback by Media Source Extensions. At the live edge media come as one endless response or part by part; farther
- * back they come from the window's segments. All of it goes into the same buffers.
+ * Playback by Media Source Extensions. At the live edge, media comes from the endless `stream.mp4` or part by part.
+ * Farther back it comes from the segments of the live window. All of it is appended to the same source buffers.
  */
 
 import { Adaptation } from "../media/adaptation.js";
-import { either } from "../media/fetching.js";
+import { anySignal } from "../media/fetching.js";
 import { LiveWindow } from "../media/live-window.js";
 import { LiveEdge } from "./live-edge.js";
 import { ProgressiveSource } from "./progressive-source.js";
@@ -13,14 +13,14 @@ import { SourceBuffers } from "./source-buffers.js";
 
 /** @typedef {import("./engine.js").Engine} Engine */
 
-/** A wish to seek closer to the edge than this many seconds over the target is a wish to be there. */
+/** A seek to less than this many seconds before the live position goes to the live edge. */
 const AT_EDGE = 1;
 
 /** @implements {Engine} */
 export class MSEEngine {
   #video;
-  #wish;
-  #way;
+  #intent;
+  #delivery;
   #buffers;
   #edge;
   #window;
@@ -28,83 +28,83 @@ export class MSEEngine {
   #progressive;
   #loader;
   #publication = "";
-  /** @type {number | null} Where to go on from in the window; null at the edge. */
+  /** @type {number | null} Position in the window to load from, in seconds of media; null at the edge. */
   #place = null;
   #switch = new AbortController();
   #reading = new AbortController();
-  /** Called when the viewer wants media and nothing is being played. */
-  onWish = () => {};
+  /** Called when a seek or "go live" needs `play` to be called again. */
+  onPlayRequest = () => {};
 
   /**
    * @param {HTMLVideoElement} video
    * @param {{mp4: string, hls: string}} urls
-   * @param {{plays: boolean}} wish Whether the viewer wants it to play.
-   * @param {() => void} beforeReset Called while the last picture can still be read.
-   * @param {"mse" | "hls"} way How media come at the edge: by `stream.mp4`, or by HLS parts.
+   * @param {{plays: boolean}} intent Whether the viewer wants playback.
+   * @param {() => void} beforeReset Called before the element is reset, while its last frame can still be read.
+   * @param {"mse" | "hls"} delivery How media is delivered at the edge: by `stream.mp4` or by HLS parts.
    */
-  constructor(video, urls, wish, beforeReset, way) {
-    this.name = way;
+  constructor(video, urls, intent, beforeReset, delivery) {
+    this.name = delivery;
     this.#video = video;
-    this.#wish = wish;
-    this.#way = way;
+    this.#intent = intent;
+    this.#delivery = delivery;
     this.#buffers = new SourceBuffers(video, beforeReset);
     this.#edge = new LiveEdge(video);
     this.#window = new LiveWindow(urls.hls);
     this.#adaptation = new Adaptation(this.#window, this.#window.throughput);
-    this.#progressive = new ProgressiveSource(video, urls.mp4, wish, this.#buffers, this.#edge);
+    this.#progressive = new ProgressiveSource(video, urls.mp4, intent, this.#buffers, this.#edge);
     this.#loader = new SegmentLoader(video, this.#window, this.#buffers, this.#edge);
     video.addEventListener("waiting", () => this.#adaptation.stalled());
     video.addEventListener("play", () => { if (this.#buffers.isOpen) this.#edge.resumed(); });
   }
 
-  /** @type {string} For people. */
+  /** @type {string} Shown in the details panel. */
   get source() {
     if (this.#place !== null) return "HLS segments";
-    if (this.#way === "mse") return "stream.mp4";
+    if (this.#delivery === "mse") return "stream.mp4";
     return this.#window.main?.playlist?.partTarget ? "HLS parts" : "HLS segments";
   }
-  get qualities() { return this.#way === "hls" && this.#window.qualities.length > 1 ? this.#window.qualities : []; }
+  get qualities() { return this.#delivery === "hls" && this.#window.qualities.length > 1 ? this.#window.qualities : []; }
   get quality() { return this.#window.quality; }
   get isAutomatic() { return this.#window.isAutomatic; }
 
-  /** @param {string | null} name Taken from the next segment on. */
+  /** @param {string | null} name Null: automatic. A quality takes effect with the next segment. */
   async chooseQuality(name) {
     this.#window.isAutomatic = name === null;
     if (name !== null) await this.#window.choose(name);
   }
 
-  /** @type {string[]} Codec strings from the init segments. */
+  /** @type {string[]} Codec strings of the init segments. */
   get codecs() { return this.#buffers.codecs; }
   get stalls() { return this.#edge.stalls; }
-  /** Seconds of media that the playhead keeps ahead of it at the edge. */
+  /** Seconds of media that are kept ahead of the playhead at the edge. */
   get target() { return this.#edge.target; }
   /** Bytes of media received. */
   get bytes() { return this.#buffers.bytes; }
-  /** Seconds behind the edge from where on "go live" makes a difference. */
+  /** Seconds behind the newest media up to which the viewer counts as live. */
   get liveTolerance() { return this.#edge.delay + 2; }
   /** Whether the viewer follows the live edge. */
   get isFollowed() { return this.#place === null && this.#edge.isFollowed; }
-  /** Whether something is to be played though the stream has ended. */
-  get isWanted() { return this.#place !== null && this.#window.isReady; }
-  /** Seconds between the playhead and the newest picture. */
+  /** Whether media of the window is left to play, even if the stream has ended. */
+  get playsFromWindow() { return this.#place !== null && this.#window.isReady; }
+  /** Seconds between the playhead and the newest media. */
   get behind() {
     const { range } = this;
     return range === null ? 0 : Math.max(0, range.end - this.#video.currentTime);
   }
 
-  /** The seconds between which the viewer may seek; null as long as nothing is known. */
+  /** Seconds of media that can be sought to; null while unknown. */
   get range() {
     const { main } = this.#window, { buffered } = this.#video;
     const there = buffered.length > 0 ? { start: buffered.start(0), end: buffered.end(buffered.length - 1) } : null;
     const start = main?.timeline.isAnchored ? main.timeline.start : null;
     const end = main?.timeline.isAnchored ? main.liveEnd : null;
     if (start === null || end === null) return there;
-    // At the edge the newest picture is here before a playlist tells of it.
+    // At the edge, media is buffered before a playlist lists it.
     if (there === null || this.#place !== null) return { start, end };
     return { start, end: this.isFollowed ? there.end : Math.max(there.end, end) };
   }
 
-  /** @param {number} time Seconds of media. @returns {number | null} The wall-clock time there, milliseconds since 1970. */
+  /** @param {number} time Seconds of media. @returns {number | null} Wall clock at that time, in ms since 1970. */
   dateAt(time) { return this.#window.dateAt(time); }
 
   /** @param {number} time Seconds of media. */
@@ -118,9 +118,9 @@ export class MSEEngine {
     const wanted = Math.max(time, range.start);
     const { buffered } = this.#video;
     const last = buffered.length - 1;
-    // While another place is being filled, what is buffered is about to go.
+    // While another position is being loaded, the present buffer is about to be emptied.
     const isHere = this.#edge.isPlaced && last >= 0 && buffered.start(last) <= wanted && wanted < buffered.end(last);
-    this.#edge.stay(isHere ? "there" : "coming");
+    this.#edge.stay(isHere ? "buffered" : "pending");
     this.#video.currentTime = wanted;
     if (!isHere) this.#go(wanted);
   }
@@ -137,18 +137,18 @@ export class MSEEngine {
 
   tick() {
     this.#edge.tick();
-    if (this.#way === "hls" && this.#buffers.isOpen && !this.#video.paused) this.#adaptation.tick();
+    if (this.#delivery === "hls" && this.#buffers.isOpen && !this.#video.paused) this.#adaptation.tick();
     const video = this.#video, { main } = this.#window;
     const end = main?.timeline.end ?? null;
     const isStalled = !video.paused && !video.seeking && video.readyState < HTMLMediaElement.HAVE_FUTURE_DATA;
-    // Whoever has come to the end of the window is at the edge.
+    // A playhead that has reached the end of the window is at the edge.
     if (this.#place !== null && isStalled && end !== null && !main?.playlist?.isEnded &&
         video.currentTime > end - AT_EDGE) this.goLive();
   }
 
   /**
    * @param {import("../api/api.js").Stream} stream
-   * @param {number} now Server time, milliseconds since 1970.
+   * @param {number} now The server's clock, in milliseconds since 1970.
    * @returns {number | null} Seconds from the publisher to the screen.
    */
   latency(stream, now) {
@@ -161,8 +161,8 @@ export class MSEEngine {
   }
 
   /**
-   * Plays until the stream ends or fails; resolves with the reason and never throws.
-   * @param {string} publication A text that changes with each new publication of the stream.
+   * Plays until the stream ends or fails. Resolves with the reason; never throws.
+   * @param {string} publication A text that is different for each publication of the stream.
    * @param {AbortSignal} signal
    * @returns {Promise<import("../media/playback-result.js").PlaybackResult>}
    */
@@ -170,21 +170,21 @@ export class MSEEngine {
     if (publication !== this.#publication) this.#begin(publication, signal);
     for (;;) {
       const turn = this.#switch = new AbortController();
-      const both = either(signal, turn.signal);
+      const both = anySignal(signal, turn.signal);
       const atEdge = this.#place === null;
-      const isFed = this.#way === "hls" || !atEdge;
+      const isFed = this.#delivery === "hls" || !atEdge;
       const result = await this.#run(both);
       if (signal.aborted) return { kind: "stopped" };
       if (turn.signal.aborted) continue;
-      if (result.kind === "anew" || (isFed && result.isFull)) {
+      if (result.kind === "newEpoch" || (isFed && result.isFull)) {
         this.#forget();
         this.#buffers.forget();
         return result;
       }
       const isBehind = result.kind === "paused" || !this.#edge.isFollowed && result.kind !== "unplayable";
       if (atEdge && isBehind && this.#window.isReady) {
-        // Whoever is behind the edge goes on from the window.
-        this.#edge.stay("there");
+        // A viewer behind the edge continues from the window.
+        this.#edge.stay("buffered");
         this.#place = this.#video.currentTime;
         continue;
       }
@@ -194,7 +194,7 @@ export class MSEEngine {
   }
 
   /**
-   * Resolves when everything that was appended has been shown.
+   * Resolves when all appended media has been shown.
    * @param {AbortSignal} signal
    */
   async drain(signal) {
@@ -205,7 +205,7 @@ export class MSEEngine {
     }
   }
 
-  /** Lets go of the video element. */
+  /** Releases the video element. */
   detach() {
     this.#forget();
     this.#buffers.detach();
@@ -217,13 +217,13 @@ export class MSEEngine {
       this.#window.pace = "segments";
       return this.#loader.run(this.#place, this.#publication, signal);
     }
-    this.#window.pace = this.#way === "hls" ? "parts" : "segments";
-    if (this.#way === "hls") return this.#loader.run("edge", this.#publication, signal);
+    this.#window.pace = this.#delivery === "hls" ? "parts" : "segments";
+    if (this.#delivery === "hls") return this.#loader.run("edge", this.#publication, signal);
     return this.#progressive.run(this.#publication, signal);
   }
 
   /**
-   * Another publication has another time axis and another window.
+   * Resets for a new publication: it has its own time axis and its own window.
    * @param {string} publication @param {AbortSignal} signal
    */
   #begin(publication, signal) {
@@ -234,10 +234,10 @@ export class MSEEngine {
     this.#edge.isFollowed = true;
     this.#reading.abort();
     this.#reading = new AbortController();
-    this.#window.run(either(signal, this.#reading.signal));
+    this.#window.run(anySignal(signal, this.#reading.signal));
   }
 
-  /** Whoever plays next reads the playlists as they are then; until then nobody asks for them. */
+  /** Stops reading the playlists. The next call of `play` reads them again. */
   #forget() {
     this.#reading.abort();
     this.#publication = "";
@@ -247,6 +247,6 @@ export class MSEEngine {
   #go(place) {
     this.#place = place;
     this.#switch.abort();
-    this.onWish();
+    this.onPlayRequest();
   }
 }

@@ -5,16 +5,16 @@ import { refusal } from "../media/playback-result.js";
 
 /** @typedef {import("./engine.js").Engine} Engine */
 
-/** A playing video whose picture has not moved for so long is loaded anew. */
+/** A playing video whose position has not changed for this long is loaded again. */
 const STUCK_MILLISECONDS = 15_000;
-/** Seconds before the end of the playlist to which "go live" moves: three segments of 2 s. */
+/** "Go live" moves to this many seconds before the end of the playlist: three segments of 2 s. */
 const LIVE_DISTANCE = 6;
-/** How often the playlist is read for its wall-clock times while somebody looks at the latency. */
+/** Interval at which the playlist is read for its wall-clock times while the latency is shown. */
 const DATE_MILLISECONDS = 2000;
 
 /** @implements {Engine} */
 export class NativeEngine {
-  /** @type {import("../media/live-window.js").Quality[]} The browser chooses. */
+  /** @type {import("../media/live-window.js").Quality[]} Empty: the browser chooses. */
   qualities = [];
   quality = "";
   isAutomatic = true;
@@ -24,7 +24,7 @@ export class NativeEngine {
   stalls = 0;
   #video;
   #url;
-  #wish;
+  #intent;
   #beforeReset;
   #attached = false;
   #movedAt = 0;
@@ -32,21 +32,21 @@ export class NativeEngine {
   /** URL of the first variant's media playlist. */
   #mediaURL = "";
   #datesAt = -Infinity;
-  /** Milliseconds since 1970 of the media time zero. */
+  /** Wall clock at media time 0, in milliseconds since 1970. */
   #startDate = Infinity;
   /** @type {() => void} */
   #stuck = () => {};
 
   /**
    * @param {HTMLVideoElement} video
-   * @param {string} url Of the multivariant playlist.
-   * @param {{plays: boolean}} wish Whether the viewer wants it to play.
-   * @param {() => void} beforeReset Called while the last picture can still be read.
+   * @param {string} url URL of the multivariant playlist.
+   * @param {{plays: boolean}} intent Whether the viewer wants playback.
+   * @param {() => void} beforeReset Called before the element is reset, while its last frame can still be read.
    */
-  constructor(video, url, wish, beforeReset) {
+  constructor(video, url, intent, beforeReset) {
     this.#video = video;
     this.#url = url;
-    this.#wish = wish;
+    this.#intent = intent;
     this.#beforeReset = beforeReset;
     video.addEventListener("waiting", () => {
       if (this.#attached && video.currentTime > 0 && !video.seeking && !video.paused) this.stalls += 1;
@@ -57,50 +57,50 @@ export class NativeEngine {
     return document.createElement("video").canPlayType("application/vnd.apple.mpegurl") !== "";
   }
 
-  /** @param {string[]} codecs @returns {string[]} Those that the browser's own player does not play. */
+  /** @param {string[]} codecs @returns {string[]} Those that the browser's own player cannot play. */
   static unplayable(codecs) {
     const probe = document.createElement("video");
     return codecs.filter((codec) => probe.canPlayType(mimeType([codec])) === "");
   }
 
   /**
-   * Whether this way is the best here: where the browser is known to play live HLS well (WebKit tells the dates), or has
-   * nothing else. Chromium's player is seconds later than Media Source Extensions, cannot seek in a live stream, and
-   * tells neither its window nor its dates.
+   * Whether this engine is the best choice in this browser. It is where the browser plays live HLS well (WebKit, which also
+   * reports dates), or where there are no Media Source Extensions. Chromium's own player has seconds more latency than
+   * Media Source Extensions. It cannot seek in a live stream, and reports neither its window nor its dates.
    */
   static isPreferred() {
     return NativeEngine.supported() && (MediaSourceClass === null || "getStartDate" in HTMLMediaElement.prototype);
   }
 
-  /** Seconds between the playhead and the end of what the player may play. */
+  /** Seconds between the playhead and the end of the playable media. */
   get behind() {
     const end = this.#end;
     return end === null ? 0 : Math.max(0, end - this.#video.currentTime);
   }
-  /** Chromium leaves `seekable` empty for a live playlist; what it has loaded ends where the playlist ends. */
+  /** End of the playable media. Chromium leaves `seekable` empty for a live playlist; its buffer ends with the playlist. */
   get #end() {
     const { seekable, buffered } = this.#video;
     const ranges = seekable.length > 0 ? seekable : buffered;
     return ranges.length > 0 ? ranges.end(ranges.length - 1) : null;
   }
-  /** A live HLS player sits three target durations behind the edge by its own rule (RFC 8216 §6.3.3). */
+  /** A live HLS player stays three target durations behind the end of the playlist (RFC 8216 §6.3.3). */
   get liveTolerance() { return 12; }
-  /** Native players have their own way with the edge; whoever is near it follows it. */
+  /** Native players control the distance themselves. A viewer near the edge counts as following it. */
   get isFollowed() { return this.behind <= this.liveTolerance; }
-  get isWanted() { return false; }
+  get playsFromWindow() { return false; }
   async chooseQuality() {}
   get source() { return "native HLS"; }
   get target() { return null; }
   get bytes() { return null; }
-  onWish = () => {};
+  onPlayRequest = () => {};
 
-  /** The seconds between which the viewer may seek; null where the browser does not tell. */
+  /** Seconds of media that can be sought to; null where the browser does not report it. */
   get range() {
     const { seekable } = this.#video;
     const last = seekable.length - 1;
     return last < 0 || seekable.end(last) === Infinity ? null : { start: seekable.start(0), end: seekable.end(last) };
   }
-  /** @param {number} time Seconds of media. @returns {number | null} The wall-clock time there, milliseconds since 1970. */
+  /** @param {number} time Seconds of media. @returns {number | null} Wall clock at that time, in ms since 1970. */
   dateAt(time) {
     const start = this.#video.getStartDate?.().getTime() ?? NaN;
     return Number.isFinite(start) ? start + time * 1000 : null;
@@ -128,7 +128,7 @@ export class NativeEngine {
 
   /**
    * @param {import("../api/api.js").Stream} stream
-   * @param {number} now Server time, milliseconds since 1970.
+   * @param {number} now The server's clock, in milliseconds since 1970.
    * @returns {number | null} Seconds from the publisher to the screen.
    */
   latency(stream, now) {
@@ -141,8 +141,8 @@ export class NativeEngine {
   }
 
   /**
-   * Where the browser does not tell which wall-clock time its zero is: what it has loaded ends with the playlist's last
-   * segment. A playlist read between two reloads of the browser is one segment too new, so the least answer holds.
+   * Computes the wall clock at media time 0 where the browser does not report it. The buffer ends with the last segment of
+   * the playlist. A playlist read between two reloads of the browser is one segment too new. So the smallest result counts.
    */
   async #readDates() {
     const now = performance.now();
@@ -155,12 +155,12 @@ export class NativeEngine {
       if (!response.ok || end === null || loaded === null) return;
       this.#startDate = Math.min(this.#startDate, end - loaded * 1000);
     } catch {
-      // The next look tries again.
+      // The next call tries again.
     }
   }
 
   /**
-   * Plays until the stream ends or fails; resolves with the reason and never throws.
+   * Plays until the stream ends or fails. Resolves with the reason; never throws.
    * @param {string} publication
    * @param {AbortSignal} signal
    * @returns {Promise<import("../media/playback-result.js").PlaybackResult>}
@@ -199,15 +199,15 @@ export class NativeEngine {
       video.addEventListener("error", failed, options);
       video.addEventListener("ended", () => end({ kind: "finished" }), options);
       signal.addEventListener("abort", () => end({ kind: "stopped" }), options);
-      this.#stuck = () => end({ kind: "lost", reason: "the picture stood still" });
+      this.#stuck = () => end({ kind: "lost", reason: "the video stopped moving" });
       video.src = this.#url;
-      // Phones load nothing before they are told to play.
-      if (this.#wish.plays) video.play().catch(() => {});
+      // Phones load nothing before play() is called.
+      if (this.#intent.plays) video.play().catch(() => {});
     });
   }
 
   /**
-   * Whether the browser would fail because the playlist is younger than it can bear.
+   * Whether this browser would fail because the playlist is still too short.
    * @param {AbortSignal} signal
    */
   async #isTooShort(signal) {
@@ -218,7 +218,7 @@ export class NativeEngine {
 
   async drain() {}
 
-  /** Lets go of the video element. */
+  /** Releases the video element. */
   detach() {
     if (!this.#attached) return;
     this.#attached = false;
@@ -242,8 +242,8 @@ function firstVariant(playlist) {
 
 /**
  * @param {string} playlist A media playlist.
- * @returns {boolean} Whether a live playlist is shorter than the three target durations that RFC 8216 §6.3.3 keeps a
- *   player away from its end; Chromium 156 takes such a one for broken (DEMUXER_ERROR_COULD_NOT_PARSE).
+ * @returns {boolean} Whether a live playlist is shorter than three target durations, the distance to its end that
+ *   RFC 8216 §6.3.3 demands. Chromium 156 fails on such a playlist (DEMUXER_ERROR_COULD_NOT_PARSE).
  */
 export function isTooShort(playlist) {
   if (playlist.includes("#EXT-X-ENDLIST")) return false;
@@ -261,7 +261,7 @@ export function endDate(playlist) {
   for (const line of playlist.split(/\r?\n/)) {
     const [, name, value] = /^#(EXTINF|EXT-X-PROGRAM-DATE-TIME):(.*)$/.exec(line) ?? [];
     if (name === "EXT-X-PROGRAM-DATE-TIME") date = Date.parse(value);
-    // The date stands before or after the duration of its segment, in any case before its URI.
+    // The date stands before or after the duration of its segment, but always before its URI.
     else if (name === "EXTINF") length = parseFloat(value) * 1000;
     else if (line !== "" && !line.startsWith("#")) date += length;
   }

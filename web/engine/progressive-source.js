@@ -1,22 +1,22 @@
-/** The endless `stream.mp4`: bytes are fetched as they are produced, cut into fragments and handed to the buffers. */
+/** Loads the endless `stream.mp4`: cuts the bytes into fragments as they arrive, and appends these to the buffers. */
 
 import { PieceSplitter, readInit, startSeconds } from "../media/boxes.js";
 import { failure, refusal } from "../media/playback-result.js";
 
-/** A connection that brings nothing for so long is taken for dead. */
+/** A connection that delivers no data for this long has failed. */
 const SILENCE_MILLISECONDS = 10_000;
-/** A pause longer than this many seconds of media stops the download. */
+/** The download stops if a paused viewer is more than this many seconds of media behind. */
 const PAUSE_BUFFER = 20;
-/** A timeline that goes on starts within these many seconds around the end of what is buffered. */
+/** A response continues the timeline if it starts within this many seconds around the end of the buffer. */
 const CONTINUES = { before: 15, after: 30 };
 
 export class ProgressiveSource {
   #video;
   #url;
-  #wish;
+  #intent;
   #buffers;
   #edge;
-  /** @type {Uint8Array} The init segment that was appended last. */
+  /** @type {Uint8Array} The last appended init segment. */
   #init = new Uint8Array();
   /** @type {import("../media/boxes.js").InitTrack[]} */
   #tracks = [];
@@ -24,20 +24,20 @@ export class ProgressiveSource {
   /**
    * @param {HTMLVideoElement} video
    * @param {string} url
-   * @param {{plays: boolean}} wish Whether the viewer wants it to play.
+   * @param {{plays: boolean}} intent Whether the viewer wants playback.
    * @param {import("./source-buffers.js").SourceBuffers} buffers
    * @param {import("./live-edge.js").LiveEdge} edge
    */
-  constructor(video, url, wish, buffers, edge) {
+  constructor(video, url, intent, buffers, edge) {
     this.#video = video;
     this.#url = url;
-    this.#wish = wish;
+    this.#intent = intent;
     this.#buffers = buffers;
     this.#edge = edge;
   }
 
   /**
-   * Plays until the response ends; resolves with the reason and never throws.
+   * Plays until the response ends. Resolves with the reason; never throws.
    * @param {string} publication
    * @param {AbortSignal} signal
    * @returns {Promise<import("../media/playback-result.js").PlaybackResult>}
@@ -46,14 +46,14 @@ export class ProgressiveSource {
     const connection = new AbortController();
     const stop = () => connection.abort();
     signal.addEventListener("abort", stop);
-    let silent = false;
+    let timedOut = false;
     let watchdog = 0;
-    const heard = () => {
+    const received = () => {
       clearTimeout(watchdog);
-      watchdog = setTimeout(() => { silent = true; stop(); }, SILENCE_MILLISECONDS);
+      watchdog = setTimeout(() => { timedOut = true; stop(); }, SILENCE_MILLISECONDS);
     };
     try {
-      heard();
+      received();
       const response = await fetch(this.#url, { cache: "no-store", signal: connection.signal });
       if (!response.ok || !response.body) return await refusal(response);
       const splitter = new PieceSplitter();
@@ -76,12 +76,12 @@ export class ProgressiveSource {
           if (signal.aborted) return { kind: "stopped" };
         }
         await this.#buffers.trim();
-        if (this.#video.paused && !this.#wish.plays && this.#edge.behind > PAUSE_BUFFER) return { kind: "paused" };
-        heard();
+        if (this.#video.paused && !this.#intent.plays && this.#edge.behind > PAUSE_BUFFER) return { kind: "paused" };
+        received();
       }
     } catch (error) {
       if (signal.aborted) return { kind: "stopped" };
-      return silent ? { kind: "lost", reason: "nothing came for 10 seconds" } : failure(error);
+      return timedOut ? { kind: "lost", reason: "no data received for 10 seconds" } : failure(error);
     } finally {
       clearTimeout(watchdog);
       signal.removeEventListener("abort", stop);
@@ -90,22 +90,22 @@ export class ProgressiveSource {
   }
 
   /**
-   * Takes an init segment: the same buffer goes on where it can, else a new one begins.
+   * Takes an init segment. Keeps the present buffer where that is possible, else starts a new one.
    * @param {Uint8Array} init
    * @param {string} publication
-   * @param {boolean} anew
+   * @param {boolean} restart
    */
-  async #begin(init, publication, anew = false) {
+  async #begin(init, publication, restart = false) {
     const tracks = readInit(init);
     if (tracks.length === 0) throw new Error("the init segment announces no track");
-    if (await this.#buffers.prepare([{ key: "main", tracks }], publication, anew)) this.#edge.reset();
+    if (await this.#buffers.prepare([{ key: "main", tracks }], publication, restart)) this.#edge.reset();
     await this.#buffers.append("main", init);
     this.#tracks = tracks;
     this.#init = init;
   }
 
   /**
-   * Looks where a response's first fragment lies; a timeline that began anew gets a new buffer.
+   * Checks where the first fragment of a response lies. If it does not continue the timeline, a new buffer is started.
    * @param {Uint8Array} media
    * @param {string} publication
    */
@@ -113,7 +113,7 @@ export class ProgressiveSource {
     const start = startSeconds(media, this.#tracks);
     const end = this.#edge.end;
     if (start === null || end === null) return;
-    // Whoever returns from far back in the window finds the edge far ahead.
+    // After playback far back in the window, the edge is far ahead of the buffer.
     const continues = start >= end - CONTINUES.before && (start <= end + CONTINUES.after || !this.#edge.isPlaced);
     if (!continues) await this.#begin(this.#init, publication, true);
   }

@@ -1,16 +1,16 @@
-/** A recording as a seek bar sees it: from its beginning to its end, with the time of day. */
+/** Playback of a recording for the seek bar: its range and the wall clock at each position. */
 
 import { GrowingRecording } from "./growing-recording.js";
 
-/** @typedef {{at: number, time: number}} Clock From these seconds of the recording on, milliseconds since 1970. */
+/** @typedef {{at: number, time: number}} Clock `at`: seconds of the recording; `time`: milliseconds since 1970. */
 
 export class RecordingPlayback {
   atLiveEdge = false;
   hasPlayed = true;
   #video;
-  /** @type {Clock[]} In order; the time of day moves with the media between two of them. */
+  /** @type {Clock[]} In order. Between two entries the wall clock advances with the media. */
   #clock = [];
-  /** @type {GrowingRecording | null} While it is being written. */
+  /** @type {GrowingRecording | null} Set while the recording is being written. */
   #running = null;
 
   /** @param {HTMLVideoElement} video */
@@ -19,8 +19,8 @@ export class RecordingPlayback {
   }
 
   /**
-   * Plays one that is being written.
-   * @param {string} url Of its multivariant playlist.
+   * Plays a recording that is being written.
+   * @param {string} url URL of its multivariant playlist.
    */
   follow(url) {
     this.leave();
@@ -32,7 +32,7 @@ export class RecordingPlayback {
     this.#running = null;
   }
 
-  /** What the seek bar asks. */
+  /** Lets the seek bar use this object in place of an engine. */
   get engine() { return this; }
 
   /** @returns {{start: number, end: number} | null} */
@@ -42,19 +42,19 @@ export class RecordingPlayback {
     return Number.isFinite(duration) && duration > 0 ? { start: 0, end: duration } : null;
   }
 
-  /** @param {{at: number, time: string}[]} clock As the API tells it. */
+  /** @param {{at: number, time: string}[]} clock From the API. */
   setClock(clock) {
     this.#clock = clock.map(({ at, time }) => ({ at, time: Date.parse(time) })).filter((c) => !Number.isNaN(c.time));
   }
 
-  /** @param {number} seconds Of media. @returns {number | null} Milliseconds since 1970; null where nobody knows. */
+  /** @param {number} seconds Seconds of media. @returns {number | null} Milliseconds since 1970; null if unknown. */
   dateAt(seconds) {
     if (this.#running !== null) return this.#running.dateAt(seconds);
     const known = this.#clock.findLast(({ at }) => at <= seconds + 1e-3) ?? this.#clock.at(0);
     return known === undefined ? null : known.time + (seconds - known.at) * 1000;
   }
 
-  /** @param {number} seconds Of media. */
+  /** @param {number} seconds Seconds of media. */
   seek(seconds) {
     if (this.#running !== null) return this.#running.seek(seconds);
     const { range } = this;

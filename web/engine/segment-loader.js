@@ -1,39 +1,39 @@
 /**
- * Feeds the buffers from the live window: segment after segment from any place in it, and at its edge part after part,
- * each as soon as it is made.
+ * Loads media of the live window into the buffers: whole segments from any position, and parts at the edge, each as soon
+ * as it is complete.
  */
 
 import { readInit, startSeconds } from "../media/boxes.js";
-import { either, fetchBytes, pause, timeout } from "../media/fetching.js";
+import { anySignal, fetchBytes, pause, timeout } from "../media/fetching.js";
 import { failure, HTTPFailure } from "../media/playback-result.js";
 
-/** Seconds of media ahead of the playhead that are enough. */
+/** Seconds of media to keep buffered ahead of the playhead. */
 const AHEAD = 20;
-/** How often a download that waits for room looks again. */
+/** Interval at which a waiting download checks whether the buffer has room. */
 const ROOM_MILLISECONDS = 500;
-/** How often one resource is tried before the connection is taken for lost. */
+/** Number of attempts for one resource before the connection counts as lost. */
 const TRIES = 4;
 const RETRY_MILLISECONDS = 300;
-/** A resource takes no longer than this. */
-const PATIENCE_MILLISECONDS = 20_000;
-/** Times that the media and the playlist tell as different as this mean another time axis after a discontinuity. */
+/** Time limit of one request. */
+const TIMEOUT_MILLISECONDS = 20_000;
+/** If media and playlist times differ by this many seconds after a discontinuity, the media has another time axis. */
 const SAME_AXIS = 0.5;
 
 /** @typedef {import("../media/rendition.js").Rendition} Rendition */
 /** @typedef {import("../media/timeline.js").PlacedSegment} PlacedSegment */
-/** @typedef {{sequence: number, part: number}} Cursor What is to be fetched next. */
+/** @typedef {{sequence: number, part: number}} Cursor The next segment or part to fetch. */
 
-/** Thrown where the tracks change so that the element must begin anew. */
+/** Thrown when the tracks change so that the element must be reset. */
 class NewTracks extends Error {
-  /** @param {number} time Seconds at which they begin. */
+  /** @param {number} time Media time in seconds at which the new tracks begin. */
   constructor(time) {
-    super("the tracks change");
+    super("the tracks have changed");
     this.time = time;
   }
 }
 
-/** Thrown where the window shows another epoch than the one that is being fed. */
-class BegunAnew extends Error {}
+/** Thrown when the window shows another epoch than the one being loaded. */
+class EpochChanged extends Error {}
 
 export class SegmentLoader {
   #video;
@@ -42,18 +42,18 @@ export class SegmentLoader {
   #edge;
   /** @type {Map<string, import("../media/boxes.js").InitTrack[]>} The tracks of each lane. */
   #tracks = new Map();
-  /** @type {Map<string, string>} The init segment that each lane has, by its URL. */
+  /** @type {Map<string, string>} The URL of the init segment of each lane. */
   #maps = new Map();
-  /** @type {Map<string, {url: string, bytes: Promise<Uint8Array>, abort: AbortController}>} Asked for early, by lane. */
+  /** @type {Map<string, {url: string, bytes: Promise<Uint8Array>, abort: AbortController}>} Requested hints, by lane. */
   #early = new Map();
   /** @type {Map<number, number>} Seconds to add to media times, by discontinuity sequence number. */
   #offsets = new Map();
   #publication = "";
-  /** The window's epoch that is being fed. */
+  /** The epoch of the window that is being loaded. */
   #epoch = "";
-  /** @type {Rendition["kind"][]} Which renditions are being fed. */
+  /** @type {Rendition["kind"][]} The renditions that are being loaded. */
   #kinds = [];
-  /** Discontinuity sequence number of the picture with which those were chosen. */
+  /** Discontinuity sequence number of the main rendition at which #kinds was chosen. */
   #chosenAt = 0;
 
   /**
@@ -70,8 +70,8 @@ export class SegmentLoader {
   }
 
   /**
-   * Feeds until the stream ends; resolves with the reason and never throws.
-   * @param {number | "edge"} from Seconds, or the newest place to begin at.
+   * Loads media until the stream ends. Resolves with the reason; never throws.
+   * @param {number | "edge"} from Seconds of media, or "edge" for the newest position.
    * @param {string} publication
    * @param {AbortSignal} signal
    * @returns {Promise<import("../media/playback-result.js").PlaybackResult>}
@@ -99,7 +99,7 @@ export class SegmentLoader {
       return { kind: "stopped" };
     } catch (error) {
       if (signal.aborted) return { kind: "stopped" };
-      return error instanceof BegunAnew ? { kind: "anew" } : failure(error);
+      return error instanceof EpochChanged ? { kind: "newEpoch" } : failure(error);
     }
   }
 
@@ -112,12 +112,12 @@ export class SegmentLoader {
     const renditions = this.#choose(segmentAt(main, wanted));
     this.#maps.clear();
     for (const rendition of renditions) await this.#readTracks(rendition, segmentAt(rendition, wanted), signal);
-    const anew = await this.#buffers.prepare(this.#lanes(), this.#publication);
+    const restarted = await this.#buffers.prepare(this.#lanes(), this.#publication);
     signal.throwIfAborted();
-    const begins = atEdge ? wanted : await this.#makePlace(wanted, anew);
+    const begins = atEdge ? wanted : await this.#makePlace(wanted, restarted);
     signal.throwIfAborted();
     const stopped = new AbortController();
-    const both = either(signal, stopped.signal);
+    const both = anySignal(signal, stopped.signal);
     try {
       await Promise.all(renditions.map((rendition) => this.#feed(rendition, begins, atEdge, both)));
     } finally {
@@ -127,13 +127,13 @@ export class SegmentLoader {
   }
 
   /**
-   * Goes on after what is there, or begins with empty buffers.
-   * @param {number} time @param {boolean} anew
+   * Continues after the buffered media, or empties the buffers.
+   * @param {number} time @param {boolean} restarted
    */
-  async #makePlace(time, anew) {
+  async #makePlace(time, restarted) {
     const { buffered } = this.#video;
     const last = buffered.length - 1;
-    if (!anew && last >= 0 && buffered.start(last) <= time + 0.1 && time <= buffered.end(last)) {
+    if (!restarted && last >= 0 && buffered.start(last) <= time + 0.1 && time <= buffered.end(last)) {
       return buffered.end(last);
     }
     await this.#buffers.clear();
@@ -153,7 +153,7 @@ export class SegmentLoader {
       this.#check();
       if (cursor.part === 0) {
         rendition = this.#present(rendition, cursor.sequence);
-        this.#checkSound(cursor.sequence);
+        this.#checkAudio(cursor.sequence);
       }
       const { timeline, playlist } = rendition;
       this.#edge.floor = atEdge && playlist && !playlist.canBlockReload ? playlist.targetDuration : 0;
@@ -181,16 +181,16 @@ export class SegmentLoader {
     }
   }
 
-  /** Throws where no more will come of what is being fed. */
+  /** Throws if no more media will come of this epoch. */
   #check() {
     const { epoch, refusal } = this.#window;
-    if (epoch !== this.#epoch) throw new BegunAnew();
+    if (epoch !== this.#epoch) throw new EpochChanged();
     if (refusal !== null) throw refusal;
   }
 
   /**
-   * What to feed from a segment on: the main rendition, and separate sound where there is any of it.
-   * @param {PlacedSegment} segment Of the main one.
+   * Chooses what to load from a segment on: the main rendition, and separate audio where there is any.
+   * @param {PlacedSegment} segment A segment of the main rendition.
    * @returns {Rendition[]}
    */
   #choose(segment) {
@@ -198,7 +198,7 @@ export class SegmentLoader {
     const chosen = this.#window.renditions.filter(({ kind, timeline, isReported }) => {
       if (kind === "main") return true;
       const own = timeline.numbered(segment.sequence);
-      // What is not listed yet is expected where there was some before.
+      // A segment that is not listed yet is expected if the segment before it had audio.
       return own === null ? isReported !== false && !(timeline.segments.at(-1)?.gap ?? true) : !own.gap;
     });
     this.#kinds = chosen.map((r) => r.kind);
@@ -206,31 +206,31 @@ export class SegmentLoader {
   }
 
   /**
-   * Throws where sound comes to a picture without any, or goes from it: a buffer that gets nothing any more would hold up
-   * the other. A single missing segment is a hole, and no reason to begin anew.
+   * Throws if audio begins or ends beside the video: a source buffer without new media would stall the other one. A single
+   * missing segment is only a gap.
    * @param {number} sequence
    */
-  #checkSound(sequence) {
-    const [main, sound] = this.#window.renditions;
+  #checkAudio(sequence) {
+    const [main, audio] = this.#window.renditions;
     const segment = main.timeline.numbered(sequence);
-    if (segment === null || segment.gap || sound === undefined) return;
-    const own = sound.timeline.numbered(sequence);
+    if (segment === null || segment.gap || audio === undefined) return;
+    const own = audio.timeline.numbered(sequence);
     if (!this.#kinds.includes("audio")) {
       if (own !== null && !own.gap && own.map !== null) throw new NewTracks(segment.start);
       return;
     }
-    const isNext = own === null && sequence > (sound.timeline.segments.at(-1)?.sequence ?? Infinity);
+    const isNext = own === null && sequence > (audio.timeline.segments.at(-1)?.sequence ?? Infinity);
     if (segment.discontinuity !== this.#chosenAt) {
-      if (own?.gap || (isNext && sound.isReported === false)) throw new NewTracks(segment.start);
+      if (own?.gap || (isNext && audio.isReported === false)) throw new NewTracks(segment.start);
     }
-    const before = sound.timeline.numbered(sequence - 1), start = main.timeline.numbered(sequence - 1)?.start;
+    const before = audio.timeline.numbered(sequence - 1), start = main.timeline.numbered(sequence - 1)?.start;
     if (own?.gap && before?.gap && start !== undefined) throw new NewTracks(start);
   }
 
   /**
-   * The rendition to go on with at the beginning of a segment: the one that has taken the other's place, once it has that
-   * segment, whose number and times are the same in both. It is waited for where nobody reads on of the former one: of a
-   * segment that was listed there last, the end would never come.
+   * Returns the rendition to use for a segment. If another rendition has replaced the present one, it is used as soon as it
+   * lists that segment. Number and times of a segment are the same in both. After the last segment of the former rendition,
+   * the new one is awaited. The former playlist is no longer read, so a segment listed last there would never be completed.
    * @param {Rendition} rendition
    * @param {number} sequence
    */
@@ -241,7 +241,7 @@ export class SegmentLoader {
   }
 
   /**
-   * Waits while enough is ahead of the playhead.
+   * Waits while enough media is buffered ahead of the playhead.
    * @param {Rendition} rendition @param {AbortSignal} signal
    */
   async #room(rendition, signal) {
@@ -258,9 +258,9 @@ export class SegmentLoader {
    * @param {Rendition} rendition
    * @param {PlacedSegment} segment
    * @param {import("../media/playlist.js").Resource} resource The segment, or one of its parts.
-   * @param {number} offset Seconds from the segment's beginning.
+   * @param {number} offset Seconds from the beginning of the segment.
    * @param {AbortSignal} signal
-   * @returns {Promise<boolean>} Whether there was anything; else there is a hole in the media.
+   * @returns {Promise<boolean>} Whether the resource existed; if not, there is a gap in the media.
    */
   async #fetch(rendition, segment, resource, offset, signal) {
     if (segment.map !== null && this.#maps.get(rendition.kind) !== segment.map.url) {
@@ -273,7 +273,7 @@ export class SegmentLoader {
         return true;
       } catch (error) {
         if (signal.aborted) throw error;
-        // What has left the window is no reason to stop.
+        // A segment that has left the window is skipped.
         if (error instanceof HTTPFailure && error.isGone) return false;
         if (tries >= TRIES || !this.#buffers.isOpen) throw error;
         await pause(RETRY_MILLISECONDS * 2 ** tries, signal);
@@ -282,20 +282,20 @@ export class SegmentLoader {
   }
 
   /**
-   * Asks for the part that comes next before it is there; the answer comes when it is made, and is used when the playlist
-   * lists it: only then it is known which init segment it belongs to.
+   * Requests the hinted part before it exists. The server responds when the part is complete. The bytes are used when the
+   * playlist lists the part, since only then its init segment is known.
    * @param {Rendition} rendition
    * @param {AbortSignal} signal
    */
   #ask(rendition, signal) {
     const hint = rendition.playlist?.hint ?? null;
     const early = this.#early.get(rendition.kind);
-    // A hinted range without an end goes on to the end of the segment: nothing to wait for as a whole.
+    // A hinted range without an end reaches to the end of the segment, so it cannot be awaited as one part.
     if (this.#window.pace !== "parts" || hint === null || hint.start > 0 || early?.url === hint.url) return;
     early?.abort.abort();
     const abort = new AbortController();
-    const patience = either(signal, abort.signal, timeout(PATIENCE_MILLISECONDS));
-    const bytes = fetchBytes({ url: hint.url, range: null }, patience, this.#throughput(rendition));
+    const deadline = anySignal(signal, abort.signal, timeout(TIMEOUT_MILLISECONDS));
+    const bytes = fetchBytes({ url: hint.url, range: null }, deadline, this.#throughput(rendition));
     bytes.catch(() => {});
     this.#early.set(rendition.kind, { url: hint.url, bytes, abort });
   }
@@ -315,12 +315,12 @@ export class SegmentLoader {
         signal.throwIfAborted();
       }
     }
-    const patience = either(signal, timeout(PATIENCE_MILLISECONDS));
-    return fetchBytes(resource, patience, this.#throughput(rendition));
+    const deadline = anySignal(signal, timeout(TIMEOUT_MILLISECONDS));
+    return fetchBytes(resource, deadline, this.#throughput(rendition));
   }
 
   /**
-   * Only the picture is measured: sound is too little.
+   * Measures only the main rendition: audio has too few bytes.
    * @param {Rendition} rendition
    */
   #throughput(rendition) { return rendition.kind === "main" ? this.#window.throughput : null; }
@@ -329,7 +329,7 @@ export class SegmentLoader {
    * @param {Rendition} rendition
    * @param {PlacedSegment} segment
    * @param {Uint8Array} bytes
-   * @param {number} offset Seconds from the segment's beginning.
+   * @param {number} offset Seconds from the beginning of the segment.
    */
   async #append(rendition, segment, bytes, offset) {
     const tracks = this.#tracks.get(rendition.kind) ?? [];
@@ -366,7 +366,7 @@ export class SegmentLoader {
   }
 
   /**
-   * Waits until the playhead has come to the end of what is there.
+   * Waits until the playhead has reached the end of the buffered media.
    * @param {number} time @param {AbortSignal} signal
    */
   async #playedTo(time, signal) {
@@ -383,12 +383,12 @@ export class SegmentLoader {
 function segmentAt(rendition, time) {
   const segment = rendition.timeline.at(time);
   if (segment === null) throw new Error("the playlist is empty");
-  // The segment after a boundary, where only a rounding error of the playhead lies before it.
+  // Rounding may put the playhead just before a boundary. Then the segment after it is meant.
   const next = rendition.timeline.numbered(segment.sequence + 1);
   return next !== null && next.start - time < 0.02 ? next : segment;
 }
 
-/** @param {Rendition} rendition @returns {number} Where the newest segment begins. */
+/** @param {Rendition} rendition @returns {number} Start of the newest segment. */
 function newestStart(rendition) {
   const newest = rendition.timeline.segments.findLast((s) => !s.gap && (s.complete || s.parts[0]?.independent));
   return newest?.start ?? 0;

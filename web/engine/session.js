@@ -1,6 +1,6 @@
 /**
- * One viewer's stay with one stream: asks the server how the stream is, chooses how to play it, tries again by itself,
- * and says in one word what the viewer should be told.
+ * One viewer's session with one stream. It polls the server for the state of the stream, chooses an engine, retries after
+ * failures, and reports one phase for the page to show.
  */
 
 import { fetchStream } from "../api/api.js";
@@ -17,18 +17,18 @@ import { NativeEngine } from "./native-engine.js";
 /** @typedef {Engine["name"]} EngineName */
 
 const ASK_MILLISECONDS = 2000;
-/** A page that nobody sees asks less often. */
+/** Polling interval of a hidden page. */
 const ASK_HIDDEN_MILLISECONDS = 15_000;
 const TICK_MILLISECONDS = 250;
 const FIRST_RETRY = 250;
 const LAST_RETRY = 8000;
-/** Playing for so long makes a connection a good one, and the next failure the first. */
+/** After playing this long, the next failure counts as the first. */
 const GOOD_MILLISECONDS = 5000;
-/** Failures in a row after which native playback gives way to Media Source Extensions. */
+/** Number of failures in a row after which native playback is replaced by Media Source Extensions. */
 const NATIVE_TRIES = 3;
-/** A server that has no room says so within this time. */
+/** A full server refuses a viewer within this time. */
 const ADMITTED_MILLISECONDS = 2000;
-/** A picture that has moved within this time is playing. */
+/** The video counts as playing if its position has changed within this time. */
 const MOVING_MILLISECONDS = 1200;
 
 export class WatchSession extends EventTarget {
@@ -38,13 +38,13 @@ export class WatchSession extends EventTarget {
   stream = null;
   /** @type {string[]} Codec strings that this browser cannot play. */
   unplayable = [];
-  /** When the next try is due, on performance.now()'s scale in milliseconds. */
+  /** Time of the next attempt, in milliseconds as performance.now(). */
   retryAt = 0;
-  /** @type {string} Why the last connection ended, for the details. */
+  /** @type {string} Why the last connection ended, for the details panel. */
   lastFailure = "";
-  /** What the viewer wants, which the state of the video element follows as soon as it can. */
-  wish = { plays: true };
-  /** Whether some picture or sound has been there. */
+  /** What the viewer wants. The video element follows it as soon as it can. */
+  intent = { plays: true };
+  /** Whether any video or audio has played. */
   hasPlayed = false;
   /** @type {Engine} */
   engine;
@@ -53,7 +53,7 @@ export class WatchSession extends EventTarget {
   #forced;
   #engines;
   #stopped = new AbortController();
-  /** Whether the last question to the server was answered. */
+  /** Whether the server responded to the last request. */
   #isAnswered = true;
   #asked = false;
   #connected = false;
@@ -61,14 +61,14 @@ export class WatchSession extends EventTarget {
   #triedAt = -Infinity;
   #movedAt = -Infinity;
   #lastTime = 0;
-  /** @type {Set<{until: "news" | "asked", wake: () => void}>} Those whose time is not over. */
-  #sleepers = new Set();
+  /** @type {Set<{until: "response" | "request", wake: () => void}>} Sleeps that have not ended. */
+  #sleeps = new Set();
 
   /**
    * @param {HTMLVideoElement} video
-   * @param {string} name Of the stream.
+   * @param {string} name Name of the stream.
    * @param {EngineName | null} forced
-   * @param {() => void} beforeReset Called before the video loses its last picture.
+   * @param {() => void} beforeReset Called before the element is reset, while its last frame can still be read.
    */
   constructor(video, name, forced, beforeReset) {
     super();
@@ -78,11 +78,11 @@ export class WatchSession extends EventTarget {
     const base = `/live/${encodeURIComponent(name)}`;
     const urls = { mp4: `${base}/stream.mp4`, hls: `${base}/index.m3u8` };
     this.#engines = {
-      native: new NativeEngine(video, urls.hls, this.wish, beforeReset),
-      mse: new MSEEngine(video, urls, this.wish, beforeReset, "mse"),
-      hls: new MSEEngine(video, urls, this.wish, beforeReset, "hls"),
+      native: new NativeEngine(video, urls.hls, this.intent, beforeReset),
+      mse: new MSEEngine(video, urls, this.intent, beforeReset, "mse"),
+      hls: new MSEEngine(video, urls, this.intent, beforeReset, "hls"),
     };
-    for (const engine of Object.values(this.#engines)) engine.onWish = () => this.#wake("asked");
+    for (const engine of Object.values(this.#engines)) engine.onPlayRequest = () => this.#wake("request");
     this.engine = this.#engines[forced ?? (NativeEngine.isPreferred() ? "native" : "mse")];
   }
 
@@ -91,32 +91,32 @@ export class WatchSession extends EventTarget {
     document.addEventListener("visibilitychange", () => { if (!document.hidden) this.retry(); });
     addEventListener("online", () => this.retry());
     this.#video.addEventListener("play", () => this.#wake());
-    this.#askForEver();
-    this.#playForEver();
+    this.#pollForever();
+    this.#playForever();
   }
 
-  /** Tries again at once. */
+  /** Retries at once. */
   async retry() {
     await this.#ask();
-    this.#wake("asked");
+    this.#wake("request");
   }
 
-  /** Ends all requests; the page is being left. */
+  /** Ends all requests when the page is left. */
   stop() {
     this.#stopped.abort();
-    this.#wake("asked");
+    this.#wake("request");
   }
 
   get atLiveEdge() {
     return !this.#video.paused && this.engine.isFollowed && this.engine.behind <= this.engine.liveTolerance;
   }
 
-  async #askForEver() {
+  async #pollForever() {
     while (!this.#stopped.signal.aborted) {
       await this.#ask();
       const steady = ["playing", "notStarted", "ended", "unplayable"].includes(this.phase);
       const pause = steady ? ASK_MILLISECONDS : ASK_MILLISECONDS / 2;
-      await this.#sleep(document.hidden ? ASK_HIDDEN_MILLISECONDS : pause, "asked");
+      await this.#sleep(document.hidden ? ASK_HIDDEN_MILLISECONDS : pause, "request");
     }
   }
 
@@ -132,12 +132,12 @@ export class WatchSession extends EventTarget {
     this.#wake();
   }
 
-  async #playForEver() {
+  async #playForever() {
     let failures = 0;
     const { signal } = this.#stopped;
     while (!signal.aborted) {
       const stream = this.stream;
-      const isOver = stream?.state === "ended" && !this.engine.isWanted;
+      const isOver = stream?.state === "ended" && !this.engine.playsFromWindow;
       if (stream === null || isOver || stream.state === "starting" || !this.#choose(stream)) {
         await this.#sleep(ASK_MILLISECONDS);
         continue;
@@ -152,9 +152,9 @@ export class WatchSession extends EventTarget {
       failures = performance.now() - began > GOOD_MILLISECONDS ? 0 : failures + 1;
       if (result.kind === "stopped") return;
       if (result.kind === "tooShort") {
-        // A stream that has only just begun plays at once by Media Source Extensions.
+        // Media Source Extensions can play a stream that has only just begun.
         this.#giveUpEngine(result);
-        if (this.engine.name === "native") await this.#sleep(ASK_MILLISECONDS, "asked");
+        if (this.engine.name === "native") await this.#sleep(ASK_MILLISECONDS, "request");
         failures = 0;
         continue;
       }
@@ -169,21 +169,23 @@ export class WatchSession extends EventTarget {
         await this.engine.drain(signal);
         continue;
       }
-      // A response that ended in good order (a parameter change) goes on at once.
+      // A response that ended normally (parameters changed) is followed by the next one at once.
       let pause = result.kind === "finished" && failures === 0 ? 0 : backOff(failures);
       if (this.#full) pause = Math.max(pause, 1000 * (result.retryAfter || 2));
       this.retryAt = performance.now() + pause;
-      await this.#sleep(pause, "asked");
-      while (this.stream?.state === "reconnecting" && !signal.aborted && !this.engine.isWanted) await this.#sleep(ASK_MILLISECONDS);
+      await this.#sleep(pause, "request");
+      while (this.stream?.state === "reconnecting" && !signal.aborted && !this.engine.playsFromWindow) {
+        await this.#sleep(ASK_MILLISECONDS);
+      }
     }
   }
 
   /**
-   * Whether an engine can play what the server says is in the stream.
+   * Chooses an engine for the tracks that the server reports. Returns whether one can play them.
    * @param {import("../api/api.js").Stream} stream
    */
   #choose(stream) {
-    // The source's first picture and sound, which is what is served, or what the server makes of them.
+    // Served are the first video and the first audio track, and what the server transcodes from them.
     let isReplaced = false;
     const shown = stream.tracks.filter((t) => stream.tracks.find((first) => first.kind === t.kind) === t);
     const codecs = shown.map((t) => {
@@ -194,7 +196,7 @@ export class WatchSession extends EventTarget {
       isReplaced = true;
       return other;
     }).filter(Boolean);
-    // Where there are several pictures or sounds to choose from, they come as HLS.
+    // Several qualities, or audio in another codec, are available by HLS only.
     const own = stream.ladder || isReplaced ? "hls" : "mse";
     /** @type {EngineName[]} */
     const order = this.#forced ? [this.#forced] : this.engine.name === "native" ? ["native", own] : [own, "native"];
@@ -237,34 +239,34 @@ export class WatchSession extends EventTarget {
       if (this.#video.readyState >= HTMLMediaElement.HAVE_CURRENT_DATA) {
         this.#movedAt = now;
         this.hasPlayed = true;
-        // Media that a refused viewer still has say nothing of the server's room.
+        // While a refused viewer plays the rest of the buffer, the server may still be full.
         if (this.#connected) this.#full = false;
       }
       this.#lastTime = this.#video.currentTime;
     }
-    const phase = this.#judge(now - this.#movedAt < MOVING_MILLISECONDS);
+    const phase = this.#currentPhase(now - this.#movedAt < MOVING_MILLISECONDS);
     const changed = phase !== this.phase;
     this.phase = phase;
     this.dispatchEvent(new CustomEvent("tick", { detail: { changed } }));
   }
 
   /**
-   * Starts what may start. The attribute "autoplay" waits for more of a live stream than there will ever be, and pauses
-   * what is scrolled out of sight. A browser that refuses gets a play button.
+   * Starts playback. The attribute "autoplay" is not used. It waits for more media than a live stream has ahead, and it
+   * pauses a video that is scrolled out of view. If the browser refuses, the page shows a play button.
    */
   #startPlaying() {
     const video = this.#video;
-    if (!this.wish.plays || !video.paused || video.ended) return;
+    if (!this.intent.plays || !video.paused || video.ended) return;
     if (video.readyState < HTMLMediaElement.HAVE_CURRENT_DATA) return;
     video.play().catch((error) => {
-      if (error?.name === "NotAllowedError") this.wish.plays = false;
+      if (error?.name === "NotAllowedError") this.intent.plays = false;
     });
   }
 
   /** @param {boolean} moving @returns {Phase} */
-  #judge(moving) {
+  #currentPhase(moving) {
     const ready = this.#video.readyState >= HTMLMediaElement.HAVE_CURRENT_DATA;
-    if (moving || (this.#connected && ready && this.#video.paused && !this.wish.plays)) return "playing";
+    if (moving || (this.#connected && ready && this.#video.paused && !this.intent.plays)) return "playing";
     if (!this.#asked) return "looking";
     if (!this.#isAnswered) return "unreachable";
     if (this.stream === null) return "notStarted";
@@ -273,7 +275,7 @@ export class WatchSession extends EventTarget {
       case "starting": return "starting";
       case "reconnecting": return "reconnecting";
       default:
-        // A try that is not refused at once has been let in.
+        // An attempt that was not refused within this time has been admitted.
         if (this.#full && !(this.#connected && performance.now() > this.#triedAt + ADMITTED_MILLISECONDS)) return "full";
         if (this.unplayable.length > 0) return "unplayable";
         return this.hasPlayed ? (this.#connected ? "waiting" : "reconnecting") : "starting";
@@ -282,31 +284,33 @@ export class WatchSession extends EventTarget {
 
   /**
    * @param {number} milliseconds
-   * @param {"news" | "asked"} until What ends the sleep early: any answer of the server, or only the viewer's wish.
+   * @param {"response" | "request"} until What ends the sleep early: any response of the server, or only a request by the
+   *   viewer.
    * @returns {Promise<void>}
    */
-  #sleep(milliseconds, until = "news") {
+  #sleep(milliseconds, until = "response") {
     return new Promise((resume) => {
       const wake = () => {
         clearTimeout(timer);
-        this.#sleepers.delete(sleeper);
+        this.#sleeps.delete(sleep);
         resume();
       };
-      const sleeper = { until, wake };
+      const sleep = { until, wake };
       const timer = setTimeout(wake, milliseconds);
-      this.#sleepers.add(sleeper);
+      this.#sleeps.add(sleep);
     });
   }
 
-  /** @param {"news" | "asked"} cause A wish wakes everybody. */
-  #wake(cause = "news") {
-    for (const { until, wake } of this.#sleepers) if (cause === "asked" || until === "news") wake();
+  /** @param {"response" | "request"} cause A request ends all sleeps. */
+  #wake(cause = "response") {
+    for (const { until, wake } of this.#sleeps) if (cause === "request" || until === "response") wake();
   }
 }
 
 /**
- * @param {number} failures In a row.
- * @returns {number} Milliseconds, doubled each time and spread, so that viewers do not return all at once.
+ * @param {number} failures Failures in a row.
+ * @returns {number} Milliseconds: doubled with each failure, and randomised so that viewers do not all return at the
+ *   same time.
  */
 function backOff(failures) {
   return Math.min(LAST_RETRY, FIRST_RETRY * 2 ** failures) * (0.75 + Math.random() / 2);
@@ -316,8 +320,8 @@ function backOff(failures) {
 function describe(result) {
   switch (result.kind) {
     case "finished": return "the server ended the response";
-    case "anew": return "the stream has begun anew";
-    case "refused": return `the server answered ${result.status}`;
+    case "newEpoch": return "the stream has restarted";
+    case "refused": return `the server responded with status ${result.status}`;
     case "unplayable": return result.reason || "the browser cannot play this";
     case "lost": return result.reason || "the connection was lost";
     default: return "";

@@ -1,20 +1,20 @@
-/** Where media goes: a MediaSource on the video element with one buffer, or one for the picture and one for the sound. */
+/** The MediaSource of the video element: one source buffer for all tracks, or one for video and one for audio. */
 
 import { MediaSourceClass, mimeType, unplayable } from "../media/codecs.js";
 
-/** Seconds behind the playhead that stay available without another download. */
+/** Seconds behind the playhead that stay buffered. */
 const BACK_BUFFER = 30;
-/** Less than so many seconds are not worth a removal: each costs the browser a search through its samples. */
+/** Less than this many seconds are not removed: each removal makes the browser search through its samples. */
 const TRIM_STEP = 10;
-/** What stays behind the playhead when the browser's memory is full. */
+/** Seconds that stay behind the playhead when the browser's memory is full. */
 const SCARCE_BACK_BUFFER = 2;
 
-/** No stream has so many seconds: the player bounds its seeks by the playlist itself. */
+/** Longer than any stream. The player itself limits seeks by the playlist. */
 const END_OF_TIME = 2 ** 31;
 
 /**
- * @typedef {object} Lane What one buffer is to hold.
- * @property {string} key "main", or "audio" for separate sound.
+ * @typedef {object} Lane Content of one source buffer.
+ * @property {string} key "main", or "audio" for separate audio.
  * @property {import("../media/boxes.js").InitTrack[]} tracks
  */
 
@@ -27,7 +27,7 @@ export class UnplayableCodecs extends Error {
   }
 }
 
-/** One SourceBuffer, whose operations follow each other. */
+/** One SourceBuffer. Its operations run one after the other. */
 class LaneBuffer {
   #last = Promise.resolve();
   /** @param {SourceBuffer} buffer @param {string} shape @param {string} codecs */
@@ -38,8 +38,8 @@ class LaneBuffer {
   }
 
   /**
-   * Does something when all that was asked for before is done.
-   * @param {(buffer: SourceBuffer) => void} operation Begins it; "updateend" is awaited when the buffer is updating.
+   * Runs an operation after all earlier ones are complete.
+   * @param {(buffer: SourceBuffer) => void} operation Starts it. If the buffer is then updating, "updateend" is awaited.
    * @returns {Promise<void>}
    */
   run(operation) {
@@ -55,7 +55,7 @@ class LaneBuffer {
 export class SourceBuffers {
   /** Bytes of media appended so far. */
   bytes = 0;
-  /** @type {string[]} Codec strings of what is appended now. */
+  /** @type {string[]} Codec strings of the present tracks. */
   codecs = [];
   #video;
   #beforeReset;
@@ -68,7 +68,7 @@ export class SourceBuffers {
 
   /**
    * @param {HTMLVideoElement} video
-   * @param {() => void} beforeReset Called while the last picture can still be read.
+   * @param {() => void} beforeReset Called before the element is reset, while its last frame can still be read.
    */
   constructor(video, beforeReset) {
     this.#video = video;
@@ -78,18 +78,18 @@ export class SourceBuffers {
   get isOpen() { return this.#source?.readyState === "open" && !this.#video.error; }
 
   /**
-   * Makes ready for media of these tracks. What is there goes on where it can; else the element begins anew.
+   * Prepares the buffers for these tracks. Keeps the buffers where that is possible, else resets the element.
    * @param {Lane[]} lanes
-   * @param {string} publication A text that changes with each new publication of the stream.
-   * @param {boolean} anew Whether to begin anew in any case.
-   * @returns {Promise<boolean>} Whether it began anew.
+   * @param {string} publication A text that is different for each publication of the stream.
+   * @param {boolean} restart Whether to reset in any case.
+   * @returns {Promise<boolean>} Whether the element was reset.
    */
-  async prepare(lanes, publication, anew = false) {
+  async prepare(lanes, publication, restart = false) {
     const codecs = lanes.flatMap((lane) => lane.tracks.map((t) => t.codec));
     const refused = unplayable(codecs);
     if (refused.length > 0) throw new UnplayableCodecs(refused);
     this.codecs = codecs;
-    const continues = !anew && this.isOpen && this.#publication === publication && lanes.length === this.#lanes.size &&
+    const continues = !restart && this.isOpen && this.#publication === publication && lanes.length === this.#lanes.size &&
       lanes.every((lane) => this.#lanes.get(lane.key)?.shape === shape(lane));
     this.#publication = publication;
     if (!continues) {
@@ -107,7 +107,7 @@ export class SourceBuffers {
   }
 
   /**
-   * Whether media of these tracks can be appended without beginning anew.
+   * Whether media of these tracks can be appended without a reset.
    * @param {Lane} lane
    */
   fits(lane) {
@@ -115,7 +115,7 @@ export class SourceBuffers {
   }
 
   /**
-   * @param {string} key Of the lane.
+   * @param {string} key The lane's key.
    * @param {Uint8Array} bytes An init segment, or whole fragments.
    * @param {number} offset Seconds to add to all times.
    */
@@ -140,8 +140,8 @@ export class SourceBuffers {
   }
 
   /**
-   * Lets go of what lies far behind the playhead.
-   * @param {number} keep Seconds.
+   * Removes media far behind the playhead.
+   * @param {number} keep Seconds to keep.
    */
   async trim(keep = BACK_BUFFER) {
     const step = keep === BACK_BUFFER ? TRIM_STEP : 0.1;
@@ -152,20 +152,20 @@ export class SourceBuffers {
     }
   }
 
-  /** Empties the buffers; what comes next may lie anywhere. */
+  /** Empties the buffers. Media of any time may follow. */
   async clear() {
     for (const { buffer, run } of this.#bound()) {
       if (this.isOpen && buffer.buffered.length > 0) await run((b) => b.remove(0, Infinity));
     }
   }
 
-  /** Nothing more will come: the element may end when all has been shown. */
+  /** Marks the end of the stream. The element ends when all media has been shown. */
   async end() {
     for (const { run } of this.#bound()) await run(() => {});
     if (this.isOpen) this.#source?.endOfStream();
   }
 
-  /** Seconds to which media is there without a hole from a time on, in the lane; that time itself if there is none. */
+  /** End of the buffered range that contains a time, in seconds, in one lane; the time itself if there is none. */
   bufferedEnd(/** @type {string} */ key, /** @type {number} */ time) {
     const ranges = this.isOpen ? this.#lanes.get(key)?.buffer.buffered : undefined;
     for (let n = 0; ranges !== undefined && n < ranges.length; n += 1) {
@@ -174,10 +174,10 @@ export class SourceBuffers {
     return time;
   }
 
-  /** What comes next lies on another time axis: the element begins anew with it. */
+  /** The next media has another time axis, so the element is reset for it. */
   forget() { this.#publication = ""; }
 
-  /** Lets go of the video element. */
+  /** Releases the video element. */
   detach() {
     if (this.#objectURL === "") return;
     URL.revokeObjectURL(this.#objectURL);
@@ -196,12 +196,12 @@ export class SourceBuffers {
     const source = new MediaSourceClass();
     const opened = once(source, "sourceopen", "sourceclose");
     this.#objectURL = URL.createObjectURL(source);
-    // Without this, Apple's managed kind waits for an AirPlay alternative and never opens.
+    // Without this, Apple's ManagedMediaSource waits for an AirPlay alternative and never opens.
     if (MediaSourceClass === globalThis.ManagedMediaSource) this.#video.disableRemotePlayback = true;
     this.#video.src = this.#objectURL;
     await opened;
     this.#source = source;
-    // Else a seek to what is still to be fetched would be bent to what is buffered (W3C Media Source, "seekable").
+    // Otherwise a seek would be limited to buffered media (W3C Media Source, "seekable").
     source.duration = Infinity;
     source.setLiveSeekableRange?.(0, END_OF_TIME);
     this.#lanes = new Map(lanes.map((lane) => {
@@ -216,7 +216,7 @@ export class SourceBuffers {
 }
 
 /**
- * Buffers go on with another codec, but not with another set of tracks.
+ * Source buffers can change to another codec, but not to another set of tracks.
  * @param {Lane} lane
  */
 const shape = (lane) => lane.tracks.map((t) => `${t.id}${t.kind}`).join();

@@ -1,28 +1,28 @@
 /**
- * Chooses the picture by what the connection carries: down as soon as the present one comes too slowly, up only after a
- * while of calm and only to one of which a whole segment was fetched for a trial, quickly enough.
+ * Chooses the quality by the throughput of the connection. It goes down as soon as media arrives too slowly. It goes up only
+ * after a calm time, and only to a quality of which one whole segment was fetched quickly enough as a trial.
  */
 
-import { either, fetchBytes, timeout } from "./fetching.js";
+import { anySignal, fetchBytes, timeout } from "./fetching.js";
 import { HTTPFailure } from "./playback-result.js";
 import { parseMedia } from "./playlist.js";
 
-/** With less than this many times its own rate, a picture is about to stall. */
+/** Below this many times its own bit rate, a quality is about to stall. */
 const TOO_SLOW = 1.2;
-/** Of what the connection carries, this much may be used after a change for the worse. */
+/** Share of the measured throughput that may be used after going down. */
 const USED = 0.7;
-/** A better picture must come this many times as fast as it is shown. */
+/** A better quality must arrive at this many times its bit rate. */
 const SPARE = 1.6;
-/** A picture that comes this many times as fast as it is shown is not held up by the connection. */
+/** Media that arrives at this many times its bit rate is not limited by the connection. */
 const AMPLE = 2;
-/** How long a change is left alone, in milliseconds: media that were on their way still tell of the former picture. */
+/** Time after a change without another one, in ms: media of the former quality may still be measured. */
 const SETTLE = 4000;
-/** How long it is calm before a better picture is tried; doubled with each trial that fails, and each return. */
+/** Calm time before a better quality is tried, in ms. It doubles with each failed trial and each return. */
 const FIRST_CALM = 8000;
 const LONGEST_CALM = 120_000;
-/** A better picture that lasts so long was the right one. */
+/** A better quality that lasts this long, in ms, counts as sustainable. */
 const PROVED = 30_000;
-const PATIENCE_MILLISECONDS = 8000;
+const TIMEOUT_MILLISECONDS = 8000;
 
 export class Adaptation {
   #window;
@@ -35,20 +35,20 @@ export class Adaptation {
 
   /**
    * @param {import("./live-window.js").LiveWindow} window
-   * @param {import("./throughput.js").Throughput} throughput What is measured of the picture's media.
+   * @param {import("./throughput.js").Throughput} throughput Throughput of the video.
    */
   constructor(window, throughput) {
     this.#window = window;
     this.#throughput = throughput;
   }
 
-  /** Another publication: what was learned of the connection remains, what was measured of media does not. */
+  /** Resets for a new publication: the measurement of its media starts anew, but the calm time remains as learned. */
   reset() {
     this.#throughput.reset();
     this.#calmSince = this.#changedAt = performance.now();
   }
 
-  /** The playhead had to wait: for the connection, or for a server that has made nothing. */
+  /** Must be called on a stall. It counts only if the connection was slow, not if the server had no media. */
   stalled() {
     const rate = this.#throughput.rate();
     if (rate === null || rate < (this.#present?.bandwidth ?? 0) * AMPLE) this.#isCalmAgain();
@@ -56,7 +56,7 @@ export class Adaptation {
 
   get #present() { return this.#window.qualities.find((q) => q.name === this.#window.quality); }
 
-  /** To be called a few times each second while media are fetched at the edge. */
+  /** Must be called a few times per second while media is fetched at the edge. */
   tick(now = performance.now()) {
     const { qualities } = this.#window;
     if (!this.#window.isAutomatic || this.#isBusy || qualities.length < 2 || !this.#window.isReady) return;
@@ -73,11 +73,11 @@ export class Adaptation {
       if (next.bandwidth < present.bandwidth) this.#work(() => this.#lower(next));
       return;
     }
-    // Where nothing comes of a smaller picture, the publisher's own does.
+    // If a rendition has no media now, the publisher's own quality may have.
     const own = qualities.find((q) => q.name === "");
-    const isSilent = own !== undefined && present !== own && this.#window.isSilent;
-    if (now - this.#calmSince > (isSilent ? SETTLE : this.#calm)) {
-      const next = isSilent ? own : better(qualities, present);
+    const isStalled = own !== undefined && present !== own && this.#window.isStalled;
+    if (now - this.#calmSince > (isStalled ? SETTLE : this.#calm)) {
+      const next = isStalled ? own : better(qualities, present);
       if (next !== null) this.#work(() => this.#raise(next));
     }
   }
@@ -88,7 +88,7 @@ export class Adaptation {
     try {
       await job();
     } catch {
-      // The picture stays what it is; the next trial comes later.
+      // The quality stays. A new trial comes later.
       this.#isCalmAgain();
     } finally {
       this.#isBusy = false;
@@ -126,33 +126,33 @@ export class Adaptation {
 
 /** @typedef {import("./live-window.js").Quality} Quality */
 
-/** @param {Quality[]} qualities @param {number} rate Bits per second. @returns {Quality} The best of them, or the least. */
+/** @param {Quality[]} qualities @param {number} rate Bits per second. @returns {Quality} The best that fits, or the lowest. */
 function affordable(qualities, rate) {
   const sorted = [...qualities].sort((a, b) => a.bandwidth - b.bandwidth);
   return sorted.findLast((q) => q.bandwidth <= rate) ?? sorted[0];
 }
 
-/** @param {Quality[]} qualities @param {Quality} present @returns {Quality | null} The next better one. */
+/** @param {Quality[]} qualities @param {Quality} present @returns {Quality | null} The next better quality. */
 function better(qualities, present) {
   const sorted = [...qualities].sort((a, b) => a.bandwidth - b.bandwidth);
   return sorted.find((q) => q.bandwidth > present.bandwidth) ?? null;
 }
 
 /**
- * Fetches the newest whole segment of a picture, beside what is being played.
+ * Fetches the newest whole segment of a quality, beside the media that plays.
  * @param {Quality} quality
- * @returns {Promise<number>} Bits per second; 0 where it took longer than it lasts.
+ * @returns {Promise<number>} Bits per second; 0 if it took longer than the segment lasts.
  */
 async function trial({ url }) {
-  const signal = timeout(PATIENCE_MILLISECONDS);
+  const signal = timeout(TIMEOUT_MILLISECONDS);
   const response = await fetch(url, { cache: "no-store", signal });
   if (!response.ok) throw await HTTPFailure.of(response);
   const segment = parseMedia(await response.text(), url).segments.findLast((s) => s.complete && !s.gap);
-  if (segment === undefined) throw new Error("there is no segment of it yet");
+  if (segment === undefined) throw new Error("this quality has no segment yet");
   const began = performance.now();
   const enough = timeout(Math.max(segment.duration, 0.5) * 1000);
   try {
-    const bytes = await fetchBytes(segment, either(signal, enough));
+    const bytes = await fetchBytes(segment, anySignal(signal, enough));
     return bytes.length * 8000 / Math.max(performance.now() - began, 1);
   } catch (error) {
     if (enough.aborted) return 0;

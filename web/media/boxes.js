@@ -1,16 +1,16 @@
 /**
- * Reading of fragmented MP4 (ISO/IEC 14496-12), as much as a player needs: where one append ends and the next
- * begins, which codecs an init segment announces, and at which time a fragment starts.
+ * Parser of fragmented MP4 (ISO/IEC 14496-12), as far as a player needs it. It finds where one append ends and the next begins,
+ * the codecs of an init segment, and the start time of a fragment.
  */
 
 import { codecString } from "./codecs.js";
 
-/** No box of a live stream is larger than this; a larger announced size means that the bytes are not MP4. */
+/** Largest accepted box. A larger size means that the bytes are not MP4 of a live stream. */
 const MAXIMUM_BOX_BYTES = 64 * 1024 * 1024;
 
 /**
  * @typedef {{kind: "init" | "media", bytes: Uint8Array}} Piece
- * One append: ftyp + moov, or everything up to an mdat.
+ * Bytes of one append: ftyp + moov, or everything up to and including an mdat.
  */
 
 /**
@@ -23,18 +23,18 @@ const MAXIMUM_BOX_BYTES = 64 * 1024 * 1024;
  * @property {number} height Pixels; 0 for audio.
  */
 
-/** Cuts a byte stream into pieces, however the network chopped it. */
+/** Cuts a byte stream into pieces, independent of the sizes of the received chunks. */
 export class PieceSplitter {
-  /** @type {Uint8Array} Bytes received and not yet handed out; only the first #length count. */
+  /** @type {Uint8Array} Bytes received and not yet returned; only the first #length count. */
   #held = new Uint8Array(256 * 1024);
   #length = 0;
-  /** Offset of the first box of #held that has not been looked at. */
+  /** Offset in #held of the first box that has not been read. */
   #scanned = 0;
   #sawMoov = false;
 
   /**
    * @param {Uint8Array} chunk
-   * @returns {Piece[]} The pieces that are complete now.
+   * @returns {Piece[]} The pieces that are now complete.
    */
   push(chunk) {
     this.#append(chunk);
@@ -112,11 +112,11 @@ export function readInit(bytes) {
 }
 
 /**
- * @param {Uint8Array} bytes A media piece, or the beginning of one up to its first mdat.
+ * @param {Uint8Array} bytes A media piece, or its beginning up to the mdat.
  * @param {InitTrack[]} tracks
- * @returns {number | null} Presentation time of the first sample of the picture, else of the track that begins first, in
- *   seconds: its decode time (§8.8.12) and its composition offset (§8.8.8). A segment begins with its picture; sound that
- *   was there earlier may lie before.
+ * @returns {number | null} Presentation time of the first video sample in seconds. Without video it is that of the track that
+ *   begins first. It is the decode time (§8.8.12) plus the composition offset (§8.8.8). A segment begins with its video;
+ *   audio may have an earlier time.
  */
 export function startSeconds(bytes, tracks) {
   let earliest = null;
@@ -146,7 +146,7 @@ function firstOffset(trun) {
   return trun.u8(0) === 0 ? offset : offset | 0;
 }
 
-/** The payload of one box, or any stretch of bytes that holds boxes. Reads beyond the end are zero. */
+/** The payload of one box, or any range of bytes that contains boxes. Reads beyond the end return zero. */
 export class Region {
   /**
    * @param {Uint8Array} bytes

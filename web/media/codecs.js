@@ -1,4 +1,4 @@
-/** RFC 6381 codec strings: how they follow from sample entries, what they are called, and what this browser plays. */
+/** RFC 6381 codec strings: how to make them from sample entries, their names, and which ones this browser plays. */
 
 /** @typedef {import("./boxes.js").Region} Region */
 
@@ -80,7 +80,7 @@ function mpeg4AudioString(entry, esds) {
   return `${entry}.40.${audioObject}`;
 }
 
-/** @param {string} codec RFC 6381 string. @returns {string} What people call it. */
+/** @param {string} codec RFC 6381 string. @returns {string} The usual name. */
 export function codecName(codec) {
   const parts = codec.toLowerCase().split(".");
   switch (parts[0]) {
@@ -104,14 +104,14 @@ export function codecName(codec) {
 /** @param {string} codec */
 const isAudio = (codec) => /^(mp4a|opus|flac|ac-3|ec-3)/i.test(codec);
 
-/** @param {string[]} codecs @returns {string} The MIME type of one MP4 that holds them all. */
+/** @param {string[]} codecs @returns {string} The MIME type of an MP4 with all of them. */
 export function mimeType(codecs) {
   return `${codecs.every(isAudio) ? "audio" : "video"}/mp4; codecs="${codecs.join(",")}"`;
 }
 
-/** The browser's Media Source Extensions; Apple's phones have only the managed kind. */
+/** The browser's Media Source Extensions. iPhones have only ManagedMediaSource. */
 export const MediaSourceClass = globalThis.ManagedMediaSource ?? globalThis.MediaSource ?? null;
 
-/** @param {string[]} codecs @returns {string[]} Those that this browser's Media Source Extensions do not take. */
+/** @param {string[]} codecs @returns {string[]} Those that this browser's Media Source Extensions do not support. */
 export const unplayable = (codecs) =>
   codecs.filter((codec) => MediaSourceClass === null || !MediaSourceClass.isTypeSupported(mimeType([codec])));

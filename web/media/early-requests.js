@@ -1,22 +1,22 @@
 /**
- * The first requests of a watch page, made while the player's scripts are still on their way: how the stream is, and its
- * multivariant playlist. Who needs one of these answers takes it from here.
+ * The first requests of a watch page, sent while the player's scripts still load: the state of the stream and its
+ * multivariant playlist. The scripts take the responses from here.
  */
 
-/** An answer that has waited longer may be outdated. */
+/** An older response may be outdated. */
 const FRESH_MILLISECONDS = 3000;
-const PATIENCE_MILLISECONDS = 8000;
+const TIMEOUT_MILLISECONDS = 8000;
 
-/** @type {Map<string, {at: number, response: Promise<Response>}>} By URL. */
+/** @type {Map<string, {at: number, response: Promise<Response>}>} Responses by URL. */
 const early = new Map();
 
 const [, page, name] = globalThis.location?.pathname.split("/") ?? [];
 if (page === "watch" && name) {
-  // The first of them goes out on the connection that brought the page.
+  // The first request uses the connection that delivered the page.
   for (const url of [`/live/${name}/index.m3u8`, `/api/v1/streams/${name}`]) {
-    const signal = /** @type {any} */ (AbortSignal).timeout(PATIENCE_MILLISECONDS);
+    const signal = /** @type {any} */ (AbortSignal).timeout(TIMEOUT_MILLISECONDS);
     const response = fetch(url, { cache: "no-store", signal });
-    // Who takes it sees what went wrong.
+    // The error is reported where the response is used.
     response.catch(() => {});
     early.set(url, { at: performance.now(), response });
   }
@@ -25,7 +25,7 @@ if (page === "watch" && name) {
 /**
  * @param {string} url
  * @param {AbortSignal} signal
- * @returns {Promise<Response>} The early answer, once; otherwise that to a new request.
+ * @returns {Promise<Response>} The early response, once; later calls send a new request.
  */
 export function fetchOnce(url, signal) {
   const known = early.get(url);

@@ -1,21 +1,21 @@
-/** Requests for media, and waiting: what has a signal to end it early. */
+/** Requests for media, and pauses, that can be aborted by a signal. */
 
 import { HTTPFailure } from "./playback-result.js";
 
-// Debian's TypeScript does not know them yet.
+// Debian's TypeScript does not know these functions yet.
 const Signals = /** @type {{any(signals: AbortSignal[]): AbortSignal, timeout(milliseconds: number): AbortSignal}} */ (
   /** @type {unknown} */ (AbortSignal));
 
-/** @param {AbortSignal[]} signals @returns {AbortSignal} Aborts with the first of them. */
-export const either = (...signals) => Signals.any(signals);
+/** @param {AbortSignal[]} signals @returns {AbortSignal} Aborts as soon as one of them does. */
+export const anySignal = (...signals) => Signals.any(signals);
 
-/** @param {number} milliseconds @returns {AbortSignal} Aborts when the time is over. */
+/** @param {number} milliseconds @returns {AbortSignal} Aborts after this time. */
 export const timeout = (milliseconds) => Signals.timeout(milliseconds);
 
 /**
  * @param {import("./playlist.js").Resource} resource
  * @param {AbortSignal} signal
- * @param {import("./throughput.js").Throughput | null} [throughput] What takes note of how fast it comes.
+ * @param {import("./throughput.js").Throughput | null} [throughput] Measures how fast the bytes arrive.
  * @returns {Promise<Uint8Array>}
  */
 export async function fetchBytes({ url, range }, signal, throughput = null) {

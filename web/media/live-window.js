@@ -1,65 +1,65 @@
-/** The live window: which segments and parts the server offers at this moment, kept fresh by reading its playlists. */
+/** The live window: the segments and parts that the server offers now. Its playlists are read continuously. */
 
 import { readInit, startSeconds } from "./boxes.js";
 import { unplayable } from "./codecs.js";
 import { fetchOnce } from "./early-requests.js";
-import { either, fetchBytes, pause, timeout } from "./fetching.js";
+import { anySignal, fetchBytes, pause, timeout } from "./fetching.js";
 import { HTTPFailure } from "./playback-result.js";
 import { parseMultivariant } from "./playlist.js";
 import { Rendition } from "./rendition.js";
 import { Throughput } from "./throughput.js";
 
-/** A request that is not held open takes no longer than this. */
-const PATIENCE_MILLISECONDS = 8000;
-/** A failed reload is tried again after so long, doubled each time. */
+/** Time limit of a request that is not a blocking reload. */
+const TIMEOUT_MILLISECONDS = 8000;
+/** Pause after a failed reload; doubled each time. */
 const RETRY_MILLISECONDS = 500;
 const LONGEST_RETRY_MILLISECONDS = 8000;
-/** Pictures that come and go are learned of no more often than this. */
-const LEARN_MILLISECONDS = 5000;
-/** What a multivariant playlist calls the seconds that can be gone back on the server's disk. */
+/** Minimum interval between readings of the multivariant playlist for added or removed renditions. */
+const UPDATE_MILLISECONDS = 5000;
+/** EXT-X-SESSION-DATA identifier for the seconds that can be rewound into the server's time-shift buffer. */
 const REWIND_DATA = "weir.rewind";
-/** A fragment's header lies within these first bytes of a segment. */
+/** The header of a fragment lies within this many bytes from the start of a segment. */
 const HEAD_BYTES = 16 * 1024;
 
 /** @typedef {{name: string, url: string, codecs: string[], bandwidth: number, size: {width: number, height: number} | null}} Quality */
 
 export class LiveWindow extends EventTarget {
-  /** @type {Rendition[]} The variant's own playlist first, then its separate sound. */
+  /** @type {Rendition[]} The variant's own playlist first, then its separate audio. */
   renditions = [];
   /** @type {string[]} Codec strings of the variant. */
   codecs = [];
-  /** @type {"parts" | "segments"} What each reload waits for: whoever plays at the edge by parts wants all of them. */
+  /** @type {"parts" | "segments"} What a reload waits for. "parts" for playback by parts at the edge. */
   pace = "segments";
-  /** @type {Quality[]} The pictures that this browser plays, the publisher's first. */
+  /** @type {Quality[]} The qualities that this browser plays, the publisher's first. */
   qualities = [];
-  /** The name of the one that is read; "" for the publisher's. */
+  /** Name of the present quality; "" for the publisher's. */
   quality = "";
-  /** Whether it follows what the connection carries (`Adaptation`); else the viewer has chosen it. */
+  /** Whether `Adaptation` chooses the quality; false after the viewer has chosen. */
   isAutomatic = true;
-  /** How fast the picture's media come. */
+  /** Throughput of the video. */
   throughput = new Throughput();
-  /** What changes when the server begins anew: segments of another epoch have other numbers and times. */
+  /** Changes with each epoch of the server. Segments of another epoch have other numbers and times. */
   epoch = "";
-  /** @type {HTTPFailure | null} Why no playlists are to be had, where the server has no room. */
+  /** @type {HTTPFailure | null} Set while the server refuses the playlists because it is full. */
   refusal = null;
   #url;
-  /** Whether the variant has a picture. */
-  #hasPicture = false;
-  /** Seconds that can be gone back on the server's disk. */
+  /** Whether the variant has video. */
+  #hasVideo = false;
+  /** Seconds that can be rewound into the server's time-shift buffer. */
   #rewind = 0;
-  /** How often the renditions were chosen anew within the server's epoch. */
-  #turns = 0;
-  /** @type {Promise<"ended" | "gone" | "left"> | null} The reading of the latest main playlist. */
-  #joined = null;
-  /** @type {AbortSignal | null} Ends with the epoch. */
+  /** How often the renditions were chosen anew within the present epoch of the server. */
+  #restarts = 0;
+  /** @type {Promise<"ended" | "gone" | "superseded"> | null} The reading of the latest main playlist. */
+  #replacement = null;
+  /** @type {AbortSignal | null} Aborts when the epoch ends. */
   #following = null;
-  /** How often a picture was asked for. */
-  #wishes = 0;
+  /** Number of calls of `choose`. */
+  #requests = 0;
   #ending = new AbortController();
-  /** The playlists that the multivariant playlist named, and when it did: performance.now() milliseconds. */
+  /** URLs of the playlists in the multivariant playlist, and when it was read: milliseconds as performance.now(). */
   #known = { /** @type {Set<string>} */ urls: new Set(), at: -Infinity };
 
-  /** @param {string} url Of the multivariant playlist. */
+  /** @param {string} url URL of the multivariant playlist. */
   constructor(url) {
     super();
     this.#url = url;
@@ -67,16 +67,16 @@ export class LiveWindow extends EventTarget {
 
   /** The rendition whose times are shown. */
   get main() { return this.renditions.at(0) ?? null; }
-  /** Whether it is known where to find which media: before, the playlists' times mean nothing to each other. */
+  /** Whether all playlists are anchored. Before that, their times cannot be compared. */
   get isReady() { return this.renditions.length > 0 && this.renditions.every((r) => r.isPlaced); }
-  /** Whether nothing comes of the picture at present. */
-  get isSilent() { return this.main?.timeline.segments.findLast((s) => s.complete)?.gap ?? false; }
+  /** Whether the newest complete segment of the main rendition is a gap. */
+  get isStalled() { return this.main?.timeline.segments.findLast((s) => s.complete)?.gap ?? false; }
   /** @param {number} time Seconds of media. @returns {number | null} Milliseconds since 1970. */
   dateAt(time) { return this.main?.timeline.isAnchored ? this.main.timeline.dateAt(time) : null; }
 
   /**
-   * Reads the playlists until the stream ends or the signal aborts; never throws. A stream that has no playlist yet, or
-   * a server that is away or full, is asked again.
+   * Reads the playlists until the stream ends or the signal aborts; never throws. It retries if the stream has no playlist
+   * yet, or if the server is down or full.
    * @param {AbortSignal} signal
    */
   async run(signal) {
@@ -88,44 +88,44 @@ export class LiveWindow extends EventTarget {
         await this.#open(signal);
         failures = 0;
       } catch (error) {
-        if (!signal.aborted) this.#tell(error);
-        await pause(Math.max(RETRY_MILLISECONDS * (failures++ < 4 ? 1 : 4), wanted(error)), signal);
+        if (!signal.aborted) this.#reportRefusal(error);
+        await pause(Math.max(RETRY_MILLISECONDS * (failures++ < 4 ? 1 : 4), retryDelay(error)), signal);
         continue;
       }
       this.#ending = new AbortController();
-      const both = either(signal, this.#ending.signal);
+      const both = anySignal(signal, this.#ending.signal);
       this.#following = both;
-      const followed = this.renditions.map((rendition) => this.#attend(rendition, both));
-      if ((await Promise.all(followed)).every((way) => way === "ended")) break;
+      const followed = this.renditions.map((rendition) => this.#followAll(rendition, both));
+      if ((await Promise.all(followed)).every((outcome) => outcome === "ended")) break;
       await pause(RETRY_MILLISECONDS, signal);
     }
   }
 
   /**
-   * Takes another picture: its playlist comes in place of the present one, whose segments have the same numbers and times.
-   * Resolves when it is there, or another one has been asked for meanwhile; throws when it cannot be had, and everything
-   * stays as it is.
-   * @param {string} name Of a quality; "" for the publisher's.
+   * Changes to another quality. Its playlist replaces the present one, which has the same segment numbers and times.
+   * Resolves when it is in place, or when another quality was requested meanwhile. Throws if the quality is not available;
+   * then nothing changes.
+   * @param {string} name Name of the quality; "" for the publisher's.
    */
   async choose(name) {
-    const wish = this.#wishes += 1, following = this.#following;
+    const request = this.#requests += 1, following = this.#following;
     const quality = this.qualities.find((q) => q.name === name);
     if (quality === undefined || name === this.quality) return;
     const next = new Rendition("main", quality.url, 0);
-    const signal = timeout(PATIENCE_MILLISECONDS);
+    const signal = timeout(TIMEOUT_MILLISECONDS);
     await next.reload("now", signal);
     await anchor(next, signal);
-    if (wish !== this.#wishes) return;
+    if (request !== this.#requests) return;
     const former = this.renditions.at(0);
     if (!next.timeline.isAnchored || former === undefined || following === null || following.aborted) {
-      throw new Error(`nothing of ${name || "the source"} is there at present`);
+      throw new Error(`quality ${name || "of the source"} has no media now`);
     }
     this.quality = name;
     this.codecs = quality.codecs;
-    // What has been begun of the former one is played to its segment's end.
+    // A segment that was begun in the former quality is completed in it.
     former.lastSequence = former.timeline.segments.at(-1)?.sequence ?? 0;
     this.renditions = [next, ...this.renditions.slice(1)];
-    this.#joined = this.#follow(next, following);
+    this.#replacement = this.#follow(next, following);
     this.dispatchEvent(new Event("change"));
   }
 
@@ -154,34 +154,34 @@ export class LiveWindow extends EventTarget {
     const variant = variants.at(index);
     if (variant === undefined) throw new Error("the multivariant playlist names no variant");
     this.quality = this.qualities[index].name;
-    const sound = soundOf(variant, renditions);
-    // On disk there is the publisher's picture alone.
+    const audio = audioOf(variant, renditions);
+    // The time-shift buffer contains only the publisher's own quality.
     this.#rewind = this.quality === "" ? Number(data.get(REWIND_DATA)) || 0 : 0;
-    this.#hasPicture = variant.size !== null;
+    this.#hasVideo = variant.size !== null;
     this.codecs = variant.codecs;
     this.refusal = null;
-    // Pictures may come and go in an epoch; all of them are in its folder.
-    this.epoch = `${new URL("../", variant.url).href}#${this.#turns}`;
+    // Renditions may be added and removed within an epoch. All of them are in its folder.
+    this.epoch = `${new URL("../", variant.url).href}#${this.#restarts}`;
     this.renditions = [new Rendition("main", variant.url, this.#rewind)];
-    if (sound !== null) this.renditions.push(new Rendition("audio", sound, this.#rewind));
+    if (audio !== null) this.renditions.push(new Rendition("audio", audio, this.#rewind));
   }
 
   /**
-   * Says that there is no room, where that is so.
+   * Stores a refusal if the error says that the server is full.
    * @param {unknown} error
    */
-  #tell(error) {
+  #reportRefusal(error) {
     this.refusal = error instanceof HTTPFailure && error.isFull ? error : null;
     if (this.refusal !== null) this.dispatchEvent(new Event("change"));
   }
 
   /**
-   * Learns which pictures there are.
+   * Reads which qualities there are.
    * @param {AbortSignal} signal
    */
   async #readMultivariant(signal) {
     this.#known.at = performance.now();
-    const response = await fetchOnce(this.#url, either(signal, timeout(PATIENCE_MILLISECONDS)));
+    const response = await fetchOnce(this.#url, anySignal(signal, timeout(TIMEOUT_MILLISECONDS)));
     if (!response.ok) throw await HTTPFailure.of(response);
     const { variants: all, renditions, data } = parseMultivariant(await response.text(), response.url);
     this.#known.urls = new Set([...all, ...renditions].map(({ url }) => url));
@@ -194,12 +194,12 @@ export class LiveWindow extends EventTarget {
   }
 
   /**
-   * Pictures and sound that came, or came back, after the multivariant playlist was read: the server reports them beside
-   * the present one, and where tracks come or go there is a new init segment.
-   * @param {Rendition} rendition Whose playlist has just been read.
+   * Finds renditions that were added after the multivariant playlist was read. The server lists them in rendition reports of
+   * the present playlist. When tracks are added or removed, there is also a new init segment.
+   * @param {Rendition} rendition The rendition whose playlist has just been read.
    * @param {AbortSignal} signal
    */
-  async #learn(rendition, signal) {
+  async #updateRenditions(rendition, signal) {
     const { playlist, map } = rendition;
     const reports = playlist?.reports ?? [];
     if (rendition === this.main && playlist !== null) {
@@ -208,22 +208,22 @@ export class LiveWindow extends EventTarget {
         else if (other.isReported !== null) other.isReported = false;
       }
     }
-    rendition.learnedMap ??= map;
+    rendition.checkedMap ??= map;
     const { urls, at } = this.#known;
-    const isNew = rendition.learnedMap !== map || [rendition.url, ...reports].some((url) => !urls.has(url));
-    if (!isNew || performance.now() - at < LEARN_MILLISECONDS) return;
+    const isNew = rendition.checkedMap !== map || [rendition.url, ...reports].some((url) => !urls.has(url));
+    if (!isNew || performance.now() - at < UPDATE_MILLISECONDS) return;
     try {
       const { variants, renditions } = await this.#readMultivariant(signal);
-      rendition.learnedMap = map;
+      rendition.checkedMap = map;
       await this.#rearrange(variants, renditions, signal);
     } catch {
-      // What is known is enough to go on.
+      // The known renditions are enough to continue.
     }
   }
 
   /**
-   * Takes separate sound that there was none of before beside the picture. Sound that goes stays in the list: of its
-   * earlier segments something can still be heard. With a first picture, or without the last one, all begins anew.
+   * Adds separate audio where there was none beside the video. Audio that ends stays in the list, because its earlier segments
+   * can still be played. When the first video is added or the last one removed, the window is opened anew.
    * @param {import("./playlist.js").Variant[]} variants
    * @param {import("./playlist.js").AlternativeRendition[]} renditions
    * @param {AbortSignal} signal
@@ -231,51 +231,51 @@ export class LiveWindow extends EventTarget {
   async #rearrange(variants, renditions, signal) {
     const { main } = this, variant = variants.at(0);
     if (variant === undefined || main === null) return;
-    if ((variant.size !== null) !== this.#hasPicture) {
-      this.#hasPicture = variant.size !== null;
-      // Where everything is in one playlist, that one goes on.
+    if ((variant.size !== null) !== this.#hasVideo) {
+      this.#hasVideo = variant.size !== null;
+      // If all tracks are in one playlist, that playlist continues.
       if (variant.url === main.url) return;
-      this.#turns += 1;
+      this.#restarts += 1;
       this.#ending.abort();
       return;
     }
-    const sound = soundOf(variant, renditions);
-    if (sound === null || this.renditions.length > 1) return;
-    const next = new Rendition("audio", sound, this.#rewind);
+    const audio = audioOf(variant, renditions);
+    if (audio === null || this.renditions.length > 1) return;
+    const next = new Rendition("audio", audio, this.#rewind);
     try {
       await next.reload("now", signal);
-      next.placeBeside(main);
-      if (!next.timeline.isAnchored) throw new Error("the sound has no place beside the picture yet");
+      next.alignWith(main);
+      if (!next.timeline.isAnchored) throw new Error("the times of the audio playlist are not known yet");
     } catch (error) {
-      // The next report of it is news again.
-      this.#known.urls.delete(sound);
+      // The next report of it must count as new.
+      this.#known.urls.delete(audio);
       throw error;
     }
     signal.throwIfAborted();
     next.isReported = true;
     this.renditions = [...this.renditions, next];
-    this.#attend(next, signal);
+    this.#followAll(next, signal);
   }
 
   /**
-   * Reads a playlist, and those that take its place, and ends the epoch where one is no more there.
+   * Follows a playlist and its replacements. If one is gone, the epoch ends.
    * @param {Rendition} rendition
-   * @param {AbortSignal} signal Ends with the epoch.
+   * @param {AbortSignal} signal Aborts when the epoch ends.
    */
-  async #attend(rendition, signal) {
+  async #followAll(rendition, signal) {
     const ending = this.#ending;
-    let way = await this.#follow(rendition, signal);
-    while (way === "left" && this.#joined !== null) way = await this.#joined;
-    if (way === "gone") ending.abort();
-    return way;
+    let outcome = await this.#follow(rendition, signal);
+    while (outcome === "superseded" && this.#replacement !== null) outcome = await this.#replacement;
+    if (outcome === "gone") ending.abort();
+    return outcome;
   }
 
   /**
-   * Reads one playlist until it ends, is no more there because the server has begun a new epoch, or another one has taken
-   * its place.
+   * Reads one playlist until it ends ("ended"), is gone because the server has begun a new epoch ("gone"), or another one has
+   * replaced it ("superseded").
    * @param {Rendition} rendition
    * @param {AbortSignal} signal
-   * @returns {Promise<"ended" | "gone" | "left">}
+   * @returns {Promise<"ended" | "gone" | "superseded">}
    */
   async #follow(rendition, signal) {
     let failures = 0;
@@ -289,30 +289,30 @@ export class LiveWindow extends EventTarget {
         this.dispatchEvent(new Event("change"));
         const { playlist } = rendition;
         if (playlist === null || playlist.isEnded) return "ended";
-        await this.#learn(rendition, signal);
-        if (rendition.isLeft) return "left";
-        // RFC 8216bis §6.3.4: a target duration after news, half of it after none.
+        await this.#updateRenditions(rendition, signal);
+        if (rendition.isSuperseded) return "superseded";
+        // RFC 8216bis §6.3.4: wait a target duration after a change, half of it without one.
         if (!playlist.canBlockReload) await pause(playlist.targetDuration * (news ? 1000 : 500), signal);
-        // A server that answers a held request at once with nothing new is not asked a thousand times a second.
+        // Limits the requests to a server that responds to a blocking reload at once, without a change.
         else if (!news) await pause(RETRY_MILLISECONDS, signal);
       } catch (error) {
         if (error instanceof HTTPFailure && error.isGone) return "gone";
-        if (!signal.aborted && rendition.playlist === null) this.#tell(error);
+        if (!signal.aborted && rendition.playlist === null) this.#reportRefusal(error);
         failures += 1;
         const own = Math.min(LONGEST_RETRY_MILLISECONDS, RETRY_MILLISECONDS * 2 ** failures);
-        await pause(Math.max(own, wanted(error)), signal);
+        await pause(Math.max(own, retryDelay(error)), signal);
       }
     }
     return "gone";
   }
 }
 
-/** @param {unknown} error @returns {number} Milliseconds for which the server does not want to be asked again. */
-const wanted = (error) => error instanceof HTTPFailure ? error.patience : 0;
+/** @param {unknown} error @returns {number} Milliseconds before the server wants the next request. */
+const retryDelay = (error) => error instanceof HTTPFailure ? error.retryDelay : 0;
 
 /**
- * The pictures that this browser plays, with one of the sounds that there are: the first that it plays. All of them where
- * it plays none.
+ * The qualities that this browser plays, with one audio group: that of the first such quality. All qualities if it plays
+ * none.
  * @param {import("./playlist.js").Variant[]} variants
  */
 function playable(variants) {
@@ -325,21 +325,21 @@ function playable(variants) {
 /**
  * @param {import("./playlist.js").Variant} variant
  * @param {import("./playlist.js").AlternativeRendition[]} renditions
- * @returns {string | null} The playlist of its separate sound.
+ * @returns {string | null} The playlist of its separate audio.
  */
-function soundOf(variant, renditions) {
+function audioOf(variant, renditions) {
   const group = renditions.filter((r) => r.type === "AUDIO" && r.group === variant.audio && r.url !== "");
   const url = (group.find((r) => r.isDefault) ?? group.at(0))?.url ?? null;
   return url === variant.url ? null : url;
 }
 
-/** Finds out where the playlist lies on the media's own time axis, from the head of a segment. */
+/** Finds the media time at which the playlist begins, by reading the head of a segment. */
 async function anchor(/** @type {Rendition} */ rendition, /** @type {AbortSignal} */ signal) {
   const segment = rendition.timeline.readable;
   if (segment === null || segment.map === null) return;
   const { url, range } = segment.complete ? segment : segment.parts[0];
   const head = { offset: range?.offset ?? 0, length: Math.min(range?.length ?? Infinity, HEAD_BYTES) };
   const [init, bytes] = await Promise.all([fetchBytes(segment.map, signal), fetchBytes({ url, range: head }, signal)]);
-  // Media that do not tell are taken to lie where the playlist puts them.
+  // Media without a readable time is placed where the playlist puts it.
   rendition.timeline.anchor(segment.sequence, startSeconds(bytes, readInit(init)) ?? segment.start);
 }

@@ -1,31 +1,31 @@
-/** How a try to play came to its end. */
+/** The result of one attempt to play. */
 
 /**
  * @typedef {object} PlaybackResult
- * @property {"finished" | "lost" | "anew" | "refused" | "unplayable" | "tooShort" | "paused" | "stopped"} kind
- *   "anew": the server has begun another epoch, whose segments and times are others.
- *   "paused": the viewer's pause has lasted so long that nothing more is downloaded for the edge.
+ * @property {"finished" | "lost" | "newEpoch" | "refused" | "unplayable" | "tooShort" | "paused" | "stopped"} kind
+ *   "newEpoch": the server has begun another epoch, with other segment numbers and times.
+ *   "paused": the viewer has paused for so long that nothing more is downloaded at the edge.
  * @property {string} [reason]
  * @property {number} [status] HTTP status of a refusal.
  * @property {boolean} [isFull] Whether the server has no room for another viewer.
  * @property {number} [retryAfter] Seconds.
- * @property {string[]} [codecs] Those that this browser cannot play.
+ * @property {string[]} [codecs] Codecs that this browser cannot play.
  */
 
-/** What the server calls a stream that has a publisher and nothing to show yet: also a 503, but not a lack of room. */
+/** Title of a 503 for a stream that has a publisher but no media yet. It does not mean that the server is full. */
 const NOT_YET = "Not yet";
-/** Seconds. Whoever asks for more patience may have made a mistake, and a timer has no room for any number. */
+/** Upper limit of Retry-After in seconds. It also protects the timer from huge values. */
 const LONGEST_WAIT = 600;
 
-/** An answer without what was asked for. */
+/** A response with an error status. */
 export class HTTPFailure extends Error {
-  /** @param {Response} response @param {string} title What the server calls it. */
+  /** @param {Response} response @param {string} title Title of the problem in the response. */
   constructor(response, title) {
-    super(`the server answered ${response.status}`);
+    super(`the server responded with status ${response.status}`);
     this.status = response.status;
     /** Whether the server has no room for another viewer. */
     this.isFull = response.status === 503 && title !== NOT_YET;
-    /** Seconds. */
+    /** Value of Retry-After in seconds. */
     this.retryAfter = Math.min(Number(response.headers.get("retry-after")) || 0, LONGEST_WAIT);
   }
 
@@ -34,14 +34,14 @@ export class HTTPFailure extends Error {
     return new HTTPFailure(response, response.status === 503 ? await titleOf(response) : "");
   }
 
-  /** Milliseconds for which the server does not want to be asked again: it is full, or was asked too often. */
-  get patience() { return this.isFull || this.status === 429 ? this.retryAfter * 1000 : 0; }
+  /** Milliseconds to wait before the next request: the server is full, or had too many requests. */
+  get retryDelay() { return this.isFull || this.status === 429 ? this.retryAfter * 1000 : 0; }
 
-  /** Whether what was asked for is no more there. */
+  /** Whether the resource no longer exists. */
   get isGone() { return this.status === 404 || this.status === 410; }
 }
 
-/** @param {Response} response With a problem (RFC 9457), or with anything. @returns {Promise<string>} */
+/** @param {Response} response Its body may be a problem (RFC 9457). @returns {Promise<string>} */
 async function titleOf(response) {
   try {
     return String((await response.json()).title);

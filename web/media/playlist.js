@@ -1,4 +1,4 @@
-/** HLS playlists (RFC 8216bis) as values: text in, segments and parts out. Nothing here asks a network or a clock. */
+/** Parser of HLS playlists (RFC 8216bis): text in, segments and parts out. It uses neither network nor clock. */
 
 /**
  * @typedef {{offset: number, length: number}} ByteRange
@@ -6,24 +6,24 @@
  */
 
 /**
- * @typedef {object} Part A piece of a segment (§4.4.4.9).
+ * @typedef {object} Part One part of a segment (§4.4.4.9).
  * @property {string} url
  * @property {ByteRange | null} range
  * @property {number} duration Seconds.
- * @property {boolean} independent Begins with a key frame.
- * @property {boolean} gap What it names does not exist.
+ * @property {boolean} independent Whether it begins with a key frame.
+ * @property {boolean} gap Whether its media is missing.
  */
 
 /**
  * @typedef {object} Segment
  * @property {number} sequence Media sequence number.
  * @property {number} discontinuity Discontinuity sequence number.
- * @property {string} url "" while the segment is still being made.
+ * @property {string} url "" while the segment is incomplete.
  * @property {ByteRange | null} range
- * @property {number} duration Seconds; of the parts so far while it is being made.
- * @property {number | null} date When it begins, in milliseconds since 1970.
+ * @property {number} duration Seconds; the sum of its parts while it is incomplete.
+ * @property {number | null} date Wall clock at its beginning, in milliseconds since 1970.
  * @property {Resource | null} map Its init segment.
- * @property {boolean} gap What it names does not exist.
+ * @property {boolean} gap Whether its media is missing.
  * @property {boolean} complete False for the segment that is being made.
  * @property {Part[]} parts
  */
@@ -35,12 +35,12 @@
  * @property {boolean} independentSegments
  * @property {number} partTarget Seconds; 0 without parts.
  * @property {boolean} canBlockReload
- * @property {number} canSkipUntil Seconds; 0 where delta updates are not offered.
+ * @property {number} canSkipUntil Seconds; 0 if delta updates are not offered.
  * @property {number} holdBack Seconds.
  * @property {number} partHoldBack Seconds; 0 without parts.
- * @property {Segment[]} segments At least those of the window; the last one may be incomplete.
- * @property {{url: string, start: number, length: number | null} | null} hint The part that comes next.
- * @property {string[]} reports The playlists of the other renditions that there are by now (§4.4.5.4).
+ * @property {Segment[]} segments The last one may be incomplete.
+ * @property {{url: string, start: number, length: number | null} | null} hint Preload hint of the next part.
+ * @property {string[]} reports URLs of the other renditions, from their rendition reports (§4.4.5.4).
  */
 
 /**
@@ -48,8 +48,8 @@
  * @property {string} url
  * @property {string[]} codecs
  * @property {number} bandwidth Bits per second.
- * @property {{width: number, height: number} | null} size Of the picture.
- * @property {string} audio Group of its audio renditions, or "".
+ * @property {{width: number, height: number} | null} size Frame size; null without video.
+ * @property {string} audio Its group of audio renditions, or "".
  */
 
 /**
@@ -57,16 +57,16 @@
  * @property {string} type AUDIO, SUBTITLES …
  * @property {string} group
  * @property {string} name
- * @property {string} url "" where the media is inside the variant.
+ * @property {string} url "" if the media is inside the variant.
  * @property {boolean} isDefault
  */
 
-/** Segments that a playlist may list; more is no live window and would only fill the memory. */
+/** Largest accepted number of segments. A longer playlist is no live window and would only fill the memory. */
 const MAXIMUM_SEGMENTS = 100_000;
 
 /**
  * @param {string} list An attribute list (§4.2).
- * @returns {Map<string, string>} Values without their quotes.
+ * @returns {Map<string, string>} Values without quotes.
  */
 export function attributes(list) {
   const found = new Map();
@@ -76,12 +76,12 @@ export function attributes(list) {
   return found;
 }
 
-/** @param {string} text Lines of a playlist, without empty ones. */
+/** @param {string} text A playlist. Yields its lines without empty ones. */
 function* lines(text) {
   for (const line of text.split(/\r?\n/)) if (line !== "") yield line;
 }
 
-/** @param {string} line @returns {[string, string]} A tag's name without "#" and its value; ["", line] for a URI. */
+/** @param {string} line @returns {[string, string]} A tag's name without "#", and its value; ["", line] for a URI. */
 function tag(line) {
   if (!line.startsWith("#")) return ["", line];
   const colon = line.indexOf(":");
@@ -96,8 +96,8 @@ function requireHeader(text) {
 /**
  * @param {string} text A multivariant playlist.
  * @param {string} base Its URL.
- * @returns {{variants: Variant[], renditions: AlternativeRendition[], data: Map<string, string>}} `data`: what
- *   EXT-X-SESSION-DATA says.
+ * @returns {{variants: Variant[], renditions: AlternativeRendition[], data: Map<string, string>}} `data`: the values of
+ *   EXT-X-SESSION-DATA.
  */
 export function parseMultivariant(text, base) {
   requireHeader(text);
@@ -140,8 +140,8 @@ export function parseMultivariant(text, base) {
 
 /**
  * @param {string} text A media playlist, whole or a delta update (§4.4.5.2).
- * @param {string} base Its URL, without the directives of the request.
- * @param {MediaPlaylist | null} previous The playlist that a delta update goes on from.
+ * @param {string} base Its URL, without the query of the request.
+ * @param {MediaPlaylist | null} previous The playlist that a delta update refers to.
  * @returns {MediaPlaylist}
  */
 export function parseMedia(text, base, previous = null) {
@@ -151,7 +151,7 @@ export function parseMedia(text, base, previous = null) {
   return reader.finish();
 }
 
-/** Where a media playlist has been read up to: the tags that hold for what comes next. */
+/** State while a media playlist is read: the tags that apply to what follows. */
 class MediaReader {
   /** @type {MediaPlaylist} */
   #out = {
@@ -166,14 +166,14 @@ class MediaReader {
   #map = null;
   /** @type {number | null} */
   #date = null;
-  /** @type {number | null} Seconds of the segment whose URI comes next. */
+  /** @type {number | null} Duration in seconds of the segment whose URI follows. */
   #duration = null;
   #gap = false;
   /** @type {ByteRange | null} */
   #range = null;
   /** @type {Part[]} */
   #parts = [];
-  /** Where the resource that ranges were read of last ends, for ranges without an offset. */
+  /** End of the last byte range of each resource, for ranges without an offset. */
   #ends = new Map();
 
   /** @param {string} base @param {MediaPlaylist | null} previous */
@@ -281,13 +281,13 @@ class MediaReader {
   }
 
   /**
-   * What a delta update leaves out is what the former playlist said of it.
+   * Takes the segments that a delta update skips from the previous playlist.
    * @param {number} count
    */
   #skip(count) {
     const first = this.#sequence;
     const known = this.#previous?.segments.filter((s) => s.sequence >= first && s.sequence < first + count) ?? [];
-    if (known.length < count) throw new Error("a delta update goes on from a playlist that is not here");
+    if (known.length < count) throw new Error("a delta update refers to a playlist that is not available");
     this.#out.segments.push(...known);
     const last = known.at(-1);
     this.#sequence += count;
@@ -303,7 +303,7 @@ class MediaReader {
     return { url, range: this.#placed(url, byteRange(a.get("BYTERANGE") ?? "")) };
   }
 
-  /** @param {string} url @param {ByteRange | null} range @returns {ByteRange | null} With its offset, if it had none. */
+  /** @param {string} url @param {ByteRange | null} range @returns {ByteRange | null} The range with an offset. */
   #placed(url, range) {
     if (range === null) return null;
     const offset = range.offset < 0 ? this.#ends.get(url) ?? 0 : range.offset;
@@ -318,7 +318,7 @@ function resolution(text) {
   return match ? { width: Number(match[1]), height: Number(match[2]) } : null;
 }
 
-/** @param {string} text "length[@offset]". @returns {ByteRange | null} Offset −1: after the last. */
+/** @param {string} text "length[@offset]". @returns {ByteRange | null} Offset −1: after the last range. */
 function byteRange(text) {
   const match = /^(\d+)(?:@(\d+))?$/.exec(text);
   return match ? { length: Number(match[1]), offset: match[2] === undefined ? -1 : Number(match[2]) } : null;

@@ -1,34 +1,34 @@
-/** One media playlist of the live window, kept fresh by reading it anew. */
+/** One media playlist of the live window, which is reloaded continuously. */
 
-import { either, timeout } from "./fetching.js";
+import { anySignal, timeout } from "./fetching.js";
 import { HTTPFailure } from "./playback-result.js";
 import { parseMedia } from "./playlist.js";
 import { Timeline } from "./timeline.js";
 
-/** A request that is not held open takes no longer than this. */
-const PATIENCE_MILLISECONDS = 8000;
+/** Time limit of a request, added to that of a blocking reload. */
+const TIMEOUT_MILLISECONDS = 8000;
 
-/** One media playlist and its place in time. */
+/** One media playlist and its position on the time axis. */
 export class Rendition {
   /** @type {import("./playlist.js").MediaPlaylist | null} */
   playlist = null;
   timeline = new Timeline();
-  /** Of the last segment before another rendition takes over; Infinity as long as none does. */
+  /** Number of the last segment before another rendition replaces this one; Infinity while there is none. */
   lastSequence = Infinity;
-  /** @type {boolean | null} Whether the picture's playlist reports it (§4.4.5.4); null as long as it never did. */
+  /** @type {boolean | null} Whether the main playlist reports this one (§4.4.5.4); null if it never did. */
   isReported = null;
-  /** @type {string | null} The init segment of the newest media when the multivariant playlist was read; null before any. */
-  learnedMap = null;
-  /** Whether segments from before the list, if the server has any, still have to be asked for. */
+  /** @type {string | null} URL of the newest init segment when the renditions were last checked; null before that. */
+  checkedMap = null;
+  /** Whether the segments before the list must still be requested. */
   #lacksHistory;
-  /** Where the newest media was when, for an edge that moves between two reloads: performance.now() milliseconds. */
+  /** When the media last grew, to advance the edge between two reloads: milliseconds as performance.now(). */
   #grownAt = 0;
   #readAt = -Infinity;
 
   /**
    * @param {"main" | "audio"} kind
    * @param {string} url
-   * @param {number} rewind Seconds that can be gone back beyond what the playlist lists.
+   * @param {number} rewind Seconds that can be rewound beyond the list of the playlist.
    */
   constructor(kind, url, rewind) {
     this.kind = kind;
@@ -37,26 +37,26 @@ export class Rendition {
     this.#lacksHistory = rewind > 0;
   }
 
-  /** Whether its segments lie where their media do, or none of them has any. */
+  /** Whether its segments lie at their media times, or none of them can be read. */
   get isPlaced() {
     const { segments, isAnchored, readable } = this.timeline;
     return segments.length > 0 && (isAnchored || readable === null);
   }
 
-  /** The URL of the newest media's init segment; "" without any. */
+  /** URL of the init segment of the newest media; "" without any. */
   get map() { return this.playlist?.segments.at(-1)?.map?.url ?? ""; }
 
-  /** Whether everything is here that is needed of it. */
-  get isLeft() {
+  /** Whether another rendition has replaced this one and all needed segments of this one are listed. */
+  get isSuperseded() {
     const newest = this.timeline.segments.findLast((s) => s.complete);
     return newest !== undefined && newest.sequence >= this.lastSequence;
   }
 
   /**
-   * Lays it beside one whose segments have the same numbers and times.
+   * Takes the times of another rendition, whose segments have the same numbers and times.
    * @param {Rendition} other
    */
-  placeBeside(other) {
+  alignWith(other) {
     if (!other.timeline.isAnchored) return;
     for (const { sequence } of this.timeline.segments) {
       const known = other.timeline.numbered(sequence);
@@ -65,7 +65,7 @@ export class Rendition {
   }
 
   /**
-   * Learns once of what was there before the list begins.
+   * Reads once which segments the time-shift buffer has before the beginning of the list.
    * @param {AbortSignal} signal
    */
   async readHistory(signal) {
@@ -73,14 +73,14 @@ export class Rendition {
     this.#lacksHistory = false;
     const url = new URL("dvr.m3u8", this.url).href;
     try {
-      const response = await fetch(url, { signal: either(signal, timeout(PATIENCE_MILLISECONDS)) });
+      const response = await fetch(url, { signal: anySignal(signal, timeout(TIMEOUT_MILLISECONDS)) });
       if (response.ok) this.timeline.prepend(parseMedia(await response.text(), url).segments);
     } catch {
-      // The window alone can be gone back in.
+      // Without it, only the window can be rewound.
     }
   }
 
-  /** Seconds at which the newest media ends by now: the last playlist's end, moved on with the clock until the next. */
+  /** Estimated end of the media in seconds: the end of the last playlist, advanced by the clock until the next one. */
   get liveEnd() {
     const end = this.timeline.end;
     if (end === null || this.playlist === null) return null;
@@ -89,22 +89,22 @@ export class Rendition {
   }
 
   /**
-   * Reads the playlist anew. Where the server offers it, the answer comes as soon as there is something new.
-   * @param {"parts" | "segments" | "now"} wait What must be new in the answer.
+   * Reloads the playlist. If the server supports blocking reload, it responds as soon as there is something new.
+   * @param {"parts" | "segments" | "now"} wait What must be new in the response.
    * @param {AbortSignal} signal
    */
   async reload(wait, signal) {
     const former = this.playlist;
-    const limit = (former?.targetDuration ?? 0) * 3000 + PATIENCE_MILLISECONDS;
+    const limit = (former?.targetDuration ?? 0) * 3000 + TIMEOUT_MILLISECONDS;
     const response = await fetch(this.#request(wait), {
-      cache: "no-store", signal: either(signal, timeout(limit)),
+      cache: "no-store", signal: anySignal(signal, timeout(limit)),
     });
     if (!response.ok) throw await HTTPFailure.of(response);
     const text = await response.text();
     try {
       this.playlist = parseMedia(text, this.url, former);
     } catch (error) {
-      // The next request asks for the whole playlist.
+      // The next request must ask for the whole playlist.
       this.#readAt = -Infinity;
       throw error;
     }

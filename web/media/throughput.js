@@ -1,10 +1,10 @@
-/** How fast media come while they come: waiting for what is not made yet does not count. */
+/** Throughput of media while it arrives. Time spent waiting for media that is not made yet does not count. */
 
-/** What is older says nothing of the connection as it is. */
+/** Older measurements do not count. */
 const MEMORY_MILLISECONDS = 4000;
-/** Fewer bytes than these are no measure: they fit into what a connection takes at once. */
+/** Fewer bytes than this are not measured: they fit into one burst of a connection. */
 const LEAST_BYTES = 20_000;
-/** An arrival takes at least this long: a timer tells no less, and small pieces come in one. */
+/** Minimum time of one arrival: the resolution of the timer. Small chunks arrive together. */
 const LEAST_MILLISECONDS = 1;
 
 export class Throughput {
@@ -12,8 +12,8 @@ export class Throughput {
   #arrivals = [];
 
   /**
-   * @param {number} bytes That arrived.
-   * @param {number} milliseconds Since the ones before them, or since the answer began.
+   * @param {number} bytes Number of bytes that arrived.
+   * @param {number} milliseconds Time since the previous chunk, or since the response began.
    * @param {number} now
    */
   add(bytes, milliseconds, now = performance.now()) {
@@ -21,10 +21,10 @@ export class Throughput {
     this.#arrivals.push({ at: now, bytes, milliseconds: Math.max(milliseconds, LEAST_MILLISECONDS) });
   }
 
-  /** Nothing that was measured holds any more. */
+  /** Discards all measurements. */
   reset() { this.#arrivals = []; }
 
-  /** @param {number} now @returns {number | null} Bits per second; null where nothing was measured of late. */
+  /** @param {number} now @returns {number | null} Bits per second; null without recent measurements. */
   rate(now = performance.now()) {
     let bytes = 0, milliseconds = 0;
     for (const arrival of this.#arrivals) {

@@ -1,21 +1,21 @@
 /**
- * Where the segments of a media playlist lie on the player's time axis, and at which wall-clock time. A value: it
- * changes by playlists and by the first media time that is read, and asks nobody.
+ * Position of the segments of a media playlist on the player's time axis, and their wall clock. It changes only by new
+ * playlists and by the first media time that is read. It sends no requests.
  */
 
 /** @typedef {import("./playlist.js").Segment} Segment */
-/** @typedef {Segment & {start: number}} PlacedSegment With the seconds at which it begins on the player's time axis. */
+/** @typedef {Segment & {start: number}} PlacedSegment `start`: seconds on the player's time axis. */
 
 export class Timeline {
-  /** @type {PlacedSegment[]} Those of the last playlist, in order. */
+  /** @type {PlacedSegment[]} In order. */
   segments = [];
-  /** Whether the axis is that of the media; until then it begins at 0 with the first segment that was seen. */
+  /** Whether the axis is that of the media. Before that, it begins at 0 with the first segment seen. */
   isAnchored = false;
-  /** Seconds before the end for which segments stay here that no playlist lists any more: the server still has them. */
+  /** Seconds before the end for which unlisted segments are kept, because the server still has them. */
   memory = 0;
 
   /**
-   * The newest segment whose beginning is there to be read; null without any.
+   * The newest segment whose beginning can be fetched; null if there is none.
    * @returns {PlacedSegment | null}
    */
   get readable() {
@@ -23,9 +23,9 @@ export class Timeline {
     return whole ?? this.segments.findLast((s) => s.map !== null && !s.gap && s.parts[0]?.gap === false) ?? null;
   }
 
-  /** Seconds at which the first listed segment begins; null without segments. */
+  /** Start of the first segment in seconds; null without segments. */
   get start() { return this.segments.at(0)?.start ?? null; }
-  /** Seconds at which the newest media ends; null without segments. */
+  /** End of the newest media in seconds; null without segments. */
   get end() {
     const last = this.segments.at(-1);
     return last === undefined ? null : last.start + last.duration;
@@ -43,7 +43,7 @@ export class Timeline {
     }));
   }
 
-  /** @param {Segment[]} earlier Segments since its beginning: those before the first known one are put before it. */
+  /** @param {Segment[]} earlier Segments from the beginning on. Those before the first known one are put before it. */
   prepend(earlier) {
     const first = this.segments.at(0);
     if (first === undefined) return;
@@ -57,7 +57,7 @@ export class Timeline {
     this.segments = placed.reverse().concat(this.segments);
   }
 
-  /** @param {number} sequence @returns {PlacedSegment[]} What is remembered before that segment, without a hole. */
+  /** @param {number} sequence @returns {PlacedSegment[]} Kept segments before that number, without a hole. */
   #before(sequence) {
     const known = this.segments.findIndex((segment) => segment.sequence === sequence);
     const last = this.segments.at(-1);
@@ -68,7 +68,7 @@ export class Timeline {
   }
 
   /**
-   * Says which media time a segment really begins at; moves the axis once.
+   * Sets the media time at which a segment begins. It shifts the axis, and works only once.
    * @param {number} sequence
    * @param {number} seconds
    */
@@ -93,13 +93,13 @@ export class Timeline {
     return first === undefined ? null : this.segments[sequence - first.sequence] ?? null;
   }
 
-  /** @param {number} time @returns {number | null} The wall-clock time there, in milliseconds since 1970. */
+  /** @param {number} time @returns {number | null} Wall clock at that time, in milliseconds since 1970. */
   dateAt(time) {
     const segment = this.at(time);
     return segment === null || segment.date === null ? null : segment.date + (time - segment.start) * 1000;
   }
 
-  /** @param {Segment[]} listed @returns {number} Where the first of them begins. */
+  /** @param {Segment[]} listed @returns {number} Start of the first of them. */
   #startOf(listed) {
     const first = listed[0];
     const known = this.numbered(first.sequence);
@@ -107,7 +107,7 @@ export class Timeline {
     const last = this.segments.at(-1);
     if (last === undefined) return 0;
     const end = last.start + last.duration;
-    // Whoever slept for longer than the window has lost sight of segments; their length follows from the dates.
+    // After a sleep longer than the window, some segments were never listed. Their length follows from the dates.
     if (first.date === null || last.date === null) return end;
     return Math.max(end, last.start + (first.date - last.date) / 1000);
   }

@@ -1,4 +1,4 @@
-/** The home page: what is live, what was recorded, and how to publish. */
+/** The home page: live streams, recordings, and how to publish. */
 
 import { AdminDialog } from "../admin/admin-dialog.js";
 import { SourceList } from "../admin/source-list.js";
@@ -12,14 +12,14 @@ import { streamCard } from "./stream-card.js";
 const REFRESH_MILLISECONDS = 2000;
 const RECORDINGS_EVERY = 5;
 const RECORDINGS_PAGE = 30;
-const RECORDS_STREAMS = "A stream that is published is recorded; when it ends, it can be played and downloaded here.";
+const RECORDS_STREAMS = "Published streams are recorded. When a stream ends, its recording can be played and downloaded here.";
 const RECORDS_NOTHING = "Recording is off: this server was started with --no-record.";
 
 /** @typedef {{element: HTMLElement, update: (item: any) => void}} Card */
 
 const streamCards = /** @type {Map<string, Card>} */ (new Map());
 const recordingCards = /** @type {Map<string, Card>} */ (new Map());
-/** @type {Map<string, string>} The state of each stream when it was last looked at. */
+/** @type {Map<string, string>} The last known state of each stream. */
 const states = new Map();
 /** @type {import("../api/api.js").Overview | null} */
 let overview = null;
@@ -70,7 +70,7 @@ async function refreshRecordings() {
   showRecordings();
 }
 
-/** @param {import("../api/api.js").Stream[]} streams @param {boolean} first Whether the page has shown none before. */
+/** @param {import("../api/api.js").Stream[]} streams @param {boolean} first Whether this is the first list of the page. */
 function showStreams(streams, first) {
   const rank = { live: 0, starting: 1, reconnecting: 2, ended: 3 };
   const sorted = [...streams].sort((a, b) => (rank[a.state] ?? 4) - (rank[b.state] ?? 4) || (a.name < b.name ? -1 : 1));
@@ -117,7 +117,7 @@ function showPublish() {
 }
 
 /**
- * Makes a list show these items in this order, keeping the elements of those that stay: focus and selection survive.
+ * Makes a list show these items in this order. The elements of items that stay are kept, with their focus and selection.
  * @template T
  * @param {HTMLElement} list
  * @param {Map<string, Card>} cards

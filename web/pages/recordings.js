@@ -1,4 +1,4 @@
-/** The page of recordings: pictures to look through, what is being recorded now, how full the disk is. */
+/** The page of recordings: the gallery, the running recordings, and the use of the disk. */
 
 import { AdminDialog } from "../admin/admin-dialog.js";
 import { change, hasToken } from "../api/admin.js";
@@ -13,7 +13,7 @@ import { isOwnFile } from "../ui/links.js";
 const REFRESH_MILLISECONDS = 3000;
 const PAGE = 48;
 const MOST_AT_ONCE = 1000;
-/** The server does not count further. */
+/** The server counts no further than this. */
 const COUNTED = 10000;
 const UNDO_MILLISECONDS = 20000;
 
@@ -26,7 +26,7 @@ let total = 0;
 let writable = false;
 /** Whether the server records anything. */
 let isRecording = true;
-/** What runs and how much there is, as text: the list is fetched again when it changes. */
+/** Running recordings and storage, as text. The list is fetched again when it changes. */
 let lastState = "";
 let loading = false;
 let undoTimer = 0;
@@ -44,10 +44,10 @@ new IntersectionObserver((entries) => { if (entries.some((e) => e.isIntersecting
 document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });
 setInterval(() => { if (!document.hidden) refresh(); }, REFRESH_MILLISECONDS);
 byId("undo-close", HTMLButtonElement).addEventListener("click", hideUndo);
-// A link may ask for one stream's recordings, and for one of them to be played.
+// The query may name a stream to filter by, and a recording of it to play.
 const asked = new URLSearchParams(location.search);
 byId("filter-stream", HTMLInputElement).value = asked.get("stream") ?? "";
-/** What stands above the list: the list waits for it, or it would move away under a finger. */
+/** The content above the list. The list waits for it, so that it does not move afterwards. */
 const above = showManage();
 reload();
 playAsked(asked.get("stream"), asked.get("play"));
@@ -59,7 +59,7 @@ async function playAsked(stream, file) {
     const recording = await fetchRecording(stream, file);
     if (isOwnFile(recording.url)) playRecording(recording);
   } catch {
-    offerUndo("That recording is not there any more.", null);
+    offerUndo("This recording no longer exists.", null);
   }
 }
 
@@ -80,7 +80,7 @@ function wanted() {
   };
 }
 
-/** Fetches as many as are shown, from the newest on. */
+/** Fetches as many recordings as are shown, from the newest on. */
 async function reload() {
   loading = true;
   const query = wanted();
@@ -92,7 +92,7 @@ async function reload() {
     shown = page.recordings;
     show();
   } catch {
-    // A stream's name that is half written is none.
+    // The API refuses an incomplete stream name. No recordings match it.
     shown = [];
     [next, total] = [null, 0];
     show();
@@ -137,7 +137,7 @@ function show() {
   showNothing();
 }
 
-/** Why nothing is listed. */
+/** Shows why the list is empty. */
 function showNothing() {
   const isNarrowed = Object.values(wanted()).some((value) => value !== "");
   const off = "Recording is off: this server was started with --no-record.";
@@ -145,7 +145,7 @@ function showNothing() {
     byId("nothing", HTMLElement), !isRecording ? off : isNarrowed ? "No recordings match." : "Nothing has been recorded yet.");
 }
 
-// MARK: What changes by itself
+// MARK: Polling
 
 async function refresh() {
   try {
@@ -196,7 +196,7 @@ function showDisk(storage) {
   setText(byId("disk-text", HTMLElement), text);
 }
 
-// MARK: What people change
+// MARK: Actions
 
 const actions = {
   /** @param {import("../api/api.js").Recording} recording */
@@ -232,7 +232,7 @@ async function attempt(method, path, done) {
     announce(done);
   } catch (error) {
     worked = false;
-    offerUndo(error instanceof Error ? error.message : "That did not work.", null);
+    offerUndo(error instanceof Error ? error.message : "The request failed.", null);
     if (!hasToken()) showManage();
   }
   await reload();
@@ -257,7 +257,7 @@ function hideUndo() {
 
 // MARK: The token
 
-/** Buttons come and go with the token. */
+/** Shows or hides the buttons that need the token. */
 function showManage() {
   admin.refresh();
   document.body.dataset.admin = String(hasToken());

@@ -1,4 +1,4 @@
-/** What stands below the player: recording, source, links and commands. None of it is needed for the first picture. */
+/** The panels below the player: recording, source, links and commands. They are loaded after the first frame. */
 
 import { AdminDialog } from "../admin/admin-dialog.js";
 import { SourcePanel } from "../admin/source-panel.js";
@@ -10,7 +10,7 @@ import { publishRows, watchRows } from "../ui/links.js";
 
 const RETRY_MILLISECONDS = 5000;
 
-/** @param {string} name Of the stream. @param {import("../engine/session.js").WatchSession} session */
+/** @param {string} name Name of the stream. @param {import("../engine/session.js").WatchSession} session */
 export function openPanels(name, session) {
   const managers = [byId("manage", HTMLButtonElement), byId("source-manage", HTMLButtonElement)];
   const admin = new AdminDialog(managers, () => {

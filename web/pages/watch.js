@@ -1,4 +1,4 @@
-/** The page of one stream: picture, controls, messages and links. */
+/** The page of one stream: video, controls, messages and links. */
 
 import { ServerClock } from "../api/api.js";
 import { WatchSession } from "../engine/session.js";
@@ -12,9 +12,9 @@ import { isStreamName, NAME_GRAMMAR } from "../ui/links.js";
 import { QualityMenu } from "../ui/quality-menu.js";
 import { SeekBar } from "../ui/seek-bar.js";
 
-/** A wait shorter than this shows no message: it is over before it is read. */
-const PATIENCE_MILLISECONDS = 700;
-/** What stands below the player waits for the first picture, but no longer than this. */
+/** A shorter wait shows no message: it could not be read. */
+const MESSAGE_DELAY_MILLISECONDS = 700;
+/** The panels below the player are loaded after the first frame, but no later than this. */
 const PANELS_MILLISECONDS = 1500;
 
 const name = nameFromAddress();
@@ -22,7 +22,7 @@ const video = byId("video", HTMLVideoElement);
 const stage = byId("stage", HTMLElement);
 const message = byId("message", HTMLElement);
 const badge = byId("badge", HTMLElement);
-const lastPicture = byId("last-picture", HTMLCanvasElement);
+const lastFrame = byId("last-frame", HTMLCanvasElement);
 const publish = byId("publish", HTMLDetailsElement);
 
 setText(byId("name", HTMLElement), name);
@@ -30,7 +30,7 @@ document.title = `${name} · weir`;
 
 if (isStreamName(name)) watch();
 else {
-  say("This is no stream name", NAME_GRAMMAR, null);
+  say("Invalid stream name", NAME_GRAMMAR, null);
   setBadge("notStarted", "Not found");
   byId("other-players", HTMLElement).hidden = true;
   publish.hidden = true;
@@ -40,14 +40,14 @@ else {
 function watch() {
   const wanted = new URLSearchParams(location.search).get("player");
   const forced = wanted === "mse" || wanted === "hls" || wanted === "native" ? wanted : null;
-  const session = new WatchSession(video, name, forced, keepLastPicture);
+  const session = new WatchSession(video, name, forced, keepLastFrame);
   const clock = new ServerClock();
   const controls = new Controls(video, session);
   const seekBar = new SeekBar(video, session);
   const quality = new QualityMenu(session);
   listenToKeys(controls, new CaptionsMenu(video));
   let phaseSince = performance.now();
-  /** @type {import("../ui/details-panel.js").DetailsPanel | null} Loaded when it is opened. */
+  /** @type {import("../ui/details-panel.js").DetailsPanel | null} Loaded when it is first opened. */
   let details = null;
   /** @type {{refresh(): void} | null} */
   let panels = null;
@@ -68,7 +68,7 @@ function watch() {
     details.toggle();
   }, { once: true });
   byId("message-action", HTMLButtonElement).addEventListener("click", () => session.retry());
-  for (const event of ["playing", "loadeddata"]) video.addEventListener(event, () => { lastPicture.hidden = true; });
+  for (const event of ["playing", "loadeddata"]) video.addEventListener(event, () => { lastFrame.hidden = true; });
   video.addEventListener("resize", fitStage);
   addEventListener("pagehide", () => session.stop());
   addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
@@ -93,7 +93,7 @@ function watch() {
   session.start();
 }
 
-/** The last segment of the path, as text; what cannot be decoded stays as it is. */
+/** The last segment of the path, decoded; left as it is if it cannot be decoded. */
 function nameFromAddress() {
   const segment = location.pathname.split("/").filter(Boolean).at(-1) ?? "";
   try {
@@ -103,16 +103,16 @@ function nameFromAddress() {
   }
 }
 
-/** Keeps what was on the screen while the video element begins anew. */
-function keepLastPicture() {
+/** Keeps the last frame on the screen while the video element is reset. */
+function keepLastFrame() {
   if (video.readyState < HTMLMediaElement.HAVE_CURRENT_DATA || video.videoWidth === 0) return;
-  lastPicture.width = video.videoWidth;
-  lastPicture.height = video.videoHeight;
-  lastPicture.getContext("2d")?.drawImage(video, 0, 0);
-  lastPicture.hidden = false;
+  lastFrame.width = video.videoWidth;
+  lastFrame.height = video.videoHeight;
+  lastFrame.getContext("2d")?.drawImage(video, 0, 0);
+  lastFrame.hidden = false;
 }
 
-/** The stage takes the picture's shape, so that nothing jumps and no bars appear. */
+/** Gives the stage the aspect ratio of the video, so that the layout does not jump and no bars appear. */
 function fitStage() {
   if (video.videoWidth > 0) stage.style.setProperty("--shape", String(video.videoWidth / video.videoHeight));
 }
@@ -124,25 +124,25 @@ function words(session) {
     case "looking": return ["Looking for the stream", ""];
     case "notStarted": return [
       "Not started yet",
-      "Nobody publishes under this name. The picture comes by itself as soon as somebody does.",
+      "Nothing is being published under this name. The stream plays here as soon as it starts.",
     ];
-    case "starting": return ["Starting", "The publisher is connected; the first picture is on its way."];
-    case "waiting": return ["Waiting for the picture", ""];
+    case "starting": return ["Starting", "The publisher is connected. Waiting for the first frame."];
+    case "waiting": return ["Buffering", ""];
     case "reconnecting": return [
       "Reconnecting",
-      "The publisher or the network is interrupted. It goes on here by itself.",
+      "The publisher or the network is interrupted. Playback resumes automatically.",
     ];
-    case "ended": return ["The stream has ended", "If it starts again, it plays here by itself."];
+    case "ended": return ["The stream has ended", "If it starts again, it plays here automatically."];
     case "unplayable": return [
       `This browser cannot play ${unplayable}`,
       `The stream is live in ${session.unplayable.join(", ")}. ` +
-        "Another browser may play it, and ffplay or VLC will: see “Other players”.",
+        "Another browser may play it. ffplay and VLC can: see “Other players”.",
     ];
     case "full": {
       const wait = Math.max(0, Math.ceil((session.retryAt - performance.now()) / 1000));
       return ["The server is full", wait > 0 ? `Next try in ${wait} s.` : "Trying again."];
     }
-    case "unreachable": return ["The server cannot be reached", "Trying again by itself."];
+    case "unreachable": return ["The server cannot be reached", "Trying again."];
     default: return ["", ""];
   }
 }
@@ -164,7 +164,7 @@ function showPhase(session, age) {
     message.hidden = true;
     return;
   }
-  if (phase === "waiting" && age < PATIENCE_MILLISECONDS) return;
+  if (phase === "waiting" && age < MESSAGE_DELAY_MILLISECONDS) return;
   const [title, text] = words(session);
   const canRetry = phase === "unreachable" || phase === "full";
   say(title, text, canRetry ? "Try now" : null, ["looking", "starting", "waiting", "reconnecting"].includes(phase));
@@ -198,8 +198,8 @@ function showSummary(session) {
     if (stream.recording?.state === "running") parts.push("being recorded");
   }
   setText(byId("summary", HTMLElement), parts.join(" · "));
-  const soundOnly = Boolean(stream && stream.tracks.length > 0 && stream.tracks.every((t) => t.kind === "audio"));
-  byId("audio-only", HTMLElement).hidden = !soundOnly;
+  const audioOnly = Boolean(stream && stream.tracks.length > 0 && stream.tracks.every((t) => t.kind === "audio"));
+  byId("audio-only", HTMLElement).hidden = !audioOnly;
   const warnings = stream?.warnings ?? [];
   const list = byId("warnings", HTMLElement);
   list.hidden = warnings.length === 0;

@@ -1,25 +1,25 @@
-/** Cuts a clip out of a recording: two handles on the seek bar, their times, and a link that downloads what lies between. */
+/** Cuts a clip out of a recording: two handles on the seek bar, their times, and a download link for the clip. */
 
 import { addressOf } from "../api/api.js";
 import { make, setText } from "../ui/dom.js";
 import * as format from "../ui/format.js";
 
-/** Seconds of a clip that begins where the playhead is. */
+/** Length of a new clip in seconds. It begins at the playhead. */
 const USUAL_LENGTH = 30;
 const SHORTEST = 0.1;
-/** The server makes none that is longer. */
+/** Longest clip that the server makes, in seconds. */
 const LONGEST = 4 * 3600;
-/** What keys move a handle by, in seconds. */
+/** Seconds by which keys move a handle. */
 const STEPS = /** @type {Record<string, number>} */ ({ ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -10, PageUp: 10 });
-/** With Shift. */
+/** Seconds by which arrow keys with Shift move a handle. */
 const FINE = 0.1;
-/** Dragging shows a new picture at most so often. */
+/** Minimum interval between seeks while a handle is dragged. */
 const DRAG_MILLISECONDS = 150;
 
 /** @typedef {"start" | "end"} Edge */
 
 export class ClipEditor {
-  /** What belongs into the row of the seek bar. */
+  /** Elements to put into the row of the seek bar. */
   marks;
   /** The panel below the player. */
   element;
@@ -67,7 +67,7 @@ export class ClipEditor {
     this.#times.setAttribute("role", "status");
     const element = make("section", "clip", make("h3", "", "Clip"), this.#times,
       make("div", "clip-actions", here("start", "Start here"), here("end", "End here"),
-        press("Play it", () => this.#preview()), this.#download),
+        press("Play clip", () => this.#preview()), this.#download),
       make("p", "hint", "Drag the handles on the bar, or move them with the arrow keys: 1 s, with Shift 0.1 s, with the page keys 10 s."),
       this.#problem);
     element.id = "clip";
@@ -78,7 +78,7 @@ export class ClipEditor {
   get isOpen() { return !this.element.hasAttribute("hidden"); }
 
   /**
-   * A recording is being played.
+   * Must be called when a recording is opened.
    * @param {import("../api/api.js").Recording} recording
    */
   open(recording) {
@@ -109,7 +109,7 @@ export class ClipEditor {
     this.#opener.setAttribute("aria-expanded", String(visible));
   }
 
-  /** Shows what is. */
+  /** Updates the editor. */
   refresh() {
     const { range } = this.#playback;
     if (!this.isOpen || range === null || this.#recording === null) return;
@@ -187,7 +187,7 @@ export class ClipEditor {
   }
 
   /**
-   * Shows the picture at a handle.
+   * Shows the frame at a handle.
    * @param {Edge} edge
    */
   #look(edge) {

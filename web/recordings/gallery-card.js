@@ -1,4 +1,4 @@
-/** One recording of the gallery: its picture, what is known of it, and what can be done with it. */
+/** One recording in the gallery: its thumbnail, its data and its buttons. */
 
 import { icon, make, setIcon, setText } from "../ui/dom.js";
 import * as format from "../ui/format.js";
@@ -12,7 +12,7 @@ import { playRecording } from "./play-recording.js";
 export function galleryCard(actions) {
   const image = /** @type {HTMLImageElement} */ (make("img"));
   const length = make("span", "gallery-length");
-  const picture = /** @type {HTMLButtonElement} */ (make("button", "gallery-picture", icon("audio"), image, length));
+  const thumbnail = /** @type {HTMLButtonElement} */ (make("button", "gallery-thumbnail", icon("audio"), image, length));
   const title = make("h2", "gallery-name");
   const badges = make("span", "gallery-badges");
   const when = make("p", "gallery-when");
@@ -21,19 +21,19 @@ export function galleryCard(actions) {
   const protect = button("lock");
   const remove = button("bin");
   const restore = button("restore", "Restore");
-  const element = make("li", "gallery-item panel", picture,
+  const element = make("li", "gallery-item panel", thumbnail,
     make("div", "gallery-text", make("div", "gallery-head", title, badges), when, note),
     make("div", "gallery-actions", download, restore, protect, remove));
   /** @type {import("../api/api.js").Recording | null} */
   let shown = null;
   let couldChange = false;
-  picture.type = "button";
+  thumbnail.type = "button";
   image.loading = "lazy";
   image.alt = "";
   image.addEventListener("error", () => { image.hidden = true; });
   const on = (/** @type {Element} */ target, /** @type {Act} */ act) =>
     target.addEventListener("click", () => { if (shown) act(shown); });
-  on(picture, playRecording);
+  on(thumbnail, playRecording);
   on(protect, actions.protect);
   on(remove, actions.remove);
   on(restore, actions.restore);
@@ -60,8 +60,8 @@ export function galleryCard(actions) {
       const remarks = remarksOn(recording);
       note.hidden = remarks === "";
       setText(note, remarks);
-      picture.disabled = !isPlayable;
-      picture.setAttribute("aria-label", `Play ${label}`);
+      thumbnail.disabled = !isPlayable;
+      thumbnail.setAttribute("aria-label", `Play ${label}`);
       download.hidden = !isPlayable;
       if (isPlayable) download.href = `${recording.url}?download`;
       download.setAttribute("aria-label", `Download ${label}`);
@@ -70,7 +70,7 @@ export function galleryCard(actions) {
       protect.hidden = isDeleted || !mayChange || !isPlayable;
       setIcon(protect, recording.protected ? "unlock" : "lock");
       const word = recording.protected ? "Unprotect" : "Protect";
-      protect.title = recording.protected ? "Unprotect: it may be deleted then" : "Protect from being deleted";
+      protect.title = recording.protected ? "Unprotect: allow deletion" : "Protect from deletion";
       protect.setAttribute("aria-label", `${word} ${label}`);
       remove.hidden = isDeleted || !mayChange || recording.protected;
       remove.title = "Delete";

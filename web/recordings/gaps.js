@@ -1,11 +1,11 @@
-/** What a recording lacks, as people read it. */
+/** Texts for the gaps of a recording. */
 
 import { make } from "../ui/dom.js";
 import * as format from "../ui/format.js";
 
 /** @typedef {import("../api/api.js").Gap} Gap */
 
-/** So many are listed one by one. */
+/** Maximum number of gaps that are listed one by one. */
 const LISTED = 20;
 
 /** @param {Gap[]} gaps At least one. @returns {string} "2 gaps, 3.4 s missing" */
@@ -15,10 +15,10 @@ export function gapSummary(gaps) {
 }
 
 /**
- * Shows them in a list, made anew only when they change.
+ * Shows the gaps in a list. The list is built anew only when they change.
  * @param {HTMLElement} list
  * @param {Gap[]} gaps
- * @param {((time: number) => void) | null} seek Makes each a button that goes there, in seconds of the recording.
+ * @param {((time: number) => void) | null} seek Makes each gap a button that seeks there, in seconds of the recording.
  */
 export function showGaps(list, gaps, seek = null) {
   list.hidden = gaps.length === 0;

@@ -1,24 +1,24 @@
-/** The newest finished recording of a stream, for whoever comes when nothing is live. */
+/** The link to the newest finished recording of a stream, shown when nothing is live. */
 
 import { fetchOverview, fetchRecordings } from "../api/api.js";
 import { byId } from "../ui/dom.js";
 import { isOwnFile } from "../ui/links.js";
 
-/** A recording is finished a moment after its stream has ended. */
+/** Polling interval. A recording is finished shortly after its stream has ended. */
 const ASK_MILLISECONDS = 3000;
-/** After so many questions it is asked less often. */
+/** After this many requests the interval is longer. */
 const EAGER_QUESTIONS = 5;
 const ASK_LATER_MILLISECONDS = 60_000;
 
 export class LastRecording {
   #link = byId("message-recording", HTMLAnchorElement);
   #name;
-  /** Whether anything is recorded on this server; null while unknown. */
+  /** Whether this server records; null while unknown. */
   #records = /** @type {boolean | null} */ (null);
   #questions = 0;
   #askedAt = -Infinity;
 
-  /** @param {string} name Of the stream. */
+  /** @param {string} name Name of the stream. */
   constructor(name) { this.#name = name; }
 
   /** @param {import("../engine/session.js").Phase} phase */
@@ -46,7 +46,7 @@ export class LastRecording {
       this.#link.href = `/recordings?${new URLSearchParams({ stream: this.#name, play: newest.file })}`;
       this.#link.hidden = false;
     } catch {
-      // It is asked again.
+      // The next refresh repeats the request.
     }
   }
 }

@@ -1,4 +1,4 @@
-/** Plays a recording in the page's dialog, whose scripts are loaded for the first one. */
+/** Plays a recording in the page's dialog. The scripts of the dialog are loaded on first use. */
 
 /** @param {import("../api/api.js").Recording} recording */
 export async function playRecording(recording) {

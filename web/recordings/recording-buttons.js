@@ -1,4 +1,4 @@
-/** The buttons that start a stream's recording, stop it, and discard it. */
+/** The buttons that start, stop and discard the recording of a stream. */
 
 import { confirmButton } from "../ui/confirm-button.js";
 import { icon, make } from "../ui/dom.js";
@@ -6,7 +6,7 @@ import { icon, make } from "../ui/dom.js";
 /** @typedef {"start" | "stop" | "cancel"} RecordingAction */
 
 /**
- * @param {string} name Of the stream.
+ * @param {string} name Name of the stream.
  * @param {(action: RecordingAction) => void} control
  */
 export function recordingButtons(name, control) {

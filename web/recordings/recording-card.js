@@ -37,7 +37,7 @@ export function recordingCard() {
       badge.hidden = word === "";
       badge.dataset.state = recording.state === "running" ? "live" : recording.state;
       setText(badge, word);
-      // A file that is still written has no end yet: it is watched live.
+      // A running recording has no end yet, so the link leads to the live stream.
       const whole = recording.state !== "running";
       play.hidden = download.hidden = !whole || !isOwnFile(recording.url);
       watch.hidden = whole;
@@ -52,5 +52,5 @@ export function recordingCard() {
   };
 }
 
-/** @param {string} tag @param {string} symbol Of icons.svg. @param {string} word */
+/** @param {string} tag @param {string} symbol A symbol of icons.svg. @param {string} word */
 const action = (tag, symbol, word) => make(tag, "button quiet", icon(symbol), make("span", "", word));

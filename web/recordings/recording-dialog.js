@@ -1,4 +1,4 @@
-/** The dialog that plays a recording, tells what is missing in it, and cuts clips out of it. */
+/** The dialog that plays a recording, lists its gaps, and cuts clips. */
 
 import { byId, icon, make, setText } from "../ui/dom.js";
 import * as format from "../ui/format.js";
@@ -41,7 +41,7 @@ class RecordingDialog {
       this.#error.toggleAttribute("hidden", this.#player.video.error === null || !dialog.open);
     });
     dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
-    // The event may come when the next recording is open already.
+    // The event may arrive when the next recording is already open.
     dialog.addEventListener("close", () => { if (!dialog.open) this.#player.unload(); });
     dialog.addEventListener("keydown", (event) => this.#player.key(event));
   }
@@ -59,8 +59,8 @@ class RecordingDialog {
   }
 }
 
-/** @param {import("../api/api.js").Recording} recording @returns {string} Why it ended, where that was not its stream's end. */
+/** @param {import("../api/api.js").Recording} recording @returns {string} Why it ended before its stream; else "". */
 function endOf(recording) {
-  if (recording.state === "failed") return `Interrupted: ${recording.reason ?? "no reason is known"}.`.replace(/\.\.$/, ".");
-  return recording.salvaged ? "The server was killed while it was being written; the next start finished it." : "";
+  if (recording.state === "failed") return `Interrupted: ${recording.reason ?? "unknown reason"}.`.replace(/\.\.$/, ".");
+  return recording.salvaged ? "The server was killed while it wrote this recording. The next start repaired the file." : "";
 }

@@ -1,4 +1,4 @@
-/** What the watch page tells of the stream's recording, or its source's, and the buttons that change it. */
+/** The panel of the watch page for the recording of the stream, or of its source, with its buttons. */
 
 import { change, hasToken } from "../api/admin.js";
 import { fetchOverview, fetchStorage } from "../api/api.js";
@@ -13,7 +13,7 @@ import { recordingButtons } from "./recording-buttons.js";
 /** @typedef {import("./recording-buttons.js").RecordingAction} RecordingAction */
 
 const RETRY_MILLISECONDS = 5000;
-/** What the server said to a click stays for so long. */
+/** How long the server's response to a click is shown. */
 const ANSWER_MILLISECONDS = 15_000;
 
 const STATES = {
@@ -39,17 +39,17 @@ export class RecordingPanel {
   #buttons;
   #admin;
   #publisher;
-  /** @type {import("../api/api.js").Storage | null} Null while unknown, and where nothing is recorded. */
+  /** @type {import("../api/api.js").Storage | null} Null while unknown, or if recording is off. */
   #storage = null;
-  /** @type {string | null} Why the last click did nothing. */
+  /** @type {string | null} Error message of the last click. */
   #answer = null;
   #answeredAt = -Infinity;
 
   /**
-   * @param {string} name Of the stream.
+   * @param {string} name Name of the stream.
    * @param {import("../engine/session.js").WatchSession} session
    * @param {AdminDialog} admin
-   * @param {import("../admin/source-panel.js").SourcePanel} publisher Of the stream, where that is part of the server.
+   * @param {import("../admin/source-panel.js").SourcePanel} publisher Panel of the source that publishes the stream, if any.
    */
   constructor(name, session, admin, publisher) {
     this.#name = name;
@@ -73,8 +73,8 @@ export class RecordingPanel {
   }
 
   /**
-   * What is recorded: a stream, or the source that it comes from, on air and off. What is not recorded with its stream is
-   * recorded with its source.
+   * The recording to show: that of the stream, or that of its source, which runs on air and off. If the stream is not being
+   * recorded, the source is.
    */
   get #subject() {
     const { stream } = this.#session;
@@ -91,7 +91,7 @@ export class RecordingPanel {
       await change("POST", `/api/v1/${this.#subject.follows}/${encodeURIComponent(this.#name)}/recording/${action}`);
       announce(DONE[action]);
     } catch (error) {
-      this.#answer = error instanceof Error ? error.message : "That did not work.";
+      this.#answer = error instanceof Error ? error.message : "The request failed.";
       this.#answeredAt = performance.now();
       this.#admin.refresh();
       if (!hasToken()) this.#admin.open();
@@ -100,7 +100,7 @@ export class RecordingPanel {
     this.refresh();
   }
 
-  /** Shows what is. */
+  /** Updates the panel. */
   refresh() {
     const { stream } = this.#session;
     const { source } = this.#publisher;
@@ -132,6 +132,6 @@ export class RecordingPanel {
 /** @param {import("../api/api.js").StreamRecording | null} recording @returns {string | null} */
 function reasonOf(recording) {
   if (recording === null) return null;
-  if (recording.state === "failed") return `Interrupted: ${recording.reason ?? "no reason is known"}`;
+  if (recording.state === "failed") return `Interrupted: ${recording.reason ?? "unknown reason"}`;
   return recording.reason;
 }

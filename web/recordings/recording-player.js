@@ -1,4 +1,4 @@
-/** The player of a recording: its picture, a seek bar with the time of day, and the keys of the watch page. */
+/** The player of a recording: its video, a seek bar with the time of day, and the keyboard shortcuts of the watch page. */
 
 import { fetchKeyFrames } from "../api/api.js";
 import { RecordingPlayback } from "../engine/recording-playback.js";
@@ -14,7 +14,7 @@ const LETTER_STEP = 10;
 const VOLUME_STEP = 0.1;
 
 const WORDING = {
-  // What is still being written may begin at any time of its media.
+  // The media of a running recording may begin at any time.
   brief: (/** @type {number} */ time, /** @type {{start: number}} */ range) => format.duration(time - range.start),
   spoken: (/** @type {number} */ time, /** @type {{start: number, end: number}} */ range) =>
     `${format.duration(time - range.start)} of ${format.duration(range.end - range.start)}`,
@@ -23,21 +23,21 @@ const WORDING = {
 export class RecordingPlayer {
   video = /** @type {HTMLVideoElement} */ (make("video"));
   #stage = make("div", "player-stage");
-  #soundOnly = make("div", "player-sound", icon("audio"));
+  #audioOnly = make("div", "player-audio-only", icon("audio"));
   #row = make("div", "seek-row");
   #play = control("play", "Play", "k Space", "Play or pause (k)");
-  #mute = control("sound", "Sound off", "m", "Sound on or off (m)");
+  #mute = control("volume", "Mute", "m", "Mute or unmute (m)");
   #volume = slider("player-volume", "volume", "Volume");
   #place = make("span", "player-place");
   #fullscreen = control("expand", "Full screen", "f", "Full screen (f)");
   #playback = new RecordingPlayback(this.video);
   #clip;
-  #clipButton = control("clip", "Clip", "", "Cut out a clip");
+  #clipButton = control("clip", "Clip", "", "Cut a clip");
   #seekBar;
   /** @type {import("../api/api.js").Recording | null} */
   #recording = null;
 
-  /** @param {Element} place An element of the document, where the player is put. */
+  /** @param {Element} place The element of the document that receives the player. */
   constructor(place) {
     this.video.id = "recording-video";
     this.video.playsInline = true;
@@ -70,11 +70,11 @@ export class RecordingPlayer {
     ahead.classList.add("wide");
     const controls = make("div", "player-controls", this.#row,
       make("div", "buttons", this.#play, back, ahead, this.#mute, this.#volume, this.#place, position,
-        make("span", "spring"), this.#clipButton, this.#fullscreen));
+        make("span", "spacer"), this.#clipButton, this.#fullscreen));
     controls.setAttribute("role", "group");
     controls.setAttribute("aria-label", "Player controls");
-    this.#soundOnly.toggleAttribute("hidden", true);
-    this.#stage.append(make("div", "player-picture", this.video, this.#soundOnly), controls);
+    this.#audioOnly.toggleAttribute("hidden", true);
+    this.#stage.append(make("div", "player-video", this.video, this.#audioOnly), controls);
     return this.#stage;
   }
 
@@ -83,14 +83,14 @@ export class RecordingPlayer {
     this.#play.addEventListener("click", () => this.#togglePlay());
     video.addEventListener("click", () => this.#togglePlay());
     video.addEventListener("dblclick", () => this.#toggleFullScreen());
-    this.#mute.addEventListener("click", () => this.#toggleSound());
+    this.#mute.addEventListener("click", () => this.#toggleMute());
     this.#volume.addEventListener("input", () => this.#setVolume(Number(this.#volume.value)));
     this.#fullscreen.addEventListener("click", () => this.#toggleFullScreen());
     this.#fullscreen.hidden = !document.fullscreenEnabled;
     for (const event of ["play", "pause", "ended", "volumechange", "timeupdate", "durationchange", "seeking", "progress"]) {
       video.addEventListener(event, () => this.#refresh());
     }
-    video.addEventListener("loadeddata", () => this.#soundOnly.toggleAttribute("hidden", video.videoWidth > 0));
+    video.addEventListener("loadeddata", () => this.#audioOnly.toggleAttribute("hidden", video.videoWidth > 0));
     document.addEventListener("fullscreenchange", () => this.#refresh());
   }
 
@@ -98,7 +98,7 @@ export class RecordingPlayer {
   load(recording) {
     this.#recording = recording;
     this.#playback.setClock([]);
-    this.#soundOnly.toggleAttribute("hidden", true);
+    this.#audioOnly.toggleAttribute("hidden", true);
     this.#playback.leave();
     this.video.poster = isOwnFile(recording.thumbnail) ? recording.thumbnail ?? "" : "";
     const isRunning = recording.state === "running";
@@ -132,7 +132,7 @@ export class RecordingPlayer {
       const { clock } = await fetchKeyFrames(recording);
       if (this.#recording === recording) this.#playback.setClock(clock);
     } catch {
-      // It plays without the time of day.
+      // The recording plays without the time of day.
     }
   }
 
@@ -148,7 +148,7 @@ export class RecordingPlayer {
     }
   }
 
-  // MARK: What people do
+  // MARK: Actions
 
   #togglePlay() {
     const { video } = this;
@@ -161,7 +161,7 @@ export class RecordingPlayer {
     this.#playback.seek(this.video.currentTime + seconds);
   }
 
-  #toggleSound() {
+  #toggleMute() {
     const { video } = this;
     video.muted = !video.muted;
     if (!video.muted && video.volume === 0) video.volume = 1;
@@ -178,7 +178,7 @@ export class RecordingPlayer {
     change.catch(() => this.#refresh());
   }
 
-  /** @param {KeyboardEvent} event Of the dialog. */
+  /** @param {KeyboardEvent} event A key event of the dialog. */
   key(event) {
     if (event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey) return;
     const target = /** @type {Element} */ (event.target);
@@ -193,7 +193,7 @@ export class RecordingPlayer {
       case "k": this.#togglePlay(); break;
       case "j": this.#step(-LETTER_STEP); break;
       case "l": this.#step(LETTER_STEP); break;
-      case "m": this.#toggleSound(); break;
+      case "m": this.#toggleMute(); break;
       case "f": this.#toggleFullScreen(); break;
       case "ArrowLeft": case "ArrowRight":
         if (onOther) return;
@@ -217,12 +217,12 @@ export class RecordingPlayer {
     setIcon(this.#play, video.paused ? "play" : "pause");
     this.#play.setAttribute("aria-label", video.paused ? "Play" : "Pause");
     const silent = video.muted || video.volume === 0;
-    setIcon(this.#mute, silent ? "muted" : "sound");
-    this.#mute.setAttribute("aria-label", silent ? "Sound on" : "Sound off");
+    setIcon(this.#mute, silent ? "muted" : "volume");
+    this.#mute.setAttribute("aria-label", silent ? "Unmute" : "Mute");
     if (document.activeElement !== this.#volume) this.#volume.value = String(silent ? 0 : video.volume);
     const full = document.fullscreenElement === this.#stage;
     setIcon(this.#fullscreen, full ? "shrink" : "expand");
-    this.#fullscreen.setAttribute("aria-label", full ? "Leave full screen" : "Full screen");
+    this.#fullscreen.setAttribute("aria-label", full ? "Exit full screen" : "Full screen");
     const { start, end } = this.#playback.range ?? { start: 0, end: this.#recording?.seconds ?? 0 };
     setText(this.#place, `${format.duration(Math.max(0, video.currentTime - start))} / ${format.duration(end - start)}`);
     this.#seekBar.refresh();
@@ -230,7 +230,7 @@ export class RecordingPlayer {
   }
 }
 
-/** @param {import("../api/api.js").Recording} recording @returns {string} Where its segments are listed, also while it is written. */
+/** @param {import("../api/api.js").Recording} recording @returns {string} Its playlist, which exists while it is written, too. */
 const playlistOf = ({ stream, file }) =>
   `/recordings/${encodeURIComponent(stream)}/${encodeURIComponent(file.replace(/\.mp4$/, ""))}/index.m3u8`;
 

@@ -1,4 +1,4 @@
-/** What is being recorded, and the live streams that are not, with the buttons that change it. */
+/** The running recordings, and the live streams that are not recorded, with their buttons. */
 
 import { byId, icon, make, setText } from "../ui/dom.js";
 import * as format from "../ui/format.js";
@@ -42,13 +42,13 @@ function row(name, control) {
   const badge = make("span", "badge");
   const figures = make("span", "now-figures");
   const buttons = recordingButtons(name, (action) => control(name, action));
-  const trouble = make("p", "now-trouble");
+  const trouble = make("p", "now-problem");
   const play = /** @type {HTMLButtonElement} */ (make("button", "button quiet", icon("play"), make("span", "", "Play")));
   const element = make("li", "now-row", make("h3", "", link), badge, figures, play, buttons.element, trouble);
   /** @type {import("../api/api.js").Recording | null} */
   let shown = null;
   play.type = "button";
-  play.setAttribute("aria-label", `Play what has been recorded of ${name}`);
+  play.setAttribute("aria-label", `Play the recording of ${name} so far`);
   play.addEventListener("click", () => { if (shown) playRecording(shown); });
   return {
     element,
@@ -59,7 +59,7 @@ function row(name, control) {
      */
     update(recording, state, mayChange) {
       shown = recording;
-      // Before its first segment is complete there is nothing to list.
+      // Before the first segment is complete, the playlist is empty.
       play.hidden = recording === null || !(recording.seconds > 0);
       const isInterrupted = recording === null && state?.state === "failed";
       const done = recording?.finishing ?? null;

@@ -1,4 +1,4 @@
-/** A menu of subtitles and captions, where the stream has any. */
+/** The menu of subtitles and captions; hidden if the stream has none. */
 
 import { byId, make } from "./dom.js";
 
@@ -19,13 +19,13 @@ export class CaptionsMenu {
     this.#refresh();
   }
 
-  /** Turns captions on, in the first language, or off. */
+  /** Turns captions off, or on in the first language. */
   toggle() {
     if (this.#select.hidden) return;
     this.#choose(this.#select.value === "" ? this.#select.options[1].value : "");
   }
 
-  /** @param {string} index Of the track; "" for none. */
+  /** @param {string} index Index of the track; "" for none. */
   #choose(index) {
     [...this.#tracks].forEach((track, n) => {
       if (isShown(track)) track.mode = String(n) === index ? "showing" : "disabled";

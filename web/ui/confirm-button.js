@@ -1,47 +1,47 @@
 /**
- * Buttons whose doing cannot be taken back ask once more: a second click within some seconds means it. The second half of
- * a double click does not, nor does a key that is held down.
+ * Buttons for actions that cannot be undone. The action needs a second click within a few seconds. The second half of a
+ * double click does not count, and neither does a key that is held down.
  */
 
 import { announce, setText } from "./dom.js";
 
-const SURE_MILLISECONDS = 4000;
-/** A click that comes sooner after the one before it was made before the question could be read. */
+const CONFIRM_MILLISECONDS = 4000;
+/** A second click that comes sooner was made before the question could be read. */
 const READ_MILLISECONDS = 600;
 
 /**
- * @param {HTMLButtonElement} button Its last child element has the word, or it has no child but that.
+ * @param {HTMLButtonElement} button Its text is in its last child element, or it has no child elements.
  * @param {() => void} act
- * @param {() => boolean} [isGrave] Whether it has to be asked now.
+ * @param {() => boolean} [needsConfirmation] Whether the action needs a confirmation now.
  */
-export function confirmButton(button, act, isGrave = () => true) {
+export function confirmButton(button, act, needsConfirmation = () => true) {
   const place = button.lastElementChild ?? button;
   let word = place.textContent ?? "";
   let timer = 0;
   let clickedAt = -Infinity;
-  const calm = () => {
+  const reset = () => {
     clearTimeout(timer);
-    button.dataset.sure = "";
+    button.dataset.confirming = "";
     setText(place, word);
   };
   button.addEventListener("click", (event) => {
-    const isAsked = button.dataset.sure === "true";
-    const isHasty = event.detail > 1 || event.timeStamp - clickedAt < READ_MILLISECONDS;
+    const isAsked = button.dataset.confirming === "true";
+    const isTooSoon = event.detail > 1 || event.timeStamp - clickedAt < READ_MILLISECONDS;
     clickedAt = performance.now();
-    if (isAsked && isGrave() && isHasty) return;
-    calm();
-    if (isAsked || !isGrave()) return act();
-    button.dataset.sure = "true";
+    if (isAsked && needsConfirmation() && isTooSoon) return;
+    reset();
+    if (isAsked || !needsConfirmation()) return act();
+    button.dataset.confirming = "true";
     setText(place, "Really?");
-    announce(`${button.getAttribute("aria-label") ?? word}: press again if you mean it`);
-    timer = setTimeout(calm, SURE_MILLISECONDS);
+    announce(`${button.getAttribute("aria-label") ?? word}: press again to confirm`);
+    timer = setTimeout(reset, CONFIRM_MILLISECONDS);
   });
   return {
-    /** @param {string} text What the button says while it does not ask. */
+    /** @param {string} text The text of the button while it does not ask for confirmation. */
     setWord(text) {
       word = text;
-      if (button.dataset.sure === "true" && !isGrave()) calm();
-      if (button.dataset.sure !== "true") setText(place, text);
+      if (button.dataset.confirming === "true" && !needsConfirmation()) reset();
+      if (button.dataset.confirming !== "true") setText(place, text);
     },
   };
 }

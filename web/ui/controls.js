@@ -1,13 +1,13 @@
-/** The player's buttons and pointer habits. */
+/** The player's buttons, and its reactions to the pointer. */
 
 import { byId, setIcon, setText } from "./dom.js";
 import * as format from "./format.js";
 
-/** The controls hide after the pointer has rested so long on a playing picture. */
+/** The controls hide when the pointer has not moved for this long while the video plays. */
 const REST_MILLISECONDS = 2800;
-/** Seconds that the buttons for back and forward move. */
+/** Step of the buttons for back and forward, in seconds. */
 const BUTTON_STEP = 10;
-/** The distance to the edge is written anew so often: figures that dance are not read. */
+/** Interval between updates of the distance to the edge: a number that changes faster cannot be read. */
 const DISTANCE_MILLISECONDS = 500;
 
 export class Controls {
@@ -28,8 +28,8 @@ export class Controls {
   #fullscreen = byId("fullscreen", HTMLButtonElement);
   #resting = 0;
   #distanceAt = -Infinity;
-  /** Whether the viewer has said anything about sound; until then the picture offers it. */
-  #soundChosen = false;
+  /** Whether the viewer has muted, unmuted or set the volume. Until then the video shows an "Unmute" button. */
+  #muteChosen = false;
 
   /**
    * @param {HTMLVideoElement} video
@@ -41,8 +41,8 @@ export class Controls {
     video.muted = true;
     this.#play.addEventListener("click", () => this.togglePlay());
     this.#bigPlay.addEventListener("click", () => this.togglePlay());
-    this.#mute.addEventListener("click", () => this.toggleSound());
-    this.#unmute.addEventListener("click", () => this.toggleSound());
+    this.#mute.addEventListener("click", () => this.toggleMute());
+    this.#unmute.addEventListener("click", () => this.toggleMute());
     this.#volume.addEventListener("input", () => this.#setVolume(Number(this.#volume.value)));
     this.#live.addEventListener("click", () => this.goLive());
     this.#back.addEventListener("click", () => this.step(-BUTTON_STEP));
@@ -50,7 +50,7 @@ export class Controls {
     this.#pip.addEventListener("click", () => this.togglePictureInPicture());
     this.#fullscreen.addEventListener("click", () => this.toggleFullScreen());
     this.#fullscreen.hidden = !document.fullscreenEnabled && !("webkitEnterFullscreen" in video);
-    this.#followWish();
+    this.#followIntent();
     this.#listenToPointer();
     for (const event of ["play", "pause", "volumechange"]) video.addEventListener(event, () => this.refresh());
     document.addEventListener("fullscreenchange", () => this.refresh());
@@ -59,33 +59,33 @@ export class Controls {
   togglePlay() {
     const video = this.#video;
     if (video.paused) {
-      this.#session.wish.plays = true;
+      this.#session.intent.plays = true;
       video.play().catch(() => this.refresh());
     } else {
-      this.#session.wish.plays = false;
+      this.#session.intent.plays = false;
       video.pause();
     }
   }
 
   /**
-   * What was paused, here or by a headset or the system, must not start by itself with the next media. A pause at the
-   * end of the media, by an error, or of a page that nobody sees, is no wish.
+   * Stores a pause that was made here, by a headset or by the system, so that playback does not restart with the next media.
+   * A pause at the end of the media, after an error or on a hidden page does not count.
    */
-  #followWish() {
-    const video = this.#video, { wish } = this.#session;
-    video.addEventListener("play", () => { if (!video.paused) wish.plays = true; });
+  #followIntent() {
+    const video = this.#video, { intent } = this.#session;
+    video.addEventListener("play", () => { if (!video.paused) intent.plays = true; });
     video.addEventListener("pause", () => {
       const byItself = video.ended || video.error || document.hidden;
-      if (!byItself && video.readyState > HTMLMediaElement.HAVE_METADATA) wish.plays = false;
+      if (!byItself && video.readyState > HTMLMediaElement.HAVE_METADATA) intent.plays = false;
     });
   }
 
-  toggleSound() {
+  toggleMute() {
     const video = this.#video;
-    this.#soundChosen = true;
+    this.#muteChosen = true;
     video.muted = !video.muted;
     if (!video.muted && video.volume === 0) video.volume = 1;
-    if (!video.muted && video.paused && this.#session.wish.plays) video.play().catch(() => {});
+    if (!video.muted && video.paused && this.#session.intent.plays) video.play().catch(() => {});
     this.refresh();
   }
 
@@ -94,7 +94,7 @@ export class Controls {
     if (this.#video.paused) this.togglePlay();
   }
 
-  /** @param {number} seconds Forward, or back where negative. */
+  /** @param {number} seconds Forward, or back if negative. */
   step(seconds) {
     const { engine } = this.#session;
     if (seconds > 0 && engine.isFollowed) return;
@@ -102,7 +102,7 @@ export class Controls {
     this.refresh();
   }
 
-  /** To the oldest that can still be seen. */
+  /** Seeks to the oldest media. */
   goToStart() {
     const { engine } = this.#session;
     if (engine.range !== null) engine.seek(engine.range.start);
@@ -128,21 +128,21 @@ export class Controls {
     }
   }
 
-  /** Shows what is. */
+  /** Updates all controls. */
   refresh() {
     const video = this.#video, { stream, phase } = this.#session;
     const usable = phase === "playing" || phase === "waiting";
     setIcon(this.#play, video.paused ? "play" : "pause");
     this.#play.setAttribute("aria-label", video.paused ? "Play" : "Pause");
-    const hasPicture = video.readyState >= HTMLMediaElement.HAVE_CURRENT_DATA;
-    this.#bigPlay.hidden = !(video.paused && phase === "playing" && hasPicture);
+    const hasFrame = video.readyState >= HTMLMediaElement.HAVE_CURRENT_DATA;
+    this.#bigPlay.hidden = !(video.paused && phase === "playing" && hasFrame);
     const silent = video.muted || video.volume === 0;
-    setIcon(this.#mute, silent ? "muted" : "sound");
-    this.#mute.setAttribute("aria-label", silent ? "Sound on" : "Sound off");
+    setIcon(this.#mute, silent ? "muted" : "volume");
+    this.#mute.setAttribute("aria-label", silent ? "Unmute" : "Mute");
     if (document.activeElement !== this.#volume) this.#volume.value = String(silent ? 0 : video.volume);
-    const hasSound = Boolean(stream?.tracks.some((t) => t.kind === "audio"));
-    this.#unmute.hidden = !(usable && hasSound && video.muted && !this.#soundChosen && this.#bigPlay.hidden);
-    // What is over can only be sought in, by the bar.
+    const hasAudio = Boolean(stream?.tracks.some((t) => t.kind === "audio"));
+    this.#unmute.hidden = !(usable && hasAudio && video.muted && !this.#muteChosen && this.#bigPlay.hidden);
+    // A stream that has ended can only be sought in, by the seek bar.
     const isOver = phase === "ended" || phase === "notStarted";
     const idle = isOver || (!usable && !this.#session.hasPlayed);
     for (const control of [this.#play, this.#mute, this.#volume]) control.hidden = idle;
@@ -154,10 +154,10 @@ export class Controls {
     this.#showLive();
     const full = document.fullscreenElement !== null;
     setIcon(this.#fullscreen, full ? "shrink" : "expand");
-    this.#fullscreen.setAttribute("aria-label", full ? "Leave full screen" : "Full screen");
+    this.#fullscreen.setAttribute("aria-label", full ? "Exit full screen" : "Full screen");
   }
 
-  /** Whether the playhead is at the live edge, and how far from it. */
+  /** Shows whether the playhead is at the live edge, and the distance to it. */
   #showLive() {
     const { engine, atLiveEdge } = this.#session;
     const changed = this.#live.dataset.edge !== (atLiveEdge ? "live" : "behind");
@@ -177,7 +177,7 @@ export class Controls {
 
   /** @param {number} volume 0 to 1. */
   #setVolume(volume) {
-    this.#soundChosen = true;
+    this.#muteChosen = true;
     this.#video.volume = Math.min(1, Math.max(0, volume));
     this.#video.muted = this.#video.volume === 0;
   }
@@ -191,7 +191,7 @@ export class Controls {
     for (const event of ["pointermove", "pointerdown", "focusin", "keydown"]) this.#stage.addEventListener(event, wake);
     wake();
     this.#video.addEventListener("click", (event) => {
-      if (!this.#unmute.hidden) this.toggleSound();
+      if (!this.#unmute.hidden) this.toggleMute();
       else if (/** @type {PointerEvent} */ (event).pointerType !== "touch") this.togglePlay();
     });
     this.#video.addEventListener("dblclick", () => this.toggleFullScreen());

@@ -1,16 +1,16 @@
-/** What is played, how far behind it is, and how well it goes: shown on demand. */
+/** The details panel: what is played, its latency and its statistics. */
 
 import { codecName } from "../media/codecs.js";
 import { byId, make, setText } from "./dom.js";
 import * as format from "./format.js";
 
-/** How often the figures change while they are read. */
+/** Update interval of the values. */
 const REFRESH_MILLISECONDS = 500;
-/** How often the clock is compared with the server's while the figures are shown. */
+/** Interval between measurements of the server's clock while the panel is open. */
 const CLOCK_MILLISECONDS = 30_000;
 const CLOCK_RETRY_MILLISECONDS = 5000;
 
-/** Over which time the received bit rate is measured: some segments. */
+/** Time over which the received bit rate is measured; it spans several segments. */
 const RATE_MILLISECONDS = 8000;
 
 export class DetailsPanel {
@@ -24,7 +24,7 @@ export class DetailsPanel {
   #values = new Map();
   #refreshedAt = -Infinity;
   #clockAt = -Infinity;
-  /** @type {{at: number, bytes: number}[]} What had been received when. */
+  /** @type {{at: number, bytes: number}[]} Total of received bytes at some times. */
   #received = [];
 
   /**
@@ -48,7 +48,7 @@ export class DetailsPanel {
     byId(`choose-${forced ?? "auto"}`, HTMLAnchorElement).setAttribute("aria-current", "true");
   }
 
-  /** Opens it, or closes it. */
+  /** Opens or closes the panel. */
   toggle() {
     this.#panel.hidden = !this.#panel.hidden;
     this.#button.setAttribute("aria-expanded", String(!this.#panel.hidden));
@@ -75,14 +75,14 @@ export class DetailsPanel {
     const serverNow = this.#clock.now();
     const latency = playing && stream && serverNow !== null ? engine.latency(stream, serverNow) : null;
     const codecs = engine.codecs.length > 0 ? engine.codecs : (stream?.tracks ?? []).map((t) => t.codecString);
-    const picture = video.videoWidth > 0 ? `${video.videoWidth}×${video.videoHeight}` : "–";
+    const size = video.videoWidth > 0 ? `${video.videoWidth}×${video.videoHeight}` : "–";
     const rate = stream?.tracks.find((t) => t.kind === "video")?.frameRate;
     return [
       ["Player", engine.name === "native" ? engine.source : `Media Source, ${engine.source}`],
       ["Codecs", codecs.map((c) => `${codecName(c)} (${c})`).join(", ") || "–"],
-      ["Video", rate ? `${picture}, ${Number(rate.toFixed(2))} fps` : picture],
-      ["Latency", latency === null ? "not known here" : format.seconds(latency, 2)],
-      ["Behind the edge", playing ? format.seconds(engine.behind, 2) : "–"],
+      ["Video", rate ? `${size}, ${Number(rate.toFixed(2))} fps` : size],
+      ["Latency", latency === null ? "unknown" : format.seconds(latency, 2)],
+      ["Behind live edge", playing ? format.seconds(engine.behind, 2) : "–"],
       ["Window", engine.range === null ? "–" : format.duration(engine.range.end - engine.range.start)],
       ["Buffer ahead", format.seconds(bufferAhead(video), 2)],
       ["Speed", `${video.playbackRate.toFixed(2)}×`],
@@ -98,7 +98,7 @@ export class DetailsPanel {
     ];
   }
 
-  /** @returns {number | null} Bits per second of media over the last seconds. */
+  /** @returns {number | null} Bits per second of media over the last RATE_MILLISECONDS. */
   #receivedRate() {
     const { bytes } = this.#session.engine;
     if (bytes === null) return null;
@@ -122,7 +122,7 @@ export class DetailsPanel {
 }
 
 /**
- * What the server's own camera, microphone and encoder have lost; nothing for other publishers.
+ * Losses in the server's own camera, microphone and encoder; empty for other publishers.
  * @param {import("../api/api.js").Capture | null} capture
  * @returns {[string, string][]}
  */
@@ -133,7 +133,7 @@ function captured(capture) {
   if (video) {
     const lost = video.lost + video.corrupt;
     rows.push(["Camera", video.problem ?? [video.name || video.device, video.mode].filter(Boolean).join(", ")]);
-    rows.push(["Encoder", `${video.encoder ?? "in the camera"}, ${video.dropped} left out, ${lost} lost before it`]);
+    rows.push(["Encoder", `${video.encoder ?? "in the camera"}, ${video.dropped} dropped, ${lost} lost in capture`]);
   }
   if (audio) {
     rows.push(["Microphone", audio.problem ?? `${audio.device}, ${audio.overruns} overruns`]);
@@ -142,17 +142,17 @@ function captured(capture) {
 }
 
 /**
- * How the stream's smaller pictures are being made; nothing where there are none.
+ * State of the transcoder; empty without a ladder.
  * @param {import("../api/api.js").Ladder | null} ladder
  * @returns {[string, string][]}
  */
 function transcoded(ladder) {
   if (!ladder) return [];
-  const worker = { idle: "nothing to do", running: "at work", waiting: "lost, begins again" }[ladder.worker];
+  const worker = { idle: "idle", running: "running", waiting: "restarting" }[ladder.worker];
   const restarts = ladder.restarts === 1 ? "1 restart" : `${ladder.restarts} restarts`;
   return [
-    ["Ladder", ladder.renditions.map((rendition) => rendition.name).join(", ") || "no rung yet"],
-    ["Transcoder", `${worker}, ${restarts}, ${ladder.droppedFrames} pictures left out`],
+    ["Ladder", ladder.renditions.map((rendition) => rendition.name).join(", ") || "none yet"],
+    ["Transcoder", `${worker}, ${restarts}, ${ladder.droppedFrames} frames dropped`],
   ];
 }
 

@@ -1,4 +1,4 @@
-/** Small helpers for pages that are built from text, never from markup. */
+/** Helpers that build pages from text, never from markup. */
 
 const ICONS = new URL("icons.svg", import.meta.url).pathname;
 
@@ -22,7 +22,7 @@ export function make(tag, className = "", ...content) {
 }
 
 /**
- * Changes text only where it differs: screen readers and selections stay undisturbed.
+ * Changes the text only if it differs, so that screen readers and selections are not disturbed.
  * @param {Element} element
  * @param {string} text
  */
@@ -48,14 +48,14 @@ export function setIcon(button, name) {
   if (use && use.getAttribute("href") !== href) use.setAttribute("href", href);
 }
 
-/** @param {string} text For screen readers, politely. */
+/** @param {string} text Text for screen readers; it does not interrupt them. */
 export function announce(text) {
   const region = document.getElementById("announcer");
   if (region) setText(region, text);
 }
 
 /**
- * A line of text to take along: its label, the text, and a button that copies it.
+ * A row with a label, a text, and a button that copies the text.
  * @param {string} label
  * @param {string} text
  */
@@ -77,13 +77,13 @@ export function copyRow(label, text) {
   return make("div", "copy-row", make("span", "copy-label", label), make("div", "copy-text", code), button);
 }
 
-/** @param {string} text @param {Element} shown The element that shows it, selected where copying is forbidden. */
+/** @param {string} text @param {Element} shown The element with the text; it is selected if copying is not allowed. */
 async function copyText(text, shown) {
   try {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    // Plain HTTP on another machine is no secure context: the older way needs a selection.
+    // Over plain HTTP from another machine there is no clipboard API. The older way needs a selection.
     const range = document.createRange();
     range.selectNodeContents(shown);
     const selection = getSelection();

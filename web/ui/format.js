@@ -1,4 +1,4 @@
-/** Figures as people read them. */
+/** Numbers and times as text. */
 
 // Making a format takes longer than using it a hundred times.
 const numbers = [0, 1, 2, 3].map((digits) =>
@@ -49,7 +49,7 @@ export function seconds(value, digits = 1) {
 
 /**
  * @param {string | null | undefined} iso
- * @returns {string} Date and time of day in the reader's own zone and language.
+ * @returns {string} Date and time of day in the reader's time zone and language.
  */
 export function moment(iso) {
   const date = new Date(iso ?? "");
@@ -59,7 +59,7 @@ export function moment(iso) {
 
 const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
 
-/** @param {number} date Milliseconds since 1970. @returns {string} Time of day in the reader's own zone. */
+/** @param {number} date Milliseconds since 1970. @returns {string} Time of day in the reader's time zone. */
 export const timeOfDay = (date) => clock.format(date);
 
 /** @param {number} count @param {string} noun */

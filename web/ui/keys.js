@@ -1,4 +1,4 @@
-/** The keyboard of the watch page. */
+/** Keyboard shortcuts of the watch page. */
 
 import { byId } from "./dom.js";
 
@@ -7,7 +7,7 @@ const VOLUME_STEP = 0.1;
 const ARROW_STEP = 5;
 const LETTER_STEP = 10;
 
-/** Elements that have a use of their own for keys. */
+/** Elements that use keys themselves. */
 const CONTROLS = "button, a, summary, input, select, textarea, code, dialog";
 
 /**
@@ -33,7 +33,7 @@ export function listenToKeys(controls, captions) {
         controls.togglePlay();
         break;
       case "k": controls.togglePlay(); break;
-      case "m": controls.toggleSound(); break;
+      case "m": controls.toggleMute(); break;
       case "j": controls.step(-LETTER_STEP); break;
       case "l": controls.step(LETTER_STEP); break;
       case "L": controls.goLive(); break;
@@ -49,7 +49,7 @@ export function listenToKeys(controls, captions) {
         if (onControl && !onSeekBar && !target.closest("button")) return;
         controls.step(event.key === "ArrowLeft" ? -ARROW_STEP : ARROW_STEP);
         break;
-      // These scroll the page, unless the player has the focus or the whole screen.
+      // These keys scroll the page, except with the focus on the player or in full screen.
       case "Home": case "End":
         if (!onPlayer) return;
         if (event.key === "Home") controls.goToStart();

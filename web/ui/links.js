@@ -1,11 +1,11 @@
-/** Commands and addresses to take along, with the server's public address, or else this page's, and never with a key. */
+/** Commands and addresses to copy. They use the server's public address, else that of this page, and never have a key. */
 
 import { copyRow, make } from "./dom.js";
 
 const KEY_PLACEHOLDER = "YOUR_KEY";
 const RTMP_DEFAULT_PORT = 1935;
 
-/** The grammar of stream names; nothing else gets into a command. */
+/** The grammar of stream names. Other names are not put into a command. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 export const NAME_GRAMMAR =
@@ -15,14 +15,14 @@ export const NAME_GRAMMAR =
 export const isStreamName = (name) => NAME.test(name);
 
 /**
- * @param {string | null} url Of a recording. Links lead to this server's recordings and nowhere else.
+ * @param {string | null} url URL of a recording. Links may only lead to recordings of this server.
  * @returns {url is string}
  */
 export const isOwnFile = (url) => url !== null && url.startsWith("/recordings/");
 
 /** @typedef {{rtmpPort: number | null, publishKeyRequired: boolean, publicURL?: string | null}} Server */
 
-/** @param {Server} server @returns {URL} What others reach it by. */
+/** @param {Server} server @returns {URL} The address by which others reach the server. */
 const addressOf = (server) => new URL(server.publicURL ?? location.origin);
 
 /** @param {Server} server */
@@ -39,7 +39,7 @@ export function watchRows(name, server) {
     copyRow("VLC", `vlc ${base}/index.m3u8`),
     copyRow("OBS media source", `${base}/index.m3u8`),
     copyRow("DASH", `${base}/manifest.mpd`),
-    copyRow("MP4, least delay", `ffplay -fflags nobuffer -flags low_delay ${base}/stream.mp4`),
+    copyRow("MP4, lowest delay", `ffplay -fflags nobuffer -flags low_delay ${base}/stream.mp4`),
   ];
 }
 
@@ -49,7 +49,7 @@ export function watchRows(name, server) {
  * @returns {HTMLElement[]}
  */
 export function publishRows(name, server) {
-  if (!server.rtmpPort) return [make("p", "hint", "This server accepts no RTMP.")];
+  if (!server.rtmpPort) return [make("p", "hint", "This server does not accept RTMP.")];
   const rtmp = rtmpServer(server);
   const key = server.publishKeyRequired ? `${name}?key=${KEY_PLACEHOLDER}` : name;
   const rows = [
@@ -63,7 +63,7 @@ export function publishRows(name, server) {
     ),
   ];
   const hint = server.publishKeyRequired
-    ? `Put your publish key in place of ${KEY_PLACEHOLDER}. In OBS, set a key frame interval of 2 s.`
+    ? `Replace ${KEY_PLACEHOLDER} with your publish key. In OBS, set a key frame interval of 2 s.`
     : "In OBS: Settings, Stream, Service “Custom”. Set a key frame interval of 2 s for the shortest delay.";
   return [...rows, make("p", "hint", hint)];
 }

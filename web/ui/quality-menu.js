@@ -1,12 +1,12 @@
 /**
- * The menu of pictures, where the server makes several of them: one of them, or whichever the connection carries. The
- * button shows the chosen one's short name; the list tells more, for which a phone's button has no room.
+ * The menu of qualities, if the stream has several: automatic, or one of them. The button shows a short name, because it is
+ * narrow on phones. The list shows more.
  */
 
 import { announce, byId, make, setText } from "./dom.js";
 import * as format from "./format.js";
 
-/** The menu's value for a choice that is left to the connection; no picture is called so. */
+/** The menu's value for the automatic choice. No quality has this name. */
 const AUTO = "auto";
 
 export class QualityMenu {
@@ -14,9 +14,9 @@ export class QualityMenu {
   #select = byId("quality", HTMLSelectElement);
   #button = byId("quality-shown", HTMLElement);
   #shown = "";
-  /** Choices that are on their way. */
+  /** Number of choices in progress. */
   #busy = 0;
-  /** @type {string | null} The picture that was chosen last, if it could not be had. */
+  /** @type {string | null} The last chosen quality, if it was not available. */
   #missing = null;
 
   /** @param {import("../engine/session.js").WatchSession} session */
@@ -59,7 +59,7 @@ export class QualityMenu {
     try {
       await engine.chooseQuality(value === AUTO ? null : value);
     } catch (error) {
-      // The picture stays what it was, and the menu says so.
+      // The quality stays the same, and the menu shows that.
       this.#missing = value;
       this.#session.lastFailure = `quality: ${error instanceof Error ? error.message : error}`;
       console.warn(this.#session.lastFailure);

@@ -1,28 +1,28 @@
 /**
- * The bar over what can be played, a live window or a recording: where the playhead is, what is there, and at which time
- * of day it was.
+ * The seek bar of a live window or a recording: the position of the playhead, the buffered media, and the time of day of
+ * each position.
  */
 
 import { byId, setText } from "./dom.js";
 import * as format from "./format.js";
 
-/** A live window shorter than this many seconds is nothing to seek in. */
+/** A live window shorter than this many seconds has no seek bar. */
 const SHORTEST_WINDOW = 4;
-/** Dragging asks for a new place at most so often. */
+/** Minimum interval between seeks while the pointer drags. */
 const DRAG_MILLISECONDS = 150;
 
 /**
- * @typedef {object} Seekable What is played: a WatchSession, or a recording.
+ * @typedef {object} Seekable What is played: a WatchSession or a recording.
  * @property {{range: Range | null, dateAt(time: number): number | null, seek(time: number): void}} engine
  * @property {boolean} atLiveEdge
- * @property {boolean} hasPlayed Whether there has been something to seek in.
- * @property {string} [phase] Of a WatchSession.
+ * @property {boolean} hasPlayed Whether anything has played that can be sought in.
+ * @property {string} [phase] Phase of a WatchSession.
  */
 
 /** @typedef {{start: number, end: number}} Range Seconds of media. */
 
 /**
- * @typedef {object} Wording How a place is told.
+ * @typedef {object} Wording The text for a position.
  * @property {(time: number, range: Range) => string} brief
  * @property {(time: number, range: Range) => string} spoken
  */
@@ -42,14 +42,14 @@ export class SeekBar {
   #input = byId("seek", HTMLInputElement);
   #bubble = byId("seek-bubble", HTMLElement);
   #position = byId("position", HTMLTimeElement);
-  /** @type {number | null} Where the pointer drags to, in seconds of media. */
+  /** @type {number | null} Position of a drag, in seconds of media. */
   #dragged = null;
   #asked = 0;
 
   /**
    * @param {HTMLVideoElement} video
    * @param {Seekable} session
-   * @param {{wording?: Wording, shortest?: number}} options `shortest`: seconds that are worth a bar.
+   * @param {{wording?: Wording, shortest?: number}} options `shortest`: minimum length in seconds for a bar.
    */
   constructor(video, session, { wording = BEHIND_LIVE, shortest = SHORTEST_WINDOW } = {}) {
     this.#video = video;
@@ -67,7 +67,7 @@ export class SeekBar {
     video.addEventListener("timeupdate", () => this.refresh());
   }
 
-  /** Shows what is. */
+  /** Updates the bar. */
   refresh() {
     const { engine } = this.#session;
     const { range } = engine;
@@ -78,14 +78,14 @@ export class SeekBar {
       this.#position.dateTime = new Date(date).toISOString();
       setText(this.#position, format.timeOfDay(date));
     }
-    // A stream that is long over has nothing left to go back to.
+    // Nothing is left to seek in after a stream was removed.
     const isGone = this.#session.phase === "notStarted";
     this.#row.hidden = isGone || range === null || range.end - range.start < this.#shortest || !this.#session.hasPlayed;
     if (range === null || this.#row.hidden) return;
     const input = this.#input;
     input.min = range.start.toFixed(2);
     input.max = range.end.toFixed(2);
-    // At the edge the mark stands still at the end of the bar, though each part moves the end.
+    // At the edge, the mark stays at the end of the bar, although each part moves the end.
     const shown = this.#dragged ?? (this.#session.atLiveEdge ? range.end : currentTime);
     if (this.#dragged === null) input.value = shown.toFixed(2);
     this.#mark("--played", share(shown, range));
@@ -134,7 +134,7 @@ export class SeekBar {
     this.#mark("--hovered", share(time, range));
   }
 
-  /** @param {number} time @returns {number} Seconds to which media is there from a time on. */
+  /** @param {number} time @returns {number} End in seconds of the buffered range that contains a time. */
   #loadedEnd(time) {
     const { buffered } = this.#video;
     for (let n = 0; n < buffered.length; n += 1) {

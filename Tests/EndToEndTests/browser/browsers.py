@@ -1,4 +1,4 @@
-"""Headless Chromium (DevTools protocol) and Firefox (WebDriver BiDi), each started, driven and ended by its own process."""
+"""Headless Chromium (DevTools protocol) and Firefox (WebDriver BiDi). Each process is started, driven and ended here."""
 
 import base64
 import contextlib
@@ -20,10 +20,10 @@ from websockets.sync.client import connect
 
 START_SECONDS = 60
 ANSWER_SECONDS = 60
-# A machine that also builds and encodes lets a browser wait for many seconds; a page that works is not slowed by it.
+# On a machine that also builds and encodes, a browser may take many seconds. That does not slow down a working page.
 PATIENCE_SECONDS = 40
 
-# What a page's security policy forbids becomes an error of the console, in both browsers in the same words.
+# Violations of a page's security policy. Both browsers log them as console errors in the same words.
 TELL_VIOLATIONS = """
 document.addEventListener("securitypolicyviolation", (event) =>
   console.error(`policy violation: ${event.violatedDirective} ${event.blockedURI}`));
@@ -31,16 +31,16 @@ document.addEventListener("securitypolicyviolation", (event) =>
 
 
 def _die_with_parent():
-    """A test run that is killed takes its browsers along (prctl PR_SET_PDEATHSIG)."""
+    """Makes the kernel end the browsers when the test run is killed (prctl PR_SET_PDEATHSIG)."""
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)
 
 
 class BrowserFailure(Exception):
-    """The browser answered with an error, or a page's script threw."""
+    """The browser responded with an error, or a script of the page threw."""
 
 
 class Wire:
-    """A WebSocket of numbered commands, answers by number, and events in between."""
+    """A WebSocket for numbered commands, their responses by number, and events in between."""
 
     def __init__(self, address, on_event):
         self._socket = connect(address, max_size=None, open_timeout=START_SECONDS, proxy=None, ping_interval=None).__enter__()
@@ -82,7 +82,7 @@ class Wire:
         self._socket.close()
 
 
-#: The middle of an element in view, as soon as it is in one place for 50 ms: what is loaded above it moves it.
+#: The middle of an element in view, once it has not moved for 50 ms: content that is loaded above it moves it.
 MIDDLE_AT_REST = """(async () => {
   let before = null;
   for (;;) {
@@ -98,7 +98,7 @@ MIDDLE_AT_REST = """(async () => {
 
 
 class Browser:
-    """One browser with one page. `errors` has what the console called an error since the page was opened."""
+    """One browser with one page. `errors`: console errors since the page was opened."""
 
     name = ""
 
@@ -112,11 +112,11 @@ class Browser:
         )
 
     def evaluate(self, expression):
-        """The value of a JavaScript expression; a promise is awaited. Must be expressible in JSON."""
+        """The value of a JavaScript expression, after a promise is resolved. The value must be expressible in JSON."""
         raise NotImplementedError
 
     def wait(self, expression, seconds=PATIENCE_SECONDS):
-        """Waits until a JavaScript expression is truthy, and gives its value."""
+        """Waits until a JavaScript expression is truthy, and returns its value."""
         deadline = time.monotonic() + seconds
         while True:
             value = self.evaluate(expression)
@@ -201,7 +201,7 @@ class Chromium(Browser):
         elif method == "Log.entryAdded" and params["entry"]["level"] == "error":
             self.errors.append(f"{params['entry']['text']} {params['entry'].get('url', '')}")
         elif method == "Fetch.requestPaused":
-            # Not on the thread that reads the answers: a command waits for one.
+            # This must not run on the thread that reads the responses, because a command waits for one.
             threading.Thread(target=self._fulfil, args=(params,), daemon=True).start()
 
     def open(self, url):
@@ -226,13 +226,13 @@ class Chromium(Browser):
         self.call("Emulation.setEmulatedMedia", features=named)
 
     def click(self, element):
-        """A click of a mouse in the middle of what a JavaScript expression names: a viewer's wish, as autoplay rules see it."""
+        """Clicks with the mouse on the element of a JavaScript expression. Autoplay rules count it as a user action."""
         x, y = self.evaluate(MIDDLE_AT_REST % element)
         for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     def click_twice(self, element, counts=(1, 2)):
-        """Two clicks of a mouse as fast as a hand makes them; counts of (1, 1): two that are no double click, as taps are."""
+        """Two fast mouse clicks. With counts of (1, 1) they are two taps and no double click."""
         x, y = self.evaluate(MIDDLE_AT_REST % element)
         for count in counts:
             for kind in ("mousePressed", "mouseReleased"):
@@ -240,7 +240,7 @@ class Chromium(Browser):
             time.sleep(0.1)
 
     def drag(self, element, over, part):
-        """Drags what an expression names to a part of another's width, as a mouse does."""
+        """Drags the element of an expression with the mouse, by a share of another element's width."""
         middle = "(() => {{ const r = {}.getBoundingClientRect(); return [r.x + r.width * {}, r.y + r.height / 2]; }})()"
         x, y = self.evaluate(middle.format(element, 0.5))
         to, _ = self.evaluate(middle.format(over, part))
@@ -250,7 +250,7 @@ class Chromium(Browser):
         self.call("Input.dispatchMouseEvent", type="mouseReleased", x=to, y=y, button="left", clickCount=1)
 
     def press(self, key, code="", modifiers=0):
-        """A key as from a keyboard."""
+        """Presses a key of the keyboard."""
         text = key if len(key) == 1 else {"Enter": "\r"}.get(key, "")
         for kind in ("keyDown", "keyUp"):
             extra = {"text": text} if kind == "keyDown" and text else {}
@@ -259,8 +259,8 @@ class Chromium(Browser):
 
     @contextlib.contextmanager
     def answering(self, pattern, answer):
-        """Answers requests of this URL pattern itself, with the text or bytes that `answer(url)` gives, or with a status and
-        such a body."""
+        """Responds to requests of this URL pattern in place of the server. `answer(url)` gives the body as text or bytes, or
+        a status with such a body."""
         self._answer = answer
         self.call("Fetch.enable", patterns=[{"urlPattern": pattern}])
         try:
@@ -273,7 +273,7 @@ class Chromium(Browser):
         status, answer = answer if isinstance(answer, tuple) else (200, answer)
         body = base64.b64encode(answer.encode() if isinstance(answer, str) else answer).decode()
         headers = [{"name": "Content-Type", "value": "application/json"}]
-        # A page that has been left wants no answer any more.
+        # After the page was left, the request no longer exists.
         with contextlib.suppress(BrowserFailure):
             self.call("Fetch.fulfillRequest", requestId=params["requestId"], responseCode=status, responseHeaders=headers, body=body)
 

@@ -1,4 +1,4 @@
-"""Fixtures of the browser tests: one browser of each kind for the tests of a file, and a server with the demo stream."""
+"""Fixtures of the browser tests: one browser of each kind per file, and a server with the demo stream."""
 
 import pathlib
 import sys
@@ -25,7 +25,7 @@ def firefox():
 
 @pytest.fixture
 def page(chromium):
-    """Chromium with a usual screen, which a test may change."""
+    """Chromium with the usual screen size, which a test may change."""
     chromium.viewport(1280, 900)
     chromium.prefer(color_scheme="dark")
     yield chromium

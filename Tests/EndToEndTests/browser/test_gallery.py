@@ -1,4 +1,4 @@
-"""The gallery of recordings: looked through by everybody, changed by whoever has the admin token."""
+"""The gallery of recordings: readable without a token, changed with the admin token."""
 
 import json
 import shutil
@@ -91,7 +91,7 @@ def test_the_token_opens_deletion_with_undo_and_protection(page, archive):
     page.click("document.querySelector('#undo-button')")
     page.wait(f"{card('yard')} !== undefined && document.querySelector('#undo').hidden")
     assert archive.json("/api/v1/recordings?stream=yard")["total"] == 1
-    # The deleted ones are found again, too.
+    # Deleted recordings can be found again.
     page.click(button("hall", "Delete"))
     page.wait(f"{card('hall')} === undefined")
     page.evaluate("(() => { const s = document.querySelector('#filter-state'); s.value = 'deleted'; s.dispatchEvent(new Event('input', {bubbles: true})); })()")
@@ -100,7 +100,7 @@ def test_the_token_opens_deletion_with_undo_and_protection(page, archive):
     page.wait("document.querySelectorAll('#gallery > li').length === 0")
     page.click("document.querySelector('#filter-clear')")
     page.wait("document.querySelectorAll('#gallery > li').length >= 3")
-    page.errors.clear()  # the wrong token's 401 is one
+    page.errors.clear()  # the 401 for the wrong token is one
 
 
 def test_a_recording_is_stopped_and_started_from_the_page(page, archive):
@@ -137,7 +137,7 @@ def test_a_clip_is_cut_by_two_handles_on_the_bar(page, archive):
     page.wait(f"{handle('start')}.checkVisibility() && document.activeElement === {handle('start')}")
     length = page.evaluate("document.querySelector('#recording-video').duration")
     assert page.evaluate(f"['start', 'end'].map((e) => document.querySelector(`#clip-${{e}}`).role)") == ["slider", "slider"]
-    # By keys: a second, a tenth of it, to where it must stop.
+    # By keys: a second, a tenth of a second, and to the limit.
     assert value(page, "start") == 0 and abs(value(page, "end") - length) < 0.1
     page.press("ArrowRight", "ArrowRight")
     assert value(page, "start") == 1.0
@@ -159,8 +159,8 @@ def test_a_clip_is_cut_by_two_handles_on_the_bar(page, archive):
     assert clip.headers["content-disposition"].startswith("attachment") and clip.body[4:8] == b"ftyp"
     page.evaluate(f"(() => {{ window.cut = document.createElement('video'); cut.src = '{link}'; }})()")
     page.wait(f"Math.abs(cut.duration - {end - 1.1}) < 0.06")
-    # The clip alone is played, and stops at its end.
-    page.click("[...document.querySelectorAll('#clip button')].find((b) => b.textContent === 'Play it')")
+    # Only the clip is played, and it stops at its end.
+    page.click("[...document.querySelectorAll('#clip button')].find((b) => b.textContent === 'Play clip')")
     page.wait(f"document.querySelector('#recording-video')?.paused && document.querySelector('#recording-video')?.currentTime >= {end} - 0.05")
     assert page.errors == [] and page.evaluate(POOR_CONTRAST) == []
     page.viewport(320, 700)
@@ -201,7 +201,7 @@ def test_what_is_being_recorded_plays_from_its_beginning_in_the_same_player(page
     running = archive.json("/api/v1/recordings?state=running")["recordings"][0]
     shown = "Date.parse(document.querySelector('#position').dateTime)"
     page.wait("!document.querySelector('#position').hidden")
-    # Times are told in whole milliseconds; the first may be rounded down.
+    # Times are in whole milliseconds; the first may be rounded down.
     assert -2 < page.evaluate(f"{shown} - Date.parse('{running['startedAt']}')") < 10_000, "it begins at the beginning"
     length = "document.querySelector('.player-place').textContent.split(' / ')[1]"
     before = page.evaluate(length)
@@ -290,7 +290,7 @@ def test_hundreds_of_recordings_come_page_by_page_with_their_pictures_when_they_
         (folder / f"20261101T{number // 3600:02}{number // 60 % 60:02}{number % 60:02}Z.mp4").hardlink_to(folder / "20261101T000000Z.mp4")
     weir = start(recordings=folder.parent)
     weir.wait(lambda: weir.json("/api/v1/recordings?limit=1")["complete"], 20, "the folder is read")
-    # One picture stands for all: decoding hundreds is not what is looked at here.
+    # One thumbnail is used for all: this test is not about decoding hundreds of them.
     picture = weir.get(weir.json("/api/v1/recordings?limit=1")["recordings"][0]["thumbnail"]).good().body
     asked = []
     with page.answering(f"{weir.web}/recordings/cam/*.jpg", lambda url: asked.append(url) or picture):

@@ -1,4 +1,4 @@
-"""The watch page over a restart and a crash of the server: it plays on, and nobody reloads it."""
+"""The watch page during a restart and after a crash of the server: it continues without a reload."""
 
 import os
 import signal
@@ -26,7 +26,7 @@ def test_the_page_plays_on_over_a_restart(browser, way, end, supervise):
         before = state(browser)
         service.process.send_signal(signal.Signals[end])
         service.wait_ready(2)
-        # Seconds of pictures, and not of the axis: what a dead server may have given out is left empty there.
+        # Seconds of media, not of the time axis: numbers that the crashed server may have used are left empty there.
         browser.wait(
             f"document.querySelector('#stage').dataset.phase === 'playing'"
             f" && document.querySelector('#video').getVideoPlaybackQuality().totalVideoFrames > {before['frames'] + 180}", 40)

@@ -1,4 +1,4 @@
-"""How soon the watch page of a server that is far away asks for its first playlist."""
+"""How soon the watch page of a distant server requests its first playlist."""
 
 import contextlib
 import time
@@ -9,10 +9,10 @@ import watching
 from harness.distance import Distance
 
 ROUND_TRIP_SECONDS = 0.1
-#: Of a visit on a connection that is made for it: a fifth of a second is spent before the page's first byte is there.
+#: For a visit with a new connection, a fifth of a second passes before the first byte of the page arrives.
 FIRST_VISIT_SECONDS = 0.6
 RETURN_SECONDS = 0.3
-#: A machine that does other work as well delays some of the visits; the page's own delay is that of the best one.
+#: Other work of the machine delays some visits. The best visit shows the delay of the page itself.
 VISITS = 5
 
 
@@ -23,18 +23,18 @@ def far(demo):
 
 
 def visit(browser, far):
-    """Seconds from the first request of a visit to the first one for media, with new connections."""
+    """Seconds from the first request of a visit to the first request for media, with new connections."""
     watching.leave(browser)
     far.hang_up()
     began = time.monotonic()
     browser.open(f"http://127.0.0.1:{far.port}/watch/demo")
     watching.wait_phase(browser, "playing")
-    # What stands below the player comes last.
+    # The panels below the player are loaded last.
     browser.wait("document.querySelector('#watch-rows').children.length > 0")
     pages = [at for at, line in far.asked if " /watch/demo " in line]
     playlists = [at for at, line in far.asked if line.startswith("GET /live/demo/index.m3u8") and at > pages[0]]
     assert pages and playlists, far.asked
-    # The navigation began a round trip before its request could be sent.
+    # The navigation began one round trip before its request could be sent.
     assert began <= pages[0]
     return playlists[0] - pages[0] + ROUND_TRIP_SECONDS
 

@@ -1,4 +1,4 @@
-"""The pages are readable, reachable and inert: names, keyboard, contrast, small and large screens, no foreign hosts."""
+"""The pages are readable, accessible and self-contained: names, keyboard, contrast, screen sizes, no foreign hosts."""
 
 import json
 import time
@@ -12,7 +12,7 @@ from harness import publishers
 BOTH = pytest.mark.parametrize("browser", ["chromium", "firefox"], indirect=True)
 SCHEMES = pytest.mark.parametrize("scheme", ["dark", "light"])
 
-#: Text whose contrast with its ground is below 4.5:1 (WCAG 2.2, 1.4.3), as "ratio text"; pictures are no ground.
+#: Text with a contrast below 4.5:1 (WCAG 2.2, 1.4.3), as "ratio text". Text over images is not checked.
 POOR_CONTRAST = """(() => {
   const parse = (colour) => {
     const canvas = Object.assign(document.createElement("canvas"), { width: 1, height: 1 });
@@ -37,7 +37,7 @@ POOR_CONTRAST = """(() => {
   while (walker.nextNode()) {
     const element = walker.currentNode.parentElement;
     if (!walker.currentNode.data.trim() || !element.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
-    if (element.closest("#stage, .unseen, .skip, noscript, script, option")) continue;
+    if (element.closest("#stage, .visually-hidden, .skip, noscript, script, option")) continue;
     const below = ground(element), above = over(parse(getComputedStyle(element).color), below);
     const [high, low] = [light(above), light(below)].sort((a, b) => b - a);
     const ratio = (high + 0.05) / (low + 0.05);
@@ -96,7 +96,7 @@ def test_a_button_copies_the_command_beside_it(page, demo):
     page.open(f"{demo.web}/watch/demo?player=mse")
     row = "document.querySelector('#watch-rows .copy-row')"
     page.wait(f"{row} !== null")
-    # What is announced while the page begins is over.
+    # The announcement of the page's start is over.
     page.wait("document.querySelector('#announcer').textContent === 'demo is live'")
     page.click(f"{row}.querySelector('button')")
     page.wait(f"{row}.querySelector('button').innerText.trim() === 'Copied'")

@@ -1,4 +1,4 @@
-"""The watch page plays the live stream, in each browser in each of its ways."""
+"""The watch page plays the live stream, in each browser and with each engine."""
 
 import time
 
@@ -21,7 +21,7 @@ def test_plays_ten_seconds_with_picture_and_sound(browser, way, demo):
         time.sleep(0.5)
         last = watching.state(browser)
     assert last["time"] >= first["time"] + SECONDS, f"{first} {last} {browser.errors}"
-    # The stream has 30 pictures a second; the test source of a busy machine leaves some out, and so does its browser.
+    # The stream has 30 frames per second. On a busy machine the test source and the browser drop some.
     assert last["frames"] - last["dropped"] - first["frames"] >= SECONDS * 10, f"{first} {last}"
     assert (last["width"], last["height"]) == (1280, 720)
     assert last["muted"] and not last["paused"] and last["error"] is None
@@ -83,7 +83,7 @@ def test_waits_for_a_stream_plays_it_when_it_comes_and_says_when_it_has_ended(br
 
 @pytest.mark.parametrize(("browser", "way"), WAYS, indirect=["browser"], ids=["-".join(way) for way in WAYS])
 def test_goes_on_when_a_lost_publisher_returns_with_another_picture_size(browser, way, start):
-    # A native player may be far behind on a busy machine: it must still find the stream waiting when it gets there.
+    # On a busy machine a native player may be far behind. It must still find the stream waiting when it gets there.
     weir = start("--no-record", "--reconnect-window", "120s")
     name = f"returns-{browser.name}-{way}"
     publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{name}", loop=5)

@@ -1,4 +1,4 @@
-"""What the web player reads out of playlists and fragments: its own modules, run in the browser."""
+"""The web player's parsers of playlists and fragments: its own modules, run in the browser."""
 
 import json
 
@@ -53,7 +53,7 @@ DELTA = """#EXTM3U
 
 @pytest.fixture
 def run(chromium, demo):
-    """Evaluates an expression with the player's modules at hand, as `playlist`, `timeline`, `rendition` and `boxes`."""
+    """Evaluates an expression with the player's modules as `playlist`, `timeline`, `rendition` and `boxes`."""
     chromium.open(f"{demo.web}/healthz")
 
     def evaluate(expression, *arguments):
@@ -112,7 +112,7 @@ def test_what_cannot_be_read_is_refused_with_a_reason(run, text, word):
 
 
 def test_every_beginning_of_a_playlist_is_read_without_harm(run):
-    # A response that was cut off anywhere: fewer segments, but never a wrong one.
+    # A response may be cut off anywhere. That gives fewer segments, but never a wrong one.
     counts = run("""Array.from(given[0], (_, n) => n).filter((n) => n > 7).map((n) => {
       const whole = playlist.parseMedia(given[0], given[1]).segments;
       const cut = playlist.parseMedia(given[0].slice(0, n), given[1]).segments;
@@ -156,7 +156,7 @@ def test_the_time_axis_goes_on_over_reloads_and_gaps_in_sight(run):
 
 
 def test_a_playlist_has_its_place_when_its_media_have_told_of_it_or_there_are_none(run):
-    # Gaps alone; a segment that is being made; a whole one beside it; and when its beginning has been read.
+    # Only gaps; a segment that is being made; a whole one beside it; and after its beginning was read.
     told = run("""(() => {
       const made = (sequence, gap) => ({ sequence, duration: 2, date: null, gap, complete: true, map: {}, parts: [] });
       const parts = { ...made(7, false), complete: false, parts: [{ gap: false }] };

@@ -1,4 +1,4 @@
-"""The menu of pictures: a change is a change of size at a segment's boundary, and nothing else."""
+"""The menu of qualities: a change only changes the frame size, at a segment boundary."""
 
 import contextlib
 import os
@@ -10,14 +10,14 @@ import pytest
 
 import watching
 
-#: Notes every hole in what is buffered and every wait, from now on.
+#: Records each gap in the buffer and each stall from now on.
 OBSERVE = """(() => {
   const video = document.querySelector("#video");
   window.seen = { holes: 0, waits: 0, heights: [video.videoHeight] };
   video.addEventListener("waiting", () => { seen.waits += 1; });
   video.addEventListener("emptied", () => { seen.waits += 100; });
   video.addEventListener("resize", () => { seen.heights.push(video.videoHeight); });
-  // A picture that a busy machine leaves out is none.
+  // A frame that a busy machine drops is no gap.
   setInterval(() => {
     const { buffered } = video;
     for (let n = 1; n < buffered.length; n += 1) if (buffered.start(n) - buffered.end(n - 1) > 0.05) seen.holes += 1;
@@ -31,7 +31,7 @@ CHOOSE = """(() => {
 })()"""
 
 def choose(browser, name, height):
-    """Chooses a picture and waits for it; again where a busy machine had nothing of it yet."""
+    """Chooses a quality and waits for it. Tries again if a busy machine had no media of it yet."""
     for attempt in range(4):
         browser.evaluate(CHOOSE % name)
         try:
@@ -68,16 +68,16 @@ def test_the_picture_changes_at_a_boundary_without_a_gap(chromium, laddered):
         chromium.wait(f"document.querySelector('#video').currentTime > {before['time']} + 2")
     seen = chromium.evaluate("window.seen")
     assert seen["heights"] == [720, 360, 180, 720]
-    # A machine that does other things too may hold the player up once; a picture that begins anew counts a hundred.
+    # On a busy machine the player may stall once. A reset of the video element counts as a hundred stalls.
     assert seen["holes"] == 0 and seen["waits"] < 3, seen
     assert watching.state(chromium)["error"] is None
-    # A hinted part that a busy machine did not make is no fault.
+    # A hinted part that a busy machine has not made is no error.
     assert [error for error in chromium.errors if "404" not in error] == []
     watching.leave(chromium)
 
 
-#: Chooses the smaller picture in the middle of a segment. The next that is read of the former one's playlist tells of that
-#: segment's end and of the next one's beginning, a second before the smaller picture's own playlist does.
+#: Chooses the smaller quality in the middle of a segment. The next reload of the former playlist shows the end of that
+#: segment and the beginning of the next one, a second before the smaller quality's own playlist does.
 LATE = """window.late = { held: 0, spanned: false };
 fetch = ((asked) => {
   let isChosen = false, tell;
@@ -119,7 +119,7 @@ def test_a_picture_that_is_late_at_the_boundary_is_waited_for(chromium, laddered
     watching.leave(chromium)
 
 
-#: The playlist of the first picture that is chosen comes after that of the second.
+#: The playlist of the first chosen quality arrives after that of the second.
 SLOW = """fetch = ((asked) => async (url, options) => {
   const answer = await asked(url, options);
   if (/\\/360p\\/index.m3u8$/.test(url)) await new Promise((resume) => setTimeout(resume, 1500));
@@ -150,7 +150,7 @@ def test_a_picture_that_cannot_be_had_is_told(chromium, laddered):
         chromium.wait("document.querySelector('#quality').options[3].textContent.endsWith(' · not available')")
     assert chromium.evaluate("document.querySelector('#quality').value") == ""
     assert chromium.evaluate("document.querySelector('#announcer').textContent") == "The chosen quality is not available"
-    assert chromium.evaluate(watching.DETAILS)["Last error"] == "quality: the server answered 503"
+    assert chromium.evaluate(watching.DETAILS)["Last error"] == "quality: the server responded with status 503"
     choose(chromium, "180p", 180)
     assert chromium.evaluate("document.querySelector('#quality').selectedOptions[0].textContent").startswith("180p · ")
     chromium.wait("!/not available/.test(document.querySelector('#quality').textContent)")
@@ -162,8 +162,8 @@ def test_the_panel_tells_how_the_rungs_are_made(chromium, laddered):
     shown = chromium.evaluate(watching.DETAILS)
     assert shown["Ladder"] == "360p, 180p"
     assert shown["Camera"] == "test pattern, 1280×720"
-    assert re.fullmatch(r"libx264, \d+ left out, 0 lost before it", shown["Encoder"])
-    told = re.fullmatch(r"at work, (\d+) restarts?, (\d+) pictures left out", shown["Transcoder"])
+    assert re.fullmatch(r"libx264, \d+ dropped, 0 lost in capture", shown["Encoder"])
+    told = re.fullmatch(r"running, (\d+) restarts?, (\d+) frames dropped", shown["Transcoder"])
     before = laddered.stream("demo")["ladder"]
     assert int(told[1]) == before["restarts"] and int(told[2]) <= before["droppedFrames"]
     os.kill(before["processID"], signal.SIGKILL)
@@ -173,7 +173,7 @@ def test_the_panel_tells_how_the_rungs_are_made(chromium, laddered):
     watching.leave(chromium)
 
 
-#: What is cut of the button's text and of the row of buttons, in pixels, and what a finger finds there.
+#: Cut-off pixels of the button's text and of the row of buttons, and what lies under a finger there.
 CUT = """(() => {
   const button = document.querySelector("#quality-shown"), row = document.querySelector(".buttons");
   const { x, y, width, height } = button.getBoundingClientRect();
@@ -197,10 +197,10 @@ def test_each_choice_can_be_read_on_the_menus_button(chromium, laddered, width):
                 chromium.evaluate(CHOOSE % name)
                 chromium.wait(f"/^{shown}$/.test(document.querySelector('#quality-shown')?.textContent)")
                 assert chromium.evaluate(CUT) == {"text": 0, "row": 0, "finds": "quality"}, f"{name!r}, {edge}"
-        # The list tells more.
+        # The list shows more.
         texts = chromium.evaluate("[...document.querySelectorAll('#quality option')].map((o) => o.textContent)")
         assert all(re.fullmatch(r"\d+p · .*bit/s( \(source\))?", text) for text in texts[1:]), texts
-        # Who goes by keys sees where.
+        # The keyboard focus is visible.
         chromium.evaluate("document.querySelector('#fullscreen').focus()")
         for _ in range(12):
             if chromium.evaluate("document.activeElement.id") == "quality":
@@ -214,12 +214,12 @@ def test_each_choice_can_be_read_on_the_menus_button(chromium, laddered, width):
 
 
 def test_pictures_that_come_back_are_learned_of(chromium, laddered):
-    """Who opens the page while the transcoder begins again gets the menu as soon as there is something to choose."""
+    """A page that is opened while the transcoder restarts shows the menu as soon as there is something to choose."""
 
     def is_bare():
         ladder = laddered.stream("demo")["ladder"]
         if ladder["renditions"] and ladder.get("processID"):
-            # It may have gone since.
+            # It may have been removed since.
             with contextlib.suppress(ProcessLookupError):
                 os.kill(ladder["processID"], signal.SIGKILL)
         return not ladder["renditions"]
@@ -262,14 +262,14 @@ def test_what_the_connection_carries_decides_where_nobody_chose(chromium, ladder
     finally:
         chromium.call("Network.emulateNetworkConditions", downloadThroughput=-1, **THROTTLE)
     if ladder == "is lost":
-        # Nothing comes of the smaller pictures any more: the source is better than nothing.
+        # The smaller qualities have no more media, so the source is better.
         end = time.monotonic() + 40
         while not chromium.evaluate(HEIGHT % 720):
             assert time.monotonic() < end, chromium.evaluate("window.seen")
             kill_transcoder(laddered)
             time.sleep(0.2)
         return watching.leave(chromium)
-    # A trial that fails, or a wait on a busy machine, doubles the while of calm before the next.
+    # A failed trial, or a stall on a busy machine, doubles the calm time before the next trial.
     chromium.wait(HEIGHT % 720, 80)
     before = watching.state(chromium)
     chromium.wait(f"document.querySelector('#video').currentTime > {before['time']} + 2", 20)
@@ -279,7 +279,7 @@ def test_what_the_connection_carries_decides_where_nobody_chose(chromium, ladder
     watching.leave(chromium)
 
 
-#: A browser that lacks a codec.
+#: A browser without a codec.
 LACK = """MediaSource.isTypeSupported = ((asked) => (type) => !/mp4a/.test(type) && asked(type))(
   MediaSource.isTypeSupported.bind(MediaSource))"""
 
@@ -312,7 +312,7 @@ def test_a_browser_without_the_sources_picture_plays_another_one(chromium, ladde
     watching.leave(chromium)
 
 
-#: What a browser reads first of the picture takes a while.
+#: The first request for the video is delayed.
 LATE_HEADS = """fetch = ((asked) => async (url, options) => {
   if (/.video./.test(url) && options?.headers?.Range) await new Promise((resume) => setTimeout(resume, %d));
   return asked(url, options);
@@ -321,7 +321,7 @@ LATE_HEADS = """fetch = ((asked) => async (url, options) => {
 
 @pytest.mark.parametrize("milliseconds", [50, 200, 2000])
 def test_begins_when_it_is_known_where_both_playlists_lie(chromium, laddered, milliseconds):
-    """The sound's place is known long before the picture's, and its times are far from the beginning of the window."""
+    """The audio is anchored long before the video, and its times are far from the beginning of the window."""
     laddered.wait(lambda: laddered.stream("demo")["ageSeconds"] > 40, 60, "a window that has moved")
     script = chromium.call("Page.addScriptToEvaluateOnNewDocument", source=LATE_HEADS % milliseconds)["identifier"]
     try:
@@ -333,7 +333,7 @@ def test_begins_when_it_is_known_where_both_playlists_lie(chromium, laddered, mi
 
 
 def test_goes_on_by_itself_when_the_server_was_killed_and_started_again(chromium, laddered, start_shared):
-    """The new one counts its segments from the beginning."""
+    """The new stream counts its segments from the beginning."""
     laddered.wait(lambda: laddered.stream("demo")["ageSeconds"] > 40, 60, "a stream that is far ahead of a new one")
     watching.watch(chromium, laddered, "demo")
     assert chromium.evaluate(watching.DETAILS)["Player"] == "Media Source, HLS parts"

@@ -1,4 +1,4 @@
-"""A finished recording as any other MP4: a plain <video> of Chromium plays and seeks in it by byte ranges."""
+"""A finished recording is an ordinary MP4: a plain <video> of Chromium plays it, and seeks by byte ranges."""
 
 import pytest
 
@@ -17,7 +17,7 @@ MAKE = """new Promise((resume, fail) => {
   document.body.prepend(video);
 })"""
 
-#: Goes to a place and gives where it then is, once a picture of it is there.
+#: Seeks, and gives the position once a frame is shown there.
 SEEK = """new Promise((resume, fail) => {
   const video = document.querySelector("#plain");
   video.addEventListener("error", () => fail(new Error(video.error.message)), { once: true });
@@ -48,7 +48,7 @@ def test_a_plain_video_element_plays_it_and_seeks_in_it(chromium, recorded):
     for place in (0.75 * end, 0.5 * end + 0.01, 0.1 * end, end - 1.0):
         there = chromium.evaluate(SEEK.replace("PLACE", str(place)))
         assert there["time"] == pytest.approx(place, abs=0.001)
-        # The very picture that is shown then, not the key frame before it.
+        # The exact frame of that time is shown, not the key frame before it.
         assert there["shown"] == pytest.approx(place, abs=0.04), there
     chromium.evaluate("document.querySelector('#plain').play()")
     chromium.wait("document.querySelector('#plain').ended")

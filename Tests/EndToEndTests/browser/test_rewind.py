@@ -12,7 +12,7 @@ LENGTH = "Number(document.querySelector('#seek').max) - Number(document.querySel
 
 @pytest.fixture(scope="module")
 def rewound(start_shared):
-    """A server whose stream has long left the window behind."""
+    """A server with a stream that is much longer than the window."""
     weir = start_shared("--window", "6s", "--rewind", "1h", "--test-pattern", "demo")
     weir.wait_state("demo", "live", seconds=30)
     epoch = re.search(r"^(\w+)/av/index.m3u8$", weir.get("/live/demo/index.m3u8").good().text, re.M)[1]
@@ -30,7 +30,7 @@ def test_the_bar_reaches_back_beyond_the_window_and_plays_there(chromium, way, r
     chromium.wait(f"document.querySelector('#video').currentTime > {place} + 1", 20)
     shown = chromium.evaluate(watching.SHOWN_TIME)
     assert 17 < (shown["now"] - shown["read"]) / 1000 < 26, f"{shown}"
-    # The bar goes on reaching back while segments leave the list.
+    # The bar still reaches back to the beginning after segments have left the list.
     length = chromium.evaluate(LENGTH)
     chromium.wait(f"{LENGTH} > {length} + 4", 20)
     assert abs(chromium.evaluate("Number(document.querySelector('#seek').min) + 1") - first) < 0.1
@@ -48,6 +48,6 @@ def test_chromium_plays_a_clip_from_its_first_frame_to_its_last(chromium, rewoun
     chromium.wait("video.ended", 20)
     assert abs(chromium.evaluate("video.duration") - 3) < 0.04
     assert chromium.evaluate("video.error") is None
-    # Those between the key frame and the first that is shown are decoded, too.
+    # The frames between the key frame and the first shown one are decoded, too.
     assert chromium.evaluate("video.getVideoPlaybackQuality().totalVideoFrames") >= 80
     watching.leave(chromium)

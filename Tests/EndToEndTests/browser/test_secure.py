@@ -1,4 +1,4 @@
-"""The page over HTTPS: Chromium speaks HTTP/2 and plays."""
+"""The page over HTTPS: Chromium uses HTTP/2 and plays."""
 
 import browsers
 import pytest
@@ -9,7 +9,7 @@ from harness import tools
 
 @pytest.fixture(scope="module")
 def trusting():
-    """A Chromium that takes a certificate which nobody has signed."""
+    """A Chromium that accepts a self-signed certificate."""
     with browsers.chromium("--ignore-certificate-errors") as browser:
         yield browser
 

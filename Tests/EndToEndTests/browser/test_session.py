@@ -1,4 +1,4 @@
-"""How the watch page tries again: what it tells of a server that has no room, when it asks, and what it keeps of it."""
+"""How the watch page retries with a full server: what it shows, when it asks again, and what it keeps."""
 
 import time
 
@@ -19,13 +19,13 @@ def small(start_shared):
 
 
 def test_a_viewer_for_whom_there_is_no_room_is_told_so_and_asks_when_it_was_told_to(chromium, small):
-    for n in range(2):  # Who has asked is a viewer for a few seconds.
+    for n in range(2):  # A client counts as a viewer for a few seconds after its request.
         http.fetch(f"{small.web}/live/demo/index.m3u8", headers={"User-Agent": f"player {n}"})
     chromium.open(f"{small.web}/watch/demo?player=hls")
     assert watching.wait_phase(chromium, "full", 4)["message"] == "The server is full"
     began = time.monotonic()
     watching.wait_phase(chromium, "playing", 25)
-    # Retry-After is 5 s; whoever gets in reads the list once.
+    # Retry-After is 5 s. A viewer that is admitted reads the list once.
     assert chromium.evaluate(ASKED) <= 2 + (time.monotonic() - began) / 5
     watching.leave(chromium)
 
@@ -46,7 +46,7 @@ def test_a_stream_without_a_segment_is_no_full_server(chromium, small):
         watching.leave(chromium)
 
 
-#: How many timers a try wakes after hundreds of pauses, each over at once.
+#: Number of timers that one attempt wakes after hundreds of pauses, each of which ended at once.
 WOKEN = """(async () => {
   const { WatchSession } = await import("/web/engine/session.js");
   const { setTimeout: later, clearTimeout: clear } = window;
@@ -74,12 +74,12 @@ def test_a_pause_that_is_over_is_forgotten(chromium, small):
     watching.leave(chromium)
 
 
-#: Milliseconds before another request, by the answer's status; each says Retry-After: 7.
+#: Milliseconds before the next request, by status of the response. Each response has Retry-After: 7.
 PATIENCE = """(async () => {
   const { HTTPFailure } = await import("/web/media/playback-result.js");
   const answer = (status) => new Response("{}", { status, headers: { "retry-after": "7" } });
   const known = await Promise.all([429, 503, 500, 404].map((status) => HTTPFailure.of(answer(status))));
-  return known.map((failure) => failure.patience);
+  return known.map((failure) => failure.retryDelay);
 })()"""
 
 

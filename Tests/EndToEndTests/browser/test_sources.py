@@ -1,4 +1,4 @@
-"""The panel of a publisher that is part of the server: started, stopped and switched by whoever has the admin token."""
+"""The panel of a publisher that is part of the server: started, stopped and switched with the admin token."""
 
 import time
 
@@ -42,7 +42,7 @@ def press(identifier: str) -> str:
 
 
 def double_clicks(page, button: str) -> None:
-    """What asks once more is not answered by a double click of a mouse, two taps, or a key that is held down."""
+    """A double click, two taps or a key that is held down do not count as a confirmation."""
 
     def held() -> None:
         page.evaluate(f"{button}.focus()")
@@ -69,14 +69,14 @@ def test_what_takes_a_live_stream_off_the_air_asks_once_more(page, studio):
         page.wait(f"{press(button)}.textContent === 'Really?'")
         assert "press again" in page.evaluate("document.querySelector('#announcer').textContent")
         assert page.evaluate(POOR_CONTRAST) == []
-        # Who does not mean it does nothing.
+        # Without a second click nothing happens.
         page.wait(f"{press(button)}.textContent === '{word}'")
         assert studio.stream("demo")["state"] == "live"
         double_clicks(page, press(button))
         assert studio.stream("demo")["state"] == "live"
     watching.mean_it(page, press("source-preview"))
     page.wait(f"{STATE} === 'Off air'")
-    # What nobody watches is stopped at once.
+    # A source without viewers is stopped at once.
     page.click(press("source-stop"))
     page.wait(f"{STATE} === 'Stopped'")
     assert page.evaluate(f"{press('source-preview')}.textContent") == "Preview"
@@ -85,7 +85,7 @@ def test_what_takes_a_live_stream_off_the_air_asks_once_more(page, studio):
     page.click(press("source-start"))
     page.wait(f"{STATE} === 'Live'")
     watching.wait_phase(page, "playing")
-    page.errors.clear()  # a picture that was not there yet may be one
+    page.errors.clear()  # a preview frame that did not exist yet may be one
 
 
 def test_the_test_pattern_is_stopped_and_started_on_its_page(page, studio):
@@ -100,7 +100,7 @@ def test_the_test_pattern_is_stopped_and_started_on_its_page(page, studio):
     assert studio.stream("demo")["state"] == "ended"
     page.click(press("source-start"))
     page.wait(f"{STATE} === 'Live'")
-    # Whoever watched goes on watching.
+    # The viewer stays on the stream.
     watching.wait_phase(page, "playing")
     assert page.evaluate(POOR_CONTRAST) == [] and page.evaluate(FOREIGN) == [] and page.errors == []
 
@@ -111,22 +111,22 @@ def test_what_is_off_air_is_seen_in_the_panel_alone(page, studio):
     page.wait(f"{press('source-preview')}.checkVisibility()")
     watching.mean_it(page, press("source-preview"))
     page.wait(f"{STATE} === 'Off air' && document.querySelector('#stage').dataset.phase === 'ended'")
-    page.wait("document.querySelector('#source-picture').width === 640")
-    # The test pattern is no black picture.
-    seen = "document.querySelector('#source-picture').getContext('2d').getImageData(0, 0, 640, 360).data.some((v, n) => n % 4 < 3 && v > 100)"
+    page.wait("document.querySelector('#source-frame').width === 640")
+    # The preview of the test pattern is not black.
+    seen = "document.querySelector('#source-frame').getContext('2d').getImageData(0, 0, 640, 360).data.some((v, n) => n % 4 < 3 && v > 100)"
     page.wait(seen)
     assert page.evaluate(POOR_CONTRAST) == []
     page.click(press("source-start"))
-    page.wait(f"{STATE} === 'Live' && document.querySelector('#source-picture').hidden")
+    page.wait(f"{STATE} === 'Live' && document.querySelector('#source-frame').hidden")
     watching.wait_phase(page, "playing")
-    page.errors.clear()  # a picture that was not there yet may be one
+    page.errors.clear()  # a preview frame that did not exist yet may be one
 
 
 def test_what_is_off_air_is_recorded_and_goes_on_air_meanwhile(page, studio):
     state = "document.querySelector('#recording-state').textContent"
     button = lambda symbol: f"document.querySelector('.recording-buttons [aria-label^=\"{symbol}\"]')"
     watching.watch(page, studio, "cam")
-    # On air it is recorded by itself, with its stream.
+    # On air it is recorded with its stream.
     page.wait(f"{state} === 'Recording'")
     enter_token(page)
     page.wait(f"{press('source-preview')}.checkVisibility()")
@@ -139,7 +139,7 @@ def test_what_is_off_air_is_recorded_and_goes_on_air_meanwhile(page, studio):
     assert page.evaluate(state) == "Recording" and page.evaluate(POOR_CONTRAST) == []
     page.click(button("Stop"))
     page.wait(f"{state} === 'Stored' && {STATE} === 'Live'")
-    page.errors.clear()  # a picture that was not there yet may be one
+    page.errors.clear()  # a preview frame that did not exist yet may be one
 
 
 def test_a_recording_is_thrown_away_by_who_means_it(page, studio):
@@ -189,7 +189,7 @@ def test_devices_are_listed_and_what_cannot_be_switched_is_said(page, studio):
     assert page.evaluate("[document.querySelector('#camera').value, document.querySelector('#microphone').value]") == [
         "v4l2:/dev/video63", "alsa:hw:9"]
     page.wait("document.querySelector('#source-reason').textContent.includes('there is no camera /dev/video63')")
-    # A device that the machine had when it was asked: the page is told that it is not there.
+    # The device existed when the list was made. The page shows that it is missing now.
     choose = """(() => {
       const menu = document.querySelector('#camera');
       menu.append(Object.assign(document.createElement('option'), { value: '%s' }));

@@ -1,4 +1,4 @@
-"""What the pages say and offer in each state of a stream and a server, and at addresses at which there is nothing."""
+"""Texts and buttons of the pages in each state of a stream and a server, and at addresses that do not exist."""
 
 import json
 import threading
@@ -48,7 +48,7 @@ def test_what_is_over_shows_no_pause_and_leads_to_its_recording(page, weir):
     assert not page.evaluate("['play', 'mute', 'volume', 'live'].some((id) => document.getElementById(id).checkVisibility())")
     link = "document.querySelector('#message-recording')"
     page.wait(f"{link}.checkVisibility()")
-    # It can be pressed where the controls lie over a small picture, too.
+    # It can be clicked where the controls overlap a small video, too.
     page.viewport(320, 640)
     on_top = f"(() => {{ const r = {link}.getBoundingClientRect(); return document.elementFromPoint(r.x + r.width / 2, r.bottom - 2) === {link}; }})()"
     page.wait(on_top)
@@ -58,7 +58,7 @@ def test_what_is_over_shows_no_pause_and_leads_to_its_recording(page, weir):
     page.wait("location.pathname === '/recordings' && document.querySelector('#recording-dialog')?.open")
     page.wait("document.querySelector('#recording-video')?.readyState >= 2")
     assert page.errors == []
-    # Whoever comes later finds it, too.
+    # A page that is opened later shows it, too.
     page.open(f"{weir.web}/watch/over")
     page.wait(f"{link}.checkVisibility()")
 
@@ -88,7 +88,7 @@ def test_a_full_server_counts_down_and_an_outage_is_told_as_one(page, start):
 
 TOKEN = "open-sesame"
 
-#: Words that stand on more than one line, and buttons that are cut by the edge of the screen.
+#: Words that are broken over several lines, and buttons that are cut off at the edge of the screen.
 BROKEN = """[...document.querySelectorAll('h1, h2, h3, a, button, label, .badge, .count, .brand')].filter((e) => e.checkVisibility()).flatMap((e) => {
   const broken = [], walker = document.createTreeWalker(e, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) for (const word of walker.currentNode.data.matchAll(/[A-Za-z]{2,}/g)) {

@@ -1,5 +1,5 @@
-"""Tracks that come and go while somebody watches: sound that comes late or stays away, a picture that comes late, another
-size, a clock that jumps. Who watches goes on, in each layout of HLS (WEIR_FAULTS=long: in each way of the page)."""
+"""Tracks that come and go during playback: audio that comes late or ends, video that comes late, another frame size, a
+clock that jumps. Viewers continue, in each layout of HLS (with WEIR_FAULTS=long: with each engine of the page)."""
 
 import concurrent.futures
 import contextlib
@@ -19,21 +19,21 @@ from harness.rawrtmp import RawRTMP
 LAYOUTS = {
     "interleaved": ("--hls-layout", "interleaved"),
     "separate": ("--hls-layout", "separate"),
-    # Sound is separate there, and the page itself chooses HLS.
+    # Audio is separate there, and the page itself chooses HLS.
     "ladder": ("--ladder", "90p@100k"),
 }
 LONG = os.environ.get("WEIR_FAULTS") == "long"
-#: Each way of the page, in each layout; a usual run has time for the one in which most can go wrong.
+#: Each engine in each layout. An ordinary run has time only for the combination in which most can go wrong.
 WAYS = [("separate", "hls")]
 if LONG:
     WAYS += [("separate", "mse"), ("interleaved", "mse"), ("interleaved", "hls"), ("ladder", "hls")]
-#: What the other browser tests show in part is looked at in each way by `make faults`.
+#: `make faults` checks with each engine what the other browser tests check in part.
 thorough = pytest.mark.skipif(not LONG, reason="only in long runs (WEIR_FAULTS=long)")
 
 
 @pytest.fixture(scope="module", params=WAYS, ids=["-".join(way) for way in WAYS])
 def server(request, start_shared):
-    """A server, and the way in which the page plays its streams."""
+    """A server, and the engine with which the page plays its streams."""
     layout, way = request.param
     weir = start_shared("--no-record", *LAYOUTS[layout], "--target-duration", "2")
     weir.way = way
@@ -43,7 +43,7 @@ def server(request, start_shared):
 
 @contextlib.contextmanager
 def publishing(server, name, *pieces):
-    """Publishes tags in the background, each piece by its own clock, as long as somebody watches."""
+    """Publishes tags in the background, each piece by its own clock, until the end of the test."""
     watched = threading.Event()
 
     def publish():
@@ -75,8 +75,8 @@ def over_and_over(film, times):
 
 
 def from_then_on(tags, kind, milliseconds):
-    """The tags without those of a kind before a time; that kind's header comes with its first one. The metadata, which
-    would tell of it, are left out."""
+    """The tags without those of one kind before a time. The header of that kind comes with its first tag. The metadata
+    is left out, because it would announce the kind."""
     header = next(tag for tag in tags if tag.type == kind and tag.is_header)
     first = next(tag for tag in tags if tag.type == kind and tag.milliseconds >= milliseconds
                  and (kind == AUDIO or tag.is_key))
@@ -90,7 +90,7 @@ def from_then_on(tags, kind, milliseconds):
 
 
 def goes_on(browser, seconds=3):
-    """The playhead moves on in media that nobody has to wait for."""
+    """The playhead advances in media that needs no waiting."""
     then = watching.wait_phase(browser, "playing")["time"]
     browser.wait(f"document.querySelector('#video').currentTime > {then} + {seconds}", 20)
     assert watching.state(browser)["error"] is None
@@ -101,8 +101,8 @@ def is_heard(browser):
     browser.wait(f"document.querySelector('#video').webkitAudioDecodedByteCount > {then} + 10000", 20)
 
 
-#: From here on `shown` has the media time of each picture on the screen.
-NOTE_PICTURES = """(() => {
+#: From here on `shown` has the media time of each frame on the screen.
+NOTE_FRAMES = """(() => {
   const video = document.querySelector("#video");
   window.shown = [];
   const note = (now, { mediaTime }) => {
@@ -202,7 +202,7 @@ def test_a_clock_that_jumps_holds_nobody_up(chromium, server, milliseconds):
     first = flv.shifted(over_and_over("short", 2), start)
     then = [tag for tag in over_and_over("short", 4) if not tag.is_header]
     then = flv.shifted(then, start + 8000 + milliseconds)
-    # Both are played out at their own clock.
+    # Both are published by their own clock.
     with publishing(server, name, first, then):
         server.wait_state(name, "live", seconds=40)
         watching.watch(chromium, server, name, server.query)
@@ -233,8 +233,8 @@ def test_sound_that_went_and_returned_is_heard_again_from_the_window(chromium, s
             "document.querySelector('#seek').max - document.querySelector('#seek').min - 1"))
         is_heard(chromium)
         assert watching.state(chromium)["time"] < place + 5
-        # Over the silence in the middle, whose pictures are shown, into the sound at the end.
-        chromium.evaluate(NOTE_PICTURES)
+        # Over the silence in the middle, whose frames are shown, into the audio at the end.
+        chromium.evaluate(NOTE_FRAMES)
         chromium.wait(f"document.querySelector('#video').currentTime > {place} + 12", 40)
         is_heard(chromium)
         shown = sorted(chromium.evaluate("window.shown"))

@@ -1,4 +1,4 @@
-"""The live window: seeking back and forth, times of day, catching up, low latency, keys."""
+"""The live window: seeking, times of day, catching up, low latency, keys."""
 
 import re
 import signal
@@ -20,7 +20,7 @@ LIVE = "document.querySelector('#live').dataset.edge === 'live'"
 
 
 def playlist_url(server):
-    """The address of the demo stream's media playlist."""
+    """The URL of the demo stream's media playlist."""
     lines = server.get("/live/demo/index.m3u8").good().body.decode().splitlines()
     return f"{server.web}/live/demo/" + next(line for line in lines if line and not line.startswith("#"))
 
@@ -31,7 +31,7 @@ def playlist_of(server):
 
 @pytest.fixture
 def grown(demo):
-    """The demo stream with enough of a window to seek in."""
+    """The demo stream, with enough of a window to seek in."""
     demo.wait(lambda: demo.stream("demo")["ageSeconds"] > 20, 30, "a stream that is twenty seconds old")
     return demo
 
@@ -44,7 +44,7 @@ def test_seeks_back_in_the_window_and_returns_to_the_live_edge(browser, way, gro
     browser.wait(f"document.querySelector('#video').currentTime > {place} + 1")
     browser.wait(BEHIND)
     shown = browser.evaluate(watching.SHOWN_TIME)
-    # A stall on the way only adds to it.
+    # A stall meanwhile only adds to it.
     assert 10 < (shown["now"] - shown["read"]) / 1000 < 20, f"{shown}"
     time.sleep(1)
     assert 9 < watching.distance(browser) < 18
@@ -79,7 +79,7 @@ def test_the_pointer_over_the_bar_tells_the_time_there(chromium, grown):
     watching.watch(chromium, grown, "demo", "?player=mse")
     chromium.wait("!document.querySelector('#seek-row').hidden && !document.querySelector('#position').hidden")
     box = chromium.evaluate("(() => { const r = document.querySelector('#seek').getBoundingClientRect(); return [r.x, r.y, r.width, r.height]; })()")
-    # Read in the moment in which the page has written it, with a position of that moment: time goes on, and players jump.
+    # Read at the moment at which the page writes it, with the position of that moment: time advances, and players jump.
     chromium.evaluate("""(() => {
       const bar = document.querySelector("#seek"), bubble = document.querySelector("#seek-bubble");
       new MutationObserver(() => {
@@ -104,9 +104,9 @@ def test_the_pointer_over_the_bar_tells_the_time_there(chromium, grown):
 @WAYS
 def test_glass_to_glass_is_within_a_second(browser, way, grown, record_property):
     watching.watch(browser, grown, "demo", f"?player={way}")
-    time.sleep(5)  # a start on a busy machine is mostly caught up by then
+    time.sleep(5)  # by then, a slow start on a busy machine has mostly been caught up
     best = None
-    for _ in range(8):  # and what a busy machine made late since then, by the next times
+    for _ in range(8):  # later attempts allow for delays of a busy machine
         delays = browser.evaluate(watching.GLASS_TO_GLASS)
         assert len(delays) > 10, f"the burned-in time could be read {len(delays)} times"
         median, late = statistics.median(delays), delays[int(len(delays) * 0.95)]
@@ -114,10 +114,10 @@ def test_glass_to_glass_is_within_a_second(browser, way, grown, record_property)
             best = (median, late, len(delays))
         if median <= 0.9:
             break
-    record_property("figure", f"glass to glass, {browser.name}, {way}: median {best[0]:.2f} s, p95 {best[1]:.2f} s ({best[2]} pictures)")
+    record_property("figure", f"glass to glass, {browser.name}, {way}: median {best[0]:.2f} s, p95 {best[1]:.2f} s ({best[2]} frames)")
     details = browser.evaluate(watching.DETAILS)
     latency = float(details["Latency"].split()[0])
-    assert abs(latency - best[0]) < 0.6, f"the overlay says {latency}, the pictures say {best[0]}"
+    assert abs(latency - best[0]) < 0.6, f"the overlay says {latency}, the frames say {best[0]}"
     assert best[0] <= 1.0, f"median {best[0]}"
     assert browser.errors == []
     watching.leave(browser)
@@ -130,7 +130,7 @@ def test_catches_up_by_speed_after_a_stall(chromium, way, weir):
     try:
         weir.wait_state(name, "live", seconds=40)
         watching.watch(chromium, weir, name, f"?player={way}")
-        # Only who is close to the edge stalls when nothing comes for so long.
+        # Only a viewer close to the edge stalls when no media comes for this long.
         weir.wait(lambda: float(chromium.evaluate(watching.DETAILS)["Latency"].split()[0]) < 1.4, 60, "a viewer at the edge")
         chromium.evaluate("(window.jumps = 0, document.querySelector('#video').addEventListener('seeking', () => window.jumps += 1))")
         weir.send(signal.SIGSTOP)
@@ -170,7 +170,7 @@ def test_plays_over_a_change_of_picture_and_sound_from_the_window(browser, way, 
         publisher.kill()
     publisher = publishers.ffmpeg("sound-441", f"{weir.rtmp}/live/{name}", loop=10)
     try:
-        # From the window, the player crosses both changes.
+        # From the window, the player plays over both changes.
         browser.wait("document.querySelector('#video').videoWidth === 320", 40)
         behind = browser.evaluate("Number(document.querySelector('#seek').max) - Number(document.querySelector('#seek').min)")
         place = watching.seek_to(browser, behind - 1)
@@ -228,7 +228,7 @@ def later(media, seconds, timescales):
 
 
 def test_another_time_axis_after_a_discontinuity_is_laid_on_the_one_before(chromium, grown):
-    # weir's own axis goes on; a playlist need not (RFC 8216bis, 4.4.4.3). From this segment on, the times are an hour later.
+    # weir's own axis continues; a playlist may differ (RFC 8216bis, 4.4.4.3). From this segment on, times are an hour later.
     changed = int(re.findall(r"^(\d+)\.m4s$", playlist_of(grown), re.M)[-1]) + 2
     init = grown.get(urllib.parse.urljoin(playlist_url(grown), "init-1.mp4")).good().body
     timescales = {
@@ -311,7 +311,7 @@ def test_parts_are_fetched_as_they_are_made(browser, grown):
                              " done(performance.getEntriesByType('resource').map((e) => e.name)), 4000)))")
     parts = [n for n in names if n.split("?")[0].endswith(".m4s") and n.rsplit("/", 1)[1].count(".") == 2]
     reloads = [n for n in names if "_HLS_msn=" in n and "_HLS_part=" in n]
-    # 20 of each in 4 s at 200 ms; more would be a player that asks in a circle.
+    # 20 of each in 4 s at 200 ms. More would be requests without a pause.
     assert 8 <= len(parts) <= 30, f"{parts}"
     assert 8 <= len(reloads) <= 30, f"{reloads}"
     assert all("_HLS_skip=" in n for n in reloads[-3:])
@@ -335,7 +335,7 @@ def test_plays_separate_sound_and_picture(chromium, way, start):
     assert abs(shown["position"] - shown["read"]) < 500, f"{shown}"
     chromium.evaluate("document.querySelector('#live').click()")
     chromium.wait(LIVE)
-    # Who has stalled on the way catches up.
+    # A viewer that has stalled meanwhile catches up.
     for _ in range(10):
         shown = chromium.evaluate(watching.SHOWN_TIME)
         if shown["now"] - shown["read"] < 3000:
@@ -346,7 +346,7 @@ def test_plays_separate_sound_and_picture(chromium, way, start):
     watching.leave(chromium)
 
 
-#: From here on `steps` has each seek: seconds of media from where the playhead stood to where it was sent.
+#: From here on `steps` has each seek, in seconds of media: from the position before it to its target.
 COUNT_STEPS = """(() => {
   const video = document.querySelector("#video");
   window.steps = [];
@@ -363,7 +363,7 @@ def test_the_player_obeys_its_keys(chromium, grown):
     chromium.evaluate(COUNT_STEPS)
 
     def steps(key, code, seconds):
-        # What the playhead is sent by is exact; how far behind it is then also depends on how busy the machine is.
+        # The distance of a seek is exact. The distance to the edge afterwards also depends on the load of the machine.
         chromium.evaluate("window.steps.length = 0")
         chromium.press(key, code)
         chromium.wait("window.steps.length > 0 && !document.querySelector('#video').seeking")

@@ -1,8 +1,8 @@
-"""What the tests ask a watch page."""
+"""Queries of the tests to a watch page."""
 
 import time
 
-#: The player as it is: seconds, frames, sound, and what the page says of it.
+#: State of the player: seconds, frames, audio, and the messages of the page.
 STATE = """(() => {
   const video = document.querySelector("#video");
   const quality = video.getVideoPlaybackQuality();
@@ -20,7 +20,7 @@ STATE = """(() => {
   };
 })()"""
 
-#: The figures of the details panel by their labels; opens it where it is closed.
+#: Values of the details panel by label. Opens the panel if it is closed.
 DETAILS = """(async () => {
   if (document.querySelector("#details").hidden) document.querySelector("#info").click();
   await new Promise((resume) => setTimeout(resume, 1500));
@@ -28,7 +28,7 @@ DETAILS = """(async () => {
     (row) => [row.querySelector("dt").textContent, row.querySelector("dd").textContent]));
 })()"""
 
-#: Loudest sample of two seconds of what Firefox decodes: recorded from the element, decoded again. 0 is silence.
+#: Loudest sample in two seconds of Firefox's output: recorded from the element and decoded again. 0 is silence.
 FIREFOX_LOUDNESS = """(async () => {
   const stream = document.querySelector("#video").mozCaptureStream();
   const recorder = new MediaRecorder(new MediaStream(stream.getAudioTracks()));
@@ -64,16 +64,16 @@ def watch(browser, server, name, query=""):
 
 
 def leave(browser):
-    """Nothing of a page goes on after its test."""
+    """Ends all activity of a page after its test."""
     browser.open("about:blank")
 
 
-#: A click sooner after the one before it was made before the question could be read.
+#: A second click that comes sooner was made before the question could be read.
 READ_SECONDS = 0.6
 
 
 def mean_it(browser, button):
-    """Clicks a button that asks once more, and again."""
+    """Clicks a button that needs a confirmation, twice."""
     browser.click(button)
     browser.wait(f"{button}.textContent === 'Really?'")
     time.sleep(READ_SECONDS)
@@ -81,14 +81,14 @@ def mean_it(browser, button):
 
 
 def distance(browser):
-    """Seconds behind the live edge, as the button says."""
+    """Seconds behind the live edge, as the button shows them."""
     text = browser.evaluate("document.querySelector('#distance').textContent")
     minutes, _, seconds = text.strip("−").removesuffix(" s").replace(",", ".").rpartition(":")
     return int(minutes or 0) * 60 + float(seconds)
 
 
 def seek_to(browser, seconds_behind):
-    """Drags the bar to a place so far behind its end; returns the place in seconds of media."""
+    """Drags the bar to a position this far behind its end. Returns the position in seconds of media."""
     return browser.evaluate(f"""(() => {{
       const bar = document.querySelector("#seek");
       bar.value = Number(bar.max) - {seconds_behind};
@@ -97,8 +97,8 @@ def seek_to(browser, seconds_behind):
     }})()""")
 
 
-#: The time that is burned into the shown picture of the test pattern, in milliseconds since 1970; null where it cannot be
-#: read. Letters of five by seven dots, each dot half a unit; the layout is that of TestPicture.swift.
+#: The time that is burned into the shown frame of the test pattern, in milliseconds since 1970; null if it cannot be
+#: read. Letters have five by seven dots, each dot half a unit. The layout is that of TestPicture.swift.
 _READ_TIMECODE = """
 const shapes = {
   "0": [14, 17, 19, 21, 25, 17, 14], "1": [4, 12, 4, 4, 4, 4, 14], "2": [14, 17, 1, 6, 8, 16, 31],
@@ -127,7 +127,7 @@ const readTimecode = (video) => {
 const video = document.querySelector("#video");
 """
 
-#: {read, position, now}: the burned-in time, the one that the page shows for it, and the server's, in milliseconds
+#: {read, position, now}: the burned-in time, the time that the page shows for it, and the server's time, in milliseconds
 #: since 1970, at one presented frame.
 SHOWN_TIME = """(async () => {
   %s
@@ -145,7 +145,7 @@ SHOWN_TIME = """(async () => {
   return null;
 })()""" % _READ_TIMECODE
 
-#: Seconds from the burned-in time of pictures to their display, by the server's clock: a sorted list.
+#: Sorted list of seconds from the burned-in time of frames to their display, by the server's clock.
 GLASS_TO_GLASS = """(async () => {
   %s
   const { ServerClock } = await import("/web/api/api.js");

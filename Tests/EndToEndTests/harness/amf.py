@@ -33,7 +33,7 @@ def _encode(value) -> bytes:
 
 
 def decode(data: bytes) -> list:
-    """Every value in the bytes."""
+    """All values in the bytes."""
     values, at = [], 0
     while at < len(data):
         value, at = _decode(data, at)

@@ -1,5 +1,5 @@
-"""Attacks that each come from an address of its own: `python -m harness.attacks NAME RTMP HTTP FOLDER SECONDS` runs one for so
-long, in a process of its own, and prints what the server told it. docs/limits.md has what each of them meets."""
+"""Attacks, each from its own address. `python -m harness.attacks NAME RTMP HTTP FOLDER SECONDS` runs one of them for
+SECONDS in its own process, and prints the server's responses. docs/limits.md has the limits that stop each attack."""
 
 import contextlib
 import itertools
@@ -16,12 +16,12 @@ from . import flv, scripts
 from .rawrtmp import MEDIA, VIDEO, Closed, RawRTMP, Refused
 
 MEBIBYTE = 1 << 20
-#: The name of an attacker's stream begins so.
+#: Prefix of the name of an attacker's stream.
 STREAM = "attack"
 
 
 class Attacker:
-    """Where the server is, how long the attack lasts, and what the attacker was told."""
+    """Addresses of the server, duration of the attack, and the server's responses to it."""
 
     def __init__(self, name: str, rtmp: str, web: str, folder: str, seconds: float):
         self.rtmp, self.web, self.folder = rtmp, web, pathlib.Path(folder)
@@ -38,7 +38,7 @@ class Attacker:
         self.told[words] = self.told.get(words, 0) + 1
 
     def publish(self, send, name: str = "", **options) -> None:
-        """A publication, which `send` is given; it may be refused, or ended at any time."""
+        """A publication, passed to `send`. The server may refuse it, or end it at any time."""
         try:
             with RawRTMP(self.rtmp, source=self.address) as client:
                 send(client.start(name or self.name, **options))
@@ -59,7 +59,7 @@ class Attacker:
 
 
 def key_frame(size: int = 0) -> tuple[flv.Tag, flv.Tag]:
-    """A sequence header and a key frame, the latter of so many bytes where that is not 0."""
+    """A sequence header and a key frame. The key frame has this many bytes if the number is not 0."""
     tags = [tag for tag in scripts.tags_of("short") if tag.type == flv.VIDEO]
     key = next(tag for tag in tags if tag.is_key)
     if size:
@@ -68,7 +68,7 @@ def key_frame(size: int = 0) -> tuple[flv.Tag, flv.Tag]:
 
 
 def jumps(attacker: Attacker) -> None:
-    """Pairs of key frames a millisecond apart, and a jump of a minute behind each."""
+    """Pairs of key frames a millisecond apart, with a jump of a minute after each pair."""
     header, key = key_frame()
 
     def send(client: RawRTMP) -> None:
@@ -84,7 +84,7 @@ def jumps(attacker: Attacker) -> None:
 
 
 def names(attacker: Attacker) -> None:
-    """A name after another, each left at once."""
+    """One name after the other; each is left at once."""
     for number in itertools.count():
         if attacker.is_over:
             return
@@ -92,7 +92,7 @@ def names(attacker: Attacker) -> None:
 
 
 def frames(attacker: Attacker, step: int) -> None:
-    """Key frames of a megabyte as fast as they go, so many milliseconds of media apart."""
+    """Key frames of a megabyte as fast as possible, this many milliseconds of media apart."""
     header, key = key_frame(MEBIBYTE)
     numbers = itertools.count()
 
@@ -115,7 +115,7 @@ def stopped_clock(attacker: Attacker) -> None:
 
 
 def burst(attacker: Attacker) -> None:
-    """Ten frames of a megabyte within ten milliseconds of media, and then nothing but waiting: what memory is feared of."""
+    """Ten frames of a megabyte within ten milliseconds of media, and then only waiting: the most costly case for memory."""
     header, key = key_frame(MEBIBYTE)
 
     def send(client: RawRTMP) -> None:
@@ -134,7 +134,7 @@ def burst(attacker: Attacker) -> None:
 
 
 def flips(attacker: Attacker) -> None:
-    """Two picture sizes in turn, with each key frame."""
+    """Two frame sizes in turn, changed with each key frame."""
     def send(client: RawRTMP) -> None:
         for tag in scripts.two_pictures_in_turn("h264-30", "portrait", 10_000, step=40, filler=2):
             if attacker.is_over:
@@ -147,8 +147,8 @@ def flips(attacker: Attacker) -> None:
 
 
 def tiny(attacker: Attacker) -> None:
-    """Frames of 14 bytes with a standing clock, as many as go; the rate is that of the second half, when nothing between here
-    and there has room for more."""
+    """As many frames of 14 bytes as possible with a constant timestamp. The rate is measured in the second half, when all
+    buffers between here and the server are full."""
     header, key = key_frame(5)
     middle = (time.monotonic() + attacker.until) / 2
     later: list[float] = []
@@ -173,7 +173,7 @@ def tiny(attacker: Attacker) -> None:
 
 
 def bodies(attacker: Attacker) -> None:
-    """Requests to nowhere with bodies of a megabyte, on five hundred connections."""
+    """Requests to unknown addresses with bodies of a megabyte, on five hundred connections."""
     request = b"GET /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 1048576\r\n\r\n" + bytes(65_536)
     while not attacker.is_over:
         held = []
@@ -189,7 +189,7 @@ def bodies(attacker: Attacker) -> None:
 
 
 def agents(attacker: Attacker) -> None:
-    """A playlist asked for by ever new user agents, pipelined."""
+    """Pipelined requests for one playlist, each by another user agent."""
     number = 0
     while not attacker.is_over:
         with contextlib.suppress(OSError), attacker.connection(0.2) as client:
@@ -204,7 +204,7 @@ def agents(attacker: Attacker) -> None:
 
 
 def lying_file(attacker: Attacker) -> None:
-    """A file in the folder of recordings whose boxes lie, asked for as anybody may."""
+    """Requests for a recording with wrong box sizes. No token is needed for them."""
     folder = attacker.folder / attacker.name
     folder.mkdir(parents=True, exist_ok=True)
     for number, (kind, size) in enumerate((kind, size) for kind in (b"free", b"mdat", b"moov") for size in (0, 8, 15, 1 << 62)):
@@ -222,7 +222,7 @@ def lying_file(attacker: Attacker) -> None:
 
 
 def bare_connections(attacker: Attacker) -> None:
-    """Connections to the port for publishers that say nothing."""
+    """Silent connections to the RTMP port."""
     place = urllib.parse.urlsplit(attacker.rtmp)
     held: list[socket.socket] = []
     while not attacker.is_over:
@@ -241,7 +241,7 @@ def bare_connections(attacker: Attacker) -> None:
 
 
 def admin_tokens(attacker: Attacker) -> None:
-    """Wrong admin tokens, as fast as they go."""
+    """Wrong admin tokens, as fast as possible."""
     number = 0
     while not attacker.is_over:
         with contextlib.suppress(OSError), attacker.connection(0.2) as client:
@@ -260,7 +260,7 @@ ATTACKS = {attack.__name__: attack for attack in (
 
 
 class Attack:
-    """One of them, in a process with less priority: attackers have machines of their own."""
+    """One attack, in a process with lower priority, because a real attacker has its own machine."""
 
     def __init__(self, name: str, weir, seconds: float):
         self.process = subprocess.Popen(
@@ -268,7 +268,7 @@ class Attack:
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=pathlib.Path(__file__).resolve().parents[1])
 
     def told(self) -> str:
-        """What it was told, once it is over."""
+        """The server's responses, once the attack is over."""
         try:
             out, errors = self.process.communicate(timeout=60)
         except subprocess.TimeoutExpired:

@@ -1,5 +1,5 @@
-"""The rules of fragmented MP4 (ISO/IEC 14496-12, CMAF 23000-19, 14496-15), each as a check that returns what is
-broken. A returned line begins with the rule's number in the project's list of requirements."""
+"""The rules of fragmented MP4 (ISO/IEC 14496-12, CMAF 23000-19, 14496-15). Each is a check that returns violations. A
+returned line begins with the number of the rule in the project's list of requirements."""
 
 import dataclasses
 import struct
@@ -118,7 +118,7 @@ def _check_config(track: boxes.Track, name: str) -> list[str]:
 
 @dataclasses.dataclass
 class Continuity:
-    """What the next fragment must continue: the decode time of each track and the sequence number."""
+    """What the next fragment must continue: the decode time of each track, and the sequence number."""
 
     clock: dict[int, int] = dataclasses.field(default_factory=dict)
     sequence: int = -1
@@ -127,7 +127,7 @@ class Continuity:
 def check_segment(
     segment: Segment, movie: Movie, state: Continuity, *, tracks: str, independent: bool = True, last: bool = False
 ) -> list[str]:
-    """Checks one whole segment and takes `state` on. `independent`: it must begin with a sync sample."""
+    """Checks one whole segment and updates `state`. `independent`: it must begin with a sync sample."""
     problems = []
     kinds = [box.type for box in segment.boxes]
     if kinds[:1] != [b"styp"]:
@@ -156,7 +156,7 @@ def check_segment(
 
 
 def check_reference_times(segment: Segment, movie: Movie) -> list[str]:
-    """A prft stands before the first fragment, and tells the earliest presentation time of its track there."""
+    """A prft stands before the first fragment. It has the earliest presentation time of its track there."""
     kinds = [box.type for box in segment.boxes]
     if b"moof" not in kinds or kinds[: kinds.index(b"moof")].count(b"prft") != 1:
         return [f"A27 the segment begins with {kinds[:3]}"]
@@ -226,7 +226,7 @@ def _check_samples(data: bytes, run: Run, track: boxes.Track, name: str) -> list
 
 
 def is_recovery_point(unit: bytes) -> bool:
-    """A NAL unit of messages that says that decoding may start here at once (ITU-T H.264 D.1.8): an open group of pictures."""
+    """Whether a SEI NAL unit has a recovery point at this frame (ITU-T H.264 D.1.8): an open group of pictures."""
     payload, at = unit.replace(b"\0\0\3", b"\0\0"), 1
     while unit[0] & 31 == 6 and at + 2 < len(payload):
         numbers = []
@@ -246,7 +246,7 @@ def is_recovery_point(unit: bytes) -> bool:
 
 
 def check_bitstream(data: bytes, sample: boxes.Sample, track: boxes.Track, name: str) -> list[str]:
-    """A15, A19, A20, A22: the flags agree with the coded picture, and no parameter sets travel in it."""
+    """A15, A19, A20, A22: the flags agree with the coded frame, and no parameter sets are in it."""
     problems = []
     if track.entry == b"avc1":
         units = [unit for unit in boxes.nal_units(data, sample) if unit]
@@ -276,7 +276,7 @@ def earliest_presentation(segment: Segment, track: int) -> int:
 
 
 def segment_length(segment: Segment, movie: Movie, track: int) -> Fraction:
-    """Seconds of one track's samples in a segment, from the first that is shown to the end of the last."""
+    """Seconds of one track's samples in a segment, from the first presentation time to the end of the last."""
     samples = [s for f in segment.fragments for r in f.runs if r.track == track for s in r.samples]
     if not samples:
         return Fraction(0)
@@ -285,5 +285,5 @@ def segment_length(segment: Segment, movie: Movie, track: int) -> Fraction:
 
 
 def lead(movie: Movie) -> int:
-    """The track that decides about a segment's length: the picture where there is one."""
+    """The track that determines the length of a segment: the video if there is one."""
     return min(movie.tracks, key=lambda track: movie.tracks[track].kind != "video")

@@ -12,7 +12,7 @@ CONTAINERS = {b"moov", b"trak", b"mdia", b"minf", b"stbl", b"mvex", b"moof", b"t
 
 
 class BoxError(AssertionError):
-    """The bytes are not the boxes they should be; the text says where."""
+    """The bytes are not valid boxes. The text has the position."""
 
 
 @dataclasses.dataclass
@@ -123,7 +123,7 @@ def read_movie(data: bytes) -> Movie:
 
 
 def read_brands(data: bytes, box: Box) -> list[bytes]:
-    """Major brand, then the compatible ones."""
+    """The major brand, followed by the compatible brands."""
     words = [data[at : at + 4] for at in range(box.body, box.end, 4)]
     return words[:1] + words[2:]
 
@@ -311,7 +311,7 @@ def read_prft(data: bytes, box: Box) -> ProducerReferenceTime:
 
 
 def nal_units(data: bytes, sample: Sample) -> list[bytes]:
-    """The NAL units of an H.264 or HEVC sample behind four-byte lengths; BoxError when the lengths lie."""
+    """The NAL units of an H.264 or HEVC sample, split by four-byte lengths; BoxError if the lengths are wrong."""
     units = []
     at, end = sample.offset, sample.offset + sample.size
     while at < end:

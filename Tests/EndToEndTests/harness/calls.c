@@ -1,5 +1,5 @@
-// Makes the n-th call of a kind fail, once, in the program that loads this by LD_PRELOAD and in its children. The memory
-// that says which is shared with whoever steers it: the file that TEST_CALLS names.
+// Makes the n-th call of a kind fail, once, in the program that loads this by LD_PRELOAD and in its children. The
+// call is selected in shared memory, in the file named by TEST_CALLS.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -24,7 +24,7 @@ enum kind { NONE, OPEN, CREATE, MEMORY_FILE, ACCEPT, SOCKET, EVENT, PIPE, DUPLIC
 struct control {
   _Atomic int kind;
   _Atomic int error;
-  // Calls of the kind until the one that fails.
+  // Number of calls of the kind up to the one that fails.
   _Atomic int left;
   _Atomic int hits;
 };
@@ -56,7 +56,7 @@ static int fails_on_file(enum kind kind, int file) {
   return is_file && fails(kind);
 }
 
-// libdispatch counts its threads by a file of /proc and traps where that cannot be opened: no caller can change it.
+// libdispatch counts its threads by a file of /proc, and traps if it cannot open it. Callers cannot avoid that.
 static int is_opened(const char *path, int flags) {
   if (strncmp(path, "/proc/self/task/", 16) == 0) return 1;
   return !fails(OPEN) && !((flags & O_CREAT) && fails(CREATE));

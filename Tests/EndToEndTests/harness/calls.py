@@ -1,4 +1,4 @@
-"""Calls of the C library that fail: the n-th of a kind, once, in a running server and in its workers (calls.c)."""
+"""Failing calls of the C library: the n-th call of a kind fails once, in a running server and its workers (calls.c)."""
 
 import errno
 import mmap
@@ -9,7 +9,7 @@ import subprocess
 #: In the order of calls.c.
 KINDS = ("none", "open", "create", "memory-file", "accept", "socket", "event", "pipe", "duplicate", "map", "read", "write",
          "grow", "sync", "name")
-#: What fails, and how.
+#: Which call fails, and how.
 FAULTS = [
     *((kind, "EMFILE") for kind in ("open", "memory-file", "accept", "socket", "event", "pipe", "duplicate")),
     *((kind, "ENOMEM") for kind in ("map", "memory-file")),
@@ -20,7 +20,7 @@ SOURCE = pathlib.Path(__file__).with_name("calls.c")
 
 
 class Calls:
-    """Steers the calls of the programs that were started with `environment`."""
+    """Controls the calls of programs that were started with `environment`."""
 
     def __init__(self, folder: pathlib.Path):
         library, control = folder / "calls.so", folder / "calls"

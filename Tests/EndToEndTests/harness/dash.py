@@ -1,4 +1,4 @@
-"""DASH manifests (ISO/IEC 23009-1): read, judged, and watched over time (requirements D)."""
+"""DASH manifests (ISO/IEC 23009-1): parsed, judged, and polled over time (requirements D)."""
 
 import dataclasses
 import datetime
@@ -16,7 +16,7 @@ DURATION = re.compile(r"^P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?
 
 
 class ManifestError(AssertionError):
-    """The text is no manifest, or one that this reader does not understand."""
+    """The text is no manifest, or one that this parser does not support."""
 
 
 def seconds(text: str | None) -> Fraction | None:
@@ -164,7 +164,7 @@ def _fill(template: str, identity: str, bandwidth: str, number: int, when: int) 
 
 
 def check(manifest: Manifest) -> list[str]:
-    """What is wrong with one state of a manifest."""
+    """The violations in one state of a manifest."""
     problems = []
     have = manifest.attributes
     for name in ("profiles", "minBufferTime"):
@@ -216,8 +216,8 @@ def check(manifest: Manifest) -> list[str]:
 
 
 class Watch:
-    """Polls a manifest from before the stream starts; notes what changes that must not, and segments that are
-    announced before they can be had."""
+    """Polls a manifest from before the stream starts. Records forbidden changes, and segments that are announced before
+    they are available."""
 
     def __init__(self, url: str, clock: str, every: float = 0.4):
         self.url, self.clock, self.every = url, clock, every
@@ -269,7 +269,7 @@ class Watch:
                 elif known == (entry.time, entry.duration):
                     continue
                 elif entry == r.entries[-1] and known[0] == entry.time and entry.url not in self._corrected:
-                    # What was foretold of a Period's last segment is set right once, when the Period is over.
+                    # The announced end of a Period's last segment is corrected once, when the Period ends.
                     self._corrected.add(entry.url)
                     self._listed[entry.url] = (entry.time, entry.duration)
                 else:
@@ -280,7 +280,7 @@ class Watch:
         return bool({r.init for r in a.representations} & {r.init for r in b.representations})
 
     def _check_available(self, manifest: Manifest, r: Representation, entry: Entry, now, watched: bool) -> None:
-        # A segment in the making goes on for as long as it is made: its head is enough.
+        # A segment in progress is delivered until it is complete. Its head is enough.
         answer = http.Stream(entry.url)
         answer.close()
         if answer.status != 200:
@@ -288,10 +288,10 @@ class Watch:
         if manifest.type != "dynamic" or manifest.start is None or not watched:
             return
         ahead = (manifest.available(r, entry.time, entry.duration) - now).total_seconds()
-        # A publisher that begins with a burst (half a second of newer ffmpegs) is early for good, and that harms nobody.
+        # A publisher that begins with a burst (half a second with newer ffmpegs) stays early. That is harmless.
         if ahead > 0.8:
             self.note(f"D15 {entry.url} is listed {ahead * 1000:.0f} ms before its availability time")
-        # An earlier one was listed when it was complete, and the manifest has learned since that it can do better.
+        # An earlier segment was listed when it was complete. Since then the manifest announces segments earlier.
         if ahead < -(2.5 + self.every) and (entry == r.entries[-1] or not r.early):
             self.note(f"D08 {entry.url} is listed {-ahead:.2f} s after its availability time")
 

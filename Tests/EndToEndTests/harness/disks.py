@@ -1,4 +1,4 @@
-"""File systems of a test's own, in files: they can be filled, frozen and cut off."""
+"""File systems in files, for one test each. They can be filled, frozen and cut off."""
 
 import fcntl
 import os
@@ -16,7 +16,7 @@ MAKERS = {"ext4": ["mkfs.ext4", "-q", "-F"], "xfs": ["mkfs.xfs", "-q", "-f"], "b
 
 
 def needs(*programs: str, root: bool = True) -> None:
-    """Skips the test, saying why, where it cannot be run."""
+    """Skips the test with a reason if it cannot run here."""
     if root and os.geteuid() != 0:
         pytest.skip("skipped: only root can mount file systems and make them fail")
     for program in programs:
@@ -30,9 +30,9 @@ def command(*parts, check: bool = True) -> subprocess.CompletedProcess:
 
 
 class Faults:
-    """From now on system calls of a running weir fail, or kill it; a context. `faults` are what strace's `inject=` takes:
-    `fsync:error=EIO`, `pwrite64:signal=KILL:when=2`, counted for each thread from here on. Only calls count that concern
-    `paths`, where there are any."""
+    """A context in which system calls of a running weir fail or kill it. `faults` are values of strace's `inject=`:
+    `fsync:error=EIO`, `pwrite64:signal=KILL:when=2`. They are counted for each thread from here on. If `paths` are given,
+    only calls on these paths count."""
 
     def __init__(self, weir, trace: pathlib.Path, *faults: str, paths: tuple[pathlib.Path, ...] = ()):
         needs("strace", root=False)
@@ -52,16 +52,16 @@ class Faults:
         return self
 
     def __exit__(self, *_) -> None:
-        """Lets it go."""
+        """Detaches from the process."""
         self.process.send_signal(2)
         self.process.communicate(timeout=10)
 
 
 class Disk:
-    """A file system in a file, mounted; a context."""
+    """A context with a mounted file system in a file."""
 
     def __init__(self, kind: str, megabytes: int, *options: str):
-        """`options` are those of the program that makes it: `-b 1024` for blocks of 1 KiB."""
+        """`options` of the program that creates it: `-b 1024` for blocks of 1 KiB."""
         needs(MAKERS[kind][0], "mount")
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="weir-disk-", dir="/var/tmp"))
         self.image = self.folder / "image"
@@ -81,8 +81,8 @@ class Disk:
             pytest.skip(f"skipped: {self.kind} cannot be mounted here: {done.stdout.decode().strip()}")
 
     def restart(self) -> None:
-        """Mounts what the disk holds, after `cut_power`. A copy of it: other mount namespaces may still have the one
-        that was shut down."""
+        """Mounts the content of the disk after `cut_power`. It mounts a copy, because other mount namespaces may still have
+        the disk that was shut down."""
         command("umount", self.path)
         copy = self.folder / f"image-{time.monotonic_ns()}"
         command("cp", "--sparse=always", self.image, copy)
@@ -91,7 +91,7 @@ class Disk:
         self.mount("loop,nouuid" if self.kind == "xfs" else "loop")
 
     def remount(self) -> None:
-        """What is read from now on comes from the disk."""
+        """Unmounts and mounts again, so that later reads come from the disk."""
         command("umount", self.path)
         self.mount()
 
@@ -101,7 +101,7 @@ class Disk:
         return command("findmnt", "-n", "-o", "MAJ:MIN", self.path).stdout.decode().strip()
 
     def cut_power(self) -> None:
-        """What is not on the disk now never gets there."""
+        """Cuts the power: data that is not on the disk now is lost."""
         needs("xfs_io")
         command("xfs_io", "-x", "-c", "shutdown", self.path)
 
@@ -115,8 +115,8 @@ class Disk:
         self.frozen = False
 
     def lose(self, path: pathlib.Path, offset: int) -> range:
-        """The disk loses the block that holds a file's byte, and memory does not, as after a write that failed: the bytes
-        of the file that are lost."""
+        """Loses the block that holds a byte of a file, on the disk but not in memory, as after a failed write. Returns the
+        lost bytes of the file."""
         with open(path, "rb") as file:
             os.fsync(file.fileno())
             size = struct.unpack("i", fcntl.ioctl(file, 2, bytes(4)))[0]  # FIGETBSZ
@@ -128,14 +128,14 @@ class Disk:
         return range(begin, begin + size)
 
     def take_away(self) -> None:
-        """The device is gone: whatever is asked of it fails."""
+        """Removes the device: all operations on it fail."""
         device = command("findmnt", "-n", "-o", "SOURCE", self.path).stdout.decode().strip()
         os.truncate(self.image, 0)
         if command("losetup", "-c", device, check=False).returncode != 0:
             pytest.skip("skipped: this kernel cannot take a loop device's size away")
 
     def fill(self, leaving_megabytes: float) -> pathlib.Path:
-        """Takes all room but so much; the file that takes it."""
+        """Fills the file system up to the given number of free megabytes. Returns the file that takes the space."""
         ballast = self.path / "ballast"
         free = os.statvfs(self.path)
         size = free.f_bavail * free.f_frsize - int(leaving_megabytes * (1 << 20))

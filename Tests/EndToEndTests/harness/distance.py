@@ -1,4 +1,4 @@
-"""A TCP connection to a server that is far away: each byte takes half the round trip, and a connection one more of them."""
+"""A TCP connection to a distant server: each byte takes half the round trip, and connecting takes one more round trip."""
 
 import asyncio
 import contextlib
@@ -7,8 +7,8 @@ import time
 
 
 class Distance:
-    """Forwards to a local port. `asked` has when each request would have left the client, by `time.monotonic`, and its
-    first line; only those are seen with which a piece of a connection begins."""
+    """Forwards to a local port. `asked`: when each request left the client, by `time.monotonic`, and its first line. Only
+    requests at the beginning of a received chunk are recorded."""
 
     def __init__(self, port, round_trip):
         self.asked = []
@@ -27,7 +27,7 @@ class Distance:
     async def _accept(self, reader, writer):
         server_reader, server_writer = await asyncio.open_connection("127.0.0.1", self._target)
         self._writers |= {writer, server_writer}
-        # Who is far away waits for the answer to its SYN before it sends.
+        # A distant client waits for the response to its SYN before it sends.
         connected = self._loop.time() + self._round_trip
         try:
             await asyncio.gather(
@@ -36,7 +36,7 @@ class Distance:
             self._writers -= {writer, server_writer}
 
     async def _carry(self, reader, writer, connected):
-        # Bytes overtake each other never, and each waits only for itself.
+        # Bytes never overtake each other. Each waits only for its own delay.
         queue = asyncio.Queue()
 
         async def deliver():
@@ -58,7 +58,7 @@ class Distance:
         await delivering
 
     def hang_up(self):
-        """Ends all connections, and forgets what was asked."""
+        """Ends all connections and clears the recorded requests."""
         async def end():
             for writer in self._writers:
                 writer.close()

@@ -1,4 +1,4 @@
-"""FLV tags: what an RTMP publisher sends, with its times."""
+"""FLV tags: the data of an RTMP publisher, with timestamps."""
 
 import dataclasses
 import pathlib
@@ -28,7 +28,7 @@ class Tag:
 
 
 def read(path: pathlib.Path) -> list[Tag]:
-    """Every tag of the file; an end-of-sequence tag is left out."""
+    """All tags of the file except an end-of-sequence tag."""
     data = path.read_bytes()
     if data[:3] != b"FLV":
         raise AssertionError(f"{path} is no FLV")
@@ -47,7 +47,7 @@ def read(path: pathlib.Path) -> list[Tag]:
 
 
 def shifted(tags: list[Tag], milliseconds: int) -> list[Tag]:
-    """The same tags later (or earlier), without wrapping."""
+    """The same tags at later or earlier times, without wrapping."""
     return [dataclasses.replace(tag, milliseconds=tag.milliseconds + milliseconds) for tag in tags]
 
 

@@ -1,7 +1,7 @@
-"""Many viewers of one Low-Latency HLS playlist, cheap enough for hundreds: each keeps its connection, waits for the next
-part, fetches it, and comes back after an error, as players do. None reads the multivariant playlist again.
+"""Many cheap viewers of one Low-Latency HLS playlist, up to hundreds. Each keeps its connection, waits for the next part,
+fetches it, and retries after an error, as players do. None of them reads the multivariant playlist again.
 
-`python -m harness.followers PLAYLIST COUNT` runs them until its standard input ends, and prints what they got, as JSON."""
+`python -m harness.followers PLAYLIST COUNT` runs them until its standard input ends, and prints their results as JSON."""
 
 import asyncio
 import dataclasses
@@ -26,7 +26,7 @@ class Viewer:
     errors: list[tuple[float, str]] = dataclasses.field(default_factory=list)
 
     def longest_wait(self, begin: float, end: float) -> float:
-        """Between two parts that arrived one after another, of those around a stretch of time."""
+        """Time between two successive parts around a period of time."""
         times = [when for when, *_ in self.got]
         pairs = [(a, b) for a, b in zip(times, times[1:]) if b >= begin and a <= end]
         return max((b - a for a, b in pairs), default=float("inf"))
@@ -96,12 +96,12 @@ class Crowd:
         return int(head.split(b" ", 2)[1]), body
 
 
-#: Of parts of 200 ms in segments of 2 s, as the tests publish them.
+#: For parts of 200 ms in segments of 2 s, as the tests publish them.
 PART_SECONDS, PARTS = 0.2, 10
 
 
 class Beside:
-    """A crowd in a process of its own, so that what a test does in its process does not slow down the measuring."""
+    """Viewers in their own process, so that the test's own work does not slow down the measurement."""
 
     def __init__(self, url: str, count: int):
         self.process = subprocess.Popen(
@@ -121,7 +121,7 @@ class Beside:
             self.process.communicate()
 
     def late(self, begin: float, end: float, share: float) -> float:
-        """Seconds by which that share of the parts that came in that time was late at most."""
+        """Seconds by which this share of the parts of a period was late at most."""
         lateness = [(at, at - (segment * PARTS + part) * PART_SECONDS) for viewer in self.viewers for at, segment, part in viewer.got]
         least = min(late for _, late in lateness)
         values = sorted(late - least for at, late in lateness if begin <= at <= end)

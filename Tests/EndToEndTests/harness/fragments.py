@@ -1,4 +1,4 @@
-"""What a recording lost, counted: the fragments that a viewer was sent against those in the file."""
+"""Counts losses of a recording: the fragments that a viewer received, compared with those in the file."""
 
 import http.client
 import pathlib
@@ -12,8 +12,8 @@ from . import boxes, http as web, nothing_wrong, publishers, recordings, tools
 
 
 def whole_fragments(data: bytes) -> list[tuple[int, dict[int, int], int]]:
-    """Of bytes that may end anywhere: (sequence number, samples by track, end offset) of each moof whose mdat is all
-    there."""
+    """For bytes that may end anywhere: (sequence number, samples by track, end offset) of each moof with a complete
+    mdat."""
     found: list[tuple[int, dict[int, int], int]] = []
     at, moof = 0, None
     while at + 8 <= len(data):
@@ -49,12 +49,12 @@ def sample_counts(path: pathlib.Path) -> dict[int, int]:
 
 
 def check_movie(path: pathlib.Path, decode: bool = True, hole: float = 0) -> None:
-    """AssertionError unless it is an ordinary movie, every frame of which decodes; `hole`: seconds that are told to be
-    missing in one place of it."""
+    """AssertionError unless it is an ordinary movie in which every frame can be decoded. `hole`: seconds that are missing
+    at one position, by its metadata."""
     nothing_wrong(recordings.check_recording(path, hole))
     if not decode:
         return
-    # Laid on the grid of a rate, pictures that are a little uneven would fall together, and ffmpeg leave one of them out.
+    # In a constant frame rate, slightly uneven frames would fall together, and ffmpeg would drop one of them.
     done = tools.run(tools.FFMPEG, "-nostdin", "-v", "error", "-i", path, "-map", "0", "-fps_mode", "passthrough", "-f",
                      "framecrc", "-", timeout=120)
     assert done.returncode == 0 and not done.stderr, f"{path}: {done.stderr[:2000]}"
@@ -65,7 +65,7 @@ def check_movie(path: pathlib.Path, decode: bool = True, hole: float = 0) -> Non
 
 
 class Viewer:
-    """Reads `stream.mp4` and keeps it, with the time at which each piece came; waits so many seconds for the next."""
+    """Reads and keeps `stream.mp4`, with the time of each received piece. Waits this many seconds for the next piece."""
 
     def __init__(self, weir, name: str, patience: float = 20):
         self.stream = web.Stream(f"{weir.web}/live/{name}/stream.mp4", patience)
@@ -86,7 +86,7 @@ class Viewer:
         return whole_fragments(bytes(self.data))
 
     def longest_pause(self, since: float = 0) -> float:
-        """Seconds without a byte, at most, since a moment."""
+        """Longest time in seconds without a byte since a moment."""
         times = [moment for moment, _ in list(self.arrivals) if moment >= since]
         return max((b - a for a, b in zip(times, times[1:])), default=float("inf"))
 
@@ -96,7 +96,7 @@ class Viewer:
 
 
 class Standing:
-    """A stream that is recorded and whose publisher stands still: all that has come is in the file, durably. A context."""
+    """A context with a recorded stream whose publisher pauses: all received media is in the file, durably."""
 
     def __init__(self, weir, name: str = "cam", token: str = "", film: str = "short", fragments: int = 8):
         self.weir, self.name = weir, name
@@ -120,11 +120,11 @@ class Standing:
 
     @property
     def samples(self) -> dict[int, int]:
-        """What is recorded, by track."""
+        """Recorded samples by track."""
         return total(whole_fragments(self.media))
 
     def end(self) -> None:
-        """Somebody stops the recording; it may take weir along."""
+        """Stops the recording by the API. This may kill weir."""
         try:
             self.weir.get(f"/api/v1/streams/{self.name}/recording/stop", method="POST", headers=self._admin)
         except (OSError, http.client.HTTPException):

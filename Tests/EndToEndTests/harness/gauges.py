@@ -1,4 +1,4 @@
-"""What a process holds on to, looked at again and again: memory, shared memory, descriptors, threads."""
+"""Resources of a process, measured repeatedly: memory, shared memory, descriptors, threads."""
 
 import dataclasses
 import os
@@ -12,8 +12,8 @@ MEBIBYTE = 1 << 20
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
-    """One look: when, in seconds since the first; bytes that are resident, and in files without a name in memory, whose
-    descriptors, one a segment, are not counted among the others."""
+    """One measurement: its time in seconds since the first, resident bytes, and bytes in memfds. Descriptors of memfds (one
+    per segment) are counted separately from the others."""
 
     at: float
     resident: int
@@ -40,7 +40,7 @@ def look(pid: int, began: float) -> Sample:
 
 
 class Gauges:
-    """Looks every so many seconds until it is stopped, and writes each look as a line of a table."""
+    """Measures at an interval in seconds until it is stopped, and writes each measurement as a row of a table."""
 
     def __init__(self, pid: int, every: float, table: pathlib.Path):
         self.samples: list[Sample] = []
@@ -65,12 +65,12 @@ class Gauges:
 
 
 def slope(samples: list[Sample], value: str) -> float:
-    """By how much it rises a second: the line with the least squares."""
+    """Growth per second: the slope of the least-squares line."""
     return statistics.linear_regression([s.at for s in samples], [getattr(s, value) for s in samples]).slope
 
 
 def rise(samples: list[Sample], value: str) -> float:
-    """The median of the last quarter less that of the first."""
+    """The median of the last quarter minus that of the first."""
     quarter = max(1, len(samples) // 4)
     first, last = ([getattr(s, value) for s in part] for part in (samples[:quarter], samples[-quarter:]))
     return statistics.median(last) - statistics.median(first)

@@ -1,4 +1,4 @@
-"""Control groups of a test's own (version 1)."""
+"""Control groups (version 1) for one test each."""
 
 import os
 import pathlib
@@ -10,7 +10,7 @@ from . import tools
 
 
 class MemoryGroup:
-    """A control group (version 1) with a limit of memory; `skip` where none can be made."""
+    """A control group (version 1) with a memory limit; `skip` if it cannot be created."""
 
     ROOT = pathlib.Path("/sys/fs/cgroup/memory")
 
@@ -29,14 +29,14 @@ class MemoryGroup:
             pytest.skip(f"cannot make a memory control group: {error}")
 
     def program(self, folder: pathlib.Path) -> pathlib.Path:
-        """Starts weir inside of it."""
+        """Starts weir inside it."""
         path = folder / "little-memory"
         path.write_text(f'#!/bin/sh\necho $$ > {self.folder}/cgroup.procs\nexec "{tools.weir_binary()}" "$@"\n')
         path.chmod(0o755)
         return path
 
     def add(self, process: int) -> None:
-        """What it takes from now on counts."""
+        """Memory that the process takes from now on counts."""
         (self.folder / "cgroup.procs").write_text(str(process))
 
     def kills(self) -> int:

@@ -1,4 +1,4 @@
-"""HLS playlists: read, judged alone (requirements B) and watched over time (nothing listed may ever change)."""
+"""HLS playlists: parsed, judged alone (requirements B), and polled over time (a listed entry must never change)."""
 
 import dataclasses
 import datetime
@@ -153,7 +153,7 @@ def parse_media(text: str, url: str) -> Media:
 
 
 def check_media(playlist: Media) -> list[str]:
-    """What is wrong with one state of a media playlist."""
+    """The violations in one state of a media playlist."""
     problems = []
     if playlist.target < 1:
         problems.append(f"B02 target duration {playlist.target}")
@@ -217,7 +217,7 @@ def check_multivariant(playlist: Multivariant, *, has_video: bool) -> list[str]:
 
 
 class Watch:
-    """Polls a stream's playlists as a player would, from before it starts; notes whatever changes that must not.
+    """Polls a stream's playlists as a player would, from before it starts. Records forbidden changes.
 
     `index` is the stable URL; the media playlist's URL is taken from the multivariant one, again when a new epoch
     shows up there.

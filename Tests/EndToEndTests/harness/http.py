@@ -1,4 +1,4 @@
-"""A small HTTP client that hides nothing: status, every header, the raw body."""
+"""A small HTTP client that shows everything: the status, all headers, the raw body."""
 
 import dataclasses
 import http.client
@@ -41,8 +41,8 @@ def _connection(parts: urllib.parse.SplitResult, timeout: float) -> http.client.
 
 def fetch(url: str, method: str = "GET", headers: dict[str, str] | None = None, timeout: float = 20,
           body: bytes | None = None) -> Response:
-    """One request on a connection of its own; redirects are not followed. A playlist's answer may wait until there is
-    something in it."""
+    """One request on its own connection; redirects are not followed. The response for a playlist may wait until the
+    playlist has content."""
     parts = urllib.parse.urlsplit(url)
     connection = _connection(parts, timeout)
     try:
@@ -60,7 +60,7 @@ def fetch(url: str, method: str = "GET", headers: dict[str, str] | None = None, 
 
 
 class Stream:
-    """An endless response, read as it comes."""
+    """An endless response, read as it arrives."""
 
     def __init__(self, url: str, timeout: float = 20, headers: dict[str, str] | None = None):
         parts = urllib.parse.urlsplit(url)
@@ -70,7 +70,7 @@ class Stream:
         self.status = self.answer.status
 
     def read(self, limit: float = 60) -> bytes:
-        """Everything until the server ends it, at most `limit` seconds."""
+        """All bytes until the server ends the response, for at most `limit` seconds."""
         end = time.monotonic() + limit
         pieces = []
         while time.monotonic() < end:
@@ -85,7 +85,7 @@ class Stream:
 
 
 def raw(url: str, data: bytes, timeout: float = 5) -> bytes:
-    """Sends these very bytes and returns what comes until the server closes, or until `timeout`."""
+    """Sends exactly these bytes. Returns the received bytes until the server closes, or until `timeout`."""
     parts = urllib.parse.urlsplit(url)
     answer = b""
     with socket.create_connection((parts.hostname, parts.port), timeout=timeout) as connection:

@@ -1,4 +1,4 @@
-"""An HTTP/2 client over TLS that decides by itself which windows it opens: python's h2 for the frames, a thread that reads."""
+"""An HTTP/2 client over TLS with explicit flow-control windows: python's h2 for the frames, and a reading thread."""
 
 import dataclasses
 import socket
@@ -21,7 +21,7 @@ class Stream:
     body: bytearray = dataclasses.field(default_factory=bytearray)
     ended: bool = False
     reset: int | None = None
-    #: Whether what arrives is acknowledged, so that the server may send more.
+    #: Whether received data is acknowledged, so that the server may send more.
     reads: bool = True
 
     @property
@@ -42,8 +42,8 @@ def context(protocols: list[str]) -> ssl.SSLContext:
 
 
 class Connection:
-    """One connection. `window` is what the server may send on each stream before it hears more. One that is not `reading`
-    hears nothing, not even the server's settings, until `read` is called."""
+    """One connection. `window`: bytes that the server may send on each stream before an update. A connection that is not
+    `reading` receives nothing, not even the server's settings, until `read` is called."""
 
     def __init__(self, url: str, window: int = 1 << 20, reading: bool = True):
         parts = urllib.parse.urlsplit(url)
@@ -122,7 +122,7 @@ class Connection:
             self._flush()
 
     def request_and_reset(self, path: str) -> None:
-        """Both in one packet, as a rapid-reset flood has them."""
+        """Sends both in one packet, as a rapid-reset flood does."""
         with self.lock:
             number = self.state.get_next_available_stream_id()
             self.state.send_headers(number, [
@@ -137,7 +137,7 @@ class Connection:
             self._flush()
 
     def wait(self, condition, seconds: float, what: str) -> None:
-        """Waits until `condition` of this connection holds."""
+        """Waits until `condition` of this connection is true."""
         end = time.monotonic() + seconds
         with self.lock:
             while not condition(self):
@@ -152,7 +152,7 @@ class Connection:
         return self.response(self.request(path, **options))
 
     def close(self) -> None:
-        # Wakes the reader; it has the socket to itself otherwise.
+        # Wakes the reading thread, which otherwise uses the socket alone.
         try:
             self.socket.shutdown(socket.SHUT_RDWR)
         except OSError:

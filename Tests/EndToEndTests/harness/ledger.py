@@ -1,4 +1,4 @@
-"""What has been recorded of streams whose every frame is known: file after file, nothing missing and nothing twice."""
+"""Recordings of streams whose frames are all known: over all files, no frame is missing and none occurs twice."""
 
 import dataclasses
 import threading
@@ -9,16 +9,16 @@ from .marathon import Reel
 
 @dataclasses.dataclass
 class Account:
-    """One stream: what its finished files hold, by kind of track."""
+    """One stream: the content of its finished files, by kind of track."""
 
     counts: dict[str, int] = dataclasses.field(default_factory=lambda: {"video": 0, "audio": 0})
     files: list[str] = dataclasses.field(default_factory=list)
-    #: Samples that last longer than they should: where the publisher was away.
+    #: Samples that are longer than they should be: the publisher was absent there.
     pauses: int = 0
 
 
 class Ledger:
-    """Reads each recording of these streams as soon as it is finished, before retention removes it."""
+    """Reads each recording of these streams when it is finished, before retention removes it."""
 
     def __init__(self, weir, reel: Reel, names: list[str]):
         self.weir, self.reel = weir, reel
@@ -36,7 +36,7 @@ class Ledger:
                 self.problems.append(repr(error))
 
     def take(self) -> None:
-        """Reads what has been finished since."""
+        """Reads the recordings that were finished since the last call."""
         for name, account in self.accounts.items():
             done = self.weir.json(f"/api/v1/recordings?stream={name}&state=completed")["recordings"]
             for entry in sorted(done, key=lambda entry: entry["file"]):
@@ -48,7 +48,7 @@ class Ledger:
         path = self.weir.recordings / name / entry["file"]
         data = path.read_bytes()
         if len(account.files) == 1:
-            # One of each stream is judged box by box, which takes a while.
+            # Only one file of each stream is checked box by box, because that takes long.
             self.problems += [f"{path}: {problem}" for problem in recordings.check_recording(path)]
         movie = boxes.read_movie(data)
         for track in movie.tracks.values():

@@ -1,6 +1,6 @@
 """A player of Low-Latency HLS that judges the server: blocking reloads, hinted parts, delta updates, reports.
 
-Rules by their numbers in RFC 8216bis; every promise of a playlist is checked against what is then delivered.
+Rules have their numbers of RFC 8216bis. Each promise of a playlist is compared with what is then delivered.
 """
 
 import dataclasses
@@ -63,7 +63,7 @@ class Playlist:
 
     @property
     def last(self) -> tuple[int, int]:
-        """The newest part, or the newest segment as a part beyond all of its."""
+        """The newest part; or the newest segment, as the part after all of its parts."""
         newest = self.segments[-1]
         return (newest.sequence, len(newest.parts) - 1) if newest.uri is None else (newest.sequence, 1 << 20)
 
@@ -131,7 +131,7 @@ def parse(text: str, url: str) -> Playlist:
 
 
 def judge(playlist: Playlist) -> list[str]:
-    """What is wrong with one state of a live low-latency playlist."""
+    """The violations in one state of a live low-latency playlist."""
     problems = []
     control, target = playlist.control, playlist.part_target
     if control.get("CAN-BLOCK-RELOAD") != "YES":
@@ -162,7 +162,7 @@ def judge(playlist: Playlist) -> list[str]:
             if part.duration < 0.0025:
                 problems.append(f"C03 {part.uri} has no length")
             is_last = segment.uri is not None and part is segment.parts[-1]
-            # The first of all may be short, so that viewers have a picture at once: it is INDEPENDENT (RFC 8216bis §4.4.4.9).
+            # The very first part may be short, so that viewers have a frame at once: it is INDEPENDENT (RFC 8216bis §4.4.4.9).
             is_first = part.position == (1, 0) and part.independent
             if part.duration < 0.85 * target - 1e-6 and not is_last and not is_first:
                 problems.append(f"C03 {part.uri} lasts only {part.duration} of {target}")
@@ -183,7 +183,7 @@ def judge(playlist: Playlist) -> list[str]:
 
 
 def judge_hint(playlist: Playlist) -> list[str]:
-    """The hint names what comes next, behind all that is there."""
+    """The hint names the next part after all existing ones."""
     problems = []
     lines = playlist.text.split("\n")
     at = next(number for number, line in enumerate(lines) if line.startswith("#EXT-X-PRELOAD-HINT"))
@@ -201,7 +201,7 @@ def judge_hint(playlist: Playlist) -> list[str]:
 
 
 class Connection:
-    """Requests one after another on one connection, as players make them."""
+    """Successive requests on one connection, as players send them."""
 
     def __init__(self, url: str, timeout: float = 30):
         parts = urllib.parse.urlsplit(url)
@@ -220,7 +220,7 @@ class Connection:
 
 
 class Player:
-    """Follows one media playlist for a while, fetching each hinted part before it is there."""
+    """Follows one media playlist for a while, and requests each hinted part before it exists."""
 
     def __init__(self, url: str, *, skips: bool = False):
         self.url = url
@@ -306,7 +306,7 @@ class Player:
         return thread
 
     def judge_media(self) -> "Player":
-        """Fetches every segment seen and compares it with its parts and with what the hints brought."""
+        """Fetches every segment seen, and compares it with its parts and with the responses to the hints."""
         connection = Connection(self.url)
         checked = 0
         for number, segment in sorted(self.segments.items()):

@@ -1,4 +1,4 @@
-"""Publishers that never tire: a film without an end, many times as fast as real, of which every frame is counted."""
+"""Endless publishers: a repeated film, many times faster than real time, of which every frame is counted."""
 
 import itertools
 import time
@@ -6,13 +6,13 @@ import time
 from . import flv, scripts
 from .rawrtmp import RawRTMP
 
-#: What the film "light" is in one round of 16 s: pictures of 100 ms, frames of sound of 1024 samples at 24 kHz.
+#: One round of the film "light" lasts 16 s: video frames of 100 ms, audio frames of 1024 samples at 24 kHz.
 ROUND = 16_000
 PICTURES, FRAMES = 160, 375
 
 
 class Reel:
-    """One round of the film: its sequence headers, and its frames in the order in which they are sent."""
+    """One round of the film: its sequence headers, and its frames in sending order."""
 
     def __init__(self):
         tags = scripts.tags_of("light")
@@ -20,7 +20,7 @@ class Reel:
         pictures = [tag.body for tag in tags if tag.type == flv.VIDEO and not tag.is_header][:PICTURES]
         frames = [tag.body for tag in tags if tag.type == flv.AUDIO and not tag.is_header][:FRAMES]
         assert len(pictures) == PICTURES and len(frames) == FRAMES
-        #: What stands in a recording, by kind of track.
+        #: Content of a recording, by kind of track.
         self.samples = {"video": [body[5:] for body in pictures], "audio": [body[2:] for body in frames]}
         self.tags = sorted(
             [flv.Tag(flv.VIDEO, number * ROUND // PICTURES, body) for number, body in enumerate(pictures)]
@@ -29,14 +29,14 @@ class Reel:
 
 
 class Runner:
-    """Publishes whole rounds of a reel under one name, in one publication after another."""
+    """Publishes whole rounds of a reel under one name, in successive publications."""
 
     #: Seconds between two sends.
     PACE = 0.05
 
     def __init__(self, url: str, name: str, key: str, reel: Reel, speed: float):
         self.url, self.name, self.key, self.reel, self.speed = url, name, key, reel, speed
-        #: Rounds that were sent, of all publications.
+        #: Number of sent rounds in all publications.
         self.rounds = 0
         self.client: RawRTMP | None = None
 
@@ -46,7 +46,7 @@ class Runner:
             self.client.tag(tag)
 
     def run(self, seconds: float) -> None:
-        """Publishes for so long, and to the end of the round."""
+        """Publishes for this long, and then to the end of the round."""
         client, began = self.client, time.monotonic()
         for turn in itertools.count():
             if time.monotonic() - began >= seconds:

@@ -1,4 +1,4 @@
-"""`/metrics` as Prometheus reads it: the parser of its own Python client, and what its guide asks for besides."""
+"""`/metrics` as Prometheus reads it: parsed by its own Python client, and checked against its guide."""
 
 import re
 import time
@@ -11,10 +11,10 @@ TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Metrics:
-    """One answer. `families` by name; `values` by name and labels."""
+    """One response. `families`: by name. `values`: by name and labels."""
 
     def __init__(self, weir):
-        # An answer is shared by all who ask within a fifth of a second; this one is younger than what was asked before.
+        # Requests within a fifth of a second share a response. This one is newer than any before the call.
         time.sleep(0.25)
         answer = http.fetch(f"{weir.web}/metrics").good()
         assert answer.headers["content-type"] == TYPE
@@ -36,6 +36,6 @@ class Metrics:
         return self.values[(name, *sorted(labels.items()))]
 
     def total(self, name: str, **labels: str) -> float:
-        """The sum of all series of a name that have these labels."""
+        """The sum of all series with this name and these labels."""
         return sum(value for (found, *have), value in self.values.items()
                    if found == name and set(labels.items()) <= set(have))

@@ -1,9 +1,9 @@
-"""Whether the machine itself keeps time. A virtual machine stands still while its host serves others, or is given a
-fraction of its cores; what happens in real time then says nothing of weir. A process of real-time priority, which nothing
-on this machine delays, notes how late it wakes up and how long the same little work takes.
+"""Measures whether the machine itself keeps time. A virtual machine stands still while its host runs others, or gets a
+fraction of its cores. Timing results from such a time say nothing about weir. A process with real-time priority, which
+nothing on this machine delays, records how late it wakes up, and how long a fixed small task takes.
 
-    python metronome.py FILE           notes, until its standard input ends
-    python metronome.py --calm S MOST  waits until the machine has kept time for S seconds, at most MOST
+    python metronome.py FILE           records until its standard input ends
+    python metronome.py --calm S MOST  waits until the machine has kept time for S seconds, but at most MOST seconds
 """
 
 import dataclasses
@@ -15,17 +15,17 @@ import subprocess
 import sys
 import time
 
-#: Seconds between two looks; of lateness that is noted; between two measurements of speed.
+#: Seconds between two checks; smallest recorded lateness in seconds; seconds between two measurements of speed.
 BEAT, LATE, MEASURE = 0.02, 0.05, 0.5
-#: What is counted, and the seconds that this takes on a machine of the kind that the tests' limits were found on.
+#: Length of the task, and the seconds it takes on a machine of the kind for which the limits of the tests were chosen.
 COUNTS, USUAL_SECONDS = 20_000, 0.00032
-#: A test cannot be judged when the machine stood still for so many seconds of it, or had less than this share of its speed.
+#: A test cannot be judged if the machine stood still for this many seconds of it, or had less than this share of its speed.
 MOST_STILL, LEAST_SPEED = 0.5, 0.4
 
 
 @dataclasses.dataclass
 class Kept:
-    """How a machine kept time for a while."""
+    """How well a machine kept time during a period."""
 
     still: float = 0
     speed: float = 1
@@ -54,7 +54,7 @@ def counting_seconds() -> float:
 
 
 def beats(until=lambda: False):
-    """Yields ("late", when, seconds) and ("work", when, seconds) until told to end."""
+    """Yields ("late", when, seconds) and ("work", when, seconds) until it is stopped."""
     now = time.monotonic()
     measured = 0.0
     while not until():
@@ -69,7 +69,7 @@ def beats(until=lambda: False):
 
 
 def judged(notes) -> Kept:
-    """Of ("late" | "work", when, seconds)."""
+    """From records of ("late" | "work", when, seconds)."""
     notes = list(notes)
     work = [seconds for kind, _, seconds in notes if kind == "work"]
     speed = min(1, USUAL_SECONDS / statistics.median(work)) if work else 1
@@ -77,17 +77,17 @@ def judged(notes) -> Kept:
 
 
 class Metronome:
-    """Runs beside the tests; tells of any stretch of time since it began."""
+    """Runs beside the tests. It reports on any period since it began."""
 
     def __init__(self, path: pathlib.Path):
         self.path = path
         self.process = subprocess.Popen([sys.executable, __file__, str(path)], stdin=subprocess.PIPE)
-        # Where it may not have its priority it is over at once, and all is taken to be well.
+        # Without the right to real-time priority it ends at once, and all periods count as good.
         while not path.exists() and self.process.poll() is None:
             time.sleep(0.01)
 
     def between(self, start: float, end: float) -> Kept:
-        """By time.monotonic()."""
+        """Period by time.monotonic()."""
         lines = self.path.read_text().splitlines() if self.path.exists() else []
         notes = [(kind, float(when), float(seconds)) for kind, when, seconds in map(str.split, lines)]
         return judged(note for note in notes if start <= note[1] <= end + LATE)

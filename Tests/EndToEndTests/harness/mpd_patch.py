@@ -1,4 +1,4 @@
-"""MPD patches (ISO/IEC 23009-1 §5.15): applied by the rules of RFC 5261, with nothing but the standard library."""
+"""MPD patches (ISO/IEC 23009-1 §5.15), applied by the rules of RFC 5261 with only the standard library."""
 
 import re
 import xml.etree.ElementTree as ElementTree
@@ -14,12 +14,12 @@ class PatchError(AssertionError):
 
 
 def canonical(text: str) -> str:
-    """The canonical form of a document: equal for equal documents, white space included."""
+    """The canonical form of a document: the same for equal documents, including white space."""
     return ElementTree.canonicalize(text)
 
 
 def apply(manifest: str, patch: str) -> str:
-    """What the patch makes of the manifest, in its canonical form."""
+    """The patched manifest, in its canonical form."""
     root, changes = ElementTree.fromstring(manifest), ElementTree.fromstring(patch)
     if changes.tag != f"{{{PATCH}}}Patch":
         raise PatchError(f"D18 the root is {changes.tag}")
@@ -102,7 +102,7 @@ def _child(element, step, selector):
 
 
 def _adopted(element):
-    """What a patch brings stands in the patch's namespace and becomes part of the manifest's."""
+    """Elements of a patch are in the patch's namespace. In the manifest they get the manifest's namespace."""
     new = ElementTree.Element(element.tag.replace(PATCH, NAMESPACE), element.attrib)
     new.text = element.text
     new.extend(_adopted(child) for child in element)

@@ -1,10 +1,10 @@
-"""How dash.js and Shaka Player follow a live manifest: by their own rules, which are not all of RFC 5261 and ISO/IEC
-23009-1 §5.15. Each rule is what a release does (dash.js 5.1, Shaka Player 5.2); a patch that obeys RFC 5261 and breaks a
-player is of no use.
+"""How dash.js and Shaka Player follow a live manifest by patches. Their rules are not all of RFC 5261 and ISO/IEC 23009-1
+§5.15. Each rule here is the behaviour of a release (dash.js 5.1, Shaka Player 5.2). A patch that obeys RFC 5261 but breaks
+a player is useless.
 
-Both take a patch only if its `mpdId` and `originalPublishTime` are those of the manifest they have; any other patch makes
-them take the whole manifest, and play on. Neither survives an error there: dash.js never asks for a manifest again, and
-Shaka asks for the same patch for ever. Shaka does the same at a whole manifest in place of a patch."""
+Both accept a patch only if its `mpdId` and `originalPublishTime` are those of their manifest. On any other patch they
+request the whole manifest and play on. Neither recovers from an error in a patch: dash.js stops requesting manifests, and
+Shaka requests the same patch for ever. Shaka does the same if it gets a whole manifest in place of a patch."""
 
 import copy
 import datetime
@@ -15,17 +15,17 @@ from . import dash, http, mpd_patch
 from .dash import NAMESPACE
 
 PATCH = mpd_patch.PATCH
-#: The time at which a manifest was sent, in the manifest itself: of use at that moment and not later.
+#: The time at which a manifest was sent, in the manifest itself. It is valid only at that moment.
 DIRECT = "urn:mpeg:dash:utc:direct:2014"
-#: What a patch may touch: whole entries, Periods and the place of the next patch, each with its position; and when it was
-#: published, which both players compare.
+#: What a patch may change: whole entries, Periods and the location of the next patch, each by position, and the publish
+#: time, which both players compare.
 PLAIN = re.compile(
     r"/MPD/(@publishTime|PatchLocation\[1\]|Period\[@id='[^']+'\]"
     r"(/AdaptationSet\[@id='[^']+'\]/Representation\[@id='[^']+'\]/SegmentTemplate/SegmentTimeline(/S\[\d+\])?)?)$")
 
 
 class PlayerBroken(AssertionError):
-    """A player would stand still, or know something else than the manifest says."""
+    """A player would stop, or its state would differ from the manifest."""
 
 
 def local(element) -> str:
@@ -33,7 +33,7 @@ def local(element) -> str:
 
 
 def refuse(patch: str) -> list[str]:
-    """What is wrong with a patch before any player sees it."""
+    """The violations in a patch, independent of the player."""
     problems = []
     for operation in ElementTree.fromstring(patch):
         name, selector = local(operation), operation.get("sel", "")
@@ -50,7 +50,7 @@ def refuse(patch: str) -> list[str]:
 
 
 class Follower:
-    """Follows a manifest by the rules of RFC 5261, as `dash.js`, or as `shaka` does. `manifest` is what it knows."""
+    """Follows a manifest by the rules of RFC 5261, or as `dash.js` or `shaka` does. `manifest`: its present state."""
 
     def __init__(self, url: str, rules: str):
         self.url, self.rules = url, rules
@@ -64,12 +64,12 @@ class Follower:
 
     @property
     def patch_url(self) -> str | None:
-        """Where the next patch is: of several places, players take the first."""
+        """The location of the next patch. If there are several, players take the first."""
         places = self.manifest.findall(f"{{{NAMESPACE}}}PatchLocation")
         return f"{self.url.rsplit('/', 1)[0]}/{places[0].text}" if places else None
 
     def update(self) -> str | None:
-        """The next update; the patch that it was made by, if any."""
+        """Takes the next update. Returns the patch that was applied, or None."""
         where = self.patch_url
         if where is None:
             self.fetch_whole()
@@ -93,10 +93,10 @@ class Follower:
         return answer.text
 
     def stands_still(self, now: datetime.datetime) -> str | None:
-        """Why dash.js would ask for no more media at that time, if it would not. It compares the end of what is listed with
-        its own clock: where that lies before the time-shift buffer, it sets its clock of availability back by the difference
-        and never forward again, so that everything new is yet to come. And it takes a last Period that says how long it is
-        for the end of the stream."""
+        """Why dash.js would request no more media at that time; None if it would. It compares the end of the list with its own
+        clock. If the end lies before the time-shift buffer, it sets its availability clock back by the difference, and never
+        forward again. So all new media seems to be in the future. It also takes a last Period with a duration for the end of the
+        stream."""
         if self.rules != "dash.js" or self.manifest.get("type") == "static":
             return None
         manifest = dash.parse(ElementTree.tostring(self.manifest, encoding="unicode"), self.url)
@@ -110,20 +110,20 @@ class Follower:
         return None
 
     def _fits(self, patch) -> bool:
-        """dash.js also takes the whole manifest where a patch is not newer than what it has."""
+        """dash.js also requests the whole manifest if a patch is not newer than its manifest."""
         newer = dash.moment(patch.get("publishTime")) > dash.moment(self.manifest.get("publishTime"))
         return (patch.get("mpdId") == self.manifest.get("id") and (newer or self.rules != "dash.js")
                 and patch.get("originalPublishTime") == self.manifest.get("publishTime"))
 
 
 def difference(a, b, where: str = "") -> str | None:
-    """The first place where what is known differs from what is said."""
+    """The first difference between the player's state and the manifest."""
     path = f"{where}/{local(a)}" + (f"[{a.get('id')}]" if a.get("id") else "")
     if local(a) == local(b) == "UTCTiming" and a.get("schemeIdUri") == b.get("schemeIdUri") == DIRECT:
         return None
     if a.attrib != b.attrib or (a.text or "").strip() != (b.text or "").strip():
         return f"{path}: {a.attrib} {a.text or ''} instead of {b.attrib} {b.text or ''}"
-    # When a manifest was made, which it tells players that ask no clock, is told by whole manifests alone.
+    # The time at which a manifest was made is only in whole manifests. It is for players without a clock source.
     names = [name for name in dict.fromkeys(local(child) for child in [*a, *b]) if name != "UTCTiming"]
     for name in names:
         left, right = ([child for child in one if local(child) == name] for one in (a, b))
@@ -137,19 +137,19 @@ def difference(a, b, where: str = "") -> str | None:
 
 # dash.js
 
-#: Elements that dash.js keeps in lists; it fails on every other one that an operation removes, replaces or stands beside.
+#: Elements that dash.js keeps in lists. It fails on an operation that removes, replaces or stands beside another one.
 DASH_JS_LISTS = {
     "Accessibility", "AdaptationSet", "AudioChannelConfiguration", "BaseURL", "ContentComponent", "ContentProtection",
     "EssentialProperty", "Event", "EventStream", "InbandEventStream", "Label", "Location", "Metrics", "PatchLocation",
     "Period", "ProducerReferenceTime", "Reporting", "Representation", "Role", "S", "SegmentURL", "ServiceDescription",
     "SupplementalProperty", "UTCTiming",
 }
-#: Attributes that it keeps as text or reads anew each time; others are numbers, which a patch makes text of: 1 + 1 = 11.
+#: Attributes that it keeps as text or reads again. Others are numbers, and a patch turns them into text: 1 + 1 = 11.
 DASH_JS_TEXTS = {"publishTime", "type", "id", "codecs", "media", "initialization", "contentType", "mimeType", "lang"}
 
 
 def as_dash_js(manifest, patch):
-    """Steps without a position are the first of their name; what a path does not find is left out."""
+    """A step without a position means the first element of that name. A path that finds nothing is ignored."""
     root = copy.deepcopy(manifest)
     for operation in patch:
         name, selector = local(operation), operation.get("sel", "")
@@ -189,7 +189,7 @@ def as_dash_js(manifest, patch):
 
 
 def as_shaka(manifest, patch):
-    """Only some operations count, and the others are left out; a step without a position is the end of its list."""
+    """Only some operations are supported; the others are ignored. A step without a position means the end of its list."""
     root = copy.deepcopy(manifest)
     for operation in patch:
         name, selector = local(operation), operation.get("sel", "")
@@ -202,7 +202,7 @@ def as_shaka(manifest, patch):
         elif last == "PatchLocation":
             _modify(root, "PatchLocation", steps[-1], name, operation.get("pos"), new, attribute, operation.text)
         elif last in ("MPD", "Period") and name == "add" and not attribute:
-            # Behind all others, whatever the place.
+            # Appended after all others, independent of the position.
             periods = [child for child in new if local(child) == "Period"]
             at = max((n for n, child in enumerate(root) if local(child) == "Period"), default=-1)
             _put(root, periods, at + 1)
@@ -226,7 +226,7 @@ def _remove_period(root, step: str) -> None:
 
 
 def _timelines(root, steps: list[str]):
-    """Of the representations that a path means: by the ids in it."""
+    """The representations that a path selects, by the ids in it."""
     ids = {re.match(r"\w*", step)[0]: found[1] for step in steps if (found := re.search(r"@id='(.*?)'", step))}
     for period in root.findall(f"{{{NAMESPACE}}}Period"):
         for group in period.findall(f"{{{NAMESPACE}}}AdaptationSet"):

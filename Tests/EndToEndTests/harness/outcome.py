@@ -1,5 +1,5 @@
-"""One stream, followed through everything weir makes of it: playlists watched while it is live, stream.mp4 captured,
-all segments and the finished recording kept on disk for the judges when the server is long gone."""
+"""Everything that weir makes of one stream: the playlists are polled while it is live and stream.mp4 is captured. All
+segments and the finished recording are kept on disk, so that they can be judged after the server has ended."""
 
 import pathlib
 import threading
@@ -12,7 +12,7 @@ from .weir import Weir
 
 
 class Outcome:
-    """What a viewer of one stream got. Make it before the stream is published, `collect()` after it has ended."""
+    """The received media of one stream. Create it before the stream is published, and call `collect()` after its end."""
 
     def __init__(self, weir: Weir, name: str, folder: pathlib.Path, *, progressive: bool = True):
         self.weir, self.name, self.folder = weir, name, folder / name
@@ -31,7 +31,7 @@ class Outcome:
             self._capture.start()
 
     def _follow(self) -> None:
-        """Asks for stream.mp4 until it is there, then keeps all of it."""
+        """Requests stream.mp4 until it exists, then keeps all of it."""
         try:
             while not self._stop.is_set():
                 stream = http.Stream(f"{self.base}/stream.mp4", timeout=45)
@@ -48,8 +48,8 @@ class Outcome:
             self.progressive_error = f"stream.mp4: {error!r}"
 
     def collect(self, recordings: int = 1, seconds: float = 10) -> "Outcome":
-        """After the publisher has gone: waits until the playlists have ended and the recordings are complete (where
-        they are not, the judges complain), and takes everything home."""
+        """After the publisher has gone: waits until the playlists have ended and the recordings are complete, and downloads
+        everything. If they do not become complete, the judges report it."""
         self._wait(seconds, lambda: self.hls.last and self.hls.last.ended
                    and self.dash.last and self.dash.last.type == "static")
         self.api = self.weir.stream(self.name)
@@ -80,7 +80,7 @@ class Outcome:
             time.sleep(0.1)
 
     def _save(self, url: str) -> pathlib.Path:
-        """Keeps what is at the URL below `mirror`, under the same path; fetched once."""
+        """Stores the resource at the URL below `mirror`, under the same path. It is fetched once."""
         path = self.folder / "mirror" / urllib.parse.urlsplit(url).path.lstrip("/")
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -128,7 +128,7 @@ class Outcome:
         return self._save(url).read_bytes()
 
     def check_hls_boxes(self) -> list[str]:
-        """Every init segment and every segment of the final playlist by the box rules."""
+        """Checks every init segment and every segment of the final playlist by the box rules."""
         playlist = self.media()
         problems: list[str] = []
         state = box_rules.Continuity()
@@ -154,7 +154,7 @@ class Outcome:
         return problems
 
     def walked_hls(self) -> dict[str, list[packets.Packet]]:
-        """Every packet of the final playlist by our own walker; only for a stream with one init segment."""
+        """All packets of the final playlist by our own parser. Only for a stream with one init segment."""
         playlist = self.media()
         (uri,) = {segment.map for segment in playlist.present}
         movie = boxes.read_movie(self.bytes_of(playlist.absolute(uri)))
@@ -162,7 +162,7 @@ class Outcome:
             boxes.read_segment(self.bytes_of(playlist.absolute(s.uri)), movie) for s in playlist.present])
 
     def walked_dash(self) -> dict[str, list[packets.Packet]]:
-        """Every packet of the final manifest by our own walker, one period after the other."""
+        """All packets of the final manifest by our own parser, one Period after the other."""
         found: dict[str, list[packets.Packet]] = {}
         for r in self.dash.last.representations if self.dash.last else []:
             movie = boxes.read_movie(self.bytes_of(r.init))
@@ -182,8 +182,8 @@ class Outcome:
         return found
 
     def decode_hls_by_map(self) -> tuple[str, dict[str, int]]:
-        """Decodes the stretches between changes of the init segment each by itself (ffmpeg's own HLS demuxer keeps the
-        first init segment for good); returns error lines and frames by kind."""
+        """Decodes each stretch between two changes of the init segment by itself, because ffmpeg's HLS demuxer keeps the first
+        init segment. Returns error lines and the number of frames by kind."""
         playlist = self.media()
         errors, frames = "", {}
         for uri in dict.fromkeys(segment.map for segment in playlist.present):
@@ -196,7 +196,7 @@ class Outcome:
         return errors, frames
 
     def check_progressive_boxes(self) -> list[str]:
-        """What was captured of stream.mp4 by the box rules."""
+        """Checks the captured stream.mp4 by the box rules."""
         if self.progressive_error:
             return [self.progressive_error]
         data = self.progressive.read_bytes()
@@ -210,7 +210,7 @@ class Outcome:
         return problems
 
     def check_dash_boxes(self) -> list[str]:
-        """The same for every track of the final manifest, and its timeline against the media's times."""
+        """The same for every track of the final manifest. Its timeline is compared with the media times."""
         manifest = self.dash.last
         if manifest is None:
             return [f"{self.dash.url} never had a manifest: {self.dash.problems}"]
@@ -233,8 +233,8 @@ class Outcome:
                 if earliest != entry.time:
                     found.append(f"D06 S@t {entry.time}, earliest presentation {earliest}, tfdt {starts}")
                 length = sum(s.duration for f in read.fragments for run in f.runs for s in run.samples)
-                # To the next segment's earliest presentation; with a variable rate that is not the sum of durations.
-                # What was announced of the last one stays when its Period ends: cut short, or with the sound that is left.
+                # Up to the next segment's earliest presentation time. With a variable rate that is not the sum of durations.
+                # The announcement of the last segment stays when its Period ends early, or ends with the remaining audio.
                 left = 0 if entry.url in following else r.timescale * 3 // 10
                 end = entry.time + entry.duration
                 if end != following.get(entry.url, end) or end + left < entry.time + length and left:

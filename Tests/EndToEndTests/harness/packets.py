@@ -1,4 +1,4 @@
-"""What ffprobe and ffmpeg see in a file or at a URL, and the comparison of two such views."""
+"""The view of ffprobe and ffmpeg on a file or URL, and the comparison of two such views."""
 
 import dataclasses
 import json
@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from .tools import FFMPEG, FFPROBE, new_ffmpeg, run
 
-#: RTMP says times in whole milliseconds: what rounding may cost a relation between two tracks.
+#: RTMP times are whole milliseconds. This is the largest rounding error between two tracks.
 PROTOCOL_ROUNDING = Fraction(1, 1000)
 
 
@@ -23,11 +23,11 @@ class Packet:
 
 
 class ProbeError(AssertionError):
-    """ffprobe could not read what it was given."""
+    """ffprobe could not read the file or URL."""
 
 
 def probe(target, *options: str, prober: str = FFPROBE, timeout: float = 60) -> dict[str, list[Packet]]:
-    """Every packet of the first video and the first audio track, by "video" and "audio"."""
+    """All packets of the first video and the first audio track, by "video" and "audio"."""
     done = run(
         prober, "-v", "error", *options, "-show_streams", "-show_packets", "-show_data_hash", "md5", "-of", "json",
         target, timeout=timeout,
@@ -56,14 +56,14 @@ def compare(
     published: dict[str, list[Packet]], served: dict[str, list[Packet]], *, variable: bool = False,
     whole: bool = True, trusted_from: int = 0, skew: Fraction = Fraction(0)
 ) -> list[str]:
-    """What is wrong with `served`, when `published` is what the publisher sent; nothing when all is well.
+    """The errors in `served` if `published` is what the publisher sent; empty if there are none.
 
-    Every picture must be there with the same bytes; sound may lack frames before the first picture. With a constant
-    rate decode and presentation times are the published ones plus one exact constant for each track; with a variable
-    rate within the protocol's rounding. The tracks' constants differ by no more than that rounding.
-    `whole` is false for a view that may begin later and end earlier (but has no hole). The decode times of the first
-    `trusted_from` pictures are not compared, and the tracks may be `skew` seconds apart: the publisher's muxer could
-    not say negative times.
+    Every video frame must be there with the same bytes. Audio frames before the first video frame may be missing. With a
+    constant rate, decode and presentation times are the published ones plus one exact constant for each track. With a
+    variable rate they are so within the protocol's rounding. The constants of the tracks differ at most by that rounding.
+    `whole` is false for a view that may begin later and end earlier, but without holes. The decode times of the first
+    `trusted_from` video frames are not compared, and the tracks may differ by `skew` seconds. This is for a publisher
+    whose muxer cannot send negative times.
     """
     problems: list[str] = []
     if sorted(published) != sorted(served):
@@ -114,7 +114,7 @@ def compare(
 
 
 def _find(sent: list[Packet], got: list[Packet]) -> int | None:
-    """Where `got` begins in `sent`, by the bytes of its first packets."""
+    """Position of `got` in `sent`, by the bytes of its first packets."""
     head = [packet.digest for packet in got[:4]]
     for index in range(len(sent)):
         if [packet.digest for packet in sent[index : index + len(head)]] == head:
@@ -123,7 +123,7 @@ def _find(sent: list[Packet], got: list[Packet]) -> int | None:
 
 
 def decode(target, *options: str, decoder: str = FFMPEG, timeout: float = 90) -> tuple[str, dict[str, int]]:
-    """Decodes everything at `target`. Returns ffmpeg's error lines (empty: none) and the frames decoded by kind."""
+    """Decodes everything at `target`. Returns ffmpeg's error lines (empty if none) and the number of frames by kind."""
     done = run(
         decoder, "-v", "error", "-xerror", *options, "-i", target, "-map", "0", "-fps_mode", "passthrough",
         "-f", "framehash", "-hash", "adler32", "-", timeout=timeout,
@@ -144,7 +144,7 @@ def decode(target, *options: str, decoder: str = FFMPEG, timeout: float = 90) ->
 
 
 def walked(movie, segments) -> dict[str, list[Packet]]:
-    """The same view of segments (`boxes.Segment`) of one init segment by our own box walker, without ffmpeg."""
+    """The same view of segments (`boxes.Segment`) with one init segment, by our own parser without ffmpeg."""
     found: dict[str, list[Packet]] = {track.kind: [] for track in movie.tracks.values()}
     for segment in segments:
         for run in (run for fragment in segment.fragments for run in fragment.runs):
@@ -157,5 +157,5 @@ def walked(movie, segments) -> dict[str, list[Packet]]:
 
 
 def decoder_for(name: str) -> str:
-    """The ffmpeg that decodes the film quickly and well: Debian's, and the newer one for what Debian's sends badly."""
+    """The ffmpeg that decodes the film fast and correctly: Debian's, or the newer one for films that Debian's sends badly."""
     return new_ffmpeg() if name.startswith("av1") else FFMPEG

@@ -1,4 +1,4 @@
-"""Stock publishers, each a process of its own: ffmpeg 5.1, the newer ffmpeg, GStreamer."""
+"""Stock publishers, each in its own process: ffmpeg 5.1, the newer ffmpeg, GStreamer."""
 
 import pathlib
 import subprocess
@@ -10,7 +10,7 @@ from .sources import RECIPES, source
 
 
 class Publisher:
-    """A publishing process; `log` is what it printed on standard error."""
+    """A publishing process. `log`: its standard error."""
 
     def __init__(self, command: list[str]):
         self.command = command
@@ -18,7 +18,7 @@ class Publisher:
                                         stderr=subprocess.PIPE)
 
     def wait(self, seconds: float = 60) -> "Publisher":
-        """Waits for its end; AssertionError when it failed."""
+        """Waits for its end; AssertionError if it failed."""
         code, log = self.outcome(seconds)
         if code != 0:
             raise AssertionError(f"{' '.join(self.command)}: exit {code}\n{log}")
@@ -40,13 +40,13 @@ class Publisher:
         self.process.communicate()
 
     def interrupt(self) -> None:
-        """As Ctrl-C does: ffmpeg then says goodbye."""
+        """Stops it like Ctrl-C: ffmpeg then ends the publication properly."""
         self.process.send_signal(2)
 
 
 def ffmpeg(film: str | pathlib.Path, url: str, *, version: str | None = None, paced: bool = True,
            loop: int = 0, options: tuple[str, ...] = (), rate: float = 1) -> Publisher:
-    """Publishes a film (its name, or a path) with `-c copy`, by the ffmpeg that can; `rate` times as fast as it is."""
+    """Publishes a film (its name or a path) with `-c copy`, by the ffmpeg that supports it, at `rate` times real time."""
     path = source(film) if isinstance(film, str) else film
     version = version or (RECIPES[film].publisher if isinstance(film, str) else "debian")
     program = tools.new_ffmpeg() if version == "new" else tools.FFMPEG
@@ -58,7 +58,7 @@ def ffmpeg(film: str | pathlib.Path, url: str, *, version: str | None = None, pa
 
 
 def gstreamer(film: str, url: str) -> Publisher:
-    """Publishes a film by rtmp2sink: demuxed, parsed and muxed to FLV, not encoded again."""
+    """Publishes a film by rtmp2sink: demuxed, parsed and muxed to FLV, without encoding."""
     if not tools.GSTREAMER:
         raise FileNotFoundError("gst-launch-1.0 is missing; install gstreamer1.0-tools and the good and bad plugins")
     return Publisher([
@@ -82,7 +82,7 @@ def wait_all(publishers: list[Publisher], seconds: float) -> None:
 
 
 class Returning:
-    """A publisher that comes back at once, as encoders do: ffmpeg, started again when it ends."""
+    """A publisher that reconnects at once, as encoders do: ffmpeg, started again when it ends."""
 
     RETURN_SECONDS = 0.2
 

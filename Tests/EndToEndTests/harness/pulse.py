@@ -1,5 +1,5 @@
-"""A viewer of the live edge in a process of its own, so that what a test does to the server in its process does not
-slow down the measuring: `python -m harness.pulse PLAYLIST` prints when each part was announced."""
+"""A viewer of the live edge in its own process, so that the test's own work does not slow down the measurement.
+`python -m harness.pulse PLAYLIST` prints when each part was announced."""
 
 import http.client
 import pathlib
@@ -14,7 +14,7 @@ HINT = re.compile(r'PRELOAD-HINT:TYPE=PART,URI="(\d+)\.(\d+)\.m4s"')
 
 
 def follow(url: str) -> None:
-    """Prints when each answer came, and seconds of media that there had been until then."""
+    """Prints the time of each response, and the seconds of media announced until then."""
     parts = urllib.parse.urlsplit(url)
     connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=30)
     query, newest, media = "", (0, -1), 0.0
@@ -36,7 +36,7 @@ def follow(url: str) -> None:
 
 
 class Pulse:
-    """Starts one; `late` tells how late parts were within a stretch of time."""
+    """Starts one. `late` gives the lateness of parts within a period."""
 
     def __init__(self, url: str):
         self.process = subprocess.Popen(
@@ -50,7 +50,7 @@ class Pulse:
         out, _ = self.process.communicate()
         lines = [line.split() for line in out.splitlines() if len(line.split()) == 2]
         found = [(float(at), float(media)) for at, media in lines]
-        # The quickest part of all says when each would have come at best.
+        # The earliest part, relative to its media time, defines when the others would have arrived at best.
         least = min(at - media for at, media in found)
         self.lateness = [(at, at - media - least) for at, media in found]
         return self
@@ -61,7 +61,7 @@ class Pulse:
             self.process.communicate()
 
     def late(self, begin: float, end: float, share: float = 0.99) -> float:
-        """Seconds by which that share of the parts announced in that time was late at most."""
+        """Seconds by which this share of the parts announced in a period was late at most."""
         values = sorted(late for at, late in self.lateness if begin <= at <= end)
         assert len(values) >= 5, f"only {len(values)} parts in {end - begin:.1f} s"
         return values[min(len(values) - 1, int(len(values) * share))]

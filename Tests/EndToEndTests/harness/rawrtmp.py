@@ -1,4 +1,4 @@
-"""A scripted RTMP client (Adobe RTMP 1.0): it says exactly what a test wants said, also what no honest client says."""
+"""A scripted RTMP client (Adobe RTMP 1.0). It sends exactly what a test asks for, including invalid messages."""
 
 import os
 import select
@@ -17,7 +17,7 @@ EXTENDED = 0xFFFFFF
 
 
 class Refused(Exception):
-    """The server said no: the code and the description of its answer."""
+    """The server refused: code and description of its response."""
 
     def __init__(self, code: str, description: str):
         super().__init__(f"{code}: {description}")
@@ -30,8 +30,8 @@ class Closed(Exception):
 
 
 class RawRTMP:
-    """One connection. `url` is rtmp://HOST:PORT or rtmps://HOST:PORT; nothing is sent before a method says so. `source` is
-    the address that it comes from."""
+    """One connection. `url` is rtmp://HOST:PORT or rtmps://HOST:PORT. Nothing is sent before a method is called. `source`:
+    the local address of the connection."""
 
     def __init__(self, url: str, *, timeout: float = 10, repeat_extended: bool = True, source: str = ""):
         parts = urllib.parse.urlsplit(url)
@@ -47,7 +47,7 @@ class RawRTMP:
             self.socket = context.wrap_socket(self.socket)
         self.out_chunk = 128
         self.in_chunk = 128
-        #: Whether the extended timestamp stands on type-3 chunks too, as the specification has it; some clients omit it.
+        #: Whether type-3 chunks repeat the extended timestamp, as the specification demands. Some clients omit it.
         self.repeat_extended = repeat_extended
         self.stream = 0
         self.received = b""
@@ -64,7 +64,7 @@ class RawRTMP:
         self.socket.close()
 
     def reset(self) -> None:
-        """Closes with a TCP reset, as a lost line does."""
+        """Closes with a TCP reset, like a lost connection."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.socket.close()
 
@@ -126,7 +126,7 @@ class RawRTMP:
         return taken
 
     def message(self) -> tuple[int, int, bytes]:
-        """The next whole message: type, timestamp, payload. Control messages that concern reading are obeyed."""
+        """The next whole message: type, timestamp, payload. Control messages for the reader are applied."""
         while True:
             head = self.read(1)[0]
             form, csid = head >> 6, head & 63
@@ -157,7 +157,7 @@ class RawRTMP:
             return state["kind"], state["stamp"], body
 
     def answer(self, *names: str) -> list:
-        """The next command of one of these names."""
+        """The next command with one of these names."""
         while True:
             kind, _, body = self.message()
             if kind == COMMAND_AMF0:
@@ -166,7 +166,7 @@ class RawRTMP:
                     return values
 
     def wait_closed(self, seconds: float) -> float:
-        """Waits until the server closes; returns how long it took. AssertionError when it does not."""
+        """Waits until the server closes. Returns the seconds it took; AssertionError if it does not close."""
         began = time.monotonic()
         self.socket.settimeout(0.2)
         while time.monotonic() - began < seconds:
@@ -214,7 +214,7 @@ class RawRTMP:
         return info.get("code") == "NetStream.Publish.Start"
 
     def start(self, name: str, *, chunk_size: int = 4096) -> "RawRTMP":
-        """Everything up to the first tag."""
+        """Sends everything up to the first tag."""
         self.handshake()
         self.connect()
         self.set_chunk_size(chunk_size)
@@ -229,7 +229,7 @@ class RawRTMP:
         self.send(csid, tag.type, body, timestamp=tag.milliseconds % (1 << 32), stream=self.stream)
 
     def play_out(self, tags: list[flv.Tag], *, speed: float = 1, until: float = 1e9, origin: int | None = None) -> None:
-        """Sends the tags paced by their times, `speed` times as fast as real; keeps reading what the server says."""
+        """Sends the tags at their times, `speed` times faster than real time. Keeps reading the server's messages."""
         began = time.monotonic()
         first = min((tag.milliseconds for tag in tags), default=0) if origin is None else origin
         for tag in tags:
@@ -243,7 +243,7 @@ class RawRTMP:
             self.tag(tag)
 
     def drain(self) -> None:
-        """Reads and drops what the server has sent, so that its sends never stall."""
+        """Reads and drops the server's messages, so that its sends never block."""
         while select.select([self.socket], [], [], 0)[0]:
             try:
                 data = self.socket.recv(65536)
@@ -255,7 +255,7 @@ class RawRTMP:
                 raise Closed("end of stream")
 
     def finish(self) -> None:
-        """Says goodbye as ffmpeg does."""
+        """Ends the publication as ffmpeg does."""
         self.command("FCUnpublish", None, "", stream=self.stream)
         self.command("deleteStream", None, self.stream)
         self.close()

@@ -8,7 +8,7 @@ from .boxes import BoxError, Movie, Sample, Track, full
 
 
 def read_tables(movie: Movie, track: Track) -> list[Sample]:
-    """Every sample of a track, from its tables."""
+    """All samples of a track, from its tables."""
     data = movie.data
     stbl = track.box.one(b"mdia", b"minf", b"stbl")
 
@@ -78,8 +78,8 @@ def read_tables(movie: Movie, track: Track) -> list[Sample]:
 
 
 def check_recording(path: pathlib.Path, hole: float = 0) -> list[str]:
-    """What is wrong with a finished recording, of which so many seconds are told to be missing in one place: the sample
-    before a hole is shown for as long as it lasts."""
+    """The errors in a finished recording, of which this many seconds are missing at one position by its metadata: the
+    sample before a gap lasts for the whole gap."""
     data = path.read_bytes()
     movie = boxes.read_movie(data)
     kinds = [box.type for box in movie.boxes]
@@ -109,7 +109,7 @@ def check_recording(path: pathlib.Path, hole: float = 0) -> list[str]:
         if track.kind == "video":
             for index, sample in enumerate(samples):
                 problems += box_rules.check_bitstream(data, sample, track, f"E02 {name}, sample {index}")
-        # An empty edit, which delays a track, counts as well.
+        # An empty edit, which delays a track, counts too.
         longest = max(longest, sum(duration for duration, _, _ in track.edits) / movie.timescale)
         for _, _, rate in track.edits:
             if rate != 0x10000:
@@ -125,7 +125,7 @@ def check_recording(path: pathlib.Path, hole: float = 0) -> list[str]:
 
 
 def _check_interleave(movie: Movie, hole: float) -> list[str]:
-    """E06: of two tracks, neither runs on for more than a second (and a GOP's rounding) before the other is heard."""
+    """E06: interleaving. Neither of two tracks may run ahead of the other by more than a second (and rounding)."""
     if len(movie.tracks) < 2:
         return []
     pieces = sorted(

@@ -1,6 +1,6 @@
-"""Publications that no stock client can be told to make: each is a function (url, name) that publishes and returns.
+"""Publications that stock clients cannot make. Each is a function (url, name) that publishes and returns.
 
-All are paced like live encoders; media comes from the same films, as FLV tags.
+All are paced like live encoders. The media comes from the same films, as FLV tags.
 """
 
 import dataclasses
@@ -18,14 +18,14 @@ def tags_of(film: str) -> list[Tag]:
 
 
 def whole(url: str, name: str, tags: list[Tag], *, speed: float = 1, **options) -> None:
-    """Publishes the tags and says goodbye."""
+    """Publishes the tags and ends the publication."""
     with RawRTMP(url, **options).start(name) as client:
         client.play_out(tags, speed=speed)
         client.finish()
 
 
 def starting_at(milliseconds: int, *, repeat_extended: bool = True):
-    """The film with its first time at `milliseconds`, which may be beyond what 24 or 32 bits hold at its end."""
+    """The film with its first time at `milliseconds`. Its last times may exceed 24 or 32 bits."""
 
     def publish(url: str, name: str) -> None:
         whole(url, name, flv.shifted(tags_of("h264-30"), milliseconds), repeat_extended=repeat_extended)
@@ -45,12 +45,12 @@ def headers_before_every_key_frame(url: str, name: str) -> None:
 
 
 def sound_never_comes(url: str, name: str) -> None:
-    """The metadata announce sound; only pictures follow."""
+    """The metadata announces audio, but only video follows."""
     whole(url, name, flv.only(tags_of("h264-30"), VIDEO, DATA))
 
 
 def sound_comes_late(url: str, name: str) -> None:
-    """The first 5 s have no sound at all, not even its header; the metadata say nothing of it."""
+    """The first 5 s have no audio, not even its header. The metadata does not mention audio."""
     tags = flv.only(tags_of("h264-30"), VIDEO, AUDIO)
     late = [t for t in tags if t.type == VIDEO or (t.milliseconds >= 5000 and not t.is_header)]
     header = next(t for t in tags if t.type == AUDIO and t.is_header)
@@ -60,7 +60,7 @@ def sound_comes_late(url: str, name: str) -> None:
 
 
 def sound_arrives_ahead(url: str, name: str) -> None:
-    """Sound is sent 700 ms before the picture of the same time, as encoders with a look-ahead do."""
+    """Audio is sent 700 ms before the video of the same time, as encoders with a look-ahead do."""
     tags = tags_of("h264-30")
     headers = [tag for tag in tags if tag.is_header or tag.type == DATA]
     rest = [tag for tag in tags if not tag.is_header and tag.type != DATA]
@@ -79,7 +79,7 @@ def sound_arrives_ahead(url: str, name: str) -> None:
 
 
 def joined(first: str, second: str, gap_milliseconds: int = 0) -> list[Tag]:
-    """Two films one after the other on one clock: the second begins one frame (and the gap) after the first ends."""
+    """Two successive films on one clock: the second begins one frame (and the gap) after the end of the first."""
     a, b = tags_of(first), tags_of(second)
     end = max(tag.milliseconds for tag in a if tag.type == VIDEO) + 33
     return a + flv.shifted(b, end + gap_milliseconds)
@@ -95,7 +95,7 @@ def parameters_change(second: str):
 
 
 def two_pictures_in_turn(first: str, second: str, count: int, *, step: int, filler: int) -> list[Tag]:
-    """Two H.264 films' sequence headers in turn, one key frame of each behind it, with so many bytes of filler."""
+    """The sequence headers of two H.264 films in turn, each followed by one key frame with this many bytes of filler."""
     pair = []
     for film in (first, second):
         tags = flv.only(tags_of(film), VIDEO)
@@ -106,7 +106,7 @@ def two_pictures_in_turn(first: str, second: str, count: int, *, step: int, fill
 
 
 def garbled(tags: list[Tag], seed: int = 1) -> list[Tag]:
-    """The same with nonsense in each NAL unit of H.264, behind its length and its first byte."""
+    """The same with random bytes in each H.264 NAL unit, after its length and its first byte."""
     chance = random.Random(seed)
     out = []
     for tag in tags:
@@ -122,7 +122,7 @@ def garbled(tags: list[Tag], seed: int = 1) -> list[Tag]:
 
 
 def clock_jumps(milliseconds: int):
-    """The encoder's clock jumps between two films (their parameters are the same)."""
+    """The encoder's clock jumps between two films with the same parameters."""
 
     def publish(url: str, name: str) -> None:
         first, second = tags_of("short"), [tag for tag in tags_of("short") if not tag.is_header]
@@ -137,7 +137,7 @@ def clock_jumps(milliseconds: int):
 
 
 def line_drops(pause: float):
-    """A film, a reset in its middle of nowhere, `pause` seconds of nothing, and the film again from time 0."""
+    """A film with a connection reset in its middle, `pause` seconds without data, and the film again from time 0."""
 
     def publish(url: str, name: str) -> None:
         client = RawRTMP(url).start(name)
@@ -150,14 +150,14 @@ def line_drops(pause: float):
 
 
 def ends_and_returns(url: str, name: str) -> None:
-    """Two publications with a goodbye between them."""
+    """Two publications; the first is ended properly."""
     whole(url, name, tags_of("short"))
     time.sleep(1)
     whole(url, name, tags_of("short"))
 
 
 def in_aggregates(url: str, name: str) -> None:
-    """Media as aggregate messages of eight tags (RTMP §7.1.6); their times are relative to the message's."""
+    """Media in aggregate messages of eight tags (RTMP §7.1.6). Their times are relative to the message's."""
     tags = tags_of("h264-30")
     with RawRTMP(url).start(name) as client:
         for tag in [t for t in tags if t.type == DATA or t.is_header]:
@@ -180,7 +180,7 @@ def in_aggregates(url: str, name: str) -> None:
 
 
 def with_oddities(url: str, name: str) -> None:
-    """Empty tags, command frames, an end-of-sequence tag, unknown data messages: tolerated, and nothing is lost."""
+    """Empty tags, command frames, an end-of-sequence tag and unknown data messages: tolerated, without losses."""
     tags = tags_of("h264-30")
     out = []
     for number, tag in enumerate(tags):

@@ -1,4 +1,4 @@
-"""The films that are published: made once by ffmpeg, kept in a temporary folder, named by their recipe."""
+"""The published films: made once by ffmpeg, kept in a temporary folder, and named by their recipe."""
 
 import dataclasses
 import fcntl
@@ -10,7 +10,7 @@ import tempfile
 
 from .tools import FFMPEG, new_ffmpeg
 
-#: Sound whose coded frames all differ, so that a frame can be found by its bytes.
+#: Audio whose coded frames all differ, so that a frame can be found by its bytes.
 SOUND = "anoisesrc=color=pink:seed=7:amplitude=0.3:sample_rate={rate}"
 X264 = ["-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-b:v", "400k", "-bf", "3"]
 
@@ -21,7 +21,7 @@ class Recipe:
 
     name: str
     seconds: float = 8
-    rate: str | None = "30"  # frames a second; None: no picture
+    rate: str | None = "30"  # frames per second; None: no video
     gop: int = 60  # frames between sync samples
     video: tuple[str, ...] = tuple(X264)
     filter: str = "null"
@@ -66,14 +66,14 @@ RECIPES = {
         Recipe("h264-23976", rate="24000/1001", gop=48),
         Recipe("h264-60", rate="60", gop=120),
         Recipe("hevc", video=HEVC, publisher="new"),
-        # Behind each key frame come pictures that are shown before it; x265 makes them by default.
+        # After each key frame come frames that are shown before it. x265 makes them by default.
         Recipe("h264-open", seconds=7, video=(*X264, "-x264-params", "open-gop=1:b-adapt=0")),
         Recipe("hevc-open", seconds=7, video=(*HEVC[:-1], HEVC[-1].replace("open-gop=0", "open-gop=1")), publisher="new"),
-        # Ten bits, without a word about colours, and with PQ in the bitstream.
+        # Ten bits: one without colour metadata, one with PQ in the bitstream.
         Recipe("hevc-10", seconds=5, video=HEVC_10, sound=None, encoder="new", publisher="new"),
         Recipe("hevc-pq", seconds=5, video=HEVC_PQ, sound=None, encoder="new", publisher="new"),
         Recipe("portrait", seconds=5, size="360x640", sound=None),
-        # A shape that no rung has in whole macroblocks.
+        # A shape that is a whole number of macroblocks in no rung.
         Recipe("odd", seconds=4, size="354x190", sound=None),
         Recipe("av1-opus", video=AV1, sound="libopus", encoder="new", publisher="new"),
         Recipe("h264-opus", sound="libopus", publisher="new"),
@@ -82,27 +82,27 @@ RECIPES = {
         Recipe("long-gop", seconds=18, gop=250),
         Recipe("clip", seconds=4),
         Recipe("vfr", filter="select='not(eq(mod(n\\,7)\\,3)+eq(mod(n\\,11)\\,5)+eq(mod(n\\,5)\\,4))'", variable=True),
-        # Groups of pictures that do not fill the segment target of 2 s.
+        # GOPs that do not fill the segment target of 2 s.
         Recipe("gop-1920", rate="25", gop=48),
         Recipe("gop-1500", gop=45),
-        # The same codec at another size and another sample rate, for changes in mid-stream.
+        # The same codec with another frame size and another sample rate, for changes in mid-stream.
         Recipe("small", seconds=4, size="256x144", gop=30),
         Recipe("sound-441", seconds=4, gop=30, sound_rate=44100),
         Recipe("short", seconds=4, gop=30),
-        # Steady groups of pictures, then some that are not.
+        # Regular GOPs, followed by irregular ones.
         Recipe("uneven", seconds=15, gop=600, video=(*X264, "-force_key_frames", "0,2,4,6,8,9.4,11,13")),
         # 40 Mbit/s of noise, for disks that cannot keep up.
         Recipe("heavy", seconds=4, gop=30, size="640x360", filter="noise=alls=100:allf=t",
                video=("-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-b:v", "40M",
                       "-minrate", "40M", "-maxrate", "40M", "-bufsize", "10M")),
-        # Segments of a megabyte. Long enough that it does not begin again while parts are timed.
+        # Segments of a megabyte. The film is long enough not to start again while parts are timed.
         Recipe("megabyte", seconds=60, size="640x360", video=(
             "-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-b:v", "4M", "-minrate", "4M",
             "-maxrate", "4M", "-bufsize", "2M", "-x264-params", "nal-hrd=cbr")),
         # Without B-frames.
         Recipe("straight", seconds=4, video=(
             "-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-b:v", "400k", "-bf", "0")),
-        # Light enough for sixty times its speed: 375 frames of sound to 160 pictures are 16 s exactly.
+        # Light enough for sixty times real time: 375 audio frames and 160 video frames are exactly 16 s.
         Recipe("light", seconds=16.5, rate="10", gop=20, size="160x90", sound_rate=24000, channels=1, video=(
             "-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-b:v", "48k", "-bf", "0")),
         # Long enough to be measured while it is live.
@@ -112,7 +112,7 @@ RECIPES = {
 
 
 def folder() -> pathlib.Path:
-    """Where films are kept between runs; $WEIR_E2E_SOURCES overrides."""
+    """Folder in which films are kept between runs; $WEIR_E2E_SOURCES overrides it."""
     chosen = os.environ.get("WEIR_E2E_SOURCES")
     path = pathlib.Path(chosen) if chosen else pathlib.Path(tempfile.gettempdir()) / f"weir-e2e-sources-{os.getuid()}"
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -122,13 +122,13 @@ def folder() -> pathlib.Path:
 
 
 def source(name: str) -> pathlib.Path:
-    """The film of that name as MP4; made now when it is not there yet."""
+    """The film of that name as MP4. It is made now if it does not exist."""
     recipe = RECIPES[name]
     return _made(name, ".mp4", recipe.command())
 
 
 def flv(name: str) -> pathlib.Path:
-    """The same film as FLV: the very tags that an RTMP publisher sends."""
+    """The same film as FLV: exactly the tags that an RTMP publisher sends."""
     maker = new_ffmpeg() if RECIPES[name].publisher == "new" else FFMPEG
     command = [maker, "-v", "error", "-y", "-i", str(source(name)), "-c", "copy",
                "-flvflags", "no_duration_filesize", "-f", "flv"]

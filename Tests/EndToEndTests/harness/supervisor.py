@@ -1,5 +1,5 @@
-"""A service manager as systemd is one: it opens the sockets, starts weir with them (sd_listen_fds), hears how far it is
-(sd_notify) and starts it again, 100 ms after it has ended in whatever way."""
+"""A service manager like systemd: it opens the sockets, starts weir with them (sd_listen_fds), receives its progress
+(sd_notify), and restarts it 100 ms after any end."""
 
 import os
 import pathlib
@@ -15,7 +15,7 @@ from .weir import clean_environment
 
 
 class Supervisor:
-    """weir as a service. `web` and `rtmp` are its addresses; they stay the same while weir comes and goes."""
+    """weir as a service. `web` and `rtmp` are its addresses; they stay the same over restarts."""
 
     RESTART_SECONDS = 0.1
 
@@ -75,7 +75,7 @@ class Supervisor:
                 pass
 
     def wait_ready(self, count: int, seconds: float = 15) -> float:
-        """Until weir has been ready so many times; when that was."""
+        """Waits until weir has been ready this many times. Returns the time of the last one."""
         end = time.monotonic() + seconds
         while len(self.ready) < count:
             if time.monotonic() > end or len(self.ends) > 3 * count + 3:
@@ -90,14 +90,14 @@ class Supervisor:
         return http.fetch(self.web + path, **options)
 
     def epoch(self, name: str, seconds: float = 20) -> str:
-        """Which epoch players of the stream are sent to, once there is one."""
+        """The epoch to which players of the stream are sent, once there is one."""
         end = time.monotonic() + seconds
         while (answer := self.get(f"/live/{name}/index.m3u8", timeout=20)).status != 200 and time.monotonic() < end:
             time.sleep(0.05)
         return re.search(r"^([0-9a-z]+)/", answer.good().text, re.M)[1]
 
     def stop(self, seconds: float = 8) -> None:
-        """For good."""
+        """Stops it without a restart."""
         self.stops = True
         process = self.process
         if process.poll() is None:

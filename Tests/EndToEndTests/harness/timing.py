@@ -1,10 +1,10 @@
-"""How long things take on a machine that also does other things."""
+"""Timing on a machine that also does other work."""
 
 import time
 
 
 def quickest(action, tries: int = 3) -> float:
-    """Seconds of the quickest of some tries: others that use the machine can only make it slower."""
+    """Seconds of the fastest of several tries, because other work can only make a try slower."""
     taken = []
     for _ in range(tries):
         began = time.monotonic()

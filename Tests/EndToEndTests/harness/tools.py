@@ -1,4 +1,4 @@
-"""Where the programs are that publish, judge and serve, and how they are run."""
+"""Paths of the programs that publish, judge and serve, and functions to run them."""
 
 import os
 import pathlib
@@ -15,7 +15,7 @@ OPENSSL = shutil.which("openssl") or "openssl"
 
 
 def new_ffmpeg() -> str:
-    """The static ffmpeg inside imageio-ffmpeg: it sends Enhanced RTMP and encodes AV1 quickly."""
+    """The static ffmpeg of imageio-ffmpeg: it sends Enhanced RTMP and encodes AV1 fast."""
     import imageio_ffmpeg
 
     return imageio_ffmpeg.get_ffmpeg_exe()
@@ -36,7 +36,7 @@ def weir_binary() -> str:
 
 
 def run(*command, timeout: float = 60, input: bytes | None = None) -> subprocess.CompletedProcess:
-    """Runs a program to its end and returns its output as text; never raises on its exit code."""
+    """Runs a program to its end and returns its output as text. It never raises on an exit code."""
     done = subprocess.run(
         [str(part) for part in command],
         input=input,
@@ -51,14 +51,14 @@ def run(*command, timeout: float = 60, input: bytes | None = None) -> subprocess
 
 
 def output(*command, timeout: float = 60) -> bytes:
-    """What a program writes, as bytes."""
+    """The output of a program, as bytes."""
     return subprocess.run(
         [str(part) for part in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         timeout=timeout).stdout
 
 
 def make_certificate(folder: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:
-    """A certificate of this machine's own making and its key, in `folder`."""
+    """A self-signed certificate and its key, in `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     cert, key = folder / "cert.pem", folder / "key.pem"
     done = run(OPENSSL, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout",

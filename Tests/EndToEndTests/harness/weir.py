@@ -1,4 +1,4 @@
-"""The server under test: started with flags, addressed by the ports it prints, ended by its process id."""
+"""The server under test: started with flags, addressed by the ports it prints, and ended by its process id."""
 
 import json
 import os
@@ -12,13 +12,13 @@ import time
 from . import http, tools
 
 URL = re.compile(r"\b(https?|rtmps?)://(\[[0-9a-fA-F:.]+\]|[^\s/:\[\]]+):(\d+)")
-#: Words with which Swift's runtime, a sanitizer or the kernel speaks of a crash.
+#: Words in crash messages of Swift's runtime, a sanitizer or the kernel.
 CRASHES = re.compile(r"Fatal error|Illegal instruction|Program crashed|Swift runtime failure|Segmentation|"
                      r"AddressSanitizer|ThreadSanitizer|LeakSanitizer|ERROR: libFuzzer|terminated by signal", re.I)
 
 
 def clean_environment() -> dict[str, str]:
-    """The environment without settings of weir, so that a test says all of them."""
+    """The environment without weir's variables, so that a test sets all of them itself."""
     return {name: value for name, value in os.environ.items() if not name.startswith("WEIR_")}
 
 
@@ -29,7 +29,7 @@ class Weir:
                  listeners: tuple[str, ...] = ("http", "rtmp"), defaults: bool = True,
                  recordings: pathlib.Path | None = None, wrapper: tuple[str, ...] = (), patience: float = 15,
                  command: str = "serve"):
-        """`wrapper`: a command that runs weir in its own process id (`strace -D …`)."""
+        """`wrapper`: a command that runs weir under its own process id (`strace -D …`)."""
         self.folder = folder
         self.recordings = recordings or folder / "recordings"
         line = [*wrapper, tools.weir_binary(), command]
@@ -98,7 +98,7 @@ class Weir:
         return self.addresses["rtmp"]
 
     def text(self, source: str | None = None) -> str:
-        """All it printed; `source`: only "out" or only "err"."""
+        """All its output; `source`: only "out" or only "err"."""
         return "\n".join(line for name, line in list(self.lines) if source in (None, name))
 
     def get(self, path: str, **options) -> http.Response:
@@ -108,14 +108,14 @@ class Weir:
         return json.loads(self.get(path).good().body)
 
     def stream(self, name: str) -> dict | None:
-        """What the API says of a stream."""
+        """The API's data of a stream."""
         return next((s for s in self.json("/api/v1/streams")["streams"] if s["name"] == name), None)
 
     def recordings_of(self, name: str) -> list[dict]:
         return [r for r in self.json("/api/v1/recordings")["recordings"] if r["stream"] == name]
 
     def wait(self, condition, seconds: float, what: str, every: float = 0.05):
-        """The first true answer of `condition`; AssertionError after `seconds`."""
+        """The first true result of `condition`; AssertionError after `seconds`."""
         end = time.monotonic() + seconds
         while True:
             answer = condition()
@@ -146,7 +146,7 @@ class Weir:
             return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
 
     def children(self) -> dict[int, bytes]:
-        """Processes that it has started and that are still there: the number of each, and its command line."""
+        """Its running child processes: the process id and command line of each."""
         found = {}
         for entry in os.scandir("/proc"):
             if not entry.name.isdigit():
@@ -163,7 +163,7 @@ class Weir:
         self.process.send_signal(number)
 
     def stop(self, number: int = signal.SIGTERM, seconds: float = 5) -> float:
-        """Asks it to end, waits, and checks how it went; returns how long it took."""
+        """Stops it, waits, and checks how it ended. Returns the seconds it took."""
         if self.ended:
             return 0
         self.ended = True
@@ -193,7 +193,7 @@ class Weir:
         return took
 
     def kill(self) -> None:
-        """For the end of a failed test: no questions asked."""
+        """Kills it at the end of a failed test, without checks."""
         self.ended = True
         if self.process.poll() is None:
             self.process.kill()

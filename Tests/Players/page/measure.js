@@ -1,5 +1,5 @@
-// Watches a video element as a viewer does: which picture is shown when, where time stands still, what is fetched.
-// It is there before any script of the page; `measure.begin(video)` starts it.
+// Records what a viewer of a video element sees: the shown frames, stalls, and the requests.
+// It is loaded before any script of the page; `measure.begin(video)` starts it.
 "use strict";
 window.measure = (() => {
   const BLOCKS = 20, BLOCK = 16, WIDTH = 320;
@@ -10,7 +10,7 @@ window.measure = (() => {
   const pen = canvas.getContext("2d", { willReadFrequently: true });
   const now = () => performance.timeOrigin + performance.now();
 
-  // The number in a picture; null where the checksum is wrong.
+  // The number in a frame; null if the checksum is wrong.
   const read = (video) => {
     const unit = video.videoWidth / WIDTH;
     let word = 0;
@@ -36,7 +36,7 @@ window.measure = (() => {
     video.requestVideoFrameCallback(shown);
   };
 
-  // Time that passes without the video's time: [when it began, for how many seconds, at which place].
+  // Stalls, in which the video's time stands still: [start, length in seconds, media time].
   const progress = (video) => {
     let before = { at: now(), time: video.currentTime };
     let stall = null, started = false;
@@ -61,7 +61,7 @@ window.measure = (() => {
     api.stall = () => stall;
   };
 
-  // When each beep begins, by the sound that the element gives out.
+  // Start of each beep, by the audio output of the element.
   const beeps = (video) => {
     const context = new AudioContext();
     const processor = context.createScriptProcessor(512, 2, 1);
@@ -138,7 +138,7 @@ window.measure = (() => {
       progress(video);
       try { beeps(video); } catch (error) { tell("harness", error); }
     },
-    // Everything, with the player's own view of its delay.
+    // The whole record, with the player's own value of its latency.
     result(video) {
       const { buffered } = video;
       const stall = api.stall();

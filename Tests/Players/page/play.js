@@ -1,4 +1,4 @@
-// Plays ?url= by ?player=, with each player's own defaults; ?height= forces one size of the ladder.
+// Plays ?url= by ?player=, with the defaults of each player. ?height= selects one rung of the ladder.
 "use strict";
 const query = new URLSearchParams(location.search);
 const url = query.get("url");
@@ -69,6 +69,6 @@ const players = {
 window.measure.begin(video);
 players[query.get("player")]().then((player) => {
   window.player = player;
-  // dash.js begins by itself, and does not learn of a beginning that is not its own.
+  // dash.js starts playback itself, and does not notice when other code starts it.
   return query.get("player") === "dashjs" ? null : video.play();
 }).catch((error) => tell("error", String(error)));

@@ -54,8 +54,8 @@ import Testing
   }
 
   @Test func whatRecordingsSayOfFlagsIsTheirName() {
-    #expect(RecordingStop.longest.description.contains("\(RecordingOptions().recordMaxDuration.name.flag) "))
-    #expect(RecordingStop.largest.description.contains("\(RecordingOptions().recordMaxSize.name.flag) "))
+    #expect(RecordingStop.longest.description.contains("\(RecordingOptions().recordMaxDuration.name.flag)"))
+    #expect(RecordingStop.largest.description.contains("\(RecordingOptions().recordMaxSize.name.flag)"))
     #expect(RecordingStop.split.description.hasSuffix(" \(RecordingOptions().recordSplit.name.flag)"))
   }
 }
