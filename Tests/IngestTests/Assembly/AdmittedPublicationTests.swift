@@ -1,4 +1,5 @@
 import FMP4
+import NIOCore
 import Testing
 
 @testable import Ingest

@@ -55,7 +55,7 @@ struct AudioTrackTests {
 
   @Test func `Frames lie one behind the other whatever the wire rounds`() throws {
     var track = try track()
-    let times = try [0, 21, 43, 64, 85, 107].map { milliseconds in
+    let times = try ([0, 21, 43, 64, 85, 107] as [Int64]).map { milliseconds in
       let (sample, correction) = track.sample(unit(1000 + milliseconds), origin: 1_000_000_000)
       #expect(correction == nil)
       return try #require(sample).decodeTime

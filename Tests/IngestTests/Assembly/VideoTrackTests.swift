@@ -96,7 +96,8 @@ struct VideoTrackTests {
 
   @Test func `The bitstream's rate makes the timescale, and the metadata's where it has none`() throws {
     var track = try track()
-    let description = try #require(track.announce(stated: nil))
+    let announced = track.announce(stated: nil)
+    let description = try #require(announced)
     #expect(description.timescale == 25_000 && description.frameDuration == 1000)
     #expect(track.frameLength(stated: nil) == 40_000_000)
     var other = try self.track(S.avc2997)

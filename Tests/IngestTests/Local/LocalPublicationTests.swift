@@ -69,7 +69,7 @@ struct LocalPublicationTests {
   @Test func `A publication that the server ends falls silent`() async throws {
     let gate = LimitedGate()
     let publication = try publication(gate)
-    let reason = try await publication.run {
+    let reason = await publication.run {
       publication.give(.discontinuity)
       try #require(gate.request).onEviction(.replaced)
       #expect(publication.isEnding)

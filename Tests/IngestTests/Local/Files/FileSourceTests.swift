@@ -1,5 +1,6 @@
 import FMP4
 import Logging
+import NIOCore
 import Synchronization
 import Testing
 

@@ -1,5 +1,6 @@
 import FMP4
 import Glibc
+import NIOCore
 import Support
 import Testing
 
