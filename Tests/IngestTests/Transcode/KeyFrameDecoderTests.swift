@@ -39,10 +39,4 @@ struct KeyFrameDecoderTests {
       if let image = try? decoder(track).decode(cut) { #expect(image.frame.pointee.width == 320) }
     }
   }
-
-  @Test func `A record that no decoder takes is refused`() {
-    #expect(throws: LibAVError.self) {
-      _ = try KeyFrameDecoder(.h264, record: [1, 2, 3, 4, 5, 6, 7, 8], largestPicture: 1000)
-    }
-  }
 }

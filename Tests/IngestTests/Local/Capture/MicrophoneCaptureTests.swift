@@ -13,7 +13,7 @@ struct MicrophoneCaptureTests {
     let publication = LocalPublication(
       name: try #require(StreamName("mic")), kind: .capture, gate: gate, logger: log.logger)
     let mux = CaptureMux(publication, wallOffset: clock.wallOffset, wantsVideo: false, wantsAudio: true)
-    let figures = CaptureFigures(CaptureStatus(audio: CaptureStatus.Audio(device: "first")))
+    let figures = CaptureFigures(CaptureStatus(audio: CaptureStatus.Audio(device: "weir-none")))
     let requested = RequestedSetting(MicrophoneSettings(device: "weir-none"))
     let capture = MicrophoneCapture(
       requested, mux: mux, clock: clock, publication: publication, figures: figures)
