@@ -21,13 +21,14 @@ extension LiveStream {
   /// Writes the record of the epoch for the next process.
   private func note(_ record: EpochRecord, in stateStore: StreamStateStore) {
     stateStore.note(record, promise: settings.promise, of: name) { [weak self] in
-      self?.periods(ofEpoch: record.epoch) ?? []
+      self?.periods(ofEpoch: record.epoch)
     }
   }
 
-  /// Periods for the next process. These do not count as published times of day, so those may still be corrected.
-  private func periods(ofEpoch id: String) -> [KeptPeriod] {
-    state.withLock { $0.life.epoch.id == id ? $0.life.epoch : nil }?.periodsToKeep ?? []
+  /// Periods for the next process; nil once the stream has another epoch. These do not count as published times of day, so
+  /// those may still be corrected.
+  private func periods(ofEpoch id: String) -> [KeptPeriod]? {
+    state.withLock { $0.life.epoch.id == id ? $0.life.epoch : nil }?.periodsToKeep
   }
 
   /// From now on, the end of a publisher counts as an interruption, because this process ends.

@@ -46,14 +46,15 @@ final class StreamStateStore: Sendable {
   }
 
   /// Stores a record. `promise` is what players learned from the settings; an epoch is only resumed when it is the same.
-  /// `periods`, if given, is called on the writing thread. No lock of a window is thus held while a disk is slow.
+  /// `periods` is called on the writing thread; nil leaves those of the record. No lock of a window is thus held while a disk is slow.
   func note(
-    _ record: EpochRecord, promise: String, of name: StreamName, periods: (@Sendable () -> [KeptPeriod])? = nil
+    _ record: EpochRecord, promise: String, of name: StreamName,
+    periods: @escaping @Sendable () -> [KeptPeriod]? = { nil }
   ) {
     let entry = StreamStateEntry(record: record, promise: promise, writtenAt: clock.wallNanoseconds)
     change(name) {
       var entry = entry
-      if let periods { entry.record.periods = periods() }
+      if let kept = periods() { entry.record.periods = kept }
       return entry
     }
   }

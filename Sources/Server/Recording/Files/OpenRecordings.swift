@@ -26,13 +26,9 @@ final class OpenRecordings: Sendable {
   }
 
   let descriptors: DescriptorBudget
-  private let state = Mutex(State())
-
-  private struct State {
-    var entries: [Identity: Entry] = [:]
-    /// How many files each client opened that are open still.
-    var held: [NetworkAddress: Int] = [:]
-  }
+  private let entries = Mutex<[Identity: Entry]>([:])
+  /// Number of open files by the client that opened them. A lock of its own: a file may end while `entries` is held.
+  private let held = Mutex<[NetworkAddress: Int]>([:])
 
   init(descriptors: DescriptorBudget = .unlimited) {
     self.descriptors = descriptors
@@ -46,7 +42,7 @@ final class OpenRecordings: Sendable {
     _ name: String, in folder: RecordingFolder, for client: NetworkAddress? = nil
   ) throws(Full) -> (file: SharedFile, status: stat)? {
     guard let status = folder.status(of: name) else { return nil }
-    if let file = state.withLock({ $0.entries[Identity(status)]?.file }) { return (file, status) }
+    if let file = entries.withLock({ $0[Identity(status)]?.file }) { return (file, status) }
     let claim = FileClaim(on: descriptors, for: .reading)
     guard mayOpen(client), claim.take() else { throw Full() }
     guard let (descriptor, opened) = folder.openFile(name, O_RDONLY) else {
@@ -58,11 +54,11 @@ final class OpenRecordings: Sendable {
       claim.giveBack()
       count(-1, client)
     }
-    let file = state.withLock { state in
+    let file = entries.withLock { entries in
       // Another thread may have opened it at the same time.
-      if let other = state.entries[Identity(opened)]?.file { return other }
-      state.entries = state.entries.filter { $0.value.file != nil }
-      state.entries[Identity(opened)] = Entry(file: mine)
+      if let other = entries[Identity(opened)]?.file { return other }
+      entries = entries.filter { $0.value.file != nil }
+      entries[Identity(opened)] = Entry(file: mine)
       return mine
     }
     return (file, opened)
@@ -70,14 +66,14 @@ final class OpenRecordings: Sendable {
 
   private func mayOpen(_ client: NetworkAddress?) -> Bool {
     guard let client, descriptors.openFiles * 4 >= descriptors.files * 3 else { return true }
-    return state.withLock { $0.held[client, default: 0] } < max(1, descriptors.files / 2)
+    return held.withLock { $0[client, default: 0] } < max(1, descriptors.files / 2)
   }
 
   private func count(_ change: Int, _ client: NetworkAddress?) {
     guard let client else { return }
-    state.withLock { state in
-      let held = state.held[client, default: 0] + change
-      state.held[client] = held > 0 ? held : nil
+    held.withLock { held in
+      let count = held[client, default: 0] + change
+      held[client] = count > 0 ? count : nil
     }
   }
 }
