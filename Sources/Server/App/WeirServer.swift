@@ -39,37 +39,38 @@ struct WeirServer {
     self.clock = clock
     let disk = NIOSingletons.posixBlockingThreadPool
     let files = OpenRecordings(descriptors: descriptors)
+    let profiles = configuration.streams
     let archive = RecordingArchive(
-      folder: configuration.recordingsFolder, rewind: configuration.streamSettings.rewind,
+      folder: configuration.recordingsFolder, rewind: configuration.canRewind ? { profiles[$0].settings.rewind } : nil,
       publicURL: configuration.publicURL, files: files)
     self.archive = archive
     let library = configuration.recordingsFolder.map { folder in
       RecordingLibrary(
-        folder: folder, keepFree: configuration.keepFree, policy: configuration.recordingPolicy,
+        folder: folder, keepFree: configuration.keepFree, policy: { profiles[$0].recording },
         retention: configuration.retention, threads: disk, archive: archive, files: files, logger: logger)
     }
     recordings = library
-    let buffers = configuration.streamSettings.rewind.map { _ in
-      TimeShiftBuffers(
+    let buffers = configuration.canRewind
+      ? TimeShiftBuffers(
         folder: configuration.recordingsFolder ?? "/var/tmp", keepFree: configuration.keepFree, archive: archive,
         logger: logger)
-    }
+      : nil
     let segments = configuration.segmentsFolder.map { folder in
       (folder: folder, thread: NIOThreadPool(numberOfThreads: 1))
     }
     segments?.thread.start()
     stateStore = configuration.stateFolder.map { StreamStateStore(folder: $0, clock: clock, logger: logger) }
     streams = StreamRegistry(
-      settings: configuration.streamSettings, ladders: configuration.ladders,
-      audioProfiles: configuration.audioProfiles,
+      settings: { profiles[$0].settings },
       publishKeys: configuration.publishKeys, names: configuration.nameLimits, descriptors: descriptors,
       memory: media, sinksPerStream: configuration.sinksPerStream, clock: clock, logger: logger, stateStore: stateStore
     ) { stream, epoch, requested in
+      let rewinds = profiles[stream].settings.rewind != nil
       var sinks: [any FragmentSink] =
-        buffers == nil ? [] : [RewindRetention(stream: stream, epoch: epoch, archive: archive)]
+        rewinds ? [RewindRetention(stream: stream, epoch: epoch, archive: archive)] : []
       if requested == .asConfigured, let recorder = library?.makeRecorder(stream: stream, epoch: epoch) {
         sinks.append(recorder)
-      } else if let buffers {
+      } else if rewinds, let buffers {
         sinks.append(buffers.make(stream, epoch: epoch))
       }
       if let segments {
@@ -126,7 +127,7 @@ struct WeirServer {
   private func resumeStreams() async {
     guard let stateStore else { return }
     do {
-      let patience = configuration.streamSettings.reconnectWindow
+      let patience = configuration.streams.all.map(\.settings.reconnectWindow).max() ?? MediaTime(milliseconds: 0)
       streams.resume(
         try await NIOSingletons.posixBlockingThreadPool.runIfActive { try stateStore.begin(patience: patience) })
     } catch {
@@ -139,7 +140,7 @@ struct WeirServer {
     switch source.kind {
     case .test:
       let settings = TestSourceSettings.demo(
-        segmentDuration: .seconds(configuration.streamSettings.segmentTarget.seconds))
+        segmentDuration: .seconds(configuration.streams[name].settings.segmentTarget.seconds))
       return LocalSource(name: name, kind: "test", recording: .never, gate: streams) { _, gate in
         TestSource(name: name, settings: settings, gate: gate, clock: clock, logger: logger)
       }
@@ -155,14 +156,14 @@ struct WeirServer {
   }
 
   private var sourceRecordings: SourceRecordings? {
-    recordings.map { SourceRecordings(library: $0, settings: configuration.streamSettings, logger: logger) }
+    recordings.map { SourceRecordings(library: $0, settings: configuration.streams.standard.settings, logger: logger) }
   }
 
   // MARK: Listeners
 
   private var capacity: ServerCapacity {
     ServerCapacity(
-      streams: streams.capacity, connections: min(configuration.httpLimits.connections, descriptors.viewers),
+      streams: streams.capacity(of: configuration.streams.standard.settings), connections: min(configuration.httpLimits.connections, descriptors.viewers),
       descriptors: descriptors.limit, mediaBytes: media.inAll, mediaBytesPerStream: media.perStream)
   }
 
@@ -189,7 +190,7 @@ struct WeirServer {
     // and a disk thread may be blocked.
     let (liveThumbnails, recordingThumbnails, reports) = (Self.thread(), Self.thread(), Self.thread())
     let replay = ReplayRoutes(
-      archive: archive, streams: streams, layout: configuration.streamSettings.layout,
+      archive: archive, streams: streams, layout: configuration.streams.standard.settings.layout,
       longClips: LongClips(memory: memory))
     let router = Router(
       live: LiveRoutes(

@@ -39,7 +39,7 @@ struct ServeCommand: AsyncParsableCommand {
   ) async throws {
     let sources = SettingSources(flags: flags, environment: Arguments.environment(), defaults: defaults)
     do {
-      try await serve(sources, openingPage: openingPage)
+      try await serve(try sources.readingFile(), openingPage: openingPage)
     } catch let error as ConfigurationError
       where sources.texts(of: LogOptions().log).last?.text == LogFormat.json.rawValue
     {

@@ -5,22 +5,22 @@ internal import Ingest
 /// Access, limits and trusted proxies of HTTP.
 struct HTTPOptions: SettingGroup {
   let maxViewers = Setting(
-    "max-viewers", .count(1...1_000_000), default: "10000", "More viewers get 503 with Retry-After.")
+    "max-viewers", at: "limits.viewers", .count(1...1_000_000), default: "10000", "More viewers get 503 with Retry-After.")
   let pollLimit = Setting(
-    "poll-limit", .count(0...1_000_000), default: "100",
+    "poll-limit", at: "limits.polls", .count(0...1_000_000), default: "100",
     "One playlist, unchanged, on one connection: more a second get 429; 0 for any.")
   let trustedProxy = Setting(
-    each: "trusted-proxy", SettingText("CIDR", AddressRange.parse),
+    each: "trusted-proxy", at: "http.trustedProxies", SettingText("CIDR", AddressRange.parse),
     "Proxies that tell whose requests they pass on (X-Forwarded-For; PROXY protocol of RTMP).")
   let maxConnectionsPerAddress = Setting(
-    "max-connections-per-address", .count(1...1_000_000), "More of one address are closed, of HTTP and of RTMP each.")
+    "max-connections-per-address", at: "limits.connectionsPerAddress", .count(1...1_000_000), "More of one address are closed, of HTTP and of RTMP each.")
   let cors = Setting(
-    each: "cors", SettingText("origin|*", CrossOrigin.parse),
+    each: "cors", at: "http.cors", SettingText("origin|*", CrossOrigin.parse),
     "Origins whose pages may read recordings and the API; streams any may read.")
   let adminToken = Setting(
-    "admin-token", SettingText("token", Secret.parseToken), isSecret: true,
+    "admin-token", at: "admin.token", SettingText("token", Secret.parseToken), isSecret: true,
     "Token for requests that change something; without it, all of them are refused.")
-  let web = Setting("web", .folder, "Serve the pages from a folder, to work on them.")
+  let web = Setting("web", at: "http.web", .folder, "Serve the pages from a folder, to work on them.")
 
   func limits(_ given: SettingSources) throws(ConfigurationError) -> HTTPLimits {
     var limits = HTTPLimits()

@@ -2,10 +2,8 @@ internal import Basics
 internal import FMP4
 internal import Ingest
 
-/// A ladder as text: `1080p@5M,720p@3M:preset=fast,360p@800k` for all streams, or for one with `NAME=` before it.
+/// A ladder as text: `1080p@5M,720p@3M:preset=fast,360p@800k`.
 struct LadderSpecification: Sendable, Hashable {
-  /// Nil for all streams that have no ladder of their own.
-  var name: StreamName?
   /// From the largest to the smallest.
   var rungs: [RungSpecification]
 
@@ -15,15 +13,15 @@ struct LadderSpecification: Sendable, Hashable {
     static let bitRate = 50_000...200_000_000
   }
 
+  /// Splits `NAME=RUNGS`. An equals sign after an `@` belongs to a rung's options.
+  @Sendable static func named(_ text: String) throws(ValueError) -> (stream: StreamName, rest: String)? {
+    guard let equals = text.firstIndex(of: "="), !text[..<equals].contains("@") else { return nil }
+    return (try StreamName(parsing: String(text[..<equals])), String(text[text.index(after: equals)...]))
+  }
+
   init(parsing text: String) throws(ValueError) {
-    var list = text[...]
-    // An equals sign after an `@` belongs to a rung's options.
-    if let equals = text.firstIndex(of: "="), !text[..<equals].contains("@") {
-      name = try StreamName(parsing: String(text[..<equals]))
-      list = text[text.index(after: equals)...]
-    }
     var rungs: [RungSpecification] = []
-    for part in list.split(separator: ",", omittingEmptySubsequences: false) {
+    for part in text.split(separator: ",", omittingEmptySubsequences: false) {
       let rung = try Self.rung(part)
       guard !rungs.contains(where: { $0.name == rung.name }) else {
         throw ValueError("the rung \(rung.name) is given twice", advice: "give each rung its own height")
@@ -72,16 +70,10 @@ struct LadderSpecification: Sendable, Hashable {
   }
 }
 
-extension LadderProfiles {
-  init(_ given: [GivenText]) throws(ConfigurationError) {
-    for text in given {
-      let specification = try text.read(LadderSpecification.init(parsing:))
-      let isTaken = specification.name.map { byName[$0] != nil } ?? !standard.isEmpty
-      guard !isTaken else {
-        let whose = specification.name.map { "\"\($0)\"" } ?? "all streams"
-        throw text.error("the ladder of \(whose) is given twice", "put all rungs into one")
-      }
-      if let name = specification.name { byName[name] = specification.rungs } else { standard = specification.rungs }
-    }
+extension LadderSpecification {
+  /// The rungs of the only text; none without one.
+  @Sendable static func rungs(_ given: [GivenText]) throws(ConfigurationError) -> [RungSpecification] {
+    guard given.count <= 1 else { throw given[1].error("the ladder is given twice", "put all rungs into one") }
+    return try given.first?.read(LadderSpecification.init(parsing:)).rungs ?? []
   }
 }

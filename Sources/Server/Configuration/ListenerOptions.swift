@@ -3,16 +3,16 @@ internal import HTTP
 
 /// The addresses that weir listens on, its certificate, and its public address.
 struct ListenerOptions: SettingGroup {
-  let http = Setting("http", .address, default: ":8080", "Address for pages, playlists and media.")
-  let https = Setting("https", .address, "The same over TLS.")
-  let rtmp = Setting("rtmp", .address, default: ":1935", "Address for RTMP publishers.")
-  let rtmps = Setting("rtmps", .address, "The same over TLS.")
-  let tlsCert = Setting("tls-cert", .file, "Certificate chain (PEM) for HTTPS and RTMPS.")
-  let tlsKey = Setting("tls-key", .file, "Its private key (PEM).")
+  let http = Setting("http", at: "http.listen", .address, default: ":8080", "Address for pages, playlists and media.")
+  let https = Setting("https", at: "https.listen", .address, "The same over TLS.")
+  let rtmp = Setting("rtmp", at: "rtmp.listen", .address, default: ":1935", "Address for RTMP publishers.")
+  let rtmps = Setting("rtmps", at: "rtmps.listen", .address, "The same over TLS.")
+  let tlsCert = Setting("tls-cert", at: "tls.certificate", .file, "Certificate chain (PEM) for HTTPS and RTMPS.")
+  let tlsKey = Setting("tls-key", at: "tls.key", .file, "Its private key (PEM).")
   let tlsMin = Setting<TLSMinimum>(
-    "tls-min", .word, default: "1.2", "The oldest TLS of RTMPS: 1.0 or 1.1 for old encoders, 1.2, 1.3.")
+    "tls-min", at: "rtmps.tlsMinimum", .word, default: "1.2", "The oldest TLS of RTMPS: 1.0 or 1.1 for old encoders, 1.2, 1.3.")
   let publicURL = Setting(
-    "public-url", SettingText("url", PublicURL.init(parsing:)),
+    "public-url", at: "publicURL", SettingText("url", PublicURL.init(parsing:)),
     "Where viewers find this server: https://live.example.com.")
 
   /// Nil without a certificate; an error if a TLS listener is set.

@@ -3,14 +3,28 @@ internal import Ingest
 
 extension PublishKeys {
   /// The publish keys: `NAME=KEY`, `*=KEY`, or `KEY` alone for all names. A variable holds one `KEY`, or several with names,
-  /// separated by commas. An empty key is always an error: it would change without notice who may publish.
-  init(_ given: [GivenText]) throws(ConfigurationError) {
+  /// separated by commas. In a file, keys stand at the names that they are for. An empty key is always an error: it would change
+  /// without notice who may publish.
+  init(_ given: [GivenText]) throws(ConfigurationError) { try add(given, for: .all) }
+
+  /// The keys for all names, and those of names and patterns.
+  init(loading given: SettingSources) throws(ConfigurationError) {
+    let setting = PublisherOptions().publishKey
+    self = try given[setting]
+    for (pattern, sources) in try given.ofStreams { try add(sources.ownTexts(of: setting), for: pattern) }
+  }
+
+  private mutating func add(_ given: [GivenText], for pattern: StreamPattern) throws(ConfigurationError) {
     for text in given {
+      guard text.mayName else {
+        add(Secret(try text.read(PublishKeyText.key)), for: pattern)
+        continue
+      }
       let isOneOfSeveral = if case .variable = text.origin { given.count > 1 } else { false }
       let (name, key) = try text.read { text throws(ValueError) in
         try PublishKeyText.parse(text, namesItsStream: isOneOfSeveral)
       }
-      add(Secret(key), for: name)
+      add(Secret(key), for: name.map(StreamPattern.init) ?? pattern)
     }
   }
 }
@@ -19,6 +33,12 @@ extension PublishKeys {
 enum PublishKeyText {
   private static let empty = ValueError(
     "the key is empty", advice: "give a key, or leave the setting out to let every client publish")
+
+  /// A text that is a key as a whole.
+  static func key(_ text: String) throws(ValueError) -> String {
+    guard !text.isEmpty else { throw empty }
+    return text
+  }
 
   /// The keys in a variable. A key for all names may contain commas.
   @Sendable static func list(_ text: String) -> [String] { hasName(text) ? text.commaSeparated : [text] }

@@ -3,16 +3,16 @@ internal import Basics
 /// Keys and limits of publishers.
 struct PublisherOptions: SettingGroup {
   let publishKey = Setting(
-    "publish-key", "[name=]key", isSecret: true, split: PublishKeyText.list,
+    "publish-key", at: "streams.*.publishKeys", "[name=]key", isSecret: true, shape: .list, split: PublishKeyText.list,
     "Key that publishers must give, of one name or of all; may be repeated; none lets anybody publish.",
     read: PublishKeys.init)
-  let maxStreams = Setting("max-streams", .count(1...100_000), default: "1000", "More streams are refused.")
+  let maxStreams = Setting("max-streams", at: "limits.streams", .count(1...100_000), default: "1000", "More streams are refused.")
   let streamMemory = Setting(
-    "stream-memory", .mediaMemory, "Media of one stream kept in memory, at most; a quarter of it where not set.")
+    "stream-memory", at: "limits.streamMemory", .mediaMemory, "Media of one stream kept in memory, at most; a quarter of it where not set.")
   let mediaMemory = Setting(
-    "media-memory", .mediaMemory, "Media of all streams kept in memory, at most; half of it where not set.")
+    "media-memory", at: "limits.mediaMemory", .mediaMemory, "Media of all streams kept in memory, at most; half of it where not set.")
   let maxNames = Setting(
-    "max-names", .count(1...100_000), default: "64",
+    "max-names", at: "limits.names", .count(1...100_000), default: "64",
     "New names that an address without a key may take at once; a quarter of them more a minute.")
 
   func names(_ given: SettingSources) throws(ConfigurationError) -> NameAllowance.Limits {
@@ -25,7 +25,7 @@ extension SettingText<Int> {
   /// Bytes of media. Fewer are too few for any stream.
   fileprivate static var mediaMemory: Self {
     let least = 16
-    return Self("size") { text throws(ValueError) in
+    return Self("size", .size) { text throws(ValueError) in
       let bytes = try ByteSizeText.parse(text)
       guard bytes >= least << 20 else {
         throw ValueError("media need at least \(least) MiB", advice: "use \(least)MiB or more")

@@ -3,34 +3,34 @@ internal import Ingest
 
 /// What is recorded, where, how, and how long it is kept.
 struct RecordingOptions: SettingGroup {
-  let record = Setting("record", .folder, default: "./recordings", "Folder for recordings.")
-  let noRecord = Setting(switch: "no-record", opposite: "record", "Record nothing.")
+  let record = Setting("record", at: "recordings.folder", .folder, default: "./recordings", "Folder for recordings.")
+  let noRecord = Setting(switch: "no-record", at: "recordings.off", opposite: "record", "Record nothing.")
   let recordMode = Setting<RecordingPolicy.Start>(
-    "record-mode", .word, default: "auto", "Record streams by themselves, or when asked over the API.")
+    "record-mode", at: "streams.*.record.mode", .word, default: "auto", "Record streams by themselves, when asked over the API, or never.")
   let recordName = Setting(
-    "record-name", SettingText("pattern", RecordingNaming.init(parsing:)), default: "{stream}/{time}",
+    "record-name", at: "streams.*.record.name", SettingText("pattern", RecordingNaming.init(parsing:)), default: "{stream}/{time}",
     "Names of recordings: {stream}/, then {stream}, {time} or {year} … {second} (UTC).")
   let recordSync = Setting(
-    "record-sync", .nanoseconds(.zero ... .seconds(60)), default: "1s",
+    "record-sync", at: "streams.*.record.sync", .nanoseconds(.zero ... .seconds(60)), default: "1s",
     "How much of a recording a power failure may take.")
   let recordSplit = Setting(
-    "record-split", SettingText("duration", RecordingSplit.init(parsing:)),
+    "record-split", at: "streams.*.record.split", SettingText("duration", .pattern(#"^(each:)?[0-9]+(\.[0-9]{1,9})?(ms|s|m|min|h|d)$"#), RecordingSplit.init(parsing:)),
     "Another file at each whole 1h, 30m … (UTC), or each:1h after so much.")
-  let recordMaxDuration = Setting("record-max-duration", .ofRecording, "A recording is complete after so much.")
-  let recordMaxSize = Setting("record-max-size", .size, "A recording is complete when it is so large.")
+  let recordMaxDuration = Setting("record-max-duration", at: "streams.*.record.maxDuration", .ofRecording, "A recording is complete after so much.")
+  let recordMaxSize = Setting("record-max-size", at: "streams.*.record.maxSize", .size, "A recording is complete when it is so large.")
   let recordMaxFiles = Setting(
-    "record-max-files", .count(1...100_000), default: "120",
+    "record-max-files", at: "streams.*.record.maxFiles", .count(1...100_000), default: "120",
     "Files that a stream may begin in an hour, beside those of --record-split.")
-  let keepFree = Setting("keep-free", .size, default: "1GB", "Recording stops below this much free disk.")
+  let keepFree = Setting("keep-free", at: "recordings.keepFree", .size, default: "1GB", "Recording stops below this much free disk.")
   let retainAge = Setting(
-    "retain-age", .nanoseconds(.seconds(1) ... .seconds(3_153_600_000)), "Recordings go this long after they ended.")
-  let retainSize = Setting("retain-size", .size, "The oldest recordings go beyond this size in all.")
-  let retainStreamSize = Setting("retain-stream-size", .size, "The same for each stream's own.")
+    "retain-age", at: "recordings.retain.age", .nanoseconds(.seconds(1) ... .seconds(3_153_600_000)), "Recordings go this long after they ended.")
+  let retainSize = Setting("retain-size", at: "recordings.retain.size", .size, "The oldest recordings go beyond this size in all.")
+  let retainStreamSize = Setting("retain-stream-size", at: "recordings.retain.streamSize", .size, "The same for each stream's own.")
   let retainDeleted = Setting(
-    "retain-deleted", .nanoseconds(.zero ... .seconds(31_536_000)), default: "1h",
+    "retain-deleted", at: "recordings.retain.deleted", .nanoseconds(.zero ... .seconds(31_536_000)), default: "1h",
     "How long a deleted recording can be restored.")
   let whenFull = Setting<RetentionSettings.WhenFull>(
-    "when-full", .word, default: "stop", "At --keep-free: stop recording, or let the oldest recordings go.")
+    "when-full", at: "recordings.whenFull", .word, default: "stop", "At --keep-free: stop recording, or let the oldest recordings go.")
 
   /// Nil if nothing is recorded. On one command line, `--record` and `--no-record` contradict each other. A flag wins over a
   /// variable. Among variables, which may come from several files, off wins: a unit file names a folder for installations that

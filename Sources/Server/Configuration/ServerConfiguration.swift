@@ -41,11 +41,7 @@ struct ServerConfiguration: Sendable {
 
   // MARK: Streams
 
-  var streamSettings: StreamSettings
-  /// The streams that are transcoded into smaller sizes.
-  var ladders: LadderProfiles
-  /// The streams whose audio is transcoded into another codec.
-  var audioProfiles: AudioProfiles
+  var streams: StreamProfiles
   /// The folder that segments and playlists are also written to; nil for none.
   var segmentsFolder: String?
   /// The folder in which a process leaves the state of its streams to the next one; nil for none.
@@ -68,7 +64,6 @@ struct ServerConfiguration: Sendable {
 
   /// The folder of recordings; nil if nothing is recorded.
   var recordingsFolder: String?
-  var recordingPolicy: RecordingPolicy
   /// Recording stops while the disk has fewer free bytes than this.
   var keepFree: Int64
   var retention: RetentionSettings
@@ -93,14 +88,11 @@ extension ServerConfiguration {
     publicURL = try given[options.listeners.publicURL]
     sources = try options.sources.specifications(given)
     sourcesBegin = try options.sources.beginning(given, adminToken: options.http.adminToken)
-    publishKeys = try given[options.publishers.publishKey]
+    publishKeys = try PublishKeys(loading: given)
     nameLimits = try options.publishers.names(given)
     streamMemory = try given[options.publishers.streamMemory]
     mediaMemory = try given[options.publishers.mediaMemory]
-    streamSettings = try options.streams.settings(given)
-    streamSettings.publicURL = publicURL
-    ladders = try given[options.streams.ladder]
-    audioProfiles = try given[options.streams.audioCodec]
+    streams = try StreamProfiles(loading: given, publicURL: publicURL)
     segmentsFolder = try given[options.streams.segments]
     stateFolder = try given[options.streams.state]
     maxViewers = try given[options.http.maxViewers]
@@ -110,7 +102,6 @@ extension ServerConfiguration {
     adminToken = try given[options.http.adminToken]
     webFolder = try given[options.http.web]
     recordingsFolder = try options.recordings.folder(given)
-    recordingPolicy = try options.recordings.policy(given)
     keepFree = try given[options.recordings.keepFree]
     retention = try options.recordings.retention(given)
     logLevel = try given[options.log.logLevel]
@@ -118,8 +109,11 @@ extension ServerConfiguration {
     try options.listeners.checkAddresses(given)
   }
 
+  /// Viewers of some stream can go back on disk.
+  var canRewind: Bool { streams.all.contains { $0.settings.rewind != nil } }
+
   /// Number of sinks that keep the files of a stream open.
   var sinksPerStream: Int {
-    [recordingsFolder, segmentsFolder].count { $0 != nil } + (streamSettings.rewind == nil ? 0 : 1)
+    [recordingsFolder, segmentsFolder].count { $0 != nil } + (canRewind ? 1 : 0)
   }
 }

@@ -1,5 +1,7 @@
 /// All settings of `weir serve`.
 struct ServerOptions: SettingGroup {
+  let config = Setting(
+    "config", at: nil, .file, "Configuration file (YAML or JSON); with a - before it, it may be missing.")
   let listeners = ListenerOptions()
   let sources = SourceOptions()
   let streams = StreamOptions()
@@ -9,4 +11,6 @@ struct ServerOptions: SettingGroup {
   let log = LogOptions()
 
   static let all = ServerOptions().declarations
+  /// Those that the configuration file may have.
+  static let inFile = all.filter { $0.path != nil }
 }

@@ -1,4 +1,5 @@
 internal import Basics
+internal import Ingest
 
 /// The name of a setting, from which its flag and its environment variable are derived.
 struct SettingName: Sendable, Hashable, ExpressibleByStringLiteral {
@@ -22,10 +23,16 @@ struct SettingName: Sendable, Hashable, ExpressibleByStringLiteral {
 /// The declaration of a setting, independent of the type of its value.
 protocol SettingDeclaration: Sendable {
   var name: SettingName { get }
+  /// Where it stands in the configuration file; nil for what a file cannot say.
+  var path: SettingPath? { get }
+  /// How it is written there.
+  var shape: SettingShape { get }
   /// What it does, for the help text.
   var summary: String { get }
   /// What follows the flag in the help text; nil for a switch.
   var form: String? { get }
+  /// What texts it takes.
+  var values: SettingValues { get }
   /// The default as text; nil if there is none.
   var standard: String? { get }
   /// A key or a token. No message repeats it, and an empty one is always an error.
@@ -34,48 +41,66 @@ protocol SettingDeclaration: Sendable {
   var opposite: SettingName? { get }
   /// Splits a variable into several texts, for a setting whose flag may be repeated.
   var split: @Sendable (String) -> [String] { get }
+  /// Splits a text that is for one stream, `NAME=REST`; nil for a text that is for all.
+  var named: @Sendable (String) throws(ValueError) -> (stream: StreamName, rest: String)? { get }
+  /// Reads texts and drops the value.
+  func check(_ given: [GivenText]) throws(ConfigurationError)
 }
 
 /// A setting, declared once as a property of a `SettingGroup`. Its flag, help text, variable and error messages follow from the
 /// declaration.
 struct Setting<Value: Sendable>: SettingDeclaration {
   let name: SettingName
+  let path: SettingPath?
+  let shape: SettingShape
   let summary: String
   let form: String?
+  let values: SettingValues
   let standard: String?
   let isSecret: Bool
   let opposite: SettingName?
   let split: @Sendable (String) -> [String]
+  let named: @Sendable (String) throws(ValueError) -> (stream: StreamName, rest: String)?
   /// Makes the value from the texts of the source with the highest priority.
   let read: @Sendable ([GivenText]) throws(ConfigurationError) -> Value
 
   init(
-    _ name: SettingName, _ form: String?, default standard: String? = nil, isSecret: Bool = false,
-    opposite: SettingName? = nil, split: @escaping @Sendable (String) -> [String] = { [$0] }, _ summary: String,
+    _ name: SettingName, at path: SettingPath?, _ form: String?, values: SettingValues = .text, default standard: String? = nil,
+    isSecret: Bool = false, opposite: SettingName? = nil, shape: SettingShape = .one,
+    split: @escaping @Sendable (String) -> [String] = { [$0] },
+    named: @escaping @Sendable (String) throws(ValueError) -> (stream: StreamName, rest: String)? = { _ in nil },
+    _ summary: String,
     read: @escaping @Sendable ([GivenText]) throws(ConfigurationError) -> Value
   ) {
-    (self.name, self.form, self.standard, self.summary) = (name, form, standard, summary)
+    (self.name, self.path, self.shape) = (name, path, shape)
+    (self.form, self.values, self.standard, self.summary) = (form, values, standard, summary)
     (self.isSecret, self.opposite, self.split, self.read) = (isSecret, opposite, split, read)
+    self.named = named
   }
 
   /// A setting with one value.
-  init(_ name: SettingName, _ text: SettingText<Value>, default standard: String, _ summary: String) {
-    self.init(name, text.form, default: standard, summary) { given throws(ConfigurationError) in
+  init(
+    _ name: SettingName, at path: SettingPath?, _ text: SettingText<Value>, default standard: String, _ summary: String
+  ) {
+    self.init(name, at: path, text.form, values: text.values, default: standard, summary) { given throws(ConfigurationError) in
       try (given.last ?? GivenText(standard, .standard(name))).read(text.parse)
     }
   }
 
   /// A setting with one value or none.
-  init<One>(_ name: SettingName, _ text: SettingText<One>, isSecret: Bool = false, _ summary: String)
+  init<One>(
+    _ name: SettingName, at path: SettingPath?, _ text: SettingText<One>, isSecret: Bool = false, _ summary: String
+  )
   where Value == One? {
-    self.init(name, text.form, isSecret: isSecret, summary) { given throws(ConfigurationError) in
+    self.init(name, at: path, text.form, values: text.values, isSecret: isSecret, summary) { given throws(ConfigurationError) in
       try given.last?.read(text.parse)
     }
   }
 
   /// A setting with any number of values; a variable separates them by commas.
-  init<One>(each name: SettingName, _ text: SettingText<One>, _ summary: String) where Value == [One] {
-    self.init(name, text.form, split: { $0.commaSeparated }, summary) { given throws(ConfigurationError) in
+  init<One>(each name: SettingName, at path: SettingPath?, _ text: SettingText<One>, _ summary: String)
+  where Value == [One] {
+    self.init(name, at: path, text.form, values: text.values, shape: .list, split: { $0.commaSeparated }, summary) { given throws(ConfigurationError) in
       var values: [One] = []
       for one in given { values.append(try one.read(text.parse)) }
       return values
@@ -83,11 +108,16 @@ struct Setting<Value: Sendable>: SettingDeclaration {
   }
 
   /// A flag without a value; its variable is 1 or 0.
-  init(switch name: SettingName, opposite: SettingName? = nil, _ summary: String) where Value == Bool {
-    self.init(name, nil, opposite: opposite, summary) { given throws(ConfigurationError) in
+  init(switch name: SettingName, at path: SettingPath?, opposite: SettingName? = nil, _ summary: String)
+  where Value == Bool {
+    self.init(name, at: path, nil, opposite: opposite, shape: .yesOrNo, summary) { given throws(ConfigurationError) in
       try given.last?.read(Switch.parse) == .on
     }
   }
+}
+
+extension Setting {
+  func check(_ given: [GivenText]) throws(ConfigurationError) { _ = try read(given) }
 }
 
 /// A group of settings: each property is a setting or another group.

@@ -4,14 +4,33 @@ internal import Basics
 extension SettingSources {
   /// A variable without effect, and the flag that overrules it.
   struct Overruled: Sendable, Hashable, CustomStringConvertible {
+    /// The variable, or the place in the file and the setting.
     var variable: String
     var flag: String
 
-    var description: String { "\(variable) has no effect: \(flag) on the command line says otherwise" }
+    var description: String { "\(variable) has no effect: \(flag) says otherwise" }
+  }
+
+  /// What the command line overrules of the variables, and both of the file.
+  var overruled: [Overruled] { overruledVariables + overruledInFile }
+
+  private var overruledInFile: [Overruled] {
+    (file?.texts ?? [:]).values.compactMap { given -> (FilePlace, Overruled)? in
+      guard let first = given.first, case .file(let place, let path) = first.origin,
+        let setting = ServerOptions.all.first(where: { $0.path == path })
+      else { return nil }
+      let effective = texts(of: setting)
+      guard effective.map(\.text) != given.map(\.text) else { return nil }
+      switch effective.first?.origin {
+      case .flag(let name): return (place, Overruled(variable: "\(place): \(path)", flag: name.flag))
+      case .variable(let name): return (place, Overruled(variable: "\(place): \(path)", flag: name.variable))
+      case .file, .standard, nil: return nil
+      }
+    }.sorted { ($0.0.line, $0.0.column) < ($1.0.line, $1.0.column) }.map(\.1)
   }
 
   /// Variables that differ from the command line, which has priority.
-  var overruled: [Overruled] {
+  private var overruledVariables: [Overruled] {
     let all = ServerOptions.all
     return all.compactMap { setting in
       guard let text = environment[setting.name.variable], !text.isEmpty else { return nil }

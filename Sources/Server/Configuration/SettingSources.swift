@@ -1,60 +1,47 @@
 internal import Basics
+internal import Ingest
 
-/// The text given for a setting, and its origin.
-struct GivenText: Sendable {
-  enum Origin: Sendable, Hashable {
-    case flag(SettingName)
-    case variable(SettingName)
-    case standard(SettingName)
-  }
-
-  let text: String
-  let origin: Origin
-  let isSecret: Bool
-
-  init(_ text: String, _ origin: Origin, isSecret: Bool = false) {
-    (self.text, self.origin, self.isSecret) = (text, origin, isSecret)
-  }
-
-  func read<Value>(_ parse: (String) throws(ValueError) -> Value) throws(ConfigurationError) -> Value {
-    do {
-      return try parse(text)
-    } catch {
-      throw self.error(error.reason, error.advice)
-    }
-  }
-
-  /// An error of one line that names the setting.
-  func error(_ reason: String, _ advice: String) -> ConfigurationError {
-    let place =
-      switch origin {
-      case .flag(let name), .standard(let name): (name: name.flag, separator: " ")
-      case .variable(let name): (name: name.variable, separator: "=")
-      }
-    let value = isSecret || text.isEmpty ? "" : place.separator + LogText.escaped(text)
-    return ConfigurationError(.usage, "\(place.name)\(value): \(reason); \(advice)")
-  }
-}
-
-/// The sources of settings in order of priority: flags, environment variables, the defaults of a command, the usual defaults.
+/// The sources of settings, in order of priority: flags, environment variables, the configuration file, the defaults of a command,
+/// the usual defaults. What is said of one stream beats what is said of all.
 struct SettingSources: Sendable {
   let flags: [SettingName: [String]]
   let environment: [String: String]
   private let defaults: [SettingName: String]
+  /// Nil when there is none.
+  let file: ConfigFile?
+  /// What a stream has of its own; empty for all streams.
+  private var own: [SettingName: [GivenText]] = [:]
 
   /// - Parameters:
   ///   - flags: the texts of the command line, in order; several if a flag may be repeated.
   ///   - environment: the whole environment.
+  ///   - file: the configuration file.
   ///   - defaults: the defaults of a command, which replace the usual ones.
   init(
-    flags: [SettingName: [String]] = [:], environment: [String: String] = [:], defaults: [SettingName: String] = [:]
+    flags: [SettingName: [String]] = [:], environment: [String: String] = [:], file: ConfigFile? = nil,
+    defaults: [SettingName: String] = [:]
   ) {
     (self.flags, self.environment, self.defaults) = (flags.filter { !$0.value.isEmpty }, environment, defaults)
+    self.file = file
   }
 
-  /// The texts of a setting from the source with the highest priority; none if it is off. An empty variable counts as not set, as
-  /// container files produce them. An empty secret does not, because it would change access rights without notice.
-  func texts(of setting: some SettingDeclaration) -> [GivenText] {
+  /// The same sources with the configuration file that they name, if they name one.
+  func readingFile() throws(ConfigurationError) -> SettingSources {
+    guard let given = texts(of: ServerOptions().config).last else { return self }
+    return SettingSources(
+      flags: flags, environment: environment, file: try ConfigFile.load(given), defaults: defaults)
+  }
+
+  /// The texts of a setting from the source with the highest priority; none if it is off. Texts for one stream are left out of
+  /// what is for all.
+  func texts(of setting: any SettingDeclaration) -> [GivenText] {
+    if let texts = own[setting.name] { return texts }
+    return allTexts(of: setting).filter { !$0.mayName || (try? setting.named($0.text)) == nil }
+  }
+
+  /// An empty variable counts as not set, as container files produce them. An empty secret does not, because it would change
+  /// access rights without notice.
+  private func allTexts(of setting: any SettingDeclaration) -> [GivenText] {
     let (name, variable) = (setting.name, environment[setting.name.variable] ?? "")
     func given(_ texts: [String], _ origin: GivenText.Origin) -> [GivenText] {
       texts.map { GivenText($0, origin, isSecret: setting.isSecret) }
@@ -62,8 +49,12 @@ struct SettingSources: Sendable {
     if setting.isSecret, variable.isEmpty, environment[name.variable] != nil { return given([""], .variable(name)) }
     if let texts = flags[name] { return given(texts, .flag(name)) }
     if !variable.isEmpty { return given(setting.split(variable), .variable(name)) }
+    if let texts = file?.texts[name] { return texts }
     return given((defaults[name] ?? setting.standard).map { [$0] } ?? [], .standard(name))
   }
+
+  /// The texts that a stream has of its own.
+  func ownTexts(of setting: some SettingDeclaration) -> [GivenText] { own[setting.name] ?? [] }
 
   subscript<Value>(_ setting: Setting<Value>) -> Value {
     get throws(ConfigurationError) { try setting.read(texts(of: setting)) }
@@ -72,5 +63,42 @@ struct SettingSources: Sendable {
   /// An error that names the setting at its origin.
   func error(_ setting: some SettingDeclaration, _ reason: String, _ advice: String) -> ConfigurationError {
     (texts(of: setting).last ?? GivenText("", .standard(setting.name))).error(reason, advice)
+  }
+}
+
+/// Settings that streams have of their own.
+extension SettingSources {
+  /// The names and patterns with settings of their own, the most specific first, each with the sources of its settings. Of the
+  /// entries that match a name, only the most specific counts, over what holds for all.
+  var ofStreams: [(pattern: StreamPattern, sources: SettingSources)] {
+    get throws(ConfigurationError) {
+      let named = try textsByName
+      let names = named.keys.sorted().map { name in
+        var sources = self
+        let entry = file?.entries.first { $0.pattern.matches(name) }
+        sources.own = (entry?.texts ?? [:]).merging(named[name] ?? [:]) { $1 }
+        return (pattern: StreamPattern(name), sources: sources)
+      }
+      let entries = (file?.entries ?? []).filter { entry in entry.pattern.name.map { named[$0] == nil } ?? true }
+      return names + entries.map { entry in
+        var sources = self
+        sources.own = entry.texts
+        return (entry.pattern, sources)
+      }
+    }
+  }
+
+  /// The texts of flags and variables that are for one stream, without the name.
+  private var textsByName: [StreamName: [SettingName: [GivenText]]] {
+    get throws(ConfigurationError) {
+      var named: [StreamName: [SettingName: [GivenText]]] = [:]
+      for setting in ServerOptions.all {
+        for given in allTexts(of: setting) where given.mayName {
+          guard let (stream, rest) = try given.read(setting.named) else { continue }
+          named[stream, default: [:]][setting.name, default: []].append(given.with(text: rest))
+        }
+      }
+      return named
+    }
   }
 }

@@ -4,16 +4,32 @@ internal import Basics
 struct SettingText<Value: Sendable>: Sendable {
   /// Its name in the help text: `duration`, `auto|manual`.
   let form: String
+  let values: SettingValues
   let parse: @Sendable (String) throws(ValueError) -> Value
 
-  init(_ form: String, _ parse: @escaping @Sendable (String) throws(ValueError) -> Value) {
-    (self.form, self.parse) = (form, parse)
+  init(
+    _ form: String, _ values: SettingValues = .text,
+    _ parse: @escaping @Sendable (String) throws(ValueError) -> Value
+  ) {
+    (self.form, self.values, self.parse) = (form, values, parse)
   }
+}
+
+/// What texts a setting takes, as far as a schema can say it.
+enum SettingValues: Sendable, Hashable {
+  case text
+  /// Texts that match a regular expression of ECMA-262.
+  case pattern(String)
+  case wholeNumber(ClosedRange<Int>)
+  case words([String])
+
+  static let duration = pattern(#"^[0-9]+(\.[0-9]{1,9})?(ms|s|m|min|h|d)$"#)
+  static let size = pattern(#"^(0|[0-9]+(\.[0-9]{1,9})?([bB]|[kKmMgGtT][iI]?[bB]|[kKmMgGtT]))$"#)
 }
 
 extension SettingText<Duration> {
   static func duration(_ range: ClosedRange<Duration>) -> Self {
-    Self("duration") { text throws(ValueError) in
+    Self("duration", .duration) { text throws(ValueError) in
       let duration = try DurationText.parse(text)
       guard range.contains(duration) else {
         let (least, most) = (DurationText.text(range.lowerBound), DurationText.text(range.upperBound))
@@ -26,18 +42,18 @@ extension SettingText<Duration> {
 
 extension SettingText<Int> {
   static func count(_ range: ClosedRange<Int>) -> Self {
-    Self("count") { text throws(ValueError) in try WholeNumber.parse(text, in: range) }
+    Self("count", .wholeNumber(range)) { text throws(ValueError) in try WholeNumber.parse(text, in: range) }
   }
 }
 
 extension SettingText<Int64> {
   /// Bytes.
-  static var size: Self { Self("size", ByteSizeText.parse) }
+  static var size: Self { Self("size", .size, ByteSizeText.parse) }
 
   /// Nanoseconds.
   static func nanoseconds(_ range: ClosedRange<Duration>) -> Self {
     let text = SettingText<Duration>.duration(range)
-    return Self(text.form) { given throws(ValueError) in try text.parse(given).wholeMilliseconds * 1_000_000 }
+    return Self(text.form, .duration) { given throws(ValueError) in try text.parse(given).wholeMilliseconds * 1_000_000 }
   }
 }
 
@@ -52,5 +68,8 @@ extension String {
 }
 
 extension SettingText where Value: RawRepresentable<String> & CaseIterable {
-  static var word: Self { Self(Value.allCases.map(\.rawValue).joined(separator: "|"), WordList.parse) }
+  static var word: Self {
+    let words = Value.allCases.map(\.rawValue)
+    return Self(words.joined(separator: "|"), .words(words), WordList.parse)
+  }
 }

@@ -4,16 +4,16 @@ internal import Ingest
 /// The local sources.
 struct SourceOptions: SettingGroup {
   let source = Setting(
-    "source", "name=kind", split: SourceSpecification.list,
+    "source", at: "sources", "name=kind", shape: .byName, split: SourceSpecification.list,
     "A source that weir runs itself: test, file:PATH, v4l2:DEVICE, alsa:DEVICE; may be repeated."
   ) { $0 }
   let testPattern = Setting(
-    "test-pattern", "name", split: { $0.commaSeparated }, "The same as --source NAME=test; may be repeated."
+    "test-pattern", at: "testPatterns", "name", shape: .list, split: { $0.commaSeparated }, "The same as --source NAME=test; may be repeated."
   ) { $0 }
   let offAir = Setting(
-    switch: "off-air", "Begin with these sources off the air: captured, but not published.")
+    switch: "off-air", at: "capture.offAir", "Begin with these sources off the air: captured, but not published.")
   let encoder = Setting(
-    "encoder",
+    "encoder", at: "capture.encoder",
     SettingText("auto|name") { text throws(ValueError) in try EncodingOptions.encoder("encoder", text) },
     default: "auto", "Encoder of cameras' video, as weir devices lists them.")
 

@@ -1,21 +1,21 @@
 internal import Ingest
 
-/// The publish keys: of single names, and for all names.
+/// The publish keys: of names and patterns, and for all names.
 struct PublishKeys: Sendable {
-  private var byName: [StreamName: [Secret]] = [:]
+  private var byPattern: [StreamPattern: [Secret]] = [:]
   private var forAllNames: [Secret] = []
 
   /// Without any key, publishing needs none.
-  var isEmpty: Bool { byName.isEmpty && forAllNames.isEmpty }
+  var isEmpty: Bool { byPattern.isEmpty && forAllNames.isEmpty }
 
   /// The length of the shortest key in bytes; nil without keys.
-  var shortest: Int? { (byName.values.flatMap { $0 } + forAllNames).map(\.length).min() }
+  var shortest: Int? { (byPattern.values.flatMap { $0 } + forAllNames).map(\.length).min() }
 
   /// Adds a key. A name may have several, so that one can be replaced while another is in use.
   ///
-  /// - Parameter name: the name that the key belongs to; nil for all names.
-  mutating func add(_ key: Secret, for name: StreamName?) {
-    if let name { byName[name, default: []].append(key) } else { forAllNames.append(key) }
+  /// - Parameter pattern: the names that the key belongs to.
+  mutating func add(_ key: Secret, for pattern: StreamPattern) {
+    if pattern == .all { forAllNames.append(key) } else { byPattern[pattern, default: []].append(key) }
   }
 
   /// The right that a key gives to a name; nil when the key is not accepted.
@@ -25,7 +25,10 @@ struct PublishKeys: Sendable {
     if isEmpty { return .unproven }
     guard let key else { return nil }
     // All keys are compared, so that the time does not show which one matched.
-    let isOwn = byName[name, default: []].reduce(false) { found, other in key.matches(other) || found }
+    let isOwn = byPattern.reduce(false) { found, one in
+      let matches = one.value.reduce(false) { found, other in key.matches(other) || found }
+      return matches && one.key.matches(name) || found
+    }
     let isForAll = forAllNames.reduce(false) { found, other in key.matches(other) || found }
     return isOwn ? .keyOfName : isForAll ? .keyForAllNames : nil
   }

@@ -7,10 +7,6 @@ struct StreamDescriptors: Sendable {
   let budget: DescriptorBudget
   /// Sinks of each stream that use descriptors, beside publisher and memory: recordings, segment folders.
   let sinks: Int
-  let ladders: LadderProfiles
-  let audioProfiles: AudioProfiles
-  /// The most segments in a window.
-  let segmentLimit: Int
   /// Whether one file holds all segments of a stream, as is usual.
   var sharesMemory = SegmentStore.canShare
   /// Limits segments that have left their window and are still sent.
@@ -28,34 +24,31 @@ struct StreamDescriptors: Sendable {
   }
 
   /// Nil when there are too few, even without viewers.
-  func reserve(_ stream: StreamName) -> Reservation? {
-    let memory = memory(of: stream)
-    guard budget.takeStream(count(of: stream)) else { return nil }
+  func reserve(_ settings: StreamSettings) -> Reservation? {
+    let (memory, count) = (memory(of: settings), count(of: settings))
+    guard budget.takeStream(count) else { return nil }
     let store = SegmentStore(name: SegmentStore.ofStreams, leftovers: leftovers) { [budget] in
       budget.giveBackStream(memory)
     }
-    return Reservation(budget: budget, store: store, others: count(of: stream) - memory)
+    return Reservation(budget: budget, store: store, others: count - memory)
   }
 
   /// Gives the descriptors of a removed stream back.
-  func giveBack(_ stream: StreamName) { budget.giveBackStream(count(of: stream) - memory(of: stream)) }
+  func giveBack(_ settings: StreamSettings) { budget.giveBackStream(count(of: settings) - memory(of: settings)) }
 
-  /// All descriptors of a stream as configured.
-  func count(of stream: StreamName) -> Int {
-    let workers = (ladders[stream].isEmpty ? 0 : 1) + (audioProfiles[stream] == nil ? 0 : 1)
-    return DescriptorBudget.perStream - 1 + memory(of: stream) + DescriptorBudget.perSink * (sinks + workers)
+  /// All descriptors of a stream with these settings.
+  func count(of settings: StreamSettings) -> Int {
+    let workers = (settings.ladder.isEmpty ? 0 : 1) + (settings.audio == nil ? 0 : 1)
+    return DescriptorBudget.perStream - 1 + memory(of: settings) + DescriptorBudget.perSink * (sinks + workers)
   }
 
   /// The descriptors of the window of the source and of each rung.
-  private func memory(of stream: StreamName) -> Int {
-    sharesMemory ? 1 : segmentLimit * (1 + ladders[stream].count + (audioProfiles[stream] == nil ? 0 : 1))
+  private func memory(of settings: StreamSettings) -> Int {
+    sharesMemory ? 1 : settings.segmentLimit * (1 + settings.ladder.count + (settings.audio == nil ? 0 : 1))
   }
 
-  /// The most streams without a ladder at a time.
-  var capacity: Int {
-    let memory = sharesMemory ? 1 : segmentLimit
-    return budget.streams / (DescriptorBudget.perStream - 1 + memory + DescriptorBudget.perSink * sinks)
-  }
+  /// The most streams with these settings at a time.
+  func capacity(of settings: StreamSettings) -> Int { budget.streams / count(of: settings) }
 
   /// The refusal of a stream when there are `streams` already.
   func refusal(beside streams: Int) -> PublishRefusal {

@@ -9,9 +9,8 @@ internal import Synchronization
 
 /// All streams by name. Admits publishers.
 final class StreamRegistry: PublishGate {
-  private let settings: StreamSettings
-  private let ladders: LadderProfiles
-  private let audioProfiles: AudioProfiles
+  /// The settings of a stream that begins.
+  private let settings: @Sendable (StreamName) -> StreamSettings
   private let workers: WorkerLauncher
   private let publishKeys: PublishKeys
   private let descriptors: StreamDescriptors
@@ -46,9 +45,7 @@ final class StreamRegistry: PublishGate {
   }
 
   init(
-    settings: StreamSettings, ladders: LadderProfiles = LadderProfiles(),
-    audioProfiles: AudioProfiles = AudioProfiles(),
-    workers: WorkerLauncher = .ownProcess,
+    settings: @escaping @Sendable (StreamName) -> StreamSettings, workers: WorkerLauncher = .ownProcess,
     publishKeys: PublishKeys = PublishKeys(), names: NameAllowance.Limits = NameAllowance.Limits(),
     descriptors: DescriptorBudget = .unlimited, memory: WindowBudget = .unlimited, sinksPerStream: Int = 0,
     clock: SteadyClock, logger: Logger,
@@ -56,14 +53,10 @@ final class StreamRegistry: PublishGate {
     makeSinks: @escaping @Sendable (StreamName, String, PublishRequest.RecordingWish) -> [any FragmentSink]
   ) {
     self.settings = settings
-    self.ladders = ladders
-    self.audioProfiles = audioProfiles
     self.workers = workers
     self.publishKeys = publishKeys
     self.descriptors = StreamDescriptors(
-      budget: descriptors, sinks: sinksPerStream, ladders: ladders, audioProfiles: audioProfiles,
-      segmentLimit: settings.segmentLimit,
-      leftovers: memory.leftovers)
+      budget: descriptors, sinks: sinksPerStream, leftovers: memory.leftovers)
     self.memory = memory
     state = RankedMutex(.registry, State(names: NameAllowance(names)))
     self.clock = clock
@@ -138,7 +131,7 @@ final class StreamRegistry: PublishGate {
       let change = try stream.admit(request, right: right) { epoch in
         makeSinks(request.stream, epoch, request.recording)
       }
-      state.holdings.give(request.stream, to: holder, descriptors: descriptors.count(of: request.stream))
+      state.holdings.give(request.stream, to: holder, descriptors: descriptors.count(of: stream.settings))
       return (stream, change)
     }
     // The stream was removed in between.
@@ -157,7 +150,7 @@ final class StreamRegistry: PublishGate {
     if let holder, let seconds = state.names.take(request.stream, by: holder, now: clock.monotonicNanoseconds()) {
       throw .tooManyNames(limit: state.names.limits.names, retryAfterSeconds: seconds)
     }
-    guard let reservation = descriptors.reserve(request.stream) else {
+    guard let reservation = descriptors.reserve(settings(request.stream)) else {
       throw descriptors.refusal(beside: state.streams.count)
     }
     return reservation
@@ -170,45 +163,37 @@ final class StreamRegistry: PublishGate {
     if state.streams[stream] == nil, state.streams.count >= limit { return .tooManyStreams(limit: limit) }
     guard let holder else { return nil }
     let all = StreamsByAddress.Share(streams: limit, descriptors: descriptors.budget.streams)
-    let count = descriptors.count(of: stream)
+    let count = descriptors.count(of: state.streams[stream]?.settings ?? settings(stream))
     guard !state.holdings.mayHold(stream, holder, descriptors: count, of: all) else { return nil }
     return .tooManyOfAddress(streams: state.holdings.streams(of: holder))
   }
 
-  /// The most streams without a ladder at a time.
-  var capacity: Int {
-    min(state.withLock { $0.names.limits.streams }, descriptors.capacity)
+  /// The most streams with these settings at a time.
+  func capacity(of settings: StreamSettings) -> Int {
+    min(state.withLock { $0.names.limits.streams }, descriptors.capacity(of: settings))
   }
 
   private func newStream(
     _ request: PublishRequest, _ groups: borrowing KnownGOPDurations, _ store: SegmentStore
   ) -> LiveStream {
     LiveStream(
-      name: request.stream, settings: settings(of: request.stream), clock: clock, epochIDs: epochIDs, logger: logger,
+      name: request.stream, settings: settings(request.stream), clock: clock, epochIDs: epochIDs, logger: logger,
       knownGroup: request.keyFrameInterval ?? groups[request.stream], workers: workers, stateStore: stateStore,
       memory: memory,
       store: store)
-  }
-
-  private func settings(of stream: StreamName) -> StreamSettings {
-    var settings = settings
-    settings.ladder = ladders[stream]
-    settings.audio = audioProfiles[stream]
-    if !settings.ladder.isEmpty || settings.audio != nil { settings.layout = .separate }
-    return settings
   }
 
   /// Resumes streams that the last process left open: they wait for their publishers as after a lost connection. A stream begins
   /// anew when the current settings contradict what its players were told.
   func resume(_ entries: [StreamName: StreamStateEntry]) {
     for (name, entry) in entries {
-      let settings = settings(of: name)
+      let settings = settings(name)
       guard entry.promise == settings.promise else {
         logger.of(name).notice("begins anew: the lengths or layouts in the settings have changed since the last run")
         stateStore?.forget(name)
         continue
       }
-      guard let reservation = descriptors.reserve(name) else {
+      guard let reservation = descriptors.reserve(settings) else {
         logger.of(name).warning(
           "is over: the server has no descriptors for it (ulimit -n is \(descriptors.budget.limit))")
         stateStore?.forget(name)
@@ -238,7 +223,7 @@ final class StreamRegistry: PublishGate {
         state.closing.add(stream.closing)
         if let host = stream.lastHost { state.names.keep(stream.name, by: host, now: clock.monotonicNanoseconds()) }
         state.holdings.give(stream.name, to: nil, descriptors: 0)
-        descriptors.giveBack(stream.name)
+        descriptors.giveBack(stream.settings)
         memory.release(stream.name)
         if state.namedInMetrics.remove(stream.name) == nil { state.departed += stream.status.counters }
       }

@@ -25,7 +25,7 @@ enum RecordingRefusal: Sendable, Hashable, CustomStringConvertible {
     case .isStopping: "The source is being stopped; try again in a moment."
     case .isClosing:
       "\(ClosingSinks.limit) earlier recordings of the stream are still being written; try again when the disk has them."
-    case .neverRecorded: "The test pattern is never recorded."
+    case .neverRecorded: "This stream is never recorded: it is the test pattern, or its record mode is never."
     }
   }
 }

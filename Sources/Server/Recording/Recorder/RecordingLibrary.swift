@@ -13,6 +13,8 @@ final class RecordingLibrary: Sendable {
   let folder: String
   let logger: Logger
   private let settings: RecordingSettings
+  /// The policy of a stream whose recording begins.
+  private let policy: @Sendable (StreamName) -> RecordingPolicy
   private let finisher: RecordingFinisher
   /// For listing and opening.
   let threads: NIOThreadPool
@@ -61,7 +63,9 @@ final class RecordingLibrary: Sendable {
 
     /// A live stream of that name and epoch, and a time-shift buffer for it; nil where viewers cannot rewind.
     func buffer(_ name: StreamName, epoch: String) -> (stream: LiveStream, buffer: TimeShiftBuffer)? {
-      guard let buffers, let stream = registry?.stream(name), stream.epoch.id == epoch else { return nil }
+      guard let buffers, let stream = registry?.stream(name), stream.settings.rewind != nil,
+        stream.epoch.id == epoch
+      else { return nil }
       return (stream, buffers.make(name, epoch: epoch))
     }
   }
@@ -69,18 +73,19 @@ final class RecordingLibrary: Sendable {
   /// `keepFree`: bytes that stay free on the disk. `archive` serves recordings while they are written. `threads` is for reading
   /// finished recordings; writing has threads of its own.
   init(
-    folder: String, keepFree: Int64, policy: RecordingPolicy = RecordingPolicy(),
+    folder: String, keepFree: Int64, policy: @escaping @Sendable (StreamName) -> RecordingPolicy = { _ in RecordingPolicy() },
     retention: RetentionSettings = RetentionSettings(), threads: NIOThreadPool, writerCount: Int = 4,
     archive: RecordingArchive? = nil, files: OpenRecordings = OpenRecordings(), calls: DiskCalls = .system,
     logger: Logger
   ) {
     self.files = files
+    self.policy = policy
     self.folder = folder
     self.threads = threads
     self.logger = logger
     let registers = registers
     let clock = SteadyClock.system()
-    var settings = RecordingSettings(folder: folder, keepFree: keepFree, policy: policy, clock: clock, logger: logger)
+    var settings = RecordingSettings(folder: folder, keepFree: keepFree, clock: clock, logger: logger)
     settings.archive = archive
     settings.calls = calls
     settings.announce = { event in
@@ -182,7 +187,8 @@ final class RecordingLibrary: Sendable {
 
   /// A recorder for a new epoch of a stream; nil unless streams are recorded automatically.
   func makeRecorder(stream: StreamName, epoch: String) -> (any FragmentSink)? {
-    guard case .automatic = settings.policy.start else { return nil }
+    let settings = settings(of: stream)
+    guard settings.policy.start == .automatic else { return nil }
     let recorder = Recorder(stream: stream, epoch: epoch, settings: settings, threads: writers)
     registers.recorders.withLock { recorders in
       if recorders.newest.count >= Self.maximumRemembered {
@@ -193,6 +199,12 @@ final class RecordingLibrary: Sendable {
     return recorder
   }
 
+  private func settings(of stream: StreamName) -> RecordingSettings {
+    var settings = settings
+    settings.policy = policy(stream)
+    return settings
+  }
+
   /// Publishers choose stream names, so this is bounded. Beyond it, ended recordings appear only in the list.
   private static let maximumRemembered = 1000
 
@@ -200,6 +212,8 @@ final class RecordingLibrary: Sendable {
   /// stopped or cancelled.
   func start(_ name: StreamName) -> RecordingAnswer {
     guard let stream = liveStream(name) else { return .refused(.notLive) }
+    let settings = settings(of: name)
+    guard settings.policy.start != .never else { return .refused(.neverRecorded) }
     // With automatic recording, rewinding reads the recording; otherwise it reads a time-shift buffer.
     let epoch = settings.policy.start == .automatic ? stream.epoch.id : nil
     let recorder = Recorder(stream: name, epoch: epoch, settings: settings, threads: writers)
@@ -228,7 +242,7 @@ final class RecordingLibrary: Sendable {
 
   /// A recorder for a local source, on air or not. Its files become visible only when they are stored.
   func makeTakeRecorder(_ name: StreamName) -> Recorder {
-    var settings = settings
+    var settings = settings(of: name)
     settings.disclosure = .onceStored
     let recorder = Recorder(stream: name, settings: settings, threads: writers)
     registers.recorders.withLock { recorders in

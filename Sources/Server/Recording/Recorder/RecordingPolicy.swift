@@ -20,6 +20,8 @@ struct RecordingPolicy: Sendable, Hashable {
     case automatic = "auto"
     /// Only on request over the API.
     case manual
+    /// Never.
+    case never
   }
 }
 

@@ -13,7 +13,7 @@ final class RecordingArchive: RecordingObserver {
   /// The recordings folder; nil where nothing is recorded.
   private let folder: String?
   /// How far live addresses reach back; nil for no further than the window.
-  let rewind: MediaTime?
+  let rewind: (@Sendable (StreamName) -> MediaTime?)?
   /// Address at which players find this server; nil if none is configured.
   let publicURL: PublicURL?
   /// Threads that open files and read headers, so that event loops do not wait for the disk.
@@ -46,7 +46,8 @@ final class RecordingArchive: RecordingObserver {
 
   /// `files` is shared with downloads of recordings.
   init(
-    folder: String?, rewind: MediaTime? = nil, publicURL: PublicURL? = nil, files: OpenRecordings = OpenRecordings()
+    folder: String?, rewind: (@Sendable (StreamName) -> MediaTime?)? = nil, publicURL: PublicURL? = nil,
+    files: OpenRecordings = OpenRecordings()
   ) {
     self.folder = folder
     self.files = files
@@ -65,7 +66,7 @@ final class RecordingArchive: RecordingObserver {
   func begin(
     stream: StreamName, epoch: String?, file: RecordingFile, _ disclosure: RecordingVisibility = .whileWritten
   ) -> ReplaySource? {
-    let claim = FileClaim(on: files.descriptors, for: rewind == nil ? .reading : .rewinding)
+    let claim = FileClaim(on: files.descriptors, for: rewind?(stream) == nil ? .reading : .rewinding)
     guard let shared = file.shared(closed: claim.giveBack) else { return nil }
     let source = ReplaySource(stream: stream, name: file.name.stem, epoch: epoch, file: shared, claim: claim)
     if disclosure == .whileWritten {
@@ -144,7 +145,7 @@ final class RecordingArchive: RecordingObserver {
 
   /// An epoch of a stream begins. Its addresses and those of the epoch before are valid; the files of older epochs are released.
   func begin(epoch: String, of stream: StreamName) {
-    guard let rewind else { return }
+    guard let rewind = rewind?(stream) else { return }
     state.withLock { state in
       state.epochs[epoch] = RewindArchive(length: rewind)
       let lives = state.lives[stream, default: []] + [epoch]

@@ -1,0 +1,74 @@
+internal import ArgumentParser
+internal import Basics
+internal import Ingest
+
+/// `weir config`: checks a configuration file, shows what holds, writes a sample and the schema.
+struct ConfigCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "config", abstract: "Check a configuration file, show what holds, write a sample.",
+    discussion: """
+      Examples:
+        weir config init > weir.yaml
+        weir config check weir.yaml
+        weir config show --config weir.yaml --stream cam-1
+        weir config schema > weir.schema.json
+      """,
+    subcommands: [Check.self, Show.self, Init.self, Schema.self])
+
+  struct Check: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "check", abstract: "Read a configuration file as weir serve would, and tell its mistakes.",
+      discussion: "Example:\n  weir config check /etc/weir/weir.yaml")
+
+    @Argument(help: "The file.") var file: String
+
+    func run() throws {
+      let sources = try SettingSources(flags: ["config": [file]]).readingFile()
+      _ = try ServerConfiguration(loading: sources)
+      let count = sources.file?.entries.count ?? 0
+      print("\(LogText.escaped(file)): ok" + (count == 0 ? "" : ", \(count) names and patterns of streams"))
+    }
+  }
+
+  struct Show: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "show", abstract: "Print what holds, and where each value comes from.",
+      discussion: """
+        Takes the flags and variables of weir serve. Keys and tokens are not printed.
+
+        Example:
+          weir config show --config weir.yaml --stream cam-1
+        """)
+
+    @OptionGroup var settings: SettingFlags
+    @Option(help: ArgumentHelp("What holds for this stream.", valueName: "name")) var stream: String?
+
+    func run() throws {
+      let sources = try SettingSources(flags: settings.given, environment: Arguments.environment()).readingFile()
+      _ = try ServerConfiguration(loading: sources)
+      let name: StreamName?
+      do throws(ValueError) {
+        name = try stream.map { text throws(ValueError) in try StreamName(parsing: text) }
+      } catch {
+        throw ValidationError("\(error.reason). \(error.advice)")
+      }
+      print(try ConfigListing(sources, stream: name).text, terminator: "")
+    }
+  }
+
+  struct Init: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "init", abstract: "Print a sample of a configuration file: all settings with their defaults.",
+      discussion: "Example:\n  weir config init > weir.yaml")
+
+    func run() { print(ConfigSample.text, terminator: "") }
+  }
+
+  struct Schema: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "schema", abstract: "Print the JSON Schema of the configuration file, for editors.",
+      discussion: "Example:\n  weir config schema > weir.schema.json")
+
+    func run() { print(ConfigSchema.text) }
+  }
+}

@@ -1,0 +1,112 @@
+internal import Basics
+internal import Glibc
+internal import Storage
+
+/// The texts of a configuration file, by setting. Whether a text is a possible value is decided where the setting is read.
+struct ConfigFile: Sendable {
+  /// What the file says of one name or pattern.
+  struct Entry: Sendable {
+    let pattern: StreamPattern
+    var texts: [SettingName: [GivenText]] = [:]
+  }
+
+  /// The file's name, as it was given.
+  let name: String
+  /// What holds for the server, and for all streams (`streams."*"`).
+  private(set) var texts: [SettingName: [GivenText]] = [:]
+  /// What holds for some streams: the most specific first; of equal ones, the one that stands first in the file.
+  private(set) var entries: [Entry] = []
+
+  /// The most names and patterns.
+  static let entryLimit = 10_000
+
+  /// - Parameter text: YAML or JSON.
+  init(_ text: String, name: String) throws(ConfigurationError) {
+    self.name = name
+    try read(try ConfigNode(reading: text, of: name), as: .root, for: nil)
+    guard entries.count <= Self.entryLimit else {
+      throw ConfigurationError(
+        .usage, "\(name): \(entries.count) names and patterns of streams; use at most \(Self.entryLimit)")
+    }
+    // A stable order: `sort` promises none.
+    entries = entries.enumerated().sorted { a, b in
+      if a.element.pattern.isMoreSpecific(than: b.element.pattern) { return true }
+      if b.element.pattern.isMoreSpecific(than: a.element.pattern) { return false }
+      return a.offset < b.offset
+    }.map(\.element)
+  }
+
+  /// - Parameter entry: the index of the stream entry that is read; nil for what holds for all.
+  private mutating func read(_ node: ConfigNode, as group: ConfigGroup, for entry: Int?) throws(ConfigurationError) {
+    switch node.content {
+    case .none: return
+    case .mapping(let entries):
+      for one in entries { try read(one, in: group, for: entry) }
+    case .text, .list:
+      throw node.place.error(
+        group.path, "\(node.kind) where a group of settings is wanted", "write \(group.example) below it")
+    }
+  }
+
+  private mutating func read(
+    _ one: ConfigNode.Entry, in group: ConfigGroup, for entry: Int?
+  ) throws(ConfigurationError) {
+    guard case .text(let key) = one.key.content else {
+      throw one.key.place.error(group.path, "a name of a setting is wanted here, not \(one.key.kind)", "correct it")
+    }
+    if group.isOfStreams { return try readStream(key, one) }
+    switch group[key] {
+    case .group(let inner)?: try read(one.value, as: inner, for: entry)
+    case .setting(let setting)?:
+      let texts = try SettingShape.texts(of: one.value, for: setting)
+      if let entry { entries[entry].texts[setting.name] = texts } else { self.texts[setting.name] = texts }
+    case nil:
+      let path = group.path.isEmpty ? key : "\(group.path).\(key)"
+      throw one.key.place.error(LogText.escaped(path), "weir has no such setting", group.advice(for: key))
+    }
+  }
+
+  private mutating func readStream(_ key: String, _ one: ConfigNode.Entry) throws(ConfigurationError) {
+    let pattern: StreamPattern
+    do throws(ValueError) {
+      pattern = try StreamPattern(parsing: key)
+    } catch {
+      throw one.key.place.error("\(SettingPath.streams).\(LogText.escaped(key))", error.reason, error.advice)
+    }
+    guard pattern != .all else { return try read(one.value, as: .stream, for: nil) }
+    entries.append(Entry(pattern: pattern))
+    try read(one.value, as: .stream, for: entries.count - 1)
+  }
+}
+
+extension ConfigFile {
+  /// Reads a file.
+  ///
+  /// - Parameter given: the path. With a `-` before it, the file may be missing: then nil.
+  static func load(_ given: GivenText) throws(ConfigurationError) -> ConfigFile? {
+    let mayBeMissing = given.text.hasPrefix("-")
+    let path = mayBeMissing ? String(given.text.dropFirst()) : given.text
+    guard !path.isEmpty else { throw given.error("the file's name is empty", "name a file") }
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    guard descriptor >= 0 else {
+      if mayBeMissing, errno == ENOENT { return nil }
+      throw given.error("cannot read it: \(String(cString: strerror(errno)))", "name a file that weir may read")
+    }
+    defer { close(descriptor) }
+    var bytes: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 65_536)
+    while bytes.count <= ConfigNode.Limits.bytes {
+      let count = Glibc.read(descriptor, &chunk, chunk.count)
+      if count < 0 {
+        if errno == EINTR { continue }
+        throw given.error("cannot read it: \(String(cString: strerror(errno)))", "name a file that weir may read")
+      }
+      guard count > 0 else { break }
+      bytes += chunk[..<count]
+    }
+    guard let text = String(validating: bytes, as: UTF8.self) else {
+      throw given.error("it is not UTF-8", "save the file as UTF-8")
+    }
+    return try ConfigFile(text, name: path)
+  }
+}

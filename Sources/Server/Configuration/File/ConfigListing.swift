@@ -1,0 +1,42 @@
+internal import Basics
+internal import Ingest
+
+/// What holds, and where each value comes from: a configuration file with notes. Keys and tokens are left out.
+struct ConfigListing {
+  let text: String
+
+  /// - Parameter stream: what holds for this stream; nil for the server and all streams.
+  init(_ sources: SettingSources, stream: StreamName? = nil) throws(ConfigurationError) {
+    var writer = ConfigWriter()
+    func write(_ sources: SettingSources) -> (inout ConfigWriter, any SettingDeclaration, Int) -> Void {
+      { writer, setting, depth in
+        let given = sources.texts(of: setting)
+        guard let first = given.first else { return }
+        let texts = setting.isSecret ? ["(\(given.count) given)"] : given.map(\.text)
+        writer.add(setting, ConfigWriter.Value(texts: texts, note: first.origin.description), depth: depth)
+      }
+    }
+    guard let stream else {
+      writer.add(.root, depth: 0, write: write(sources))
+      text = writer.text
+      return
+    }
+    let entry = try sources.ofStreams.first { $0.pattern.matches(stream) }
+    writer.addLine("\(SettingPath.streams):", 0)
+    writer.addLine("\(ConfigWriter.quoted(stream.description)):", 1)
+    if let entry, entry.pattern.name == nil { writer.addLine("# As \(entry.pattern).", 2) }
+    writer.add(.stream, depth: 2, write: write(entry?.sources ?? sources))
+    text = writer.text
+  }
+}
+
+extension GivenText.Origin: CustomStringConvertible {
+  var description: String {
+    switch self {
+    case .flag(let name): name.flag
+    case .variable(let name): name.variable
+    case .file(let place, _): place.description
+    case .standard: "default"
+    }
+  }
+}

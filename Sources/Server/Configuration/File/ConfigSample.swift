@@ -1,0 +1,44 @@
+/// A configuration file in which every setting stands with its default, as a comment.
+enum ConfigSample {
+  static var text: String {
+    var writer = ConfigWriter()
+    for line in head.split(separator: "\n", omittingEmptySubsequences: false) {
+      writer.addLine(line.isEmpty ? "#" : "# \(line)", 0)
+    }
+    writer.add(.root, depth: 0) { writer, setting, depth in
+      writer.addLine("# \(setting.summary)", depth)
+      var line = ConfigWriter()
+      line.add(setting, value(of: setting), depth: 0)
+      for part in line.text.split(separator: "\n") { writer.addLine("#\(part)", depth) }
+    }
+    return writer.text + tail
+  }
+
+  /// The default, or the form of a value.
+  private static func value(of setting: any SettingDeclaration) -> ConfigWriter.Value {
+    if let standard = setting.standard { return ConfigWriter.Value(texts: [standard]) }
+    switch setting.shape {
+    case .yesOrNo: return ConfigWriter.Value(texts: ["0"])
+    case .byName: return ConfigWriter.Value(texts: ["demo=test"])
+    case .one, .list, .joined:
+      let form = (setting.form ?? "value").replacing("[name=]", with: "").uppercased()
+      return ConfigWriter.Value(texts: [form], note: "not set")
+    }
+  }
+
+  private static let head = """
+    The configuration of weir. Every setting stands here with its default; take the # away from what you change.
+    A flag or a variable (--http, WEIR_HTTP) beats this file, and weir tells which line has no effect.
+    What is said of one name or pattern beats what is said of all streams ("*").
+    weir config check FILE finds mistakes; weir config show prints what holds.
+    """
+
+  private static let tail = """
+      # Settings of some streams: of a name, or of a pattern. The most specific entry that matches counts.
+      #cam-*:
+      #  record: {mode: manual}
+      #cam-1:
+      #  ladder: [720p@3M, 360p@800k]
+
+    """
+}

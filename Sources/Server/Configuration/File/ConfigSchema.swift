@@ -1,0 +1,91 @@
+internal import Basics
+
+/// The JSON Schema (draft 2020-12) of the configuration file.
+enum ConfigSchema {
+  static var text: String {
+    var root = object(.root)
+    root.insert(("$schema", .text("https://json-schema.org/draft/2020-12/schema")), at: 0)
+    root.insert(("title", .text("Configuration of weir")), at: 1)
+    return JSONTree.object(root).text(depth: 0)
+  }
+
+  private static func object(_ group: ConfigGroup) -> [(String, JSONTree)] {
+    if group.isOfStreams {
+      return [
+        ("type", .list([.text("object"), .text("null")])),
+        ("propertyNames", .object([("pattern", .text("^[A-Za-z0-9*][A-Za-z0-9._*-]{0,63}$"))])),
+        ("additionalProperties", .object(object(.stream))),
+      ]
+    }
+    let members = group.members.map { key, member -> (String, JSONTree) in
+      switch member {
+      case .group(let inner): (key, .object(object(inner)))
+      case .setting(let setting): (key, .object(schema(of: setting)))
+      }
+    }
+    return [
+      ("type", .list([.text("object"), .text("null")])), ("additionalProperties", .word("false")),
+      ("properties", .object(members)),
+    ]
+  }
+
+  private static func schema(of setting: any SettingDeclaration) -> [(String, JSONTree)] {
+    let standard = setting.standard.map { [("default", JSONTree.text($0))] } ?? []
+    let about = [("description", JSONTree.text(setting.summary))] + standard
+    let one = JSONTree.object(value(setting.values))
+    switch setting.shape {
+    case .one: return about + value(setting.values)
+    case .yesOrNo: return about + [("type", .text("boolean"))]
+    case .list, .joined:
+      return about + [("anyOf", .list([one, .object([("type", .text("array")), ("items", one)])]))]
+    case .byName: return about + [("type", .text("object")), ("additionalProperties", one)]
+    }
+  }
+
+  private static func value(_ values: SettingValues) -> [(String, JSONTree)] {
+    switch values {
+    // YAML reads 1.2 and 1935 as numbers and yes as a truth value, where weir reads texts.
+    case .text: [("type", .list(["string", "number", "boolean"].map(JSONTree.text)))]
+    case .pattern(let pattern): [("type", .list(["string", "integer"].map(JSONTree.text))), ("pattern", .text(pattern))]
+    case .wholeNumber(let range):
+      [
+        ("type", .text("integer")), ("minimum", .word("\(range.lowerBound)")), ("maximum", .word("\(range.upperBound)")),
+      ]
+    case .words(let words):
+      [("enum", .list(words.map(JSONTree.text) + words.filter { Double($0) != nil }.map(JSONTree.word)))]
+    }
+  }
+}
+
+/// JSON whose members keep their order.
+enum JSONTree {
+  case text(String)
+  /// A number or a truth value.
+  case word(String)
+  case list([JSONTree])
+  case object([(String, JSONTree)])
+
+  func text(depth: Int) -> String {
+    let (outer, inner) = (String(repeating: "  ", count: depth), String(repeating: "  ", count: depth + 1))
+    switch self {
+    case .text(let text): return Self.quoted(text)
+    case .word(let word): return word
+    case .list(let list): return "[" + list.map { $0.text(depth: depth) }.joined(separator: ", ") + "]"
+    case .object(let members):
+      let lines = members.map { "\(inner)\(Self.quoted($0.0)): \($0.1.text(depth: depth + 1))" }
+      return "{\n" + lines.joined(separator: ",\n") + "\n\(outer)}"
+    }
+  }
+
+  private static func quoted(_ text: String) -> String {
+    var quoted = "\""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "\"", "\\": quoted += "\\" + String(scalar)
+      case _ where scalar.value < 0x20: quoted += " "
+      default: quoted += String(scalar)
+      }
+    }
+    return quoted + "\""
+  }
+}

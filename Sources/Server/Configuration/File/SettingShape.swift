@@ -1,0 +1,50 @@
+internal import Basics
+
+/// How a setting is written in the configuration file.
+enum SettingShape: Sendable, Hashable {
+  /// One value.
+  case one
+  /// `true` or `false`.
+  case yesOrNo
+  /// One value, or a list of them.
+  case list
+  /// A list whose values are joined with commas into one text, or that text.
+  case joined
+  /// Names with a value each, which become `NAME=VALUE`.
+  case byName
+
+  /// The texts of a value.
+  static func texts(of node: ConfigNode, for setting: any SettingDeclaration) throws(ConfigurationError) -> [GivenText] {
+    func given(_ text: String, _ node: ConfigNode) -> GivenText {
+      GivenText(text, .file(node.place, setting.path ?? ""), isSecret: setting.isSecret)
+    }
+    func mistake(_ node: ConfigNode, _ advice: String) -> ConfigurationError {
+      node.place.error(setting.path?.description ?? "", "\(node.kind) is no value of it", advice)
+    }
+    switch (setting.shape, node.content) {
+    case (_, .none): throw mistake(node, "write a value, or leave the line out")
+    case (.yesOrNo, .text(let text)):
+      guard let word = ["true": "1", "false": "0"][text] else {
+        throw given(text, node).error("that is neither true nor false", "write true or false")
+      }
+      return [given(word, node)]
+    case (.one, .text(let text)), (.list, .text(let text)), (.joined, .text(let text)): return [given(text, node)]
+    case (.list, .list(let nodes)): return try nodes.map { node throws(ConfigurationError) in try text(node) }
+    case (.joined, .list(let nodes)):
+      let texts = try nodes.map { node throws(ConfigurationError) in try text(node) }
+      return [given(texts.map(\.text).joined(separator: ","), node)]
+    case (.byName, .mapping(let entries)):
+      return try entries.map { entry throws(ConfigurationError) in
+        given("\(try text(entry.key).text)=\(try text(entry.value).text)", entry.key)
+      }
+    case (.byName, _): throw mistake(node, "write NAME: \(setting.form ?? "value") below it")
+    case (.yesOrNo, _): throw mistake(node, "write true or false")
+    case (.one, _): throw mistake(node, "write one \(setting.form ?? "value")")
+    case (.list, _), (.joined, _): throw mistake(node, "write one \(setting.form ?? "value"), or a list of them")
+    }
+    func text(_ node: ConfigNode) throws(ConfigurationError) -> GivenText {
+      guard case .text(let text) = node.content else { throw mistake(node, "write one text") }
+      return given(text, node)
+    }
+  }
+}

@@ -1,0 +1,50 @@
+internal import Basics
+
+/// The text given for a setting, and its origin.
+struct GivenText: Sendable {
+  enum Origin: Sendable, Hashable {
+    case flag(SettingName)
+    case variable(SettingName)
+    case file(FilePlace, SettingPath)
+    case standard(SettingName)
+  }
+
+  let text: String
+  let origin: Origin
+  let isSecret: Bool
+
+  init(_ text: String, _ origin: Origin, isSecret: Bool = false) {
+    (self.text, self.origin, self.isSecret) = (text, origin, isSecret)
+  }
+
+  /// Another text of the same origin.
+  func with(text: String) -> GivenText { GivenText(text, origin, isSecret: isSecret) }
+
+  /// Whether the text may begin with the name of the stream that it is for. In a file, names stand elsewhere.
+  var mayName: Bool {
+    switch origin {
+    case .flag, .variable: true
+    case .file, .standard: false
+    }
+  }
+
+  func read<Value>(_ parse: (String) throws(ValueError) -> Value) throws(ConfigurationError) -> Value {
+    do {
+      return try parse(text)
+    } catch {
+      throw self.error(error.reason, error.advice)
+    }
+  }
+
+  /// An error of one line that names the setting.
+  func error(_ reason: String, _ advice: String) -> ConfigurationError {
+    let place =
+      switch origin {
+      case .flag(let name), .standard(let name): (name: name.flag, separator: " ")
+      case .variable(let name): (name: name.variable, separator: "=")
+      case .file(let place, let path): (name: "\(place): \(path)", separator: ": ")
+      }
+    let value = isSecret || text.isEmpty ? "" : place.separator + LogText.escaped(text)
+    return ConfigurationError(.usage, "\(place.name)\(value): \(reason); \(advice)")
+  }
+}

@@ -1,0 +1,36 @@
+internal import Basics
+internal import Ingest
+
+/// The settings of one stream.
+struct StreamProfile: Sendable {
+  var settings: StreamSettings
+  var recording: RecordingPolicy
+}
+
+/// The settings of all streams: those that hold for all, and those of names and patterns.
+struct StreamProfiles: Sendable {
+  /// For streams without settings of their own.
+  let standard: StreamProfile
+  /// The most specific first.
+  private let entries: [(pattern: StreamPattern, profile: StreamProfile)]
+
+  /// Reads and checks the settings of every entry, so that a mistake shows at start and not with a publisher.
+  init(loading given: SettingSources, publicURL: PublicURL?) throws(ConfigurationError) {
+    func profile(_ given: SettingSources) throws(ConfigurationError) -> StreamProfile {
+      StreamProfile(
+        settings: try StreamOptions().settings(given, publicURL: publicURL),
+        recording: try RecordingOptions().policy(given))
+    }
+    standard = try profile(given)
+    var entries: [(StreamPattern, StreamProfile)] = []
+    for (pattern, sources) in try given.ofStreams { entries.append((pattern, try profile(sources))) }
+    self.entries = entries
+  }
+
+  subscript(name: StreamName) -> StreamProfile {
+    entries.first { $0.pattern.matches(name) }?.profile ?? standard
+  }
+
+  /// The standard profile, and all others.
+  var all: [StreamProfile] { [standard] + entries.map(\.profile) }
+}
