@@ -108,19 +108,19 @@ struct FrameGridTests {
   }
 
   /// An encoder on a busy machine leaves out every second picture for a while; a steady one always does.
-  @Test func whatIsForetoldIsNeverMoreThanWhatTheRateHasBeen() throws {
+  @Test func whatIsPredictedIsNeverMoreThanWhatTheRateHasBeen() throws {
     var grid = FrameGrid(rate: FrameRate(numerator: 30, denominator: 1))
-    var foretold: Int64?
+    var predicted: Int64?
     var frame: Int64 = 0
     for steps in [Int64](repeating: 1, count: 20) + [Int64](repeating: 2, count: 40) + [Int64](repeating: 1, count: 20)
     {
       let place = grid.place(milliseconds: Rounding.nearest.milliseconds(frame, 30), composition: 0)
       #expect(place.decodeTime == frame * 1000)
-      if let foretold { #expect(foretold <= place.decodeTime) }
-      foretold = place.duration.map { place.decodeTime + Int64($0) }
+      if let predicted { #expect(predicted <= place.decodeTime) }
+      predicted = place.duration.map { place.decodeTime + Int64($0) }
       frame += steps
     }
-    #expect(foretold == (frame * 1000), "and single steps are foretold again")
+    #expect(predicted == (frame * 1000), "and single steps are predicted again")
 
     var half = FrameGrid(rate: FrameRate(numerator: 60, denominator: 1))
     let durations = (0..<Int64(40)).map {

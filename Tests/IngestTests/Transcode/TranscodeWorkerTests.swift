@@ -65,7 +65,7 @@ import Testing
       let record = try #require(
         replies.compactMap { if case .track(rung, let record) = $0 { record } else { nil } }.first)
       let track = try H264.Configuration(record: record)
-      #expect(track.picture.width == width)
+      #expect(track.format.width == width)
       // Counters can be read where every block has whole samples.
       if width == 320 { #expect(try numbers(made, track, width: width) == Array(0..<45)) }
     }

@@ -168,7 +168,7 @@ import Testing
     let again = try SyntheticMedia.video(timescale: 15_000, frameDuration: 500)
     try driver.receive(.clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: EpochDriver.wall + 9_000_000_000)))
     try driver.receive(.tracks([again]))
-    for index in 0..<130 { try driver.receive(.sample(SyntheticMedia.picture(index, duration: 500))) }
+    for index in 0..<130 { try driver.receive(.sample(SyntheticMedia.frame(index, duration: 500))) }
     let window = driver.epoch.window
     let starts = window.segments.compactMap { segment in
       segment.span(of: .video).map { (segment.sequenceNumber, segment.initVersion, $0.start) }

@@ -20,7 +20,7 @@ import Testing
     /// Pictures of 3 MB a second in groups of a second; segments have two of them.
     func send(_ count: Int) throws {
       for _ in 0..<count {
-        try harness.receive(.sample(SyntheticMedia.picture(next, group: 30, size: 100_000)))
+        try harness.receive(.sample(SyntheticMedia.frame(next, group: 30, size: 100_000)))
         next += 1
         guard next % 6 == 0 else { continue }
         let window = harness.window.segments.reduce(0) { $0 + $1.memory.byteCount }

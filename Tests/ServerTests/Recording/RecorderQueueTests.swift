@@ -12,7 +12,7 @@ import Testing
     epoch.startPublication()
     var events = try epoch.receive(.tracks([try SyntheticMedia.video()]))
     for index in 0..<pictures {
-      events += try epoch.receive(.sample(SyntheticMedia.picture(index, group: 60, size: 1000, isSteady: true)))
+      events += try epoch.receive(.sample(SyntheticMedia.frame(index, group: 60, size: 1000, isSteady: true)))
     }
     return events.compactMap { if case .fragment(let fragment) = $0 { fragment } else { nil } }
   }

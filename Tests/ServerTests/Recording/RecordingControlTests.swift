@@ -55,7 +55,7 @@ import Testing
     }
 
     func send(_ pictures: Range<Int>, to sink: any MediaSink) {
-      for index in pictures { _ = sink.receive(.sample(SyntheticMedia.picture(index, group: 60))) }
+      for index in pictures { _ = sink.receive(.sample(SyntheticMedia.frame(index, group: 60))) }
     }
 
     /// Waits until the newest recording is what it should be.

@@ -30,7 +30,7 @@ import Testing
     _ = sink.receive(.tracks([try SyntheticMedia.video(frameDuration: 30_000)]))
     var next = 0
     let send = {
-      let picture = SyntheticMedia.picture(next, group: 2, duration: 30_000, size: 10, isSteady: true)
+      let picture = SyntheticMedia.frame(next, group: 2, duration: 30_000, size: 10, isSteady: true)
       next += 1
       return ContinuousClock().measure { _ = sink.receive(.sample(picture)) }
     }

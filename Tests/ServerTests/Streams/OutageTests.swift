@@ -125,7 +125,7 @@ import Testing
       try driver.publish(seconds: 5, wall: wall, isSteady: true)
       try driver.epoch.receive(.track(rung: 0, try SyntheticMedia.video()))
       for index in 0..<150 {
-        var picture = SyntheticMedia.picture(index, size: 30)
+        var picture = SyntheticMedia.frame(index, size: 30)
         // Publications lie behind each other, from a whole millisecond on.
         picture.decodeTime &+= MediaTime(milliseconds: start.map { ($0.nanoseconds + 999_999) / 1_000_000 } ?? 0)
           .rescaled(to: 30_000)

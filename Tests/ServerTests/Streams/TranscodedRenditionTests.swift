@@ -19,7 +19,7 @@ import Testing
     for rung in 0..<2 {
       try driver.epoch.receive(.track(rung: rung, try SyntheticMedia.video()))
       for index in 0..<seconds * 30 where groups.contains(index / 60) {
-        try driver.epoch.receive(.picture(rung: rung, SyntheticMedia.picture(index, size: 50 - 20 * rung)))
+        try driver.epoch.receive(.picture(rung: rung, SyntheticMedia.frame(index, size: 50 - 20 * rung)))
       }
     }
     return driver

@@ -101,7 +101,7 @@ import Testing
       Issue.record("no H.264 track")
       return
     }
-    #expect(configuration.picture.width == 1280 && configuration.picture.height == 720)
+    #expect(configuration.format.width == 1280 && configuration.format.height == 720)
   }
 
   @Test func aDroppedPictureIsAGapAndABreakIsTold() throws {

@@ -29,7 +29,7 @@ import Testing
     // One picture a second: what is kept reaches five minutes and a second back.
     for event in [.tracks([try SyntheticMedia.video(frameDuration: 30_000)])]
       + (0..<seconds).map({ index -> MediaEvent in
-        .sample(SyntheticMedia.picture(index, group: 2, duration: 30_000, size: size, isSteady: true))
+        .sample(SyntheticMedia.frame(index, group: 2, duration: 30_000, size: size, isSteady: true))
       })
     {
       for stored in try epoch.receive(event) { buffer.receive(stored) }
@@ -90,7 +90,7 @@ import Testing
     func send(_ count: Int) throws {
       for _ in 0..<count {
         for at in streams.indices {
-          let picture = SyntheticMedia.picture(next, group: 30, size: 50_000)
+          let picture = SyntheticMedia.frame(next, group: 30, size: 50_000)
           for stored in try streams[at].epoch.receive(.sample(picture)) { streams[at].buffer.receive(stored) }
         }
         next += 1
