@@ -128,7 +128,7 @@ import Testing
     var segmenter = Segmenter()
     _ = segmenter.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
     var emitted = 0
-    for picture in pictures {
+    for frame in frames {
       emitted += fragments(segmenter.receive(.sample(frame))).reduce(0) { $0 + $1.runs[0].samples.count }
       // Part, patience and the frame that closes the part.
       #expect(Int(frame.decodeTime) / 1000 - emitted <= 6 + 10 + 2)

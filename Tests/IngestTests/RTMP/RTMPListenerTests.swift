@@ -323,7 +323,7 @@ struct RTMPListenerTests {
   }
 
   @Test(.enabled(if: access("/usr/bin/ffmpeg", X_OK) == 0))
-  func ffmpegPublishesWithReorderedPictures() async throws {
+  func ffmpegPublishesWithReorderedFrames() async throws {
     let gate = RecordingGate()
     try await listening(gate: gate) { _, address in
       let port = try #require(address.port)
@@ -338,13 +338,13 @@ struct RTMPListenerTests {
     }
     let sink = try #require(gate.sinks.first)
     #expect(sink.ending == .finished)
-    let pictures = sink.samples.filter { $0.track == .video }
-    #expect(pictures.map(\.decodeTime) == (0..<Int64(pictures.count)).map { $0 * 1001 })
-    #expect(pictures.count == 90)
-    // In order of presentation the pictures follow each other without jitter.
-    let shown = pictures.map { $0.decodeTime + Int64($0.compositionOffset) }.sorted()
+    let frames = sink.samples.filter { $0.track == .video }
+    #expect(frames.map(\.decodeTime) == (0..<Int64(frames.count)).map { $0 * 1001 })
+    #expect(frames.count == 90)
+    // In order of presentation the frames follow each other without jitter.
+    let shown = frames.map { $0.decodeTime + Int64($0.compositionOffset) }.sorted()
     #expect(zip(shown, shown.dropFirst()).allSatisfy { $1 - $0 == 1001 })
-    #expect(pictures.contains { $0.compositionOffset > 1001 })
+    #expect(frames.contains { $0.compositionOffset > 1001 })
     let audio = sink.samples.filter { $0.track == .audio }.map(\.decodeTime)
     #expect(zip(audio, audio.dropFirst()).allSatisfy { $1 - $0 == 1024 })
     #expect(audio.count >= 129)

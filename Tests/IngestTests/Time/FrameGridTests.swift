@@ -79,7 +79,7 @@ struct FrameGridTests {
   }
 
   @Test(arguments: rates)
-  func picturesThatAreReorderedKeepBothTimesExactly(_ fraction: (UInt32, UInt32)) throws {
+  func framesThatAreReorderedKeepBothTimesExactly(_ fraction: (UInt32, UInt32)) throws {
     let rate = try #require(FrameRate(numerator: fraction.0, denominator: fraction.1))
     var grid = FrameGrid(rate: rate)
     let step = Int64(try #require(grid.frameDuration))
@@ -107,7 +107,7 @@ struct FrameGridTests {
     }
   }
 
-  /// An encoder on a busy machine leaves out every second picture for a while; a steady one always does.
+  /// An encoder on a busy machine leaves out every second frame for a while; a steady one always does.
   @Test func whatIsPredictedIsNeverMoreThanWhatTheRateHasBeen() throws {
     var grid = FrameGrid(rate: FrameRate(numerator: 30, denominator: 1))
     var predicted: Int64?
@@ -252,7 +252,7 @@ struct FrameGridTests {
 }
 
 extension FrameGrid {
-  /// A picture whose times the wire has in milliseconds; `nanoseconds` are what it adds to the presentation time.
+  /// A frame whose times the wire has in milliseconds; `nanoseconds` are what it adds to the presentation time.
   fileprivate mutating func place(milliseconds: Int64, composition: Int32, nanoseconds: UInt32 = 0) -> Place {
     place(decode: milliseconds &* 1_000_000, composition: Int64(composition) &* 1_000_000 &+ Int64(nanoseconds))
   }

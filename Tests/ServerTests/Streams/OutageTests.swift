@@ -129,7 +129,7 @@ import Testing
         // Publications lie behind each other, from a whole millisecond on.
         picture.decodeTime &+= MediaTime(milliseconds: start.map { ($0.nanoseconds + 999_999) / 1_000_000 } ?? 0)
           .rescaled(to: 30_000)
-        try driver.epoch.receive(.picture(rung: 0, picture))
+        try driver.epoch.receive(.frame(rung: 0, picture))
       }
     }
     try publish(wall: EpochDriver.wall)

@@ -19,7 +19,7 @@ import Testing
     for rung in 0..<2 {
       try driver.epoch.receive(.track(rung: rung, try SyntheticMedia.video()))
       for index in 0..<seconds * 30 where groups.contains(index / 60) {
-        try driver.epoch.receive(.picture(rung: rung, SyntheticMedia.frame(index, size: 50 - 20 * rung)))
+        try driver.epoch.receive(.frame(rung: rung, SyntheticMedia.frame(index, size: 50 - 20 * rung)))
       }
     }
     return driver
@@ -103,7 +103,7 @@ import Testing
     for index in seconds.lowerBound * 50..<seconds.upperBound * 50 {
       let frame = Sample(
         track: .audio, decodeTime: Int64(index) * 960, isSync: true, payload: ByteBuffer(bytes: [1, 2, 3]))
-      try driver.epoch.receive(.picture(rung: 0, frame), of: .audio)
+      try driver.epoch.receive(.frame(rung: 0, frame), of: .audio)
     }
     return driver.epoch
   }

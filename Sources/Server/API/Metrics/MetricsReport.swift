@@ -118,9 +118,9 @@ struct MetricsReport: Sendable {
     if status.audioTranscoding != nil || status.counters.audioRestarts > 0 {
       sheet.add(.audioRestarts, status.counters.audioRestarts, of: subject)
     }
-    if status.transcoding != nil || status.counters.workerRestarts > 0 || status.counters.droppedPictures > 0 {
+    if status.transcoding != nil || status.counters.workerRestarts > 0 || status.counters.droppedFrames > 0 {
       sheet.add(.ladderRestarts, status.counters.workerRestarts, of: subject)
-      sheet.add(.ladderDropped, status.counters.droppedPictures, of: subject)
+      sheet.add(.ladderDropped, status.counters.droppedFrames, of: subject)
     }
   }
 
@@ -130,10 +130,10 @@ struct MetricsReport: Sendable {
       let label = (name: "protocol", value: protocolName)
       let (video, audio) = ((name: "kind", value: "video"), (name: "kind", value: "audio"))
       sheet.add(.ingestBytes, intake.bytes, of: subject, [label])
-      sheet.add(.ingestFrames, intake.pictures, of: subject, [label, video])
+      sheet.add(.ingestFrames, intake.frames, of: subject, [label, video])
       sheet.add(.ingestFrames, intake.audioFrames, of: subject, [label, audio])
       sheet.add(.ingestKeyFrames, intake.keyFrames, of: subject, [label])
-      sheet.add(.ingestLost, intake.lostPictures, of: subject, [label, video])
+      sheet.add(.ingestLost, intake.lostFrames, of: subject, [label, video])
       sheet.add(.ingestLost, intake.lostAudioFrames, of: subject, [label, audio])
       sheet.add(.jumps, intake.jumps, of: subject, [label])
     }
@@ -155,7 +155,7 @@ struct MetricsReport: Sendable {
     for source in sources.all {
       guard let status = source.status else { continue }
       let subject = overview.subject(of: source.name)
-      if let video = status.picture { add(of: video, subject, &sheet) }
+      if let video = status.video { add(of: video, subject, &sheet) }
       if let audio = status.audio {
         sheet.add(.microphoneUp, audio.state == .running, of: subject)
         sheet.add(.overruns, audio.overruns, of: subject)
@@ -166,7 +166,7 @@ struct MetricsReport: Sendable {
   }
 
   private func add(
-    of video: CaptureStatus.Picture, _ subject: MetricSheet.Subject, _ sheet: inout MetricSheet
+    of video: CaptureStatus.Video, _ subject: MetricSheet.Subject, _ sheet: inout MetricSheet
   ) {
     sheet.add(.cameraUp, video.state == .running, of: subject)
     sheet.add(.cameraTaken, video.taken, of: subject)
