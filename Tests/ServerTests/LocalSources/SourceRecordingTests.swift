@@ -97,11 +97,11 @@ import Testing
       }
     }
 
-    func send(_ pictures: Range<Int>, to sink: any MediaSink) {
-      let (start, end) = (pictures.lowerBound, pictures.upperBound)
+    func send(_ frames: Range<Int>, to sink: any MediaSink) {
+      let (start, end) = (frames.lowerBound, frames.upperBound)
       for sample in SyntheticMedia.interleaved(seconds: 20) {
-        let picture = sample.track == .video ? sample.decodeTime / 1000 : sample.decodeTime * 30 / 48_000
-        if picture >= start, picture < end { _ = sink.receive(.sample(sample)) }
+        let frame = sample.track == .video ? sample.decodeTime / 1000 : sample.decodeTime * 30 / 48_000
+        if frame >= start, frame < end { _ = sink.receive(.sample(sample)) }
       }
     }
 
@@ -158,7 +158,7 @@ import Testing
       #expect(scene.perform(.cancel) == .refused(.notRecording))
       scene.send(200..<300, to: sink)
       try await scene.waitForEnd()
-      // From picture 60, two seconds after the start, to the one before the end of which nothing was known.
+      // From frame 60, two seconds after the start, to the one before the end of which nothing was known.
       #expect(scene.harness.files == ["cam/20261121T072412Z.mp4"])
       #expect(try scene.samples[0] == 140)
       #expect(scene.events.steps == [.started, .stopped(.asked), .stored])

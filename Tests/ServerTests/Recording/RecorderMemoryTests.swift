@@ -17,7 +17,7 @@ import Testing
     try harness.startPublication([try SyntheticMedia.video()])
     var next = 0
     var most = 0
-    /// Pictures of 3 MB a second in groups of a second; segments have two of them.
+    /// Frames of 3 MB a second in groups of a second; segments have two of them.
     func send(_ count: Int) throws {
       for _ in 0..<count {
         try harness.receive(.sample(SyntheticMedia.frame(next, group: 30, size: 100_000)))
@@ -26,7 +26,7 @@ import Testing
         let window = harness.window.segments.reduce(0) { $0 + $1.memory.byteCount }
         let kept = MediaMemory.bytes - before - window
         most = max(most, kept)
-        #expect(kept <= limit + (1 << 20), "after \(next) pictures")
+        #expect(kept <= limit + (1 << 20), "after \(next) frames")
         #expect(harness.library.overview.queuedBytes <= limit)
       }
     }

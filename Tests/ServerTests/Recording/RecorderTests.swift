@@ -179,7 +179,7 @@ import Testing
     try harness.send((0..<60).map { SyntheticMedia.frame($0, group: 30) })
     try await harness.settle()
     let thaw = try harness.freezeDisk()
-    // Fragments of six pictures: the eighth does not fit below 64 MiB.
+    // Fragments of six frames: the eighth does not fit below 64 MiB.
     for index in 60..<120 { try harness.receive(.sample(SyntheticMedia.frame(index, group: 30, size: 1_400_000))) }
     #expect(!harness.recorder.isIdle)
     thaw()
@@ -191,7 +191,7 @@ import Testing
       Issue.record("\(harness.recorder.state)")
       return
     }
-    // Of the 210 pictures the last of the large ones are missing, up to the key frame that came after the thaw.
+    // Of the 210 frames the last of the large ones are missing, up to the key frame that came after the thaw.
     let count = try #require(try harness.sampleCounts("cam/20261121T072410Z.mp4").first)
     #expect(count >= 60 + 42 + 30 && count < 210)
     #expect(abs(progress.seconds - 7) < 0.01, "time goes on")
@@ -236,7 +236,7 @@ import Testing
     let gap = try #require(stored.facts.gaps.first)
     #expect(stored.facts.gaps.count == 1)
     #expect(gap.reason.contains("slow"))
-    #expect(abs(gap.at - Double(count) / 30) < 0.01, "behind the last picture")
+    #expect(abs(gap.at - Double(count) / 30) < 0.01, "behind the last frame")
     // Nothing waits for the fragment in the making when somebody stops it.
     #expect(abs(gap.seconds - Double(150 - count) / 30) < (end == .stopped ? 0.21 : 0.01))
     guard case .completed(let progress) = harness.recorder.state else {
@@ -274,8 +274,8 @@ import Testing
   @Test func aLongHoleMakesAnotherFile() async throws {
     let harness = try RecordingHarness(try TemporaryFolder())
     try harness.startPublication([try SyntheticMedia.video()])
-    func send(_ pictures: Range<Int>, size: Int = 100) throws {
-      for index in pictures { try harness.receive(.sample(SyntheticMedia.frame(index, group: 30, size: size))) }
+    func send(_ frames: Range<Int>, size: Int = 100) throws {
+      for index in frames { try harness.receive(.sample(SyntheticMedia.frame(index, group: 30, size: size))) }
     }
     try send(0..<60)
     try await harness.settle()

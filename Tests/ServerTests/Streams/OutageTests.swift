@@ -47,7 +47,7 @@ import Testing
     return driver
   }
 
-  /// Audio goes on for longer than the pictures: with its last frames a part comes that shows nothing new.
+  /// Audio goes on for longer than the video: with its last frames a part comes that shows nothing new.
   @Test func noPartIsWithoutLength() throws {
     var driver = EpochDriver()
     try driver.publish(seconds: 5, isSteady: true)
@@ -125,11 +125,11 @@ import Testing
       try driver.publish(seconds: 5, wall: wall, isSteady: true)
       try driver.epoch.receive(.track(rung: 0, try SyntheticMedia.video()))
       for index in 0..<150 {
-        var picture = SyntheticMedia.frame(index, size: 30)
+        var frame = SyntheticMedia.frame(index, size: 30)
         // Publications lie behind each other, from a whole millisecond on.
-        picture.decodeTime &+= MediaTime(milliseconds: start.map { ($0.nanoseconds + 999_999) / 1_000_000 } ?? 0)
+        frame.decodeTime &+= MediaTime(milliseconds: start.map { ($0.nanoseconds + 999_999) / 1_000_000 } ?? 0)
           .rescaled(to: 30_000)
-        try driver.epoch.receive(.frame(rung: 0, picture))
+        try driver.epoch.receive(.frame(rung: 0, frame))
       }
     }
     try publish(wall: EpochDriver.wall)
@@ -154,7 +154,7 @@ import Testing
     #expect(manifest().all("PatchLocation").count == 1)
     #expect(periods.map { $0["start"] } == ["PT0S", "PT9S"])
     #expect(periods.allSatisfy { $0["duration"] == nil }, "libavformat would play the one with a duration")
-    let picture = periods[0].all("Representation").first { $0["id"] == "video" }
-    #expect(picture?.all("S").map { $0["d"] } == ["60000", "60000", "30000"], "of 30,000 ticks a second")
+    let video = periods[0].all("Representation").first { $0["id"] == "video" }
+    #expect(video?.all("S").map { $0["d"] } == ["60000", "60000", "30000"], "of 30,000 ticks a second")
   }
 }

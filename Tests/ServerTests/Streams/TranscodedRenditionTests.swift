@@ -6,13 +6,13 @@ import Testing
 
 @testable import Server
 
-/// Rungs as playlists and manifests show them; their pictures are synthetic.
+/// Rungs as playlists and manifests show them; their frames are synthetic.
 @Suite struct TranscodedRenditionTests {
   private static let settings = StreamSettings(
     layout: .separate,
     ladder: [RungSpecification(shortSide: 120, bitRate: 200_000), RungSpecification(shortSide: 90, bitRate: 100_000)])
 
-  /// `seconds` of a source, and of its rungs the pictures of those groups (of two seconds, from 0).
+  /// `seconds` of a source, and of its rungs the frames of those groups (of two seconds, from 0).
   private func driver(seconds: Int, groups: [Int]) throws -> EpochDriver {
     var driver = EpochDriver(Self.settings)
     try driver.publish(seconds: seconds, isSteady: true)
@@ -44,7 +44,7 @@ import Testing
     #expect(epoch.window(of: .rung("720p")) == nil)
   }
 
-  @Test func theMultivariantPlaylistHasAllPicturesAndOneGroupOfAudio() throws {
+  @Test func theMultivariantPlaylistHasAllVideoRenditionsAndOneGroupOfAudio() throws {
     let view = try driver(seconds: 9, groups: [0, 1, 2, 3, 4]).epoch.viewWithRungs
     let text = HLSMultivariantPlaylist(epoch: view, layout: .separate).render()
     #expect(lines(text, "#EXT-X-MEDIA:").count == 1)
@@ -74,7 +74,7 @@ import Testing
     #expect(epoch.viewWithRungs.playableRungs.count == 2)
   }
 
-  @Test func manifestsHaveTheRungsInThePicturesAdaptationSet() throws {
+  @Test func manifestsHaveTheRungsInTheVideosAdaptationSet() throws {
     let view = try driver(seconds: 9, groups: [0, 1, 2, 3, 4]).epoch.viewWithRungs
     let text = String(buffer: DASHManifest(epoch: view, source: .server).root(publishTime: 0).document)
     let sets = text.split(separator: "<AdaptationSet ").dropFirst()
@@ -126,7 +126,7 @@ import Testing
     }
   }
 
-  @Test func eachAudioHasAGroupAndEveryPictureComesWithEach() throws {
+  @Test func eachAudioHasAGroupAndEveryVideoComesWithEach() throws {
     let view = try sounding(seconds: 0..<9).viewWithRungs
     let text = HLSMultivariantPlaylist(epoch: view, layout: .separate).render()
     #expect(lines(text, "#EXT-X-MEDIA:").count == 2)
