@@ -4,7 +4,7 @@ internal import Basics
 struct PublisherOptions: SettingGroup {
   let publishKey = Setting(
     "publish-key", "[name=]key", isSecret: true, split: PublishKeyText.list,
-    "Key that publishers must give, of one name or of all; may be repeated; none lets anybody publish.",
+    "Key that publishers must give, of one name or of all; may be repeated; without one any client may publish.",
     read: PublishKeys.init)
   let maxStreams = Setting("max-streams", .count(1...100_000), default: "1000", "More streams are refused.")
   let streamMemory = Setting(

@@ -164,7 +164,7 @@ import Testing
     #expect(shown == frames.map(\.presentationTime).sorted())
   }
 
-  /// What a publisher says of when a frame is shown holds up nobody.
+  /// A presentation time that a publisher states holds nothing up.
   @Test func aFrameThatIsShownHoursLaterHoldsNothingUp() throws {
     var segmenter = Segmenter(policy: CutPolicy(fragmentsWaitForFollowers: true))
     var events = segmenter.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))

@@ -45,7 +45,7 @@ import Testing
     #expect(events.filter { if case .segmentEnd = $0 { true } else { false } }.count == 3)
   }
 
-  /// What is shown where nobody chooses is one stretch of a fragment's media, whatever order the tracks came in.
+  /// The tracks that play without a choice are one stretch of a fragment's media, whatever order the tracks came in.
   @Test func furtherTracksOfAKindComeBehindTheFirst() throws {
     var further = try SyntheticMedia.video()
     further.id = TrackID(3)

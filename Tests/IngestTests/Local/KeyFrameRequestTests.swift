@@ -5,7 +5,7 @@ import Testing
 @Suite struct KeyFrameRequestTests {
   private static let shortest = KeyFrameRequest.shortestDistance
 
-  @Test func nobodyAskedNothingIsMade() {
+  @Test func withoutARequestNothingIsMade() {
     #expect(!KeyFrameRequest().take(now: 0))
   }
 

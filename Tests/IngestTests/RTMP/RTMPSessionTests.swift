@@ -101,14 +101,14 @@ struct RTMPCommandTests {
     #expect(driver.events.isEmpty)
   }
 
-  @Test func mediaBeforeAdmissionReachesNobody() {
+  @Test func mediaBeforeAdmissionIsNotPassedOn() {
     var driver = SessionDriver()
     driver.feed(S.handshake + S.connect() + S.createStream + S.headers + S.media(milliseconds: 400))
     #expect(driver.events.isEmpty)
     #expect(driver.endings.isEmpty)
   }
 
-  @Test func whoeverWantsToPlayIsToldWhere() throws {
+  @Test func aClientThatWantsToPlayIsToldWhere() throws {
     var driver = SessionDriver()
     driver.feed(
       S.handshake + S.connect() + S.createStream
@@ -128,7 +128,7 @@ struct RTMPCommandTests {
     #expect(driver.endings == [.failure])
   }
 
-  @Test func commandsNobodyKnowsAreAnsweredOrPassedOver() throws {
+  @Test func unknownCommandsAreAnsweredOrPassedOver() throws {
     var driver = SessionDriver()
     driver.feed(
       S.handshake + S.connect() + S.command([.string("_checkbw"), .number(9), .null])

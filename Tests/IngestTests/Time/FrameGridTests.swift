@@ -175,7 +175,7 @@ struct FrameGridTests {
   }
 
   @Test(arguments: rates.filter { $0.0 != 120 }, Rounding.allCases)
-  func aRateThatNobodyNamedIsLearned(_ fraction: (UInt32, UInt32), _ rounding: Rounding) throws {
+  func aRateThatWasNotStatedIsLearned(_ fraction: (UInt32, UInt32), _ rounding: Rounding) throws {
     var grid = FrameGrid(rate: nil)
     let rate = try #require(FrameRate(numerator: fraction.0, denominator: fraction.1))
     let frames = 12 * Int64(fraction.0) / Int64(fraction.1)

@@ -59,7 +59,7 @@ import Testing
     return String(buffer: buffer)
   }
 
-  @Test func oneKeyFrameIsDecodedForWhoeverAsksWithinASegment() async throws {
+  @Test func oneKeyFrameIsDecodedForAllRequestsWithinASegment() async throws {
     let studio = Studio()
     let thumbnails = Thumbnails(logger: logger, pool: .singleton, make: studio.make)
     let (stream, _) = try await stream([try SyntheticMedia.video(), try SyntheticMedia.audio()], seconds: 5)

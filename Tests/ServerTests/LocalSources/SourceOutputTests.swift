@@ -155,7 +155,7 @@ import Testing
     #expect(door.samples.count == film.count { $0.track == .audio } && output.keyFrame == nil)
   }
 
-  @Test func whatDoesNotRunAsksNobody() async throws {
+  @Test func whatDoesNotRunAsksForNoAdmission() async throws {
     #expect(await output.begin() == nil)
     _ = try await run()
     output.finishRun(.finished)

@@ -162,7 +162,7 @@ import Testing
       #expect(scene.harness.files == ["cam/20261121T072412Z.mp4"])
       #expect(try scene.samples[0] == 140)
       #expect(scene.events.steps == [.started, .stopped(.asked), .stored])
-      #expect(scene.registry.stream(scene.source.name) == nil, "nobody was offered anything")
+      #expect(scene.registry.stream(scene.source.name) == nil, "viewers were offered nothing")
 
       #expect(scene.perform(.start) == .done, "and once more")
       scene.send(300..<400, to: sink)
@@ -239,7 +239,7 @@ import Testing
       #expect(scene.perform(.start) == .refused(.alreadyRecording))
       let again = try await scene.sink(1)
       scene.send(0..<100, to: again)
-      #expect(scene.registry.stream(scene.source.name)?.phase == .ended, "nobody is offered anything")
+      #expect(scene.registry.stream(scene.source.name)?.phase == .ended, "viewers are offered nothing")
       if case .preview = scene.source.activity {} else { Issue.record("\(scene.source.activity)") }
       #expect(scene.perform(.stop) == .done)
       try await scene.waitForEnd()
@@ -285,7 +285,7 @@ import Testing
   }
 
   /// It may hold what was never on air.
-  @Test func nobodyIsToldOfItOrShownItBeforeItIsStored() async throws {
+  @Test func itIsNeitherListedNorServedBeforeItIsStored() async throws {
     try await staged { scene in
       let sink = try await scene.sink()
       #expect(scene.perform(.start) == .done)

@@ -39,7 +39,7 @@ import Testing
     #expect(root["type"] == "dynamic")
     #expect(root.all("PatchLocation", "ServiceDescription", "Resync").isEmpty)
     #expect(root.all("SegmentTemplate").allSatisfy { $0["availabilityTimeOffset"] == nil })
-    // Whoever serves the folder has no /time, and a Date.
+    // A server of the folder has no /time, but a Date.
     let clocks = root.all("UTCTiming")
     #expect(!clocks.isEmpty && clocks.allSatisfy { $0["value"] == "manifest.mpd" })
     #expect(clocks.allSatisfy { $0["schemeIdUri"] == "urn:mpeg:dash:utc:http-head:2014" })

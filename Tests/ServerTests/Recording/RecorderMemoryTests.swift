@@ -9,7 +9,7 @@ import Testing
 @Suite struct RecorderMemoryTests {
   /// A segment's memory is one piece: while a fragment of it waits all of it is there, also what has been written, what
   /// came before a group that recording went on with, and what found no room.
-  @Test func whatWaitsForAFrozenDiskKeeps64MiBOfSegmentsThatNobodyElseHas() async throws {
+  @Test func whatWaitsForAFrozenDiskKeeps64MiBOfSegmentsThatNothingElseHolds() async throws {
     let limit = 64 << 20
     let before = MediaMemory.bytes
     let harness = try RecordingHarness(

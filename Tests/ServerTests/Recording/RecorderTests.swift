@@ -237,7 +237,7 @@ import Testing
     #expect(stored.facts.gaps.count == 1)
     #expect(gap.reason.contains("slow"))
     #expect(abs(gap.at - Double(count) / 30) < 0.01, "behind the last frame")
-    // Nothing waits for the fragment in the making when somebody stops it.
+    // Nothing waits for the fragment in the making when it is stopped.
     #expect(abs(gap.seconds - Double(150 - count) / 30) < (end == .stopped ? 0.21 : 0.01))
     guard case .completed(let progress) = harness.recorder.state else {
       Issue.record("\(harness.recorder.state)")

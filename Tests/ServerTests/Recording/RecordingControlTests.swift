@@ -109,7 +109,7 @@ import Testing
     #expect(scene.events.steps == [.started, .cancelled])
   }
 
-  /// A publisher that comes back does not undo what somebody asked for.
+  /// A publisher that comes back does not undo a request of the API.
   @Test func whatWasStoppedStaysStoppedWhenThePublisherReturns() async throws {
     let scene = try Scene(.automatic)
     let sink = try await scene.publish()

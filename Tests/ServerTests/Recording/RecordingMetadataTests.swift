@@ -11,7 +11,7 @@ import Testing
 @testable import Basics
 @testable import Server
 
-/// What a recording's file tells when nobody else knows: when it began, what is missing, why it ended, that it was
+/// What a recording's file tells when nothing else knows: when it began, what is missing, why it ended, that it was
 /// salvaged.
 @Suite struct RecordingMetadataTests {
   private static let metadata = RecordingMetadata(

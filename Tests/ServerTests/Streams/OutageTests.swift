@@ -7,7 +7,7 @@ import Testing
 @testable import Basics
 @testable import Server
 
-/// What lists and manifests say of the time in which nobody published.
+/// What playlists and manifests list of an outage.
 @Suite struct OutageTests {
   private struct Line {
     var duration: Double
@@ -35,7 +35,7 @@ import Testing
     return lines
   }
 
-  /// Five seconds, nobody for `outage` seconds, and four seconds.
+  /// Five seconds of media, an outage of `outage` seconds, and four seconds of media.
   private func driver(outage: Double, _ settings: StreamSettings = StreamSettings(layout: .separate)) throws
     -> EpochDriver
   {
@@ -142,7 +142,7 @@ import Testing
     #expect(driver.epoch.viewWithRungs.playableRungs.count == 1)
   }
 
-  @Test func whileNobodyPublishesAManifestHasNoPatchesAndAfterwardsTrueLengths() throws {
+  @Test func withoutAPublisherAManifestHasNoPatchesAndAfterwardsTrueLengths() throws {
     var driver = EpochDriver(StreamSettings())
     try driver.publish(seconds: 5, isSteady: true)
     func manifest() -> XMLElement { DASHManifest(epoch: driver.epoch.view, source: .server).root(publishTime: 0) }

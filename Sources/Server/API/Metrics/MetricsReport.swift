@@ -67,7 +67,7 @@ struct MetricsReport: Sendable {
     ]
     counts.merge(overview.rejections) { $1 }
     counts["slowed", default: 0] += door.slowed
-    counts["crowded"] = door.tooManyStrangers
+    counts["crowded"] = door.tooManyUnauthenticated
     return counts.sorted { $0.key < $1.key }.map { (reason: $0.key, count: $0.value) }
   }
 

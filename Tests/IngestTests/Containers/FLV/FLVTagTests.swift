@@ -106,7 +106,7 @@ struct FLVTagTests {
     let whole = [0x96, 0x21] + cc("av01") + [0, 0, 0, 2, 8, 9]
     #expect(describe(try video(whole)) == "av1 frame 0 [8, 9]")
     for length in 0..<whole.count { #expect(describe(try video(Array(whole[..<length]))) == "nothing") }
-    // A layout that nobody knows, and more tracks than there are numbers.
+    // An unknown layout, and more tracks than there are numbers.
     #expect(describe(try video([0x96, 0x31] + cc("av01") + [0, 7])) == "nothing")
     let many: [UInt8] = (0..<300).flatMap { number -> [UInt8] in [UInt8(truncatingIfNeeded: number), 0, 0, 1, 7] }
     let tag = try video([0x96, 0x11] + cc("av01") + many)

@@ -129,7 +129,7 @@ import Testing
     let lane = setup.lane(patience: 500_000_000) { _, _ in FakeCoder(on: [3: { release.wait() }]) }
     try await setup.run(lane) {
       try await setup.push(1...2)
-      // Nobody waits for the third one.
+      // Nothing waits for the third frame.
       try await setup.push(3...6)
       release.post()
       try await Task.sleep(for: .milliseconds(50))
@@ -189,7 +189,7 @@ import Testing
     #expect(taken.filter(\.self).count == FrameQueue.limit && setup.queue.dropped == 7)
   }
 
-  @Test func whoeverWasLeftBehindTakesNothingMoreAndHoldsNothingUp() async throws {
+  @Test func anAbandonedEncoderTakesNothingMoreAndHoldsNothingUp() async throws {
     let setup = Setup()
     let queue = setup.queue
     let taken = Mutex<[Int: Int]>([:])

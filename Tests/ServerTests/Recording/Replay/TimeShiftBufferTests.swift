@@ -11,7 +11,7 @@ import Testing
 @testable import Storage
 
 @Suite struct TimeShiftBufferTests {
-  /// What nobody can go back to any more takes no room on the disk; what they can is there.
+  /// What viewers cannot go back to any more takes no room on the disk. What they can is there.
   @Test func whatIsOutOfReachIsGivenBackToTheDisk() async throws {
     let folder = try TemporaryFolder()
     let threads = NIOThreadPool(numberOfThreads: 1)
