@@ -19,7 +19,7 @@ DOCUMENTS += sorted((tools.ROOT / "docs").glob("*.md"))
 #: Document and beginning of a block → why it is not run here.
 NOT_RUN = {
     ("README.md", "make run"): "it installs packages and builds",
-    ("ARCHITECTURE.md", ""): "pictures, no commands",
+    ("ARCHITECTURE.md", ""): "drawings, no commands",
     ("capture.md", "weir devices"): "it opens a camera; make test-devices has some",
     ("capture.md", "weir capture"): "the same",
     ("capture.md", "post()"): "the same",
