@@ -101,6 +101,11 @@ def test_flags_that_documents_name_exist():
     assert missing == []
 
 
+def test_the_tables_of_flags_are_what_the_help_says():
+    done = subprocess.run([tools.ROOT / ".ci" / "write-flags", tools.weir_binary(), "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.fixture(scope="module")
 def live(start_shared, tmp_path_factory):
     """A server as started by `make run`, with a publisher, a finished recording and an admin token."""

@@ -8,9 +8,9 @@ struct PublisherOptions: SettingGroup {
     read: PublishKeys.init)
   let maxStreams = Setting("max-streams", .count(1...100_000), default: "1000", "More streams are refused.")
   let streamMemory = Setting(
-    "stream-memory", .mediaMemory, "Media of one stream kept in memory, at most; a quarter of it where not set.")
+    "stream-memory", .mediaMemory, "Most media of one stream in memory; without it, a quarter of the memory.")
   let mediaMemory = Setting(
-    "media-memory", .mediaMemory, "Media of all streams kept in memory, at most; half of it where not set.")
+    "media-memory", .mediaMemory, "Most media of all streams in memory; without it, half of the memory.")
   let maxNames = Setting(
     "max-names", .count(1...100_000), default: "64",
     "New names that an address without a key may take at once; a quarter of them more a minute.")

@@ -16,15 +16,16 @@ struct RecordingOptions: SettingGroup {
   let recordSplit = Setting(
     "record-split", SettingText("duration", RecordingSplit.init(parsing:)),
     "Another file at each whole 1h, 30m … (UTC), or each:1h after so much.")
-  let recordMaxDuration = Setting("record-max-duration", .ofRecording, "A recording is complete after so much.")
-  let recordMaxSize = Setting("record-max-size", .size, "A recording is complete when it is so large.")
+  let recordMaxDuration = Setting("record-max-duration", .ofRecording, "Length at which a recording is complete.")
+  let recordMaxSize = Setting("record-max-size", .size, "Size at which a recording is complete.")
   let recordMaxFiles = Setting(
     "record-max-files", .count(1...100_000), default: "120",
     "Files that a stream may begin in an hour, beside those of --record-split.")
   let keepFree = Setting("keep-free", .size, default: "1GB", "Recording stops below this much free disk.")
   let retainAge = Setting(
-    "retain-age", .nanoseconds(.seconds(1) ... .seconds(3_153_600_000)), "Recordings go this long after they ended.")
-  let retainSize = Setting("retain-size", .size, "The oldest recordings go beyond this size in all.")
+    "retain-age", .nanoseconds(.seconds(1) ... .seconds(3_153_600_000)),
+    "Recordings are deleted this long after they ended.")
+  let retainSize = Setting("retain-size", .size, "The oldest recordings are deleted beyond this size of all.")
   let retainStreamSize = Setting("retain-stream-size", .size, "The same for each stream's own.")
   let retainDeleted = Setting(
     "retain-deleted", .nanoseconds(.zero ... .seconds(31_536_000)), default: "1h",
