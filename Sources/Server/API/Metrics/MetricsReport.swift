@@ -4,8 +4,8 @@ internal import HTTP
 internal import Ingest
 internal import NIOCore
 
-/// Gathers the figures of `/metrics` from where they are kept. The API reports the same figures of a stream. While media flows,
-/// nothing is counted only for this report.
+/// Gathers the figures of `/metrics` when they are requested. It only reads counters that streams, viewers, recordings, sources
+/// and connections keep anyway. The API reports the same figures of a stream.
 struct MetricsReport: Sendable {
   let streams: StreamRegistry
   let viewers: ViewerRegistry
@@ -58,16 +58,17 @@ struct MetricsReport: Sendable {
     sheet.add(.egress, traffic[.http2Bytes], [("version", "2")])
   }
 
-  /// All reasons, including those with a count of 0: an alert cannot detect a series that begins.
+  /// Rejected publications by reason, sorted. Every reason is reported, also with a count of 0: an alert on an increase does not
+  /// see a series that begins with 1.
   private func rejections(_ overview: StreamRegistry.Overview) -> [(reason: String, count: Int)] {
-    let door = refusals()
+    let connections = refusals()
     var counts = [
       "unauthorized": 0, "busy": 0, "takeovers": 0, "breaks": 0, "names": 0, "streams": 0, "room": 0, "shutdown": 0,
       "slowed": 0, "address": 0,
     ]
     counts.merge(overview.rejections) { $1 }
-    counts["slowed", default: 0] += door.slowed
-    counts["crowded"] = door.tooManyUnauthenticated
+    counts["slowed", default: 0] += connections.slowed
+    counts["crowded"] = connections.tooManyUnauthenticated
     return counts.sorted { $0.key < $1.key }.map { (reason: $0.key, count: $0.value) }
   }
 
@@ -225,7 +226,8 @@ struct MetricsReport: Sendable {
 }
 
 extension StreamRegistry.Overview {
-  /// The subject under which a stream appears in `/metrics`. A local source that is not published yet is one of the others.
+  /// Whose series a stream's figures belong to. Only a bounded number of streams (`named`) have series of their own. All others,
+  /// and local sources that are not published yet, share one.
   func subject(of name: StreamName) -> MetricSheet.Subject {
     named.contains(name) ? .stream(name.description) : .other
   }
