@@ -40,7 +40,7 @@ BENCH_PACKAGES := e2fsprogs ffmpeg gcc libc6-dev libnginx-mod-rtmp nghttp2-clien
 # those that compute.
 UNIT = $(SWIFT) test $(TESTED) --skip-build --disable-xctest --no-parallel --quiet
 
-.PHONY: help run build install check web format test test-devices test-devices-short unit quick e2e faults torture soak calls fuzz sanitize players bench deps test-deps bench-deps clean
+.PHONY: help run build install check web docs format test test-devices test-devices-short unit quick e2e faults torture soak calls fuzz sanitize players bench deps test-deps bench-deps clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -73,6 +73,9 @@ web: ## the pages' scripts: that all are embedded, their types, and tests of wha
 	.ci/embed-pages --check
 	tsc -p web
 	node --test --test-reporter=spec Tests/WebTests/*.test.mjs
+
+docs: build ## write the tables of docs/flags.md: what the help of the commands says
+	.ci/write-flags "$(BIN)"
 
 format: ## lay the sources out as `make check` wants them
 	$(SWIFT) format -i -r Package.swift Sources Tests

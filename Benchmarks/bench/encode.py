@@ -24,11 +24,11 @@ CODING = [
 
 def run(rounds: int) -> str:
     with peers.folder("/dev/shm") as folder:
-        pictures = folder / "pictures.y4m"
-        pictures.write_bytes(subprocess.run(
+        frames = folder / "frames.y4m"
+        frames.write_bytes(subprocess.run(
             [tools.weir_binary(), "pattern", "--start", FIRST, "--count", str(30 * SECONDS)], stdout=subprocess.PIPE,
             check=True).stdout)
-        qualities = quality_of_weir(folder), quality_of_ffmpeg(folder, pictures)
+        qualities = quality_of_weir(folder), quality_of_ffmpeg(folder, frames)
         weirs, ffmpegs, spoiled = [], [], 0
         while len(weirs) < rounds:
             made = weir()
@@ -36,23 +36,23 @@ def run(rounds: int) -> str:
                 # Fewer frames were encoded than ffmpeg encodes, so there is no comparison.
                 spoiled += 1
                 if spoiled > rounds:
-                    raise RuntimeError("the machine is too busy: weir left pictures out in every other run")
+                    raise RuntimeError("the machine is too busy: weir left frames out in every other run")
                 continue
             weirs.append(made)
-            ffmpegs.append(ffmpeg(folder, pictures))
+            ffmpegs.append(ffmpeg(folder, frames))
     ratio = meter.median([w["cpu"] / f for w, f in zip(weirs, ffmpegs)])
     delays = sorted(delay for w in weirs for delay in w["delays"])
     rows = [
-        ["weir: pictures made, coded, cut and served", meter.spread([w["cpu"] for w in weirs]), f"{ratio:.2f}", qualities[0]],
-        ["ffmpeg: the same pictures from memory, coded, HLS fMP4 to tmpfs", meter.spread(ffmpegs), "1", qualities[1]],
+        ["weir: frames made, coded, cut and served", meter.spread([w["cpu"] for w in weirs]), f"{ratio:.2f}", qualities[0]],
+        ["ffmpeg: the same frames from memory, coded, HLS fMP4 to tmpfs", meter.spread(ffmpegs), "1", qualities[1]],
     ]
     return (
         "### Encoding\n\n720p30 by libx264 (veryfast, zerolatency, 2 Mbit/s, one thread) and AAC (96 kbit/s); median of "
         f"{rounds} interleaved runs of {SECONDS} s.\n\n" + meter.table(
             ["", "CPU, % of a core", "ratio", "PSNR, dB"], rows)
-        + f"\nFrom the time of a part's last picture to the part's last byte at a waiting client: "
+        + f"\nFrom the time of a part's last frame to the part's last byte at a waiting client: "
         f"{delays[len(delays) // 2]:.1f} ms (median of {len(delays)} parts), {delays[len(delays) * 99 // 100]:.1f} ms "
-        f"(99 %); coding the picture takes {meter.median([w['encode'] for w in weirs]):.1f} ms of it.\n")
+        f"(99 %); coding the frame takes {meter.median([w['encode'] for w in weirs]):.1f} ms of it.\n")
 
 
 def weir() -> dict:
@@ -61,9 +61,9 @@ def weir() -> dict:
         before, began = meter.cpu_seconds(server.process.pid), time.monotonic()
         delays = parts(url)
         cpu = (meter.cpu_seconds(server.process.pid) - before) / (time.monotonic() - began)
-        picture = server.stream("demo")["capture"]["video"]
-        encode = picture["encodeMicroseconds"] / 1000
-        return {"cpu": 100 * cpu, "delays": delays, "encode": encode, "leftOut": picture["dropped"]}
+        video = server.stream("demo")["capture"]["video"]
+        encode = video["encodeMicroseconds"] / 1000
+        return {"cpu": 100 * cpu, "delays": delays, "encode": encode, "leftOut": video["dropped"]}
 
 
 def quality_of_weir(folder: pathlib.Path) -> str:
@@ -75,7 +75,7 @@ def quality_of_weir(folder: pathlib.Path) -> str:
                   "copy", copy, timeout=60)
         since = re.search(r'availabilityStartTime="([^"]+)"', plain.fetch(f"{server.web}/live/demo/manifest.mpd").text).group(1)
         if server.stream("demo")["capture"]["video"]["dropped"]:
-            raise RuntimeError("the machine is too busy: weir left pictures out")
+            raise RuntimeError("the machine is too busy: weir left frames out")
     with drawn.open("wb") as file:
         # The stream is copied from its first frame on, within its first seconds.
         subprocess.run([tools.weir_binary(), "pattern", "--start", since, "--count", str(30 * SECONDS)], stdout=file, check=True)
@@ -85,10 +85,10 @@ def quality_of_weir(folder: pathlib.Path) -> str:
         drawn.unlink()
 
 
-def quality_of_ffmpeg(folder: pathlib.Path, pictures: pathlib.Path) -> str:
+def quality_of_ffmpeg(folder: pathlib.Path, frames: pathlib.Path) -> str:
     coded = folder / "coded.mp4"
-    tools.run(tools.FFMPEG, "-v", "error", "-y", "-i", pictures, *CODING, coded, timeout=120)
-    return psnr(coded, pictures)
+    tools.run(tools.FFMPEG, "-v", "error", "-y", "-i", frames, *CODING, coded, timeout=120)
+    return psnr(coded, frames)
 
 
 def psnr(copy: pathlib.Path, drawn: pathlib.Path) -> str:
@@ -98,18 +98,18 @@ def psnr(copy: pathlib.Path, drawn: pathlib.Path) -> str:
         timeout=120)
     found = re.search(r"average:([\d.]+)", judged.stderr)
     if not found or float(found.group(1)) < 30:
-        raise RuntimeError(f"{copy.name} and {drawn.name} are not the same pictures: {judged.stderr[-400:]}")
+        raise RuntimeError(f"{copy.name} and {drawn.name} are not the same frames: {judged.stderr[-400:]}")
     return f"{float(found.group(1)):.1f}"
 
 
 def parts(url: str) -> list[float]:
     """Milliseconds from the wall clock of each part's last frame to the part at one waiting client."""
     wall = time.time() - time.monotonic()
-    return [(arrived + wall - last_picture(text, segment, part)) * 1000
+    return [(arrived + wall - last_frame(text, segment, part)) * 1000
             for segment, part, arrived, text in lowlatency.hinted_parts(url, SECONDS)]
 
 
-def last_picture(playlist: str, segment: int, part: int) -> float:
+def last_frame(playlist: str, segment: int, part: int) -> float:
     """Wall clock of the last frame of a part. The playlist states that of its segment, and six frames make a part."""
     stated = None
     for line in playlist.splitlines():
@@ -120,10 +120,10 @@ def last_picture(playlist: str, segment: int, part: int) -> float:
     raise RuntimeError(f"part {segment}.{part} is not in the playlist")
 
 
-def ffmpeg(folder: pathlib.Path, pictures: pathlib.Path) -> float:
+def ffmpeg(folder: pathlib.Path, frames: pathlib.Path) -> float:
     """CPU of ffmpeg in % of a core, at the frames' real-time pace."""
     process = subprocess.Popen(
-        [tools.FFMPEG, "-v", "error", "-nostdin", "-re", "-stream_loop", "-1", "-i", str(pictures), "-f", "lavfi", "-i", "sine=1000:r=48000", *CODING, "-f", "hls",
+        [tools.FFMPEG, "-v", "error", "-nostdin", "-re", "-stream_loop", "-1", "-i", str(frames), "-f", "lavfi", "-i", "sine=1000:r=48000", *CODING, "-f", "hls",
          "-hls_segment_type", "fmp4", "-hls_time", "2", "-hls_flags", "delete_segments", str(folder / "ffmpeg.m3u8")])
     try:
         time.sleep(2)

@@ -36,11 +36,11 @@ def loop(name: str) -> tuple[list[Tag], list[Tag]]:
     tags = flv.read(sources.flv(recipe.name))
     headers = [tag for tag in tags if tag.is_header or tag.type == DATA]
     media = [tag for tag in tags if not tag.is_header and tag.type != DATA]
-    pictures = [tag for tag in media if tag.type == VIDEO][:480]
-    sounds = [tag for tag in media if tag.type == AUDIO][:750]
-    if len(pictures) != 480 or len(sounds) != 750:
-        raise AssertionError(f"{recipe.name} has {len(pictures)} pictures and {len(sounds)} sounds")
-    return headers, sorted(pictures + sounds, key=lambda tag: tag.milliseconds)
+    video = [tag for tag in media if tag.type == VIDEO][:480]
+    audio = [tag for tag in media if tag.type == AUDIO][:750]
+    if len(video) != 480 or len(audio) != 750:
+        raise AssertionError(f"{recipe.name} has {len(video)} frames of video and {len(audio)} of audio")
+    return headers, sorted(video + audio, key=lambda tag: tag.milliseconds)
 
 
 def media(name: str, seconds: int) -> tuple[list[Tag], list[Tag]]:

@@ -14,13 +14,13 @@ from harness.sources import Recipe
 from . import meter
 
 FILM = Recipe(
-    "bench-1080p", seconds=12, rate="30", gop=60, size="1920x1080", filter="noise=alls=6:allf=t", sound=None,
+    "bench-1080p", seconds=12, rate="30", gop=60, size="1920x1080", filter="noise=alls=6:allf=t", audio=None,
     video=("-c:v", "libx264", "-preset", "superfast", "-pix_fmt", "yuv420p", "-bf", "2", "-b:v", "6M", "-maxrate", "6M",
            "-bufsize", "6M"))
 RUNGS = [(1280, 720, 3_000_000), (854, 480, 1_500_000), (640, 360, 800_000)]
 #: x264's presets, the slowest last. The worker gets the number.
 PRESET = ("ultrafast", "superfast", "veryfast").index("veryfast")
-CONFIGURE, PICTURE, DRAIN, CONSUMED, DRAINED = 1, 2, 3, 67, 68
+CONFIGURE, FRAME, DRAIN, CONSUMED, DRAINED = 1, 2, 3, 67, 68
 
 
 def message(kind: int, body: bytes = b"") -> bytes:
@@ -37,7 +37,7 @@ def requests(tags) -> list[bytes]:
             continue
         offset = int.from_bytes(tag.body[2:5], "big", signed=True)
         times = (round(ms * 0.03) * 1000 for ms in (tag.milliseconds + offset, tag.milliseconds))
-        told.append(message(PICTURE, struct.pack(">qqBH", *times, tag.body[0] >> 4 == 1, 0) + tag.body[5:]))
+        told.append(message(FRAME, struct.pack(">qqBH", *times, tag.body[0] >> 4 == 1, 0) + tag.body[5:]))
     return told + [message(DRAIN)]
 
 
@@ -57,14 +57,14 @@ def weir(told: list[bytes]) -> float:
             kind, body = buffer[4], buffer[5 : 4 + length]
             buffer = buffer[4 + length :]
             if kind == CONSUMED:
-                pictures, dropped = struct.unpack(">II", body)
-                taken += pictures
+                frames, dropped = struct.unpack(">II", body)
+                taken += frames
                 assert dropped == 0
             made += kind == 66
             isDone = kind == DRAINED
     thread.join()
     ours.close()
-    assert made == taken * len(RUNGS), f"{made} pictures of {taken}"
+    assert made == taken * len(RUNGS), f"{made} frames of {taken}"
     return ended(process)
 
 

@@ -224,7 +224,7 @@ def run(rounds: int) -> str:
         f"is the median (min–max) of {rounds} rounds, the rest is of all parts in all of them.\n\n"
         + meter.table(["crowd", "server CPU, % of a core", "last behind first, median ms", "99 %, ms", "last written behind first, median ms",
                        "99 %, ms", "requests/s"], body)
-        + f"\nFrom the last byte of a part's newest picture over RTMP to the whole part at a waiting client: median "
+        + f"\nFrom the last byte of a part's newest frame over RTMP to the whole part at a waiting client: median "
           f"{meter.median(delays):.2f} ms, 99 % {percentile(delays, 0.99):.2f} ms ({len(delays)} parts). An idle viewer "
           f"(10,000 of them, the first of this server) costs {idle / 1024:.1f} KiB of its memory. `stream.mp4` begins "
           f"{meter.spread([first for first, _ in starts])} ms after the first key frame, its first fragment comes "

@@ -10,7 +10,7 @@ from . import ingest, meter, peers
 
 #: Requests for each manifest: one per part.
 PERIOD = 0.2
-HOLDS = ["nobody asks", "manifests", "manifests and patches"]
+HOLDS = ["no requests", "manifests", "manifests and patches"]
 
 
 class Asker(threading.Thread):
@@ -66,7 +66,7 @@ def run(rounds: int, count: int = 10, settle: float = 22, seconds: float = 12) -
                 with load.publishing(server.rtmp, count, settle + (seconds + 1) * len(HOLDS) + 2):
                     time.sleep(settle)
                     for hold in HOLDS:
-                        asker = None if hold == "nobody asks" else Asker(server.web, count, "patches" in hold)
+                        asker = None if hold == "no requests" else Asker(server.web, count, "patches" in hold)
                         time.sleep(1)
                         began, before = time.monotonic(), meter.cpu_seconds(pid)
                         time.sleep(seconds)
@@ -76,7 +76,7 @@ def run(rounds: int, count: int = 10, settle: float = 22, seconds: float = 12) -
                         rows[hold].append({"cpu": 100 * cpu / took / count, "memory": memory / count, **made})
             print(f"manifests round {turn + 1}/{rounds}: " + "; ".join(
                 f"{hold} {found[-1]['cpu']:.3f} % {found[-1]['memory'] / 1e3:.0f} kB" for hold, found in rows.items()), flush=True)
-    idle = [found["memory"] for found in rows["nobody asks"]]
+    idle = [found["memory"] for found in rows["no requests"]]
     body = [[hold, meter.spread([f["cpu"] for f in found]),
              meter.spread([(f["memory"] - i) / 1e3 for f, i in zip(found, idle)])] for hold, found in rows.items()]
     size = meter.median(f["bytes"] / f["manifests"] for f in rows["manifests"])

@@ -1,4 +1,4 @@
-"""Makes what the fed cameras send: numbered pictures with a flash each second, as JPEGs and as H.264, one after the other
+"""Makes what the fed cameras send: numbered frames with a flash each second, as JPEGs and as H.264, one after the other
 in a file, and their lengths."""
 
 import json
@@ -9,8 +9,8 @@ import sys
 WIDTH, HEIGHT, RATE, COUNT, BITS = 320, 180, 5, 300, 10
 
 
-def picture(number: int) -> bytes:
-    """Bits of the number as squares, the most significant first; below, white in each second's first picture."""
+def image(number: int) -> bytes:
+    """Bits of the number as squares, the most significant first; below, white in each second's first frame."""
     squares = bytearray(b"\x60" * WIDTH)
     for bit in range(BITS):
         isSet = number >> (BITS - 1 - bit) & 1
@@ -30,15 +30,15 @@ def split(stream: bytes, mark: bytes) -> list[bytes]:
 
 
 def make(folder: pathlib.Path, mark: bytes, *coding: str) -> None:
-    raw = b"".join(picture(number) for number in range(COUNT))
+    raw = b"".join(image(number) for number in range(COUNT))
     coded = subprocess.run(
         ["ffmpeg", "-v", "error", "-f", "rawvideo", "-pix_fmt", "yuv420p", "-s", f"{WIDTH}x{HEIGHT}", "-r", str(RATE),
          "-i", "-", *coding, "-"], input=raw, capture_output=True, check=True).stdout
-    pictures = split(coded, mark)
-    assert len(pictures) == COUNT, f"{len(pictures)} pictures of {COUNT}"
+    frames = split(coded, mark)
+    assert len(frames) == COUNT, f"{len(frames)} frames of {COUNT}"
     folder.mkdir(parents=True)
-    (folder / "pictures").write_bytes(coded)
-    (folder / "sizes.json").write_text(json.dumps([len(p) for p in pictures]))
+    (folder / "frames").write_bytes(coded)
+    (folder / "sizes.json").write_text(json.dumps([len(frame) for frame in frames]))
 
 
 if __name__ == "__main__":

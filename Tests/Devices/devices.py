@@ -50,16 +50,16 @@ def occupy(path: str) -> int:
 
 
 class FedCamera(threading.Thread):
-    """A camera of v4l2loopback: coded pictures, written one after the other, round and round, each at its time."""
+    """A camera of v4l2loopback: coded frames, written one after the other, round and round, each at its time."""
 
     def __init__(self, path: str, code: bytes, folder: str, size: tuple[int, int], rate: int):
         super().__init__(daemon=True)
         sizes = json.load(open(f"{folder}/sizes.json"))
-        self.pictures = open(f"{folder}/pictures", "rb").read()
+        self.frames = open(f"{folder}/frames", "rb").read()
         self.places = [(sum(sizes[:n]), length) for n, length in enumerate(sizes)]
         self.rate, self.path = rate, path
         self.isFed, self.fallsSilent = True, 1 << 30
-        #: Number of each picture, and when it was begun and done with, on the monotonic clock.
+        #: Number of each frame, and when it was begun and done with, on the monotonic clock.
         self.written: list[tuple[int, float, float]] = []
         self.began = time.monotonic() + 1
         self.descriptor = os.open(path, os.O_RDWR)
@@ -74,12 +74,12 @@ class FedCamera(threading.Thread):
         number = 0
         while True:
             time.sleep(max(0, self.due(number) - time.monotonic()))
-            # A device that was starved leaves pictures out, as a camera's clock does not wait.
+            # A device that was starved leaves frames out, as a camera's clock does not wait.
             number = max(number, int((time.monotonic() - self.began) * self.rate))
             if self.isFed:
                 place, length = self.places[number % len(self.places)]
                 began = time.monotonic()
-                os.write(self.descriptor, self.pictures[place:place + length])
+                os.write(self.descriptor, self.frames[place:place + length])
                 self.written.append((number, began, time.monotonic()))
             number += 1
 

@@ -1,4 +1,4 @@
-"""Runs inside the guest: what a person does with cameras and microphones, and what befalls those. What is seen is left in
+"""Runs inside the guest: what a person does with cameras and microphones, and what happens to them. What is seen is left in
 the folder that the host shares, and judged there (judge.py)."""
 
 import json
@@ -20,7 +20,7 @@ WEB = "http://127.0.0.1:8080"
 FIRST, SECOND, JPEG, CODED = "/dev/video0", "/dev/video1", "/dev/video10", "/dev/video11"
 MICROPHONE = "hw:1,1,1"
 CARD, DRIVER = "hw:2,0", pathlib.Path("/sys/bus/platform/drivers/snd_dummy")
-# Emulated processors are slow, at floating point above all: few pictures, few bits, and little to hear.
+# Emulated processors are slow, at floating point above all: few frames, few bits, and little to hear.
 USUAL = "preset=ultrafast"
 # Patterns of vivid between which each camera flashes in the short case: black and white, red and green.
 PATTERNS = {FIRST: (5, 6), SECOND: (7, 8)}
@@ -113,12 +113,12 @@ def listing() -> None:
     (OUT / "devices.json").write_bytes(subprocess.run(["./weir", "devices", "--json"], capture_output=True).stdout)
     text = subprocess.run(["./weir", "devices"], capture_output=True, text=True).stdout
     (OUT / "devices.txt").write_text(text)
-    # Somebody who is in neither of the groups video and audio.
-    stranger = {"stdout": (OUT / "forbidden.txt").open("w"), "stderr": subprocess.STDOUT, "user": 65534, "group": 65534}
-    subprocess.run(["./weir", "devices"], **stranger)
+    # A user who is in neither of the groups video and audio.
+    outsider = {"stdout": (OUT / "forbidden.txt").open("w"), "stderr": subprocess.STDOUT, "user": 65534, "group": 65534}
+    subprocess.run(["./weir", "devices"], **outsider)
     deaf = subprocess.Popen(
         ["./weir", "capture", "--camera", "none", "--no-open", "--no-record", "--http", "127.0.0.1:0", "--rtmp", "127.0.0.1:0"],
-        **stranger)
+        **outsider)
     until("a forbidden microphone is told", lambda: "the microphone default" in (OUT / "forbidden.txt").read_text(), 30)
     deaf.terminate()
     deaf.wait(20)
@@ -172,7 +172,7 @@ def switching() -> None:
     until("taken when free", lambda: capture("video").get("state") == "running", 10)
     keep("second camera")
     time.sleep(2)
-    # vivid tells the times of its pictures as of years ahead: times that nobody may believe.
+    # vivid tells the times of its frames as of years ahead: times that must not be believed.
     taken = capture("video").get("captured", 0)
     change("camera", f"v4l2:{SECOND}?control.wrap_timestamp=1")
     until("camera with a wrong clock runs", lambda: capture("video").get("captured", 0) > taken + 3
@@ -214,7 +214,7 @@ def injections() -> None:
 
 
 def unplugging() -> None:
-    """vivid stays away for as long as somebody holds the device."""
+    """vivid stays away for as long as a process holds the device."""
     before = log().count("device lost")
     camera = os.open(FIRST, os.O_RDWR)
     set_control(camera, "Disconnect", 1)
@@ -227,7 +227,7 @@ def unplugging() -> None:
     moment("plugged in")
     until("back after its return", lambda: log().count("back again: the camera") > back, 10)
     if hasFed:
-        # A camera that codes itself falls silent: slate from an encoder, and its own pictures again.
+        # A camera that codes itself falls silent: slate from an encoder, and its own frames again.
         coded.isFed, coded.fallsSilent = False, coded.written[-1][0] + 1
         until("silence is told", lambda: f"device lost: the camera {CODED}" in log(), 6)
         until("silence is told with what to do", lambda: f"the camera {CODED} is present, but sends nothing" in log(), 20)
@@ -243,7 +243,7 @@ def pulled_out() -> None:
     until("sound card runs", lambda: capture("audio").get("device") == CARD and capture("audio").get("state") == "running", 10)
     time.sleep(2)
     keep("before pulling out")
-    # The driver's call lasts until nobody holds the card any more.
+    # The driver's call lasts until no process holds the card any more.
     letting = threading.Thread(target=(DRIVER / "unbind").write_text, args=("snd_dummy.0",))
     letting.start()
     moment("pulled out")
@@ -418,7 +418,7 @@ finally:
     if hasFed:
         fed = [number for number, *_ in coded.written if number < coded.fallsSilent]
         seen["unsent"] = fed[-1] - fed[0] + 1 - len(fed)
-        seen["pictures"], seen["heard"], seen["beeped"] = jpeg.written, speaker.heard, speaker.beeped
+        seen["frames"], seen["heard"], seen["beeped"] = jpeg.written, speaker.heard, speaker.beeped
     elif chosen == "short":
         seen["heard"], seen["beeped"] = beeper.heard, beeper.beeped
     (OUT / "seen.json").write_text(json.dumps(seen, indent=1))

@@ -5,7 +5,7 @@ import json
 import re
 import sys
 
-from media import FLASH, decoded, key_frames, loudness, onsets, packet_hashes, pictures, sent_hashes, sizes, sound_times
+from media import FLASH, audio_times, decoded, images, key_frames, loudness, onsets, packet_hashes, sent_hashes, sizes
 from verdict import FOLDER, beep_times, compare, continuous, expect, failures, load, steps, text
 
 seen, log = load("away", "ended")
@@ -45,18 +45,18 @@ expect(all(f"weir may not use the microphone {name}; add its user to the group a
 expect("there is no camera /dev/video9; plug it in" in log, "a missing camera is told with what to do")
 expect(took.get("busy is told") is not None, "a busy camera is told with what to do")
 
-# The stream of raw pictures, over all that befell it, until its size changes.
-frames, sound = decoded(FOLDER / "cam.mp4"), sound_times(FOLDER / "cam.mp4")
+# The stream of raw frames, through everything that happens to it, until its size changes.
+frames, audio = decoded(FOLDER / "cam.mp4"), audio_times(FOLDER / "cam.mp4")
 times = [at for at, _ in frames]
 span = times[-1] - times[0] if times else 0
-expect(span > 30, f"stream.mp4: {len(frames)} pictures decoded over {span:.1f} s")
-# The guest's processors are emulated: on a busy machine pictures are left out, and counted.
-expect(len(frames) >= 5 * span * 0.6, f"stream.mp4: {len(frames) / span if span else 0:.1f} pictures a second of 5")
-expect(all(step > 0 for step in steps(times)), "stream.mp4: pictures in order")
+expect(span > 30, f"stream.mp4: {len(frames)} frames decoded over {span:.1f} s")
+# The guest's processors are emulated: on a busy machine frames are left out, and counted.
+expect(len(frames) >= 5 * span * 0.6, f"stream.mp4: {len(frames) / span if span else 0:.1f} frames a second of 5")
+expect(all(step > 0 for step in steps(times)), "stream.mp4: frames in order")
 widest = max(steps(times), default=99)
-expect(widest < 4.5, f"stream.mp4: the longest picture lasts {widest:.2f} s (the process was stopped for 3.5 s)")
-expect(len(sound) > 46 * span * 0.9 and continuous(sound),
-       f"stream.mp4: {len(sound)} frames of sound without a gap")
+expect(widest < 4.5, f"stream.mp4: the longest frame lasts {widest:.2f} s (the process was stopped for 3.5 s)")
+expect(len(audio) > 46 * span * 0.9 and continuous(audio),
+       f"stream.mp4: {len(audio)} frames of audio without a gap")
 
 files = compare(frames, 0.7)
 # The turn is told in the head: another file.
@@ -71,11 +71,11 @@ streams = {s["name"]: s for s in json.loads(text("streams.json") or "{}").get("s
 anchor = streams["cam"]["anchor"]
 wall = datetime.datetime.fromisoformat(anchor["wall"].replace("Z", "+00:00")).timestamp() - anchor["mediaSeconds"]
 asked = seen["moments"]["controls are set"] - wall
-shown = [(at - asked, sum(picture)) for (at, _), picture in zip(frames, pictures(FOLDER / "cam.mp4"))]
+shown = [(at - asked, sum(image)) for (at, _), image in zip(frames, images(FOLDER / "cam.mp4"))]
 before = [light for at, light in shown if -3 < at < 0]
 after = [light for at, light in shown if 1 < at < 3]
 brighter = sum(after) / max(1, len(after)) / max(1, sum(before) / max(1, len(before)))
-expect(before and brighter > 1.2, f"pictures are brighter by {100 * brighter - 100:.0f} %")
+expect(before and brighter > 1.2, f"frames are brighter by {100 * brighter - 100:.0f} %")
 keys = key_frames(FOLDER / "cam.mp4")
 for number in (1, 2, 3):
     asked = seen["moments"][f"key frame {number}"] - wall
@@ -88,7 +88,7 @@ within("taken when free", 3)
 within("camera with a wrong clock runs", 5)
 expect(figure("wrong clock", "video", "state") == "running"
        and figure("wrong clock", "video", "captured") - figure("second camera", "video", "captured") > 8,
-       "a camera whose times are years ahead goes on (how long its pictures last is seen above)")
+       "a camera whose times are years ahead goes on (how long its frames last is seen above)")
 if seen["fed"]:
     expect(took.get("busy microphone is told") is not None, "a busy microphone is told with what to do")
 expect(figure("second microphone", "audio", "device") == "hw:1,1,1", "the other microphone runs")
@@ -101,15 +101,15 @@ within("first camera again", 3)
 # What drivers do.
 lost = figure("after injections", "video", "lost") - figure("before injections", "video", "lost")
 broken = figure("after injections", "video", "corrupt") - figure("before injections", "video", "corrupt")
-expect(lost >= 3, f"dropped buffers: {lost} pictures counted as lost by the driver")
-expect(broken >= 4, f"error flags: {broken} pictures of 5 counted as broken")
+expect(lost >= 3, f"dropped buffers: {lost} frames counted as lost by the driver")
+expect(broken >= 4, f"error flags: {broken} frames of 5 counted as broken")
 within("back from a fatal error", 3)
 expect(took.get("loss is told") is not None and figure("away", "video", "state") == "away", "unplugged: told by name")
 within("back after its return", 3)
 if seen["fed"]:
     expect(took.get("silence is told") is not None, "a camera that falls silent is told by name")
     expect(took.get("silence is told with what to do") is not None and seen["came and went"] == 0,
-           "it counts as back with its first picture")
+           "it counts as back with its first frame")
     within("coded camera back", 3)
 
 within("sound card runs", 3)
@@ -125,7 +125,7 @@ overruns = figure("after starvation", "audio", "overruns") - figure("before star
 bridged = (figure("after starvation", "audio", "bridgedSamples") - figure("before starvation", "audio", "bridgedSamples")) / 48000
 expect(overruns >= 1, f"starved for {away:.2f} s: {overruns} overrun counted")
 others = figure("before starvation", "audio", "overruns")
-# Where the guest cannot keep up with the sound by itself, some is bridged before, and some of its own after.
+# Where the guest cannot keep up with the audio by itself, some is bridged before, and some of its own after.
 calm = others == 0 and overruns == 1
 expect(away - (0.15 if calm else 1) < bridged < away + (0.5 if calm else 8),
        f"starved: bridged with {bridged:.3f} s of silence ({others} overruns before, of the guest's own slowness)")
@@ -172,35 +172,35 @@ if not seen["fed"]:
 
 # A camera that sends JPEGs, with a microphone whose clock is 100 ppm slow.
 expect(("mjpeg", 320, 180) in formats["v4l2:/dev/video10"], "MJPEG: the camera is listed")
-shown = pictures(FOLDER / "mjpeg.mp4")
+shown = images(FOLDER / "mjpeg.mp4")
 times = [at for at, _ in decoded(FOLDER / "mjpeg.mp4")]
 span = times[-1] - times[0] if times else 0
-expect(len(shown) == len(times) > 2.5 * span > 75, f"MJPEG: {len(shown)} pictures decoded over {span:.1f} s")
-# The clip goes round: when a picture was shown tells which of those with its number it is.
+expect(len(shown) == len(times) > 2.5 * span > 75, f"MJPEG: {len(shown)} frames decoded over {span:.1f} s")
+# The clip goes round: when a frame was shown tells which of those with its number it is.
 anchor = streams["mjpeg"]["anchor"]
 clock = datetime.datetime.fromisoformat(anchor["wall"].replace("Z", "+00:00")).timestamp() - anchor["mediaSeconds"] - seen["wall"]
-written, laps = {number: (begun, done) for number, begun, done in seen["pictures"]}, {}
+written, laps = {number: (begun, done) for number, begun, done in seen["frames"]}, {}
 for number in written:
     laps.setdefault(number % FLASH.COUNT, []).append(number)
-numbers = [min(laps.get(FLASH.number(picture), [-1]), key=lambda n: abs(written.get(n, (0, 0))[0] - at - clock))
-           for at, picture in zip(times, shown)]
+numbers = [min(laps.get(FLASH.number(image), [-1]), key=lambda n: abs(written.get(n, (0, 0))[0] - at - clock))
+           for at, image in zip(times, shown)]
 expect(all(step > 0 for step in steps(numbers)) and -1 not in numbers, "MJPEG: numbers read back: none twice or out of order")
 # The driver's time is one between the beginning and the end of the call that wrote it.
 late = sorted(at + clock - min(max(at + clock, written[number][0]), written[number][1])
               for at, number in zip(times, numbers) if number in written)
 expect(late and max(abs(late[0]), abs(late[-1])) <= 0.02,
-       f"MJPEG: pictures have the times at which they were written, {1000 * late[0]:+.1f} to {1000 * late[-1]:+.1f} ms")
+       f"MJPEG: frames have the times at which they were written, {1000 * late[0]:+.1f} to {1000 * late[-1]:+.1f} ms")
 counted = streams["mjpeg"]["capture"]["video"]
 missing = sum(1 for number in written if numbers[0] < number < numbers[-1]) - len(numbers) + 2
 known = counted["lost"] + counted["dropped"] + counted["corrupt"]
-expect(missing <= known, f"MJPEG: {missing} of {missing + len(numbers)} pictures are missing, {known} counted as lost")
+expect(missing <= known, f"MJPEG: {missing} of {missing + len(numbers)} frames are missing, {known} counted as lost")
 truth = beep_times(seen)
 errors, beeps = [], onsets(FOLDER / "mjpeg.mp4")
-for at, number, picture in zip(times, numbers, shown):
+for at, number, image in zip(times, numbers, shown):
     begun, done = written.get(number, (0, 0))
     beep = min(beeps, key=lambda b: abs(b - at), default=99)
     beeped = min(truth, key=lambda b: abs(b - begun), default=99)
-    if FLASH.isWhite(picture) and done - begun < 0.005 and abs(beep - at) < 0.3 and abs(beeped - begun) < 0.3:
+    if FLASH.isWhite(image) and done - begun < 0.005 and abs(beep - at) < 0.3 and abs(beeped - begun) < 0.3:
         errors.append(1000 * ((beep - at) - (beeped - begun)))
 expect(len(errors) > 5, f"A/V: {len(errors)} flashes with their beeps")
 if errors:
@@ -228,5 +228,5 @@ missing, known = sum(gap - 1 for gap in gaps), streams["coded"]["capture"]["vide
 expect(missing <= known + seen["unsent"], f"H.264: {missing} of {sum(gaps)} are missing, {known} counted as lost, "
        f"{seen['unsent']} not sent by a starved feeder")
 count = len(decoded(FOLDER / "coded.mp4"))
-expect(count >= len(passed) - 4, f"H.264: {count} pictures decoded of {len(passed)}")
+expect(count >= len(passed) - 4, f"H.264: {count} frames decoded of {len(passed)}")
 sys.exit(1 if failures else 0)

@@ -6,7 +6,7 @@ import json
 import statistics
 import sys
 
-from media import CAPTION, boxes, decoded, errors_of, onsets, pictures, sound_times
+from media import CAPTION, audio_times, boxes, decoded, errors_of, images, onsets
 from verdict import FOLDER, beep_times, compare, continuous, expect, failures, held_up, load, steps, text
 
 #: Grey levels of the two patterns between which each camera flashes (guest.py), and how far a frame's may be from them.
@@ -35,8 +35,8 @@ within("weir answers", 12)
 within("other camera runs", 3)
 
 # Frames: each camera writes its clock and a number into its own.
-frames, shown, sound = decoded(FOLDER / "cam.mp4"), pictures(FOLDER / "cam.mp4"), sound_times(FOLDER / "cam.mp4")
-times, captions = [at for at, _ in frames], [CAPTION.read(picture) for picture in shown]
+frames, shown, audio = decoded(FOLDER / "cam.mp4"), images(FOLDER / "cam.mp4"), audio_times(FOLDER / "cam.mp4")
+times, captions = [at for at, _ in frames], [CAPTION.read(image) for image in shown]
 span = times[-1] - times[0] if times else 0
 expect(len(shown) == len(frames) and span > 8, f"stream.mp4: {len(frames)} frames decoded over {span:.1f} s")
 in_time(len(frames) >= 5 * span * 0.6, f"stream.mp4: {len(frames) / span if span else 0:.1f} frames a second of 5")
@@ -68,7 +68,7 @@ in_time(longest < 1, f"stream.mp4: the longest frame lasts {longest:.2f} s, at m
 expect(seen["second camera"]["capture"]["video"]["device"] == "/dev/video1", "the other camera runs")
 
 # Audio: beeps that were played twice a second.
-expect(len(sound) > 46 * span * 0.9 and continuous(sound), f"stream.mp4: {len(sound)} audio frames without a gap")
+expect(len(audio) > 46 * span * 0.9 and continuous(audio), f"stream.mp4: {len(audio)} audio frames without a gap")
 anchor = streams["cam"]["anchor"]
 clock = datetime.datetime.fromisoformat(anchor["wall"].replace("Z", "+00:00")).timestamp() - anchor["mediaSeconds"] - seen["wall"]
 heard, played = onsets(FOLDER / "cam.mp4"), beep_times(seen)
@@ -114,7 +114,7 @@ for file in files:
     expect("moov" in kinds and "mdat" in kinds and kinds.index("moov") < kinds.index("mdat") and "moof" not in kinds,
            f"the recording: {' '.join(kinds)}; moov is in front of the media")
     expect(not errors_of(file), f"the recording: ffmpeg decodes it without a warning {errors_of(file)}")
-    recorded = [caption[0] for caption in map(CAPTION.read, pictures(file)) if caption]
+    recorded = [caption[0] for caption in map(CAPTION.read, images(file)) if caption]
     expect(sum(step < 0 for step in steps(recorded)) == 1 and recorded[-1] > 4,
            f"the recording: {len(recorded)} frames of both cameras, {recorded[-1] if recorded else 0:.1f} s of the second")
 expect(seen["live after stop"] == "live", "live after the recording")

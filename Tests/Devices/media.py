@@ -21,7 +21,7 @@ def probe(path, kind: str, entries: str) -> list[str]:
 
 
 def decoded(path) -> list[tuple[float, str]]:
-    """Times and hashes of decoded pictures."""
+    """Times and hashes of decoded frames."""
     lines = run("ffmpeg", "-nostdin", "-v", "error", "-copyts", "-i", path, "-map", "0:v", "-fps_mode", "passthrough",
                 "-enc_time_base", "1:90000", "-f", "framemd5", "-").decode().splitlines()
     scale = next((int(b) / int(a) for line in lines for a, b in re.findall(r"#tb 0: (\d+)/(\d+)", line)), 1)
@@ -30,13 +30,13 @@ def decoded(path) -> list[tuple[float, str]]:
 
 
 def errors_of(path) -> str:
-    """What ffmpeg warns of while it decodes a file; empty for a sound file."""
+    """What ffmpeg warns of while it decodes a file; empty for an audio file."""
     return subprocess.run(["ffmpeg", "-nostdin", "-v", "warning", "-i", path, "-fps_mode", "passthrough",
                            "-enc_time_base", "1:90000", "-f", "null", "-"],
                           capture_output=True, text=True, timeout=120).stderr.strip()
 
 
-def sound_times(path) -> list[float]:
+def audio_times(path) -> list[float]:
     return [float(line.split(",")[0]) for line in probe(path, "a", "frame=pts_time") if line[0].isdigit()]
 
 
@@ -63,21 +63,21 @@ def sizes(path) -> list[tuple[int, int]]:
 
 
 class FLASH:
-    """The pictures of clips.py."""
+    """The frames of clips.py."""
 
     COUNT = clips.COUNT
     FORMAT = ("-vf", f"scale={clips.WIDTH}:{clips.HEIGHT},format=gray", "-fps_mode", "passthrough", "-f", "rawvideo")
 
     @staticmethod
-    def number(picture: bytes) -> int:
+    def number(image: bytes) -> int:
         row, value = 24 * clips.WIDTH, 0
         for bit in range(clips.BITS):
-            value = value << 1 | (picture[row + 24 + 24 * bit] > 128)
+            value = value << 1 | (image[row + 24 + 24 * bit] > 128)
         return value
 
     @staticmethod
-    def isWhite(picture: bytes) -> bool:
-        return picture[140 * clips.WIDTH + 160] > 128
+    def isWhite(image: bytes) -> bool:
+        return image[140 * clips.WIDTH + 160] > 128
 
 
 class CAPTION:
@@ -92,17 +92,17 @@ class CAPTION:
         "7cc6c6c67cc6c6c6c67c", "7cc6c6c67e0606060c78"))}
 
     @staticmethod
-    def cell(picture: bytes, at: int) -> bytes:
+    def cell(image: bytes, at: int) -> bytes:
         left = CAPTION.LEFT + 8 * at
-        rows = (picture[(CAPTION.TOP + row) * clips.WIDTH + left:][:8] for row in range(2, 12))
+        rows = (image[(CAPTION.TOP + row) * clips.WIDTH + left:][:8] for row in range(2, 12))
         return bytes(sum((pixel > 128) << (7 - bit) for bit, pixel in enumerate(row)) for row in rows)
 
     @staticmethod
-    def read(picture: bytes) -> tuple[float, int] | None:
+    def read(image: bytes) -> tuple[float, int] | None:
         """Time and number; None where there is no such text, as on a slate. The first cell is a space: the ground's colour."""
-        ground, line = CAPTION.cell(picture, 0), ""
+        ground, line = CAPTION.cell(image, 0), ""
         for at in range(CAPTION.WIDTH):
-            seen = bytes(a ^ b for a, b in zip(CAPTION.cell(picture, at), ground))
+            seen = bytes(a ^ b for a, b in zip(CAPTION.cell(image, at), ground))
             apart, digit = min((sum((a ^ b).bit_count() for a, b in zip(seen, rows)), digit)
                                for digit, rows in CAPTION.FONT.items())
             line += str(digit) if apart <= 3 else " "
@@ -113,7 +113,7 @@ class CAPTION:
         return 3600 * hours + 60 * minutes + seconds + milliseconds / 1000, number
 
 
-def pictures(path) -> list[bytes]:
+def images(path) -> list[bytes]:
     raw = run("ffmpeg", "-nostdin", "-v", "error", "-copyts", "-i", path, "-map", "0:v", *FLASH.FORMAT, "-")
     size = clips.WIDTH * clips.HEIGHT
     return [raw[at:at + size] for at in range(0, len(raw) - size + 1, size)]
@@ -121,7 +121,7 @@ def pictures(path) -> list[bytes]:
 
 def samples(path) -> tuple[float, array.array]:
     """The left channel, 48 kHz, and the time of its first sample."""
-    begin = next(iter(sound_times(path)), 0.0)
+    begin = next(iter(audio_times(path)), 0.0)
     return begin, array.array("h", run("ffmpeg", "-nostdin", "-v", "error", "-i", path, "-map", "0:a",
                                        "-af", "pan=mono|c0=c0", "-f", "s16le", "-"))
 
@@ -153,11 +153,11 @@ def packet_hashes(path) -> list[str]:
 def sent_hashes(folder: pathlib.Path) -> dict[str, list[int]]:
     """Numbers of a camera's access units by the hash of what a sample of them is: all NAL units but parameter sets and
     delimiters (ISO/IEC 14496-15 §5.3.2), untouched, each behind its length."""
-    stream, at, found = (folder / "pictures").read_bytes(), 0, {}
+    stream, at, found = (folder / "frames").read_bytes(), 0, {}
     for number, size in enumerate(json.loads((folder / "sizes.json").read_text())):
         units = [unit for unit in re.split(rb"\x00?\x00\x00\x01", stream[at:at + size]) if unit]
         sample = b"".join(len(u).to_bytes(4, "big") + u for u in units if u[0] & 31 not in (7, 8, 9))
-        # Two pictures may well be changed in the same way.
+        # Two frames may well be changed in the same way.
         found.setdefault(hashlib.md5(sample).hexdigest(), []).append(number)
         at += size
     return found

@@ -5,7 +5,7 @@ import json
 import pathlib
 import sys
 
-from media import decoded, sound_times
+from media import audio_times, decoded
 
 #: The guest's processors had too little time, where they waited for so much of the time that they wanted.
 MOST_WAITED = 0.3
@@ -28,9 +28,9 @@ def steps(values) -> list:
     return [b - a for a, b in zip(values, values[1:])]
 
 
-def continuous(sound: list[float]) -> bool:
+def continuous(audio: list[float]) -> bool:
     """AAC frames of 1024 samples each follow one another; the first may be shorter."""
-    return len(sound) > 0 and all(abs(step - 1024 / 48000) < 1e-4 for step in steps(sound[1:]))
+    return len(audio) > 0 and all(abs(step - 1024 / 48000) < 1e-4 for step in steps(audio[1:]))
 
 
 def load(*needed: str) -> tuple[dict, str]:
@@ -43,16 +43,16 @@ def load(*needed: str) -> tuple[dict, str]:
 
 
 def same(name: str, others: list, frames: list, least: int) -> None:
-    """Pictures are the very ones of stream.mp4, all of those between the first and the last that both have."""
+    """Frames are the very ones of stream.mp4, all of those between the first and the last that both have."""
     known = [digest for _, digest in frames]
     digests = [digest for _, digest in others]
     common = [digest for digest in digests if digest in set(known)]
     if not common:
-        return expect(False, f"{name}: no picture of {len(digests)} is one of stream.mp4's {len(known)}")
+        return expect(False, f"{name}: no frame of {len(digests)} is one of stream.mp4's {len(known)}")
     begin, end = known.index(common[0]), len(known) - 1 - known[::-1].index(common[-1])
     at, last = digests.index(common[0]), len(digests) - 1 - digests[::-1].index(common[-1])
     expect(digests[at:last + 1] == known[begin:end + 1] and end - begin >= least,
-           f"{name}: {len(digests)} pictures decoded, {end - begin + 1} of them compared with stream.mp4: the same")
+           f"{name}: {len(digests)} frames decoded, {end - begin + 1} of them compared with stream.mp4: the same")
 
 
 def compare(frames: list, least: float) -> list[pathlib.Path]:
@@ -62,8 +62,8 @@ def compare(frames: list, least: float) -> list[pathlib.Path]:
     files = sorted((FOLDER / "recordings/cam").glob("*.mp4"))
     if files:
         same("the first recording", decoded(files[0]), frames, int(len(frames) * least))
-        recorded = sound_times(files[0])
-        expect(continuous(recorded), f"the first recording: {len(recorded)} frames of sound without a gap")
+        recorded = audio_times(files[0])
+        expect(continuous(recorded), f"the first recording: {len(recorded)} frames of audio without a gap")
     return files
 
 

@@ -127,7 +127,7 @@ def test_a_publication_that_ends_by_what_it_sends_and_one_of_a_bad_name_are_ther
 # MARK: What is left out
 
 
-def test_sound_in_mp3_leaves_the_picture_and_is_told(start):
+def test_audio_in_mp3_leaves_the_video_and_is_told(start):
     weir = start("--target-duration", "2")
     publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam", options=("-c:a", "libmp3lame", "-ar", "44100")).wait(30)
     weir.wait_log("cam: .*audio in MP3 is left out")
@@ -153,8 +153,8 @@ def test_a_second_audio_track_is_left_out_and_the_first_is_whole(start):
     path = weir.wait(lambda: next(iter((weir.recordings / "cam").glob("2*Z.mp4")), None), 10, "a recording")
     found, film = packets.probe(path), scripts.frames("short")
     assert [p.digest for p in found["video"]] == film["video"]
-    sound = [p.digest for p in found["audio"]]
-    assert sound == [digest for digest in film["audio"] if digest in set(sound)] and len(sound) >= len(film["audio"]) - 2
+    audio = [p.digest for p in found["audio"]]
+    assert audio == [digest for digest in film["audio"] if digest in set(audio)] and len(audio) >= len(film["audio"]) - 2
 
 
 # MARK: Viewers
@@ -163,7 +163,7 @@ def test_a_second_audio_track_is_left_out_and_the_first_is_whole(start):
 def test_an_endless_response_is_a_viewer_for_as_long_as_it_lasts(start):
     weir = start("--max-viewers", "3", "--no-record", "--test-pattern", "demo", "--segment-duration", "1s")
     weir.wait(lambda: weir.get("/live/demo/index.m3u8").status == 200, 20, "a playlist")
-    weir.wait(lambda: weir.stream("demo")["viewers"] == 0, 10, "nobody")
+    weir.wait(lambda: weir.stream("demo")["viewers"] == 0, 10, "no viewer")
     streams = [http.Stream(f"{weir.web}/live/demo/stream.mp4", headers={"User-Agent": "one and the same"}) for _ in range(3)]
     try:
         assert [stream.status for stream in streams] == [200] * 3
@@ -181,15 +181,15 @@ def test_an_endless_response_is_a_viewer_for_as_long_as_it_lasts(start):
     finally:
         for stream in streams:
             stream.close()
-    weir.wait(lambda: weir.stream("demo")["viewers"] == 0, 10, "nobody again")
+    weir.wait(lambda: weir.stream("demo")["viewers"] == 0, 10, "no viewer again")
 
 
-def test_a_picture_of_a_stream_is_nobody_and_there_when_the_server_is_full(start):
+def test_a_request_for_a_thumbnail_is_no_viewer_and_works_when_the_server_is_full(start):
     weir = start("--max-viewers", "1", "--no-record", "--test-pattern", "demo", "--segment-duration", "1s")
-    weir.wait(lambda: weir.get("/live/demo/thumbnail.jpg").status == 200, 20, "a picture")
+    weir.wait(lambda: weir.get("/live/demo/thumbnail.jpg").status == 200, 20, "a thumbnail")
     assert weir.stream("demo")["viewers"] == 0
     assert weir.get("/live/demo/index.m3u8").status == 200
-    other = {"User-Agent": "somebody else"}
+    other = {"User-Agent": "another client"}
     assert weir.get("/live/demo/index.m3u8", headers=other).status == 503
     assert weir.get("/live/demo/thumbnail.jpg", headers=other).status == 200
     assert weir.stream("demo")["viewers"] == 1

@@ -62,7 +62,7 @@ def flood(web: str, source: str, count: int, path: str) -> None:
                     pass
 
 
-def test_one_address_with_many_user_agents_locks_nobody_out(start):
+def test_one_address_with_many_user_agents_locks_no_other_out(start):
     weir = start("--no-record", "--max-viewers", "100", "--poll-limit", "0")
     with live(weir):
         # A stream that does not exist counts for no viewer.
@@ -172,7 +172,7 @@ def test_viewers_behind_a_trusted_proxy_are_told_apart(start, nginx):
         assert ask(web, VIEWER, "a viewer") == 200
 
 
-def test_who_is_no_trusted_proxy_cannot_say_that_it_is_somebody_else(start):
+def test_only_a_trusted_proxy_may_name_another_address(start):
     weir = start("--no-record", "--max-viewers", "10")
     with live(weir):
         for number in range(20):
@@ -235,7 +235,7 @@ def test_an_address_has_as_many_connections_as_are_allowed(start):
             client.close()
 
 
-def test_bare_connections_make_nobody_behind_the_same_address_wait(start):
+def test_bare_connections_make_no_publisher_behind_the_same_address_wait(start):
     """A port scanner and an honest publisher behind one NAT."""
     weir = start("--no-record")
     place = urllib.parse.urlsplit(weir.rtmp)

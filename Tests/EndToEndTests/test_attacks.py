@@ -112,7 +112,7 @@ def scene(start_shared):
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_an_attack_costs_nobody_but_the_attacker(scene, attack, record_property):
+def test_an_attack_costs_only_the_attacker(scene, attack, record_property):
     crowds = [Beside(url, VIEWERS) for url in scene.lists]
     stretches, told, most = [], "", 0
     try:

@@ -93,7 +93,7 @@ def first_fragment(weir, name: str) -> float:
         return arrival.result(10) - began
 
 
-def test_stream_mp4_has_a_picture_within_a_tenth_of_a_second(start, record_property):
+def test_stream_mp4_has_a_frame_within_a_tenth_of_a_second(start, record_property):
     weir = start("--no-record")
     found = min(first_fragment(weir, f"begin{number}") for number in range(3))
     record_property("figure", f"stream.mp4: the first fragment {found * 1000:.0f} ms after the first key frame")

@@ -106,7 +106,7 @@ def jump(client: RawRTMP, tags: list[flv.Tag], count: int) -> bool:
     return False
 
 
-def test_a_publisher_whose_clock_jumps_all_the_time_is_ended_and_nobody_else(scene):
+def test_a_publisher_whose_clock_jumps_all_the_time_is_ended_and_no_other(scene):
     weir, honest = scene
     before = len(descriptors(weir))
     tags = scripts.tags_of("short")
@@ -437,7 +437,7 @@ def test_an_encoder_that_changes_its_format_all_the_time_makes_few_recordings(st
     try:
         # Formats that last less than a second make no period, and neither do names that are left at once.
         with RawRTMP(weir.rtmp).start("flipper") as client:
-            client.play_out(scripts.two_pictures_in_turn("h264-30", "portrait", 20, step=200, filler=2), speed=2)
+            client.play_out(scripts.two_formats_in_turn("h264-30", "portrait", 20, step=200, filler=2), speed=2)
         for number in range(5):
             with RawRTMP(weir.rtmp).start(f"gone{number}") as client:
                 client.play_out([tag for tag in scripts.tags_of("short") if tag.milliseconds < 500])
@@ -493,7 +493,7 @@ def open_recordings(weir) -> int:
     return len([name for name in descriptors(weir) if "/old/" in name])
 
 
-def test_downloads_of_many_recordings_leave_room_for_everybody_else(library):
+def test_downloads_of_many_recordings_leave_room_for_other_clients(library):
     weir, honest, paths = library
     downloads = []
     try:

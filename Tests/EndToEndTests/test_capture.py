@@ -12,7 +12,7 @@ from harness import http, sources, tools
 from harness.metrics import Metrics
 
 #: Frames of the clip, and ticks between two of them at the timescale that ffmpeg gives an MP4 of 30 fps.
-SECONDS, PICTURES = 4, 120
+SECONDS, FRAMES = 4, 120
 CONTAINERS = ("mp4", "mkv", "ts", "flv")
 
 
@@ -61,28 +61,28 @@ def loops(start_shared, tmp_path_factory):
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
-def test_pictures_follow_each_other_exactly_over_the_seam(loops, container):
+def test_frames_follow_each_other_exactly_over_the_seam(loops, container):
     live = loops[0][container]["video"]
-    assert len(live) > 2 * PICTURES, f"only {len(live)} pictures"
+    assert len(live) > 2 * FRAMES, f"only {len(live)} frames"
     steps = {b[0] - a[0] for a, b in zip(live, live[1:])}
     assert len(steps) == 1, f"decode times step by {sorted(steps)}"
     step = steps.pop()
-    shown = sorted(pts for _, pts, _ in live[:2 * PICTURES])
+    shown = sorted(pts for _, pts, _ in live[:2 * FRAMES])
     assert {b - a for a, b in zip(shown, shown[1:])} == {step}
 
 
-def test_every_picture_of_every_pass_is_the_clips_own(loops):
+def test_every_frame_of_every_pass_is_the_clips_own(loops):
     live, clip = loops[0]["mp4"]["video"], loops[1]["video"]
-    assert len(clip) == PICTURES
+    assert len(clip) == FRAMES
     for number, (_, _, seen) in enumerate(live):
-        assert seen == clip[number % PICTURES][2], f"picture {number}"
+        assert seen == clip[number % FRAMES][2], f"frame {number}"
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
-def test_sound_goes_on_without_a_gap_and_stays_with_its_pictures(loops, container):
+def test_audio_goes_on_without_a_gap_and_stays_with_its_video(loops, container):
     live, clip = loops[0][container]["audio"], loops[1]["audio"]
     steps = {b[0] - a[0] for a, b in zip(live, live[1:])}
-    assert steps == {1024}, f"sound steps by {sorted(steps)}"
+    assert steps == {1024}, f"audio steps by {sorted(steps)}"
     # A frame of the second pass lies one pass after itself. The tolerance is half an audio frame, and the milliseconds to
     # which Matroska and FLV round.
     allowed = 512 + (96 if container in ("mkv", "flv") else 0)
@@ -173,28 +173,28 @@ def test_each_codec_is_served_and_decoded(slates, tmp_path, name, codecs):
                        "stream=nb_read_frames:stream_side_data=rotation", "-of", "json", path)
     stream = json.loads(probed.stdout)["streams"][0]
     assert int(stream["nb_read_frames"]) >= 15 and probed.stderr == "", probed.stderr
-    assert ("side_data_list" in stream) == (name == "av1"), "the picture's turn travels with the track"
+    assert ("side_data_list" in stream) == (name == "av1"), "the rotation travels with the track"
 
 
 def test_an_encoder_that_the_machine_lacks_is_told_and_another_one_taken(slates):
     slates.wait_log(r"h264_nvenc does not work here, another encoder is taken: cannot open the encoder h264_nvenc")
-    picture = slates.stream("avc")["capture"]["video"]
-    assert picture["encoder"] == "libx264" and picture["encoded"] > 0 and picture["state"] == "away"
-    assert "there is no camera /dev/video63" in picture["problem"]
+    video = slates.stream("avc")["capture"]["video"]
+    assert video["encoder"] == "libx264" and video["encoded"] > 0 and video["state"] == "away"
+    assert "there is no camera /dev/video63" in video["problem"]
 
 
 def test_captures_are_told_to_prometheus(slates):
     metrics, capture = Metrics(slates), slates.stream("avc")["capture"]
-    picture, sound = capture["video"], capture["audio"]
+    video, audio = capture["video"], capture["audio"]
     for name, value in {
-            "weir_camera_up": 0, "weir_microphone_up": 0, "weir_camera_frames_total": picture["captured"],
-            "weir_camera_frames_lost_total": picture["lost"],
-            "weir_camera_frames_corrupt_total": picture["corrupt"],
-            "weir_encoder_restarts_total": picture["encoderRestarts"],
-            "weir_microphone_overruns_total": sound["overruns"]}.items():
+            "weir_camera_up": 0, "weir_microphone_up": 0, "weir_camera_frames_total": video["captured"],
+            "weir_camera_frames_lost_total": video["lost"],
+            "weir_camera_frames_corrupt_total": video["corrupt"],
+            "weir_encoder_restarts_total": video["encoderRestarts"],
+            "weir_microphone_overruns_total": audio["overruns"]}.items():
         assert metrics(name, stream="avc") == value, name
-    assert 0 < metrics("weir_encoder_frames_total", stream="avc") <= picture["encoded"]
-    assert metrics("weir_encoder_frames_dropped_total", stream="avc") <= picture["dropped"]
+    assert 0 < metrics("weir_encoder_frames_total", stream="avc") <= video["encoded"]
+    assert metrics("weir_encoder_frames_dropped_total", stream="avc") <= video["dropped"]
     assert 0 < metrics("weir_encoder_frame_seconds", stream="avc") < 1
     assert ("weir_microphone_up", ("stream", "av1")) not in metrics.values, "it has none"
 
@@ -292,7 +292,7 @@ def test_a_microphone_of_many_channels_is_heard_and_the_stream_goes_on(start, tm
     assert ask(weir, "cam", "microphone", "alsa:many").status == 200
     weir.wait_log(rf"the microphone many, \d+ Hz, {channels} channels")
     coded = weir.stream("cam")["capture"]["video"]["encoded"]
-    weir.wait(lambda: weir.stream("cam")["capture"]["video"]["encoded"] > coded + 10, 10, "more pictures", every=0.2)
+    weir.wait(lambda: weir.stream("cam")["capture"]["video"]["encoded"] > coded + 10, 10, "more frames", every=0.2)
     stream = weir.stream("cam")
     assert stream["state"] == "live" and stream["capture"]["audio"]["state"] == "running"
     assert stream["capture"]["audio"]["channels"] == channels
@@ -314,7 +314,7 @@ def test_a_microphone_that_does_not_open_is_bridged_and_another_one_taken(start,
     weir.wait_log(r"there is no microphone missing", 5)
 
 
-def test_an_encoder_that_holds_pictures_loses_none_and_has_its_sound_from_the_beginning(start, tmp_path):
+def test_an_encoder_that_holds_frames_loses_none_and_has_its_audio_from_the_beginning(start, tmp_path):
     camera = "v4l2:/dev/video63?size=320x180&fps=30&preset=medium&tune=film&bframes=3&gop=2s"
     weir = start("--source", f"cam={camera},alsa:missing", environment=alsa(tmp_path))
     weir.wait_state("cam", "live")
@@ -383,7 +383,7 @@ def test_a_source_is_taken_off_the_air_and_put_on_it_while_its_devices_stay_open
     assert own(switched, f"/{name}/preview", "POST").good().json["state"] == "preview"
     switched.wait_state(name, "ended", seconds=3)
     assert switched.stream(name)["capture"] is None and switched.get(f"/live/{name}/stream.mp4").status == 404
-    switched.wait(lambda: coded() > before + 15, 5, "pictures that nobody is offered")
+    switched.wait(lambda: coded() > before + 15, 5, "frames that viewers are not offered")
     assert own(switched, f"/{name}/preview.jpg", token=None).status == 401
     path = tmp_path / "preview.jpg"
     path.write_bytes(own(switched, f"/{name}/preview.jpg").good().body)
@@ -427,7 +427,7 @@ def test_a_source_that_cannot_begin_says_why_and_is_tried_again(switched):
     ("/demo/stop", "GET", TOKEN, 405), ("/demo/pause", "POST", TOKEN, 404), ("/nobody/stop", "POST", TOKEN, 404),
     ("/demo/stop/now", "POST", TOKEN, 404), ("", "POST", TOKEN, 405),
 ])
-def test_sources_are_for_whoever_has_the_token(switched, path, method, token, status):
+def test_sources_need_the_token(switched, path, method, token, status):
     assert own(switched, path, method, token).status == status
     assert activity(switched, "demo") == "live"
 
@@ -438,7 +438,7 @@ def test_the_list_has_all_sources_in_their_order(switched):
         ("demo", "test"), ("loop", "file"), ("cam", "capture"), ("nothing", "file")]
 
 
-def test_devices_are_told_to_whoever_has_the_token(switched):
+def test_devices_are_listed_with_the_token(switched):
     address = f"{switched.web}/api/v1/devices"
     assert http.fetch(address).status == 401
     listed = http.fetch(address, headers={"Authorization": f"Bearer {TOKEN}"}).good().json
@@ -455,7 +455,7 @@ def test_the_test_pattern_makes_a_key_frame_when_it_is_asked_to(switched):
 # Files that are damaged
 
 
-def places_of_pictures(path) -> list[int]:
+def places_of_frames(path) -> list[int]:
     probed = tools.run(
         tools.FFPROBE, "-v", "error", "-select_streams", "v", "-show_entries", "packet=pos", "-of", "csv=p=0", path)
     return [int(line.strip(",")) for line in probed.stdout.split()]
@@ -463,7 +463,7 @@ def places_of_pictures(path) -> list[int]:
 
 def damage(path, *, broken=(), length: int | None = None) -> list[int]:
     """Damages a file: gives NAL units of these frames invalid lengths, or ends the file within a frame. Returns the rest."""
-    places = places_of_pictures(path)
+    places = places_of_frames(path)
     data = bytearray(path.read_bytes())
     for place in [place for number, place in enumerate(places) if number in broken]:
         data[place:place + 8] = b"\xff" * 8

@@ -190,7 +190,7 @@ def test_flags_have_environment_twins_and_the_flag_wins(start, tmp_path):
         client.finish()
 
 
-def test_without_a_key_it_warns_that_anybody_may_publish(start):
+def test_without_a_key_it_warns_that_any_client_may_publish(start):
     weir = start()
     assert re.search(r"every client .* may publish", weir.text())
     assert str(weir.recordings) in weir.text() or "recordings" in weir.text()
@@ -298,7 +298,7 @@ def test_below_keep_free_recording_stops_with_a_reason_and_live_goes_on(start):
         assert "free" in reason.lower()
         weir.wait_log(r"(?i)free")
         publisher.wait(20)
-        weir.wait(lambda: hls_frames(weir, "cam") == 240, 5, "every picture is in the playlist")
+        weir.wait(lambda: hls_frames(weir, "cam") == 240, 5, "every frame is in the playlist")
         assert stream
     finally:
         publisher.kill()
@@ -397,7 +397,7 @@ def test_a_segments_folder_plays_from_disk_and_is_never_half_written(start, tmp_
     assert not [p for p in folder.rglob("*") if p.suffix in (".tmp", ".part", ".half")]
 
 
-def test_when_full_new_viewers_get_503_and_nobody_playing_is_dropped(start):
+def test_when_full_new_viewers_get_503_and_none_that_plays_is_dropped(start):
     weir = start("--max-viewers", "3", "--no-record", "--target-duration", "2")
     publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam")
     try:

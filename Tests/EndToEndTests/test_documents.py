@@ -19,7 +19,7 @@ DOCUMENTS += sorted((tools.ROOT / "docs").glob("*.md"))
 #: Document and beginning of a block → why it is not run here.
 NOT_RUN = {
     ("README.md", "make run"): "it installs packages and builds",
-    ("ARCHITECTURE.md", ""): "pictures, no commands",
+    ("ARCHITECTURE.md", ""): "drawings, no commands",
     ("capture.md", "weir devices"): "it opens a camera; make test-devices has some",
     ("capture.md", "weir capture"): "the same",
     ("capture.md", "post()"): "the same",
@@ -99,6 +99,11 @@ def test_flags_that_documents_name_exist():
                 flags = re.findall(r"(?<![\w-])--[a-z][a-z-]*", re.split(r"[|;]", quoted)[0])
                 missing += [f"{path.name}: {flag}" for flag in flags if flag not in known]
     assert missing == []
+
+
+def test_the_tables_of_flags_are_what_the_help_says():
+    done = subprocess.run([tools.ROOT / ".ci" / "write-flags", tools.weir_binary(), "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture(scope="module")

@@ -20,9 +20,9 @@ class Film:
 
     def __init__(self, path):
         self.path = path
-        self.picture_times = self.times("v")
-        self.numbers, self.flashing = self.pictures()
-        self.sound_start = self.times("a")[0]
+        self.frame_times = self.times("v")
+        self.numbers, self.flashing = self.frames()
+        self.audio_start = self.times("a")[0]
         self.samples = array.array("h", tools.output(
             tools.FFMPEG, "-v", "error", "-i", path, "-vn", "-ac", "1", "-f", "s16le", "-"))
 
@@ -31,7 +31,7 @@ class Film:
                            "csv=p=0", self.path)
         return [float(line.split(",")[0]) for line in probed.stdout.split()]
 
-    def pictures(self) -> tuple[list[int], list[bool]]:
+    def frames(self) -> tuple[list[int], list[bool]]:
         decoded = tools.output(
             tools.FFMPEG, "-v", "error", "-i", self.path, "-an", "-vf", f"scale={WIDTH}:{HEIGHT},format=gray", "-vsync",
             "passthrough", "-f", "rawvideo", "-")
@@ -42,7 +42,7 @@ class Film:
     def flashes(self) -> list[float]:
         """Start of each flash; not where the frame before it is missing."""
         numbers, flashing = self.numbers, self.flashing
-        return [self.picture_times[at] for at in range(1, len(numbers))
+        return [self.frame_times[at] for at in range(1, len(numbers))
                 if flashing[at] and not flashing[at - 1] and numbers[at] == numbers[at - 1] + 1]
 
     def beeps(self) -> list[float]:
@@ -50,7 +50,7 @@ class Film:
         for at, value in enumerate(self.samples):
             if abs(value) > 3000:
                 if at - last > 24000:
-                    found.append(self.sound_start + at / 48000)
+                    found.append(self.audio_start + at / 48000)
                 last = at
         return found
 
@@ -100,17 +100,17 @@ def copies(start_shared, tmp_path_factory):
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
-def test_no_picture_is_lost_doubled_or_out_of_order(copies, output):
-    copy, picture = copies[0][output], copies[1]
-    assert len(copy.numbers) == len(copy.picture_times) >= 30 * SECONDS - 75, f"{len(copy.numbers)} pictures"
+def test_no_frame_is_lost_doubled_or_out_of_order(copies, output):
+    copy, video = copies[0][output], copies[1]
+    assert len(copy.numbers) == len(copy.frame_times) >= 30 * SECONDS - 75, f"{len(copy.numbers)} frames"
     steps = [b - a for a, b in zip(copy.numbers, copy.numbers[1:])]
-    assert min(steps) == 1, "a picture twice, or out of order"
+    assert min(steps) == 1, "a frame twice, or out of order"
     # A machine that is too busy drops frames before the encoder, and reports how many.
-    assert sum(steps) - len(steps) <= picture["dropped"], f"{sum(steps) - len(steps)} lost, {picture['dropped']} left out"
-    assert picture["encoded"] > len(copy.numbers) and picture["encodeMicroseconds"] > 0
-    for number, time in zip(copy.numbers, copy.picture_times):
-        expected = copy.picture_times[0] + (number - copy.numbers[0]) / 30
-        assert abs(time - expected) < 0.002, f"picture {number} at {time}"
+    assert sum(steps) - len(steps) <= video["dropped"], f"{sum(steps) - len(steps)} lost, {video['dropped']} left out"
+    assert video["encoded"] > len(copy.numbers) and video["encodeMicroseconds"] > 0
+    for number, time in zip(copy.numbers, copy.frame_times):
+        expected = copy.frame_times[0] + (number - copy.numbers[0]) / 30
+        assert abs(time - expected) < 0.002, f"frame {number} at {time}"
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
@@ -120,7 +120,7 @@ def test_flash_and_beep_come_together(copies, output, record_property):
     assert worst <= 0.020
 
 
-def test_pictures_are_nearly_what_was_drawn(copies, record_property):
+def test_frames_are_nearly_what_was_drawn(copies, record_property):
     copy, drawn_since = copies[0]["hls"], copies[2]
     first, count = copy.numbers[0], copy.numbers[-1] - copy.numbers[0] + 1
     with subprocess.Popen([tools.weir_binary(), "pattern", "--start", drawn_since, "--first", str(first), "--count", str(count)],
@@ -131,5 +131,5 @@ def test_pictures_are_nearly_what_was_drawn(copies, record_property):
              "[0:v]setpts=PTS-STARTPTS+0.5/30/TB[a];[1:v]setpts=PTS-STARTPTS[b];[a][b]psnr", "-f", "null", "-"],
             stdin=drawn.stdout, stderr=subprocess.PIPE, timeout=60)
     decibels = dict(re.findall(r"(average|min|y):([\d.]+)", judged.stderr.decode().rsplit("PSNR", 1)[-1]))
-    record_property("figure", f"PSNR {decibels['average']} dB, the worst picture {decibels['min']}")
+    record_property("figure", f"PSNR {decibels['average']} dB, the worst frame {decibels['min']}")
     assert float(decibels["average"]) >= 38 and float(decibels["y"]) >= 38, decibels

@@ -207,7 +207,7 @@ def test_an_outage_of_ten_seconds_costs_ten_seconds(keyed, canary):
     gap = player.first_after(began + 1, 5) - began
     print(f"\noutage: back after {gap:.2f} s")
     assert gap <= 10 + 2
-    assert not player.ended, "nobody who watches is dropped"
+    assert not player.ended, "no viewer that plays is dropped"
     assert media_address(keyed, "outage") == address, "the epoch goes on"
     client.finish()
 
@@ -360,7 +360,7 @@ def damaged(tag: flv.Tag, dice: random.Random) -> flv.Tag:
     return dataclasses.replace(tag, body=bytes(body))
 
 
-def test_wrong_bits_and_cut_off_pictures_harm_nobody(keyed, canary, record_property):
+def test_wrong_bits_and_cut_off_frames_harm_no_other_stream(keyed, canary, record_property):
     dice = random.Random(32)
     film = scripts.tags_of("h264-30")
     length = film[-1].milliseconds + 34
@@ -391,7 +391,7 @@ def test_wrong_bits_and_cut_off_pictures_harm_nobody(keyed, canary, record_prope
         arrivals = [a for a in viewer.arrivals if a > began]
         longest = max(b - a for a, b in zip(arrivals, arrivals[1:]))
         viewer.close()
-        record_property("figure", f"{at:.0f} s of media with wrong bits and cut-off pictures: {refused} connections refused, "
+        record_property("figure", f"{at:.0f} s of media with wrong bits and cut-off frames: {refused} connections refused, "
                                   f"{lost:.0f} units left out; another stream's longest pause {longest:.2f} s")
         assert longest < 1.5
         assert keyed.process.poll() is None
@@ -432,17 +432,17 @@ class TenthOfACore:
         self.folder.rmdir()
 
 
-def pictures_in(path) -> int:
+def frames_in(path) -> int:
     probed = tools.run(tools.FFPROBE, "-v", "error", "-select_streams", "v", "-count_packets", "-show_entries",
                        "stream=nb_read_packets", "-of", "csv=p=0", path)
     return int(probed.stdout.strip().strip(","))
 
 
 @pytest.mark.skipif(not LONG, reason="only in long runs (WEIR_FAULTS=long)")
-def test_a_tenth_of_a_core_costs_rungs_their_pictures_and_publishers_none(start, record_property):
+def test_a_tenth_of_a_core_costs_rungs_their_frames_and_publishers_none(start, record_property):
     """Four publishers whose ladders need far more CPU than there is: encoders drop frames, but received media is kept."""
     film = sources.source("h264-30")
-    published = pictures_in(film)
+    published = frames_in(film)
     names = [f"cam{number}" for number in range(4)]
     weir = start("--ladder", "144p@400k:preset=medium,90p@200k:preset=medium", listeners=("http", "rtmp"))
     group = TenthOfACore()
@@ -462,7 +462,7 @@ def test_a_tenth_of_a_core_costs_rungs_their_pictures_and_publishers_none(start,
         group.remove()
     for name in names:
         (recording,) = weir.wait(lambda: [r for r in weir.recordings_of(name) if r["state"] == "completed"], 30, "its recording")
-        assert pictures_in(weir.recordings / name / recording["file"]) == published, f"{name} lost pictures"
+        assert frames_in(weir.recordings / name / recording["file"]) == published, f"{name} lost frames"
     record_property("figure", f"a tenth of a core: {throttled} periods without time, rungs left out {dropped}")
-    print(f"\n{throttled} periods without time, pictures left out of rungs: {dropped}")
+    print(f"\n{throttled} periods without time, frames left out of rungs: {dropped}")
     assert throttled > 20 and sum(dropped.values()) > 0, "this machine had time enough"

@@ -175,7 +175,7 @@ def test_an_unknown_audio_codec_is_refused_by_name(scene):
     scene.weir.wait_log(r"(?i)mp3")
 
 
-def test_an_unknown_fourcc_of_sound_is_refused_by_name(scene):
+def test_an_unknown_fourcc_of_audio_is_refused_by_name(scene):
     with RawRTMP(scene.weir.rtmp).start(scene.key("cam")) as client:
         client.tag(flv.Tag(flv.AUDIO, 0, b"\x90abcd" + bytes(20)))
         client.wait_closed(5)
@@ -202,7 +202,7 @@ def test_a_configuration_record_that_lies_ends_that_publication_only(scene, reco
     assert stream is None or stream["state"] != "live"
 
 
-def test_pictures_whose_nal_lengths_lie_do_no_harm(scene):
+def test_frames_whose_nal_lengths_lie_do_no_harm(scene):
     tags = scripts.tags_of("h264-30")
     with RawRTMP(scene.weir.rtmp).start(scene.key("liar")) as client:
         with contextlib.suppress(Closed, OSError):
@@ -463,7 +463,7 @@ def test_the_good_stream_and_its_viewer_noticed_nothing(scene):
     known = [digest.removeprefix("MD5:") for digest in film]
     assert len(seen) > 200
     places = [known.index(digest) for digest in seen]
-    assert all((a + 1) % len(known) == b for a, b in zip(places, places[1:])), "a picture is missing or doubled"
+    assert all((a + 1) % len(known) == b for a, b in zip(places, places[1:])), "a frame is missing or doubled"
 
 
 def test_memory_has_not_grown_by_the_attacks(scene):

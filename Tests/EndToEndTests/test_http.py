@@ -238,7 +238,7 @@ def test_the_catalogue_names_the_recording(live):
 def test_stream_mp4_begins_at_a_key_frame_within_a_quarter_of_a_second(live):
     weir, _ = live
 
-    def first_picture():
+    def first_frame():
         stream = http.Stream(f"{weir.web}/live/{NAME}/stream.mp4")
         assert stream.status == 200
         data = b""
@@ -246,7 +246,7 @@ def test_stream_mp4_begins_at_a_key_frame_within_a_quarter_of_a_second(live):
             data += stream.answer.read1(65536)
         stream.close()
 
-    assert timing.quickest(first_picture) < 0.25
+    assert timing.quickest(first_frame) < 0.25
 
 
 def test_viewers_are_counted(live):

@@ -170,7 +170,7 @@ def test_a_client_without_alpn_speaks_http_1(live):
     assert http.fetch(weir.addresses["https"] + paths["segment"]).body == weir.get(paths["segment"]).body
 
 
-def test_a_hundred_streams_go_on_beside_one_that_nobody_reads(live):
+def test_a_hundred_streams_go_on_beside_one_that_is_not_read(live):
     weir, paths = live
     segment = weir.get(paths["segment"]).body
     with connected(weir, window=100_000) as connection:

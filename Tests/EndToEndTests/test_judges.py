@@ -91,10 +91,10 @@ def copy(tmp_path_factory):
     return path
 
 
-def test_an_offset_between_sound_and_picture_is_found(fragmented):
+def test_an_offset_between_audio_and_video_is_found(fragmented):
     path, _, _ = fragmented
     found = packets.compare(packets.probe(sources.source("h264-30")), packets.probe(path))
-    assert len(found) == 1 and "off the picture" in found[0]
+    assert len(found) == 1 and "off the video" in found[0]
 
 
 def test_an_exact_copy_is_found_equal_and_a_millisecond_copy_is_not(copy):
@@ -104,7 +104,7 @@ def test_an_exact_copy_is_found_equal_and_a_millisecond_copy_is_not(copy):
     rounded = packets.compare(published, packets.probe(sources.flv("h264-30")))
     assert any("plus a constant" in problem for problem in rounded), rounded
     assert packets.compare(published, packets.probe(sources.flv("h264-30")), variable=True) != [], \
-        "sound on a millisecond grid is not sample exact, whatever the picture's rate"
+        "audio on a millisecond grid is not sample exact, whatever the video's rate"
 
 
 def test_a_lost_a_doubled_and_a_late_packet_are_found(copy):
@@ -115,7 +115,7 @@ def test_a_lost_a_doubled_and_a_late_packet_are_found(copy):
     assert packets.compare(published, {**served, "video": served["video"][:-1]})
     assert packets.compare(published, {**served, "audio": served["audio"] + served["audio"][-1:]})
     late = [dataclasses.replace(p, pts=p.pts + Fraction(2, 100), dts=p.dts + Fraction(2, 100)) for p in served["audio"]]
-    assert any("off the picture" in problem for problem in packets.compare(published, {**served, "audio": late}))
+    assert any("off the video" in problem for problem in packets.compare(published, {**served, "audio": late}))
     assert packets.compare(published, {"video": served["video"]})
 
 

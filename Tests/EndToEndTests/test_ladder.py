@@ -25,7 +25,7 @@ def variants(weir) -> dict[str, str]:
     weir.wait(lambda: http.fetch(index).status == 200, 20, "a playlist")
     top = hls.parse_multivariant(http.fetch(index).text, index)
     assert hls.check_multivariant(top, has_video=True) == []
-    assert len([media for media in top.media if "URI" in media]) == 1, "one group of sound"
+    assert len([media for media in top.media if "URI" in media]) == 1, "one group of audio"
     return {variant.uri.split("/")[-2]: top.absolute(variant.uri) for variant in top.variants}
 
 
@@ -77,10 +77,10 @@ def test_every_size_has_a_list_of_key_frames_for_seeking(live, tmp_path):
         init = re.search(r'#EXT-X-MAP:URI="([^"]+)"', text)[1]
         length, offset, name = re.findall(r"#EXT-X-BYTERANGE:(\d+)@(\d+)\n(\S+)", text)[-1]
         first, last = int(offset), int(offset) + int(length) - 1
-        picture = http.fetch(urllib.parse.urljoin(url, name), headers={"Range": f"bytes={first}-{last}"})
-        assert picture.status == 206
-        path = tmp_path / "picture.mp4"
-        path.write_bytes(http.fetch(urllib.parse.urljoin(url, init)).good().body + picture.body)
+        frame = http.fetch(urllib.parse.urljoin(url, name), headers={"Range": f"bytes={first}-{last}"})
+        assert frame.status == 206
+        path = tmp_path / "frame.mp4"
+        path.write_bytes(http.fetch(urllib.parse.urljoin(url, init)).good().body + frame.body)
         done = tools.run(tools.FFPROBE, "-v", "error", "-select_streams", "v", "-show_entries",
                          "frame=pict_type,width,height", "-of", "csv=p=0", path)
         # The other frames of the fragment are missing, which ffprobe reports.
@@ -121,18 +121,18 @@ def test_ffmpeg_decodes_every_rung_without_a_fault(live):
         assert {tuple(map(int, frame.split(",")[:2])) for frame in frames} == {size}
 
 
-def test_dash_has_all_pictures_in_one_adaptation_set(live):
+def test_dash_has_all_video_in_one_adaptation_set(live):
     weir, _ = live
     url = f"{weir.web}/live/{NAME}/manifest.mpd"
     manifest = dash.parse(http.fetch(url).good().text, url)
     assert dash.check(manifest) == []
-    pictures = {r.id: r for r in manifest.representations if r.kind == "video"}
-    assert set(pictures) == {"video", *RUNGS}
+    video = {r.id: r for r in manifest.representations if r.kind == "video"}
+    assert set(video) == {"video", *RUNGS}
     first = manifest.text.index("<AdaptationSet")
     assert manifest.text[first:manifest.text.index("</AdaptationSet>")].count("<Representation ") == 3
-    starts = {name: {entry.time for entry in r.entries} for name, r in pictures.items()}
+    starts = {name: {entry.time for entry in r.entries} for name, r in video.items()}
     assert starts["90p"] & starts["video"] and starts["90p"] - starts["video"] <= {min(starts["90p"])}
-    for r in pictures.values():
+    for r in video.values():
         assert http.fetch(r.entries[-2].url).status == 200
 
 
@@ -198,9 +198,9 @@ def test_garbage_with_good_lengths_is_nothing_to_another_streams_rungs(live):
     weir.wait(lambda: newest_of_a_rung(urls["90p"]) > began, 15, "the other stream's rungs go on")
 
 
-def test_pictures_that_change_with_each_key_frame_fill_neither_memory_nor_log(start):
+def test_video_that_changes_with_each_key_frame_fills_neither_memory_nor_log(start):
     weir = start("--ladder", "120p@200k,90p@100k", "--no-record", "--max-changes", "100000")
-    tags = scripts.two_pictures_in_turn("h264-30", "portrait", 2500, step=4, filler=100_000)
+    tags = scripts.two_formats_in_turn("h264-30", "portrait", 2500, step=4, filler=100_000)
     before, most = weir.resident_kilobytes(), 0
     with RawRTMP(weir.rtmp).start(NAME, chunk_size=65_536) as client:
         for at in range(0, len(tags), 100):

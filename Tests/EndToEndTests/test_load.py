@@ -92,7 +92,7 @@ def test_when_descriptors_run_short_viewers_are_refused_and_publishers_are_not(s
         refused = [answer for answer in answers if answer.startswith(b"HTTP/1.1 503")]
         assert len(served) >= 50
         assert len(served) < descriptors
-        assert refused, "nobody was told that the server is full"
+        assert refused, "no client was told that the server is full"
         assert all(b"retry-after:" in answer.lower() for answer in refused)
         # The crowd stays. A publisher is still admitted, and present viewers play on.
         sent["other"] = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/other", loop=-1)
@@ -217,7 +217,7 @@ def test_a_crowd_that_leaves_at_once_does_not_hold_up_the_others(start, neighbou
 
 
 @pytest.mark.parametrize("count", [5000 if LONG else 1500])
-def test_half_requests_hold_up_nobody_and_are_cut(start, neighbour, count, record_property):
+def test_half_requests_hold_up_no_other_and_are_cut(start, neighbour, count, record_property):
     """From several addresses, because each may have only so many connections without a request."""
     weir = start("--no-record")
     parts = urllib.parse.urlsplit(weir.web)
@@ -266,7 +266,7 @@ def newest_segment(url: str) -> str:
 
 
 @pytest.mark.parametrize("count", [2000 if LONG else 1000])
-def test_readers_of_a_byte_a_second_hold_nobody_up_and_are_cut(start, neighbour, count, record_property):
+def test_readers_of_a_byte_a_second_hold_up_no_other_and_are_cut(start, neighbour, count, record_property):
     weir = start("--no-record")
     with published(weir, "megabyte"):
         url = media_playlist(weir)
@@ -390,7 +390,7 @@ print(found[200], found[429], made, last)
 """
 
 
-def test_who_polls_a_thousand_times_a_second_is_told_to_wait_and_nobody_else_is(start, neighbour, record_property):
+def test_a_client_that_polls_a_thousand_times_a_second_is_told_to_wait_and_no_other_is(start, neighbour, record_property):
     weir = start("--no-record")
     with published(weir):
         url = media_playlist(weir)
@@ -524,7 +524,7 @@ def has_room(address: str) -> bool:
 
 
 @functools.cache
-def anybody() -> ssl.SSLContext:
+def untrusting() -> ssl.SSLContext:
     """Accepts any certificate. It is made once, because making one takes longer than a handshake."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
@@ -535,4 +535,4 @@ def anybody() -> ssl.SSLContext:
 
 def tls_connection(url: str) -> ssl.SSLSocket:
     # A TLS record has 16 KiB. With less room, a single byte would take many round trips.
-    return anybody().wrap_socket(slow_connection(url, 65_536))
+    return untrusting().wrap_socket(slow_connection(url, 65_536))

@@ -255,7 +255,7 @@ def waiter(url: str, answers: list) -> threading.Thread:
     return thread
 
 
-def test_the_end_answers_everybody_who_waits(start):
+def test_the_end_answers_all_waiting_requests(start):
     weir = start("--no-record")
     publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{NAME}", loop=-1)
     try:
@@ -298,7 +298,7 @@ def test_a_hinted_part_is_empty_when_the_publisher_stays_away(start):
     assert answer.body[4:8] == b"styp" and int.from_bytes(answer.body[:4], "big") == len(answer.body)
 
 
-def test_a_publisher_that_stops_sending_makes_nobody_wait_for_ever(start):
+def test_a_publisher_that_stops_sending_makes_no_request_wait_for_ever(start):
     weir = start("--no-record")
     publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{NAME}", loop=-1)
     try:

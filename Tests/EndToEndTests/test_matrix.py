@@ -334,7 +334,7 @@ def test_the_api_names_the_tracks(outcome):
     recipe = sources.RECIPES[film]
     assert outcome.api["state"] == "ended"
     kinds = sorted(track["kind"] for track in outcome.api["tracks"])
-    assert kinds == sorted((["video"] if recipe.rate else []) + (["audio"] if recipe.sound else []))
+    assert kinds == sorted((["video"] if recipe.rate else []) + (["audio"] if recipe.audio else []))
     joined = ",".join(t["codecString"] for t in sorted(outcome.api["tracks"], key=lambda t: t["kind"] != "video"))
     assert re.fullmatch(CODECS.get(film, H264), joined)
 

@@ -8,7 +8,7 @@ import urllib.parse
 from harness import hls, publishers, tools
 
 WIDTH, HEIGHT = 32, 18
-PICTURE = WIDTH * HEIGHT
+FRAME = WIDTH * HEIGHT
 
 
 def encoder(weir) -> publishers.Publisher:
@@ -31,7 +31,7 @@ class GStreamer:
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
-        while len(self.process.stdout.read(PICTURE)) == PICTURE:
+        while len(self.process.stdout.read(FRAME)) == FRAME:
             self.shown.append(time.monotonic())
 
     def close(self) -> str:

@@ -362,11 +362,11 @@ def test_halted_for_a_while(tmp_path, record_property):
     assert all(segment.duration > 0 for watch in watches[:2] for _, state in watch.states for segment in state.segments)
     assert came(viewers["cam"], went_on, 3), "its viewer's connection is the one of before"
     # A second has 30 of them, and the part in progress comes at once.
-    pictures = [came(viewers["demo"], went_on + second, 1) for second in range(3)]
-    assert pictures[0] <= 60 and 60 <= sum(pictures) <= 130, f"{pictures} pictures a second"
+    frames = [came(viewers["demo"], went_on + second, 1) for second in range(3)]
+    assert frames[0] <= 60 and 60 <= sum(frames) <= 130, f"{frames} frames a second"
     assert len(said) < 30, "\n".join(said)
     record_property("figure", f"halted for {halted} s: {len(film)} of {len(film)} frames recorded, {len(texts)} playlists, "
-                    f"none wrong; the test source's pictures in the seconds after it: {pictures}")
+                    f"none wrong; the test source's frames in the seconds after it: {frames}")
 
 
 # MARK: within finalising and salvage

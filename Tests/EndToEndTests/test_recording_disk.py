@@ -603,7 +603,7 @@ def test_a_stream_that_ends_while_the_disk_is_frozen(scene, record_property):
         kept = numbers([movie])
         missing = sum(counts.get(1, 0) for number, counts, _ in stage.viewer.fragments() if number not in kept)
         assert missing and gap["seconds"] == pytest.approx(missing / 30, abs=0.5)
-    record_property("figure", f"stream of 160 Mbit/s that ends while the disk is frozen: {missing} pictures left out at its "
+    record_property("figure", f"stream of 160 Mbit/s that ends while the disk is frozen: {missing} frames left out at its "
                     f"end, {gap['seconds']:.1f} s told")
 
 
@@ -688,7 +688,7 @@ def test_a_slow_disk(streams, film, rate, settling, seconds, tmp_path, record_pr
                     kept = numbers(movies)
                     # The last ones may have arrived after the viewer was stopped.
                     sent = {number: counts.get(1, 0) for number, counts, _ in viewer.fragments()}
-                    missing += sum(pictures for number, pictures in sent.items() if number not in kept)
+                    missing += sum(frames for number, frames in sent.items() if number not in kept)
                     viewer.close()
             finally:
                 for publisher in sources_of:
@@ -700,9 +700,9 @@ def test_a_slow_disk(streams, film, rate, settling, seconds, tmp_path, record_pr
     assert all(after - before <= 64 + SLACK for before, after in zip(usual, most)), f"{usual} to {most} MiB"
     # Between two rounds of a film of 4 s there are 11 ms, because the audio ends after the video.
     assert abs(seconds_told - missing / 30) <= 0.1 * len(told) + 0.003 * seconds_told, (
-        f"{seconds_told:.1f} s told, {missing} pictures are missing")
+        f"{seconds_told:.1f} s told, {missing} frames are missing")
     record_property("figure", f"disk of 1 MB/s, {streams} streams of {film} at {rate} times their speed for {seconds} s: "
-                    f"{missing} pictures left out, {seconds_told:.1f} s told; media in memory {usual[0]:.0f} to "
+                    f"{missing} frames left out, {seconds_told:.1f} s told; media in memory {usual[0]:.0f} to "
                     f"{most[0]:.0f} MiB, RSS {usual[1]:.0f} to {most[1]:.0f} MiB, longest pause of a viewer {stall:.2f} s")
 
 

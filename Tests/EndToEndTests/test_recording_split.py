@@ -27,7 +27,7 @@ def test_every_sample_is_in_one_of_them(files):
         assert [p.digest for file in found for p in file[kind]] == [p.digest for p in film[kind]], kind
 
 
-def test_each_is_a_movie_that_begins_with_picture_and_sound(files):
+def test_each_is_a_movie_that_begins_with_video_and_audio(files):
     assert len(files) >= 6
     for path in files:
         nothing_wrong(recordings.check_recording(path))
@@ -37,6 +37,6 @@ def test_each_is_a_movie_that_begins_with_picture_and_sound(files):
         assert found["video"][0].is_key
         # The first file has the film's own beginning.
         if path != files[0]:
-            assert abs(first[0] - first[1]) <= FRAME + 0.001, f"{path.name}: sound from {first[0]}, picture from {first[1]}"
+            assert abs(first[0] - first[1]) <= FRAME + 0.001, f"{path.name}: audio from {first[0]}, video from {first[1]}"
         if path != files[-1]:
             assert abs(last[0] + FRAME - last[1] - 1 / 30) <= FRAME + 0.001, f"{path.name}: ends {last}"

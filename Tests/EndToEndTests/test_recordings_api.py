@@ -163,7 +163,7 @@ def test_every_route_that_writes_is_closed_without_the_token_and_to_other_origin
     assert archive.json(address(entry))["deletedAt"] is None and not archive.json(address(entry))["protected"]
 
 
-def test_without_a_configured_token_nobody_may_write(start):
+def test_without_a_configured_token_no_request_may_write(start):
     weir = start()
     for method, path in [("DELETE", "/api/v1/recordings/cam/20250301T101500Z.mp4"),
                          ("POST", "/api/v1/recordings/cam/20250301T101500Z.mp4/protect"),
@@ -238,15 +238,15 @@ def test_a_download_has_a_name_ranges_and_conditions(archive):
     assert head.headers["content-length"] == str(len(whole.body)) and head.body == b""
 
 
-def test_a_recording_has_a_picture(archive, tmp_path):
+def test_a_recording_has_a_thumbnail(archive, tmp_path):
     (entry,) = archive.json("/api/v1/recordings?stream=yard")["recordings"]
-    picture = archive.get(entry["thumbnail"]).good()
-    assert picture.headers["content-type"] == "image/jpeg"
-    path = tmp_path / "picture.jpg"
-    path.write_bytes(picture.body)
+    thumbnail = archive.get(entry["thumbnail"]).good()
+    assert thumbnail.headers["content-type"] == "image/jpeg"
+    path = tmp_path / "thumbnail.jpg"
+    path.write_bytes(thumbnail.body)
     errors, _ = packets.decode(path)
     assert errors == ""
-    assert archive.get(entry["thumbnail"], headers={"If-None-Match": picture.headers["etag"]}).status == 304
+    assert archive.get(entry["thumbnail"], headers={"If-None-Match": thumbnail.headers["etag"]}).status == 304
     for path in ("/recordings/yard/20250301T101500Z.jpg", "/recordings/nobody/20250301T101500Z.jpg", "/recordings/yard/x.jpg"):
         assert archive.get(path).status == 404
 
@@ -266,7 +266,7 @@ def far_away(movie: bytes) -> bytes:
     return made
 
 
-def test_a_recording_with_a_wrong_bit_has_no_picture_and_the_server_lives(start, tmp_path):
+def test_a_recording_with_a_wrong_bit_has_no_thumbnail_and_the_server_lives(start, tmp_path):
     folder = tmp_path / "recordings" / "cam"
     folder.mkdir(parents=True)
     plain = tmp_path / "plain.mp4"

@@ -26,7 +26,7 @@ def demo(start_shared, tmp_path_factory):
     folder = tmp_path_factory.mktemp("variants")
     weir = start_shared("--test-pattern", "demo", "--ladder", "360p@800k,180p@300k", "--audio-codec", "opus", "--no-record")
     weir.wait(lambda: len(((weir.stream("demo") or {}).get("ladder") or {}).get("renditions", [])) == 2, 30, "two rungs")
-    weir.wait(lambda: weir.stream("demo")["audio"]["codecString"], 10, "the sound")
+    weir.wait(lambda: weir.stream("demo")["audio"]["codecString"], 10, "the audio")
     url = f"{weir.web}/live/demo/index.m3u8"
     with concurrent.futures.ThreadPoolExecutor(len(OUTPUTS)) as pool:
         copies = dict(zip(OUTPUTS, pool.map(
@@ -35,15 +35,15 @@ def demo(start_shared, tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", OUTPUTS)
-def test_no_picture_of_a_rung_is_lost_doubled_or_out_of_order(demo, name):
+def test_no_frame_of_a_rung_is_lost_doubled_or_out_of_order(demo, name):
     copy, stream = demo[1][name], demo[2]
-    assert len(copy.numbers) == len(copy.picture_times) >= 30
+    assert len(copy.numbers) == len(copy.frame_times) >= 30
     steps = [b - a for a, b in zip(copy.numbers, copy.numbers[1:])]
-    assert min(steps) == 1, "a picture twice, or out of order"
+    assert min(steps) == 1, "a frame twice, or out of order"
     # A machine that is too busy drops frames, and reports how many.
     assert sum(steps) - len(steps) <= stream["capture"]["video"]["dropped"] + stream["ladder"]["droppedFrames"]
-    for number, time in zip(copy.numbers, copy.picture_times):
-        assert abs(time - copy.picture_times[0] - (number - copy.numbers[0]) / 30) < 0.002, f"picture {number} at {time}"
+    for number, time in zip(copy.numbers, copy.frame_times):
+        assert abs(time - copy.frame_times[0] - (number - copy.numbers[0]) / 30) < 0.002, f"frame {number} at {time}"
 
 
 @pytest.mark.parametrize("name", OUTPUTS)
@@ -79,7 +79,7 @@ def test_a_rung_looks_like_the_source_in_its_size(demo, tmp_path, record_propert
         there = set(times(tmp_path / f"{name}.mp4"))
         compared = [error for time, error in zip(source, errors) if time in there]
         found = 10 * math.log10(255**2 / (sum(compared) / len(compared)))
-        record_property("figure", f"{name}: {found:.1f} dB against the source in its size, {len(compared)} pictures")
+        record_property("figure", f"{name}: {found:.1f} dB against the source in its size, {len(compared)} frames")
         assert found >= least and len(compared) >= 30, name
 
 
@@ -89,7 +89,7 @@ def times(path) -> list[float]:
     return [float(line.split(",")[0]) for line in done.stdout.split()]
 
 
-def test_sound_in_another_codec_is_cut_where_the_source_is_without_a_hole(demo, tmp_path):
+def test_audio_in_another_codec_is_cut_where_the_source_is_without_a_hole(demo, tmp_path):
     weir = demo[0]
     index = http.fetch(f"{weir.web}/live/demo/index.m3u8").good().text
     epoch = f"{weir.web}/live/demo/{re.search(r'^(.*)/video/', index, re.M)[1]}"
@@ -97,13 +97,13 @@ def test_sound_in_another_codec_is_cut_where_the_source_is_without_a_hole(demo, 
     media(f"{epoch}/video/index.m3u8", tmp_path / "video.mp4", sequence=sequence)
     media(f"{epoch}/video/index.m3u8", tmp_path / "before.mp4", count=1, sequence=sequence - 1)
 
-    sound, picture = times(tmp_path / "opus.mp4"), times(tmp_path / "video.mp4")
-    assert all(abs(b - a - 0.02) < 0.0001 for a, b in zip(sound, sound[1:]))
+    audio, video = times(tmp_path / "opus.mp4"), times(tmp_path / "video.mp4")
+    assert all(abs(b - a - 0.02) < 0.0001 for a, b in zip(audio, audio[1:]))
     # A busy machine sometimes makes no frame: the end of a fragment was announced before that was known.
-    shown = sorted(times(tmp_path / "before.mp4") + picture)
+    shown = sorted(times(tmp_path / "before.mp4") + video)
     skipped = max(b - a for a, b in zip(shown, shown[1:])) - 1 / 30
-    assert -skipped - 0.001 <= sound[0] - picture[0] < 0.021 + skipped
-    assert abs(len(sound) - 200) <= 1 + skipped / 0.02
+    assert -skipped - 0.001 <= audio[0] - video[0] < 0.021 + skipped
+    assert abs(len(audio) - 200) <= 1 + skipped / 0.02
     cuts = parts(f"{epoch}/video/index.m3u8")
     player = llhls.Player(f"{epoch}/opus/index.m3u8")
     player.play(4)
@@ -179,7 +179,7 @@ def test_every_kind_of_source_has_its_rung(films, name):
         assert ["VIDEO-RANGE=PQ" in line for line in variants].count(True) == 2
 
 
-def test_a_turned_picture_is_turned_in_its_rung(films, tmp_path):
+def test_rotated_video_is_rotated_in_its_rung(films, tmp_path):
     index = http.fetch(f"{films.web}/live/turned/index.m3u8").good().text
     epoch = f"{films.web}/live/turned/{re.search(r'^(.*)/video/', index, re.M)[1]}"
     for name in ("video", "90p"):
@@ -193,7 +193,7 @@ def test_all_renditions_are_held_back_alike(start):
     publisher = publishers.ffmpeg("h264-opus", f"{weir.rtmp}/live/cam", loop=-1)
     try:
         url = f"{weir.web}/live/cam/index.m3u8"
-        weir.wait(lambda: "/aac/" in http.fetch(url).text, 20, "the sound in AAC")
+        weir.wait(lambda: "/aac/" in http.fetch(url).text, 20, "the audio in AAC")
         top = hls.parse_multivariant(http.fetch(url).text, url)
         lists = [variant.uri for variant in top.variants] + [media["URI"] for media in top.media if "URI" in media]
         found = {}
@@ -208,11 +208,11 @@ def test_all_renditions_are_held_back_alike(start):
         publisher.kill()
 
 
-def test_sound_survives_a_reconnect_and_the_death_of_its_transcoder(start):
+def test_audio_survives_a_reconnect_and_the_death_of_its_transcoder(start):
     weir = start("--audio-codec", "aac", "--no-record")
     first = publishers.ffmpeg("h264-opus", f"{weir.rtmp}/live/cam", loop=-1)
     index = f"{weir.web}/live/cam/index.m3u8"
-    weir.wait(lambda: "/aac/" in http.fetch(index).text, 20, "the sound in AAC")
+    weir.wait(lambda: "/aac/" in http.fetch(index).text, 20, "the audio in AAC")
     epoch = f"{weir.web}/live/cam/{re.search(r'^(.*)/video/', http.fetch(index).text, re.M)[1]}"
 
     def segments(name):
@@ -232,7 +232,7 @@ def test_sound_survives_a_reconnect_and_the_death_of_its_transcoder(start):
         assert [s.sequence for s in segments("video") if s.discontinuity] == [broken]
         os.kill(weir.stream("cam")["audio"]["processID"], signal.SIGKILL)
         newest = segments("video")[-1].sequence
-        weir.wait(lambda: (s := segments("aac"))[-1].sequence > newest + 2 and not s[-1].gap, 20, "the sound comes back")
+        weir.wait(lambda: (s := segments("aac"))[-1].sequence > newest + 2 and not s[-1].gap, 20, "the audio comes back")
         assert weir.stream("cam")["audio"]["restarts"] == 1
         assert {s.sequence for s in segments("video") if s.gap} <= set(outage)
         numbers = [s.sequence for s in segments("aac")]
@@ -243,12 +243,12 @@ def test_sound_survives_a_reconnect_and_the_death_of_its_transcoder(start):
         second.kill()
 
 
-def test_sound_alone_has_both_codecs(start):
+def test_audio_alone_has_both_codecs(start):
     weir = start("--audio-codec", "opus", "--no-record")
     publisher = publishers.ffmpeg("audio-only", f"{weir.rtmp}/live/radio", loop=-1)
     try:
         url = f"{weir.web}/live/radio/index.m3u8"
-        weir.wait(lambda: http.fetch(url).status == 200 and "/opus/" in http.fetch(url).text, 20, "two kinds of sound")
+        weir.wait(lambda: http.fetch(url).status == 200 and "/opus/" in http.fetch(url).text, 20, "two kinds of audio")
         top = hls.parse_multivariant(http.fetch(url).text, url)
         assert [variant.uri.split("/")[-2] for variant in top.variants] == ["audio", "opus"]
         player = llhls.Player(top.absolute(top.variants[1].uri))

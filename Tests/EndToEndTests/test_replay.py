@@ -205,10 +205,10 @@ def test_hls_and_dash_show_every_frame_of_the_movie(server, seen, recording):
     manifest = server.get(f"{base}/manifest.mpd").text
     assert 'type="static"' in manifest
     assert dash.check(dash.parse(manifest, f"{base}/manifest.mpd")) == []
-    sound = len(packets.probe(recording)["audio"])
+    audio = len(packets.probe(recording)["audio"])
     for document in ("index.m3u8", "manifest.mpd"):
         found = packets.probe(f"{base}/{document}")
-        assert (len(found["video"]), len(found["audio"])) == (FRAMES, sound)
+        assert (len(found["video"]), len(found["audio"])) == (FRAMES, audio)
         assert counts(f"{base}/{document}")["video"] == FRAMES
     assert server.get(f"{base}/video/iframes.m3u8").text.count("#EXT-X-BYTERANGE") == SECONDS // 2
     for missing in ("av/0.m4s", "av/99.m4s", "other/1.m4s", "video/init-9.mp4", "av/1.0.m4s"):
@@ -216,7 +216,7 @@ def test_hls_and_dash_show_every_frame_of_the_movie(server, seen, recording):
 
 
 @pytest.mark.skipif(not tools.GSTREAMER, reason="gst-launch-1.0 is missing")
-def test_gstreamer_decodes_every_picture_of_the_file(recording, tmp_path):
+def test_gstreamer_decodes_every_frame_of_the_file(recording, tmp_path):
     """A finished recording is an ordinary MP4: qtdemux needs only its tables, and nothing is missing."""
     shown = tmp_path / "shown"
     done = tools.run(
@@ -259,7 +259,7 @@ def test_a_server_that_starts_anew_replays_the_same_bytes(server, seen, start, r
 # MARK: Clips
 
 
-def pictures(path) -> list[str]:
+def frame_hashes(path) -> list[str]:
     """Every shown frame, as a checksum of its pixels."""
     done = tools.run(tools.FFMPEG, "-v", "error", "-i", path, "-map", "0:v", "-vsync", "passthrough", "-f", "framemd5", "-")
     assert done.returncode == 0 and done.stderr == "", done.stderr
@@ -269,7 +269,7 @@ def pictures(path) -> list[str]:
 @pytest.fixture(scope="module")
 def shown(recording) -> list[str]:
     """The frames of the whole recording."""
-    found = pictures(recording)
+    found = frame_hashes(recording)
     assert len(found) == FRAMES and len(set(found)) == FRAMES
     return found
 
@@ -284,7 +284,7 @@ def test_a_clip_shows_the_very_frames(server, seen, shown, tmp_path, begin, end,
     path.write_bytes(answer.body)
     assert [box.type for box in boxes.read_boxes(answer.body)][:2] == [b"ftyp", b"moov"]
     first = round(begin * 30)
-    assert pictures(path) == shown[first:first + frames]
+    assert frame_hashes(path) == shown[first:first + frames]
     probe = json.loads(tools.run(tools.FFPROBE, "-v", "error", "-show_entries", "stream=codec_type,duration,start_time",
                                  "-of", "json", path).stdout)["streams"]
     length = frames / 30
@@ -296,7 +296,7 @@ def test_a_clip_shows_the_very_frames(server, seen, shown, tmp_path, begin, end,
 def test_a_clip_of_a_recording_in_the_making_is_whole(seen, shown, tmp_path):
     path = tmp_path / "clip.mp4"
     path.write_bytes(seen.clip)
-    assert pictures(path) == shown[75:180]
+    assert frame_hashes(path) == shown[75:180]
 
 
 def test_a_clip_is_asked_for_by_ranges_and_by_utc_times(server, seen, recording):

@@ -24,7 +24,7 @@ import pytest
 from harness import dash, hls, http as web, nothing_wrong, scripts
 from harness.gauges import MEBIBYTE, Gauges, rise, slope
 from harness.ledger import Ledger
-from harness.marathon import FRAMES, PICTURES, ROUND, Reel, Runner
+from harness.marathon import AUDIO_FRAMES, ROUND, VIDEO_FRAMES, Reel, Runner
 from harness.metrics import Metrics
 from harness.rawrtmp import Closed, RawRTMP
 
@@ -227,7 +227,7 @@ class Life:
     def change(self, entry: dict) -> None:
         # Retention may be faster.
         address = f"/api/v1/recordings/{GUEST}/{entry['file']}"
-        self.ask("picture", entry["thumbnail"], 200, 404)
+        self.ask("thumbnail", entry["thumbnail"], 200, 404)
         self.ask("movie", entry["url"], 206, 404, headers={"Range": "bytes=0-9999"})
         self.ask("clip", f"{address}/clip?from=0.5&to=1.5", 200, 404)
         for action in ("protect", "unprotect"):
@@ -276,7 +276,7 @@ def test_a_day_leaves_nothing_behind_and_loses_nothing(start, tmp_path, record_p
         f"descriptors {rise(samples, 'descriptors'):+g} of {first.descriptors}, threads {rise(samples, 'threads'):+g} of "
         f"{first.threads}; CPU {last.cpu / last.at * 100:.0f} % of a core"))
     record_property("figure", f"{HOURS:g} h of media with {allocator}: " + ", ".join(
-        f"{name} {account.counts['video']} pictures and {account.counts['audio']} frames of sound in {len(account.files)} files, "
+        f"{name} {account.counts['video']} frames of video and {account.counts['audio']} frames of audio in {len(account.files)} files, "
         f"{account.pauses} pauses" for name, account in ledger.accounts.items()))
     record_property("figure", f"{HOURS:g} h of media with {allocator}: " + ", ".join(
         f"{what} × {count}" for what, count in sorted(life.done.items())))
@@ -285,7 +285,7 @@ def test_a_day_leaves_nothing_behind_and_loses_nothing(start, tmp_path, record_p
         print(weir.text())
     nothing_wrong([*life.problems, *ledger.problems])
     for name, runner in runners.items():
-        sent = {"video": runner.rounds * PICTURES, "audio": runner.rounds * FRAMES}
+        sent = {"video": runner.rounds * VIDEO_FRAMES, "audio": runner.rounds * AUDIO_FRAMES}
         assert ledger.accounts[name].counts == sent, f"{name}: sent {sent}"
         assert runner.rounds * ROUND / 1000 >= HOURS * 3600 * 0.7, f"{name}: only {runner.rounds} rounds"
     assert told.total("weir_recording_lost_seconds_total", cause="disk") == 0

@@ -6,7 +6,7 @@ from harness import http, tools
 from test_capture import TOKEN, activity, own, packets
 
 #: Frames of the clip, and of one GOP.
-PICTURES, GROUP = 120, 15
+FRAMES, GROUP = 120, 15
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def weir(start_shared, tmp_path_factory):
     weir = start_shared("--source", f"loop=file:{clip}", "--source", "demo=test", "--admin-token", TOKEN, "--record-mode",
                         "manual")
     weir.clip = packets(clip)
-    assert len(weir.clip["video"]) == PICTURES
+    assert len(weir.clip["video"]) == FRAMES
     weir.wait_state("loop", "live")
     return weir
 
@@ -52,22 +52,22 @@ def stored(weir):
 def judge(weir, path) -> int:
     """Checks every frame of the clip in turn, from a key frame on, decoded, and audio without a hole. Returns their number."""
     found = packets(path)
-    pictures = [seen for _, _, seen in found["video"]]
+    frames = [seen for _, _, seen in found["video"]]
     known = {seen: number for number, (_, _, seen) in enumerate(weir.clip["video"])}
-    first = known[pictures[0]]
+    first = known[frames[0]]
     assert first % GROUP == 0, "it begins with a key frame"
-    assert pictures == [weir.clip["video"][(first + n) % PICTURES][2] for n in range(len(pictures))]
+    assert frames == [weir.clip["video"][(first + n) % FRAMES][2] for n in range(len(frames))]
     for kind in ("video", "audio"):
         assert len({b[0] - a[0] for a, b in zip(found[kind], found[kind][1:])}) == 1, f"a gap in {kind}"
     decoded = tools.run(tools.FFPROBE, "-v", "error", "-count_frames", "-select_streams", "v", "-show_entries",
                         "stream=nb_read_frames", "-of", "csv=p=0", path)
-    assert decoded.stderr == "" and int(decoded.stdout.strip(",\n")) == len(pictures)
+    assert decoded.stderr == "" and int(decoded.stdout.strip(",\n")) == len(frames)
     listed = tools.run(tools.FFPROBE, "-v", "trace", path).stderr
     assert listed.index("type:'moov'") < listed.index("type:'mdat'"), "an ordinary movie"
-    return len(pictures)
+    return len(frames)
 
 
-def test_off_the_air_a_source_is_recorded_and_nobody_is_shown_it(weir):
+def test_off_the_air_a_source_is_recorded_and_not_shown(weir):
     go(weir, "preview", "ended")
     before = len(weir.recordings_of("loop"))
     assert record(weir, "start").good().json["recording"]["state"] == "running"
@@ -122,7 +122,7 @@ def test_recording_a_source_that_is_stopped_starts_it_off_the_air(weir):
     told = record(weir, "start").good().json
     assert (told["state"], told["recording"]["state"]) == ("preview", "running")
     running(weir, 0.5)
-    assert weir.stream("loop")["state"] == "ended", "nobody is offered anything"
+    assert weir.stream("loop")["state"] == "ended", "viewers are offered nothing"
     assert record(weir, "stop").good().json["recording"]["state"] == "completed"
     assert judge(weir, stored(weir)) >= 15
     assert activity(weir, "loop") == "preview"
@@ -165,10 +165,10 @@ def test_who_may_not_or_asks_for_what_cannot_be_is_refused(weir, path, method, t
     assert own(weir, path, method, token).status == status
 
 
-def test_what_begins_off_the_air_is_nobodys_before_it_is_put_on_it(start, weir):
+def test_what_begins_off_the_air_is_not_served_before_it_is_put_on_it(start, weir):
     clip = next(weir.recordings.glob("loop/*.mp4"))
     other = start("--source", f"loop=file:{clip}", "--admin-token", TOKEN, "--off-air")
-    other.wait(lambda: own(other, "/loop/preview.jpg").status == 200, 10, "its picture")
+    other.wait(lambda: own(other, "/loop/preview.jpg").status == 200, 10, "its thumbnail")
     record(other, "start").good()
     running(other, 0.3)
     assert activity(other, "loop") == "preview" and other.stream("loop") is None

@@ -10,7 +10,7 @@ from harness import tools
 from test_encoding import Copy, Film
 
 #: Published: the pattern with its own AAC, and with Opus.
-SOUNDS = {"film": ("-c:a", "copy"), "voice": ("-c:a", "libopus")}
+AUDIO_OPTIONS = {"film": ("-c:a", "copy"), "voice": ("-c:a", "libopus")}
 #: Name → stream, address below it, and the number of the track there. DASH lists the source first, then the renditions.
 LIVE = {
     "DASH, 180p, AAC": ("film", "manifest.mpd", ("-map", "0:v:1", "-map", "0:a:0")),
@@ -35,10 +35,10 @@ def films(films_server, tmp_path_factory):
     folder, weir = tmp_path_factory.mktemp("films"), films_server
     publishers = [
         subprocess.Popen([tools.new_ffmpeg(), "-v", "error", "-nostdin", "-t", str(SECONDS), "-i",
-                          f"{weir.web}/live/demo/stream.mp4", "-c:v", "copy", *sound, "-f", "flv", f"{weir.rtmp}/live/{name}"])
-        for name, sound in SOUNDS.items()]
+                          f"{weir.web}/live/demo/stream.mp4", "-c:v", "copy", *audio, "-f", "flv", f"{weir.rtmp}/live/{name}"])
+        for name, audio in AUDIO_OPTIONS.items()]
     assert [publisher.wait(30) for publisher in publishers] == [0, 0]
-    for name in SOUNDS:
+    for name in AUDIO_OPTIONS:
         weir.wait(lambda: [r["state"] for r in weir.recordings_of(name)] == ["completed"], 10, "a recording")
 
     def look(name: str) -> Film:
@@ -69,7 +69,7 @@ def test_flash_and_beep_come_together(films, name, record_property):
     assert worst <= 0.020
 
 
-def test_pictures_stay_with_their_sound_when_an_encoder_that_left_some_out_keeps_up_again(films_server, tmp_path):
+def test_frames_stay_with_their_audio_when_an_encoder_that_left_some_out_keeps_up_again(films_server, tmp_path):
     """Every second frame is missing for two seconds: a prediction of the next duration from the last ones is too long."""
     film, seen = tmp_path / "film.flv", tmp_path / "seen.mp4"
     tools.run(tools.FFMPEG, "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=30", "-f", "lavfi", "-i",

@@ -14,29 +14,29 @@ SCRIPTS = {
     "wrap-32": scripts.starting_at((1 << 32) - 4000),
     "extended": scripts.starting_at(3_000_000_000),
     "headers": scripts.headers_before_every_key_frame,
-    "no-sound": scripts.sound_never_comes,
-    "late-sound": scripts.sound_comes_late,
-    "sound-ahead": scripts.sound_arrives_ahead,
+    "no-audio": scripts.audio_never_comes,
+    "late-audio": scripts.audio_comes_late,
+    "audio-ahead": scripts.audio_arrives_ahead,
     "aggregates": scripts.in_aggregates,
     "oddities": scripts.with_oddities,
     "resize": scripts.parameters_change("small"),
-    "resample": scripts.parameters_change("sound-441"),
+    "resample": scripts.parameters_change("audio-441"),
     "jump-ahead": scripts.clock_jumps(36_000_000),
     "jump-back": scripts.clock_jumps(-3_600_000),
     "line-drops": scripts.line_drops(1.5),
     "returns": scripts.ends_and_returns,
 }
 #: One publication, one timeline: every output is the film, unaffected by its peculiarity.
-SMOOTH = ["wrap-24", "wrap-24-bare", "wrap-32", "extended", "headers", "sound-ahead", "aggregates", "oddities"]
+SMOOTH = ["wrap-24", "wrap-24-bare", "wrap-32", "extended", "headers", "audio-ahead", "aggregates", "oddities"]
 #: Two successive films with a splice between them.
-SPLICED = {"resize": "small", "resample": "sound-441", "jump-ahead": "short", "jump-back": "short",
+SPLICED = {"resize": "small", "resample": "audio-441", "jump-ahead": "short", "jump-back": "short",
            "line-drops": "short"}
 
 
 @pytest.fixture(scope="module")
 def timelines(start_shared, tmp_path_factory):
     folder = tmp_path_factory.mktemp("timelines")
-    for film in ("h264-30", "short", "small", "sound-441"):
+    for film in ("h264-30", "short", "small", "audio-441"):
         sources.flv(film)
     weir = start_shared("--target-duration", "2")
     outcomes = {name: Outcome(weir, name, folder) for name in SCRIPTS}
@@ -46,10 +46,10 @@ def timelines(start_shared, tmp_path_factory):
         def run(name: str) -> None:
             SCRIPTS[name](weir.rtmp, name)
             published.add(name)
-            if name == "no-sound":
+            if name == "no-audio":
                 notes[name] = weir.stream(name)["warnings"]
             # Other codecs or sizes go into another file.
-            outcomes[name].collect(recordings=2 if name in ("returns", "resize", "resample", "late-sound") else 1)
+            outcomes[name].collect(recordings=2 if name in ("returns", "resize", "resample", "late-audio") else 1)
 
         jobs = {name: pool.submit(run, name) for name in SCRIPTS}
         weir.wait(lambda: weir.get("/live/line-drops/index.m3u8").status == 200, 10, "line-drops has a playlist")
@@ -98,21 +98,21 @@ def test_nor_in_dash_stream_mp4_and_the_recording(timelines, film, name):
     nothing_wrong(packets.compare(film, packets.probe(outcome.recordings[0])))
 
 
-def test_announced_sound_that_never_comes_delays_the_start_by_a_bounded_time_and_is_told(timelines, film):
-    outcome = timelines[0]["no-sound"]
+def test_announced_audio_that_never_comes_delays_the_start_by_a_bounded_time_and_is_told(timelines, film):
+    outcome = timelines[0]["no-audio"]
     nothing_wrong(outcome.hls.problems)
     # All frames, from the first, so nothing was lost while weir waited for the audio.
     nothing_wrong(packets.compare({"video": film["video"]}, outcome.walked_hls()))
     first = min(outcome.hls.first_seen.values())
     seen = [state for state in outcome.hls.states if state[0] < first + 4]
     assert len(seen) >= 2, "the playlist grew while the film was being published"
-    timelines[2].wait_log(r"no-sound: audio never came")
+    timelines[2].wait_log(r"no-audio: audio never came")
     # The ended stream stays for a minute, and so do its warnings.
-    assert [w for w in timelines[1]["no-sound"] if "audio never came" in w], timelines[1]["no-sound"]
+    assert [w for w in timelines[1]["no-audio"] if "audio never came" in w], timelines[1]["no-audio"]
 
 
-def test_sound_that_comes_late_is_added_with_a_new_map_and_nothing_is_lost(timelines, film):
-    outcome = timelines[0]["late-sound"]
+def test_audio_that_comes_late_is_added_with_a_new_map_and_nothing_is_lost(timelines, film):
+    outcome = timelines[0]["late-audio"]
     nothing_wrong(outcome.hls.problems)
     nothing_wrong(outcome.check_hls_boxes())
     segments = outcome.media().segments
@@ -138,8 +138,8 @@ def test_a_splice_is_one_discontinuity_in_the_same_epoch_and_loses_nothing(timel
     assert len({s.map for s in playlist.segments}) == (2 if name in ("resize", "resample") else 1)
     a, b = scripts.frames("short"), scripts.frames(SPLICED[name])
     assert outcome.digests("video") == a["video"] + b["video"]
-    sound = outcome.digests("audio")
-    assert len(a["audio"]) + len(b["audio"]) - 12 <= len(sound) <= len(a["audio"]) + len(b["audio"])
+    audio = outcome.digests("audio")
+    assert len(a["audio"]) + len(b["audio"]) - 12 <= len(audio) <= len(a["audio"]) + len(b["audio"])
     errors, frames = outcome.decode_hls_by_map()
     assert errors == ""
     assert frames["video"] == len(a["video"] + b["video"])
@@ -188,7 +188,7 @@ def test_dates_tell_the_real_time_of_an_outage(timelines):
     assert abs(jump) < 0.01, "dates follow from lengths"
     gap = float(sum(segment.duration for segment in segments if segment.gap))
     assert 1.2 < gap < 2.5, f"the line was down for about 1.5 s; the playlist says {gap:.2f} s"
-    assert before.gap, "what nobody published is a gap before what came then"
+    assert before.gap, "what was not published is a gap before what came then"
 
 
 def test_a_publisher_that_returns_after_the_end_starts_a_new_epoch(timelines):

@@ -5,7 +5,7 @@ import NIOCore
 @testable import Server
 @testable import Storage
 
-/// A file in the folder of recordings, whoever put it there: opened, listed, played, sought, clipped and looked at.
+/// A file in the folder of recordings, from any origin: opened, listed, played, sought, clipped and looked at.
 extension FuzzTarget {
   static func open(_ bytes: [UInt8]) {
     let bytes = withTrueChecksum(bytes)

@@ -5,7 +5,7 @@ import Glibc
 import NIOCore
 @testable import Server
 
-/// A parser of bytes that strangers send, or that lie in files: it may refuse them, never trap.
+/// A parser of bytes that untrusted clients send, or that lie in files: it may refuse them, never trap.
 enum FuzzTarget: String, CaseIterable {
   /// A session of RTMP from its handshake on, or in the midst of a publication.
   case rtmp
@@ -36,7 +36,7 @@ enum FuzzTarget: String, CaseIterable {
   case query
   /// What proxies say of their clients.
   case proxies
-  /// A row of the catalogue or of the ledger, in a database that somebody else wrote.
+  /// A row of the catalogue or of the ledger, in a database that another program wrote.
   case catalogue
 
   static let chosen: FuzzTarget = {

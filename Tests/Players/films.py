@@ -39,7 +39,7 @@ class Film:
     gop: int = 60
     video: tuple[str, ...] | None = X264
     size: tuple[int, int] = (WIDTH, HEIGHT)
-    sound: tuple[str, ...] | None = ("-c:a", "aac", "-b:a", "96k")
+    audio: tuple[str, ...] | None = ("-c:a", "aac", "-b:a", "96k")
     uneven: bool = False
     container: str = "mp4"
 
@@ -72,7 +72,7 @@ class Film:
         if self.video:
             command += ["-f", "rawvideo", "-pix_fmt", "gray", "-s", f"{WIDTH}x{BLOCK}", "-r", str(self.rate), "-i", "-",
                         "-f", "lavfi", "-i", f"testsrc2=size={WIDTH}x{HEIGHT}:rate={self.rate}"]
-        if self.sound:
+        if self.audio:
             command += ["-f", "lavfi", "-i", "aevalsrc='0.5*sin(2*PI*1000*t)*lt(mod(t,1),0.05)':s=48000"]
         graph = []
         if self.video:
@@ -82,8 +82,8 @@ class Film:
                      "-g", str(self.gop), "-keyint_min", str(self.gop)]
             if self.uneven:
                 graph += ["-vsync", "vfr"]
-        if self.sound:
-            graph += ["-map", f"{2 if self.video else 0}:a", *self.sound, "-ac", "2"]
+        if self.audio:
+            graph += ["-map", f"{2 if self.video else 0}:a", *self.audio, "-ac", "2"]
         command += [*graph, "-t", str(self.seconds), str(path)]
         process = subprocess.Popen(command, stdin=subprocess.PIPE)
         if self.video:

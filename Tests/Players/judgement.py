@@ -57,8 +57,8 @@ class Expectation:
     #: (from, to): players may stand still between these times; `to` is when the stream was back.
     outages: list = dataclasses.field(default_factory=list)
     ends: bool = False
-    has_picture: bool = True
-    has_sound: bool = True
+    has_video: bool = True
+    has_audio: bool = True
     #: The first and the last existing frame, if a stream is played from its beginning or to its end.
     begins: int | None = None
     last: int | None = None
@@ -78,10 +78,10 @@ def judge(record: dict, wanted: Expectation, is_browser: bool = True, *, by_segm
     if figures.start is None:
         return figures
     _stalls(record, figures, wanted, _delay(record, wanted) if by_segments else 0)
-    if wanted.has_picture:
-        _pictures(record, figures, wanted)
+    if wanted.has_video:
+        _frames(record, figures, wanted)
     if is_browser and record.get("muted") is not True:
-        _sound(record, figures, wanted)
+        _audio(record, figures, wanted)
     _requests(record, figures)
     _end(record, figures, wanted, stays_at_end)
     return figures
@@ -106,10 +106,10 @@ def _errors(record: dict, figures: Figures) -> list[str]:
     return [f"{count} × {key}" for key, count in seen.items()]
 
 
-def _delays(pictures: list, wanted: Expectation) -> list[float]:
+def _delays(frames: list, wanted: Expectation) -> list[float]:
     """Seconds from publishing to showing, for frames whose publication is known."""
     return [(at - wanted.anchors[first] - (number - first) * 1000 / wanted.rate) / 1000
-            for at, _, number, *_ in pictures
+            for at, _, number, *_ in frames
             for first in [max((f for f in wanted.anchors if f <= number), default=None)] if first is not None]
 
 
@@ -117,7 +117,7 @@ def _delay(record: dict, wanted: Expectation) -> float:
     """A viewer's delay before the first outage, in milliseconds. If only its clock is known: the three segments that libavformat
     begins behind."""
     gone = wanted.outages[0][0] if wanted.outages else float("inf")
-    delays = _delays([p for p in record["pictures"] if p[2] is not None and p[0] < gone], wanted)
+    delays = _delays([p for p in record["frames"] if p[2] is not None and p[0] < gone], wanted)
     return statistics.median(delays) * 1000 if delays else HOLD_BACK * 1000
 
 
@@ -139,18 +139,18 @@ def _stalls(record: dict, figures: Figures, wanted: Expectation, delay: float) -
             figures.broken.append(f"stands still until {(end - outage[1]) / 1000:.1f} s after the return")
 
 
-def _pictures(record: dict, figures: Figures, wanted: Expectation) -> None:
+def _frames(record: dict, figures: Figures, wanted: Expectation) -> None:
     """Missing frames: a jump of the number, minus the frames that the browser dropped before display."""
-    pictures = [p for p in record["pictures"] if p[2] is not None]
-    figures.shown, figures.sizes = len(pictures), record["sizes"]
-    unreadable = len(record["pictures"]) - len(pictures)
-    if unreadable > max(3, len(record["pictures"]) / 50):
-        figures.broken.append(f"{unreadable} pictures without a readable number")
-    if wanted.begins is not None and pictures and pictures[0][2] - wanted.begins > 5:
-        figures.missing += pictures[0][2] - wanted.begins
-        figures.broken.append(f"begins {pictures[0][2] - wanted.begins} pictures late")
+    frames = [p for p in record["frames"] if p[2] is not None]
+    figures.shown, figures.sizes = len(frames), record["sizes"]
+    unreadable = len(record["frames"]) - len(frames)
+    if unreadable > max(3, len(record["frames"]) / 50):
+        figures.broken.append(f"{unreadable} frames without a readable number")
+    if wanted.begins is not None and frames and frames[0][2] - wanted.begins > 5:
+        figures.missing += frames[0][2] - wanted.begins
+        figures.broken.append(f"begins {frames[0][2] - wanted.begins} frames late")
     spare = 0
-    for before, after in zip(pictures, pictures[1:]):
+    for before, after in zip(frames, frames[1:]):
         skipped = _between(wanted.numbers, before[2], after[2])
         if skipped is None:
             continue
@@ -164,18 +164,18 @@ def _pictures(record: dict, figures: Figures, wanted: Expectation) -> None:
             jump = after[1] - before[1]
             if not any(gone - 500 <= after[0] <= back + 60_000 for gone, back in wanted.outages):
                 figures.broken.append(
-                    f"{skipped - taken} pictures missing at {(after[0] - record['began']) / 1000:.1f} s (jump of {jump:.2f} s)")
-    delays = _delays(pictures, wanted)
+                    f"{skipped - taken} frames missing at {(after[0] - record['began']) / 1000:.1f} s (jump of {jump:.2f} s)")
+    delays = _delays(frames, wanted)
     if delays and wanted.live:
         figures.latency = statistics.median(delays[len(delays) // 3:])
-    if wanted.outages and pictures:
+    if wanted.outages and frames:
         back = wanted.outages[-1][1]
-        again = next((at for at, _, number, *_ in pictures if number >= SECOND and at > wanted.outages[-1][0]), None)
+        again = next((at for at, _, number, *_ in frames if number >= SECOND and at > wanted.outages[-1][0]), None)
         figures.recovered = (again - back) / 1000 if again else None
         if again is None:
             figures.broken.append("shows nothing of what came after the return")
         elif figures.recovered > RETURN + 2 + max(figures.latency or 0, 0):
-            figures.broken.append(f"shows the new pictures {figures.recovered:.1f} s after the return")
+            figures.broken.append(f"shows the new frames {figures.recovered:.1f} s after the return")
 
 
 def _between(numbers: list[int], before: int, after: int) -> int | None:
@@ -185,31 +185,31 @@ def _between(numbers: list[int], before: int, after: int) -> int | None:
     return max(bisect.bisect_left(numbers, after) - bisect.bisect_right(numbers, before), 0)
 
 
-def _sound(record: dict, figures: Figures, wanted: Expectation) -> None:
-    if not wanted.has_sound:
+def _audio(record: dict, figures: Figures, wanted: Expectation) -> None:
+    if not wanted.has_audio:
         return
     if not record["beeps"]:
-        figures.broken.append("no sound")
+        figures.broken.append("no audio")
         return
-    if not wanted.has_picture:
+    if not wanted.has_video:
         return
-    pictures = [p for p in record["pictures"] if p[2] is not None]
-    times = [p[0] for p in pictures]
+    frames = [p for p in record["frames"] if p[2] is not None]
+    times = [p[0] for p in frames]
     offsets = []
     for at, _ in record["beeps"]:
         index = bisect.bisect_right(times, at) - 1
         if index < 0 or at - times[index] > 200:
             continue
-        position = pictures[index][2] % SECOND / wanted.rate + (at - times[index]) / 1000
+        position = frames[index][2] % SECOND / wanted.rate + (at - times[index]) / 1000
         offsets.append((position + 0.5) % 1 - 0.5)
     if len(offsets) >= 5:
         third = max(len(offsets) // 3, 2)
         figures.av = statistics.median(offsets)
         figures.av_drift = statistics.median(offsets[-third:]) - statistics.median(offsets[:third])
         if abs(figures.av) > APART:
-            figures.broken.append(f"sound and picture {figures.av * 1000:.0f} ms apart")
+            figures.broken.append(f"audio and video {figures.av * 1000:.0f} ms apart")
         if abs(figures.av_drift) > DRIFT:
-            figures.broken.append(f"sound moved {figures.av_drift * 1000:.0f} ms against the picture")
+            figures.broken.append(f"audio moved {figures.av_drift * 1000:.0f} ms against the video")
 
 
 def _requests(record: dict, figures: Figures) -> None:
@@ -227,11 +227,11 @@ def _end(record: dict, figures: Figures, wanted: Expectation, stays_at_end: bool
     if wanted.ends:
         if record["ended"] is None and not stays_at_end:
             figures.broken.append("the end is not reached")
-        elif wanted.last is not None and (seen := [p[2] for p in record["pictures"] if p[2] is not None]):
+        elif wanted.last is not None and (seen := [p[2] for p in record["frames"] if p[2] is not None]):
             if wanted.last - seen[-1] > 3:
-                figures.broken.append(f"ended {wanted.last - seen[-1]} pictures early")
+                figures.broken.append(f"ended {wanted.last - seen[-1]} frames early")
         return
     if record["frozen"] and record["stalls"][-1][1] > 2:
         figures.broken.append(f"frozen at the end for {record['stalls'][-1][1]:.0f} s")
-    if wanted.live and record["pictures"] and record["now"] - record["pictures"][-1][0] > 3000:
-        figures.broken.append(f"no picture for the last {(record['now'] - record['pictures'][-1][0]) / 1000:.0f} s")
+    if wanted.live and record["frames"] and record["now"] - record["frames"][-1][0] > 3000:
+        figures.broken.append(f"no frame for the last {(record['now'] - record['frames'][-1][0]) / 1000:.0f} s")

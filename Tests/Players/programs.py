@@ -11,7 +11,7 @@ from films import BITS, BLOCK, CHECK_BITS, HEIGHT, WIDTH
 from harness.tools import FFMPEG, output
 
 BLOCKS = BITS + CHECK_BITS
-PICTURE = WIDTH * HEIGHT
+FRAME = WIDTH * HEIGHT
 #: For the films shown to programs.
 RATE = 30
 #: The video as gray bytes on standard output, each frame at its time.
@@ -33,7 +33,7 @@ def numbers_of(url: str) -> list[int]:
     line = BLOCK // 2 * WIDTH
     data = output(FFMPEG, "-v", "error", "-nostdin", "-i", url, "-vsync", "passthrough", "-vf", f"scale={WIDTH}:{HEIGHT}", "-f",
                   "rawvideo", "-pix_fmt", "gray", "-")
-    found = (number_in(data[at + line : at + line + WIDTH]) for at in range(0, len(data), PICTURE))
+    found = (number_in(data[at + line : at + line + WIDTH]) for at in range(0, len(data), FRAME))
     return [number for number in found if number is not None]
 
 
@@ -65,7 +65,7 @@ class Program:
     def __init__(self, name: str):
         self.player = name
         self.process: subprocess.Popen | None = None
-        self.pictures: list = []
+        self.frames: list = []
         self.clock: list[tuple[float, float]] = []
 
     def begin(self, url: str) -> None:
@@ -77,7 +77,7 @@ class Program:
         self.process = subprocess.Popen(
             command(url), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT if self.pattern else subprocess.PIPE, env=environment)
-        threading.Thread(target=self._read_clock if self.pattern else self._read_pictures, daemon=True).start()
+        threading.Thread(target=self._read_clock if self.pattern else self._read_frames, daemon=True).start()
         self.said: list[bytes] = []
         if not self.pattern:
             threading.Thread(target=self._read_errors, daemon=True).start()
@@ -86,16 +86,16 @@ class Program:
         for line in self.process.stderr:
             self.said = [*self.said[-20:], line]
 
-    def _read_pictures(self) -> None:
+    def _read_frames(self) -> None:
         """Takes each frame when a player would show it: not before it exists, and one frame duration after the previous one. A
         decoder that runs ahead is held back by the pipe."""
         shown = 0.0
-        while len(data := self.process.stdout.read(PICTURE)) == PICTURE:
+        while len(data := self.process.stdout.read(FRAME)) == FRAME:
             line = BLOCK // 2 * WIDTH
-            count = len(self.pictures) + 1
+            count = len(self.frames) + 1
             time.sleep(max(0.0, shown / 1000 + 1 / RATE - time.time()))
             shown = time.time() * 1000
-            self.pictures.append([round(shown), count / RATE, number_in(data[line : line + WIDTH]), count, count, 0])
+            self.frames.append([round(shown), count / RATE, number_in(data[line : line + WIDTH]), count, count, 0])
 
     def _read_clock(self) -> None:
         while data := self.process.stdout.read1(4096):
@@ -107,12 +107,12 @@ class Program:
     def end(self) -> dict:
         ended = self.process.poll()
         self.close()
-        moments = [p[0] for p in self.pictures] if self.pictures else self._moves()
+        moments = [p[0] for p in self.frames] if self.frames else self._moves()
         now = time.time() * 1000
         stalls = [[a, (b - a) / 1000, 0] for a, b in zip(moments, [*moments[1:], now]) if b - a > 800]
         errors = [] if ended is None else [[now, "fatal", f"ended with {ended}: {b''.join(self.said[-3:]).decode(errors='replace')[-200:]}"]]
         return {
-            "began": self.began, "first": moments[0] if moments else None, "pictures": self.pictures, "stalls": stalls, "jumps": [],
+            "began": self.began, "first": moments[0] if moments else None, "frames": self.frames, "stalls": stalls, "jumps": [],
             "errors": errors, "requests": [], "beeps": [], "ended": None, "sizes": [], "now": now,
             "frozen": bool(moments) and now - moments[-1] > 800,
         }

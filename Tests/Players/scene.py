@@ -29,7 +29,7 @@ class Scene:
         self.playlist: str | None = None
         self.manifest: str | None = None
         self.expectation = Expectation(
-            numbers=film.numbers, rate=film.rate, has_picture=bool(film.video), has_sound=bool(film.sound))
+            numbers=film.numbers, rate=film.rate, has_video=bool(film.video), has_audio=bool(film.audio))
 
     # Preparing
 

@@ -9,7 +9,7 @@ from programs import PROGRAMS
 from scene import NAME, Scene
 
 BROWSER = ("hls.js", "shaka-hls", "dash.js", "shaka-dash")
-EVERYBODY = (*BROWSER, "chromium", "page", *PROGRAMS)
+ALL_PLAYERS = (*BROWSER, "chromium", "page", *PROGRAMS)
 
 
 def nothing(_: Scene) -> None:
@@ -76,25 +76,25 @@ def later_file(scene: Scene) -> None:
 
 
 SHORT = ("--window", "20s")
-OPUS = Film(sound=("-c:a", "libopus", "-b:a", "96k"), container="mkv")
+OPUS = Film(audio=("-c:a", "libopus", "-b:a", "96k"), container="mkv")
 LADDER = (*SHORT, "--ladder", "90p@120k")
 
 SHAPES = [
     Shape("defaults", "default settings", flags=(), window=60),
-    Shape("separate", "picture and sound in playlists of their own", flags=(*SHORT, "--hls-layout", "separate")),
+    Shape("separate", "video and audio in playlists of their own", flags=(*SHORT, "--hls-layout", "separate")),
     Shape("rung", "players held to a rung of the ladder", flags=LADDER, height=90),
-    Shape("reconnect-4", "the publisher is away for 4 s", act=away(4), players=EVERYBODY),
+    Shape("reconnect-4", "the publisher is away for 4 s", act=away(4), players=ALL_PLAYERS),
     # GStreamer requests media that it has not loaded yet, so that media must still be available.
-    Shape("reconnect-25", "the publisher is away for 25 s", flags=(), window=60, act=away(25), seconds=65, players=EVERYBODY),
-    Shape("parameters", "another picture size while watched", act=changed(at_key=False), film=Film(container="flv")),
-    Shape("parameters-key", "another picture size just where a group of pictures ends", act=changed(at_key=True),
+    Shape("reconnect-25", "the publisher is away for 25 s", flags=(), window=60, act=away(25), seconds=65, players=ALL_PLAYERS),
+    Shape("parameters", "another frame size while watched", act=changed(at_key=False), film=Film(container="flv")),
+    Shape("parameters-key", "another frame size just where a group of pictures ends", act=changed(at_key=True),
           film=Film(container="flv"), players=("hls.js", "shaka-hls")),
     Shape("end", "the stream ends", act=ended, seconds=35),
-    Shape("kill", "kill -9 of weir behind a supervisor's sockets", act=killed, supervised=True, players=EVERYBODY),
+    Shape("kill", "kill -9 of weir behind a supervisor's sockets", act=killed, supervised=True, players=ALL_PLAYERS),
     Shape("open-gop", "H.264 with open groups of pictures", film=Film(video=X264_OPEN)),
     Shape("variable", "a variable frame rate", film=Film(uneven=True)),
-    Shape("video-only", "no sound", film=Film(sound=None)),
-    Shape("audio-only", "no picture", film=Film(video=None)),
+    Shape("video-only", "no audio", film=Film(audio=None)),
+    Shape("audio-only", "no video", film=Film(video=None)),
     Shape("opus", "AAC made of Opus", flags=(*SHORT, "--audio-codec", "aac"), film=OPUS),
     Shape("opus-separate", "AAC made of Opus, in playlists of its own",
           flags=(*SHORT, "--audio-codec", "aac", "--hls-layout", "separate"), film=OPUS, players=("hls.js", "shaka-hls")),

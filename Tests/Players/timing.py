@@ -32,14 +32,14 @@ def _playlist(url: str) -> list[str]:
         usual = min(s.duration for s in samples)
         length = Fraction(later[0] - times[0], track.timescale)
         if abs(Fraction(segment.duration) - length) > ROUNDING:
-            found.append(f"T1 EXTINF {float(segment.duration):.3f} for {float(length):.3f} s of pictures")
+            found.append(f"T1 EXTINF {float(segment.duration):.3f} for {float(length):.3f} s of frames")
         apart = [b - a for a, b in zip(times, [*times[1:], later[0]])]
         if max(apart) > usual * 1.5 or min(apart) <= 0:
-            found.append(f"T2 pictures {min(apart)} to {max(apart)} ticks apart, a picture lasts {usual}")
+            found.append(f"T2 frames {min(apart)} to {max(apart)} ticks apart, a frame lasts {usual}")
         if segment.date and following.date:
             passed = Fraction((following.date - segment.date).total_seconds())
             if abs(passed - length) > ROUNDING + Fraction(1, 1000):
-                found.append(f"T3 PROGRAM-DATE-TIME goes on by {float(passed):.3f} s in {float(length):.3f} s of pictures")
+                found.append(f"T3 PROGRAM-DATE-TIME goes on by {float(passed):.3f} s in {float(length):.3f} s of frames")
     long = [part.duration for segment in low.segments for part in segment.parts if part.duration > low.part_target + 0.0005]
     if long:
         found.append(f"T4 {len(long)} parts longer than PART-TARGET {low.part_target}: {max(long)}")

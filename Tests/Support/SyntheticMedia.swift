@@ -18,9 +18,9 @@ package enum SyntheticMedia {
     return TrackDescription(id: id, codec: Codec(configuration), timescale: 48_000)
   }
 
-  /// Picture number `index` of a stream with a key frame every `group` pictures; its bytes are the number's last byte.
-  /// `isSteady`: it states its duration, as pictures on a known grid do.
-  package static func picture(
+  /// Frame number `index` of a stream with a key frame every `group` frames; its bytes are the number's last byte.
+  /// `isSteady`: it states its duration, as frames on a known grid do.
+  package static func frame(
     _ index: Int, group: Int = 60, duration: Int64 = 1000, offset: Int32 = 0, size: Int = 100, start: Int64 = 0,
     isSteady: Bool = false
   ) -> Sample {
@@ -37,13 +37,13 @@ package enum SyntheticMedia {
       payload: ByteBuffer(repeating: UInt8(truncatingIfNeeded: index), count: size))
   }
 
-  /// Pictures at 30 and audio at 46.875 frames a second, interleaved by decode time, as a publisher sends them.
+  /// Frames at 30 and audio at 46.875 frames a second, interleaved by decode time, as a publisher sends them.
   package static func interleaved(
     seconds: Int, group: Int = 60, offset: Int32 = 0, isSteady: Bool = false
   ) -> [Sample] {
-    let pictures = (0..<seconds * 30).map { picture($0, group: group, offset: offset, isSteady: isSteady) }
+    let frames = (0..<seconds * 30).map { frame($0, group: group, offset: offset, isSteady: isSteady) }
     let audioSamples = (0..<seconds * 48_000 / 1024).map { audio($0) }
-    return (pictures + audioSamples).sorted { a, b in
+    return (frames + audioSamples).sorted { a, b in
       let (timeA, timeB) = (time(a), time(b))
       return timeA == timeB ? a.track < b.track : timeA < timeB
     }

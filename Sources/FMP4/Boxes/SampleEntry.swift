@@ -14,11 +14,11 @@ extension TrackDescription {
     out.box(type) {
       $0.zeros(6)  // reserved
       $0.u16(1)  // data_reference_index
-      if let format = codec.picture { Self.visual(format, &$0) }
+      if let format = codec.videoFormat { Self.visual(format, &$0) }
       if let audio = codec.audio { Self.audio(audio, &$0) }
       $0.box(record) { $0.bytes(codec.configuration.boxed()) }
       if let color { color.write(&$0) }
-      if let ratio = codec.picture?.sampleAspectRatio, ratio != .square { ratio.write(&$0) }
+      if let ratio = codec.videoFormat?.sampleAspectRatio, ratio != .square { ratio.write(&$0) }
       if let display = statedColor?.masteringDisplay { display.write(&$0) }
       if let level = statedColor?.lightLevel { level.write(&$0) }
     }
@@ -73,7 +73,7 @@ extension Codec {
     for box in entry.boxes(behind: Self.entryFields(kind)) {
       switch box.type {
       case "colr":
-        if let description = try? ColorDescription(box), description != picture?.color {
+        if let description = try? ColorDescription(box), description != videoFormat?.color {
           color.description = description
         }
       case "mdcv": color.masteringDisplay = try? MasteringDisplay(box)

@@ -11,7 +11,7 @@ extension AV1 {
     let level: UInt8
     let tier: Tier
     let color: ColorConfiguration
-    let picture: VideoFormat
+    let format: VideoFormat
 
     /// `payload` is the OBU without its header.
     init(payload: [UInt8]) throws(CodecError) {
@@ -46,7 +46,7 @@ extension AV1 {
       }
       try reader.skip(3)  // superres, CDEF, restoration
       color = try ColorConfiguration(&reader, profile: profile)
-      picture = try VideoFormat(
+      format = try VideoFormat(
         width: width, height: height, color: color.description, chroma: color.chroma,
         lumaBitDepth: color.bitDepth, chromaBitDepth: color.bitDepth, frameRate: timing.rate,
         cadence: timing.rate == nil ? .variable : .fixed)

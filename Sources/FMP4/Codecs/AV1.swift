@@ -13,7 +13,7 @@ package enum AV1 {
     package let sequenceHeader: [UInt8]
     /// Other OBUs of the record (metadata: mastering display, light levels), with size fields.
     package let metadata: [[UInt8]]
-    package let picture: VideoFormat
+    package let format: VideoFormat
     let sequence: SequenceHeader
     /// `initial_presentation_delay_minus_one` of the record. Nil if not stated.
     let presentationDelay: UInt8?
@@ -30,7 +30,7 @@ package enum AV1 {
       self.sequenceHeader = sequenceHeader
       self.metadata = metadata
       self.presentationDelay = presentationDelay
-      picture = sequence.picture
+      format = sequence.format
     }
 
     /// Reads the OBUs of an encoder's extradata, or of a temporal unit that begins with a key frame.

@@ -23,17 +23,17 @@ package struct Codec: Sendable {
 
   package var codecString: String { configuration.codecString }
   package var name: String { configuration.name }
-  package var picture: VideoFormat? { configuration.video }
+  package var videoFormat: VideoFormat? { configuration.video }
   package var audio: (sampleRate: UInt32, channels: Int)? { configuration.audio }
 
   /// Size in square samples before any rotation. Nil for audio.
-  package var displaySize: (width: Int, height: Int)? { picture?.displaySize }
+  package var displaySize: (width: Int, height: Int)? { videoFormat?.displaySize }
 
   /// Size in coded samples after cropping. Nil for audio.
-  package var codedSize: (width: Int, height: Int)? { picture.map { ($0.width, $0.height) } }
+  package var codedSize: (width: Int, height: Int)? { videoFormat.map { ($0.width, $0.height) } }
 
   /// Frame rate stated by the stream. Nil if it states none, and for audio.
-  package var frameRate: FrameRate? { picture?.frameRate }
+  package var frameRate: FrameRate? { videoFormat?.frameRate }
 
   package func accessUnit(_ payload: ByteBuffer) throws(CodecError) -> AccessUnit? {
     try configuration.accessUnit(payload)

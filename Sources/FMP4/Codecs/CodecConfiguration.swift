@@ -54,13 +54,13 @@ extension CodecConfiguration {
 
 /// A codec configuration for video.
 package protocol VideoConfiguration: CodecConfiguration {
-  var picture: VideoFormat { get }
+  var format: VideoFormat { get }
 }
 
 extension VideoConfiguration {
   package static var kind: MediaKind { .video }
   package static var rollDistance: Int16? { nil }
-  package var video: VideoFormat? { picture }
+  package var video: VideoFormat? { format }
   package var audio: (sampleRate: UInt32, channels: Int)? { nil }
   package var frameDuration: UInt32? { nil }
   package func duration(of frame: ByteBuffer) -> UInt32? { nil }

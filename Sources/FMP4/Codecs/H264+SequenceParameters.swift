@@ -4,7 +4,7 @@ extension H264 {
     let profile: UInt8
     let compatibility: UInt8
     let level: UInt8
-    let picture: VideoFormat
+    let format: VideoFormat
 
     /// Whether the set and the record state chroma format and bit depth.
     static func isHigh(profile: UInt8) -> Bool {
@@ -76,7 +76,7 @@ extension H264 {
       if orderCountType == 2 || profile == 66 { usability.reorderDepth = 0 }
       // Some encoders cut it short. Its values are useful, but no decoder needs them.
       if try reader.flag() { try? usability.read(&reader) }
-      picture = try VideoFormat(
+      format = try VideoFormat(
         width: width, height: height, sampleAspectRatio: usability.common.sampleAspectRatio,
         color: usability.common.color, chroma: chroma, lumaBitDepth: lumaDepth, chromaBitDepth: chromaDepth,
         frameRate: usability.rate, cadence: usability.cadence, reorderDepth: usability.reorderDepth)

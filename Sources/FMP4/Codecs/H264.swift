@@ -16,7 +16,7 @@ package enum H264 {
     package let spsExtensions: [[UInt8]]
     /// Bytes of the length before each NAL unit in the publisher's access units (1, 2 or 4). weir writes 4.
     package let lengthSize: Int
-    package let picture: VideoFormat
+    package let format: VideoFormat
     /// `profile_idc`, the byte of constraint flags, and `level_idc` of the first sequence parameter set.
     package let profile: UInt8
     package let compatibility: UInt8
@@ -40,7 +40,7 @@ package enum H264 {
       self.pps = pps
       self.spsExtensions = spsExtensions
       self.lengthSize = lengthSize
-      picture = parsed.picture
+      format = parsed.format
       profile = parsed.profile
       compatibility = parsed.compatibility
       level = parsed.level
@@ -96,9 +96,9 @@ package enum H264 {
       record.append(UInt8(truncatingIfNeeded: pps.count))
       for set in pps { H264.append(set, to: &record) }
       if SequenceParameters.isHigh(profile: profile) {
-        record.append(0xFC | picture.chroma.rawValue)
-        record.append(0xF8 | (picture.lumaBitDepth &- 8))
-        record.append(0xF8 | (picture.chromaBitDepth &- 8))
+        record.append(0xFC | format.chroma.rawValue)
+        record.append(0xF8 | (format.lumaBitDepth &- 8))
+        record.append(0xF8 | (format.chromaBitDepth &- 8))
         record.append(UInt8(truncatingIfNeeded: spsExtensions.count))
         for set in spsExtensions { H264.append(set, to: &record) }
       }

@@ -14,7 +14,7 @@ extension HEVC {
     let temporalNesting: TemporalNesting
     /// `min_spatial_segmentation_idc`, 0 to 4095. 0 means unknown.
     let minimumSpatialSegmentation: UInt16
-    let picture: VideoFormat
+    let format: VideoFormat
 
     /// `nalUnit` begins with its header of two bytes.
     init(_ nalUnit: [UInt8]) throws(CodecError) {
@@ -32,8 +32,8 @@ extension HEVC {
       try Self.skipSubLayerLevels(&reader, count: subLayers)
 
       number = try reader.ue("sps_seq_parameter_set_id", max: 15)
-      let format = try reader.ue("chroma_format_idc", max: 3)
-      let chroma = VideoFormat.Chroma(rawValue: UInt8(truncatingIfNeeded: format)) ?? .yuv420
+      let chromaFormat = try reader.ue("chroma_format_idc", max: 3)
+      let chroma = VideoFormat.Chroma(rawValue: UInt8(truncatingIfNeeded: chromaFormat)) ?? .yuv420
       let separatePlanes = chroma == .yuv444 ? try reader.flag() : false
       var width = Int64(try reader.ue("pic_width_in_luma_samples"))
       var height = Int64(try reader.ue("pic_height_in_luma_samples"))
@@ -84,7 +84,7 @@ extension HEVC {
       // Some encoders cut it short. Its values are useful, but no decoder needs them.
       if try reader.flag() { try? usability.read(&reader, subLayers: subLayers) }
       minimumSpatialSegmentation = usability.segmentation
-      picture = try VideoFormat(
+      format = try VideoFormat(
         width: width, height: height, sampleAspectRatio: usability.common.sampleAspectRatio,
         color: usability.common.color, chroma: chroma, lumaBitDepth: lumaDepth, chromaBitDepth: chromaDepth,
         frameRate: usability.rate, reorderDepth: reorderDepth)

@@ -18,7 +18,7 @@ package enum HEVC {
     package let sei: [[UInt8]]
     /// Bytes of the length before each NAL unit in the publisher's access units (1, 2 or 4). weir writes 4.
     package let lengthSize: Int
-    package let picture: VideoFormat
+    package let format: VideoFormat
     let sequence: SequenceParameters
     /// At least 1.
     package var temporalLayers: UInt8 { sequence.temporalLayers }
@@ -43,7 +43,7 @@ package enum HEVC {
       self.pps = pps
       self.sei = sei
       self.lengthSize = lengthSize
-      self.picture = sequence.picture
+      self.format = sequence.format
     }
 
     /// Reads the parameter sets of a byte stream with start codes. Other NAL units are ignored.
@@ -85,9 +85,9 @@ package enum HEVC {
       record.append(contentsOf: sequence.profileTierLevel)
       appendBigEndian(0xF000 | sequence.minimumSpatialSegmentation, to: &record)
       record.append(0xFC)  // parallelismType: unknown
-      record.append(0xFC | picture.chroma.rawValue)
-      record.append(0xF8 | (picture.lumaBitDepth &- 8))
-      record.append(0xF8 | (picture.chromaBitDepth &- 8))
+      record.append(0xFC | format.chroma.rawValue)
+      record.append(0xF8 | (format.lumaBitDepth &- 8))
+      record.append(0xF8 | (format.chromaBitDepth &- 8))
       appendBigEndian(UInt16(0), to: &record)  // avgFrameRate: unspecified
       record.append(sequence.temporalLayers << 3 | (sequence.temporalNesting == .nested ? 4 : 0) | 3)
       let arrays: [(type: NALUnitType, sets: [[UInt8]])] = [

@@ -190,7 +190,7 @@ struct LeadingTrack: Sendable {
   }
 
   /// What is known about the end of the open fragment before the next sample has come.
-  enum Foresight {
+  enum PredictedEnd {
     /// The fragment continues, or only the next sample shows whether it is the segment's last.
     case unknown
     case fragmentEnds
@@ -199,21 +199,21 @@ struct LeadingTrack: Sendable {
   }
 
   /// Whether the open fragment is complete with the queue's samples, all of known duration.
-  func foresee(in queue: SampleQueue, _ policy: CutPolicy) -> Foresight {
+  func predictedEnd(in queue: SampleQueue, _ policy: CutPolicy) -> PredictedEnd {
     guard queue.waiting == nil, let end = queue.reach, let last = queue.lastDuration.map(Int64.init),
       fragmentEnds(at: end, next: last, in: queue, policy)
     else { return .unknown }
     // If a segment may have to be cut without a sync sample, the frame order decides.
     let nominal = policy.nominalLimit.rescaled(to: queue.track.timescale)
     guard end &- segmentStart &+ last <= nominal, segmentBytes < policy.segmentBytes else {
-      return foreseenSync(at: end, queue) ? .segmentEnds : .unknown
+      return predictsSync(at: end, queue) ? .segmentEnds : .unknown
     }
     guard segmentEnds(atSync: end, in: queue, policy) else { return .fragmentEnds }
     guard rhythm.nextSync != nil else { return .unknown }
-    return foreseenSync(at: end, queue) ? .segmentEnds : .fragmentEnds
+    return predictsSync(at: end, queue) ? .segmentEnds : .fragmentEnds
   }
 
-  private func foreseenSync(at time: Int64, _ queue: SampleQueue) -> Bool {
+  private func predictsSync(at time: Int64, _ queue: SampleQueue) -> Bool {
     guard let next = rhythm.nextSync else { return false }
     return (next &- time).magnitude <= UInt64(queue.track.timescale / 1000)
   }

@@ -18,7 +18,7 @@ struct SampleQueue {
   private(set) var lastDuration: UInt32?
   private var isEmptySoFar = true
   /// The duration of the last ready sample is predicted from the rate, not taken from the next sample.
-  private var endIsForetold = false
+  private var endIsPredicted = false
 
   init(track: TrackDescription) {
     self.track = track
@@ -27,7 +27,7 @@ struct SampleQueue {
   /// Decode time (ticks) and sync flag of the newest sample, while only the next sample can show its duration.
   var newest: (decodeTime: Int64, isSync: Bool)? {
     if let waiting { return (waiting.decodeTime, waiting.isSync) }
-    guard endIsForetold, let last = ready.last else { return nil }
+    guard endIsPredicted, let last = ready.last else { return nil }
     return (readyEnd &- Int64(last.duration), last.isSync)
   }
 
@@ -48,7 +48,7 @@ struct SampleQueue {
   /// gap. The composition offset absorbs the difference: the presentation time stays as it was.
   mutating func append(_ incoming: Sample) -> Int64 {
     var sample = incoming
-    if sample.decodeTime < floor || (ready.isEmpty && endIsForetold) {
+    if sample.decodeTime < floor || (ready.isEmpty && endIsPredicted) {
       let lift = floor &- sample.decodeTime
       sample.compositionOffset = Int32(clamping: Int64(sample.compositionOffset) &- lift)
       sample.decodeTime = floor
@@ -56,10 +56,10 @@ struct SampleQueue {
     resolveWaiting(until: sample.decodeTime)
     if let duration = sample.duration, duration > 0 {
       admit(sample, duration: duration)
-      endIsForetold = track.kind == .video
+      endIsPredicted = track.kind == .video
     } else {
       waiting = sample
-      endIsForetold = false
+      endIsPredicted = false
     }
     return sample.decodeTime
   }
@@ -81,7 +81,7 @@ struct SampleQueue {
 
   /// Extends the last ready sample until `decodeTime`, if its duration was predicted.
   private mutating func extend(to decodeTime: Int64) {
-    guard endIsForetold, let last = ready.indices.last, decodeTime > readyEnd else { return }
+    guard endIsPredicted, let last = ready.indices.last, decodeTime > readyEnd else { return }
     ready[last].duration = UInt32(clamping: Int64(ready[last].duration) &+ (decodeTime &- readyEnd))
     readyEnd = decodeTime
   }

@@ -20,7 +20,7 @@ package struct Segmenter: Sendable {
   /// Set while the usual frame duration of a variable rate is measured.
   private var partRule: VariableRate?
   /// Predicted end of the segment whose fragments are being emitted.
-  private var foretold: ForetoldSegment?
+  private var predicted: PredictedSegment?
   /// Fragments with complete leading samples that wait for their audio.
   private var closing: [ClosingFragment] = []
   private var nextSequenceNumber: UInt32 = 1
@@ -39,7 +39,7 @@ package struct Segmenter: Sendable {
   }
 
   /// Presentation times at which a segment ends: on the leading track, and on the others.
-  private struct ForetoldSegment {
+  private struct PredictedSegment {
     var end: MediaTime
     var followersEnd: MediaTime
   }
@@ -51,7 +51,7 @@ package struct Segmenter: Sendable {
     var endsSegment: Bool
     var isExpectedLast: Bool
     var expectedSegmentDuration: MediaTime?
-    var foretold: ForetoldSegment?
+    var predicted: PredictedSegment?
     /// The fragment has already waited for samples of the other tracks.
     var hasWaited = false
     /// It only ends the segment, whose media is complete. Nothing is added to it.
@@ -249,7 +249,7 @@ package struct Segmenter: Sendable {
     }
     leader.awaitsSync = false
     leader.add(sample, duration: expected)
-    closeOnForesight()
+    closeAtPredictedEnd()
   }
 
   /// Gives a frame of a variable rate its own fragment if it lasts too long for the open one.
@@ -273,10 +273,10 @@ package struct Segmenter: Sendable {
 
   /// Closes the open fragment before the next sample comes, if its end can be predicted. If the prediction is wrong,
   /// `SampleQueue` moves the next sample to the end of this fragment.
-  private mutating func closeOnForesight() {
-    let foresight = leader.foresee(in: queues[leaderIndex], policy)
-    guard foresight != .unknown, let end = queues[leaderIndex].reach else { return }
-    closeFragment(at: end, endsSegment: false, isExpectedLast: foresight == .segmentEnds)
+  private mutating func closeAtPredictedEnd() {
+    let predictedEnd = leader.predictedEnd(in: queues[leaderIndex], policy)
+    guard predictedEnd != .unknown, let end = queues[leaderIndex].reach else { return }
+    closeFragment(at: end, endsSegment: false, isExpectedLast: predictedEnd == .segmentEnds)
     leader.openFragment(at: end, isIndependent: false)
   }
 
@@ -369,13 +369,13 @@ package struct Segmenter: Sendable {
     let segmentStart = start &+ leader.reorderDelay
     let earliest = startsSegment ? segmentStart : taken?.run.earliestPresentationTime ?? segmentStart
     let length = startsSegment ? leader.expectedSegmentLength(timescale: timescale, policy) : nil
-    let foretold = length.map { self.foretold(end: MediaTime(ticks: earliest &+ $0, timescale: timescale)) }
+    let predicted = length.map { self.predicted(end: MediaTime(ticks: earliest &+ $0, timescale: timescale)) }
     let isEmpty = endsSegment && leader.fragmentIsEmpty && decodeTime == start
     closing.append(
       ClosingFragment(
         run: taken?.run, payloads: taken?.payloads ?? [], isIndependent: leader.fragmentIsIndependent,
         endsSegment: endsSegment, isExpectedLast: endsSegment || isExpectedLast,
-        expectedSegmentDuration: length.map { MediaTime(ticks: $0, timescale: timescale) }, foretold: foretold,
+        expectedSegmentDuration: length.map { MediaTime(ticks: $0, timescale: timescale) }, predicted: predicted,
         isEmpty: isEmpty, awaitsGroup: awaitsGroup && !isEmpty,
         boundary: MediaTime(ticks: presentationEnd ?? leader.presentationTime(at: decodeTime), timescale: timescale),
         decodeEnd: MediaTime(ticks: decodeTime, timescale: timescale),
@@ -393,18 +393,18 @@ package struct Segmenter: Sendable {
   /// The predicted ends of a segment on all tracks, so that its first fragment can state the others' end. The other
   /// tracks end a little earlier than the video: with samples that have surely arrived by then. So nothing waits for
   /// them.
-  private func foretold(end: MediaTime) -> ForetoldSegment {
+  private func predicted(end: MediaTime) -> PredictedSegment {
     let isAligned = alignsFrom.map { end + policy.segmentTarget > $0 } ?? false
-    if policy.fragmentsWaitForFollowers || isAligned { return ForetoldSegment(end: end, followersEnd: end) }
+    if policy.fragmentsWaitForFollowers || isAligned { return PredictedSegment(end: end, followersEnd: end) }
     let last = Int64(queues[leaderIndex].lastDuration ?? queues[leaderIndex].track.frameDuration ?? 0)
     let early = MediaTime(ticks: leader.reorderDelay &+ last, timescale: end.timescale) + followerLag
-    return ForetoldSegment(end: end, followersEnd: end - early)
+    return PredictedSegment(end: end, followersEnd: end - early)
   }
 
   /// Presentation time at which the other tracks are cut for a fragment.
   private func followersBoundary(of fragment: ClosingFragment) -> MediaTime {
-    guard let foretold, fragment.boundary <= foretold.end else { return fragment.boundary }
-    return min(fragment.boundary, foretold.followersEnd)
+    guard let predicted, fragment.boundary <= predicted.end else { return fragment.boundary }
+    return min(fragment.boundary, predicted.followersEnd)
   }
 
   /// Emits closed fragments in order, when their samples are complete or have been waited for long enough. Only the end
@@ -415,8 +415,8 @@ package struct Segmenter: Sendable {
   ) {
     while let next = closing.first {
       if next.awaitsGroup, !everything { return }
-      if let foretold = next.foretold { self.foretold = foretold }
-      let endsSegment = next.endsSegment || (next.isExpectedLast && foretold != nil)
+      if let predicted = next.predicted { self.predicted = predicted }
+      let endsSegment = next.endsSegment || (next.isExpectedLast && predicted != nil)
       let mayWait = (endsSegment || policy.fragmentsWaitForFollowers) && !everything && !next.isEmpty
       let boundary = followersBoundary(of: next)
       if mayWait, !followersReached(boundary), !patienceIsOver(for: next, knownTime: knownTime) {
@@ -432,7 +432,7 @@ package struct Segmenter: Sendable {
 
   /// Raises the lag of the other tracks, because they were later than expected. The next segments need not wait.
   private mutating func learnLag(_ boundary: MediaTime) {
-    guard let foretold, foretold.followersEnd < foretold.end else { return }
+    guard let predicted, predicted.followersEnd < predicted.end else { return }
     let leaderID = queues[leaderIndex].track.id
     let reached = queues.filter { $0.track.id != leaderID }.compactMap { queue in
       queue.reach.map { MediaTime(ticks: $0, timescale: queue.track.timescale) }
@@ -479,7 +479,7 @@ package struct Segmenter: Sendable {
             sequenceNumber: nextSequenceNumber, startsSegment: !emittedInSegment, isIndependent: closed.isIndependent,
             leader: tracks[leaderIndex].id, isExpectedLast: closed.isExpectedLast,
             expectedSegmentDuration: closed.expectedSegmentDuration,
-            expectedFollowersEnd: closed.foretold?.followersEnd, runs: runs, payloads: payloads, start: closed.start,
+            expectedFollowersEnd: closed.predicted?.followersEnd, runs: runs, payloads: payloads, start: closed.start,
             duration: closed.duration,
             end: closed.boundary)))
       nextSequenceNumber &+= 1
@@ -489,7 +489,7 @@ package struct Segmenter: Sendable {
   }
 
   private mutating func endSegment(_ output: inout [FragmentEvent]) {
-    foretold = nil
+    predicted = nil
     guard emittedInSegment else { return }
     emittedInSegment = false
     output.append(.segmentEnd)

@@ -28,8 +28,8 @@ extension VideoColor {
 extension TrackDescription {
   /// Meaning of the video's colour values. The bitstream has precedence; the publisher's statement fills its gaps.
   package var color: ColorDescription? {
-    guard let stated = statedColor?.description else { return codec.picture?.color }
-    guard let inStream = codec.picture?.color else { return stated }
+    guard let stated = statedColor?.description else { return codec.videoFormat?.color }
+    guard let inStream = codec.videoFormat?.color else { return stated }
     return inStream.completed(by: stated)
   }
 }

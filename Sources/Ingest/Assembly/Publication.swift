@@ -312,7 +312,7 @@ struct Publication {
 
   private mutating func openIfReady(_ now: Int64, to out: inout [PublicationAction]) {
     guard case .gathering = state, !held.isEmpty else { return }
-    let floor = held.firstPicture.map { audioFloor($0) } ?? .min
+    let floor = held.firstFrame.map { audioFloor($0) } ?? .min
     let videoStarts = videos.map { held.firstTime(of: $0.id, from: .min) }
     let audioStarts = audios.map { held.firstTime(of: $0.id, from: floor) }
     let (hasVideo, hasAudio) = (videoStarts.contains { $0 != nil }, audioStarts.contains { $0 != nil })

@@ -42,7 +42,7 @@ final class PublisherConnection {
   private var pending: (stream: StreamName, software: String)?
   /// Number of publish requests, so that an eviction ends the right publication.
   private var attempt = 0
-  private var isStranger = true
+  private var isUnauthenticated = true
   private var isOver = false
   private var lastHeard: Int64
   private var deadline: Scheduled<Void>?
@@ -95,9 +95,9 @@ final class PublisherConnection {
   /// the peer broke the rules.
   func finish(_ lossReason: String, hasFailed: Bool) {
     end(.connectionLost(lossReason))
-    if isStranger {
-      isStranger = false
-      connections.noLongerStranger(peer, failed: hasFailed, now: now)
+    if isUnauthenticated {
+      isUnauthenticated = false
+      connections.noLongerUnauthenticated(peer, failed: hasFailed, now: now)
     }
     connections.remove(self, of: peer)
   }
@@ -194,9 +194,9 @@ final class PublisherConnection {
         return
       }
       publication = AdmittedPublication(stream, by: publisher, software: software, sink: sink)
-      if isStranger {
-        isStranger = false
-        connections.noLongerStranger(peer, failed: false, now: now)
+      if isUnauthenticated {
+        isUnauthenticated = false
+        connections.noLongerUnauthenticated(peer, failed: false, now: now)
       }
       deadline?.cancel()
       lastHeard = now

@@ -62,7 +62,7 @@ struct StartupBuffer {
     return units
   }
 
-  var firstPicture: VideoTrack.Unit? {
+  var firstFrame: VideoTrack.Unit? {
     for case .video(let unit) in units { return unit }
     return nil
   }

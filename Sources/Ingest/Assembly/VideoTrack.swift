@@ -142,7 +142,7 @@ struct VideoTrack {
   /// The more likely of the rates in the bitstream and in the metadata. A bitstream that states the rate of fields, or
   /// of a clock, yields to the metadata.
   private static func rate(of codec: Codec, stated: Double?) -> FrameRate? {
-    let format = codec.picture
+    let format = codec.videoFormat
     let inStream = FrameClock.recognise(format?.frameRate)
     guard let stated = stated.flatMap({ FrameClock.recognise(framesPerSecond: $0) }) else { return inStream }
     guard let inStream, format?.cadence == .fixed else { return stated }

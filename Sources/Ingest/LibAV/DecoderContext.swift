@@ -5,13 +5,13 @@ internal import Glibc
 /// Opens decoders for untrusted input: a key frame or a whole stream, video or audio.
 enum DecoderContext {
   /// Most pixels of a single decoded frame: 8K with some room.
-  static let largestPicture = 8192 * 4608
+  static let maximumPixels = 8192 * 4608
 
   /// Opens libavcodec's decoder with one thread, for a track with that configuration record (avcC, hvcC, av1C,
   /// AudioSpecificConfig, OpusHead). Frames with more pixels are refused before memory is allocated for them. The
   /// caller frees the context.
   static func open(
-    _ coding: CodecID, record: [UInt8], largestPicture: Int64 = 0, timescale: Int32? = nil
+    _ coding: CodecID, record: [UInt8], maximumPixels: Int64 = 0, timescale: Int32? = nil
   ) throws(LibAVError) -> UnsafeMutablePointer<AVCodecContext> {
     // The library's own log lines would bypass weir's log. Errors are thrown with the library's reason.
     av_log_set_level(AV_LOG_QUIET)
@@ -26,7 +26,7 @@ enum DecoderContext {
       throw LibAVError("make a decoder of \(coding.name)", code: -ENOMEM)
     }
     opened.pointee.thread_count = 1
-    if largestPicture > 0 { opened.pointee.max_pixels = largestPicture }
+    if maximumPixels > 0 { opened.pointee.max_pixels = maximumPixels }
     // Times already exclude the priming, so the decoder must not skip it again.
     opened.pointee.flags2 |= weir_flag2_skip_manual
     if coding.kind == .audio { opened.pointee.request_sample_fmt = AV_SAMPLE_FMT_FLT }

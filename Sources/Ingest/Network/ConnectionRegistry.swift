@@ -5,14 +5,15 @@ package struct ConnectionRefusals: Sendable, Hashable {
   /// Delayed, because their address had failed too often.
   package var slowed = 0
   /// Refused, because too many connections had not published yet.
-  package var tooManyStrangers = 0
+  package var tooManyUnauthenticated = 0
 }
 
 extension ConnectionRefusals {
   /// Sum over several listeners.
   package init(sumOf all: [Self]) {
     self.init(
-      slowed: all.reduce(0) { $0 + $1.slowed }, tooManyStrangers: all.reduce(0) { $0 + $1.tooManyStrangers })
+      slowed: all.reduce(0) { $0 + $1.slowed }, tooManyUnauthenticated: all.reduce(0) { $0 + $1.tooManyUnauthenticated }
+    )
   }
 }
 
@@ -38,7 +39,7 @@ final class ConnectionRegistry: Sendable {
       guard !state.isClosed else { return .closed }
       let refusal = state.peers.arrive(peer, isProxy: isProxy, now: now)
       switch refusal {
-      case .tooManyStrangers, .tooMany: state.refusals.tooManyStrangers += 1
+      case .tooManyUnauthenticated, .tooMany: state.refusals.tooManyUnauthenticated += 1
       case .closed, nil: break
       }
       return refusal
@@ -56,8 +57,8 @@ final class ConnectionRegistry: Sendable {
     }
   }
 
-  func noLongerStranger(_ peer: String, failed: Bool, now: Int64) {
-    state.withLock { $0.peers.noLongerStranger(peer, failed: failed, now: now) }
+  func noLongerUnauthenticated(_ peer: String, failed: Bool, now: Int64) {
+    state.withLock { $0.peers.noLongerUnauthenticated(peer, failed: failed, now: now) }
   }
 
   /// Keeps a connection until `remove`. `end` asks it to end. False if the listener is closing.

@@ -3,9 +3,9 @@
 /// connection that closes without sending anything.
 package struct PeerLimits: Sendable {
   /// Connections per address that have not published yet.
-  package var strangersPerAddress = 256
+  package var unauthenticatedPerAddress = 256
   /// Connections of all addresses that have not published yet.
-  package var strangers = 8192
+  package var unauthenticated = 8192
   /// All connections per address that is not a trusted proxy. Nil: no limit.
   package var connectionsPerAddress: Int?
   /// Failures of an address that are allowed at once.

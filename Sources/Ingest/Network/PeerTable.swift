@@ -1,10 +1,10 @@
-/// Counts per address: connections, connections that have not published yet ("strangers"), and failures. A value type;
+/// Counts per address: connections, connections that have not published yet (`unauthenticated`), and failures. A value type;
 /// the caller gives it the time.
 ///
 /// After too many failures, responses are delayed, not refused: other clients may share the address.
 struct PeerTable {
   private struct Peer {
-    var strangers = 0
+    var unauthenticated = 0
     /// All connections, with those that publish.
     var connections = 0
     var failures: TokenBucket
@@ -15,7 +15,7 @@ struct PeerTable {
 
   /// Why a connection is closed at once.
   enum Refusal: Equatable {
-    case tooManyStrangers
+    case tooManyUnauthenticated
     /// The address has reached its limit of connections.
     case tooMany
     /// The listener is closing.
@@ -30,7 +30,7 @@ struct PeerTable {
 
   private let limits: PeerLimits
   private var peers: [String: Peer] = [:]
-  private var strangers = 0
+  private var unauthenticated = 0
 
   init(limits: PeerLimits) {
     self.limits = limits
@@ -45,12 +45,14 @@ struct PeerTable {
     var peer = self[address, now]
     defer { peers[address] = peer }
     if !isProxy, let most = limits.connectionsPerAddress, peer.connections >= most { return .tooMany }
-    guard isProxy || peer.strangers < limits.strangersPerAddress, strangers < limits.strangers else {
-      return .tooManyStrangers
+    guard isProxy || peer.unauthenticated < limits.unauthenticatedPerAddress,
+      unauthenticated < limits.unauthenticated
+    else {
+      return .tooManyUnauthenticated
     }
-    peer.strangers += 1
+    peer.unauthenticated += 1
     peer.connections += 1
-    strangers += 1
+    unauthenticated += 1
     return nil
   }
 
@@ -68,11 +70,11 @@ struct PeerTable {
     return Slowing(isNew: !peer.isSlowed)
   }
 
-  /// A stranger has published or disconnected. `failed` is whether it broke the rules.
-  mutating func noLongerStranger(_ address: String, failed: Bool, now: Int64) {
+  /// A connection has published, or has closed before that. `failed` is whether it broke the rules.
+  mutating func noLongerUnauthenticated(_ address: String, failed: Bool, now: Int64) {
     var peer = self[address, now]
-    peer.strangers = max(0, peer.strangers - 1)
-    strangers = max(0, strangers - 1)
+    peer.unauthenticated = max(0, peer.unauthenticated - 1)
+    unauthenticated = max(0, unauthenticated - 1)
     if failed { _ = peer.failures.take(now: now) }
     peers[address] = peer
     forgetSome(now)

@@ -3,7 +3,7 @@ internal import NIOCore
 /// Text of peers for log lines.
 enum PeerText {
   /// Text for peers without an address.
-  static let nobody = "unknown"
+  static let unknown = "unknown"
 
   /// Text from a peer: ASCII without control characters and quotes, at most `limit` characters.
   static func printable(_ text: String, limit: Int) -> String {
@@ -13,12 +13,12 @@ enum PeerText {
 
   /// The address for limits: an IPv4 address, or the network half of an IPv6 address. A single host owns that half.
   static func host(of address: SocketAddress?) -> String {
-    NetworkAddress(address)?.hostText ?? nobody
+    NetworkAddress(address)?.hostText ?? unknown
   }
 
   /// Address and port.
   static func place(of address: SocketAddress?) -> String {
-    guard let address, let ip = address.ipAddress, let port = address.port else { return nobody }
+    guard let address, let ip = address.ipAddress, let port = address.port else { return unknown }
     let mapped = "::ffff:"
     if ip.hasPrefix(mapped), ip.contains(".") { return "\(ip.dropFirst(mapped.count)):\(port)" }
     return ip.contains(":") ? "[\(ip)]:\(port)" : "\(ip):\(port)"

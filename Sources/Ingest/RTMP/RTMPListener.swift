@@ -110,7 +110,7 @@ extension RTMPListener.Shared {
     }
     let publisher = Publisher(
       protocolName: tls == nil ? "RTMP" : "RTMPS", remoteAddress: PeerText.place(of: address),
-      host: peer == PeerText.nobody ? nil : peer, gate: gate, logger: logger)
+      host: peer == PeerText.unknown ? nil : peer, gate: gate, logger: logger)
     let connection = RTMPConnection(shared: self, peer: peer, publisher: publisher, loop: channel.eventLoop)
     if let tls {
       try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls()))
@@ -120,7 +120,7 @@ extension RTMPListener.Shared {
 
   func tell(_ refusal: PeerTable.Refusal, peer: String) {
     switch refusal {
-    case .tooManyStrangers:
+    case .tooManyUnauthenticated:
       logger.debug("RTMP \(peer): too many connections that do not publish; this one is closed")
     case .tooMany:
       logger.info("RTMP \(peer): more connections than an address may have (--max-connections-per-address)")

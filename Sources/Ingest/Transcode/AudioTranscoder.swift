@@ -47,7 +47,7 @@ final class AudioTranscoder {
 
   /// Takes the source's next frame and outputs complete frames. A frame that cannot be decoded is skipped. Throws if
   /// transcoding cannot continue.
-  func transcode(_ audio: TranscodeRequest.SourcePicture, _ receive: Receiver) throws {
+  func transcode(_ audio: TranscodeRequest.SourceFrame, _ receive: Receiver) throws {
     _ = try decoder.send(audio)
     try collect(receive)
   }

@@ -7,9 +7,9 @@ internal import NIOCore
 final class KeyFrameDecoder {
   private let context: UnsafeMutablePointer<AVCodecContext>
 
-  /// `largestPicture` in pixels. A larger frame is refused before memory is allocated for it.
-  init(_ coding: CodecID, record: [UInt8], largestPicture: Int) throws(LibAVError) {
-    context = try DecoderContext.open(coding, record: record, largestPicture: Int64(largestPicture))
+  /// A frame of more than `maximumPixels` is refused before memory is allocated for it.
+  init(_ coding: CodecID, record: [UInt8], maximumPixels: Int) throws(LibAVError) {
+    context = try DecoderContext.open(coding, record: record, maximumPixels: Int64(maximumPixels))
   }
 
   deinit {

@@ -64,7 +64,7 @@ package final class LadderTranscoder: Sendable {
       guard shared.source?.id == sample.track, !shared.isFinishing else { return false }
       let before = shared.backlog.discarded
       shared.backlog.append(
-        TranscodeRequest.SourcePicture(
+        TranscodeRequest.SourceFrame(
           presentationTime: sample.decodeTime &+ Int64(sample.compositionOffset), decodeTime: sample.decodeTime,
           isSync: sample.isSync, lateness: 0, payload: sample.payload))
       note(dropped: shared.backlog.discarded - before, &shared.status)
@@ -109,13 +109,13 @@ package final class LadderTranscoder: Sendable {
   /// Logs the 1st, 10th, 100th … dropped frame: soon at first, and rarely on a machine that is always too slow.
   func note(dropped count: Int, _ status: inout TranscodeStatus) {
     guard count > 0 else { return }
-    let before = status.droppedPictures
-    status.droppedPictures += count
-    guard String(status.droppedPictures).count > (before == 0 ? 0 : String(before).count) else { return }
+    let before = status.droppedFrames
+    status.droppedFrames += count
+    guard String(status.droppedFrames).count > (before == 0 ? 0 : String(before).count) else { return }
     var what = "frames"
     if case .audio = aim { what = "audio frames" }
     warn(
-      "transcoding left out \(status.droppedPictures) \(what) so far: this machine is too busy; remove a rung or free"
+      "transcoding left out \(status.droppedFrames) \(what) so far: this machine is too busy; remove a rung or free"
         + " a core for it")
   }
 

@@ -9,16 +9,16 @@ final class PacketDecoder {
   private let packet: UnsafeMutablePointer<AVPacket>
   private let coding: CodecID
 
-  /// `largestPicture` in pixels; 0 for audio. `timescale` is that of the input times.
+  /// `maximumPixels`: most pixels of a frame; 0 for audio. `timescale` is that of the input times.
   init(
-    _ coding: CodecID, record: [UInt8], largestPicture: Int64 = 0, timescale: UInt32
+    _ coding: CodecID, record: [UInt8], maximumPixels: Int64 = 0, timescale: UInt32
   ) throws(LibAVError) {
     guard let packet = av_packet_alloc() else {
       throw LibAVError("make a decoder of \(coding.name)", code: -ENOMEM)
     }
     do throws(LibAVError) {
       context = try DecoderContext.open(
-        coding, record: record, largestPicture: largestPicture, timescale: Int32(clamping: timescale))
+        coding, record: record, maximumPixels: maximumPixels, timescale: Int32(clamping: timescale))
     } catch {
       var packet: UnsafeMutablePointer<AVPacket>? = packet
       av_packet_free(&packet)
@@ -36,7 +36,7 @@ final class PacketDecoder {
   }
 
   /// Sends the next access unit and returns libavcodec's code. Throws if no memory is left for it.
-  func send(_ unit: TranscodeRequest.SourcePicture) throws(LibAVError) -> Int32 {
+  func send(_ unit: TranscodeRequest.SourceFrame) throws(LibAVError) -> Int32 {
     let size = unit.payload.readableBytes
     guard av_new_packet(packet, Int32(clamping: size)) == 0 else {
       throw LibAVError("hold \(size) bytes of \(coding.name)", code: -ENOMEM)

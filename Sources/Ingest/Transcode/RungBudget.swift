@@ -18,11 +18,11 @@ struct RungBudget: Sendable, Hashable {
   ///   - frameDuration: ticks of a video or audio frame, as set in the encoder.
   ///   - timescale: ticks per second.
   init(bitRate: UInt32, macroblocks: Int, frameDuration: UInt32, timescale: UInt32) {
-    let least = TranscodeLimits.leastPictureBytes + macroblocks * TranscodeLimits.leastMacroblockBytes
+    let least = TranscodeLimits.leastFrameBytes + macroblocks * TranscodeLimits.leastMacroblockBytes
     let bytesPerSecond = Int(bitRate) / 8
     capacity =
       bytesPerSecond * TranscodeLimits.budgetSeconds + TranscodeLimits.budgetBytes
-      + least * TranscodeLimits.budgetPictures
+      + least * TranscodeLimits.budgetFrames
     let duration = min(max(frameDuration, 1), max(timescale, 1))
     share = bytesPerSecond * TranscodeLimits.budgetFactor * Int(duration) / Int(max(timescale, 1)) + least
     spacing = max(1, Int64(duration) / TranscodeLimits.budgetHaste)

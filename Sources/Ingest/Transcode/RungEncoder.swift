@@ -66,9 +66,9 @@ final class RungEncoder: @unchecked Sendable {
 
   /// Encodes a frame that `scale` made.
   func encode(
-    _ picture: DecodedFrame, _ receive: (_ time: Int64, _ isSync: Bool, _ payload: ByteBuffer) -> Void
+    _ frame: DecodedFrame, _ receive: (_ time: Int64, _ isSync: Bool, _ payload: ByteBuffer) -> Void
   ) throws(LibAVError) {
-    try encoder.encode(picture.picture.frame) { pass($0, receive) }
+    try encoder.encode(frame.image.frame) { pass($0, receive) }
   }
 
   /// Outputs the frames still in the encoder. It takes no frames afterwards.
@@ -88,8 +88,8 @@ final class RungEncoder: @unchecked Sendable {
   }
 
   /// The frame in the rung's size, in limited range.
-  func scale(_ picture: DecodedFrame) throws(LibAVError) -> DecodedFrame {
-    let source = picture.picture.frame
+  func scale(_ decoded: DecodedFrame) throws(LibAVError) -> DecodedFrame {
+    let source = decoded.image.frame
     // The colour values keep their meaning, except for the range.
     let scaler = try scaler.context(
       for: source.pointee, to: (Int(rung.width), Int(rung.height)), matrix: Int32(source.pointee.colorspace.rawValue))
@@ -98,12 +98,12 @@ final class RungEncoder: @unchecked Sendable {
     frame.pointee.width = Int32(rung.width)
     frame.pointee.height = Int32(rung.height)
     frame.pointee.format = AV_PIX_FMT_YUV420P.rawValue
-    frame.pointee.pts = picture.time
-    frame.pointee.pict_type = picture.isKey ? AV_PICTURE_TYPE_I : AV_PICTURE_TYPE_NONE
+    frame.pointee.pts = decoded.time
+    frame.pointee.pict_type = decoded.isKey ? AV_PICTURE_TYPE_I : AV_PICTURE_TYPE_NONE
     frame.pointee.color_range = AVCOL_RANGE_MPEG
     frame.pointee.colorspace = source.pointee.colorspace
     try LibAVError.check(av_frame_get_buffer(frame, 0), "allocate a frame of \(rung.width)×\(rung.height)")
     try LibAVError.check(sws_scale_frame(scaler, frame, source), "scale the frame")
-    return DecodedFrame(picture: scaled, time: picture.time, isKey: picture.isKey)
+    return DecodedFrame(image: scaled, time: decoded.time, isKey: decoded.isKey)
   }
 }

@@ -4,14 +4,14 @@ internal import NIOCore
 
 /// A decoded frame, shared by the encoders that scale it. Never changed.
 final class DecodedFrame: @unchecked Sendable {
-  let picture: VideoFrame
+  let image: VideoFrame
   /// Ticks of the source.
   let time: Int64
   /// Whether the rungs make a key frame of it.
   let isKey: Bool
 
-  init(picture: VideoFrame, time: Int64, isKey: Bool) {
-    self.picture = picture
+  init(image: VideoFrame, time: Int64, isKey: Bool) {
+    self.image = image
     self.time = time
     self.isKey = isKey
   }
@@ -28,24 +28,24 @@ final class SourceDecoder {
 
   init(_ configuration: TranscodeConfiguration) throws(LibAVError) {
     decoder = try PacketDecoder(
-      configuration.codec, record: configuration.record, largestPicture: TranscodeLimits.pictureSamples,
+      configuration.codec, record: configuration.record, maximumPixels: TranscodeLimits.maximumPixels,
       timescale: configuration.timescale)
   }
 
   /// Takes a coded frame and outputs the frames that can be shown by now. Throws if the bytes cannot be decoded. Later
   /// frames can still be decoded, from the next key frame on.
   func decode(
-    _ picture: TranscodeRequest.SourcePicture, _ receive: (DecodedFrame) -> Void
+    _ frame: TranscodeRequest.SourceFrame, _ receive: (DecodedFrame) -> Void
   ) throws(LibAVError) {
-    if picture.isSync {
-      if keyTimes.count < 256 { keyTimes.append(picture.presentationTime) }
+    if frame.isSync {
+      if keyTimes.count < 256 { keyTimes.append(frame.presentationTime) }
     } else if lastTime != .min, let key = keyTimes.last {
       // Nothing can be decoded before the first key frame.
-      keyTimes[keyTimes.count - 1] = min(key, picture.presentationTime)
+      keyTimes[keyTimes.count - 1] = min(key, frame.presentationTime)
     }
-    let code = try decoder.send(picture)
+    let code = try decoder.send(frame)
     try collect(receive)
-    try LibAVError.check(code, "decode a frame of \(picture.payload.readableBytes) bytes")
+    try LibAVError.check(code, "decode a frame of \(frame.payload.readableBytes) bytes")
   }
 
   /// Outputs the frames still inside. The next coded frame must be a key frame.
@@ -61,18 +61,18 @@ final class SourceDecoder {
 
   private func collect(_ receive: (DecodedFrame) -> Void) throws(LibAVError) {
     while true {
-      let picture = try VideoFrame()
-      let code = decoder.receive(picture.frame)
+      let image = try VideoFrame()
+      let code = decoder.receive(image.frame)
       if code == weir_averror_again || code == weir_averror_eof { return }
       try LibAVError.check(code, "take a frame from the decoder")
-      let stated = picture.frame.pointee.pts
-      let time = stated == Int64.min ? picture.frame.pointee.best_effort_timestamp : stated
+      let stated = image.frame.pointee.pts
+      let time = stated == Int64.min ? image.frame.pointee.best_effort_timestamp : stated
       // Broken streams repeat times, but encoders need rising ones.
       guard time > lastTime else { continue }
       lastTime = time
       let isKey = keyTimes.contains { $0 <= time }
       keyTimes.removeAll { $0 <= time }
-      receive(DecodedFrame(picture: picture, time: time, isKey: isKey))
+      receive(DecodedFrame(image: image, time: time, isKey: isKey))
     }
   }
 }

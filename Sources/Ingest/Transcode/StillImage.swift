@@ -12,7 +12,7 @@ enum StillImage {
   /// is too large.
   static func jpeg(of still: StillImageRequest) throws(LibAVError) -> ByteBuffer {
     let decoder = try KeyFrameDecoder(
-      still.codec, record: still.record, largestPicture: DecoderContext.largestPicture)
+      still.codec, record: still.record, maximumPixels: DecoderContext.maximumPixels)
     let decoded = try decoder.decode(still.sample)
     let size = fitting((Int(still.width), Int(still.height)))
     return try encode(try scale(decoded, to: size).turned(by: still.rotation))

@@ -103,7 +103,7 @@ package struct StillImageMaker: Sendable {
       }
       return jpeg
     case .failed(let reason): throw .refused(reason)
-    case .track, .picture, .consumed, .drained: throw .nonsense("a reply without a request")
+    case .track, .frame, .consumed, .drained: throw .nonsense("a reply without a request")
     }
   }
 }

@@ -6,7 +6,7 @@ internal import NIOCore
 struct TranscodeBacklog: Sendable {
   enum Entry: Sendable {
     case configure(TranscodePlan)
-    case picture(TranscodeRequest.SourcePicture)
+    case frame(TranscodeRequest.SourceFrame)
     /// The worker outputs everything it has. After that, no frame is shown before this time.
     case drain(nothingBefore: MediaTime)
   }
@@ -16,9 +16,9 @@ struct TranscodeBacklog: Sendable {
     let entry: Entry
     let timescale: UInt32
 
-    var isFrame: Bool { if case .picture = entry { true } else { false } }
+    var isFrame: Bool { if case .frame = entry { true } else { false } }
 
-    var isSync: Bool { if case .picture(let picture) = entry { picture.isSync } else { false } }
+    var isSync: Bool { if case .frame(let frame) = entry { frame.isSync } else { false } }
 
     var isConfiguration: Bool { if case .configure = entry { true } else { false } }
 
@@ -26,21 +26,21 @@ struct TranscodeBacklog: Sendable {
     var size: Int {
       switch entry {
       case .configure(let plan): plan.recordBytes
-      case .picture(let picture): picture.payload.readableBytes
+      case .frame(let frame): frame.payload.readableBytes
       case .drain: 0
       }
     }
 
     /// Nil if the entry is not a frame.
     var decodeTime: MediaTime? {
-      guard case .picture(let picture) = entry else { return nil }
-      return MediaTime(ticks: picture.decodeTime, timescale: timescale)
+      guard case .frame(let frame) = entry else { return nil }
+      return MediaTime(ticks: frame.decodeTime, timescale: timescale)
     }
 
     /// Nil if the entry is not a frame.
     var presentationTime: MediaTime? {
-      guard case .picture(let picture) = entry else { return nil }
-      return MediaTime(ticks: picture.presentationTime, timescale: timescale)
+      guard case .frame(let frame) = entry else { return nil }
+      return MediaTime(ticks: frame.presentationTime, timescale: timescale)
     }
   }
 
@@ -68,25 +68,25 @@ struct TranscodeBacklog: Sendable {
     newestTime = .min
   }
 
-  mutating func append(_ picture: TranscodeRequest.SourcePicture) {
-    let decodeTime = MediaTime(ticks: picture.decodeTime, timescale: timescale)
+  mutating func append(_ frame: TranscodeRequest.SourceFrame) {
+    let decodeTime = MediaTime(ticks: frame.decodeTime, timescale: timescale)
     newestDecodeTime = decodeTime
-    newestTime = max(newestTime, picture.presentationTime)
-    let size = picture.payload.readableBytes
+    newestTime = max(newestTime, frame.presentationTime)
+    let size = frame.payload.readableBytes
     // It fits into no message, and later frames depend on it.
-    let isTooLarge = size > TranscodeLimits.sourcePictureBytes
+    let isTooLarge = size > TranscodeLimits.sourceFrameBytes
     if isFull(with: isTooLarge ? 0 : size) || isTooOld {
       discardFrames()
       awaitsSync = true
     }
     if isTooLarge { awaitsSync = true }
-    guard !isTooLarge, !awaitsSync || picture.isSync else {
+    guard !isTooLarge, !awaitsSync || frame.isSync else {
       discarded += 1
       appendDrain()
       return
     }
     awaitsSync = false
-    append(.picture(picture), of: timescale)
+    append(.frame(frame), of: timescale)
   }
 
   /// Handles a break of the timeline.
@@ -121,9 +121,9 @@ struct TranscodeBacklog: Sendable {
     guard let waiting = entries.first else { return nil }
     entries.removeFirst()
     bytes -= waiting.size
-    guard case .picture(var picture) = waiting.entry else { return waiting.entry }
-    picture.lateness = UInt16(clamping: waiting.decodeTime.map(milliseconds(since:)) ?? 0)
-    return .picture(picture)
+    guard case .frame(var frame) = waiting.entry else { return waiting.entry }
+    frame.lateness = UInt16(clamping: waiting.decodeTime.map(milliseconds(since:)) ?? 0)
+    return .frame(frame)
   }
 
   /// The next entry that needs no worker. Without a worker, none holds frames.

@@ -8,7 +8,7 @@ struct TranscodeConversation: Sendable {
     let number: Int
     let track: TrackDescription
     var lastTime = Int64.min
-    var pictures = 0
+    var frames = 0
     /// A drain happened since: an audio frame may begin before the last one's end.
     var isBroken = true
   }
@@ -17,7 +17,7 @@ struct TranscodeConversation: Sendable {
   private struct Stretch: Sendable {
     let plan: TranscodePlan
     var newestTime = Int64.min
-    var pictures = 0
+    var frames = 0
   }
 
   /// Once `hasBegun` is set, the first one is the one that the worker is answering.
@@ -40,7 +40,7 @@ struct TranscodeConversation: Sendable {
   /// Whether more input can be sent before the worker replies.
   var takesMore: Bool {
     let questions = drains.count + stretches.count - (hasBegun ? 1 : 0)
-    return inFlight < TranscodeLimits.picturesInFlight && questions < TranscodeLimits.questions
+    return inFlight < TranscodeLimits.framesInFlight && questions < TranscodeLimits.questions
   }
 
   /// Whether no reply is outstanding.
@@ -62,11 +62,11 @@ struct TranscodeConversation: Sendable {
     }
   }
 
-  mutating func sent(_ picture: TranscodeRequest.SourcePicture) {
-    waiting.append(picture.presentationTime)
+  mutating func sent(_ frame: TranscodeRequest.SourceFrame) {
+    waiting.append(frame.presentationTime)
     guard let last = stretches.indices.last else { return }
-    stretches[last].pictures += 1
-    stretches[last].newestTime = max(stretches[last].newestTime, picture.presentationTime)
+    stretches[last].frames += 1
+    stretches[last].newestTime = max(stretches[last].newestTime, frame.presentationTime)
   }
 
   mutating func sentDrain(nothingBefore time: MediaTime) { drains.append(time) }
@@ -77,13 +77,13 @@ struct TranscodeConversation: Sendable {
   ) throws(TranscodeProtocolError) -> Int {
     switch reply {
     case .track(let rung, let record): events.append(try track(Int(rung), record))
-    case .picture(let picture): events.append(try self.picture(picture))
-    case .consumed(let pictures, let dropped):
-      guard pictures <= waiting.count, dropped <= UInt32(Int32.max) else {
-        throw TranscodeProtocolError(description: "\(pictures) frames consumed, but \(waiting.count) were sent")
+    case .frame(let frame): events.append(try self.frame(frame))
+    case .consumed(let frames, let dropped):
+      guard frames <= waiting.count, dropped <= UInt32(Int32.max) else {
+        throw TranscodeProtocolError(description: "\(frames) frames consumed, but \(waiting.count) were sent")
       }
-      let newest = waiting.prefix(Int(pictures)).max()
-      waiting.removeFirst(Int(pictures))
+      let newest = waiting.prefix(Int(frames)).max()
+      waiting.removeFirst(Int(frames))
       if let newest, let timescale = current?.plan.source.timescale {
         let delay = MediaTime(milliseconds: TranscodeLimits.longestDelay)
         events.append(.lost(before: MediaTime(ticks: newest, timescale: timescale) - delay))
@@ -128,42 +128,42 @@ struct TranscodeConversation: Sendable {
     return .track(rung: plan.numbers[index], track)
   }
 
-  private mutating func picture(
-    _ picture: TranscodeReply.RungPicture
+  private mutating func frame(
+    _ frame: TranscodeReply.RungFrame
   ) throws(TranscodeProtocolError) -> TranscodeEvent {
-    guard var rung = rungs[Int(picture.rung)] else {
-      throw TranscodeProtocolError(description: "a frame of the unknown rung \(picture.rung)")
+    guard var rung = rungs[Int(frame.rung)] else {
+      throw TranscodeProtocolError(description: "a frame of the unknown rung \(frame.rung)")
     }
-    rung.pictures += 1
-    guard let current, picture.presentationTime > rung.lastTime, isDue(picture, of: rung, current) else {
-      throw TranscodeProtocolError(description: "a frame with the unexpected time \(picture.presentationTime)")
+    rung.frames += 1
+    guard let current, frame.presentationTime > rung.lastTime, isDue(frame, of: rung, current) else {
+      throw TranscodeProtocolError(description: "a frame with the unexpected time \(frame.presentationTime)")
     }
-    let (passed, overflow) = picture.presentationTime.subtractingReportingOverflow(rung.lastTime)
-    let size = picture.payload.readableBytes
+    let (passed, overflow) = frame.presentationTime.subtractingReportingOverflow(rung.lastTime)
+    let size = frame.payload.readableBytes
     guard budgets[rung.number]?.take(size, after: overflow ? .max : passed) == true else {
       throw TranscodeProtocolError(
-        description: "a frame of \(size) bytes exceeds the budget of rung \(picture.rung)")
+        description: "a frame of \(size) bytes exceeds the budget of rung \(frame.rung)")
     }
     rung.isBroken = false
-    rung.lastTime = picture.presentationTime
-    rungs[Int(picture.rung)] = rung
-    return .picture(
+    rung.lastTime = frame.presentationTime
+    rungs[Int(frame.rung)] = rung
+    return .frame(
       rung: rung.number,
       Sample(
-        track: rung.track.id, decodeTime: picture.presentationTime, isSync: picture.isSync, payload: picture.payload))
+        track: rung.track.id, decodeTime: frame.presentationTime, isSync: frame.isSync, payload: frame.payload))
   }
 
   /// Whether the frame follows from the input: no more frames than the source has, and audio frames at plausible times.
-  private func isDue(_ picture: TranscodeReply.RungPicture, of rung: Rung, _ stretch: Stretch) -> Bool {
+  private func isDue(_ frame: TranscodeReply.RungFrame, of rung: Rung, _ stretch: Stretch) -> Bool {
     switch stretch.plan.work {
-    case .video: return picture.presentationTime <= stretch.newestTime && rung.pictures <= stretch.pictures
+    case .video: return frame.presentationTime <= stretch.newestTime && rung.frames <= stretch.frames
     case .audio:
       let newest = MediaTime(ticks: stretch.newestTime, timescale: stretch.plan.timescale)
-      let time = MediaTime(ticks: picture.presentationTime, timescale: rung.track.timescale)
+      let time = MediaTime(ticks: frame.presentationTime, timescale: rung.track.timescale)
       let length = Int64(rung.track.sampleDuration ?? 1)
       // A packet of the source may last 120 ms.
       return time <= newest + MediaTime(milliseconds: 150)
-        && (rung.isBroken || picture.presentationTime &- rung.lastTime >= length)
+        && (rung.isBroken || frame.presentationTime &- rung.lastTime >= length)
     }
   }
 }

@@ -6,7 +6,7 @@ package enum TranscodeEvent: Sendable {
   case track(rung: Int, TrackDescription)
   /// The next frame of a rung in presentation order. Its decode time equals its presentation time, in ticks of its
   /// track.
-  case picture(rung: Int, Sample)
+  case frame(rung: Int, Sample)
   /// No frame of any rung with an earlier presentation time follows.
   case lost(before: MediaTime)
   /// The transcoder has ended.
@@ -29,7 +29,7 @@ package struct TranscodeStatus: Sendable, Hashable {
   /// How often a worker was lost.
   package var restarts = 0
   /// Frames dropped because the machine was too slow or no worker was running.
-  package var droppedPictures = 0
+  package var droppedFrames = 0
   /// Names of the rungs that are being made.
   package var rungs: [String] = []
 }

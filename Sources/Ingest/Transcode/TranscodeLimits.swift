@@ -10,7 +10,7 @@ package enum TranscodeLimits {
   static let textBytes = 1024
   /// Coded frames that the worker may have without having consumed them. Enough to keep it busy, and few enough for the
   /// server to measure its lateness.
-  static let picturesInFlight = 8
+  static let framesInFlight = 8
   /// Configurations and breaks sent to the worker without a reply.
   static let questions = 16
   /// Limits of the queue for the worker: milliseconds of coded media, bytes and entries. Beyond them everything up to
@@ -20,7 +20,7 @@ package enum TranscodeLimits {
   static let backlogBytes = 32 << 20
   static let backlogEntries = 2048
   /// Most bytes of a coded frame for the worker: a message without its other fields.
-  static let sourcePictureBytes = messageBytes - 64
+  static let sourceFrameBytes = messageBytes - 64
   /// For each such span of lateness, one more frame is dropped after each encoded one.
   static let millisecondsLatePerDrop: Int64 = 400
   /// Long-term limit of a rung's frames, as a multiple of the bit rate.
@@ -29,10 +29,10 @@ package enum TranscodeLimits {
   static let budgetSeconds = 4
   /// Additions for the lowest bit rates: bytes, and a number of minimal frames.
   static let budgetBytes = 64 << 10
-  static let budgetPictures = 8
+  static let budgetFrames = 8
   /// Bytes of a minimal frame, and of each of its macroblocks. Noise in key frames only takes 0.8 per macroblock at the
   /// coarsest setting of libx264.
-  static let leastPictureBytes = 256
+  static let leastFrameBytes = 256
   static let leastMacroblockBytes = 2
   /// Frames that come more than this many times faster than the encoder's frame rate get a smaller share each.
   static let budgetHaste: Int64 = 4
@@ -56,7 +56,7 @@ package enum TranscodeLimits {
   static let longestPause: Int64 = 30_000_000_000
   static let healthyLife: Int64 = 30_000_000_000
   /// Largest frame that is decoded, in samples: 8192×4352.
-  static let pictureSamples: Int64 = 8192 * 4352
+  static let maximumPixels: Int64 = 8192 * 4352
   /// The worker's address space, in bytes.
   static let addressSpace: UInt = 8 << 30
   /// The worker's open files.

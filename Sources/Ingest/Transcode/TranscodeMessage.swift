@@ -28,16 +28,16 @@ struct TranscodeConfiguration: Sendable, Hashable {
 enum TranscodeRequest: Sendable, Hashable {
   /// Ends the work before; its last frames are output first.
   case configure(TranscodeConfiguration)
-  /// The same for audio. Its frames follow as `picture` messages that are all sync samples.
+  /// The same for audio. Its frames follow as `frame` messages that are all sync samples.
   case configureAudio(AudioTranscodeConfiguration)
-  case picture(SourcePicture)
+  case frame(SourceFrame)
   /// A break of the timeline: output everything that is inside.
   case drain
   /// Make a JPEG.
   case still(StillImageRequest)
 
   /// A coded frame of the source, or an audio frame.
-  struct SourcePicture: Sendable, Hashable {
+  struct SourceFrame: Sendable, Hashable {
     /// Ticks.
     var presentationTime: Int64
     var decodeTime: Int64
@@ -52,16 +52,16 @@ enum TranscodeRequest: Sendable, Hashable {
 enum TranscodeReply: Sendable, Hashable {
   /// The `avcC` record for the frames of a rung that follow. For audio: AudioSpecificConfig or OpusHead.
   case track(rung: UInt8, record: ByteBuffer)
-  case picture(RungPicture)
+  case frame(RungFrame)
   /// Frames consumed since the last such message, and frames dropped before the encoders.
-  case consumed(pictures: UInt32, dropped: UInt32)
+  case consumed(frames: UInt32, dropped: UInt32)
   /// Everything was output.
   case drained
   case failed(String)
   /// The requested JPEG.
   case still(ByteBuffer)
 
-  struct RungPicture: Sendable, Hashable {
+  struct RungFrame: Sendable, Hashable {
     var rung: UInt8
     /// Ticks of the source; for audio, output samples.
     var presentationTime: Int64
@@ -78,8 +78,8 @@ struct TranscodeProtocolError: Error, Sendable, Hashable, CustomStringConvertibl
 
 /// Message format: four bytes with the length of type and body, one byte of type, the body. Numbers are big-endian.
 enum TranscodeWire {
-  private enum RequestType: UInt8 { case configure = 1, picture, drain, configureAudio, still }
-  private enum ReplyType: UInt8 { case track = 65, picture, consumed, drained, failed, still }
+  private enum RequestType: UInt8 { case configure = 1, frame, drain, configureAudio, still }
+  private enum ReplyType: UInt8 { case track = 65, frame, consumed, drained, failed, still }
 
   // MARK: Requests
 
@@ -102,13 +102,13 @@ enum TranscodeWire {
         }
         out.writeBytes(configuration.record)
       }
-    case .picture(let picture):
-      return message(RequestType.picture.rawValue, reserving: 19 + picture.payload.readableBytes) { out in
-        out.writeInteger(picture.presentationTime)
-        out.writeInteger(picture.decodeTime)
-        out.writeInteger(UInt8(picture.isSync ? 1 : 0))
-        out.writeInteger(picture.lateness)
-        out.writeImmutableBuffer(picture.payload)
+    case .frame(let frame):
+      return message(RequestType.frame.rawValue, reserving: 19 + frame.payload.readableBytes) { out in
+        out.writeInteger(frame.presentationTime)
+        out.writeInteger(frame.decodeTime)
+        out.writeInteger(UInt8(frame.isSync ? 1 : 0))
+        out.writeInteger(frame.lateness)
+        out.writeImmutableBuffer(frame.payload)
       }
     case .configureAudio(let configuration):
       return message(RequestType.configureAudio.rawValue) { configuration.write(to: &$0) }
@@ -124,12 +124,12 @@ enum TranscodeWire {
     switch RequestType(rawValue: type) {
     case .configure: return .configure(try configuration(&body))
     case .configureAudio: return .configureAudio(try AudioTranscodeConfiguration(reading: &body))
-    case .picture:
+    case .frame:
       guard let presentation: Int64 = body.readInteger(), let decode: Int64 = body.readInteger(),
         let sync: UInt8 = body.readInteger(), let lateness: UInt16 = body.readInteger()
       else { throw truncated(type) }
-      return .picture(
-        TranscodeRequest.SourcePicture(
+      return .frame(
+        TranscodeRequest.SourceFrame(
           presentationTime: presentation, decodeTime: decode, isSync: sync == 1, lateness: lateness, payload: body))
     case .drain: return .drain
     case .still: return .still(try StillImageRequest(reading: &body))
@@ -172,16 +172,16 @@ enum TranscodeWire {
         out.writeInteger(rung)
         out.writeImmutableBuffer(record)
       }
-    case .picture(let picture):
-      return message(ReplyType.picture.rawValue, reserving: 10 + picture.payload.readableBytes) { out in
-        out.writeInteger(picture.rung)
-        out.writeInteger(picture.presentationTime)
-        out.writeInteger(UInt8(picture.isSync ? 1 : 0))
-        out.writeImmutableBuffer(picture.payload)
+    case .frame(let frame):
+      return message(ReplyType.frame.rawValue, reserving: 10 + frame.payload.readableBytes) { out in
+        out.writeInteger(frame.rung)
+        out.writeInteger(frame.presentationTime)
+        out.writeInteger(UInt8(frame.isSync ? 1 : 0))
+        out.writeImmutableBuffer(frame.payload)
       }
-    case .consumed(let pictures, let dropped):
+    case .consumed(let frames, let dropped):
       return message(ReplyType.consumed.rawValue) { out in
-        out.writeInteger(pictures)
+        out.writeInteger(frames)
         out.writeInteger(dropped)
       }
     case .drained: return message(ReplyType.drained.rawValue) { _ in }
@@ -200,17 +200,17 @@ enum TranscodeWire {
         throw truncated(type)
       }
       return .track(rung: rung, record: body)
-    case .picture:
+    case .frame:
       guard let rung: UInt8 = body.readInteger(), let time: Int64 = body.readInteger(),
         let sync: UInt8 = body.readInteger()
       else { throw truncated(type) }
-      return .picture(
-        TranscodeReply.RungPicture(rung: rung, presentationTime: time, isSync: sync == 1, payload: body))
+      return .frame(
+        TranscodeReply.RungFrame(rung: rung, presentationTime: time, isSync: sync == 1, payload: body))
     case .consumed:
-      guard let pictures: UInt32 = body.readInteger(), let dropped: UInt32 = body.readInteger() else {
+      guard let frames: UInt32 = body.readInteger(), let dropped: UInt32 = body.readInteger() else {
         throw truncated(type)
       }
-      return .consumed(pictures: pictures, dropped: dropped)
+      return .consumed(frames: frames, dropped: dropped)
     case .drained: return .drained
     case .failed:
       guard body.readableBytes <= TranscodeLimits.textBytes else { throw truncated(type) }

@@ -80,10 +80,10 @@ struct TranscodeSession {
       case .configure(let plan):
         self.plan = plan
         if hasWorker { send(plan, now) }
-      case .picture(let picture):
+      case .frame(let frame):
         if conversation.isSilent { lastWord = now }
-        conversation.sent(picture)
-        outgoing.writeImmutableBuffer(TranscodeWire.encode(.picture(picture)))
+        conversation.sent(frame)
+        outgoing.writeImmutableBuffer(TranscodeWire.encode(.frame(frame)))
       case .drain(let time):
         if hasWorker {
           if conversation.isSilent { lastWord = now }

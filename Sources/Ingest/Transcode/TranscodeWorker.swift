@@ -68,12 +68,12 @@ package final class TranscodeWorker {
     switch request {
     case .configure(let configuration): try configure(configuration)
     case .configureAudio(let configuration): try configure(configuration)
-    case .picture(let picture):
+    case .frame(let frame):
       consumed += 1
-      spacing.lateness = Int64(picture.lateness)
-      try audio?.transcode(picture, write)
+      spacing.lateness = Int64(frame.lateness)
+      try audio?.transcode(frame, write)
       // A frame that cannot be decoded is skipped.
-      try? decoder?.decode(picture, give)
+      try? decoder?.decode(frame, give)
     case .drain:
       try audio?.drain(write)
       try? decoder?.drain(give)
@@ -101,7 +101,7 @@ package final class TranscodeWorker {
 
   private func write(_ time: Int64, _ audio: ByteBuffer) {
     output.write(
-      .picture(TranscodeReply.RungPicture(rung: 0, presentationTime: time, isSync: true, payload: audio)))
+      .frame(TranscodeReply.RungFrame(rung: 0, presentationTime: time, isSync: true, payload: audio)))
   }
 
   private func configure(_ configuration: TranscodeConfiguration) throws {
@@ -126,17 +126,17 @@ package final class TranscodeWorker {
     larger.width >= smaller.width && larger.height >= smaller.height
   }
 
-  private func give(_ picture: DecodedFrame) {
-    guard spacing.keeps(isKey: picture.isKey) else {
+  private func give(_ frame: DecodedFrame) {
+    guard spacing.keeps(isKey: frame.isKey) else {
       dropped += 1
       return
     }
-    for lane in lanes where !lane.isFed { lane.lane.give(picture) }
+    for lane in lanes where !lane.isFed { lane.lane.give(frame) }
   }
 
   private func report() {
     guard consumed > 0 || dropped > 0 else { return }
-    output.write(.consumed(pictures: consumed, dropped: dropped))
+    output.write(.consumed(frames: consumed, dropped: dropped))
     (consumed, dropped) = (0, 0)
   }
 
@@ -198,7 +198,7 @@ final class ReplyWriter: @unchecked Sendable {
 /// One rung's thread.
 private final class RungWorker: Sendable {
   private enum Job: Sendable {
-    case picture(DecodedFrame)
+    case frame(DecodedFrame)
     case drain(BoundedQueue<Void>)
   }
 
@@ -214,7 +214,7 @@ private final class RungWorker: Sendable {
     }
   }
 
-  func give(_ picture: DecodedFrame) { jobs.give(.picture(picture)) }
+  func give(_ frame: DecodedFrame) { jobs.give(.frame(frame)) }
 
   /// Returns when everything given so far has been written.
   func drain() {
@@ -233,14 +233,14 @@ private final class RungWorker: Sendable {
   ) {
     func write(_ time: Int64, _ isSync: Bool, _ payload: ByteBuffer) {
       output.write(
-        .picture(
-          TranscodeReply.RungPicture(rung: rung, presentationTime: time, isSync: isSync, payload: payload)))
+        .frame(
+          TranscodeReply.RungFrame(rung: rung, presentationTime: time, isSync: isSync, payload: payload)))
     }
     while let job = jobs.take() {
       switch job {
-      case .picture(let picture):
+      case .frame(let frame):
         do {
-          let scaled = try encoder.scale(picture)
+          let scaled = try encoder.scale(frame)
           next?.give(scaled)
           try encoder.encode(scaled, write)
         } catch {

@@ -3,7 +3,7 @@ internal import HTTP
 /// A route of the API: method, address, access and handler.
 struct APIRoute: Sendable {
   enum Access: String, Sendable {
-    case everybody
+    case open
     /// Clients that send the admin token (`AdminGate`).
     case admin
   }
@@ -31,6 +31,6 @@ struct APIRoute: Sendable {
 
   /// A route open to every client.
   init(_ method: AllowedMethods, _ pattern: String, _ summary: String, _ handler: @escaping Handler) {
-    self.init(method, pattern, .everybody, summary, handler)
+    self.init(method, pattern, .open, summary, handler)
   }
 }

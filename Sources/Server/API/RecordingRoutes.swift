@@ -11,7 +11,7 @@ struct RecordingRoutes {
   func respond(to request: HTTPRequest, on eventLoop: any EventLoop) -> HTTPAnswer {
     let path = request.path
     guard path.count == 3, let library, let stream = StreamName(path[1]) else { return .now(missing) }
-    if let name = RecordingName(picture: path[2]), let thumbnails {
+    if let name = RecordingName(thumbnail: path[2]), let thumbnails {
       return thumbnails.answer(for: RecordingKey(stream: stream, name: name), on: eventLoop)
     }
     let disposition = Self.disposition(stream, path[2], isDownload: request.query("download") != nil)

@@ -14,7 +14,7 @@ extension PublisherProtocol {
     var limits = RTMPListener.Configuration()
     limits.proxies = configuration.trustedProxies
     limits.peerLimits.connectionsPerAddress = configuration.httpLimits.connectionsPerAddress
-    limits.peerLimits.strangers = min(limits.peerLimits.strangers, server.descriptors.strangers)
+    limits.peerLimits.unauthenticated = min(limits.peerLimits.unauthenticated, server.descriptors.unauthenticated)
     let listener = RTMPListener(
       gate: server.streams, clock: server.clock, logger: server.logger, group: NIOSingletons.posixEventLoopGroup,
       configuration: limits)

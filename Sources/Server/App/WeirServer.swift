@@ -41,7 +41,7 @@ struct WeirServer {
     let files = OpenRecordings(descriptors: descriptors)
     let profiles = configuration.streams
     let archive = RecordingArchive(
-      folder: configuration.recordingsFolder, rewind: configuration.canRewind ? { profiles[$0].settings.rewind } : nil,
+      folder: configuration.recordingsFolder, rewind: { profiles[$0].settings.rewind },
       publicURL: configuration.publicURL, files: files)
     self.archive = archive
     let library = configuration.recordingsFolder.map { folder in

@@ -65,7 +65,7 @@ package final class DescriptorBudget: Sendable {
   }
 
   /// All descriptors that can be handed out.
-  private var all: Int { max(2, limit - min(Self.base, limit / 4) - strangers) }
+  private var all: Int { max(2, limit - min(Self.base, limit / 4) - unauthenticated) }
 
   /// The most connections of viewers, while streams use no more than their reserve.
   package var viewers: Int { max(1, limit - min(Self.forStreams, limit / 2)) }
@@ -80,7 +80,7 @@ package final class DescriptorBudget: Sendable {
   package var files: Int { max(1, all / Self.viewersShare) }
 
   /// The most connections at a time that have not published yet.
-  package var strangers: Int { max(4, min(8192, limit / 16)) }
+  package var unauthenticated: Int { max(4, min(8192, limit / 16)) }
 
   /// Descriptors in use now.
   package var taken: (viewers: Int, streams: Int) { state.withLock { ($0.viewers, $0.streams) } }

@@ -12,7 +12,7 @@ struct CaptureCommand: AsyncParsableCommand {
             The first camera and the default microphone, watched in the browser
         weir capture --camera '/dev/video2?size=1920x1080&fps=30' --microphone none
         weir capture --record recordings
-            Recorded from the first picture on; without --record on request
+            Recorded from the first frame on; without --record on request
         weir capture --off-air --admin-token TOKEN
             Captured for a preview, and recorded on request; live when it is asked to
 

@@ -8,8 +8,8 @@ struct PatternCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "pattern", abstract: "Write the test pattern's raw frames as YUV4MPEG2 to standard output.",
     discussion: """
-      What a player shows of the test pattern can be compared with them, picture by picture: the number is burned in, and \
-      EXT-X-PROGRAM-DATE-TIME less the number's time is when picture 0 was.
+      What a player shows of the test pattern can be compared with them, frame by frame: the number is burned in, and \
+      EXT-X-PROGRAM-DATE-TIME less the number's time is when frame 0 was.
 
       Examples:
         weir pattern --count 300 > pattern.y4m

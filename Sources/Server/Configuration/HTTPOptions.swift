@@ -8,12 +8,13 @@ struct HTTPOptions: SettingGroup {
     "max-viewers", at: "limits.viewers", .count(1...1_000_000), default: "10000", "More viewers get 503 with Retry-After.")
   let pollLimit = Setting(
     "poll-limit", at: "limits.polls", .count(0...1_000_000), default: "100",
-    "One playlist, unchanged, on one connection: more a second get 429; 0 for any.")
+    "Requests a second on one connection for one unchanged playlist; more get 429; 0: no limit.")
   let trustedProxy = Setting(
     each: "trusted-proxy", at: "http.trustedProxies", SettingText("CIDR", AddressRange.parse),
     "Proxies that tell whose requests they pass on (X-Forwarded-For; PROXY protocol of RTMP).")
   let maxConnectionsPerAddress = Setting(
-    "max-connections-per-address", at: "limits.connectionsPerAddress", .count(1...1_000_000), "More of one address are closed, of HTTP and of RTMP each.")
+    "max-connections-per-address", at: "limits.connectionsPerAddress", .count(1...1_000_000),
+    "Connections of one address, of HTTP and of RTMP each; more are closed.")
   let cors = Setting(
     each: "cors", at: "http.cors", SettingText("origin|*", CrossOrigin.parse),
     "Origins whose pages may read recordings and the API; streams any may read.")

@@ -4,13 +4,13 @@ internal import Basics
 struct PublisherOptions: SettingGroup {
   let publishKey = Setting(
     "publish-key", at: "streams.*.publishKeys", "[name=]key", isSecret: true, shape: .list, split: PublishKeyText.list,
-    "Key that publishers must give, of one name or of all; may be repeated; none lets anybody publish.",
+    "Key that publishers must give, of one name or of all; may be repeated; without one any client may publish.",
     read: PublishKeys.init)
   let maxStreams = Setting("max-streams", at: "limits.streams", .count(1...100_000), default: "1000", "More streams are refused.")
   let streamMemory = Setting(
-    "stream-memory", at: "limits.streamMemory", .mediaMemory, "Media of one stream kept in memory, at most; a quarter of it where not set.")
+    "stream-memory", at: "limits.streamMemory", .mediaMemory, "Most media of one stream in memory; without it, a quarter of the memory.")
   let mediaMemory = Setting(
-    "media-memory", at: "limits.mediaMemory", .mediaMemory, "Media of all streams kept in memory, at most; half of it where not set.")
+    "media-memory", at: "limits.mediaMemory", .mediaMemory, "Most media of all streams in memory; without it, half of the memory.")
   let maxNames = Setting(
     "max-names", at: "limits.names", .count(1...100_000), default: "64",
     "New names that an address without a key may take at once; a quarter of them more a minute.")
@@ -25,7 +25,7 @@ extension SettingText<Int> {
   /// Bytes of media. Fewer are too few for any stream.
   fileprivate static var mediaMemory: Self {
     let least = 16
-    return Self("size", .size) { text throws(ValueError) in
+    return Self("size", values: .size) { text throws(ValueError) in
       let bytes = try ByteSizeText.parse(text)
       guard bytes >= least << 20 else {
         throw ValueError("media need at least \(least) MiB", advice: "use \(least)MiB or more")

@@ -6,7 +6,7 @@ struct RecordingOptions: SettingGroup {
   let record = Setting("record", at: "recordings.folder", .folder, default: "./recordings", "Folder for recordings.")
   let noRecord = Setting(switch: "no-record", at: "recordings.off", opposite: "record", "Record nothing.")
   let recordMode = Setting<RecordingPolicy.Start>(
-    "record-mode", at: "streams.*.record.mode", .word, default: "auto", "Record streams by themselves, when asked over the API, or never.")
+    "record-mode", at: "streams.*.record.mode", .word, default: "auto", "Record streams by themselves, or when asked over the API.")
   let recordName = Setting(
     "record-name", at: "streams.*.record.name", SettingText("pattern", RecordingNaming.init(parsing:)), default: "{stream}/{time}",
     "Names of recordings: {stream}/, then {stream}, {time} or {year} … {second} (UTC).")
@@ -14,17 +14,18 @@ struct RecordingOptions: SettingGroup {
     "record-sync", at: "streams.*.record.sync", .nanoseconds(.zero ... .seconds(60)), default: "1s",
     "How much of a recording a power failure may take.")
   let recordSplit = Setting(
-    "record-split", at: "streams.*.record.split", SettingText("duration", .pattern(#"^(each:)?[0-9]+(\.[0-9]{1,9})?(ms|s|m|min|h|d)$"#), RecordingSplit.init(parsing:)),
+    "record-split", at: "streams.*.record.split", SettingText("duration", values: .pattern(#"^(each:)?[0-9]+(\.[0-9]{1,9})?(ms|s|m|min|h|d)$"#), RecordingSplit.init(parsing:)),
     "Another file at each whole 1h, 30m … (UTC), or each:1h after so much.")
-  let recordMaxDuration = Setting("record-max-duration", at: "streams.*.record.maxDuration", .ofRecording, "A recording is complete after so much.")
-  let recordMaxSize = Setting("record-max-size", at: "streams.*.record.maxSize", .size, "A recording is complete when it is so large.")
+  let recordMaxDuration = Setting("record-max-duration", at: "streams.*.record.maxDuration", .ofRecording, "Length at which a recording is complete.")
+  let recordMaxSize = Setting("record-max-size", at: "streams.*.record.maxSize", .size, "Size at which a recording is complete.")
   let recordMaxFiles = Setting(
     "record-max-files", at: "streams.*.record.maxFiles", .count(1...100_000), default: "120",
     "Files that a stream may begin in an hour, beside those of --record-split.")
   let keepFree = Setting("keep-free", at: "recordings.keepFree", .size, default: "1GB", "Recording stops below this much free disk.")
   let retainAge = Setting(
-    "retain-age", at: "recordings.retain.age", .nanoseconds(.seconds(1) ... .seconds(3_153_600_000)), "Recordings go this long after they ended.")
-  let retainSize = Setting("retain-size", at: "recordings.retain.size", .size, "The oldest recordings go beyond this size in all.")
+    "retain-age", at: "recordings.retain.age", .nanoseconds(.seconds(1) ... .seconds(3_153_600_000)),
+    "Recordings are deleted this long after they ended.")
+  let retainSize = Setting("retain-size", at: "recordings.retain.size", .size, "The oldest recordings are deleted beyond this size of all.")
   let retainStreamSize = Setting("retain-stream-size", at: "recordings.retain.streamSize", .size, "The same for each stream's own.")
   let retainDeleted = Setting(
     "retain-deleted", at: "recordings.retain.deleted", .nanoseconds(.zero ... .seconds(31_536_000)), default: "1h",

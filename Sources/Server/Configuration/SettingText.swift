@@ -8,7 +8,7 @@ struct SettingText<Value: Sendable>: Sendable {
   let parse: @Sendable (String) throws(ValueError) -> Value
 
   init(
-    _ form: String, _ values: SettingValues = .text,
+    _ form: String, values: SettingValues = .text,
     _ parse: @escaping @Sendable (String) throws(ValueError) -> Value
   ) {
     (self.form, self.values, self.parse) = (form, values, parse)
@@ -29,7 +29,7 @@ enum SettingValues: Sendable, Hashable {
 
 extension SettingText<Duration> {
   static func duration(_ range: ClosedRange<Duration>) -> Self {
-    Self("duration", .duration) { text throws(ValueError) in
+    Self("duration", values: .duration) { text throws(ValueError) in
       let duration = try DurationText.parse(text)
       guard range.contains(duration) else {
         let (least, most) = (DurationText.text(range.lowerBound), DurationText.text(range.upperBound))
@@ -42,18 +42,18 @@ extension SettingText<Duration> {
 
 extension SettingText<Int> {
   static func count(_ range: ClosedRange<Int>) -> Self {
-    Self("count", .wholeNumber(range)) { text throws(ValueError) in try WholeNumber.parse(text, in: range) }
+    Self("count", values: .wholeNumber(range)) { text throws(ValueError) in try WholeNumber.parse(text, in: range) }
   }
 }
 
 extension SettingText<Int64> {
   /// Bytes.
-  static var size: Self { Self("size", .size, ByteSizeText.parse) }
+  static var size: Self { Self("size", values: .size, ByteSizeText.parse) }
 
   /// Nanoseconds.
   static func nanoseconds(_ range: ClosedRange<Duration>) -> Self {
     let text = SettingText<Duration>.duration(range)
-    return Self(text.form, .duration) { given throws(ValueError) in try text.parse(given).wholeMilliseconds * 1_000_000 }
+    return Self(text.form, values: .duration) { given throws(ValueError) in try text.parse(given).wholeMilliseconds * 1_000_000 }
   }
 }
 
@@ -70,6 +70,6 @@ extension String {
 extension SettingText where Value: RawRepresentable<String> & CaseIterable {
   static var word: Self {
     let words = Value.allCases.map(\.rawValue)
-    return Self(words.joined(separator: "|"), .words(words), WordList.parse)
+    return Self(words.joined(separator: "|"), values: .words(words), WordList.parse)
   }
 }

@@ -8,7 +8,7 @@ struct StreamOptions: SettingGroup {
   let segmentDuration = Setting(
     "segment-duration", at: "streams.*.segmentDuration", .duration(.milliseconds(100) ... .seconds(60)), default: "2s", "Length of a segment.")
   let targetDuration = Setting(
-    "target-duration", at: "streams.*.targetDuration", SettingText("auto|seconds", .pattern("^(auto|[0-9]+s?)$"), StreamSettings.TargetDuration.init(parsing:)), default: "auto",
+    "target-duration", at: "streams.*.targetDuration", SettingText("auto|seconds", values: .pattern("^(auto|[0-9]+s?)$"), StreamSettings.TargetDuration.init(parsing:)), default: "auto",
     "EXT-X-TARGETDURATION: auto, or seconds.")
   let hlsLayout = Setting<StreamSettings.HLSLayout>(
     "hls-layout", at: "streams.*.hlsLayout", .word, default: "interleaved", "Video and audio in one HLS segment, or each in its own.")

@@ -16,7 +16,7 @@ package struct CrossOrigin: Sendable, Hashable {
   private static let field = "Access-Control-Allow-Origin"
 
   /// Fields of responses that all origins may read.
-  package static let everybody = [HeaderField(field, "*"), exposed]
+  package static let anyOrigin = [HeaderField(field, "*"), exposed]
 
   /// First path segments of addresses for players.
   private static let open: Set<String> = ["live", "time"]
@@ -41,9 +41,9 @@ package struct CrossOrigin: Sendable, Hashable {
   }
 
   private func fields(for request: HTTPRequest) -> [HeaderField] {
-    if let first = request.path.first, Self.open.contains(first) { return Self.everybody }
+    if let first = request.path.first, Self.open.contains(first) { return Self.anyOrigin }
     guard !origins.isEmpty else { return [] }
-    guard !origins.contains("*") else { return Self.everybody }
+    guard !origins.contains("*") else { return Self.anyOrigin }
     let other = HeaderField("Vary", "Origin")
     guard let origin = request.header("Origin"), origins.contains(origin) else { return [other] }
     return [HeaderField(Self.field, origin), Self.exposed, other]

@@ -34,7 +34,7 @@ struct DASHHistory: Sendable {
     editions.append(edition)
     patches = [:]
     let response = PreencodedResponse(
-      type: .dash, cache: epoch.cachePolicy, headers: CrossOrigin.everybody, body: edition.root.document)
+      type: .dash, cache: epoch.cachePolicy, headers: CrossOrigin.anyOrigin, body: edition.root.document)
     newest = response
     return response
   }
@@ -64,7 +64,7 @@ struct DASHHistory: Sendable {
         "publishTime": root["publishTime"],
       ], children: patch.operations)
     let response = PreencodedResponse(
-      type: .dashPatch, cache: epoch.cachePolicy, headers: CrossOrigin.everybody, body: element.document)
+      type: .dashPatch, cache: epoch.cachePolicy, headers: CrossOrigin.anyOrigin, body: element.document)
     // A client can request any base time: only patches from published manifests are kept.
     if old != nil { patches[base] = response }
     return response

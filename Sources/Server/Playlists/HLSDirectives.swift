@@ -5,7 +5,7 @@ internal import FMP4
 struct HLSDirectives: Equatable, Sendable {
   /// The response waits until the playlist contains this, or something later. Nil: respond at once.
   var goal: Goal?
-  /// The client accepts a delta update.
+  /// `_HLS_skip`: the client accepts a delta update, without the segments that it already knows.
   var skips = false
 
   /// What a blocking reload waits for.
@@ -66,27 +66,31 @@ struct HLSDirectives: Equatable, Sendable {
     return number
   }
 
-  // MARK: Judged by a window
+  // MARK: When to respond
 
   enum Verdict: Equatable {
     case now
+    /// When the goal is reached.
     case wait
     /// Too far ahead, so the client is in error: 400 at once (§6.2.5.2).
     case tooFar
   }
 
+  /// When to respond, by the state of the window.
   func verdict(_ window: LiveWindow, _ rendition: Rendition) -> Verdict {
     guard let goal, !window.isEnded else { return .now }
     if window.hasReached(goal, in: rendition) { return .now }
     let edge = window.edge(of: rendition)
-    // At most two segments after the newest complete one.
+    // The edge lies in the segment in the making. A client may wait for that one or the next.
     if goal.segment > edge.segment + 1 { return .tooFar }
     guard case .part(let position) = goal else { return .wait }
+    // Parts of the goal's segment that exist.
     let known = position.segment == edge.segment ? edge.part : 0
     return position.part - known > advanceLimit(window) ? .tooFar : .wait
   }
 
-  /// The Advance Part Limit (§6.2.5.2).
+  /// The Advance Part Limit (§6.2.5.2): how many parts ahead a client may ask. Three seconds of parts that are shorter than one
+  /// second, else three.
   private func advanceLimit(_ window: LiveWindow) -> Int {
     guard let target = window.partTarget?.seconds, target > 0, target < 1 else { return 3 }
     return Int((3 / target).rounded(.up))

@@ -2,13 +2,15 @@ internal import Basics
 internal import FMP4
 internal import NIOCore
 
-/// The lines of a segment in a media playlist, live or recorded, with the tags before it. Tags are written only when a value
-/// changes.
+/// Writes the lines of one segment after the other in a media playlist, live or recorded: first `writeHead` with the tags, then
+/// `write` with length and name. EXT-X-MAP is written only when the init segment changes.
 struct HLSSegmentLines: Sendable {
+  /// The version in the last EXT-X-MAP.
   private var initVersion: Int?
 
-  /// `initVersion` is nil when the rendition has no media there. `wallStart` is in nanoseconds since 1970; nil when the last
-  /// EXT-X-PROGRAM-DATE-TIME still holds.
+  /// - Parameters:
+  ///   - initVersion: of the segment's init segment; nil when the rendition has no media in the segment.
+  ///   - wallStart: nanoseconds since 1970; nil when the last EXT-X-PROGRAM-DATE-TIME and the lengths since tell it.
   mutating func writeHead(
     followsDiscontinuity: Bool, initVersion: Int?, wallStart: Int64?, _ out: inout ByteBuffer
   ) {
@@ -22,7 +24,7 @@ struct HLSSegmentLines: Sendable {
     }
   }
 
-  /// The next head writes all tags again, so that a playlist can begin there.
+  /// Makes the next head write EXT-X-MAP in any case, so that a playlist can begin there.
   mutating func startOver() { initVersion = nil }
 
   static func write(_ name: SegmentName, duration: MediaTime, isGap: Bool, _ out: inout ByteBuffer) {
@@ -36,7 +38,7 @@ struct HLSSegmentLines: Sendable {
 }
 
 extension ByteBuffer {
-  /// Writes seconds with six decimals, like `Decimals.fixed`.
+  /// Writes seconds with six decimals: `6.006000`.
   mutating func writeSeconds(_ time: MediaTime) {
     let microseconds = time.rescaled(to: 1_000_000)
     if microseconds < 0 { writeStaticString("-") }

@@ -49,7 +49,7 @@ extension LiveStream {
       return cache.dash.withLock { $0.manifest(of: epoch, wallNanoseconds: now) }
     }
     renders.wrappingAdd(1, ordering: .relaxed)
-    return PreencodedResponse(type: .hls, cache: policy, headers: CrossOrigin.everybody, body: body)
+    return PreencodedResponse(type: .hls, cache: policy, headers: CrossOrigin.anyOrigin, body: body)
   }
 
   private func mediaPlaylist(_ rendition: Rendition, _ epoch: EpochView, isDelta: Bool) -> HLSMediaPlaylist {

@@ -13,7 +13,7 @@ struct XMLElement: Sendable, Hashable {
   let attributes: [Attribute]
   let text: String
   let children: [XMLElement]
-  /// The markup of the whole element, when another process wrote it.
+  /// The markup of the whole element, kept from an earlier process of the server (before a restart). Nil for all other elements.
   private(set) var verbatim: String?
 
   init(name: String, attributes: [Attribute], text: String = "", children: [XMLElement] = []) {
@@ -32,7 +32,7 @@ struct XMLElement: Sendable, Hashable {
     self.init(name: name, attributes: Self.present(attributes), children: children)
   }
 
-  /// An element whose markup another process wrote.
+  /// An element of which only the markup is known, from an earlier process. Its attributes and children are empty.
   init(_ name: String, verbatim: String) {
     self.init(name, [:])
     self.verbatim = verbatim
@@ -42,6 +42,7 @@ struct XMLElement: Sendable, Hashable {
     attributes.compactMap { name, value in value.map { Attribute(name: name, value: $0) } }
   }
 
+  /// The value of an attribute. Nil if the element does not have it.
   subscript(attribute: String) -> String? {
     attributes.first { $0.name == attribute }?.value
   }
@@ -90,8 +91,8 @@ struct XMLElement: Sendable, Hashable {
     out.writeString("</\(name)>")
   }
 
-  /// XML 1.0 §2.4. White space other than spaces becomes references, because parsers turn it into spaces in attributes
-  /// (§3.3.3).
+  /// Escapes markup (XML 1.0 §2.4), for text and attributes alike. Tabs and line ends become character references: in attributes
+  /// parsers would turn them into spaces (§3.3.3).
   private static func write(escaped text: String, to out: inout ByteBuffer) {
     for byte in text.utf8 {
       switch byte {

@@ -1,17 +1,20 @@
 internal import FMP4
 internal import Storage
 
-/// The bit rate of a stream, in bits per second, measured over its complete segments.
+/// Bit rates of a rendition, in bits per second, measured over the complete segments of an epoch. They include the heads of
+/// fragments.
 struct Bandwidth: Sendable, Hashable {
-  /// The rate of the segment with the highest rate.
+  /// The highest rate of a segment.
   private(set) var peak = 0
+  /// Sums over all segments, for the average.
   private var bytes = 0
   private var nanoseconds: Int64 = 0
-  /// The peak rate of the I-frame playlist: the largest key frame over the length of its segment.
+  /// The highest rate of the I-frame playlist: bytes of a segment's key frame over the length of the segment.
   private(set) var keyFramePeak = 0
+  /// The same as `peak`, for segments that have one track alone.
   private(set) var peakOfTrack: [TrackID: Int] = [:]
 
-  /// The mean rate over all segments of the epoch.
+  /// The mean rate over all segments. 0 before the first.
   var average: Int {
     nanoseconds > 0 ? Int(Double(bytes) * 8e9 / Double(nanoseconds)) : peak
   }
@@ -19,7 +22,7 @@ struct Bandwidth: Sendable, Hashable {
   /// `keyFrameLength` is the length of the segment's key frame in the I-frame playlist, in bytes.
   mutating func add(_ segment: LiveSegment, keyFrameLength: Int?, fragmentCount: Int) {
     let length = segment.duration.nanoseconds
-    // The last segment before a break may be a single frame; its rate means nothing.
+    // The last segment before a break may be a single frame. Its rate would be far too high.
     guard length > 100_000_000 else { return }
     let segmentBytes = segment.byteCount(of: nil)
     bytes &+= segmentBytes
@@ -28,14 +31,14 @@ struct Bandwidth: Sendable, Hashable {
     peak = max(peak, Self.rate(segmentBytes, length))
     keyFramePeak = max(keyFramePeak, Self.rate(keyFrameLength ?? 0, length))
     for span in segment.spans {
-      // The headers of fragments and segments add to the media.
+      // An estimate in bytes, on the high side: the segment's `styp`, and a `moof` with the `mdat` header for each fragment.
       let overhead = 24 + fragmentCount * 300
       peakOfTrack[span.track] = max(peakOfTrack[span.track] ?? 0, Self.rate(span.mediaBytes + overhead, length))
     }
   }
 
-  /// An upper bound of the track's peak, in bits per second: at least 1 and at most an eighth too high. Rounded, because
-  /// manifests contain it, and each change costs their clients a whole manifest.
+  /// An upper bound of the track's peak, in bits per second: at least 1, and at most an eighth too high. It is rounded so that it
+  /// seldom changes: manifests contain it, and after each change clients load a whole manifest.
   func steadyPeak(of track: TrackID) -> Int {
     let peak = max(peakOfTrack[track] ?? 0, 1)
     let step = max(1, 1 << max(0, Int.bitWidth - 1 - peak.leadingZeroBitCount - 3))

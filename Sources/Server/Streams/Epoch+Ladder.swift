@@ -34,7 +34,7 @@ extension Epoch {
     switch event {
     case .track(let number, let track):
       if own.indices.contains(number) { rungs[own[number]].use(track) }
-    case .picture(let number, let sample):
+    case .frame(let number, let sample):
       if own.indices.contains(number) { try rungs[own[number]].take(sample) }
     case .lost(let time):
       for index in own { try rungs[index].lose(before: time) }

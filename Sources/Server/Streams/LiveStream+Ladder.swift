@@ -72,7 +72,7 @@ extension LiveStream {
       for event in events {
         switch event {
         case .lost: if kind == .video { state.life.awaitsSegment = true }
-        case .picture: if kind == .video { state.life.awaitsSegment = false }
+        case .frame: if kind == .video { state.life.awaitsSegment = false }
         case .track, .ended: break
         }
         do {

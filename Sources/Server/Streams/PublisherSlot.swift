@@ -100,7 +100,7 @@ struct PublisherSlot: Sendable {
       counters.intake.bytes &+= sample.payload.readableBytes
       switch ends.take(sample) {
       case .video?:
-        counters.intake.pictures &+= 1
+        counters.intake.frames &+= 1
         if sample.isSync { counters.intake.keyFrames &+= 1 }
       case .audio?: counters.intake.audioFrames &+= 1
       case nil: break
@@ -114,7 +114,7 @@ struct PublisherSlot: Sendable {
   /// Counts a sample that arrived and could not be used.
   mutating func countLost(_ kind: MediaKind) {
     switch kind {
-    case .video: counters.intake.lostPictures &+= 1
+    case .video: counters.intake.lostFrames &+= 1
     case .audio: counters.intake.lostAudioFrames &+= 1
     }
   }

@@ -1,7 +1,7 @@
 internal import Ingest
 
-/// Recently refused publications with reasons. Its size is bounded: a repeated refusal is counted, an address with many
-/// entries replaces its own older ones, and texts are cut.
+/// The latest refused publications with their reasons, for the API. Its size is bounded: a repeated refusal is only counted, an
+/// address at its limit loses its own oldest entry, and texts are cut.
 struct RecentRefusals: Sendable {
   struct Entry: Sendable {
     var refused: RefusedPublication
@@ -17,7 +17,7 @@ struct RecentRefusals: Sendable {
   /// The most characters of a text.
   static let textLength = 300
 
-  /// Oldest first.
+  /// Sorted by their last occurrence, oldest first.
   private(set) var entries: [Entry] = []
 
   mutating func add(_ refused: RefusedPublication, now: Int64) {
@@ -34,7 +34,7 @@ struct RecentRefusals: Sendable {
     entries.append(entry)
   }
 
-  /// Ignores the port: it differs with each attempt.
+  /// Whether both are the same refusal again. The port is ignored: it differs with each attempt.
   private static func isSame(_ a: RefusedPublication, _ b: RefusedPublication) -> Bool {
     a.host == b.host && a.stream == b.stream && a.protocolName == b.protocolName && a.publicReason == b.publicReason
   }

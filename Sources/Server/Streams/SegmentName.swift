@@ -28,7 +28,8 @@ enum SegmentName: Sendable, Hashable {
 }
 
 extension LiveWindow {
-  /// The name of a segment in a rendition. When the rendition has no media in it, no client requests the name.
+  /// The name of a segment in a rendition. A segment without media of the rendition is named by its number: playlists mark it as
+  /// a gap, so no client requests it.
   func name(of segment: LiveSegment, in rendition: Rendition) -> SegmentName {
     guard let track = layout(rendition, of: segment)?.trackID, let span = segment.span(of: track) else {
       return .number(segment.sequenceNumber)
@@ -36,8 +37,8 @@ extension LiveWindow {
     return .time(span.listed.start, initVersion: segment.initVersion)
   }
 
-  /// The expected name of the segment with this number. It holds if the previous segment gets its expected length and no break
-  /// follows it.
+  /// The name of the segment with this number, also before it exists. Then it is a guess: that it begins where the listing of the
+  /// previous segment ends, without a break and with the same init segment.
   func expectedName(ofSegment number: Int, in rendition: Rendition) -> SegmentName {
     if let segment = segment(number), let track = layout(rendition, of: segment)?.trackID,
       segment.span(of: track) != nil

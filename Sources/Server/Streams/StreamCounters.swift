@@ -8,21 +8,21 @@ struct StreamCounters: Sendable {
   struct Intake: Sendable, Hashable {
     /// Bytes of coded media.
     var bytes = 0
-    var pictures = 0
+    var frames = 0
     var keyFrames = 0
     var audioFrames = 0
     /// Frames that arrived and could not be used.
-    var lostPictures = 0
+    var lostFrames = 0
     var lostAudioFrames = 0
     /// Jumps of the publisher's timestamps.
     var jumps = 0
 
     static func += (total: inout Intake, more: Intake) {
       total.bytes &+= more.bytes
-      total.pictures &+= more.pictures
+      total.frames &+= more.frames
       total.keyFrames &+= more.keyFrames
       total.audioFrames &+= more.audioFrames
-      total.lostPictures &+= more.lostPictures
+      total.lostFrames &+= more.lostFrames
       total.lostAudioFrames &+= more.lostAudioFrames
       total.jumps &+= more.jumps
     }
@@ -38,7 +38,7 @@ struct StreamCounters: Sendable {
   /// Waits for something that was not available yet.
   var waits = Durations()
   var playlistRenders = 0
-  var droppedPictures = 0
+  var droppedFrames = 0
   var workerRestarts = 0
   /// Restarts of the worker for audio.
   var audioRestarts = 0
@@ -65,7 +65,7 @@ struct StreamCounters: Sendable {
     total.partDelay += more.partDelay
     total.waits += more.waits
     total.playlistRenders &+= more.playlistRenders
-    total.droppedPictures &+= more.droppedPictures
+    total.droppedFrames &+= more.droppedFrames
     total.workerRestarts &+= more.workerRestarts
     total.audioRestarts &+= more.audioRestarts
   }
@@ -122,7 +122,7 @@ extension StreamCounters {
   mutating func add(_ transcoding: TranscodeStatus, of kind: MediaKind) {
     switch kind {
     case .video:
-      droppedPictures &+= transcoding.droppedPictures
+      droppedFrames &+= transcoding.droppedFrames
       workerRestarts &+= transcoding.restarts
     case .audio: audioRestarts &+= transcoding.restarts
     }

@@ -57,7 +57,7 @@ def enter_token(page, token: str) -> None:
     page.click("document.querySelector('#admin-form [type=submit]')")
 
 
-def test_everybody_sees_pictures_lengths_and_the_disk_and_may_play_and_download(page, archive):
+def test_without_a_token_thumbnails_lengths_and_the_disk_are_seen_and_recordings_played_and_downloaded(page, archive):
     open_gallery(page, archive)
     page.wait("[...document.querySelectorAll('#gallery img')].every((i) => i.complete && i.naturalWidth > 0)")
     assert page.evaluate(f"{card('cam')}.querySelector('.gallery-length').textContent") in ("0:03", "0:04")
@@ -281,7 +281,7 @@ def test_the_watch_page_tells_why_a_recording_is_interrupted_and_what_is_missing
         assert page.evaluate("document.querySelector('#recording-reason').role") == "status"
 
 
-def test_hundreds_of_recordings_come_page_by_page_with_their_pictures_when_they_are_seen(page, archive, start, tmp_path):
+def test_hundreds_of_recordings_come_page_by_page_with_their_thumbnails_when_they_are_seen(page, archive, start, tmp_path):
     source = next((archive.recordings / "cam").glob("*.mp4"))
     folder = tmp_path / "many" / "cam"
     folder.mkdir(parents=True)
@@ -291,9 +291,9 @@ def test_hundreds_of_recordings_come_page_by_page_with_their_pictures_when_they_
     weir = start(recordings=folder.parent)
     weir.wait(lambda: weir.json("/api/v1/recordings?limit=1")["complete"], 20, "the folder is read")
     # One thumbnail is used for all: this test is not about decoding hundreds of them.
-    picture = weir.get(weir.json("/api/v1/recordings?limit=1")["recordings"][0]["thumbnail"]).good().body
+    thumbnail = weir.get(weir.json("/api/v1/recordings?limit=1")["recordings"][0]["thumbnail"]).good().body
     asked = []
-    with page.answering(f"{weir.web}/recordings/cam/*.jpg", lambda url: asked.append(url) or picture):
+    with page.answering(f"{weir.web}/recordings/cam/*.jpg", lambda url: asked.append(url) or thumbnail):
         page.open(f"{weir.web}/recordings")
         page.wait("document.querySelector('#count').textContent === '300 recordings'")
         page.wait("document.querySelector('#gallery img')?.naturalWidth > 0")

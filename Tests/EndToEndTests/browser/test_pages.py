@@ -269,7 +269,7 @@ def test_the_pages_carry_the_content_security_policy(demo):
         assert "unsafe" not in policy
 
 
-def test_a_tap_gives_sound(page, demo):
+def test_a_tap_gives_audio(page, demo):
     watching.watch(page, demo, "demo", "?player=mse")
     page.wait("!document.querySelector('#unmute').hidden")
     page.click("document.querySelector('#unmute')")

@@ -13,7 +13,7 @@ SECONDS = 10
 
 
 @pytest.mark.parametrize(("browser", "way"), WAYS, indirect=["browser"], ids=["-".join(way) for way in WAYS])
-def test_plays_ten_seconds_with_picture_and_sound(browser, way, demo):
+def test_plays_ten_seconds_with_video_and_audio(browser, way, demo):
     first = watching.watch(browser, demo, "demo", f"?player={way}")
     deadline = time.monotonic() + 3 * SECONDS
     last = first
@@ -82,7 +82,7 @@ def test_waits_for_a_stream_plays_it_when_it_comes_and_says_when_it_has_ended(br
 
 
 @pytest.mark.parametrize(("browser", "way"), WAYS, indirect=["browser"], ids=["-".join(way) for way in WAYS])
-def test_goes_on_when_a_lost_publisher_returns_with_another_picture_size(browser, way, start):
+def test_goes_on_when_a_lost_publisher_returns_with_another_frame_size(browser, way, start):
     # On a busy machine a native player may be far behind. It must still find the stream waiting when it gets there.
     weir = start("--no-record", "--reconnect-window", "120s")
     name = f"returns-{browser.name}-{way}"

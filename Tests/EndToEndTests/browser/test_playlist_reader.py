@@ -85,7 +85,7 @@ def test_a_media_playlist_is_read_whole(run):
     first, second, third, made = read["segments"]
     assert first["url"] == "http://example.test/live/s/e/av/7.m4s"
     assert second["date"] - first["date"] == 2000, "a segment without a date begins where the one before it ended"
-    assert third["date"] is None, "nobody knows how long a discontinuity took"
+    assert third["date"] is None, "it is unknown how long a discontinuity took"
     assert made["map"] == {"url": "http://example.test/live/s/e/av/init-2.mp4", "range": {"offset": 0, "length": 700}}
     assert [p["range"] for p in made["parts"]] == [{"offset": 0, "length": 100}, {"offset": 100, "length": 50}]
     assert [p["independent"] for p in made["parts"]] == [True, False]
@@ -121,7 +121,7 @@ def test_every_beginning_of_a_playlist_is_read_without_harm(run):
     assert all(counts) and len(counts) == len(WHOLE) - 8
 
 
-def test_a_multivariant_playlist_names_its_sound(run):
+def test_a_multivariant_playlist_names_its_audio(run):
     read = run("playlist.parseMultivariant(given[0], given[1])", """#EXTM3U
 #EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="Main, stereo",DEFAULT=YES,URI="e/audio/index.m3u8"
 #EXT-X-STREAM-INF:BANDWIDTH=2000000,CODECS="avc1.64001f,mp4a.40.2",AUDIO="a"

@@ -54,7 +54,7 @@ def laddered(start_shared):
     return server
 
 
-def test_the_picture_changes_at_a_boundary_without_a_gap(chromium, laddered):
+def test_the_rendition_changes_at_a_boundary_without_a_gap(chromium, laddered):
     watching.watch(chromium, laddered, "demo")
     chromium.wait("!document.querySelector('#quality').hidden")
     texts = chromium.evaluate("[...document.querySelectorAll('#quality option')].map((o) => o.textContent)")
@@ -104,7 +104,7 @@ fetch = ((asked) => {
 })(fetch);"""
 
 
-def test_a_picture_that_is_late_at_the_boundary_is_waited_for(chromium, laddered):
+def test_a_rendition_that_is_late_at_the_boundary_is_waited_for(chromium, laddered):
     script = chromium.call("Page.addScriptToEvaluateOnNewDocument", source=LATE)["identifier"]
     try:
         watching.watch(chromium, laddered, "demo")
@@ -142,7 +142,7 @@ def test_of_two_choices_the_later_one_counts(chromium, laddered):
     watching.leave(chromium)
 
 
-def test_a_picture_that_cannot_be_had_is_told(chromium, laddered):
+def test_a_rendition_that_cannot_be_had_is_told(chromium, laddered):
     watching.watch(chromium, laddered, "demo")
     chromium.wait("document.querySelectorAll('#quality option').length === 4")
     with chromium.answering(f"{laddered.web}/live/demo/*/180p/index.m3u8", lambda _: (503, "{}")):
@@ -213,7 +213,7 @@ def test_each_choice_can_be_read_on_the_menus_button(chromium, laddered, width):
         chromium.viewport(1280, 900)
 
 
-def test_pictures_that_come_back_are_learned_of(chromium, laddered):
+def test_renditions_that_come_back_are_learned_of(chromium, laddered):
     """A page that is opened while the transcoder restarts shows the menu as soon as there is something to choose."""
 
     def is_bare():
@@ -246,7 +246,7 @@ def kill_transcoder(server):
 
 
 @pytest.mark.parametrize("ladder", ["goes on", "is lost"])
-def test_what_the_connection_carries_decides_where_nobody_chose(chromium, laddered, ladder):
+def test_what_the_connection_carries_decides_without_a_choice(chromium, laddered, ladder):
     watching.watch(chromium, laddered, "demo")
     chromium.wait("document.querySelector('#quality').value === 'auto'")
     chromium.wait("document.querySelector('#video').currentTime > 3")
@@ -296,7 +296,7 @@ def test_a_browser_without_the_sources_codec_plays_the_other_one(chromium, ladde
     watching.leave(chromium)
 
 
-def test_a_browser_without_the_sources_picture_plays_another_one(chromium, laddered):
+def test_a_browser_that_cannot_play_the_source_plays_another_rendition(chromium, laddered):
     own = next(t["codecString"] for t in laddered.stream("demo")["tracks"] if t["kind"] == "video")
     assert own not in {r["codecString"] for r in laddered.stream("demo")["ladder"]["renditions"]}
     script = chromium.call("Page.addScriptToEvaluateOnNewDocument", source=LACK.replace("mp4a", own))["identifier"]

@@ -39,8 +39,8 @@ def test_a_plain_video_element_plays_it_and_seeks_in_it(chromium, recorded):
     weir, url, file = recorded
     chromium.open(f"{weir.web}/recordings")
     made = chromium.evaluate(MAKE.replace("SOURCE", repr(url)))
-    pictures = sample_counts(file)[1]
-    assert made["duration"] == pytest.approx(pictures / 30, abs=0.1)
+    frames = sample_counts(file)[1]
+    assert made["duration"] == pytest.approx(frames / 30, abs=0.1)
     assert made["width"] > 0 and made["height"] > 0
     seekable = "((r) => r.length === 1 ? [r.start(0), r.end(0)] : null)(document.querySelector('#plain').seekable)"
     assert chromium.evaluate(seekable) == [0, made["duration"]]

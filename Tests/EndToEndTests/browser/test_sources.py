@@ -157,7 +157,7 @@ def test_a_recording_is_thrown_away_by_who_means_it(page, studio):
     page.wait(f"{state} !== 'Recording'")
 
 
-def test_the_home_page_has_them_all_for_whoever_has_the_token(page, studio):
+def test_the_home_page_has_them_all_with_the_token(page, studio):
     page.open(f"{studio.web}/")
     page.wait("document.querySelector('#manage').checkVisibility()")
     assert not page.evaluate("document.querySelector('#sources').checkVisibility()")

@@ -113,7 +113,7 @@ NOTE_FRAMES = """(() => {
 })()"""
 
 
-def test_goes_on_when_the_sound_goes_and_again_when_it_returns(chromium, server):
+def test_goes_on_when_the_audio_goes_and_again_when_it_returns(chromium, server):
     name = f"silent-{server.way}"
     publisher = publishers.ffmpeg("short", f"{server.rtmp}/live/{name}", loop=5)
     try:
@@ -142,8 +142,8 @@ def test_goes_on_when_the_sound_goes_and_again_when_it_returns(chromium, server)
     watching.leave(chromium)
 
 
-def test_sound_that_comes_late_is_heard(chromium, server):
-    name = f"late-sound-{server.way}"
+def test_audio_that_comes_late_is_heard(chromium, server):
+    name = f"late-audio-{server.way}"
     with publishing(server, name, from_then_on(over_and_over("short", 8), AUDIO, 8000)):
         server.wait_state(name, "live", seconds=40)
         watching.watch(chromium, server, name, server.query)
@@ -154,8 +154,8 @@ def test_sound_that_comes_late_is_heard(chromium, server):
 
 
 @thorough
-def test_sound_that_stops_without_a_word_holds_nobody_up(chromium, server):
-    name = f"sound-stops-{server.way}"
+def test_audio_that_stops_without_notice_holds_no_viewer_up(chromium, server):
+    name = f"audio-stops-{server.way}"
     tags = [t for t in over_and_over("short", 10) if t.type != AUDIO or not 8000 < t.milliseconds < 20_000]
     with publishing(server, name, tags):
         server.wait_state(name, "live", seconds=40)
@@ -167,8 +167,8 @@ def test_sound_that_stops_without_a_word_holds_nobody_up(chromium, server):
         watching.leave(chromium)
 
 
-def test_a_picture_that_comes_late_is_seen(chromium, server):
-    name = f"late-picture-{server.way}"
+def test_video_that_comes_late_is_seen(chromium, server):
+    name = f"late-video-{server.way}"
     with publishing(server, name, from_then_on(over_and_over("short", 8), VIDEO, 8000)):
         server.wait_state(name, "live", seconds=40)
         watching.watch(chromium, server, name, server.query)
@@ -196,7 +196,7 @@ def test_another_size_in_mid_stream_is_seen(chromium, server):
 
 @thorough
 @pytest.mark.parametrize("milliseconds", [36_000_000, -3_600_000], ids=["ahead", "back"])
-def test_a_clock_that_jumps_holds_nobody_up(chromium, server, milliseconds):
+def test_a_clock_that_jumps_holds_no_viewer_up(chromium, server, milliseconds):
     name = f"jump-{server.way}-{'ahead' if milliseconds > 0 else 'back'}"
     start = max(0, -milliseconds)
     first = flv.shifted(over_and_over("short", 2), start)
@@ -213,7 +213,7 @@ def test_a_clock_that_jumps_holds_nobody_up(chromium, server, milliseconds):
 
 
 @thorough
-def test_sound_that_went_and_returned_is_heard_again_from_the_window(chromium, server):
+def test_audio_that_went_and_returned_is_heard_again_from_the_window(chromium, server):
     name = f"window-{server.way}"
     for options in ((), ("-an",)):
         publisher = publishers.ffmpeg("short", f"{server.rtmp}/live/{name}", loop=5, options=options)

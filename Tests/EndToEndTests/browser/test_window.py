@@ -61,7 +61,7 @@ def test_seeks_back_in_the_window_and_returns_to_the_live_edge(browser, way, gro
 
 
 @MSE
-def test_shows_the_time_of_day_of_the_picture(browser, grown):
+def test_shows_the_time_of_day_of_the_frame(browser, grown):
     watching.watch(browser, grown, "demo", "?player=mse")
     browser.wait("!document.querySelector('#position').hidden")
     for behind in (0, 9, 14):
@@ -152,7 +152,7 @@ def test_catches_up_by_speed_after_a_stall(chromium, way, weir):
 
 
 @pytest.mark.parametrize(("browser", "way"), [("chromium", "hls"), ("firefox", "mse")], indirect=["browser"])
-def test_plays_over_a_change_of_picture_and_sound_from_the_window(browser, way, weir):
+def test_plays_over_a_change_of_video_and_audio_from_the_window(browser, way, weir):
     name = f"changed-{browser.name}-{way}"
     publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/{name}", loop=1)
     try:
@@ -168,7 +168,7 @@ def test_plays_over_a_change_of_picture_and_sound_from_the_window(browser, way, 
         time.sleep(4)
     finally:
         publisher.kill()
-    publisher = publishers.ffmpeg("sound-441", f"{weir.rtmp}/live/{name}", loop=10)
+    publisher = publishers.ffmpeg("audio-441", f"{weir.rtmp}/live/{name}", loop=10)
     try:
         # From the window, the player plays over both changes.
         browser.wait("document.querySelector('#video').videoWidth === 320", 40)
@@ -320,7 +320,7 @@ def test_parts_are_fetched_as_they_are_made(browser, grown):
 
 
 @pytest.mark.parametrize("way", ["mse", "hls"])
-def test_plays_separate_sound_and_picture(chromium, way, start):
+def test_plays_separate_audio_and_video(chromium, way, start):
     server = start("--test-pattern", "demo", "--hls-layout", "separate")
     server.wait_state("demo", "live", seconds=30)
     server.wait(lambda: server.stream("demo")["ageSeconds"] > 14, 30, "a window to seek in")
@@ -395,7 +395,7 @@ def test_the_player_obeys_its_keys(chromium, grown):
     watching.leave(chromium)
 
 
-def test_after_a_long_pause_the_picture_goes_on_where_it_stood(chromium, grown):
+def test_after_a_long_pause_the_video_goes_on_where_it_stood(chromium, grown):
     watching.watch(chromium, grown, "demo", "?player=mse")
     chromium.press("k", "KeyK")
     chromium.wait("document.querySelector('#video').paused")

@@ -39,8 +39,8 @@ FIREFOX_LOUDNESS = """(async () => {
   await new Promise((resume) => setTimeout(resume, 2500));
   recorder.stop();
   await stopped;
-  const sound = await new OfflineAudioContext(1, 48000, 48000).decodeAudioData(await new Blob(parts).arrayBuffer());
-  return sound.getChannelData(0).reduce((loudest, sample) => Math.max(loudest, Math.abs(sample)), 0);
+  const decoded = await new OfflineAudioContext(1, 48000, 48000).decodeAudioData(await new Blob(parts).arrayBuffer());
+  return decoded.getChannelData(0).reduce((loudest, sample) => Math.max(loudest, Math.abs(sample)), 0);
 })()"""
 
 
@@ -98,7 +98,7 @@ def seek_to(browser, seconds_behind):
 
 
 #: The time that is burned into the shown frame of the test pattern, in milliseconds since 1970; null if it cannot be
-#: read. Letters have five by seven dots, each dot half a unit. The layout is that of TestPicture.swift.
+#: read. Letters have five by seven dots, each dot half a unit. The layout is that of TestFrame.swift.
 _READ_TIMECODE = """
 const shapes = {
   "0": [14, 17, 19, 21, 25, 17, 14], "1": [4, 12, 4, 4, 4, 4, 14], "2": [14, 17, 1, 6, 8, 16, 31],

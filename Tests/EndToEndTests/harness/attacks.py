@@ -136,7 +136,7 @@ def burst(attacker: Attacker) -> None:
 def flips(attacker: Attacker) -> None:
     """Two frame sizes in turn, changed with each key frame."""
     def send(client: RawRTMP) -> None:
-        for tag in scripts.two_pictures_in_turn("h264-30", "portrait", 10_000, step=40, filler=2):
+        for tag in scripts.two_formats_in_turn("h264-30", "portrait", 10_000, step=40, filler=2):
             if attacker.is_over:
                 return
             client.drain()

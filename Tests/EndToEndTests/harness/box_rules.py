@@ -217,7 +217,7 @@ def _check_samples(data: bytes, run: Run, track: boxes.Track, name: str) -> list
         depends = sample.flags >> 24 & 3
         if track.kind == "audio":
             if not sample.is_sync:
-                problems.append(f"A14 {name}: sound sample {index} is not sync")
+                problems.append(f"A14 {name}: audio sample {index} is not sync")
             continue
         if depends != (2 if sample.is_sync else 1):
             problems.append(f"A14 {name}: sample {index} sync={sample.is_sync} with depends_on {depends}")

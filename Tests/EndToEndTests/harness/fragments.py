@@ -58,10 +58,10 @@ def check_movie(path: pathlib.Path, decode: bool = True, hole: float = 0) -> Non
     done = tools.run(tools.FFMPEG, "-nostdin", "-v", "error", "-i", path, "-map", "0", "-fps_mode", "passthrough", "-f",
                      "framecrc", "-", timeout=120)
     assert done.returncode == 0 and not done.stderr, f"{path}: {done.stderr[:2000]}"
-    pictures = sum(line.startswith("0,") for line in done.stdout.splitlines())
+    frames = sum(line.startswith("0,") for line in done.stdout.splitlines())
     movie = boxes.read_movie(path.read_bytes())
     expected = next(len(recordings.read_tables(movie, t)) for t in movie.tracks.values() if t.kind == "video")
-    assert pictures == expected, f"{path}: {pictures} pictures of {expected} can be decoded"
+    assert frames == expected, f"{path}: {frames} frames of {expected} can be decoded"
 
 
 class Viewer:

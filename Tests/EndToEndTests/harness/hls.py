@@ -204,7 +204,7 @@ def check_multivariant(playlist: Multivariant, *, has_video: bool) -> list[str]:
             if not attributes.get(name):
                 problems.append(f"B16 {variant.uri}: no {name}")
         if not has_video and ("RESOLUTION" in attributes or "FRAME-RATE" in attributes):
-            problems.append(f"B21 {variant.uri}: RESOLUTION or FRAME-RATE without a picture")
+            problems.append(f"B21 {variant.uri}: RESOLUTION or FRAME-RATE without video")
         if int(attributes.get("BANDWIDTH", 0)) < int(attributes.get("AVERAGE-BANDWIDTH", 0)):
             problems.append(f"B16 {variant.uri}: BANDWIDTH below AVERAGE-BANDWIDTH")
         rate = attributes.get("FRAME-RATE")

@@ -8,7 +8,7 @@ from .rawrtmp import RawRTMP
 
 #: One round of the film "light" lasts 16 s: video frames of 100 ms, audio frames of 1024 samples at 24 kHz.
 ROUND = 16_000
-PICTURES, FRAMES = 160, 375
+VIDEO_FRAMES, AUDIO_FRAMES = 160, 375
 
 
 class Reel:
@@ -17,14 +17,14 @@ class Reel:
     def __init__(self):
         tags = scripts.tags_of("light")
         self.headers = [tag for tag in tags if tag.is_header]
-        pictures = [tag.body for tag in tags if tag.type == flv.VIDEO and not tag.is_header][:PICTURES]
-        frames = [tag.body for tag in tags if tag.type == flv.AUDIO and not tag.is_header][:FRAMES]
-        assert len(pictures) == PICTURES and len(frames) == FRAMES
+        video = [tag.body for tag in tags if tag.type == flv.VIDEO and not tag.is_header][:VIDEO_FRAMES]
+        audio = [tag.body for tag in tags if tag.type == flv.AUDIO and not tag.is_header][:AUDIO_FRAMES]
+        assert len(video) == VIDEO_FRAMES and len(audio) == AUDIO_FRAMES
         #: Content of a recording, by kind of track.
-        self.samples = {"video": [body[5:] for body in pictures], "audio": [body[2:] for body in frames]}
+        self.samples = {"video": [body[5:] for body in video], "audio": [body[2:] for body in audio]}
         self.tags = sorted(
-            [flv.Tag(flv.VIDEO, number * ROUND // PICTURES, body) for number, body in enumerate(pictures)]
-            + [flv.Tag(flv.AUDIO, number * ROUND // FRAMES, body) for number, body in enumerate(frames)],
+            [flv.Tag(flv.VIDEO, number * ROUND // VIDEO_FRAMES, body) for number, body in enumerate(video)]
+            + [flv.Tag(flv.AUDIO, number * ROUND // AUDIO_FRAMES, body) for number, body in enumerate(audio)],
             key=lambda tag: tag.milliseconds)
 
 

@@ -21,7 +21,7 @@ class Outcome:
         self.hls = hls.Watch(f"{self.base}/index.m3u8")
         self.dash = dash.Watch(f"{self.base}/manifest.mpd", f"{weir.web}/time")
         self.progressive = self.folder / "stream.mp4"
-        self.progressive_error = "nobody asked for stream.mp4"
+        self.progressive_error = "stream.mp4 was not requested"
         self.recordings: list[pathlib.Path] = []
         self.catalogue: list[dict] = []
         self.api: dict | None = None

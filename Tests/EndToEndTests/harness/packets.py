@@ -109,7 +109,7 @@ def compare(
         tolerance = skew + PROTOCOL_ROUNDING + sum(served[kind][0].tick for kind in shifts)
         apart = shifts["audio"] - shifts["video"]
         if abs(apart) > tolerance:
-            problems.append(f"sound is {float(apart * 1000):+.3f} ms off the picture, compared with the source")
+            problems.append(f"audio is {float(apart * 1000):+.3f} ms off the video, compared with the source")
     return problems
 
 

@@ -44,12 +44,12 @@ def headers_before_every_key_frame(url: str, name: str) -> None:
     whole(url, name, out)
 
 
-def sound_never_comes(url: str, name: str) -> None:
+def audio_never_comes(url: str, name: str) -> None:
     """The metadata announces audio, but only video follows."""
     whole(url, name, flv.only(tags_of("h264-30"), VIDEO, DATA))
 
 
-def sound_comes_late(url: str, name: str) -> None:
+def audio_comes_late(url: str, name: str) -> None:
     """The first 5 s have no audio, not even its header. The metadata does not mention audio."""
     tags = flv.only(tags_of("h264-30"), VIDEO, AUDIO)
     late = [t for t in tags if t.type == VIDEO or (t.milliseconds >= 5000 and not t.is_header)]
@@ -59,7 +59,7 @@ def sound_comes_late(url: str, name: str) -> None:
     whole(url, name, late)
 
 
-def sound_arrives_ahead(url: str, name: str) -> None:
+def audio_arrives_ahead(url: str, name: str) -> None:
     """Audio is sent 700 ms before the video of the same time, as encoders with a look-ahead do."""
     tags = tags_of("h264-30")
     headers = [tag for tag in tags if tag.is_header or tag.type == DATA]
@@ -94,7 +94,7 @@ def parameters_change(second: str):
     return publish
 
 
-def two_pictures_in_turn(first: str, second: str, count: int, *, step: int, filler: int) -> list[Tag]:
+def two_formats_in_turn(first: str, second: str, count: int, *, step: int, filler: int) -> list[Tag]:
     """The sequence headers of two H.264 films in turn, each followed by one key frame with this many bytes of filler."""
     pair = []
     for film in (first, second):

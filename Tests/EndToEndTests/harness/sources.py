@@ -11,7 +11,7 @@ import tempfile
 from .tools import FFMPEG, new_ffmpeg
 
 #: Audio whose coded frames all differ, so that a frame can be found by its bytes.
-SOUND = "anoisesrc=color=pink:seed=7:amplitude=0.3:sample_rate={rate}"
+NOISE = "anoisesrc=color=pink:seed=7:amplitude=0.3:sample_rate={rate}"
 X264 = ["-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-b:v", "400k", "-bf", "3"]
 
 
@@ -26,8 +26,8 @@ class Recipe:
     video: tuple[str, ...] = tuple(X264)
     filter: str = "null"
     size: str = "320x180"
-    sound: str | None = "aac"
-    sound_rate: int = 48000
+    audio: str | None = "aac"
+    audio_rate: int = 48000
     channels: int = 2
     encoder: str = "debian"  # whose ffmpeg makes it
     publisher: str = "debian"  # whose ffmpeg can send it
@@ -37,8 +37,8 @@ class Recipe:
         command = [new_ffmpeg() if self.encoder == "new" else FFMPEG, "-v", "error", "-y"]
         if self.rate:
             command += ["-f", "lavfi", "-i", f"testsrc2=size={self.size}:rate={self.rate}"]
-        if self.sound:
-            command += ["-f", "lavfi", "-i", SOUND.format(rate=self.sound_rate)]
+        if self.audio:
+            command += ["-f", "lavfi", "-i", NOISE.format(rate=self.audio_rate)]
         command += ["-t", str(self.seconds)]
         if self.rate:
             command += [*self.video, "-g", str(self.gop), "-keyint_min", str(self.gop), "-vf", self.filter]
@@ -46,8 +46,8 @@ class Recipe:
                 command += ["-sc_threshold", "0"]
             if self.variable:
                 command += ["-vsync", "vfr"]
-        if self.sound:
-            command += ["-c:a", self.sound, "-ac", str(self.channels), "-b:a", "96k"]
+        if self.audio:
+            command += ["-c:a", self.audio, "-ac", str(self.channels), "-b:a", "96k"]
         return command + ["-f", "mp4"]
 
 
@@ -61,7 +61,7 @@ RECIPES = {
     recipe.name: recipe
     for recipe in [
         Recipe("h264-30"),
-        Recipe("h264-2997", rate="30000/1001", sound_rate=44100),
+        Recipe("h264-2997", rate="30000/1001", audio_rate=44100),
         Recipe("h264-25", rate="25", gop=50, channels=1),
         Recipe("h264-23976", rate="24000/1001", gop=48),
         Recipe("h264-60", rate="60", gop=120),
@@ -70,15 +70,15 @@ RECIPES = {
         Recipe("h264-open", seconds=7, video=(*X264, "-x264-params", "open-gop=1:b-adapt=0")),
         Recipe("hevc-open", seconds=7, video=(*HEVC[:-1], HEVC[-1].replace("open-gop=0", "open-gop=1")), publisher="new"),
         # Ten bits: one without colour metadata, one with PQ in the bitstream.
-        Recipe("hevc-10", seconds=5, video=HEVC_10, sound=None, encoder="new", publisher="new"),
-        Recipe("hevc-pq", seconds=5, video=HEVC_PQ, sound=None, encoder="new", publisher="new"),
-        Recipe("portrait", seconds=5, size="360x640", sound=None),
+        Recipe("hevc-10", seconds=5, video=HEVC_10, audio=None, encoder="new", publisher="new"),
+        Recipe("hevc-pq", seconds=5, video=HEVC_PQ, audio=None, encoder="new", publisher="new"),
+        Recipe("portrait", seconds=5, size="360x640", audio=None),
         # A shape that is a whole number of macroblocks in no rung.
-        Recipe("odd", seconds=4, size="354x190", sound=None),
-        Recipe("av1-opus", video=AV1, sound="libopus", encoder="new", publisher="new"),
-        Recipe("h264-opus", sound="libopus", publisher="new"),
+        Recipe("odd", seconds=4, size="354x190", audio=None),
+        Recipe("av1-opus", video=AV1, audio="libopus", encoder="new", publisher="new"),
+        Recipe("h264-opus", audio="libopus", publisher="new"),
         Recipe("audio-only", rate=None),
-        Recipe("video-only", sound=None),
+        Recipe("video-only", audio=None),
         Recipe("long-gop", seconds=18, gop=250),
         Recipe("clip", seconds=4),
         Recipe("vfr", filter="select='not(eq(mod(n\\,7)\\,3)+eq(mod(n\\,11)\\,5)+eq(mod(n\\,5)\\,4))'", variable=True),
@@ -87,7 +87,7 @@ RECIPES = {
         Recipe("gop-1500", gop=45),
         # The same codec with another frame size and another sample rate, for changes in mid-stream.
         Recipe("small", seconds=4, size="256x144", gop=30),
-        Recipe("sound-441", seconds=4, gop=30, sound_rate=44100),
+        Recipe("audio-441", seconds=4, gop=30, audio_rate=44100),
         Recipe("short", seconds=4, gop=30),
         # Regular GOPs, followed by irregular ones.
         Recipe("uneven", seconds=15, gop=600, video=(*X264, "-force_key_frames", "0,2,4,6,8,9.4,11,13")),
@@ -103,7 +103,7 @@ RECIPES = {
         Recipe("straight", seconds=4, video=(
             "-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-b:v", "400k", "-bf", "0")),
         # Light enough for sixty times real time: 375 audio frames and 160 video frames are exactly 16 s.
-        Recipe("light", seconds=16.5, rate="10", gop=20, size="160x90", sound_rate=24000, channels=1, video=(
+        Recipe("light", seconds=16.5, rate="10", gop=20, size="160x90", audio_rate=24000, channels=1, video=(
             "-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-b:v", "48k", "-bf", "0")),
         # Long enough to be measured while it is live.
         Recipe("steady", seconds=60),
@@ -117,7 +117,7 @@ def folder() -> pathlib.Path:
     path = pathlib.Path(chosen) if chosen else pathlib.Path(tempfile.gettempdir()) / f"weir-e2e-sources-{os.getuid()}"
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     if path.stat().st_uid != os.getuid():
-        raise PermissionError(f"{path} belongs to somebody else; remove it or set WEIR_E2E_SOURCES")
+        raise PermissionError(f"{path} belongs to another user; remove it or set WEIR_E2E_SOURCES")
     return path
 
 

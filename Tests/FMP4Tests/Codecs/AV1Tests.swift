@@ -9,15 +9,15 @@ import Testing
   @Test func readsWhatFFprobeReads() throws {
     let main = try AV1.Configuration(record: ByteBuffer(bytes: RecordFixture.av1Main))
     #expect(main.codecString == "av01.0.01M.08", "the colours are the default ones, so they are left out")
-    #expect((main.picture.width, main.picture.height) == (640, 360))
-    #expect(main.picture.color == ColorDescription(primaries: 1, transfer: 1, matrix: 1, range: .limited))
-    #expect(main.picture.chroma == .yuv420)
+    #expect((main.format.width, main.format.height) == (640, 360))
+    #expect(main.format.color == ColorDescription(primaries: 1, transfer: 1, matrix: 1, range: .limited))
+    #expect(main.format.chroma == .yuv420)
 
     let tenBit = try AV1.Configuration(record: ByteBuffer(bytes: RecordFixture.av1TenBit))
     #expect(tenBit.codecString == "av01.0.05M.10.0.110.09.18.09.0")
-    #expect((tenBit.picture.width, tenBit.picture.height) == (1280, 720))
-    #expect(tenBit.picture.lumaBitDepth == 10)
-    #expect(tenBit.picture.color == ColorDescription(primaries: 9, transfer: 18, matrix: 9, range: .limited))
+    #expect((tenBit.format.width, tenBit.format.height) == (1280, 720))
+    #expect(tenBit.format.lumaBitDepth == 10)
+    #expect(tenBit.format.color == ColorDescription(primaries: 9, transfer: 18, matrix: 9, range: .limited))
   }
 
   @Test(arguments: [RecordFixture.av1Main, RecordFixture.av1TenBit])

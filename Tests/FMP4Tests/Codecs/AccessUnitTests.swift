@@ -45,11 +45,11 @@ import Testing
     #expect(try H264.accessUnit(ByteBuffer(), lengthSize: 4).payload.readableBytes == 0)
   }
 
-  /// x264 with open-gop=1: its own message, and a recovery point of no frames before the slice of a picture that is no IDR.
+  /// x264 with open-gop=1: its own message, and a recovery point of no frames before the slice of a frame that is no IDR.
   @Test func decodingMayStartAtARecoveryPoint() throws {
     let remark: [UInt8] = [0x06, 0x05, 0x03, 0xAA, 0xBB, 0xCC, 0x06, 0x01, 0xC4, 0x80]
     #expect(try H264.accessUnit(prefixed([remark, slice], lengthSize: 4), lengthSize: 4).isSync)
-    // ue(v) of 1: whole only a picture later.
+    // ue(v) of 1: whole only a frame later.
     let gradual: [UInt8] = [0x06, 0x06, 0x01, 0x54, 0x80]
     #expect(try !H264.accessUnit(prefixed([gradual, slice], lengthSize: 4), lengthSize: 4).isSync)
     for length in 1..<remark.count - 2 {
@@ -65,15 +65,15 @@ import Testing
     // x265 --master-display "G(13250,34500)B(7500,3000)R(34000,16000)WP(15635,16450)L(10000000,50)" --max-cll "1000,400".
     let messages = SyntheticMedia.hex(
       "4E01 8918 33C2 86C4 1D4C 0BB8 84D0 3E80 3D13 4042 00989680 00000300 32 9004 03E8 0190 80")
-    let picture: [UInt8] = [0x26, 0x01, 0xAF]
-    let unit = try HEVC.accessUnit(prefixed([messages, picture], lengthSize: 4), lengthSize: 4, temporalLayers: 1)
+    let frame: [UInt8] = [0x26, 0x01, 0xAF]
+    let unit = try HEVC.accessUnit(prefixed([messages, frame], lengthSize: 4), lengthSize: 4, temporalLayers: 1)
     let display = try #require(unit.masteringDisplay)
     #expect(display.green == MasteringDisplay.Chromaticity(x: 13_250, y: 34_500))
     #expect(display.red == MasteringDisplay.Chromaticity(x: 34_000, y: 16_000))
     #expect(display.maximumLuminance == 10_000_000 && display.minimumLuminance == 50)
     #expect(unit.lightLevel == ContentLightLevel(maximum: 1000, maximumAverage: 400))
     let cut = try HEVC.accessUnit(
-      prefixed([Array(messages.prefix(20)), picture], lengthSize: 4), lengthSize: 4, temporalLayers: 1)
+      prefixed([Array(messages.prefix(20)), frame], lengthSize: 4), lengthSize: 4, temporalLayers: 1)
     #expect(cut.masteringDisplay == nil && cut.isSync)
   }
 
@@ -109,25 +109,25 @@ import Testing
   }
 
   @Test(arguments: [(15, false), (16, true), (19, true), (20, true), (21, true), (22, false), (1, false)])
-  func randomAccessPicturesOfHEVCAreSyncSamples(_ type: UInt8, _ isSync: Bool) throws {
-    let picture: [UInt8] = [type << 1, 1, 0xAF]
+  func randomAccessFramesOfHEVCAreSyncSamples(_ type: UInt8, _ isSync: Bool) throws {
+    let frame: [UInt8] = [type << 1, 1, 0xAF]
     let vps: [UInt8] = [0x40, 1]
-    let unit = try HEVC.accessUnit(prefixed([[0x46, 1, 0x50], vps, picture], lengthSize: 4), lengthSize: 4)
+    let unit = try HEVC.accessUnit(prefixed([[0x46, 1, 0x50], vps, frame], lengthSize: 4), lengthSize: 4)
     #expect(unit.isSync == isSync)
-    #expect(unit.payload == prefixed([picture], lengthSize: 4))
+    #expect(unit.payload == prefixed([frame], lengthSize: 4))
     #expect(unit.parameterSets == [vps])
   }
 
   @Test(arguments: [(0x01, true), (0x21, false), (0x41, false), (0x61, false), (0x65, false), (0x25, false)])
-  func aPictureOfH264ThatIsNoReferenceIsDisposable(_ header: UInt8, _ isDisposable: Bool) throws {
-    // The headers of supplemental information have no reference bits either, and say nothing about the picture.
+  func aFrameOfH264ThatIsNoReferenceIsDisposable(_ header: UInt8, _ isDisposable: Bool) throws {
+    // The headers of supplemental information have no reference bits either, and say nothing about the frame.
     let units = [sei, [header, 0x9A, 0x22]]
     #expect(try H264.accessUnit(prefixed(units, lengthSize: 4), lengthSize: 4).isDisposable == isDisposable)
     let stream = units.flatMap { (unit: [UInt8]) -> [UInt8] in [0, 0, 0, 1] + unit }
     #expect(H264.accessUnit(annexB: ByteBuffer(bytes: stream)).isDisposable == isDisposable)
   }
 
-  @Test func aPictureWithOneFieldThatOthersReferToIsNotDisposable() throws {
+  @Test func aFrameWithOneFieldThatOthersReferToIsNotDisposable() throws {
     let fields = prefixed([[0x41, 0x9A], [0x01, 0x9A]], lengthSize: 4)
     #expect(try !H264.accessUnit(fields, lengthSize: 4).isDisposable)
   }
@@ -139,16 +139,16 @@ import Testing
   @Test(
     arguments: [
       (0, 0, 1, true), (1, 0, 1, false), (6, 0, 1, true), (8, 0, 1, true), (9, 0, 1, false), (14, 0, 1, true),
-      // Below the highest temporal layer a picture may serve the layers above.
+      // Below the highest temporal layer a frame may serve the layers above.
       (0, 0, 2, false), (0, 1, 2, true), (1, 1, 2, false), (20, 0, 1, false), (39, 0, 1, false),
     ] as [(UInt8, UInt8, UInt8, Bool)])
-  func aPictureOfHEVCThatNoLayerRefersToIsDisposable(
+  func aFrameOfHEVCThatNoLayerRefersToIsDisposable(
     _ type: UInt8, _ layer: UInt8, _ layers: UInt8, _ isDisposable: Bool
   ) throws {
-    let picture: [UInt8] = [type << 1, layer + 1, 0xAF]
-    let unit = try HEVC.accessUnit(prefixed([picture], lengthSize: 4), lengthSize: 4, temporalLayers: layers)
+    let frame: [UInt8] = [type << 1, layer + 1, 0xAF]
+    let unit = try HEVC.accessUnit(prefixed([frame], lengthSize: 4), lengthSize: 4, temporalLayers: layers)
     #expect(unit.isDisposable == isDisposable)
-    let stream = ByteBuffer(bytes: [0, 0, 1] + picture)
+    let stream = ByteBuffer(bytes: [0, 0, 1] + frame)
     #expect(HEVC.accessUnit(annexB: stream, temporalLayers: layers).isDisposable == isDisposable)
   }
 

@@ -8,41 +8,41 @@ import Testing
   @Test func readsWhatFFprobeReads() throws {
     let high = try H264.Configuration(record: ByteBuffer(bytes: RecordFixture.h264High))
     #expect(high.codecString == "avc1.64001E")
-    #expect((high.picture.width, high.picture.height) == (640, 360))
-    #expect(high.picture.color == ColorDescription(primaries: 1, transfer: 1, matrix: 1, range: .limited))
-    #expect(high.picture.frameRate == FrameRate(numerator: 30, denominator: 1))
-    #expect(high.picture.reorderDepth == 2)
-    #expect(high.picture.chroma == .yuv420)
+    #expect((high.format.width, high.format.height) == (640, 360))
+    #expect(high.format.color == ColorDescription(primaries: 1, transfer: 1, matrix: 1, range: .limited))
+    #expect(high.format.frameRate == FrameRate(numerator: 30, denominator: 1))
+    #expect(high.format.reorderDepth == 2)
+    #expect(high.format.chroma == .yuv420)
 
     let hd = try H264.Configuration(record: ByteBuffer(bytes: RecordFixture.h264Baseline1080))
     #expect(hd.codecString == "avc1.42C028")
-    #expect((hd.picture.width, hd.picture.height) == (1920, 1080))
-    #expect(hd.picture.frameRate == FrameRate(numerator: 30_000, denominator: 1001))
-    #expect(hd.picture.reorderDepth == 0)
-    #expect(hd.picture.color == nil)
+    #expect((hd.format.width, hd.format.height) == (1920, 1080))
+    #expect(hd.format.frameRate == FrameRate(numerator: 30_000, denominator: 1001))
+    #expect(hd.format.reorderDepth == 0)
+    #expect(hd.format.color == nil)
 
     let interlaced = try H264.Configuration(record: ByteBuffer(bytes: RecordFixture.h264Interlaced))
-    #expect((interlaced.picture.width, interlaced.picture.height) == (720, 576))
-    #expect(interlaced.picture.sampleAspectRatio == SampleAspectRatio(16, 11))
-    #expect(interlaced.picture.displaySize == (1047, 576))
-    #expect(interlaced.picture.frameRate == FrameRate(numerator: 25, denominator: 1))
+    #expect((interlaced.format.width, interlaced.format.height) == (720, 576))
+    #expect(interlaced.format.sampleAspectRatio == SampleAspectRatio(16, 11))
+    #expect(interlaced.format.displaySize == (1047, 576))
+    #expect(interlaced.format.frameRate == FrameRate(numerator: 25, denominator: 1))
 
     let high422 = try H264.Configuration(record: ByteBuffer(bytes: RecordFixture.h264High422))
     #expect(high422.codecString == "avc1.7A001F")
-    #expect((high422.picture.width, high422.picture.height) == (642, 362))
-    #expect(high422.picture.chroma == .yuv422)
-    #expect((high422.picture.lumaBitDepth, high422.picture.chromaBitDepth) == (10, 10))
-    #expect(high422.picture.color?.isFullRange == true)
-    #expect(high422.picture.frameRate == FrameRate(numerator: 60, denominator: 1))
+    #expect((high422.format.width, high422.format.height) == (642, 362))
+    #expect(high422.format.chroma == .yuv422)
+    #expect((high422.format.lumaBitDepth, high422.format.chromaBitDepth) == (10, 10))
+    #expect(high422.format.color?.isFullRange == true)
+    #expect(high422.format.frameRate == FrameRate(numerator: 60, denominator: 1))
 
     let high444 = try H264.Configuration(record: ByteBuffer(bytes: RecordFixture.h264High444))
     #expect(high444.codecString == "avc1.F4000D")
-    #expect((high444.picture.width, high444.picture.height) == (320, 240))
-    #expect(high444.picture.chroma == .yuv444)
-    #expect(high444.picture.frameRate == FrameRate(numerator: 24_000, denominator: 1001))
+    #expect((high444.format.width, high444.format.height) == (320, 240))
+    #expect(high444.format.chroma == .yuv444)
+    #expect(high444.format.frameRate == FrameRate(numerator: 24_000, denominator: 1001))
 
     let reference = try H264.Configuration(record: ByteBuffer(bytes: RecordFixture.h264Reference))
-    #expect(reference.picture.reorderDepth == 2, "the field lies behind the reference decoder's parameters")
+    #expect(reference.format.reorderDepth == 2, "the field lies behind the reference decoder's parameters")
   }
 
   @Test(arguments: [
@@ -98,13 +98,13 @@ import Testing
   }
 
   @Test func aSideOf16384IsTakenAnd16400Refused() throws {
-    #expect(throws: Never.self) { try picture(width: 16_384) }
-    #expect(throws: CodecError.self) { try picture(width: 16_385) }
-    #expect(throws: CodecError.self) { try picture(width: 0) }
-    #expect(throws: CodecError.self) { try picture(width: -2) }
+    #expect(throws: Never.self) { try frame(width: 16_384) }
+    #expect(throws: CodecError.self) { try frame(width: 16_385) }
+    #expect(throws: CodecError.self) { try frame(width: 0) }
+    #expect(throws: CodecError.self) { try frame(width: -2) }
   }
 
-  private func picture(width: Int64) throws -> VideoFormat {
+  private func frame(width: Int64) throws -> VideoFormat {
     try VideoFormat(width: width, height: 16, chroma: .yuv420, lumaBitDepth: 8, chromaBitDepth: 8)
   }
 }

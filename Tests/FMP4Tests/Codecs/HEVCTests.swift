@@ -8,29 +8,29 @@ import Testing
   @Test func readsWhatFFprobeReads() throws {
     let main = try HEVC.Configuration(record: ByteBuffer(bytes: RecordFixture.hevcMain))
     #expect(main.codecString == "hvc1.1.6.L120.90")
-    #expect((main.picture.width, main.picture.height) == (1920, 1080))
-    #expect(main.picture.frameRate == FrameRate(numerator: 30, denominator: 1))
-    #expect(main.picture.reorderDepth == 2)
+    #expect((main.format.width, main.format.height) == (1920, 1080))
+    #expect(main.format.frameRate == FrameRate(numerator: 30, denominator: 1))
+    #expect(main.format.reorderDepth == 2)
 
     let main10 = try HEVC.Configuration(record: ByteBuffer(bytes: RecordFixture.hevcMain10))
     #expect(main10.codecString == "hvc1.2.4.L90.90")
-    #expect((main10.picture.lumaBitDepth, main10.picture.chromaBitDepth) == (10, 10))
-    #expect(main10.picture.color == ColorDescription(primaries: 9, transfer: 16, matrix: 9, range: .limited))
-    #expect(main10.picture.frameRate == FrameRate(numerator: 50, denominator: 1))
+    #expect((main10.format.lumaBitDepth, main10.format.chromaBitDepth) == (10, 10))
+    #expect(main10.format.color == ColorDescription(primaries: 9, transfer: 16, matrix: 9, range: .limited))
+    #expect(main10.format.frameRate == FrameRate(numerator: 50, denominator: 1))
     #expect(main10.sei.count == 2, "mastering display and light levels")
 
     let range = try HEVC.Configuration(record: ByteBuffer(bytes: RecordFixture.hevc422))
     #expect(range.codecString == "hvc1.4.10.L63.9D.8")
-    #expect(range.picture.chroma == .yuv422)
-    #expect(range.picture.sampleAspectRatio == SampleAspectRatio(4, 3))
-    #expect(range.picture.displaySize == (853, 360))
-    #expect(range.picture.frameRate == FrameRate(numerator: 30_000, denominator: 1001))
+    #expect(range.format.chroma == .yuv422)
+    #expect(range.format.sampleAspectRatio == SampleAspectRatio(4, 3))
+    #expect(range.format.displaySize == (853, 360))
+    #expect(range.format.frameRate == FrameRate(numerator: 30_000, denominator: 1001))
 
     let full = try HEVC.Configuration(record: ByteBuffer(bytes: RecordFixture.hevc444))
-    #expect((full.picture.width, full.picture.height) == (1000, 562))
-    #expect(full.picture.chroma == .yuv444)
-    #expect(full.picture.lumaBitDepth == 12)
-    #expect(full.picture.frameRate == FrameRate(numerator: 24, denominator: 1))
+    #expect((full.format.width, full.format.height) == (1000, 562))
+    #expect(full.format.chroma == .yuv444)
+    #expect(full.format.lumaBitDepth == 12)
+    #expect(full.format.frameRate == FrameRate(numerator: 24, denominator: 1))
   }
 
   @Test(arguments: [

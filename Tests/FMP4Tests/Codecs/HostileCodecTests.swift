@@ -57,20 +57,20 @@ import Testing
   }
 
   /// Only the usability information at its end may be cut short: no decoder needs it, and encoders exist that do so.
-  @Test func aSetCutShortIsRefusedUntilItTellsThePicture() throws {
+  @Test func aSetCutShortIsRefusedUntilItTellsTheFormat() throws {
     let h264 = try H264.Configuration(record: ByteBuffer(bytes: RecordFixture.h264Reference))
     let hevc = try HEVC.Configuration(record: ByteBuffer(bytes: RecordFixture.hevc422))
     var read: [Int] = []
     for length in 0..<h264.sps[0].count {
       let cut = try? H264.Configuration(sps: [Array(h264.sps[0].prefix(length))], pps: h264.pps)
       #expect((cut != nil) == (length >= 11), "\(length)")
-      if let cut { #expect((cut.picture.width, cut.picture.height) == (640, 360)) }
+      if let cut { #expect((cut.format.width, cut.format.height) == (640, 360)) }
     }
     for length in 0..<hevc.sps[0].count {
       let cut = try? HEVC.Configuration(vps: hevc.vps, sps: [Array(hevc.sps[0].prefix(length))], pps: hevc.pps)
       guard let cut else { continue }
       read.append(length)
-      #expect((cut.picture.width, cut.picture.height) == (640, 360))
+      #expect((cut.format.width, cut.format.height) == (640, 360))
     }
     #expect(read == Array((read.first ?? 0)..<hevc.sps[0].count))
     #expect(read.first ?? 0 > 24)

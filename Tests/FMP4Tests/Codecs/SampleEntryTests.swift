@@ -48,7 +48,7 @@ import Testing
     let stated = VideoColor(
       description: ColorDescription(primaries: 1, transfer: 1, matrix: 1, range: .full))
     let track = TrackDescription(id: .video, codec: hevc, timescale: 90_000, statedColor: stated)
-    #expect(track.color == hevc.picture?.color)
+    #expect(track.color == hevc.videoFormat?.color)
     let buffer = ByteBuffer.boxes(capacity: track.sampleEntryCapacity) { track.writeSampleEntry(&$0) }
     let entry = try #require(BoxReader(buffer).first { $0.type == "hvc1" })
     #expect(hevc.statedColor(sampleEntry: entry) == nil)

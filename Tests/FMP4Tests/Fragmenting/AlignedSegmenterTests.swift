@@ -6,17 +6,17 @@ import Testing
 
 /// Another rendition is cut where the source was, to the tick.
 @Suite struct AlignedSegmenterTests {
-  /// What a source of 30 pictures a second was cut into: fragments and ends of segments.
+  /// What a source of 30 frames a second was cut into: fragments and ends of segments.
   private enum Planned {
     case fragment(FragmentPlan)
     case segmentEnd(Int)
   }
 
-  private func source(_ pictures: Int, group: Int = 60, offset: Int32 = 0) throws -> [Planned] {
+  private func source(_ frames: Int, group: Int = 60, offset: Int32 = 0) throws -> [Planned] {
     var segmenter = Segmenter(policy: CutPolicy())
     var events = segmenter.receive(.tracks([try SyntheticMedia.video()]))
-    for index in 0..<pictures {
-      events += segmenter.receive(.sample(SyntheticMedia.picture(index, group: group, offset: offset, isSteady: true)))
+    for index in 0..<frames {
+      events += segmenter.receive(.sample(SyntheticMedia.frame(index, group: group, offset: offset, isSteady: true)))
     }
     events += segmenter.receive(.end(.finished))
     var plans: [Planned] = []
@@ -46,9 +46,9 @@ import Testing
     }
   }
 
-  /// Pictures as an encoder without reordering gives them out: their decode time is when they are shown.
-  private func picture(_ index: Int, group: Int = 60, offset: Int64 = 0) -> Sample {
-    var sample = SyntheticMedia.picture(index, group: group, start: offset)
+  /// Frames as an encoder without reordering gives them out: their decode time is when they are shown.
+  private func frame(_ index: Int, group: Int = 60, offset: Int64 = 0) -> Sample {
+    var sample = SyntheticMedia.frame(index, group: group, start: offset)
     sample.duration = nil
     return sample
   }
@@ -67,7 +67,7 @@ import Testing
     }
   }
 
-  /// Whether the plans or the pictures come first changes nothing.
+  /// Whether the plans or the frames come first changes nothing.
   @Test(arguments: [true, false], [Int32(0), 2000])
   func fragmentsBeginAtTheSourcesDecodeTimes(plansFirst: Bool, offset: Int32) throws {
     let track = try SyntheticMedia.video()
@@ -75,7 +75,7 @@ import Testing
     var cutter = AlignedSegmenter()
     var cuts: [AlignedSegmenter.Cut] = []
     if plansFirst { cuts += give(plans, to: &cutter) }
-    for index in 0..<180 { cuts += cutter.take(picture(index, offset: Int64(offset)), of: track) }
+    for index in 0..<180 { cuts += cutter.take(frame(index, offset: Int64(offset)), of: track) }
     if !plansFirst { cuts += give(plans, to: &cutter) }
     let made = fragments(cuts)
     let wanted = planned(plans)
@@ -89,18 +89,18 @@ import Testing
     #expect(cutter.waitingPlans == 0)
   }
 
-  /// Its frames do not end where the pictures do, so a segment's length is another one each time.
-  @Test(arguments: [60, 50, 59]) func aSegmentOfAudioIsAsLongAsWasForetold(group: Int) throws {
+  /// Its frames do not end where the video's do, so a segment's length is another one each time.
+  @Test(arguments: [60, 50, 59]) func aSegmentOfAudioIsAsLongAsWasPredicted(group: Int) throws {
     var segmenter = Segmenter(policy: CutPolicy())
     var events = segmenter.receive(.tracks([try SyntheticMedia.video()]))
     for index in 0..<group * 12 {
-      events += segmenter.receive(.sample(SyntheticMedia.picture(index, group: group, isSteady: true)))
+      events += segmenter.receive(.sample(SyntheticMedia.frame(index, group: group, isSteady: true)))
     }
     var cutter = AlignedSegmenter(.audio)
     let track = try SyntheticMedia.audio()
     for index in 0..<group * 12 * 48 / 30 { _ = cutter.take(SyntheticMedia.audio(index), of: track) }
     var segment = 1
-    var foretold: [Int: Int64] = [:]
+    var predicted: [Int: Int64] = [:]
     var lengths: [Int: Int64] = [:]
     for event in events {
       guard case .fragment(let fragment) = event else {
@@ -109,30 +109,30 @@ import Testing
       }
       let plan = FragmentPlan(audio: track.id, of: fragment, segment: segment)
       for (number, made) in fragments(cutter.plan(plan)) {
-        if let expected = made.expectedSegmentDuration { foretold[number] = expected.rescaled(to: 48_000) }
+        if let expected = made.expectedSegmentDuration { predicted[number] = expected.rescaled(to: 48_000) }
         lengths[number, default: 0] += made.runs[0].duration
       }
     }
     lengths[segment] = nil
-    foretold[segment] = nil
-    #expect(foretold.count >= 5)
-    #expect(foretold.allSatisfy { lengths[$0.key] == $0.value }, "\(foretold) \(lengths)")
-    #expect(Set(foretold.values).count > 1)
+    predicted[segment] = nil
+    #expect(predicted.count >= 5)
+    #expect(predicted.allSatisfy { lengths[$0.key] == $0.value }, "\(predicted) \(lengths)")
+    #expect(Set(predicted.values).count > 1)
   }
 
-  @Test func aFragmentIsThereWithItsLastPicture() throws {
+  @Test func aFragmentIsThereWithItsLastFrame() throws {
     let track = try SyntheticMedia.video()
     var cutter = AlignedSegmenter()
     #expect(give(try source(60), to: &cutter).isEmpty)
-    for index in 0..<5 { #expect(cutter.take(picture(index), of: track).isEmpty) }
-    #expect(fragments(cutter.take(picture(5), of: track)).count == 1)
+    for index in 0..<5 { #expect(cutter.take(frame(index), of: track).isEmpty) }
+    #expect(fragments(cutter.take(frame(5), of: track)).count == 1)
   }
 
-  @Test func leftOutPicturesMakeTheOnesBeforeThemLonger() throws {
+  @Test func leftOutFramesMakeTheOnesBeforeThemLonger() throws {
     let track = try SyntheticMedia.video()
     var cutter = AlignedSegmenter()
     var cuts = give(try source(60), to: &cutter)
-    for index in stride(from: 0, to: 60, by: 2) { cuts += cutter.take(picture(index), of: track) }
+    for index in stride(from: 0, to: 60, by: 2) { cuts += cutter.take(frame(index), of: track) }
     cuts += cutter.lose(before: MediaTime(ticks: 60_000, timescale: 30_000))
     let runs = fragments(cuts).map(\.fragment.runs[0])
     #expect(runs.count == 10)
@@ -143,10 +143,10 @@ import Testing
     let track = try SyntheticMedia.video()
     var cutter = AlignedSegmenter()
     var cuts = give(try source(180), to: &cutter)
-    for index in 0..<40 { cuts += cutter.take(picture(index), of: track) }
+    for index in 0..<40 { cuts += cutter.take(frame(index), of: track) }
     // The worker is gone; the next one begins with the third group.
     cuts += cutter.lose(before: MediaTime(ticks: 120_000, timescale: 30_000))
-    for index in 120..<180 { cuts += cutter.take(picture(index), of: track) }
+    for index in 120..<180 { cuts += cutter.take(frame(index), of: track) }
     let made = fragments(cuts)
     #expect(Set(made.map(\.segment)) == [1, 3])
     #expect(made.first { $0.segment == 3 }?.fragment.isIndependent == true)
@@ -157,11 +157,11 @@ import Testing
     #expect(ends == [1, 2, 3])
   }
 
-  @Test func picturesThatCannotBeDecodedAreNotGivenOut() throws {
+  @Test func framesThatCannotBeDecodedAreNotGivenOut() throws {
     let track = try SyntheticMedia.video()
     var cutter = AlignedSegmenter()
     var cuts = give(try source(120), to: &cutter)
-    for index in 7..<120 { cuts += cutter.take(picture(index), of: track) }
+    for index in 7..<120 { cuts += cutter.take(frame(index), of: track) }
     #expect(Set(fragments(cuts).map(\.segment)) == [2], "the first segment has lost its key frame")
   }
 

@@ -74,7 +74,7 @@ import Testing
     #expect(boxes[0].payload.count == 24)
     #expect(boxes[0].number(0) == 1 << 24 | 24, "version 1, a constant offset from real time")
     #expect(boxes[0].number(4) == 1)
-    // The first picture is shown at 2000/30000 s, which was 933⅓ ms before the second that the clock speaks of.
+    // The first frame is shown at 2000/30000 s, which was 933⅓ ms before the second that the clock speaks of.
     #expect(boxes[0].number(8) == 1_795_245_849 + 2_208_988_800)
     let fraction = Double(boxes[0].number(12)) / 4_294_967_296
     #expect(abs(fraction - 0.316_666_667) < 1e-8)
@@ -117,13 +117,13 @@ import Testing
     #expect(time.networkTime == seconds << 32 | fraction)
   }
 
-  @Test func disposablePicturesSayThatNoOtherDependsOnThem() throws {
-    let pictures: [(isSync: Bool, isDisposable: Bool)] = [
+  @Test func disposableFramesSayThatNoOtherDependsOnThem() throws {
+    let frames: [(isSync: Bool, isDisposable: Bool)] = [
       (true, false), (false, false), (false, true), (false, true), (false, false),
     ]
     let run = TrackRun(
       track: .video, timescale: 30_000, baseDecodeTime: 0,
-      samples: pictures.map {
+      samples: frames.map {
         RunSample(
           size: 4, duration: 1000, compositionOffset: 1000, isSync: $0.isSync, isDisposable: $0.isDisposable)
       }, byteCount: 20, duration: 5000)

@@ -3,8 +3,8 @@ import Testing
 @testable import FMP4
 
 @Suite struct GOPCadenceTests {
-  /// After each distance, the one that is foretold.
-  private static func foretold(_ distances: [Int64]) -> [Int64?] {
+  /// After each distance, the one that is predicted.
+  private static func predicted(_ distances: [Int64]) -> [Int64?] {
     var rhythm = GOPCadence()
     var time: Int64 = 0
     _ = rhythm.note(syncAt: time, timescale: 30_000)
@@ -15,21 +15,21 @@ import Testing
     }
   }
 
-  @Test func aSteadyDistanceIsForetold() {
-    #expect(Self.foretold([60_000, 60_000, 60_001, 60_000]) == [nil, 60_000, 60_001, 60_000])
+  @Test func aSteadyDistanceIsPredicted() {
+    #expect(Self.predicted([60_000, 60_000, 60_001, 60_000]) == [nil, 60_000, 60_001, 60_000])
   }
 
-  @Test func oneThatWasForetoldWronglyIsProvedLonger() {
+  @Test func oneThatWasPredictedWronglyIsProvedLonger() {
     let before: [Int64] = [60_000, 60_000, 59_000]
-    #expect(Self.foretold(before) == [nil, 60_000, nil])
-    let after = Self.foretold(before + Array(repeating: 60_000, count: 9)).dropFirst(3)
+    #expect(Self.predicted(before) == [nil, 60_000, nil])
+    let after = Self.predicted(before + Array(repeating: 60_000, count: 9)).dropFirst(3)
     #expect(Array(after) == Array(repeating: nil, count: 7) + [60_000, 60_000])
-    // Now one, now another: nothing is foretold for long.
-    let unsteady = Self.foretold((0..<300).map { $0 % 7 < 3 ? 60_000 : 59_000 })
+    // Now one, now another: nothing is predicted for long.
+    let unsteady = Self.predicted((0..<300).map { $0 % 7 < 3 ? 60_000 : 59_000 })
     #expect(unsteady.count { $0 != nil } < 6)
   }
 
-  @Test func oneThatVariesFromTheStartIsNotForetold() {
-    #expect(Self.foretold([60_000, 59_000, 60_000, 59_000]).allSatisfy { $0 == nil })
+  @Test func oneThatVariesFromTheStartIsNotPredicted() {
+    #expect(Self.predicted([60_000, 59_000, 60_000, 59_000]).allSatisfy { $0 == nil })
   }
 }

@@ -9,7 +9,7 @@ import Testing
 struct LeadingTrackTests {
   private func queue(_ frames: Range<Int> = 0..<0) throws -> SampleQueue {
     var queue = SampleQueue(track: try SyntheticMedia.video())
-    for index in frames { _ = queue.append(SyntheticMedia.picture(index, isSteady: true)) }
+    for index in frames { _ = queue.append(SyntheticMedia.frame(index, isSteady: true)) }
     return queue
   }
 
@@ -117,7 +117,7 @@ struct LeadingTrackTests {
     #expect(!leading.segmentEnds(before: sample(at: 3000), at: 3000, in: try queue(), policy), "another one")
   }
 
-  @Test func `A segment's length is foretold in whole groups`() {
+  @Test func `A segment's length is predicted in whole groups`() {
     for (group, limit, length) in [
       (30_000, nil, 60_000), (20_000, nil, 60_000), (59_990, nil, 59_990), (45_000, nil, 90_000), (30_000, 1, 30_000),
       (45_000, 2, 45_000),
@@ -130,29 +130,30 @@ struct LeadingTrackTests {
     }
   }
 
-  // MARK: What is foretold
+  // MARK: What is predicted
 
-  @Test func `A fragment's end is foretold when its last frame is there`() throws {
-    #expect(begun().foresee(in: try queue(0..<5), CutPolicy()) == .unknown)
-    #expect(begun().foresee(in: try queue(0..<6), CutPolicy()) == .fragmentEnds)
+  @Test func `A fragment's end is predicted when its last frame is there`() throws {
+    #expect(begun().predictedEnd(in: try queue(0..<5), CutPolicy()) == .unknown)
+    #expect(begun().predictedEnd(in: try queue(0..<6), CutPolicy()) == .fragmentEnds)
     var waiting = try queue(0..<6)
-    _ = waiting.append(SyntheticMedia.picture(6))
-    #expect(begun().foresee(in: waiting, CutPolicy()) == .unknown, "only the next frame tells how long it lasts")
-    #expect(begun().foresee(in: try queue(), CutPolicy()) == .unknown)
+    _ = waiting.append(SyntheticMedia.frame(6))
+    #expect(begun().predictedEnd(in: waiting, CutPolicy()) == .unknown, "only the next frame tells how long it lasts")
+    #expect(begun().predictedEnd(in: try queue(), CutPolicy()) == .unknown)
   }
 
-  @Test func `A segment's end is foretold where key frames are steady`() throws {
+  @Test func `A segment's end is predicted where key frames are steady`() throws {
     var leading = begun()
     leading.openFragment(at: 54_000, isIndependent: false)
     leading.add(sample(at: 54_000), duration: 1000)
-    #expect(leading.foresee(in: try queue(54..<60), CutPolicy()) == .unknown, "no group is known")
+    #expect(leading.predictedEnd(in: try queue(54..<60), CutPolicy()) == .unknown, "no group is known")
     for time in [-120_000, -60_000, 0] as [Int64] { _ = leading.rhythm.note(syncAt: time, timescale: 30_000) }
-    #expect(leading.foresee(in: try queue(54..<60), CutPolicy()) == .segmentEnds)
+    #expect(leading.predictedEnd(in: try queue(54..<60), CutPolicy()) == .segmentEnds)
     var longer = begun()
     longer.openFragment(at: 54_000, isIndependent: false)
     longer.add(sample(at: 54_000), duration: 1000)
     for time in [-180_000, -90_000, 0] as [Int64] { _ = longer.rhythm.note(syncAt: time, timescale: 30_000) }
-    #expect(longer.foresee(in: try queue(54..<60), CutPolicy()) == .fragmentEnds, "the next key frame comes at 90000")
+    #expect(
+      longer.predictedEnd(in: try queue(54..<60), CutPolicy()) == .fragmentEnds, "the next key frame comes at 90000")
   }
 
   // MARK: Reordering

@@ -4,12 +4,12 @@ import Testing
 
 @testable import FMP4
 
-/// Groups of pictures that are open: behind their key frame come pictures that are shown before it.
+/// Groups of pictures that are open: behind their key frame come frames that are shown before it.
 @Suite struct OpenGroupTests {
-  /// Pictures in decoding order from the key frame `first` on, three B-frames between two others, a key frame every 60,
-  /// behind which the three before it in presentation come. Presented from one picture's length on, so that no offset is
+  /// Frames in decoding order from the key frame `first` on, three B-frames between two others, a key frame every 60,
+  /// behind which the three before it in presentation come. Presented from one frame's length on, so that no offset is
   /// negative.
-  private static func pictures(
+  private static func frames(
     _ count: Int, from first: Int = 0, isSteady: Bool = true, at time: (Int) -> Int64 = { Int64($0) * 1000 }
   ) -> [Sample] {
     let order = (0...).lazy.map { index in index == 0 ? 0 : (index - 1) % 4 == 0 ? index + 3 : index - 1 }
@@ -46,8 +46,8 @@ import Testing
     }
   }
 
-  @Test(arguments: [true, false]) func segmentsBeginWithTheFirstPictureThatIsShown(_ isSteady: Bool) throws {
-    let fragments = try Self.cut(Self.pictures(477, isSteady: isSteady), frameDuration: isSteady ? 1000 : nil)
+  @Test(arguments: [true, false]) func segmentsBeginWithTheFirstFrameThatIsShown(_ isSteady: Bool) throws {
+    let fragments = try Self.cut(Self.frames(477, isSteady: isSteady), frameDuration: isSteady ? 1000 : nil)
     let segments = Self.segments(fragments)
     #expect(segments.count == 8)
     // The first key frame has nothing before it; each later segment begins with the three that are shown before its own.
@@ -62,7 +62,7 @@ import Testing
   @Test func aVariableRateKeepsItsTimes() throws {
     // Uneven steps of 20 to 46 ms.
     let time = { (index: Int) in Int64(index) * 1000 + Int64(index * 7919 % 13) * 30 }
-    let fragments = try Self.cut(Self.pictures(477, isSteady: false, at: time), frameDuration: nil)
+    let fragments = try Self.cut(Self.frames(477, isSteady: false, at: time), frameDuration: nil)
     let segments = Self.segments(fragments)
     #expect(segments.count == 8)
     for (segment, next) in zip(segments, segments.dropFirst()) {
@@ -72,9 +72,9 @@ import Testing
     }
   }
 
-  @Test func picturesThatReferToWhatWasNeverThereAreLeftOut() throws {
-    // A publisher that begins in its midst: with a key frame that three pictures precede.
-    var samples = Self.pictures(240)
+  @Test func framesThatReferToWhatWasNeverThereAreLeftOut() throws {
+    // A publisher that begins in its midst: with a key frame that three frames precede.
+    var samples = Self.frames(240)
     samples.removeFirst(57)
     let fragments = try Self.cut(samples)
     let shown = fragments.flatMap(\.payloads).map { $0.getInteger(at: 0, as: UInt8.self) ?? 0 }
@@ -86,7 +86,7 @@ import Testing
   @Test func thoseBehindABreakAreLeftOutToo() throws {
     var segmenter = Segmenter()
     var events = segmenter.receive(.tracks([try SyntheticMedia.video()]))
-    let samples = Self.pictures(240)
+    let samples = Self.frames(240)
     for sample in samples.prefix(100) { events += segmenter.receive(.sample(sample)) }
     events += segmenter.receive(.discontinuity)
     for sample in samples.dropFirst(117) { events += segmenter.receive(.sample(sample)) }
@@ -97,20 +97,20 @@ import Testing
     #expect(count == 100 + 240 - 117 - 3)
   }
 
-  /// What waits for pictures that are shown before a key frame is not held up where none can come.
+  /// What waits for frames that are shown before a key frame is not held up where none can come.
   @Test func aClosedGroupWaitsForNothing() throws {
     var segmenter = Segmenter()
     _ = segmenter.receive(.tracks([try SyntheticMedia.video(frameDuration: nil)]))
     for index in 0..<61 {
-      let events = segmenter.receive(.sample(SyntheticMedia.picture(index, offset: 2000)))
+      let events = segmenter.receive(.sample(SyntheticMedia.frame(index, offset: 2000)))
       let ended = events.contains { if case .segmentEnd = $0 { true } else { false } }
       #expect(ended == (index == 60))
     }
   }
 
-  @Test func aSegmentWithoutAKeyFrameBeginsWithItsFirstPictureToo() throws {
-    // Twenty seconds of one group: cut by its length, where no picture of the next segment is shown before one of this.
-    let samples = Self.pictures(600).map { sample in
+  @Test func aSegmentWithoutAKeyFrameBeginsWithItsFirstFrameToo() throws {
+    // Twenty seconds of one group: cut by its length, where no frame of the next segment is shown before one of this.
+    let samples = Self.frames(600).map { sample in
       var sample = sample
       sample.isSync = sample.decodeTime == 0
       return sample
@@ -125,16 +125,16 @@ import Testing
   }
 
   /// Another rendition of them, which an encoder makes in the order in which they are shown, with a key frame wherever a
-  /// segment begins, has every picture.
-  @Test func rungsHaveEveryPicture() throws {
+  /// segment begins, has every frame.
+  @Test func rungsHaveEveryFrame() throws {
     let track = try SyntheticMedia.video()
-    let pictures = Self.pictures(477)
+    let frames = Self.frames(477)
     var cutter = AlignedSegmenter()
     var cuts: [AlignedSegmenter.Cut] = []
     var last: FragmentPlan?
     var starts: Set<Int64> = []
     var segment = 0
-    for fragment in try Self.cut(pictures) {
+    for fragment in try Self.cut(frames) {
       if fragment.startsSegment {
         segment += 1
         starts.insert(fragment.start.ticks)
@@ -143,7 +143,7 @@ import Testing
       last = plan
       cuts += cutter.plan(plan)
     }
-    for time in pictures.map(\.presentationTime).sorted() {
+    for time in frames.map(\.presentationTime).sorted() {
       let sample = Sample(
         track: .video, decodeTime: time, isSync: starts.contains(time), payload: ByteBuffer(repeating: 1, count: 10))
       cuts += cutter.take(sample, of: track)
@@ -161,11 +161,11 @@ import Testing
         time += Int64(sample.duration)
       }
     }
-    #expect(shown == pictures.map(\.presentationTime).sorted())
+    #expect(shown == frames.map(\.presentationTime).sorted())
   }
 
-  /// What a publisher says of when a picture is shown holds up nobody.
-  @Test func aPictureThatIsShownHoursLaterHoldsNothingUp() throws {
+  /// A presentation time that a publisher states holds nothing up.
+  @Test func aFrameThatIsShownHoursLaterHoldsNothingUp() throws {
     var segmenter = Segmenter(policy: CutPolicy(fragmentsWaitForFollowers: true))
     var events = segmenter.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
     for var sample in SyntheticMedia.interleaved(seconds: 20, group: 60) {

@@ -13,7 +13,7 @@ struct SampleQueueTests {
   /// A queue with frames of 1000 ticks whose durations are stated.
   private func steady(_ count: Int) throws -> SampleQueue {
     var queue = try queue()
-    for index in 0..<count { _ = queue.append(SyntheticMedia.picture(index, isSteady: true)) }
+    for index in 0..<count { _ = queue.append(SyntheticMedia.frame(index, isSteady: true)) }
     return queue
   }
 
@@ -26,10 +26,10 @@ struct SampleQueueTests {
   @Test func `A sample without a duration waits until the next one tells it`() throws {
     var queue = try queue()
     #expect(queue.isEmpty && queue.reach == nil && queue.newest == nil)
-    #expect(queue.append(SyntheticMedia.picture(0)) == 0)
+    #expect(queue.append(SyntheticMedia.frame(0)) == 0)
     #expect(queue.waiting?.decodeTime == 0 && queue.ready.isEmpty && queue.reach == nil && !queue.isEmpty)
     #expect(try #require(queue.newest) == (0, true))
-    #expect(queue.append(SyntheticMedia.picture(1)) == 1000)
+    #expect(queue.append(SyntheticMedia.frame(1)) == 1000)
     #expect(queue.ready.map(\.duration) == [1000] && queue.reach == 1000 && queue.readyBytes == 100)
     #expect(try #require(queue.newest) == (1000, false))
   }
@@ -67,14 +67,14 @@ struct SampleQueueTests {
 
   @Test func `A hole lengthens the sample before it`() throws {
     var video = try steady(1)
-    #expect(video.append(SyntheticMedia.picture(5, isSteady: true)) == 5000)
+    #expect(video.append(SyntheticMedia.frame(5, isSteady: true)) == 5000)
     #expect(video.ready.map(\.duration) == [5000, 1000] && video.reach == 6000)
     var audio = try queue(SyntheticMedia.audio())
     for index in [0, 3] { _ = audio.append(SyntheticMedia.audio(index)) }
     #expect(audio.ready.map(\.duration) == [3072, 1024] && audio.reach == 4096)
   }
 
-  @Test func `What comes later than a closed fragment foretold is laid at its end`() throws {
+  @Test func `A sample later than the predicted end of a closed fragment is laid at that end`() throws {
     var queue = try steady(1)
     _ = queue.take()
     #expect(queue.append(sample(at: 1500, offset: 100, duration: 1000)) == 1000)

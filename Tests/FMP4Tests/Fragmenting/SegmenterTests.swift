@@ -24,7 +24,7 @@ import Testing
     var fragments: [Fragment] = []
     _ = segmenter.receive(.tracks([try SyntheticMedia.video()]))
     for index in 0..<130 {
-      for case .fragment(let fragment) in segmenter.receive(.sample(SyntheticMedia.picture(index, isSteady: true))) {
+      for case .fragment(let fragment) in segmenter.receive(.sample(SyntheticMedia.frame(index, isSteady: true))) {
         fragments.append(fragment)
       }
     }
@@ -45,7 +45,7 @@ import Testing
     #expect(events.filter { if case .segmentEnd = $0 { true } else { false } }.count == 3)
   }
 
-  /// What is shown where nobody chooses is one stretch of a fragment's media, whatever order the tracks came in.
+  /// The tracks that play without a choice are one stretch of a fragment's media, whatever order the tracks came in.
   @Test func furtherTracksOfAKindComeBehindTheFirst() throws {
     var further = try SyntheticMedia.video()
     further.id = TrackID(3)
@@ -54,9 +54,9 @@ import Testing
     ]
     let sent = SyntheticMedia.interleaved(seconds: 5, furtherAudios: [TrackID(4)]).flatMap { sample in
       guard sample.track == .video else { return [sample] }
-      var picture = sample
-      picture.track = further.id
-      return [picture, sample]
+      var frame = sample
+      frame.track = further.id
+      return [frame, sample]
     }
     let events = run(sent, tracks: tracks)
     guard case .initialization(let initSegment)? = events.first else { throw BoxError(.missing("moov"), [], at: 0) }
@@ -103,39 +103,39 @@ import Testing
     }
   }
 
-  @Test func audioIsCutWithThePictureWithinOneFrameAlsoWhenItArrivesLater() throws {
+  @Test func audioIsCutWithTheVideoWithinOneFrameAlsoWhenItArrivesLater() throws {
     let samples = SyntheticMedia.interleaved(seconds: 6)
-    let pictures = samples.filter { $0.track == .video }
+    let frames = samples.filter { $0.track == .video }
     let audioSamples = samples.filter { $0.track == .audio }
     // Every audio comes 150 ms after its time.
-    var late: [(MediaTime, Sample)] = pictures.map { (MediaTime(ticks: $0.decodeTime, timescale: 30_000), $0) }
+    var late: [(MediaTime, Sample)] = frames.map { (MediaTime(ticks: $0.decodeTime, timescale: 30_000), $0) }
     late += audioSamples.map {
       (MediaTime(ticks: $0.decodeTime, timescale: 48_000) + MediaTime(milliseconds: 150), $0)
     }
     let ordered = late.sorted { $0.0 < $1.0 }.map(\.1)
     let events = run(ordered, tracks: [try SyntheticMedia.video(), try SyntheticMedia.audio()])
     for fragment in fragments(events) where fragment.startsSegment {
-      let picture = try #require(fragment.run(of: .video))
+      let video = try #require(fragment.run(of: .video))
       let audio = try #require(fragment.run(of: .audio))
       let distance =
-        audio.baseDecodeTime - MediaTime(ticks: picture.baseDecodeTime, timescale: 30_000).rescaled(to: 48_000)
+        audio.baseDecodeTime - MediaTime(ticks: video.baseDecodeTime, timescale: 30_000).rescaled(to: 48_000)
       #expect((0..<1024).contains(distance))
     }
   }
 
-  @Test func silenceNeverStallsThePicture() throws {
-    let pictures = (0..<180).map { SyntheticMedia.picture($0) }
+  @Test func silenceNeverStallsTheVideo() throws {
+    let frames = (0..<180).map { SyntheticMedia.frame($0) }
     var segmenter = Segmenter()
     _ = segmenter.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
     var emitted = 0
-    for picture in pictures {
-      emitted += fragments(segmenter.receive(.sample(picture))).reduce(0) { $0 + $1.runs[0].samples.count }
-      // Part, patience and the picture that closes the part.
-      #expect(Int(picture.decodeTime) / 1000 - emitted <= 6 + 10 + 2)
+    for frame in frames {
+      emitted += fragments(segmenter.receive(.sample(frame))).reduce(0) { $0 + $1.runs[0].samples.count }
+      // Part, patience and the frame that closes the part.
+      #expect(Int(frame.decodeTime) / 1000 - emitted <= 6 + 10 + 2)
     }
   }
 
-  @Test func aSilentPictureNeverStallsTheAudio() throws {
+  @Test func videoThatStopsNeverStallsTheAudio() throws {
     var segmenter = Segmenter()
     _ = segmenter.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
     var out: [Fragment] = []
@@ -143,15 +143,15 @@ import Testing
     for index in 93..<800 { out += fragments(segmenter.receive(.sample(SyntheticMedia.audio(index)))) }
     let last = try #require(out.compactMap { $0.run(of: .audio) }.last)
     #expect(last.endDecodeTime >= 796 * 1024 - 3 * 48_000 - 48_000)
-    // The picture comes back in mid-group and continues behind what stood in for it.
-    for index in 512..<640 { out += fragments(segmenter.receive(.sample(SyntheticMedia.picture(index)))) }
+    // The video comes back in mid-group and continues behind what stood in for it.
+    for index in 512..<640 { out += fragments(segmenter.receive(.sample(SyntheticMedia.frame(index)))) }
     let runs = out.compactMap { $0.run(of: .video) }
     #expect(zip(runs, runs.dropFirst()).allSatisfy { $0.endDecodeTime <= $1.baseDecodeTime })
     #expect(runs.last?.baseDecodeTime ?? 0 > 600_000)
   }
 
   @Test func nothingIsEmittedBeforeTheFirstKeyFrame() throws {
-    let samples = (7..<200).map { SyntheticMedia.picture($0) }
+    let samples = (7..<200).map { SyntheticMedia.frame($0) }
     let fragments = fragments(run(samples, tracks: [try SyntheticMedia.video()]))
     #expect(fragments.first?.runs[0].baseDecodeTime == 60_000)
     #expect(fragments.first?.isIndependent == true)
@@ -159,7 +159,7 @@ import Testing
 
   @Test func aGroupLongerThanTheLimitIsCutWithoutAKeyFrame() throws {
     let policy = CutPolicy(wholeSecondLimit: 2)
-    let samples = (0..<300).map { SyntheticMedia.picture($0, group: 250) }
+    let samples = (0..<300).map { SyntheticMedia.frame($0, group: 250) }
     let fragments = fragments(run(samples, tracks: [try SyntheticMedia.video()], policy: policy))
     let starts = fragments.filter(\.startsSegment)
     let lengths = zip(starts, starts.dropFirst()).map { $1.runs[0].baseDecodeTime - $0.runs[0].baseDecodeTime }
@@ -170,7 +170,7 @@ import Testing
   @Test func shortGroupsFillASegmentUpToItsTargetAndNotBeyondItsLimit() throws {
     // Groups of 1.5 s with a target of 2 s and a limit of 2.499 s: one group a segment.
     let policy = CutPolicy(wholeSecondLimit: 2)
-    let samples = (0..<300).map { SyntheticMedia.picture($0, group: 45) }
+    let samples = (0..<300).map { SyntheticMedia.frame($0, group: 45) }
     let starts = fragments(run(samples, tracks: [try SyntheticMedia.video()], policy: policy)).filter(\.startsSegment)
     let lengths = zip(starts, starts.dropFirst()).map { $1.runs[0].baseDecodeTime - $0.runs[0].baseDecodeTime }
     #expect(lengths.dropFirst().allSatisfy { $0 == 45_000 })
@@ -183,7 +183,7 @@ import Testing
     var events = segmenter.receive(.tracks([video]))
     for index in 0..<120 {
       if index % 10 == 0 { events += segmenter.receive(.tracks([video])) }
-      events += segmenter.receive(.sample(SyntheticMedia.picture(index)))
+      events += segmenter.receive(.sample(SyntheticMedia.frame(index)))
     }
     #expect(events.filter { if case .initialization = $0 { true } else { false } }.count == 1)
     #expect(!events.contains { if case .discontinuity = $0 { true } else { false } })
@@ -192,7 +192,7 @@ import Testing
   @Test func otherTracksEndTheSegmentAndBringANewInitSegmentBehindADiscontinuity() throws {
     var segmenter = Segmenter()
     var events = segmenter.receive(.tracks([try SyntheticMedia.video()]))
-    for index in 0..<45 { events += segmenter.receive(.sample(SyntheticMedia.picture(index))) }
+    for index in 0..<45 { events += segmenter.receive(.sample(SyntheticMedia.frame(index))) }
     let change = segmenter.receive(.tracks([try SyntheticMedia.video(timescale: 60_000, frameDuration: 1000)]))
     let names = change.map { event in
       switch event {
@@ -210,12 +210,12 @@ import Testing
     let video = try SyntheticMedia.video()
     var segmenter = Segmenter()
     var events = segmenter.receive(.tracks([video]))
-    // Audio comes with picture 75, half a second after a key frame.
+    // Audio comes with frame 75, half a second after a key frame.
     let audioSamples = (117..<300).map { SyntheticMedia.audio($0) }
     var nextAudio = 0
     for index in 0..<180 {
       if index == 75 { events += segmenter.receive(.tracks([video, try SyntheticMedia.audio()])) }
-      events += segmenter.receive(.sample(SyntheticMedia.picture(index)))
+      events += segmenter.receive(.sample(SyntheticMedia.frame(index)))
       while index >= 75, nextAudio < audioSamples.count,
         audioSamples[nextAudio].decodeTime * 30 <= Int64(index) * 48_000
       {
@@ -225,8 +225,8 @@ import Testing
     }
     events += segmenter.receive(.end(.finished))
     let fragments = fragments(events)
-    let pictures = fragments.compactMap { $0.run(of: .video) }.reduce(0) { $0 + $1.samples.count }
-    #expect(pictures == 180)
+    let frames = fragments.compactMap { $0.run(of: .video) }.reduce(0) { $0 + $1.samples.count }
+    #expect(frames == 180)
     let heard = fragments.compactMap { $0.run(of: .audio) }
     #expect(heard.first?.baseDecodeTime == audioSamples[0].decodeTime)
     #expect(heard.reduce(0) { $0 + $1.samples.count } == nextAudio)
@@ -246,7 +246,7 @@ import Testing
     let video = try SyntheticMedia.video()
     var segmenter = Segmenter()
     _ = segmenter.receive(.tracks([video]))
-    for index in 0..<75 { _ = segmenter.receive(.sample(SyntheticMedia.picture(index))) }
+    for index in 0..<75 { _ = segmenter.receive(.sample(SyntheticMedia.frame(index))) }
     _ = segmenter.receive(.tracks([video, try SyntheticMedia.audio()]))
     for index in 117..<130 { _ = segmenter.receive(.sample(SyntheticMedia.audio(index))) }
     let names = segmenter.receive(last).map { event in
@@ -272,14 +272,14 @@ import Testing
 
   @Test(arguments: [(15, 2.0), (41, 1.366667), (45, 1.5), (58, 1.933333), (60, 2.0), (75, 2.5), (250, 8.333333)])
   func theFirstGroupAlreadyLetsItselfThrough(group: Int, length: Double) throws {
-    let samples = (0..<900).map { SyntheticMedia.picture($0, group: group) }
+    let samples = (0..<900).map { SyntheticMedia.frame($0, group: group) }
     let starts = fragments(run(samples, tracks: [try SyntheticMedia.video()])).filter(\.startsSegment)
     #expect(starts.allSatisfy { $0.isIndependent })
     let lengths = zip(starts, starts.dropFirst()).map { $1.start.seconds - $0.start.seconds }
     #expect(lengths.dropLast().allSatisfy { abs($0 - length) < 0.001 }, "\(lengths)")
   }
 
-  @Test func aForcedCutFallsWhereThePictureOrderAllowsIt() throws {
+  @Test func aForcedCutFallsWhereTheFrameOrderAllowsIt() throws {
     // I P B B …: decode order 0 3 1 2 6 4 5, three frames of reordering at most.
     var order = [0]
     for group in 0..<99 { order += [3 * group + 3, 3 * group + 1, 3 * group + 2] }
@@ -315,7 +315,7 @@ import Testing
   }
 
   @Test func theDistanceOfKeyFramesIsToldWhenItGrows() throws {
-    let samples = (0..<300).map { SyntheticMedia.picture($0, group: 60) }
+    let samples = (0..<300).map { SyntheticMedia.frame($0, group: 60) }
     let groups = run(samples, tracks: [try SyntheticMedia.video()]).compactMap { event -> MediaTime? in
       if case .groupOfPictures(let time) = event { time } else { nil }
     }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import FMP4
 
-/// Pictures of a variable rate, and what parts come of them.
+/// Frames of a variable rate, and what parts come of them.
 @Suite struct VariableRateTests {
   /// `stated` is the frame duration that the publisher states, whatever it sends.
   private static func cut(
@@ -52,7 +52,7 @@ import Testing
     #expect(learned.usual == learned.longest && learned.usual.ticks == 3000)
   }
 
-  /// 8, 12, 15, 20, 24, 30 and 60 pictures a second, each a tenth sooner or later.
+  /// 8, 12, 15, 20, 24, 30 and 60 frames a second, each a tenth sooner or later.
   @Test(arguments: [3750, 2500, 2000, 1500, 1250, 1000, 500] as [Int64])
   func partsKeepToTheLimitAndFillIt(_ distance: Int64) throws {
     let times = (0..<600).map { Int64($0) * distance + Int64($0 * 7919 % 11 - 5) * distance / 100 }
@@ -66,8 +66,8 @@ import Testing
     #expect(inside.allSatisfy { $0 >= 0.85 }, "\(limit.seconds) \(inside.min() ?? 0)")
   }
 
-  /// ffmpeg states 30 pictures a second also where it leaves most of them out.
-  @Test func whereAConstantRateIsStatedAndNotKeptNoPartOfSeveralPicturesIsTooLong() throws {
+  /// ffmpeg states 30 frames a second also where it leaves most of them out.
+  @Test func whereAConstantRateIsStatedAndNotKeptNoPartOfSeveralFramesIsTooLong() throws {
     var times: [Int64] = []
     for index in Int64(0)..<2400 where index % 120 >= 60 || index % 4 == 0 { times.append(index * 1000) }
     let (fragments, limit) = try Self.cut(times, stated: 1000)
@@ -76,7 +76,7 @@ import Testing
     #expect(fragments.reduce(0) { $0 + $1.runs[0].samples.count } == times.count)
   }
 
-  @Test func aPauseIsAPartOfOnePicture() throws {
+  @Test func aPauseIsAPartOfOneFrame() throws {
     var times: [Int64] = []
     var time: Int64 = 0
     for index in 0..<300 {
@@ -90,8 +90,8 @@ import Testing
     #expect(fragments.reduce(0) { $0 + $1.runs[0].samples.count } == 300)
   }
 
-  /// As x264 lays decode times: those of presentation in their order, two pictures later. A pause before a key frame lies
-  /// behind it then. One of two steps is a picture that was left out.
+  /// As x264 lays decode times: those of presentation in their order, two frames later. A pause before a key frame lies
+  /// behind it then. One of two steps is a frame that was left out.
   @Test(arguments: [0, 1, 2, 3, 7], [2000 as Int64, 15_000])
   func aPauseBeforeAKeyFrameLeavesNoPartEmpty(_ before: Int, lasting length: Int64) throws {
     var shown: [Int64] = [-2000, -1000]
@@ -99,7 +99,7 @@ import Testing
       let pause = index % 120 == 120 - before || (before == 0 && index % 120 == 0 && index > 0)
       shown.append((shown.last ?? 0) + (pause ? length : 1000))
     }
-    /// In groups of sixty: the key frame, then each third picture before the two that are shown before it.
+    /// In groups of sixty: the key frame, then each third frame before the two that are shown before it.
     var group = [0]
     for first in stride(from: 0, to: 57, by: 3) { group += [first + 3, first + 1, first + 2] }
     group += [58, 59]

@@ -8,7 +8,7 @@ import Testing
   private let metadata = MovieMetadata(
     title: "cam", date: "2026-11-21T07:24:10.000Z", tool: "weir 0.1.0", creation: 1_795_245_850)
 
-  /// What a publication with a reorder delay of two pictures leaves: pictures from decode time 0, presented from 2000.
+  /// What a publication with a reorder delay of two frames leaves: frames from decode time 0, presented from 2000.
   private func tables(seconds: Int = 2, offset: Int32 = 2000, mediaOffset: UInt64 = 1000) throws -> MovieTables {
     var segmenter = Segmenter()
     let tracks = [try SyntheticMedia.video(), try SyntheticMedia.audio()]
@@ -54,17 +54,17 @@ import Testing
     #expect(offsets.number(8) == Int(first.offset) + head.readableBytes)
   }
 
-  /// The picture's two frames of reordering are trimmed, and so is the audio that lies before its first picture.
+  /// The video's two frames of reordering are trimmed, and so is the audio that lies before its first frame.
   @Test func editListsMakeTheTracksStartTogether() throws {
     let moov = try #require(try boxes(try tables()).first { $0.type == "moov" })
     let tracks = moov.all("trak")
-    let picture = try #require(tracks[0].first("edts/elst"))
-    #expect(picture.number(4) == 1)
-    #expect(picture.number(8) == 60_000)  // two seconds of 30000
-    #expect(picture.number(12) == 2000)
+    let video = try #require(tracks[0].first("edts/elst"))
+    #expect(video.number(4) == 1)
+    #expect(video.number(8) == 60_000)  // two seconds of 30000
+    #expect(video.number(12) == 2000)
     let audio = try #require(tracks[1].first("edts/elst"))
     #expect(audio.number(4) == 1)
-    // The first picture is shown two thirtieths of a second after the audio begins: 3200 ticks of 48000.
+    // The first frame is shown two thirtieths of a second after the audio begins: 3200 ticks of 48000.
     #expect(audio.number(12) == 3200)
   }
 
@@ -80,14 +80,14 @@ import Testing
     #expect(audio.number(24) == 0)
   }
 
-  @Test func audioThatStartsMuchEarlierIsKeptAndThePictureWaits() throws {
+  @Test func audioThatStartsMuchEarlierIsKeptAndTheVideoWaits() throws {
     var tables = MovieTables(tracks: [try SyntheticMedia.video(), try SyntheticMedia.audio()])
     tables.append([run(.audio, 48_000, at: 0, 94, 1024)], mediaOffset: 9000)
     tables.append([run(.video, 30_000, at: 30_000, 30, 1000)], mediaOffset: 0)
     let moov = try #require(try boxes(tables).first { $0.type == "moov" })
-    let picture = try #require(moov.all("trak")[0].first("edts/elst"))
-    #expect(picture.number(4) == 2)
-    #expect(picture.number(8) == 30_000)
+    let video = try #require(moov.all("trak")[0].first("edts/elst"))
+    #expect(video.number(4) == 2)
+    #expect(video.number(8) == 30_000)
     let audio = try #require(moov.all("trak")[1].first("edts/elst"))
     #expect(audio.number(4) == 1)
     #expect(audio.number(12) == 0)

@@ -5,7 +5,7 @@ import Testing
 @testable import FMP4
 
 @Suite struct MovieOutlineTests {
-  /// A finished movie of some seconds, and where its pictures' samples are.
+  /// A finished movie of some seconds, and where its video's samples are.
   private func movie(seconds: Int = 4) throws -> [UInt8] {
     let tracks = [try SyntheticMedia.video(), try SyntheticMedia.audio()]
     var tables = MovieTables(tracks: tracks)

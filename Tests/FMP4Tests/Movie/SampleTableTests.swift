@@ -44,7 +44,7 @@ import Testing
 
   /// Tables of so many hours of a stream with parts of 200 ms.
   private static func tables(hours: Int, hasBFrames: Bool) -> [SampleTable] {
-    var picture = SampleTable(timescale: 30_000)
+    var video = SampleTable(timescale: 30_000)
     var audio = SampleTable(timescale: 48_000)
     var frames = 0
     for part in 0..<hours * 18_000 {
@@ -53,7 +53,7 @@ import Testing
           size: 10_000, duration: 1000, compositionOffset: hasBFrames ? Int32(index % 3) * 1000 : 0,
           isSync: index == 0 && part % 10 == 0)
       }
-      picture.append(
+      video.append(
         TrackRun(
           track: .video, timescale: 30_000, baseDecodeTime: Int64(part) * 6000, samples: samples, byteCount: 60_000,
           duration: 6000), at: UInt64(part) * 70_000, description: 1)
@@ -68,7 +68,7 @@ import Testing
         at: UInt64(part) * 70_000 + 60_000, description: 1)
       frames = due
     }
-    return [picture, audio]
+    return [video, audio]
   }
 
   /// What docs/recording.md tells of a recorder's memory.
@@ -83,7 +83,7 @@ import Testing
       kept.append(Self.tables(hours: hours, hasBFrames: hasBFrames))
       megabytes.append(Double(Self.residentBytes - before) / Double(hours) / 1_000_000)
     }
-    print("sample tables, pictures \(hasBFrames ? "with" : "without") B-frames: \(megabytes) MB an hour")
+    print("sample tables, video \(hasBFrames ? "with" : "without") B-frames: \(megabytes) MB an hour")
     #expect(megabytes.contains { $0 < most })
     for tables in kept { #expect(tables.map(\.sampleCount) == [hours * 108_000, hours * 168_750]) }
   }

@@ -87,7 +87,7 @@ import Testing
     return (scanner.content, read)
   }
 
-  /// Ten hours of pictures of all sizes: of such tables only the outermost headers are read.
+  /// Ten hours of frames of all sizes: of such tables only the outermost headers are read.
   @Test func aMovieWithTablesOfAnySizeIsKnownByAFewPages() throws {
     var tables = MovieTables(tracks: [try SyntheticMedia.video()])
     let samples = (0..<10_000).map {

@@ -22,7 +22,7 @@ private struct PacketProtocol {
   }
 
   /// `time` in ticks of 90 kHz.
-  mutating func picture(_ track: UInt32 = 1, at time: UInt64, isKey: Bool) {
+  mutating func frame(_ track: UInt32 = 1, at time: UInt64, isKey: Bool) {
     let slice: [UInt8] = [isKey ? 0x65 : 0x41] + [UInt8](repeating: 0x88, count: 20)
     send(track, .h264, RTMPScript.u32(UInt32(slice.count)) + slice, at: time)
   }
@@ -70,17 +70,17 @@ private struct PacketProtocol {
 
 @Suite("A publication of any protocol")
 struct PublicationTests {
-  /// 25 pictures a second and three tracks of audio, from half a second before the clock wraps on.
+  /// 25 frames a second and three tracks of audio, from half a second before the clock wraps on.
   @Test func threeTracksOfAudioAndAClockThatWrapsBecomeOneTimeline() throws {
     var wire = PacketProtocol()
     let start = PacketProtocol.range - 45_000
     try wire.configure(1, .h264, RTMPScript.avc25)
     for track in UInt32(2)...4 { try wire.configure(track, .aac, RTMPScript.aac48) }
     var audioSamples: UInt64 = 0
-    for picture in UInt64(0)..<50 {
-      wire.now = Int64(picture) * 40_000_000
-      wire.picture(at: start + picture * 3600, isKey: picture % 25 == 0)
-      while audioSamples * 1920 < (picture + 1) * 3600 {
+    for frame in UInt64(0)..<50 {
+      wire.now = Int64(frame) * 40_000_000
+      wire.frame(at: start + frame * 3600, isKey: frame % 25 == 0)
+      while audioSamples * 1920 < (frame + 1) * 3600 {
         for track in UInt32(2)...4 { wire.audio(track, at: start + audioSamples * 1920) }
         audioSamples += 1
       }
@@ -96,12 +96,12 @@ struct PublicationTests {
     try wire.configure(1, .h264, RTMPScript.avc25)
     try wire.configure(2, .aac, RTMPScript.aac48)
     try wire.configure(5, .aac, RTMPScript.aac44)
-    for picture in UInt64(0)..<50 {
-      wire.now = Int64(picture) * 40_000_000
-      wire.picture(at: picture * 3600, isKey: picture == 0)
-      wire.audio(2, at: picture * 3600)
+    for frame in UInt64(0)..<50 {
+      wire.now = Int64(frame) * 40_000_000
+      wire.frame(at: frame * 3600, isKey: frame == 0)
+      wire.audio(2, at: frame * 3600)
       try wire.tick()
-      #expect(wire.events.isEmpty, "\(picture)")
+      #expect(wire.events.isEmpty, "\(frame)")
     }
     wire.now = 2_000_000_000
     try wire.tick()

@@ -21,9 +21,9 @@ struct StartupBufferTests {
 
   @Test func `Units come out once, in the order of arrival`() {
     var buffer = StartupBuffer()
-    #expect(buffer.isEmpty && buffer.firstPicture == nil)
+    #expect(buffer.isEmpty && buffer.firstFrame == nil)
     for unit in [audio(3), frame(2), audio(1)] { buffer.append(unit) }
-    #expect(!buffer.isEmpty && buffer.firstPicture?.time == 2)
+    #expect(!buffer.isEmpty && buffer.firstFrame?.time == 2)
     let taken = buffer.takeAll()
     #expect(taken.map(\.time) == [3, 2, 1] && taken.map(\.kind) == [.audio, .video, .audio])
     #expect(taken.map(\.track) == [.audio, .video, .audio] && taken.map(\.byteCount) == [5, 10, 5])
@@ -61,6 +61,6 @@ struct StartupBufferTests {
     #expect(buffer.firstTime(of: .video, from: 5) == 5)
     #expect(buffer.firstTime(of: .video, from: 6) == 9)
     #expect(buffer.firstTime(of: .video, from: 10) == nil && buffer.firstTime(of: TrackID(8), from: 0) == nil)
-    #expect(buffer.firstPicture?.track == TrackID(3))
+    #expect(buffer.firstFrame?.track == TrackID(3))
   }
 }

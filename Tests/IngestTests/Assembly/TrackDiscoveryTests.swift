@@ -36,7 +36,7 @@ struct TrackDiscoveryTests {
     #expect(gate.decide(videoReady: true, audioReady: false, now: 2) == .open(missing: [.audio]))
   }
 
-  @Test func aTrackThatNobodyAnnouncedIsWaitedForHalfASecond() {
+  @Test func aTrackThatWasNotAnnouncedIsWaitedForHalfASecond() {
     var gate = gate()
     gate.saw(.video, time: 0, now: 0)
     #expect(gate.decide(videoReady: true, audioReady: false, now: at(499)) == .wait)

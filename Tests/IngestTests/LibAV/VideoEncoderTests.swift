@@ -9,29 +9,29 @@ import Testing
 @Suite struct VideoEncoderTests {
   private static let settings = TestSourceSettings(width: 320, height: 180, videoBitRate: 400_000)
 
-  /// Codes pictures of the test source, one after the other, and gives out what comes, and how many were still missing
+  /// Codes frames of the test source, one after the other, and gives out what comes, and how many were still missing
   /// when the last one had been put in.
   private func coded(
     _ encoding: VideoEncoding, count: Int64, keyFrames: Set<Int64>
-  ) throws -> (codec: Codec, pictures: [VideoEncoder.CodedPicture], held: Int) {
+  ) throws -> (codec: Codec, frames: [VideoEncoder.CodedFrame], held: Int) {
     let settings = Self.settings
     let canvas = try TestCanvas(
       settings: settings, schedule: TestSchedule(wallStart: TestMediaTests.wallStart, rate: settings.frameRate))
     let encoder = try VideoEncoder.best(settings.format, encoding)
-    var pictures: [VideoEncoder.CodedPicture] = []
+    var frames: [VideoEncoder.CodedFrame] = []
     for number in 0..<count {
       try canvas.draw(number)
       try encoder.encode(canvas.frame, at: number, as: keyFrames.contains(number) ? .keyFrame : .asEncoderLikes) {
-        pictures.append($0)
+        frames.append($0)
       }
     }
-    let held = Int(count) - pictures.count
-    try encoder.finish { pictures.append($0) }
-    return (try #require(encoder.codec), pictures, held)
+    let held = Int(count) - frames.count
+    try encoder.finish { frames.append($0) }
+    return (try #require(encoder.codec), frames, held)
   }
 
-  /// The numbers burned into the pictures, in the order of their presentation, as a decoder sees them.
-  private func numbers(_ codec: Codec, _ pictures: [VideoEncoder.CodedPicture]) throws -> [UInt32] {
+  /// The numbers burned into the frames, in the order of their presentation, as a decoder sees them.
+  private func numbers(_ codec: Codec, _ frames: [VideoEncoder.CodedFrame]) throws -> [UInt32] {
     let decoder = try LibAVDecoder(codec.id.libAV.id, extradata: codec.record())
     var seen: [UInt32] = []
     let receive = { (time: Int64, frame: AVFrame) in
@@ -39,40 +39,40 @@ import Testing
       let luma = LumaPlane(
         pixels: UnsafeMutableRawBufferPointer(start: frame.data.0, count: stride * Int(frame.height)), stride: stride,
         width: Int(frame.width), height: Int(frame.height))
-      seen.append(CounterBlock(pictureWidth: Int(frame.width)).read(from: luma))
+      seen.append(CounterBlock(frameWidth: Int(frame.width)).read(from: luma))
     }
-    for picture in pictures { try decoder.decode((picture.presentationTime, picture.payload), receive) }
+    for frame in frames { try decoder.decode((frame.presentationTime, frame.payload), receive) }
     try decoder.decode(nil, receive)
     return seen
   }
 
   @Test(arguments: [VideoEncoderName.x264, .x265, .svtAV1])
-  func everyPictureComesOutAtOnceInOrderAndKeyFramesWhereTheyAreAskedFor(name: VideoEncoderName) throws {
+  func everyFrameComesOutAtOnceInOrderAndKeyFramesWhereTheyAreAskedFor(name: VideoEncoderName) throws {
     let encoding = VideoEncoding(encoder: name, bitRate: 400_000, preset: .ultrafast, threads: 1)
-    let (codec, pictures, held) = try coded(encoding, count: 24, keyFrames: [0, 10, 17])
-    // SVT-AV1 works beside its caller, who gets a picture when the next one is put in.
-    #expect(pictures.count == 24 && (held == 0 || name == .svtAV1), "\(held) held back")
-    #expect(pictures.filter(\.isSync).map(\.presentationTime) == [0, 10, 17])
-    #expect(pictures.map(\.presentationTime) == pictures.map(\.decodeTime))
-    #expect(try numbers(codec, pictures) == Array(0..<24))
+    let (codec, frames, held) = try coded(encoding, count: 24, keyFrames: [0, 10, 17])
+    // SVT-AV1 works beside its caller, who gets a frame when the next one is put in.
+    #expect(frames.count == 24 && (held == 0 || name == .svtAV1), "\(held) held back")
+    #expect(frames.filter(\.isSync).map(\.presentationTime) == [0, 10, 17])
+    #expect(frames.map(\.presentationTime) == frames.map(\.decodeTime))
+    #expect(try numbers(codec, frames) == Array(0..<24))
   }
 
   @Test(arguments: [VideoEncoderName.x264, .x265])
   func bFramesDelayAndNothingIsLostAtTheEnd(name: VideoEncoderName) throws {
     let encoding = VideoEncoding(
       encoder: name, bitRate: 400_000, preset: .ultrafast, tune: .none, bFrames: 2, threads: 1)
-    let (codec, pictures, held) = try coded(encoding, count: 24, keyFrames: [0])
-    #expect(held > 0 && pictures.count == 24)
-    #expect(Set(pictures.map(\.presentationTime)) == Set(0..<24))
-    #expect(zip(pictures, pictures.dropFirst()).allSatisfy { $0.decodeTime < $1.decodeTime })
-    #expect(try numbers(codec, pictures) == Array(0..<24))
+    let (codec, frames, held) = try coded(encoding, count: 24, keyFrames: [0])
+    #expect(held > 0 && frames.count == 24)
+    #expect(Set(frames.map(\.presentationTime)) == Set(0..<24))
+    #expect(zip(frames, frames.dropFirst()).allSatisfy { $0.decodeTime < $1.decodeTime })
+    #expect(try numbers(codec, frames) == Array(0..<24))
   }
 
   @Test func theBitRateIsKeptAndQualityIsEven() throws {
     func bits(_ control: VideoEncoding.RateControl) throws -> Int {
       let encoding = VideoEncoding(
         encoder: .x264, bitRate: 300_000, rateControl: control, preset: .ultrafast, threads: 1)
-      return try coded(encoding, count: 60, keyFrames: [0]).pictures.reduce(0) { $0 + $1.payload.readableBytes * 8 } / 2
+      return try coded(encoding, count: 60, keyFrames: [0]).frames.reduce(0) { $0 + $1.payload.readableBytes * 8 } / 2
     }
     let constant = try bits(.constant)
     #expect((150_000...375_000).contains(constant), "\(constant) bits a second")
@@ -81,18 +81,18 @@ import Testing
   }
 
   /// The judge is a decoder that knows nothing of the encoder, against the very pixels that went in.
-  @Test func atTheDefaultSettingsPicturesKeepTheirQuality() throws {
+  @Test func atTheDefaultSettingsFramesKeepTheirQuality() throws {
     let settings = TestSourceSettings()
     let schedule = TestSchedule(wallStart: TestMediaTests.wallStart, rate: settings.frameRate)
     let canvas = try TestCanvas(settings: settings, schedule: schedule)
     let encoder = try VideoEncoder(.x264, settings.format, VideoEncoding(threads: 1))
-    var pictures: [VideoEncoder.CodedPicture] = []
+    var frames: [VideoEncoder.CodedFrame] = []
     var sources: [[UInt8]] = []
     for number in 0..<40 as Range<Int64> {
       try canvas.draw(number)
       sources.append(Self.luma(canvas.frame.pointee))
       try encoder.encode(canvas.frame, at: number, as: number == 0 ? .keyFrame : .asEncoderLikes) {
-        pictures.append($0)
+        frames.append($0)
       }
     }
     let codec = try #require(encoder.codec)
@@ -101,7 +101,7 @@ import Testing
     let receive = { (time: Int64, frame: AVFrame) in
       errors.append(zip(Self.luma(frame), sources[Int(time)]).reduce(0.0) { $0 + Self.square(Int($1.0) - Int($1.1)) })
     }
-    for picture in pictures { try decoder.decode((picture.presentationTime, picture.payload), receive) }
+    for frame in frames { try decoder.decode((frame.presentationTime, frame.payload), receive) }
     try decoder.decode(nil, receive)
     let mean = errors.reduce(0, +) / Double(errors.count * settings.width * settings.height)
     let decibels = 20 * log10(255) - 10 * log10(mean)

@@ -7,8 +7,8 @@ import Testing
 @Suite struct VideoFrameTests {
   private typealias Plane = [[UInt8]]
 
-  private func fill(_ picture: VideoFrame, _ value: (_ plane: Int, _ row: Int, _ column: Int) -> UInt8) {
-    let frame = picture.frame.pointee
+  private func fill(_ image: VideoFrame, _ value: (_ plane: Int, _ row: Int, _ column: Int) -> UInt8) {
+    let frame = image.frame.pointee
     let planes = [
       (frame.data.0, frame.linesize.0, 1), (frame.data.1, frame.linesize.1, 2), (frame.data.2, frame.linesize.2, 2),
     ]
@@ -21,8 +21,8 @@ import Testing
     }
   }
 
-  private func planes(_ picture: VideoFrame) -> [Plane] {
-    let frame = picture.frame.pointee
+  private func planes(_ image: VideoFrame) -> [Plane] {
+    let frame = image.frame.pointee
     let planes = [
       (frame.data.0, frame.linesize.0, 1), (frame.data.1, frame.linesize.1, 2), (frame.data.2, frame.linesize.2, 2),
     ]
@@ -39,22 +39,22 @@ import Testing
   }
 
   @Test(arguments: [AV_PIX_FMT_YUV420P, AV_PIX_FMT_YUVJ420P])
-  func aTurnedPictureHasEachPixelAtItsPlace(_ format: AVPixelFormat) throws {
-    let picture = try VideoFrame(width: 8, height: 4, format: format)
-    fill(picture) { plane, row, column in UInt8(plane * 100 + row * 10 + column) }
-    let upright = planes(picture)
+  func aTurnedFrameHasEachPixelAtItsPlace(_ format: AVPixelFormat) throws {
+    let image = try VideoFrame(width: 8, height: 4, format: format)
+    fill(image) { plane, row, column in UInt8(plane * 100 + row * 10 + column) }
+    let upright = planes(image)
     let quarter = upright.map(clockwise)
     let half = quarter.map(clockwise)
     for (rotation, expected) in [
       (Rotation.none, upright), (.clockwise90, quarter), (.clockwise180, half), (.clockwise270, half.map(clockwise)),
     ] {
-      let turned = try picture.turned(by: rotation)
+      let turned = try image.turned(by: rotation)
       #expect(planes(turned) == expected, "\(rotation)")
       #expect(turned.frame.pointee.format == format.rawValue)
     }
   }
 
-  @Test func sizesTurnWithTheirPictures() {
+  @Test func sizesTurnWithTheirFrames() {
     let size = CameraSettings.Size(width: 1280, height: 720)
     #expect(size.turned(by: .clockwise90) == CameraSettings.Size(width: 720, height: 1280))
     #expect(size.turned(by: .clockwise180) == size && size.turned(by: .none) == size)

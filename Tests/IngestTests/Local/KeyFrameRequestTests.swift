@@ -5,7 +5,7 @@ import Testing
 @Suite struct KeyFrameRequestTests {
   private static let shortest = KeyFrameRequest.shortestDistance
 
-  @Test func nobodyAskedNothingIsMade() {
+  @Test func withoutARequestNothingIsMade() {
     #expect(!KeyFrameRequest().take(now: 0))
   }
 
@@ -25,12 +25,12 @@ import Testing
     #expect(requested.take(now: 100 + Self.shortest))
   }
 
-  @Test func askingWithEachPictureMakesTwoASecond() {
+  @Test func askingWithEachFrameMakesTwoASecond() {
     let requested = KeyFrameRequest()
     var made = 0
-    for picture in 0..<300 {
+    for frame in 0..<300 {
       requested.ask()
-      if requested.take(now: Int64(picture) * 1_000_000_000 / 30) { made += 1 }
+      if requested.take(now: Int64(frame) * 1_000_000_000 / 30) { made += 1 }
     }
     #expect(made == 20)
   }

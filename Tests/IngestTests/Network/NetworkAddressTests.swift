@@ -37,7 +37,7 @@ import Testing
     #expect(AddressRange(parsing: text) == nil)
   }
 
-  /// The last that is no proxy: what stands before it anybody may have written.
+  /// The last address that is no proxy. What stands before it any client may have written.
   @Test(arguments: [
     (["203.0.113.9"], "203.0.113.9"), (["6.6.6.6, 203.0.113.9"], "203.0.113.9"),
     (["203.0.113.9, 10.0.0.5"], "203.0.113.9"), (["6.6.6.6", "203.0.113.9,10.0.0.5"], "203.0.113.9"),

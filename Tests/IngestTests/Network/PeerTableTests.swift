@@ -3,27 +3,27 @@ import Testing
 
 @testable import Ingest
 
-@Suite("Strangers at the door")
+@Suite("Limits of connections that have not published yet")
 struct PeerTableTests {
   private func limits(_ change: (inout PeerLimits) -> Void = { _ in }) -> PeerLimits {
     var limits = PeerLimits()
-    limits.strangersPerAddress = 3
-    limits.strangers = 5
+    limits.unauthenticatedPerAddress = 3
+    limits.unauthenticated = 5
     limits.failureBurst = 4
     limits.failuresPerSecond = 1
     change(&limits)
     return limits
   }
 
-  @Test func anAddressHasAsManyStrangersAsItMayAndNoMore() {
+  @Test func anAddressHasAsManyUnauthenticatedConnectionsAsItMayAndNoMore() {
     var peers = PeerTable(limits: limits())
     for _ in 0..<3 { #expect(peers.arrive("a", now: 0) == nil) }
-    #expect(peers.arrive("a", now: 0) == .tooManyStrangers)
+    #expect(peers.arrive("a", now: 0) == .tooManyUnauthenticated)
     #expect(peers.arrive("b", now: 0) == nil)
     #expect(peers.arrive("b", now: 0) == nil)
     // All addresses together.
-    #expect(peers.arrive("c", now: 0) == .tooManyStrangers)
-    peers.noLongerStranger("a", failed: false, now: 0)
+    #expect(peers.arrive("c", now: 0) == .tooManyUnauthenticated)
+    peers.noLongerUnauthenticated("a", failed: false, now: 0)
     #expect(peers.arrive("c", now: 0) == nil)
   }
 
@@ -32,7 +32,7 @@ struct PeerTableTests {
     for _ in 0..<4 {
       #expect(peers.slowing("a", now: 0) == nil)
       #expect(peers.arrive("a", now: 0) == nil)
-      peers.noLongerStranger("a", failed: true, now: 0)
+      peers.noLongerUnauthenticated("a", failed: true, now: 0)
     }
     #expect(peers.slowing("a", now: 0) == PeerTable.Slowing(isNew: true))
     #expect(peers.slowing("a", now: 0) == PeerTable.Slowing(isNew: false))
@@ -45,7 +45,7 @@ struct PeerTableTests {
     var peers = PeerTable(limits: limits { $0.connectionsPerAddress = 2 })
     for _ in 0..<2 {
       #expect(peers.arrive("a", now: 0) == nil)
-      peers.noLongerStranger("a", failed: false, now: 0)
+      peers.noLongerUnauthenticated("a", failed: false, now: 0)
     }
     #expect(peers.arrive("a", now: 0) == .tooMany)
     #expect(peers.arrive("a", isProxy: true, now: 0) == nil)
@@ -57,7 +57,7 @@ struct PeerTableTests {
     var peers = PeerTable(limits: limits())
     for _ in 0..<1000 {
       #expect(peers.arrive("a", now: 0) == nil)
-      peers.noLongerStranger("a", failed: false, now: 0)
+      peers.noLongerUnauthenticated("a", failed: false, now: 0)
     }
   }
 
@@ -65,7 +65,7 @@ struct PeerTableTests {
     var peers = PeerTable(limits: limits { $0.addresses = 100 })
     for index in 0..<1000 {
       _ = peers.arrive("\(index)", now: Int64(index))
-      peers.noLongerStranger("\(index)", failed: true, now: Int64(index))
+      peers.noLongerUnauthenticated("\(index)", failed: true, now: Int64(index))
       peers.leave("\(index)")
     }
     #expect(peers.remembered <= 100)

@@ -51,7 +51,7 @@ struct ProxyHeaderHandlerTests {
     #expect(connection.told.isEmpty)
     try connection.send([0x0A])
     #expect(connection.told.count == 1)
-    #expect(try connection.received() == [], "the header belongs to nobody behind it")
+    #expect(try connection.received() == [], "the header is not passed on")
     try connection.send([3])
     #expect(try connection.received() == [3])
   }

@@ -131,7 +131,7 @@ struct ChunkReaderTests {
     #expect(throws: WireError.self) { try read(begin(4, 65_537)) }
   }
 
-  @Test func partialMessagesOfAStrangerAreBoundedTogether() throws {
+  @Test func partialMessagesBeforePublishingAreBoundedTogether() throws {
     // 64 streams that announce 16 MiB each and send a little more than the limit together.
     var bytes = S.message(1, S.u32(8192), stream: 0, chunkStream: 2)
     for stream in 3..<60 {

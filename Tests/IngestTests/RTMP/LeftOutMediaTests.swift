@@ -22,10 +22,10 @@ struct LeftOutMediaTests {
     [0x95, packetType] + Array(fourCC.utf8) + [track] + body
   }
 
-  @Test func audioInMP3LeavesThePictureAlone() throws {
+  @Test func audioInMP3LeavesTheVideoAlone() throws {
     var sent = S.metadata() + S.video(S.avcHeader(), 0)
-    for picture in UInt32(0)..<50 {
-      sent += S.audio(mp3, picture * 40) + S.video(S.avcFrame(key: picture % 25 == 0), picture * 40)
+    for frame in UInt32(0)..<50 {
+      sent += S.audio(mp3, frame * 40) + S.video(S.avcFrame(key: frame % 25 == 0), frame * 40)
     }
     let driver = publishing(sent)
     #expect(driver.ending == nil && driver.endings.isEmpty)
@@ -37,7 +37,7 @@ struct LeftOutMediaTests {
     #expect(driver.logs.filter { $0 == told }.count == 1)
   }
 
-  @Test func thePictureDoesNotWaitTwoSecondsForAudioThatCannotBeTaken() {
+  @Test func theVideoDoesNotWaitTwoSecondsForAudioThatCannotBeTaken() {
     var driver = publishing(
       S.metadata() + S.video(S.avcHeader(), 0) + S.audio(mp3, 0) + S.video(S.avcFrame(key: true), 0))
     driver.tick(499_000_000)
@@ -50,10 +50,10 @@ struct LeftOutMediaTests {
   /// An AudioSpecificConfig of object type 1 (Main), 44.1 kHz, two channels.
   private let aacMain: [UInt8] = [0x0A, 0x10]
 
-  @Test func audioInAFormOfAACThatIsNotTakenLeavesThePictureAlone() throws {
+  @Test func audioInAFormOfAACThatIsNotTakenLeavesTheVideoAlone() throws {
     var sent = S.metadata() + S.video(S.avcHeader(), 0) + S.audio([0xAF, 0] + aacMain, 0)
-    for picture in UInt32(0)..<50 {
-      sent += S.audio(S.aacFrame, picture * 40) + S.video(S.avcFrame(key: picture % 25 == 0), picture * 40)
+    for frame in UInt32(0)..<50 {
+      sent += S.audio(S.aacFrame, frame * 40) + S.video(S.avcFrame(key: frame % 25 == 0), frame * 40)
     }
     let driver = publishing(sent)
     #expect(driver.ending == nil && driver.endings.isEmpty)
@@ -66,10 +66,10 @@ struct LeftOutMediaTests {
   @Test func aTrackThatCanBeTakenIsTakenBehindOneThatCannot() throws {
     var sent = S.metadata() + S.video(S.avcHeader(), 0) + S.audio([0xAF, 0] + aacMain, 0)
     sent += S.audio(S.aacFrame, 0) + S.audio(further(1, 0, "mp4a", S.aac48), 0)
-    for picture in UInt32(0)..<50 {
-      sent += S.audio(S.aacFrame, picture * 40)
-      sent += S.audio(further(1, 1, "mp4a", Array(S.aacFrame.dropFirst(2))), picture * 40)
-      sent += S.video(S.avcFrame(key: picture % 25 == 0), picture * 40)
+    for frame in UInt32(0)..<50 {
+      sent += S.audio(S.aacFrame, frame * 40)
+      sent += S.audio(further(1, 1, "mp4a", Array(S.aacFrame.dropFirst(2))), frame * 40)
+      sent += S.video(S.avcFrame(key: frame % 25 == 0), frame * 40)
     }
     let driver = publishing(sent)
     #expect(driver.tracks.map { $0.map(\.codec.name) } == [["H.264", "AAC"]])
@@ -85,9 +85,9 @@ struct LeftOutMediaTests {
 
   @Test func aSecondAudioTrackIsLeftOut() throws {
     var sent = S.metadata() + S.headers + S.audio(further(1, 0, "mp4a", S.aac44), 0)
-    for picture in UInt32(0)..<50 {
-      sent += S.video(S.avcFrame(key: picture % 25 == 0), picture * 40)
-      sent += S.audio(S.aacFrame, picture * 40) + S.audio(further(1, 1, "mp4a", [0x21, 0x10, 0x04]), picture * 40)
+    for frame in UInt32(0)..<50 {
+      sent += S.video(S.avcFrame(key: frame % 25 == 0), frame * 40)
+      sent += S.audio(S.aacFrame, frame * 40) + S.audio(further(1, 1, "mp4a", [0x21, 0x10, 0x04]), frame * 40)
     }
     let driver = publishing(sent)
     #expect(driver.ending == nil && driver.endings.isEmpty)
@@ -100,10 +100,10 @@ struct LeftOutMediaTests {
   @Test func ofSeveralAudioTracksTheFirstThatCanBeTakenIs() throws {
     var sent = S.metadata() + S.video(S.avcHeader(), 0) + S.audio([0x90] + Array("ac-3".utf8), 0)
     sent += S.audio(further(1, 0, "mp4a", S.aac48), 0)
-    for picture in UInt32(0)..<50 {
-      sent += S.audio([0x91] + Array("ac-3".utf8) + [1, 2], picture * 40)
-      sent += S.audio(further(1, 1, "mp4a", Array(S.aacFrame.dropFirst(2))), picture * 40)
-      sent += S.video(S.avcFrame(key: picture % 25 == 0), picture * 40)
+    for frame in UInt32(0)..<50 {
+      sent += S.audio([0x91] + Array("ac-3".utf8) + [1, 2], frame * 40)
+      sent += S.audio(further(1, 1, "mp4a", Array(S.aacFrame.dropFirst(2))), frame * 40)
+      sent += S.video(S.avcFrame(key: frame % 25 == 0), frame * 40)
     }
     let driver = publishing(sent)
     #expect(driver.tracks.map { $0.map(\.codec.name) } == [["H.264", "AAC"]])
@@ -111,7 +111,7 @@ struct LeftOutMediaTests {
     #expect(driver.warnings == [.leftOutCodec(.audio, "AC-3")])
   }
 
-  @Test func wherePictureAndAudioCannotBeTakenThePublicationEndsByNameAfterTwoSeconds() throws {
+  @Test func whereVideoAndAudioCannotBeTakenThePublicationEndsByNameAfterTwoSeconds() throws {
     var driver = publishing(S.metadata(video: false) + S.audio(mp3, 0) + S.audio(mp3, 24))
     driver.tick(1_999_000_000)
     #expect(driver.ending == nil)

@@ -86,7 +86,7 @@ struct MessagePaceTests {
     Array((first..<first + count).map { S.audio(S.aacFrame, UInt32($0) * 64 / 3) }.joined())
   }
 
-  /// A session that publishes; nobody waits for it where it sends too fast.
+  /// A session that publishes. Its bytes are given without a pause where it sends too fast.
   private static func publishing() -> SessionDriver {
     let opening = S.connect() + S.createStream + S.publish() + S.metadata(video: false) + S.audio(S.aacHeader(), 0)
     var driver = SessionDriver()

@@ -153,7 +153,7 @@ struct RTMPListenerTests {
     #expect(why.hasPrefix("no byte for"))
   }
 
-  @Test func whoeverStallsBeforePublishingIsClosedInTime() async throws {
+  @Test func aConnectionThatStallsBeforePublishingIsClosedInTime() async throws {
     var configuration = RTMPListener.Configuration()
     configuration.publishDeadline = 300_000_000
     try await listening(configuration: configuration) { _, address in
@@ -211,7 +211,7 @@ struct RTMPListenerTests {
     #expect(time < .seconds(5))
   }
 
-  @Test func failuresOfAnAddressMakeItsPublishersWaitAndNobodyIsTurnedAway() async throws {
+  @Test func failuresOfAnAddressMakeItsPublishersWaitAndNoneIsRefused() async throws {
     var configuration = RTMPListener.Configuration()
     configuration.peerLimits.failureBurst = 5
     configuration.peerLimits.failuresPerSecond = 0.01
@@ -235,10 +235,10 @@ struct RTMPListenerTests {
     }
   }
 
-  @Test func connectionsThatSayNothingTakeNobodysPlace() async throws {
+  @Test func connectionsThatSendNothingTakeNoPlaceOfOthers() async throws {
     var configuration = RTMPListener.Configuration()
     configuration.peerLimits.failureBurst = 5
-    configuration.peerLimits.strangersPerAddress = 20
+    configuration.peerLimits.unauthenticatedPerAddress = 20
     configuration.handshakeDeadline = 300_000_000
     let gate = RecordingGate()
     try await listening(gate: gate, configuration: configuration) { _, address in
@@ -283,7 +283,7 @@ struct RTMPListenerTests {
     #expect(gate.sinks.last?.request.remoteAddress.hasPrefix("127.0.0.1:") == true)
   }
 
-  @Test func whoIsNoTrustedProxyCannotSayItIsSomebodyElse() async throws {
+  @Test func onlyATrustedProxyMayNameAnotherAddress() async throws {
     let gate = RecordingGate()
     try await listening(gate: gate) { _, address in
       let client = try await Client.connect(to: address)
@@ -294,9 +294,9 @@ struct RTMPListenerTests {
     #expect(gate.sinks.isEmpty)
   }
 
-  @Test func publishersFromOneAddressAreNotCountedAsStrangers() async throws {
+  @Test func publishersFromOneAddressAreNotCountedAsUnauthenticated() async throws {
     var configuration = RTMPListener.Configuration()
-    configuration.peerLimits.strangersPerAddress = 2
+    configuration.peerLimits.unauthenticatedPerAddress = 2
     configuration.peerLimits.failureBurst = 3
     let gate = RecordingGate()
     try await listening(gate: gate, configuration: configuration) { _, address in
@@ -323,7 +323,7 @@ struct RTMPListenerTests {
   }
 
   @Test(.enabled(if: access("/usr/bin/ffmpeg", X_OK) == 0))
-  func ffmpegPublishesWithReorderedPictures() async throws {
+  func ffmpegPublishesWithReorderedFrames() async throws {
     let gate = RecordingGate()
     try await listening(gate: gate) { _, address in
       let port = try #require(address.port)
@@ -338,13 +338,13 @@ struct RTMPListenerTests {
     }
     let sink = try #require(gate.sinks.first)
     #expect(sink.ending == .finished)
-    let pictures = sink.samples.filter { $0.track == .video }
-    #expect(pictures.map(\.decodeTime) == (0..<Int64(pictures.count)).map { $0 * 1001 })
-    #expect(pictures.count == 90)
-    // In order of presentation the pictures follow each other without jitter.
-    let shown = pictures.map { $0.decodeTime + Int64($0.compositionOffset) }.sorted()
+    let frames = sink.samples.filter { $0.track == .video }
+    #expect(frames.map(\.decodeTime) == (0..<Int64(frames.count)).map { $0 * 1001 })
+    #expect(frames.count == 90)
+    // In order of presentation the frames follow each other without jitter.
+    let shown = frames.map { $0.decodeTime + Int64($0.compositionOffset) }.sorted()
     #expect(zip(shown, shown.dropFirst()).allSatisfy { $1 - $0 == 1001 })
-    #expect(pictures.contains { $0.compositionOffset > 1001 })
+    #expect(frames.contains { $0.compositionOffset > 1001 })
     let audio = sink.samples.filter { $0.track == .audio }.map(\.decodeTime)
     #expect(zip(audio, audio.dropFirst()).allSatisfy { $1 - $0 == 1024 })
     #expect(audio.count >= 129)

@@ -125,20 +125,20 @@ enum RTMPScript {
     message(8, payload, time: time, chunkStream: 4)
   }
 
-  /// Both sequence headers, and pictures (25 a second) and audio from `start` on, interleaved by time.
+  /// Both sequence headers, and frames (25 a second) and audio from `start` on, interleaved by time.
   static func media(
     from start: UInt32 = 0, milliseconds: UInt32, keyEvery: UInt32 = 25, hasVideo: Bool = true, hasAudio: Bool = true
   ) -> [UInt8] {
     var bytes: [UInt8] = []
-    var pictures: UInt32 = 0
+    var frames: UInt32 = 0
     var audioSamples: UInt32 = 0
     while true {
-      let picture = pictures * 40
+      let videoTime = frames * 40
       let audioTime = (audioSamples * 64 + 1) / 3
-      if min(hasVideo ? picture : .max, hasAudio ? audioTime : .max) >= milliseconds { return bytes }
-      if hasVideo, !hasAudio || picture <= audioTime {
-        bytes += video(avcFrame(key: pictures % keyEvery == 0), start &+ picture)
-        pictures += 1
+      if min(hasVideo ? videoTime : .max, hasAudio ? audioTime : .max) >= milliseconds { return bytes }
+      if hasVideo, !hasAudio || videoTime <= audioTime {
+        bytes += video(avcFrame(key: frames % keyEvery == 0), start &+ videoTime)
+        frames += 1
       } else {
         bytes += audio(aacFrame, start &+ audioTime)
         audioSamples += 1

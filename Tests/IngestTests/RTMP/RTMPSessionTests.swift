@@ -101,14 +101,14 @@ struct RTMPCommandTests {
     #expect(driver.events.isEmpty)
   }
 
-  @Test func mediaBeforeAdmissionReachesNobody() {
+  @Test func mediaBeforeAdmissionIsNotPassedOn() {
     var driver = SessionDriver()
     driver.feed(S.handshake + S.connect() + S.createStream + S.headers + S.media(milliseconds: 400))
     #expect(driver.events.isEmpty)
     #expect(driver.endings.isEmpty)
   }
 
-  @Test func whoeverWantsToPlayIsToldWhere() throws {
+  @Test func aClientThatWantsToPlayIsToldWhere() throws {
     var driver = SessionDriver()
     driver.feed(
       S.handshake + S.connect() + S.createStream
@@ -128,7 +128,7 @@ struct RTMPCommandTests {
     #expect(driver.endings == [.failure])
   }
 
-  @Test func commandsNobodyKnowsAreAnsweredOrPassedOver() throws {
+  @Test func unknownCommandsAreAnsweredOrPassedOver() throws {
     var driver = SessionDriver()
     driver.feed(
       S.handshake + S.connect() + S.command([.string("_checkbw"), .number(9), .null])
@@ -213,7 +213,7 @@ struct RTMPMediaTests {
     return driver
   }
 
-  @Test func picturesAndAudioBeginAtZeroOnTheirGrids() throws {
+  @Test func videoAndAudioBeginAtZeroOnTheirGrids() throws {
     let driver = publishing(S.metadata() + S.headers + S.media(from: 5000, milliseconds: 2000))
     let tracks = try #require(driver.tracks.first)
     #expect(tracks.map(\.id) == [.video, .audio])
@@ -231,7 +231,7 @@ struct RTMPMediaTests {
     #expect(anchor.wallNanoseconds <= 1_000_000_000_000_000_000)
   }
 
-  @Test func theFirstPictureIsAKeyFrameAndAudioBeforeItIsLeftOut() throws {
+  @Test func theFirstFrameIsAKeyFrameAndAudioBeforeItIsLeftOut() throws {
     var bytes = S.metadata() + S.headers
     for time in stride(from: UInt32(0), to: 1000, by: 20) {
       if time % 40 == 0, time != 400 { bytes += S.video(S.avcFrame(key: false), time) }
@@ -242,7 +242,7 @@ struct RTMPMediaTests {
     let first = try #require(driver.samples.first { $0.track == .video })
     #expect(first.isSync)
     #expect(driver.times(.video).count == 15)
-    // Origin is the first audio kept, at most a frame before the picture.
+    // Origin is the first audio kept, at most an audio frame before the video.
     #expect(driver.times(.audio).first == 0)
     #expect(first.decodeTime <= 44 * 25)
   }
@@ -338,7 +338,7 @@ struct RTMPMediaTests {
     driver.tick(newest + 200_000_000)
     driver.tick(newest + 390_000_000)
     driver.tick(newest + 400_000_000)
-    // The tenth picture lies 360 ms behind the first.
+    // The tenth frame lies 360 ms behind the first.
     #expect(driver.progress == [560, 760])
     // Media that comes again makes the clock wait again.
     driver.now = newest + 500_000_000
@@ -360,7 +360,7 @@ struct RTMPMediaTests {
     #expect(driver.progress == [99 * 40 + 200])
   }
 
-  @Test func aPictureThatComesLateJoins() {
+  @Test func videoThatComesLateJoins() {
     var bytes = S.metadata() + S.audio(S.aacHeader(), 0) + S.media(milliseconds: 3000, hasVideo: false)
     bytes += S.video(S.avcHeader(), 3000) + S.video(S.avcFrame(key: false), 3000) + S.video(S.avcFrame(key: true), 3040)
     let driver = publishing(bytes)
@@ -394,7 +394,7 @@ struct RTMPMediaTests {
     #expect(driver.tracks.count == 1)
   }
 
-  @Test func reorderedPicturesKeepTheirOffsets() {
+  @Test func reorderedFramesKeepTheirOffsets() {
     var bytes = S.metadata(audio: false) + S.video(S.avcHeader(), 0)
     for (index, offset) in [80, 200, 80, 0, 40, 80].enumerated() {
       bytes += S.video(S.avcFrame(key: index == 0, composition: Int32(offset)), UInt32(index * 40))
@@ -439,7 +439,7 @@ struct RTMPMediaTests {
     #expect(text.hasPrefix("H.264 configuration: "))
   }
 
-  @Test func pictureAndAudioComeByTheirFourCCs() throws {
+  @Test func videoAndAudioComeByTheirFourCCs() throws {
     let driver = publishing(
       S.video([0x90] + Array("av01".utf8) + S.av1, 0) + S.audio([0x90] + Array("Opus".utf8) + S.opusHead, 0)
         // A packet of one 20 ms frame, and a temporal unit that is no key frame: only audio can begin.

@@ -4,7 +4,7 @@ import Logging
 import NIOCore
 import Synchronization
 
-/// A gate that admits whoever has the key and keeps every event.
+/// A gate that admits publishers with the key and keeps every event.
 final class RecordingGate: PublishGate {
   final class Sink: MediaSink {
     private let events = Mutex<[MediaEvent]>([])

@@ -3,7 +3,7 @@ import Testing
 @testable import Ingest
 
 @Suite struct ArrivalMeterTests {
-  /// When it changes its mind, in seconds, for pictures of 30 a second over a line that takes `speed(t)` of real time at
+  /// When it changes its mind, in seconds, for frames of 30 a second over a line that takes `speed(t)` of real time at
   /// second `t`.
   private func changes(seconds: Double, speed: (Double) -> Double) -> [(at: Double, fallsBehind: Bool)] {
     var meter = ArrivalMeter()

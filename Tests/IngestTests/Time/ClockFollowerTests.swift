@@ -13,7 +13,7 @@ import Testing
     let wallOffset: Int64 = 1_795_245_850_000_000_000
     var publication = FLVPublication(wallOffset: wallOffset)
     var out: [PublicationAction] = []
-    let (picture, audio) = (ByteBuffer(bytes: S.avcFrame(key: true)), ByteBuffer(bytes: S.aacFrame))
+    let (frame, audio) = (ByteBuffer(bytes: S.avcFrame(key: true)), ByteBuffer(bytes: S.aacFrame))
     try publication.receiveVideo(ByteBuffer(bytes: S.avcHeader()), timestamp: 0, now: start, to: &out)
     try publication.receiveAudio(ByteBuffer(bytes: S.aacHeader()), timestamp: 0, now: start, to: &out)
 
@@ -22,21 +22,21 @@ import Testing
     var moves = 0
     var timescales: [TrackID: UInt32] = [:]
     var reached: [TrackID: MediaTime] = [:]
-    var (pictures, audioSamples) = (Int64(0), Int64(0))
+    var (frames, audioSamples) = (Int64(0), Int64(0))
     var (worst, worstSkew) = (0.0, 0.0)
     var (minute, least) = (Int64(0), Double.infinity)
-    while pictures < 24 * 3600 * 2 {
-      // Two pictures a second, and all of the audio.
-      let (pictureTime, audioTime) = (pictures * 500, audioSamples * 64 / 3)
-      let isPicture = pictureTime <= audioTime
-      let media = isPicture ? pictureTime : audioTime
+    while frames < 24 * 3600 * 2 {
+      // Two frames a second, and all of the audio.
+      let (videoTime, audioTime) = (frames * 500, audioSamples * 64 / 3)
+      let isVideo = videoTime <= audioTime
+      let media = isVideo ? videoTime : audioTime
       noise = noise &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
       // Media time passes faster than real time where the clock is fast.
       let delay = 20_000_000 + Int64(noise >> 39) % 30_000_000
       let now = start + media * (1_000_000 - partsPerMillion) + delay
-      if isPicture {
-        pictures += 1
-        try publication.receiveVideo(picture, timestamp: UInt32(media), now: now, to: &out)
+      if isVideo {
+        frames += 1
+        try publication.receiveVideo(frame, timestamp: UInt32(media), now: now, to: &out)
       } else {
         audioSamples += 1
         try publication.receiveAudio(audio, timestamp: UInt32(media), now: now, to: &out)
@@ -60,7 +60,7 @@ import Testing
         worst = max(worst, abs(least))
         (minute, least) = (media / 60_000, .infinity)
         if let video = reached[.video], let audio = reached[.audio] {
-          let apart = abs(video.seconds * 1000 - Double(pictureTime)) + abs(audio.seconds * 1000 - Double(audioTime))
+          let apart = abs(video.seconds * 1000 - Double(videoTime)) + abs(audio.seconds * 1000 - Double(audioTime))
           worstSkew = max(worstSkew, apart - 500 - 64.0 / 3)
         }
       }
@@ -129,8 +129,8 @@ import Testing
   @Test(arguments: [105, 120, 200] as [Int64]) func aQueueThatDrainsSlowlyIsNoDelay(_ percent: Int64) {
     let (delay, queue) = (20_000_000 as Int64, 3_000_000_000 as Int64)
     var follower = ClockFollower(delay: delay + queue, now: delay + queue)
-    for picture in 0..<9000 as Range<Int64> {
-      let time = picture * 1000 / 30
+    for frame in 0..<9000 as Range<Int64> {
+      let time = frame * 1000 / 30
       let inQueue = max(0, queue - time * 1_000_000 * (percent - 100) / percent)
       _ = follower.saw(time * 1_000_000, now: time * 1_000_000 + delay + inQueue)
     }

@@ -79,7 +79,7 @@ struct FrameGridTests {
   }
 
   @Test(arguments: rates)
-  func picturesThatAreReorderedKeepBothTimesExactly(_ fraction: (UInt32, UInt32)) throws {
+  func framesThatAreReorderedKeepBothTimesExactly(_ fraction: (UInt32, UInt32)) throws {
     let rate = try #require(FrameRate(numerator: fraction.0, denominator: fraction.1))
     var grid = FrameGrid(rate: rate)
     let step = Int64(try #require(grid.frameDuration))
@@ -107,20 +107,20 @@ struct FrameGridTests {
     }
   }
 
-  /// An encoder on a busy machine leaves out every second picture for a while; a steady one always does.
-  @Test func whatIsForetoldIsNeverMoreThanWhatTheRateHasBeen() throws {
+  /// An encoder on a busy machine leaves out every second frame for a while; a steady one always does.
+  @Test func whatIsPredictedIsNeverMoreThanWhatTheRateHasBeen() throws {
     var grid = FrameGrid(rate: FrameRate(numerator: 30, denominator: 1))
-    var foretold: Int64?
+    var predicted: Int64?
     var frame: Int64 = 0
     for steps in [Int64](repeating: 1, count: 20) + [Int64](repeating: 2, count: 40) + [Int64](repeating: 1, count: 20)
     {
       let place = grid.place(milliseconds: Rounding.nearest.milliseconds(frame, 30), composition: 0)
       #expect(place.decodeTime == frame * 1000)
-      if let foretold { #expect(foretold <= place.decodeTime) }
-      foretold = place.duration.map { place.decodeTime + Int64($0) }
+      if let predicted { #expect(predicted <= place.decodeTime) }
+      predicted = place.duration.map { place.decodeTime + Int64($0) }
       frame += steps
     }
-    #expect(foretold == (frame * 1000), "and single steps are foretold again")
+    #expect(predicted == (frame * 1000), "and single steps are predicted again")
 
     var half = FrameGrid(rate: FrameRate(numerator: 60, denominator: 1))
     let durations = (0..<Int64(40)).map {
@@ -175,7 +175,7 @@ struct FrameGridTests {
   }
 
   @Test(arguments: rates.filter { $0.0 != 120 }, Rounding.allCases)
-  func aRateThatNobodyNamedIsLearned(_ fraction: (UInt32, UInt32), _ rounding: Rounding) throws {
+  func aRateThatWasNotStatedIsLearned(_ fraction: (UInt32, UInt32), _ rounding: Rounding) throws {
     var grid = FrameGrid(rate: nil)
     let rate = try #require(FrameRate(numerator: fraction.0, denominator: fraction.1))
     let frames = 12 * Int64(fraction.0) / Int64(fraction.1)
@@ -252,7 +252,7 @@ struct FrameGridTests {
 }
 
 extension FrameGrid {
-  /// A picture whose times the wire has in milliseconds; `nanoseconds` are what it adds to the presentation time.
+  /// A frame whose times the wire has in milliseconds; `nanoseconds` are what it adds to the presentation time.
   fileprivate mutating func place(milliseconds: Int64, composition: Int32, nanoseconds: UInt32 = 0) -> Place {
     place(decode: milliseconds &* 1_000_000, composition: Int64(composition) &* 1_000_000 &+ Int64(nanoseconds))
   }

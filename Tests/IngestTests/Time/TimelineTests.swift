@@ -8,7 +8,7 @@ struct TimelineTests {
   /// Nanoseconds of `milliseconds`.
   private func at(_ milliseconds: Int64) -> Int64 { milliseconds * 1_000_000 }
 
-  /// A timeline on which both tracks have played up to `end`, 40 ms a picture and 20 ms a audio.
+  /// A timeline on which both tracks have played up to `end`, 40 ms a frame of video and 20 ms a frame of audio.
   private func playing(to end: Int64) -> Timeline {
     var timeline = Timeline()
     for time in stride(from: Int64(0), to: end, by: 20) {
@@ -96,7 +96,7 @@ struct TimelineTests {
     #expect(timeline.place(.audio, .audio, milliseconds: 3600, length: 20, now: at(4010)) == Timeline.Place(time: 3600))
   }
 
-  @Test func audioWithoutPictureThatStepsBackBreaksTheTimeline() {
+  @Test func audioWithoutVideoThatStepsBackBreaksTheTimeline() {
     var timeline = Timeline()
     for time in stride(from: Int64(0), to: 4000, by: 20) {
       _ = timeline.place(.audio, .audio, milliseconds: time, length: 20, now: at(time))
@@ -112,8 +112,8 @@ struct TimelineTests {
       #expect(
         timeline.place(second, .audio, milliseconds: time, length: 20, now: at(time)) == Timeline.Place(time: time))
     }
-    let picture = timeline.place(.video, .video, milliseconds: 90_000_000, length: 40, now: at(4000))
-    #expect(picture == Timeline.Place(time: 4000, isBreak: true, isMoved: true))
+    let video = timeline.place(.video, .video, milliseconds: 90_000_000, length: 40, now: at(4000))
+    #expect(video == Timeline.Place(time: 4000, isBreak: true, isMoved: true))
     for track in [first, second] {
       let audio = timeline.place(track, .audio, milliseconds: 90_000_020, length: 20, now: at(4020))
       #expect(audio == Timeline.Place(time: 4020, isMoved: true))

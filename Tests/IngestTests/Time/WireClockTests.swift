@@ -42,7 +42,7 @@ struct WireClockTests {
     let range: UInt64 = 1 << 33
     #expect(clock.ticks(range - 3000) == Int64(range) - 3000)
     #expect(clock.ticks(0) == Int64(range))
-    // A picture that is decoded before the wrap, behind one that is decoded after it.
+    // A frame that is decoded before the wrap, behind one that is decoded after it.
     #expect(clock.ticks(range - 6000) == Int64(range) - 6000)
     #expect(clock.nanoseconds(9000) == 95_443_717_688_889 + 100_000_000)
     // What is beyond its bits does not count.

@@ -26,13 +26,13 @@ import Testing
   private static let start = 7
 
   /// Silence with a click of a hundredth of a second at each tenth but the whole seconds', for two seconds.
-  private func source(_ kind: Kind) throws -> (plan: TranscodePlan, frames: [TranscodeRequest.SourcePicture]) {
+  private func source(_ kind: Kind) throws -> (plan: TranscodePlan, frames: [TranscodeRequest.SourceFrame]) {
     let encoder = try AudioEncoder(kind.coding, sampleRate: kind.rate, bitRate: 128_000, channels: kind.channels)
     let length = encoder.samplesPerFrame
-    var frames: [TranscodeRequest.SourcePicture] = []
+    var frames: [TranscodeRequest.SourceFrame] = []
     func take(_ time: Int64, _ payload: ByteBuffer) {
       frames.append(
-        TranscodeRequest.SourcePicture(
+        TranscodeRequest.SourceFrame(
           presentationTime: time, decodeTime: time, isSync: true, lateness: 0, payload: payload))
     }
     for block in 0..<(2 * kind.rate / length) {
@@ -53,11 +53,11 @@ import Testing
   /// Times in milliseconds at which it becomes loud.
   private func clicks(_ replies: [TranscodeReply], _ kind: Kind) throws -> (times: [Int64], clicks: [Double]) {
     var record: ByteBuffer?
-    var frames: [TranscodeReply.RungPicture] = []
+    var frames: [TranscodeReply.RungFrame] = []
     for reply in replies {
       switch reply {
       case .track(_, let bytes): record = bytes
-      case .picture(let frame): frames.append(frame)
+      case .frame(let frame): frames.append(frame)
       default: break
       }
     }
@@ -108,7 +108,7 @@ import Testing
     let (plan, frames) = try source(kind)
     let worker = try WorkerThread()
     defer { worker.end() }
-    let replies = try await worker.exchange([plan.request] + frames.map { .picture($0) } + [.drain])
+    let replies = try await worker.exchange([plan.request] + frames.map { .frame($0) } + [.drain])
     let (times, clicks) = try clicks(replies, kind)
     #expect(clicks.count == Self.wanted.count)
     for (heard, wanted) in zip(clicks, Self.wanted) { #expect(abs(heard - wanted) < 1.5) }
@@ -129,7 +129,7 @@ import Testing
     frames.removeSubrange(25..<35)
     let worker = try WorkerThread()
     defer { worker.end() }
-    let replies = try await worker.exchange([plan.request] + frames.map { .picture($0) } + [.drain])
+    let replies = try await worker.exchange([plan.request] + frames.map { .frame($0) } + [.drain])
     let (times, clicks) = try clicks(replies, kind)
     #expect(zip(times, times.dropFirst()).allSatisfy { $1 - $0 == 1024 })
     let late = Self.wanted.filter { $0 > Double(Self.start * 1000 + 1050) }
@@ -148,7 +148,7 @@ import Testing
     let worker = try WorkerThread()
     defer { worker.end() }
     let replies = try await worker.exchange(
-      [plan.request] + frames.map { .picture($0) } + [.drain] + later.map { .picture($0) } + [.drain])
+      [plan.request] + frames.map { .frame($0) } + [.drain] + later.map { .frame($0) } + [.drain])
     let (_, clicks) = try clicks(replies, kind)
     let wanted = Self.wanted + Self.wanted.map { $0 + 100_000 }
     #expect(clicks.count == wanted.count)
@@ -203,14 +203,14 @@ import Testing
     let plan = try #require(TranscodePlan(source: track, aim: .audio(AudioSpecification(.aac))))
     let aac = try AudioEncoder(.aac, sampleRate: 48_000, bitRate: 96_000)
     func frame(_ time: Int64) -> TranscodeReply {
-      .picture(
-        TranscodeReply.RungPicture(rung: 0, presentationTime: time, isSync: true, payload: ByteBuffer(bytes: [1])))
+      .frame(
+        TranscodeReply.RungFrame(rung: 0, presentationTime: time, isSync: true, payload: ByteBuffer(bytes: [1])))
     }
     var begun = TranscodeConversation()
     var events: [TranscodeEvent] = []
     begun.sent(plan)
     begun.sent(
-      TranscodeRequest.SourcePicture(
+      TranscodeRequest.SourceFrame(
         presentationTime: 48_000, decodeTime: 48_000, isSync: true, lateness: 0, payload: ByteBuffer()))
     let record = ByteBuffer(bytes: aac.codec.record())
     _ = try begun.take(.track(rung: 0, record: record), &events)

@@ -8,7 +8,7 @@ import Testing
 @Suite("A decoder of one key frame")
 struct KeyFrameDecoderTests {
   private func decoder(_ track: TrackDescription, largest: Int = 320 * 192) throws -> KeyFrameDecoder {
-    try KeyFrameDecoder(track.codec.id, record: track.codec.record(), largestPicture: largest)
+    try KeyFrameDecoder(track.codec.id, record: track.codec.record(), maximumPixels: largest)
   }
 
   @Test func `A key frame becomes an image of its size`() throws {

@@ -36,8 +36,8 @@ import Testing
     let media = try TestMedia(settings: settings, wallStart: TestMediaTests.wallStart)
     var track: TrackDescription?
     var samples: [Sample] = []
-    for picture in 0..<count {
-      try media.advance(to: picture) { event in
+    for frame in 0..<count {
+      try media.advance(to: frame) { event in
         switch event {
         case .tracks(let tracks): track = tracks.first { $0.kind == .video }
         case .sample(let sample) where sample.track == .video: samples.append(sample)
@@ -61,7 +61,7 @@ import Testing
     try await log.until { $0.contains { if case .ended = $0 { true } else { false } } }
     let events = log.events.withLock { $0 }
     let made = events.compactMap { event -> Sample? in
-      if case .picture(1, let sample) = event { return sample }
+      if case .frame(1, let sample) = event { return sample }
       return nil
     }
     #expect(made.map(\.decodeTime) == samples.map(\.decodeTime))
@@ -72,7 +72,7 @@ import Testing
     }
     #expect(tracks.map(\.codec.codedSize?.width) == [160])
     #expect(tracks.map(\.timescale) == [track.timescale])
-    #expect(transcoder.status.droppedPictures == 0)
+    #expect(transcoder.status.droppedFrames == 0)
   }
 
   @Test func aWorkerThatTalksNonsenseIsReplacedAndWhatItHadIsLost() async throws {
@@ -99,7 +99,7 @@ import Testing
     for sample in samples[5...] { _ = transcoder.feed(sample) }
     try await log.until { events in
       events.contains { event in
-        if case .picture(1, let sample) = event { return sample.isSync }
+        if case .frame(1, let sample) = event { return sample.isSync }
         return false
       }
     }
@@ -116,7 +116,7 @@ import Testing
     for sample in samples[..<5] { _ = transcoder.feed(sample) }
     transcoder.drain()
     try await log.until { events in
-      events.contains { if case .picture(1, let sample) = $0 { sample.decodeTime > 0 } else { false } }
+      events.contains { if case .frame(1, let sample) = $0 { sample.decodeTime > 0 } else { false } }
     }
     try await Task.sleep(for: .nanoseconds(TranscodeLimits.silence + 500_000_000))
     transcoder.use(track)
@@ -133,21 +133,21 @@ import Testing
       TranscodePlan(source: track, ladder: [RungSpecification(shortSide: 90, bitRate: 100_000)]))
     var backlog = TranscodeBacklog()
     backlog.configure(plan)
-    func picture(_ index: Int) -> TranscodeRequest.SourcePicture {
-      TranscodeRequest.SourcePicture(
+    func frame(_ index: Int) -> TranscodeRequest.SourceFrame {
+      TranscodeRequest.SourceFrame(
         presentationTime: Int64(index) * 1000, decodeTime: Int64(index) * 1000, isSync: index % 60 == 0, lateness: 0,
         payload: samples[0].payload)
     }
-    for index in 0...91 { backlog.append(picture(index)) }
+    for index in 0...91 { backlog.append(frame(index)) }
     #expect(backlog.discarded == 92, "more than three seconds wait")
-    for index in 92...121 { backlog.append(picture(index)) }
+    for index in 92...121 { backlog.append(frame(index)) }
     var left: [Int64] = []
     var nothingBefore: MediaTime?
     while let entry = backlog.next() {
       switch entry {
       case .configure: break
       case .drain(let time): nothingBefore = time
-      case .picture(let picture): left.append(picture.presentationTime / 1000)
+      case .frame(let frame): left.append(frame.presentationTime / 1000)
       }
     }
     #expect(left == [120, 121])

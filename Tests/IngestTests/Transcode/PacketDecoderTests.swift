@@ -8,20 +8,20 @@ import Testing
 @Suite("A decoder that is fed access units")
 struct PacketDecoderTests {
   /// Frames of the test pattern as a worker is given them.
-  private func media(_ count: Int64) throws -> (track: TrackDescription, units: [TranscodeRequest.SourcePicture]) {
+  private func media(_ count: Int64) throws -> (track: TrackDescription, units: [TranscodeRequest.SourceFrame]) {
     let settings = TestSourceSettings(width: 320, height: 180, keyFrameInterval: 5, videoBitRate: 300_000)
     let media = try TestMedia(settings: settings, wallStart: 0)
     var events: [MediaEvent] = []
-    for picture in 0..<count { try media.advance(to: picture) { events.append($0) } }
+    for frame in 0..<count { try media.advance(to: frame) { events.append($0) } }
     try media.finish { events.append($0) }
     var track: TrackDescription?
-    var units: [TranscodeRequest.SourcePicture] = []
+    var units: [TranscodeRequest.SourceFrame] = []
     for event in events {
       switch event {
       case .tracks(let tracks): track = tracks.first { $0.kind == .video }
       case .sample(let sample) where sample.track == .video:
         units.append(
-          TranscodeRequest.SourcePicture(
+          TranscodeRequest.SourceFrame(
             presentationTime: sample.presentationTime, decodeTime: sample.decodeTime, isSync: sample.isSync,
             lateness: 0, payload: sample.payload))
       default: break
@@ -32,7 +32,7 @@ struct PacketDecoderTests {
 
   private func decoder(_ track: TrackDescription) throws -> PacketDecoder {
     try PacketDecoder(
-      track.codec.id, record: track.codec.record(), largestPicture: 320 * 192, timescale: track.timescale)
+      track.codec.id, record: track.codec.record(), maximumPixels: 320 * 192, timescale: track.timescale)
   }
 
   /// Presentation times of all frames that are ready.

@@ -9,7 +9,7 @@ import Testing
 @Suite struct RungBudgetTests {
   private let budget = RungBudget(bitRate: 3_000_000, macroblocks: 3600, frameDuration: 3000, timescale: 90_000)
 
-  @Test func aPictureOfTheCapacityIsTakenAndOneByteMoreIsNot() {
+  @Test func aFrameOfTheCapacityIsTakenAndOneByteMoreIsNot() {
     for (bytes, isTaken) in [(budget.capacity, true), (budget.capacity + 1, false)] {
       var budget = budget
       #expect(budget.take(bytes, after: .max) == isTaken)
@@ -26,7 +26,7 @@ import Testing
     #expect(isTaken && isRefused)
   }
 
-  @Test func picturesThatComeAllAtOnceHaveTheCapacityTogether() {
+  @Test func framesThatComeAllAtOnceHaveTheCapacityTogether() {
     var budget = budget
     var taken = 0
     while taken < 100_000_000, budget.take(10_000, after: 1) { taken += 10_000 }
@@ -54,7 +54,7 @@ import Testing
     }
   }
 
-  /// The worst that a publisher can have encoded: noise, each picture of it a key frame, more of them than it tells.
+  /// The worst that a publisher can have encoded: noise, each frame of it a key frame, more of them than it tells.
   @Test(arguments: [(160, 90, 50_000), (160, 90, 800_000), (640, 360, 50_000), (640, 360, 2_000_000)])
   func ourEncoderStaysWithinItWhateverItIsGiven(width: Int, height: Int, bitRate: UInt32) throws {
     for preset in [VideoEncoding.Preset.ultrafast, .veryfast] {
@@ -69,24 +69,24 @@ import Testing
         let encoder = try RungEncoder(rung, of: configuration)
         var random = SystemRandomNumberGenerator()
         for number in 0..<60 {
-          let picture = try VideoFrame(width: width, height: height, format: AV_PIX_FMT_YUV420P)
-          noise(picture.frame.pointee, height: height, &random)
-          picture.frame.pointee.pts = Int64(number) * spacing
+          let image = try VideoFrame(width: width, height: height, format: AV_PIX_FMT_YUV420P)
+          noise(image.frame.pointee, height: height, &random)
+          image.frame.pointee.pts = Int64(number) * spacing
           let isKey = allKeys || number == 0
-          picture.frame.pointee.pict_type = isKey ? AV_PICTURE_TYPE_I : AV_PICTURE_TYPE_NONE
-          try encoder.encode(DecodedFrame(picture: picture, time: Int64(number) * spacing, isKey: isKey)) {
+          image.frame.pointee.pict_type = isKey ? AV_PICTURE_TYPE_I : AV_PICTURE_TYPE_NONE
+          try encoder.encode(DecodedFrame(image: image, time: Int64(number) * spacing, isKey: isKey)) {
             let size = $2.readableBytes
             let isTaken = budget.take(size, after: spacing)
-            #expect(isTaken, "\(size) bytes in picture \(number) with \(preset)")
+            #expect(isTaken, "\(size) bytes in frame \(number) with \(preset)")
           }
         }
       }
     }
   }
 
-  /// A publisher that changes the size of its pictures with each of them has an encoder for each.
+  /// A publisher that changes the size of its frames with each of them has an encoder for each.
   @Test(arguments: [(640, 360, 50_000), (640, 360, 800_000), (640, 360, 3_000_000)])
-  func encodersThatBeginAnewWithEachPictureStayWithinItTogether(width: Int, height: Int, bitRate: UInt32) throws {
+  func encodersThatBeginAnewWithEachFrameStayWithinItTogether(width: Int, height: Int, bitRate: UInt32) throws {
     #expect(try refusals(width, height, bitRate) { $0 } == 0)
   }
 
@@ -94,7 +94,7 @@ import Testing
     #expect(try refusals(640, 360, 800_000) { _ in nil } > 0)
   }
 
-  /// How many of 120 pictures are too much, each from an encoder of its own; `heritage` is what it knows of the one before.
+  /// How many of 120 frames are too much, each from an encoder of its own; `heritage` is what it knows of the one before.
   private func refusals(
     _ width: Int, _ height: Int, _ bitRate: UInt32, _ heritage: (VBVCarryOver) -> VBVCarryOver?
   ) throws -> Int {
@@ -112,14 +112,14 @@ import Testing
         bitRate: bitRate, macroblocks: (width + 15) / 16 * ((height + 15) / 16), frameDuration: 3000, timescale: 90_000)
       if let budget { next.goOn(after: budget) }
       let encoder = try RungEncoder(rung, of: configuration, after: debt)
-      let picture = try VideoFrame(width: width, height: height, format: AV_PIX_FMT_YUV420P)
-      noise(picture.frame.pointee, height: height, &random)
-      picture.frame.pointee.pts = Int64(number) * 3000
-      picture.frame.pointee.pict_type = AV_PICTURE_TYPE_I
+      let image = try VideoFrame(width: width, height: height, format: AV_PIX_FMT_YUV420P)
+      noise(image.frame.pointee, height: height, &random)
+      image.frame.pointee.pts = Int64(number) * 3000
+      image.frame.pointee.pict_type = AV_PICTURE_TYPE_I
       let receive = { (_: Int64, _: Bool, payload: ByteBuffer) in
         if !next.take(payload.readableBytes, after: 3000) { refusals += 1 }
       }
-      try encoder.encode(DecodedFrame(picture: picture, time: Int64(number) * 3000, isKey: true), receive)
+      try encoder.encode(DecodedFrame(image: image, time: Int64(number) * 3000, isKey: true), receive)
       try encoder.finish(receive)
       (budget, debt) = (next, heritage(encoder.debt))
     }

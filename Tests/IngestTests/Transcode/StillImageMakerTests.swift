@@ -6,7 +6,7 @@ import Testing
 
 @testable import Ingest
 
-/// Pictures by workers, of which some do what they should not.
+/// Thumbnails by workers, of which some do what they should not.
 @Suite struct StillImageMakerTests {
   /// Starts workers, and counts how many were started and ended.
   private final class Staff: Sendable {
@@ -69,7 +69,7 @@ import Testing
     }
   }
 
-  @Test func bitsThatAreNoPictureFailWithTheDecodersWords() async throws {
+  @Test func bitsThatAreNoFrameFailWithTheDecodersWords() async throws {
     let (sample, track) = try StillImageTests.keyFrame()
     let garbage = ByteBuffer(bytes: (0..<5000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
     let staff = Staff()
@@ -108,7 +108,7 @@ import Testing
   ]
 
   @Test(arguments: deaths.indices)
-  func aWorkerThatDiesFailsThePictureAtOnce(death: Int) async throws {
+  func aWorkerThatDiesFailsTheThumbnailAtOnce(death: Int) async throws {
     let (sample, track) = try StillImageTests.keyFrame()
     let staff = Staff(Self.deaths[death])
     let error = try failure(try await make(staff.launcher, sample.payload, track))

@@ -47,11 +47,11 @@ import Testing
     let jpeg = try self.jpeg(of: sample.payload, track: track)
     #expect(Array(jpeg.readableBytesView.prefix(3)) == [0xFF, 0xD8, 0xFF])
     #expect(Array(jpeg.readableBytesView.suffix(2)) == [0xFF, 0xD9])
-    let picture = try decoded(jpeg)
-    #expect(picture.width == 640)
-    #expect(picture.height == 360)
+    let frame = try decoded(jpeg)
+    #expect(frame.width == 640)
+    #expect(frame.height == 360)
     // The pattern has bright and dark places.
-    let values = picture.luma.flatMap { $0 }
+    let values = frame.luma.flatMap { $0 }
     #expect(try #require(values.max()) > 180)
     #expect(try #require(values.min()) < 40)
   }
@@ -61,13 +61,13 @@ import Testing
       ((1920, 1080), (640, 360)), ((1080, 1920), (360, 640)), ((320, 180), (320, 180)), ((641, 361), (640, 360)),
       ((16_384, 2), (640, 2)), ((1, 1), (2, 2)), ((640, 640), (640, 640)), ((639, 357), (640, 358)),
     ] as [((Int, Int), (Int, Int))])
-  func picturesAreFittedIntoTheLimitInEvenNumbers(_ size: (Int, Int), _ expected: (Int, Int)) {
+  func framesAreFittedIntoTheLimitInEvenNumbers(_ size: (Int, Int), _ expected: (Int, Int)) {
     let fitting = StillImage.fitting((size.0, size.1))
     #expect(fitting.width == expected.0)
     #expect(fitting.height == expected.1)
   }
 
-  @Test func picturesAreTurnedAsTheirTrackSays() throws {
+  @Test func framesAreTurnedAsTheirTrackSays() throws {
     let (sample, upright) = try Self.keyFrame()
     let reference = try decoded(try jpeg(of: sample.payload, track: upright))
     for rotation in [Rotation.clockwise90, .clockwise180, .clockwise270] {
@@ -94,7 +94,7 @@ import Testing
     }
   }
 
-  @Test func bitsThatAreNoPictureAreRefused() throws {
+  @Test func bitsThatAreNoFrameAreRefused() throws {
     let (sample, track) = try Self.keyFrame()
     var noise = SystemRandomNumberGenerator()
     let size = sample.payload.readableBytes
@@ -107,7 +107,7 @@ import Testing
     #expect(throws: StillImageError.self) { try jpeg(of: sample.payload, track: audio) }
   }
 
-  @Test func damagedPicturesHarmNobody() throws {
+  @Test func damagedFramesHarmNothing() throws {
     let (sample, track) = try Self.keyFrame()
     var random = SystemRandomNumberGenerator()
     for _ in 0..<20 {
@@ -115,7 +115,7 @@ import Testing
       for _ in 0..<20 {
         bytes[Int.random(in: 5..<bytes.count, using: &random)] ^= UInt8.random(in: 1...255, using: &random)
       }
-      // A picture with faults or none: both are lawful, as long as it comes back.
+      // A frame with faults or none: both are lawful, as long as it comes back.
       if let jpeg = try? self.jpeg(of: ByteBuffer(bytes: bytes), track: track) {
         #expect(jpeg.readableBytes > 100)
       }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Ingest
 
-/// What a publisher can make wait by changing its picture.
+/// What a publisher can make wait by changing its video's format.
 @Suite struct TranscodeBacklogTests {
   private let plans: [TranscodePlan]
 
@@ -22,9 +22,9 @@ import Testing
     }
   }
 
-  private func picture(milliseconds: Int64, bytes: Int, isSync: Bool = true) -> TranscodeRequest.SourcePicture {
+  private func frame(milliseconds: Int64, bytes: Int, isSync: Bool = true) -> TranscodeRequest.SourceFrame {
     let time = milliseconds * Int64(plans[0].timescale) / 1000
-    return TranscodeRequest.SourcePicture(
+    return TranscodeRequest.SourceFrame(
       presentationTime: time, decodeTime: time, isSync: isSync, lateness: 0,
       payload: ByteBuffer(repeating: 1, count: bytes))
   }
@@ -37,7 +37,7 @@ import Testing
 
   private func bytes(_ entries: [TranscodeBacklog.Entry]) -> Int {
     entries.reduce(0) { sum, entry in
-      if case .picture(let picture) = entry { return sum + picture.payload.readableBytes }
+      if case .frame(let frame) = entry { return sum + frame.payload.readableBytes }
       return sum
     }
   }
@@ -48,16 +48,16 @@ import Testing
     for index in 0..<count {
       backlog.drain()
       backlog.configure(plans[index % 2])
-      backlog.append(picture(milliseconds: Int64(index) * step, bytes: bytes))
+      backlog.append(frame(milliseconds: Int64(index) * step, bytes: bytes))
     }
     return backlog
   }
 
-  @Test func thePicturesOfAllConfigurationsHaveThreeSecondsTogether() {
+  @Test func theFramesOfAllConfigurationsHaveThreeSecondsTogether() {
     var backlog = alternating(count: 1000, step: 100, bytes: 10)
     #expect(backlog.discarded > 900)
-    let pictures = rest(&backlog).filter { if case .picture = $0 { true } else { false } }
-    #expect(pictures.count <= 32)
+    let frames = rest(&backlog).filter { if case .frame = $0 { true } else { false } }
+    #expect(frames.count <= 32)
   }
 
   @Test func theyHaveTheLimitOfBytesTogether() {
@@ -70,16 +70,16 @@ import Testing
   @Test func theyAreNoMoreThanTheLimitWhateverTheirTimes() {
     let backlog = alternating(count: 3000, step: 0, bytes: 1)
     #expect(backlog.discarded > 0)
-    // A break, a configuration and a picture are what one change adds.
+    // A break, a configuration and a frame are what one change adds.
     #expect(backlog.count <= TranscodeLimits.backlogEntries + 3)
   }
 
-  @Test func aPictureMoreThanTheLimitLeavesTheNewestConfigurationAndABreak() throws {
+  @Test func aFrameMoreThanTheLimitLeavesTheNewestConfigurationAndABreak() throws {
     var backlog = TranscodeBacklog()
     backlog.configure(plans[0])
-    for _ in 1..<TranscodeLimits.backlogEntries { backlog.append(picture(milliseconds: 0, bytes: 1)) }
+    for _ in 1..<TranscodeLimits.backlogEntries { backlog.append(frame(milliseconds: 0, bytes: 1)) }
     #expect(backlog.discarded == 0 && backlog.count == TranscodeLimits.backlogEntries)
-    backlog.append(picture(milliseconds: 10, bytes: 1, isSync: false))
+    backlog.append(frame(milliseconds: 10, bytes: 1, isSync: false))
     #expect(backlog.discarded == TranscodeLimits.backlogEntries)
     let entries = rest(&backlog)
     #expect(entries.count == 2)
@@ -90,45 +90,45 @@ import Testing
     #expect(time > MediaTime(milliseconds: 10) && time < MediaTime(milliseconds: 11))
   }
 
-  @Test func configurationsWithoutPicturesAreTheNewestOne() throws {
+  @Test func configurationsWithoutFramesAreTheNewestOne() throws {
     var backlog = TranscodeBacklog()
     for index in 0..<1001 {
       backlog.drain()
       backlog.configure(plans[index % 2])
     }
     #expect(backlog.count == 1)
-    backlog.append(picture(milliseconds: 0, bytes: 1))
+    backlog.append(frame(milliseconds: 0, bytes: 1))
     for index in 0..<1001 {
       backlog.drain()
       backlog.configure(plans[index % 2])
     }
-    #expect(backlog.count == 4, "the picture, its configuration, its break and the newest")
+    #expect(backlog.count == 4, "the frame, its configuration, its break and the newest")
     #expect(backlog.discarded == 0)
   }
 
-  @Test func aPictureThatNoMessageHoldsIsLeftOutWithWhatDependsOnIt() {
+  @Test func aFrameThatNoMessageHoldsIsLeftOutWithWhatDependsOnIt() {
     var backlog = TranscodeBacklog()
     backlog.configure(plans[0])
-    backlog.append(picture(milliseconds: 0, bytes: TranscodeLimits.sourcePictureBytes))
+    backlog.append(frame(milliseconds: 0, bytes: TranscodeLimits.sourceFrameBytes))
     #expect(backlog.discarded == 0)
-    backlog.append(picture(milliseconds: 40, bytes: TranscodeLimits.sourcePictureBytes + 1))
-    backlog.append(picture(milliseconds: 80, bytes: 10, isSync: false))
+    backlog.append(frame(milliseconds: 40, bytes: TranscodeLimits.sourceFrameBytes + 1))
+    backlog.append(frame(milliseconds: 80, bytes: 10, isSync: false))
     #expect(backlog.discarded == 2)
-    backlog.append(picture(milliseconds: 120, bytes: 10))
+    backlog.append(frame(milliseconds: 120, bytes: 10))
     #expect(backlog.discarded == 2)
-    #expect(bytes(rest(&backlog)) == TranscodeLimits.sourcePictureBytes + 10)
+    #expect(bytes(rest(&backlog)) == TranscodeLimits.sourceFrameBytes + 10)
   }
 
   @Test func aLostWorkersSuccessorIsGivenTheConfigurationOfTheNextKeyFrame() throws {
     var backlog = TranscodeBacklog()
     backlog.configure(plans[0])
-    backlog.append(picture(milliseconds: 0, bytes: 1))
+    backlog.append(frame(milliseconds: 0, bytes: 1))
     _ = backlog.next()
     _ = backlog.next()
-    backlog.append(picture(milliseconds: 40, bytes: 1, isSync: false))
+    backlog.append(frame(milliseconds: 40, bytes: 1, isSync: false))
     backlog.drain()
     backlog.configure(plans[1])
-    backlog.append(picture(milliseconds: 80, bytes: 1))
+    backlog.append(frame(milliseconds: 80, bytes: 1))
     backlog.restart()
     #expect(backlog.discarded == 1)
     let entries = rest(&backlog)

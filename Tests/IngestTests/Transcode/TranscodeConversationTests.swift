@@ -30,23 +30,23 @@ import Testing
     return conversation
   }
 
-  /// Sends a picture and has it answered with so many bytes.
+  /// Sends a frame and has it answered with so many bytes.
   private func answer(
     _ conversation: inout TranscodeConversation, _ number: Int64, bytes: Int
   ) throws(TranscodeProtocolError) {
     let time = number * Int64(plan.source.frameDuration ?? 1000)
     var events: [TranscodeEvent] = []
     conversation.sent(
-      TranscodeRequest.SourcePicture(
+      TranscodeRequest.SourceFrame(
         presentationTime: time, decodeTime: time, isSync: true, lateness: 0, payload: ByteBuffer()))
     _ = try conversation.take(
-      .picture(
-        TranscodeReply.RungPicture(
+      .frame(
+        TranscodeReply.RungFrame(
           rung: 0, presentationTime: time, isSync: true, payload: ByteBuffer(repeating: 0, count: bytes))), &events)
-    _ = try conversation.take(.consumed(pictures: 1, dropped: 0), &events)
+    _ = try conversation.take(.consumed(frames: 1, dropped: 0), &events)
   }
 
-  @Test func aPictureBeyondTheRungsBudgetIsRefused() throws {
+  @Test func aFrameBeyondTheRungsBudgetIsRefused() throws {
     let capacity = try #require(plan.budget(ofRung: 0)).capacity
     var conversation = try begun()
     try answer(&conversation, 0, bytes: capacity)

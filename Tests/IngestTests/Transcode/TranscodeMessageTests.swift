@@ -13,8 +13,8 @@ import Testing
           TranscodeConfiguration.Rung(width: 1280, height: 720, bitRate: 3_000_000),
           TranscodeConfiguration.Rung(width: 640, height: 360, bitRate: 800_000, preset: .slow),
         ])),
-    .picture(
-      TranscodeRequest.SourcePicture(
+    .frame(
+      TranscodeRequest.SourceFrame(
         presentationTime: 2002, decodeTime: -1001, isSync: true, lateness: 1234, payload: ByteBuffer(bytes: 0..<200))),
     .configureAudio(
       AudioTranscodeConfiguration(
@@ -29,10 +29,10 @@ import Testing
 
   private let replies: [TranscodeReply] = [
     .track(rung: 1, record: ByteBuffer(bytes: [9, 8, 7])),
-    .picture(
-      TranscodeReply.RungPicture(
+    .frame(
+      TranscodeReply.RungFrame(
         rung: 1, presentationTime: 90_000, isSync: false, payload: ByteBuffer(bytes: 0..<100))),
-    .consumed(pictures: 3, dropped: 2), .drained, .failed("no decoder"),
+    .consumed(frames: 3, dropped: 2), .drained, .failed("no decoder"),
     .still(ByteBuffer(bytes: [0xFF, 0xD8, 0xFF])),
   ]
 
@@ -79,7 +79,7 @@ import Testing
     }
   }
 
-  @Test func aStillPictureIsReadOnlyWithAllThatStandsBeforeItsSample() throws {
+  @Test func aStillImageIsReadOnlyWithAllThatStandsBeforeItsSample() throws {
     let still = try #require(requests.last)
     let whole = try #require(try frames(TranscodeWire.encode(still), step: 1000).first)
     // Codec, sides, rotation, the record and its length.

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Ingest
 
-/// What a worker can still do, whoever has taken it over. A filter is of the thread that asks for it and of those that it
+/// What a worker can still do after an attack has taken it over. A filter is of the thread that asks for it and of those that it
 /// starts, so a thread of the tests can wear it.
 @Suite struct WorkerConfinementTests {
   private struct Answers: Sendable {

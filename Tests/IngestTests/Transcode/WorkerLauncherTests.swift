@@ -68,13 +68,13 @@ import Testing
         _ = worker.end()
         processes.append(process)
       }
-      // Whoever has been waited for has no process any more, not even a dead one.
+      // A worker that was waited for has no process any more, not even a zombie.
       left.withLock { left in left = processes.filter { kill($0, 0) == 0 } }
     }
     #expect(try #require(left.withLock { $0 }) == [])
   }
 
-  /// It is no more, or waits for somebody to take note of its end.
+  /// The process is gone, or is a zombie.
   private static func isGone(_ process: Int32) -> Bool {
     let file = open("/proc/\(process)/stat", O_RDONLY)
     guard file >= 0 else { return true }

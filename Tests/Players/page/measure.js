@@ -3,7 +3,7 @@
 "use strict";
 window.measure = (() => {
   const BLOCKS = 20, BLOCK = 16, WIDTH = 320;
-  const log = { began: null, first: null, pictures: [], stalls: [], jumps: [], errors: [], requests: [], beeps: [], ended: null, sizes: [] };
+  const log = { began: null, first: null, frames: [], stalls: [], jumps: [], errors: [], requests: [], beeps: [], ended: null, sizes: [] };
   const canvas = document.createElement("canvas");
   canvas.width = BLOCKS;
   canvas.height = 1;
@@ -21,14 +21,14 @@ window.measure = (() => {
     return ((number ^ number >> 4 ^ number >> 8 ^ number >> 12) & 15) === check ? number : null;
   };
 
-  const pictures = (video) => {
+  const frames = (video) => {
     let fault = null;
     const shown = (_, frame) => {
       let number = null;
       try { number = read(video); } catch (error) { if (!fault) { fault = error; tell("harness", String(error)); } }
       const quality = video.getVideoPlaybackQuality();
       log.first ??= now();
-      log.pictures.push([Math.round(now()), frame.mediaTime, number, frame.presentedFrames, quality.totalVideoFrames, quality.droppedVideoFrames]);
+      log.frames.push([Math.round(now()), frame.mediaTime, number, frame.presentedFrames, quality.totalVideoFrames, quality.droppedVideoFrames]);
       const size = `${video.videoWidth}x${video.videoHeight}`;
       if (log.sizes.at(-1) !== size) log.sizes.push(size);
       video.requestVideoFrameCallback(shown);
@@ -134,7 +134,7 @@ window.measure = (() => {
     stall: () => null,
     begin(video) {
       log.began = now();
-      pictures(video);
+      frames(video);
       progress(video);
       try { beeps(video); } catch (error) { tell("harness", error); }
     },

@@ -57,7 +57,7 @@ import Testing
       source: RequestSource(isTLS: isTLS))
   }
 
-  /// 200 for whoever is let in.
+  /// 200 for an admitted request.
   private func status(_ request: HTTPRequest, token: String?) -> Int {
     switch APITable.admit(request, AdminGate(token: token.map { Secret($0) })) {
     case .success: 200

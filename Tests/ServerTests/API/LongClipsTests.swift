@@ -37,7 +37,7 @@ import Testing
   }
 
   /// Forty readers that take nothing of theirs.
-  @Test func headsThatNobodyTakesAreBounded() throws {
+  @Test func headsThatAreNotTakenAreBounded() throws {
     let clips = LongClips(memory: .unlimited)
     var heads: [FileRange] = []
     for _ in 0..<40 {
@@ -53,7 +53,7 @@ import Testing
     #expect(try clips.make { clip(1) } != nil)
   }
 
-  /// Whoever asks for something on a frozen disk hears so.
+  /// A request for something on a frozen disk is answered so.
   @Test func replayDoesNotWaitForAFrozenDisk() async throws {
     let folder = try TemporaryFolder()
     let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }

@@ -17,7 +17,7 @@ import Testing
   private let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
   private var loop: any EventLoop { MultiThreadedEventLoopGroup.singleton.any() }
 
-  /// Counts pictures, and keeps what they were made of.
+  /// Counts thumbnails, and keeps what they were made of.
   private final class Studio: Sendable {
     let made = Mutex<[ByteBuffer]>([])
     let fails: Bool
@@ -59,7 +59,7 @@ import Testing
     return String(buffer: buffer)
   }
 
-  @Test func oneKeyFrameIsDecodedForWhoeverAsksWithinASegment() async throws {
+  @Test func oneKeyFrameIsDecodedForAllRequestsWithinASegment() async throws {
     let studio = Studio()
     let thumbnails = Thumbnails(logger: logger, pool: .singleton, make: studio.make)
     let (stream, _) = try await stream([try SyntheticMedia.video(), try SyntheticMedia.audio()], seconds: 5)
@@ -73,7 +73,7 @@ import Testing
     #expect(keyFrame.segment == window.segments.last?.sequenceNumber)
     let made = studio.made.withLock { $0 }
     #expect(made.count == 1)
-    // Each sample of the synthetic picture is one byte, repeated.
+    // Each sample of the synthetic video is one byte, repeated.
     let run = try #require(window.segments.last?.fragments.first?.runs.first { $0.track == .video })
     #expect(made.first?.readableBytes == run.firstSampleLength)
     let response = try await answer(thumbnails, stream)
@@ -82,7 +82,7 @@ import Testing
     #expect(response.entityTag == "\"\(stream.status.epoch)-\(keyFrame.segment)\"")
   }
 
-  @Test func theNextSegmentBringsTheNextPicture() async throws {
+  @Test func theNextSegmentBringsTheNextThumbnail() async throws {
     let studio = Studio()
     let thumbnails = Thumbnails(logger: logger, pool: .singleton, make: studio.make)
     let (stream, sink) = try await stream([try SyntheticMedia.video(), try SyntheticMedia.audio()], seconds: 3)
@@ -93,7 +93,7 @@ import Testing
     #expect(studio.made.withLock { $0.count } == 2)
   }
 
-  @Test func bitsThatAreNoPictureAreTriedOnce() async throws {
+  @Test func bitsThatAreNoFrameAreTriedOnce() async throws {
     let studio = Studio(fails: true)
     let thumbnails = Thumbnails(logger: logger, pool: .singleton, make: studio.make)
     let (stream, _) = try await stream([try SyntheticMedia.video(), try SyntheticMedia.audio()], seconds: 3)
@@ -101,7 +101,7 @@ import Testing
     #expect(studio.made.withLock { $0.count } == 1)
   }
 
-  @Test func withoutPicturesThereIsNoneAndBeforeTheFirstOneHasToWait() async throws {
+  @Test func withoutVideoThereIsNoneAndBeforeTheFirstFrameHasToWait() async throws {
     let thumbnails = Thumbnails(logger: logger, pool: .singleton)
     let (audio, _) = try await stream([try SyntheticMedia.audio()], seconds: 3)
     #expect(try await answer(thumbnails, audio).status.code == 404)

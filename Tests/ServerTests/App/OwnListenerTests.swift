@@ -78,7 +78,7 @@ import Testing
     }
   }
 
-  /// Eight seconds of a picture and three tracks of audio, of which the clock wraps after half a second.
+  /// Eight seconds of video and three tracks of audio, of which the clock wraps after half a second.
   private static var publication: [PacketListener.Packet] {
     typealias Packet = PacketListener.Packet
     let start = Packet.range - 45_000
@@ -87,10 +87,10 @@ import Testing
     ]
     packets += (UInt32(2)...4).map { Packet(kind: .aacConfiguration, track: $0, payload: [0x11, 0x90]) }
     var audioSamples: UInt64 = 0
-    for picture in UInt64(0)..<200 {
-      let slice = [picture % 50 == 0 ? 0x65 : 0x41] + [UInt8](repeating: 0x88, count: 20)
-      packets.append(Packet(kind: .picture, track: 1, time: start + picture * 3600, payload: [0, 0, 0, 21] + slice))
-      while audioSamples * 1920 < (picture + 1) * 3600 {
+    for frame in UInt64(0)..<200 {
+      let slice = [frame % 50 == 0 ? 0x65 : 0x41] + [UInt8](repeating: 0x88, count: 20)
+      packets.append(Packet(kind: .frame, track: 1, time: start + frame * 3600, payload: [0, 0, 0, 21] + slice))
+      while audioSamples * 1920 < (frame + 1) * 3600 {
         packets += (UInt32(2)...4).map {
           Packet(
             kind: .audio, track: $0, time: start + audioSamples * 1920,

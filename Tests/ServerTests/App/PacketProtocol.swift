@@ -10,7 +10,7 @@ import Synchronization
 /// 33 bits that wraps, and the codec's own bytes.
 final class PacketListener: IngestListener {
   struct Packet {
-    enum Kind: UInt8 { case name, h264Configuration, aacConfiguration, picture, audio, end }
+    enum Kind: UInt8 { case name, h264Configuration, aacConfiguration, frame, audio, end }
 
     var kind: Kind
     var track: UInt32 = 0
@@ -146,9 +146,9 @@ private final class PacketConnection: ChannelInboundHandler, PublisherConnection
       _ = try publication.configure(track, .h264, record: payload, now: now, to: &actions)
     case .aacConfiguration:
       _ = try publication.configure(track, .aac, record: payload, now: now, to: &actions)
-    case .picture, .audio:
+    case .frame, .audio:
       let unit = WireUnit(
-        track: track, coding: packet.kind == .picture ? .h264 : .aac, time: wire.nanoseconds(packet.time),
+        track: track, coding: packet.kind == .frame ? .h264 : .aac, time: wire.nanoseconds(packet.time),
         payload: payload)
       publication.receive(unit, now: now, to: &actions)
     case .end: life.give(.end(.finished), encoder: publication.encoder)

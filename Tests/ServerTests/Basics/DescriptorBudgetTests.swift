@@ -19,10 +19,10 @@ import Testing
       var (viewers, streams) = (0, 0)
       while budget.takeViewer() { viewers += 1 }
       while budget.takeStream(1) { streams += 1 }
-      #expect(viewers == min(budget.viewers, limit - min(128, limit / 4) - budget.strangers))
+      #expect(viewers == min(budget.viewers, limit - min(128, limit / 4) - budget.unauthenticated))
       #expect(streams == budget.streams)
       // Viewers are let go for streams; without them it all fits, with room for the rest.
-      #expect(streams + budget.strangers < limit)
+      #expect(streams + budget.unauthenticated < limit)
       #expect(!budget.takeViewer())
     }
   }
@@ -33,7 +33,7 @@ import Testing
     budget.onShortage { count in shed.withLock { $0 += count } }
     for _ in 0..<344 { #expect(budget.takeViewer()) }
     #expect(!budget.takeViewer())
-    // 600 less 128 less 37 strangers: 91 are left.
+    // 600 less 128 less 37 connections that have not published yet: 91 are left.
     for _ in 0..<18 { #expect(budget.takeStream(5)) }
     #expect(shed.withLock { $0 } == 0)
     #expect(budget.takeStream(5))
@@ -62,7 +62,7 @@ import Testing
     #expect(budget.takeFile(.rewinding))
     // Streams come before both, and find no more than is there.
     while budget.takeStream(1) {}
-    #expect(budget.taken.streams + budget.files <= 600 - 128 - budget.strangers)
+    #expect(budget.taken.streams + budget.files <= 600 - 128 - budget.unauthenticated)
   }
 
   @Test func halfOfTheFilesCanBeForRewinding() {

@@ -39,7 +39,7 @@ import Testing
     #expect(flight.value(of: "c", on: loop) { work.run() } == nil, "two wait already")
     work.end()
     #expect(try await [first.get(), second.get(), other.get()] == [1, 1, 2])
-    // It is over: whoever comes now begins anew.
+    // It is over: a call now begins anew.
     #expect(try await #require(flight.value(of: "a", on: loop) { work.run() }).get() == 3)
     try await pool.shutdownGracefully()
   }
@@ -59,7 +59,7 @@ import Testing
     try await pool.shutdownGracefully()
   }
 
-  @Test func nobodyWaitsForAPoolThatIsShutDown() async throws {
+  @Test func noCallWaitsForAPoolThatIsShutDown() async throws {
     let pool = NIOThreadPool(numberOfThreads: 1)
     pool.start()
     try await pool.shutdownGracefully()

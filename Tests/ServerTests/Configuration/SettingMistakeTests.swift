@@ -33,7 +33,7 @@ import Testing
     ("WEIR_HTTP_PORT_8080_TCP_PROTO", "tcp"), ("WEIR_HTTP_PORT", "tcp://10.0.0.1:8080"), ("WEIRD", "x"),
     ("weir_x", "x"),
   ])
-  func whatAnOrchestratorSetsIsNobodysMistake(variable: String, value: String) {
+  func whatAnOrchestratorSetsIsNoMistake(variable: String, value: String) {
     #expect(complaint(variable, value) == nil)
   }
 

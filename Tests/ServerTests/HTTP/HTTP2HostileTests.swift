@@ -34,7 +34,7 @@ import Testing
     }
   }
 
-  @Test func aStreamWhoseWindowStaysClosedIsCutAndHoldsUpNobody() async throws {
+  @Test func aStreamWhoseWindowStaysClosedIsCutAndHoldsUpNoOther() async throws {
     var limits = HTTPLimits()
     limits.writeStall = .milliseconds(2000)
     try await run(limits: limits, window: 1000, route: try mediaRoute(1 << 20)) { client, _, _ in

@@ -160,7 +160,7 @@ import Testing
     }
   }
 
-  @Test func whoWaitsHoldsUpNobodyAndMayGo() async throws {
+  @Test func aWaitingRequestHoldsUpNoOtherAndMayEnd() async throws {
     let promise = Mutex<[EventLoopPromise<HTTPResponse>]>([])
     let route: HTTPTestServer.Route = { request, eventLoop in
       guard request.path.first == "later" else { return .now(.text("now", cache: .never)) }
@@ -177,7 +177,7 @@ import Testing
       #expect(try await client.get("/now").text == "now")
       let promises = promise.withLock { $0 }
       try #require(promises.count == 3)
-      promises[1].succeed(.text("nobody hears this", cache: .never))
+      promises[1].succeed(.text("not received", cache: .never))
       promises[0].succeed(.text("part", cache: .never))
       promises[2].fail(ChannelError.eof)
       #expect(try await client.response(waiting).text == "part")

@@ -102,7 +102,7 @@ import Testing
     }
   }
 
-  @Test func whoeverNeverEndsItsHeadIsClosed() async throws {
+  @Test func aConnectionThatNeverEndsItsHeadIsClosed() async throws {
     var limits = HTTPLimits()
     limits.headerTime = .milliseconds(1000)
     try await HTTPTestServer.run(limits: limits) { address, _ in
@@ -124,7 +124,7 @@ import Testing
     }
   }
 
-  @Test func whoeverNeverEndsItsBodyIsClosed() async throws {
+  @Test func aConnectionThatNeverEndsItsBodyIsClosed() async throws {
     var limits = HTTPLimits()
     limits.bodyTime = .milliseconds(500)
     try await HTTPTestServer.run(limits: limits) { address, _ in

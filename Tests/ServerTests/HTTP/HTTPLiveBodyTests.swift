@@ -92,7 +92,7 @@ import Testing
       try await feed.write([.bytes(ByteBuffer(string: "abc"))])
       await client.close()
       try await client.wait("the body was not stopped") { _ in feed.stopCount == 1 && listener.connections == 0 }
-      // What is written to nobody is dropped.
+      // What is written without a reader is dropped.
       try await feed.write([.bytes(ByteBuffer(string: "def"))])
       try await feed.finish()
       #expect(feed.stopCount == 1)
@@ -117,7 +117,7 @@ import Testing
     }
   }
 
-  @Test func aBurstThatIsTakenSoonCutsNobodyAndOneThatIsNotDoes() async throws {
+  @Test func aBurstThatIsTakenSoonCutsNoViewerAndOneThatIsNotDoes() async throws {
     var limits = HTTPLimits()
     limits.liveBacklogBytes = 1 << 20
     let file = try memoryFile(1 << 20)

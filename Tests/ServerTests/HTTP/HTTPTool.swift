@@ -2,7 +2,7 @@ import Glibc
 import Testing
 
 /// Runs a program with `input` as its standard input, and returns what it writes. For tools that end by themselves at
-/// once; input and output go through unlinked files, so that nobody waits for a full pipe.
+/// once; input and output go through unlinked files, so that neither side waits for a full pipe.
 func runTool(_ arguments: [String], input: [UInt8] = []) throws -> [UInt8] {
   let source = try temporaryFile()
   let sink = try temporaryFile()

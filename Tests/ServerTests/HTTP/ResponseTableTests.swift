@@ -9,7 +9,7 @@ import Testing
 @testable import Server
 @testable import Storage
 
-/// Answers that a loop gives to everybody who asks for the same.
+/// Responses that a loop gives to all requests for the same.
 @Suite(.timeLimit(.minutes(3))) struct ResponseTableTests {
   private final class Door: Admission {
     let isOpen = Mutex(true)
@@ -96,7 +96,7 @@ import Testing
     }
   }
 
-  @Test func everybodyWhoWaitsForTheSameIsAnsweredTogether() async throws {
+  @Test func requestsThatWaitForTheSameAreAnsweredTogether() async throws {
     try await run { counter, client, address in
       var others: [HTTPRawClient] = []
       for _ in 0..<20 { others.append(try await connect(address)) }
@@ -115,7 +115,7 @@ import Testing
     }
   }
 
-  @Test func aFailureIsEverybodys() async throws {
+  @Test func aFailureIsTheResponseToAllOfThem() async throws {
     try await run { counter, client, address in
       let other = try await connect(address)
       counter.calls.withLock { $0 = 0 }
@@ -139,13 +139,13 @@ import Testing
     }
   }
 
-  /// The media of streams that are over would stay until somebody comes.
-  @Test func nothingIsKeptForNobody() async throws {
+  /// The media of streams that are over would stay until the next request.
+  @Test func nothingIsKeptWithoutAClient() async throws {
     try await run { _, client, address in
       #expect(try await client.get("/b").text == "/b 1")
       await client.close()
       var answer = "/b 1"
-      // Until the server has seen that nobody is there.
+      // Until the server has seen that no client is left.
       for _ in 0..<100 where answer == "/b 1" {
         try await Task.sleep(for: .milliseconds(50))
         let next = try await connect(address)

@@ -35,7 +35,7 @@ import Testing
     func change(_ change: CaptureChange) -> CaptureRefusal? { nil }
   }
 
-  /// Lets nobody in: these runs publish nothing.
+  /// Admits no publisher: these runs publish nothing.
   private struct Door: PublishGate {
     func admit(_ request: PublishRequest) async throws(PublishRefusal) -> any MediaSink { throw .shuttingDown }
   }

@@ -79,7 +79,7 @@ import Testing
     #expect(output.keyFrame?.sample == film.last { $0.track == .video && $0.isSync }?.payload)
   }
 
-  @Test func offAirNobodyIsAskedAndThePictureCanBeSeen() async throws {
+  @Test func offAirNoAdmissionIsAskedForAndTheKeyFrameCanBeSeen() async throws {
     output.end()
     let sink = try await run()
     for sample in film { #expect(sink.receive(.sample(sample)) == .accepted) }
@@ -155,7 +155,7 @@ import Testing
     #expect(door.samples.count == film.count { $0.track == .audio } && output.keyFrame == nil)
   }
 
-  @Test func whatDoesNotRunAsksNobody() async throws {
+  @Test func whatDoesNotRunAsksForNoAdmission() async throws {
     #expect(await output.begin() == nil)
     _ = try await run()
     output.finishRun(.finished)
@@ -181,7 +181,7 @@ import Testing
     }
     #expect(take.samples.first?.decodeTime == 0 && take.samples.first?.isSync == true)
     #expect(take.samples.map(\.payload) == film.suffix(take.samples.count).map(\.payload))
-    #expect(take.samples.count >= heard - 1 && !take.hasEnded, "but for audio of before its first picture")
+    #expect(take.samples.count >= heard - 1 && !take.hasEnded, "but for audio of before its first frame")
     #expect(door.hasEnded && door.requested == .whenAsked, "it is not recorded once more with its stream")
     output.finishRun(.finished)
     #expect(take.hasEnded)

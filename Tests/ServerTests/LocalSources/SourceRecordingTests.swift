@@ -97,11 +97,11 @@ import Testing
       }
     }
 
-    func send(_ pictures: Range<Int>, to sink: any MediaSink) {
-      let (start, end) = (pictures.lowerBound, pictures.upperBound)
+    func send(_ frames: Range<Int>, to sink: any MediaSink) {
+      let (start, end) = (frames.lowerBound, frames.upperBound)
       for sample in SyntheticMedia.interleaved(seconds: 20) {
-        let picture = sample.track == .video ? sample.decodeTime / 1000 : sample.decodeTime * 30 / 48_000
-        if picture >= start, picture < end { _ = sink.receive(.sample(sample)) }
+        let frame = sample.track == .video ? sample.decodeTime / 1000 : sample.decodeTime * 30 / 48_000
+        if frame >= start, frame < end { _ = sink.receive(.sample(sample)) }
       }
     }
 
@@ -158,11 +158,11 @@ import Testing
       #expect(scene.perform(.cancel) == .refused(.notRecording))
       scene.send(200..<300, to: sink)
       try await scene.waitForEnd()
-      // From picture 60, two seconds after the start, to the one before the end of which nothing was known.
+      // From frame 60, two seconds after the start, to the one before the end of which nothing was known.
       #expect(scene.harness.files == ["cam/20261121T072412Z.mp4"])
       #expect(try scene.samples[0] == 140)
       #expect(scene.events.steps == [.started, .stopped(.asked), .stored])
-      #expect(scene.registry.stream(scene.source.name) == nil, "nobody was offered anything")
+      #expect(scene.registry.stream(scene.source.name) == nil, "viewers were offered nothing")
 
       #expect(scene.perform(.start) == .done, "and once more")
       scene.send(300..<400, to: sink)
@@ -239,7 +239,7 @@ import Testing
       #expect(scene.perform(.start) == .refused(.alreadyRecording))
       let again = try await scene.sink(1)
       scene.send(0..<100, to: again)
-      #expect(scene.registry.stream(scene.source.name)?.phase == .ended, "nobody is offered anything")
+      #expect(scene.registry.stream(scene.source.name)?.phase == .ended, "viewers are offered nothing")
       if case .preview = scene.source.activity {} else { Issue.record("\(scene.source.activity)") }
       #expect(scene.perform(.stop) == .done)
       try await scene.waitForEnd()
@@ -285,7 +285,7 @@ import Testing
   }
 
   /// It may hold what was never on air.
-  @Test func nobodyIsToldOfItOrShownItBeforeItIsStored() async throws {
+  @Test func itIsNeitherListedNorServedBeforeItIsStored() async throws {
     try await staged { scene in
       let sink = try await scene.sink()
       #expect(scene.perform(.start) == .done)

@@ -125,7 +125,7 @@ import Testing
     try await withFolder { folder in
       _ = try await write(seconds: 7, window: 60_000, to: folder)
       let before = names(in: "\(folder)/cam/epoch1/av")
-      // Files of somebody's own, and folders that only look like weir's.
+      // Files of other programs, and folders that only look like weir's.
       for path in ["other", "other/k2x9qa1b", "other/k2x9qa1b/av", "cam/notes", "cam/k2x9qa1b"] {
         try FolderFile.makeFolder("\(folder)/\(path)")
       }

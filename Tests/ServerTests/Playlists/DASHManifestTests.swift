@@ -39,7 +39,7 @@ import Testing
     #expect(root["type"] == "dynamic")
     #expect(root.all("PatchLocation", "ServiceDescription", "Resync").isEmpty)
     #expect(root.all("SegmentTemplate").allSatisfy { $0["availabilityTimeOffset"] == nil })
-    // Whoever serves the folder has no /time, and a Date.
+    // A server of the folder has no /time, but a Date.
     let clocks = root.all("UTCTiming")
     #expect(!clocks.isEmpty && clocks.allSatisfy { $0["value"] == "manifest.mpd" })
     #expect(clocks.allSatisfy { $0["schemeIdUri"] == "urn:mpeg:dash:utc:http-head:2014" })
@@ -74,7 +74,7 @@ import Testing
     try making.fragments(1)
     let root = making.manifest
     #expect(root.entries("video") == [0, 60_000, 120_000].map { ["t": "\($0)", "d": "60000"] })
-    // The 94th frame of audio of each segment begins before its last picture ends.
+    // The 94th frame of audio of each segment begins before its last frame of video ends.
     #expect(root.entries("audio") == [0, 96_256, 192_512].map { ["t": "\($0)", "d": "96256"] })
     for template in root.all("SegmentTemplate") {
       #expect(template["availabilityTimeOffset"] == "1.8")
@@ -163,12 +163,12 @@ import Testing
     var driver = EpochDriver()
     try driver.publish(seconds: 4)
     try driver.interrupt()
-    // The picture's second segment began at 60 000 of 30 000 ticks a second. Now the media are 4 s long: 60 000 of 15 000.
+    // The video's second segment began at 60 000 of 30 000 ticks a second. Now the media are 4 s long: 60 000 of 15 000.
     driver.epoch.startPublication()
     let again = try SyntheticMedia.video(timescale: 15_000, frameDuration: 500)
     try driver.receive(.clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: EpochDriver.wall + 9_000_000_000)))
     try driver.receive(.tracks([again]))
-    for index in 0..<130 { try driver.receive(.sample(SyntheticMedia.picture(index, duration: 500))) }
+    for index in 0..<130 { try driver.receive(.sample(SyntheticMedia.frame(index, duration: 500))) }
     let window = driver.epoch.window
     let starts = window.segments.compactMap { segment in
       segment.span(of: .video).map { (segment.sequenceNumber, segment.initVersion, $0.start) }
@@ -217,7 +217,7 @@ struct Making {
   private var window = LiveWindow(length: MediaTime(milliseconds: 60_000))
   private let expectedDuration: MediaTime?
   private let audioDurations: [UInt32]
-  private var picture = 0
+  private var frame = 0
   private var audio: Int64 = 0
   private var audioSamples = 0
   private(set) var fragmentsInSegment = 0
@@ -259,16 +259,16 @@ struct Making {
   }
 
   private mutating func fragment() throws {
-    let start = Int64(picture) * 1000
+    let start = Int64(frame) * 1000
     let video = TrackRun(
       track: .video, timescale: 30_000, baseDecodeTime: start,
       samples: (0..<6).map { RunSample(size: 10, duration: 1000, compositionOffset: 0, isSync: $0 == 0) },
       byteCount: 60,
       duration: 6000)
-    picture += 6
+    frame += 6
     var samples: [RunSample] = []
     let audioStart = audio
-    while audio < Int64(picture) * 1600 {
+    while audio < Int64(frame) * 1600 {
       let duration = audioDurations[audioSamples % audioDurations.count]
       samples.append(RunSample(size: 5, duration: duration, compositionOffset: 0, isSync: true))
       audio += Int64(duration)
@@ -278,7 +278,7 @@ struct Making {
       track: .audio, timescale: 48_000, baseDecodeTime: audioStart, samples: samples, byteCount: samples.count * 5,
       duration: audio - audioStart)
     var fragment = Fragment(
-      sequenceNumber: UInt32(picture), startsSegment: fragmentsInSegment == 0, isIndependent: fragmentsInSegment == 0,
+      sequenceNumber: UInt32(frame), startsSegment: fragmentsInSegment == 0, isIndependent: fragmentsInSegment == 0,
       leader: .video, runs: [video, audio], payloads: [ByteBuffer(repeating: 0, count: 60 + samples.count * 5)],
       start: MediaTime(ticks: start, timescale: 30_000), duration: MediaTime(milliseconds: 200),
       end: MediaTime(ticks: start + 6000, timescale: 30_000))

@@ -153,7 +153,7 @@ import Testing
 
   @Test func aPartBeyondACompleteSegmentIsTheFirstOfTheNext() throws {
     var driver = try driver(seconds: 8)
-    try driver.receive(.sample(SyntheticMedia.picture(240, isSteady: true)))
+    try driver.receive(.sample(SyntheticMedia.frame(240, isSteady: true)))
     let window = driver.epoch.window
     #expect(window.edge(of: .interleaved) == PartPosition(segment: 5, part: 0))
     #expect(try verdict(["_HLS_msn": "4", "_HLS_part": "10"], window) == .wait)

@@ -57,7 +57,7 @@ import Testing
       let target = try #require(text.compactMap { number($0, after: "#EXT-X-TARGETDURATION:") }.first)
       let lengths = text.compactMap { number($0.replacing(",", with: ""), after: "#EXTINF:") }
       #expect(!lengths.isEmpty)
-      #expect(lengths.allSatisfy { $0.rounded() <= target }, "group of \(group) pictures")
+      #expect(lengths.allSatisfy { $0.rounded() <= target }, "group of \(group) frames")
     }
   }
 

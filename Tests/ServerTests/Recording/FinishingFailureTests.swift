@@ -161,8 +161,8 @@ import Testing
     #expect(made.bytes.suffix(fragments.count) == fragments[...])
   }
 
-  /// What was kept for the next seconds' media is nobody's when the server was killed.
-  @Test func roomThatWasKeptIsGivenBackByWhoeverFinishesTheFile() async throws {
+  /// Room kept for the next seconds' media belongs to nothing after the server was killed.
+  @Test func roomThatWasKeptIsGivenBackWhenTheFileIsFinished() async throws {
     let (folder, fragments) = try await Self.left()
     try Self.lay(fragments, in: folder)
     let path = "\(folder.path)/cam/20261121T072410Z"

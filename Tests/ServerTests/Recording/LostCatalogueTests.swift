@@ -78,17 +78,15 @@ import Testing
     await audio.library.shutDown()
 
     // One that the disk ended: less is free than is to stay free.
-    let free = try #require(try RecordingFolder.open(folder.path).freeBytes)
-    let failing = try RecordingHarness(folder, keepFree: free - (64 << 20), stream: "failed")
+    let disk = FillingDisk()
+    let failing = try RecordingHarness(folder, keepFree: disk.keepFree, stream: "failed", calls: disk.calls)
     try failing.startPublication([try SyntheticMedia.video()], wall: start)
-    try failing.send((0..<60).map { SyntheticMedia.picture($0, group: 30) })
+    try failing.send((0..<60).map { SyntheticMedia.frame($0, group: 30) })
     try await failing.settle()
-    let ballast = open("\(folder.path)/ballast", O_WRONLY | O_CREAT, 0o644)
-    #expect(posix_fallocate(ballast, 0, 128 << 20) == 0)
-    close(ballast)
-    try failing.send((60..<120).map { SyntheticMedia.picture($0, group: 30) })
+    disk.fill()
+    try failing.send((60..<120).map { SyntheticMedia.frame($0, group: 30) })
     try await failing.settle()
-    #expect(unlink("\(folder.path)/ballast") == 0)
+    disk.empty()
     try await failing.end()
     await failing.library.shutDown()
 

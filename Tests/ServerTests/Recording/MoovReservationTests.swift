@@ -158,9 +158,9 @@ import Testing
       guard length > first + 4000 else { continue }
       if case .removed = outcome { continue }
       #expect(Self.isFilled(outcome), "\(length)")
-      let pictures = try RecordingHarness(folder).sampleCounts(Self.file)[0]
-      #expect(pictures >= most)
-      most = pictures
+      let frames = try RecordingHarness(folder).sampleCounts(Self.file)[0]
+      #expect(frames >= most)
+      most = frames
     }
     #expect(most >= 48)
   }
@@ -302,9 +302,9 @@ import Testing
     var tables = MovieTables(tracks: [try SyntheticMedia.video(), try SyntheticMedia.audio()])
     var frames: Int64 = 0
     for part in 0..<Int64(hours) * 18_000 {
-      var pictures: [RunSample] = []
+      var samples: [RunSample] = []
       for index in 0..<6 {
-        pictures.append(
+        samples.append(
           RunSample(
             size: UInt32(9000 + index), duration: 1000, compositionOffset: Int32(index % 3) * 1000,
             isSync: index == 0 && part % 10 == 0, isDisposable: index % 3 == 1))
@@ -314,13 +314,13 @@ import Testing
       let audioSamples = (0..<heard).map {
         RunSample(size: UInt32(340 + $0), duration: 1024, compositionOffset: 0, isSync: true)
       }
-      let picture = TrackRun(
-        track: .video, timescale: 30_000, baseDecodeTime: part * 6000, samples: pictures, byteCount: 72_000,
+      let video = TrackRun(
+        track: .video, timescale: 30_000, baseDecodeTime: part * 6000, samples: samples, byteCount: 72_000,
         duration: 6000)
       let audio = TrackRun(
         track: .audio, timescale: 48_000, baseDecodeTime: frames * 1024, samples: audioSamples,
         byteCount: heard * 340, duration: Int64(heard) * 1024)
-      tables.append([picture, audio], mediaOffset: UInt64(part) * 80_000)
+      tables.append([video, audio], mediaOffset: UInt64(part) * 80_000)
       frames = due
     }
     let metadata = MovieMetadata(title: "cam", date: "", tool: "", creation: 0)
@@ -330,7 +330,7 @@ import Testing
       repeating: 0, count: hours * 1800 * 80 + RecordingMetadata.maximumBytes(gaps: 10))
     let head = try #require(MoovReservation(length: MoovReservation.usual).head(builder, contentLength: 1 << 34))
     let megabytes = Double(head.byteCount) / Double(hours) / 1_000_000
-    print("a movie's head, pictures with B-frames: \(megabytes) MB an hour")
+    print("a movie's head, video with B-frames: \(megabytes) MB an hour")
     #expect(megabytes > 2 && megabytes < 3.05)
   }
 
@@ -410,7 +410,7 @@ import Testing
 
   // MARK: Around it
 
-  /// Whoever reads a recording finds the same bytes at the same offsets before, while and after it is finished, and so does
+  /// A reader of a recording finds the same bytes at the same offsets before, while and after it is finished, and so does
   /// who opens it later.
   @Test func readersNoticeNothing() async throws {
     let folder = try TemporaryFolder(.memory)

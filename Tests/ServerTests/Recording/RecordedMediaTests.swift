@@ -15,7 +15,7 @@ import Testing
       "-f lavfi -i testsrc2=s=320x180:r=30000/1001:d=5 -f lavfi -i sine=r=48000:d=5 -c:v libx264 -g 60 -bf 2 -c:a aac"
     case opusAndHEVC =
       "-f lavfi -i testsrc2=s=320x180:r=25:d=4 -f lavfi -i sine=r=48000:d=4 -c:v libx265 -preset ultrafast -tag:v hvc1 -c:a libopus"
-    case pictureOnly = "-f lavfi -i testsrc2=s=320x180:r=24:d=3 -c:v libx264 -g 48 -pix_fmt yuv420p"
+    case videoOnly = "-f lavfi -i testsrc2=s=320x180:r=24:d=3 -c:v libx264 -g 48 -pix_fmt yuv420p"
     case audioOnly = "-f lavfi -i sine=r=44100:d=3 -c:a aac"
   }
 
@@ -87,7 +87,7 @@ import Testing
   @Test func mediaBeyondFourGibibytesIsFound() async throws {
     let folder = try TemporaryFolder(.disk)
     try #require(try await folder.canInsert(), "the file system of /var/tmp cannot insert room, so this would copy")
-    let media = try await SourceMedia.make(Source.pictureOnly.rawValue, in: folder)
+    let media = try await SourceMedia.make(Source.videoOnly.rawValue, in: folder)
     let harness = try RecordingHarness(folder)
     try harness.startPublication(media.tracks)
     try harness.send(media.samples)
@@ -140,7 +140,7 @@ struct SourceMedia {
   /// In order of decode time.
   var samples: [Sample]
 
-  /// Presentation time in seconds at which the recording begins: that of the first picture, else of the first audio.
+  /// Presentation time in seconds at which the recording begins: that of the first frame, else of the first audio.
   var origin: Double? {
     guard let leader = tracks.first(where: { $0.kind == .video }) ?? tracks.first else { return nil }
     let times = samples.filter { $0.track == leader.id }.map { $0.decodeTime + Int64($0.compositionOffset) }

@@ -9,7 +9,7 @@ import Testing
 @Suite struct RecorderMemoryTests {
   /// A segment's memory is one piece: while a fragment of it waits all of it is there, also what has been written, what
   /// came before a group that recording went on with, and what found no room.
-  @Test func whatWaitsForAFrozenDiskKeeps64MiBOfSegmentsThatNobodyElseHas() async throws {
+  @Test func whatWaitsForAFrozenDiskKeeps64MiBOfSegmentsThatNothingElseHolds() async throws {
     let limit = 64 << 20
     let before = MediaMemory.bytes
     let harness = try RecordingHarness(
@@ -17,16 +17,16 @@ import Testing
     try harness.startPublication([try SyntheticMedia.video()])
     var next = 0
     var most = 0
-    /// Pictures of 3 MB a second in groups of a second; segments have two of them.
+    /// Frames of 3 MB a second in groups of a second; segments have two of them.
     func send(_ count: Int) throws {
       for _ in 0..<count {
-        try harness.receive(.sample(SyntheticMedia.picture(next, group: 30, size: 100_000)))
+        try harness.receive(.sample(SyntheticMedia.frame(next, group: 30, size: 100_000)))
         next += 1
         guard next % 6 == 0 else { continue }
         let window = harness.window.segments.reduce(0) { $0 + $1.memory.byteCount }
         let kept = MediaMemory.bytes - before - window
         most = max(most, kept)
-        #expect(kept <= limit + (1 << 20), "after \(next) pictures")
+        #expect(kept <= limit + (1 << 20), "after \(next) frames")
         #expect(harness.library.overview.queuedBytes <= limit)
       }
     }

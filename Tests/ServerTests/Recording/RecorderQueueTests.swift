@@ -6,13 +6,13 @@ import Testing
 @testable import Storage
 
 @Suite struct RecorderQueueTests {
-  /// Fragments of six pictures of 1000 bytes, in segments of sixty.
-  private func fragments(_ pictures: Int) throws -> [PublishedFragment] {
+  /// Fragments of six frames of 1000 bytes, in segments of sixty.
+  private func fragments(_ frames: Int) throws -> [PublishedFragment] {
     var epoch = Epoch(id: "e", settings: StreamSettings())
     epoch.startPublication()
     var events = try epoch.receive(.tracks([try SyntheticMedia.video()]))
-    for index in 0..<pictures {
-      events += try epoch.receive(.sample(SyntheticMedia.picture(index, group: 60, size: 1000, isSteady: true)))
+    for index in 0..<frames {
+      events += try epoch.receive(.sample(SyntheticMedia.frame(index, group: 60, size: 1000, isSteady: true)))
     }
     return events.compactMap { if case .fragment(let fragment) = $0 { fragment } else { nil } }
   }

@@ -119,7 +119,7 @@ import Testing
     try harness.startPublication([video])
     for (index, track) in [video, wide, other].enumerated() {
       if index > 0 { try harness.receive(.tracks([track])) }
-      try harness.send((0..<30).map { SyntheticMedia.picture($0, group: 30, start: Int64(index) * 30_000) })
+      try harness.send((0..<30).map { SyntheticMedia.frame($0, group: 30, start: Int64(index) * 30_000) })
     }
     try await harness.end()
     #expect(harness.folder.files == ["cam/20261121T072410Z.mp4", "cam/20261121T072412Z.mp4"])
@@ -176,22 +176,22 @@ import Testing
   @Test func whatADiskThatDoesNotAnswerCannotTakeIsLeftOutByWholeGroupsAndTold() async throws {
     let harness = try RecordingHarness(try TemporaryFolder())
     try harness.startPublication([try SyntheticMedia.video()])
-    try harness.send((0..<60).map { SyntheticMedia.picture($0, group: 30) })
+    try harness.send((0..<60).map { SyntheticMedia.frame($0, group: 30) })
     try await harness.settle()
     let thaw = try harness.freezeDisk()
-    // Fragments of six pictures: the eighth does not fit below 64 MiB.
-    for index in 60..<120 { try harness.receive(.sample(SyntheticMedia.picture(index, group: 30, size: 1_400_000))) }
+    // Fragments of six frames: the eighth does not fit below 64 MiB.
+    for index in 60..<120 { try harness.receive(.sample(SyntheticMedia.frame(index, group: 30, size: 1_400_000))) }
     #expect(!harness.recorder.isIdle)
     thaw()
     try await harness.settle()
     // In the middle of a group nothing begins.
-    for index in 120..<210 { try harness.receive(.sample(SyntheticMedia.picture(index, group: 60))) }
+    for index in 120..<210 { try harness.receive(.sample(SyntheticMedia.frame(index, group: 60))) }
     try await harness.end()
     guard case .completed(let progress) = harness.recorder.state else {
       Issue.record("\(harness.recorder.state)")
       return
     }
-    // Of the 210 pictures the last of the large ones are missing, up to the key frame that came after the thaw.
+    // Of the 210 frames the last of the large ones are missing, up to the key frame that came after the thaw.
     let count = try #require(try harness.sampleCounts("cam/20261121T072410Z.mp4").first)
     #expect(count >= 60 + 42 + 30 && count < 210)
     #expect(abs(progress.seconds - 7) < 0.01, "time goes on")
@@ -213,10 +213,10 @@ import Testing
   func whatIsLeftOutAtTheVeryEndIsToldToo(_ end: End) async throws {
     let harness = try RecordingHarness(try TemporaryFolder())
     try harness.startPublication([try SyntheticMedia.video()])
-    try harness.send((0..<60).map { SyntheticMedia.picture($0, group: 30) })
+    try harness.send((0..<60).map { SyntheticMedia.frame($0, group: 30) })
     try await harness.settle()
     let thaw = try harness.freezeDisk()
-    for index in 60..<150 { try harness.receive(.sample(SyntheticMedia.picture(index, group: 30, size: 1_400_000))) }
+    for index in 60..<150 { try harness.receive(.sample(SyntheticMedia.frame(index, group: 30, size: 1_400_000))) }
     // Drift of the publisher's clock, told meanwhile: what time it was then is known by the clock of then.
     try harness.receive(
       .clock(
@@ -236,8 +236,8 @@ import Testing
     let gap = try #require(stored.facts.gaps.first)
     #expect(stored.facts.gaps.count == 1)
     #expect(gap.reason.contains("slow"))
-    #expect(abs(gap.at - Double(count) / 30) < 0.01, "behind the last picture")
-    // Nothing waits for the fragment in the making when somebody stops it.
+    #expect(abs(gap.at - Double(count) / 30) < 0.01, "behind the last frame")
+    // Nothing waits for the fragment in the making when it is stopped.
     #expect(abs(gap.seconds - Double(150 - count) / 30) < (end == .stopped ? 0.21 : 0.01))
     guard case .completed(let progress) = harness.recorder.state else {
       Issue.record("\(harness.recorder.state)")
@@ -252,14 +252,14 @@ import Testing
   @Test func whatComesBehindAFailureIsCountedWhenNothingIsRecordedAnyMore() async throws {
     let harness = try RecordingHarness(try TemporaryFolder())
     try harness.startPublication([try SyntheticMedia.video()])
-    try harness.send((0..<60).map { SyntheticMedia.picture($0, group: 30) })
+    try harness.send((0..<60).map { SyntheticMedia.frame($0, group: 30) })
     try await harness.settle()
     try harness.removeFile("cam/20261121T072410Z.part.mp4")
     harness.recorder.tick()
     try await Task.sleep(for: .milliseconds(1100))
-    try harness.send((60..<90).map { SyntheticMedia.picture($0, group: 30) })
+    try harness.send((60..<90).map { SyntheticMedia.frame($0, group: 30) })
     try await harness.settle()
-    try harness.send((90..<120).map { SyntheticMedia.picture($0, group: 30) })
+    try harness.send((90..<120).map { SyntheticMedia.frame($0, group: 30) })
     try await harness.end()
     guard case .failed = harness.recorder.state else {
       Issue.record("\(harness.recorder.state)")
@@ -274,8 +274,8 @@ import Testing
   @Test func aLongHoleMakesAnotherFile() async throws {
     let harness = try RecordingHarness(try TemporaryFolder())
     try harness.startPublication([try SyntheticMedia.video()])
-    func send(_ pictures: Range<Int>, size: Int = 100) throws {
-      for index in pictures { try harness.receive(.sample(SyntheticMedia.picture(index, group: 30, size: size))) }
+    func send(_ frames: Range<Int>, size: Int = 100) throws {
+      for index in frames { try harness.receive(.sample(SyntheticMedia.frame(index, group: 30, size: size))) }
     }
     try send(0..<60)
     try await harness.settle()
@@ -297,10 +297,10 @@ import Testing
     let harness = try RecordingHarness(try TemporaryFolder())
     let tracks = [try SyntheticMedia.video()]
     try harness.startPublication(tracks)
-    try harness.send((0..<60).map { SyntheticMedia.picture($0, group: 30) })
+    try harness.send((0..<60).map { SyntheticMedia.frame($0, group: 30) })
     try harness.interrupt()
     try harness.startPublication(tracks, wall: RecordingHarness.start + 20_000_000_000)
-    try harness.send((0..<60).map { SyntheticMedia.picture($0, group: 30) })
+    try harness.send((0..<60).map { SyntheticMedia.frame($0, group: 30) })
     try await harness.end()
     let stored = try #require(harness.events.all.last)
     #expect(stored.kind == .stored)
@@ -331,7 +331,7 @@ import Testing
     for policy in [RecordingPolicy(maximumDuration: 3_000_000_000), RecordingPolicy(maximumBytes: 30_000)] {
       let harness = try RecordingHarness(try TemporaryFolder(), policy: policy)
       try harness.startPublication([try SyntheticMedia.video()])
-      try harness.send((0..<210).map { SyntheticMedia.picture($0) })
+      try harness.send((0..<210).map { SyntheticMedia.frame($0) })
       try await harness.settle()
       guard case .completed(let progress) = harness.recorder.state else {
         Issue.record("\(harness.recorder.state)")
@@ -352,11 +352,11 @@ import Testing
     policy.syncInterval = 0
     let harness = try RecordingHarness(try TemporaryFolder(), policy: policy)
     try harness.startPublication([try SyntheticMedia.video()])
-    try harness.send((0..<60).map { SyntheticMedia.picture($0, group: 30) })
+    try harness.send((0..<60).map { SyntheticMedia.frame($0, group: 30) })
     try await harness.settle()
     try harness.removeFile("cam/20261121T072410Z.part.mp4")
     #expect(rmdir("\(harness.folder.path)/cam") == 0)
-    try harness.send((60..<90).map { SyntheticMedia.picture($0, group: 30) })
+    try harness.send((60..<90).map { SyntheticMedia.frame($0, group: 30) })
     try await harness.settle()
     guard case .failed(_, let reason) = harness.recorder.state else {
       Issue.record("\(harness.recorder.state)")
@@ -365,7 +365,7 @@ import Testing
     #expect(reason.contains("removed"))
     // Two seconds later the recording goes on in a folder that is made anew.
     try await Task.sleep(for: .milliseconds(2100))
-    try harness.send((90..<150).map { SyntheticMedia.picture($0, group: 30) })
+    try harness.send((90..<150).map { SyntheticMedia.frame($0, group: 30) })
     try await harness.end()
     #expect(harness.folder.files == ["cam/20261121T072413Z.mp4"])
     #expect(harness.events.all.last?.facts.gaps.first?.at == 0)

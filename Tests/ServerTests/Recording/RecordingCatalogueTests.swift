@@ -32,7 +32,7 @@ import Testing
     }
   }
 
-  /// A folder with one recording of two seconds, and nobody at work in it.
+  /// A folder with one recording of two seconds, and no process at work in it.
   private func folder(closed: Bool = true) async throws -> TemporaryFolder {
     let folder = try TemporaryFolder()
     let harness = try await restart(folder)
@@ -106,7 +106,7 @@ import Testing
     #expect(after == before)
   }
 
-  /// Nobody is at work in the folder, and its catalogue is lost.
+  /// No process is at work in the folder, and its catalogue is lost.
   private func lose(_ folder: TemporaryFolder, _ harness: RecordingHarness) async {
     await harness.library.shutDown()
     for ending in ["", "-wal", "-shm"] { unlink("\(folder.path)/\(CatalogueDatabase.fileName)\(ending)") }
@@ -346,8 +346,8 @@ import Testing
     let running = try #require(try await page(harness).entries.first { $0.state == .running }?.key)
     #expect(try await catalogue.delete(running, now: 0, on: loop).get() == .failure(.running))
     #expect(try await catalogue.setProtection(true, running, on: loop).get() == .failure(.running))
-    let nobody = RecordingKey(stream: try #require(StreamName("nobody")), name: key.name)
-    #expect(try await catalogue.delete(nobody, now: 0, on: loop).get() == .failure(.notFound))
+    let unknown = RecordingKey(stream: try #require(StreamName("nobody")), name: key.name)
+    #expect(try await catalogue.delete(unknown, now: 0, on: loop).get() == .failure(.notFound))
     try await harness.end()
   }
 }

@@ -54,8 +54,8 @@ import Testing
       return sink
     }
 
-    func send(_ pictures: Range<Int>, to sink: any MediaSink) {
-      for index in pictures { _ = sink.receive(.sample(SyntheticMedia.picture(index, group: 60))) }
+    func send(_ frames: Range<Int>, to sink: any MediaSink) {
+      for index in frames { _ = sink.receive(.sample(SyntheticMedia.frame(index, group: 60))) }
     }
 
     /// Waits until the newest recording is what it should be.
@@ -81,7 +81,7 @@ import Testing
     #expect(scene.library.cancel(scene.name) == .refused(.notRecording))
     scene.send(300..<400, to: sink)
     try await scene.wait { if case .completed = $0 { true } else { false } }
-    // Picture 180 is the key frame before the start.
+    // Frame 180 is the key frame before the start.
     #expect(scene.folder.files == ["cam/20261121T072416Z.mp4"])
     let stored = try #require(scene.events.all.last)
     #expect(scene.events.steps == [.started, .stopped(.asked), .stored])
@@ -109,7 +109,7 @@ import Testing
     #expect(scene.events.steps == [.started, .cancelled])
   }
 
-  /// A publisher that comes back does not undo what somebody asked for.
+  /// A publisher that comes back does not undo a request of the API.
   @Test func whatWasStoppedStaysStoppedWhenThePublisherReturns() async throws {
     let scene = try Scene(.automatic)
     let sink = try await scene.publish()
@@ -137,7 +137,7 @@ import Testing
   @Test func viewersCanGoBackToWhatCameWhileNothingWasRecorded() async throws {
     let scene = try Scene(.automatic, rewind: MediaTime(milliseconds: 3_600_000))
     let sink = try await scene.publish()
-    // Segments of 60 pictures; none of these calls comes at the end of one.
+    // Segments of 60 frames; none of these calls comes at the end of one.
     scene.send(0..<200, to: sink)
     #expect(scene.library.stop(scene.name) == .done)
     scene.send(200..<500, to: sink)

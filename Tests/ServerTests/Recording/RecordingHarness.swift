@@ -176,7 +176,7 @@ final class RecordingHarness {
     #expect(recorder.isIdle && !library.isCopying)
   }
 
-  /// Two seconds of pictures and audio, from the publication's own time 0.
+  /// Two seconds of video and audio, from the publication's own time 0.
   func record(seconds: Int = 2, _ reason: EndReason = .finished) async throws {
     try startPublication([try SyntheticMedia.video(), try SyntheticMedia.audio()])
     try send(SyntheticMedia.interleaved(seconds: seconds))

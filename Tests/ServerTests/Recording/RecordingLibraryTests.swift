@@ -101,7 +101,7 @@ import Testing
     let harness = try RecordingHarness(folder)
     try await harness.finishLeftovers()
     let counts = try harness.sampleCounts("cam/20261121T072410Z.mp4")
-    // Whole parts: two pictures in the first, then six, and four in the last of the first segment.
+    // Whole parts: two frames in the first, then six, and four in the last of the first segment.
     #expect(counts[0] > 0 && counts[0] % 6 == (counts[0] < 60 ? 2 : 0))
     let mdat = try #require(Box.parse(try harness.bytes("cam/20261121T072410Z.mp4"))?.last)
     #expect(mdat.payload.count < torn.count)

@@ -142,7 +142,7 @@ import Testing
     for hour in 0..<3 {
       try harness.renew()
       try harness.startPublication([try SyntheticMedia.video()], wall: RecordingHarness.start + Int64(hour) * Self.hour)
-      try harness.send((0..<60).map { SyntheticMedia.picture($0, group: 30, size: 25_000) })
+      try harness.send((0..<60).map { SyntheticMedia.frame($0, group: 30, size: 25_000) })
       try await harness.end()
     }
     let files = harness.folder.files

@@ -78,9 +78,9 @@ import Testing
   }
 }
 
-/// What a first burst was told of is told anew before anybody was told of it.
+/// Times of a first burst are corrected before they are listed.
 @Suite struct EarlyClockTests {
-  @Test func whatNobodyWasToldOfIsDatedAnew() throws {
+  @Test func whatWasNotListedYetIsDatedAnew() throws {
     var driver = EpochDriver()
     driver.epoch.startPublication()
     let late = EpochDriver.wall + 740_000_000

@@ -9,7 +9,7 @@ import Testing
 @Suite struct FurtherTracksTests {
   private static let further = [TrackID(3), TrackID(4)]
 
-  /// Nine seconds of a picture with one track of audio, and with further ones.
+  /// Nine seconds of video with one track of audio, and with further ones.
   private func stream(_ further: [TrackID], _ layout: StreamSettings.HLSLayout = .interleaved) throws -> EpochDriver {
     var settings = StreamSettings()
     settings.layout = layout

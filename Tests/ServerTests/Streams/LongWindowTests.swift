@@ -14,7 +14,7 @@ import Testing
 @Suite struct LongWindowTests {
   private let time = ManualClock()
 
-  /// A publisher of segments of two seconds, each two pictures, fed until so many of them are there.
+  /// A publisher of segments of two seconds, each two frames, fed until so many of them are there.
   private func published(_ segments: Int) async throws -> (stream: LiveStream, send: () -> Duration) {
     var settings = StreamSettings()
     settings.window = MediaTime(milliseconds: Int64(segments) * 2000)
@@ -30,9 +30,9 @@ import Testing
     _ = sink.receive(.tracks([try SyntheticMedia.video(frameDuration: 30_000)]))
     var next = 0
     let send = {
-      let picture = SyntheticMedia.picture(next, group: 2, duration: 30_000, size: 10, isSteady: true)
+      let frame = SyntheticMedia.frame(next, group: 2, duration: 30_000, size: 10, isSteady: true)
       next += 1
-      return ContinuousClock().measure { _ = sink.receive(.sample(picture)) }
+      return ContinuousClock().measure { _ = sink.receive(.sample(frame)) }
     }
     while next < 2 * segments + 20 { _ = send() }
     let stream = try #require(registry.stream(name))

@@ -7,7 +7,7 @@ import Testing
 @testable import Basics
 @testable import Server
 
-/// What lists and manifests say of the time in which nobody published.
+/// What playlists and manifests list of an outage.
 @Suite struct OutageTests {
   private struct Line {
     var duration: Double
@@ -35,7 +35,7 @@ import Testing
     return lines
   }
 
-  /// Five seconds, nobody for `outage` seconds, and four seconds.
+  /// Five seconds of media, an outage of `outage` seconds, and four seconds of media.
   private func driver(outage: Double, _ settings: StreamSettings = StreamSettings(layout: .separate)) throws
     -> EpochDriver
   {
@@ -47,7 +47,7 @@ import Testing
     return driver
   }
 
-  /// Audio goes on for longer than the pictures: with its last frames a part comes that shows nothing new.
+  /// Audio goes on for longer than the video: with its last frames a part comes that shows nothing new.
   @Test func noPartIsWithoutLength() throws {
     var driver = EpochDriver()
     try driver.publish(seconds: 5, isSteady: true)
@@ -125,11 +125,11 @@ import Testing
       try driver.publish(seconds: 5, wall: wall, isSteady: true)
       try driver.epoch.receive(.track(rung: 0, try SyntheticMedia.video()))
       for index in 0..<150 {
-        var picture = SyntheticMedia.picture(index, size: 30)
+        var frame = SyntheticMedia.frame(index, size: 30)
         // Publications lie behind each other, from a whole millisecond on.
-        picture.decodeTime &+= MediaTime(milliseconds: start.map { ($0.nanoseconds + 999_999) / 1_000_000 } ?? 0)
+        frame.decodeTime &+= MediaTime(milliseconds: start.map { ($0.nanoseconds + 999_999) / 1_000_000 } ?? 0)
           .rescaled(to: 30_000)
-        try driver.epoch.receive(.picture(rung: 0, picture))
+        try driver.epoch.receive(.frame(rung: 0, frame))
       }
     }
     try publish(wall: EpochDriver.wall)
@@ -142,7 +142,7 @@ import Testing
     #expect(driver.epoch.viewWithRungs.playableRungs.count == 1)
   }
 
-  @Test func whileNobodyPublishesAManifestHasNoPatchesAndAfterwardsTrueLengths() throws {
+  @Test func withoutAPublisherAManifestHasNoPatchesAndAfterwardsTrueLengths() throws {
     var driver = EpochDriver(StreamSettings())
     try driver.publish(seconds: 5, isSteady: true)
     func manifest() -> XMLElement { DASHManifest(epoch: driver.epoch.view, source: .server).root(publishTime: 0) }
@@ -154,7 +154,7 @@ import Testing
     #expect(manifest().all("PatchLocation").count == 1)
     #expect(periods.map { $0["start"] } == ["PT0S", "PT9S"])
     #expect(periods.allSatisfy { $0["duration"] == nil }, "libavformat would play the one with a duration")
-    let picture = periods[0].all("Representation").first { $0["id"] == "video" }
-    #expect(picture?.all("S").map { $0["d"] } == ["60000", "60000", "30000"], "of 30,000 ticks a second")
+    let video = periods[0].all("Representation").first { $0["id"] == "video" }
+    #expect(video?.all("S").map { $0["d"] } == ["60000", "60000", "30000"], "of 30,000 ticks a second")
   }
 }

@@ -49,9 +49,9 @@ import Testing
   func aClockThatCrawlsIsEnded(_ pace: Double, _ isEnded: Bool) {
     var bounds = PublicationBounds(PublicationBounds.Limits())
     var complaints = 0
-    for picture in 0..<1200 {
-      let end = MediaTime(milliseconds: Int64(Double(picture) * 1000 / 30 * pace))
-      let now = Int64(picture) * Self.second / 30
+    for frame in 0..<1200 {
+      let end = MediaTime(milliseconds: Int64(Double(frame) * 1000 / 30 * pace))
+      let now = Int64(frame) * Self.second / 30
       if Self.complaint(&bounds, Self.sample(), end, now) != nil {
         complaints += 1
         #expect(now >= 30 * Self.second)
@@ -90,12 +90,12 @@ import Testing
     #expect(ended.map { (30 * Self.second...45 * Self.second).contains($0) } == true, "\(ended ?? -1)")
   }
 
-  /// Seconds between pictures.
+  /// Seconds between frames.
   @Test(arguments: [1, 5, 12, 25])
   func aSlideShowWhoseClockRunsIsNot(_ distance: Int) {
     var bounds = PublicationBounds(PublicationBounds.Limits())
-    for picture in 0..<100 {
-      let now = Int64(picture * distance) * Self.second
+    for frame in 0..<100 {
+      let now = Int64(frame * distance) * Self.second
       #expect(Self.complaint(&bounds, Self.sample(), MediaTime(nanoseconds: now), now) == nil)
     }
   }
@@ -108,8 +108,8 @@ import Testing
       for turn in 0..<20 {
         let start = Int64(turn * (sends + pauses)) * Self.second
         if jumps { #expect(Self.complaint(&bounds, .discontinuity, nil, start) == nil) }
-        for picture in 0..<sends * 30 {
-          let now = start + Int64(picture) * Self.second / 30
+        for frame in 0..<sends * 30 {
+          let now = start + Int64(frame) * Self.second / 30
           #expect(Self.complaint(&bounds, Self.sample(), MediaTime(nanoseconds: now), now) == nil)
         }
       }
@@ -118,10 +118,10 @@ import Testing
 
   @Test func aConnectionThatWasHeldUpIsNot() {
     var bounds = PublicationBounds(PublicationBounds.Limits())
-    for picture in 0..<3000 {
-      let end = MediaTime(milliseconds: Int64(picture) * 1000 / 30)
+    for frame in 0..<3000 {
+      let end = MediaTime(milliseconds: Int64(frame) * 1000 / 30)
       // Nothing comes for 28 s, and then all of it.
-      let time = Int64(picture) * Self.second / 30
+      let time = Int64(frame) * Self.second / 30
       let now = time > 10 * Self.second && time < 38 * Self.second ? 38 * Self.second : time
       #expect(Self.complaint(&bounds, Self.sample(), end, now) == nil)
     }

@@ -33,7 +33,7 @@ import Testing
     #expect(refusals.entries.last?.refused.stream == "guess1000")
   }
 
-  @Test func itStaysSmallWhoeverKnocks() {
+  @Test func itStaysSmallHoweverManyAreRefused() {
     var refusals = RecentRefusals()
     let long = String(repeating: "x", count: 10_000)
     for number in 1...1000 { refusals.add(refused(long, from: "host\(number)", long), now: Int64(number)) }

@@ -56,7 +56,7 @@ import Testing
     #expect(try #require(after.window.periods.first?.ordinal) > (before.window.periods.last?.ordinal ?? .max))
   }
 
-  @Test func thePlaylistBeginsWithTheTimeInWhichNobodyPublished() throws {
+  @Test func thePlaylistBeginsWithTheTimeWithoutAPublisher() throws {
     var driver = try interrupted()
     try driver.interrupt()
     let after = try resumed(try #require(driver.epoch.wholeRecord), seconds: 5)
@@ -122,7 +122,7 @@ import Testing
     #expect(record.read(at: end + 400_000_000).mediaEnd == record.mediaEnd)
   }
 
-  @Test func aSecondRestartBeforeAnybodyPublishedListsTheSame() throws {
+  @Test func aSecondRestartBeforeAnyPublisherListsTheSame() throws {
     var driver = try interrupted()
     try driver.interrupt()
     let record = try #require(driver.epoch.wholeRecord)

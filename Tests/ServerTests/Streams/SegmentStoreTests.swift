@@ -66,7 +66,7 @@ import Testing
     var unread: SegmentMemory? = try Self.memory(in: store, 3, pages: 20)
     var third: SegmentMemory? = try Self.memory(in: store, 4, pages: 1)
     var readers = [first, second, third].map { $0?.file }
-    // Somebody looks at the window.
+    // The window is read.
     var copy = first
     first = nil
     #expect(leftovers.bytes == 0)
@@ -113,7 +113,7 @@ import Testing
     #expect(fstat(descriptor, &before) == 0)
     memory = nil
     var after = stat()
-    // Somebody else may have its number by now.
+    // Another file may have its number by now.
     #expect(fstat(descriptor, &after) != 0 || after.st_ino != before.st_ino)
   }
 

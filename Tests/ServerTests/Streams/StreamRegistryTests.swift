@@ -113,7 +113,7 @@ import Testing
     let window = stream.epoch.window
     #expect(window.nextSequenceNumber > before)
     let outage = window.segments.filter(\.isOutage)
-    #expect(outage.first?.sequenceNumber == before, "the time in which nobody published stands in the lists")
+    #expect(outage.first?.sequenceNumber == before, "the outage is in the playlists")
     #expect(window.segments.filter(\.followsDiscontinuity).map(\.sequenceNumber) == [before + outage.count])
     #expect(window.inits.count == 1)
   }
@@ -204,7 +204,7 @@ import Testing
     _ = try await registry.admit(try request("cam"))
   }
 
-  @Test func shuttingDownEndsStreamsAndAdmitsNobody() async throws {
+  @Test func shuttingDownEndsStreamsAndAdmitsNoPublisher() async throws {
     let registry = registry()
     let log = Evictions()
     let sink = try await registry.admit(try request("cam", log))
@@ -222,7 +222,8 @@ import Testing
     #expect(viewers.touch(stream: cam, client: ClientID(number: 1), lifetime: life))
     #expect(viewers.touch(stream: cam, client: ClientID(number: 2), lifetime: life))
     #expect(!viewers.touch(stream: cam, client: ClientID(number: 3), lifetime: life))
-    #expect(viewers.touch(stream: cam, client: ClientID(number: 1), lifetime: life), "whoever plays is never dropped")
+    #expect(
+      viewers.touch(stream: cam, client: ClientID(number: 1), lifetime: life), "a viewer that plays is never dropped")
     #expect(viewers.count(of: cam) == 2)
     hands.advance(seconds: 6.1)
     #expect(viewers.count(of: cam) == 0)

@@ -137,7 +137,7 @@ import Testing
     #expect(first.audience === second.audience && first.firstPosition == 1)
     #expect(subscribers.leave(loop) === first.audience)
     subscribers.end()
-    #expect(subscribers.leave(loop) == nil, "nobody joins what is over")
+    #expect(subscribers.leave(loop) == nil, "nothing joins what is over")
   }
 
   // MARK: Warnings

@@ -6,20 +6,20 @@ import Testing
 
 @testable import Server
 
-/// Rungs as playlists and manifests show them; their pictures are synthetic.
+/// Rungs as playlists and manifests show them; their frames are synthetic.
 @Suite struct TranscodedRenditionTests {
   private static let settings = StreamSettings(
     layout: .separate,
     ladder: [RungSpecification(shortSide: 120, bitRate: 200_000), RungSpecification(shortSide: 90, bitRate: 100_000)])
 
-  /// `seconds` of a source, and of its rungs the pictures of those groups (of two seconds, from 0).
+  /// `seconds` of a source, and of its rungs the frames of those groups (of two seconds, from 0).
   private func driver(seconds: Int, groups: [Int]) throws -> EpochDriver {
     var driver = EpochDriver(Self.settings)
     try driver.publish(seconds: seconds, isSteady: true)
     for rung in 0..<2 {
       try driver.epoch.receive(.track(rung: rung, try SyntheticMedia.video()))
       for index in 0..<seconds * 30 where groups.contains(index / 60) {
-        try driver.epoch.receive(.picture(rung: rung, SyntheticMedia.picture(index, size: 50 - 20 * rung)))
+        try driver.epoch.receive(.frame(rung: rung, SyntheticMedia.frame(index, size: 50 - 20 * rung)))
       }
     }
     return driver
@@ -44,7 +44,7 @@ import Testing
     #expect(epoch.window(of: .rung("720p")) == nil)
   }
 
-  @Test func theMultivariantPlaylistHasAllPicturesAndOneGroupOfAudio() throws {
+  @Test func theMultivariantPlaylistHasAllVideoRenditionsAndOneGroupOfAudio() throws {
     let view = try driver(seconds: 9, groups: [0, 1, 2, 3, 4]).epoch.viewWithRungs
     let text = HLSMultivariantPlaylist(epoch: view, layout: .separate).render()
     #expect(lines(text, "#EXT-X-MEDIA:").count == 1)
@@ -74,7 +74,7 @@ import Testing
     #expect(epoch.viewWithRungs.playableRungs.count == 2)
   }
 
-  @Test func manifestsHaveTheRungsInThePicturesAdaptationSet() throws {
+  @Test func manifestsHaveTheRungsInTheVideosAdaptationSet() throws {
     let view = try driver(seconds: 9, groups: [0, 1, 2, 3, 4]).epoch.viewWithRungs
     let text = String(buffer: DASHManifest(epoch: view, source: .server).root(publishTime: 0).document)
     let sets = text.split(separator: "<AdaptationSet ").dropFirst()
@@ -103,7 +103,7 @@ import Testing
     for index in seconds.lowerBound * 50..<seconds.upperBound * 50 {
       let frame = Sample(
         track: .audio, decodeTime: Int64(index) * 960, isSync: true, payload: ByteBuffer(bytes: [1, 2, 3]))
-      try driver.epoch.receive(.picture(rung: 0, frame), of: .audio)
+      try driver.epoch.receive(.frame(rung: 0, frame), of: .audio)
     }
     return driver.epoch
   }
@@ -126,7 +126,7 @@ import Testing
     }
   }
 
-  @Test func eachAudioHasAGroupAndEveryPictureComesWithEach() throws {
+  @Test func eachAudioHasAGroupAndEveryVideoComesWithEach() throws {
     let view = try sounding(seconds: 0..<9).viewWithRungs
     let text = HLSMultivariantPlaylist(epoch: view, layout: .separate).render()
     #expect(lines(text, "#EXT-X-MEDIA:").count == 2)

@@ -54,7 +54,7 @@ import Testing
     let cam = try #require(StreamName("cam"))
     #expect(viewers.touch(stream: cam, client: client(1), lifetime: life, delivery: .hls))
     let seat = viewers.seat(stream: cam, client: client(1), lifetime: life)
-    #expect(seat != nil, "whoever plays is never refused")
+    #expect(seat != nil, "a viewer that plays is never refused")
     #expect(viewers.touch(stream: cam, client: client(1), lifetime: life, delivery: .hls))
     #expect(viewers.count(of: cam) == 1)
     time.advance(seconds: 10)
@@ -96,7 +96,7 @@ import Testing
     #expect(viewers.count(of: cam) == 4 && viewers.counts.displaced == 3)
   }
 
-  @Test func threeAddressesWithAThirdOfThePlacesEachLockNobodyOut() throws {
+  @Test func threeAddressesWithAThirdOfThePlacesEachLockNoOtherOut() throws {
     let viewers = registry(limit: 60)
     let cam = try #require(StreamName("cam"))
     for number in 0..<60 {
@@ -113,7 +113,7 @@ import Testing
     #expect(viewers.counts.displaced == 24)
   }
 
-  @Test func ofTheLastTenthNobodyGetsMoreThanHalfOfAll() throws {
+  @Test func ofTheLastTenthNoAddressGetsMoreThanHalfOfAll() throws {
     let viewers = registry(limit: 100)
     let cam = try #require(StreamName("cam"))
     let admitted = try (0..<200).count {

@@ -33,7 +33,7 @@ import Testing
       })
     #expect(views == 1, "all of them look at the same moment")
     #expect(questions == 2)
-    #expect(woken == 0, "nobody runs while the stream's lock is held")
+    #expect(woken == 0, "nothing runs while the stream's lock is held")
     loop.run()
     #expect(woken == 100)
     room.wake(now: 0, with: { view })
@@ -42,7 +42,7 @@ import Testing
     #expect(room.isEmpty)
   }
 
-  @Test func nobodyWaitsBeyondItsDeadline() throws {
+  @Test func noRequestWaitsBeyondItsDeadline() throws {
     let loop = EmbeddedEventLoop()
     var room = WaitQueue()
     var woken: [Int64] = []

@@ -20,7 +20,7 @@ import Testing
     _ = try budget.hold(100, by: name("a"))
     _ = try budget.hold(90, by: name("b"))
     #expect(try budget.hold(10, by: name("c")).bytes == 100)
-    // 10 too many; a third of 200 is everybody's share.
+    // 10 too many; a third of 200 is the share of each.
     #expect(try budget.hold(100, by: name("b")).bytes == 90)
     // 100 too many: down to the share, and no further.
     #expect(try budget.hold(190, by: name("b")).bytes == 90)
@@ -48,7 +48,7 @@ import Testing
     _ = try budget.hold(20, by: name("c"))
     #expect(try budget.hold(90, by: name("b")).bytes == 100)
     #expect(asked.withLock { $0 } == ["a 90"])
-    // Beyond a sixteenth too much nobody waits for the largest.
+    // Beyond a sixteenth too much no window waits for the largest.
     #expect(try budget.hold(95, by: name("b")).bytes == 80)
     #expect(try budget.hold(60, by: name("c")).bytes == 100)
   }

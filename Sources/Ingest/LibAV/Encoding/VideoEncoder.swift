@@ -36,7 +36,7 @@ final class VideoEncoder {
   }
 
   /// One coded frame as stored in a sample. The decode time may be negative with B-frames.
-  struct CodedPicture {
+  struct CodedFrame {
     var presentationTime: Int64
     var decodeTime: Int64
     var isSync: Bool
@@ -45,7 +45,7 @@ final class VideoEncoder {
   }
 
   /// How a frame is to be coded.
-  enum PictureKind {
+  enum FrameKind {
     case asEncoderLikes
     /// Decoding can start here.
     case keyFrame
@@ -148,8 +148,8 @@ final class VideoEncoder {
   }
 
   func encode(
-    _ frame: UnsafeMutablePointer<AVFrame>, at time: Int64, as kind: PictureKind,
-    _ receive: (CodedPicture) -> Void
+    _ frame: UnsafeMutablePointer<AVFrame>, at time: Int64, as kind: FrameKind,
+    _ receive: (CodedFrame) -> Void
   ) throws {
     if kind == .keyFrame, keepsItsOwnRhythm, !isFresh {
       try encoder.encode(nil) { give($0, receive) }
@@ -164,17 +164,17 @@ final class VideoEncoder {
   }
 
   /// Outputs the frames still in the encoder. It takes no frames afterwards.
-  func finish(_ receive: (CodedPicture) -> Void) throws {
+  func finish(_ receive: (CodedFrame) -> Void) throws {
     try encoder.encode(nil) { give($0, receive) }
   }
 
   // MARK: Bitstreams
 
-  private func give(_ packet: LibAVEncoder.Packet, _ receive: (CodedPicture) -> Void) {
+  private func give(_ packet: LibAVEncoder.Packet, _ receive: (CodedFrame) -> Void) {
     if codec == nil { codec = try? Codec(name.coding, stream: packet.bytes) }
     guard let unit = try? codec?.accessUnit(stream: packet.bytes), unit.payload.readableBytes > 0 else { return }
     receive(
-      CodedPicture(
+      CodedFrame(
         presentationTime: packet.presentationTime, decodeTime: packet.decodeTime, isSync: unit.isSync,
         isDisposable: unit.isDisposable, payload: unit.payload))
   }

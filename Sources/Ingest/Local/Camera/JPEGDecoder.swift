@@ -13,7 +13,7 @@ final class JPEGDecoder {
     self.context = context
     self.packet = packet
     context.pointee.thread_count = 1
-    context.pointee.max_pixels = Int64(DecoderContext.largestPicture)
+    context.pointee.max_pixels = Int64(DecoderContext.maximumPixels)
     try LibAVError.check(avcodec_open2(context, decoder, nil), "open the decoder of JPEG")
   }
 

@@ -3,7 +3,7 @@ internal import Glibc
 
 /// The slate shown while a camera is away: a dark frame with a text.
 enum NoSignalFrame {
-  static func picture(size: CameraSettings.Size) throws(LibAVError) -> VideoFrame {
+  static func image(size: CameraSettings.Size) throws(LibAVError) -> VideoFrame {
     let noSignal = try VideoFrame(width: size.width, height: size.height, format: AV_PIX_FMT_YUV420P)
     let frame = noSignal.frame.pointee
     guard let luma = plane(frame.data.0, frame.linesize.0, size.width, size.height),

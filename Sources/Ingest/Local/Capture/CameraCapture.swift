@@ -70,8 +70,8 @@ final class CameraCapture: Sendable {
         if memory.told?.reason != error.reason { publication.logger.warning("\(error)") }
         memory.told = error
         figures.update { status in
-          status.picture?.state = .away("\(error)")
-          status.picture?.keyFrames = .encoder
+          status.video?.state = .away("\(error)")
+          status.video?.keyFrames = .encoder
         }
         try wait(requested, &memory)
       }
@@ -81,10 +81,10 @@ final class CameraCapture: Sendable {
   /// Reports the requested camera, whether it is present or not.
   private func announce(_ device: String) {
     figures.update { status in
-      guard var picture = status.picture, picture.device != device else { return }
-      (picture.device, picture.name, picture.mode) = (device, "", "")
-      (picture.state, picture.controls) = (.starting, [])
-      status.picture = picture
+      guard var video = status.video, video.device != device else { return }
+      (video.device, video.name, video.mode) = (device, "", "")
+      (video.state, video.controls) = (.starting, [])
+      status.video = video
     }
   }
 
@@ -109,13 +109,13 @@ final class CameraCapture: Sendable {
     let keyFrames: CaptureStatus.KeyFrames =
       if !mode.format.isCoded { .encoder } else if camera.handle.canForceKeyFrames { .camera } else { .unasked }
     figures.update { status in
-      status.picture?.device = camera.handle.path
-      status.picture?.name = name
-      status.picture?.mode = words
-      status.picture?.state = .running
-      status.picture?.controls = listed
-      status.picture?.keyFrames = keyFrames
-      if mode.format.isCoded { status.picture?.encoder = nil }
+      status.video?.device = camera.handle.path
+      status.video?.name = name
+      status.video?.mode = words
+      status.video?.state = .running
+      status.video?.controls = listed
+      status.video?.keyFrames = keyFrames
+      if mode.format.isCoded { status.video?.encoder = nil }
     }
   }
 
@@ -150,7 +150,7 @@ final class CameraCapture: Sendable {
       }
       let now = clock.monotonicNanoseconds()
       let broken = memory.brokenBefore + memory.broken + Int64(camera.broken)
-      figures.update { $0.picture?.broken = broken }
+      figures.update { $0.video?.broken = broken }
       if seen { lastSeen = now }
       if now &- lastSeen > Self.longestSilence {
         throw CaptureError(.camera(requested.value.device), hasSent ? .lost : .silent)
@@ -186,14 +186,14 @@ final class CameraCapture: Sendable {
       publication.logger.warning("\(error)")
     }
     let listed = camera.handle.controls()
-    figures.update { $0.picture?.controls = listed }
+    figures.update { $0.video?.controls = listed }
   }
 
   private func count(_ shot: Camera.Shot, rate: FrameRate, _ memory: inout CameraState) {
     let lost = memory.lost(before: shot.sequence, at: clock.monotonicNanoseconds(), rate: rate)
     figures.update { status in
-      status.picture?.taken += 1
-      status.picture?.lostByDriver += lost
+      status.video?.taken += 1
+      status.video?.lostByDriver += lost
     }
   }
 
@@ -201,10 +201,10 @@ final class CameraCapture: Sendable {
     guard let rate = memory.rate else { return }
     let isTaken = queue.push(
       QueuedFrame(
-        picture: frame, time: time, rate: rate, rotation: settings.trackRotation, encoding: settings.encoding))
+        image: frame, time: time, rate: rate, rotation: settings.trackRotation, encoding: settings.encoding))
     guard !isTaken else { return }
     let dropped = queue.dropped
-    figures.update { $0.picture?.leftOut = dropped }
+    figures.update { $0.video?.leftOut = dropped }
     // The 1st, 10th, 100th … is logged.
     guard String(dropped).count > String(dropped - 1).count || dropped == 1 else { return }
     publication.logger.warning(
@@ -231,23 +231,23 @@ final class CameraCapture: Sendable {
   {
     // It has the size of rotated frames, but is upright itself.
     let size = (memory.size ?? Self.usualSize).turned(by: requested.value.pixelRotation)
-    if memory.noSignal?.size != size { memory.noSignal = (size, try NoSignalFrame.picture(size: size)) }
+    if memory.noSignal?.size != size { memory.noSignal = (size, try NoSignalFrame.image(size: size)) }
     let step = Int64(1e9 / (memory.rate?.framesPerSecond ?? 30))
     let now = clock.monotonicNanoseconds()
     let due = memory.lastTime == .min ? now : memory.lastTime &+ step
     guard let noSignal = memory.noSignal, due <= now else { return due &- now }
     // After a long delay the slate continues from now.
     memory.lastTime = now &- due > 4 &* step ? now : due
-    figures.update { $0.picture?.keyFrames = .encoder }
+    figures.update { $0.video?.keyFrames = .encoder }
     // A separate reference, because the encoder may keep the last one.
-    push(try noSignal.picture.shared(), memory.lastTime, requested.value, memory)
+    push(try noSignal.image.shared(), memory.lastTime, requested.value, memory)
     return memory.lastTime &+ step &- now
   }
 
   private func logTotals() {
-    guard let picture = figures.status.picture else { return }
+    guard let video = figures.status.video else { return }
     let losses =
-      "\(picture.lostByDriver) dropped by the driver, \(picture.broken) broken, \(picture.leftOut) dropped by a busy encoder"
-    publication.logger.notice("\(picture.taken) frames captured; lost: \(losses)")
+      "\(video.lostByDriver) dropped by the driver, \(video.broken) broken, \(video.leftOut) dropped by a busy encoder"
+    publication.logger.notice("\(video.taken) frames captured; lost: \(losses)")
   }
 }

@@ -13,7 +13,7 @@ struct CameraState {
   /// The driver's number of the last frame, and its arrival on the monotonic clock.
   private var last: (sequence: UInt32, time: Int64)?
   /// The slate, in the size of the video.
-  var noSignal: (size: CameraSettings.Size, picture: VideoFrame)?
+  var noSignal: (size: CameraSettings.Size, image: VideoFrame)?
   /// Frames that proved incomplete, and frames that drivers of earlier cameras marked as broken.
   var broken: Int64 = 0
   var brokenBefore: Int64 = 0

@@ -18,7 +18,6 @@ final class CaptureMux: EncodedFrameSink {
     var lastAudio: Int64 = -1
     /// Audio frames that wait for video, in order.
     var held: [HeldAudio] = []
-    var pictures: Int64 = 0
   }
 
   /// A coded audio frame.
@@ -66,7 +65,7 @@ final class CaptureMux: EncodedFrameSink {
   }
 
   /// Takes a coded frame. `presentation` and `decode` are nanoseconds on the monotonic clock.
-  func picture(presentation: Int64, decode: Int64, isSync: Bool, isDisposable: Bool, payload: ByteBuffer) {
+  func video(presentation: Int64, decode: Int64, isSync: Bool, isDisposable: Bool, payload: ByteBuffer) {
     state.withLock { state in
       guard !wantsAudio || state.audio != nil else { return }
       if state.origin == nil {
@@ -77,7 +76,6 @@ final class CaptureMux: EncodedFrameSink {
       let shown = Self.ticks(presentation &- origin, Self.videoTimescale)
       let time = max(Self.ticks(decode &- origin, Self.videoTimescale), state.lastDecode + 1)
       state.lastDecode = time
-      state.pictures += 1
       publication.give(
         .sample(
           Sample(
@@ -104,8 +102,8 @@ final class CaptureMux: EncodedFrameSink {
         if let first = state.held.first, first.time < oldest { state.held.removeAll { $0.time < oldest } }
         return
       }
-      let pictured = origin &+ MediaTime(ticks: max(0, state.lastDecode), timescale: Self.videoTimescale).nanoseconds
-      release(&state, until: max(pictured &+ Self.longestLead, time &- Self.longestHold))
+      let lastVideo = origin &+ MediaTime(ticks: max(0, state.lastDecode), timescale: Self.videoTimescale).nanoseconds
+      release(&state, until: max(lastVideo &+ Self.longestLead, time &- Self.longestHold))
     }
   }
 

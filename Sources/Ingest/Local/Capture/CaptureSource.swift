@@ -19,11 +19,11 @@ package final class CaptureSource: MediaSource {
     let figures: CaptureFigures
 
     func askForKeyFrame() -> CaptureRefusal? {
-      guard let picture = figures.status.picture else { return .hasNoCamera }
-      switch picture.keyFrames {
+      guard let video = figures.status.video else { return .hasNoCamera }
+      switch video.keyFrames {
       case .encoder: encoder.refresh()
       case .camera: camera.refresh()
-      case .unasked: return .hasNoKeyFrames(device: picture.device)
+      case .unasked: return .hasNoKeyFrames(device: video.device)
       }
       return nil
     }
@@ -44,7 +44,7 @@ package final class CaptureSource: MediaSource {
     }
     figures = CaptureFigures(
       CaptureStatus(
-        picture: settings.camera.map { CaptureStatus.Picture(device: $0.device) },
+        video: settings.camera.map { CaptureStatus.Video(device: $0.device) },
         audio: settings.microphone.map { CaptureStatus.Audio(device: $0.device) }))
     audio = settings.microphone.map { RequestedSetting($0) }
     video = settings.camera.map { RequestedSetting($0) }
@@ -77,7 +77,7 @@ package final class CaptureSource: MediaSource {
       guard let video else { return .hasNoCamera }
       let present = video.current.value
       if settings.device == present.device, settings.format == present.format, settings.encoding != present.encoding,
-        figures.status.picture.map({ $0.keyFrames != .encoder }) == true
+        figures.status.video.map({ $0.keyFrames != .encoder }) == true
       {
         return .codesByItself(device: settings.device)
       }
@@ -90,7 +90,7 @@ package final class CaptureSource: MediaSource {
       guard settings.bitRate == present.bitRate else { return .isFixed(option: "bitrate=\(settings.bitRate)") }
       audio.change(to: settings)
     case .controls(let controls):
-      guard let status = figures.status.picture, let lanes = lanes.current.value else { return .hasNoCamera }
+      guard let status = figures.status.video, let lanes = lanes.current.value else { return .hasNoCamera }
       for requested in controls {
         guard let known = status.controls.first(where: { $0.name == requested.name }) else {
           return .unknownControl(requested.name, status.controls.map(\.name))

@@ -56,7 +56,7 @@ final class EncoderWorker: Sendable {
       switch history.decide(on: trouble, of: worker.encoder, at: clock.monotonicNanoseconds()) {
       case .giveUp(let reason): throw EncoderLost(description: reason)
       case .rebuild:
-        figures.update { $0.picture?.encoderRestarts = history.rebuilt }
+        figures.update { $0.video?.encoderRestarts = history.rebuilt }
         logger.warning("\(trouble) and is restarted")
       }
     }
@@ -142,17 +142,17 @@ final class EncoderWorker: Sendable {
         case .flush:
           try coder?.finish(sink)
           coder = nil
-        case .picture(let picture):
-          if let current = coder, !current.fits(picture) {
+        case .frame(let frame):
+          if let current = coder, !current.fits(frame) {
             try current.finish(sink)
             coder = nil
           }
-          let current = try coder ?? begin(picture)
+          let current = try coder ?? begin(frame)
           coder = current
           let began = lane.clock.monotonicNanoseconds()
-          try current.encode(picture, forcingKeyFrame: lane.keyFrame.take(now: began), sink)
+          try current.encode(frame, forcingKeyFrame: lane.keyFrame.take(now: began), sink)
           let took = lane.clock.monotonicNanoseconds() &- began
-          lane.figures.update { $0.picture?.count(codedIn: took) }
+          lane.figures.update { $0.video?.count(codedIn: took) }
         }
         if isAbandoned { return }
       }
@@ -163,7 +163,7 @@ final class EncoderWorker: Sendable {
     private func begin(_ first: QueuedFrame) throws -> any FrameEncoding {
       let coder = try lane.make(first, avoided)
       state.withLock { $0.encoder = coder.encoder }
-      lane.figures.update { $0.picture?.encoder = coder.encoder.rawValue }
+      lane.figures.update { $0.video?.encoder = coder.encoder.rawValue }
       return coder
     }
   }
@@ -177,9 +177,9 @@ final class EncoderWorker: Sendable {
       if !isShut() { sink.describe(video: codec, rotation: rotation) }
     }
 
-    func picture(presentation: Int64, decode: Int64, isSync: Bool, isDisposable: Bool, payload: ByteBuffer) {
+    func video(presentation: Int64, decode: Int64, isSync: Bool, isDisposable: Bool, payload: ByteBuffer) {
       guard !isShut() else { return }
-      sink.picture(
+      sink.video(
         presentation: presentation, decode: decode, isSync: isSync, isDisposable: isDisposable, payload: payload)
     }
   }

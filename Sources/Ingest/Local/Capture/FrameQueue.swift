@@ -4,7 +4,7 @@ internal import Synchronization
 
 /// A frame on its way to the encoder. It has one owner at a time.
 struct QueuedFrame: @unchecked Sendable {
-  let picture: VideoFrame
+  let image: VideoFrame
   /// Nanoseconds on the monotonic clock.
   let time: Int64
   let rate: FrameRate
@@ -16,7 +16,7 @@ struct QueuedFrame: @unchecked Sendable {
 /// are dropped, evenly, and counted.
 final class FrameQueue: Sendable {
   enum Item: Sendable {
-    case picture(QueuedFrame)
+    case frame(QueuedFrame)
     /// The encoder must output what it holds, because frames that bypass it follow.
     case flush
   }
@@ -44,13 +44,13 @@ final class FrameQueue: Sendable {
   var dropped: Int64 { state.withLock { $0.dropped } }
 
   /// True if there was room for the frame.
-  func push(_ picture: QueuedFrame) -> Bool {
+  func push(_ frame: QueuedFrame) -> Bool {
     let isTaken = state.withLock { state in
       guard state.items.count < Self.limit, !state.isClosed else {
         state.dropped += 1
         return false
       }
-      state.items.append(.picture(picture))
+      state.items.append(.frame(frame))
       return true
     }
     if isTaken { signal.post() }

@@ -34,7 +34,7 @@ final class Passthrough {
     if !hasBegun { beginning() }
     hasBegun = true
     if unit.isSync { sink.describe(video: Codec(configuration), rotation: rotation) }
-    sink.picture(
+    sink.video(
       presentation: time, decode: time, isSync: unit.isSync, isDisposable: unit.isDisposable, payload: unit.payload)
     return true
   }

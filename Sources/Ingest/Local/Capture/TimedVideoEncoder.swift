@@ -7,7 +7,7 @@ protocol EncodedFrameSink: Sendable {
   /// Describes the video that follows.
   func describe(video codec: Codec, rotation: Rotation)
   /// Takes a frame. `presentation` and `decode` are nanoseconds on the monotonic clock.
-  func picture(presentation: Int64, decode: Int64, isSync: Bool, isDisposable: Bool, payload: ByteBuffer)
+  func video(presentation: Int64, decode: Int64, isSync: Bool, isDisposable: Bool, payload: ByteBuffer)
 }
 
 /// Encodes frames one after the other. Used on one thread, with which it may be abandoned.
@@ -37,7 +37,7 @@ final class TimedVideoEncoder: FrameEncoding {
   init(
     first: QueuedFrame, except avoided: Set<VideoEncoderName>, passedOver: (VideoEncoderName, any Error) -> Void
   ) throws {
-    let frame = first.picture.frame.pointee
+    let frame = first.image.frame.pointee
     (width, height) = (frame.width, frame.height)
     video = try VideoEncoder.best(
       VideoEncoder.Format(
@@ -55,7 +55,7 @@ final class TimedVideoEncoder: FrameEncoding {
   var encoder: VideoEncoderName { video.name }
 
   func fits(_ item: QueuedFrame) -> Bool {
-    let frame = item.picture.frame.pointee
+    let frame = item.image.frame.pointee
     return (frame.width, frame.height) == (width, height) && item.encoding == encoding
   }
 
@@ -67,17 +67,17 @@ final class TimedVideoEncoder: FrameEncoding {
     if isDue { nextKeyFrame = max(nextKeyFrame &+ interval, item.time &+ interval / 2) }
     let time = max(MediaTime(nanoseconds: item.time &- base).rescaled(to: CaptureMux.videoTimescale), last + 1)
     last = time
-    try video.encode(item.picture.frame, at: time, as: isKeyFrame ? .keyFrame : .asEncoderLikes) { give($0, sink) }
+    try video.encode(item.image.frame, at: time, as: isKeyFrame ? .keyFrame : .asEncoderLikes) { give($0, sink) }
   }
 
   func finish(_ sink: any EncodedFrameSink) throws {
     try video.finish { give($0, sink) }
   }
 
-  private func give(_ coded: VideoEncoder.CodedPicture, _ sink: any EncodedFrameSink) {
+  private func give(_ coded: VideoEncoder.CodedFrame, _ sink: any EncodedFrameSink) {
     guard let codec = video.codec else { return }
     if coded.isSync { sink.describe(video: codec, rotation: rotation) }
-    sink.picture(
+    sink.video(
       presentation: base &+ nanoseconds(coded.presentationTime), decode: base &+ nanoseconds(coded.decodeTime),
       isSync: coded.isSync, isDisposable: coded.isDisposable, payload: coded.payload)
   }

@@ -19,7 +19,7 @@ package struct CaptureStatus: Sendable, Hashable {
     case unasked
   }
 
-  package struct Picture: Sendable, Hashable {
+  package struct Video: Sendable, Hashable {
     /// `/dev/video0`.
     package var device: String
     package var name = ""
@@ -69,11 +69,11 @@ package struct CaptureStatus: Sendable, Hashable {
     package init(device: String) { self.device = device }
   }
 
-  package var picture: Picture?
+  package var video: Video?
   package var audio: Audio?
 
-  package init(picture: Picture? = nil, audio: Audio? = nil) {
-    self.picture = picture
+  package init(video: Video? = nil, audio: Audio? = nil) {
+    self.video = video
     self.audio = audio
   }
 }

@@ -11,7 +11,7 @@ enum FileError: Error, Sendable, Hashable, CustomStringConvertible {
   case invalidCodec(String, reason: String)
   case empty(String)
   /// None of its video frames is usable.
-  case noPicture(String)
+  case noUsableFrame(String)
   case changed(String)
 
   var description: String {
@@ -26,7 +26,7 @@ enum FileError: Error, Sendable, Hashable, CustomStringConvertible {
         + "ffmpeg -i FILE -c:v libx264 -c:a aac NEW.mp4 makes such a file"
     case .invalidCodec(let path, let reason): "\(path) cannot be played: \(reason)"
     case .empty(let path): "\(path) has no playable video or audio"
-    case .noPicture(let path):
+    case .noUsableFrame(let path):
       "\(path) is damaged: none of its frames can be played; ffmpeg -i FILE -vn -c copy NEW.mp4 makes a file of its audio"
     case .changed(let path): "\(path) was replaced by a file of another kind while it played; restart weir"
     }

@@ -29,14 +29,14 @@ struct FileLoop {
   var hasOrigin: Bool { origin != nil }
 
   /// Whether a video frame has been placed.
-  var hasPicture: Bool { video?.last != nil }
+  var hasVideo: Bool { video?.last != nil }
 
   /// End of the passes so far.
   var end: MediaTime {
-    let picture = video.map { MediaTime(ticks: $0.end, timescale: $0.timescale) }
+    let videoEnd = video.map { MediaTime(ticks: $0.end, timescale: $0.timescale) }
     let audio = audio.map { MediaTime(ticks: $0.end, timescale: $0.timescale) }
-    guard let picture else { return audio ?? .zero }
-    guard let audio, audio > picture + Self.longestTail else { return picture }
+    guard let videoEnd else { return audio ?? .zero }
+    guard let audio, audio > videoEnd + Self.longestTail else { return videoEnd }
     return audio
   }
 
@@ -55,9 +55,9 @@ struct FileLoop {
   /// Audio that outlasted the video continues with the next pass's audio, without waiting for the next video.
   private var begin: MediaTime {
     guard let video, let audio, end == MediaTime(ticks: audio.end, timescale: audio.timescale) else { return end }
-    let picture = MediaTime(ticks: video.end, timescale: video.timescale)
+    let videoEnd = MediaTime(ticks: video.end, timescale: video.timescale)
     let joined = end - audioLead
-    return joined < picture ? picture : joined
+    return joined < videoEnd ? videoEnd : joined
   }
 
   /// The unit as a sample. Nil if it overlaps earlier samples.

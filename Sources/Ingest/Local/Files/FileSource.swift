@@ -82,8 +82,8 @@ package final class FileSource: MediaSource {
 
   /// The video leads: audio would wait for it for ever.
   private func checkVideo(_ file: MediaFile, _ loop: FileLoop) throws(FileError) {
-    guard !publication.isEnding, !loop.hasPicture, file.tracks[0].description.kind == .video else { return }
-    throw .noPicture(path)
+    guard !publication.isEnding, !loop.hasVideo, file.tracks[0].description.kind == .video else { return }
+    throw .noUsableFrame(path)
   }
 
   /// Counts dropped frames and logs the 1st, 10th, 100th …: a damaged place returns with each pass.

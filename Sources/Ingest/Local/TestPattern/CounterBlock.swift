@@ -13,8 +13,8 @@ package struct CounterBlock: Sendable, Hashable {
   let top: Int
   let side: Int
 
-  package init(pictureWidth: Int) {
-    let unit = TestSourceSettings.unit(width: pictureWidth)
+  package init(frameWidth: Int) {
+    let unit = TestSourceSettings.unit(width: frameWidth)
     left = 8 * unit
     top = unit
     side = 2 * unit

@@ -8,9 +8,9 @@ struct FramePacer: Sendable {
     /// Nothing for this many nanoseconds.
     case wait(nanoseconds: Int64)
     /// Make this frame.
-    case picture(Int64)
+    case frame(Int64)
     /// The process was suspended for long: continue with this frame, after a break of the timeline.
-    case pictureAfterBreak(Int64)
+    case frameAfterBreak(Int64)
   }
 
   /// For each such span of lateness, one more frame is dropped after each frame. The delay settles where the machine
@@ -36,21 +36,21 @@ struct FramePacer: Sendable {
     if lateness < 0 { return .wait(nanoseconds: -lateness) }
     if lateness > Self.longestDelay {
       let elapsed = MediaTime(nanoseconds: now &- start).rescaled(to: rate.timescale)
-      let picture = max(next, elapsed / Int64(rate.frameDuration))
-      take(picture)
-      return .pictureAfterBreak(picture)
+      let frame = max(next, elapsed / Int64(rate.frameDuration))
+      take(frame)
+      return .frameAfterBreak(frame)
     }
-    let picture = next + lateness / Self.nanosecondsLatePerDrop
-    take(picture)
-    return .picture(picture)
+    let frame = next + lateness / Self.nanosecondsLatePerDrop
+    take(frame)
+    return .frame(frame)
   }
 
-  private mutating func take(_ picture: Int64) {
-    dropped += picture - next
-    next = picture + 1
+  private mutating func take(_ frame: Int64) {
+    dropped += frame - next
+    next = frame + 1
   }
 
-  private func due(_ picture: Int64) -> Int64 {
-    start &+ MediaTime(ticks: picture &* Int64(rate.frameDuration), timescale: rate.timescale).nanoseconds
+  private func due(_ frame: Int64) -> Int64 {
+    start &+ MediaTime(ticks: frame &* Int64(rate.frameDuration), timescale: rate.timescale).nanoseconds
   }
 }

@@ -30,7 +30,7 @@ package struct TestFrame {
   init(settings: TestSourceSettings, schedule: TestSchedule) {
     unit = TestSourceSettings.unit(width: settings.width)
     self.schedule = schedule
-    counter = CounterBlock(pictureWidth: settings.width)
+    counter = CounterBlock(frameWidth: settings.width)
     let framesPerSecond = Double(schedule.rate.timescale) / Double(schedule.rate.frameDuration)
     flashFrames = max(1, Int64((framesPerSecond * Self.flashSeconds).rounded()))
     crossing = max(1, Int64(framesPerSecond * 2))
@@ -70,13 +70,13 @@ package struct TestFrame {
   }
 
   /// Whether the panel of a decoded frame is white.
-  package static func isFlashing(_ luma: LumaPlane, pictureWidth: Int) -> Bool {
-    let unit = TestSourceSettings.unit(width: pictureWidth)
+  package static func isFlashing(_ luma: LumaPlane, frameWidth: Int) -> Bool {
+    let unit = TestSourceSettings.unit(width: frameWidth)
     return luma.mean(x: 36 * unit, y: 12 * unit, width: 8 * unit, height: 6 * unit) > 180
   }
 
   private mutating func drawFlash(_ frame: Int64, into luma: LumaPlane) {
-    let isFlash = frame - schedule.firstPictureOfSecond(around: frame) < flashFrames
+    let isFlash = frame - schedule.firstFrameOfSecond(around: frame) < flashFrames
     guard isFlash != shownFlash else { return }
     shownFlash = isFlash
     luma.fill(

@@ -90,7 +90,7 @@ final class TestMedia {
     if time >= firstAudio { waitingAudio.append((time, payload)) }
   }
 
-  private func emit(_ coded: VideoEncoder.CodedPicture, _ emit: (MediaEvent) -> Void) {
+  private func emit(_ coded: VideoEncoder.CodedFrame, _ emit: (MediaEvent) -> Void) {
     if origin == nil, let codec = video.codec { begin(codec, firstDecodeTime: coded.decodeTime, emit) }
     let decodeTime = ticks(coded.decodeTime) + (origin ?? 0)
     let offset = ticks(coded.presentationTime - coded.decodeTime)

@@ -8,29 +8,29 @@ struct TestSchedule: Sendable {
   private static let nanosecondsPerSecond: Int128 = 1_000_000_000
 
   /// The first frame of the UTC second that a frame is in. It may be before frame 0.
-  func firstPictureOfSecond(around picture: Int64) -> Int64 {
+  func firstFrameOfSecond(around frame: Int64) -> Int64 {
     let scale = Int128(rate.timescale)
     let start = Int128(wallStart) * scale
     let step = Int128(rate.frameDuration) * Self.nanosecondsPerSecond
-    let second = Self.floor(start + Int128(picture) * step, Self.nanosecondsPerSecond * scale)
+    let second = Self.floor(start + Int128(frame) * step, Self.nanosecondsPerSecond * scale)
     let distance = second * Self.nanosecondsPerSecond * scale - start
     return Int64(truncatingIfNeeded: -Self.floor(-distance, step))
   }
 
   /// Wall clock time of a frame in nanoseconds since 1970, truncated.
-  func wallNanoseconds(of picture: Int64) -> Int64 {
-    let offset = Int128(picture) * Int128(rate.frameDuration) * Self.nanosecondsPerSecond / Int128(rate.timescale)
+  func wallNanoseconds(of frame: Int64) -> Int64 {
+    let offset = Int128(frame) * Int128(rate.frameDuration) * Self.nanosecondsPerSecond / Int128(rate.timescale)
     return wallStart &+ Int64(truncatingIfNeeded: offset)
   }
 
   /// The first audio sample at or after a frame's time.
-  func firstSample(of picture: Int64, sampleRate: Int) -> Int64 {
-    let exact = Int128(picture) * Int128(rate.frameDuration) * Int128(sampleRate)
+  func firstSample(of frame: Int64, sampleRate: Int) -> Int64 {
+    let exact = Int128(frame) * Int128(rate.frameDuration) * Int128(sampleRate)
     return Int64(truncatingIfNeeded: -Self.floor(-exact, Int128(rate.timescale)))
   }
 
   /// The frame that is shown while an audio sample plays.
-  func picture(ofSample sample: Int64, sampleRate: Int) -> Int64 {
+  func frame(ofSample sample: Int64, sampleRate: Int) -> Int64 {
     let exact = Int128(sample) * Int128(rate.timescale)
     return Int64(truncatingIfNeeded: Self.floor(exact, Int128(rate.frameDuration) * Int128(sampleRate)))
   }

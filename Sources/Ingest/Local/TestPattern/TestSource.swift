@@ -12,7 +12,7 @@ package final class TestSource: MediaSource {
   private let settings: TestSourceSettings
   private let clock: SteadyClock
   private let publication: LocalPublication
-  private let droppedPictures = Atomic<Int64>(0)
+  private let droppedFrames = Atomic<Int64>(0)
   private let keyFrame: KeyFrameRequest
   private let figures = CaptureFigures()
 
@@ -28,15 +28,15 @@ package final class TestSource: MediaSource {
     publication = LocalPublication(
       name: name, kind: .test, gate: gate, logger: logger, keyFrameInterval: settings.keyFrameTime
     ) { keyFrame.ask() }
-    var picture = CaptureStatus.Picture(device: "test pattern")
-    picture.mode = "\(settings.width)×\(settings.height)"
-    picture.state = .running
-    picture.encoder = VideoEncoderName.x264.rawValue
-    figures.update { $0.picture = picture }
+    var video = CaptureStatus.Video(device: "test pattern")
+    video.mode = "\(settings.width)×\(settings.height)"
+    video.state = .running
+    video.encoder = VideoEncoderName.x264.rawValue
+    figures.update { $0.video = video }
   }
 
   /// Frames dropped so far because the machine was too slow.
-  package var dropped: Int64 { droppedPictures.load(ordering: .relaxed) }
+  package var dropped: Int64 { droppedFrames.load(ordering: .relaxed) }
 
   package var status: CaptureStatus? { figures.status }
 
@@ -79,21 +79,21 @@ package final class TestSource: MediaSource {
 
   private func makeFrames(_ media: TestMedia, _ pacer: inout FramePacer) throws {
     var made: Int64 = 0
-    while !publication.isEnding, settings.pictureLimit.map({ made < $0 }) ?? true {
+    while !publication.isEnding, settings.frameLimit.map({ made < $0 }) ?? true {
       switch step(&pacer, made) {
       case .wait(let nanoseconds):
         DedicatedThread.sleep(nanoseconds: nanoseconds)
         continue
-      case .picture(let picture):
+      case .frame(let frame):
         let began = clock.monotonicNanoseconds()
         if keyFrame.take(now: began) { media.refresh() }
-        try media.advance(to: picture, publication.give)
+        try media.advance(to: frame, publication.give)
         let took = clock.monotonicNanoseconds() &- began
-        figures.update { $0.picture?.count(codedIn: took) }
-      case .pictureAfterBreak(let picture):
-        publication.logger.warning("the test pattern was interrupted and continues with frame \(picture)")
-        media.breakTimeline(before: picture, publication.give)
-        try media.advance(to: picture, publication.give)
+        figures.update { $0.video?.count(codedIn: took) }
+      case .frameAfterBreak(let frame):
+        publication.logger.warning("the test pattern was interrupted and continues with frame \(frame)")
+        media.breakTimeline(before: frame, publication.give)
+        try media.advance(to: frame, publication.give)
       }
       made += 1
       tellDrops(pacer.dropped)
@@ -103,15 +103,15 @@ package final class TestSource: MediaSource {
   private func step(_ pacer: inout FramePacer, _ made: Int64) -> FramePacer.Step {
     switch settings.pacing {
     case .realTime: pacer.step(now: clock.monotonicNanoseconds())
-    case .unpaced: .picture(made)
+    case .unpaced: .frame(made)
     }
   }
 
   /// Logs the 1st, 10th, 100th … dropped frame: soon at first, and rarely on a machine that is always too slow.
   private func tellDrops(_ dropped: Int64) {
-    let before = droppedPictures.exchange(dropped, ordering: .relaxed)
+    let before = droppedFrames.exchange(dropped, ordering: .relaxed)
     guard dropped != before else { return }
-    figures.update { $0.picture?.leftOut = dropped }
+    figures.update { $0.video?.leftOut = dropped }
     guard String(dropped).count > (before == 0 ? 0 : String(before).count) else { return }
     publication.logger.warning(
       "the test pattern dropped \(dropped) of its frames so far: this machine is too busy; free a core for it")

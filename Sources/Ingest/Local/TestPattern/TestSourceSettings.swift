@@ -19,7 +19,7 @@ package struct TestSourceSettings: Sendable, Hashable {
   package var audioBitRate: Int
   package var pacing: Pacing
   /// The source ends after this many frames. Nil: never.
-  package var pictureLimit: Int64?
+  package var frameLimit: Int64?
 
   /// Frames per second as timescale / frameDuration: 30000/1000, 30000/1001, 25000/1000.
   package struct FrameRate: Sendable, Hashable {
@@ -49,7 +49,7 @@ package struct TestSourceSettings: Sendable, Hashable {
   package init(
     width: Int = 1280, height: Int = 720, frameRate: FrameRate = FrameRate(timescale: 30000, frameDuration: 1000),
     keyFrameInterval: Int = 60, bFrames: Int = 0, videoBitRate: Int = 2_000_000, sampleRate: Int = 48000,
-    audioBitRate: Int = 96000, pacing: Pacing = .realTime, pictureLimit: Int64? = nil
+    audioBitRate: Int = 96000, pacing: Pacing = .realTime, frameLimit: Int64? = nil
   ) {
     precondition(
       width >= 160 && width % 2 == 0 && height % 2 == 0, "a test pattern is at least 160 wide, and its sides are even")
@@ -65,7 +65,7 @@ package struct TestSourceSettings: Sendable, Hashable {
     self.sampleRate = sampleRate
     self.audioBitRate = audioBitRate
     self.pacing = pacing
-    self.pictureLimit = pictureLimit
+    self.frameLimit = frameLimit
   }
 
   /// The demo's settings for a server with segments of this duration: each begins with a key frame.

@@ -30,8 +30,8 @@ struct TestTone {
     samples.update(repeating: 0)
     // A block is far shorter than a second, so at most two beeps overlap it.
     for edge in Set([first, first + Int64(samples.count) - 1]) {
-      let picture = schedule.picture(ofSample: edge, sampleRate: sampleRate)
-      let flash = schedule.firstPictureOfSecond(around: picture)
+      let frame = schedule.frame(ofSample: edge, sampleRate: sampleRate)
+      let flash = schedule.firstFrameOfSecond(around: frame)
       let start = schedule.firstSample(of: flash, sampleRate: sampleRate) - first
       for index in max(0, start)..<max(0, start, min(Int64(samples.count), start + Int64(beep.count))) {
         samples[Int(index)] = beep[Int(index - start)]

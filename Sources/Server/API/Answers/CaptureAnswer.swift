@@ -36,7 +36,7 @@ struct CaptureAnswer: Encodable {
   }
 
   init(_ status: CaptureStatus) {
-    video = status.picture.map { camera in
+    video = status.video.map { camera in
       Video(
         device: camera.device, name: camera.name, mode: camera.mode, state: camera.state.word,
         problem: camera.state.problem, captured: camera.taken, lost: camera.lostByDriver, corrupt: camera.broken,

@@ -102,7 +102,7 @@ struct StreamAnswer: Encodable {
 extension StreamAnswer.Ladder {
   fileprivate init(_ status: TranscodeStatus, _ rungs: [RungStatus]) {
     (worker, processID, restarts) = (status.worker.rawValue, status.processID.map(Int.init), status.restarts)
-    (droppedFrames, expected) = (status.droppedPictures, status.rungs)
+    (droppedFrames, expected) = (status.droppedFrames, status.rungs)
     renditions = rungs.map { rung in
       let size = rung.track.codec.displaySize
       return StreamAnswer.Rendition(
@@ -115,7 +115,7 @@ extension StreamAnswer.Ladder {
 extension StreamAnswer.Audio {
   fileprivate init(_ status: TranscodeStatus, _ made: RungStatus?) {
     (worker, processID, restarts) = (status.worker.rawValue, status.processID.map(Int.init), status.restarts)
-    (droppedFrames, expected) = (status.droppedPictures, status.rungs)
+    (droppedFrames, expected) = (status.droppedFrames, status.rungs)
     (codecString, bitrate) = (made?.track.codec.codecString, made?.bitrate)
   }
 }

@@ -4,8 +4,8 @@ internal import HTTP
 internal import Ingest
 internal import NIOCore
 
-/// Gathers the figures of `/metrics` from where they are kept. The API reports the same figures of a stream. While media flows,
-/// nothing is counted only for this report.
+/// Gathers the figures of `/metrics` when they are requested. It only reads counters that streams, viewers, recordings, sources
+/// and connections keep anyway. The API reports the same figures of a stream.
 struct MetricsReport: Sendable {
   let streams: StreamRegistry
   let viewers: ViewerRegistry
@@ -58,16 +58,17 @@ struct MetricsReport: Sendable {
     sheet.add(.egress, traffic[.http2Bytes], [("version", "2")])
   }
 
-  /// All reasons, including those with a count of 0: an alert cannot detect a series that begins.
+  /// Rejected publications by reason, sorted. Every reason is reported, also with a count of 0: an alert on an increase does not
+  /// see a series that begins with 1.
   private func rejections(_ overview: StreamRegistry.Overview) -> [(reason: String, count: Int)] {
-    let door = refusals()
+    let connections = refusals()
     var counts = [
       "unauthorized": 0, "busy": 0, "takeovers": 0, "breaks": 0, "names": 0, "streams": 0, "room": 0, "shutdown": 0,
       "slowed": 0, "address": 0,
     ]
     counts.merge(overview.rejections) { $1 }
-    counts["slowed", default: 0] += door.slowed
-    counts["crowded"] = door.tooManyStrangers
+    counts["slowed", default: 0] += connections.slowed
+    counts["crowded"] = connections.tooManyUnauthenticated
     return counts.sorted { $0.key < $1.key }.map { (reason: $0.key, count: $0.value) }
   }
 
@@ -118,9 +119,9 @@ struct MetricsReport: Sendable {
     if status.audioTranscoding != nil || status.counters.audioRestarts > 0 {
       sheet.add(.audioRestarts, status.counters.audioRestarts, of: subject)
     }
-    if status.transcoding != nil || status.counters.workerRestarts > 0 || status.counters.droppedPictures > 0 {
+    if status.transcoding != nil || status.counters.workerRestarts > 0 || status.counters.droppedFrames > 0 {
       sheet.add(.ladderRestarts, status.counters.workerRestarts, of: subject)
-      sheet.add(.ladderDropped, status.counters.droppedPictures, of: subject)
+      sheet.add(.ladderDropped, status.counters.droppedFrames, of: subject)
     }
   }
 
@@ -130,10 +131,10 @@ struct MetricsReport: Sendable {
       let label = (name: "protocol", value: protocolName)
       let (video, audio) = ((name: "kind", value: "video"), (name: "kind", value: "audio"))
       sheet.add(.ingestBytes, intake.bytes, of: subject, [label])
-      sheet.add(.ingestFrames, intake.pictures, of: subject, [label, video])
+      sheet.add(.ingestFrames, intake.frames, of: subject, [label, video])
       sheet.add(.ingestFrames, intake.audioFrames, of: subject, [label, audio])
       sheet.add(.ingestKeyFrames, intake.keyFrames, of: subject, [label])
-      sheet.add(.ingestLost, intake.lostPictures, of: subject, [label, video])
+      sheet.add(.ingestLost, intake.lostFrames, of: subject, [label, video])
       sheet.add(.ingestLost, intake.lostAudioFrames, of: subject, [label, audio])
       sheet.add(.jumps, intake.jumps, of: subject, [label])
     }
@@ -155,7 +156,7 @@ struct MetricsReport: Sendable {
     for source in sources.all {
       guard let status = source.status else { continue }
       let subject = overview.subject(of: source.name)
-      if let video = status.picture { add(of: video, subject, &sheet) }
+      if let video = status.video { add(of: video, subject, &sheet) }
       if let audio = status.audio {
         sheet.add(.microphoneUp, audio.state == .running, of: subject)
         sheet.add(.overruns, audio.overruns, of: subject)
@@ -166,7 +167,7 @@ struct MetricsReport: Sendable {
   }
 
   private func add(
-    of video: CaptureStatus.Picture, _ subject: MetricSheet.Subject, _ sheet: inout MetricSheet
+    of video: CaptureStatus.Video, _ subject: MetricSheet.Subject, _ sheet: inout MetricSheet
   ) {
     sheet.add(.cameraUp, video.state == .running, of: subject)
     sheet.add(.cameraTaken, video.taken, of: subject)
@@ -225,7 +226,8 @@ struct MetricsReport: Sendable {
 }
 
 extension StreamRegistry.Overview {
-  /// The subject under which a stream appears in `/metrics`. A local source that is not published yet is one of the others.
+  /// Whose series a stream's figures belong to. Only a bounded number of streams (`named`) have series of their own. All others,
+  /// and local sources that are not published yet, share one.
   func subject(of name: StreamName) -> MetricSheet.Subject {
     named.contains(name) ? .stream(name.description) : .other
   }

@@ -1,7 +1,8 @@
 internal import Glibc
 internal import Storage
 
-/// The system calls that write a recording's file and insert its moov. Tests replace them with calls that fail.
+/// The system calls that write a recording's file, insert its moov, and read the free space of its disk. Tests replace them with
+/// calls that fail, and with a disk that fills up.
 struct DiskCalls: Sendable {
   /// `fallocate`: 0, or errno.
   var allocate: @Sendable (_ file: CInt, _ mode: CInt, _ offset: Int, _ length: Int) -> CInt = {
@@ -15,6 +16,8 @@ struct DiskCalls: Sendable {
   var write = File.writing
   /// `fdatasync`: 0, or errno. Never repeated after a failure: the system then treats the bytes it could not write as written.
   var sync: @Sendable (_ file: CInt) -> CInt = { fdatasync($0) == 0 ? 0 : errno }
+  /// `fstatvfs`: free bytes of the folder's file system for an unprivileged user. Nil if it does not report them.
+  var freeBytes: @Sendable (_ folder: RecordingFolder) -> Int64? = { $0.freeBytes }
 
   static let system = DiskCalls()
 }

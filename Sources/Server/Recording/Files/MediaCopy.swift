@@ -48,6 +48,7 @@ struct MovieCopy {
   var permissions: mode_t?
   /// Bytes that stay free on the disk.
   var keepFree: Int64 = 0
+  var calls = DiskCalls.system
 
   /// Makes the copy durable under its temporary name. `progress` receives the bytes done. After `.leftFragmented` and after an
   /// error there is no copy.
@@ -89,7 +90,7 @@ struct MovieCopy {
 
   /// Throws if the disk has no room for that many more bytes.
   private func requireRoom(_ bytes: UInt64) throws(RecordingError) {
-    guard let free = folder.freeBytes else { return }
+    guard let free = calls.freeBytes(folder) else { return }
     let usable = max(0, free.subtractingReportingOverflow(keepFree).partialValue)
     guard UInt64(usable) < bytes else { return }
     let limit = keepFree > 0 ? " above --keep-free (\(keepFree / 1_000_000) MB)" : ""

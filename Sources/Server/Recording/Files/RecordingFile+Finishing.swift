@@ -52,7 +52,7 @@ extension RecordingFile {
     }
     let copy = MovieCopy(
       source: descriptor, content: contentStart..<contentStart + length, folder: folder, temporary: name.temporary,
-      keepFree: keepFree)
+      keepFree: keepFree, calls: calls)
     let outcome: Outcome
     do throws(RecordingError) {
       outcome = try copy.make(head, effort: effort, progress: onProgress)

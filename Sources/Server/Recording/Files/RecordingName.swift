@@ -37,7 +37,7 @@ struct RecordingName: Sendable, Hashable {
   }
 
   /// Reads `20261121T072410Z.jpg`, the thumbnail of a recording.
-  init?(picture file: String) {
+  init?(thumbnail file: String) {
     self.init(file, ending: ".jpg")
   }
 

@@ -109,7 +109,7 @@ final class RecordingLibrary: Sendable {
     let counters = settings.counters
     registers.observers.withLock { [catalogue] in $0 = [catalogue, counters] + (archive.map { [$0] } ?? []) }
     var retention = retention
-    let askDisk = retention.freeBytes ?? { try? RecordingFolder.open(folder).freeBytes }
+    let askDisk = retention.freeBytes ?? { (try? RecordingFolder.open(folder)).flatMap(calls.freeBytes) }
     retention.freeBytes = { [freeSpaceSample] in
       let free = askDisk()
       if let free { freeSpaceSample.note(freeBytes: free, at: clock.monotonicNanoseconds()) }

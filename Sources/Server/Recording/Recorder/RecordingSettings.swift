@@ -37,7 +37,7 @@ struct RecordingSettings: Sendable {
 
   /// Throws if fewer bytes are free than `keepFree`. `isResuming`: recording stopped before for lack of space.
   func checkFreeSpace(_ folder: RecordingFolder, isResuming: Bool = false) throws(RecordingError) {
-    guard let free = folder.freeBytes else { return }
+    guard let free = calls.freeBytes(folder) else { return }
     let disk = "the disk of \(LogText.escaped(self.folder)) has \(free / 1_000_000) MB free"
     let limit = "--keep-free (\(keepFree / 1_000_000) MB)"
     let enough = keepFree.saturatingAdd(Self.resumeMargin)

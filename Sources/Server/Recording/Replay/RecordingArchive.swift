@@ -13,7 +13,7 @@ final class RecordingArchive: RecordingObserver {
   /// The recordings folder; nil where nothing is recorded.
   private let folder: String?
   /// How far live addresses reach back; nil for no further than the window.
-  let rewind: (@Sendable (StreamName) -> MediaTime?)?
+  private let rewind: @Sendable (StreamName) -> MediaTime?
   /// Address at which players find this server; nil if none is configured.
   let publicURL: PublicURL?
   /// Threads that open files and read headers, so that event loops do not wait for the disk.
@@ -46,7 +46,7 @@ final class RecordingArchive: RecordingObserver {
 
   /// `files` is shared with downloads of recordings.
   init(
-    folder: String?, rewind: (@Sendable (StreamName) -> MediaTime?)? = nil, publicURL: PublicURL? = nil,
+    folder: String?, rewind: @escaping @Sendable (StreamName) -> MediaTime? = { _ in nil }, publicURL: PublicURL? = nil,
     files: OpenRecordings = OpenRecordings()
   ) {
     self.folder = folder
@@ -66,7 +66,7 @@ final class RecordingArchive: RecordingObserver {
   func begin(
     stream: StreamName, epoch: String?, file: RecordingFile, _ disclosure: RecordingVisibility = .whileWritten
   ) -> ReplaySource? {
-    let claim = FileClaim(on: files.descriptors, for: rewind?(stream) == nil ? .reading : .rewinding)
+    let claim = FileClaim(on: files.descriptors, for: rewind(stream) == nil ? .reading : .rewinding)
     guard let shared = file.shared(closed: claim.giveBack) else { return nil }
     let source = ReplaySource(stream: stream, name: file.name.stem, epoch: epoch, file: shared, claim: claim)
     if disclosure == .whileWritten {
@@ -145,7 +145,7 @@ final class RecordingArchive: RecordingObserver {
 
   /// An epoch of a stream begins. Its addresses and those of the epoch before are valid; the files of older epochs are released.
   func begin(epoch: String, of stream: StreamName) {
-    guard let rewind = rewind?(stream) else { return }
+    guard let rewind = rewind(stream) else { return }
     state.withLock { state in
       state.epochs[epoch] = RewindArchive(length: rewind)
       let lives = state.lives[stream, default: []] + [epoch]
@@ -166,7 +166,7 @@ final class RecordingArchive: RecordingObserver {
 
   /// The epoch has ended. Its addresses stay valid for as long as an ended stream stays available.
   func forgetLater(epoch: String, of stream: StreamName) {
-    guard rewind != nil else { return }
+    guard rewind(stream) != nil else { return }
     let delay = TimeAmount.nanoseconds(StreamSettings.endedAvailability.nanoseconds) + .seconds(5)
     NIOSingletons.posixEventLoopGroup.next().scheduleTask(in: delay) { [weak self] in
       self?.state.withLock { state in

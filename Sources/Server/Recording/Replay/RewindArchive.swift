@@ -110,7 +110,7 @@ final class RewindArchive: Sendable {
       }
       let body = render(reached(files, end: state.programme.end), rendition, window)
       let response = PreencodedResponse(
-        type: .hls, cache: window.isEnded ? .endedPlaylist : .livePlaylist, headers: CrossOrigin.everybody,
+        type: .hls, cache: window.isEnded ? .endedPlaylist : .livePlaylist, headers: CrossOrigin.anyOrigin,
         body: body)
       state.rendered[rendition] = Rendered(
         last: complete, lastOnDisk: onDisk, isEnded: window.isEnded, response: response)

@@ -84,7 +84,7 @@ struct ColorInformationTests {
     for bytes in [header + color + frame(0, key: true), color + header + frame(0, key: true)] {
       let driver = publishing(bytes)
       let track = try #require(driver.tracks.first?.first)
-      #expect(track.codec.picture?.color == nil)
+      #expect(track.codec.videoFormat?.color == nil)
       #expect(track.color == ColorDescription(primaries: 9, transfer: 16, matrix: 9, range: .limited))
     }
   }

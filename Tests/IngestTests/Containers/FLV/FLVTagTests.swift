@@ -57,7 +57,7 @@ struct FLVTagTests {
     }
   }
 
-  @Test func metadataOfThePictureComesAsACommandToo() throws {
+  @Test func metadataOfTheVideoComesAsACommandToo() throws {
     #expect(describe(try video([0x94] + cc("hvc1") + [2, 0, 0])) == "metadata [2, 0, 0]")
     #expect(describe(try video([0xD4] + cc("av01") + [2])) == "metadata [2]")
   }
@@ -78,9 +78,9 @@ struct FLVTagTests {
     #expect(describe(try video([0x96, 0x01] + cc("av01") + [0, 7])) == "av1 frame 0 [7]")
     #expect(describe(audio([0x95, 0x01] + cc("Opus") + [3, 7])) == "opus frame [7]")
     // Several of one codec, then several of several.
-    let pictures = try video([0x96, 0x11] + cc("av01") + [1, 0, 0, 1, 7] + [0, 0, 0, 2, 8, 9])
-    #expect(describe(pictures) == "av1 frame 0 [7]")
-    #expect(pictures.leftOut == FLVLeftOut(hasFurtherTrack: true))
+    let frames = try video([0x96, 0x11] + cc("av01") + [1, 0, 0, 1, 7] + [0, 0, 0, 2, 8, 9])
+    #expect(describe(frames) == "av1 frame 0 [7]")
+    #expect(frames.leftOut == FLVLeftOut(hasFurtherTrack: true))
     let audioSamples = audio([0x95, 0x20] + cc("ac-3") + [0, 0, 0, 1, 7] + cc("mp4a") + [1, 0, 0, 2, 8, 9])
     #expect(describe(audioSamples) == "aac configuration [8, 9]")
     #expect(audioSamples.leftOut == FLVLeftOut(codec: "AC-3"))
@@ -106,7 +106,7 @@ struct FLVTagTests {
     let whole = [0x96, 0x21] + cc("av01") + [0, 0, 0, 2, 8, 9]
     #expect(describe(try video(whole)) == "av1 frame 0 [8, 9]")
     for length in 0..<whole.count { #expect(describe(try video(Array(whole[..<length]))) == "nothing") }
-    // A layout that nobody knows, and more tracks than there are numbers.
+    // An unknown layout, and more tracks than there are numbers.
     #expect(describe(try video([0x96, 0x31] + cc("av01") + [0, 7])) == "nothing")
     let many: [UInt8] = (0..<300).flatMap { number -> [UInt8] in [UInt8(truncatingIfNeeded: number), 0, 0, 1, 7] }
     let tag = try video([0x96, 0x11] + cc("av01") + many)
@@ -134,7 +134,7 @@ struct FLVTagTests {
         try video(bytes)
       }
     }
-    // Audio is left out; the picture goes on without it.
+    // Audio is left out; the video goes on without it.
     let audioSamples: [([UInt8], String)] = [
       ([0x2F, 1], "MP3"), ([0xB2, 1], "Speex"), ([0x90] + cc("fLaC"), "FLAC"), ([0x91] + cc(".mp3") + [1], "MP3"),
       ([0x91] + cc("ec-3") + [1], "E-AC-3"), ([0x91] + cc("abcd") + [1], "abcd"), ([0x91, 0, 10, 200, 65], "???A"),
@@ -144,7 +144,7 @@ struct FLVTagTests {
       #expect(describe(tag) == "nothing")
       #expect(tag.leftOut == FLVLeftOut(codec: name))
     }
-    // Of several pictures, one that is not carried.
+    // Of several frames, one that is not carried.
     #expect(throws: Never.self) {
       let tag = try video([0x96, 0x21] + cc("vp09") + [0, 0, 0, 1, 7] + cc("av01") + [1, 0, 0, 1, 8])
       #expect(describe(tag) == "av1 frame 0 [8]")

@@ -41,8 +41,8 @@ import Testing
     return bytes
   }
 
-  private func pixel(_ picture: VideoFrame, _ x: Int, _ y: Int) -> (luma: UInt8, blue: UInt8, red: UInt8) {
-    let frame = picture.frame.pointee
+  private func pixel(_ image: VideoFrame, _ x: Int, _ y: Int) -> (luma: UInt8, blue: UInt8, red: UInt8) {
+    let frame = image.frame.pointee
     let chroma = y / 2 * Int(frame.linesize.1) + x / 2
     return (
       frame.data.0?[y * Int(frame.linesize.0) + x] ?? 0, frame.data.1?[chroma] ?? 0, frame.data.2?[chroma] ?? 0
@@ -52,13 +52,13 @@ import Testing
   private func near(_ a: UInt8, _ b: Int, _ tolerance: Int = 2) -> Bool { abs(Int(a) - b) <= tolerance }
 
   @Test(arguments: [CameraFormat.yuyv, .nv12, .yu12], [0, 32])
-  func rawPicturesKeepTheirPixels(format: CameraFormat, padding: Int) throws {
+  func rawFramesKeepTheirPixels(format: CameraFormat, padding: Int) throws {
     let converter = FrameConverter(size: Self.size)
     let stride = (format == .yuyv ? 2 : 1) * Self.size.width + padding
-    let picture = try bytes(format, padding: padding).withUnsafeBytes {
+    let frame = try bytes(format, padding: padding).withUnsafeBytes {
       try converter.convert($0, mode: try mode(format), stride: stride)
     }
-    let seen = pixel(try #require(picture), 40, 20)
+    let seen = pixel(try #require(frame), 40, 20)
     #expect(near(seen.luma, 80) && near(seen.blue, 90) && near(seen.red, 160), "\(seen)")
   }
 
@@ -82,20 +82,20 @@ import Testing
     try encoder.encode(full.frame) { jpeg = Array($0.bytes.readableBytesView) }
     let converter = FrameConverter(size: Self.size)
     let mode = try mode(.mjpeg)
-    let picture = try jpeg.withUnsafeBytes { try converter.convert($0, mode: mode, stride: 0) }
+    let frame = try jpeg.withUnsafeBytes { try converter.convert($0, mode: mode, stride: 0) }
     // White is 255 of full range and 235 of limited range.
-    let seen = pixel(try #require(picture), 40, 20)
+    let seen = pixel(try #require(frame), 40, 20)
     #expect(near(seen.luma, 235) && near(seen.blue, 128) && near(seen.red, 128), "\(seen)")
     for broken in [[], Array(jpeg.prefix(jpeg.count / 4)), [UInt8](repeating: 7, count: 500)] as [[UInt8]] {
-      let picture = try broken.withUnsafeBytes { try converter.convert($0, mode: mode, stride: 0) }
-      #expect(picture == nil, "\(broken.count) bytes are no picture")
+      let frame = try broken.withUnsafeBytes { try converter.convert($0, mode: mode, stride: 0) }
+      #expect(frame == nil, "\(broken.count) bytes are no frame")
     }
     let again = try jpeg.withUnsafeBytes { try converter.convert($0, mode: mode, stride: 0) }
-    #expect(again != nil, "a broken picture breaks no other")
+    #expect(again != nil, "a broken frame breaks no other")
   }
 
   @Test(arguments: [CameraFormat.yuyv, .nv12, .yu12])
-  func tooFewBytesAreNoPicture(format: CameraFormat) throws {
+  func tooFewBytesAreNoFrame(format: CameraFormat) throws {
     let converter = FrameConverter(size: Self.size)
     let stride = (format == .yuyv ? 2 : 1) * Self.size.width
     let short = Array(bytes(format).dropLast())
@@ -105,10 +105,10 @@ import Testing
   @Test func anotherShapeGetsBlackEdgesAndIsNotDrawnOut() throws {
     let square = CameraSettings.Size(width: 36, height: 36)
     let converter = FrameConverter(size: Self.size)
-    let picture = try #require(
+    let frame = try #require(
       try bytes(.yu12, square).withUnsafeBytes { try converter.convert($0, mode: try mode(.yu12, square), stride: 36) })
-    #expect(pixel(picture, 2, 20).luma == 16 && pixel(picture, 61, 20).luma == 16)
-    #expect(near(pixel(picture, 14 + 18, 18).luma, 20 + 18 + 18, 3) && near(pixel(picture, 32, 18).blue, 90))
+    #expect(pixel(frame, 2, 20).luma == 16 && pixel(frame, 61, 20).luma == 16)
+    #expect(near(pixel(frame, 14 + 18, 18).luma, 20 + 18 + 18, 3) && near(pixel(frame, 32, 18).blue, 90))
     let (wide, tall) = (CameraSettings.Size(width: 1366, height: 768), CameraSettings.Size(width: 480, height: 640))
     let target = CameraSettings.Size(width: 1280, height: 720)
     #expect(FrameConverter.place(of: wide, in: target).size == target)

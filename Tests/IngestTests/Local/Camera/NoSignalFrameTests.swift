@@ -14,7 +14,7 @@ struct NoSignalFrameTests {
 
   @Test(arguments: [(1280, 720), (640, 480), (360, 640), (200, 100)])
   func `White words stand in the middle of a dark image`(_ width: Int, _ height: Int) throws {
-    let image = try NoSignalFrame.picture(size: CameraSettings.Size(width: width, height: height))
+    let image = try NoSignalFrame.image(size: CameraSettings.Size(width: width, height: height))
     #expect(image.frame.pointee.format == AV_PIX_FMT_YUV420P.rawValue)
     let rows = luma(image)
     let white = rows.enumerated().flatMap { y, row in row.enumerated().filter { $1 == 235 }.map { (x: $0.offset, y: y) }
@@ -29,7 +29,7 @@ struct NoSignalFrameTests {
   }
 
   @Test func `It has no colour`() throws {
-    let image = try NoSignalFrame.picture(size: CameraSettings.Size(width: 64, height: 36))
+    let image = try NoSignalFrame.image(size: CameraSettings.Size(width: 64, height: 36))
     let frame = image.frame.pointee
     for row in 0..<18 {
       for column in 0..<32 {
@@ -40,9 +40,9 @@ struct NoSignalFrameTests {
   }
 
   @Test func `Words that do not fit are cut`() throws {
-    let image = try NoSignalFrame.picture(size: CameraSettings.Size(width: 16, height: 16))
+    let image = try NoSignalFrame.image(size: CameraSettings.Size(width: 16, height: 16))
     #expect(luma(image).flatMap(\.self).contains(235))
-    let flat = try NoSignalFrame.picture(size: CameraSettings.Size(width: 160, height: 2))
+    let flat = try NoSignalFrame.image(size: CameraSettings.Size(width: 160, height: 2))
     #expect(flat.frame.pointee.height == 2)
   }
 }

@@ -25,9 +25,9 @@ import Testing
 
   @Test func aClockThatLeapsIsLeftUntilItIsRightAgain() {
     var times = TimestampFilter()
-    for picture in 0..<100 as Range<Int64> {
-      let now = Self.now + picture * 33 * Self.millisecond
-      let hasLeapt = (30..<60).contains(picture)
+    for frame in 0..<100 as Range<Int64> {
+      let now = Self.now + frame * 33 * Self.millisecond
+      let hasLeapt = (30..<60).contains(frame)
       let told = now - 10 * Self.millisecond + (hasLeapt ? 68 * 365 * 86_400 * Self.second : 0)
       #expect(times.believed(told, now: now) == (hasLeapt ? nil : told))
     }
@@ -35,20 +35,20 @@ import Testing
 
   @Test func aClockThatLagsMoreAndMoreIsLeft() {
     var times = TimestampFilter()
-    let taken = (0..<3000 as Range<Int64>).count { picture in
-      let now = Self.now + picture * 33 * Self.millisecond
-      return times.believed(now - picture * Self.millisecond, now: now) != nil
+    let taken = (0..<3000 as Range<Int64>).count { frame in
+      let now = Self.now + frame * 33 * Self.millisecond
+      return times.believed(now - frame * Self.millisecond, now: now) != nil
     }
     #expect(taken == 1001)
   }
 
-  @Test func picturesThatWaitedWhileTheProcessStoodStillKeepTheirTimes() {
+  @Test func framesThatWaitedWhileTheProcessStoodStillKeepTheirTimes() {
     var times = TimestampFilter()
     #expect(times.believed(Self.now - Self.millisecond, now: Self.now) != nil)
     let later = Self.now + 4 * Self.second
-    for picture in 1...4 as ClosedRange<Int64> {
-      let taken = Self.now + picture * 33 * Self.millisecond
-      #expect(times.believed(taken, now: later + picture) == taken)
+    for frame in 1...4 as ClosedRange<Int64> {
+      let taken = Self.now + frame * 33 * Self.millisecond
+      #expect(times.believed(taken, now: later + frame) == taken)
     }
     // What is from before that while is of another clock.
     #expect(times.believed(Self.now - 3 * Self.second, now: later + 5) == nil)

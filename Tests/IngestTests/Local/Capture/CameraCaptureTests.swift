@@ -15,7 +15,7 @@ struct CameraCaptureTests {
     let queue: FrameQueue
     let publication: LocalPublication
     let requested: RequestedSetting<CameraSettings>
-    let figures = CaptureFigures(CaptureStatus(picture: CaptureStatus.Picture(device: "/dev/weir-none")))
+    let figures = CaptureFigures(CaptureStatus(video: CaptureStatus.Video(device: "/dev/weir-none")))
     let capture: CameraCapture
 
     init(_ settings: CameraSettings) throws {
@@ -36,7 +36,7 @@ struct CameraCaptureTests {
       async let running: Void = DedicatedThread.run(named: "camera") { outcome.keep { try capture.run() } }
       try await DedicatedThread.run(named: "taker") {
         while let item = queue.pop(turn) {
-          guard case .picture(let frame) = item else { continue }
+          guard case .frame(let frame) = item else { continue }
           let frames = taken.withLock { frames in
             frames.append(frame)
             return frames
@@ -58,11 +58,11 @@ struct CameraCaptureTests {
         frameRate: FrameRate(numerator: 50, denominator: 1), rotation: .clockwise90))
     let frames = try await setup.run { $0.count >= 10 }
     // Sides are even, and turning is left to the track.
-    #expect(frames.allSatisfy { $0.picture.frame.pointee.width == 64 && $0.picture.frame.pointee.height == 36 })
+    #expect(frames.allSatisfy { $0.image.frame.pointee.width == 64 && $0.image.frame.pointee.height == 36 })
     #expect(frames.allSatisfy { $0.rotation == .clockwise90 && $0.rate.framesPerSecond == 50 })
     let steps = zip(frames, frames.dropFirst()).map { $1.time - $0.time }
     #expect(steps.allSatisfy { $0 > 0 && $0 % 20_000_000 == 0 || $0 > 80_000_000 }, "\(steps)")
-    let status = try #require(setup.figures.status.picture)
+    let status = try #require(setup.figures.status.video)
     #expect(status.state == .away(CaptureError(.camera("/dev/weir-none"), .missing).description))
     #expect(status.taken == 0 && status.keyFrames == .encoder)
     #expect(setup.log.lines.first?.hasPrefix("warning: there is no camera /dev/weir-none") == true)
@@ -76,7 +76,7 @@ struct CameraCaptureTests {
         device: "/dev/weir-none", size: CameraSettings.Size(width: 64, height: 36), rotation: .clockwise270,
         turning: .pixels))
     let frames = try await setup.run { !$0.isEmpty }
-    #expect(frames.first?.picture.frame.pointee.width == 36 && frames.first?.picture.frame.pointee.height == 64)
+    #expect(frames.first?.image.frame.pointee.width == 36 && frames.first?.image.frame.pointee.height == 64)
     #expect(frames.first?.rotation == Rotation.none)
   }
 
@@ -84,9 +84,9 @@ struct CameraCaptureTests {
     let setup = try Setup(CameraSettings(device: "/dev/weir-none", size: CameraSettings.Size(width: 64, height: 36)))
     let frames = try await setup.run { frames in
       if frames.count == 3 { setup.requested.change(to: CameraSettings(device: "/dev/weir-other")) }
-      return setup.figures.status.picture?.device == "/dev/weir-other" && frames.count > 6
+      return setup.figures.status.video?.device == "/dev/weir-other" && frames.count > 6
     }
-    #expect(frames.allSatisfy { $0.picture.frame.pointee.width == 64 })
+    #expect(frames.allSatisfy { $0.image.frame.pointee.width == 64 })
     #expect(zip(frames, frames.dropFirst()).allSatisfy { $0.time < $1.time })
   }
 }

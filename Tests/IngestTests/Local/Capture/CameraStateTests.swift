@@ -7,14 +7,14 @@ import Testing
   private static let rate = FrameRate(numerator: 30, denominator: 1)
   private static let step: Int64 = 33_333_333
 
-  /// Pictures counted as lost, of a driver that numbers them like this, each so many steps after the last.
-  private func lost(_ pictures: [(sequence: UInt32, steps: Int64)]) throws -> [Int64] {
+  /// Frames counted as lost, of a driver that numbers them like this, each so many steps after the last.
+  private func lost(_ frames: [(sequence: UInt32, steps: Int64)]) throws -> [Int64] {
     var memory = CameraState()
     var time: Int64 = 1_000_000_000
     let rate = try #require(Self.rate)
-    return pictures.map { picture in
-      time += picture.steps * Self.step
-      return memory.lost(before: picture.sequence, at: time, rate: rate)
+    return frames.map { frame in
+      time += frame.steps * Self.step
+      return memory.lost(before: frame.sequence, at: time, rate: rate)
     }
   }
 

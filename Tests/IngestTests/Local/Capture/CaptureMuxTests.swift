@@ -33,7 +33,7 @@ struct CaptureMuxTests {
   }
 
   private static func frame(_ mux: CaptureMux, _ decode: Int64, shown: Int64? = nil, isSync: Bool = false) {
-    mux.picture(
+    mux.video(
       presentation: start + (shown ?? decode) * 1_000_000, decode: start + decode * 1_000_000, isSync: isSync,
       isDisposable: false, payload: ByteBuffer(bytes: [1]))
   }

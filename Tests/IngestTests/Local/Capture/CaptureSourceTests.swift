@@ -16,8 +16,8 @@ struct CaptureSourceTests {
   @Test func `Its status and settings are those of its devices`() throws {
     let both = try source(CaptureSettings(camera: camera, microphone: microphone))
     #expect(both.settings == CaptureSettings(camera: camera, microphone: microphone))
-    #expect(both.status?.picture?.device == "/dev/weir-none" && both.status?.audio?.device == "weir-none")
-    #expect(both.status?.picture?.state == .starting)
+    #expect(both.status?.video?.device == "/dev/weir-none" && both.status?.audio?.device == "weir-none")
+    #expect(both.status?.video?.state == .starting)
     let silent = try source(CaptureSettings(camera: camera))
     #expect(silent.status?.audio == nil && silent.settings?.microphone == nil)
   }

@@ -31,17 +31,17 @@ import Testing
 }
 
 @Suite struct EncoderWorkerTests {
-  /// What came out: the times of pictures, and which of them were key frames.
+  /// What came out: the times of frames, and which of them were key frames.
   private final class Output: EncodedFrameSink {
-    let pictures = Mutex<[(time: Int64, isSync: Bool)]>([])
+    let frames = Mutex<[(time: Int64, isSync: Bool)]>([])
 
     func describe(video codec: Codec, rotation: Rotation) {}
-    func picture(presentation: Int64, decode: Int64, isSync: Bool, isDisposable: Bool, payload: ByteBuffer) {
-      pictures.withLock { $0.append((presentation, isSync)) }
+    func video(presentation: Int64, decode: Int64, isSync: Bool, isDisposable: Bool, payload: ByteBuffer) {
+      frames.withLock { $0.append((presentation, isSync)) }
     }
   }
 
-  /// Gives out each picture as it came; the first of each coder is a key frame. At some times it gets into trouble.
+  /// Gives out each frame as it came; the first of each coder is a key frame. At some times it gets into trouble.
   private final class FakeCoder: FrameEncoding {
     let encoder: VideoEncoderName
     private let trouble: [Int64: @Sendable () throws -> Void]
@@ -56,14 +56,14 @@ import Testing
 
     func encode(_ item: QueuedFrame, forcingKeyFrame: Bool, _ sink: any EncodedFrameSink) throws {
       try trouble[item.time]?()
-      sink.picture(
+      sink.video(
         presentation: item.time, decode: item.time, isSync: forcingKeyFrame || !hasBegun, isDisposable: false,
         payload: ByteBuffer(bytes: [1]))
       hasBegun = true
     }
 
     func finish(_ sink: any EncodedFrameSink) {
-      sink.picture(
+      sink.video(
         presentation: 1000, decode: 1000, isSync: false, isDisposable: false, payload: ByteBuffer(bytes: [1]))
     }
   }
@@ -74,7 +74,7 @@ import Testing
     let output = Output()
     let clock = SteadyClock.system()
     let queue: FrameQueue
-    let figures = CaptureFigures(CaptureStatus(picture: CaptureStatus.Picture(device: "fake")))
+    let figures = CaptureFigures(CaptureStatus(video: CaptureStatus.Video(device: "fake")))
 
     init() { queue = FrameQueue(clock: clock) }
 
@@ -84,18 +84,18 @@ import Testing
         make: make)
     }
 
-    /// Puts pictures in as quickly as they are taken.
+    /// Puts frames in as quickly as they are taken.
     func push(_ times: ClosedRange<Int64>) async throws {
       for time in times {
-        let picture = QueuedFrame(
-          picture: try VideoFrame(width: 16, height: 16), time: time,
+        let frame = QueuedFrame(
+          image: try VideoFrame(width: 16, height: 16), time: time,
           rate: try #require(FrameRate(numerator: 30, denominator: 1)), rotation: .none, encoding: VideoEncoding())
-        _ = queue.push(picture)
+        _ = queue.push(frame)
         while !queue.isIdle { try await Task.sleep(for: .milliseconds(1)) }
       }
     }
 
-    /// Runs the lane on its own thread while pictures are put in; then closes.
+    /// Runs the lane on its own thread while frames are put in; then closes.
     func run(_ lane: EncoderWorker, _ feed: @escaping @Sendable () async throws -> Void) async throws {
       let outcome = FirstError()
       async let running: Void = DedicatedThread.run(named: "lane") { outcome.keep { try lane.run() } }
@@ -109,18 +109,18 @@ import Testing
   @Test func everythingIsCodedAndTheEncoderIsEmptiedAtTheEnd() async throws {
     let setup = Setup()
     try await setup.run(setup.lane { _, _ in FakeCoder() }) { try await setup.push(1...5) }
-    #expect(setup.output.pictures.withLock { $0.map(\.time) } == [1, 2, 3, 4, 5, 1000])
-    #expect(setup.figures.status.picture?.coded == 5 && setup.figures.status.picture?.encoder == "libx264")
+    #expect(setup.output.frames.withLock { $0.map(\.time) } == [1, 2, 3, 4, 5, 1000])
+    #expect(setup.figures.status.video?.coded == 5 && setup.figures.status.video?.encoder == "libx264")
   }
 
   @Test func anEncoderThatFailsIsReplacedAndGoesOnWithAKeyFrame() async throws {
     let setup = Setup()
     let lane = setup.lane { _, _ in FakeCoder(on: [3: { throw Broken() }]) }
     try await setup.run(lane) { try await setup.push(1...6) }
-    let pictures = setup.output.pictures.withLock { $0 }
-    #expect(pictures.map(\.time) == [1, 2, 4, 5, 6, 1000])
-    #expect(pictures.filter(\.isSync).map(\.time) == [1, 4])
-    #expect(setup.figures.status.picture?.encoderRestarts == 1)
+    let frames = setup.output.frames.withLock { $0 }
+    #expect(frames.map(\.time) == [1, 2, 4, 5, 6, 1000])
+    #expect(frames.filter(\.isSync).map(\.time) == [1, 4])
+    #expect(setup.figures.status.video?.encoderRestarts == 1)
   }
 
   @Test func anEncoderThatDoesNotComeBackIsLeftBehindAndNotHeardLater() async throws {
@@ -129,14 +129,14 @@ import Testing
     let lane = setup.lane(patience: 500_000_000) { _, _ in FakeCoder(on: [3: { release.wait() }]) }
     try await setup.run(lane) {
       try await setup.push(1...2)
-      // Nobody waits for the third one.
+      // Nothing waits for the third frame.
       try await setup.push(3...6)
       release.post()
       try await Task.sleep(for: .milliseconds(50))
     }
-    let pictures = setup.output.pictures.withLock { $0 }
-    #expect(pictures.map(\.time) == [1, 2, 4, 5, 6, 1000])
-    #expect(pictures.filter(\.isSync).map(\.time) == [1, 4])
+    let frames = setup.output.frames.withLock { $0 }
+    #expect(frames.map(\.time) == [1, 2, 4, 5, 6, 1000])
+    #expect(frames.filter(\.isSync).map(\.time) == [1, 4])
   }
 
   @Test func anEncoderThatKeepsFailingIsPassedOver() async throws {
@@ -146,8 +146,8 @@ import Testing
         ? FakeCoder() : FakeCoder(.h264VAAPI, on: [2: { throw Broken() }, 4: { throw Broken() }])
     }
     try await setup.run(lane) { try await setup.push(1...6) }
-    #expect(setup.output.pictures.withLock { $0.map(\.time) } == [1, 3, 5, 6, 1000])
-    #expect(setup.figures.status.picture?.encoder == "libx264")
+    #expect(setup.output.frames.withLock { $0.map(\.time) } == [1, 3, 5, 6, 1000])
+    #expect(setup.figures.status.video?.encoder == "libx264")
   }
 
   @Test func anEncoderThatNeverWorksEndsTheCapture() async throws {
@@ -156,10 +156,10 @@ import Testing
     await #expect(throws: EncoderWorker.EncoderLost.self) {
       try await setup.run(lane) {
         for time in 1...30 as ClosedRange<Int64> {
-          let picture = QueuedFrame(
-            picture: try VideoFrame(width: 16, height: 16), time: time,
+          let frame = QueuedFrame(
+            image: try VideoFrame(width: 16, height: 16), time: time,
             rate: try #require(FrameRate(numerator: 30, denominator: 1)), rotation: .none, encoding: VideoEncoding())
-          _ = setup.queue.push(picture)
+          _ = setup.queue.push(frame)
           try await Task.sleep(for: .milliseconds(10))
         }
       }
@@ -174,22 +174,22 @@ import Testing
       lane.refresh()
       try await setup.push(4...6)
     }
-    #expect(setup.output.pictures.withLock { $0.filter(\.isSync).map(\.time) } == [1, 4])
+    #expect(setup.output.frames.withLock { $0.filter(\.isSync).map(\.time) } == [1, 4])
   }
 
-  @Test func picturesThatFindNoRoomAreLeftOutAndCounted() async throws {
+  @Test func framesThatFindNoRoomAreLeftOutAndCounted() async throws {
     let setup = Setup()
-    let picture = try VideoFrame(width: 16, height: 16)
+    let image = try VideoFrame(width: 16, height: 16)
     let rate = try #require(FrameRate(numerator: 30, denominator: 1))
     let taken = try (1...10 as ClosedRange<Int64>).map { time in
       setup.queue.push(
         QueuedFrame(
-          picture: try picture.shared(), time: time, rate: rate, rotation: .none, encoding: VideoEncoding()))
+          image: try image.shared(), time: time, rate: rate, rotation: .none, encoding: VideoEncoding()))
     }
     #expect(taken.filter(\.self).count == FrameQueue.limit && setup.queue.dropped == 7)
   }
 
-  @Test func whoeverWasLeftBehindTakesNothingMoreAndHoldsNothingUp() async throws {
+  @Test func anAbandonedEncoderTakesNothingMoreAndHoldsNothingUp() async throws {
     let setup = Setup()
     let queue = setup.queue
     let taken = Mutex<[Int: Int]>([:])

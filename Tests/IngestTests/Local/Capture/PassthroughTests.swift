@@ -8,19 +8,19 @@ import Testing
 @Suite struct PassthroughTests {
   /// What came through.
   private final class Sink: EncodedFrameSink {
-    struct Picture: Equatable {
+    struct Frame: Equatable {
       var time: Int64
       var isSync: Bool
       var bytes: [UInt8]
     }
 
-    let pictures = Mutex<[Picture]>([])
+    let frames = Mutex<[Frame]>([])
     let descriptions = Mutex(0)
 
     func describe(video codec: Codec, rotation: Rotation) { descriptions.withLock { $0 += 1 } }
 
-    func picture(presentation: Int64, decode: Int64, isSync: Bool, isDisposable: Bool, payload: ByteBuffer) {
-      pictures.withLock { $0.append(Picture(time: decode, isSync: isSync, bytes: Array(payload.readableBytesView))) }
+    func video(presentation: Int64, decode: Int64, isSync: Bool, isDisposable: Bool, payload: ByteBuffer) {
+      frames.withLock { $0.append(Frame(time: decode, isSync: isSync, bytes: Array(payload.readableBytesView))) }
     }
   }
 
@@ -35,7 +35,7 @@ import Testing
   private static let key: [UInt8] = [0x65, 0x88, 0x84, 0x21, 0xA0]
   private static let other: [UInt8] = [0x41, 0x9A, 0x21, 0x42]
 
-  @Test func picturesPassUntouchedFromTheFirstKeyFrameOn() {
+  @Test func framesPassUntouchedFromTheFirstKeyFrameOn() {
     let (sink, passage) = (Sink(), Passthrough(rotation: .none))
     var beginnings = 0
     let shots = [
@@ -48,9 +48,9 @@ import Testing
     }
     #expect(passed == [false, true, true, false] && beginnings == 1)
     #expect(
-      sink.pictures.withLock { $0 } == [
-        Sink.Picture(time: 1, isSync: true, bytes: [0, 0, 0, 5] + Self.key),
-        Sink.Picture(time: 2, isSync: false, bytes: [0, 0, 0, 4] + Self.other),
+      sink.frames.withLock { $0 } == [
+        Sink.Frame(time: 1, isSync: true, bytes: [0, 0, 0, 5] + Self.key),
+        Sink.Frame(time: 2, isSync: false, bytes: [0, 0, 0, 4] + Self.other),
       ])
     #expect(sink.descriptions.withLock { $0 } == 1)
   }

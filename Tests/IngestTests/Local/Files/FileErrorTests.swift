@@ -9,7 +9,7 @@ struct FileErrorTests {
     let errors: [FileError] = [
       .unreadable("/a/b.mp4", code: EACCES), .noFile("/a/b.mp4"), .unknownFormat("/a/b.mp4", reason: "Invalid data"),
       .unsupportedCodec("/a/b.mp4", kind: "audio", codec: "mp3"), .invalidCodec("/a/b.mp4", reason: "no set"),
-      .empty("/a/b.mp4"), .noPicture("/a/b.mp4"), .changed("/a/b.mp4"),
+      .empty("/a/b.mp4"), .noUsableFrame("/a/b.mp4"), .changed("/a/b.mp4"),
     ]
     let texts = errors.map { "\($0)" }
     #expect(Set(texts).count == errors.count)

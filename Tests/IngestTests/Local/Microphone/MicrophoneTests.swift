@@ -46,7 +46,7 @@ import Testing
       try #require(write(file, configuration, configuration.utf8.count) == configuration.utf8.count)
       close(file)
       setenv("ALSA_CONFIG_PATH", "\(folder)/alsa.conf", 1)
-      // Open at both ends, so that nobody waits for the other one to open it.
+      // Open at both ends, so that neither open call waits for the other.
       descriptor = open("\(folder)/samples", O_RDWR)
       try #require(descriptor >= 0)
       // Room for a second and a half: a block that had to be written in two goes would be read as one with a hole.

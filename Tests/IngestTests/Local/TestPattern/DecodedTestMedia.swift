@@ -6,8 +6,8 @@ import Testing
 
 /// Events of the test source, and what an independent decoder sees and hears in them.
 struct DecodedTestMedia {
-  /// A decoded picture: presentation time in ticks of the video track, the number in its counter block, its flash.
-  struct Picture {
+  /// A decoded frame: presentation time in ticks of the video track, the number in its counter block, its flash.
+  struct Frame {
     var time: Int64
     var number: UInt32
     var isFlashing: Bool
@@ -16,16 +16,16 @@ struct DecodedTestMedia {
   var samples: [Sample] = []
   var tracks: [TrackDescription] = []
   var anchor: WallClockAnchor?
-  var pictures: [Picture] = []
+  var frames: [Frame] = []
   /// Left channel, the first sample at `audioStart` ticks of the audio track.
   var audio: [Float] = []
   var audioStart: Int64 = 0
 
-  /// Makes pictures 0 ..< count and decodes them.
+  /// Makes frames 0 ..< count and decodes them.
   init(_ settings: TestSourceSettings, count: Int64, wallStart: Int64) throws {
     let media = try TestMedia(settings: settings, wallStart: wallStart)
     var events: [MediaEvent] = []
-    for picture in 0..<count { try media.advance(to: picture) { events.append($0) } }
+    for frame in 0..<count { try media.advance(to: frame) { events.append($0) } }
     try media.finish { events.append($0) }
     try self.init(events: events, width: settings.width)
   }
@@ -41,7 +41,7 @@ struct DecodedTestMedia {
     }
     for track in tracks {
       switch track.codec.configuration {
-      case let configuration as H264.Configuration: try decodePictures(configuration, width: width)
+      case let configuration as H264.Configuration: try decodeFrames(configuration, width: width)
       case let configuration as AAC.Configuration: try decodeAudio(configuration)
       default: Issue.record("a track of \(track.codec)")
       }
@@ -52,7 +52,7 @@ struct DecodedTestMedia {
 
   /// Seconds at which the flash begins, on the presentation timeline.
   func flashes(timescale: UInt32) -> [Double] {
-    zip(pictures, pictures.dropFirst()).filter { !$0.isFlashing && $1.isFlashing }
+    zip(frames, frames.dropFirst()).filter { !$0.isFlashing && $1.isFlashing }
       .map { Double($1.time) / Double(timescale) }
   }
 
@@ -67,24 +67,24 @@ struct DecodedTestMedia {
     return result
   }
 
-  private mutating func decodePictures(_ configuration: H264.Configuration, width: Int) throws {
+  private mutating func decodeFrames(_ configuration: H264.Configuration, width: Int) throws {
     let decoder = try LibAVDecoder(AV_CODEC_ID_H264, extradata: configuration.record())
-    var decoded: [Picture] = []
+    var decoded: [Frame] = []
     let receive = { (time: Int64, frame: AVFrame) in
       let stride = Int(frame.linesize.0)
       let luma = LumaPlane(
         pixels: UnsafeMutableRawBufferPointer(start: frame.data.0, count: stride * Int(frame.height)),
         stride: stride, width: Int(frame.width), height: Int(frame.height))
       decoded.append(
-        Picture(
-          time: time, number: CounterBlock(pictureWidth: width).read(from: luma),
-          isFlashing: TestFrame.isFlashing(luma, pictureWidth: width)))
+        Frame(
+          time: time, number: CounterBlock(frameWidth: width).read(from: luma),
+          isFlashing: TestFrame.isFlashing(luma, frameWidth: width)))
     }
     for sample in samples(of: .video) {
       try decoder.decode((sample.decodeTime + Int64(sample.compositionOffset), sample.payload), receive)
     }
     try decoder.decode(nil, receive)
-    pictures = decoded
+    frames = decoded
   }
 
   private mutating func decodeAudio(_ configuration: AAC.Configuration) throws {

@@ -16,15 +16,15 @@ import Testing
   }
 
   @Test(arguments: [0, 2])
-  func everyPictureIsThereOnceInOrderAndOnTheGrid(bFrames: Int) throws {
+  func everyFrameIsThereOnceInOrderAndOnTheGrid(bFrames: Int) throws {
     let media = try DecodedTestMedia(small(bFrames: bFrames), count: 95, wallStart: Self.wallStart)
-    #expect(media.pictures.map(\.number) == Array(0..<95))
+    #expect(media.frames.map(\.number) == Array(0..<95))
     let origin = try #require(media.anchor).mediaTime.ticks
-    #expect(media.pictures.map(\.time) == (0..<95).map { origin + $0 * 1000 })
+    #expect(media.frames.map(\.time) == (0..<95).map { origin + $0 * 1000 })
     let video = media.samples(of: .video)
     #expect(video.map(\.decodeTime) == (0..<95).map { $0 * 1000 })
     #expect(video.allSatisfy { $0.duration == 1000 && $0.compositionOffset >= 0 })
-    #expect(video.contains { $0.compositionOffset > origin } == (bFrames > 0), "pictures are reordered")
+    #expect(video.contains { $0.compositionOffset > origin } == (bFrames > 0), "frames are reordered")
     #expect(media.anchor?.wallNanoseconds == Self.wallStart)
   }
 
@@ -61,18 +61,18 @@ import Testing
     for (index, (flash, beep)) in zip(flashes, beeps).enumerated() {
       #expect(abs(flash - beep) <= 0.002, "flash at \(flash) s, beep at \(beep) s")
       let second = origin + 0.6 + Double(index)
-      #expect(flash >= second - 1e-6 && flash < second + period + 1e-6, "the first picture of UTC second \(second)")
+      #expect(flash >= second - 1e-6 && flash < second + period + 1e-6, "the first frame of UTC second \(second)")
     }
   }
 
-  @Test func audioIsWithoutGapsFromThePicturesStart() throws {
+  @Test func audioIsWithoutGapsFromTheVideosStart() throws {
     let media = try DecodedTestMedia(small(bFrames: 2), count: 60, wallStart: Self.wallStart)
     let audio = media.samples(of: .audio)
     let origin = try #require(media.anchor).mediaTime.rescaled(to: 48000)
     #expect(audio.map(\.decodeTime) == audio.indices.map { origin + Int64($0) * 1024 })
     #expect(audio.allSatisfy { $0.duration == 1024 && $0.isSync })
     let end = try #require(audio.last).decodeTime + 1024
-    #expect((origin + 96000..<origin + 96000 + 2048).contains(end), "the audio ends just after the pictures")
+    #expect((origin + 96000..<origin + 96000 + 2048).contains(end), "the audio ends just after the frames")
     #expect(media.samples.map(\.decodeTime).min() == 0)
   }
 
@@ -81,7 +81,7 @@ import Testing
     var latest = 0.0
     for sample in media.samples {
       let seconds = Double(sample.decodeTime) / (sample.track == .video ? 30000 : 48000)
-      #expect(seconds > latest - 0.04, "no track is more than a picture behind the other")
+      #expect(seconds > latest - 0.04, "no track is more than a frame behind the other")
       latest = max(latest, seconds)
     }
   }
@@ -96,24 +96,24 @@ import Testing
     let media = try DecodedTestMedia(TestSourceSettings(), count: 150, wallStart: Self.wallStart)
     let bits = media.samples(of: .video).reduce(0) { $0 + $1.payload.readableBytes } * 8 / 5
     #expect((1_500_000...2_500_000).contains(bits), "\(bits) bits a second")
-    #expect(media.pictures.map(\.number) == Array(0..<150))
+    #expect(media.frames.map(\.number) == Array(0..<150))
     guard let configuration = media.tracks.first?.codec.configuration as? H264.Configuration else {
       Issue.record("no H.264 track")
       return
     }
-    #expect(configuration.picture.width == 1280 && configuration.picture.height == 720)
+    #expect(configuration.format.width == 1280 && configuration.format.height == 720)
   }
 
-  @Test func aDroppedPictureIsAGapAndABreakIsTold() throws {
+  @Test func aDroppedFrameIsAGapAndABreakIsTold() throws {
     let settings = small()
     let media = try TestMedia(settings: settings, wallStart: Self.wallStart)
     var events: [MediaEvent] = []
-    for picture in [0, 1, 2, 4, 6] as [Int64] { try media.advance(to: picture) { events.append($0) } }
+    for frame in [0, 1, 2, 4, 6] as [Int64] { try media.advance(to: frame) { events.append($0) } }
     media.breakTimeline(before: 300) { events.append($0) }
-    for picture in 300..<310 as Range<Int64> { try media.advance(to: picture) { events.append($0) } }
+    for frame in 300..<310 as Range<Int64> { try media.advance(to: frame) { events.append($0) } }
     try media.finish { events.append($0) }
     let decoded = try DecodedTestMedia(events: events, width: settings.width)
-    #expect(decoded.pictures.map(\.number) == [0, 1, 2, 4, 6] + Array(300..<310))
+    #expect(decoded.frames.map(\.number) == [0, 1, 2, 4, 6] + Array(300..<310))
     #expect(decoded.samples(of: .video).map(\.decodeTime) == ([0, 1, 2, 4, 6] + Array(300..<310)).map { $0 * 1000 })
     let breaks = events.indices.filter { if case .discontinuity = events[$0] { true } else { false } }
     let index = try #require(breaks.first)
@@ -121,6 +121,6 @@ import Testing
     let after = events[index...].compactMap { if case .sample(let sample) = $0 { sample } else { nil } }
     #expect(after.first { $0.track == .video }?.isSync == true)
     let firstAudio = try #require(after.first { $0.track == .audio }).decodeTime
-    #expect((480_000..<480_000 + 1024).contains(firstAudio), "audio goes on with the pictures")
+    #expect((480_000..<480_000 + 1024).contains(firstAudio), "audio goes on with the frames")
   }
 }

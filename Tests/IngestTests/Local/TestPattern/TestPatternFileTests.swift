@@ -32,7 +32,7 @@ struct TestPatternFileTests {
     for frame in 0..<4 {
       let start = header.count + frame * (mark.count + frameSize) + mark.count
       let number = bytes.withUnsafeMutableBytes { all in
-        CounterBlock(pictureWidth: 320).read(
+        CounterBlock(frameWidth: 320).read(
           from: LumaPlane(
             pixels: UnsafeMutableRawBufferPointer(rebasing: all[start..<start + 320 * 180]), stride: 320, width: 320,
             height: 180))

@@ -39,7 +39,7 @@ import Testing
 
     var request: PublishRequest? { state.withLock { $0.request } }
     var events: [MediaEvent] { state.withLock { $0.events } }
-    var pictures: Int {
+    var frames: Int {
       events.count { if case .sample(let sample) = $0 { sample.track == .video } else { false } }
     }
   }
@@ -49,7 +49,7 @@ import Testing
     clock: SteadyClock = SteadyClock(wallOffset: 1_795_262_584_400_000_000) { 0 }
   ) throws -> TestSource {
     let settings = TestSourceSettings(
-      width: 320, height: 180, videoBitRate: 300_000, pacing: pacing, pictureLimit: limit)
+      width: 320, height: 180, videoBitRate: 300_000, pacing: pacing, frameLimit: limit)
     return TestSource(
       name: try #require(StreamName("demo")), settings: settings, gate: door, clock: clock,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
@@ -72,10 +72,10 @@ import Testing
     #expect(anchor.wallNanoseconds == 1_795_262_584_400_000_000)
     #expect(tracks.map(\.timescale) == [30000, 48000])
     #expect(tracks.map(\.frameDuration) == [1000, nil])
-    #expect(door.pictures == 45)
+    #expect(door.frames == 45)
     #expect(isEnd(door.events.last, .finished))
     let decoded = try DecodedTestMedia(events: door.events, width: 320)
-    #expect(decoded.pictures.map(\.number) == Array(0..<45))
+    #expect(decoded.frames.map(\.number) == Array(0..<45))
   }
 
   @Test func nothingIsSaidToASinkThatHasClosed() async throws {
@@ -96,7 +96,7 @@ import Testing
     let door = Door()
     let source = try source(door, pacing: .realTime, clock: .system())
     async let running = source.run()
-    while door.pictures < 3 { try await Task.sleep(for: .milliseconds(10)) }
+    while door.frames < 3 { try await Task.sleep(for: .milliseconds(10)) }
     source.stop(.shutdown)
     #expect(await running == .shutdown)
     #expect(isEnd(door.events.last, .shutdown))
@@ -106,7 +106,7 @@ import Testing
     let door = Door()
     let source = try source(door, pacing: .realTime, clock: .system())
     let running = Task { _ = await source.run() }
-    while door.pictures < 3 { try await Task.sleep(for: .milliseconds(10)) }
+    while door.frames < 3 { try await Task.sleep(for: .milliseconds(10)) }
     running.cancel()
     await running.value
     #expect(isEnd(door.events.last, .shutdown))
@@ -116,7 +116,7 @@ import Testing
     let door = Door()
     let source = try source(door, pacing: .realTime, clock: .system())
     async let running = source.run()
-    while door.pictures < 3 { try await Task.sleep(for: .milliseconds(10)) }
+    while door.frames < 3 { try await Task.sleep(for: .milliseconds(10)) }
     try #require(door.request).onEviction(.replaced)
     #expect(await running == .replaced)
     guard case .sample? = door.events.last else {
@@ -129,10 +129,10 @@ import Testing
     let door = Door()
     let source = try source(door, pacing: .realTime, clock: .system())
     async let running = source.run()
-    while door.pictures < 3 { try await Task.sleep(for: .milliseconds(10)) }
+    while door.frames < 3 { try await Task.sleep(for: .milliseconds(10)) }
     #expect(source.change(.keyFrame) == nil)
     // The next one by itself is the 60th.
-    while door.pictures < 10 { try await Task.sleep(for: .milliseconds(10)) }
+    while door.frames < 10 { try await Task.sleep(for: .milliseconds(10)) }
     #expect(source.change(.controls([])) == .isNoCapture)
     source.stop(.finished)
     #expect(await running == .finished)
@@ -143,11 +143,11 @@ import Testing
     #expect(keyFrames == 2)
   }
 
-  @Test func picturesComeInRealTime() async throws {
+  @Test func framesComeInRealTime() async throws {
     let door = Door()
     let start = ContinuousClock.now
     try await source(door, pacing: .realTime, limit: 16, clock: .system()).run()
     #expect(ContinuousClock.now - start >= .milliseconds(499))
-    #expect(door.pictures == 16)
+    #expect(door.frames == 16)
   }
 }

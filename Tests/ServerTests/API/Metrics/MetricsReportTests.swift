@@ -35,7 +35,7 @@ import Testing
       streams: registry, viewers: viewers, recordings: nil, sources: LocalSources([]), traffic: HTTPTraffic(),
       capacity: ServerCapacity(
         streams: 10, connections: 20, descriptors: 100, mediaBytes: 1 << 30, mediaBytesPerStream: 1 << 29)
-    ) { ConnectionRefusals(slowed: 2, tooManyStrangers: 0) }
+    ) { ConnectionRefusals(slowed: 2, tooManyUnauthenticated: 0) }
   }
 
   private func publish(_ name: String, protocolName: String = "RTMP", seconds: Int = 0) async throws -> any MediaSink {
@@ -178,7 +178,7 @@ import Testing
     #expect(try await text().contains("weir_stream_live{stream=\"new\"} 1\n"))
   }
 
-  @Test func theServerIsReadyUntilItAdmitsNobodyAnyMore() {
+  @Test func theServerIsReadyUntilItAdmitsNoPublisherAnyMore() {
     let routes = MetricsRoutes(report: report, clock: hands.clock, pool: .singleton)
     #expect(routes.readiness.status == .ok)
     registry.shutDown()

@@ -8,7 +8,7 @@ import Testing
 @testable import Server
 @testable import Storage
 
-/// Files that somebody put into the folder of recordings.
+/// Files that another program put into the folder of recordings.
 @Suite struct HostileFileTests {
   private static func box(_ type: String, _ payload: [UInt8] = [], size: UInt64? = nil) -> [UInt8] {
     var bytes = ByteBuffer()

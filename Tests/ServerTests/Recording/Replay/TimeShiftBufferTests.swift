@@ -11,7 +11,7 @@ import Testing
 @testable import Storage
 
 @Suite struct TimeShiftBufferTests {
-  /// What nobody can go back to any more takes no room on the disk; what they can is there.
+  /// What viewers cannot go back to any more takes no room on the disk. What they can is there.
   @Test func whatIsOutOfReachIsGivenBackToTheDisk() async throws {
     let folder = try TemporaryFolder()
     let threads = NIOThreadPool(numberOfThreads: 1)
@@ -26,10 +26,10 @@ import Testing
     epoch.startPublication()
     let seconds = 460
     let size = 150_000
-    // One picture a second: what is kept reaches five minutes and a second back.
+    // One frame a second: what is kept reaches five minutes and a second back.
     for event in [.tracks([try SyntheticMedia.video(frameDuration: 30_000)])]
       + (0..<seconds).map({ index -> MediaEvent in
-        .sample(SyntheticMedia.picture(index, group: 2, duration: 30_000, size: size, isSteady: true))
+        .sample(SyntheticMedia.frame(index, group: 2, duration: 30_000, size: size, isSteady: true))
       })
     {
       for stored in try epoch.receive(event) { buffer.receive(stored) }
@@ -90,15 +90,15 @@ import Testing
     func send(_ count: Int) throws {
       for _ in 0..<count {
         for at in streams.indices {
-          let picture = SyntheticMedia.picture(next, group: 30, size: 50_000)
-          for stored in try streams[at].epoch.receive(.sample(picture)) { streams[at].buffer.receive(stored) }
+          let frame = SyntheticMedia.frame(next, group: 30, size: 50_000)
+          for stored in try streams[at].epoch.receive(.sample(frame)) { streams[at].buffer.receive(stored) }
         }
         next += 1
         guard next % 12 == 0 else { continue }
         let windows = streams.reduce(0) { sum, stream in
           stream.epoch.window.segments.reduce(sum) { $0 + $1.memory.byteCount }
         }
-        #expect(MediaMemory.bytes - before - windows <= limit + (1 << 20), "after \(next) pictures")
+        #expect(MediaMemory.bytes - before - windows <= limit + (1 << 20), "after \(next) frames")
         #expect(budget.waiting <= limit)
       }
     }

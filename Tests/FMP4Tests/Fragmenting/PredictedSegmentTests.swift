@@ -5,21 +5,21 @@ import Testing
 @testable import FMP4
 
 /// What is told of a segment with its first fragment, and what it comes to.
-@Suite struct ForetoldSegmentTests {
+@Suite struct PredictedSegmentTests {
   private struct Segment {
     /// Of its first fragment.
     var start: MediaTime
     var expectedDuration: MediaTime?
     var followersEnd: MediaTime?
-    /// Decode times at which its pictures and its audio end.
-    var pictureEnd = MediaTime.zero
+    /// Decode times at which its frames and its audio end.
+    var videoEnd = MediaTime.zero
     var audioStart: Int64?
     var audioEnd: Int64 = 0
     /// The sample with which its last fragment came out.
     var completedBy: TrackID?
   }
 
-  /// Groups of two seconds; audio comes `lag` milliseconds after the picture of the same time.
+  /// Groups of two seconds; audio comes `lag` milliseconds after the frame of the same time.
   private func segments(
     lag: Int64, seconds: Int = 20, policy: CutPolicy = CutPolicy(), alignsFrom: MediaTime? = nil,
     group: (Int) -> Int = { _ in 60 }
@@ -27,13 +27,13 @@ import Testing
     var segmenter = Segmenter(policy: policy)
     segmenter.alignsFrom = alignsFrom
     _ = segmenter.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
-    let pictures = (0..<seconds * 30).map { SyntheticMedia.picture($0, group: group($0), isSteady: true) }
+    let frames = (0..<seconds * 30).map { SyntheticMedia.frame($0, group: group($0), isSteady: true) }
     let audioSamples = (0..<seconds * 48_000 / 1024).map { SyntheticMedia.audio($0) }
     func arrival(_ sample: Sample) -> Int64 {
       sample.track == .video ? sample.decodeTime * 1600 : sample.decodeTime * 1000 + lag * 48_000
     }
     var segments: [Segment] = []
-    for sample in (pictures + audioSamples).sorted(by: { arrival($0) < arrival($1) }) {
+    for sample in (frames + audioSamples).sorted(by: { arrival($0) < arrival($1) }) {
       for case .fragment(let fragment) in segmenter.receive(.sample(sample)) {
         if fragment.startsSegment {
           segments.append(
@@ -42,7 +42,7 @@ import Testing
               followersEnd: fragment.expectedFollowersEnd))
         }
         let newest = segments.count - 1
-        segments[newest].pictureEnd = fragment.end
+        segments[newest].videoEnd = fragment.end
         segments[newest].completedBy = sample.track
         guard let run = fragment.run(of: .audio) else { continue }
         segments[newest].audioStart = segments[newest].audioStart ?? run.baseDecodeTime
@@ -54,7 +54,7 @@ import Testing
 
   private func expectToldTrue(_ segment: Segment) throws {
     let duration = try #require(segment.expectedDuration)
-    #expect(segment.start + duration == segment.pictureEnd)
+    #expect(segment.start + duration == segment.videoEnd)
     let end = try #require(segment.followersEnd).rescaled(to: 48_000)
     #expect(segment.audioEnd >= end && segment.audioEnd - 1024 < end, "\(segment)")
   }
@@ -79,10 +79,10 @@ import Testing
   func tracksThatAreAlignedEndTogether(_ lag: Int64) throws {
     let segments = try segments(lag: lag, alignsFrom: MediaTime(milliseconds: 12_000)).dropFirst(2)
     for segment in segments { try expectToldTrue(segment) }
-    for segment in segments where segment.pictureEnd >= MediaTime(milliseconds: 12_000) {
-      #expect(segment.followersEnd == segment.pictureEnd && segment.completedBy == .audio)
+    for segment in segments where segment.videoEnd >= MediaTime(milliseconds: 12_000) {
+      #expect(segment.followersEnd == segment.videoEnd && segment.completedBy == .audio)
     }
-    #expect(segments.first.map { ($0.followersEnd ?? .zero) < $0.pictureEnd } == true)
+    #expect(segments.first.map { ($0.followersEnd ?? .zero) < $0.videoEnd } == true)
   }
 
   @Test(arguments: [100, 180] as [Int64])
@@ -96,7 +96,7 @@ import Testing
   @Test func deliveredAloneTheTracksEndTogether() throws {
     for segment in try segments(lag: 40, policy: CutPolicy(fragmentsWaitForFollowers: true)).dropFirst(2) {
       try expectToldTrue(segment)
-      #expect(segment.followersEnd == segment.pictureEnd)
+      #expect(segment.followersEnd == segment.videoEnd)
     }
   }
 
@@ -105,9 +105,9 @@ import Testing
     let segments = try segments(lag: 0) { $0 < 300 ? 60 : 315 }
     let longer = try #require(
       segments.first {
-        $0.expectedDuration.map { $0.seconds } != $0.pictureEnd.seconds - $0.start.seconds && $0.expectedDuration != nil
+        $0.expectedDuration.map { $0.seconds } != $0.videoEnd.seconds - $0.start.seconds && $0.expectedDuration != nil
       })
-    let end = longer.pictureEnd.rescaled(to: 48_000)
+    let end = longer.videoEnd.rescaled(to: 48_000)
     #expect(abs(longer.audioEnd - end) <= 48_000 / 10)
     for (a, b) in zip(segments, segments.dropFirst()) { #expect(a.audioEnd == b.audioStart) }
   }

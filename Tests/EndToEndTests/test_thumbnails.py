@@ -18,16 +18,16 @@ from harness.outcome import Outcome
 PQ = ("-color_primaries", "bt2020", "-color_trc", "smpte2084", "-colorspace", "bt2020nc")
 #: Stream → film, and the metadata that the publisher sends with it.
 STREAMS = {
-    "h264": ("h264-30", ()), "hevc": ("hevc", ()), "av1": ("av1-opus", ()), "sound": ("audio-only", ()),
+    "h264": ("h264-30", ()), "hevc": ("hevc", ()), "av1": ("av1-opus", ()), "audio": ("audio-only", ()),
     "portrait": ("portrait", ()), "plain": ("hevc-10", ()), "stated": ("hevc-10", PQ), "in-stream": ("hevc-pq", ()),
 }
 SIZES = {"h264": (320, 180), "hevc": (320, 180), "av1": (320, 180), "portrait": (360, 640)}
 
 
 @pytest.fixture(scope="module")
-def pictures(start_shared, tmp_path_factory):
+def published(start_shared, tmp_path_factory):
     """Publishes everything, requests a thumbnail of each stream while it is live, and collects the outputs."""
-    folder = tmp_path_factory.mktemp("pictures")
+    folder = tmp_path_factory.mktemp("published")
     for film, _ in STREAMS.values():
         sources.source(film)
     weir = start_shared()
@@ -41,7 +41,7 @@ def pictures(start_shared, tmp_path_factory):
             stack.callback(running[name].kill)
         for name in STREAMS:
             weir.wait(lambda: weir.get(f"/live/{name}/thumbnail.jpg").status in (200, 404) and weir.stream(name), 10,
-                      f"a picture of {name}", every=0.2)
+                      f"a thumbnail of {name}", every=0.2)
             with concurrent.futures.ThreadPoolExecutor(4) as pool:
                 taken[name] = list(pool.map(lambda _: weir.get(f"/live/{name}/thumbnail.jpg"), range(4)))
 
@@ -55,11 +55,11 @@ def pictures(start_shared, tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", SIZES)
-def test_the_picture_of_now_is_a_jpeg_of_the_streams_shape(pictures, name):
-    answer = pictures[1][name][0].good()
+def test_the_thumbnail_is_a_jpeg_of_the_streams_shape(published, name):
+    answer = published[1][name][0].good()
     assert answer.headers["content-type"] == "image/jpeg"
     assert re.fullmatch(r"public, max-age=[12]", answer.headers["cache-control"])
-    path = pictures[3] / f"{name}.jpg"
+    path = published[3] / f"{name}.jpg"
     path.write_bytes(answer.body)
     probed = tools.run(tools.FFPROBE, "-v", "error", "-count_frames", "-show_entries",
                        "stream=codec_name,width,height,nb_read_frames", "-of", "csv=p=0", path)
@@ -67,10 +67,10 @@ def test_the_picture_of_now_is_a_jpeg_of_the_streams_shape(pictures, name):
 
 
 @pytest.mark.parametrize("name", ["h264", "hevc", "av1"])
-def test_the_picture_shows_what_the_film_shows(pictures, name):
+def test_the_thumbnail_shows_what_the_film_shows(published, name):
     """Compared with the film's own key frames as decoded by the judge: one of them looks the same."""
-    path = pictures[3] / f"{name}-seen.jpg"
-    path.write_bytes(pictures[1][name][0].good().body)
+    path = published[3] / f"{name}-seen.jpg"
+    path.write_bytes(published[1][name][0].good().body)
     best = 0.0
     for at in (0, 2, 4, 6):
         compared = tools.run(
@@ -81,18 +81,18 @@ def test_the_picture_shows_what_the_film_shows(pictures, name):
     assert best > 25, f"the likest key frame is {best:.1f} dB away"
 
 
-def test_whoever_asks_within_a_segment_gets_the_same_picture(pictures):
+def test_requests_within_a_segment_get_the_same_thumbnail(published):
     for name in SIZES:
         by_tag: dict[str, set[bytes]] = {}
-        for answer in pictures[1][name]:
+        for answer in published[1][name]:
             by_tag.setdefault(answer.headers["etag"], set()).add(answer.good().body)
         assert all(len(bodies) == 1 for bodies in by_tag.values())
         assert len(by_tag) <= 2, "four requests at once, at most one change of segment between them"
 
 
-def test_sound_has_no_picture_and_neither_has_an_unknown_stream(pictures):
-    assert {answer.status for answer in pictures[1]["sound"]} == {404}
-    assert pictures[2].status == 404
+def test_audio_has_no_thumbnail_and_neither_has_an_unknown_stream(published):
+    assert {answer.status for answer in published[1]["audio"]} == {404}
+    assert published[2].status == 404
 
 
 # Thumbnails are made by separate processes, whose crashes affect nothing else
@@ -110,7 +110,7 @@ def broken(tag: flv.Tag) -> flv.Tag:
     return dataclasses.replace(tag, body=bytes(body))
 
 
-def test_a_key_frame_that_is_garbage_has_no_picture_and_harms_nobody(start):
+def test_a_key_frame_that_is_garbage_has_no_thumbnail_and_harms_no_other_stream(start):
     weir = start()
     good = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/good", loop=-1)
     film = [broken(tag) for tag in scripts.tags_of("h264-30")]
@@ -122,7 +122,7 @@ def test_a_key_frame_that_is_garbage_has_no_picture_and_harms_nobody(start):
                            "an answer")
         assert (answer.status, answer.headers["content-type"]) == (500, "application/problem+json")
         assert "cannot decode the key frame" in weir.wait_log("garbage: no thumbnail of segment")
-        weir.wait(lambda: weir.get("/live/good/thumbnail.jpg").status == 200, 10, "the good stream's picture")
+        weir.wait(lambda: weir.get("/live/good/thumbnail.jpg").status == 200, 10, "the good stream's thumbnail")
         publishing.join()
         entry = weir.wait(lambda: [r for r in weir.recordings_of("garbage") if r["thumbnail"]], 10, "its recording")[0]
         assert weir.get(entry["thumbnail"]).status == 404
@@ -134,7 +134,7 @@ def test_a_key_frame_that_is_garbage_has_no_picture_and_harms_nobody(start):
         good.kill()
 
 
-def test_a_worker_that_dies_costs_its_picture_alone(start):
+def test_a_worker_that_dies_costs_its_thumbnail_alone(start):
     weir = start("--no-record", "--segment-duration", "1s")
     publisher = publishers.ffmpeg("short", f"{weir.rtmp}/live/cam", loop=-1)
     over = threading.Event()
@@ -149,13 +149,13 @@ def test_a_worker_that_dies_costs_its_picture_alone(start):
 
     killer = threading.Thread(target=kill)
     try:
-        weir.wait(lambda: weir.get("/live/cam/thumbnail.jpg").status == 200, 10, "a picture")
+        weir.wait(lambda: weir.get("/live/cam/thumbnail.jpg").status == 200, 10, "a thumbnail")
         before = weir.stream("cam")
         killer.start()
-        weir.wait(lambda: weir.get("/live/cam/thumbnail.jpg").status == 500, 20, "no picture")
+        weir.wait(lambda: weir.get("/live/cam/thumbnail.jpg").status == 500, 20, "no thumbnail")
         assert "its worker is gone (signal 9 ended it)" in weir.wait_log("cam: no thumbnail of segment")
         over.set()
-        weir.wait(lambda: weir.get("/live/cam/thumbnail.jpg").status == 200, 10, "the next segment's picture")
+        weir.wait(lambda: weir.get("/live/cam/thumbnail.jpg").status == 200, 10, "the next segment's thumbnail")
         after = weir.stream("cam")
         assert (after["state"], after["startedAt"]) == ("live", before["startedAt"])
         assert weir.children() == {}, "no worker is left"
@@ -181,11 +181,11 @@ def transfer_in_stream(path) -> str:
 
 
 @pytest.mark.parametrize(("name", "is_pq"), [("plain", False), ("stated", True), ("in-stream", True)])
-def test_recordings_and_live_media_say_which_colours_the_pictures_have(pictures, name, is_pq):
-    outcome = pictures[0][name]
+def test_recordings_and_live_media_say_which_colours_the_video_has(published, name, is_pq):
+    outcome = published[0][name]
     nothing_wrong(outcome.hls.problems)
     playlist = outcome.media()
-    init = pictures[3] / f"{name}-init.mp4"
+    init = published[3] / f"{name}-init.mp4"
     first = playlist.segments[0]
     init.write_bytes(outcome.bytes_of(playlist.absolute(first.map)) + outcome.bytes_of(playlist.absolute(first.uri)))
     for path in (init, outcome.recordings[0]):
@@ -195,8 +195,8 @@ def test_recordings_and_live_media_say_which_colours_the_pictures_have(pictures,
         assert transfer_in_stream(init) == "smpte2084"
 
 
-def test_stated_colours_cost_no_discontinuity(pictures):
-    assert not [segment for segment in pictures[0]["stated"].media().segments if segment.discontinuity]
+def test_stated_colours_cost_no_discontinuity(published):
+    assert not [segment for segment in published[0]["stated"].media().segments if segment.discontinuity]
 
 
 # Frames that may be dropped
@@ -209,7 +209,7 @@ def disposable(path) -> list[int]:
     return [number for number, byte in enumerate(data[at + 8 : at - 4 + size]) if byte >> 2 & 3 == 2]
 
 
-def segment_pictures(outcome) -> list[tuple[int, list[bytes]]]:
+def frames_of_segments(outcome) -> list[tuple[int, list[bytes]]]:
     """Sample flags and NAL units of each frame in the HLS segments."""
     playlist = outcome.media()
     movie = boxes.read_movie(outcome.bytes_of(playlist.absolute(playlist.segments[0].map)))
@@ -240,18 +240,18 @@ def any_of(numbers: list[int]) -> str:
 
 
 @pytest.mark.parametrize("name", ["h264", "hevc"])
-def test_pictures_that_no_other_needs_are_marked(pictures, name):
-    outcome = pictures[0][name]
+def test_frames_that_no_other_needs_are_marked(published, name):
+    outcome = published[0][name]
     recording = outcome.recordings[0]
     marked = disposable(recording)
     total = len(packets.probe(recording)["video"])
     assert 0 < len(marked) < total
-    found = segment_pictures(outcome)
+    found = frames_of_segments(outcome)
     # The sample flags of segments (§8.8.3.1), the recording and the frames' own headers agree.
     assert [number for number, (flags, _) in enumerate(found) if flags >> 22 & 3 == 2] == marked
     assert [number for number, (_, units) in enumerate(found) if is_unreferenced(name, units)] == marked
     # The remaining frames can be decoded alone.
-    alone = pictures[3] / f"{name}-alone.mp4"
+    alone = published[3] / f"{name}-alone.mp4"
     subprocess.run([tools.FFMPEG, "-v", "error", "-nostdin", "-i", recording, "-map", "0:v", "-c", "copy", "-bsf:v",
                     f"noise=drop={any_of(marked)}", str(alone)], check=True, timeout=30)
     errors, frames = packets.decode(alone)

@@ -5,7 +5,7 @@ import Testing
 @testable import FMP4
 
 /// A fragment of a constant rate is complete with its last sample, not with the one after.
-@Suite struct ForesightTests {
+@Suite struct PredictedEndTests {
   private func segmenter(_ tracks: [TrackDescription], policy: CutPolicy = CutPolicy()) -> Segmenter {
     var segmenter = Segmenter(policy: policy)
     _ = segmenter.receive(.tracks(tracks))
@@ -25,24 +25,24 @@ import Testing
   @Test func aFragmentIsThereWithItsLastSample() throws {
     var segmenter = segmenter([try SyntheticMedia.video()])
     for index in 0..<5 {
-      #expect(segmenter.receive(.sample(SyntheticMedia.picture(index, isSteady: true))).isEmpty)
+      #expect(segmenter.receive(.sample(SyntheticMedia.frame(index, isSteady: true))).isEmpty)
     }
-    #expect(segmenter.receive(.sample(SyntheticMedia.picture(5, isSteady: true))).map(name) == ["fragment of 6"])
-    #expect(segmenter.receive(.sample(SyntheticMedia.picture(6, isSteady: true))).isEmpty)
+    #expect(segmenter.receive(.sample(SyntheticMedia.frame(5, isSteady: true))).map(name) == ["fragment of 6"])
+    #expect(segmenter.receive(.sample(SyntheticMedia.frame(6, isSteady: true))).isEmpty)
   }
 
   @Test func withoutAStatedDurationTheNextSampleIsWaitedFor() throws {
     var segmenter = segmenter([try SyntheticMedia.video()])
-    for index in 0..<6 { #expect(segmenter.receive(.sample(SyntheticMedia.picture(index))).isEmpty) }
-    #expect(segmenter.receive(.sample(SyntheticMedia.picture(6))).map(name) == ["fragment of 6"])
+    for index in 0..<6 { #expect(segmenter.receive(.sample(SyntheticMedia.frame(index))).isEmpty) }
+    #expect(segmenter.receive(.sample(SyntheticMedia.frame(6))).map(name) == ["fragment of 6"])
   }
 
-  /// The first two distances of key frames are learned; from then on the end of a segment is foreseen.
-  @Test func theEndOfASegmentIsForeseenOnceTheKeyFramesAreSteady() throws {
+  /// The first two distances of key frames are learned; from then on the end of a segment is predicted.
+  @Test func theEndOfASegmentIsPredictedOnceTheKeyFramesAreSteady() throws {
     var segmenter = segmenter([try SyntheticMedia.video()])
     var names: [Int: [String]] = [:]
     for index in 0..<241 {
-      names[index] = segmenter.receive(.sample(SyntheticMedia.picture(index, isSteady: true))).map(name)
+      names[index] = segmenter.receive(.sample(SyntheticMedia.frame(index, isSteady: true))).map(name)
     }
     #expect(names[59] == [])
     #expect(names[60] == ["group", "fragment of 6, the last", "segmentEnd"])
@@ -59,9 +59,9 @@ import Testing
     var names: [Int: [String]] = [:]
     var starts: [Bool] = []
     for index in 0..<310 {
-      var picture = SyntheticMedia.picture(index, isSteady: true)
-      if index == 180 { picture.isSync = false }
-      let events = segmenter.receive(.sample(picture))
+      var frame = SyntheticMedia.frame(index, isSteady: true)
+      if index == 180 { frame.isSync = false }
+      let events = segmenter.receive(.sample(frame))
       names[index] = events.map(name)
       for case .fragment(let fragment) in events where fragment.startsSegment { starts.append(fragment.isIndependent) }
     }
@@ -76,11 +76,11 @@ import Testing
     var events: [FragmentEvent] = []
     var presented: [Int64] = []
     for index in 0..<240 {
-      var picture = SyntheticMedia.picture(index, offset: 2000, isSteady: true)
-      // The sixth picture closes a fragment; what follows comes earlier or later than foretold.
-      if index >= 6 { picture.decodeTime += shift }
-      presented.append(picture.decodeTime + Int64(picture.compositionOffset))
-      events += segmenter.receive(.sample(picture))
+      var frame = SyntheticMedia.frame(index, offset: 2000, isSteady: true)
+      // The sixth frame closes a fragment; what follows comes earlier or later than predicted.
+      if index >= 6 { frame.decodeTime += shift }
+      presented.append(frame.decodeTime + Int64(frame.compositionOffset))
+      events += segmenter.receive(.sample(frame))
     }
     events += segmenter.receive(.end(.finished))
     let runs = events.compactMap { if case .fragment(let fragment) = $0 { fragment.runs.first } else { nil } }
@@ -106,7 +106,7 @@ import Testing
       let limit = try #require(segmenter.policy.partLimit)
       #expect(limit == MediaTime(ticks: Int64(expected) * frame, timescale: timescale))
       for index in 0..<200 {
-        let events = segmenter.receive(.sample(SyntheticMedia.picture(index, duration: frame, isSteady: true)))
+        let events = segmenter.receive(.sample(SyntheticMedia.frame(index, duration: frame, isSteady: true)))
         for case .fragment(let fragment) in events { #expect(fragment.runs[0].samples.count <= expected) }
       }
     }
@@ -118,10 +118,10 @@ import Testing
     var time: Int64 = 0
     var lengths: [Double] = []
     for index in 0..<600 {
-      var picture = SyntheticMedia.picture(index)
-      picture.decodeTime = time
+      var frame = SyntheticMedia.frame(index)
+      frame.decodeTime = time
       time += [2970, 3060, 2970, 3000][index % 4]
-      for case .fragment(let fragment) in segmenter.receive(.sample(picture)) {
+      for case .fragment(let fragment) in segmenter.receive(.sample(frame)) {
         lengths.append(Double(fragment.runs[0].duration) / 90_000)
       }
     }
@@ -131,7 +131,7 @@ import Testing
     #expect(lengths.allSatisfy { $0 <= limit.seconds + 1e-6 })
   }
 
-  @Test func whereTracksAreDeliveredAloneTheAudioIsCutWithThePicture() throws {
+  @Test func whereTracksAreDeliveredAloneTheAudioIsCutWithTheVideo() throws {
     var segmenter = segmenter(
       [try SyntheticMedia.video(), try SyntheticMedia.audio()], policy: CutPolicy(fragmentsWaitForFollowers: true))
     var fragments: [Fragment] = []
@@ -149,7 +149,7 @@ import Testing
     #expect(fragments.allSatisfy { $0.runs[0].duration >= Int64(limit.seconds * 0.85 * 30_000) })
   }
 
-  @Test func noSampleIsLostDoubledOrMovedInForesight() throws {
+  @Test func noSampleIsLostDoubledOrMovedByPrediction() throws {
     var segmenter = segmenter([try SyntheticMedia.video(), try SyntheticMedia.audio()])
     let samples = SyntheticMedia.interleaved(seconds: 11, group: 45, isSteady: true)
     var events: [FragmentEvent] = []

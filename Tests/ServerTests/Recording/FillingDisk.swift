@@ -1,0 +1,19 @@
+import Synchronization
+
+@testable import Server
+
+/// A disk with an exact number of free bytes, which no other program changes. Bytes are written to the real disk.
+final class FillingDisk: Sendable {
+  /// What `--keep-free` is set to.
+  let keepFree: Int64 = 1 << 30
+  private let free: Atomic<Int64>
+
+  init() { free = Atomic(keepFree + (64 << 20)) }
+
+  /// Fewer bytes are free than are to stay free.
+  func fill() { free.store(keepFree - (64 << 20), ordering: .relaxed) }
+
+  func empty() { free.store(keepFree + (64 << 20), ordering: .relaxed) }
+
+  var calls: DiskCalls { DiskCalls(freeBytes: { _ in self.free.load(ordering: .relaxed) }) }
+}
