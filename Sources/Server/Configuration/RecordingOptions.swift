@@ -6,7 +6,7 @@ struct RecordingOptions: SettingGroup {
   let record = Setting("record", at: "recordings.folder", .folder, default: "./recordings", "Folder for recordings.")
   let noRecord = Setting(switch: "no-record", at: "recordings.off", opposite: "record", "Record nothing.")
   let recordMode = Setting<RecordingPolicy.Start>(
-    "record-mode", at: "streams.*.record.mode", .word, default: "auto", "Record streams by themselves, or when asked over the API.")
+    "record-mode", at: "streams.*.record.mode", .word, default: "auto", "Record streams by themselves, when asked over the API, or never.")
   let recordName = Setting(
     "record-name", at: "streams.*.record.name", SettingText("pattern", RecordingNaming.init(parsing:)), default: "{stream}/{time}",
     "Names of recordings: {stream}/, then {stream}, {time} or {year} … {second} (UTC).")

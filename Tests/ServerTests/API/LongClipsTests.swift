@@ -59,7 +59,7 @@ import Testing
     let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     let archive = RecordingArchive(folder: folder.path)
     let streams = StreamRegistry(
-      settings: StreamSettings(), clock: .system(), logger: logger
+      settings: { _ in StreamSettings() }, clock: .system(), logger: logger
     ) { _, _, _ in [] }
     let routes = ReplayRoutes(
       archive: archive, streams: streams, layout: .interleaved, longClips: LongClips(memory: .unlimited))

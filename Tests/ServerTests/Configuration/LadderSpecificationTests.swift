@@ -7,20 +7,19 @@ import Testing
 @Suite struct LadderSpecificationTests {
   @Test func aLadderIsSortedFromTheLargestRung() throws {
     let ladder = try LadderSpecification(parsing: "360p@800k,1080p@5M,720p@2.5M")
-    #expect(ladder.name == nil)
     #expect(ladder.rungs.map(\.name) == ["1080p", "720p", "360p"])
     #expect(ladder.rungs.map(\.bitRate) == [5_000_000, 2_500_000, 800_000])
   }
 
   @Test func aNameBeforeTheRungsIsTheStreams() throws {
-    let ladder = try LadderSpecification(parsing: "cam=240p@300000")
-    #expect(ladder.name?.description == "cam")
-    #expect(ladder.rungs == [RungSpecification(shortSide: 240, bitRate: 300_000)])
+    let named = try #require(try LadderSpecification.named("cam=240p@300000"))
+    #expect(named.stream.description == "cam")
+    #expect(try LadderSpecification(parsing: named.rest).rungs == [RungSpecification(shortSide: 240, bitRate: 300_000)])
   }
 
   @Test func aRungMayHaveAPresetOfItsOwn() throws {
-    let ladder = try LadderSpecification(parsing: "cam=720p@3M:preset=fast,360p@800k")
-    #expect(ladder.name?.description == "cam")
+    let ladder = try LadderSpecification(parsing: "720p@3M:preset=fast,360p@800k")
+    #expect(try LadderSpecification.named("720p@3M:preset=fast,360p@800k") == nil)
     #expect(ladder.rungs.map(\.preset) == [.fast, .veryfast])
   }
 
@@ -37,21 +36,25 @@ import Testing
   @Test func aStreamsOwnLadderBeatsTheOneOfAll() throws {
     let sources = SettingSources(
       flags: ["ladder": ["720p@3M", "cam=360p@800k"]], environment: ["WEIR_LADDER": "ignored"])
-    let ladders = try sources[StreamOptions().ladder]
-    #expect(ladders[try #require(StreamName("cam"))].map(\.name) == ["360p"])
-    #expect(ladders[try #require(StreamName("other"))].map(\.name) == ["720p"])
+    let profiles = try StreamProfiles(loading: sources, publicURL: nil)
+    #expect(profiles[try #require(StreamName("cam"))].settings.ladder.map(\.name) == ["360p"])
+    #expect(profiles[try #require(StreamName("other"))].settings.ladder.map(\.name) == ["720p"])
+    #expect(profiles.standard.settings.layout == .separate)
   }
 
   @Test func aVariableSeparatesLaddersBySemicolons() throws {
     let sources = SettingSources(environment: ["WEIR_LADDER": "720p@3M,360p@800k;cam=240p@300k"])
-    let ladders = try sources[StreamOptions().ladder]
-    #expect(ladders.standard.map(\.name) == ["720p", "360p"])
-    #expect(ladders.byName.count == 1)
+    let profiles = try StreamProfiles(loading: sources, publicURL: nil)
+    #expect(profiles.all.map { $0.settings.ladder.map(\.name) } == [["720p", "360p"], ["240p"]])
   }
 
   @Test func aLadderThatIsGivenTwiceIsRefused() {
     let sources = SettingSources(flags: ["ladder": ["720p@3M", "360p@800k"]])
     #expect(throws: ConfigurationError.self) { _ = try sources[StreamOptions().ladder] }
+    let named = SettingSources(flags: ["ladder": ["cam=720p@3M", "cam=360p@800k"]])
+    #expect(throws: ConfigurationError.self) { _ = try StreamProfiles(loading: named, publicURL: nil) }
+    let misnamed = SettingSources(flags: ["ladder": ["a b=720p@3M"]])
+    #expect(throws: ConfigurationError.self) { _ = try StreamProfiles(loading: misnamed, publicURL: nil) }
   }
 
   @Test(arguments: [

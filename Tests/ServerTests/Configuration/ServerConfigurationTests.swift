@@ -28,7 +28,7 @@ import Testing
         "record-max-size": ["2GB"],
       ])
     #expect(
-      configuration.recordingPolicy
+      configuration.streams.standard.recording
         == RecordingPolicy(
           start: .manual, syncInterval: 0, maximumDuration: 28_800_000_000_000, maximumBytes: 2_000_000_000,
           split: .clock(3_600_000_000_000)))
@@ -40,16 +40,16 @@ import Testing
     #expect(configuration.rtmp == ListenAddress(host: .any, port: 1935))
     #expect(configuration.https == nil && configuration.rtmps == nil && configuration.tls == nil)
     #expect(configuration.sources.isEmpty && configuration.publishKeys.isEmpty)
-    #expect(configuration.streamSettings.partTarget.seconds == 0.2)
-    #expect(configuration.streamSettings.segmentTarget.seconds == 2)
-    #expect(configuration.streamSettings.targetDuration == .automatic)
-    #expect(configuration.streamSettings.window.seconds == 60)
-    #expect(configuration.streamSettings.reconnectWindow.seconds == 30)
+    #expect(configuration.streams.standard.settings.partTarget.seconds == 0.2)
+    #expect(configuration.streams.standard.settings.segmentTarget.seconds == 2)
+    #expect(configuration.streams.standard.settings.targetDuration == .automatic)
+    #expect(configuration.streams.standard.settings.window.seconds == 60)
+    #expect(configuration.streams.standard.settings.reconnectWindow.seconds == 30)
     #expect(
       configuration.maxViewers == 10000 && configuration.httpLimits.repeatedPolls == 100
         && configuration.keepFree == 1_000_000_000)
     #expect(configuration.recordingsFolder == "./recordings")
-    #expect(configuration.recordingPolicy == RecordingPolicy())
+    #expect(configuration.streams.standard.recording == RecordingPolicy())
     #expect(configuration.segmentsFolder == nil && configuration.webFolder == nil)
     #expect(configuration.logLevel == .info && configuration.logFormat == .text)
   }
@@ -94,18 +94,18 @@ import Testing
   }
 
   @Test func aPartIsShorterThanASegment() throws {
-    #expect(try load(["part-duration": ["1999ms"]]).streamSettings.partTarget.seconds == 1.999)
+    #expect(try load(["part-duration": ["1999ms"]]).streams.standard.settings.partTarget.seconds == 1.999)
     #expect(complaint(["part-duration": ["2s"]])?.contains("must be shorter than a segment (2s)") == true)
   }
 
   @Test func theWindowHoldsThreeSegments() throws {
-    #expect(try load(["window": ["6s"]]).streamSettings.window.seconds == 6)
+    #expect(try load(["window": ["6s"]]).streams.standard.settings.window.seconds == 6)
     #expect(complaint(["window": ["5999ms"]])?.contains("use at least 6s") == true)
   }
 
   @Test func aTargetDurationIsNotShorterThanASegment() throws {
-    #expect(try load(["target-duration": ["2"]]).streamSettings.targetDuration == .seconds(2))
-    #expect(try load(["target-duration": ["6s"]]).streamSettings.targetDuration == .seconds(6))
+    #expect(try load(["target-duration": ["2"]]).streams.standard.settings.targetDuration == .seconds(2))
+    #expect(try load(["target-duration": ["6s"]]).streams.standard.settings.targetDuration == .seconds(6))
     #expect(complaint(["target-duration": ["1"]])?.contains("use 2 or more, or auto") == true)
     #expect(complaint(["target-duration": ["1.5"]])?.contains("or auto") == true)
   }

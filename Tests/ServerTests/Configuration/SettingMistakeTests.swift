@@ -63,7 +63,7 @@ import Testing
   @Test func aCommandsOwnDefaultLosesToFlagsAndVariables() throws {
     func mode(_ flags: [SettingName: [String]], _ environment: [String: String]) throws -> RecordingPolicy.Start {
       let sources = SettingSources(flags: flags, environment: environment, defaults: ["record-mode": "manual"])
-      return try ServerConfiguration(loading: sources).recordingPolicy.start
+      return try ServerConfiguration(loading: sources).streams.standard.recording.start
     }
     #expect(try mode([:], [:]) == .manual)
     #expect(try mode([:], ["WEIR_RECORD_MODE": "auto"]) == .automatic)

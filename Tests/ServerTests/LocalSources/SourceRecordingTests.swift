@@ -68,11 +68,11 @@ import Testing
       let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
       archive = RecordingArchive(folder: folder.path)
       let library = RecordingLibrary(
-        folder: folder.path, keepFree: 0, policy: RecordingPolicy(start: start), threads: .singleton, writerCount: 1,
+        folder: folder.path, keepFree: 0, policy: { _ in RecordingPolicy(start: start) }, threads: .singleton, writerCount: 1,
         archive: archive, logger: logger)
       self.library = library
       registry = StreamRegistry(
-        settings: StreamSettings(), clock: .system(), logger: logger
+        settings: { _ in StreamSettings() }, clock: .system(), logger: logger
       ) { stream, epoch, requested in
         requested == .asConfigured ? library.makeRecorder(stream: stream, epoch: epoch).map { [$0] } ?? [] : []
       }

@@ -103,7 +103,7 @@ import Testing
 
   @Test func replayAndClipsGiveTheFirstOfEachKind() async throws {
     let folder = try TemporaryFolder()
-    let archive = RecordingArchive(folder: folder.path, rewind: MediaTime(milliseconds: 3_600_000))
+    let archive = RecordingArchive(folder: folder.path, rewind: { _ in MediaTime(milliseconds: 3_600_000) })
     let (_, harness) = try await record(folder, archive: archive)
     try await harness.settle()
     let window = harness.window

@@ -136,7 +136,7 @@ import Testing
     #expect(scene.budget.files == 11)
     let stream = try #require(StreamName("cam"))
     let archive = RecordingArchive(
-      folder: scene.root.path, rewind: MediaTime(milliseconds: 3_600_000), files: scene.files)
+      folder: scene.root.path, rewind: { _ in MediaTime(milliseconds: 3_600_000) }, files: scene.files)
     archive.begin(epoch: "e", of: stream)
     var names: [String] = []
     for number in 0..<20 {

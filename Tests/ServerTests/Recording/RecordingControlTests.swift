@@ -23,15 +23,15 @@ import Testing
 
     init(_ start: RecordingPolicy.Start = .manual, policy: RecordingPolicy? = nil, rewind: MediaTime? = nil) throws {
       folder = try TemporaryFolder()
-      let archive = RecordingArchive(folder: folder.path, rewind: rewind)
+      let archive = RecordingArchive(folder: folder.path, rewind: { _ in rewind })
       self.archive = archive
       let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
       let library = RecordingLibrary(
-        folder: folder.path, keepFree: 0, policy: policy ?? RecordingPolicy(start: start), threads: .singleton,
+        folder: folder.path, keepFree: 0, policy: { _ in policy ?? RecordingPolicy(start: start) }, threads: .singleton,
         writerCount: 1, archive: archive, logger: logger)
       self.library = library
       registry = StreamRegistry(
-        settings: StreamSettings(), clock: .system(), logger: logger
+        settings: { _ in StreamSettings() }, clock: .system(), logger: logger
       ) { stream, epoch, requested in
         guard requested == .asConfigured, let recorder = library.makeRecorder(stream: stream, epoch: epoch) else {
           return []

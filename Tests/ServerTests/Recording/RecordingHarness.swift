@@ -111,7 +111,7 @@ final class RecordingHarness {
     self.folder = folder
     self.stream = try #require(StreamName(stream))
     library = RecordingLibrary(
-      folder: folder.path, keepFree: keepFree, policy: policy, retention: retention, threads: .singleton,
+      folder: folder.path, keepFree: keepFree, policy: { _ in policy }, retention: retention, threads: .singleton,
       writerCount: 1, archive: archive, calls: calls,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     events = RecordedEvents()

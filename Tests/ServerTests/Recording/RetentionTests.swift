@@ -162,7 +162,7 @@ import Testing
   @Test(arguments: [nil, MediaTime(milliseconds: 3_600_000)])
   func whatIsRemovedIsNotKeptOpen(_ rewind: MediaTime?) async throws {
     let folder = try TemporaryFolder()
-    let archive = RecordingArchive(folder: folder.path, rewind: rewind)
+    let archive = RecordingArchive(folder: folder.path, rewind: { _ in rewind })
     let retention = RetentionSettings(maximumAge: 60_000_000_000)
     let harness = try RecordingHarness(folder, retention: retention, archive: archive)
     await harness.library.finishLeftovers()

@@ -12,7 +12,7 @@ import Testing
 
 @Suite struct FirstSegmentTests {
   private let registry = StreamRegistry(
-    settings: StreamSettings(), clock: .system(),
+    settings: { _ in StreamSettings() }, clock: .system(),
     logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
   ) { _, _, _ in [] }
 

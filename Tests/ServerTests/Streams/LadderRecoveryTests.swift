@@ -51,8 +51,12 @@ import Testing
     let starts = Starts()
     let name = try #require(StreamName("cam"))
     let registry = StreamRegistry(
-      settings: StreamSettings(),
-      ladders: LadderProfiles(standard: [RungSpecification(shortSide: 90, bitRate: 100_000)]),
+      settings: { _ in
+        var settings = StreamSettings()
+        settings.ladder = [RungSpecification(shortSide: 90, bitRate: 100_000)]
+        settings.layout = .separate
+        return settings
+      },
       workers: launcher(starts), clock: .system(), logger: logger
     ) { _, _, _ in [] }
     let source = TestSource(

@@ -16,10 +16,12 @@ import Testing
 
   /// A publisher of segments of two seconds, each two frames, fed until so many of them are there.
   private func published(_ segments: Int) async throws -> (stream: LiveStream, send: () -> Duration) {
-    var settings = StreamSettings()
-    settings.window = MediaTime(milliseconds: Int64(segments) * 2000)
     let registry = StreamRegistry(
-      settings: settings, clock: time.clock, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+      settings: { _ in
+        var settings = StreamSettings()
+        settings.window = MediaTime(milliseconds: Int64(segments) * 2000)
+        return settings
+      }, clock: time.clock, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     ) { _, _, _ in [] }
     let name = try #require(StreamName("cam"))
     let sink = try await registry.admit(

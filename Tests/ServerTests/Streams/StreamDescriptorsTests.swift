@@ -12,8 +12,7 @@ import Testing
 
 @Suite struct StreamDescriptorsTests {
   private func descriptors(_ budget: DescriptorBudget, sinks: Int = 1, sharesMemory: Bool = true) -> StreamDescriptors {
-    var made = StreamDescriptors(
-      budget: budget, sinks: sinks, ladders: LadderProfiles(), audioProfiles: AudioProfiles(), segmentLimit: 120)
+    var made = StreamDescriptors(budget: budget, sinks: sinks)
     made.sharesMemory = sharesMemory
     return made
   }
@@ -22,13 +21,13 @@ import Testing
   @Test func theDescriptorOfItsMemoryIsGivenBackWhenItIsClosed() throws {
     let budget = DescriptorBudget(limit: 600)
     let descriptors = descriptors(budget)
-    let name = try #require(StreamName("cam"))
-    var reservation = descriptors.reserve(name)
+    let settings = StreamSettings()
+    var reservation = descriptors.reserve(settings)
     var memory: SegmentMemory? = try SegmentMemory(in: #require(reservation).store)
     _ = try memory?.append([ByteBuffer(string: "media")])
     #expect(budget.taken.streams == 5)
     reservation = nil
-    descriptors.giveBack(name)
+    descriptors.giveBack(settings)
     #expect(budget.taken.streams == 1)
     memory = nil
     #expect(budget.taken.streams == 0)
@@ -36,8 +35,7 @@ import Testing
 
   @Test func whatDoesNotComeIsGivenBack() throws {
     let budget = DescriptorBudget(limit: 600)
-    let name = try #require(StreamName("cam"))
-    try #require(descriptors(budget).reserve(name)).giveBack()
+    try #require(descriptors(budget).reserve(StreamSettings())).giveBack()
     #expect(budget.taken.streams == 0)
   }
 
@@ -45,11 +43,11 @@ import Testing
   @Test func segmentsInFilesOfTheirOwnAreCounted() throws {
     let budget = DescriptorBudget(limit: 600)
     let descriptors = descriptors(budget, sharesMemory: false)
-    let name = try #require(StreamName("cam"))
-    #expect(descriptors.count(of: name) == 1 + 120 + 3)
-    #expect(descriptors.capacity == 3)
+    let settings = StreamSettings()
+    #expect(descriptors.count(of: settings) == 1 + 120 + 3)
+    #expect(descriptors.capacity(of: settings) == 3)
     var taken: [StreamDescriptors.Reservation] = []
-    while let reservation = descriptors.reserve(name) { taken.append(reservation) }
+    while let reservation = descriptors.reserve(settings) { taken.append(reservation) }
     #expect(taken.count == 3)
   }
 
@@ -72,7 +70,7 @@ import Testing
     let clock = ManualClock()
     let slow = SlowSink()
     let registry = StreamRegistry(
-      settings: StreamSettings(), descriptors: budget, sinksPerStream: 1, clock: clock.clock,
+      settings: { _ in StreamSettings() }, descriptors: budget, sinksPerStream: 1, clock: clock.clock,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     ) { _, _, _ in [slow] }
     let room = budget.streams
@@ -91,7 +89,7 @@ import Testing
   @Test func aStreamWhoseFilesAreNotClosedGetsNoMoreOfThem() async throws {
     let made = Mutex<[SlowSink]>([])
     let registry = StreamRegistry(
-      settings: StreamSettings(), descriptors: DescriptorBudget(limit: 600), sinksPerStream: 1,
+      settings: { _ in StreamSettings() }, descriptors: DescriptorBudget(limit: 600), sinksPerStream: 1,
       clock: ManualClock().clock, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     ) { _, _, _ in
       let sink = SlowSink()
@@ -112,7 +110,7 @@ import Testing
 
   private func registry(_ budget: DescriptorBudget) -> StreamRegistry {
     StreamRegistry(
-      settings: StreamSettings(), descriptors: budget, clock: ManualClock().clock,
+      settings: { _ in StreamSettings() }, descriptors: budget, clock: ManualClock().clock,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     ) { _, _, _ in [] }
   }

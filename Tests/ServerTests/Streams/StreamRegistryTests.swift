@@ -26,9 +26,9 @@ import Testing
 
   private func registry(key: String? = nil) -> StreamRegistry {
     var keys = PublishKeys()
-    if let key { keys.add(Secret(key), for: nil) }
+    if let key { keys.add(Secret(key), for: .all) }
     return StreamRegistry(
-      settings: StreamSettings(), publishKeys: keys, clock: hands.clock,
+      settings: { _ in StreamSettings() }, publishKeys: keys, clock: hands.clock,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     ) { _, _, _ in [] }
   }

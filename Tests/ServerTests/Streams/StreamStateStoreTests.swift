@@ -45,7 +45,7 @@ import Testing
     let first = stateStore()
     _ = try first.begin(patience: patience)
     let registry = StreamRegistry(
-      settings: StreamSettings(), clock: SteadyClock(wallOffset: EpochDriver.wall) { 0 },
+      settings: { _ in StreamSettings() }, clock: SteadyClock(wallOffset: EpochDriver.wall) { 0 },
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, stateStore: first
     ) { _, _, _ in [] }
     for (text, reason) in [("ended", EndReason.finished), ("lost", .connectionLost("reset"))] {

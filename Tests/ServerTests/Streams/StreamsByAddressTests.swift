@@ -16,11 +16,11 @@ import Testing
 
   private func registry(key: String? = nil, streams: Int = 1000, descriptors: Int? = nil) -> StreamRegistry {
     var keys = PublishKeys()
-    if let key { keys.add(Secret(key), for: nil) }
+    if let key { keys.add(Secret(key), for: .all) }
     var limits = NameAllowance.Limits()
     limits.streams = streams
     return StreamRegistry(
-      settings: StreamSettings(), publishKeys: keys, names: limits,
+      settings: { _ in StreamSettings() }, publishKeys: keys, names: limits,
       descriptors: descriptors.map { DescriptorBudget(limit: $0) } ?? .unlimited, clock: time.clock,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     ) { _, _, _ in [] }

@@ -9,7 +9,7 @@ struct ConfigGroup: Sendable {
 
   /// `recordings.retain`; empty for the whole file.
   let path: String
-  /// In the order of the declarations.
+  /// In the order of the declarations; streams stand last.
   private(set) var members: [(key: String, member: Member)] = []
 
   /// All that a file may say.
@@ -32,6 +32,9 @@ struct ConfigGroup: Sendable {
       }
       let inner = settings.filter { $0.keys.first == key }.map { (keys: $0.keys.dropFirst(), setting: $0.setting) }
       members.append((key, .group(ConfigGroup(path: path.isEmpty ? key : "\(path).\(key)", inner))))
+    }
+    if let streams = members.firstIndex(where: { $0.key == SettingPath.streams }) {
+      members.append(members.remove(at: streams))
     }
   }
 

@@ -27,7 +27,7 @@ import Testing
 
   init() {
     registry = StreamRegistry(
-      settings: StreamSettings(), clock: hands.clock,
+      settings: { _ in StreamSettings() }, clock: hands.clock,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     ) { _, _, _ in [] }
     viewers = ViewerRegistry(limit: 10_000, clock: hands.clock)

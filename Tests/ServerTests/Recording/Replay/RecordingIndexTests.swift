@@ -118,7 +118,7 @@ import Testing
 
   @Test func aSegmentOnDiskHasTheBytesThatItHadInMemory() async throws {
     let folder = try TemporaryFolder()
-    let archive = RecordingArchive(folder: folder.path, rewind: MediaTime(milliseconds: 3_600_000))
+    let archive = RecordingArchive(folder: folder.path, rewind: { _ in MediaTime(milliseconds: 3_600_000) })
     let harness = try RecordingHarness(folder, archive: archive)
     try harness.startPublication([try SyntheticMedia.video(), try SyntheticMedia.audio()])
     try harness.send(SyntheticMedia.interleaved(seconds: 9, offset: 1000))

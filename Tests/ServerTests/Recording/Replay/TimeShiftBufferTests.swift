@@ -16,7 +16,7 @@ import Testing
     let folder = try TemporaryFolder()
     let threads = NIOThreadPool(numberOfThreads: 1)
     threads.start()
-    let archive = RecordingArchive(folder: nil, rewind: MediaTime(milliseconds: 1000))
+    let archive = RecordingArchive(folder: nil, rewind: { _ in MediaTime(milliseconds: 1000) })
     archive.begin(epoch: "e", of: try #require(StreamName("cam")))
     let buffer = TimeShiftBuffer(
       stream: try #require(StreamName("cam")), epoch: "e", folder: folder.path, keepFree: 0, archive: archive,
@@ -71,7 +71,7 @@ import Testing
     let folder = try TemporaryFolder(.memory)
     let threads = NIOThreadPool(numberOfThreads: 1)
     threads.start()
-    let archive = RecordingArchive(folder: nil, rewind: MediaTime(milliseconds: 600_000))
+    let archive = RecordingArchive(folder: nil, rewind: { _ in MediaTime(milliseconds: 600_000) })
     let budget = RecordingBudget(limit: limit)
     var settings = StreamSettings()
     settings.window = MediaTime(milliseconds: 6000)
