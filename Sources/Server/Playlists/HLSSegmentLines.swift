@@ -1,5 +1,6 @@
 internal import Basics
 internal import FMP4
+internal import Ingest
 internal import NIOCore
 
 /// The lines of a segment in a media playlist, live or recorded, with the tags before it. Tags are written only when a value
@@ -7,10 +8,10 @@ internal import NIOCore
 struct HLSSegmentLines: Sendable {
   private var initVersion: Int?
 
-  /// `initVersion` is nil when the rendition has no media there. `wallStart` is in nanoseconds since 1970; nil when the last
+  /// `initVersion` is nil when the rendition has no media there. `wallStart` is nil when the last
   /// EXT-X-PROGRAM-DATE-TIME still holds.
   mutating func writeHead(
-    followsDiscontinuity: Bool, initVersion: Int?, wallStart: Int64?, _ out: inout ByteBuffer
+    followsDiscontinuity: Bool, initVersion: Int?, wallStart: WallTime?, _ out: inout ByteBuffer
   ) {
     if followsDiscontinuity { out.writeStaticString("#EXT-X-DISCONTINUITY\n") }
     if let initVersion, initVersion != self.initVersion {
@@ -18,7 +19,7 @@ struct HLSSegmentLines: Sendable {
       self.initVersion = initVersion
     }
     if let wallStart {
-      out.writeString("#EXT-X-PROGRAM-DATE-TIME:\(UTCText(nanosecondsSince1970: wallStart).internet)\n")
+      out.writeString("#EXT-X-PROGRAM-DATE-TIME:\(UTCText(wallStart).internet)\n")
     }
   }
 

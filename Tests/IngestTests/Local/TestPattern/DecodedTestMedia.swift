@@ -22,7 +22,7 @@ struct DecodedTestMedia {
   var audioStart: Int64 = 0
 
   /// Makes pictures 0 ..< count and decodes them.
-  init(_ settings: TestSourceSettings, count: Int64, wallStart: Int64) throws {
+  init(_ settings: TestSourceSettings, count: Int64, wallStart: WallTime) throws {
     let media = try TestMedia(settings: settings, wallStart: wallStart)
     var events: [MediaEvent] = []
     for picture in 0..<count { try media.advance(to: picture) { events.append($0) } }
