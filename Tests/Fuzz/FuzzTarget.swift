@@ -104,7 +104,9 @@ enum FuzzTarget: String, CaseIterable {
   private static func chunks(_ bytes: [UInt8]) {
     var reader = ChunkReader()
     var buffer = ByteBuffer(bytes: bytes)
-    while let message = try? reader.next(&buffer, now: 0) { precondition(message.payload.readableBytes <= bytes.count) }
+    while let message = try? reader.next(&buffer, now: .zero) {
+      precondition(message.payload.readableBytes <= bytes.count)
+    }
   }
 
   private static func tags(_ bytes: ByteBuffer) {
