@@ -28,7 +28,7 @@ import Testing
         stream: name, key: nil, protocolName: "capture", remoteAddress: "this server", origin: .server
       ) { [weak self] reason in self?.stop(reason) }
       guard let sink = try? await gate.admit(request) else { return .failed("refused") }
-      _ = sink.receive(.clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: RecordingHarness.start)))
+      _ = sink.receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: RecordingHarness.start)))
       _ = sink.receive(.tracks([(try? SyntheticMedia.video()), (try? SyntheticMedia.audio())].compactMap(\.self)))
       state.withLock { $0.sink = sink }
       while true {

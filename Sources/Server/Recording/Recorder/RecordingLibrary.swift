@@ -107,7 +107,7 @@ final class RecordingLibrary: Sendable {
     let askDisk = retention.freeBytes ?? { (try? RecordingFolder.open(folder)).flatMap(calls.freeBytes) }
     retention.freeBytes = { [freeSpaceSample] in
       let free = askDisk()
-      if let free { freeSpaceSample.note(freeBytes: free, at: clock.monotonicNanoseconds()) }
+      if let free { freeSpaceSample.note(freeBytes: free, at: clock.monotonic()) }
       return free
     }
     keeper = Mutex(
@@ -308,7 +308,7 @@ final class RecordingLibrary: Sendable {
     return Overview(
       recorders: registers.recorders.withLock { $0.newest }, counters: settings.counters.figures,
       queuedBytes: settings.budget.waiting,
-      disk: look.map { ($0.freeBytes, max(0, settings.clock.monotonicNanoseconds() &- $0.at)) })
+      disk: look.map { ($0.freeBytes, max(0, settings.clock.monotonic() &- $0.at)) })
   }
 
   /// Ends all recordings within a few seconds. Each is finished if that is cheap, and otherwise left whole and fragmented for the
