@@ -67,7 +67,7 @@ let package = Package(
       name: "COpenSSL", path: "Sources/Ingest/Admission/COpenSSL", pkgConfig: "libcrypto",
       providers: [.apt(["libssl-dev"])]),
 
-    // What knows no media: text, dates, sizes, JSON, checksums, budgets.
+    // What knows no media: text, sizes, JSON, checksums, budgets.
     .target(
       name: "Basics",
       dependencies: ["CChecksum", nio, logging, .product(name: "NIOPosix", package: "swift-nio")],
@@ -120,7 +120,7 @@ let package = Package(
     // The files of web/, embedded by #embed.
     .target(name: "CWeb", path: "Sources/Server/CWeb", cSettings: [.unsafeFlags(["-Wno-c23-extensions"])]),
 
-    .target(name: "Support", dependencies: ["FMP4", nio], path: "Tests/Support", swiftSettings: house),
+    .target(name: "Support", dependencies: ["FMP4", "Ingest", nio], path: "Tests/Support", swiftSettings: house),
     .testTarget(name: "FMP4Tests", dependencies: ["FMP4", "Support", nio], swiftSettings: house),
     .testTarget(
       name: "IngestTests",
@@ -171,7 +171,8 @@ if Context.environment["WEIR_FUZZ"] != nil {
         name: "Server", dependencies: server?.dependencies ?? [],
         exclude: (server?.exclude ?? []) + ["Commands/Weir.swift"], cSettings: gnuSource, swiftSettings: instrumented),
       .target(
-        name: "Support", dependencies: ["FMP4", nio], path: "Tests/Support", sources: ["SyntheticMedia.swift"],
+        name: "Support", dependencies: ["FMP4", "Ingest", nio], path: "Tests/Support",
+        sources: ["SyntheticMedia.swift", "TimeLiterals.swift"],
         swiftSettings: instrumented),
       .executableTarget(
         name: "Fuzz",

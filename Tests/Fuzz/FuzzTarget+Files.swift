@@ -30,7 +30,7 @@ extension FuzzTarget {
     for document in [ReplayDocument.multivariant(.interleaved), .multivariant(.separate), .keyFrames, .manifest] {
       _ = source.document(document, target: 2)
     }
-    let metadata = MovieMetadata(title: "x", date: "", tool: "", creation: 0)
+    let metadata = MovieMetadata(title: "x", date: "", tool: "", creation: .zero)
     let moments: [ReplaySource.Moment?] = [
       nil, .media(MediaTime(milliseconds: 0)), .media(MediaTime(milliseconds: 700)),
       .media(MediaTime(milliseconds: -1)),
@@ -111,7 +111,7 @@ extension FuzzTarget {
     guard case .fragmented(let tables, let length) = scanner.content else { return nil }
     var indexer = RecordingIndexer()
     for found in scanner.takeFound() { indexer.add(found) }
-    let metadata = MovieMetadata(title: "x", date: "", tool: "", creation: 0)
+    let metadata = MovieMetadata(title: "x", date: "", tool: "", creation: .zero)
     guard var builder = MovieBuilder(tables, metadata: metadata) else { return nil }
     builder.annex = indexer.finished.stored
     return Array(builder.head(contentLength: length, blockSize: 1).readableBytesView) + recording

@@ -27,9 +27,9 @@ extension FuzzTarget {
   }
 
   static func times(_ text: String) {
-    if let time = UTCText.nanoseconds(text) {
+    if let time = UTCText.read(text) {
       // Whatever is read is written, and read again.
-      precondition(UTCText.nanoseconds(UTCText(nanosecondsSince1970: time).internet) != nil || time < 0, text)
+      precondition(UTCText.read(UTCText(time).internet) != nil || time < .zero, text)
     }
     _ = try? DurationText.parse(text)
     _ = try? ByteSizeText.parse(text)

@@ -104,7 +104,9 @@ enum FuzzTarget: String, CaseIterable {
   private static func chunks(_ bytes: [UInt8]) {
     var reader = ChunkReader()
     var buffer = ByteBuffer(bytes: bytes)
-    while let message = try? reader.next(&buffer, now: 0) { precondition(message.payload.readableBytes <= bytes.count) }
+    while let message = try? reader.next(&buffer, now: .zero) {
+      precondition(message.payload.readableBytes <= bytes.count)
+    }
   }
 
   private static func tags(_ bytes: ByteBuffer) {
@@ -199,7 +201,7 @@ enum FuzzTarget: String, CaseIterable {
     }
     guard case .fragmented(let tables, let length) = scanner.content else { return }
     precondition(length <= UInt64(bytes.count))
-    let metadata = MovieMetadata(title: "x", date: "", tool: "", creation: 0)
+    let metadata = MovieMetadata(title: "x", date: "", tool: "", creation: .zero)
     _ = MovieBuilder(tables, metadata: metadata)?.head(contentLength: length, blockSize: 4096)
   }
 }

@@ -10,7 +10,7 @@ package struct SyntheticRecording {
   package var fragments: [Fragment] = []
 
   /// The time of day of media time 0.
-  package static let clock = WallClockAnchor(mediaTime: .zero, wallNanoseconds: 1_795_245_850_000_000_000)
+  package static let clock = WallClockAnchor(mediaTime: .zero, wallTime: 1_795_245_850_000_000_000)
 
   /// Thirty frames of video and 46.875 frames of audio a second, of the tracks that are given.
   package init(_ tracks: [TrackDescription], seconds: Int = 3, offset: Int32 = 1000) {

@@ -6,14 +6,13 @@ struct ProducerReferenceTime: Hashable {
   let track: TrackID
   /// Ticks of the track's timescale.
   let mediaTime: Int64
-  /// Nanoseconds since 1970-01-01T00:00:00Z.
-  let wallNanoseconds: Int64
+  let wallTime: WallTime
 
   /// For a run of a fragment: its earliest presentation time, by the publication's clock.
   init(of run: TrackRun, anchor: WallClockAnchor) {
     track = run.track
     mediaTime = run.earliestPresentationTime
-    wallNanoseconds = anchor.wallNanoseconds(at: MediaTime(ticks: mediaTime, timescale: run.timescale))
+    wallTime = anchor.wallTime(at: MediaTime(ticks: mediaTime, timescale: run.timescale))
   }
 
   /// Reads a `prft`. Throws for other versions than 1.
@@ -29,7 +28,7 @@ struct ProducerReferenceTime: Hashable {
     let era: Int64 = time >> 63 == 0 ? 1 << 32 : 0
     let seconds = Int64(time >> 32) &+ era &- Self.secondsFrom1900
     let nanoseconds = ((time & 0xFFFF_FFFF) &* 1_000_000_000 &+ 0xFFFF_FFFF) >> 32
-    wallNanoseconds = seconds &* 1_000_000_000 &+ Int64(nanoseconds)
+    wallTime = WallTime(nanoseconds: seconds &* 1_000_000_000 &+ Int64(nanoseconds))
   }
 
   /// Size of the box in bytes.
@@ -45,7 +44,7 @@ struct ProducerReferenceTime: Hashable {
 
   /// The 64-bit timestamp of RFC 5905: seconds since 1900 modulo 2³², and fractions of 2⁻³² seconds.
   var networkTime: UInt64 {
-    let (seconds, nanoseconds) = (wallNanoseconds / 1_000_000_000, wallNanoseconds % 1_000_000_000)
+    let (seconds, nanoseconds) = wallTime.nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
     // Before 1970 the remainder is negative. The fraction counts up from the second below.
     let (whole, rest) = nanoseconds < 0 ? (seconds &- 1, nanoseconds &+ 1_000_000_000) : (seconds, nanoseconds)
     let fraction = (UInt64(truncatingIfNeeded: rest) &<< 32) / 1_000_000_000

@@ -17,17 +17,17 @@ package enum MediaEvent: Sendable {
 /// times.
 package struct WallClockAnchor: Sendable, Hashable {
   package var mediaTime: MediaTime
-  /// Nanoseconds since 1970-01-01T00:00:00Z on the server's steady clock, which never steps.
-  package var wallNanoseconds: Int64
+  /// On the server's steady clock, which never steps.
+  package var wallTime: WallTime
 
-  package init(mediaTime: MediaTime, wallNanoseconds: Int64) {
+  package init(mediaTime: MediaTime, wallTime: WallTime) {
     self.mediaTime = mediaTime
-    self.wallNanoseconds = wallNanoseconds
+    self.wallTime = wallTime
   }
 
-  /// The wall time, in nanoseconds since 1970, of another media time on the same timeline.
-  package func wallNanoseconds(at time: MediaTime) -> Int64 {
-    wallNanoseconds &+ time.nanoseconds &- mediaTime.nanoseconds
+  /// The wall time of another media time on the same timeline.
+  package func wallTime(at time: MediaTime) -> WallTime {
+    wallTime &+ time.nanoseconds &- mediaTime.nanoseconds
   }
 }
 

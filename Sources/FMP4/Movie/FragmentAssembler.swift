@@ -64,7 +64,7 @@ struct FragmentAssembler: Sendable {
       timescales[reference.time.track].map { timescale in
         WallClockAnchor(
           mediaTime: MediaTime(ticks: reference.time.mediaTime, timescale: timescale),
-          wallNanoseconds: reference.time.wallNanoseconds)
+          wallTime: reference.time.wallTime)
       }
     }
     let from = reference?.offset ?? offset

@@ -7,10 +7,9 @@ package struct MovieMetadata: Sendable, Hashable {
   package var date: String
   /// Name and version of the program.
   package var tool: String
-  /// Seconds since 1970-01-01T00:00:00Z.
-  package var creation: Int64
+  package var creation: WallTime
 
-  package init(title: String, date: String, tool: String, creation: Int64) {
+  package init(title: String, date: String, tool: String, creation: WallTime) {
     self.title = title
     self.date = date
     self.tool = tool
@@ -122,7 +121,7 @@ package struct MovieBuilder: Sendable {
 
   /// §8.2.1.
   private func movie(_ out: inout OutputRawSpan, shift: UInt64) {
-    let creation = UInt64(max(0, metadata.creation &+ MovieBoxes.secondsFrom1904To1970))
+    let creation = UInt64(max(0, metadata.creation.seconds &+ MovieBoxes.secondsFrom1904To1970))
     let nextID = (tracks.compactMap { $0.descriptions.first?.id.rawValue }.max() ?? 0) &+ 1
     out.box("moov") { out in
       MovieBoxes.movieHeader(

@@ -20,10 +20,8 @@ struct AdmittedPublication {
 
   /// Passes an event to the sink; not the last one. Returns a reason if the sink closes the publication.
   ///
-  /// - Parameters:
-  ///   - encoder: current name of the encoder, possibly empty.
-  ///   - now: monotonic nanoseconds.
-  mutating func give(_ event: MediaEvent, encoder: String, now: Int64) -> EndReason? {
+  /// - Parameter encoder: current name of the encoder, possibly empty.
+  mutating func give(_ event: MediaEvent, encoder: String, now: MonotonicTime) -> EndReason? {
     if case .tracks(let tracks) = event { tell(tracks, encoder, now) }
     guard case .closed(let reason) = sink.receive(event) else { return nil }
     publisher.tellEnd(of: stream, reason)
@@ -36,7 +34,7 @@ struct AdmittedPublication {
     publisher.tellEnd(of: stream, reason)
   }
 
-  private mutating func tell(_ tracks: [TrackDescription], _ encoder: String, _ now: Int64) {
+  private mutating func tell(_ tracks: [TrackDescription], _ encoder: String, _ now: MonotonicTime) {
     let verb = isAnnounced ? "now" : "publishing"
     isAnnounced = true
     guard let untold = changes.tells(now: now) else { return }

@@ -39,13 +39,12 @@ struct Publication {
   /// Name of the encoder.
   private(set) var encoder = ""
 
-  /// `wallOffset` as in `SteadyClock`: wall clock minus monotonic time, in nanoseconds.
-  init(wallOffset: Int64) {
-    timesOfDay = TimesOfDay(wallOffset: wallOffset)
+  init(reading: ClockReading) {
+    timesOfDay = TimesOfDay(reading: reading)
   }
 
-  /// Time of the next `tick`, in nanoseconds. Nil if nothing waits.
-  func deadline(after now: Int64) -> Int64? {
+  /// Time of the next `tick`. Nil if nothing waits.
+  func deadline(after now: MonotonicTime) -> MonotonicTime? {
     switch state {
     case .gathering: gate.deadline(after: now)
     case .open: progress.deadline(after: now)
@@ -53,7 +52,7 @@ struct Publication {
   }
 
   /// Handles the passing of time: a wait for a track may end. Throws if no supported media has come.
-  mutating func tick(now: Int64, to out: inout [PublicationAction]) throws(WireError) {
+  mutating func tick(now: MonotonicTime, to out: inout [PublicationAction]) throws(WireError) {
     switch state {
     case .gathering:
       if let firstLeftOut, !has(.video), !has(.audio), gate.isInVain(now: now) { throw firstLeftOut }
@@ -91,7 +90,7 @@ struct Publication {
   /// Takes a decoder configuration record of a track. For audio, false if weir does not support its form. The kind is
   /// then missing until a supported one comes, on this or another track. For video it throws instead.
   mutating func configure(
-    _ track: TrackID, _ coding: CodecID, record: ByteBuffer, now: Int64, to out: inout [PublicationAction]
+    _ track: TrackID, _ coding: CodecID, record: ByteBuffer, now: MonotonicTime, to out: inout [PublicationAction]
   ) throws(WireError) -> Bool {
     switch coding.kind {
     case .video:
@@ -127,7 +126,7 @@ struct Publication {
   /// Reports media in an unsupported codec, by the codec's name. `isAlone` is true if no other track of that kind is
   /// accepted.
   mutating func leaveOut(
-    codec: String, of kind: MediaKind, isAlone: Bool, now: Int64, to out: inout [PublicationAction]
+    codec: String, of kind: MediaKind, isAlone: Bool, now: MonotonicTime, to out: inout [PublicationAction]
   ) {
     guard warned.insert(.leftOutCodec(kind)).inserted else { return }
     firstLeftOut = firstLeftOut ?? .unsupported(codec: codec)
@@ -163,15 +162,15 @@ struct Publication {
 
   // MARK: media
 
-  /// Takes a video or audio frame. `now` is the arrival time in nanoseconds.
-  mutating func receive(_ unit: WireUnit, now: Int64, to out: inout [PublicationAction]) {
+  /// Takes a video or audio frame. `now` is the arrival time.
+  mutating func receive(_ unit: WireUnit, now: MonotonicTime, to out: inout [PublicationAction]) {
     switch unit.coding.kind {
     case .video: receiveVideo(unit, now, to: &out)
     case .audio: receiveAudio(unit, now, to: &out)
     }
   }
 
-  private mutating func receiveVideo(_ unit: WireUnit, _ now: Int64, to out: inout [PublicationAction]) {
+  private mutating func receiveVideo(_ unit: WireUnit, _ now: MonotonicTime, to out: inout [PublicationAction]) {
     gate.saw(.video, time: nil, now: now)
     var composition = unit.composition
     if composition.magnitude > PublicationLimits.longestComposition {
@@ -212,7 +211,7 @@ struct Publication {
       lag: videos[index].reorderDelay &+ frame, now, to: &out)
   }
 
-  private mutating func receiveAudio(_ unit: WireUnit, _ now: Int64, to out: inout [PublicationAction]) {
+  private mutating func receiveAudio(_ unit: WireUnit, _ now: MonotonicTime, to out: inout [PublicationAction]) {
     let index = audios.firstIndex { $0.id == unit.track }
     if let index, !audios[index].isUsable { return openIfReady(now, to: &out) }
     gate.saw(.audio, time: nil, now: now)
@@ -240,7 +239,7 @@ struct Publication {
   /// Place of a unit on the timeline. Nil if it is dropped. `lag` is the distance from its time to the end of its
   /// presentation, in nanoseconds.
   private mutating func place(
-    _ unit: WireUnit, length: Int64?, lag: Int64, _ now: Int64, to out: inout [PublicationAction]
+    _ unit: WireUnit, length: Int64?, lag: Int64, _ now: MonotonicTime, to out: inout [PublicationAction]
   ) -> Timeline.Place? {
     let kind = unit.coding.kind
     guard let place = timeline.place(unit.track, kind, wire: unit.time, length: length, now: now) else {
@@ -280,7 +279,7 @@ struct Publication {
   }
 
   /// Sends a new time of day if one is due.
-  private mutating func follow(_ end: Int64, _ now: Int64, to out: inout [PublicationAction]) {
+  private mutating func follow(_ end: Int64, _ now: MonotonicTime, to out: inout [PublicationAction]) {
     guard let (anchor, reason) = timesOfDay.follow(end, now: now) else { return }
     switch reason {
     case .lateBeginning(let milliseconds):
@@ -299,7 +298,7 @@ struct Publication {
 
   // MARK: the start
 
-  private mutating func take(_ unit: MediaUnit, lag: Int64, _ now: Int64, to out: inout [PublicationAction]) {
+  private mutating func take(_ unit: MediaUnit, lag: Int64, _ now: MonotonicTime, to out: inout [PublicationAction]) {
     if case .open(let origin, let audioFloor) = state {
       emit(unit, origin, audioFloor, to: &out)
       return
@@ -310,7 +309,7 @@ struct Publication {
     openIfReady(now, to: &out)
   }
 
-  private mutating func openIfReady(_ now: Int64, to out: inout [PublicationAction]) {
+  private mutating func openIfReady(_ now: MonotonicTime, to out: inout [PublicationAction]) {
     guard case .gathering = state, !held.isEmpty else { return }
     let floor = held.firstFrame.map { audioFloor($0) } ?? .min
     let videoStarts = videos.map { held.firstTime(of: $0.id, from: .min) }

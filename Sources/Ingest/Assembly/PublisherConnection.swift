@@ -44,7 +44,7 @@ final class PublisherConnection {
   private var attempt = 0
   private var isUnauthenticated = true
   private var isOver = false
-  private var lastHeard: Int64
+  private var lastHeard: MonotonicTime
   private var deadline: Scheduled<Void>?
   private var idleTimer: RepeatedTask?
 
@@ -58,10 +58,10 @@ final class PublisherConnection {
     self.clock = clock
     self.patience = patience
     self.loop = loop
-    lastHeard = clock.monotonicNanoseconds()
+    lastHeard = clock.monotonic()
   }
 
-  private var now: Int64 { clock.monotonicNanoseconds() }
+  private var now: MonotonicTime { clock.monotonic() }
 
   /// Whether the gate is being asked.
   var isAsking: Bool { pending != nil }
@@ -76,7 +76,7 @@ final class PublisherConnection {
   }
 
   /// Records that data was received.
-  func heard(now: Int64) { lastHeard = now }
+  func heard(now: MonotonicTime) { lastHeard = now }
 
   /// Records that the last message is being sent.
   func close() {

@@ -9,33 +9,32 @@ struct TimesOfDay {
     case slowClock, fastClock
   }
 
-  private let wallOffset: Int64
-  /// Before the start: smallest difference of arrival and end of presentation, in nanoseconds. It belongs to the sample
-  /// with the least delay so far, and gives an upper bound of the media's age.
-  private var leastDelay: Int64 = .max
+  private let reading: ClockReading
+  /// Before the start: smallest difference of arrival and end of presentation. It belongs to the sample with the least
+  /// delay so far, and gives an upper bound of the media's age.
+  private var leastDelay = MonotonicTime.max
   /// Time of media time 0 on the timeline, in nanoseconds.
   private var origin: Int64 = 0
   /// Set from the start on.
   private var follower: ClockFollower?
 
-  /// `wallOffset` as in `SteadyClock`: wall clock minus monotonic time, in nanoseconds.
-  init(wallOffset: Int64) { self.wallOffset = wallOffset }
+  init(reading: ClockReading) { self.reading = reading }
 
   /// Before the start: records that presentation reaches `end` with the media of now, in nanoseconds on the timeline.
-  mutating func gather(end: Int64, now: Int64) { leastDelay = min(leastDelay, now &- end) }
+  mutating func gather(end: Int64, now: MonotonicTime) { leastDelay = min(leastDelay, now &- end) }
 
   /// Drops the records, because they belong to another timeline.
   mutating func forgetGathered() { leastDelay = .max }
 
   /// Sets the time at the start of the publication.
-  mutating func begin(at origin: Int64, now: Int64) -> WallClockAnchor {
+  mutating func begin(at origin: Int64, now: MonotonicTime) -> WallClockAnchor {
     self.origin = origin
     follower = ClockFollower(delay: leastDelay, now: now)
     return anchor(leastDelay)
   }
 
   /// Records that presentation reaches `end` with the media of now. Returns the time if it must be set again.
-  mutating func follow(_ end: Int64, now: Int64) -> (anchor: WallClockAnchor, reason: Reason)? {
+  mutating func follow(_ end: Int64, now: MonotonicTime) -> (anchor: WallClockAnchor, reason: Reason)? {
     guard let told = follower?.told, let wasBeginning = follower?.isBeginning,
       let delay = follower?.saw(end, now: now)
     else { return nil }
@@ -45,7 +44,7 @@ struct TimesOfDay {
 
   /// Handles a break of the timeline before the media of now. Later media may have another time of day: a publisher
   /// that paused has a gap in time, but none in its media.
-  mutating func breakTimeline(_ end: Int64, now: Int64) -> WallClockAnchor? {
+  mutating func breakTimeline(_ end: Int64, now: MonotonicTime) -> WallClockAnchor? {
     follower?.forget()
     let delay = now &- end
     guard let told = follower?.told, (delay &- told).magnitude >= ClockFollower.sudden.magnitude else { return nil }
@@ -54,9 +53,9 @@ struct TimesOfDay {
   }
 
   /// Measures the delay again, because it has proved to be smaller.
-  mutating func beginAgain(now: Int64) { follower?.beginAgain(now: now) }
+  mutating func beginAgain(now: MonotonicTime) { follower?.beginAgain(now: now) }
 
-  private func anchor(_ delay: Int64) -> WallClockAnchor {
-    WallClockAnchor(mediaTime: .zero, wallNanoseconds: delay &+ origin &+ wallOffset)
+  private func anchor(_ delay: MonotonicTime) -> WallClockAnchor {
+    WallClockAnchor(mediaTime: .zero, wallTime: reading.wallTime(at: delay &+ origin))
   }
 }

@@ -19,8 +19,7 @@ struct TrackDiscovery: Sendable {
   private(set) var audio = Announcement.unknown
   /// Kinds that have sent only unsupported media so far.
   private var unusable: Set<MediaKind> = []
-  /// Arrival of the first media, in nanoseconds.
-  private var firstArrival: Int64?
+  private var firstArrival: MonotonicTime?
   private var earliest: Int64 = .max
   private var latest: Int64 = .min
 
@@ -37,7 +36,7 @@ struct TrackDiscovery: Sendable {
 
   /// Records that media of this kind has come, whatever was announced. `time` is in nanoseconds on the timeline; nil
   /// for a configuration.
-  mutating func saw(_ kind: MediaKind, time: Int64?, now: Int64) {
+  mutating func saw(_ kind: MediaKind, time: Int64?, now: MonotonicTime) {
     if kind == .video { video = .announced } else { audio = .announced }
     unusable.remove(kind)
     if firstArrival == nil { firstArrival = now }
@@ -48,13 +47,13 @@ struct TrackDiscovery: Sendable {
   }
 
   /// Records that unsupported media of this kind has come, before any supported media.
-  mutating func leftOut(_ kind: MediaKind, now: Int64) {
+  mutating func leftOut(_ kind: MediaKind, now: MonotonicTime) {
     unusable.insert(kind)
     if firstArrival == nil { firstArrival = now }
   }
 
   /// Whether no supported media has come within the whole wait.
-  func isInVain(now: Int64) -> Bool { !unusable.isEmpty && hasWaited(announcedWait, now) }
+  func isInVain(now: MonotonicTime) -> Bool { !unusable.isEmpty && hasWaited(announcedWait, now) }
 
   /// Drops the media times before a jump.
   mutating func forgetMedia() {
@@ -64,7 +63,7 @@ struct TrackDiscovery: Sendable {
 
   /// `videoReady` and `audioReady`: a configuration and a first sample are there. `isPartial`: another track of such a
   /// kind has only a configuration.
-  func decide(videoReady: Bool, audioReady: Bool, isPartial: Bool = false, now: Int64) -> Decision {
+  func decide(videoReady: Bool, audioReady: Bool, isPartial: Bool = false, now: MonotonicTime) -> Decision {
     guard videoReady || audioReady else { return .wait }
     var missing: [MediaKind] = []
     for (kind, ready, announcement) in [(MediaKind.video, videoReady, video), (.audio, audioReady, audio)]
@@ -81,13 +80,13 @@ struct TrackDiscovery: Sendable {
     return .open(missing: missing)
   }
 
-  /// Time at which the next wait ends, in nanoseconds. Nil if there is none.
-  func deadline(after now: Int64) -> Int64? {
+  /// Time at which the next wait ends. Nil if there is none.
+  func deadline(after now: MonotonicTime) -> MonotonicTime? {
     guard let firstArrival else { return nil }
     return [unannouncedWait, announcedWait].map { firstArrival &+ $0 &* 1_000_000 }.filter { $0 > now }.min()
   }
 
-  private func hasWaited(_ milliseconds: Int64, _ now: Int64) -> Bool {
+  private func hasWaited(_ milliseconds: Int64, _ now: MonotonicTime) -> Bool {
     guard let firstArrival else { return false }
     let nanoseconds = milliseconds &* 1_000_000
     return now &- firstArrival >= nanoseconds || latest > earliest && latest &- earliest >= nanoseconds

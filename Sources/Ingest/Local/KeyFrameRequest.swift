@@ -10,7 +10,7 @@ final class KeyFrameRequest: Sendable {
   private struct State {
     var isWanted = false
     /// Time of the last requested key frame.
-    var granted: Int64?
+    var granted: MonotonicTime?
   }
 
   private let state = Mutex(State())
@@ -21,9 +21,7 @@ final class KeyFrameRequest: Sendable {
   func ask() { state.withLock { $0.isWanted = true } }
 
   /// Whether the next frame must be a key frame. A request that comes too soon waits for a later frame.
-  ///
-  /// - Parameter now: monotonic nanoseconds.
-  func take(now: Int64) -> Bool {
+  func take(now: MonotonicTime) -> Bool {
     state.withLock { state in
       guard state.isWanted, state.granted.map({ now &- $0 >= Self.shortestDistance }) ?? true else { return false }
       state = State(isWanted: false, granted: now)

@@ -34,7 +34,7 @@ final class ConnectionRegistry: Sendable {
     state = Mutex(State(peers: PeerTable(limits: limits)))
   }
 
-  func arrive(_ peer: String, isProxy: Bool, now: Int64) -> PeerTable.Refusal? {
+  func arrive(_ peer: String, isProxy: Bool, now: MonotonicTime) -> PeerTable.Refusal? {
     state.withLock { state in
       guard !state.isClosed else { return .closed }
       let refusal = state.peers.arrive(peer, isProxy: isProxy, now: now)
@@ -49,7 +49,7 @@ final class ConnectionRegistry: Sendable {
   var refusals: ConnectionRefusals { state.withLock { $0.refusals } }
 
   /// Whether connections from the address must wait; see `PeerTable`.
-  func slowing(_ peer: String, now: Int64) -> PeerTable.Slowing? {
+  func slowing(_ peer: String, now: MonotonicTime) -> PeerTable.Slowing? {
     state.withLock { state in
       let slowing = state.peers.slowing(peer, now: now)
       if slowing != nil { state.refusals.slowed += 1 }
@@ -57,7 +57,7 @@ final class ConnectionRegistry: Sendable {
     }
   }
 
-  func noLongerUnauthenticated(_ peer: String, failed: Bool, now: Int64) {
+  func noLongerUnauthenticated(_ peer: String, failed: Bool, now: MonotonicTime) {
     state.withLock { $0.peers.noLongerUnauthenticated(peer, failed: failed, now: now) }
   }
 

@@ -10,7 +10,7 @@ struct PeerTable {
     var failures: TokenBucket
     /// Set while the address is delayed, so that it is logged once.
     var isSlowed = false
-    var seen: Int64
+    var seen: MonotonicTime
   }
 
   /// Why a connection is closed at once.
@@ -41,7 +41,7 @@ struct PeerTable {
 
   /// Counts a new connection from `address`. Nil if it is admitted. `isProxy` means that the address stands for many
   /// clients.
-  mutating func arrive(_ address: String, isProxy: Bool = false, now: Int64) -> Refusal? {
+  mutating func arrive(_ address: String, isProxy: Bool = false, now: MonotonicTime) -> Refusal? {
     var peer = self[address, now]
     defer { peers[address] = peer }
     if !isProxy, let most = limits.connectionsPerAddress, peer.connections >= most { return .tooMany }
@@ -57,7 +57,7 @@ struct PeerTable {
   }
 
   /// Whether a connection that wants to publish must wait; nil if not. `isNew` is whether that is to be logged.
-  mutating func slowing(_ address: String, now: Int64) -> Slowing? {
+  mutating func slowing(_ address: String, now: MonotonicTime) -> Slowing? {
     var peer = self[address, now]
     defer { peers[address] = peer }
     peer.failures.refill(now: now)
@@ -71,7 +71,7 @@ struct PeerTable {
   }
 
   /// A connection has published, or has closed before that. `failed` is whether it broke the rules.
-  mutating func noLongerUnauthenticated(_ address: String, failed: Bool, now: Int64) {
+  mutating func noLongerUnauthenticated(_ address: String, failed: Bool, now: MonotonicTime) {
     var peer = self[address, now]
     peer.unauthenticated = max(0, peer.unauthenticated - 1)
     unauthenticated = max(0, unauthenticated - 1)
@@ -86,7 +86,7 @@ struct PeerTable {
     peers[address]?.connections = count - 1
   }
 
-  private subscript(address: String, now: Int64) -> Peer {
+  private subscript(address: String, now: MonotonicTime) -> Peer {
     var peer =
       peers[address]
       ?? Peer(failures: TokenBucket(burst: limits.failureBurst, perSecond: limits.failuresPerSecond), seen: now)
@@ -95,7 +95,7 @@ struct PeerTable {
   }
 
   /// Forgets addresses with a full bucket. If there are still too many, forgets the oldest ones.
-  private mutating func forgetSome(_ now: Int64) {
+  private mutating func forgetSome(_ now: MonotonicTime) {
     guard peers.count > limits.addresses else { return }
     for (address, peer) in peers where peer.connections == 0 {
       var failures = peer.failures

@@ -3,7 +3,7 @@ package struct TokenBucket: Sendable {
   package let burst: Double
   package let perSecond: Double
   package private(set) var tokens: Double
-  private var last: Int64?
+  private var last: MonotonicTime?
 
   package init(burst: Double, perSecond: Double) {
     self.burst = burst
@@ -11,8 +11,8 @@ package struct TokenBucket: Sendable {
     tokens = burst
   }
 
-  /// Takes a token. False if there is none. `now` is in nanoseconds on a monotonic clock.
-  package mutating func take(now: Int64) -> Bool {
+  /// Takes a token. False if there is none.
+  package mutating func take(now: MonotonicTime) -> Bool {
     refill(now: now)
     guard tokens >= 1 else { return false }
     tokens -= 1
@@ -20,7 +20,7 @@ package struct TokenBucket: Sendable {
   }
 
   /// Adds the tokens of the time since the last call.
-  package mutating func refill(now: Int64) {
+  package mutating func refill(now: MonotonicTime) {
     if let last, now > last {
       tokens = min(burst, tokens + Double(now &- last) / 1e9 * perSecond)
     }

@@ -52,8 +52,8 @@ struct ChunkReader {
     burst: Double(RTMPLimits.smallChunkBurst), perSecond: Double(RTMPLimits.smallChunksPerSecond))
 
   /// The next whole message, or nil if more bytes are needed. Consumes what it reads. Applies Set Chunk Size and Abort
-  /// and also returns them. `now` is in nanoseconds, for the limit on small chunks.
-  mutating func next(_ bytes: inout ByteBuffer, now: Int64) throws(WireError) -> RTMPMessage? {
+  /// and also returns them. `now` is for the limit on small chunks.
+  mutating func next(_ bytes: inout ByteBuffer, now: MonotonicTime) throws(WireError) -> RTMPMessage? {
     while true {
       if let chunk = current {
         if let message = try readBody(&bytes, chunk) {
@@ -69,7 +69,7 @@ struct ChunkReader {
   // MARK: headers
 
   /// False if more bytes are needed.
-  private mutating func readHeader(_ bytes: inout ByteBuffer, now: Int64) throws(WireError) -> Bool {
+  private mutating func readHeader(_ bytes: inout ByteBuffer, now: MonotonicTime) throws(WireError) -> Bool {
     guard bytes.readableBytes > 0 else { return false }
     let header: Header
     if carry.readableBytes == 0 {

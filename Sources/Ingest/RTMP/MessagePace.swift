@@ -1,6 +1,6 @@
 /// Limits the rate of messages of one connection: a burst, then a fixed rate. A peer that sends faster is not
 /// disconnected; weir stops reading from it for a while. Large messages cost little here, because other limits bound
-/// their bytes. A value type; the caller gives it the time in nanoseconds of a monotonic clock.
+/// their bytes. A value type.
 struct MessagePace {
   /// A small message costs 16 parts. Each `step` bytes make it one part cheaper, down to one.
   private static let parts = 16
@@ -11,7 +11,7 @@ struct MessagePace {
   private let burst: Int64
   private let batchTime: Int64
   /// Time at which all messages taken so far would have arrived at the rate.
-  private var due: Int64 = 0
+  private var due = MonotonicTime.zero
 
   /// `batch` messages are taken together after a pause.
   init(
@@ -24,19 +24,19 @@ struct MessagePace {
   }
 
   /// Counts a message of this many bytes.
-  mutating func count(_ bytes: Int, at now: Int64) {
+  mutating func count(_ bytes: Int, at now: MonotonicTime) {
     let cost = max(1, Self.parts - bytes / Self.step)
     due = max(due, now) &+ interval &* Int64(cost) / Int64(Self.parts)
   }
 
   /// Time at which the next message may be taken. Nil if it may be taken now.
-  func pause(at now: Int64) -> Int64? {
+  func pause(at now: MonotonicTime) -> MonotonicTime? {
     due &- now >= burst ? due &- burst &+ batchTime : nil
   }
 
   /// Time until which more than half of the burst is used.
-  var relief: Int64 { due &- burst / 2 }
+  var relief: MonotonicTime { due &- burst / 2 }
 
   /// Allows a whole burst again.
-  mutating func forgive() { due = 0 }
+  mutating func forgive() { due = .zero }
 }

@@ -28,11 +28,11 @@ final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
       publisher, peer: peer, connections: shared.connections, clock: shared.clock,
       patience: PublisherConnection.Patience(
         publish: shared.configuration.publishDeadline, idle: shared.configuration.idleTimeout), loop: loop)
-    session = RTMPSession(wallOffset: shared.clock.wallOffset)
+    session = RTMPSession(reading: shared.clock.reading)
     life.owner = self
   }
 
-  private var now: Int64 { shared.clock.monotonicNanoseconds() }
+  private var now: MonotonicTime { shared.clock.monotonic() }
 
   // MARK: the channel
 
@@ -159,7 +159,7 @@ final class RTMPConnection: ChannelInboundHandler, PublisherConnectionOwner {
   }
 
   /// Schedules a call of the session at the end of a wait for a track.
-  private func watchGate(_ now: Int64) {
+  private func watchGate(_ now: MonotonicTime) {
     guard gateTimer == nil, let context, let deadline = session.deadline(after: now) else { return }
     gateTimer = context.eventLoop.scheduleTask(
       in: .nanoseconds(deadline &- now), onLoop(context) { $0.gateDeadlinePassed() })

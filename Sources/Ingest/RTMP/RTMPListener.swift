@@ -103,7 +103,7 @@ extension RTMPListener.Shared {
     let peer = PeerText.host(of: address)
     if let refusal = connections.arrive(
       peer, isProxy: configuration.proxies.contains(NetworkAddress(address)),
-      now: clock.monotonicNanoseconds())
+      now: clock.monotonic())
     {
       tell(refusal, peer: peer)
       throw Refused()

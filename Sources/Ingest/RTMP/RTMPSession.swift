@@ -18,10 +18,10 @@ struct RTMPSession {
   private var publication: FLVPublication?
   /// Actions of the publication; empty between two calls.
   private var told: [PublicationAction] = []
-  private let wallOffset: Int64
+  private let reading: ClockReading
   private var pace = MessagePace()
   /// Time until which messages that came too fast wait. Call `goOn` then, and read nothing until then.
-  private(set) var heldUntil: Int64?
+  private(set) var heldUntil: MonotonicTime?
   /// Input that arrived while the gate was asked, or too fast.
   private var waiting = ByteBuffer()
   private var answers = ByteBuffer()
@@ -30,9 +30,8 @@ struct RTMPSession {
   private var acknowledged: UInt32 = 0
   private var window: UInt32 = 2_500_000
 
-  /// `wallOffset` as in `SteadyClock`, in nanoseconds.
-  init(wallOffset: Int64) {
-    self.wallOffset = wallOffset
+  init(reading: ClockReading) {
+    self.reading = reading
   }
 
   /// Name of the encoder in its metadata.
@@ -40,8 +39,8 @@ struct RTMPSession {
 
   // MARK: input
 
-  /// Takes received bytes. `now` is monotonic, in nanoseconds.
-  mutating func receive(_ bytes: inout ByteBuffer, now: Int64, to actions: inout [RTMPAction]) {
+  /// Takes received bytes.
+  mutating func receive(_ bytes: inout ByteBuffer, now: MonotonicTime, to actions: inout [RTMPAction]) {
     count(bytes.readableBytes)
     guard heldUntil == nil else {
       waiting.writeBuffer(&bytes)
@@ -65,7 +64,8 @@ struct RTMPSession {
   /// Whether the handshake is incomplete.
   var isHandshaking: Bool { if case .handshaking = state { true } else { false } }
 
-  private mutating func read(_ bytes: inout ByteBuffer, _ now: Int64, to actions: inout [RTMPAction]) throws(WireError)
+  private mutating func read(_ bytes: inout ByteBuffer, _ now: MonotonicTime, to actions: inout [RTMPAction])
+    throws(WireError)
   {
     while true {
       switch state {
@@ -100,7 +100,8 @@ struct RTMPSession {
     }
   }
 
-  private mutating func receive(_ message: RTMPMessage, _ now: Int64, to actions: inout [RTMPAction]) throws(WireError)
+  private mutating func receive(_ message: RTMPMessage, _ now: MonotonicTime, to actions: inout [RTMPAction])
+    throws(WireError)
   {
     switch message.type {
     case RTMPMessageType.video, RTMPMessageType.audio, RTMPMessageType.aggregate:
@@ -143,7 +144,7 @@ struct RTMPSession {
   // MARK: media
 
   private mutating func receiveMedia(
-    _ message: RTMPMessage, _ now: Int64, to actions: inout [RTMPAction]
+    _ message: RTMPMessage, _ now: MonotonicTime, to actions: inout [RTMPAction]
   ) throws(WireError) {
     defer { passOn(to: &actions) }
     switch message.type {
@@ -173,13 +174,13 @@ struct RTMPSession {
   }
 
   /// Time of the next `tick`, in nanoseconds. Nil if nothing waits.
-  func deadline(after now: Int64) -> Int64? {
+  func deadline(after now: MonotonicTime) -> MonotonicTime? {
     let media = publication?.deadline(after: now)
     return owesAcknowledgement ? min(pace.relief, media ?? .max) : media
   }
 
   /// Handles the passing of time.
-  mutating func tick(now: Int64, to actions: inout [RTMPAction]) {
+  mutating func tick(now: MonotonicTime, to actions: inout [RTMPAction]) {
     do throws(WireError) {
       defer { passOn(to: &actions) }
       try publication?.tick(now: now, to: &told)
@@ -193,14 +194,14 @@ struct RTMPSession {
   // MARK: messages that came too fast
 
   /// Takes waiting messages after `heldUntil`, perhaps not all of them.
-  mutating func goOn(now: Int64, to actions: inout [RTMPAction]) {
+  mutating func goOn(now: MonotonicTime, to actions: inout [RTMPAction]) {
     guard heldUntil != nil else { return }
     heldUntil = nil
     resume(now, to: &actions)
   }
 
   /// Takes the waiting messages of a peer that has disconnected, up to a whole burst.
-  mutating func takeRest(now: Int64, to actions: inout [RTMPAction]) {
+  mutating func takeRest(now: MonotonicTime, to actions: inout [RTMPAction]) {
     pace.forgive()
     goOn(now: now, to: &actions)
   }
@@ -208,10 +209,10 @@ struct RTMPSession {
   // MARK: the gate's decision, and the end
 
   /// Starts the publication that the gate has admitted, and reads the input that waited.
-  mutating func admit(now: Int64, to actions: inout [RTMPAction]) {
+  mutating func admit(now: MonotonicTime, to actions: inout [RTMPAction]) {
     guard commands.isAsking else { return }
     reader.trusted = true
-    publication = FLVPublication(wallOffset: wallOffset)
+    publication = FLVPublication(reading: reading)
     commands.accept(to: &answers)
     flush(to: &actions)
     resume(now, to: &actions)
@@ -229,7 +230,7 @@ struct RTMPSession {
     actions.append(.close(ending))
   }
 
-  private mutating func resume(_ now: Int64, to actions: inout [RTMPAction]) {
+  private mutating func resume(_ now: MonotonicTime, to actions: inout [RTMPAction]) {
     guard waiting.readableBytes > 0 else { return }
     var bytes = waiting
     waiting = ByteBuffer()
@@ -297,7 +298,7 @@ struct RTMPSession {
   /// Sends an acknowledgement, but not while the peer sends too fast. The system of a peer that has closed answers each
   /// packet with a reset, and its unsent data is then lost. A peer that waits for an acknowledgement gets it after a
   /// pause (`deadline`).
-  private mutating func acknowledge(_ now: Int64) {
+  private mutating func acknowledge(_ now: MonotonicTime) {
     guard owesAcknowledgement, pace.relief <= now else { return }
     acknowledged = received
     commands.writer.writeAcknowledgement(received, to: &answers)

@@ -12,13 +12,13 @@ struct ArrivalMeter {
   static let fine: Int64 = 150_000_000
 
   /// Least delays of complete slices, oldest first.
-  private var delays: [Int64] = []
+  private var delays: [MonotonicTime] = []
   private var direct = LeastDelay(slice: slice)
   private var fallsBehind = false
 
-  /// Takes a sample's place on the timeline and its arrival, both in nanoseconds. Returns whether media falls behind,
-  /// if that has changed.
-  mutating func saw(_ time: Int64, now: Int64) -> Bool? {
+  /// Takes a sample's place on the timeline, in nanoseconds, and its arrival. Returns whether media falls behind, if
+  /// that has changed.
+  mutating func saw(_ time: Int64, now: MonotonicTime) -> Bool? {
     guard let delay = direct.saw(time, now: now) else { return nil }
     delays.append(delay)
     guard delays.count > Self.distance else { return nil }

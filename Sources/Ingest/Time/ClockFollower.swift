@@ -27,28 +27,28 @@ struct ClockFollower: Sendable {
   /// Nanoseconds that no clock drifts within a few slices.
   static let sudden: Int64 = 100_000_000
 
-  /// Used delay: arrival minus place on the timeline, in nanoseconds.
-  private(set) var told: Int64
-  private var movedAt: Int64
+  /// Used delay: arrival minus place on the timeline, which is the arrival of time 0.
+  private(set) var told: MonotonicTime
+  private var movedAt: MonotonicTime
   /// Least delays of complete slices, oldest first.
-  private var delays: [Int64] = []
+  private var delays: [MonotonicTime] = []
   private var direct = LeastDelay(slice: slice)
   private var beginning: Beginning?
 
   /// The start phase: its beginning, the least delay, and value and time of the last decrease.
   private struct Beginning: Sendable {
-    let began: Int64
-    var least: Int64
-    var fell: (to: Int64, at: Int64)
+    let began: MonotonicTime
+    var least: MonotonicTime
+    var fell: (to: MonotonicTime, at: MonotonicTime)
 
-    init(_ delay: Int64, now: Int64) {
+    init(_ delay: MonotonicTime, now: MonotonicTime) {
       began = now
       least = delay
       fell = (delay, now)
     }
 
     /// Whether the start phase continues.
-    mutating func saw(_ delay: Int64, now: Int64) -> Bool {
+    mutating func saw(_ delay: MonotonicTime, now: MonotonicTime) -> Bool {
       least = min(least, delay)
       if fell.to &- delay >= ClockFollower.lower { fell = (delay, now) }
       return now &- fell.at < ClockFollower.quiet && now &- began < ClockFollower.longestBeginning
@@ -56,14 +56,14 @@ struct ClockFollower: Sendable {
   }
 
   /// Uses `delay` from `now` on.
-  init(delay: Int64, now: Int64) {
+  init(delay: MonotonicTime, now: MonotonicTime) {
     told = delay
     movedAt = now
     beginning = Beginning(delay, now: now)
   }
 
   /// Begins the start phase again, because the delay has proved to be lower.
-  mutating func beginAgain(now: Int64) { beginning = Beginning(told, now: now) }
+  mutating func beginAgain(now: MonotonicTime) { beginning = Beginning(told, now: now) }
 
   /// Whether the used delay may still be that of a first burst.
   var isBeginning: Bool { beginning != nil }
@@ -74,9 +74,9 @@ struct ClockFollower: Sendable {
     direct = LeastDelay(slice: Self.slice)
   }
 
-  /// Takes a sample's place on the timeline and its arrival, both in nanoseconds. Returns the new delay to use, if it
-  /// has changed.
-  mutating func saw(_ time: Int64, now: Int64) -> Int64? {
+  /// Takes a sample's place on the timeline, in nanoseconds, and its arrival. Returns the new delay to use, if it has
+  /// changed.
+  mutating func saw(_ time: Int64, now: MonotonicTime) -> MonotonicTime? {
     if beginning != nil { return begin(now &- time, now) }
     guard let delay = direct.saw(time, now: now) else { return nil }
     if told &- delay >= Self.sudden {
@@ -90,13 +90,13 @@ struct ClockFollower: Sendable {
     return tell(told &+ (least > told ? Self.step : -Self.step), now)
   }
 
-  private mutating func begin(_ delay: Int64, _ now: Int64) -> Int64? {
+  private mutating func begin(_ delay: MonotonicTime, _ now: MonotonicTime) -> MonotonicTime? {
     guard beginning?.saw(delay, now: now) == false, let least = beginning?.least else { return nil }
     beginning = nil
     return told &- least >= Self.worthTelling ? tell(least, now) : nil
   }
 
-  private mutating func tell(_ delay: Int64, _ now: Int64) -> Int64 {
+  private mutating func tell(_ delay: MonotonicTime, _ now: MonotonicTime) -> MonotonicTime {
     told = delay
     movedAt = now
     return delay

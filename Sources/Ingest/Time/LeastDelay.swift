@@ -3,13 +3,13 @@
 struct LeastDelay: Sendable {
   /// Length of a slice in nanoseconds.
   let slice: Int64
-  private var current: (began: Int64, delay: Int64)?
+  private var current: (began: MonotonicTime, delay: MonotonicTime)?
 
   init(slice: Int64) { self.slice = slice }
 
-  /// Takes a sample's place on the timeline and its arrival, both in nanoseconds. Returns the least arrival minus place
-  /// of the slice that it completes, in nanoseconds.
-  mutating func saw(_ time: Int64, now: Int64) -> Int64? {
+  /// Takes a sample's place on the timeline, in nanoseconds, and its arrival. Returns the least arrival minus place of the
+  /// slice that it completes.
+  mutating func saw(_ time: Int64, now: MonotonicTime) -> MonotonicTime? {
     let delay = now &- time
     guard let slice = current, now &- slice.began >= self.slice else {
       current = (current?.began ?? now, min(current?.delay ?? delay, delay))

@@ -5,14 +5,12 @@ struct LogThrottle: Sendable {
   static let burst = 5
   static let span: Int64 = 10_000_000_000
 
-  private var start: Int64?
+  private var start: MonotonicTime?
   private var told = 0
   private var untold = 0
 
   /// Nil if this line is not logged. Otherwise a note about suppressed lines, possibly empty.
-  ///
-  /// - Parameter now: monotonic nanoseconds.
-  mutating func tells(now: Int64) -> String? {
+  mutating func tells(now: MonotonicTime) -> String? {
     if start.map({ now &- $0 >= Self.span }) ?? true { (start, told) = (now, 0) }
     guard told < Self.burst else {
       untold &+= 1

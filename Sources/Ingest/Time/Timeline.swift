@@ -27,7 +27,7 @@ struct Timeline: Sendable {
     /// Expected time of the next sample.
     var end: Int64
     /// Arrival time of the last sample.
-    var arrival: Int64
+    var arrival: MonotonicTime
   }
 
   private static let backLimit: Int64 = 500_000_000
@@ -45,9 +45,9 @@ struct Timeline: Sendable {
   /// Few: the caller limits their number.
   private var tracks: [Track] = []
 
-  /// Places a sample. All values are in nanoseconds: `wire` is its decode time by the publisher's clock, `length` its
-  /// duration if the codec states it, `now` the arrival time. Nil: the sample is before earlier ones and is dropped.
-  mutating func place(_ id: TrackID, _ kind: MediaKind, wire: Int64, length: Int64?, now: Int64) -> Place? {
+  /// Places a sample. In nanoseconds, `wire` is its decode time by the publisher's clock, `length` its duration if the
+  /// codec states it. `now` is the arrival time. Nil: the sample is before earlier ones and is dropped.
+  mutating func place(_ id: TrackID, _ kind: MediaKind, wire: Int64, length: Int64?, now: MonotonicTime) -> Place? {
     guard let index = tracks.firstIndex(where: { $0.id == id }) else {
       return begin(id, kind, wire, length, now)
     }
@@ -81,12 +81,12 @@ struct Timeline: Sendable {
 
   /// Places the first sample of a track.
   private mutating func begin(
-    _ id: TrackID, _ kind: MediaKind, _ wire: Int64, _ length: Int64?, _ now: Int64
+    _ id: TrackID, _ kind: MediaKind, _ wire: Int64, _ length: Int64?, _ now: MonotonicTime
   ) -> Place {
     /// Whether the track's clock may be the clock of `other`.
     func isNear(_ other: Track) -> Bool {
       let time = wire &+ other.shift
-      let expected = other.last &+ now &- other.arrival
+      let expected = other.last &+ (now &- other.arrival)
       return (time &- other.last).magnitude <= UInt64(Self.skewLimit)
         || (time &- expected).magnitude <= UInt64(Self.skewLimit)
     }
@@ -99,7 +99,7 @@ struct Timeline: Sendable {
     return Place(time: newest.last, isMoved: true, alignedBy: wire &+ newest.shift &- newest.last)
   }
 
-  private mutating func record(_ index: Int, _ time: Int64, shift: Int64, _ length: Int64?, _ now: Int64) {
+  private mutating func record(_ index: Int, _ time: Int64, shift: Int64, _ length: Int64?, _ now: MonotonicTime) {
     let step = length ?? min(max(time &- tracks[index].last, Self.shortestStep), Self.longestStep)
     tracks[index].shift = shift
     tracks[index].last = time

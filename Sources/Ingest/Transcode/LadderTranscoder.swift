@@ -121,7 +121,7 @@ package final class LadderTranscoder: Sendable {
 
   /// Logs a change of the plan, at a limited rate: a publisher may change its video with each key frame.
   private func tell(_ plan: TranscodePlan, _ shared: inout Shared) {
-    guard let untold = shared.changes.tells(now: clock.monotonicNanoseconds()) else { return }
+    guard let untold = shared.changes.tells(now: clock.monotonic()) else { return }
     logger.notice("transcoding to \(plan.description)\(untold)")
   }
 }

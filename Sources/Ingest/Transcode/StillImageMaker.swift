@@ -51,15 +51,14 @@ package struct StillImageMaker: Sendable {
   }
 
   private func exchange(_ request: ByteBuffer, over socket: Int32) throws(StillImageFailure) -> ByteBuffer {
-    let clock = SteadyClock.system().monotonicNanoseconds
-    let end = clock() &+ patience
+    let end = MonotonicTime.now() &+ patience
     var outgoing = request
     // Limits the worker's messages before they are buffered. The longest is a JPEG.
     var reader = TranscodeFrameReader(limit: TranscodeLimits.stillBytes + 1)
     let chunk = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
     defer { chunk.deallocate() }
     while true {
-      let left = end &- clock()
+      let left = end &- .now()
       guard left > 0 else { throw .late }
       let events = Int16(outgoing.readableBytes > 0 ? POLLIN | POLLOUT : POLLIN)
       var interest = pollfd(fd: socket, events: events, revents: 0)

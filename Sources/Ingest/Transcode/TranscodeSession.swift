@@ -8,11 +8,11 @@ internal import Synchronization
 struct TranscodeSession {
   private let host: LadderTranscoder
   private var worker: RunningWorker?
-  private var startedAt: Int64 = 0
+  private var startedAt = MonotonicTime.zero
   private var pause = TranscodeLimits.shortestPause
-  private var notBefore: Int64 = 0
-  private var lastWord: Int64 = 0
-  private var farewellUntil: Int64?
+  private var notBefore = MonotonicTime.zero
+  private var lastWord = MonotonicTime.zero
+  private var farewellUntil: MonotonicTime?
 
   /// The limit follows from the requests, so that replies are checked before they are buffered.
   private var reader = TranscodeFrameReader(limit: TranscodeConversation().longestReply)
@@ -30,7 +30,7 @@ struct TranscodeSession {
     defer { chunk.deallocate() }
     while true {
       var events: [TranscodeEvent] = []
-      let now = Self.now()
+      let now = MonotonicTime.now()
       fill(&events, now)
       do {
         try flush()
@@ -50,13 +50,7 @@ struct TranscodeSession {
     _ = worker?.end()
   }
 
-  private static func now() -> Int64 {
-    var time = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &time)
-    return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
-  }
-
-  private mutating func isOver(_ now: Int64) -> Bool {
+  private mutating func isOver(_ now: MonotonicTime) -> Bool {
     let (isFinishing, isEmpty) = host.shared.withLock { ($0.isFinishing, $0.backlog.isEmpty) }
     guard isFinishing else { return false }
     if worker == nil || (isEmpty && outgoing.readableBytes == 0 && conversation.isSilent) { return true }
@@ -68,7 +62,7 @@ struct TranscodeSession {
   // MARK: To the worker
 
   /// Takes from the queue what the worker can have now.
-  private mutating func fill(_ events: inout [TranscodeEvent], _ now: Int64) {
+  private mutating func fill(_ events: inout [TranscodeEvent], _ now: MonotonicTime) {
     if worker == nil, hasWork, now >= notBefore { start(now) }
     while outgoing.readableBytes < 1 << 18, conversation.takesMore {
       let hasWorker = worker != nil
@@ -100,7 +94,7 @@ struct TranscodeSession {
     host.shared.withLock { $0.source != nil && !$0.isFinishing }
   }
 
-  private mutating func send(_ plan: TranscodePlan, _ now: Int64) {
+  private mutating func send(_ plan: TranscodePlan, _ now: MonotonicTime) {
     // It may have been idle for long.
     if conversation.isSilent { lastWord = now }
     conversation.sent(plan)
@@ -108,7 +102,7 @@ struct TranscodeSession {
     outgoing.writeImmutableBuffer(TranscodeWire.encode(plan.request))
   }
 
-  private mutating func start(_ now: Int64) {
+  private mutating func start(_ now: MonotonicTime) {
     do throws(WorkerFailure) {
       let worker = try host.startWorker()
       self.worker = worker
@@ -141,7 +135,7 @@ struct TranscodeSession {
 
   // MARK: From the worker
 
-  private mutating func receive(_ events: inout [TranscodeEvent], _ now: Int64) throws(WorkerLost) {
+  private mutating func receive(_ events: inout [TranscodeEvent], _ now: MonotonicTime) throws(WorkerLost) {
     guard let worker else { return }
     let count = recv(worker.socket, chunk.baseAddress, chunk.count, 0)
     if count < 0 {
@@ -161,12 +155,12 @@ struct TranscodeSession {
     }
   }
 
-  private func watch(_ now: Int64) throws(WorkerLost) {
+  private func watch(_ now: MonotonicTime) throws(WorkerLost) {
     guard worker != nil, !conversation.isSilent, now &- lastWord > TranscodeLimits.silence else { return }
     throw WorkerLost("it has sent nothing for \(TranscodeLimits.silence / 1_000_000_000) s")
   }
 
-  private mutating func lose(_ reason: String, _ events: inout [TranscodeEvent], _ now: Int64) {
+  private mutating func lose(_ reason: String, _ events: inout [TranscodeEvent], _ now: MonotonicTime) {
     let ending = worker?.end() ?? ""
     worker = nil
     if now &- startedAt >= TranscodeLimits.healthyLife { pause = TranscodeLimits.shortestPause }
@@ -189,7 +183,7 @@ struct TranscodeSession {
     rest(now)
   }
 
-  private mutating func rest(_ now: Int64) {
+  private mutating func rest(_ now: MonotonicTime) {
     notBefore = now &+ pause
     pause = min(pause &* 2, TranscodeLimits.longestPause)
     host.shared.withLock { shared in

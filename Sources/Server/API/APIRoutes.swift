@@ -26,7 +26,7 @@ struct APIRoutes {
 
   /// The server's wall clock (DASH UTCTiming, http-iso).
   var time: HTTPResponse {
-    .text(UTCText(nanosecondsSince1970: clock.wallNanoseconds).internet, cache: .never)
+    .text(UTCText(clock.wallTime).internet, cache: .never)
   }
 
   var recordingAPI: RecordingAPI { RecordingAPI(library: recordings, isWritable: gate.token != nil, clock: clock) }
@@ -62,6 +62,6 @@ struct APIRoutes {
     let status = stream.status
     return StreamAnswer(
       status, viewers: viewers.count(of: status.name), recording: recordingAPI.describe(status.name),
-      capture: captures.describe(status.name), now: clock.wallNanoseconds)
+      capture: captures.describe(status.name), now: clock.wallTime)
   }
 }

@@ -28,7 +28,7 @@ final class AdminAttempts: Sendable {
 
   /// Seconds for which requests of the address are refused; nil if they are not.
   func pause(of address: NetworkAddress?) -> Int? {
-    let now = clock.monotonicNanoseconds()
+    let now = clock.monotonic()
     return state.withLock { state in
       guard var bucket = state.buckets[address?.host] else { return nil }
       bucket.refill(now: now)
@@ -40,7 +40,7 @@ final class AdminAttempts: Sendable {
 
   /// The address has sent a wrong token.
   func fail(_ address: NetworkAddress?) {
-    let now = clock.monotonicNanoseconds()
+    let now = clock.monotonic()
     state.withLock { state in
       state.wrong += 1
       if state.buckets.count >= Self.addresses, state.buckets[address?.host] == nil { state.forgetSome(now) }
@@ -58,7 +58,7 @@ final class AdminAttempts: Sendable {
 
 extension AdminAttempts.State {
   /// Forgets addresses whose attempts are forgiven; if there are none, all addresses.
-  fileprivate mutating func forgetSome(_ now: Int64) {
+  fileprivate mutating func forgetSome(_ now: MonotonicTime) {
     for (address, bucket) in buckets {
       var bucket = bucket
       bucket.refill(now: now)

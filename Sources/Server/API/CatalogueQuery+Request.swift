@@ -1,4 +1,5 @@
 internal import Basics
+internal import FMP4
 internal import HTTP
 internal import Ingest
 
@@ -35,8 +36,8 @@ extension CatalogueQuery {
     if let state { selection = try Self.selection(state) }
   }
 
-  private static func time(_ text: String, _ name: String) throws(ValueError) -> Int64 {
-    guard let time = UTCText.nanoseconds(text) else {
+  private static func time(_ text: String, _ name: String) throws(ValueError) -> WallTime {
+    guard let time = UTCText.read(text) else {
       throw ValueError("\(name) is not a time", advice: "Write it as 2026-11-21T07:24:10Z.")
     }
     return time

@@ -1,3 +1,4 @@
+internal import FMP4
 internal import HTTP
 internal import NIOCore
 internal import NIOHTTP1
@@ -15,8 +16,8 @@ extension LiveRoutes {
     return stream.patch(from: base, to: stream.view, on: eventLoop)
   }
 
-  private static func publishTime(_ text: String) -> Int64? {
+  private static func publishTime(_ text: String) -> WallTime? {
     guard (1...15).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-    return Int64(text)
+    return Int64(text).map(WallTime.init(milliseconds:))
   }
 }

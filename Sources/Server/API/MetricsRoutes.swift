@@ -16,7 +16,7 @@ final class MetricsRoutes: Sendable {
   private let state = Mutex(State())
 
   private struct State {
-    var newest: (text: ByteBuffer, at: Int64)?
+    var newest: (text: ByteBuffer, at: MonotonicTime)?
     /// Nanoseconds that the newest report took.
     var renderTime: Int64?
   }
@@ -42,7 +42,7 @@ final class MetricsRoutes: Sendable {
 
   /// Requests during and shortly after the making of a report get that report.
   func metrics(on eventLoop: any EventLoop) -> HTTPAnswer {
-    let now = clock.monotonicNanoseconds()
+    let now = clock.monotonic()
     if let newest = state.withLock({ $0.newest }), now &- newest.at < Self.shortestInterval {
       return .now(Self.response(newest.text))
     }
@@ -53,9 +53,9 @@ final class MetricsRoutes: Sendable {
   }
 
   private func text() -> ByteBuffer {
-    let start = clock.monotonicNanoseconds()
+    let start = clock.monotonic()
     let text = report.sheet(renderTime: state.withLock { $0.renderTime }).text()
-    let end = clock.monotonicNanoseconds()
+    let end = clock.monotonic()
     state.withLock { state in
       state.renderTime = end &- start
       state.newest = (text, end)

@@ -104,7 +104,7 @@ struct RecordingAPI {
     let (catalogue, loop) = (library.catalogue, request.eventLoop)
     let changed =
       switch change {
-      case .delete: catalogue.delete(key, now: clock.wallNanoseconds, on: loop)
+      case .delete: catalogue.delete(key, now: clock.wallTime, on: loop)
       case .restore: catalogue.restore(key, on: loop)
       case .protect: catalogue.setProtection(true, key, on: loop)
       case .unprotect: catalogue.setProtection(false, key, on: loop)

@@ -58,7 +58,7 @@ final class RecordingThumbnails: Sendable {
     {
       switch thumbnail(of: key, in: folder) {
       case .available(let jpeg):
-        return Self.response(jpeg, tag: "\"\(String(movie.modifiedAt, radix: 36))-\(movie.bytes)\"")
+        return Self.response(jpeg, tag: "\"\(String(movie.modifiedAt.nanoseconds, radix: 36))-\(movie.bytes)\"")
       case .none: break
       case .busy: return Self.tooBusy
       }

@@ -45,7 +45,7 @@ struct RecordedKeyFrames: Sendable, Encodable {
     seconds = Self.rounded((index.end - origin).seconds)
     var keyFrames: [Double] = []
     var clock: [Moment] = []
-    var known: (start: MediaTime, wall: Int64)?
+    var known: (start: MediaTime, wall: WallTime)?
     for segment in index.segments {
       let start = index.start(of: segment)
       let at = Self.rounded((start - origin).seconds)

@@ -55,7 +55,7 @@ struct RunningServer: Service {
   /// Applies the retention rules.
   private func tend(_ recordings: RecordingLibrary) async {
     while !Task.isCancelled {
-      recordings.retainSoon(now: clock.wallNanoseconds)
+      recordings.retainSoon(now: clock.wallTime)
       try? await Task.sleep(for: .seconds(1))
     }
   }

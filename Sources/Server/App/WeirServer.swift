@@ -50,7 +50,8 @@ struct WeirServer {
         retention: configuration.retention, threads: disk, archive: archive, files: files, logger: logger)
     }
     recordings = library
-    let buffers = configuration.canRewind
+    let buffers =
+      configuration.canRewind
       ? TimeShiftBuffers(
         folder: configuration.recordingsFolder ?? "/var/tmp", keepFree: configuration.keepFree, archive: archive,
         logger: logger)
@@ -163,7 +164,8 @@ struct WeirServer {
 
   private var capacity: ServerCapacity {
     ServerCapacity(
-      streams: streams.capacity(of: configuration.streams.standard.settings), connections: min(configuration.httpLimits.connections, descriptors.viewers),
+      streams: streams.capacity(of: configuration.streams.standard.settings),
+      connections: min(configuration.httpLimits.connections, descriptors.viewers),
       descriptors: descriptors.limit, mediaBytes: media.inAll, mediaBytesPerStream: media.perStream)
   }
 

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import Basics
 internal import Glibc
+internal import Ingest
 internal import NIOCore
 
 /// The results of a command for its files: one line each, or a JSON array at the end. The exit status is 1 if one file is not
@@ -52,14 +53,13 @@ final class ProgressLine {
   private let label: String
   private let isShown: Bool
   private let isTerminal: Bool
-  private var lastShown: timespec
+  private var lastShown = MonotonicTime.now()
   private var hasBar = false
 
   init(label: String, isShown: Bool) {
     self.label = label
     self.isShown = isShown
     isTerminal = isatty(STDERR_FILENO) == 1
-    lastShown = Self.now
   }
 
   private static let width = 30
@@ -67,8 +67,8 @@ final class ProgressLine {
   /// `done` of `total` bytes.
   func update(_ done: UInt64, _ total: UInt64) {
     guard isShown, total > 0 else { return }
-    let now = Self.now
-    let milliseconds = (now.tv_sec - lastShown.tv_sec) * 1000 + (now.tv_nsec - lastShown.tv_nsec) / 1_000_000
+    let now = MonotonicTime.now()
+    let milliseconds = (now &- lastShown) / 1_000_000
     guard milliseconds >= (isTerminal ? 100 : 5000) else { return }
     lastShown = now
     let percent = Int(min(100, done / max(1, total / 100)))
@@ -88,11 +88,5 @@ final class ProgressLine {
   private func write(_ text: String) {
     let bytes = Array(text.utf8)
     _ = Glibc.write(STDERR_FILENO, bytes, bytes.count)
-  }
-
-  private static var now: timespec {
-    var time = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &time)
-    return time
   }
 }

@@ -1,5 +1,7 @@
 internal import Basics
+internal import FMP4
 internal import Glibc
+internal import Ingest
 internal import Logging
 
 /// Writes log lines to stderr: `12:03:04 notice rtmp studio: connected`, or JSON objects. Times are UTC.
@@ -15,12 +17,12 @@ struct ConsoleLogHandler: LogHandler {
   private let output: LogOutput
   private let rate: LogRate
 
-  /// Nanoseconds since 1970, for the times of the lines.
-  private let now: @Sendable () -> Int64
+  /// For the times of the lines.
+  private let now: @Sendable () -> WallTime
 
   init(
     label: String, level: Logger.Level, format: LogFormat, output: LogOutput, rate: LogRate = LogRate(),
-    now: @escaping @Sendable () -> Int64 = Self.systemTime
+    now: @escaping @Sendable () -> WallTime = { ClockReading.now().wall }
   ) {
     component = label
     logLevel = level
@@ -51,7 +53,7 @@ struct ConsoleLogHandler: LogHandler {
   }
 
   private func line(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata) -> String {
-    let time = UTCText(nanosecondsSince1970: now())
+    let time = UTCText(now())
     let stream = metadata["stream"].map(\.description)
     let others = metadata.filter { $0.key != "stream" }.sorted { $0.key < $1.key }
     switch format {
@@ -66,11 +68,5 @@ struct ConsoleLogHandler: LogHandler {
       fields += others.map { ($0.key, $0.value.description) }
       return "{" + fields.map { "\(LogText.json($0)):\(LogText.json($1))" }.joined(separator: ",") + "}\n"
     }
-  }
-
-  private static func systemTime() -> Int64 {
-    var time = timespec()
-    clock_gettime(CLOCK_REALTIME, &time)
-    return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
   }
 }

@@ -1,3 +1,4 @@
+internal import FMP4
 internal import Logging
 internal import Synchronization
 
@@ -29,12 +30,12 @@ final class LogRate: Sendable {
   }
 
   private struct Count {
-    var start: Int64
+    var start: WallTime
     var written = 0
     var leftOut = 0
 
     /// Counts a line. False if the limit of the span is reached.
-    mutating func takes(_ limit: Int, _ now: Int64) -> Bool {
+    mutating func takes(_ limit: Int, _ now: WallTime) -> Bool {
       if now &- start >= LogRate.span { (start, written) = (now, 0) }
       guard written < limit else { return false }
       written += 1
@@ -60,7 +61,7 @@ final class LogRate: Sendable {
     }
 
     /// Forgets subjects. Lines left out of them are counted for their cause.
-    mutating func forgetLines(now: Int64) {
+    mutating func forgetLines(now: WallTime) {
       let all = lines
       lines = lines.filter { now &- $0.value.start < LogRate.span }
       if lines.count >= LogRate.capacity { lines = [:] }
@@ -74,9 +75,7 @@ final class LogRate: Sendable {
 
   /// Nil if the line is not to be written. Otherwise the number of similar lines, or lines of the same cause, that were left out
   /// before it.
-  ///
-  /// - Parameter now: nanoseconds of any clock that advances.
-  func leftOut(before event: LogEvent, _ metadata: Logger.Metadata, now: Int64) -> Int? {
+  func leftOut(before event: LogEvent, _ metadata: Logger.Metadata, now: WallTime) -> Int? {
     guard event.level > .debug, event.level < .critical else { return 0 }
     let cause = Cause(file: event.file, line: event.line)
     let line = Line(cause: cause, subject: Self.subject(metadata), text: Self.text(event.message.description))
@@ -98,7 +97,7 @@ final class LogRate: Sendable {
   }
 
   /// Counts of causes that have logged no line since their span ended. They are to be written now.
-  func overdue(now: Int64) -> [Silence] {
+  func overdue(now: WallTime) -> [Silence] {
     state.withLock { state in
       guard !state.silences.isEmpty else { return [] }
       let over = state.silences.filter { silence in

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Basics
+internal import FMP4
 internal import Glibc
 internal import Ingest
 
@@ -30,7 +31,7 @@ struct PatternCommand: ParsableCommand {
     for (option, value) in [("--first", first), ("--count", count)] where !(0...Self.largestNumber).contains(value) {
       throw ValidationError("\(option) \(value): give a number from 0 to \(Self.largestNumber)")
     }
-    guard let wallStart = UTCText.nanoseconds(start), Self.times.contains(wallStart) else {
+    guard let wallStart = UTCText.read(start), Self.times.contains(wallStart.nanoseconds) else {
       throw ValidationError("--start '\(start)' is not a time; write it as 2026-11-21T07:24:10.500Z")
     }
     guard isatty(STDOUT_FILENO) == 0 else {
@@ -39,7 +40,7 @@ struct PatternCommand: ParsableCommand {
   }
 
   func run() throws {
-    guard let wallStart = UTCText.nanoseconds(start) else { return }
+    guard let wallStart = UTCText.read(start) else { return }
     // A reader may close the pipe early; that is an error of the write and must not kill the process.
     signal(SIGPIPE, SIG_IGN)
     var output = BufferedOutput(descriptor: STDOUT_FILENO)

@@ -10,7 +10,8 @@ struct RootCommand: AsyncParsableCommand {
     discussion: ServeCommand.examples + "\n\nThe flags: weir serve --help",
     version: Version.text,
     subcommands: [
-      ServeCommand.self, CaptureCommand.self, RecordCommand.self, DevicesCommand.self, PatternCommand.self, ConfigCommand.self,
+      ServeCommand.self, CaptureCommand.self, RecordCommand.self, DevicesCommand.self, PatternCommand.self,
+      ConfigCommand.self,
       VersionCommand.self, TranscodeWorkerCommand.self,
     ],
     defaultSubcommand: ServeCommand.self)

@@ -61,6 +61,10 @@ struct ServeCommand: AsyncParsableCommand {
     }
     let logger = Logger(label: Version.name)
     for overruled in sources.overruled { logger.warning("\(overruled)") }
+    if let file = sources.file, file.isPublic, file.hasSecrets {
+      let name = LogText.escaped(file.name)
+      logger.warning("\(name) has keys, and every user of this machine may read it: chmod 640 \(name)")
+    }
     try configuration.prepareFolders()
     let inherited = try InheritedSockets(environment: Arguments.environment())
     try await WeirServer(configuration: configuration, inherited: inherited, logger: logger)

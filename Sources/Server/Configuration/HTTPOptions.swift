@@ -5,7 +5,8 @@ internal import Ingest
 /// Access, limits and trusted proxies of HTTP.
 struct HTTPOptions: SettingGroup {
   let maxViewers = Setting(
-    "max-viewers", at: "limits.viewers", .count(1...1_000_000), default: "10000", "More viewers get 503 with Retry-After.")
+    "max-viewers", at: "limits.viewers", .count(1...1_000_000), default: "10000",
+    "More viewers get 503 with Retry-After.")
   let pollLimit = Setting(
     "poll-limit", at: "limits.polls", .count(0...1_000_000), default: "100",
     "Requests a second on one connection for one unchanged playlist; more get 429; 0: no limit.")

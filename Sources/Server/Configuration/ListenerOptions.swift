@@ -10,7 +10,8 @@ struct ListenerOptions: SettingGroup {
   let tlsCert = Setting("tls-cert", at: "tls.certificate", .file, "Certificate chain (PEM) for HTTPS and RTMPS.")
   let tlsKey = Setting("tls-key", at: "tls.key", .file, "Its private key (PEM).")
   let tlsMin = Setting<TLSMinimum>(
-    "tls-min", at: "rtmps.tlsMinimum", .word, default: "1.2", "The oldest TLS of RTMPS: 1.0 or 1.1 for old encoders, 1.2, 1.3.")
+    "tls-min", at: "rtmps.tlsMinimum", .word, default: "1.2",
+    "The oldest TLS of RTMPS: 1.0 or 1.1 for old encoders, 1.2, 1.3.")
   let publicURL = Setting(
     "public-url", at: "publicURL", SettingText("url", PublicURL.init(parsing:)),
     "Where viewers find this server: https://live.example.com.")

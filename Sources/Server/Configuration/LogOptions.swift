@@ -4,7 +4,9 @@ internal import Logging
 /// The level and the format of the log.
 struct LogOptions: SettingGroup {
   let logLevel = Setting(
-    "log-level", at: "log.level", SettingText("level", values: .words(Logger.Level.allCases.map(\.rawValue)), Logger.Level.init(parsing:)), default: "info",
+    "log-level", at: "log.level",
+    SettingText("level", values: .words(Logger.Level.allCases.map(\.rawValue)), Logger.Level.init(parsing:)),
+    default: "info",
     "trace, debug, info, notice, warning, error or critical.")
   let log = Setting<LogFormat>("log", at: "log.format", .word, default: "text", "text or json.")
 }

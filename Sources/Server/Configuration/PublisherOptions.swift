@@ -6,11 +6,14 @@ struct PublisherOptions: SettingGroup {
     "publish-key", at: "streams.*.publishKeys", "[name=]key", isSecret: true, shape: .list, split: PublishKeyText.list,
     "Key that publishers must give, of one name or of all; may be repeated; without one any client may publish.",
     read: PublishKeys.init)
-  let maxStreams = Setting("max-streams", at: "limits.streams", .count(1...100_000), default: "1000", "More streams are refused.")
+  let maxStreams = Setting(
+    "max-streams", at: "limits.streams", .count(1...100_000), default: "1000", "More streams are refused.")
   let streamMemory = Setting(
-    "stream-memory", at: "limits.streamMemory", .mediaMemory, "Most media of one stream in memory; without it, a quarter of the memory.")
+    "stream-memory", at: "limits.streamMemory", .mediaMemory,
+    "Most media of one stream in memory; without it, a quarter of the memory.")
   let mediaMemory = Setting(
-    "media-memory", at: "limits.mediaMemory", .mediaMemory, "Most media of all streams in memory; without it, half of the memory.")
+    "media-memory", at: "limits.mediaMemory", .mediaMemory,
+    "Most media of all streams in memory; without it, half of the memory.")
   let maxNames = Setting(
     "max-names", at: "limits.names", .count(1...100_000), default: "64",
     "New names that an address without a key may take at once; a quarter of them more a minute.")

@@ -6,32 +6,42 @@ struct RecordingOptions: SettingGroup {
   let record = Setting("record", at: "recordings.folder", .folder, default: "./recordings", "Folder for recordings.")
   let noRecord = Setting(switch: "no-record", at: "recordings.off", opposite: "record", "Record nothing.")
   let recordMode = Setting<RecordingPolicy.Start>(
-    "record-mode", at: "streams.*.record.mode", .word, default: "auto", "Record streams by themselves, when asked over the API, or never.")
+    "record-mode", at: "streams.*.record.mode", .word, default: "auto",
+    "Record streams by themselves, when asked over the API, or never.")
   let recordName = Setting(
-    "record-name", at: "streams.*.record.name", SettingText("pattern", RecordingNaming.init(parsing:)), default: "{stream}/{time}",
+    "record-name", at: "streams.*.record.name", SettingText("pattern", RecordingNaming.init(parsing:)),
+    default: "{stream}/{time}",
     "Names of recordings: {stream}/, then {stream}, {time} or {year} … {second} (UTC).")
   let recordSync = Setting(
     "record-sync", at: "streams.*.record.sync", .nanoseconds(.zero ... .seconds(60)), default: "1s",
     "How much of a recording a power failure may take.")
   let recordSplit = Setting(
-    "record-split", at: "streams.*.record.split", SettingText("duration", values: .pattern(#"^(each:)?[0-9]+(\.[0-9]{1,9})?(ms|s|m|min|h|d)$"#), RecordingSplit.init(parsing:)),
+    "record-split", at: "streams.*.record.split",
+    SettingText(
+      "duration", values: .pattern(#"^(each:)?[0-9]+(\.[0-9]{1,9})?(ms|s|m|min|h|d)$"#), RecordingSplit.init(parsing:)),
     "Another file at each whole 1h, 30m … (UTC), or each:1h after so much.")
-  let recordMaxDuration = Setting("record-max-duration", at: "streams.*.record.maxDuration", .ofRecording, "Length at which a recording is complete.")
-  let recordMaxSize = Setting("record-max-size", at: "streams.*.record.maxSize", .size, "Size at which a recording is complete.")
+  let recordMaxDuration = Setting(
+    "record-max-duration", at: "streams.*.record.maxDuration", .ofRecording, "Length at which a recording is complete.")
+  let recordMaxSize = Setting(
+    "record-max-size", at: "streams.*.record.maxSize", .size, "Size at which a recording is complete.")
   let recordMaxFiles = Setting(
     "record-max-files", at: "streams.*.record.maxFiles", .count(1...100_000), default: "120",
     "Files that a stream may begin in an hour, beside those of --record-split.")
-  let keepFree = Setting("keep-free", at: "recordings.keepFree", .size, default: "1GB", "Recording stops below this much free disk.")
+  let keepFree = Setting(
+    "keep-free", at: "recordings.keepFree", .size, default: "1GB", "Recording stops below this much free disk.")
   let retainAge = Setting(
     "retain-age", at: "recordings.retain.age", .nanoseconds(.seconds(1) ... .seconds(3_153_600_000)),
     "Recordings are deleted this long after they ended.")
-  let retainSize = Setting("retain-size", at: "recordings.retain.size", .size, "The oldest recordings are deleted beyond this size of all.")
-  let retainStreamSize = Setting("retain-stream-size", at: "recordings.retain.streamSize", .size, "The same for each stream's own.")
+  let retainSize = Setting(
+    "retain-size", at: "recordings.retain.size", .size, "The oldest recordings are deleted beyond this size of all.")
+  let retainStreamSize = Setting(
+    "retain-stream-size", at: "recordings.retain.streamSize", .size, "The same for each stream's own.")
   let retainDeleted = Setting(
     "retain-deleted", at: "recordings.retain.deleted", .nanoseconds(.zero ... .seconds(31_536_000)), default: "1h",
     "How long a deleted recording can be restored.")
   let whenFull = Setting<RetentionSettings.WhenFull>(
-    "when-full", at: "recordings.whenFull", .word, default: "stop", "At --keep-free: stop recording, or let the oldest recordings go.")
+    "when-full", at: "recordings.whenFull", .word, default: "stop",
+    "At --keep-free: stop recording, or let the oldest recordings go.")
 
   /// Nil if nothing is recorded. On one command line, `--record` and `--no-record` contradict each other. A flag wins over a
   /// variable. Among variables, which may come from several files, off wins: a unit file names a folder for installations that

@@ -65,7 +65,8 @@ struct Setting<Value: Sendable>: SettingDeclaration {
   let read: @Sendable ([GivenText]) throws(ConfigurationError) -> Value
 
   init(
-    _ name: SettingName, at path: SettingPath?, _ form: String?, values: SettingValues = .text, default standard: String? = nil,
+    _ name: SettingName, at path: SettingPath?, _ form: String?, values: SettingValues = .text,
+    default standard: String? = nil,
     isSecret: Bool = false, opposite: SettingName? = nil, shape: SettingShape = .one,
     split: @escaping @Sendable (String) -> [String] = { [$0] },
     named: @escaping @Sendable (String) throws(ValueError) -> (stream: StreamName, rest: String)? = { _ in nil },
@@ -82,7 +83,8 @@ struct Setting<Value: Sendable>: SettingDeclaration {
   init(
     _ name: SettingName, at path: SettingPath?, _ text: SettingText<Value>, default standard: String, _ summary: String
   ) {
-    self.init(name, at: path, text.form, values: text.values, default: standard, summary) { given throws(ConfigurationError) in
+    self.init(name, at: path, text.form, values: text.values, default: standard, summary) {
+      given throws(ConfigurationError) in
       try (given.last ?? GivenText(standard, .standard(name))).read(text.parse)
     }
   }
@@ -92,7 +94,8 @@ struct Setting<Value: Sendable>: SettingDeclaration {
     _ name: SettingName, at path: SettingPath?, _ text: SettingText<One>, isSecret: Bool = false, _ summary: String
   )
   where Value == One? {
-    self.init(name, at: path, text.form, values: text.values, isSecret: isSecret, summary) { given throws(ConfigurationError) in
+    self.init(name, at: path, text.form, values: text.values, isSecret: isSecret, summary) {
+      given throws(ConfigurationError) in
       try given.last?.read(text.parse)
     }
   }
@@ -100,7 +103,8 @@ struct Setting<Value: Sendable>: SettingDeclaration {
   /// A setting with any number of values; a variable separates them by commas.
   init<One>(each name: SettingName, at path: SettingPath?, _ text: SettingText<One>, _ summary: String)
   where Value == [One] {
-    self.init(name, at: path, text.form, values: text.values, shape: .list, split: { $0.commaSeparated }, summary) { given throws(ConfigurationError) in
+    self.init(name, at: path, text.form, values: text.values, shape: .list, split: { $0.commaSeparated }, summary) {
+      given throws(ConfigurationError) in
       var values: [One] = []
       for one in given { values.append(try one.read(text.parse)) }
       return values

@@ -80,11 +80,12 @@ extension SettingSources {
         return (pattern: StreamPattern(name), sources: sources)
       }
       let entries = (file?.entries ?? []).filter { entry in entry.pattern.name.map { named[$0] == nil } ?? true }
-      return names + entries.map { entry in
-        var sources = self
-        sources.own = entry.texts
-        return (entry.pattern, sources)
-      }
+      return names
+        + entries.map { entry in
+          var sources = self
+          sources.own = entry.texts
+          return (entry.pattern, sources)
+        }
     }
   }
 

@@ -53,7 +53,9 @@ extension SettingText<Int64> {
   /// Nanoseconds.
   static func nanoseconds(_ range: ClosedRange<Duration>) -> Self {
     let text = SettingText<Duration>.duration(range)
-    return Self(text.form, values: .duration) { given throws(ValueError) in try text.parse(given).wholeMilliseconds * 1_000_000 }
+    return Self(text.form, values: .duration) { given throws(ValueError) in
+      try text.parse(given).wholeMilliseconds * 1_000_000
+    }
   }
 }
 

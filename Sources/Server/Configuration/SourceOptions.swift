@@ -8,7 +8,8 @@ struct SourceOptions: SettingGroup {
     "A source that weir runs itself: test, file:PATH, v4l2:DEVICE, alsa:DEVICE; may be repeated."
   ) { $0 }
   let testPattern = Setting(
-    "test-pattern", at: "testPatterns", "name", shape: .list, split: { $0.commaSeparated }, "The same as --source NAME=test; may be repeated."
+    "test-pattern", at: "testPatterns", "name", shape: .list, split: { $0.commaSeparated },
+    "The same as --source NAME=test; may be repeated."
   ) { $0 }
   let offAir = Setting(
     switch: "off-air", at: "capture.offAir", "Begin with these sources off the air: captured, but not published.")

@@ -4,18 +4,25 @@ internal import FMP4
 /// How streams are cut, what is kept of them, and what is transcoded.
 struct StreamOptions: SettingGroup {
   let partDuration = Setting(
-    "part-duration", at: "streams.*.partDuration", .duration(.milliseconds(20) ... .seconds(10)), default: "200ms", "Length of a fragment.")
+    "part-duration", at: "streams.*.partDuration", .duration(.milliseconds(20) ... .seconds(10)), default: "200ms",
+    "Length of a fragment.")
   let segmentDuration = Setting(
-    "segment-duration", at: "streams.*.segmentDuration", .duration(.milliseconds(100) ... .seconds(60)), default: "2s", "Length of a segment.")
+    "segment-duration", at: "streams.*.segmentDuration", .duration(.milliseconds(100) ... .seconds(60)), default: "2s",
+    "Length of a segment.")
   let targetDuration = Setting(
-    "target-duration", at: "streams.*.targetDuration", SettingText("auto|seconds", values: .pattern("^(auto|[0-9]+s?)$"), StreamSettings.TargetDuration.init(parsing:)), default: "auto",
+    "target-duration", at: "streams.*.targetDuration",
+    SettingText("auto|seconds", values: .pattern("^(auto|[0-9]+s?)$"), StreamSettings.TargetDuration.init(parsing:)),
+    default: "auto",
     "EXT-X-TARGETDURATION: auto, or seconds.")
   let hlsLayout = Setting<StreamSettings.HLSLayout>(
-    "hls-layout", at: "streams.*.hlsLayout", .word, default: "interleaved", "Video and audio in one HLS segment, or each in its own.")
+    "hls-layout", at: "streams.*.hlsLayout", .word, default: "interleaved",
+    "Video and audio in one HLS segment, or each in its own.")
   let partAddressing = Setting<StreamSettings.PartAddressing>(
-    "part-addressing", at: "streams.*.partAddressing", .word, default: "url", "Parts by addresses of their own, or as ranges of segments.")
+    "part-addressing", at: "streams.*.partAddressing", .word, default: "url",
+    "Parts by addresses of their own, or as ranges of segments.")
   let ladder = Setting(
-    "ladder", at: "streams.*.ladder", "[name=]rungs", shape: .joined, split: { $0.split(separator: ";").map(String.init) },
+    "ladder", at: "streams.*.ladder", "[name=]rungs", shape: .joined,
+    split: { $0.split(separator: ";").map(String.init) },
     named: LadderSpecification.named,
     "Transcode to smaller sizes: 720p@3M,360p@800k, of all streams or of one.", read: LadderSpecification.rungs)
   let audioCodec = Setting(
@@ -31,12 +38,16 @@ struct StreamOptions: SettingGroup {
   let reconnectWindow = Setting(
     "reconnect-window", at: "streams.*.reconnectWindow", .duration(.zero ... .seconds(86_400)), default: "30s",
     "How long a stream waits for a lost publisher.")
-  let segments = Setting("segments", at: "segments.folder", .folder, "Folder to write rolling segments and playlists to.")
-  let state = Setting("state", at: "state.folder", .folder, "Folder that lets streams go on where weir stops, or dies, and starts again.")
+  let segments = Setting(
+    "segments", at: "segments.folder", .folder, "Folder to write rolling segments and playlists to.")
+  let state = Setting(
+    "state", at: "state.folder", .folder, "Folder that lets streams go on where weir stops, or dies, and starts again.")
   let maxJumps = Setting(
-    "max-jumps", at: "streams.*.limits.jumps", .count(1...100_000), default: "120", "Jumps of timestamps a minute; a publisher with more is ended.")
+    "max-jumps", at: "streams.*.limits.jumps", .count(1...100_000), default: "120",
+    "Jumps of timestamps a minute; a publisher with more is ended.")
   let maxChanges = Setting(
-    "max-changes", at: "streams.*.limits.changes", .count(1...100_000), default: "30", "Changes of codec or frame size a minute, likewise.")
+    "max-changes", at: "streams.*.limits.changes", .count(1...100_000), default: "30",
+    "Changes of codec or frame size a minute, likewise.")
 
   /// The smallest number of segments in a window. A player that joins needs three target durations (RFC 8216 §6.2.2).
   private static let segmentsInWindow = 3

@@ -38,8 +38,8 @@ struct LateJoiningSink: Sendable {
       guard case .sample(let sample) = event, let start = Self.start(with: sample, tracks) else { return .accepted }
       beginning = .at(start)
       if let anchor {
-        let wall = anchor.wallNanoseconds(at: start)
-        _ = sink.receive(.clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: wall)))
+        let wall = anchor.wallTime(at: start)
+        _ = sink.receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: wall)))
       }
       _ = sink.receive(.tracks(tracks))
       return pass(event, start, tracks)
@@ -64,7 +64,7 @@ struct LateJoiningSink: Sendable {
     case .progress(let time): return sink.receive(.progress(time - start))
     case .clock(let anchor):
       let time = anchor.mediaTime - start
-      return sink.receive(.clock(WallClockAnchor(mediaTime: time, wallNanoseconds: anchor.wallNanoseconds)))
+      return sink.receive(.clock(WallClockAnchor(mediaTime: time, wallTime: anchor.wallTime)))
     case .tracks, .discontinuity, .end: return sink.receive(event)
     }
   }

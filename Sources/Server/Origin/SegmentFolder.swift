@@ -129,7 +129,7 @@ final class SegmentFolder: FragmentSink {
     }
     // The manifest's time is the end of its newest segment, which is when that segment was complete.
     let published = view.window.listed.last.map { $0.wallStart &+ $0.duration.nanoseconds } ?? view.availabilityStart
-    let manifest = DASHManifest(epoch: view, source: .folder).root(publishTime: published / 1_000_000)
+    let manifest = DASHManifest(epoch: view, source: .folder).root(publishTime: published)
     try FolderFile.replace("\(base)/manifest.mpd", [.bytes(manifest.document)])
     try FolderFile.replace("\(base)/index.m3u8", [.bytes(HLSMultivariantPlaylist(epoch: view).render())])
     removeForgotten(view.window, &written)

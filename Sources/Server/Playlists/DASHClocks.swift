@@ -1,4 +1,5 @@
 internal import Basics
+internal import FMP4
 internal import NIOCore
 
 /// UTCTiming elements: clocks that clients synchronise with (ISO/IEC 23009-1 §5.8.4.11), best first.
@@ -15,9 +16,9 @@ extension DASHManifest {
   /// The clocks of a manifest. Players that try clocks in order request the time. ExoPlayer takes the last clock, so it reads
   /// the publish time from the manifest. This is late by the age of the manifest. It is thus added only when the public address
   /// is unknown, and only to the newest manifest of a live stream, which is seconds old.
-  func clocks(publishTime: Int64) -> [XMLElement] {
+  func clocks(publishTime: WallTime) -> [XMLElement] {
     guard source == .server, epoch.publicURL == nil else { return [askedClock] }
-    return [askedClock, Self.clock(Self.direct, Self.moment(milliseconds: publishTime))]
+    return [askedClock, Self.clock(Self.direct, Self.moment(publishTime))]
   }
 
   private static func clock(_ scheme: String, _ value: String) -> XMLElement {

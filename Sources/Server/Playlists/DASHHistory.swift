@@ -7,10 +7,12 @@ internal import NIOCore
 struct DASHHistory: Sendable {
   /// How many manifests can be patched; the oldest is dropped.
   static let limit = 16
+  /// Publish times are told in milliseconds; here in nanoseconds.
+  private static let step: Int64 = 1_000_000
 
   private struct Edition {
-    /// Milliseconds since 1970.
-    let publishTime: Int64
+    /// Whole milliseconds.
+    let publishTime: WallTime
     let root: XMLElement
   }
 
@@ -18,17 +20,17 @@ struct DASHHistory: Sendable {
   private var editions: [Edition] = []
   private var newest: PreencodedResponse?
   /// Patches to the newest manifest, by the publish time of the manifest that they patch.
-  private var patches: [Int64: PreencodedResponse] = [:]
+  private var patches: [WallTime: PreencodedResponse] = [:]
   private var version: Int?
 
-  /// The newest manifest. A manifest that has changed gets `now` as publish time (nanoseconds since 1970).
-  mutating func manifest(of epoch: EpochView, wallNanoseconds now: Int64) -> PreencodedResponse {
+  /// The newest manifest. A manifest that has changed gets `now` as publish time.
+  mutating func manifest(of epoch: EpochView, at now: WallTime) -> PreencodedResponse {
     // A caller can hold an older view of the epoch.
     if let version, version >= epoch.version, let newest { return newest }
     version = epoch.version
     let manifest = DASHManifest(epoch: epoch, source: .server)
     if let last = editions.last, let newest, manifest.root(publishTime: last.publishTime) == last.root { return newest }
-    let publishTime = max(now / 1_000_000, (editions.last?.publishTime ?? 0) &+ 1)
+    let publishTime = max(WallTime(milliseconds: now.milliseconds), (editions.last?.publishTime ?? .zero) &+ Self.step)
     let edition = Edition(publishTime: publishTime, root: manifest.root(publishTime: publishTime))
     if editions.count >= Self.limit { editions.removeFirst() }
     editions.append(edition)
@@ -39,12 +41,12 @@ struct DASHHistory: Sendable {
     return response
   }
 
-  /// The patch from the manifest published at `base` (milliseconds since 1970) to the newest. When that manifest is unknown, or
+  /// The patch from the manifest published at `base` to the newest. When that manifest is unknown, or
   /// a patch cannot express the change, the patch removes the PatchLocation; the player then loads the whole manifest at its
   /// next update. An error would not do: dash.js stops for good at 404 or 410, and Shaka Player cannot read a manifest in
   /// place of a patch.
-  mutating func patch(from base: Int64, of epoch: EpochView, wallNanoseconds now: Int64) -> PreencodedResponse {
-    let whole = manifest(of: epoch, wallNanoseconds: now)
+  mutating func patch(from base: WallTime, of epoch: EpochView, at now: WallTime) -> PreencodedResponse {
+    let whole = manifest(of: epoch, at: now)
     guard let latest = editions.last else { return whole }
     if let patch = patches[base] { return patch }
     let old = editions.first { $0.publishTime == base }
@@ -54,7 +56,7 @@ struct DASHHistory: Sendable {
       patch = exact
     } else {
       // A separate version between the two.
-      root = root.with("publishTime", moment(max(latest.publishTime &- 1, base &+ 1)))
+      root = root.with("publishTime", moment(max(latest.publishTime &- Self.step, base &+ Self.step)))
       patch = ManifestPatch(endingPatchesOf: old?.root, to: root)
     }
     let element = XMLElement(
@@ -70,5 +72,5 @@ struct DASHHistory: Sendable {
     return response
   }
 
-  private func moment(_ milliseconds: Int64) -> String { DASHManifest.moment(milliseconds: milliseconds) }
+  private func moment(_ time: WallTime) -> String { DASHManifest.moment(time) }
 }

@@ -23,10 +23,10 @@ extension DASHManifest {
 
   /// The kept Periods that are still listed. They are listed until the first Period after them is older than `depth`, by when
   /// players have moved on to it.
-  func keptPeriods(publishTime: Int64, depth: MediaTime) -> [KeptPeriod] {
+  func keptPeriods(publishTime: WallTime, depth: MediaTime) -> [KeptPeriod] {
     guard source == .server, !window.isEnded else { return [] }
     let listed = window.periods.filter { period in segments.contains { isIn(period, $0) } }
-    let oldest = publishTime &* 1_000_000 &- depth.nanoseconds
+    let oldest = publishTime &- depth.nanoseconds
     return epoch.keptPeriods.filter { kept in
       guard !listed.contains(where: { $0.ordinal == kept.ordinal }) else { return false }
       return listed.first { $0.ordinal > kept.ordinal }.map { $0.wallStart >= oldest } ?? true

@@ -1,5 +1,6 @@
 internal import Basics
 internal import FMP4
+internal import Ingest
 internal import NIOCore
 
 /// A DASH manifest (ISO/IEC 23009-1 §5.3) of the one-track renditions: dynamic while the stream is live, static after its
@@ -45,8 +46,8 @@ struct DASHManifest {
   /// The id of the ProducerReferenceTime, from which players measure latency.
   static let referenceTimeID = "0"
 
-  /// The root element of the manifest with this publish time (milliseconds since 1970).
-  func root(publishTime: Int64) -> XMLElement {
+  /// The root element of the manifest with this publish time.
+  func root(publishTime: WallTime) -> XMLElement {
     let head = window.isEnded ? attributesAtTheEnd(publishTime) : liveAttributes(publishTime)
     var children: [XMLElement] = []
     // Without a publisher, players load whole manifests: a patch cannot add the next Period.
@@ -54,7 +55,7 @@ struct DASHManifest {
       children.append(
         XMLElement(
           "PatchLocation", ["ttl": String(Self.patchLifetime(targetDuration: target))],
-          text: "manifest.mpp?from=\(publishTime)"))
+          text: "manifest.mpp?from=\(publishTime.milliseconds)"))
     }
     if let latency { children.append(serviceDescription(latency)) }
     for period in keptPeriods(publishTime: publishTime, depth: steadyDepth) {
@@ -89,7 +90,7 @@ struct DASHManifest {
   /// Without a publisher it covers the whole outage: when the newest segment is further back, dash.js takes the clock for
   /// wrong and never requests a segment again. Segments stay available longer than they are listed. After a long outage it
   /// reaches back to the previous Period, until players have left that.
-  private func depth(_ publishTime: Int64) -> MediaTime {
+  private func depth(_ publishTime: WallTime) -> MediaTime {
     if awaitsMedia { return steadyDepth + epoch.patience + MediaTime(milliseconds: 10_000) }
     guard let kept = keptPeriods(publishTime: publishTime, depth: steadyDepth).first,
       let next = window.periods.first(where: { $0.ordinal > kept.ordinal })
@@ -111,23 +112,23 @@ struct DASHManifest {
       + (isInChunks && !window.isEnded ? ",http://www.dashif.org/guidelines/low-latency-live-v5" : "")
   }
 
-  private func liveAttributes(_ publishTime: Int64) -> KeyValuePairs<String, String?> {
+  private func liveAttributes(_ publishTime: WallTime) -> KeyValuePairs<String, String?> {
     [
       "xmlns": Self.namespace, "profiles": profiles, "id": epoch.id, "type": "dynamic",
       "minBufferTime": Self.duration(target), "maxSegmentDuration": Self.duration(longest),
-      "availabilityStartTime": Self.moment(nanoseconds: epoch.availabilityStart),
-      "publishTime": Self.moment(milliseconds: publishTime), "minimumUpdatePeriod": Self.duration(updatePeriod),
+      "availabilityStartTime": Self.moment(epoch.availabilityStart),
+      "publishTime": Self.moment(publishTime), "minimumUpdatePeriod": Self.duration(updatePeriod),
       "timeShiftBufferDepth": Self.duration(depth(publishTime)),
       "suggestedPresentationDelay": Self.duration(ordinaryDelay),
     ]
   }
 
-  private func attributesAtTheEnd(_ publishTime: Int64) -> KeyValuePairs<String, String?> {
+  private func attributesAtTheEnd(_ publishTime: WallTime) -> KeyValuePairs<String, String?> {
     [
       "xmlns": Self.namespace, "profiles": profiles, "id": epoch.id, "type": "static",
       "minBufferTime": Self.duration(target), "maxSegmentDuration": Self.duration(longest),
       "mediaPresentationDuration": Self.duration(presentationEnd),
-      "publishTime": Self.moment(milliseconds: publishTime),
+      "publishTime": Self.moment(publishTime),
     ]
   }
 
@@ -208,11 +209,5 @@ struct DASHManifest {
   }
 
   /// xs:dateTime.
-  static func moment(nanoseconds: Int64) -> String {
-    UTCText(nanosecondsSince1970: nanoseconds).internet
-  }
-
-  static func moment(milliseconds: Int64) -> String {
-    moment(nanoseconds: milliseconds &* 1_000_000)
-  }
+  static func moment(_ time: WallTime) -> String { UTCText(time).internet }
 }

@@ -123,7 +123,7 @@ struct DASHPeriod {
       "ProducerReferenceTime",
       [
         "id": DASHManifest.referenceTimeID, "inband": "true", "type": "captured",
-        "wallClockTime": DASHManifest.moment(nanoseconds: period.wallStart), "presentationTime": offset(track),
+        "wallClockTime": DASHManifest.moment(period.wallStart), "presentationTime": offset(track),
       ], children: [manifest.askedClock])
   }
 

@@ -1,5 +1,6 @@
 internal import Basics
 internal import FMP4
+internal import Ingest
 internal import NIOCore
 
 /// The I-frame playlist: key frames of the video as byte ranges of its segments (RFC 8216bis §4.4.3.6), for trick play and
@@ -28,7 +29,7 @@ struct HLSIFramePlaylist {
         out.writeString("#EXT-X-MAP:URI=\"\(MediaName.initSegment(segment.initVersion))\"\n")
         initVersion = segment.initVersion
       }
-      out.writeString("#EXT-X-PROGRAM-DATE-TIME:\(UTCText(nanosecondsSince1970: segment.wallStart).internet)\n")
+      out.writeString("#EXT-X-PROGRAM-DATE-TIME:\(UTCText(segment.wallStart).internet)\n")
       // A frame lasts until the next one. A segment without a key frame becomes a gap of its length.
       if length == nil { out.writeStaticString("#EXT-X-GAP\n") }
       out.writeString("#EXTINF:\(Decimals.fixed(segment.duration, digits: 6)),\n")

@@ -1,5 +1,6 @@
 internal import Basics
 internal import FMP4
+internal import Ingest
 internal import NIOCore
 
 /// Writes the lines of one segment after the other in a media playlist, live or recorded: first `writeHead` with the tags, then
@@ -10,9 +11,9 @@ struct HLSSegmentLines: Sendable {
 
   /// - Parameters:
   ///   - initVersion: of the segment's init segment; nil when the rendition has no media in the segment.
-  ///   - wallStart: nanoseconds since 1970; nil when the last EXT-X-PROGRAM-DATE-TIME and the lengths since tell it.
+  ///   - wallStart: nil when the last EXT-X-PROGRAM-DATE-TIME and the lengths since tell it.
   mutating func writeHead(
-    followsDiscontinuity: Bool, initVersion: Int?, wallStart: Int64?, _ out: inout ByteBuffer
+    followsDiscontinuity: Bool, initVersion: Int?, wallStart: WallTime?, _ out: inout ByteBuffer
   ) {
     if followsDiscontinuity { out.writeStaticString("#EXT-X-DISCONTINUITY\n") }
     if let initVersion, initVersion != self.initVersion {
@@ -20,7 +21,7 @@ struct HLSSegmentLines: Sendable {
       self.initVersion = initVersion
     }
     if let wallStart {
-      out.writeString("#EXT-X-PROGRAM-DATE-TIME:\(UTCText(nanosecondsSince1970: wallStart).internet)\n")
+      out.writeString("#EXT-X-PROGRAM-DATE-TIME:\(UTCText(wallStart).internet)\n")
     }
   }
 

@@ -14,18 +14,18 @@ extension LiveStream {
       .answer { .now(HTTPResponse($0)) }
   }
 
-  /// The patch from the manifest published at `base` (milliseconds since 1970) to the current one.
-  func patch(from base: Int64, to view: StreamView, on eventLoop: any EventLoop) -> HTTPAnswer {
-    let now = clock.wallNanoseconds
+  /// The patch from the manifest published at `base` to the current one.
+  func patch(from base: WallTime, to view: StreamView, on eventLoop: any EventLoop) -> HTTPAnswer {
+    let now = clock.wallTime
     switch rendered(.manifest, of: view, on: eventLoop).kind {
     case .now: return .now(patch(from: base, to: view, at: now))
     case .later(let manifest): return .later(manifest.map { _ in self.patch(from: base, to: view, at: now) })
     }
   }
 
-  private func patch(from base: Int64, to view: StreamView, at now: Int64) -> HTTPResponse {
+  private func patch(from base: WallTime, to view: StreamView, at now: WallTime) -> HTTPResponse {
     let cache = view.renderings.kept { PlaylistCache() }
-    return HTTPResponse(cache.dash.withLock { $0.patch(from: base, of: view.epoch, wallNanoseconds: now) })
+    return HTTPResponse(cache.dash.withLock { $0.patch(from: base, of: view.epoch, at: now) })
   }
 
   private func render(
@@ -45,8 +45,8 @@ extension LiveStream {
     case .keyFrames(let rendition):
       body = HLSIFramePlaylist(window: epoch.window(of: rendition) ?? epoch.window).render()
     case .manifest:
-      let now = clock.wallNanoseconds
-      return cache.dash.withLock { $0.manifest(of: epoch, wallNanoseconds: now) }
+      let now = clock.wallTime
+      return cache.dash.withLock { $0.manifest(of: epoch, at: now) }
     }
     renders.wrappingAdd(1, ordering: .relaxed)
     return PreencodedResponse(type: .hls, cache: policy, headers: CrossOrigin.anyOrigin, body: body)

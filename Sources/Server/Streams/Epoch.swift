@@ -21,8 +21,8 @@ struct Epoch: Sendable {
   private var nextAnchor: WallClockAnchor?
   /// The current publication has not given its clock yet.
   private var awaitsClock = true
-  /// Wall-clock time of media time 0, in nanoseconds since 1970 (DASH availabilityStartTime). Set by the first publication.
-  private(set) var availabilityStart: Int64?
+  /// Wall-clock time of media time 0 (DASH availabilityStartTime). Set by the first publication.
+  private(set) var availabilityStart: WallTime?
   private(set) var longestGroup: MediaTime?
   /// The end of the media on the epoch's timeline, in presentation time.
   private(set) var mediaEnd: MediaTime?
@@ -105,7 +105,8 @@ struct Epoch: Sendable {
       partTarget: window.partTarget, longestGroup: longestGroup, promisesIndependence: window.isIndependent,
       nextSequenceNumber: window.nextSequenceNumber, nextPeriod: window.nextPeriod, initVersion: version,
       breaks: breaks, mediaEnd: end, knownEnd: end,
-      clockOffset: newest.map { $0.wallStart &- $0.start.nanoseconds } ?? 0, listedFrom: window.lastListedStart ?? 0)
+      clockOffset: newest.map { $0.wallStart &- $0.start.nanoseconds } ?? .zero,
+      listedFrom: window.lastListedStart ?? .zero)
   }
 
   /// The Periods of this process that manifests of the next one must list. Renders them.
@@ -116,13 +117,13 @@ struct Epoch: Sendable {
 
   /// The source's view, for renderers and followers.
   var view: EpochView {
-    EpochView(id: id, window: window, availabilityStart: availabilityStart ?? 0)
+    EpochView(id: id, window: window, availabilityStart: availabilityStart ?? .zero)
   }
 
   /// The view with the rungs.
   var viewWithRungs: EpochView {
     EpochView(
-      id: id, window: window, availabilityStart: availabilityStart ?? 0, rungs: rungs, version: version,
+      id: id, window: window, availabilityStart: availabilityStart ?? .zero, rungs: rungs, version: version,
       keptPeriods: keptPeriods, patience: settings.reconnectWindow, publicURL: settings.publicURL)
   }
 
@@ -213,7 +214,7 @@ struct Epoch: Sendable {
         stored.append(awaitsClock ? .clock(anchor) : .redated(anchor))
         awaitsClock = false
         self.anchor = anchor
-        if availabilityStart == nil { availabilityStart = anchor.wallNanoseconds(at: .zero) }
+        if availabilityStart == nil { availabilityStart = anchor.wallTime(at: .zero) }
       case .discontinuity:
         breaksBeforeNextSegment = isResumed || !window.segments.isEmpty
         stored.append(.discontinuity)
@@ -230,8 +231,8 @@ struct Epoch: Sendable {
 
   /// Whether players must learn of a clock change. This costs them a Period.
   private func isWorthPeriod(_ next: WallClockAnchor) -> Bool {
-    guard let known = (nextAnchor ?? anchor)?.wallNanoseconds(at: next.mediaTime) else { return true }
-    return (known &- next.wallNanoseconds).magnitude >= Self.worthPeriod
+    guard let known = (nextAnchor ?? anchor)?.wallTime(at: next.mediaTime) else { return true }
+    return (known &- next.wallTime).magnitude >= Self.worthPeriod
   }
 
   private mutating func takeNextAnchor(_ stored: inout [StoredEvent]) {
@@ -256,7 +257,7 @@ struct Epoch: Sendable {
   }
 
   private mutating func openSegment(_ fragment: Fragment) throws(StorageError) {
-    let wallStart = anchor?.wallNanoseconds(at: fragment.start) ?? 0
+    let wallStart = anchor?.wallTime(at: fragment.start) ?? .zero
     let memory = try SegmentMemory(in: store)
     if breaksBeforeNextSegment, window.outage(before: wallStart) != nil {
       keptPeriods = settings.periodsToKeep(viewWithRungs, 1)

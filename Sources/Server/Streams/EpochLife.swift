@@ -5,16 +5,14 @@ internal import Ingest
 struct EpochLife: Sendable {
   var epoch: Epoch
   private(set) var phase: StreamPhase
-  /// Monotonic nanoseconds.
-  private(set) var phaseSince: Int64
-  /// When its last publisher left, after the end; monotonic nanoseconds.
-  private(set) var offAirSince: Int64?
-  /// Nanoseconds since 1970.
-  let startedAt: Int64
+  private(set) var phaseSince: MonotonicTime
+  /// When its last publisher left, after the end.
+  private(set) var offAirSince: MonotonicTime?
+  let startedAt: WallTime
   /// The key frame interval of the previous epoch.
   private let lastGroup: MediaTime?
   private let renderings = EpochRenderings()
-  private var previous: (epoch: Epoch, renderings: EpochRenderings, until: Int64)?
+  private var previous: (epoch: Epoch, renderings: EpochRenderings, until: MonotonicTime)?
   /// Makes the rungs, from the first frame on.
   var transcoder: LadderTranscoder?
   /// Makes the audio in another codec. A separate worker, so that a failure of the video's does not stop the audio.
@@ -28,7 +26,7 @@ struct EpochLife: Sendable {
   /// No request is kept waiting any more.
   var hasLetGo = false
 
-  init(_ epoch: Epoch, _ phase: StreamPhase, startedAt: Int64, knownGroup: MediaTime?, now: Int64) {
+  init(_ epoch: Epoch, _ phase: StreamPhase, startedAt: WallTime, knownGroup: MediaTime?, now: MonotonicTime) {
     self.epoch = epoch
     self.phase = phase
     self.startedAt = startedAt
@@ -37,14 +35,14 @@ struct EpochLife: Sendable {
   }
 
   /// Replaces this epoch by the next one.
-  mutating func renew(with next: Epoch, startedAt: Int64, now: Int64) {
+  mutating func renew(with next: Epoch, startedAt: WallTime, now: MonotonicTime) {
     var life = EpochLife(next, .starting, startedAt: startedAt, knownGroup: knownGroup, now: now)
     life.previous = (epoch, renderings, now &+ StreamSettings.endedAvailability.nanoseconds)
     (life.isLeaving, life.hasLetGo) = (isLeaving, hasLetGo)
     self = life
   }
 
-  mutating func enter(_ phase: StreamPhase, now: Int64) {
+  mutating func enter(_ phase: StreamPhase, now: MonotonicTime) {
     guard self.phase != phase else { return }
     offAirSince = phase != .ended ? nil : self.phase == .reconnecting ? phaseSince : now
     self.phase = phase
@@ -70,7 +68,7 @@ struct EpochLife: Sendable {
   }
 
   /// Drops the previous epoch when its time is over. Returns whether it did.
-  mutating func forgetPrevious(now: Int64) -> Bool {
+  mutating func forgetPrevious(now: MonotonicTime) -> Bool {
     guard let previous, previous.until <= now else { return false }
     self.previous = nil
     return true

@@ -5,9 +5,9 @@ internal import FMP4
 struct EpochRecord: Sendable, Hashable {
   /// The epoch's name.
   var epoch: String
-  /// The wall-clock times of the start and of media time 0, in nanoseconds since 1970.
-  var startedAt: Int64
-  var availabilityStart: Int64
+  /// The wall-clock times of the start and of media time 0.
+  var startedAt: WallTime
+  var availabilityStart: WallTime
   /// EXT-X-TARGETDURATION, in seconds.
   var targetDuration: Int
   /// PART-TARGET; nil when the tracks were unknown.
@@ -28,11 +28,11 @@ struct EpochRecord: Sendable, Hashable {
   var mediaEnd: Int64
   /// The end of the media at the time of writing, in milliseconds of the epoch's timeline.
   var knownEnd: Int64
-  /// Wall-clock time minus media time in the newest segment, in nanoseconds.
-  var clockOffset: Int64
-  /// The wall-clock start of one of the last listed segments, in nanoseconds since 1970; 0 when none was listed. The next
-  /// process lists the time from there on.
-  var listedFrom: Int64
+  /// Wall-clock time minus media time in the newest segment.
+  var clockOffset: WallTime
+  /// The wall-clock start of one of the last listed segments; `zero` when none was listed. The next process lists the time
+  /// from there on.
+  var listedFrom: WallTime
   /// Periods from manifests, oldest first.
   var periods: [KeptPeriod] = []
 
@@ -48,10 +48,10 @@ struct EpochRecord: Sendable, Hashable {
     return record
   }
 
-  /// The record as read at wall-clock time `now` (nanoseconds since 1970). No media is published before it is captured, so it
+  /// The record as read at wall-clock time `now`. No media is published before it is captured, so it
   /// ends at `now` at the latest, unless its clock is ahead. The bound matters: a player without support for discontinuities
   /// (ffmpeg, GStreamer) stalls for the length of a jump in media time.
-  func read(at now: Int64) -> EpochRecord {
+  func read(at now: WallTime) -> EpochRecord {
     let reached = (now &- clockOffset) / 1_000_000 &+ 1
     guard reached > knownEnd else { return self }
     var record = self

@@ -6,8 +6,8 @@ struct EpochView: Sendable {
   /// The epoch's name: one path segment.
   let id: String
   private(set) var window: LiveWindow
-  /// Wall-clock time of media time 0, in nanoseconds since 1970 (DASH availabilityStartTime).
-  let availabilityStart: Int64
+  /// Wall-clock time of media time 0 (DASH availabilityStartTime).
+  let availabilityStart: WallTime
   /// The path before the rendition in addresses of media, relative to the multivariant playlist and the manifest.
   let prefix: String
   /// The rungs of the video, and the audio in another codec.
@@ -23,7 +23,8 @@ struct EpochView: Sendable {
 
   /// `prefix` defaults to the name of the epoch.
   init(
-    id: String, window: LiveWindow, availabilityStart: Int64, prefix: String? = nil, rungs: [TranscodedRendition] = [],
+    id: String, window: LiveWindow, availabilityStart: WallTime, prefix: String? = nil,
+    rungs: [TranscodedRendition] = [],
     version: Int? = nil, keptPeriods: [KeptPeriod] = [], patience: MediaTime = .zero, publicURL: PublicURL? = nil
   ) {
     self.patience = patience

@@ -1,10 +1,12 @@
+internal import FMP4
+
 /// A DASH Period from before an outage, whose media has left the window or belonged to another process. It stays listed for a
 /// while: dash.js stops for good when the Period that it plays disappears.
 struct KeptPeriod: Sendable, Hashable {
   /// Counts from 0 within the epoch.
   var ordinal: Int
-  /// Wall-clock time of the end of its media, in nanoseconds since 1970.
-  var end: Int64
+  /// Wall-clock time of the end of its media.
+  var end: WallTime
   /// The XML element, with the newest segment of each representation.
   var text: String
 
@@ -15,7 +17,7 @@ struct KeptPeriod: Sendable, Hashable {
 
   /// One line each: ordinal, end and element, separated by tabs. Control characters in the element are escaped.
   static func text(of periods: [KeptPeriod]) -> String {
-    periods.map { "\($0.ordinal)\t\($0.end)\t\($0.text)" }.joined(separator: "\n")
+    periods.map { "\($0.ordinal)\t\($0.end.nanoseconds)\t\($0.text)" }.joined(separator: "\n")
   }
 
   /// Nil for text that `text(of:)` cannot have written.
@@ -28,7 +30,7 @@ struct KeptPeriod: Sendable, Hashable {
         (0..<Int64.max / 4).contains(end), parts[2].hasPrefix("<Period "), parts[2].hasSuffix("</Period>"),
         periods.count < limit
       else { return nil }
-      periods.append(KeptPeriod(ordinal: ordinal, end: end, text: String(parts[2])))
+      periods.append(KeptPeriod(ordinal: ordinal, end: WallTime(nanoseconds: end), text: String(parts[2])))
     }
     return periods
   }

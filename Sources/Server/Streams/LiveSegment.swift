@@ -57,8 +57,8 @@ struct LiveSegment: Sendable {
   let isIndependent: Bool
   /// Earliest presentation time of the leading track.
   let start: MediaTime
-  /// Wall-clock time of `start`, in nanoseconds since 1970.
-  var wallStart: Int64
+  /// Wall-clock time of `start`.
+  var wallStart: WallTime
   /// Some frames after its key frame are shown before it.
   var opensGroup = false
   /// The previous segment in memory has another init segment.
@@ -95,12 +95,10 @@ struct LiveSegment: Sendable {
     var announced: Listing?
   }
 
-  /// Wall-clock time of the end, in nanoseconds since 1970.
-  var wallEnd: Int64 { wallStart &+ duration.nanoseconds }
+  var wallEnd: WallTime { wallStart &+ duration.nanoseconds }
 
-  /// Wall-clock time of the track's first sample, in nanoseconds since 1970. Without a track, or without samples of it, that of
-  /// the segment's start.
-  func wallStart(of track: TrackID?) -> Int64 {
+  /// Wall-clock time of the track's first sample. Without a track, or without samples of it, that of the segment's start.
+  func wallStart(of track: TrackID?) -> WallTime {
     guard let span = track.flatMap(span) else { return wallStart }
     return wallStart &+ (MediaTime(ticks: span.listed.start, timescale: span.timescale) - start).nanoseconds
   }

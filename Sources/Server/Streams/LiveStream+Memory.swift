@@ -44,7 +44,7 @@ extension LiveStream {
 
   /// Bytes by which the windows will still grow: the rate of arrival, up to the stream's limit.
   var expectedGrowth: Int {
-    let now = clock.monotonicNanoseconds()
+    let now = clock.monotonic()
     return state.withLock { state in
       guard state.life.phase == .live || state.life.phase == .starting else { return 0 }
       let own = min(state.life.epoch.window.recentBitrate / 8, state.publisher.bytesPerSecond(now: now))

@@ -48,7 +48,7 @@ extension LiveStream {
       state.subscribers.deliver(.end(.shutdown))
       state.subscribers.end()
       if let stateStore, let record = state.life.record { note(record, in: stateStore) }
-      state.life.enter(.reconnecting, now: clock.monotonicNanoseconds())
+      state.life.enter(.reconnecting, now: clock.monotonic())
       return former
     }
     former?.evict(.shutdown)
@@ -68,7 +68,7 @@ extension LiveStream {
     state.withLock { state in
       stamp.change()
       state.life.hasLetGo = true
-      state.subscribers.waiting.wake(now: clock.monotonicNanoseconds(), with: { state.life.view() })
+      state.subscribers.waiting.wake(now: clock.monotonic(), with: { state.life.view() })
     }
   }
 }

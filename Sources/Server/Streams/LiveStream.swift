@@ -52,14 +52,14 @@ final class LiveStream: Sendable {
     self.stateStore = stateStore
     self.memory = memory
     self.logger = logger.of(name)
-    let wall = clock.wallNanoseconds
+    let wall = clock.wallTime
     let epoch =
       record.map { Epoch(resuming: $0, settings: settings, store: store) }
-      ?? Epoch(id: epochIDs.next(wallNanoseconds: wall), settings: settings, store: store, knownGroup: knownGroup)
+      ?? Epoch(id: epochIDs.next(at: wall), settings: settings, store: store, knownGroup: knownGroup)
     target.store(epoch.window.targetDuration ?? 0, ordering: .relaxed)
     let life = EpochLife(
       epoch, record == nil ? .starting : .reconnecting, startedAt: record?.startedAt ?? wall,
-      knownGroup: record?.longestGroup ?? knownGroup, now: clock.monotonicNanoseconds())
+      knownGroup: record?.longestGroup ?? knownGroup, now: clock.monotonic())
     state = RankedMutex(.stream, State(publisher: PublisherSlot(settings.bounds), life: life))
   }
 
@@ -70,7 +70,7 @@ final class LiveStream: Sendable {
   func admit(
     _ request: PublishRequest, right: PublishRight, makeSinks: (_ epoch: String) -> [any FragmentSink]
   ) throws(PublishRefusal) -> PublisherSlot.Change {
-    let now = clock.monotonicNanoseconds()
+    let now = clock.monotonic()
     return try state.withLock { state throws(PublishRefusal) in
       stamp.change()
       let admitted = try state.publisher.admit(request, right: right, now: now)
@@ -93,11 +93,11 @@ final class LiveStream: Sendable {
     }
   }
 
-  private func renewEpoch(_ state: inout State, now: Int64) {
-    let wall = clock.wallNanoseconds
+  private func renewEpoch(_ state: inout State, now: MonotonicTime) {
+    let wall = clock.wallTime
     let last = state.life.epoch
     let epoch = Epoch(
-      id: epochIDs.next(wallNanoseconds: wall), settings: settings, store: store, knownGroup: state.life.knownGroup,
+      id: epochIDs.next(at: wall), settings: settings, store: store, knownGroup: state.life.knownGroup,
       mayPromiseIndependence: last.window.keepsIndependence)
     state.life.renew(with: epoch, startedAt: wall, now: now)
     state.subscribers.beginEpoch()
@@ -112,7 +112,7 @@ final class LiveStream: Sendable {
 
   /// Takes an event of a publication. Returns `.closed` when the publication no longer holds the name.
   func receive(_ event: MediaEvent, from token: PublicationToken) -> SinkVerdict {
-    let now = clock.monotonicNanoseconds()
+    let now = clock.monotonic()
     return state.withLock { state in
       guard state.publisher.holder?.token == token else {
         return .closed(state.life.phase == .ended || state.life.isLeaving ? .shutdown : .replaced)
@@ -180,7 +180,7 @@ final class LiveStream: Sendable {
     state.withLock { if $0.publisher.holder?.token == token { $0.publisher.countLost(kind) } }
   }
 
-  private func lose(_ reason: EndReason, _ state: inout State, now: Int64) {
+  private func lose(_ reason: EndReason, _ state: inout State, now: MonotonicTime) {
     stamp.change()
     interrupt(&state)
     guard state.life.epoch.initSegment != nil || state.life.epoch.window.isResumed else { return end(reason, &state) }
@@ -203,7 +203,7 @@ final class LiveStream: Sendable {
   /// Ends the stream when its publisher has not returned in time. The registry calls it regularly. Returns false when the
   /// stream has ended and nothing of it is available any more.
   func tend() -> Bool {
-    let now = clock.monotonicNanoseconds()
+    let now = clock.monotonic()
     return state.withLock { state in
       if state.life.forgetPrevious(now: now) { stamp.change() }
       state.subscribers.waiting.giveUp(now: now) { state.life.view() }
@@ -249,7 +249,7 @@ final class LiveStream: Sendable {
     state.subscribers.end()
     _ = state.subscribers.feed(state.life.epoch.rungs, since: rungs)
     finishLadder(&state)
-    let now = clock.monotonicNanoseconds()
+    let now = clock.monotonic()
     state.life.enter(.ended, now: now)
     state.subscribers.waiting.wake(now: now, with: { state.life.view() })
   }
@@ -263,8 +263,8 @@ final class LiveStream: Sendable {
       state.subscribers.deliver(event)
       switch event {
       case .fragment(let fragment):
-        guard let due = state.life.epoch.anchor?.wallNanoseconds(at: fragment.fragment.end) else { continue }
-        state.publisher.counters.partDelay.add(nanoseconds: clock.wallNanoseconds &- due)
+        guard let due = state.life.epoch.anchor?.wallTime(at: fragment.fragment.end) else { continue }
+        state.publisher.counters.partDelay.add(nanoseconds: clock.wallTime &- due)
       case .segmentEnd:
         state.life.epoch.alignTracks(at: state.subscribers.sinks.compactMap(\.splitsAt).min())
         if state.subscribers.sinks.contains(where: \.tellsDates) { state.life.epoch.isDated = true }
@@ -273,7 +273,7 @@ final class LiveStream: Sendable {
     }
     state.subscribers.feed(state.life.epoch.window)
     if state.life.phase == .starting, state.life.epoch.window.hasBegun {
-      state.life.enter(.live, now: clock.monotonicNanoseconds())
+      state.life.enter(.live, now: clock.monotonic())
     }
     if let warning = state.warnings.judge(state.life.epoch, segmentTarget: settings.segmentTarget) {
       logger.warning("\(warning)")
@@ -284,7 +284,7 @@ final class LiveStream: Sendable {
   func wake(_ state: inout State) {
     guard !state.subscribers.waiting.isEmpty else { return }
     let expected = state.life.expectedRungs
-    state.subscribers.waiting.wake(now: clock.monotonicNanoseconds(), with: { state.life.view() }) {
+    state.subscribers.waiting.wake(now: clock.monotonic(), with: { state.life.view() }) {
       state.life.isMet($0, expecting: expected)
     }
   }
@@ -300,7 +300,7 @@ final class LiveStream: Sendable {
   func wait(
     for condition: WaitQueue.Condition, on eventLoop: any EventLoop, atMost time: MediaTime
   ) -> Eventual<StreamView> {
-    let now = clock.monotonicNanoseconds()
+    let now = clock.monotonic()
     return state.withLock { state in
       guard state.life.phase != .ended, !state.life.hasLetGo,
         !state.life.isMet(condition, expecting: state.life.expectedRungs)

@@ -11,19 +11,19 @@ extension LiveWindow {
   /// In seconds. Limits gaps before EXT-X-TARGETDURATION is decided, which is never less.
   private static let leastTarget = 1
 
-  /// The outage before a segment that begins at a wall-clock time (nanoseconds since 1970), in nanoseconds. Nil when it is too
-  /// short to list, or nothing precedes it.
-  func outage(before wallStart: Int64) -> Int64? {
+  /// The outage before a segment that begins at a wall-clock time, in nanoseconds. Nil when it is too short to list, or
+  /// nothing precedes it.
+  func outage(before wallStart: WallTime) -> Int64? {
     guard let end = segments.isEmpty ? lostStart : segments.last.flatMap({ $0.isComplete ? $0.wallEnd : nil }) else {
       return nil
     }
-    let (outage, overflow) = wallStart.subtractingReportingOverflow(end)
+    let (outage, overflow) = wallStart.nanoseconds.subtractingReportingOverflow(end.nanoseconds)
     return overflow || outage < Self.shortestOutage.nanoseconds ? nil : outage
   }
 
-  /// Lists the outage between the newest segment and the next one, which begins at a media time and a wall-clock time
-  /// (nanoseconds since 1970). Each gap is at most as long as EXT-X-TARGETDURATION allows.
-  mutating func passOutage(before mediaStart: MediaTime, until wallStart: Int64, memory: SegmentMemory) {
+  /// Lists the outage between the newest segment and the next one, which begins at a media time and a wall-clock time.
+  /// Each gap is at most as long as EXT-X-TARGETDURATION allows.
+  mutating func passOutage(before mediaStart: MediaTime, until wallStart: WallTime, memory: SegmentMemory) {
     guard let outage = outage(before: wallStart) else { return }
     let target = targetDuration ?? Self.leastTarget
     // An outage longer than the window is shortened to its length.
@@ -34,13 +34,13 @@ extension LiveWindow {
     for left in stride(from: count, to: 0, by: -1) {
       let part = (wallStart &- start) / left
       addOutage(before: mediaStart, wallStart: start, lasting: MediaTime(nanoseconds: part), memory: memory)
-      start &+= part
+      start = start &+ part
     }
   }
 
   /// The start of the listing for the next process. hlsdemux2 loads a playlist once per target duration. It loses its place for
   /// good when a playlist begins after the last segment that it knows.
-  var lastListedStart: Int64? {
+  var lastListedStart: WallTime? {
     segments.isEmpty ? lostStart : listed.suffix(Self.overlap).first?.wallStart
   }
 

@@ -29,9 +29,9 @@ struct LiveWindow: Sendable {
   private var firstPeriod = 0
   /// The first media sequence number of this process; above 1 when it resumed the epoch.
   private(set) var firstSequenceNumber = 1
-  /// The wall-clock start of one of the last segments that the previous process listed, in nanoseconds since 1970; nil when
+  /// The wall-clock start of one of the last segments that the previous process listed; nil when
   /// unknown.
-  private(set) var lostStart: Int64?
+  private(set) var lostStart: WallTime?
   /// The last version of an init segment of the previous process.
   private(set) var lastLostInit = 0
   /// Each complete segment so far can be decoded without another one.
@@ -52,8 +52,8 @@ struct LiveWindow: Sendable {
     let ordinal: Int
     /// Media time at which it starts.
     let mediaStart: MediaTime
-    /// Wall-clock time of `mediaStart`, in nanoseconds since 1970.
-    fileprivate(set) var wallStart: Int64
+    /// Wall-clock time of `mediaStart`.
+    fileprivate(set) var wallStart: WallTime
     let initVersion: Int
     let firstSequenceNumber: Int
     /// The ordinal of the Period that this one continues, with the same parameters.
@@ -75,7 +75,7 @@ struct LiveWindow: Sendable {
     nextSequenceNumber = record.nextSequenceNumber
     firstSequenceNumber = record.nextSequenceNumber
     lastLostInit = record.initVersion
-    lostStart = record.listedFrom > 0 ? record.listedFrom : nil
+    lostStart = record.listedFrom > .zero ? record.listedFrom : nil
     firstPeriod = record.nextPeriod
     forgottenDiscontinuities = record.breaks
     targetDuration = record.targetDuration
@@ -129,8 +129,8 @@ struct LiveWindow: Sendable {
 
   /// Changes all times of day. Call only before any were published.
   mutating func redate(by anchor: WallClockAnchor) {
-    for index in segments.indices { segments[index].wallStart = anchor.wallNanoseconds(at: segments[index].start) }
-    for index in periods.indices { periods[index].wallStart = anchor.wallNanoseconds(at: periods[index].mediaStart) }
+    for index in segments.indices { segments[index].wallStart = anchor.wallTime(at: segments[index].start) }
+    for index in periods.indices { periods[index].wallStart = anchor.wallTime(at: periods[index].mediaStart) }
     version += 1
   }
 
@@ -245,9 +245,9 @@ struct LiveWindow: Sendable {
     inits[initSegment.version] = initSegment
   }
 
-  /// Opens the next segment. `wallStart` in nanoseconds since 1970.
+  /// Opens the next segment.
   mutating func open(
-    _ fragment: Fragment, initVersion: Int, followsDiscontinuity: Bool, wallStart: Int64, memory: SegmentMemory
+    _ fragment: Fragment, initVersion: Int, followsDiscontinuity: Bool, wallStart: WallTime, memory: SegmentMemory
   ) {
     var segment = LiveSegment(
       sequenceNumber: nextSequenceNumber, initVersion: initVersion, followsDiscontinuity: followsDiscontinuity,
@@ -271,10 +271,10 @@ struct LiveWindow: Sendable {
     isInterrupted = false
   }
 
-  /// Appends an outage. `start` is the media time that continues after it, `wallStart` is in nanoseconds since 1970, `memory`
+  /// Appends an outage. `start` is the media time that continues after it, `memory`
   /// that of the segment after it.
   mutating func addOutage(
-    before start: MediaTime, wallStart: Int64, lasting duration: MediaTime, memory: SegmentMemory
+    before start: MediaTime, wallStart: WallTime, lasting duration: MediaTime, memory: SegmentMemory
   ) {
     var segment = LiveSegment(
       sequenceNumber: nextSequenceNumber, initVersion: currentInit?.version ?? 1, followsDiscontinuity: false,

@@ -15,9 +15,9 @@ struct NameAllowance: Sendable {
 
   private struct Address: Sendable {
     var tokens: TokenBucket
-    /// When each name was last used; monotonic nanoseconds.
-    var names: [StreamName: Int64] = [:]
-    var seen: Int64
+    /// When each name was last used.
+    var names: [StreamName: MonotonicTime] = [:]
+    var seen: MonotonicTime
   }
 
   /// Nanoseconds. A name that an address used within this time is not new to it.
@@ -33,9 +33,9 @@ struct NameAllowance: Sendable {
     self.limits = limits
   }
 
-  /// An address takes a name at `now` (monotonic nanoseconds). Returns the seconds until it may take a new one; nil when it may
+  /// An address takes a name at `now`. Returns the seconds until it may take a new one; nil when it may
   /// now.
-  mutating func take(_ name: StreamName, by address: String, now: Int64) -> Int? {
+  mutating func take(_ name: StreamName, by address: String, now: MonotonicTime) -> Int? {
     var entry =
       addresses[address]
       ?? Address(
@@ -60,7 +60,7 @@ struct NameAllowance: Sendable {
   }
 
   /// Records that an address still uses a name.
-  mutating func keep(_ name: StreamName, by address: String, now: Int64) {
+  mutating func keep(_ name: StreamName, by address: String, now: MonotonicTime) {
     guard addresses[address]?.names[name] != nil else { return }
     addresses[address]?.names[name] = now
     addresses[address]?.seen = now

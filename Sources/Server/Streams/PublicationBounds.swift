@@ -31,7 +31,7 @@ struct PublicationBounds: Sendable {
 
   /// Begins a publication, in the current epoch or a new one. False when there were too many breaks; the current publication
   /// then continues.
-  mutating func begin(now: Int64) -> Bool {
+  mutating func begin(now: MonotonicTime) -> Bool {
     guard jumps.take(now: now) else { return false }
     knowsTracks = false
     pace = MediaPace()
@@ -42,7 +42,7 @@ struct PublicationBounds: Sendable {
   var secondsUntilBreak: Int { max(1, Int(jumps.secondsUntilToken.rounded(.up))) }
 
   /// Why the event ends the publication; nil when it continues. `end` is the end of its media after the event.
-  mutating func complaint(about event: MediaEvent, end: MediaTime?, now: Int64) -> String? {
+  mutating func complaint(about event: MediaEvent, end: MediaTime?, now: MonotonicTime) -> String? {
     switch event {
     case .discontinuity:
       pace.jump()
@@ -94,15 +94,14 @@ struct MediaPace: Sendable {
   private var end: MediaTime?
   private var start: Int64?
   /// When the last sample arrived.
-  private var arrival: Int64?
+  private var arrival: MonotonicTime?
 
   /// The next sample does not continue the last one.
   mutating func jump() { end = nil }
 
-  /// Adds a sample of so many bytes. `end` is the end of the media with it; `now` is in monotonic nanoseconds. Returns whether
-  /// it is the first sample of its second.
-  mutating func add(end: MediaTime?, bytes: Int = 0, now: Int64) -> Bool {
-    let second = now / 1_000_000_000
+  /// Adds a sample of so many bytes. `end` is the end of the media with it. Returns whether it is the first sample of its second.
+  mutating func add(end: MediaTime?, bytes: Int = 0, now: MonotonicTime) -> Bool {
+    let second = now.nanoseconds / 1_000_000_000
     start = start ?? second
     let isNew = recent.last?.second != second
     isNewSecond = isNew
@@ -142,9 +141,9 @@ struct MediaPace: Sendable {
   }
 
   /// Bytes per second of the recent samples, averaged over at least ten seconds.
-  func bytesPerSecond(now: Int64) -> Int {
+  func bytesPerSecond(now: MonotonicTime) -> Int {
     guard let start else { return 0 }
-    let elapsed = min(max(now / 1_000_000_000 &- start, Int64(Self.leastSpan)), Int64(Self.slots))
+    let elapsed = min(max(now.nanoseconds / 1_000_000_000 &- start, Int64(Self.leastSpan)), Int64(Self.slots))
     return recent.reduce(0) { $0 + $1.bytes } / Int(elapsed)
   }
 }

@@ -9,7 +9,7 @@ struct PublicationToken: Hashable, Sendable {
 
 /// The publisher of a stream, the takeover rules, and counters since the stream was created.
 struct PublisherSlot: Sendable {
-  /// The current publisher. All times are monotonic nanoseconds.
+  /// The current publisher.
   struct Holder: Sendable {
     let token: PublicationToken
     let remoteAddress: String
@@ -17,7 +17,7 @@ struct PublisherSlot: Sendable {
     let host: String?
     let evict: @Sendable (EndReason) -> Void
     let askForKeyFrame: (@Sendable () -> Void)?
-    fileprivate(set) var lastReceived: Int64
+    fileprivate(set) var lastReceived: MonotonicTime
   }
 
   typealias Change = (token: PublicationToken, former: Holder?)
@@ -30,7 +30,7 @@ struct PublisherSlot: Sendable {
   /// The same when the last publisher had no key.
   private(set) var unprovenHost: String?
   private(set) var recordingWish = PublishRequest.RecordingWish.asConfigured
-  private var lastTakeover: Int64?
+  private var lastTakeover: MonotonicTime?
   private var publications = 0
   private var bounds: PublicationBounds
   var counters = StreamCounters()
@@ -47,7 +47,7 @@ struct PublisherSlot: Sendable {
   /// it, a holder that still sends keeps the name, except against its own address with a key for all names. Returns the former
   /// holder.
   mutating func admit(
-    _ request: PublishRequest, right: PublishRight, now: Int64
+    _ request: PublishRequest, right: PublishRight, now: MonotonicTime
   ) throws(PublishRefusal) -> Change {
     let former = holder
     if let former, let refusal = refusal(of: request, right: right, holder: former, now: now) { throw refusal }
@@ -70,7 +70,7 @@ struct PublisherSlot: Sendable {
 
   /// Why a new publisher does not get the name; nil when it does.
   private func refusal(
-    of request: PublishRequest, right: PublishRight, holder: Holder, now: Int64
+    of request: PublishRequest, right: PublishRight, holder: Holder, now: MonotonicTime
   ) -> PublishRefusal? {
     let isSilent = now &- holder.lastReceived >= StreamSettings.holderGrace.nanoseconds
     let isNeighbour = request.host != nil && request.host == holder.host
@@ -92,7 +92,7 @@ struct PublisherSlot: Sendable {
   // MARK: Intake
 
   /// Counts an event of a publication.
-  mutating func count(_ event: MediaEvent, now: Int64) {
+  mutating func count(_ event: MediaEvent, now: MonotonicTime) {
     if case .progress = event { return }  // of the clock, not of the publisher
     holder?.lastReceived = now
     switch event {
@@ -120,14 +120,14 @@ struct PublisherSlot: Sendable {
   }
 
   /// Why an event, already counted, ends the publication; nil when it continues.
-  mutating func complaint(about event: MediaEvent, now: Int64) -> String? {
+  mutating func complaint(about event: MediaEvent, now: MonotonicTime) -> String? {
     bounds.complaint(about: event, end: ends.reach, now: now)
   }
 
   /// Seconds of media per second of real time. Nil before it is known, and when it is unchanged since the last sample.
   var newPace: Double? { bounds.pace.isNewSecond ? bounds.pace.recentShare : nil }
 
-  func bytesPerSecond(now: Int64) -> Int { bounds.pace.bytesPerSecond(now: now) }
+  func bytesPerSecond(now: MonotonicTime) -> Int { bounds.pace.bytesPerSecond(now: now) }
 
   /// Seconds by which the audio is ahead of the video; nil when one of them is missing.
   var skew: Double? { ends.skew }

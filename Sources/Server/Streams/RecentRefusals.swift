@@ -1,3 +1,4 @@
+internal import FMP4
 internal import Ingest
 
 /// The latest refused publications with their reasons, for the API. Its size is bounded: a repeated refusal is only counted, an
@@ -5,10 +6,10 @@ internal import Ingest
 struct RecentRefusals: Sendable {
   struct Entry: Sendable {
     var refused: RefusedPublication
-    /// How often it occurred, and when first and last; nanoseconds since 1970.
+    /// How often it occurred, and when first and last.
     var count: Int
-    var first: Int64
-    var last: Int64
+    var first: WallTime
+    var last: WallTime
   }
 
   /// The most entries in all, and of one address.
@@ -20,7 +21,7 @@ struct RecentRefusals: Sendable {
   /// Sorted by their last occurrence, oldest first.
   private(set) var entries: [Entry] = []
 
-  mutating func add(_ refused: RefusedPublication, now: Int64) {
+  mutating func add(_ refused: RefusedPublication, now: WallTime) {
     var entry = Entry(refused: Self.cut(refused), count: 1, first: now, last: now)
     if let known = entries.firstIndex(where: { Self.isSame($0.refused, entry.refused) }) {
       entry.count = entries[known].count &+ 1

@@ -28,7 +28,7 @@ struct Splicer: Sendable {
       sample.decodeTime &+= offsets[sample.track] ?? 0
       return .sample(sample)
     case .clock(let anchor):
-      return .clock(WallClockAnchor(mediaTime: anchor.mediaTime + offset, wallNanoseconds: anchor.wallNanoseconds))
+      return .clock(WallClockAnchor(mediaTime: anchor.mediaTime + offset, wallTime: anchor.wallTime))
     case .progress(let time):
       return .progress(time + offset)
     case .discontinuity, .end:

@@ -89,7 +89,7 @@ final class StreamRegistry: PublishGate {
   }
 
   func note(_ refused: RefusedPublication) {
-    let now = clock.wallNanoseconds
+    let now = clock.wallTime
     refusals.withLock { $0.add(refused, now: now) }
   }
 
@@ -122,7 +122,7 @@ final class StreamRegistry: PublishGate {
       }
       guard let stream = known ?? reservation.map({ newStream(request, state.groups, $0.store) }) else { return nil }
       if known != nil, let holder {
-        state.names.keep(request.stream, by: holder, now: clock.monotonicNanoseconds())
+        state.names.keep(request.stream, by: holder, now: clock.monotonic())
       }
       state.streams[request.stream] = stream
       if known == nil, state.namedInMetrics.count < Self.namedInMetrics {
@@ -147,7 +147,7 @@ final class StreamRegistry: PublishGate {
   ) throws(PublishRefusal) -> StreamDescriptors.Reservation? {
     if let refusal = refusal(of: request.stream, holder: holder, state) { throw refusal }
     guard state.streams[request.stream] == nil else { return nil }
-    if let holder, let seconds = state.names.take(request.stream, by: holder, now: clock.monotonicNanoseconds()) {
+    if let holder, let seconds = state.names.take(request.stream, by: holder, now: clock.monotonic()) {
       throw .tooManyNames(limit: state.names.limits.names, retryAfterSeconds: seconds)
     }
     guard let reservation = descriptors.reserve(settings(request.stream)) else {
@@ -199,7 +199,7 @@ final class StreamRegistry: PublishGate {
         stateStore?.forget(name)
         continue
       }
-      let record = entry.record.read(at: clock.wallNanoseconds)
+      let record = entry.record.read(at: clock.wallTime)
       let stream = LiveStream(
         name: name, settings: settings, clock: clock, epochIDs: epochIDs, logger: logger, knownGroup: nil,
         workers: workers, stateStore: stateStore, memory: memory, store: reservation.store, resuming: record)
@@ -221,7 +221,7 @@ final class StreamRegistry: PublishGate {
         state.groups.remember(stream.knownGroup, of: stream.name)
         state.streams[stream.name] = nil
         state.closing.add(stream.closing)
-        if let host = stream.lastHost { state.names.keep(stream.name, by: host, now: clock.monotonicNanoseconds()) }
+        if let host = stream.lastHost { state.names.keep(stream.name, by: host, now: clock.monotonic()) }
         state.holdings.give(stream.name, to: nil, descriptors: 0)
         descriptors.giveBack(stream.settings)
         memory.release(stream.name)

@@ -121,7 +121,9 @@ extension StreamStateEntry {
 
   private static func count(_ value: Int?) -> Int? { value.flatMap { counts.contains($0) ? $0 : nil } }
 
-  private static func moment(_ value: Int64?) -> Int64? { value.flatMap { moments.contains($0) ? $0 : nil } }
+  private static func moment(_ value: WallTime?) -> WallTime? {
+    value.flatMap { moments.contains($0.nanoseconds) ? $0 : nil }
+  }
 
   private static func length(_ ticks: Int64?, _ timescale: Int64?) -> MediaTime? {
     guard let ticks, ticks > 0, let timescale = timescale.flatMap({ UInt32(exactly: $0) }), timescale > 0,

@@ -34,7 +34,7 @@ final class StreamStateStore: Sendable {
     let database = try StreamStateDatabase.open(folder: folder)
     thread.start()
     state.withLock { $0.database = database }
-    let now = clock.wallNanoseconds
+    let now = clock.wallTime
     let all = try database.entries()
     let fresh = all.filter { _, entry in
       let grace = patience.nanoseconds &+ Int64(entry.record.targetDuration + 1) &* 1_000_000_000
@@ -51,7 +51,7 @@ final class StreamStateStore: Sendable {
     _ record: EpochRecord, promise: String, of name: StreamName,
     periods: @escaping @Sendable () -> [KeptPeriod]? = { nil }
   ) {
-    let entry = StreamStateEntry(record: record, promise: promise, writtenAt: clock.wallNanoseconds)
+    let entry = StreamStateEntry(record: record, promise: promise, writtenAt: clock.wallTime)
     change(name) {
       var entry = entry
       if let kept = periods() { entry.record.periods = kept }
@@ -112,6 +112,5 @@ struct StreamStateEntry: Sendable, Hashable {
   var record: EpochRecord
   /// What players learned from the stream's settings.
   var promise: String
-  /// Nanoseconds since 1970.
-  var writtenAt: Int64
+  var writtenAt: WallTime
 }

@@ -17,10 +17,9 @@ struct StreamStatus: Sendable {
   var phase: StreamPhase
   var epoch: String
   var protocolName: String
-  /// Nanoseconds since 1970.
-  var startedAt: Int64
-  /// When its last publisher left, after the end; nanoseconds since 1970.
-  var endedAt: Int64?
+  var startedAt: WallTime
+  /// When its last publisher left, after the end.
+  var endedAt: WallTime?
   var tracks: [TrackDescription]
   /// Bits per second over the last complete segments.
   var bitrate: Int

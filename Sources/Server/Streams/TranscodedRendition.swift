@@ -130,7 +130,7 @@ struct TranscodedRendition: Sendable {
   mutating func redate(by anchor: WallClockAnchor) {
     window.redate(by: anchor)
     for index in planned.indices {
-      planned[index].source.wallStart = anchor.wallNanoseconds(at: planned[index].source.start)
+      planned[index].source.wallStart = anchor.wallTime(at: planned[index].source.start)
       planned[index].anchor = anchor
     }
   }

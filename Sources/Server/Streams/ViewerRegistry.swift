@@ -17,8 +17,7 @@ final class ViewerRegistry: Sendable {
   private struct Viewer {
     /// The number of its place without an endless response. Later places have higher numbers.
     var number: Int
-    /// Monotonic nanoseconds.
-    var expiry: Int64
+    var expiry: MonotonicTime
     /// Nil until a request shows the protocol.
     var delivery: Delivery?
     /// Its open endless responses, oldest first.
@@ -38,9 +37,9 @@ final class ViewerRegistry: Sendable {
       return low < seats.count && seats[low].number == number
     }
 
-    func isPresent(_ now: Int64) -> Bool { !seats.isEmpty || expiry > now }
+    func isPresent(_ now: MonotonicTime) -> Bool { !seats.isEmpty || expiry > now }
 
-    mutating func renew(_ expiry: Int64, _ delivery: Delivery?) {
+    mutating func renew(_ expiry: MonotonicTime, _ delivery: Delivery?) {
       self.expiry = expiry
       // An open endless response decides the delivery.
       if let delivery, seats.isEmpty { self.delivery = delivery }
@@ -61,7 +60,7 @@ final class ViewerRegistry: Sendable {
     /// Refused requests, and places that were given to another address.
     var refused = 0
     var displaced = 0
-    var nextSweep: Int64 = 0
+    var nextSweep = MonotonicTime.zero
 
     mutating func number() -> Int {
       numbered &+= 1
@@ -86,7 +85,7 @@ final class ViewerRegistry: Sendable {
       streams[place.stream]?[place.client]?.has(place.number) ?? false
     }
 
-    mutating func sweep(now: Int64, nextSweep: Int64) {
+    mutating func sweep(now: MonotonicTime, nextSweep: MonotonicTime) {
       self.nextSweep = nextSweep
       for (stream, clients) in streams {
         for (client, viewer) in clients where !viewer.isPresent(now) { set(nil, stream, client) }
@@ -123,7 +122,7 @@ final class ViewerRegistry: Sendable {
   /// Records a request of a client. False when it is new and the server is full. `lifetime` is how long it counts as a viewer
   /// from now on. `delivery` is the protocol, if the request shows it.
   func touch(stream: StreamName, client: ClientID, lifetime: MediaTime, delivery: Delivery? = nil) -> Bool {
-    let now = clock.monotonicNanoseconds()
+    let now = clock.monotonic()
     let expiry = now &+ lifetime.nanoseconds
     let (isAdmitted, seat) = state.withLock { state -> (Bool, ViewerSeat?) in
       if now >= state.nextSweep { state.sweep(now: now, nextSweep: now &+ Self.sweepInterval) }
@@ -156,7 +155,7 @@ final class ViewerRegistry: Sendable {
   ///
   /// - Parameter lifetime: how long the client counts as a viewer after the response, as it may return.
   func seat(stream: StreamName, client: ClientID, lifetime: MediaTime) -> ViewerSeat? {
-    let now = clock.monotonicNanoseconds()
+    let now = clock.monotonic()
     let (own, others) = state.withLock { state -> (ViewerSeat?, ViewerSeat?) in
       if now >= state.nextSweep { state.sweep(now: now, nextSweep: now &+ Self.sweepInterval) }
       let known = state.streams[stream]?[client]
@@ -180,7 +179,7 @@ final class ViewerRegistry: Sendable {
   }
 
   private func leave(_ number: Int, stream: StreamName, client: ClientID, lifetime: MediaTime) {
-    let expiry = clock.monotonicNanoseconds() &+ lifetime.nanoseconds
+    let expiry = clock.monotonic() &+ lifetime.nanoseconds
     state.withLock { state in
       guard var viewer = state.streams[stream]?[client],
         let index = viewer.seats.firstIndex(where: { $0.number == number })
@@ -194,7 +193,7 @@ final class ViewerRegistry: Sendable {
 
   /// The current viewers of a stream.
   func count(of stream: StreamName) -> Int {
-    let now = clock.monotonicNanoseconds()
+    let now = clock.monotonic()
     return state.withLock { state in
       state.streams[stream]?.values.reduce(0) { $1.isPresent(now) ? $0 + $1.weight : $0 } ?? 0
     }
@@ -202,7 +201,7 @@ final class ViewerRegistry: Sendable {
 
   /// All current viewers by stream and protocol, the refused requests so far, and the places given to another address.
   var counts: (streams: [StreamName: [Delivery?: Int]], refused: Int, displaced: Int) {
-    let now = clock.monotonicNanoseconds()
+    let now = clock.monotonic()
     return state.withLock { state in
       state.sweep(now: now, nextSweep: now &+ Self.sweepInterval)
       let streams = state.streams.mapValues { clients in

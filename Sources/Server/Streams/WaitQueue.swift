@@ -1,4 +1,5 @@
 internal import Basics
+internal import Ingest
 internal import NIOCore
 
 /// Requests that wait for an event of a stream. Each condition is tested once for all of its requests, and they are woken
@@ -18,9 +19,9 @@ struct WaitQueue {
 
   private struct Waiter {
     let promise: EventLoopPromise<StreamView>
-    /// Start and deadline of the wait, in monotonic nanoseconds.
-    let start: Int64
-    let deadline: Int64
+    /// Start and deadline of the wait.
+    let start: MonotonicTime
+    let deadline: MonotonicTime
   }
 
   private struct LoopGroup {
@@ -44,9 +45,9 @@ struct WaitQueue {
   func isAwaited(_ condition: Condition) -> Bool { groups[condition] != nil }
 
   /// Returns the view when the condition holds, the stream ends, or the deadline is over. The deadline has the resolution of
-  /// the calls of `giveUp`. All times are monotonic nanoseconds.
+  /// the calls of `giveUp`.
   mutating func add(
-    _ condition: Condition, on eventLoop: any EventLoop, now: Int64, deadline: Int64
+    _ condition: Condition, on eventLoop: any EventLoop, now: MonotonicTime, deadline: MonotonicTime
   ) -> EventLoopFuture<StreamView> {
     let promise = eventLoop.makePromise(of: StreamView.self)
     groups[condition, default: [:]][ObjectIdentifier(eventLoop), default: LoopGroup(eventLoop: eventLoop)]
@@ -55,20 +56,21 @@ struct WaitQueue {
   }
 
   /// Wakes the requests whose condition holds. `view` is called once.
-  mutating func wake(now: Int64, with view: () -> StreamView, where isMet: (Condition) -> Bool = { _ in true }) {
+  mutating func wake(now: MonotonicTime, with view: () -> StreamView, where isMet: (Condition) -> Bool = { _ in true })
+  {
     let met = groups.keys.filter(isMet)
     guard !met.isEmpty else { return }
     let view = view()
     for group in met.compactMap({ groups.removeValue(forKey: $0) }).joined() { wake(group.value, now, view) }
   }
 
-  private mutating func wake(_ group: LoopGroup, _ now: Int64, _ view: StreamView) {
+  private mutating func wake(_ group: LoopGroup, _ now: MonotonicTime, _ view: StreamView) {
     for waiter in group.waiters { waits.add(nanoseconds: now &- waiter.start) }
     group.wake(view)
   }
 
   /// Wakes the requests whose deadline is over.
-  mutating func giveUp(now: Int64, with view: () -> StreamView) {
+  mutating func giveUp(now: MonotonicTime, with view: () -> StreamView) {
     for (condition, loops) in groups {
       for (key, group) in loops where group.waiters.contains(where: { $0.deadline <= now }) {
         var late = group

@@ -67,7 +67,7 @@ import Testing
   @Test func theFirstFragmentOfASegmentTellsWhenItsMediaWasProduced() throws {
     let fragment = try firstFragment(offset: 2000)
     // Media time 1 s was at 2026-11-21T07:24:10.250Z.
-    let clock = WallClockAnchor(mediaTime: MediaTime(milliseconds: 1000), wallNanoseconds: 1_795_245_850_250_000_000)
+    let clock = WallClockAnchor(mediaTime: MediaTime(milliseconds: 1000), wallTime: 1_795_245_850_250_000_000)
     let head = FragmentBoxes.interleavedHead(of: fragment, clock: clock)
     let boxes = try #require(Box.parse(bytes([head] + fragment.payloads)))
     #expect(boxes.map(\.type) == ["prft", "moof", "mdat"])
@@ -95,7 +95,7 @@ import Testing
   @Test func laterFragmentsDoNotRepeatIt() throws {
     var fragment = try firstFragment()
     fragment.startsSegment = false
-    let clock = WallClockAnchor(mediaTime: .zero, wallNanoseconds: 1)
+    let clock = WallClockAnchor(mediaTime: .zero, wallTime: 1)
     #expect(
       FragmentBoxes.interleavedHead(of: fragment, clock: clock) == FragmentBoxes.interleavedHead(of: fragment))
     // A track's own segment may begin with any of them.
@@ -113,7 +113,7 @@ import Testing
     let run = TrackRun(
       track: .video, timescale: 1000, baseDecodeTime: 0, samples: [], byteCount: 0, duration: 0)
     let time = ProducerReferenceTime(
-      of: run, anchor: WallClockAnchor(mediaTime: .zero, wallNanoseconds: nanoseconds))
+      of: run, anchor: WallClockAnchor(mediaTime: .zero, wallTime: WallTime(nanoseconds: nanoseconds)))
     #expect(time.networkTime == seconds << 32 | fraction)
   }
 

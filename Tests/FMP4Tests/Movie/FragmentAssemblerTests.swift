@@ -47,8 +47,8 @@ struct FragmentAssemblerTests {
       #expect(walked.fragment.start == written.start && walked.fragment.payloads.isEmpty)
       #expect((walked.clock != nil) == written.startsSegment)
       if let clock = walked.clock {
-        let expected = SyntheticRecording.clock.wallNanoseconds(at: clock.mediaTime)
-        #expect(abs(clock.wallNanoseconds - expected) <= 1)
+        let expected = SyntheticRecording.clock.wallTime(at: clock.mediaTime)
+        #expect(abs(clock.wallTime &- expected) <= 1)
       }
       // The media of the runs lies one behind the other, up to the end.
       let lengths = walked.fragment.runs.map(\.byteCount)

@@ -6,7 +6,8 @@ import Testing
 
 @Suite struct MovieBuilderTests {
   private let metadata = MovieMetadata(
-    title: "cam", date: "2026-11-21T07:24:10.000Z", tool: "weir 0.1.0", creation: 1_795_245_850)
+    title: "cam", date: "2026-11-21T07:24:10.000Z", tool: "weir 0.1.0",
+    creation: WallTime(nanoseconds: 1_795_245_850_000_000_000))
 
   /// What a publication with a reorder delay of two frames leaves: frames from decode time 0, presented from 2000.
   private func tables(seconds: Int = 2, offset: Int32 = 2000, mediaOffset: UInt64 = 1000) throws -> MovieTables {

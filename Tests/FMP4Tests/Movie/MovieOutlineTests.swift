@@ -20,7 +20,7 @@ import Testing
       tables.append(fragment.runs, mediaOffset: UInt64(bytes.count))
       bytes += fragment.payloads.flatMap { Array($0.readableBytesView) }
     }
-    let metadata = MovieMetadata(title: "cam", date: "2026", tool: "weir", creation: 0)
+    let metadata = MovieMetadata(title: "cam", date: "2026", tool: "weir", creation: .zero)
     let builder = try #require(MovieBuilder(tables, metadata: metadata))
     return Array(builder.head(contentLength: UInt64(bytes.count), blockSize: 4096).readableBytesView) + bytes
   }

@@ -36,7 +36,7 @@ import Testing
           let box = Array(ParameterChange.box(initSegment).readableBytesView)
           recording.bytes += sealing(recording.bytes.count, box) + box
         case .fragment(let fragment):
-          let clock = WallClockAnchor(mediaTime: .zero, wallNanoseconds: 1_795_245_850_000_000_000)
+          let clock = WallClockAnchor(mediaTime: .zero, wallTime: 1_795_245_850_000_000_000)
           let head = Array(FragmentBoxes.interleavedHead(of: fragment, clock: clock).readableBytesView)
           let content = head + fragment.payloads.flatMap { Array($0.readableBytesView) }
           recording.bytes += sealing(recording.bytes.count, content)
@@ -102,7 +102,7 @@ import Testing
             byteCount: bytes, duration: 10_010_000)
         ], mediaOffset: UInt64(index * bytes))
     }
-    let metadata = MovieMetadata(title: "cam", date: "", tool: "", creation: 0)
+    let metadata = MovieMetadata(title: "cam", date: "", tool: "", creation: .zero)
     let content = UInt64(440 * bytes)
     let builder = try #require(MovieBuilder(tables, metadata: metadata))
     let head = Array(builder.head(contentLength: content, blockSize: 4096).readableBytesView)
@@ -287,7 +287,7 @@ import Testing
   // MARK: Not sealed
 
   private func head(_ tables: MovieTables) -> ByteBuffer? {
-    let metadata = MovieMetadata(title: "cam", date: "", tool: "", creation: 0)
+    let metadata = MovieMetadata(title: "cam", date: "", tool: "", creation: .zero)
     return MovieBuilder(tables, metadata: metadata)?.head(contentLength: 1, blockSize: 4096)
   }
 

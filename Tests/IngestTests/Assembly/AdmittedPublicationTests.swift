@@ -1,5 +1,6 @@
 import FMP4
 import NIOCore
+import Support
 import Testing
 
 @testable import Ingest
@@ -37,9 +38,9 @@ struct AdmittedPublicationTests {
 
   @Test func `A publisher that changes its tracks all the time does not fill the log`() async throws {
     var (publication, sink) = try await publication()
-    for now in 0..<20 as Range<Int64> { _ = publication.give(.tracks(try tracks()), encoder: "", now: now) }
+    for now in 0..<20 as Range<Int64> { _ = publication.give(.tracks(try tracks()), encoder: "", now: .at(now)) }
     #expect(log.lines.count == LogThrottle.burst && sink.tracks.count == 20)
-    _ = publication.give(.tracks(try tracks()), encoder: "", now: LogThrottle.span)
+    _ = publication.give(.tracks(try tracks()), encoder: "", now: .at(LogThrottle.span))
     #expect(log.lines.last?.hasSuffix("(script 1) (15 earlier changes were not logged)") == true)
   }
 

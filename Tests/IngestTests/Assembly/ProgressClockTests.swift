@@ -1,3 +1,4 @@
+import Support
 import Testing
 
 @testable import Ingest
@@ -23,26 +24,26 @@ struct ProgressClockTests {
   @Test func `Media puts it off`() {
     var clock = ProgressClock()
     clock.saw(0, now: 0)
-    clock.saw(7, now: interval - 1)
-    #expect(clock.tell(now: interval) == nil)
-    #expect(clock.tell(now: 2 * interval - 1) == 7 + interval)
+    clock.saw(7, now: .at(interval - 1))
+    #expect(clock.tell(now: .at(interval)) == nil)
+    #expect(clock.tell(now: .at(2 * interval - 1)) == 7 + interval)
   }
 
   @Test func `A sample from before does not take progress back`() {
     var clock = ProgressClock()
     clock.saw(1000, now: 0)
     clock.saw(999, now: 50)
-    #expect(clock.tell(now: interval) == 1000 + interval)
-    clock.saw(1000, now: interval)
-    #expect(clock.tell(now: 2 * interval) == 1000 + interval, "one of the same time arrived later")
+    #expect(clock.tell(now: .at(interval)) == 1000 + interval)
+    clock.saw(1000, now: .at(interval))
+    #expect(clock.tell(now: .at(2 * interval)) == 1000 + interval, "one of the same time arrived later")
   }
 
   @Test func `The deadline is when there is something to tell, and never now`() {
     var clock = ProgressClock()
     clock.saw(0, now: 10)
-    #expect(clock.deadline(after: 10) == 10 + interval)
-    #expect(clock.deadline(after: 10 + interval) == 11 + interval)
+    #expect(clock.deadline(after: 10) == .at(10 + interval))
+    #expect(clock.deadline(after: 10 + interval) == .at(11 + interval))
     _ = clock.tell(now: 10 + interval)
-    #expect(clock.deadline(after: 10 + interval) == 10 + 2 * interval)
+    #expect(clock.deadline(after: 10 + interval) == .at(10 + 2 * interval))
   }
 }

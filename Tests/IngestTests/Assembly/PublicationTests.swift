@@ -1,5 +1,6 @@
 import FMP4
 import NIOCore
+import Support
 import Testing
 
 @testable import Ingest
@@ -8,9 +9,9 @@ import Testing
 private struct PacketProtocol {
   static let range: UInt64 = 1 << 33
 
-  var publication = Publication(wallOffset: 0)
+  var publication = Publication(reading: ClockReading(wall: 0, monotonic: 0))
   var clock = WireClock(hertz: 90_000, bits: 33)
-  var now: Int64 = 0
+  var now: MonotonicTime = 0
   var events: [MediaEvent] = []
   var warnings: [PublicationWarning] = []
   var lost = 0
@@ -78,7 +79,7 @@ struct PublicationTests {
     for track in UInt32(2)...4 { try wire.configure(track, .aac, RTMPScript.aac48) }
     var audioSamples: UInt64 = 0
     for frame in UInt64(0)..<50 {
-      wire.now = Int64(frame) * 40_000_000
+      wire.now = .at(Int64(frame) * 40_000_000)
       wire.frame(at: start + frame * 3600, isKey: frame % 25 == 0)
       while audioSamples * 1920 < (frame + 1) * 3600 {
         for track in UInt32(2)...4 { wire.audio(track, at: start + audioSamples * 1920) }
@@ -97,7 +98,7 @@ struct PublicationTests {
     try wire.configure(2, .aac, RTMPScript.aac48)
     try wire.configure(5, .aac, RTMPScript.aac44)
     for frame in UInt64(0)..<50 {
-      wire.now = Int64(frame) * 40_000_000
+      wire.now = .at(Int64(frame) * 40_000_000)
       wire.frame(at: frame * 3600, isKey: frame == 0)
       wire.audio(2, at: frame * 3600)
       try wire.tick()

@@ -1,36 +1,37 @@
 import FMP4
+import Support
 import Testing
 
 @testable import Ingest
 
 @Suite("Which time of day media had")
 struct TimesOfDayTests {
-  private static let wallOffset: Int64 = 1_795_245_850_000_000_000
+  private static let wallOffset: WallTime = 1_795_245_850_000_000_000
   private static let millisecond: Int64 = 1_000_000
 
   /// Begun at 0 on the timeline, after a way of so many milliseconds.
-  private func begun(delay: Int64, now: Int64 = 0) -> TimesOfDay {
-    var times = TimesOfDay(wallOffset: Self.wallOffset)
-    times.gather(end: now - delay * Self.millisecond, now: now)
+  private func begun(delay: Int64, now: MonotonicTime = 0) -> TimesOfDay {
+    var times = TimesOfDay(reading: ClockReading(wall: Self.wallOffset, monotonic: 0))
+    times.gather(end: now.nanoseconds - delay * Self.millisecond, now: now)
     _ = times.begin(at: 0, now: now)
     return times
   }
 
   @Test func `The most direct way so far tells when media time 0 was`() {
-    var times = TimesOfDay(wallOffset: Self.wallOffset)
+    var times = TimesOfDay(reading: ClockReading(wall: Self.wallOffset, monotonic: 0))
     times.gather(end: 100, now: 500)
     times.gather(end: 200, now: 550)
     times.gather(end: 300, now: 900)
     let anchor = times.begin(at: 1000, now: 900)
-    #expect(anchor == WallClockAnchor(mediaTime: .zero, wallNanoseconds: Self.wallOffset + 350 + 1000))
+    #expect(anchor == WallClockAnchor(mediaTime: .zero, wallTime: Self.wallOffset + 350 + 1000))
   }
 
   @Test func `What belongs to another timeline does not count`() {
-    var times = TimesOfDay(wallOffset: 0)
+    var times = TimesOfDay(reading: ClockReading(wall: 0, monotonic: 0))
     times.gather(end: 500, now: 500)
     times.forgetGathered()
     times.gather(end: 500, now: 570)
-    #expect(times.begin(at: 0, now: 570).wallNanoseconds == 70)
+    #expect(times.begin(at: 0, now: 570).wallTime == 70)
   }
 
   @Test func `A beginning that came in a burst is told anew once`() throws {
@@ -38,11 +39,11 @@ struct TimesOfDayTests {
     var told: [(anchor: WallClockAnchor, reason: TimesOfDay.Reason)] = []
     for tick in 1..<100 as Range<Int64> {
       let end = tick * 33 * Self.millisecond
-      if let change = times.follow(end, now: end + 20 * Self.millisecond) { told.append(change) }
+      if let change = times.follow(end, now: .at(end + 20 * Self.millisecond)) { told.append(change) }
     }
     let change = try #require(told.first)
     #expect(told.count == 1 && change.reason == .lateBeginning(720))
-    #expect(change.anchor.wallNanoseconds == Self.wallOffset + 20 * Self.millisecond)
+    #expect(change.anchor.wallTime == Self.wallOffset + 20 * Self.millisecond)
   }
 
   @Test(arguments: [(90, .slowClock, 40), (-90, .fastClock, -40)] as [(Int64, TimesOfDay.Reason, Int64)])
@@ -51,28 +52,28 @@ struct TimesOfDayTests {
   ) throws {
     var times = begun(delay: 0)
     // The beginning is over before it drifts.
-    for tick in 0..<20 as Range<Int64> { _ = times.follow(tick * 100_000_000, now: tick * 100_000_000) }
+    for tick in 0..<20 as Range<Int64> { _ = times.follow(tick * 100_000_000, now: .at(tick * 100_000_000)) }
     var first: (anchor: WallClockAnchor, reason: TimesOfDay.Reason)?
     for second in 2..<400 as Range<Int64> where first == nil {
       let end = second * 1_000_000_000
-      first = times.follow(end, now: end + delay * Self.millisecond)
+      first = times.follow(end, now: .at(end + delay * Self.millisecond))
     }
     #expect(first?.reason == reason)
-    #expect(first?.anchor.wallNanoseconds == Self.wallOffset + step * Self.millisecond)
+    #expect(first?.anchor.wallTime == Self.wallOffset + step * Self.millisecond)
   }
 
   @Test func `A pause of the publisher is told where it is long enough to be seen`() {
     var times = begun(delay: 20)
     let second: Int64 = 1_000_000_000
-    #expect(times.breakTimeline(second, now: second + 119 * Self.millisecond) == nil)
-    let anchor = times.breakTimeline(second, now: second + 120 * Self.millisecond)
-    #expect(anchor?.wallNanoseconds == Self.wallOffset + 120 * Self.millisecond)
-    #expect(times.breakTimeline(second, now: second + 130 * Self.millisecond) == nil, "it is what is told now")
+    #expect(times.breakTimeline(second, now: .at(second + 119 * Self.millisecond)) == nil)
+    let anchor = times.breakTimeline(second, now: .at(second + 120 * Self.millisecond))
+    #expect(anchor?.wallTime == Self.wallOffset + 120 * Self.millisecond)
+    #expect(times.breakTimeline(second, now: .at(second + 130 * Self.millisecond)) == nil, "it is what is told now")
   }
 
   @Test func `Before the beginning nothing is followed`() {
-    var times = TimesOfDay(wallOffset: 0)
-    #expect(times.follow(0, now: 0) == nil && times.breakTimeline(0, now: 1 << 60) == nil)
+    var times = TimesOfDay(reading: ClockReading(wall: 0, monotonic: 0))
+    #expect(times.follow(0, now: 0) == nil && times.breakTimeline(0, now: .at(1 << 60)) == nil)
     times.beginAgain(now: 0)
     #expect(times.follow(0, now: 0) == nil)
   }
@@ -81,14 +82,14 @@ struct TimesOfDayTests {
     var times = begun(delay: 50)
     for tick in 1..<60 as Range<Int64> {
       let end = tick * 33 * Self.millisecond
-      #expect(times.follow(end, now: end + 50 * Self.millisecond) == nil)
+      #expect(times.follow(end, now: .at(end + 50 * Self.millisecond)) == nil)
     }
     // Frames turn out to be shown 30 ms later than was thought.
     times.beginAgain(now: 2_000_000_000)
     var change: (anchor: WallClockAnchor, reason: TimesOfDay.Reason)?
     for tick in 61..<100 as Range<Int64> where change == nil {
       let end = tick * 33 * Self.millisecond
-      change = times.follow(end, now: end + 20 * Self.millisecond)
+      change = times.follow(end, now: .at(end + 20 * Self.millisecond))
     }
     #expect(change?.reason == .lateBeginning(30))
   }

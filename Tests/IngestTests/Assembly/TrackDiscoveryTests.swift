@@ -1,11 +1,12 @@
 import FMP4
+import Support
 import Testing
 
 @testable import Ingest
 
 @Suite("The wait for tracks")
 struct TrackDiscoveryTests {
-  private func at(_ milliseconds: Int64) -> Int64 { milliseconds * 1_000_000 }
+  private func at(_ milliseconds: Int64) -> MonotonicTime { .at(milliseconds * 1_000_000) }
   private func gate() -> TrackDiscovery { TrackDiscovery(announcedWait: 2000, unannouncedWait: 500) }
 
   @Test func bothTracksReadyOpensAtOnce() {
@@ -29,10 +30,10 @@ struct TrackDiscoveryTests {
   @Test func anAnnouncedTrackIsWaitedForTwoSecondsOfMedia() {
     var gate = gate()
     gate.announce(video: true, audio: true)
-    gate.saw(.video, time: at(5000), now: 0)
-    gate.saw(.video, time: at(6999), now: 1)
+    gate.saw(.video, time: 5_000_000_000, now: 0)
+    gate.saw(.video, time: 6_999_000_000, now: 1)
     #expect(gate.decide(videoReady: true, audioReady: false, now: 1) == .wait)
-    gate.saw(.video, time: at(7000), now: 2)
+    gate.saw(.video, time: 7_000_000_000, now: 2)
     #expect(gate.decide(videoReady: true, audioReady: false, now: 2) == .open(missing: [.audio]))
   }
 

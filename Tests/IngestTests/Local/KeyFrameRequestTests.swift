@@ -1,3 +1,4 @@
+import Support
 import Testing
 
 @testable import Ingest
@@ -30,7 +31,7 @@ import Testing
     var made = 0
     for frame in 0..<300 {
       requested.ask()
-      if requested.take(now: Int64(frame) * 1_000_000_000 / 30) { made += 1 }
+      if requested.take(now: .at(Int64(frame) * 1_000_000_000 / 30)) { made += 1 }
     }
     #expect(made == 20)
   }

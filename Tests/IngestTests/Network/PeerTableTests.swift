@@ -1,4 +1,5 @@
 import NIOCore
+import Support
 import Testing
 
 @testable import Ingest
@@ -64,8 +65,8 @@ struct PeerTableTests {
   @Test func noMoreAddressesAreRememberedThanMayBe() {
     var peers = PeerTable(limits: limits { $0.addresses = 100 })
     for index in 0..<1000 {
-      _ = peers.arrive("\(index)", now: Int64(index))
-      peers.noLongerUnauthenticated("\(index)", failed: true, now: Int64(index))
+      _ = peers.arrive("\(index)", now: .at(Int64(index)))
+      peers.noLongerUnauthenticated("\(index)", failed: true, now: .at(Int64(index)))
       peers.leave("\(index)")
     }
     #expect(peers.remembered <= 100)

@@ -1,5 +1,6 @@
 import FMP4
 import NIOCore
+import Support
 import Testing
 
 @testable import Ingest
@@ -65,7 +66,7 @@ struct HostileRTMPTests {
       }
       driver.feed(bytes)
       if round % 8 == 7 {
-        driver.tick(Int64(random.next() % 5_000_000_000))
+        driver.tick(.at(Int64(random.next() % 5_000_000_000)))
         failures += driver.endings.count
         events += driver.events.count
       }

@@ -1,4 +1,5 @@
 import FMP4
+import Support
 import Testing
 
 @testable import Ingest
@@ -12,7 +13,7 @@ struct MessagePaceTests {
   private static let millisecond: Int64 = 1_000_000
 
   /// Takes what may be taken at that time.
-  private mutating func taken(at now: Int64) -> Int {
+  private mutating func taken(at now: MonotonicTime) -> Int {
     var count = 0
     while pace.pause(at: now) == nil {
       pace.count(63, at: now)
@@ -22,7 +23,7 @@ struct MessagePaceTests {
   }
 
   @Test mutating func aBurstIsTakenAtOnceAndNoMessageMore() {
-    let start: Int64 = 5_000_000_000
+    let start: MonotonicTime = 5_000_000_000
     for number in 1...10 {
       #expect(pace.pause(at: start) == nil, "\(number)")
       pace.count(63, at: start)
@@ -32,37 +33,37 @@ struct MessagePaceTests {
 
   @Test mutating func whoWaitedMaySendABatchAndTheRateIsKept() {
     #expect(taken(at: 0) == 10)
-    var now: Int64 = 0
+    var now: MonotonicTime = 0
     var count = 0
     for _ in 0..<250 {
       now = pace.pause(at: now) ?? now
       count += taken(at: now)
     }
     #expect(count == 1000)
-    #expect(now == 1000 * Self.millisecond)
+    #expect(now == .at(1000 * Self.millisecond))
     // A loop that comes late makes up for it.
     #expect(taken(at: now + 7 * Self.millisecond) == 7)
   }
 
   @Test mutating func whoSendsNoFasterThanTheRateNeverWaits() {
     for number in 0..<10_000 as Range<Int64> {
-      #expect(pace.pause(at: number * Self.millisecond) == nil)
-      pace.count(63, at: number * Self.millisecond)
+      #expect(pace.pause(at: .at(number * Self.millisecond)) == nil)
+      pace.count(63, at: .at(number * Self.millisecond))
     }
   }
 
   @Test mutating func silenceSavesUpOneBurstAndNoMore() {
     #expect(taken(at: 0) == 10)
-    #expect(taken(at: 9 * Self.millisecond) == 9)
-    #expect(taken(at: 100_000 * Self.millisecond) == 10)
+    #expect(taken(at: .at(9 * Self.millisecond)) == 9)
+    #expect(taken(at: .at(100_000 * Self.millisecond)) == 10)
   }
 
   @Test mutating func whatIsTakenAsAWholeIsWaitedForAfterwards() {
     for _ in 0..<1000 { pace.count(63, at: 0) }
-    #expect(pace.pause(at: 0) == 994 * Self.millisecond)
-    #expect(taken(at: 994 * Self.millisecond) == 4)
+    #expect(pace.pause(at: 0) == .at(994 * Self.millisecond))
+    #expect(taken(at: .at(994 * Self.millisecond)) == 4)
     pace.forgive()
-    #expect(taken(at: 994 * Self.millisecond) == 10)
+    #expect(taken(at: .at(994 * Self.millisecond)) == 10)
   }
 
   @Test func aMessageCountsLessTheLargerItIsAndAKilobyteASixteenth() {
@@ -103,8 +104,8 @@ struct MessagePaceTests {
     driver.feed(
       Self.audio(250, from: Self.burst - 10) + S.command([.string("deleteStream"), .number(0), .null, .number(1)]),
       piece: 1000)
-    let first = driver.session.heldUntil ?? 0
-    #expect(abs(first - RTMPLimits.messageBatch * 1_000_000_000 / RTMPLimits.messagesPerSecond) < 1_000_000)
+    let first = driver.session.heldUntil ?? .zero
+    #expect(abs(first.nanoseconds - RTMPLimits.messageBatch * 1_000_000_000 / RTMPLimits.messagesPerSecond) < 1_000_000)
     #expect((Self.burst - 5...Self.burst).contains(driver.samples.count))
     var rounds = 0
     while let time = driver.session.heldUntil {

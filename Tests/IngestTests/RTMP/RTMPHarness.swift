@@ -38,7 +38,7 @@ func rtmpHarness() async throws {
         for t in tracks {
           print("T \(t.id.rawValue) \(t.timescale) \(String(describing: t.frameDuration)) \(t.summary)")
         }
-      case .clock(let anchor): print("C \(anchor.mediaTime) \(anchor.wallNanoseconds)")
+      case .clock(let anchor): print("C \(anchor.mediaTime) \(anchor.wallTime)")
       case .discontinuity: print("D")
       case .end(let reason): print("E \(reason)")
       case .progress(let time): print("P \(time)")

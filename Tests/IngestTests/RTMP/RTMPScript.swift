@@ -2,6 +2,7 @@ import FMP4
 import NIOCore
 
 @testable import Ingest
+import Support
 
 /// What a publisher sends, piece by piece, written independently of the server's own writer.
 enum RTMPScript {
@@ -151,7 +152,7 @@ enum RTMPScript {
 
 /// Drives a session as the listener does, and keeps what comes out.
 struct SessionDriver {
-  var session = RTMPSession(wallOffset: 1_000_000_000_000_000_000)
+  var session = RTMPSession(reading: ClockReading(wall: 1_000_000_000_000_000_000, monotonic: 0))
   var events: [MediaEvent] = []
   var sent: [UInt8] = []
   var logs: [String] = []
@@ -160,8 +161,7 @@ struct SessionDriver {
   var endings: [RTMPAction.Ending] = []
   /// Samples that could not be used.
   var lost = 0
-  /// Monotonic nanoseconds.
-  var now: Int64 = 0
+  var now: MonotonicTime = 0
   /// What the gate says; nil admits.
   var refusal: String?
   /// Messages that came too fast are waited for, in no time.
@@ -175,7 +175,7 @@ struct SessionDriver {
     while waits, let time = session.heldUntil { goOn(time) }
   }
 
-  mutating func goOn(_ time: Int64) {
+  mutating func goOn(_ time: MonotonicTime) {
     var actions: [RTMPAction] = []
     session.goOn(now: time, to: &actions)
     perform(actions)
@@ -204,7 +204,7 @@ struct SessionDriver {
     }
   }
 
-  mutating func tick(_ now: Int64) {
+  mutating func tick(_ now: MonotonicTime) {
     self.now = now
     var actions: [RTMPAction] = []
     session.tick(now: now, to: &actions)

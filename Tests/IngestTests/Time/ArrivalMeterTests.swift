@@ -1,3 +1,4 @@
+import Support
 import Testing
 
 @testable import Ingest
@@ -11,7 +12,9 @@ import Testing
     var now = 0.0
     var media = 0.0
     while now < seconds {
-      if let change = meter.saw(Int64(media * 1000) * 1_000_000, now: Int64(now * 1e9)) { found.append((now, change)) }
+      if let change = meter.saw(Int64(media * 1000) * 1_000_000, now: .at(Int64(now * 1e9))) {
+        found.append((now, change))
+      }
       media += 1.0 / 30
       now = max(now + 1.0 / 30 / speed(now), 0)
     }

@@ -1,5 +1,6 @@
 import FMP4
 import NIOCore
+import Support
 import Testing
 
 @testable import Ingest
@@ -9,9 +10,9 @@ import Testing
   @Test(arguments: [100, -100] as [Int64])
   func aClockThatIsOffIsFollowedForADay(_ partsPerMillion: Int64) throws {
     typealias S = RTMPScript
-    let start: Int64 = 5_000_000_000
-    let wallOffset: Int64 = 1_795_245_850_000_000_000
-    var publication = FLVPublication(wallOffset: wallOffset)
+    let start: MonotonicTime = 5_000_000_000
+    let reading = ClockReading(wall: 1_795_245_850_000_000_000, monotonic: 0)
+    var publication = FLVPublication(reading: reading)
     var out: [PublicationAction] = []
     let (frame, audio) = (ByteBuffer(bytes: S.avcFrame(key: true)), ByteBuffer(bytes: S.aacFrame))
     try publication.receiveVideo(ByteBuffer(bytes: S.avcHeader()), timestamp: 0, now: start, to: &out)
@@ -54,7 +55,7 @@ import Testing
       }
       out.removeAll(keepingCapacity: true)
       guard let anchor else { continue }
-      let late = Double(now + wallOffset - anchor.wallNanoseconds(at: MediaTime(milliseconds: media))) / 1e6
+      let late = Double(reading.wallTime(at: now) &- anchor.wallTime(at: MediaTime(milliseconds: media))) / 1e6
       least = min(least, late)
       if media / 60_000 != minute {
         worst = max(worst, abs(least))
@@ -74,46 +75,46 @@ import Testing
     var follower = ClockFollower(delay: 20_000_000, now: 0)
     for second in 0..<86_400 as Range<Int64> {
       let jitter = second * 7919 % 35_000_000
-      #expect(follower.saw(second * 1_000_000_000, now: second * 1_000_000_000 + 20_000_000 + jitter) == nil)
+      #expect(follower.saw(second * 1_000_000_000, now: .at(second * 1_000_000_000 + 20_000_000 + jitter)) == nil)
     }
   }
 
   @Test func aFullQueueIsNotTakenForADrift() {
     var follower = ClockFollower(delay: 0, now: 0)
-    var told: Int64 = 0
+    var told = MonotonicTime.zero
     // Ten minutes of three seconds' delay.
     for tick in 0..<6000 as Range<Int64> {
-      told = follower.saw(tick * 100_000_000, now: tick * 100_000_000 + 3_000_000_000) ?? told
+      told = follower.saw(tick * 100_000_000, now: .at(tick * 100_000_000 + 3_000_000_000)) ?? told
     }
-    #expect(told <= 6 * ClockFollower.step)
+    #expect(told <= .at(6 * ClockFollower.step))
   }
 
   @Test func whatWasSeenBeforeABreakIsForgotten() {
     var follower = ClockFollower(delay: 0, now: 0)
     for second in 0..<140 as Range<Int64> {
       if second == 119 { follower.forget() }
-      #expect(follower.saw(second * 1_000_000_000, now: second * 1_000_000_000 + 90_000_000) == nil)
+      #expect(follower.saw(second * 1_000_000_000, now: .at(second * 1_000_000_000 + 90_000_000)) == nil)
     }
   }
 
   /// An encoder with look-ahead: a second of media comes at once, and the rest as it is made.
   @Test func theTimesOfAFirstBurstAreToldAnewOnce() {
     var follower = ClockFollower(delay: 740_000_000, now: 740_000_000)
-    var told: [Int64] = []
+    var told: [MonotonicTime] = []
     for tick in 0..<300 as Range<Int64> {
       let delay = max(20_000_000, 740_000_000 - tick * 33_000_000) + tick * 7919 % 9_000_000
-      if let new = follower.saw(tick * 33_000_000, now: tick * 33_000_000 + delay) { told.append(new) }
+      if let new = follower.saw(tick * 33_000_000, now: .at(tick * 33_000_000 + delay)) { told.append(new) }
     }
     #expect(told.count == 1 && told.allSatisfy { (20_000_000..<30_000_000).contains($0) }, "\(told)")
   }
 
   @Test func aBurstThatLastsIsNotWaitedForLongerThanFourSeconds() {
     var follower = ClockFollower(delay: 5_000_000_000, now: 5_000_000_000)
-    var told: [(at: Int64, delay: Int64)] = []
+    var told: [(at: Int64, delay: MonotonicTime)] = []
     // Twice as fast as real time.
     for tick in 0..<200 as Range<Int64> {
       let now = tick * 33_000_000
-      if let new = follower.saw(tick * 66_000_000, now: now + 5_000_000_000) { told.append((now, new)) }
+      if let new = follower.saw(tick * 66_000_000, now: .at(now + 5_000_000_000)) { told.append((now, new)) }
     }
     #expect(told.count == 1 && told.allSatisfy { $0.at <= 4_100_000_000 && $0.delay < 1_200_000_000 }, "\(told)")
   }
@@ -121,19 +122,20 @@ import Testing
   @Test func aBeginningThatWasNotLateIsLeftAlone() {
     var follower = ClockFollower(delay: 15_500_000, now: 0)
     for tick in 0..<300 as Range<Int64> {
-      #expect(follower.saw(tick * 33_000_000, now: tick * 33_000_000 + 15_000_000 + tick * 7919 % 40_000_000) == nil)
+      #expect(
+        follower.saw(tick * 33_000_000, now: .at(tick * 33_000_000 + 15_000_000 + tick * 7919 % 40_000_000)) == nil)
     }
   }
 
   /// What had gathered before the beginning comes a little faster than real time: in the end times of day are right.
   @Test(arguments: [105, 120, 200] as [Int64]) func aQueueThatDrainsSlowlyIsNoDelay(_ percent: Int64) {
     let (delay, queue) = (20_000_000 as Int64, 3_000_000_000 as Int64)
-    var follower = ClockFollower(delay: delay + queue, now: delay + queue)
+    var follower = ClockFollower(delay: .at(delay + queue), now: .at(delay + queue))
     for frame in 0..<9000 as Range<Int64> {
       let time = frame * 1000 / 30
       let inQueue = max(0, queue - time * 1_000_000 * (percent - 100) / percent)
-      _ = follower.saw(time * 1_000_000, now: time * 1_000_000 + delay + inQueue)
+      _ = follower.saw(time * 1_000_000, now: .at(time * 1_000_000 + delay + inQueue))
     }
-    #expect(follower.told - delay < 100_000_000)
+    #expect(follower.told.nanoseconds - delay < 100_000_000)
   }
 }

@@ -1,4 +1,5 @@
 import FMP4
+import Support
 import Testing
 
 @testable import Ingest
@@ -6,7 +7,7 @@ import Testing
 @Suite("The timeline")
 struct TimelineTests {
   /// Nanoseconds of `milliseconds`.
-  private func at(_ milliseconds: Int64) -> Int64 { milliseconds * 1_000_000 }
+  private func at(_ milliseconds: Int64) -> MonotonicTime { .at(milliseconds * 1_000_000) }
 
   /// A timeline on which both tracks have played up to `end`, 40 ms a frame of video and 20 ms a frame of audio.
   private func playing(to end: Int64) -> Timeline {
@@ -132,7 +133,7 @@ struct TimelineTests {
 extension Timeline {
   /// All of it in milliseconds, but for the time of arrival.
   fileprivate mutating func place(
-    _ id: TrackID, _ kind: MediaKind, milliseconds: Int64, length: Int64?, now: Int64
+    _ id: TrackID, _ kind: MediaKind, milliseconds: Int64, length: Int64?, now: MonotonicTime
   ) -> Place? {
     let length = length.map { $0 * 1_000_000 }
     guard var found = place(id, kind, wire: milliseconds * 1_000_000, length: length, now: now) else { return nil }

@@ -1,6 +1,7 @@
 import FMP4
 import Glibc
 import NIOCore
+import Support
 import Synchronization
 import Testing
 
@@ -40,11 +41,10 @@ import Testing
     let maker = StillImageMaker(launcher: launcher, patience: milliseconds * 1_000_000)
     let made = Mutex<Made?>(nil)
     try await DedicatedThread.run(named: "maker") {
-      let clock = SteadyClock.system()
-      let start = clock.monotonicNanoseconds()
+      let start = MonotonicTime.now()
       let result = Result { () throws(StillImageError) in try maker.jpeg(of: sample, track: track) }
       made.withLock {
-        $0 = Made(result: result, milliseconds: (clock.monotonicNanoseconds() - start) / 1_000_000)
+        $0 = Made(result: result, milliseconds: (.now() &- start) / 1_000_000)
       }
     }
     return try #require(made.withLock { $0 })

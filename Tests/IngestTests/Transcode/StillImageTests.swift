@@ -1,6 +1,7 @@
 import CLibAV
 import FMP4
 import NIOCore
+import Support
 import Testing
 
 @testable import Ingest

@@ -13,7 +13,7 @@ import Testing
 @testable import Storage
 
 @Suite struct ThumbnailsTests {
-  private let clock = SteadyClock(wallOffset: EpochDriver.wall) { 1_000_000_000_000 }
+  private let clock = SteadyClock(ClockReading(wall: EpochDriver.wall, monotonic: 0)) { 1_000_000_000_000 }
   private let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
   private var loop: any EventLoop { MultiThreadedEventLoopGroup.singleton.any() }
 
@@ -42,7 +42,7 @@ import Testing
     let name = try #require(StreamName("cam"))
     let request = PublishRequest(stream: name, key: nil, protocolName: "RTMP", remoteAddress: "10.0.0.1:5") { _ in }
     let sink = try await registry.admit(request)
-    _ = sink.receive(.clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: clock.wallNanoseconds)))
+    _ = sink.receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: clock.wallTime)))
     if !tracks.isEmpty { _ = sink.receive(.tracks(tracks)) }
     for sample in SyntheticMedia.interleaved(seconds: seconds) where tracks.contains(where: { $0.id == sample.track }) {
       _ = sink.receive(.sample(sample))

@@ -84,7 +84,7 @@ private final class PacketConnection: ChannelInboundHandler, PublisherConnection
     life = PublisherConnection(
       publisher, peer: peer, connections: shared.connections, clock: clock,
       patience: PublisherConnection.Patience(publish: 10_000_000_000, idle: 10_000_000_000), loop: channel.eventLoop)
-    publication = Publication(wallOffset: clock.wallOffset)
+    publication = Publication(reading: clock.reading)
     life.owner = self
   }
 
@@ -94,7 +94,7 @@ private final class PacketConnection: ChannelInboundHandler, PublisherConnection
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    life.heard(now: clock.monotonicNanoseconds())
+    life.heard(now: clock.monotonic())
     received.writeImmutableBuffer(unwrapInboundIn(data))
     readPackets()
   }
@@ -115,7 +115,7 @@ private final class PacketConnection: ChannelInboundHandler, PublisherConnection
 
   private func readPackets() {
     while !life.isAsking, !life.isClosing, let packet = nextPacket() {
-      let now = clock.monotonicNanoseconds()
+      let now = clock.monotonic()
       var actions: [PublicationAction] = []
       do {
         try take(packet, now, to: &actions)
@@ -135,7 +135,7 @@ private final class PacketConnection: ChannelInboundHandler, PublisherConnection
   }
 
   private func take(
-    _ packet: PacketListener.Packet, _ now: Int64, to actions: inout [PublicationAction]
+    _ packet: PacketListener.Packet, _ now: MonotonicTime, to actions: inout [PublicationAction]
   ) throws(WireError) {
     let (track, payload) = (TrackID(packet.track), ByteBuffer(bytes: packet.payload))
     switch packet.kind {

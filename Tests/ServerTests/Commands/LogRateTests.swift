@@ -1,4 +1,5 @@
 import Logging
+import Support
 import Testing
 
 @testable import Server

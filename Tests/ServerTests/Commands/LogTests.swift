@@ -1,5 +1,6 @@
 import Glibc
 import Logging
+import Support
 import Testing
 
 @testable import Server

@@ -80,7 +80,10 @@ import Testing
   @Test(arguments: [
     ("http: {lisen: 1}", "weir.yaml:1:8: http.lisen: weir has no such setting; did you mean listen?"),
     ("a: 1", "weir.yaml:1:1: a: weir has no such setting; there are "),
-    ("part_duration: 1s", "weir.yaml:1:1: part_duration: weir has no such setting; did you mean streams.*.partDuration?"),
+    (
+      "part_duration: 1s",
+      "weir.yaml:1:1: part_duration: weir has no such setting; did you mean streams.*.partDuration?"
+    ),
     (
       "streams:\n  '*':\n    partDuration: 200",
       "weir.yaml:3:19: streams.*.partDuration: 200: a duration needs a unit; write 200ms or 200s"
@@ -90,7 +93,9 @@ import Testing
     ("http: 3", "weir.yaml:1:7: http: one value where a group of settings is wanted; write listen: below it"),
     ("http: {listen: [1]}", "weir.yaml:1:16: http.listen: a list is no value of it; write one addr"),
     ("http: {listen: {a: b}}", "weir.yaml:1:16: http.listen: a group of settings is no value of it; write one addr"),
-    ("http:\n  listen:", "weir.yaml:2:10: http.listen: nothing is no value of it; write a value, or leave the line out"),
+    (
+      "http:\n  listen:", "weir.yaml:2:10: http.listen: nothing is no value of it; write a value, or leave the line out"
+    ),
     ("recordings: {off: yes}", "weir.yaml:1:19: recordings.off: yes: that is neither true nor false; "),
     ("sources: [demo]", "weir.yaml:1:10: sources: a list is no value of it; write NAME: name=kind below it"),
     ("limits: {viewers: 0}", "weir.yaml:1:19: limits.viewers: 0: that is not a whole number in range; "),
@@ -158,7 +163,8 @@ import Testing
     let sources = SettingSources(flags: ["rtmp": [":9"]], environment: ["WEIR_LOG": "json"], file: file)
     let all = try ConfigListing(sources).text
     for line in [
-      "  listen: \":1\"  # weir.yaml:1:16", "  listen: \":9\"  # --rtmp", "  format: json  # WEIR_LOG", "  keepFree: 1GB  # default",
+      "  listen: \":1\"  # weir.yaml:1:16", "  listen: \":9\"  # --rtmp", "  format: json  # WEIR_LOG",
+      "  keepFree: 1GB  # default",
     ] {
       #expect(all.split(separator: "\n").contains { $0 == line }, "\(line)")
     }

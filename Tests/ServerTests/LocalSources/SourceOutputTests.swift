@@ -45,7 +45,7 @@ import Testing
     var hasEnded: Bool { events.contains { if case .end(.finished) = $0 { true } else { false } } }
   }
 
-  private static let wall: Int64 = 1_795_262_584_000_000_000
+  private static let wall: WallTime = 1_795_262_584_000_000_000
 
   private let door = Door()
   private let output: SourceOutput
@@ -65,7 +65,7 @@ import Testing
         origin: .server,
         onKeyFrameWanted: { [keyFramesAskedFor] in _ = keyFramesAskedFor.value.add(1, ordering: .relaxed) }
       ) { _ in })
-    _ = sink.receive(.clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: Self.wall)))
+    _ = sink.receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: Self.wall)))
     _ = sink.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
     return sink
   }
@@ -103,7 +103,7 @@ import Testing
       Issue.record("the clock and the tracks come first")
       return
     }
-    #expect(anchor.mediaTime == .zero && anchor.wallNanoseconds == Self.wall + start.nanoseconds)
+    #expect(anchor.mediaTime == .zero && anchor.wallTime == Self.wall + start.nanoseconds)
     #expect(tracks.count == 2)
     var expected: [Sample] = []
     for var sample in film[first...] {

@@ -28,7 +28,7 @@ import Testing
         stream: name, key: nil, protocolName: "capture", remoteAddress: "this server", origin: .server
       ) { [weak self] reason in self?.stop(reason) }
       guard let sink = try? await gate.admit(request) else { return .failed("refused") }
-      _ = sink.receive(.clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: RecordingHarness.start)))
+      _ = sink.receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: RecordingHarness.start)))
       _ = sink.receive(.tracks([(try? SyntheticMedia.video()), (try? SyntheticMedia.audio())].compactMap(\.self)))
       state.withLock { $0.sink = sink }
       while true {
@@ -68,7 +68,8 @@ import Testing
       let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
       archive = RecordingArchive(folder: folder.path)
       let library = RecordingLibrary(
-        folder: folder.path, keepFree: 0, policy: { _ in RecordingPolicy(start: start) }, threads: .singleton, writerCount: 1,
+        folder: folder.path, keepFree: 0, policy: { _ in RecordingPolicy(start: start) }, threads: .singleton,
+        writerCount: 1,
         archive: archive, logger: logger)
       self.library = library
       registry = StreamRegistry(

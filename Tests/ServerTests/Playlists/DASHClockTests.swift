@@ -22,7 +22,7 @@ import Testing
     var making = try Making()
     try making.complete(segments: 2)
     var history = DASHHistory()
-    let root = try root(history.manifest(of: making.view, wallNanoseconds: now))
+    let root = try root(history.manifest(of: making.view, at: now))
     #expect(
       clocks(root) == [
         ["urn:mpeg:dash:utc:http-iso:2014", "/time"], ["urn:mpeg:dash:utc:direct:2014", root["publishTime"]],
@@ -45,9 +45,9 @@ import Testing
     try making.complete(segments: 2)
     try making.fragments(1)
     var history = DASHHistory()
-    let first = history.manifest(of: making.view, wallNanoseconds: now)
+    let first = history.manifest(of: making.view, at: now)
     try making.fragments(1)
-    #expect(history.manifest(of: making.view, wallNanoseconds: now + 200_000_000) === first)
+    #expect(history.manifest(of: making.view, at: now + 200_000_000) === first)
   }
 
   @Test func patchesLeaveClocksAlone() throws {
@@ -57,11 +57,11 @@ import Testing
     for step in 0..<4 {
       try making.complete(segments: 1)
       let wall = now + Int64(step) * 2_000_000_000
-      _ = history.manifest(of: making.view, wallNanoseconds: wall)
-      times.append(wall / 1_000_000)
+      _ = history.manifest(of: making.view, at: wall)
+      times.append(wall.milliseconds)
     }
     for time in times.dropLast() {
-      let patch = history.patch(from: time, of: making.view, wallNanoseconds: now)
+      let patch = history.patch(from: WallTime(milliseconds: time), of: making.view, at: now)
       #expect(!String(buffer: patch.body).contains("UTCTiming"))
     }
   }

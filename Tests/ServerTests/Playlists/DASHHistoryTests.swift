@@ -21,10 +21,10 @@ import Testing
     var clock = now
     for step in 0..<40 {
       // The clock stands still for a while, and once it goes back.
-      clock += step < 20 ? 0 : step == 25 ? -5_000_000_000 : 200_000_000
+      clock = clock &+ (step < 20 ? 0 : step == 25 ? -5_000_000_000 : 200_000_000)
       try making.fragments(1)
       if making.fragmentsInSegment == 10 { making.completeSegment() }
-      published.append(try publishTime(history.manifest(of: making.view, wallNanoseconds: clock)))
+      published.append(try publishTime(history.manifest(of: making.view, at: clock)))
     }
     #expect(published == published.sorted())
     // A segment's first fragment changes what is listed; what follows of it changes nothing.
@@ -36,9 +36,9 @@ import Testing
     var history = DASHHistory()
     try making.complete(segments: 2)
     try making.fragments(1)
-    let first = history.manifest(of: making.view, wallNanoseconds: now)
+    let first = history.manifest(of: making.view, at: now)
     try making.fragments(1)
-    #expect(history.manifest(of: making.view, wallNanoseconds: now + 1_000_000_000) === first)
+    #expect(history.manifest(of: making.view, at: now + 1_000_000_000) === first)
   }
 
   /// What a player of patches has: the manifest that it began with, and what its patches made of it.
@@ -63,9 +63,9 @@ import Testing
     var (exact, ended) = (0, 0)
     func check() throws {
       let latest = try XMLText.parse(
-        String(buffer: history.manifest(of: driver.epoch.view, wallNanoseconds: now).body))
+        String(buffer: history.manifest(of: driver.epoch.view, at: now).body))
       for edition in editions.suffix(DASHHistory.limit - 1) where edition.time > 0 {
-        let response = history.patch(from: edition.time, of: driver.epoch.view, wallNanoseconds: now)
+        let response = history.patch(from: WallTime(milliseconds: edition.time), of: driver.epoch.view, at: now)
         let reached = try following(edition.root, try XMLText.parse(String(buffer: response.body)))
         if reached.all("PatchLocation").isEmpty {
           ended += 1
@@ -102,11 +102,11 @@ import Testing
       if making.fragmentsInSegment == 10 { making.completeSegment() }
       guard step % 9 == 0, making.view.window.listed.count > 3 else { continue }
       let clock = now + Int64(step) * 200_000_000
-      let latest = try XMLText.parse(String(buffer: history.manifest(of: making.view, wallNanoseconds: clock).body))
+      let latest = try XMLText.parse(String(buffer: history.manifest(of: making.view, at: clock).body))
       defer { root = latest }
       guard let root, let from = root.all("PatchLocation").first?.text.split(separator: "=").last.flatMap({ Int64($0) })
       else { continue }
-      let patch = history.patch(from: from, of: making.view, wallNanoseconds: clock)
+      let patch = history.patch(from: WallTime(milliseconds: from), of: making.view, at: clock)
       let reached = try following(root, try XMLText.parse(String(buffer: patch.body)))
       if reached.canonical == latest.withDirectClock(of: root).canonical { exact += 1 } else { ended += 1 }
     }
@@ -121,14 +121,14 @@ import Testing
     for step in 0..<(DASHHistory.limit + 2) {
       try making.complete(segments: 1)
       let text = String(
-        buffer: history.manifest(of: making.view, wallNanoseconds: now + Int64(step) * 2_000_000_000).body)
+        buffer: history.manifest(of: making.view, at: now + Int64(step) * 2_000_000_000).body)
       times.append(try #require(text.firstMatch(of: #/from=(\d+)/#).flatMap { Int64($0.1) }))
     }
     for time in [0, times[0], times[5], times[5] + 1, (times.last ?? 0) + 5, Int64(999_999_999_999_999)] {
-      let answer = history.patch(from: time, of: making.view, wallNanoseconds: now)
+      let answer = history.patch(from: WallTime(milliseconds: time), of: making.view, at: now)
       let patch = try XMLText.parse(String(buffer: answer.body))
-      #expect(patch["originalPublishTime"] == DASHManifest.moment(milliseconds: time))
-      #expect(try #require(patch["publishTime"]) > DASHManifest.moment(milliseconds: time))
+      #expect(patch["originalPublishTime"] == DASHManifest.moment(WallTime(milliseconds: time)))
+      #expect(try #require(patch["publishTime"]) > DASHManifest.moment(WallTime(milliseconds: time)))
       let ends = patch.children.first?["sel"] == "/MPD/PatchLocation[1]" && patch.children.first?.name == "remove"
       #expect(ends == (time != times[5]))
     }
@@ -138,8 +138,8 @@ import Testing
     var making = try Making()
     var history = DASHHistory()
     try making.complete(segments: 2)
-    let latest = try XMLText.parse(String(buffer: history.manifest(of: making.view, wallNanoseconds: now).body))
-    let response = history.patch(from: now / 1_000_000, of: making.view, wallNanoseconds: now)
+    let latest = try XMLText.parse(String(buffer: history.manifest(of: making.view, at: now).body))
+    let response = history.patch(from: now, of: making.view, at: now)
     let patch = try XMLText.parse(String(buffer: response.body))
     #expect(patch.children.count == 1)
     #expect(try latest.applying(patch.children[0]) == latest)

@@ -14,7 +14,7 @@ import Testing
   }
 
   private func manifest(_ driver: EpochDriver, _ source: DASHManifest.Source = .server) -> XMLElement {
-    DASHManifest(epoch: driver.epoch.view, source: source).root(publishTime: EpochDriver.wall / 1_000_000 + 9000)
+    DASHManifest(epoch: driver.epoch.view, source: source).root(publishTime: EpochDriver.wall + 9_000_000_000)
   }
 
   @Test func aLiveManifestIsTheGoldenOne() throws {
@@ -166,7 +166,7 @@ import Testing
     // The video's second segment began at 60 000 of 30 000 ticks a second. Now the media are 4 s long: 60 000 of 15 000.
     driver.epoch.startPublication()
     let again = try SyntheticMedia.video(timescale: 15_000, frameDuration: 500)
-    try driver.receive(.clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: EpochDriver.wall + 9_000_000_000)))
+    try driver.receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: EpochDriver.wall + 9_000_000_000)))
     try driver.receive(.tracks([again]))
     for index in 0..<130 { try driver.receive(.sample(SyntheticMedia.frame(index, duration: 500))) }
     let window = driver.epoch.window

@@ -14,7 +14,7 @@ import Testing
 
 /// What becomes of a recording when a step of its finishing fails, or the process ends there.
 @Suite struct FinishingFailureTests {
-  private static let name = RecordingName(start: UTCText(nanosecondsSince1970: RecordingHarness.start))
+  private static let name = RecordingName(start: UTCText(RecordingHarness.start))
 
   /// A folder with a recording as a server that was killed leaves it, and its bytes.
   private static func left() async throws -> (folder: TemporaryFolder, bytes: [UInt8]) {

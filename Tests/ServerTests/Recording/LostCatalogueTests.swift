@@ -42,7 +42,8 @@ import Testing
   }
 
   /// A stream of that name with two outages and a change of parameters.
-  private func recordMuch(_ folder: TemporaryFolder, _ stream: String, wall: Int64) async throws -> RecordingHarness {
+  private func recordMuch(_ folder: TemporaryFolder, _ stream: String, wall: WallTime) async throws -> RecordingHarness
+  {
     let harness = try RecordingHarness(folder, stream: stream)
     let tracks = [try SyntheticMedia.video(), try SyntheticMedia.audio()]
     try harness.startPublication(tracks, wall: wall)
@@ -111,7 +112,7 @@ import Testing
     try await again.end()
     await again.library.shutDown()
     let catalogue = next.library.catalogue
-    let now = SteadyClock.system().wallNanoseconds
+    let now = SteadyClock.system().wallTime
     let salvaged = RecordingKey(stream: try #require(StreamName("killed")), name: name)
     let deleted = RecordingKey(stream: stream, name: name)
     guard case .success = try await catalogue.delete(deleted, now: now, on: loop).get(),

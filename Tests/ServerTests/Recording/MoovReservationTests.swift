@@ -11,7 +11,7 @@ import Testing
 
 /// Recordings that keep room in front for their movie's head: on tmpfs, which can neither insert room nor share blocks.
 @Suite struct MoovReservationTests {
-  private static let name = RecordingName(start: UTCText(nanosecondsSince1970: RecordingHarness.start))
+  private static let name = RecordingName(start: UTCText(RecordingHarness.start))
   private static let file = "cam/20261121T072410Z.mp4"
   private static let part = "cam/20261121T072410Z.part.mp4"
   /// Bytes that stand before the fragments: the least there can be.
@@ -288,7 +288,7 @@ import Testing
           track: .audio, timescale: 48_000, baseDecodeTime: 0, samples: samples, byteCount: count, duration: 20_480_000)
       ],
       mediaOffset: 0)
-    let metadata = MovieMetadata(title: "", date: "", tool: "", creation: 0)
+    let metadata = MovieMetadata(title: "", date: "", tool: "", creation: .zero)
     let builder = try #require(MovieBuilder(tables, metadata: metadata))
     #expect(try file.finish(builder, effort: .atOnce) == .leftFragmented)
     #expect(try harness.bytes(Self.part) == left)
@@ -323,7 +323,7 @@ import Testing
       tables.append([video, audio], mediaOffset: UInt64(part) * 80_000)
       frames = due
     }
-    let metadata = MovieMetadata(title: "cam", date: "", tool: "", creation: 0)
+    let metadata = MovieMetadata(title: "cam", date: "", tool: "", creation: .zero)
     var builder = try #require(MovieBuilder(tables, metadata: metadata))
     // The index of as many segments of two seconds.
     builder.annex = ByteBuffer(

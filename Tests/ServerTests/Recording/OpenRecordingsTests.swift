@@ -141,7 +141,7 @@ import Testing
     var names: [String] = []
     for number in 0..<20 {
       let start = RecordingHarness.start + Int64(number) * 1_000_000_000
-      let name = RecordingName(start: UTCText(nanosecondsSince1970: start))
+      let name = RecordingName(start: UTCText(start))
       let file = try RecordingFile.create(in: scene.folder, name: name)
       let source = try #require(archive.begin(stream: stream, epoch: "e", file: file))
       names.append(name.stem)

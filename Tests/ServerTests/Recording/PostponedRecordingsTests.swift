@@ -1,4 +1,5 @@
 import Ingest
+import Support
 import Testing
 
 @testable import Server
@@ -16,7 +17,7 @@ import Testing
       name: try #require(RecordingName(base: "20261121T0724\(10 + number)Z")), stream: name)
   }
 
-  private let later: Int64 = 3_600_000_000_000
+  private let later: MonotonicTime = 3_600_000_000_000
 
   @Test func foldersOfSoManyStreamsAreKeptOpenAndNoMore() throws {
     var postponed = PostponedRecordings()
@@ -41,7 +42,7 @@ import Testing
     var postponed = PostponedRecordings()
     let one = try recording(1)
     postponed.add(one, at: 0)
-    var now: Int64 = 0
+    var now: MonotonicTime = 0
     var pauses: [Int64] = []
     for _ in 0..<8 {
       var pause: Int64 = 0

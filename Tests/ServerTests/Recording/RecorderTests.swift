@@ -1,4 +1,5 @@
 import Glibc
+import Ingest
 import NIOCore
 import NIOPosix
 import Support
@@ -67,7 +68,7 @@ import Testing
       try await folder.canInsert(), "the file system of /var/tmp cannot insert room, so nothing is shown here")
     let root = try RecordingFolder.open(folder.path)
     let file = try RecordingFile.create(
-      in: root, name: RecordingName(start: UTCText(nanosecondsSince1970: RecordingHarness.start)))
+      in: root, name: RecordingName(start: UTCText(RecordingHarness.start)))
     var tables = MovieTables(tracks: [try SyntheticMedia.audio()])
     let run = TrackRun(
       track: .audio, timescale: 48_000, baseDecodeTime: 0,
@@ -221,7 +222,7 @@ import Testing
     try harness.receive(
       .clock(
         WallClockAnchor(
-          mediaTime: MediaTime(milliseconds: 5000), wallNanoseconds: RecordingHarness.start + 5_000_000_000)))
+          mediaTime: MediaTime(milliseconds: 5000), wallTime: RecordingHarness.start + 5_000_000_000)))
     if end == .stopped { harness.recorder.stop() }
     let thawing = Task {
       try await Task.sleep(for: .milliseconds(200))

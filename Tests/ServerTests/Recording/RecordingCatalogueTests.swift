@@ -124,7 +124,7 @@ import Testing
     try harness.send(SyntheticMedia.interleaved(seconds: 2))
     try await harness.end()
     let before = try #require(try await page(harness).entries.first)
-    #expect(before.gaps.count == 1 && before.startedAt != before.name.startNanoseconds)
+    #expect(before.gaps.count == 1 && before.startedAt != before.name.startTime)
     await lose(folder, harness)
     let again = try await restart(folder)
     #expect(try await page(again).entries == [before])
@@ -197,7 +197,7 @@ import Testing
     for number in 0..<count {
       let stream = "\(folder.path)/s\(number % streams)"
       if number < streams { mkdir(stream, 0o755) }
-      let start = UTCText(nanosecondsSince1970: RecordingHarness.start - Int64(number) * Self.minute).compact
+      let start = UTCText(RecordingHarness.start - Int64(number) * Self.minute).compact
       let source = "\(folder.path)/cam/20261121T072410Z.mp4"
       guard link(source, "\(stream)/\(start).mp4") == 0 else { throw RecordingError("cannot link to \(source)") }
     }
@@ -268,7 +268,7 @@ import Testing
       for number in (part * 50_000)..<min(count, (part + 1) * 50_000) {
         let stream = "\(folder.path)/s\(number % 50)"
         if number < 50 { mkdir(stream, 0o755) }
-        let start = UTCText(nanosecondsSince1970: RecordingHarness.start - Int64(number) * Self.minute).compact
+        let start = UTCText(RecordingHarness.start - Int64(number) * Self.minute).compact
         try #require(link(source, "\(stream)/\(start).mp4") == 0)
       }
     }

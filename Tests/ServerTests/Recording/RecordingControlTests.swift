@@ -49,7 +49,7 @@ import Testing
         PublishRequest(
           stream: name, key: nil, protocolName: "RTMP", remoteAddress: "10.0.0.1:5", recording: recording
         ) { _ in })
-      _ = sink.receive(.clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: RecordingHarness.start)))
+      _ = sink.receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: RecordingHarness.start)))
       _ = sink.receive(.tracks([try SyntheticMedia.video()]))
       return sink
     }

@@ -1,4 +1,5 @@
 import Ingest
+import Support
 import Testing
 
 @testable import Server
@@ -10,17 +11,17 @@ import Testing
 
   @Test func aStreamBeginsSoManyFilesInAnHour() throws {
     let rate = RecordingFileRate()
-    for number in 0..<3 { try rate.take(name("cam"), limit: 3, now: Int64(number)) }
+    for number in 0..<3 { try rate.take(name("cam"), limit: 3, now: .at(Int64(number))) }
     #expect(throws: RecordingError.self) { try rate.take(name("cam"), limit: 3, now: 3) }
     try rate.take(name("other"), limit: 3, now: 3)
-    try rate.take(name("cam"), limit: 3, now: Self.hour)
-    #expect(throws: RecordingError.self) { try rate.take(name("cam"), limit: 3, now: Self.hour) }
+    try rate.take(name("cam"), limit: 3, now: .at(Self.hour))
+    #expect(throws: RecordingError.self) { try rate.take(name("cam"), limit: 3, now: .at(Self.hour)) }
   }
 
   @Test func whatIsRememberedIsBoundedAndWhoHasManyIsNotForgotten() throws {
     let rate = RecordingFileRate()
-    for number in 0..<3 { try rate.take(name("busy"), limit: 3, now: Int64(number)) }
-    for number in 0..<20_000 { try rate.take(name("n\(number)"), limit: 3, now: Int64(10 + number)) }
+    for number in 0..<3 { try rate.take(name("busy"), limit: 3, now: .at(Int64(number))) }
+    for number in 0..<20_000 { try rate.take(name("n\(number)"), limit: 3, now: .at(Int64(10 + number))) }
     #expect(rate.remembered <= 4096)
     #expect(throws: RecordingError.self) { try rate.take(name("busy"), limit: 3, now: 30_000) }
   }

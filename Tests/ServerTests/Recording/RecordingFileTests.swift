@@ -9,7 +9,7 @@ import Testing
 @testable import Server
 
 @Suite struct RecordingFileTests {
-  private static let name = RecordingName(start: UTCText(nanosecondsSince1970: RecordingHarness.start))
+  private static let name = RecordingName(start: UTCText(RecordingHarness.start))
 
   private static func size(_ file: RecordingFile) -> Int {
     var status = stat()

@@ -101,7 +101,7 @@ final class RecordingHarness {
   private(set) var recorder: Recorder
 
   /// 2026-11-21T07:24:10Z.
-  static let start: Int64 = 1_795_245_850_000_000_000
+  static let start: WallTime = 1_795_245_850_000_000_000
 
   init(
     _ folder: TemporaryFolder, keepFree: Int64 = 0, stream: String = "cam",
@@ -132,9 +132,9 @@ final class RecordingHarness {
     recorder = try #require(library.makeRecorder(stream: stream, epoch: "f") as? Recorder)
   }
 
-  func startPublication(_ tracks: [TrackDescription], wall: Int64 = RecordingHarness.start) throws {
+  func startPublication(_ tracks: [TrackDescription], wall: WallTime = RecordingHarness.start) throws {
     epoch.startPublication()
-    try receive(.clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: wall)))
+    try receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: wall)))
     try receive(.tracks(tracks))
   }
 

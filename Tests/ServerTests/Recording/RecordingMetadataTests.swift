@@ -135,7 +135,7 @@ import Testing
     #expect(metadata.gaps.count == 1 && gap.reason.contains("publisher"))
     #expect(abs(gap.at - 2) < 0.05 && abs(gap.seconds - 17.655) < 0.05)
     // To the 2^-32 of a second that a prft tells.
-    #expect(abs(metadata.startedAt - (RecordingHarness.start + 345_000_000)) <= 1)
+    #expect(abs(metadata.startedAt &- (RecordingHarness.start + 345_000_000)) <= 1)
     let told = try #require(harness.events.all.last)
     #expect(told.kind == .salvaged)
     #expect(told.facts.gaps == metadata.gaps && told.facts.startedAt == metadata.startedAt)
@@ -303,15 +303,15 @@ import Testing
 
     let copier = NIOThreadPool(numberOfThreads: 1)
     copier.start()
-    let now = Mutex<Int64>(0)
+    let now = Mutex(MonotonicTime.zero)
     let events = Mutex<[RecordingEvent.Kind]>([])
     let finisher = RecordingFinisher(
       announce: { event in events.withLock { $0.append(event.kind) } },
-      clock: SteadyClock(wallOffset: 0) { now.withLock { $0 } }, copier: copier,
+      clock: SteadyClock(ClockReading(wall: 0, monotonic: 0)) { now.withLock { $0 } }, copier: copier,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     let place = try RecordingFolder.open("\(folder.path)/cam")
     func tend(at seconds: Int64) async throws {
-      now.withLock { $0 = seconds * 1_000_000_000 }
+      now.withLock { $0 = .at(seconds * 1_000_000_000) }
       finisher.tend()
       for _ in 0..<500 where finisher.isBusy { try await Task.sleep(for: .milliseconds(10)) }
     }

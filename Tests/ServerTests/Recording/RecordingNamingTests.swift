@@ -11,7 +11,7 @@ import Testing
 @testable import Server
 
 @Suite struct RecordingNamingTests {
-  private static let start = UTCText(nanosecondsSince1970: RecordingHarness.start)
+  private static let start = UTCText(RecordingHarness.start)
 
   private func stem(_ pattern: String, _ stream: String = "cam") throws -> String? {
     try RecordingNaming(parsing: pattern).name(stream: try #require(StreamName(stream)), start: Self.start)?.stem
@@ -31,13 +31,13 @@ import Testing
       let name = try #require(RecordingName(base: expected)).numbered(number)
       #expect(RecordingName(finished: name.finished) == name)
       #expect(RecordingName(unfinished: name.unfinished) == name)
-      #expect(name.number == number && name.startNanoseconds == RecordingHarness.start)
+      #expect(name.number == number && name.startTime == RecordingHarness.start)
     }
   }
 
   @Test func aStreamThatIsCalledLikeATimeHidesNone() throws {
     let base = try #require(try stem("{stream}/{stream}_{time}", "cam-2019-01-02_03-04-05"))
-    #expect(RecordingName(base: base)?.startNanoseconds == RecordingHarness.start)
+    #expect(RecordingName(base: base)?.startTime == RecordingHarness.start)
     #expect(try stem("{stream}/{stream}_{time}", String(repeating: "s", count: 64)) != nil)
   }
 

@@ -1,5 +1,8 @@
 import CChecksum
+import FMP4
+import Ingest
 import NIOCore
+import Support
 import Testing
 
 @testable import Basics
@@ -52,7 +55,7 @@ import Testing
 
   @Test func filesAreSplitAtTheClockOrByTheirLength() throws {
     let hour: Int64 = 3_600_000_000_000
-    let start: Int64 = 1_795_245_850_000_000_000  // 07:24:10
+    let start: WallTime = 1_795_245_850_000_000_000  // 07:24:10
     let clock = try RecordingSplit(parsing: "1h")
     #expect(clock == .clock(hour))
     let full = start - 850_000_000_000 - 600_000_000_000 + hour  // 08:00:00
@@ -117,9 +120,9 @@ import Testing
 
   @Test func namesAreTheUTCStart() throws {
     let name = try #require(RecordingName(finished: "20261121T072410Z.mp4"))
-    #expect(name.startNanoseconds == 1_795_245_850_000_000_000)
+    #expect(name.startTime == 1_795_245_850_000_000_000)
     #expect(name.unfinished == "20261121T072410Z.part.mp4")
-    #expect(RecordingName(start: UTCText(nanosecondsSince1970: 1_795_245_850_999_999_999)) == name)
+    #expect(RecordingName(start: UTCText(1_795_245_850_999_999_999)) == name)
     let second = try #require(RecordingName(unfinished: "20261121T072410Z-2.part.mp4"))
     #expect(second.number == 2)
     #expect(second.finished == "20261121T072410Z-2.mp4")
@@ -144,7 +147,7 @@ import Testing
     ("2026-11-21T08:24:10.000000001+01:00", 1), ("2026-11-21T08:24:10 01:00", 0), ("2026-11-21t02:24:10-05:00", 0),
   ])
   func timesAreRead(_ text: String, _ nanoseconds: Int64) {
-    #expect(UTCText.nanoseconds(text) == RecordingHarness.start + nanoseconds)
+    #expect(UTCText.read(text) == RecordingHarness.start + nanoseconds)
   }
 
   @Test(arguments: [
@@ -154,14 +157,14 @@ import Testing
     "2026-11-21T07:24:10.0000000000000000000000000000000000000Z",
   ])
   func whatIsNoTimeIsRefused(_ text: String) {
-    #expect(UTCText.nanoseconds(text) == nil)
+    #expect(UTCText.read(text) == nil)
   }
 
   @Test func whatIsFartherThanNanosecondsReachIsAsFarAsTheyDo() {
-    #expect(UTCText.nanoseconds("9999-12-31T23:59:59Z") == .max)
-    #expect(UTCText.nanoseconds("2262-04-11T23:47:16.854775807Z") == .max)
-    #expect(UTCText.nanoseconds("2262-04-11T23:47:16.854775806Z") == Int64.max - 1)
-    #expect(UTCText.nanoseconds("0001-01-01T00:00:00Z") == .min)
+    #expect(UTCText.read("9999-12-31T23:59:59Z") == .max)
+    #expect(UTCText.read("2262-04-11T23:47:16.854775807Z") == .max)
+    #expect(UTCText.read("2262-04-11T23:47:16.854775806Z") == .at(.max - 1))
+    #expect(UTCText.read("0001-01-01T00:00:00Z") == .at(.min))
   }
 
   @Test(arguments: ["", "~", "1~2~3", "x~20261121T072410Z~cam", "1~20261121T072410Z~", "1~20261121T072410Z~cam~x"])

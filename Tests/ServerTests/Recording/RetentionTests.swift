@@ -18,7 +18,7 @@ import Testing
   private func entries(_ hoursAgo: [Int64], stream: String = "cam") throws -> [RecordingEntry] {
     try hoursAgo.map { hours in
       let start = Self.now - (hours + 1) * Self.hour
-      let name = RecordingName(start: UTCText(nanosecondsSince1970: start))
+      let name = RecordingName(start: UTCText(start))
       return RecordingEntry(
         stream: try #require(StreamName(stream)), name: name, state: .completed, startedAt: start, seconds: 3600,
         bytes: 100)

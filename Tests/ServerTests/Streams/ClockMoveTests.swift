@@ -14,12 +14,12 @@ import Testing
     var driver = EpochDriver()
     driver.epoch.startPublication()
     driver.epoch.isDated = true
-    let clock = WallClockAnchor(mediaTime: .zero, wallNanoseconds: EpochDriver.wall)
+    let clock = WallClockAnchor(mediaTime: .zero, wallTime: EpochDriver.wall)
     try driver.receive(.clock(clock))
     try driver.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
     for sample in SyntheticMedia.interleaved(seconds: 10, group: 60) {
       if sample.track == .video, sample.decodeTime == 150_000 {
-        try driver.receive(.clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: EpochDriver.wall + move)))
+        try driver.receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: EpochDriver.wall + move)))
       }
       try driver.receive(.sample(sample))
     }
@@ -31,7 +31,7 @@ import Testing
     let window = try driver().epoch.window
     #expect(window.segments.map { $0.start.rescaled(to: 1000) } == [0, 2000, 4000, 6000, 8000])
     #expect(
-      window.segments.map { ($0.wallStart - EpochDriver.wall) / 1_000_000 } == [0, 2000, 4000, 6040, 8040])
+      window.segments.map { ($0.wallStart &- EpochDriver.wall) / 1_000_000 } == [0, 2000, 4000, 6040, 8040])
     #expect(window.segments.allSatisfy { !$0.followsDiscontinuity })
     let playlist = String(buffer: HLSMediaPlaylist(window: window).render())
     #expect(!playlist.contains("DISCONTINUITY"))
@@ -60,7 +60,7 @@ import Testing
     var heard: [Int64] = []
     var anchors: [Int] = []
     for event in driver.events {
-      if case .clock(let anchor) = event { heard.append(anchor.wallNanoseconds - EpochDriver.wall) }
+      if case .clock(let anchor) = event { heard.append(anchor.wallTime &- EpochDriver.wall) }
       if case .fragment(let published) = event, published.fragment.startsSegment { anchors.append(heard.count) }
     }
     #expect(heard == [0, Self.move])
@@ -70,11 +70,11 @@ import Testing
   @Test func theNextPublicationTellsItsOwnAtOnce() throws {
     var driver = EpochDriver()
     try driver.publish(seconds: 4)
-    try driver.receive(.clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: EpochDriver.wall + Self.move)))
+    try driver.receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: EpochDriver.wall + Self.move)))
     try driver.interrupt()
     try driver.publish(seconds: 4, wall: EpochDriver.wall + 9_000_000_000)
     let returned = try #require(driver.epoch.window.segments.first { $0.followsDiscontinuity })
-    #expect(returned.wallStart - EpochDriver.wall == 9_000_000_000)
+    #expect(returned.wallStart &- EpochDriver.wall == 9_000_000_000)
   }
 }
 
@@ -84,17 +84,17 @@ import Testing
     var driver = EpochDriver()
     driver.epoch.startPublication()
     let late = EpochDriver.wall + 740_000_000
-    try driver.receive(.clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: late)))
+    try driver.receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: late)))
     try driver.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
     for sample in SyntheticMedia.interleaved(seconds: 6, group: 60) {
       if sample.track == .video, sample.decodeTime == 30_000 {
-        try driver.receive(.clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: EpochDriver.wall)))
+        try driver.receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: EpochDriver.wall)))
       }
       try driver.receive(.sample(sample))
     }
     let window = driver.epoch.window
     #expect(driver.epoch.availabilityStart == EpochDriver.wall)
-    #expect(window.segments.map { ($0.wallStart - EpochDriver.wall) / 1_000_000 } == [0, 2000, 4000])
+    #expect(window.segments.map { ($0.wallStart &- EpochDriver.wall) / 1_000_000 } == [0, 2000, 4000])
     #expect(window.periods.count == 1 && window.periods[0].wallStart == EpochDriver.wall)
   }
 
@@ -102,18 +102,18 @@ import Testing
   @Test func aBreakKeepsTheDatesBeforeIt() throws {
     var driver = EpochDriver()
     driver.epoch.startPublication()
-    try driver.receive(.clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: EpochDriver.wall)))
+    try driver.receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: EpochDriver.wall)))
     try driver.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
     for sample in SyntheticMedia.interleaved(seconds: 8, group: 60) {
       if sample.track == .video, sample.decodeTime == 120_000 {
         try driver.receive(.discontinuity)
         try driver.receive(
-          .clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: EpochDriver.wall + 15_000_000_000)))
+          .clock(WallClockAnchor(mediaTime: .zero, wallTime: EpochDriver.wall + 15_000_000_000)))
       }
       try driver.receive(.sample(sample))
     }
     let window = driver.epoch.window
-    let seconds = window.segments.filter { !$0.isOutage }.map { ($0.wallStart - EpochDriver.wall) / 1_000_000_000 }
+    let seconds = window.segments.filter { !$0.isOutage }.map { ($0.wallStart &- EpochDriver.wall) / 1_000_000_000 }
     #expect(seconds == [0, 2, 19, 21])
     #expect(window.segments.contains { $0.isOutage })
   }

@@ -3,6 +3,7 @@ import Ingest
 import Support
 
 @testable import Server
+import Support
 
 extension StreamSettings {
   /// With what a server's manifests keep.
@@ -32,14 +33,14 @@ struct EpochDriver {
   }
 
   /// 2026-11-21T07:24:10.123Z
-  static let wall: Int64 = 1_795_245_850_123_000_000
+  static let wall: WallTime = 1_795_245_850_123_000_000
 
   /// A publication of both tracks from its own time 0.
   mutating func publish(
-    seconds: Int, group: Int = 60, wall: Int64 = EpochDriver.wall, isSteady: Bool = false
+    seconds: Int, group: Int = 60, wall: WallTime = EpochDriver.wall, isSteady: Bool = false
   ) throws {
     epoch.startPublication()
-    try receive(.clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: wall)))
+    try receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: wall)))
     try receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
     for sample in SyntheticMedia.interleaved(seconds: seconds, group: group, isSteady: isSteady) {
       try receive(.sample(sample))

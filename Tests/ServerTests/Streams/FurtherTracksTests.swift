@@ -15,7 +15,7 @@ import Testing
     settings.layout = layout
     var driver = EpochDriver(settings)
     driver.epoch.startPublication()
-    try driver.receive(.clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: EpochDriver.wall)))
+    try driver.receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: EpochDriver.wall)))
     try driver.receive(
       .tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()] + further.map { try SyntheticMedia.audio($0) }))
     for sample in SyntheticMedia.interleaved(seconds: 9, offset: 1000, isSteady: true, furtherAudios: further) {

@@ -28,7 +28,7 @@ import Testing
       PublishRequest(
         stream: name, key: nil, protocolName: "RTMP", remoteAddress: "10.0.0.1:5", host: "10.0.0.1", origin: .peer
       ) { _ in })
-    _ = sink.receive(.clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: EpochDriver.wall)))
+    _ = sink.receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: EpochDriver.wall)))
     _ = sink.receive(.tracks([try SyntheticMedia.video(frameDuration: 30_000)]))
     var next = 0
     let send = {

@@ -1,4 +1,5 @@
 import Ingest
+import Support
 import Testing
 
 @testable import Server
@@ -9,7 +10,7 @@ import Testing
   private static func name(_ number: Int) throws -> StreamName { try #require(StreamName("n\(number)")) }
 
   private static func take(
-    _ allowance: inout NameAllowance, _ name: StreamName, _ address: String, _ now: Int64
+    _ allowance: inout NameAllowance, _ name: StreamName, _ address: String, _ now: MonotonicTime
   ) throws -> Int? {
     allowance.take(name, by: address, now: now)
   }
@@ -20,10 +21,10 @@ import Testing
     #expect(try Self.take(&allowance, Self.name(64), "a", 0) == 4)
     #expect(try Self.take(&allowance, Self.name(64), "b", 0) == nil, "others do not pay")
     #expect(try Self.take(&allowance, Self.name(5), "a", 0) == nil, "a name that it had is not new")
-    #expect(try Self.take(&allowance, Self.name(64), "a", 4 * Self.second) == nil)
-    #expect(try Self.take(&allowance, Self.name(65), "a", 4 * Self.second) == 4)
+    #expect(try Self.take(&allowance, Self.name(64), "a", .at(4 * Self.second)) == nil)
+    #expect(try Self.take(&allowance, Self.name(65), "a", .at(4 * Self.second)) == 4)
     // After a day it is.
-    let tomorrow = 86_401 * Self.second
+    let tomorrow = MonotonicTime.at(86_401 * Self.second)
     for number in 100..<164 { #expect(try Self.take(&allowance, Self.name(number), "a", tomorrow) == nil) }
     #expect(try Self.take(&allowance, Self.name(5), "a", tomorrow) != nil)
   }
@@ -31,7 +32,7 @@ import Testing
   @Test func aNameThatIsHeldForDaysStaysTheAddresses() throws {
     var allowance = NameAllowance(NameAllowance.Limits(streams: 1000, names: 1, namesPerMinute: 1))
     #expect(try Self.take(&allowance, Self.name(1), "a", 0) == nil)
-    let week = 7 * 86_400 * Self.second
+    let week = MonotonicTime.at(7 * 86_400 * Self.second)
     allowance.keep(try Self.name(1), by: "a", now: week)
     allowance.keep(try Self.name(2), by: "a", now: week)
     #expect(try Self.take(&allowance, Self.name(2), "a", week) == nil)
@@ -41,8 +42,8 @@ import Testing
 
   @Test func whatIsRememberedIsBounded() throws {
     var allowance = NameAllowance(NameAllowance.Limits(streams: 1000, names: 1000, namesPerMinute: 1000))
-    for number in 0..<900 { #expect(try Self.take(&allowance, Self.name(number), "a", Int64(number)) == nil) }
-    for number in 0..<5000 { #expect(try Self.take(&allowance, Self.name(1), "\(number)", Int64(number)) == nil) }
+    for number in 0..<900 { #expect(try Self.take(&allowance, Self.name(number), "a", .at(Int64(number))) == nil) }
+    for number in 0..<5000 { #expect(try Self.take(&allowance, Self.name(1), "\(number)", .at(Int64(number))) == nil) }
     #expect(Mirror(reflecting: allowance).descendant("addresses").map { "\($0)".count } ?? .max < 200_000)
   }
 }

@@ -22,7 +22,7 @@ import Testing
     let text = HLSMediaPlaylist(window: window, rendition: rendition).render()
     for line in String(buffer: text).split(separator: "\n") {
       if let date = line.wholeMatch(of: #/#EXT-X-PROGRAM-DATE-TIME:(.*)/#) {
-        next.date = UTCText.nanoseconds(String(date.1)).map { $0 / 1_000_000 }
+        next.date = UTCText.read(String(date.1)).map(\.milliseconds)
       } else if line == "#EXT-X-GAP" {
         next.isGap = true
       } else if let length = line.wholeMatch(of: #/#EXTINF:([\d.]+),/#) {
@@ -110,9 +110,9 @@ import Testing
     let settings = StreamSettings(window: MediaTime(milliseconds: 20_000))
     let epoch = try driver(outage: 60, settings).epoch
     let view = epoch.viewWithRungs
-    let early = DASHManifest(epoch: view, source: .server).root(publishTime: EpochDriver.wall / 1_000_000 + 70_000)
+    let early = DASHManifest(epoch: view, source: .server).root(publishTime: EpochDriver.wall + 70_000_000_000)
     #expect(early.children.count { $0.name == "Period" } == 2)
-    let late = DASHManifest(epoch: view, source: .server).root(publishTime: EpochDriver.wall / 1_000_000 + 90_000)
+    let late = DASHManifest(epoch: view, source: .server).root(publishTime: EpochDriver.wall + 90_000_000_000)
     #expect(late.children.count { $0.name == "Period" } == 1)
     #expect(early["timeShiftBufferDepth"] != late["timeShiftBufferDepth"])
   }
@@ -120,7 +120,7 @@ import Testing
   @Test func rungsHaveTheSameGapsAndStayPlayable() throws {
     let settings = StreamSettings(layout: .separate, ladder: [RungSpecification(shortSide: 90, bitRate: 100_000)])
     var driver = EpochDriver(settings)
-    func publish(wall: Int64) throws {
+    func publish(wall: WallTime) throws {
       let start = driver.epoch.mediaEnd
       try driver.publish(seconds: 5, wall: wall, isSteady: true)
       try driver.epoch.receive(.track(rung: 0, try SyntheticMedia.video()))

@@ -1,6 +1,7 @@
 import FMP4
 import Ingest
 import NIOCore
+import Support
 import Testing
 
 @testable import Server
@@ -9,11 +10,11 @@ import Testing
   private static let second: Int64 = 1_000_000_000
 
   private static func begins(_ bounds: inout PublicationBounds, at seconds: Int64) -> Bool {
-    bounds.begin(now: seconds * second)
+    bounds.begin(now: .at(seconds * second))
   }
 
   private static func complaint(
-    _ bounds: inout PublicationBounds, _ event: MediaEvent, _ end: MediaTime?, _ now: Int64
+    _ bounds: inout PublicationBounds, _ event: MediaEvent, _ end: MediaTime?, _ now: MonotonicTime
   ) -> String? {
     bounds.complaint(about: event, end: end, now: now)
   }
@@ -34,8 +35,8 @@ import Testing
     #expect(!Self.begins(&bounds, at: 0))
     #expect(bounds.secondsUntilBreak == 6)
     #expect(Self.begins(&bounds, at: 60))
-    for _ in 0..<9 { #expect(Self.complaint(&bounds, .discontinuity, nil, 60 * Self.second) == nil) }
-    #expect(Self.complaint(&bounds, .discontinuity, nil, 60 * Self.second) != nil)
+    for _ in 0..<9 { #expect(Self.complaint(&bounds, .discontinuity, nil, .at(60 * Self.second)) == nil) }
+    #expect(Self.complaint(&bounds, .discontinuity, nil, .at(60 * Self.second)) != nil)
   }
 
   @Test func aPublicationWhoseParametersChangeTooOftenIsEnded() {
@@ -52,7 +53,7 @@ import Testing
     for frame in 0..<1200 {
       let end = MediaTime(milliseconds: Int64(Double(frame) * 1000 / 30 * pace))
       let now = Int64(frame) * Self.second / 30
-      if Self.complaint(&bounds, Self.sample(), end, now) != nil {
+      if Self.complaint(&bounds, Self.sample(), end, .at(now)) != nil {
         complaints += 1
         #expect(now >= 30 * Self.second)
       }
@@ -85,7 +86,7 @@ import Testing
     for sample in 0..<Int(90 / distance) where ended == nil {
       let now = Int64(Double(sample) * distance * 1e9)
       let end = MediaTime(milliseconds: Int64(sample))
-      if Self.complaint(&bounds, Self.sample(), end, now) != nil { ended = now }
+      if Self.complaint(&bounds, Self.sample(), end, .at(now)) != nil { ended = now }
     }
     #expect(ended.map { (30 * Self.second...45 * Self.second).contains($0) } == true, "\(ended ?? -1)")
   }
@@ -96,7 +97,7 @@ import Testing
     var bounds = PublicationBounds(PublicationBounds.Limits())
     for frame in 0..<100 {
       let now = Int64(frame * distance) * Self.second
-      #expect(Self.complaint(&bounds, Self.sample(), MediaTime(nanoseconds: now), now) == nil)
+      #expect(Self.complaint(&bounds, Self.sample(), MediaTime(nanoseconds: now), .at(now)) == nil)
     }
   }
 
@@ -107,10 +108,10 @@ import Testing
       var bounds = PublicationBounds(PublicationBounds.Limits())
       for turn in 0..<20 {
         let start = Int64(turn * (sends + pauses)) * Self.second
-        if jumps { #expect(Self.complaint(&bounds, .discontinuity, nil, start) == nil) }
+        if jumps { #expect(Self.complaint(&bounds, .discontinuity, nil, .at(start)) == nil) }
         for frame in 0..<sends * 30 {
           let now = start + Int64(frame) * Self.second / 30
-          #expect(Self.complaint(&bounds, Self.sample(), MediaTime(nanoseconds: now), now) == nil)
+          #expect(Self.complaint(&bounds, Self.sample(), MediaTime(nanoseconds: now), .at(now)) == nil)
         }
       }
     }
@@ -123,7 +124,7 @@ import Testing
       // Nothing comes for 28 s, and then all of it.
       let time = Int64(frame) * Self.second / 30
       let now = time > 10 * Self.second && time < 38 * Self.second ? 38 * Self.second : time
-      #expect(Self.complaint(&bounds, Self.sample(), end, now) == nil)
+      #expect(Self.complaint(&bounds, Self.sample(), end, .at(now)) == nil)
     }
   }
 }

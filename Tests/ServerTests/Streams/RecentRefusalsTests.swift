@@ -1,4 +1,5 @@
 import Ingest
+import Support
 import Testing
 
 @testable import Server
@@ -27,7 +28,7 @@ import Testing
   @Test func oneAddressDoesNotCrowdOutOthers() {
     var refusals = RecentRefusals()
     refusals.add(refused("cam", from: "10.0.0.1"), now: 0)
-    for number in 1...1000 { refusals.add(refused("guess\(number)", from: "10.0.0.2"), now: Int64(number)) }
+    for number in 1...1000 { refusals.add(refused("guess\(number)", from: "10.0.0.2"), now: .at(Int64(number))) }
     #expect(refusals.entries.count == 1 + RecentRefusals.limitOfHost)
     #expect(refusals.entries.first?.refused.stream == "cam")
     #expect(refusals.entries.last?.refused.stream == "guess1000")
@@ -36,7 +37,7 @@ import Testing
   @Test func itStaysSmallHoweverManyAreRefused() {
     var refusals = RecentRefusals()
     let long = String(repeating: "x", count: 10_000)
-    for number in 1...1000 { refusals.add(refused(long, from: "host\(number)", long), now: Int64(number)) }
+    for number in 1...1000 { refusals.add(refused(long, from: "host\(number)", long), now: .at(Int64(number))) }
     #expect(refusals.entries.count == RecentRefusals.limit)
     #expect(refusals.entries.first?.refused.host == "host901")
     for entry in refusals.entries {

@@ -23,7 +23,7 @@ import Testing
     var epoch = Epoch(resuming: record, settings: settings.asServed)
     epoch.startPublication()
     _ = try epoch.receive(
-      .clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: EpochDriver.wall &+ pause &* 1_000_000_000)))
+      .clock(WallClockAnchor(mediaTime: .zero, wallTime: EpochDriver.wall &+ pause &* 1_000_000_000)))
     _ = try epoch.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
     for sample in SyntheticMedia.interleaved(seconds: seconds) { _ = try epoch.receive(.sample(sample)) }
     return epoch
@@ -71,7 +71,7 @@ import Testing
     var begun = Epoch(resuming: try #require(driver.epoch.wholeRecord), settings: StreamSettings())
     begun.startPublication()
     _ = try begun.receive(
-      .clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: EpochDriver.wall &+ 20_000_000_000)))
+      .clock(WallClockAnchor(mediaTime: .zero, wallTime: EpochDriver.wall &+ 20_000_000_000)))
     _ = try begun.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
     for sample in SyntheticMedia.interleaved(seconds: 1) { _ = try begun.receive(.sample(sample)) }
     #expect(begun.window.hasBegun && !begun.window.isReleased, "gaps alone are no playlist")
@@ -84,7 +84,7 @@ import Testing
     let after = try resumed(record, seconds: 5)
     func periods(_ seconds: Int64) throws -> [XMLElement] {
       let root = DASHManifest(epoch: after.viewWithRungs, source: .server)
-        .root(publishTime: EpochDriver.wall / 1_000_000 + seconds * 1000)
+        .root(publishTime: EpochDriver.wall + seconds * 1_000_000_000)
       return try XMLText.parse(String(buffer: root.document)).all("Period")
     }
     let early = try periods(25)
@@ -112,10 +112,10 @@ import Testing
     try driver.interrupt()
     let record = try #require(driver.epoch.wholeRecord)
     let end = record.clockOffset + record.knownEnd * 1_000_000
-    func read(_ wall: Int64) -> Int64 { record.withMargin().read(at: wall).mediaEnd }
+    func read(_ wall: WallTime) -> Int64 { record.withMargin().read(at: wall).mediaEnd }
     #expect(read(end + 400_000_000) == record.knownEnd + 401)
     // A clock that was set back, media that are ahead of it, and an outage that is longer than the margin.
-    for wall in [end - 1_000_000, 0, .min, end + 60_000_000_000, .max] {
+    for wall in [end - 1_000_000, .zero, .at(.min), end + 60_000_000_000, .max] {
       #expect(read(wall) == record.withMargin().mediaEnd, "\(wall)")
     }
     // Who handed over said all.

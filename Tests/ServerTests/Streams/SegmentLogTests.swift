@@ -1,5 +1,6 @@
 import FMP4
 import Storage
+import Support
 import Testing
 
 @testable import Server
@@ -18,18 +19,18 @@ import Testing
     let one = try segment(0)
     var next = 0
     var first = 0
-    func numbers() -> [Int] { log.map { Int($0.wallStart) } }
+    func numbers() -> [Int] { log.map { Int($0.wallStart.nanoseconds) } }
     for (appended, removed) in [(1, 1), (127, 127), (129, 1), (300, 128), (1, 256), (0, 45), (130, 100)] {
       for _ in 0..<appended {
         var segment = one
-        segment.wallStart = Int64(next)
+        segment.wallStart = .at(Int64(next))
         log.append(segment)
         next += 1
       }
       log.removeFirst(removed)
       first += removed
       #expect(numbers() == Array(first..<next))
-      #expect(log.reversed().map { Int($0.wallStart) } == (first..<next).reversed())
+      #expect(log.reversed().map { Int($0.wallStart.nanoseconds) } == (first..<next).reversed())
       #expect(log.isEmpty == (first == next))
     }
   }

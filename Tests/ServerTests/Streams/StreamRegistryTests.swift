@@ -13,9 +13,11 @@ import Testing
 @Suite struct StreamRegistryTests {
   /// A clock that tests move.
   private final class Hands: Sendable {
-    let now = Mutex<Int64>(1_000_000_000_000)
+    let now = Mutex<MonotonicTime>(1_000_000_000_000)
     func advance(seconds: Double) { now.withLock { $0 += Int64(seconds * 1e9) } }
-    var clock: SteadyClock { SteadyClock(wallOffset: EpochDriver.wall) { self.now.withLock { $0 } } }
+    var clock: SteadyClock {
+      SteadyClock(ClockReading(wall: EpochDriver.wall, monotonic: 0)) { self.now.withLock { $0 } }
+    }
   }
 
   private final class Evictions: Sendable {
@@ -45,7 +47,7 @@ import Testing
   }
 
   private func send(_ seconds: Int, to sink: any MediaSink) throws {
-    _ = sink.receive(.clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: hands.clock.wallNanoseconds)))
+    _ = sink.receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: hands.clock.wallTime)))
     _ = sink.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
     for sample in SyntheticMedia.interleaved(seconds: seconds) { #expect(sink.receive(.sample(sample)) == .accepted) }
   }

@@ -13,9 +13,9 @@ import Testing
 
   init() throws { folder = try TemporaryFolder() }
 
-  private func stateStore(at wall: Int64 = EpochDriver.wall) -> StreamStateStore {
+  private func stateStore(at wall: WallTime = EpochDriver.wall) -> StreamStateStore {
     StreamStateStore(
-      folder: folder.path, clock: SteadyClock(wallOffset: wall) { 0 },
+      folder: folder.path, clock: SteadyClock(ClockReading(wall: wall, monotonic: 0)) { 0 },
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
   }
 
@@ -45,13 +45,13 @@ import Testing
     let first = stateStore()
     _ = try first.begin(patience: patience)
     let registry = StreamRegistry(
-      settings: { _ in StreamSettings() }, clock: SteadyClock(wallOffset: EpochDriver.wall) { 0 },
+      settings: { _ in StreamSettings() }, clock: SteadyClock(ClockReading(wall: EpochDriver.wall, monotonic: 0)) { 0 },
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, stateStore: first
     ) { _, _, _ in [] }
     for (text, reason) in [("ended", EndReason.finished), ("lost", .connectionLost("reset"))] {
       let sink = try await registry.admit(
         PublishRequest(stream: try name(text), key: nil, protocolName: "RTMP", remoteAddress: "10.0.0.1:5") { _ in })
-      _ = sink.receive(.clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: EpochDriver.wall)))
+      _ = sink.receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: EpochDriver.wall)))
       _ = sink.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
       for sample in SyntheticMedia.interleaved(seconds: 5) { #expect(sink.receive(.sample(sample)) == .accepted) }
       _ = sink.receive(.end(reason))

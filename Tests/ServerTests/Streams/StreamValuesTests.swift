@@ -33,10 +33,10 @@ import Testing
     var slot = PublisherSlot(PublicationBounds.Limits())
     _ = try slot.admit(try request("a"), right: .unproven, now: 0)
     let grace = StreamSettings.holderGrace.nanoseconds
-    slot.count(.progress(.zero), now: grace)
-    #expect(try slot.admit(try request("b"), right: .unproven, now: grace).former != nil)
-    slot.count(.discontinuity, now: 2 * grace)
-    #expect(throws: PublishRefusal.self) { try slot.admit(try request("c"), right: .unproven, now: 2 * grace + 1) }
+    slot.count(.progress(.zero), now: .at(grace))
+    #expect(try slot.admit(try request("b"), right: .unproven, now: .at(grace)).former != nil)
+    slot.count(.discontinuity, now: .at(2 * grace))
+    #expect(throws: PublishRefusal.self) { try slot.admit(try request("c"), right: .unproven, now: .at(2 * grace + 1)) }
     #expect(slot.counters.intake.jumps == 1 && slot.unprovenHost == "b")
   }
 
@@ -65,7 +65,7 @@ import Testing
     var life = try life()
     let id = life.epoch.id
     life.renew(with: Epoch(id: "next", settings: StreamSettings()), startedAt: 9, now: 10)
-    let end = 10 + StreamSettings.endedAvailability.nanoseconds
+    let end: MonotonicTime = 10 + StreamSettings.endedAvailability.nanoseconds
     #expect(life.forgetPrevious(now: end - 1) == false)
     #expect(life.view(ofEpoch: id)?.epoch.window.segments.isEmpty == false)
     #expect(life.window(ofEpoch: id, .video) != nil && life.view(ofEpoch: "unknown") == nil)

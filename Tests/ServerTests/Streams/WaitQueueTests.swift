@@ -1,6 +1,8 @@
 import FMP4
+import Ingest
 import NIOCore
 import NIOEmbedded
+import Support
 import Testing
 
 @testable import Basics
@@ -47,7 +49,9 @@ import Testing
     var room = WaitQueue()
     var woken: [Int64] = []
     for deadline in [10, 20, 30] as [Int64] {
-      room.add(first, on: loop, now: 0, deadline: deadline).assumeIsolated().whenSuccess { _ in woken.append(deadline) }
+      room.add(first, on: loop, now: 0, deadline: .at(deadline)).assumeIsolated().whenSuccess { _ in
+        woken.append(deadline)
+      }
     }
     room.giveUp(now: 9) { view }
     loop.run()

@@ -9,28 +9,26 @@ struct FLVPublication {
   private var videoChoice = FLVTrackChoice()
   private var audioChoice = FLVTrackChoice()
 
-  /// `wallOffset` as in `SteadyClock`: wall clock minus monotonic time, in nanoseconds.
-  init(wallOffset: Int64) {
-    publication = Publication(wallOffset: wallOffset)
+  init(reading: ClockReading) {
+    publication = Publication(reading: reading)
   }
 
   /// Name of the encoder.
   var encoder: String { publication.encoder }
 
-  /// Time of the next `tick`, in nanoseconds. Nil if nothing waits.
-  func deadline(after now: Int64) -> Int64? { publication.deadline(after: now) }
+  /// Time of the next `tick`. Nil if nothing waits.
+  func deadline(after now: MonotonicTime) -> MonotonicTime? { publication.deadline(after: now) }
 
   /// Handles the passing of time. Throws if no supported media has come.
-  mutating func tick(now: Int64, to out: inout [PublicationAction]) throws(WireError) {
+  mutating func tick(now: MonotonicTime, to out: inout [PublicationAction]) throws(WireError) {
     try publication.tick(now: now, to: &out)
   }
 
   mutating func receive(_ metadata: PublicationMetadata) { publication.receive(metadata) }
 
-  /// Takes the body of a video tag. `timestamp` is the tag's, in milliseconds modulo 2³². `now` is the arrival time in
-  /// nanoseconds.
+  /// Takes the body of a video tag. `timestamp` is the tag's, in milliseconds modulo 2³². `now` is the arrival time.
   mutating func receiveVideo(
-    _ payload: ByteBuffer, timestamp: UInt32, now: Int64, to out: inout [PublicationAction]
+    _ payload: ByteBuffer, timestamp: UInt32, now: MonotonicTime, to out: inout [PublicationAction]
   ) throws(WireError) {
     let tag = try FLVVideoTag(payload, &videoChoice)
     leaveOut(tag.leftOut, of: .video, isAlone: videoChoice.taken == nil, now, to: &out)
@@ -51,7 +49,7 @@ struct FLVPublication {
 
   /// Takes the body of an audio tag; see `receiveVideo`.
   mutating func receiveAudio(
-    _ payload: ByteBuffer, timestamp: UInt32, now: Int64, to out: inout [PublicationAction]
+    _ payload: ByteBuffer, timestamp: UInt32, now: MonotonicTime, to out: inout [PublicationAction]
   ) throws(WireError) {
     let tag = FLVAudioTag(payload, &audioChoice)
     leaveOut(tag.leftOut, of: .audio, isAlone: audioChoice.taken == nil, now, to: &out)
@@ -68,7 +66,7 @@ struct FLVPublication {
   }
 
   private mutating func leaveOut(
-    _ leftOut: FLVLeftOut, of kind: MediaKind, isAlone: Bool, _ now: Int64, to out: inout [PublicationAction]
+    _ leftOut: FLVLeftOut, of kind: MediaKind, isAlone: Bool, _ now: MonotonicTime, to out: inout [PublicationAction]
   ) {
     if let codec = leftOut.codec {
       publication.leaveOut(codec: codec, of: kind, isAlone: isAlone, now: now, to: &out)

@@ -7,8 +7,8 @@ final class Camera {
   /// One frame in the driver's memory. Valid only during the callback.
   struct Shot {
     let bytes: UnsafeRawBufferPointer
-    /// Capture time from the driver, in nanoseconds on the monotonic clock. Nil if it is implausible.
-    let time: Int64?
+    /// Capture time from the driver. Nil if it is implausible.
+    let time: MonotonicTime?
     /// The driver's frame counter. It skips numbers if the driver dropped frames.
     let sequence: UInt32
   }
@@ -20,8 +20,8 @@ final class Camera {
   private var buffers: [UnsafeMutableRawBufferPointer] = []
   /// Frames that the driver marked as broken.
   private(set) var broken = 0
-  /// Start time on the monotonic clock. Nil once a frame has come.
-  private var started: Int64?
+  /// Start time. Nil once a frame has come.
+  private var started: MonotonicTime?
   private var times = TimestampFilter()
 
   private static let bufferCount: UInt32 = 4
@@ -84,7 +84,7 @@ final class Camera {
       try handle.call(weir_qbuf, &buffer, "give it a buffer")
     }
     var type = V4L2_BUF_TYPE_VIDEO_CAPTURE.rawValue
-    started = Self.now
+    started = .now()
     try handle.call(weir_streamon, &type, "start it")
   }
 
@@ -107,26 +107,20 @@ final class Camera {
       return false
     }
     let memory = UnsafeRawBufferPointer(buffers[Int(buffer.index)])
-    let time = Int64(buffer.timestamp.tv_sec) &* 1_000_000_000 &+ Int64(buffer.timestamp.tv_usec) &* 1000
+    let stamp = Int64(buffer.timestamp.tv_sec) &* 1_000_000_000 &+ Int64(buffer.timestamp.tv_usec) &* 1000
+    let time = MonotonicTime(nanoseconds: stamp)
     // Some drivers (v4l2loopback) do not state the clock and leave 0.
     let isMonotonic = [weir_buffer_timestamp_monotonic, 0].contains(buffer.flags & weir_buffer_timestamp_mask)
     let begin = started
     started = nil
     // v4l2loopback starts with the last frame written, however old it is.
-    if let begin, time > 0, time < begin { return false }
-    let believed = times.believed(isMonotonic ? time : 0, now: Self.now)
+    if let begin, time > .zero, time < begin { return false }
+    let believed = times.believed(isMonotonic ? time : .zero, now: .now())
     try look(
       Shot(
         bytes: UnsafeRawBufferPointer(rebasing: memory.prefix(Int(buffer.bytesused))),
         time: believed, sequence: buffer.sequence))
     return true
-  }
-
-  /// The monotonic clock in nanoseconds, as used by drivers.
-  private static var now: Int64 {
-    var time = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &time)
-    return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
   }
 
   private static func buffer(_ index: UInt32) -> v4l2_buffer {

@@ -7,21 +7,17 @@ struct TimestampFilter: Sendable {
   static let oldest: Int64 = 1_000_000_000
 
   /// When the last frame was taken from the driver. Nil at first.
-  private var seen: Int64?
+  private var seen: MonotonicTime?
   /// A recent period in which no frame was taken. Frames of that period waited in the driver's memory.
-  private var standstill: ClosedRange<Int64>?
+  private var standstill: ClosedRange<MonotonicTime>?
 
-  /// The time if it is plausible on the monotonic clock. Otherwise nil; the caller then uses the present time.
-  ///
-  /// - Parameters:
-  ///   - time: from the driver, in nanoseconds.
-  ///   - now: on the monotonic clock.
-  mutating func believed(_ time: Int64, now: Int64) -> Int64? {
+  /// A driver's time if it is plausible. Otherwise nil; the caller then uses the present time.
+  mutating func believed(_ time: MonotonicTime, now: MonotonicTime) -> MonotonicTime? {
     if let seen, now &- seen > Self.oldest { standstill = seen...now }
     if let end = standstill?.upperBound, now &- end > Self.oldest { standstill = nil }
     seen = now
-    let (age, hasOverflowed) = now.subtractingReportingOverflow(time)
-    guard time > 0, !hasOverflowed, age >= -Self.farthestAhead else { return nil }
+    let (age, hasOverflowed) = now.nanoseconds.subtractingReportingOverflow(time.nanoseconds)
+    guard time > .zero, !hasOverflowed, age >= -Self.farthestAhead else { return nil }
     return age <= Self.oldest || standstill?.contains(time) == true ? time : nil
   }
 }

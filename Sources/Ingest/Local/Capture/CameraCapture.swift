@@ -93,7 +93,7 @@ final class CameraCapture: Sendable {
     -> Int64?
   {
     guard !publication.isEnding, self.requested.current.number == requested.number else { return nil }
-    let isLate = memory.lastTime != .min && clock.monotonicNanoseconds() &- memory.lastTime > Self.longestOpening
+    let isLate = memory.lastTime != .min && clock.monotonic() &- memory.lastTime > Self.longestOpening
     return memory.told != nil || isLate ? try showSlate(requested, &memory) : Self.longestOpening
   }
 
@@ -124,7 +124,7 @@ final class CameraCapture: Sendable {
   ) throws {
     let converter = FrameConverter(size: memory.size ?? camera.mode.size)
     let passage = camera.mode.format.isCoded ? Passthrough(rotation: requested.value.rotation) : nil
-    var lastSeen = clock.monotonicNanoseconds()
+    var lastSeen = clock.monotonic()
     var hasSent = false
     // Keeps the number of broken frames of this camera's driver, however streaming ends.
     defer { memory.brokenBefore += Int64(camera.broken) }
@@ -135,7 +135,7 @@ final class CameraCapture: Sendable {
       let seen = try camera.next(milliseconds: Int32(clamping: max(1, min(patience, 100_000_000) / 1_000_000))) {
         shot in
         count(shot, rate: camera.mode.rate, &memory)
-        let time = max(shot.time ?? clock.monotonicNanoseconds(), memory.lastTime &+ 1)
+        let time = max(shot.time ?? clock.monotonic(), memory.lastTime &+ 1)
         if let passage {
           guard passage.pass(shot.bytes, at: time, mux, beginning: drain) else { return }
         } else if let frame = try convert(shot, of: camera, converter, requested.value.pixelRotation) {
@@ -148,7 +148,7 @@ final class CameraCapture: Sendable {
         hasSent = true
         memory.lastTime = time
       }
-      let now = clock.monotonicNanoseconds()
+      let now = clock.monotonic()
       let broken = memory.brokenBefore + memory.broken + Int64(camera.broken)
       figures.update { $0.video?.broken = broken }
       if seen { lastSeen = now }
@@ -169,12 +169,12 @@ final class CameraCapture: Sendable {
   /// The encoder's last frames must come before frames that bypass it.
   private func drain() {
     queue.flush()
-    let end = clock.monotonicNanoseconds() &+ Self.longestFlush
-    while !queue.isIdle, clock.monotonicNanoseconds() < end { DedicatedThread.sleep(nanoseconds: 1_000_000) }
+    let end = clock.monotonic() &+ Self.longestFlush
+    while !queue.isIdle, clock.monotonic() < end { DedicatedThread.sleep(nanoseconds: 1_000_000) }
   }
 
   private func apply(to camera: Camera) {
-    if keyFrame.take(now: clock.monotonicNanoseconds()), camera.mode.format.isCoded { camera.handle.forceKeyFrame() }
+    if keyFrame.take(now: clock.monotonic()), camera.mode.format.isCoded { camera.handle.forceKeyFrame() }
     let wanted = controls.withLock { controls in
       defer { controls = [] }
       return controls
@@ -190,14 +190,14 @@ final class CameraCapture: Sendable {
   }
 
   private func count(_ shot: Camera.Shot, rate: FrameRate, _ memory: inout CameraState) {
-    let lost = memory.lost(before: shot.sequence, at: clock.monotonicNanoseconds(), rate: rate)
+    let lost = memory.lost(before: shot.sequence, at: clock.monotonic(), rate: rate)
     figures.update { status in
       status.video?.taken += 1
       status.video?.lostByDriver += lost
     }
   }
 
-  private func push(_ frame: VideoFrame, _ time: Int64, _ settings: CameraSettings, _ memory: CameraState) {
+  private func push(_ frame: VideoFrame, _ time: MonotonicTime, _ settings: CameraSettings, _ memory: CameraState) {
     guard let rate = memory.rate else { return }
     let isTaken = queue.push(
       QueuedFrame(
@@ -213,13 +213,13 @@ final class CameraCapture: Sendable {
 
   /// Shows the slate at the frame rate until the next attempt.
   private func wait(_ requested: RequestedSetting<CameraSettings>.Version, _ memory: inout CameraState) throws {
-    let end = clock.monotonicNanoseconds() &+ Self.retry
+    let end = clock.monotonic() &+ Self.retry
     if memory.size == nil {
       let size = requested.value.size ?? Self.usualSize
       memory.size = CameraSettings.Size(width: size.width & ~1, height: size.height & ~1)
       memory.rate = requested.value.frameRate ?? FrameRate(numerator: 30, denominator: 1)
     }
-    while !publication.isEnding, clock.monotonicNanoseconds() < end, self.requested.current.number == requested.number {
+    while !publication.isEnding, clock.monotonic() < end, self.requested.current.number == requested.number {
       let due = try showSlate(requested, &memory)
       if due > 0 { DedicatedThread.sleep(nanoseconds: due) }
     }
@@ -233,7 +233,7 @@ final class CameraCapture: Sendable {
     let size = (memory.size ?? Self.usualSize).turned(by: requested.value.pixelRotation)
     if memory.noSignal?.size != size { memory.noSignal = (size, try NoSignalFrame.image(size: size)) }
     let step = Int64(1e9 / (memory.rate?.framesPerSecond ?? 30))
-    let now = clock.monotonicNanoseconds()
+    let now = clock.monotonic()
     let due = memory.lastTime == .min ? now : memory.lastTime &+ step
     guard let noSignal = memory.noSignal, due <= now else { return due &- now }
     // After a long delay the slate continues from now.

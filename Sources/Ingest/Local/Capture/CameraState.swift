@@ -8,10 +8,9 @@ struct CameraState {
   var rate: FrameRate?
   private(set) var place: CameraLocation?
   var told: CaptureError?
-  /// Nanoseconds on the monotonic clock.
-  var lastTime: Int64 = .min
-  /// The driver's number of the last frame, and its arrival on the monotonic clock.
-  private var last: (sequence: UInt32, time: Int64)?
+  var lastTime = MonotonicTime.min
+  /// The driver's number of the last frame, and its arrival.
+  private var last: (sequence: UInt32, time: MonotonicTime)?
   /// The slate, in the size of the video.
   var noSignal: (size: CameraSettings.Size, image: VideoFrame)?
   /// Frames that proved incomplete, and frames that drivers of earlier cameras marked as broken.
@@ -35,7 +34,7 @@ struct CameraState {
 
   /// Number of frames that the driver dropped before the frame of this number and time. A jump beyond what the camera
   /// can have captured means that the counter has restarted (v4l2loopback's does when opened).
-  mutating func lost(before sequence: UInt32, at time: Int64, rate: FrameRate) -> Int64 {
+  mutating func lost(before sequence: UInt32, at time: MonotonicTime, rate: FrameRate) -> Int64 {
     defer { last = (sequence, time) }
     guard let last else { return 0 }
     let leap = max(0, Int64(Int32(bitPattern: sequence &- last.sequence)) - 1)

@@ -12,8 +12,8 @@ final class CaptureMux: EncodedFrameSink {
   private struct State {
     var video: TrackDescription?
     var audio: TrackDescription?
-    /// Media time 0 in nanoseconds of the monotonic clock.
-    var origin: Int64?
+    /// Media time 0.
+    var origin: MonotonicTime?
     var lastDecode: Int64 = -1
     var lastAudio: Int64 = -1
     /// Audio frames that wait for video, in order.
@@ -22,14 +22,13 @@ final class CaptureMux: EncodedFrameSink {
 
   /// A coded audio frame.
   private struct HeldAudio {
-    /// Capture time of the audio's first sample, in nanoseconds on the monotonic clock, and number of samples from it
-    /// to this frame.
-    var start: Int64
+    /// Capture time of the audio's first sample, and number of samples from it to this frame.
+    var start: MonotonicTime
     var samples: Int64
     var duration: UInt32
     var payload: ByteBuffer
     /// Capture time of this frame.
-    var time: Int64
+    var time: MonotonicTime
   }
 
   /// Most lead of audio over video, in nanoseconds. Only encoders that hold frames make audio wait.
@@ -38,14 +37,14 @@ final class CaptureMux: EncodedFrameSink {
   static let longestHold: Int64 = 5_000_000_000
 
   private let publication: LocalPublication
-  private let wallOffset: Int64
+  private let reading: ClockReading
   private let wantsVideo: Bool
   private let wantsAudio: Bool
   private let state = Mutex(State())
 
-  init(_ publication: LocalPublication, wallOffset: Int64, wantsVideo: Bool, wantsAudio: Bool) {
+  init(_ publication: LocalPublication, reading: ClockReading, wantsVideo: Bool, wantsAudio: Bool) {
     self.publication = publication
-    self.wallOffset = wallOffset
+    self.reading = reading
     self.wantsVideo = wantsVideo
     self.wantsAudio = wantsAudio
   }
@@ -64,15 +63,17 @@ final class CaptureMux: EncodedFrameSink {
     state.withLock { $0.audio = TrackDescription(id: .audio, codec: codec, timescale: rate) }
   }
 
-  /// Takes a coded frame. `presentation` and `decode` are nanoseconds on the monotonic clock.
-  func video(presentation: Int64, decode: Int64, isSync: Bool, isDisposable: Bool, payload: ByteBuffer) {
+  /// Takes a coded frame.
+  func video(
+    presentation: MonotonicTime, decode: MonotonicTime, isSync: Bool, isDisposable: Bool, payload: ByteBuffer
+  ) {
     state.withLock { state in
       guard !wantsAudio || state.audio != nil else { return }
       if state.origin == nil {
         guard isSync else { return }
         begin(&state, at: decode)
       }
-      let origin = state.origin ?? 0
+      let origin = state.origin ?? .zero
       let shown = Self.ticks(presentation &- origin, Self.videoTimescale)
       let time = max(Self.ticks(decode &- origin, Self.videoTimescale), state.lastDecode + 1)
       state.lastDecode = time
@@ -85,8 +86,8 @@ final class CaptureMux: EncodedFrameSink {
     }
   }
 
-  /// Takes a coded audio frame that begins `samples` after `start` (monotonic clock).
-  func audio(start: Int64, samples: Int64, duration: UInt32, payload: ByteBuffer) {
+  /// Takes a coded audio frame that begins `samples` after `start`.
+  func audio(start: MonotonicTime, samples: Int64, duration: UInt32, payload: ByteBuffer) {
     state.withLock { state in
       guard let track = state.audio else { return }
       let time = start &+ MediaTime(ticks: samples, timescale: track.timescale).nanoseconds
@@ -115,7 +116,7 @@ final class CaptureMux: EncodedFrameSink {
     }
   }
 
-  private func release(_ state: inout State, until time: Int64) {
+  private func release(_ state: inout State, until time: MonotonicTime) {
     guard let track = state.audio else { return }
     let count = state.held.firstIndex { $0.time > time } ?? state.held.count
     for frame in state.held[..<count] { give(frame, track, &state) }
@@ -123,7 +124,7 @@ final class CaptureMux: EncodedFrameSink {
   }
 
   private func give(_ frame: HeldAudio, _ track: TrackDescription, _ state: inout State) {
-    let time = Self.ticks(frame.start &- (state.origin ?? 0), track.timescale) &+ frame.samples
+    let time = Self.ticks(frame.start &- (state.origin ?? .zero), track.timescale) &+ frame.samples
     guard time >= 0, time > state.lastAudio else { return }
     state.lastAudio = time
     publication.give(
@@ -131,9 +132,9 @@ final class CaptureMux: EncodedFrameSink {
         Sample(track: .audio, decodeTime: time, duration: frame.duration, isSync: true, payload: frame.payload)))
   }
 
-  private func begin(_ state: inout State, at origin: Int64) {
+  private func begin(_ state: inout State, at origin: MonotonicTime) {
     state.origin = origin
-    publication.give(.clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: origin &+ wallOffset)))
+    publication.give(.clock(WallClockAnchor(mediaTime: .zero, wallTime: reading.wallTime(at: origin))))
     publication.give(.tracks([state.video, state.audio].compactMap(\.self)))
   }
 

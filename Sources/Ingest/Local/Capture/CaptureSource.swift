@@ -109,7 +109,7 @@ package final class CaptureSource: MediaSource {
 
   private func capture() async throws {
     let mux = CaptureMux(
-      publication, wallOffset: clock.wallOffset, wantsVideo: video != nil, wantsAudio: audio != nil)
+      publication, reading: clock.reading, wantsVideo: video != nil, wantsAudio: audio != nil)
     let outcome = FirstError()
     try await withThrowingTaskGroup(of: Void.self) { group in
       if let video {

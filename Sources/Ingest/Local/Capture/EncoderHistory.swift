@@ -24,15 +24,15 @@ struct EncoderHistory {
   private(set) var avoided: Set<VideoEncoderName> = []
   /// Number of encoders that were restarted.
   private(set) var rebuilt = 0
-  /// Times of the latest failures, on the monotonic clock.
-  private var recent: [Int64] = []
+  /// Times of the latest failures.
+  private var recent: [MonotonicTime] = []
 
   /// Failures within this many nanoseconds count together.
   static let memory: Int64 = 60_000_000_000
   /// More failures within that time end the capture. A stalled encoder is abandoned with its thread.
   static let patience = 4
 
-  mutating func decide(on trouble: Trouble, of encoder: VideoEncoderName?, at now: Int64) -> Decision {
+  mutating func decide(on trouble: Trouble, of encoder: VideoEncoderName?, at now: MonotonicTime) -> Decision {
     recent.removeAll { now &- $0 > Self.memory }
     recent.append(now)
     guard recent.count <= Self.patience else {

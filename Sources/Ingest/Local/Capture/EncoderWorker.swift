@@ -53,7 +53,7 @@ final class EncoderWorker: Sendable {
       let worker = Worker(self, avoided: history.avoided)
       try DedicatedThread.start(named: "weir-encoder") { worker.run() }
       guard let trouble = watch(worker) else { return }
-      switch history.decide(on: trouble, of: worker.encoder, at: clock.monotonicNanoseconds()) {
+      switch history.decide(on: trouble, of: worker.encoder, at: clock.monotonic()) {
       case .giveUp(let reason): throw EncoderLost(description: reason)
       case .rebuild:
         figures.update { $0.video?.encoderRestarts = history.rebuilt }
@@ -149,9 +149,9 @@ final class EncoderWorker: Sendable {
           }
           let current = try coder ?? begin(frame)
           coder = current
-          let began = lane.clock.monotonicNanoseconds()
+          let began = lane.clock.monotonic()
           try current.encode(frame, forcingKeyFrame: lane.keyFrame.take(now: began), sink)
-          let took = lane.clock.monotonicNanoseconds() &- began
+          let took = lane.clock.monotonic() &- began
           lane.figures.update { $0.video?.count(codedIn: took) }
         }
         if isAbandoned { return }
@@ -177,7 +177,9 @@ final class EncoderWorker: Sendable {
       if !isShut() { sink.describe(video: codec, rotation: rotation) }
     }
 
-    func video(presentation: Int64, decode: Int64, isSync: Bool, isDisposable: Bool, payload: ByteBuffer) {
+    func video(
+      presentation: MonotonicTime, decode: MonotonicTime, isSync: Bool, isDisposable: Bool, payload: ByteBuffer
+    ) {
       guard !isShut() else { return }
       sink.video(
         presentation: presentation, decode: decode, isSync: isSync, isDisposable: isDisposable, payload: payload)

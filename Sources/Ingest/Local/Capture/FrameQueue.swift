@@ -5,8 +5,7 @@ internal import Synchronization
 /// A frame on its way to the encoder. It has one owner at a time.
 struct QueuedFrame: @unchecked Sendable {
   let image: VideoFrame
-  /// Nanoseconds on the monotonic clock.
-  let time: Int64
+  let time: MonotonicTime
   let rate: FrameRate
   let rotation: Rotation
   let encoding: VideoEncoding
@@ -25,8 +24,8 @@ final class FrameQueue: Sendable {
     var items: [Item] = []
     var isClosed = false
     var dropped: Int64 = 0
-    /// When the encoder took its present item, on the monotonic clock. Nil if it has none.
-    var busySince: Int64?
+    /// When the encoder took its present item. Nil if it has none.
+    var busySince: MonotonicTime?
     /// Number of the latest consumer.
     var turn = 0
   }
@@ -82,7 +81,7 @@ final class FrameQueue: Sendable {
       let (item, isOver) = state.withLock { state -> (Item?, Bool) in
         guard state.turn == turn.number else { return (nil, true) }
         guard !state.items.isEmpty else { return (nil, state.isClosed) }
-        state.busySince = clock.monotonicNanoseconds()
+        state.busySince = clock.monotonic()
         return (state.items.removeFirst(), false)
       }
       // The signal may have been meant for another waiting consumer.
@@ -99,7 +98,7 @@ final class FrameQueue: Sendable {
 
   /// Nanoseconds since the present item was taken. Nil if there is none.
   var busyFor: Int64? {
-    state.withLock { $0.busySince }.map { clock.monotonicNanoseconds() &- $0 }
+    state.withLock { $0.busySince }.map { clock.monotonic() &- $0 }
   }
 
   /// Whether nothing waits and nothing is being encoded.

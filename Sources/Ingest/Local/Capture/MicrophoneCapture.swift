@@ -47,7 +47,7 @@ final class MicrophoneCapture: Sendable {
         announce(requested.value.device)
       }
       do {
-        let began = clock.monotonicNanoseconds()
+        let began = clock.monotonic()
         let microphone = try DeviceOpening.open({ try Microphone(requested.value) }) {
           try meanwhile(isAway: told != nil, requested.number, since: began, aligner, framer)
         }
@@ -102,11 +102,11 @@ final class MicrophoneCapture: Sendable {
     _ framer: AudioFramer
   ) throws {
     let device = CaptureError.Device.microphone(requested.value.device)
-    var lastHeard = clock.monotonicNanoseconds()
+    var lastHeard = clock.monotonic()
     let overrunsBefore = figures.status.audio?.overruns ?? 0
     while !publication.isEnding, self.requested.current.number == requested.number {
       let overruns = microphone.overruns
-      let heard = try microphone.next(milliseconds: 100, now: clock.monotonicNanoseconds) { block in
+      let heard = try microphone.next(milliseconds: 100, now: clock.monotonic) { block in
         try CaptureError.blaming(device) { () throws(LibAVError) in
           try aligner.add(block.bytes, count: block.count, time: block.time) { framer.collect($0, $1) }
         }
@@ -118,7 +118,7 @@ final class MicrophoneCapture: Sendable {
         status.audio?.skewMicroseconds = aligner.skew / 1000
       }
       if microphone.overruns > overruns { aligner.interrupt() }
-      let now = clock.monotonicNanoseconds()
+      let now = clock.monotonic()
       // A device with an overrun is present: this thread was late.
       if heard || microphone.overruns > overruns { lastHeard = now }
       if now &- lastHeard > Self.longestSilence { throw CaptureError(device, .lost) }
@@ -126,8 +126,8 @@ final class MicrophoneCapture: Sendable {
   }
 
   private func wait(_ version: Int, _ aligner: AudioAligner, _ framer: AudioFramer) throws {
-    let end = clock.monotonicNanoseconds() &+ Self.retry
-    while !publication.isEnding, clock.monotonicNanoseconds() < end, requested.current.number == version {
+    let end = clock.monotonic() &+ Self.retry
+    while !publication.isEnding, clock.monotonic() < end, requested.current.number == version {
       try fillIn(aligner, framer)
       DedicatedThread.sleep(nanoseconds: Self.step)
     }
@@ -136,22 +136,22 @@ final class MicrophoneCapture: Sendable {
   /// Called while a microphone is being opened. Fills in silence if it was away already, or if opening takes long. Nil
   /// if another one is wanted meanwhile.
   private func meanwhile(
-    isAway: Bool, _ version: Int, since began: Int64, _ aligner: AudioAligner, _ framer: AudioFramer
+    isAway: Bool, _ version: Int, since began: MonotonicTime, _ aligner: AudioAligner, _ framer: AudioFramer
   ) throws -> Int64? {
     guard !publication.isEnding, requested.current.number == version else { return nil }
     let heardUntil = aligner.start == nil ? began : aligner.end
-    let isLate = clock.monotonicNanoseconds() &- heardUntil > Self.longestOpening
+    let isLate = clock.monotonic() &- heardUntil > Self.longestOpening
     if isAway || isLate { try fillIn(aligner, framer) }
     return Self.step
   }
 
   private func fillIn(_ aligner: AudioAligner, _ framer: AudioFramer) throws {
-    aligner.silence(until: clock.monotonicNanoseconds() &- Self.silenceDelay) { framer.collect($0, $1) }
+    aligner.silence(until: clock.monotonic() &- Self.silenceDelay) { framer.collect($0, $1) }
     try framer.encode { self.give($0, $1, $2, aligner) }
     figures.update { $0.audio?.bridgedSamples = aligner.bridged }
   }
 
   private func give(_ samples: Int64, _ duration: Int, _ payload: ByteBuffer, _ aligner: AudioAligner) {
-    mux.audio(start: aligner.start ?? 0, samples: samples, duration: UInt32(duration), payload: payload)
+    mux.audio(start: aligner.start ?? .zero, samples: samples, duration: UInt32(duration), payload: payload)
   }
 }

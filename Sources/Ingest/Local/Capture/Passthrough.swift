@@ -10,13 +10,9 @@ final class Passthrough {
 
   init(rotation: Rotation) { self.rotation = rotation }
 
-  /// Passes a frame on. True if it was usable.
-  ///
-  /// - Parameters:
-  ///   - time: on the monotonic clock, in nanoseconds.
-  ///   - beginning: called before the first frame.
+  /// Passes a frame on. True if it was usable. Calls `beginning` before the first frame.
   func pass(
-    _ bytes: UnsafeRawBufferPointer, at time: Int64, _ sink: any EncodedFrameSink, beginning: () -> Void
+    _ bytes: UnsafeRawBufferPointer, at time: MonotonicTime, _ sink: any EncodedFrameSink, beginning: () -> Void
   ) -> Bool {
     let unit = H264.accessUnit(annexB: ByteBuffer(bytes: bytes))
     if !unit.parameterSets.isEmpty {

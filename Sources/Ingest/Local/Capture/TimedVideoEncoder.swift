@@ -6,8 +6,8 @@ internal import NIOCore
 protocol EncodedFrameSink: Sendable {
   /// Describes the video that follows.
   func describe(video codec: Codec, rotation: Rotation)
-  /// Takes a frame. `presentation` and `decode` are nanoseconds on the monotonic clock.
-  func video(presentation: Int64, decode: Int64, isSync: Bool, isDisposable: Bool, payload: ByteBuffer)
+  func video(
+    presentation: MonotonicTime, decode: MonotonicTime, isSync: Bool, isDisposable: Bool, payload: ByteBuffer)
 }
 
 /// Encodes frames one after the other. Used on one thread, with which it may be abandoned.
@@ -27,11 +27,11 @@ final class TimedVideoEncoder: FrameEncoding {
   private let width: Int32
   private let height: Int32
   private var rotation: Rotation
-  /// Monotonic time of the encoder's time 0.
-  private let base: Int64
+  /// The encoder's time 0.
+  private let base: MonotonicTime
   private let interval: Int64
   private let tolerance: Int64
-  private var nextKeyFrame: Int64
+  private var nextKeyFrame: MonotonicTime
   private var last: Int64 = -1
 
   init(

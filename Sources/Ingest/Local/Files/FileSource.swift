@@ -36,10 +36,10 @@ package final class FileSource: MediaSource {
     var file = try MediaFile(path)
     let words = file.tracks.map(\.description.summary).joined(separator: ", ")
     publication.logger.notice("publishing \(path) in a loop: \(words)")
-    let start = clock.monotonicNanoseconds()
+    let start = clock.monotonic()
     var loop = FileLoop()
     var left = 0
-    publication.give(.clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: start &+ clock.wallOffset)))
+    publication.give(.clock(WallClockAnchor(mediaTime: .zero, wallTime: clock.reading.wallTime(at: start))))
     publication.give(.tracks(file.tracks.map(\.description)))
     while !publication.isEnding {
       let reached = loop.end
@@ -57,7 +57,7 @@ package final class FileSource: MediaSource {
     }
   }
 
-  private func pass(_ file: MediaFile, _ loop: inout FileLoop, _ left: inout Int, _ start: Int64) throws {
+  private func pass(_ file: MediaFile, _ loop: inout FileLoop, _ left: inout Int, _ start: MonotonicTime) throws {
     var waiting: [MediaFile.Unit] = []
     while !publication.isEnding {
       let unit = file.next()
@@ -97,11 +97,11 @@ package final class FileSource: MediaSource {
     }
   }
 
-  private func place(_ unit: MediaFile.Unit, _ loop: inout FileLoop, _ start: Int64) {
+  private func place(_ unit: MediaFile.Unit, _ loop: inout FileLoop, _ start: MonotonicTime) {
     guard let sample = loop.place(unit) else { return }
     let due = start &+ MediaTime(ticks: sample.decodeTime, timescale: unit.timescale).nanoseconds
     while !publication.isEnding {
-      let wait = due &- clock.monotonicNanoseconds()
+      let wait = due &- clock.monotonic()
       if wait <= 0 { break }
       DedicatedThread.sleep(nanoseconds: wait)
     }

@@ -19,15 +19,15 @@ final class AudioAligner {
   /// Samples over which one correction is spread. Many, so that steps of 1/480000 are possible.
   private static let compensationDistance = 10 * rate
 
-  /// Nanoseconds on the monotonic clock. Nil before the first sample.
-  private(set) var start: Int64?
+  /// Capture time of the first sample. Nil before the first sample.
+  private(set) var start: MonotonicTime?
   /// Number of output samples.
   private(set) var produced: Int64 = 0
   /// Samples of silence that bridged gaps.
   private(set) var bridged: Int64 = 0
   private var drift = DriftEstimator()
   private var resampler: OpaquePointer?
-  private var lastUpdate: Int64 = 0
+  private var lastUpdate: MonotonicTime?
   private var inputRate = rate
   /// Bytes of one channel's sample.
   private var bytesPerSample = 0
@@ -35,7 +35,7 @@ final class AudioAligner {
   /// The next samples are the first of a microphone, or the first after an overrun.
   private var isJoint = true
   /// Time of the first samples since which the output is too far ahead of them.
-  private var aheadSince: Int64?
+  private var aheadSince: MonotonicTime?
   /// The resampler holds audio of this microphone.
   private var hasConverted = false
   /// The first two of many channels.
@@ -76,7 +76,7 @@ final class AudioAligner {
   func interrupt() { isJoint = true }
 
   /// Takes samples. The first one was captured at `time`.
-  func add(_ bytes: UnsafeRawBufferPointer, count: Int, time: Int64, _ receive: ([Float], [Float]) -> Void)
+  func add(_ bytes: UnsafeRawBufferPointer, count: Int, time: MonotonicTime, _ receive: ([Float], [Float]) -> Void)
     throws(LibAVError)
   {
     guard count > 0, let resampler else { return }
@@ -110,7 +110,7 @@ final class AudioAligner {
   }
 
   /// Fills up with silence until `time`.
-  func silence(until time: Int64, _ receive: ([Float], [Float]) -> Void) {
+  func silence(until time: MonotonicTime, _ receive: ([Float], [Float]) -> Void) {
     if start == nil { start = time }
     var missing = MediaTime(nanoseconds: time &- end).rescaled(to: UInt32(Self.rate))
     while missing > 0 {
@@ -123,16 +123,16 @@ final class AudioAligner {
     }
   }
 
-  /// Capture time of the next output sample, on the monotonic clock.
-  var end: Int64 {
-    (start ?? 0) &+ MediaTime(ticks: produced, timescale: UInt32(Self.rate)).nanoseconds
+  /// Capture time of the next output sample.
+  var end: MonotonicTime {
+    (start ?? .zero) &+ MediaTime(ticks: produced, timescale: UInt32(Self.rate)).nanoseconds
   }
 
   /// Delay of the audio against the clock in nanoseconds, smoothed. For the status only.
   var skew: Int64 { Int64(drift.error * 1e9) }
 
-  private func correct(_ error: Double, _ time: Int64, _ resampler: OpaquePointer) throws(LibAVError) {
-    let elapsed = lastUpdate == 0 ? 0 : Double(time &- lastUpdate) / 1e9
+  private func correct(_ error: Double, _ time: MonotonicTime, _ resampler: OpaquePointer) throws(LibAVError) {
+    let elapsed = lastUpdate.map { Double(time &- $0) / 1e9 } ?? 0
     lastUpdate = time
     let correction = drift.correction(error: error, elapsed: elapsed)
     let samples = Int32((correction * Double(Self.compensationDistance)).rounded())

@@ -10,8 +10,8 @@ final class Microphone {
     let bytes: UnsafeRawBufferPointer
     /// Samples per channel.
     let count: Int
-    /// Capture time of the first sample, in nanoseconds on the monotonic clock.
-    let time: Int64
+    /// Capture time of the first sample.
+    let time: MonotonicTime
   }
 
   let rate: Int
@@ -126,7 +126,7 @@ final class Microphone {
 
   /// Waits for samples and passes them to `look`. False if none came in time, or if the device was restarted after an
   /// overrun. Throws if the device has gone.
-  func next(milliseconds: Int32, now: () -> Int64, _ look: (Block) throws -> Void) throws -> Bool {
+  func next(milliseconds: Int32, now: () -> MonotonicTime, _ look: (Block) throws -> Void) throws -> Bool {
     let ready = snd_pcm_wait(handle, milliseconds)
     if ready == 0 { return false }
     if ready < 0 {
@@ -153,13 +153,13 @@ final class Microphone {
   }
 
   /// Capture time of the first readable sample: the present time minus the duration of the available samples.
-  private func firstSampleTime(_ now: Int64) -> Int64 {
+  private func firstSampleTime(_ now: MonotonicTime) -> MonotonicTime {
     var available: snd_pcm_uframes_t = 0
     var stamp = timespec()
     let told = snd_pcm_htimestamp(handle, &available, &stamp) >= 0
-    var time = Int64(stamp.tv_sec) &* 1_000_000_000 &+ Int64(stamp.tv_nsec)
+    var time = MonotonicTime(nanoseconds: stamp.nanoseconds)
     // Some plugins state no time. The present time is close enough.
-    if !told || time == 0 || (now &- time).magnitude > UInt64(Self.oldestStamp) {
+    if !told || time == .zero || (now &- time).magnitude > UInt64(Self.oldestStamp) {
       available = snd_pcm_uframes_t(max(0, snd_pcm_avail(handle)))
       time = now
     }

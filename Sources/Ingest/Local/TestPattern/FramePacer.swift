@@ -19,19 +19,19 @@ struct FramePacer: Sendable {
   /// A longer delay is a break (process stopped, machine asleep), not slowness.
   static let longestDelay: Int64 = 5_000_000_000
 
-  private let start: Int64
+  private let start: MonotonicTime
   private let rate: TestSourceSettings.FrameRate
   private var next: Int64 = 0
   /// Number of dropped frames.
   private(set) var dropped: Int64 = 0
 
-  /// - Parameter start: time of frame 0, in nanoseconds of the clock used for `step`.
-  init(start: Int64, rate: TestSourceSettings.FrameRate) {
+  /// - Parameter start: time of frame 0.
+  init(start: MonotonicTime, rate: TestSourceSettings.FrameRate) {
     self.start = start
     self.rate = rate
   }
 
-  mutating func step(now: Int64) -> Step {
+  mutating func step(now: MonotonicTime) -> Step {
     let lateness = now &- due(next)
     if lateness < 0 { return .wait(nanoseconds: -lateness) }
     if lateness > Self.longestDelay {
@@ -50,7 +50,7 @@ struct FramePacer: Sendable {
     next = frame + 1
   }
 
-  private func due(_ frame: Int64) -> Int64 {
+  private func due(_ frame: Int64) -> MonotonicTime {
     start &+ MediaTime(ticks: frame &* Int64(rate.frameDuration), timescale: rate.timescale).nanoseconds
   }
 }

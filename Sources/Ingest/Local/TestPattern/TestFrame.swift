@@ -63,9 +63,9 @@ package struct TestFrame {
     drawFlash(frame, into: luma)
     drawBlock(frame, into: luma)
     drawNoise(frame, into: luma)
-    let (time, date) = Self.texts(wallNanoseconds: schedule.wallNanoseconds(of: frame))
-    timeLine.show(time, in: luma, ink: Self.ink, paper: Self.paper)
-    dateLine.show(date, in: luma, ink: Self.ink, paper: Self.paper)
+    let time = UTCText(schedule.wallTime(of: frame))
+    timeLine.show("\(time.clock).\(time.milliseconds)", in: luma, ink: Self.ink, paper: Self.paper)
+    dateLine.show("\(time.date) UTC", in: luma, ink: Self.ink, paper: Self.paper)
     numberLine.show("#" + Self.padded(Int(frame), 8), in: luma, ink: Self.ink, paper: Self.paper)
   }
 
@@ -102,17 +102,6 @@ package struct TestFrame {
       state ^= state << 17
       return state & 0x3F3F_3F3F_3F3F_3F3F &+ 0x4040_4040_4040_4040
     }
-  }
-
-  private static func texts(wallNanoseconds: Int64) -> (time: String, date: String) {
-    var seconds = time_t(wallNanoseconds / 1_000_000_000)
-    var parts = tm()
-    gmtime_r(&seconds, &parts)
-    let milliseconds = Int(wallNanoseconds / 1_000_000 % 1000)
-    let clock = [parts.tm_hour, parts.tm_min, parts.tm_sec].map { padded(Int($0), 2) }.joined(separator: ":")
-    let date =
-      "\(padded(Int(parts.tm_year) + 1900, 4))-\(padded(Int(parts.tm_mon) + 1, 2))-\(padded(Int(parts.tm_mday), 2))"
-    return ("\(clock).\(padded(milliseconds, 3))", "\(date) UTC")
   }
 
   private static func padded(_ number: Int, _ digits: Int) -> String {

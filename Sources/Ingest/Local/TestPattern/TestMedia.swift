@@ -26,8 +26,8 @@ final class TestMedia {
   /// Audio that waits for video of its time, as long as the encoder holds frames.
   private var waitingAudio: [(time: Int64, payload: ByteBuffer)] = []
 
-  /// - Parameter wallStart: nanoseconds since 1970 of frame 0.
-  init(settings: TestSourceSettings, wallStart: Int64) throws {
+  /// - Parameter wallStart: time of frame 0.
+  init(settings: TestSourceSettings, wallStart: WallTime) throws {
     self.settings = settings
     schedule = TestSchedule(wallStart: wallStart, rate: settings.frameRate)
     canvas = try TestCanvas(settings: settings, schedule: schedule)
@@ -108,7 +108,7 @@ final class TestMedia {
     emit(
       .clock(
         WallClockAnchor(
-          mediaTime: MediaTime(ticks: origin, timescale: timescale), wallNanoseconds: schedule.wallStart)))
+          mediaTime: MediaTime(ticks: origin, timescale: timescale), wallTime: schedule.wallStart)))
     emit(
       .tracks([
         TrackDescription(

@@ -1,4 +1,5 @@
 internal import CLibAV
+package import FMP4
 internal import Glibc
 
 /// The test pattern before encoding, as YUV4MPEG2 (planar 4:2:0), for comparison with a player's output. It depends
@@ -7,8 +8,8 @@ package struct TestPatternFile: Sendable {
   private let settings: TestSourceSettings
   private let schedule: TestSchedule
 
-  /// - Parameter wallStart: nanoseconds since 1970 of frame 0.
-  package init(settings: TestSourceSettings = TestSourceSettings(), wallStart: Int64) {
+  /// - Parameter wallStart: time of frame 0.
+  package init(settings: TestSourceSettings = TestSourceSettings(), wallStart: WallTime) {
     self.settings = settings
     schedule = TestSchedule(wallStart: wallStart, rate: settings.frameRate)
   }

@@ -1,8 +1,10 @@
+internal import FMP4
+
 /// Times of the test source's flashes and beeps: the first frame of each UTC second. Pure arithmetic on the wall clock
 /// time of frame 0. Video and audio use the same function, so both hit exactly the same instant.
 struct TestSchedule: Sendable {
-  /// Nanoseconds since 1970 of frame 0.
-  let wallStart: Int64
+  /// Time of frame 0.
+  let wallStart: WallTime
   let rate: TestSourceSettings.FrameRate
 
   private static let nanosecondsPerSecond: Int128 = 1_000_000_000
@@ -10,15 +12,15 @@ struct TestSchedule: Sendable {
   /// The first frame of the UTC second that a frame is in. It may be before frame 0.
   func firstFrameOfSecond(around frame: Int64) -> Int64 {
     let scale = Int128(rate.timescale)
-    let start = Int128(wallStart) * scale
+    let start = Int128(wallStart.nanoseconds) * scale
     let step = Int128(rate.frameDuration) * Self.nanosecondsPerSecond
     let second = Self.floor(start + Int128(frame) * step, Self.nanosecondsPerSecond * scale)
     let distance = second * Self.nanosecondsPerSecond * scale - start
     return Int64(truncatingIfNeeded: -Self.floor(-distance, step))
   }
 
-  /// Wall clock time of a frame in nanoseconds since 1970, truncated.
-  func wallNanoseconds(of frame: Int64) -> Int64 {
+  /// Wall clock time of a frame, truncated.
+  func wallTime(of frame: Int64) -> WallTime {
     let offset = Int128(frame) * Int128(rate.frameDuration) * Self.nanosecondsPerSecond / Int128(rate.timescale)
     return wallStart &+ Int64(truncatingIfNeeded: offset)
   }

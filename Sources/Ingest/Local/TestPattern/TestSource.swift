@@ -66,13 +66,12 @@ package final class TestSource: MediaSource {
 
   private func produce() throws {
     // Starts at a whole millisecond, so that the times in playlists are exact (`TestPatternFile`).
-    let wallStart = (clock.monotonicNanoseconds() &+ clock.wallOffset &+ 999_999) / 1_000_000 &* 1_000_000
-    let start = wallStart &- clock.wallOffset
+    let wallStart = WallTime(nanoseconds: (clock.wallTime.nanoseconds &+ 999_999) / 1_000_000 &* 1_000_000)
     let media = try TestMedia(settings: settings, wallStart: wallStart)
     let (width, height) = (settings.width, settings.height)
     publication.logger.notice(
       "publishing a test pattern \(width)×\(height), \(settings.videoBitRate / 1000) kbit/s")
-    var pacer = FramePacer(start: start, rate: settings.frameRate)
+    var pacer = FramePacer(start: clock.reading.monotonicTime(at: wallStart), rate: settings.frameRate)
     try makeFrames(media, &pacer)
     try media.finish(publication.give)
   }
@@ -85,10 +84,10 @@ package final class TestSource: MediaSource {
         DedicatedThread.sleep(nanoseconds: nanoseconds)
         continue
       case .frame(let frame):
-        let began = clock.monotonicNanoseconds()
+        let began = clock.monotonic()
         if keyFrame.take(now: began) { media.refresh() }
         try media.advance(to: frame, publication.give)
-        let took = clock.monotonicNanoseconds() &- began
+        let took = clock.monotonic() &- began
         figures.update { $0.video?.count(codedIn: took) }
       case .frameAfterBreak(let frame):
         publication.logger.warning("the test pattern was interrupted and continues with frame \(frame)")
@@ -102,7 +101,7 @@ package final class TestSource: MediaSource {
 
   private func step(_ pacer: inout FramePacer, _ made: Int64) -> FramePacer.Step {
     switch settings.pacing {
-    case .realTime: pacer.step(now: clock.monotonicNanoseconds())
+    case .realTime: pacer.step(now: clock.monotonic())
     case .unpaced: .frame(made)
     }
   }

@@ -1,6 +1,8 @@
 internal import Basics
+internal import FMP4
 internal import FoundationEssentials
 internal import HTTP
+internal import Ingest
 internal import NIOCore
 internal import Storage
 
@@ -25,9 +27,7 @@ enum JSONText {
   }
 
   /// `2026-11-21T12:03:04.567Z`.
-  static func time(_ nanosecondsSince1970: Int64) -> String {
-    UTCText(nanosecondsSince1970: nanosecondsSince1970).internet
-  }
+  static func time(_ time: WallTime) -> String { UTCText(time).internet }
 }
 
 extension HTTPResponse {

@@ -1,3 +1,4 @@
+internal import FMP4
 internal import Ingest
 
 /// The state of the newest recording of a stream or a source.

@@ -76,8 +76,7 @@ struct StreamAnswer: Encodable {
     let wall: String
   }
 
-  /// `now` is in nanoseconds since 1970.
-  init(_ status: StreamStatus, viewers: Int, recording: RecordingStateAnswer?, capture: CaptureAnswer?, now: Int64) {
+  init(_ status: StreamStatus, viewers: Int, recording: RecordingStateAnswer?, capture: CaptureAnswer?, now: WallTime) {
     (name, state, `protocol`) = (status.name.description, status.phase.rawValue, status.protocolName)
     startedAt = JSONText.time(status.startedAt)
     ageSeconds = MediaTime(nanoseconds: (status.endedAt ?? now) &- status.startedAt).thousandths
@@ -89,7 +88,7 @@ struct StreamAnswer: Encodable {
     audio = status.audioTranscoding.map { Audio($0, status.audio) }
     (self.recording, self.capture) = (recording, capture)
     anchor = status.anchor.map {
-      Anchor(mediaSeconds: $0.mediaTime.thousandths, wall: JSONText.time($0.wallNanoseconds))
+      Anchor(mediaSeconds: $0.mediaTime.thousandths, wall: JSONText.time($0.wallTime))
     }
     let base = "/live/\(status.name)"
     urls = [

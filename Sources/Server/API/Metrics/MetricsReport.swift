@@ -103,7 +103,7 @@ struct MetricsReport: Sendable {
 
   private func add(of status: StreamStatus, _ subject: MetricSheet.Subject, _ sheet: inout MetricSheet) {
     sheet.add(.live, status.phase == .live, of: subject)
-    sheet.add(.started, Double(status.startedAt) / 1_000_000_000, of: subject)
+    sheet.add(.started, Double(status.startedAt.nanoseconds) / 1_000_000_000, of: subject)
     sheet.add(.rate, Double(status.bitrate) / 8, of: subject)
     sheet.add(.memory, status.residentBytes, of: subject)
     sheet.add(.warnings, status.warnings.count, of: subject)

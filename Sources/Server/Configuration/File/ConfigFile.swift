@@ -17,6 +17,12 @@ struct ConfigFile: Sendable {
   /// What holds for some streams: the most specific first; of equal ones, the one that stands first in the file.
   private(set) var entries: [Entry] = []
 
+  /// Every user of this machine may read it.
+  private(set) var isPublic = false
+
+  /// It has keys or tokens.
+  var hasSecrets: Bool { ([texts] + entries.map(\.texts)).contains { $0.values.joined().contains(where: \.isSecret) } }
+
   /// The most names and patterns.
   static let entryLimit = 10_000
 
@@ -107,6 +113,9 @@ extension ConfigFile {
     guard let text = String(validating: bytes, as: UTF8.self) else {
       throw given.error("it is not UTF-8", "save the file as UTF-8")
     }
-    return try ConfigFile(text, name: path)
+    var file = try ConfigFile(text, name: path)
+    var status = stat()
+    file.isPublic = fstat(descriptor, &status) == 0 && status.st_mode & S_IROTH != 0
+    return file
   }
 }

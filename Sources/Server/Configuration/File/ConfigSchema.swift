@@ -46,10 +46,12 @@ enum ConfigSchema {
     switch values {
     // YAML reads 1.2 and 1935 as numbers and yes as a truth value, where weir reads texts.
     case .text: [("type", .list(["string", "number", "boolean"].map(JSONTree.text)))]
-    case .pattern(let pattern): [("type", .list(["string", "integer"].map(JSONTree.text))), ("pattern", .text(pattern))]
+    case .pattern(let pattern):
+      [("type", .list(["string", "integer"].map(JSONTree.text))), ("pattern", .text(pattern))]
     case .wholeNumber(let range):
       [
-        ("type", .text("integer")), ("minimum", .word("\(range.lowerBound)")), ("maximum", .word("\(range.upperBound)")),
+        ("type", .text("integer")), ("minimum", .word("\(range.lowerBound)")),
+        ("maximum", .word("\(range.upperBound)")),
       ]
     case .words(let words):
       [("enum", .list(words.map(JSONTree.text) + words.filter { Double($0) != nil }.map(JSONTree.word)))]

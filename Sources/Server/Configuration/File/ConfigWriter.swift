@@ -17,7 +17,8 @@ struct ConfigWriter {
   /// - Parameters:
   ///   - depth: how deep it stands, in steps of two spaces.
   ///   - write: what is written of a setting.
-  mutating func add(_ group: ConfigGroup, depth: Int, write: (inout ConfigWriter, any SettingDeclaration, Int) -> Void) {
+  mutating func add(_ group: ConfigGroup, depth: Int, write: (inout ConfigWriter, any SettingDeclaration, Int) -> Void)
+  {
     for (key, member) in group.members {
       switch member {
       case .setting(let setting): write(&self, setting, depth)
@@ -39,7 +40,9 @@ struct ConfigWriter {
   mutating func add(_ setting: any SettingDeclaration, _ value: Value, depth: Int) {
     guard let key = setting.path?.keys.last else { return }
     let note = value.note.map { "  # \($0)" } ?? ""
-    guard setting.shape == .byName else { return addLine("\(key): \(Self.inline(value.texts, of: setting))\(note)", depth) }
+    guard setting.shape == .byName else {
+      return addLine("\(key): \(Self.inline(value.texts, of: setting))\(note)", depth)
+    }
     addLine("\(key):\(note)", depth)
     for text in value.texts {
       let halves = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)

@@ -14,7 +14,8 @@ enum SettingShape: Sendable, Hashable {
   case byName
 
   /// The texts of a value.
-  static func texts(of node: ConfigNode, for setting: any SettingDeclaration) throws(ConfigurationError) -> [GivenText] {
+  static func texts(of node: ConfigNode, for setting: any SettingDeclaration) throws(ConfigurationError) -> [GivenText]
+  {
     func given(_ text: String, _ node: ConfigNode) -> GivenText {
       GivenText(text, .file(node.place, setting.path ?? ""), isSecret: setting.isSecret)
     }

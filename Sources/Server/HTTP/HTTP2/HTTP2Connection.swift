@@ -83,7 +83,7 @@ final class HTTP2Connection: HTTPConnection {
 
   /// Refuses a stream beyond the limit. It was not processed and may be retried (RFC 9113 §5.1.2, §8.7).
   private func refuse(_ id: HTTP2StreamID) {
-    guard !refusals.take(now: Int64(clamping: NIODeadline.now().uptimeNanoseconds)) else {
+    guard !refusals.take(now: .now()) else {
       return sender.write(.rstStream(.refusedStream), on: id)
     }
     services.logger.debug(

@@ -52,7 +52,7 @@ package final class HTTPListener: Sendable {
     for loop in group.makeIterator() {
       loops[ObjectIdentifier(loop)] = NIOLoopBoundBox.makeBoxSendingValue(
         LoopContext(eventLoop: loop, interval: tickInterval, traffic: traffic) {
-          clock.wallNanoseconds / 1_000_000_000
+          clock.wallSeconds
         },
         eventLoop: loop)
     }

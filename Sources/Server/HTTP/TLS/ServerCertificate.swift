@@ -32,7 +32,7 @@ package final class ServerCertificate: Sendable {
       end = pair.chain.first.map { Int($0.notValidAfter) } ?? 0
       let serial = pair.chain.first?.serialNumber.map(Self.hexadecimal).joined() ?? ""
       description =
-        "serial \(serial), valid until \(UTCText(nanosecondsSince1970: Int64(end) &* 1_000_000_000).internet)"
+        "serial \(serial), valid until \(UTCText(secondsSince1970: Int64(end)).internet)"
     }
 
     private static func hexadecimal(_ byte: UInt8) -> String {

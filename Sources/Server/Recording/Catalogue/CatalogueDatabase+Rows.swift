@@ -1,3 +1,4 @@
+internal import FMP4
 internal import GRDB
 internal import Ingest
 internal import Storage
@@ -83,7 +84,7 @@ extension Database {
   }
 
   /// Deleted recordings, those deleted first coming first; nil `before` means all.
-  func deleted(before: Int64?) throws -> [RecordingEntry] {
+  func deleted(before: WallTime?) throws -> [RecordingEntry] {
     try rows("deletedAt IS NOT NULL AND deletedAt < ? ORDER BY deletedAt", [before ?? .max])
   }
 
@@ -115,10 +116,11 @@ extension RecordingEntry {
   init?(_ row: Row) {
     guard let stream = row.value(0).flatMap({ StreamName($0 as String) }), let stem: String = row.value(1),
       let name = RecordingName(finished: stem + ".mp4"), let state = row.value(2).flatMap({ State(rawValue: $0) }),
-      let startedAt: Int64 = row.value(3), let seconds: Double = row.value(4), (0...Self.mostSeconds).contains(seconds),
+      let startedAt: WallTime = row.value(3), let seconds: Double = row.value(4),
+      (0...Self.mostSeconds).contains(seconds),
       let bytes: Int = row.value(5), (0...Self.mostBytes).contains(bytes), let codecs: String = row.value(6),
       let gaps: String = row.value(7), let isSalvaged: Bool = row.value(9), let isProtected: Bool = row.value(10),
-      let isPlayable: Bool = row.value(12), let modifiedAt: Int64 = row.value(13)
+      let isPlayable: Bool = row.value(12), let modifiedAt: WallTime = row.value(13)
     else { return nil }
     self.init(
       stream: stream, name: name, state: state, startedAt: startedAt, seconds: seconds, bytes: bytes,

@@ -1,4 +1,5 @@
 internal import Basics
+internal import FMP4
 internal import Ingest
 
 /// A query of the catalogue: newest first, one page at a time.
@@ -12,10 +13,10 @@ struct CatalogueQuery: Sendable, Hashable {
   }
 
   var stream: StreamName?
-  /// Nanoseconds since 1970: recordings that began then or later.
-  var from: Int64?
-  /// Nanoseconds since 1970: recordings that began before.
-  var to: Int64?
+  /// Recordings that began then or later.
+  var from: WallTime?
+  /// Recordings that began before.
+  var to: WallTime?
   var selection = Selection.kept
   /// Entries on the page.
   var limit = standardLimit
@@ -30,7 +31,7 @@ struct CatalogueQuery: Sendable, Hashable {
 
 /// A position in the list: after this entry. It stays valid when recordings are added or removed.
 struct CatalogueCursor: Sendable, Hashable, CustomStringConvertible {
-  var startedAt: Int64
+  var startedAt: WallTime
   var key: RecordingKey
 
   init(_ entry: RecordingEntry) {
@@ -44,12 +45,12 @@ struct CatalogueCursor: Sendable, Hashable, CustomStringConvertible {
     guard parts.count == 3, let startedAt = Int64(parts[0]), let name = RecordingName(finished: parts[1] + ".mp4"),
       let stream = StreamName(String(parts[2]))
     else { return nil }
-    self.startedAt = startedAt
+    self.startedAt = WallTime(nanoseconds: startedAt)
     key = RecordingKey(stream: stream, name: name)
   }
 
   /// Contains only characters that need no escaping in a query (RFC 3986 §2.3).
-  var description: String { "\(startedAt)~\(key.name.stem)~\(key.stream)" }
+  var description: String { "\(startedAt.nanoseconds)~\(key.name.stem)~\(key.stream)" }
 }
 
 /// A page of the catalogue.

@@ -1,3 +1,4 @@
+internal import FMP4
 internal import GRDB
 internal import Ingest
 
@@ -99,7 +100,7 @@ struct CatalogueReading {
     let old = known == nil ? nil : try database.entry(RecordingKey(stream: now.stream, name: name))
     let contents = now.folder.contents(of: file)
     var entry = RecordingEntry(
-      stream: now.stream, name: name, state: .completed, startedAt: old?.startedAt ?? name.startNanoseconds ?? 0,
+      stream: now.stream, name: name, state: .completed, startedAt: old?.startedAt ?? name.startTime ?? .zero,
       seconds: contents.seconds, bytes: look.bytes, codecs: contents.codecs, isProtected: look.isReadOnly,
       modifiedAt: look.modifiedAt)
     if let metadata = contents.metadata {
@@ -123,7 +124,7 @@ struct CatalogueReading {
     var entry =
       try database.entry(key)
       ?? RecordingEntry(
-        stream: now.stream, name: name, state: .failed, startedAt: name.startNanoseconds ?? 0, seconds: 0,
+        stream: now.stream, name: name, state: .failed, startedAt: name.startTime ?? .zero, seconds: 0,
         bytes: look.bytes)
     entry.state = reader == .visitor ? .running : .failed
     entry.reason = reader == .visitor ? nil : Self.interrupted
@@ -150,7 +151,7 @@ struct CatalogueReading {
     let contents = folder.contents(of: file)
     var entry = RecordingEntry(
       stream: now.stream, name: name, state: isPlayable ? .completed : .failed,
-      startedAt: name.startNanoseconds ?? 0, seconds: contents.seconds, bytes: look.bytes, codecs: contents.codecs,
+      startedAt: name.startTime ?? .zero, seconds: contents.seconds, bytes: look.bytes, codecs: contents.codecs,
       reason: isPlayable ? nil : Self.interrupted, deletedAt: look.changedAt, isPlayable: isPlayable,
       modifiedAt: look.modifiedAt)
     if let metadata = contents.metadata { entry.take(metadata) }

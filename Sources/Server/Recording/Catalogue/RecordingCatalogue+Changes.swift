@@ -1,3 +1,4 @@
+internal import FMP4
 internal import Ingest
 internal import Logging
 internal import NIOCore
@@ -7,7 +8,7 @@ extension RecordingCatalogue {
   /// Moves a recording to the folder of deleted ones, from which it can be restored for a while. `now` is in nanoseconds since
   /// 1970.
   func delete(
-    _ key: RecordingKey, now: Int64, on eventLoop: any EventLoop
+    _ key: RecordingKey, now: WallTime, on eventLoop: any EventLoop
   ) -> EventLoopFuture<Result<RecordingEntry, CatalogueRefusal>> {
     change(key, on: eventLoop) { entry throws(CatalogueRefusal) in
       guard entry.deletedAt == nil else { throw .notFound }

@@ -1,4 +1,5 @@
 internal import Basics
+internal import FMP4
 internal import Ingest
 
 /// A recording in the catalogue.
@@ -16,8 +17,8 @@ struct RecordingEntry: Sendable, Hashable {
   var stream: StreamName
   var name: RecordingName
   var state: State
-  /// Wall-clock time of its first video or audio, in nanoseconds since 1970.
-  var startedAt: Int64
+  /// Wall-clock time of its first video or audio.
+  var startedAt: WallTime
   /// Seconds of media.
   var seconds: Double
   /// Bytes of the file.
@@ -31,12 +32,12 @@ struct RecordingEntry: Sendable, Hashable {
   var isSalvaged = false
   /// Neither requests nor retention delete it.
   var isProtected = false
-  /// Nanoseconds since 1970; nil unless it was deleted and can still be restored.
-  var deletedAt: Int64?
+  /// Nil unless it was deleted and can still be restored.
+  var deletedAt: WallTime?
   /// A movie exists under its final name.
   var isPlayable = true
-  /// Modification time of the file, in nanoseconds since 1970. With the length it shows whether the file has changed.
-  var modifiedAt: Int64 = 0
+  /// Modification time of the file. With the length it shows whether the file has changed.
+  var modifiedAt = WallTime.zero
   /// Share of the copy that makes a movie of it, 0 to 1; nil if it is not being finished. Not stored in the catalogue.
   var finishing: Double?
 
@@ -45,7 +46,7 @@ struct RecordingEntry: Sendable, Hashable {
   mutating func take(_ metadata: RecordingMetadata) {
     (gaps, isSalvaged, reason) = (metadata.gaps, metadata.isSalvaged, metadata.failure)
     if reason != nil { state = .failed }
-    let named = name.startNanoseconds ?? metadata.startedAt
+    let named = name.startTime ?? metadata.startedAt
     if (metadata.startedAt &- named).magnitude < Self.precisionOfNames { startedAt = metadata.startedAt }
   }
 

@@ -1,5 +1,6 @@
 internal import FMP4
 internal import Glibc
+internal import Ingest
 internal import NIOCore
 
 /// Operations of the catalogue on a stream's folder.
@@ -12,10 +13,10 @@ extension RecordingFolder {
   /// Status of a file.
   struct FileLook: Sendable, Hashable {
     var bytes: Int
-    /// Modification time of the contents, in nanoseconds since 1970.
-    var modifiedAt: Int64
-    /// Change time of the inode, in nanoseconds since 1970. Moving a file changes it.
-    var changedAt: Int64
+    /// Modification time of the contents.
+    var modifiedAt: WallTime
+    /// Change time of the inode. Moving a file changes it.
+    var changedAt: WallTime
     /// No write permission: marks a protected recording, independently of the catalogue.
     var isReadOnly: Bool
   }
@@ -24,12 +25,9 @@ extension RecordingFolder {
   func look(at name: String) -> FileLook? {
     guard let status = status(of: name) else { return nil }
     return FileLook(
-      bytes: Int(status.st_size), modifiedAt: Self.nanoseconds(status.st_mtim),
-      changedAt: Self.nanoseconds(status.st_ctim), isReadOnly: status.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH) == 0)
-  }
-
-  private static func nanoseconds(_ time: timespec) -> Int64 {
-    Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
+      bytes: Int(status.st_size), modifiedAt: WallTime(nanoseconds: status.st_mtim.nanoseconds),
+      changedAt: WallTime(nanoseconds: status.st_ctim.nanoseconds),
+      isReadOnly: status.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH) == 0)
   }
 
   /// The contents of a movie; empty if the file is none.

@@ -1,3 +1,4 @@
+internal import FMP4
 internal import Ingest
 
 /// Chooses the recordings to remove: a pure function of the rules and the present recordings.
@@ -43,9 +44,9 @@ struct Retention: Sendable, Hashable {
   }
 
   /// `candidates` are neither protected nor running, the oldest first. `deleted` can still be restored and is removed first when
-  /// space is short. `now` is in nanoseconds since 1970.
+  /// space is short.
   func victims(
-    among candidates: [RecordingEntry], deleted: [RecordingEntry] = [], usage: Usage, now: Int64
+    among candidates: [RecordingEntry], deleted: [RecordingEntry] = [], usage: Usage, now: WallTime
   ) -> [Victim] {
     var victims: [Victim] = []
     var byStream = usage.byStream
@@ -80,6 +81,5 @@ struct Retention: Sendable, Hashable {
 }
 
 extension RecordingEntry {
-  /// Nanoseconds since 1970.
-  var endedAt: Int64 { startedAt &+ Int64(min(max(seconds, 0), 1e9) * 1e9) }
+  var endedAt: WallTime { startedAt &+ Int64(min(max(seconds, 0), 1e9) * 1e9) }
 }

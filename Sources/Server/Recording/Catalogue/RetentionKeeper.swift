@@ -1,3 +1,4 @@
+internal import FMP4
 internal import Glibc
 internal import Ingest
 internal import Logging
@@ -13,8 +14,8 @@ struct RetentionKeeper {
 
   private var lastFree: Int64?
   /// Bytes of removed files that have not become free yet, and the time until which they are expected.
-  private var owed: (bytes: Int64, until: Int64)?
-  private var nextLook: Int64 = 0
+  private var owed: (bytes: Int64, until: WallTime)?
+  private var nextLook = WallTime.zero
 
   /// The least space to keep free above `keepFree`, in bytes.
   static let leastHeadroom: Int64 = 16 << 20
@@ -44,8 +45,8 @@ struct RetentionKeeper {
     self.tell = tell
   }
 
-  /// `now` is in nanoseconds since 1970. To be called about once a second.
-  mutating func look(now: Int64) throws {
+  /// To be called about once a second.
+  mutating func look(now: WallTime) throws {
     let database = try catalogue.database()
     for entry in try database.read({ try $0.deleted(before: now &- undoTime) }) {
       try remove(entry, "its deletion can no longer be taken back", database)
@@ -94,7 +95,7 @@ struct RetentionKeeper {
 
   /// Notes removed bytes that do not become free. Removing a file frees nothing while it is open, or while it has other links.
   /// Without this, files would be removed until none is left.
-  private mutating func noteOwed(_ victims: some Sequence<Retention.Victim>, free: Int64, _ now: Int64) {
+  private mutating func noteOwed(_ victims: some Sequence<Retention.Victim>, free: Int64, _ now: WallTime) {
     let removed = victims.filter { $0.reason == .freeSpace }.reduce(0) { $0 &+ Int64($1.entry.bytes) }
     guard removed >= Self.leastOwed else { return }
     var returned: Int64 = 0
@@ -112,7 +113,7 @@ struct RetentionKeeper {
       """)
   }
 
-  private mutating func noteReturned(_ free: Int64?, _ now: Int64) {
+  private mutating func noteReturned(_ free: Int64?, _ now: WallTime) {
     guard var waiting = owed, let free else { return }
     waiting.bytes -= max(0, free &- (lastFree ?? free))
     owed = waiting.bytes >= Self.leastOwed && now < waiting.until ? waiting : nil

@@ -46,7 +46,7 @@ enum FragmentedFile {
       return result(path, "is an ordinary movie already", "nothing to do", seconds: nil)
     case .unknown, .mixed: throw RecordingError("\(LogText.escaped(path)): \(found.content.objection)")
     case .fragmented(let tables, let length):
-      let metadata = MovieMetadata(title: "", date: "", tool: "\(Version.name) \(Version.number)", creation: 0)
+      let metadata = MovieMetadata(title: "", date: "", tool: "\(Version.name) \(Version.number)", creation: .zero)
       guard var builder = MovieBuilder(tables, metadata: metadata) else {
         throw RecordingError("\(LogText.escaped(path)) holds no whole fragment")
       }

@@ -1,4 +1,5 @@
 internal import Basics
+internal import FMP4
 internal import Ingest
 
 /// An event of one recording. The catalogue, the log and the API follow recordings by these, in order.
@@ -32,8 +33,8 @@ struct RecordingEvent: Sendable, Hashable {
 struct RecordingFacts: Sendable, Hashable {
   var stream: StreamName
   var name: RecordingName
-  /// Wall-clock time of its first video or audio, in nanoseconds since 1970.
-  var startedAt: Int64
+  /// Wall-clock time of its first video or audio.
+  var startedAt: WallTime
   /// Seconds of media.
   var seconds: Double
   var bytes: UInt64

@@ -72,7 +72,7 @@ extension RecordingIndex {
       rest.writeInteger(UInt32(clamping: segment))
       rest.writeInteger(anchor.mediaTime.ticks)
       rest.writeInteger(anchor.mediaTime.timescale)
-      rest.writeInteger(anchor.wallNanoseconds)
+      rest.writeInteger(anchor.wallTime.nanoseconds)
     }
     for (index, segment) in segments.enumerated() {
       rest.write(segment)
@@ -121,7 +121,7 @@ extension RecordingIndex {
         let timescale = rest.readInteger(as: UInt32.self), let wall = rest.readInteger(as: Int64.self)
       else { return nil }
       let time = MediaTime(ticks: ticks, timescale: timescale)
-      anchors.append((Int(segment), WallClockAnchor(mediaTime: time, wallNanoseconds: wall)))
+      anchors.append((Int(segment), WallClockAnchor(mediaTime: time, wallTime: WallTime(nanoseconds: wall))))
     }
     segments.reserveCapacity(segmentCount)
     spans.reserveCapacity(segmentCount * trackCount)
@@ -155,7 +155,7 @@ extension ByteBuffer {
   fileprivate mutating func write(_ segment: RecordingIndex.Segment) {
     writeInteger(segment.offset)
     writeInteger(segment.start)
-    writeInteger(segment.wallStart)
+    writeInteger(segment.wallStart.nanoseconds)
     for value in [segment.duration, segment.length, segment.number, segment.keyFrameLength] { writeInteger(value) }
     writeInteger(segment.version)
     writeInteger(segment.fragmentCount)
@@ -170,7 +170,8 @@ extension ByteBuffer {
         as: Fields.self)
     else { return nil }
     return RecordingIndex.Segment(
-      offset: offset, start: start, wallStart: wall, duration: duration, length: length, number: number,
+      offset: offset, start: start, wallStart: WallTime(nanoseconds: wall), duration: duration, length: length,
+      number: number,
       keyFrameLength: keyFrame, version: version, fragmentCount: count, flags: RecordingIndex.Flags(rawValue: flags))
   }
 

@@ -20,8 +20,8 @@ struct RecordingIndex: Sendable {
     var offset: UInt64
     /// Earliest presentation time of the leading track.
     var start: Int64
-    /// Wall-clock time of `start`, in nanoseconds since 1970.
-    var wallStart: Int64
+    /// Wall-clock time of `start`.
+    var wallStart: WallTime
     var duration: UInt32
     var length: UInt32
     /// Media sequence number in the epoch that was recorded.
@@ -60,8 +60,8 @@ struct RecordingIndex: Sendable {
   var spans: [Span] = []
   /// Clocks, each with the first segment for which it is valid.
   var anchors: [(segment: Int, anchor: WallClockAnchor)] = []
-  /// Assumed start in nanoseconds since 1970, for a file without any wall-clock time.
-  private var assumedStart: Int64?
+  /// Assumed start of a file without any wall-clock time.
+  private var assumedStart: WallTime?
   /// EXT-X-TARGETDURATION of the recorded stream in seconds, which playlists keep; nil if it is not known.
   var targetDuration: Int?
   /// Number of discontinuities of the epoch so far, each with the first segment for which it is valid.
@@ -95,12 +95,12 @@ struct RecordingIndex: Sendable {
   /// Nothing follows.
   mutating func finish() { isGrowing = false }
 
-  /// Sets the start of a file without any wall-clock time, in nanoseconds since 1970.
-  mutating func assume(start wall: Int64) {
+  /// Sets the start of a file without any wall-clock time.
+  mutating func assume(start wall: WallTime) {
     guard !hasClock else { return }
     assumedStart = wall
-    let clock = WallClockAnchor(mediaTime: origin, wallNanoseconds: wall)
-    for index in segments.indices { segments[index].wallStart = clock.wallNanoseconds(at: start(of: segments[index])) }
+    let clock = WallClockAnchor(mediaTime: origin, wallTime: wall)
+    for index in segments.indices { segments[index].wallStart = clock.wallTime(at: start(of: segments[index])) }
   }
 
   /// Segment `number` of the epoch is complete with that many fragments. It is whole if the file has all of them.
@@ -115,7 +115,7 @@ struct RecordingIndex: Sendable {
   /// Corrects the wall-clock times of all segments so far. Allowed only before any of them was published. Their `prft` boxes keep
   /// the old times.
   mutating func redate(by anchor: WallClockAnchor) {
-    for index in segments.indices { segments[index].wallStart = anchor.wallNanoseconds(at: start(of: segments[index])) }
+    for index in segments.indices { segments[index].wallStart = anchor.wallTime(at: start(of: segments[index])) }
     revision += 1
   }
 
@@ -164,11 +164,11 @@ struct RecordingIndex: Sendable {
     if fragment.opensGroup { flags.insert(.opensGroup) }
     if let anchor, anchors.last?.anchor != anchor { anchors.append((segments.count, anchor)) }
     let start = fragment.start.rescaled(to: timescale)
-    let before = segments.last.map { $0.wallStart &+ duration(of: $0).nanoseconds } ?? 0
+    let before = segments.last.map { $0.wallStart &+ duration(of: $0).nanoseconds } ?? .zero
     segments.append(
       Segment(
         offset: range.lowerBound, start: start,
-        wallStart: anchor?.wallNanoseconds(at: fragment.start) ?? before, duration: 0, length: 0,
+        wallStart: anchor?.wallTime(at: fragment.start) ?? before, duration: 0, length: 0,
         number: UInt32(clamping: number), keyFrameLength: Self.keyFrameLength(fragment, version, anchor),
         version: UInt16(clamping: versions.count - 1), fragmentCount: 0, flags: flags))
     spans += Array(repeating: Span(start: 0, duration: 0, mediaBytes: 0), count: version.tracks.count)
@@ -264,8 +264,8 @@ extension RecordingIndex {
     return after > 0 ? after - 1 : nil
   }
 
-  /// The same by wall-clock time, in nanoseconds since 1970.
-  func index(atWall time: Int64) -> Int? {
+  /// The same by wall-clock time.
+  func index(atWall time: WallTime) -> Int? {
     let after = partition { $0.wallStart > time }
     return after > 0 ? after - 1 : nil
   }

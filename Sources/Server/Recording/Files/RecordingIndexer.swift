@@ -22,7 +22,7 @@ struct RecordingIndexer {
   private mutating func add(_ walked: WalkedFragment) {
     var fragment = walked.fragment
     // The clock of a publication is repeated in each segment, with the same relation to the media.
-    if let clock = walked.clock, anchor?.wallNanoseconds(at: clock.mediaTime) != clock.wallNanoseconds {
+    if let clock = walked.clock, anchor?.wallTime(at: clock.mediaTime) != clock.wallTime {
       anchor = clock
     }
     if anchor == nil { fragment.startsSegment = Self.startsSegment(fragment, behind: index) }

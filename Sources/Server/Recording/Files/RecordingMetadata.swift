@@ -1,4 +1,5 @@
 internal import Basics
+internal import FMP4
 internal import NIOCore
 
 /// Metadata in a finished recording, from which a lost catalogue can be rebuilt: the exact start, the gaps, why it ended before
@@ -18,8 +19,8 @@ internal import NIOCore
 /// | 36 | 2 + n each | the texts: length and UTF-8 |
 /// | | 18 each | the gaps: seconds of the recording and seconds that are missing (IEEE 754), which text tells why, from 0 on |
 struct RecordingMetadata: Sendable, Hashable {
-  /// Wall-clock time of its first video or audio, in nanoseconds since 1970.
-  var startedAt: Int64
+  /// Wall-clock time of its first video or audio.
+  var startedAt: WallTime
   /// In order; at most `maximumGaps`.
   var gaps: [RecordingGap]
   /// Why it ended before its stream; nil if it did not.
@@ -47,7 +48,7 @@ struct RecordingMetadata: Sendable, Hashable {
   static let salvagedOffset = 8
   private static let gapSize = 18
 
-  init(startedAt: Int64, gaps: [RecordingGap] = [], failure: String? = nil, isSalvaged: Bool = false) {
+  init(startedAt: WallTime, gaps: [RecordingGap] = [], failure: String? = nil, isSalvaged: Bool = false) {
     self.startedAt = startedAt
     self.gaps = Self.bounded(gaps)
     self.failure = failure
@@ -69,7 +70,7 @@ struct RecordingMetadata: Sendable, Hashable {
     let why = failure.map { Self.place(of: $0, in: &texts) + 1 } ?? 0
     let reasons = gaps.map { Self.place(of: $0.reason, in: &texts) }
     var rest = ByteBuffer()
-    rest.writeInteger(startedAt)
+    rest.writeInteger(startedAt.nanoseconds)
     rest.writeInteger(UInt16(clamping: why))
     rest.writeInteger(UInt16(clamping: texts.count))
     rest.writeInteger(UInt32(clamping: gaps.count))
@@ -136,7 +137,8 @@ struct RecordingMetadata: Sendable, Hashable {
     }
     guard Int(why) <= texts.count, gaps.allSatisfy({ $0.at.isFinite && $0.seconds.isFinite }) else { return nil }
     self.init(
-      startedAt: startedAt, gaps: gaps, failure: why > 0 ? texts[Int(why) - 1] : nil, isSalvaged: salvaged == 1)
+      startedAt: WallTime(nanoseconds: startedAt), gaps: gaps, failure: why > 0 ? texts[Int(why) - 1] : nil,
+      isSalvaged: salvaged == 1)
   }
 }
 

@@ -1,4 +1,6 @@
 internal import Basics
+internal import FMP4
+internal import Ingest
 
 /// The name of a recording: a stem with its UTC start (made by `RecordingNaming`), and a number from 2 on where stems are equal.
 /// Any other name is no recording and never reaches the file system.
@@ -86,8 +88,8 @@ struct RecordingName: Sendable, Hashable {
     self.base = base
   }
 
-  /// Nanoseconds since 1970; nil if the digits are no date.
-  var startNanoseconds: Int64? { UTCText.nanoseconds(start) }
+  /// Nil if the digits are no date.
+  var startTime: WallTime? { UTCText.read(start) }
 }
 
 // MARK: The time in a stem

@@ -1,6 +1,7 @@
 internal import Basics
 internal import FMP4
 internal import Glibc
+internal import Ingest
 internal import NIOCore
 
 /// Makes a movie of a recording that an earlier run left unfinished. A second run has the same result as one.
@@ -29,8 +30,8 @@ struct RecordingSalvage {
 
   /// What the file contains.
   struct Contents: Sendable, Hashable {
-    /// Wall-clock time of its first video or audio, in nanoseconds since 1970; nil where only its name tells.
-    var startedAt: Int64?
+    /// Wall-clock time of its first video or audio; nil where only its name tells.
+    var startedAt: WallTime?
     /// Seconds of media.
     var seconds: Double
     /// RFC 6381, one for each track.
@@ -107,11 +108,11 @@ struct RecordingSalvage {
   private func annex(
     _ notes: [ByteBuffer], _ found: RecordingIndex, isWhole: Bool
   ) -> (metadata: RecordingMetadata, bytes: ByteBuffer) {
-    let start = found.segments.first?.wallStart ?? 0
+    let start = found.segments.first?.wallStart ?? .zero
     let metadata =
       metadata
       ?? RecordingMetadata(
-        startedAt: start > 0 ? start : file.name.startNanoseconds ?? 0,
+        startedAt: start > .zero ? start : file.name.startTime ?? .zero,
         gaps: notes.compactMap(RecordingGap.init(note:)),
         failure: notes.compactMap(RecordingMetadata.failure(note:)).last ?? failure, isSalvaged: true)
     var bytes = metadata.stored
@@ -124,9 +125,8 @@ struct RecordingSalvage {
 extension MovieMetadata {
   /// Title and date in the movie's own metadata: the stream's name and the start.
   static func recording(title: String, name: RecordingName) -> MovieMetadata {
-    let nanoseconds = name.startNanoseconds ?? 0
+    let start = name.startTime ?? .zero
     return MovieMetadata(
-      title: title, date: UTCText(nanosecondsSince1970: nanoseconds).internet,
-      tool: "\(Version.name) \(Version.number)", creation: nanoseconds / 1_000_000_000)
+      title: title, date: UTCText(start).internet, tool: "\(Version.name) \(Version.number)", creation: start)
   }
 }

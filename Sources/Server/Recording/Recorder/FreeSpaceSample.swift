@@ -1,12 +1,12 @@
+internal import Ingest
 internal import Synchronization
 
 /// The free space that a disk reported last. Callers read it without waiting for the disk.
 final class FreeSpaceSample: Sendable {
-  private let last = Mutex<(freeBytes: Int64, at: Int64)?>(nil)
+  private let last = Mutex<(freeBytes: Int64, at: MonotonicTime)?>(nil)
 
-  /// `at` in monotonic nanoseconds.
-  func note(freeBytes: Int64, at: Int64) { last.withLock { $0 = (freeBytes, at) } }
+  func note(freeBytes: Int64, at: MonotonicTime) { last.withLock { $0 = (freeBytes, at) } }
 
   /// Nil before the disk was asked for the first time.
-  var newest: (freeBytes: Int64, at: Int64)? { last.withLock { $0 } }
+  var newest: (freeBytes: Int64, at: MonotonicTime)? { last.withLock { $0 } }
 }

@@ -1,11 +1,13 @@
+internal import Ingest
+
 /// Recordings that could not be finished because of the disk, each with the time of its next attempt. A value.
 struct PostponedRecordings: Sendable {
   private struct Entry: Sendable {
     var recording: UnfinishedRecording
     /// Nanoseconds from the next attempt to the one after it.
     var pause: Int64
-    /// Time of the next attempt, on the monotonic clock; nil during an attempt.
-    var due: Int64?
+    /// Time of the next attempt; nil during an attempt.
+    var due: MonotonicTime?
   }
 
   private var entries: [RecordingKey: Entry] = [:]
@@ -19,7 +21,7 @@ struct PostponedRecordings: Sendable {
   static let folderLimit = 32
 
   /// An attempt to finish the recording failed.
-  mutating func add(_ recording: UnfinishedRecording, at now: Int64) {
+  mutating func add(_ recording: UnfinishedRecording, at now: MonotonicTime) {
     let key = RecordingKey(stream: recording.stream, name: recording.name)
     let pause = entries[key]?.pause ?? Self.firstPause
     let folders = entries.values.lazy.map(\.recording.folder)
@@ -39,7 +41,7 @@ struct PostponedRecordings: Sendable {
   }
 
   /// The recordings whose next attempt is due.
-  mutating func due(at now: Int64) -> [UnfinishedRecording] {
+  mutating func due(at now: MonotonicTime) -> [UnfinishedRecording] {
     let keys = entries.filter { entry in entry.value.due.map { $0 <= now } ?? false }.keys
     for key in keys { entries[key]?.due = nil }
     return keys.compactMap { entries[$0]?.recording }

@@ -50,7 +50,7 @@ final class Recorder: FragmentSink {
   /// Nanoseconds for which the item being written, or else the next item, has been waiting.
   var lag: Int64 {
     guard let since = queue.withLock({ $0.waitingSince }) else { return 0 }
-    return max(0, clock.monotonicNanoseconds() &- since)
+    return max(0, clock.monotonic() &- since)
   }
 
   /// A problem of a recording that is running; nil if there is none.
@@ -112,8 +112,8 @@ final class Recorder: FragmentSink {
     return wasOpen
   }
 
-  private func enqueue(_ change: (inout RecorderQueue, _ now: Int64) -> Void) {
-    let now = clock.monotonicNanoseconds()
+  private func enqueue(_ change: (inout RecorderQueue, _ now: MonotonicTime) -> Void) {
+    let now = clock.monotonic()
     let mustSchedule = queue.withLock { queue in
       change(&queue, now)
       return queue.schedule()

@@ -1,4 +1,5 @@
 internal import FMP4
+internal import Ingest
 internal import NIOCore
 
 /// The items that a recorder or a time-shift buffer has received and not written yet, in order. When memory is short it leaves
@@ -59,13 +60,13 @@ struct RecorderQueue {
 
   private let budget: RecordingBudget
   private var pinned: SegmentMemoryCharge
-  private var items = CircularBuffer<(item: Item, since: Int64)>()
+  private var items = CircularBuffer<(item: Item, since: MonotonicTime)>()
   /// This many of the newest items are not handed out yet.
   private var held = 0
   /// Nil where everything is to be written without a trial.
   private var trial: RecordingTrial?
-  /// The item being written, and since when it had been waiting, in monotonic nanoseconds.
-  private var work: (item: Item?, since: Int64)?
+  /// The item being written, and since when it had been waiting.
+  private var work: (item: Item?, since: MonotonicTime)?
   private var input = Input.open
   private var drain = Drain.idle
   /// Work that depends on time alone is due.
@@ -84,11 +85,11 @@ struct RecorderQueue {
   /// Nothing waits, and nothing is being written.
   var isIdle: Bool { drain == .idle }
   /// Since when the item being written, or else the next one, has been waiting.
-  var waitingSince: Int64? { work?.since ?? (items.count > held ? items.first?.since : nil) }
+  var waitingSince: MonotonicTime? { work?.since ?? (items.count > held ? items.first?.since : nil) }
 
   // MARK: Input
 
-  mutating func add(_ event: StoredEvent, now: Int64) {
+  mutating func add(_ event: StoredEvent, now: MonotonicTime) {
     if isClosed { return }
     switch event {
     // The end of the gap must be dated by the clock that was valid during the gap.
@@ -104,14 +105,14 @@ struct RecorderQueue {
   }
 
   /// An item after a held fragment is held as well.
-  private mutating func append(_ item: Item, _ now: Int64) {
+  private mutating func append(_ item: Item, _ now: MonotonicTime) {
     items.append((item, now))
     if held > 0 { held += 1 }
   }
 
   /// A segment is complete, and the live window begins with the segment `windowStart`. While fragments are left out, segment ends
   /// are left out too.
-  mutating func add(_ end: SegmentEnd?, windowStart: Int?, now: Int64) -> Admission {
+  mutating func add(_ end: SegmentEnd?, windowStart: Int?, now: MonotonicTime) -> Admission {
     if isClosed { return .passed }
     let admission = windowStart.map { leaveWindow(before: $0, now: now) } ?? .passed
     if input == .open, let end { append(.segmentEnd(end), now) }
@@ -119,7 +120,7 @@ struct RecorderQueue {
   }
 
   /// Takes in a fragment if there is memory for it. Otherwise leaves it out, with the fragments that depend on it.
-  mutating func admit(_ fragment: PublishedFragment, now: Int64) -> Admission {
+  mutating func admit(_ fragment: PublishedFragment, now: MonotonicTime) -> Admission {
     switch input {
     case .closed: return .passed
     case .open:
@@ -148,7 +149,7 @@ struct RecorderQueue {
   /// Drops the held items: they were too little for a file.
   private mutating func giveUpHeld() {
     let first = items.count - held
-    var kept = CircularBuffer<(item: Item, since: Int64)>(items.prefix(first))
+    var kept = CircularBuffer<(item: Item, since: MonotonicTime)>(items.prefix(first))
     for entry in items.dropFirst(first) {
       if let fragment = entry.item.fragment {
         pinned.release(fragment)
@@ -169,7 +170,7 @@ struct RecorderQueue {
   }
 
   /// Appends the last item. False if the queue was closed already.
-  mutating func close(with item: Item, now: Int64) -> Bool {
+  mutating func close(with item: Item, now: MonotonicTime) -> Bool {
     if isClosed { return false }
     // Too little for a file stays too little when the stream ends. An explicit stop stores what there is.
     if case .event = item { giveUpHeld() }
@@ -236,7 +237,7 @@ struct RecorderQueue {
 
   // MARK: Leaving out
 
-  private mutating func shed(until end: MediaTime, _ now: Int64) -> Admission {
+  private mutating func shed(until end: MediaTime, _ now: MonotonicTime) -> Admission {
     shedEnd = max(shedEnd ?? end, end)
     giveUpHeld()
     guard input == .open else { return .passed }
@@ -247,7 +248,7 @@ struct RecorderQueue {
 
   /// Segments that leave the window are charged as a whole and cannot be refused. If the budget is exceeded, the newest segments
   /// are left out, which frees their memory.
-  private mutating func leaveWindow(before number: Int, now: Int64) -> Admission {
+  private mutating func leaveWindow(before number: Int, now: MonotonicTime) -> Admission {
     pinned.leaveWindow(before: number)
     if budget.isOver { giveUpHeld() }
     var admission = Admission.passed
@@ -270,7 +271,7 @@ struct RecorderQueue {
     return end
   }
 
-  private mutating func addShedEnd(_ now: Int64) {
+  private mutating func addShedEnd(_ now: MonotonicTime) {
     guard let end = shedEnd else { return }
     items.append((.shedUntil(end), now))
     shedEnd = nil

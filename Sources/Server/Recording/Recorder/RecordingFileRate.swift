@@ -9,23 +9,23 @@ final class RecordingFileRate: Sendable {
   /// Limit of the streams that are remembered.
   private static let streams = 4096
 
-  /// When each stream began its newest files, oldest first, in monotonic nanoseconds.
-  private let begun = Mutex<[StreamName: [Int64]]>([:])
+  /// When each stream began its newest files, oldest first.
+  private let begun = Mutex<[StreamName: [MonotonicTime]]>([:])
 
   /// Number of streams remembered now.
   var remembered: Int { begun.withLock { $0.count } }
 
   /// Forgets streams without a file in the last hour. If that is too little, also those with the fewest files, the least recent
   /// first.
-  private static func forget(_ begun: inout [StreamName: [Int64]], now: Int64) {
+  private static func forget(_ begun: inout [StreamName: [MonotonicTime]], now: MonotonicTime) {
     begun = begun.filter { $0.value.last.map { now &- $0 < hour } ?? false }
     guard begun.count >= streams else { return }
-    let least = begun.sorted { ($0.value.count, $0.value.last ?? 0) < ($1.value.count, $1.value.last ?? 0) }
+    let least = begun.sorted { ($0.value.count, $0.value.last ?? .zero) < ($1.value.count, $1.value.last ?? .zero) }
     for entry in least.prefix(streams / 8) { begun[entry.key] = nil }
   }
 
   /// Counts a new file of the stream. Throws if its limit is reached.
-  func take(_ stream: StreamName, limit: Int, now: Int64) throws(RecordingError) {
+  func take(_ stream: StreamName, limit: Int, now: MonotonicTime) throws(RecordingError) {
     let isFree = begun.withLock { begun in
       if begun.count >= Self.streams, begun[stream] == nil {
         Self.forget(&begun, now: now)

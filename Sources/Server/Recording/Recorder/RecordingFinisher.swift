@@ -1,3 +1,4 @@
+internal import FMP4
 internal import Glibc
 internal import Ingest
 internal import Logging
@@ -64,13 +65,13 @@ final class RecordingFinisher: Sendable {
 
   /// Repeats the postponed attempts that are due. To be called regularly.
   func tend() {
-    let due = postponed.withLock { $0.due(at: clock.monotonicNanoseconds()) }
+    let due = postponed.withLock { $0.due(at: clock.monotonic()) }
     for recording in due { finishLater(recording) }
   }
 
   /// The disk prevented finishing. Further attempts follow, at growing intervals.
   func finishAgain(_ recording: UnfinishedRecording) {
-    let now = clock.monotonicNanoseconds()
+    let now = clock.monotonic()
     postponed.withLock { $0.add(recording, at: now) }
   }
 
@@ -144,11 +145,11 @@ final class RecordingFinisher: Sendable {
           progress.note(work, done)
           self.underWay.withLock { $0[key]?.share = min(1, Double(done) / Double(progress.total)) }
         })
-      let start = clock.monotonicNanoseconds()
+      let start = clock.monotonic()
       switch try salvage.run() {
       case .finished(.leftFragmented, _): return .left
       case .finished(let outcome, let contents):
-        counters.finished(outcome, nanoseconds: clock.monotonicNanoseconds() &- start)
+        counters.finished(outcome, nanoseconds: clock.monotonic() &- start)
         let torn = contents.tornBytes > 0 ? ", without \(contents.tornBytes) torn bytes at its end" : ""
         let length = RecordingWriter.text(contents.seconds)
         logger.of(stream).notice("finished a recording, \(length) s\(torn): \(file.finishedPath)")
@@ -195,7 +196,7 @@ final class RecordingFinisher: Sendable {
     } else {
       let facts = RecordingFacts(
         stream: recording.stream, name: recording.name,
-        startedAt: contents.startedAt ?? recording.name.startNanoseconds ?? 0, seconds: contents.seconds,
+        startedAt: contents.startedAt ?? recording.name.startTime ?? .zero, seconds: contents.seconds,
         bytes: file.length, codecs: contents.codecs, gaps: contents.gaps, failure: contents.failure)
       announce(RecordingEvent(kind: .salvaged, facts: facts))
     }

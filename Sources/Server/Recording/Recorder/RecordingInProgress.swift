@@ -8,19 +8,18 @@ internal import Storage
 struct RecordingInProgress {
   let file: RecordingFile
   let stream: StreamName
-  /// Wall-clock time of its first video or audio, in nanoseconds since 1970.
-  let startedAt: Int64
+  /// Wall-clock time of its first video or audio.
+  let startedAt: WallTime
   /// The file for viewers who watch it while it is written.
   let replay: ReplaySource?
   private(set) var tables: MovieTables
   private(set) var gaps: [RecordingGap] = []
   private let initSegment: InitSegment
-  private var lastSync: Int64
+  private var lastSync: MonotonicTime
 
-  /// `now`: monotonic nanoseconds.
   init(
-    file: RecordingFile, stream: StreamName, initSegment: InitSegment, startedAt: Int64, replay: ReplaySource?,
-    now: Int64
+    file: RecordingFile, stream: StreamName, initSegment: InitSegment, startedAt: WallTime, replay: ReplaySource?,
+    now: MonotonicTime
   ) {
     self.file = file
     self.stream = stream
@@ -75,13 +74,13 @@ struct RecordingInProgress {
   private static let headMargin = 256 << 10
 
   /// Makes written bytes durable if that is due. True if it did.
-  mutating func syncIfDue(_ interval: Int64, _ now: Int64) throws(RecordingError) -> Bool {
+  mutating func syncIfDue(_ interval: Int64, _ now: MonotonicTime) throws(RecordingError) -> Bool {
     guard file.hasUnsynced, now &- lastSync >= interval else { return false }
     try sync(now)
     return true
   }
 
-  mutating func sync(_ now: Int64) throws(RecordingError) {
+  mutating func sync(_ now: MonotonicTime) throws(RecordingError) {
     lastSync = now
     try file.sync()
   }

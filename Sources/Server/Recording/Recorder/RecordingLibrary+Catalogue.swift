@@ -36,14 +36,14 @@ extension RecordingLibrary {
 
   /// Identifies the content of the file: inode, size and time of the last change.
   private static func identity(_ status: stat) -> String {
-    let time = Int64(status.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_mtim.tv_nsec)
+    let time = status.st_mtim.nanoseconds
     return [Int64(clamping: status.st_ino), Int64(status.st_size), time].map { String($0, radix: 36) }
       .joined(separator: "-")
   }
 
-  /// Applies the retention rules and purges what was deleted long ago. `now` is in nanoseconds since 1970. To be called about
+  /// Applies the retention rules and purges what was deleted long ago. To be called about
   /// once a second. Returns at once. While a slow disk delays the work, further calls do nothing.
-  func retainSoon(now: Int64) {
+  func retainSoon(now: WallTime) {
     guard !isRetaining.exchange(true, ordering: .relaxed) else { return }
     catalogue.thread.submit { pool in
       if case .active = pool { self.retain(now: now) }
@@ -52,11 +52,11 @@ extension RecordingLibrary {
   }
 
   /// The same, but waits until it is done.
-  func retain(now: Int64) async throws {
+  func retain(now: WallTime) async throws {
     try await catalogue.thread.runIfActive { self.retain(now: now) }
   }
 
-  private func retain(now: Int64) {
+  private func retain(now: WallTime) {
     if catalogue.isClosed { return }
     do {
       catalogue.catchUp()

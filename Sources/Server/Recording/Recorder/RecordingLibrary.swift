@@ -73,7 +73,8 @@ final class RecordingLibrary: Sendable {
   /// `keepFree`: bytes that stay free on the disk. `archive` serves recordings while they are written. `threads` is for reading
   /// finished recordings; writing has threads of its own.
   init(
-    folder: String, keepFree: Int64, policy: @escaping @Sendable (StreamName) -> RecordingPolicy = { _ in RecordingPolicy() },
+    folder: String, keepFree: Int64,
+    policy: @escaping @Sendable (StreamName) -> RecordingPolicy = { _ in RecordingPolicy() },
     retention: RetentionSettings = RetentionSettings(), threads: NIOThreadPool, writerCount: Int = 4,
     archive: RecordingArchive? = nil, files: OpenRecordings = OpenRecordings(), calls: DiskCalls = .system,
     logger: Logger
@@ -112,7 +113,7 @@ final class RecordingLibrary: Sendable {
     let askDisk = retention.freeBytes ?? { (try? RecordingFolder.open(folder)).flatMap(calls.freeBytes) }
     retention.freeBytes = { [freeSpaceSample] in
       let free = askDisk()
-      if let free { freeSpaceSample.note(freeBytes: free, at: clock.monotonicNanoseconds()) }
+      if let free { freeSpaceSample.note(freeBytes: free, at: clock.monotonic()) }
       return free
     }
     keeper = Mutex(
@@ -322,7 +323,7 @@ final class RecordingLibrary: Sendable {
     return Overview(
       recorders: registers.recorders.withLock { $0.newest }, counters: settings.counters.figures,
       queuedBytes: settings.budget.waiting,
-      disk: look.map { ($0.freeBytes, max(0, settings.clock.monotonicNanoseconds() &- $0.at)) })
+      disk: look.map { ($0.freeBytes, max(0, settings.clock.monotonic() &- $0.at)) })
   }
 
   /// Ends all recordings within a few seconds. Each is finished if that is cheap, and otherwise left whole and fragmented for the

@@ -1,3 +1,5 @@
+internal import FMP4
+
 /// What is recorded automatically, how long recordings and files may grow, and how much a power failure may cost.
 struct RecordingPolicy: Sendable, Hashable {
   var start = Start.automatic
@@ -34,9 +36,8 @@ enum RecordingSplit: Sendable, Hashable {
   /// At multiples of that many nanoseconds of the day (UTC).
   case clock(Int64)
 
-  /// Whether a segment that begins at `wall` begins another file. The present file began at `start` (both in nanoseconds since
-  /// 1970) and holds `seconds` of media.
-  func isDue(at wall: Int64, fileStart start: Int64, seconds: Double) -> Bool {
+  /// Whether a segment that begins at `wall` begins another file. The present file began at `start` and holds `seconds` of media.
+  func isDue(at wall: WallTime, fileStart start: WallTime, seconds: Double) -> Bool {
     switch self {
     case .never: return false
     case .length(let length): return seconds * 1_000_000_000 >= Double(length) - Self.rounding
@@ -52,13 +53,12 @@ enum RecordingSplit: Sendable, Hashable {
     }
   }
 
-  /// Nanoseconds from the start of a file (`start`, nanoseconds since 1970) to the earliest start of the next; nil if there is no
-  /// split.
-  func distance(from start: Int64) -> Int64? {
+  /// Nanoseconds from the start of a file to the earliest start of the next; nil if there is no split.
+  func distance(from start: WallTime) -> Int64? {
     switch self {
     case .never: nil
     case .length(let length): length
-    case .clock(let period): (Self.count(start, period) &+ 1) &* max(1, period) &- start
+    case .clock(let period): (Self.count(start, period) &+ 1) &* max(1, period) &- start.nanoseconds
     }
   }
 
@@ -66,9 +66,9 @@ enum RecordingSplit: Sendable, Hashable {
   private static let rounding = 1_000_000.0
 
   /// Whole periods since 1970, rounded down.
-  private static func count(_ time: Int64, _ period: Int64) -> Int64 {
+  private static func count(_ time: WallTime, _ period: Int64) -> Int64 {
     let period = max(1, period)
-    let quotient = time / period
-    return time % period < 0 ? quotient - 1 : quotient
+    let (quotient, rest) = time.nanoseconds.quotientAndRemainder(dividingBy: period)
+    return rest < 0 ? quotient - 1 : quotient
   }
 }

@@ -18,14 +18,14 @@ final class RecordingWriter {
   private var initSegment: InitSegment?
   private var anchor: WallClockAnchor?
   private var current: RecordingInProgress?
-  /// The error that prevents recording, and the monotonic nanosecond until which nothing is tried.
-  private var trouble: (error: RecordingError, until: Int64)?
+  /// The error that prevents recording, and the time until which nothing is tried.
+  private var trouble: (error: RecordingError, until: MonotonicTime)?
   /// Why there may be a gap before the next fragment.
   private var missing: String?
-  /// End of what was written last: in media time, and in nanoseconds since 1970.
-  private var written: (until: MediaTime, wall: Int64?)?
-  /// End of the media received since then and not recorded, in nanoseconds since 1970.
-  private var leftOutUntil: Int64?
+  /// End of what was written last: in media time and by the wall clock.
+  private var written: (until: MediaTime, wall: WallTime?)?
+  /// End of the media received since then and not recorded.
+  private var leftOutUntil: WallTime?
   /// Totals of the earlier files of this recording.
   private var earlier: (seconds: Double, bytes: UInt64) = (0, 0)
   /// The stream has ended, or the recording was stopped or has reached its limit.
@@ -81,7 +81,7 @@ final class RecordingWriter {
 
   /// Fragments are left out up to this media time.
   func leaveOut(until end: MediaTime) {
-    leftOutUntil = anchor?.wallNanoseconds(at: end)
+    leftOutUntil = anchor?.wallTime(at: end)
   }
 
   /// The reason given when groups of pictures are left out.
@@ -120,7 +120,7 @@ final class RecordingWriter {
     tell(state)
   }
 
-  private var now: Int64 { library.clock.monotonicNanoseconds() }
+  private var now: MonotonicTime { library.clock.monotonic() }
 
   private func announce(_ kind: RecordingEvent.Kind, _ facts: RecordingFacts) {
     var facts = facts
@@ -160,7 +160,7 @@ final class RecordingWriter {
     let isFirst = current?.tables.sampleCount == 0
     try current?.write(published, anchor: anchor)
     trouble = nil
-    written = (fragment.end, anchor?.wallNanoseconds(at: fragment.end))
+    written = (fragment.end, anchor?.wallTime(at: fragment.end))
     leftOutUntil = nil
     if isFirst, let current { announce(.started, current.facts) }
     try syncIfDue()
@@ -171,8 +171,8 @@ final class RecordingWriter {
     try library.files.take(stream, limit: library.policy.mostFilesPerHour, now: now)
     let folder = try RecordingFolder.open(library.folder).folder(of: stream, ifAbsent: .make)
     try library.checkFreeSpace(folder, isResuming: trouble != nil)
-    let wall = anchor?.wallNanoseconds(at: fragment.start) ?? library.clock.wallNanoseconds
-    let start = UTCText(nanosecondsSince1970: wall)
+    let wall = anchor?.wallTime(at: fragment.start) ?? library.clock.wallTime
+    let start = UTCText(wall)
     let name = library.policy.naming.name(stream: stream, start: start) ?? RecordingName(start: start)
     let file = try RecordingFile.create(
       in: folder, name: name, moovReservation: library.policy.moovReservation, calls: library.calls)
@@ -189,7 +189,7 @@ final class RecordingWriter {
     guard let current, current.tables.sampleCount > 0, fragment.isIndependent else { return nil }
     // The first fragment after a hole may begin in the middle of a segment, so this check comes first.
     if let written, (fragment.start - written.until).seconds > Self.longestHole { return .hole }
-    guard fragment.startsSegment, let wall = anchor?.wallNanoseconds(at: fragment.start) else { return nil }
+    guard fragment.startsSegment, let wall = anchor?.wallTime(at: fragment.start) else { return nil }
     let isDue = library.policy.split.isDue(at: wall, fileStart: current.startedAt, seconds: current.tables.seconds)
     return isDue ? .split : nil
   }
@@ -233,7 +233,7 @@ final class RecordingWriter {
   private func noteGap(before fragment: Fragment) throws(RecordingError) {
     guard let reason = missing else { return }
     missing = nil
-    try noteGap(until: anchor?.wallNanoseconds(at: fragment.start), reason)
+    try noteGap(until: anchor?.wallTime(at: fragment.start), reason)
   }
 
   /// Notes the gap at the end of the recording, since no further fragment reports it.
@@ -245,8 +245,8 @@ final class RecordingWriter {
     report()
   }
 
-  /// Notes the media missing from the end of what was written to `start`, in nanoseconds since 1970; nil where that is not known.
-  private func noteGap(until start: Int64?, _ reason: String) throws(RecordingError) {
+  /// Notes the media missing from the end of what was written to `start`; nil where that is not known.
+  private func noteGap(until start: WallTime?, _ reason: String) throws(RecordingError) {
     guard let end = written?.wall, let start else { return }
     let gap = Double(start &- end) / 1_000_000_000
     guard gap > Self.shortestGap else { return }

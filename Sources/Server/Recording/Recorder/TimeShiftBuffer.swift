@@ -31,10 +31,10 @@ final class TimeShiftBuffer: FragmentSink {
     switch event {
     case .segmentEnd(let view):
       let start = view.window.segments.first?.sequenceNumber
-      enqueue { _ = $0.add(SegmentEnd(view), windowStart: start, now: 0) }
-    case .fragment(let fragment): enqueue { _ = $0.admit(fragment, now: 0) }
-    case .end: enqueue { _ = $0.close(with: .event(event), now: 0) }
-    case .initialization, .clock, .redated, .discontinuity: enqueue { $0.add(event, now: 0) }
+      enqueue { _ = $0.add(SegmentEnd(view), windowStart: start, now: .zero) }
+    case .fragment(let fragment): enqueue { _ = $0.admit(fragment, now: .zero) }
+    case .end: enqueue { _ = $0.close(with: .event(event), now: .zero) }
+    case .initialization, .clock, .redated, .discontinuity: enqueue { $0.add(event, now: .zero) }
     }
   }
 
@@ -42,7 +42,7 @@ final class TimeShiftBuffer: FragmentSink {
 
   /// Nothing follows, although the stream goes on: it is recorded from here on.
   func stop() {
-    enqueue { _ = $0.close(with: .stop, now: 0) }
+    enqueue { _ = $0.close(with: .stop, now: .zero) }
   }
 
   private func enqueue(_ change: (inout RecorderQueue) -> Void) {

@@ -47,7 +47,7 @@ struct RecordedMediaPlaylist: Sendable {
   /// Discontinuities between the listed segments.
   private(set) var discontinuities = 0
   /// Wall-clock time of the next segment, as a player derives it from the text so far.
-  private var wall: Int64?
+  private var wall: WallTime?
 
   /// Number of segments after which all tags are repeated, so that a playlist can begin there.
   static let startInterval = 64
@@ -110,15 +110,15 @@ struct RecordedMediaPlaylist: Sendable {
     lines.writeHead(
       followsDiscontinuity: breaks, initVersion: shown == nil ? nil : index.version(of: segment)?.number,
       wallStart: isToldAlready ? nil : date, &text)
-    wall = (isToldAlready ? wall ?? 0 : date) &+ (shown ?? duration).nanoseconds
+    wall = (isToldAlready ? wall ?? .zero : date) &+ (shown ?? duration).nanoseconds
     HLSSegmentLines.write(name(index, number), duration: shown ?? duration, isGap: shown == nil, &text)
     hasGaps = hasGaps || shown == nil
     target = max(target, Int(duration.rescaled(to: 1)))
     isIndependent = isIndependent && segment.flags.standAlone
   }
 
-  /// Wall-clock time of the rendition's first sample in the newest segment, in nanoseconds since 1970.
-  private func date(_ index: RecordingIndex, _ segment: RecordingIndex.Segment) -> Int64 {
+  /// Wall-clock time of the rendition's first sample in the newest segment.
+  private func date(_ index: RecordingIndex, _ segment: RecordingIndex.Segment) -> WallTime {
     guard let kind = rendition.kind, let (track, span) = index.span(kind, at: count) else { return segment.wallStart }
     let start = MediaTime(ticks: span.start, timescale: track.timescale)
     return segment.wallStart &+ (start - index.start(of: segment)).nanoseconds

@@ -244,7 +244,7 @@ final class RecordingArchive: RecordingObserver {
     var found: RecordingIndex
     if let index { found = index } else { found = try reader.index(length: length) }
     guard !found.segments.isEmpty else { return nil }
-    if let start = RecordingName(finished: name + ".mp4")?.startNanoseconds { found.assume(start: start) }
+    if let start = RecordingName(finished: name + ".mp4")?.startTime { found.assume(start: start) }
     return ReplaySource(stream: stream, name: name, file: media, index: found)
   }
 

@@ -17,8 +17,8 @@ struct RecordingSequence: Sendable {
     var number: Int
     /// Media time at which it begins, or ends.
     var time: MediaTime
-    /// Wall-clock time of that, in nanoseconds since 1970.
-    var wall: Int64
+    /// Wall-clock time of that.
+    var wall: WallTime
     /// Discontinuities of the epoch before it began.
     var breaks: Int
   }
@@ -149,7 +149,7 @@ extension RecordingIndex {
   fileprivate func edge(after index: Int) -> RecordingSequence.Edge {
     var edge = edge(index)
     edge.time = edge.time + duration(of: segments[index])
-    edge.wall &+= duration(of: segments[index]).nanoseconds
+    edge.wall = edge.wall &+ duration(of: segments[index]).nanoseconds
     return edge
   }
 }

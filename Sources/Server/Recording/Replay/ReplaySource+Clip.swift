@@ -15,8 +15,7 @@ extension ReplaySource {
   enum Moment: Sendable, Hashable {
     /// Since the recording's beginning.
     case media(MediaTime)
-    /// Nanoseconds since 1970.
-    case wall(Int64)
+    case wall(WallTime)
   }
 
   enum ClipFailure: Error, Equatable {

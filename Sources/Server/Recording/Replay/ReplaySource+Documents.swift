@@ -38,14 +38,14 @@ extension ReplaySource {
     case .media(let rendition): return mediaPlaylist(rendition, &state, target: target)
     case .multivariant(let layout):
       let window = window(&state, segments: [], target: target)
-      return HLSMultivariantPlaylist(epoch: view(window, state, from: 0), layout: layout).render()
+      return HLSMultivariantPlaylist(epoch: view(window, state, from: .zero), layout: layout).render()
     case .keyFrames:
       return HLSIFramePlaylist(window: window(&state, segments: segments(state, .asTold), target: target)).render()
     case .manifest:
       let segments = segments(state, state.isOver ? .asPlayed : .asTold)
       let window = window(&state, segments: segments, target: target)
-      let start = segments.first?.wallStart ?? 0
-      let publishTime = (segments.last?.wallStart ?? 0) / 1_000_000
+      let start = segments.first?.wallStart ?? .zero
+      let publishTime = segments.last?.wallStart ?? .zero
       let view = view(window, state, from: start, publicURL)
       return DASHManifest(epoch: view, source: .recording).root(publishTime: publishTime).document
     }
@@ -70,7 +70,7 @@ extension ReplaySource {
   // MARK: As a window
 
   private func view(
-    _ window: LiveWindow, _ state: State, from start: Int64, _ publicURL: PublicURL? = nil
+    _ window: LiveWindow, _ state: State, from start: WallTime, _ publicURL: PublicURL? = nil
   ) -> EpochView {
     EpochView(id: name ?? "spool", window: window, availabilityStart: start, prefix: "", publicURL: publicURL)
   }
@@ -94,7 +94,7 @@ extension ReplaySource {
     while state.bandwidthCount < state.index.completeCount {
       let segment = state.index.segments[state.bandwidthCount]
       state.bandwidth.add(
-        live(state.bandwidthCount, state.index, wallStart: 0), keyFrameLength: Int(segment.keyFrameLength),
+        live(state.bandwidthCount, state.index, wallStart: .zero), keyFrameLength: Int(segment.keyFrameLength),
         fragmentCount: Int(segment.fragmentCount))
       state.bandwidthCount += 1
     }
@@ -113,12 +113,12 @@ extension ReplaySource {
     let begin = first.map { index.start(of: $0) } ?? .zero
     return (0..<index.completeCount).map { at in
       let segment = index.segments[at]
-      let played = (first?.wallStart ?? 0) &+ (index.start(of: segment) - begin).nanoseconds
+      let played = (first?.wallStart ?? .zero) &+ (index.start(of: segment) - begin).nanoseconds
       return live(at, index, wallStart: clock == .asTold ? segment.wallStart : played)
     }
   }
 
-  private func live(_ at: Int, _ index: RecordingIndex, wallStart: Int64) -> LiveSegment {
+  private func live(_ at: Int, _ index: RecordingIndex, wallStart: WallTime) -> LiveSegment {
     let segment = index.segments[at]
     let version = index.version(of: segment)
     var result = LiveSegment(

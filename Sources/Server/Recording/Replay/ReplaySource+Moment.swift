@@ -1,5 +1,6 @@
 internal import Basics
 internal import FMP4
+internal import Ingest
 
 extension ReplaySource.Moment {
   /// The text is not a moment.
@@ -14,7 +15,7 @@ extension ReplaySource.Moment {
       self = .media(MediaTime(nanoseconds: nanoseconds))
     } else if let place = ClockText.nanoseconds(text) {
       self = .media(MediaTime(nanoseconds: place))
-    } else if let wall = UTCText.nanoseconds(text) {
+    } else if let wall = UTCText.read(text) {
       self = .wall(wall)
     } else {
       throw Malformed(

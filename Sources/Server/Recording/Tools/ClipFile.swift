@@ -27,7 +27,7 @@ enum ClipFile {
     let clip: RecordingClip
     do {
       clip = try source.clip(
-        from: start, to: end, metadata: MovieMetadata(title: "", date: "", tool: tool, creation: 0))
+        from: start, to: end, metadata: MovieMetadata(title: "", date: "", tool: tool, creation: .zero))
     } catch let failure as ReplaySource.ClipFailure {
       switch failure {
       case .noClock:

@@ -32,7 +32,7 @@ struct RecordingListing {
     if entries.isEmpty { return "no recordings in \(LogText.escaped(folder))\n" }
     let rows = entries.map { entry in
       [
-        UTCText(nanosecondsSince1970: entry.startedAt).internet, Self.duration(entry.seconds), Self.size(entry.bytes),
+        UTCText(entry.startedAt).internet, Self.duration(entry.seconds), Self.size(entry.bytes),
         Self.state(entry), LogText.escaped(prefix + entry.place),
       ]
     }

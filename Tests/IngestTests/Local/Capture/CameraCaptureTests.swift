@@ -1,5 +1,6 @@
 import CLibAV
 import FMP4
+import Support
 import Synchronization
 import Testing
 
@@ -23,7 +24,7 @@ struct CameraCaptureTests {
       publication = LocalPublication(
         name: try #require(StreamName("cam")), kind: .capture, gate: gate, logger: log.logger)
       requested = RequestedSetting(settings)
-      let mux = CaptureMux(publication, wallOffset: clock.wallOffset, wantsVideo: true, wantsAudio: false)
+      let mux = CaptureMux(publication, reading: clock.reading, wantsVideo: true, wantsAudio: false)
       capture = CameraCapture(
         requested, queue: queue, mux: mux, clock: clock, publication: publication, figures: figures)
     }
@@ -60,7 +61,7 @@ struct CameraCaptureTests {
     // Sides are even, and turning is left to the track.
     #expect(frames.allSatisfy { $0.image.frame.pointee.width == 64 && $0.image.frame.pointee.height == 36 })
     #expect(frames.allSatisfy { $0.rotation == .clockwise90 && $0.rate.framesPerSecond == 50 })
-    let steps = zip(frames, frames.dropFirst()).map { $1.time - $0.time }
+    let steps = zip(frames, frames.dropFirst()).map { $1.time &- $0.time }
     #expect(steps.allSatisfy { $0 > 0 && $0 % 20_000_000 == 0 || $0 > 80_000_000 }, "\(steps)")
     let status = try #require(setup.figures.status.video)
     #expect(status.state == .away(CaptureError(.camera("/dev/weir-none"), .missing).description))

@@ -1,4 +1,5 @@
 import FMP4
+import Support
 import Testing
 
 @testable import Ingest
@@ -10,7 +11,7 @@ import Testing
   /// Frames counted as lost, of a driver that numbers them like this, each so many steps after the last.
   private func lost(_ frames: [(sequence: UInt32, steps: Int64)]) throws -> [Int64] {
     var memory = CameraState()
-    var time: Int64 = 1_000_000_000
+    var time: MonotonicTime = 1_000_000_000
     let rate = try #require(Self.rate)
     return frames.map { frame in
       time += frame.steps * Self.step

@@ -1,5 +1,6 @@
 import FMP4
 import NIOCore
+import Support
 import Testing
 
 @testable import Ingest
@@ -7,8 +8,8 @@ import Testing
 /// Times are milliseconds behind the moment at which the first key frame is decoded.
 @Suite("Where video and audio of a capture meet")
 struct CaptureMuxTests {
-  private static let start: Int64 = 5_000_000_000
-  private static let wallOffset: Int64 = 1_795_245_850_000_000_000
+  private static let start: MonotonicTime = 5_000_000_000
+  private static let reading = ClockReading(wall: 1_795_245_850_000_000_000, monotonic: 0)
 
   /// What a publication is given while `body` uses its mux.
   private func captured(
@@ -17,7 +18,7 @@ struct CaptureMuxTests {
     let gate = LimitedGate()
     let publication = LocalPublication(
       name: try #require(StreamName("cam")), kind: .capture, gate: gate, logger: .silent)
-    let mux = CaptureMux(publication, wallOffset: Self.wallOffset, wantsVideo: video, wantsAudio: audio)
+    let mux = CaptureMux(publication, reading: Self.reading, wantsVideo: video, wantsAudio: audio)
     let reason = await publication.run { try body(mux) }
     #expect(reason == .finished)
     return gate
@@ -59,7 +60,7 @@ struct CaptureMuxTests {
       Issue.record("the clock and the tracks come first")
       return
     }
-    #expect(anchor == WallClockAnchor(mediaTime: .zero, wallNanoseconds: Self.start + Self.wallOffset))
+    #expect(anchor == WallClockAnchor(mediaTime: .zero, wallTime: Self.reading.wallTime(at: Self.start)))
     #expect(tracks.map(\.id) == [.video, .audio] && tracks.map(\.timescale) == [90_000, 48_000])
     #expect(gate.samples.map(\.decodeTime) == [0, 3600] && gate.samples.map(\.presentationTime) == [7200, 3600])
     #expect(gate.samples.map(\.isSync) == [true, false])

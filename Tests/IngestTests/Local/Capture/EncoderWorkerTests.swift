@@ -1,6 +1,7 @@
 import FMP4
 import Logging
 import NIOCore
+import Support
 import Synchronization
 import Testing
 
@@ -13,17 +14,17 @@ import Testing
     var history = EncoderHistory()
     #expect(history.decide(on: .failed("x"), of: .h264VAAPI, at: 0) == .rebuild)
     #expect(history.avoided.isEmpty)
-    #expect(history.decide(on: .stalled(nanoseconds: 1), of: .h264VAAPI, at: Self.second) == .rebuild)
+    #expect(history.decide(on: .stalled(nanoseconds: 1), of: .h264VAAPI, at: .at(Self.second)) == .rebuild)
     #expect(history.avoided == [.h264VAAPI] && history.rebuilt == 2)
   }
 
   @Test func troublesAMinuteApartGoOnForEverAndFiveWithinOneEndIt() {
     var history = EncoderHistory()
     for minute in 0..<20 {
-      #expect(history.decide(on: .failed("x"), of: .x264, at: Int64(minute) * 61 * Self.second) == .rebuild)
+      #expect(history.decide(on: .failed("x"), of: .x264, at: .at(Int64(minute) * 61 * Self.second)) == .rebuild)
     }
     history = EncoderHistory()
-    for count in 1...4 { #expect(history.decide(on: .failed("x"), of: .x264, at: Int64(count)) == .rebuild) }
+    for count in 1...4 { #expect(history.decide(on: .failed("x"), of: .x264, at: .at(Int64(count))) == .rebuild) }
     #expect(
       history.decide(on: .failed("out of memory"), of: .x264, at: 5)
         == .giveUp("the encoder failed (out of memory), for the 5th time within a minute"))
@@ -33,10 +34,12 @@ import Testing
 @Suite struct EncoderWorkerTests {
   /// What came out: the times of frames, and which of them were key frames.
   private final class Output: EncodedFrameSink {
-    let frames = Mutex<[(time: Int64, isSync: Bool)]>([])
+    let frames = Mutex<[(time: MonotonicTime, isSync: Bool)]>([])
 
     func describe(video codec: Codec, rotation: Rotation) {}
-    func video(presentation: Int64, decode: Int64, isSync: Bool, isDisposable: Bool, payload: ByteBuffer) {
+    func video(
+      presentation: MonotonicTime, decode: MonotonicTime, isSync: Bool, isDisposable: Bool, payload: ByteBuffer
+    ) {
       frames.withLock { $0.append((presentation, isSync)) }
     }
   }
@@ -44,10 +47,10 @@ import Testing
   /// Gives out each frame as it came; the first of each coder is a key frame. At some times it gets into trouble.
   private final class FakeCoder: FrameEncoding {
     let encoder: VideoEncoderName
-    private let trouble: [Int64: @Sendable () throws -> Void]
+    private let trouble: [MonotonicTime: @Sendable () throws -> Void]
     private var hasBegun = false
 
-    init(_ encoder: VideoEncoderName = .x264, on trouble: [Int64: @Sendable () throws -> Void] = [:]) {
+    init(_ encoder: VideoEncoderName = .x264, on trouble: [MonotonicTime: @Sendable () throws -> Void] = [:]) {
       self.encoder = encoder
       self.trouble = trouble
     }
@@ -88,7 +91,7 @@ import Testing
     func push(_ times: ClosedRange<Int64>) async throws {
       for time in times {
         let frame = QueuedFrame(
-          image: try VideoFrame(width: 16, height: 16), time: time,
+          image: try VideoFrame(width: 16, height: 16), time: .at(time),
           rate: try #require(FrameRate(numerator: 30, denominator: 1)), rotation: .none, encoding: VideoEncoding())
         _ = queue.push(frame)
         while !queue.isIdle { try await Task.sleep(for: .milliseconds(1)) }
@@ -157,7 +160,7 @@ import Testing
       try await setup.run(lane) {
         for time in 1...30 as ClosedRange<Int64> {
           let frame = QueuedFrame(
-            image: try VideoFrame(width: 16, height: 16), time: time,
+            image: try VideoFrame(width: 16, height: 16), time: .at(time),
             rate: try #require(FrameRate(numerator: 30, denominator: 1)), rotation: .none, encoding: VideoEncoding())
           _ = setup.queue.push(frame)
           try await Task.sleep(for: .milliseconds(10))
@@ -184,7 +187,7 @@ import Testing
     let taken = try (1...10 as ClosedRange<Int64>).map { time in
       setup.queue.push(
         QueuedFrame(
-          image: try image.shared(), time: time, rate: rate, rotation: .none, encoding: VideoEncoding()))
+          image: try image.shared(), time: .at(time), rate: rate, rotation: .none, encoding: VideoEncoding()))
     }
     #expect(taken.filter(\.self).count == FrameQueue.limit && setup.queue.dropped == 7)
   }

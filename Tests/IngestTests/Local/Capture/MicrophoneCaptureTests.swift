@@ -12,7 +12,7 @@ struct MicrophoneCaptureTests {
     let log = LogCollector()
     let publication = LocalPublication(
       name: try #require(StreamName("mic")), kind: .capture, gate: gate, logger: log.logger)
-    let mux = CaptureMux(publication, wallOffset: clock.wallOffset, wantsVideo: false, wantsAudio: true)
+    let mux = CaptureMux(publication, reading: clock.reading, wantsVideo: false, wantsAudio: true)
     let figures = CaptureFigures(CaptureStatus(audio: CaptureStatus.Audio(device: "weir-none")))
     let requested = RequestedSetting(MicrophoneSettings(device: "weir-none"))
     let capture = MicrophoneCapture(

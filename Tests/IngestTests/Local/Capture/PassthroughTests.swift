@@ -1,5 +1,6 @@
 import FMP4
 import NIOCore
+import Support
 import Synchronization
 import Testing
 
@@ -9,7 +10,7 @@ import Testing
   /// What came through.
   private final class Sink: EncodedFrameSink {
     struct Frame: Equatable {
-      var time: Int64
+      var time: MonotonicTime
       var isSync: Bool
       var bytes: [UInt8]
     }
@@ -19,7 +20,9 @@ import Testing
 
     func describe(video codec: Codec, rotation: Rotation) { descriptions.withLock { $0 += 1 } }
 
-    func video(presentation: Int64, decode: Int64, isSync: Bool, isDisposable: Bool, payload: ByteBuffer) {
+    func video(
+      presentation: MonotonicTime, decode: MonotonicTime, isSync: Bool, isDisposable: Bool, payload: ByteBuffer
+    ) {
       frames.withLock { $0.append(Frame(time: decode, isSync: isSync, bytes: Array(payload.readableBytesView))) }
     }
   }
@@ -44,7 +47,7 @@ import Testing
       [],
     ]
     let passed = shots.enumerated().map { number, shot in
-      shot.withUnsafeBytes { passage.pass($0, at: Int64(number), sink) { beginnings += 1 } }
+      shot.withUnsafeBytes { passage.pass($0, at: .at(Int64(number)), sink) { beginnings += 1 } }
     }
     #expect(passed == [false, true, true, false] && beginnings == 1)
     #expect(

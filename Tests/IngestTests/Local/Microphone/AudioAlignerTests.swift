@@ -1,4 +1,5 @@
 import CLibAV
+import Support
 import Testing
 
 @testable import Ingest
@@ -6,7 +7,7 @@ import Testing
 @Suite struct AudioAlignerTests {
   /// Feeds seconds of a ramp in blocks of 10 ms from a microphone whose clock is off, and counts what comes out.
   private func feed(
-    _ aligner: AudioAligner, seconds: Double, from start: Int64 = 1_000_000_000, rate: Int = 48000,
+    _ aligner: AudioAligner, seconds: Double, from start: MonotonicTime = 1_000_000_000, rate: Int = 48000,
     partsPerMillion: Double = 0
   ) throws -> Int {
     let count = rate / 100
@@ -87,7 +88,7 @@ import Testing
 
   /// A block of 10 ms with a value for each channel; what comes out of the left and right.
   private func add(
-    _ aligner: AudioAligner, at time: Int64, channels: [Int16] = [1000, 1000]
+    _ aligner: AudioAligner, at time: MonotonicTime, channels: [Int16] = [1000, 1000]
   ) throws -> (left: [Float], right: [Float]) {
     let samples = (0..<480).flatMap { _ in channels }
     var out: (left: [Float], right: [Float]) = ([], [])

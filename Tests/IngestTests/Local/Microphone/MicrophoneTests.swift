@@ -2,6 +2,7 @@ import CLibAV
 import FMP4
 import Glibc
 import NIOCore
+import Support
 import Synchronization
 import Testing
 
@@ -114,7 +115,7 @@ import Testing
     var heard = Heard()
     heard.codec = encoder.codec
     // Far from the device's own stamps, so that these are not believed.
-    var clock: Int64 = 1 << 60
+    var clock = MonotonicTime.at(1 << 60)
     for (number, start) in stride(from: 0, to: samples.count, by: 2 * block).enumerated() {
       // A block is there when it has been heard.
       clock += blockNanoseconds + (pauses[number] ?? 0)

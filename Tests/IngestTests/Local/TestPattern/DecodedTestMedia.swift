@@ -22,7 +22,7 @@ struct DecodedTestMedia {
   var audioStart: Int64 = 0
 
   /// Makes frames 0 ..< count and decodes them.
-  init(_ settings: TestSourceSettings, count: Int64, wallStart: Int64) throws {
+  init(_ settings: TestSourceSettings, count: Int64, wallStart: WallTime) throws {
     let media = try TestMedia(settings: settings, wallStart: wallStart)
     var events: [MediaEvent] = []
     for frame in 0..<count { try media.advance(to: frame) { events.append($0) } }

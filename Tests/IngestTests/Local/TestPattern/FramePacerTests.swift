@@ -1,3 +1,4 @@
+import Support
 import Testing
 
 @testable import Ingest
@@ -8,13 +9,13 @@ import Testing
 
   @Test func eachFrameIsDueAtItsExactTimeForHours() {
     var pacer = FramePacer(start: 5, rate: rate)
-    var now: Int64 = 5
+    var now: MonotonicTime = 5
     var worst: Int64 = 0
     var missed = 0
     for frame in 0..<Int64(400_000) {
-      let due = 5 + Int64((Double(frame) * 1001 / 30000 * 1e9).rounded())
+      let due = MonotonicTime.at(5 + Int64((Double(frame) * 1001 / 30000 * 1e9).rounded()))
       if case .wait(let nanoseconds) = pacer.step(now: now) { now += nanoseconds } else if frame > 0 { missed += 1 }
-      worst = max(worst, abs(now - due))
+      worst = max(worst, abs(now &- due))
       if frame > 0, pacer.step(now: now) != .frame(frame) { missed += 1 }
     }
     #expect(missed == 0)
@@ -24,7 +25,7 @@ import Testing
 
   @Test func aHiccupCostsNoFrame() {
     var pacer = FramePacer(start: 0, rate: rate)
-    let now = FramePacer.nanosecondsLatePerDrop - 1
+    let now = MonotonicTime.at(FramePacer.nanosecondsLatePerDrop - 1)
     for frame in 0..<Int64(6) { #expect(pacer.step(now: now) == .frame(frame)) }
     #expect(pacer.dropped == 0)
   }
@@ -32,15 +33,15 @@ import Testing
   @Test(arguments: [1.5, 2.0, 3.0, 5.0])
   func aSlowMachineDropsEvenlyAndStaysWithinABound(slowness: Double) throws {
     var pacer = FramePacer(start: 0, rate: rate)
-    var now: Int64 = 0
+    var now: MonotonicTime = 0
     var frames: [Int64] = []
-    while now < 60 * Self.second {
+    while now < .at(60 * Self.second) {
       switch pacer.step(now: now) {
       case .wait(let nanoseconds): now += nanoseconds
       case .frame(let frame):
         frames.append(frame)
         let due = Double(frame) * 1001 / 30000 * 1e9
-        #expect(Double(now) - due < Double(FramePacer.nanosecondsLatePerDrop) * slowness + 1e8)
+        #expect(Double(now.nanoseconds) - due < Double(FramePacer.nanosecondsLatePerDrop) * slowness + 1e8)
         now += Int64(slowness * 1001 / 30000 * 1e9)
       case .frameAfterBreak(let frame):
         Issue.record("a break at frame \(frame)")
@@ -56,7 +57,7 @@ import Testing
   @Test func aLongStandstillIsABreakAtThePresent() {
     var pacer = FramePacer(start: 0, rate: rate)
     #expect(pacer.step(now: 0) == .frame(0))
-    let now = 3600 * Self.second
+    let now = MonotonicTime.at(3600 * Self.second)
     #expect(pacer.step(now: now) == .frameAfterBreak(107_892))
     #expect(pacer.dropped == 107_891)
     guard case .wait(let nanoseconds) = pacer.step(now: now) else {

@@ -1,5 +1,6 @@
 import FMP4
 import NIOCore
+import Support
 import Testing
 
 @testable import Ingest
@@ -8,7 +9,7 @@ import Testing
   typealias Rate = TestSourceSettings.FrameRate
 
   /// 2026-11-21T12:03:04.4Z
-  static let wallStart: Int64 = 1_795_262_584_400_000_000
+  static let wallStart: WallTime = 1_795_262_584_400_000_000
 
   private func small(rate: Rate = Rate(timescale: 30000, frameDuration: 1000), bFrames: Int = 0) -> TestSourceSettings {
     TestSourceSettings(
@@ -25,7 +26,7 @@ import Testing
     #expect(video.map(\.decodeTime) == (0..<95).map { $0 * 1000 })
     #expect(video.allSatisfy { $0.duration == 1000 && $0.compositionOffset >= 0 })
     #expect(video.contains { $0.compositionOffset > origin } == (bFrames > 0), "frames are reordered")
-    #expect(media.anchor?.wallNanoseconds == Self.wallStart)
+    #expect(media.anchor?.wallTime == Self.wallStart)
   }
 
   @Test(arguments: [0, 2])
@@ -37,7 +38,7 @@ import Testing
   }
 
   @Test func equalInputsGiveEqualBytes() throws {
-    func bytes(_ wallStart: Int64) throws -> [UInt8] {
+    func bytes(_ wallStart: WallTime) throws -> [UInt8] {
       let media = try DecodedTestMedia(small(bFrames: 2), count: 40, wallStart: wallStart)
       return media.samples.flatMap { Array($0.payload.readableBytesView) }
     }

@@ -1,3 +1,5 @@
+import FMP4
+import Support
 import Testing
 
 @testable import Ingest
@@ -6,7 +8,7 @@ import Testing
 struct TestPatternFileTests {
   private let settings = TestSourceSettings(width: 320, height: 180)
 
-  private func written(_ frames: Range<Int64>, wallStart: Int64 = TestMediaTests.wallStart) throws -> [UInt8] {
+  private func written(_ frames: Range<Int64>, wallStart: WallTime = TestMediaTests.wallStart) throws -> [UInt8] {
     var bytes: [UInt8] = []
     try TestPatternFile(settings: settings, wallStart: wallStart).write(frames) { bytes += $0 }
     return bytes

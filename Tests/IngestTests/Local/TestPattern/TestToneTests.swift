@@ -1,12 +1,14 @@
+import FMP4
 import Glibc
+import Support
 import Testing
 
 @testable import Ingest
 
 @Suite("The beep of the test source")
 struct TestToneTests {
-  /// `wallStart` nanoseconds since 1970; 30 frames a second.
-  private func tone(_ wallStart: Int64 = 0, rate: Int = 48_000) -> TestTone {
+  /// 30 frames a second.
+  private func tone(_ wallStart: WallTime = 0, rate: Int = 48_000) -> TestTone {
     TestTone(
       schedule: TestSchedule(
         wallStart: wallStart, rate: TestSourceSettings.FrameRate(timescale: 30_000, frameDuration: 1000)),

@@ -15,9 +15,11 @@ import Testing
 
 @Suite struct MetricsReportTests {
   private final class Hands: Sendable {
-    let now = Mutex<Int64>(1_000_000_000_000)
+    let now = Mutex<MonotonicTime>(1_000_000_000_000)
     func advance(seconds: Int64) { now.withLock { $0 += seconds * 1_000_000_000 } }
-    var clock: SteadyClock { SteadyClock(wallOffset: EpochDriver.wall) { self.now.withLock { $0 } } }
+    var clock: SteadyClock {
+      SteadyClock(ClockReading(wall: EpochDriver.wall, monotonic: 0)) { self.now.withLock { $0 } }
+    }
   }
 
   private let hands = Hands()
@@ -43,7 +45,7 @@ import Testing
       stream: try #require(StreamName(name)), key: nil, protocolName: protocolName, remoteAddress: "10.0.0.1:5"
     ) { _ in }
     let sink = try await registry.admit(request)
-    _ = sink.receive(.clock(WallClockAnchor(mediaTime: .zero, wallNanoseconds: hands.clock.wallNanoseconds)))
+    _ = sink.receive(.clock(WallClockAnchor(mediaTime: .zero, wallTime: hands.clock.wallTime)))
     _ = sink.receive(.tracks([try SyntheticMedia.video(), try SyntheticMedia.audio()]))
     if seconds > 0 {
       for sample in SyntheticMedia.interleaved(seconds: seconds) { _ = sink.receive(.sample(sample)) }

@@ -23,7 +23,7 @@ import Testing
     var index = RecordingIndex()
     index.change(to: [try SyntheticMedia.video(), try SyntheticMedia.audio()], version: 1, at: 0)
     let fragment = try Self.fragment()
-    let anchor = WallClockAnchor(mediaTime: .zero, wallNanoseconds: RecordingHarness.start)
+    let anchor = WallClockAnchor(mediaTime: .zero, wallTime: RecordingHarness.start)
     for number in numbers where missing?.contains(number) != true {
       var next = fragment
       let shift = Int64(number - 1) * 60_000

@@ -1,9 +1,10 @@
+package import FMP4
 internal import Glibc
 
 extension UTCText {
-  /// Nanoseconds since 1970 of `2026-11-21T07:24:10Z` (RFC 3339, with an optional fraction or offset), or of the form in names
+  /// The time of `2026-11-21T07:24:10Z` (RFC 3339, with an optional fraction or offset), or of the form in names
   /// of recordings: `20261121T072410Z`. Times outside of the years 1677 to 2262 saturate. Nil for any other text.
-  package static func nanoseconds(_ text: String) -> Int64? {
+  package static func read(_ text: String) -> WallTime? {
     var reader = Reader(bytes: Array(text.utf8)[...])
     guard text.utf8.count <= 40, let year = reader.number(4) else { return nil }
     let isCompact = !reader.take("-")
@@ -23,7 +24,7 @@ extension UTCText {
     guard parts.tm_mday == stated.tm_mday || second == 60 else { return nil }
     let (whole, isFar) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
     let (time, isFarther) = whole.addingReportingOverflow(fraction)
-    return isFar || isFarther ? (seconds < 0 ? .min : .max) : time
+    return WallTime(nanoseconds: isFar || isFarther ? (seconds < 0 ? .min : .max) : time)
   }
 
   private struct Reader {
