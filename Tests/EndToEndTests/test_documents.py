@@ -26,6 +26,7 @@ NOT_RUN = {
     ("capture.md", "own"): "of a camera, too; test_capture.py asks for each of these addresses",
     ("cdn.md", "varnishd"): "test_cdn.py runs Varnish with that file",
     ("cdn.md", "mkdir -p /var/lib/weir-cache"): "test_cdn.py runs nginx with that file",
+    ("configuration.md", "http:"): "a file, which test_configuration.py reads",
     ("metrics.md", "scrape_configs"): "a configuration of Prometheus",
     ("metrics.md", "groups:"): "the same",
     ("playback.md", "vlc"): "VLC needs a display",

@@ -18,8 +18,8 @@ struct SettingText<Value: Sendable>: Sendable {
 /// What texts a setting takes, as far as a schema can say it.
 enum SettingValues: Sendable, Hashable {
   case text
-  /// Texts that match a regular expression of ECMA-262.
-  case pattern(String)
+  /// Texts that match a regular expression of ECMA-262. `orNumber`: whole numbers, too.
+  case pattern(String, orNumber: Bool = false)
   case wholeNumber(ClosedRange<Int>)
   case words([String])
 

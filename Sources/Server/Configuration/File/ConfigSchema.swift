@@ -46,8 +46,11 @@ enum ConfigSchema {
     switch values {
     // YAML reads 1.2 and 1935 as numbers and yes as a truth value, where weir reads texts.
     case .text: [("type", .list(["string", "number", "boolean"].map(JSONTree.text)))]
-    case .pattern(let pattern):
-      [("type", .list(["string", "integer"].map(JSONTree.text))), ("pattern", .text(pattern))]
+    case .pattern(let pattern, let orNumber):
+      [
+        ("type", .list((orNumber ? ["string", "integer"] : ["string"]).map(JSONTree.text))),
+        ("pattern", .text(pattern)),
+      ]
     case .wholeNumber(let range):
       [
         ("type", .text("integer")), ("minimum", .word("\(range.lowerBound)")),
