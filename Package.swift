@@ -183,8 +183,8 @@ if Context.environment["WEIR_FUZZ"] != nil {
         ], path: "Tests",
         exclude: ["EndToEndTests", "Fixtures", "Golden"],
         sources: [
-          "Fuzz", "IngestTests/RTMP/RTMPScript.swift", "FMP4Tests/Codecs/RecordFixture.swift",
-          "ServerTests/HTTP/HTTP1Reading.swift",
+          "Fuzz", "IngestTests/RTMP/RTMPScript.swift", "IngestTests/MPEGTS/TransportScript.swift",
+          "FMP4Tests/Codecs/RecordFixture.swift", "ServerTests/HTTP/HTTP1Reading.swift",
         ],
         cSettings: gnuSource, swiftSettings: instrumented,
         linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])]),

@@ -216,7 +216,8 @@ def test_every_rule_that_a_judge_names_is_explained():
 
 def test_every_fixture_has_its_origin():
     folder = tools.ROOT / "Tests" / "Fixtures"
-    told = re.findall(r"^\| `((?:rtmp|mp4)/[^`]+)` \| \S", (folder / "README.md").read_text(), re.MULTILINE)
-    there = sorted(path.relative_to(folder).as_posix() for kind in ("rtmp", "mp4") for path in (folder / kind).iterdir())
+    told = re.findall(r"^\| `((?:rtmp|mp4|ts)/[^`]+)` \| \S", (folder / "README.md").read_text(), re.MULTILINE)
+    there = sorted(path.relative_to(folder).as_posix() for kind in ("rtmp", "mp4", "ts")
+                   for path in (folder / kind).iterdir() if path.suffix != ".packets")
     assert sorted(told) == there
     assert sum((folder / path).stat().st_size for path in there) < 3_000_000

@@ -36,6 +36,11 @@ extension FuzzTarget {
         "tcam\ntp\ni1795245850000000000\nt7a\ni1\ni2\ni2\ni1024\ni15360\ni2\ni1\ni1\ni9\ni2\ni0\ni0\ni7\n"
           + "t1\t2\t<Period id=\"1\"></Period>",
       ])
+    case .ts: Self.transportStreams
+    case .pes: Self.packetizedStreams
+    case .psi: Self.tables
+    case .adts:
+      [[0] + TransportScript.adts([1, 2, 3]) + TransportScript.adts([4, 5]), [1, 0x7F, 0xE0, 3, 0xFC, 1, 2]]
     case .file: [Self.recordingFile, Self.recordingFile.flatMap(Self.finished)].compactMap { $0 }
     }
   }

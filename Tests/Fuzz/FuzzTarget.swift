@@ -36,6 +36,14 @@ enum FuzzTarget: String, CaseIterable {
   case query
   /// What proxies say of their clients.
   case proxies
+  /// An MPEG transport stream, cut anywhere, as a publication.
+  case ts
+  /// PES packets of each kind of track, without the packets around them.
+  case pes
+  /// Sections of tables and of cues.
+  case psi
+  /// Audio frames behind their headers.
+  case adts
   /// A row of the catalogue or of the ledger, in a database that another program wrote.
   case catalogue
 
@@ -69,6 +77,10 @@ enum FuzzTarget: String, CaseIterable {
     case .times: Self.times(String(decoding: bytes, as: UTF8.self))
     case .proxies: Self.proxies(bytes)
     case .catalogue: Self.row(bytes)
+    case .ts: Self.transport(bytes)
+    case .pes: Self.packetized(bytes)
+    case .psi: Self.sections(bytes)
+    case .adts: Self.audioFrames(bytes)
     }
   }
 

@@ -11,7 +11,9 @@ struct StreamOptions: SettingGroup {
     "Length of a segment.")
   let targetDuration = Setting(
     "target-duration", at: "streams.*.targetDuration",
-    SettingText("auto|seconds", values: .pattern("^(auto|[0-9]+s?)$", orNumber: true), StreamSettings.TargetDuration.init(parsing:)),
+    SettingText(
+      "auto|seconds", values: .pattern("^(auto|[0-9]+s?)$", orNumber: true),
+      StreamSettings.TargetDuration.init(parsing:)),
     default: "auto",
     "EXT-X-TARGETDURATION: auto, or seconds.")
   let hlsLayout = Setting<StreamSettings.HLSLayout>(

@@ -171,7 +171,7 @@ import Testing
     #expect(!all.contains("geheim"))
     let cam = try ConfigListing(sources, stream: StreamName("cam-1")).text
     #expect(cam.contains("# As cam-*."))
-    #expect(cam.contains("    partDuration: 100ms  # weir.yaml:2:65"))
+    #expect(cam.contains("    partDuration: 100ms  # weir.yaml:2:63"))
   }
 
   @Test func `What a flag or a variable overrules in the file is told`() throws {

@@ -1,0 +1,96 @@
+internal import FMP4
+
+/// What an elementary stream carries, by its stream type and its descriptors (ISO/IEC 13818-1 table 2-34, and the
+/// registrations in use).
+enum ElementContent: Hashable {
+  case h264
+  case hevc
+  /// AAC with a header in front of each frame (ISO/IEC 13818-7 §6.2).
+  case adts
+  /// The number is `channel_config_code`.
+  case opus(channels: UInt8)
+  /// Cues of SCTE 35.
+  case splices
+  /// Media in a codec that weir does not take.
+  case unsupported(MediaKind, name: String)
+  /// Neither video nor audio.
+  case data(name: String)
+
+  init(_ type: UInt8, _ own: ElementDescriptors, inProgram: ElementDescriptors) {
+    switch type {
+    case 0x01, 0x02: self = .unsupported(.video, name: "MPEG-2 video")
+    case 0x03, 0x04: self = .unsupported(.audio, name: "MPEG audio")
+    case 0x06: self = Self.privateData(own)
+    case 0x0F: self = .adts
+    case 0x10: self = .unsupported(.video, name: "MPEG-4 video")
+    case 0x11: self = .unsupported(.audio, name: "AAC in LATM")
+    case 0x15: self = .data(name: own.registration == "KLVA" ? "KLV" : "metadata")
+    case 0x1B: self = .h264
+    case 0x21: self = .unsupported(.video, name: "JPEG 2000")
+    case 0x24: self = .hevc
+    case 0x33: self = .unsupported(.video, name: "VVC")
+    case 0x42, 0xD2: self = .unsupported(.video, name: "AVS video")
+    case 0x80 where inProgram.registration == "HDMV": self = .unsupported(.audio, name: "LPCM")
+    case 0x81: self = .unsupported(.audio, name: "AC-3")
+    case 0x82 where own.registration == nil && inProgram.registration == "HDMV", 0x8A:
+      self = .unsupported(.audio, name: "DTS")
+    case 0x86 where inProgram.registration == "HDMV": self = .unsupported(.audio, name: "DTS-HD")
+    case 0x86: self = .splices
+    case 0x87, 0x84: self = .unsupported(.audio, name: "E-AC-3")
+    case 0xEA: self = .unsupported(.video, name: "VC-1")
+    default: self = .data(name: "stream type 0x\(String(type, radix: 16))")
+    }
+  }
+
+  /// PES packets with private data (stream type 6). Descriptors say what it is.
+  private static func privateData(_ own: ElementDescriptors) -> ElementContent {
+    switch own.registration {
+    case "Opus": return .opus(channels: own.opusChannels ?? 2)
+    case "HEVC": return .hevc
+    case "AC-3": return .unsupported(.audio, name: "AC-3")
+    case "EAC3": return .unsupported(.audio, name: "E-AC-3")
+    case "AC-4": return .unsupported(.audio, name: "AC-4")
+    case "BSSD": return .unsupported(.audio, name: "SMPTE 302M")
+    case "DTS1", "DTS2", "DTS3": return .unsupported(.audio, name: "DTS")
+    case "AV01": return .unsupported(.video, name: "AV1 in MPEG-TS")
+    case "KLVA": return .data(name: "KLV")
+    case "ID3 ": return .data(name: "ID3")
+    case .some, nil: break
+    }
+    if own.tags.contains(ElementDescriptors.ac3) { return .unsupported(.audio, name: "AC-3") }
+    if own.tags.contains(ElementDescriptors.enhancedAC3) { return .unsupported(.audio, name: "E-AC-3") }
+    if own.tags.contains(ElementDescriptors.teletext) { return .data(name: "teletext") }
+    if own.tags.contains(ElementDescriptors.subtitles) { return .data(name: "DVB subtitles") }
+    return .data(name: "private data")
+  }
+
+  /// Video or audio, whether weir takes it or not. Nil for other content.
+  var kind: MediaKind? {
+    switch self {
+    case .h264, .hevc: .video
+    case .adts, .opus: .audio
+    case .unsupported(let kind, _): kind
+    case .splices, .data: nil
+    }
+  }
+
+  /// Whether its media becomes a track.
+  var isTaken: Bool {
+    switch self {
+    case .h264, .hevc, .adts, .opus: true
+    case .splices, .unsupported, .data: false
+    }
+  }
+
+  /// Name for logs and the API.
+  var name: String {
+    switch self {
+    case .h264: "H.264"
+    case .hevc: "HEVC"
+    case .adts: "AAC"
+    case .opus: "Opus"
+    case .splices: "SCTE-35"
+    case .unsupported(_, let name), .data(let name): name
+    }
+  }
+}

@@ -1,0 +1,90 @@
+internal import FMP4
+internal import NIOCore
+
+/// One elementary stream of a followed programme: packets go in, frames and cues come out.
+struct ElementStream {
+  let program: UInt16
+  let element: ProgramElement
+  /// Packets with its PID.
+  private(set) var packets = 0
+  private(set) var gaps = 0
+  private(set) var duplicates = 0
+  private(set) var scrambled = 0
+  private var continuity = ContinuityCheck()
+  private var pes: PESReader
+  private var sections: PSISectionReader?
+  private var video: VideoElementReader?
+  private var audio: AudioElementReader?
+
+  /// `isTaken` is whether its media becomes a track; otherwise its packets are counted only.
+  init(_ element: ProgramElement, of program: UInt16, isTaken: Bool) {
+    self.element = element
+    self.program = program
+    pes = PESReader(keepsLength: element.content.kind != .video)
+    guard isTaken else { return }
+    switch element.content {
+    case .h264: video = VideoElementReader(.h264)
+    case .hevc: video = VideoElementReader(.hevc)
+    case .adts: audio = AudioElementReader(ADTSReader())
+    case .opus(let channels): audio = OpusPacketReader(channels: channels).map { AudioElementReader($0) }
+    case .splices: sections = PSISectionReader()
+    case .unsupported, .data: break
+    }
+  }
+
+  var isRead: Bool { video != nil || audio != nil || sections != nil }
+  var malformed: Int { pes.malformed }
+  var damagedSections: Int { sections?.damaged ?? 0 }
+  /// Scrambled by the packets' headers or by the headers of PES packets.
+  var allScrambled: Int { scrambled &+ pes.scrambled }
+  /// Bytes that are kept for later.
+  var heldBytes: Int { (video?.heldBytes ?? 0) &+ (audio?.heldBytes ?? 0) }
+
+  mutating func receive(
+    _ packet: TransportPacket, clock: inout WireClock, to out: inout [ElementEvent], cues: inout [SpliceCue]
+  ) {
+    packets &+= 1
+    guard isRead, let payload = packet.payload else { return }
+    guard !packet.isScrambled else {
+      scrambled &+= 1
+      return noteLoss(to: &out)
+    }
+    switch continuity.check(packet) {
+    case .inOrder: break
+    case .duplicate:
+      duplicates &+= 1
+      return
+    case .gap:
+      gaps &+= 1
+      noteLoss(to: &out)
+    }
+    if sections != nil {
+      for section in sections?.receive(payload, isUnitStart: packet.isUnitStart) ?? [] {
+        if let cue = SpliceCue(section, pid: element.pid, clock: &clock) { cues.append(cue) }
+      }
+      return
+    }
+    let step = pes.receive(payload, isUnitStart: packet.isUnitStart)
+    video?.receive(step, clock: &clock, to: &out)
+    audio?.receive(step, clock: &clock, to: &out)
+  }
+
+  /// What is unfinished cannot be completed. The bytes up to the next PES packet belong to it.
+  private mutating func noteLoss(to out: inout [ElementEvent]) {
+    pes.drop()
+    sections?.dropUnfinished()
+    video?.noteLoss()
+    audio?.noteLoss(to: &out)
+  }
+
+  /// Drops everything that is kept.
+  mutating func drop(to out: inout [ElementEvent]) {
+    pes.drop()
+    video?.drop(to: &out)
+    audio?.noteLoss(to: &out)
+  }
+
+  mutating func finish(clock: inout WireClock, to out: inout [ElementEvent]) {
+    video?.finish(clock: &clock, to: &out)
+  }
+}

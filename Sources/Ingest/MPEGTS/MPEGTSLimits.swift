@@ -1,0 +1,27 @@
+/// Limits of an MPEG transport stream. A sender that exceeds one loses the track or the table concerned, nothing else.
+///
+/// Memory of one stream, worst case: unfinished access units and audio frames of all tracks (`heldBytes`), video units
+/// that wait for their decode times (part of `heldBytes`), and unfinished sections of the programmes' maps and of cues,
+/// below 5 KiB each.
+enum MPEGTSLimits {
+  /// Programmes of the program association table that are followed. Further ones are not.
+  static let programs = 32
+  /// Elementary streams of a programme that are followed.
+  static let elements = 64
+  /// Tracks of one kind of a programme. Further ones are left out.
+  static let tracksOfKind = 16
+  /// Bytes of one section, with header and checksum (ISO/IEC 13818-1 §2.4.4.11).
+  static let sectionBytes = 4096
+  /// Bytes of one video access unit.
+  static let accessUnitBytes = 8 << 20
+  /// Unparsed bytes of an audio track: more than the largest frame of any codec.
+  static let audioBytes = 64 << 10
+  /// Unfinished bytes of all tracks.
+  static let heldBytes = 24 << 20
+  /// Parameter sets that are collected before they make a configuration.
+  static let parameterSets = 64
+  /// PES packets of a track that may begin before an access unit does.
+  static let timeMarks = 64
+  /// Video units that wait until it is known whether their decode times have to be derived.
+  static let heldUnits = 18
+}

@@ -1,0 +1,229 @@
+internal import FMP4
+internal import NIOCore
+
+/// An MPEG transport stream as a value (ISO/IEC 13818-1): bytes go in, in pieces of any size; events come out. It may be
+/// joined anywhere. No bytes make it fail: what is damaged is dropped and counted. `MPEGTSLimits` bounds its memory.
+struct TransportStream {
+  /// A programme that is followed.
+  private struct Followed {
+    var map: ProgramMap
+    /// Shared by its tracks, so that they wrap together.
+    var clock = ProgramClock.counter
+  }
+
+  /// A PID with tables.
+  private struct TablePID {
+    var continuity = ContinuityCheck()
+    var sections = PSISectionReader()
+  }
+
+  let choice: ProgramChoice
+  private var finder = TransportPacketFinder()
+  private var association = ProgramAssociation()
+  private var tables: [UInt16: TablePID] = [ProgramAssociation.pid: TablePID()]
+  /// The newest map of each programme, and how often one came.
+  private var maps: [UInt16: (map: ProgramMap, count: Int)] = [:]
+  private var programs: [UInt16: Followed] = [:]
+  private var elements: [UInt16: ElementStream] = [:]
+  private var heldBytes = 0
+  private var ownCounts = TransportCounts()
+  private var pending: [ElementEvent] = []
+  private var cues: [SpliceCue] = []
+
+  /// Maps of a later programme that come before the first one's: then the first one's is not waited for.
+  private static let patience = 2
+
+  init(_ choice: ProgramChoice = .first) { self.choice = choice }
+
+  var counts: TransportCounts {
+    var counts = ownCounts
+    counts.skippedBytes = finder.skippedBytes
+    counts.damagedPackets &+= finder.damagedPackets
+    for element in elements.values { Self.add(element, to: &counts) }
+    for table in tables.values { counts.damagedSections &+= table.sections.damaged }
+    return counts
+  }
+
+  private static func add(_ element: ElementStream, to counts: inout TransportCounts) {
+    counts.gaps &+= element.gaps
+    counts.duplicates &+= element.duplicates
+    counts.scrambled &+= element.allScrambled
+    counts.malformedPES &+= element.malformed
+    counts.damagedSections &+= element.damagedSections
+    if !element.isRead { counts.unreadPackets &+= element.packets }
+  }
+
+  // MARK: bytes
+
+  mutating func receive(_ bytes: ByteBuffer, to out: inout [TransportEvent]) {
+    finder.append(bytes)
+    while let packet = finder.next() { receive(packet: packet, to: &out) }
+  }
+
+  /// The end of the stream: what is complete comes out.
+  mutating func finish(to out: inout [TransportEvent]) {
+    while let packet = finder.next(isEnd: true) { receive(packet: packet, to: &out) }
+    for pid in elements.keys.sorted() { finish(pid, to: &out) }
+  }
+
+  private mutating func receive(packet bytes: ByteBuffer, to out: inout [TransportEvent]) {
+    ownCounts.packets &+= 1
+    guard let packet = TransportPacket(bytes) else {
+      ownCounts.damagedPackets &+= 1
+      return
+    }
+    if packet.pid == TransportPacket.nullPID { return }
+    if packet.adaptation?.isDiscontinuity == true, packet.adaptation?.clock != nil {
+      for (number, program) in programs where program.map.clockPID == packet.pid {
+        out.append(.discontinuity(program: number))
+      }
+    }
+    if let program = elements[packet.pid]?.program {
+      receive(packet, of: program, to: &out)
+    } else if tables[packet.pid] != nil {
+      receive(table: packet, to: &out)
+    } else {
+      ownCounts.unreadPackets &+= 1
+    }
+  }
+
+  // MARK: elementary streams
+
+  private mutating func receive(_ packet: TransportPacket, of number: UInt16, to out: inout [TransportEvent]) {
+    let before = elements[packet.pid]?.heldBytes ?? 0
+    elements[packet.pid]?.receive(
+      packet, clock: &programs[number, default: Followed(map: ProgramMap(program: number))].clock, to: &pending,
+      cues: &cues)
+    heldBytes &+= (elements[packet.pid]?.heldBytes ?? 0) &- before
+    if heldBytes > MPEGTSLimits.heldBytes {
+      ownCounts.overflows &+= 1
+      for pid in elements.keys.sorted() {
+        elements[pid]?.drop(to: &pending)
+        passOn(number, pid, to: &out)
+      }
+      heldBytes = elements.values.reduce(0) { $0 &+ $1.heldBytes }
+    }
+    passOn(number, packet.pid, to: &out)
+    for cue in cues { out.append(.splice(program: number, cue)) }
+    cues.removeAll(keepingCapacity: true)
+  }
+
+  private mutating func passOn(_ program: UInt16, _ pid: UInt16, to out: inout [TransportEvent]) {
+    for event in pending { out.append(.element(program: program, pid: pid, event)) }
+    pending.removeAll(keepingCapacity: true)
+  }
+
+  private mutating func finish(_ pid: UInt16, to out: inout [TransportEvent]) {
+    guard let number = elements[pid]?.program else { return }
+    let before = elements[pid]?.heldBytes ?? 0
+    elements[pid]?.finish(
+      clock: &programs[number, default: Followed(map: ProgramMap(program: number))].clock, to: &pending)
+    heldBytes &+= (elements[pid]?.heldBytes ?? 0) &- before
+    passOn(number, pid, to: &out)
+  }
+
+  // MARK: tables
+
+  private mutating func receive(table packet: TransportPacket, to out: inout [TransportEvent]) {
+    guard let payload = packet.payload, !packet.isScrambled, var table = tables[packet.pid] else { return }
+    var sections: [PSISection] = []
+    switch table.continuity.check(packet) {
+    case .duplicate: ownCounts.duplicates &+= 1
+    case .gap:
+      ownCounts.gaps &+= 1
+      table.sections.dropUnfinished()
+      sections = table.sections.receive(payload, isUnitStart: packet.isUnitStart)
+    case .inOrder: sections = table.sections.receive(payload, isUnitStart: packet.isUnitStart)
+    }
+    tables[packet.pid] = table
+    for section in sections {
+      if packet.pid == ProgramAssociation.pid {
+        if association.receive(section) { followAssociation(to: &out) }
+      } else if let map = ProgramMap(section),
+        association.entries.contains(ProgramAssociation.Entry(program: map.program, pid: packet.pid))
+      {
+        maps[map.program] = (map, min((maps[map.program]?.count ?? 0) &+ 1, Self.patience))
+        follow(to: &out)
+      }
+    }
+  }
+
+  /// The association table has changed.
+  private mutating func followAssociation(to out: inout [TransportEvent]) {
+    let wanted = Set(association.entries.map(\.pid) + [ProgramAssociation.pid])
+    for pid in tables.keys where !wanted.contains(pid) {
+      ownCounts.damagedSections &+= tables[pid]?.sections.damaged ?? 0
+      tables[pid] = nil
+    }
+    for pid in wanted where tables[pid] == nil { tables[pid] = TablePID() }
+    let numbers = association.entries.map(\.program)
+    for number in maps.keys where !numbers.contains(number) { maps[number] = nil }
+    out.append(.programs(numbers))
+    for number in programs.keys.sorted() where !numbers.contains(number) { end(number, to: &out) }
+    follow(to: &out)
+  }
+
+  /// Follows the programmes that are chosen, with their newest maps.
+  private mutating func follow(to out: inout [TransportEvent]) {
+    for number in chosen {
+      guard let map = maps[number]?.map, programs[number]?.map != map else { continue }
+      if programs[number] == nil { programs[number] = Followed(map: map) }
+      programs[number]?.map = map
+      replaceElements(by: map, to: &out)
+      out.append(.program(map))
+    }
+  }
+
+  private var chosen: [UInt16] {
+    let numbers = association.entries.map(\.program)
+    switch choice {
+    case .all: return numbers
+    case .number(let number): return numbers.filter { $0 == number }
+    case .first:
+      if let present = programs.keys.first { return [present] }
+      let isImpatient = maps.values.contains { $0.count >= Self.patience }
+      for number in numbers {
+        guard let map = maps[number]?.map else {
+          if isImpatient { continue }
+          return []
+        }
+        if map.elements.contains(where: \.content.isTaken) { return [number] }
+      }
+      return []
+    }
+  }
+
+  /// Ends the elementary streams that the map no longer has, and begins new ones. The others go on.
+  private mutating func replaceElements(by map: ProgramMap, to out: inout [TransportEvent]) {
+    for pid in elements.keys.sorted() where elements[pid]?.program == map.program {
+      if elements[pid]?.element != map.elements.first(where: { $0.pid == pid }) { remove(pid, to: &out) }
+    }
+    var counts: [MediaKind: Int] = [:]
+    for element in map.elements {
+      var isTaken = true
+      if let kind = element.content.kind, element.content.isTaken {
+        counts[kind, default: 0] += 1
+        isTaken = counts[kind, default: 0] <= MPEGTSLimits.tracksOfKind
+      }
+      guard elements[element.pid] == nil, tables[element.pid] == nil,
+        elements.count < MPEGTSLimits.elements * (choice == .all ? 4 : 1)
+      else { continue }
+      elements[element.pid] = ElementStream(element, of: map.program, isTaken: isTaken)
+    }
+  }
+
+  private mutating func end(_ number: UInt16, to out: inout [TransportEvent]) {
+    for pid in elements.keys.sorted() where elements[pid]?.program == number { remove(pid, to: &out) }
+    programs[number] = nil
+    out.append(.programEnded(number))
+  }
+
+  private mutating func remove(_ pid: UInt16, to out: inout [TransportEvent]) {
+    finish(pid, to: &out)
+    if let element = elements[pid] {
+      Self.add(element, to: &ownCounts)
+      heldBytes &-= element.heldBytes
+    }
+    elements[pid] = nil
+  }
+}

@@ -1,0 +1,122 @@
+@testable import FMP4
+@testable import Ingest
+import NIOCore
+
+/// MPEG transport streams, and their parts without the packets around them.
+extension FuzzTarget {
+  /// The first byte says into which pieces the rest falls.
+  static func transport(_ bytes: [UInt8]) {
+    guard let first = bytes.first else { return }
+    var publication = TransportPublication(
+      reading: ClockReading(wall: WallTime(nanoseconds: 0), monotonic: MonotonicTime(nanoseconds: 0)))
+    var stream = TransportStream(.all)
+    var rest = bytes.dropFirst()
+    var (actions, events): ([PublicationAction], [TransportEvent]) = ([], [])
+    while !rest.isEmpty {
+      let piece = ByteBuffer(bytes: rest.prefix(first == 0 ? rest.count : Int(first)))
+      rest = rest.dropFirst(piece.readableBytes)
+      try? publication.receive(piece, now: MonotonicTime(nanoseconds: 0), to: &actions)
+      stream.receive(piece, to: &events)
+    }
+    stream.finish(to: &events)
+    try? publication.finish(now: MonotonicTime(nanoseconds: 1), to: &actions)
+    try? publication.tick(now: MonotonicTime(nanoseconds: 3_000_000_000), to: &actions)
+    precondition(stream.counts.packets * 188 + stream.counts.skippedBytes <= bytes.count + 188)
+  }
+
+  /// The first byte names the content. Then payloads follow: a byte with the length, whose highest bit begins a PES packet.
+  static func packetized(_ bytes: [UInt8]) {
+    guard let first = bytes.first else { return }
+    var pes = PESReader(keepsLength: first & 4 != 0)
+    var video = VideoElementReader(first & 1 == 0 ? .h264 : .hevc)
+    var audio = AudioElementReader(ADTSReader())
+    var clock = ProgramClock.counter
+    var events: [ElementEvent] = []
+    var rest = bytes.dropFirst()
+    while let head = rest.first {
+      let payload = ByteBuffer(bytes: rest.dropFirst().prefix(Int(head & 127)))
+      rest = rest.dropFirst(1 + Int(head & 127))
+      let step = pes.receive(payload, isUnitStart: head & 128 != 0)
+      if first & 2 == 0 {
+        video.receive(step, clock: &clock, to: &events)
+      } else {
+        audio.receive(step, clock: &clock, to: &events)
+      }
+    }
+    video.finish(clock: &clock, to: &events)
+    precondition(video.heldBytes == 0)
+  }
+
+  /// Payloads as in `packetized`. The checksum of each is made right, so that what is behind it is reached.
+  static func sections(_ bytes: [UInt8]) {
+    var reader = PSISectionReader()
+    var association = ProgramAssociation()
+    var clock = ProgramClock.counter
+    var rest = bytes[...]
+    while let head = rest.first {
+      let payload = Array(rest.dropFirst().prefix(Int(head & 127)))
+      rest = rest.dropFirst(1 + Int(head & 127))
+      _ = reader.receive(ByteBuffer(bytes: payload), isUnitStart: head & 128 != 0)
+      let sum = MPEGChecksum.of(ByteBuffer(bytes: payload))
+      let sealed = payload + [UInt8(sum >> 24), UInt8(sum >> 16 & 255), UInt8(sum >> 8 & 255), UInt8(sum & 255)]
+      guard let section = PSISection(ByteBuffer(bytes: sealed)) else { continue }
+      _ = association.receive(section)
+      precondition(association.entries.count <= MPEGTSLimits.programs)
+      if let map = ProgramMap(section) { precondition(map.elements.count <= MPEGTSLimits.elements) }
+      _ = SpliceCue(section, pid: 1, clock: &clock)
+    }
+  }
+
+  /// The first byte names the codec.
+  static func audioFrames(_ bytes: [UInt8]) {
+    guard let first = bytes.first else { return }
+    var reader: any AudioFrameReader = ADTSReader()
+    if first & 1 != 0, let opus = OpusPacketReader(channels: first >> 1) { reader = opus }
+    reader.begin()
+    for piece in [bytes.dropFirst().prefix(bytes.count / 2), bytes.dropFirst().dropFirst(bytes.count / 2)] {
+      reader.append(ByteBuffer(bytes: piece))
+      while let frame = reader.next() {
+        precondition(frame.samples > 0 && frame.payload.readableBytes < bytes.count)
+        _ = try? Codec(reader.coding, record: ByteBuffer(bytes: frame.record))
+      }
+    }
+  }
+
+  static let transportStreams: [[UInt8]] = {
+    var script = TransportScript()
+    let video: [UInt8] = [0, 0, 0, 1, 9, 0xF0] + parameterSets + [0, 0, 1, 0x65, 0x88, 0x84, 0]
+    script.add(table: 0, TransportScript.association([(1, pid: 32)]))
+    let map = TransportScript.map(1, [(0x1B, 256, []), (0x0F, 257, [10, 4, 0x64, 0x65, 0x75, 0]), (0x86, 258, [])])
+    script.add(table: 32, map)
+    for index in 0..<4 {
+      let time = UInt64(index) * 3600
+      script.add(256, TransportScript.pes(0xE0, time + 7200, decode: time, length: 0, video))
+      script.add(257, TransportScript.pes(0xC0, time, TransportScript.adts([1, 2, 3]) + TransportScript.adts([4])))
+    }
+    return [[0] + script.bytes, [33] + script.bytes]
+  }()
+
+  private static let parameterSets: [UInt8] = {
+    let record = try? H264.Configuration(record: ByteBuffer(bytes: RTMPScript.avc25))
+    return (record?.sps ?? []).flatMap { [0, 0, 0, 1] + $0 } + (record?.pps ?? []).flatMap { [0, 0, 0, 1] + $0 }
+  }()
+
+  static let packetizedStreams: [[UInt8]] = {
+    func pieces(_ bytes: [UInt8]) -> [UInt8] {
+      stride(from: 0, to: bytes.count, by: 100).flatMap { start -> [UInt8] in
+        let part = bytes[start..<min(start + 100, bytes.count)]
+        return [UInt8(part.count) | (start == 0 ? 128 : 0)] + part
+      }
+    }
+    let video = TransportScript.pes(
+      0xE0, 7200, decode: 3600, [0, 0, 0, 1, 9, 0xF0] + parameterSets + [0, 0, 1, 0x65, 0x88])
+    let audio = TransportScript.pes(0xC0, 7200, TransportScript.adts([1, 2, 3]))
+    return [[0] + pieces(video) + pieces(video), [6] + pieces(audio) + pieces(audio)]
+  }()
+
+  static let tables: [[UInt8]] = [
+    TransportScript.association([(1, pid: 32), (2, pid: 33)]),
+    TransportScript.map(1, [(0x1B, 256, []), (6, 257, [5, 4, 0x4F, 0x70, 0x75, 0x73, 0x7F, 2, 0x80, 2])]),
+    [0xFC, 0x30, 22, 0, 0, 0, 0, 0, 10, 0, 0xFF, 0xF0, 5, 6, 0xFE, 0, 0x0D, 0xBB, 0xA0, 0, 0, 1, 2, 3, 4],
+  ].map { [UInt8($0.count - 4)] + $0.dropLast(4) }
+}

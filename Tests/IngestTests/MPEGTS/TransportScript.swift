@@ -1,0 +1,121 @@
+import NIOCore
+
+@testable import Ingest
+
+/// Writes transport streams for tests.
+struct TransportScript {
+  private(set) var bytes: [UInt8] = []
+  private var counters: [UInt16: UInt8] = [:]
+
+  /// Adds a payload in as many packets as it takes. `isUnit` marks the first of them as a beginning.
+  mutating func add(_ pid: UInt16, _ payload: [UInt8], isUnit: Bool = true, flags: UInt8 = 0) {
+    var rest = payload[...]
+    var isFirst = isUnit
+    while !rest.isEmpty {
+      let counter = counters[pid, default: 0]
+      counters[pid] = (counter + 1) & 15
+      let part = rest.prefix(184)
+      rest = rest.dropFirst(184)
+      let high = UInt8(pid >> 8) | (isFirst ? 0x40 : 0)
+      isFirst = false
+      let stuffing = 184 - part.count
+      bytes += [0x47, high, UInt8(pid & 255), counter | flags | (stuffing > 0 ? 0x30 : 0x10)]
+      if stuffing > 0 { bytes.append(UInt8(stuffing - 1)) }
+      if stuffing > 1 { bytes += [0] + [UInt8](repeating: 0xFF, count: stuffing - 2) }
+      bytes += part
+    }
+  }
+
+  mutating func add(table pid: UInt16, _ sections: [UInt8]...) { add(pid, [0] + sections.flatMap(\.self)) }
+
+  mutating func skipCounter(_ pid: UInt16) { counters[pid, default: 0] = (counters[pid, default: 0] + 1) & 15 }
+
+  static func section(_ table: UInt8, _ number: UInt16, version: UInt8 = 0, _ body: [UInt8]) -> [UInt8] {
+    let length = body.count + 9
+    let head: [UInt8] = [
+      table, 0xB0 | UInt8(length >> 8), UInt8(length & 255), UInt8(number >> 8), UInt8(number & 255),
+      0xC1 | version << 1,
+      0, 0,
+    ]
+    let bytes = head + body
+    let sum = MPEGChecksum.of(ByteBuffer(bytes: bytes))
+    return bytes + [UInt8(sum >> 24), UInt8(sum >> 16 & 255), UInt8(sum >> 8 & 255), UInt8(sum & 255)]
+  }
+
+  static func association(version: UInt8 = 0, _ programs: [(UInt16, pid: UInt16)]) -> [UInt8] {
+    section(
+      0, 1, version: version,
+      programs.flatMap { [UInt8($0 >> 8), UInt8($0 & 255), 0xE0 | UInt8($1 >> 8), UInt8($1 & 255)] })
+  }
+
+  static func map(
+    _ program: UInt16, version: UInt8 = 0, clock: UInt16 = 256, _ elements: [(type: UInt8, pid: UInt16, more: [UInt8])]
+  ) -> [UInt8] {
+    var body: [UInt8] = [0xE0 | UInt8(clock >> 8), UInt8(clock & 255), 0xF0, 0]
+    for element in elements {
+      body += [element.type, 0xE0 | UInt8(element.pid >> 8), UInt8(element.pid & 255)]
+      body += [0xF0, UInt8(element.more.count)] + element.more
+    }
+    return section(2, program, version: version, body)
+  }
+
+  static func time(_ ticks: UInt64, _ prefix: UInt8) -> [UInt8] {
+    [
+      prefix << 4 | UInt8(ticks >> 29 & 14) | 1, UInt8(ticks >> 22 & 255), UInt8(ticks >> 14 & 254) | 1,
+      UInt8(ticks >> 7 & 255), UInt8(ticks << 1 & 254) | 1,
+    ]
+  }
+
+  static func pes(_ stream: UInt8, _ presentation: UInt64?, decode: UInt64? = nil, length: Int? = nil, _ bytes: [UInt8])
+    -> [UInt8]
+  {
+    var times: [UInt8] = []
+    if let presentation { times += time(presentation, decode == nil ? 2 : 3) }
+    if let decode { times += time(decode, 1) }
+    let flags: UInt8 = presentation == nil ? 0 : decode == nil ? 0x80 : 0xC0
+    let size = length ?? 3 + times.count + bytes.count
+    return [0, 0, 1, stream, UInt8(size >> 8), UInt8(size & 255), 0x80, flags, UInt8(times.count)] + times + bytes
+  }
+
+  /// An ADTS frame of 48 kHz stereo.
+  static func adts(_ payload: [UInt8], rateIndex: UInt8 = 3) -> [UInt8] {
+    let size = payload.count + 7
+    return [
+      0xFF, 0xF1, 1 << 6 | rateIndex << 2, 2 << 6 | UInt8(size >> 11), UInt8(size >> 3 & 255),
+      UInt8(size & 7) << 5 | 31,
+      0xFC,
+    ] + payload
+  }
+
+  static func events(_ bytes: [UInt8], _ choice: ProgramChoice = .first) -> (TransportStream, [TransportEvent]) {
+    var stream = TransportStream(choice)
+    var events: [TransportEvent] = []
+    stream.receive(ByteBuffer(bytes: bytes), to: &events)
+    stream.finish(to: &events)
+    return (stream, events)
+  }
+}
+
+extension [TransportEvent] {
+  var maps: [ProgramMap] { compactMap { if case .program(let map) = $0 { map } else { nil } } }
+
+  func units(_ pid: UInt16) -> [ElementUnit] {
+    compactMap { if case .element(_, pid, .unit(let unit)) = $0 { unit } else { nil } }
+  }
+
+  func records(_ pid: UInt16) -> [[UInt8]] {
+    compactMap {
+      if case .element(_, pid, .configuration(_, let record)) = $0 {
+        record.getBytes(at: record.readerIndex, length: record.readableBytes)
+      } else {
+        nil
+      }
+    }
+  }
+
+  func lost(_ pid: UInt16) -> Int {
+    count { if case .element(_, pid, .lost) = $0 { true } else { false } }
+  }
+
+  var splices: [SpliceCue] { compactMap { if case .splice(_, let cue) = $0 { cue } else { nil } } }
+}
