@@ -1,6 +1,7 @@
 """The configuration file: settings and keys of streams by name and pattern, mistakes, the sample, and the schema."""
 
 import json
+import os
 import re
 import subprocess
 
@@ -27,8 +28,12 @@ streams:
 """
 
 
+#: A WEIR_ variable that is no setting is an error, and the tests have some of their own.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("WEIR_")}
+
+
 def config(*arguments) -> subprocess.CompletedProcess:
-    return subprocess.run([tools.weir_binary(), "config", *arguments], capture_output=True, text=True, timeout=20)
+    return subprocess.run([tools.weir_binary(), "config", *arguments], capture_output=True, text=True, timeout=20, env=ENVIRONMENT)
 
 
 def written(folder, text: str):
@@ -69,7 +74,8 @@ def test_streams_have_settings_and_keys_of_their_own(start, tmp_path):
 def test_a_mistake_is_told_with_its_place_and_nothing_starts(tmp_path):
     path = written(tmp_path, "http: {listen: ':0'}\nstreams:\n  cam:\n    partDuraton: 1s\n    publishKeys: [geheim]\n")
     for command in (["config", "check", path], ["serve", "--config", path]):
-        done = subprocess.run([tools.weir_binary(), *command], capture_output=True, text=True, timeout=20)
+        done = subprocess.run([tools.weir_binary(), *command], capture_output=True, text=True, timeout=20,
+                              env=ENVIRONMENT)
         assert done.returncode == 2
         assert f"{path}:4:5: streams.*.partDuraton: weir has no such setting; did you mean partDuration?" in done.stderr
         assert "geheim" not in done.stdout + done.stderr
@@ -96,8 +102,8 @@ FILES = [
     (FILE, True), ("{}", True), ("http:\n", True), (json.dumps({"http": {"listen": ":8080", "cors": "*"}}), True),
     ("http: {listen: 8080}", False), ("http: {lisen: ':1'}", False), ("rtmps: {tlsMinimum: 1.2}", True), ("rtmps: {tlsMinimum: '1.4'}", False),
     ("limits: {viewers: 10}", True), ("limits: {viewers: 0}", False), ("limits: {viewers: many}", False),
-    ("recordings: {off: true, keepFree: 5GB, retain: {age: 30d}}", True), ("recordings: {keepFree: 5}", False),
-    ("recordings: {off: nein}", False), ("streams: {cam: {ladder: [720p@3M, 360p@800k], window: 2m}}", True),
+    ("recordings: {disabled: true, keepFree: 5GB, retain: {age: 30d}}", True), ("recordings: {keepFree: 5}", False),
+    ("recordings: {disabled: nein}", False), ("streams: {cam: {ladder: [720p@3M, 360p@800k], window: 2m}}", True),
     ("streams: {cam: {window: 120}}", False), ("streams: {a b: {}}", False), ("streams: [cam]", False),
     ("streams: {cam: {record: {split: 'each:90m', mode: manual}}}", True), ("streams: {cam: {record: {mode: often}}}", False),
     ("sources: {demo: test}", True), ("sources: [demo]", False), ("log: {level: loud}", False),

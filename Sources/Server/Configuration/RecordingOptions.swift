@@ -4,7 +4,7 @@ internal import Ingest
 /// What is recorded, where, how, and how long it is kept.
 struct RecordingOptions: SettingGroup {
   let record = Setting("record", at: "recordings.folder", .folder, default: "./recordings", "Folder for recordings.")
-  let noRecord = Setting(switch: "no-record", at: "recordings.off", opposite: "record", "Record nothing.")
+  let noRecord = Setting(switch: "no-record", at: "recordings.disabled", opposite: "record", "Record nothing.")
   let recordMode = Setting<RecordingPolicy.Start>(
     "record-mode", at: "streams.*.record.mode", .word, default: "auto",
     "Record streams by themselves, when asked over the API, or never.")

@@ -6,11 +6,11 @@ internal import Ingest
 struct SettingSources: Sendable {
   let flags: [SettingName: [String]]
   let environment: [String: String]
-  private let defaults: [SettingName: String]
+  let defaults: [SettingName: String]
   /// Nil when there is none.
   let file: ConfigFile?
   /// What a stream has of its own; empty for all streams.
-  private var own: [SettingName: [GivenText]] = [:]
+  var own: [SettingName: [GivenText]] = [:]
 
   /// - Parameters:
   ///   - flags: the texts of the command line, in order; several if a flag may be repeated.
@@ -25,13 +25,6 @@ struct SettingSources: Sendable {
     self.file = file
   }
 
-  /// The same sources with the configuration file that they name, if they name one.
-  func readingFile() throws(ConfigurationError) -> SettingSources {
-    guard let given = texts(of: ServerOptions().config).last else { return self }
-    return SettingSources(
-      flags: flags, environment: environment, file: try ConfigFile.load(given), defaults: defaults)
-  }
-
   /// The texts of a setting from the source with the highest priority; none if it is off. Texts for one stream are left out of
   /// what is for all.
   func texts(of setting: any SettingDeclaration) -> [GivenText] {
@@ -41,7 +34,7 @@ struct SettingSources: Sendable {
 
   /// An empty variable counts as not set, as container files produce them. An empty secret does not, because it would change
   /// access rights without notice.
-  private func allTexts(of setting: any SettingDeclaration) -> [GivenText] {
+  func allTexts(of setting: any SettingDeclaration) -> [GivenText] {
     let (name, variable) = (setting.name, environment[setting.name.variable] ?? "")
     func given(_ texts: [String], _ origin: GivenText.Origin) -> [GivenText] {
       texts.map { GivenText($0, origin, isSecret: setting.isSecret) }
@@ -63,43 +56,5 @@ struct SettingSources: Sendable {
   /// An error that names the setting at its origin.
   func error(_ setting: some SettingDeclaration, _ reason: String, _ advice: String) -> ConfigurationError {
     (texts(of: setting).last ?? GivenText("", .standard(setting.name))).error(reason, advice)
-  }
-}
-
-/// Settings that streams have of their own.
-extension SettingSources {
-  /// The names and patterns with settings of their own, the most specific first, each with the sources of its settings. Of the
-  /// entries that match a name, only the most specific counts, over what holds for all.
-  var ofStreams: [(pattern: StreamPattern, sources: SettingSources)] {
-    get throws(ConfigurationError) {
-      let named = try textsByName
-      let names = named.keys.sorted().map { name in
-        var sources = self
-        let entry = file?.entries.first { $0.pattern.matches(name) }
-        sources.own = (entry?.texts ?? [:]).merging(named[name] ?? [:]) { $1 }
-        return (pattern: StreamPattern(name), sources: sources)
-      }
-      let entries = (file?.entries ?? []).filter { entry in entry.pattern.name.map { named[$0] == nil } ?? true }
-      return names
-        + entries.map { entry in
-          var sources = self
-          sources.own = entry.texts
-          return (entry.pattern, sources)
-        }
-    }
-  }
-
-  /// The texts of flags and variables that are for one stream, without the name.
-  private var textsByName: [StreamName: [SettingName: [GivenText]]] {
-    get throws(ConfigurationError) {
-      var named: [StreamName: [SettingName: [GivenText]]] = [:]
-      for setting in ServerOptions.all {
-        for given in allTexts(of: setting) where given.mayName {
-          guard let (stream, rest) = try given.read(setting.named) else { continue }
-          named[stream, default: [:]][setting.name, default: []].append(given.with(text: rest))
-        }
-      }
-      return named
-    }
   }
 }

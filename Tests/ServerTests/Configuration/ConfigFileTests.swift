@@ -96,7 +96,7 @@ import Testing
     (
       "http:\n  listen:", "weir.yaml:2:10: http.listen: nothing is no value of it; write a value, or leave the line out"
     ),
-    ("recordings: {off: yes}", "weir.yaml:1:19: recordings.off: yes: that is neither true nor false; "),
+    ("recordings: {disabled: yes}", "weir.yaml:1:24: recordings.disabled: yes: that is neither true nor false; "),
     ("sources: [demo]", "weir.yaml:1:10: sources: a list is no value of it; write NAME: name=kind below it"),
     ("limits: {viewers: 0}", "weir.yaml:1:19: limits.viewers: 0: that is not a whole number in range; "),
     ("streams: {cam: {publishKeys: [geheim, '']}}", "weir.yaml:1:39: streams.*.publishKeys: the key is empty; "),

@@ -31,7 +31,11 @@ import Testing
         writerCount: 1, archive: archive, logger: logger)
       self.library = library
       registry = StreamRegistry(
-        settings: { _ in StreamSettings() }, clock: .system(), logger: logger
+        settings: { _ in
+          var settings = StreamSettings()
+          settings.rewind = rewind
+          return settings
+        }, clock: .system(), logger: logger
       ) { stream, epoch, requested in
         guard requested == .asConfigured, let recorder = library.makeRecorder(stream: stream, epoch: epoch) else {
           return []

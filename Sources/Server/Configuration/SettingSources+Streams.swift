@@ -1,0 +1,47 @@
+internal import Basics
+internal import Ingest
+
+/// The configuration file, and settings that streams have of their own.
+extension SettingSources {
+  /// The same sources with the configuration file that they name, if they name one.
+  func readingFile() throws(ConfigurationError) -> SettingSources {
+    guard let given = texts(of: ServerOptions().config).last else { return self }
+    return SettingSources(
+      flags: flags, environment: environment, file: try ConfigFile.load(given), defaults: defaults)
+  }
+
+  /// The names and patterns with settings of their own, the most specific first, each with the sources of its settings. Of the
+  /// entries that match a name, only the most specific counts, over what holds for all.
+  var ofStreams: [(pattern: StreamPattern, sources: SettingSources)] {
+    get throws(ConfigurationError) {
+      let named = try textsByName
+      let names = named.keys.sorted().map { name in
+        var sources = self
+        let entry = file?.entries.first { $0.pattern.matches(name) }
+        sources.own = (entry?.texts ?? [:]).merging(named[name] ?? [:]) { $1 }
+        return (pattern: StreamPattern(name), sources: sources)
+      }
+      let entries = (file?.entries ?? []).filter { entry in entry.pattern.name.map { named[$0] == nil } ?? true }
+      return names
+        + entries.map { entry in
+          var sources = self
+          sources.own = entry.texts
+          return (entry.pattern, sources)
+        }
+    }
+  }
+
+  /// The texts of flags and variables that are for one stream, without the name.
+  private var textsByName: [StreamName: [SettingName: [GivenText]]] {
+    get throws(ConfigurationError) {
+      var named: [StreamName: [SettingName: [GivenText]]] = [:]
+      for setting in ServerOptions.all {
+        for given in allTexts(of: setting) where given.mayName {
+          guard let (stream, rest) = try given.read(setting.named) else { continue }
+          named[stream, default: [:]][setting.name, default: []].append(given.with(text: rest))
+        }
+      }
+      return named
+    }
+  }
+}
