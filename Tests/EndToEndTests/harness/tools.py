@@ -21,6 +21,10 @@ def new_ffmpeg() -> str:
     return imageio_ffmpeg.get_ffmpeg_exe()
 
 
+#: What the server was built to look for: "thread", "address", or nothing.
+SANITIZER = os.environ.get("WEIR_SANITIZER", "")
+
+
 def weir_binary() -> str:
     """$WEIR_BIN, else the release build of this checkout, else its debug build."""
     chosen = os.environ.get("WEIR_BIN")
