@@ -34,7 +34,8 @@ extension FuzzTarget {
     let moments: [ReplaySource.Moment?] = [
       nil, .media(MediaTime(milliseconds: 0)), .media(MediaTime(milliseconds: 700)),
       .media(MediaTime(milliseconds: -1)),
-      .media(MediaTime(ticks: .max, timescale: 1)), .wall(1_795_245_850_000_000_000), .wall(.min), .wall(.max),
+      .media(MediaTime(ticks: .max, timescale: 1)), .wall(WallTime(nanoseconds: 1_795_245_850_000_000_000)),
+      .wall(WallTime(nanoseconds: .min)), .wall(WallTime(nanoseconds: .max)),
     ]
     for from in moments {
       for to in moments {

@@ -32,7 +32,7 @@ extension FuzzTarget {
       {
         let kept = KeptPeriod.text(of: entry.record.periods)
         precondition(KeptPeriod.parse(kept).map(KeptPeriod.text) == kept)
-        _ = entry.record.withMargin().read(at: 1_795_245_850_000_000_000)
+        _ = entry.record.withMargin().read(at: WallTime(nanoseconds: 1_795_245_850_000_000_000))
       }
     }
   }

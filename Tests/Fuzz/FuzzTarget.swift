@@ -110,7 +110,7 @@ enum FuzzTarget: String, CaseIterable {
       default: publishing
       }
     driver.feed(Array(bytes.dropFirst()), piece: first >> 2 == 0 ? max(1, bytes.count) : Int(first >> 2))
-    driver.tick(driver.now + 3_000_000_000)
+    driver.tick(driver.now &+ 3_000_000_000)
   }
 
   private static func chunks(_ bytes: [UInt8]) {

@@ -10,7 +10,7 @@ internal import Storage
 struct ReplayRoutes {
   let archive: RecordingArchive
   let streams: StreamRegistry
-  let layout: StreamSettings.HLSLayout
+  let layout: @Sendable (StreamName) -> StreamSettings.HLSLayout
   let longClips: LongClips
 
   /// `/recordings/{stream}/{name}/index.m3u8`, `manifest.mpd`, `{rendition}/…`
@@ -21,7 +21,7 @@ struct ReplayRoutes {
     if path.count == 4 {
       let document: ReplayDocument
       switch path[3] {
-      case "index.m3u8": document = .multivariant(layout)
+      case "index.m3u8": document = .multivariant(layout(stream))
       case "manifest.mpd": document = .manifest
       default: return .now(missing)
       }

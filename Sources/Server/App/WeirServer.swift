@@ -157,14 +157,16 @@ struct WeirServer {
   }
 
   private var sourceRecordings: SourceRecordings? {
-    recordings.map { SourceRecordings(library: $0, settings: configuration.streams.standard.settings, logger: logger) }
+    recordings.map { [profiles = configuration.streams] in
+      SourceRecordings(library: $0, settings: { profiles[$0].settings }, logger: logger)
+    }
   }
 
   // MARK: Listeners
 
   private var capacity: ServerCapacity {
     ServerCapacity(
-      streams: streams.capacity(of: configuration.streams.standard.settings),
+      streams: configuration.streams.all.map { streams.capacity(of: $0.settings) }.min() ?? 0,
       connections: min(configuration.httpLimits.connections, descriptors.viewers),
       descriptors: descriptors.limit, mediaBytes: media.inAll, mediaBytesPerStream: media.perStream)
   }
@@ -192,7 +194,8 @@ struct WeirServer {
     // and a disk thread may be blocked.
     let (liveThumbnails, recordingThumbnails, reports) = (Self.thread(), Self.thread(), Self.thread())
     let replay = ReplayRoutes(
-      archive: archive, streams: streams, layout: configuration.streams.standard.settings.layout,
+      archive: archive, streams: streams,
+      layout: { [profiles = configuration.streams] in profiles[$0].settings.layout },
       longClips: LongClips(memory: memory))
     let router = Router(
       live: LiveRoutes(

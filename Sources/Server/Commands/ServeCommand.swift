@@ -37,9 +37,10 @@ struct ServeCommand: AsyncParsableCommand {
   func serve(
     _ flags: [SettingName: [String]], defaults: [SettingName: String] = [:], openingPage: Bool
   ) async throws {
-    let sources = SettingSources(flags: flags, environment: Arguments.environment(), defaults: defaults)
+    var sources = SettingSources(flags: flags, environment: Arguments.environment(), defaults: defaults)
     do {
-      try await serve(try sources.readingFile(), openingPage: openingPage)
+      sources = try sources.readingFile()
+      try await serve(sources, openingPage: openingPage)
     } catch let error as ConfigurationError
       where sources.texts(of: LogOptions().log).last?.text == LogFormat.json.rawValue
     {

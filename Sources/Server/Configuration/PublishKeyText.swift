@@ -11,6 +11,8 @@ extension PublishKeys {
   init(loading given: SettingSources) throws(ConfigurationError) {
     let setting = PublisherOptions().publishKey
     self = try given[setting]
+    // Flags and variables with names say nothing of the keys for all.
+    if !hasKeyForAll { try add(given.file?.texts[setting.name] ?? [], for: .all) }
     for (pattern, sources) in try given.ofStreams { try add(sources.ownTexts(of: setting), for: pattern) }
   }
 

@@ -51,7 +51,7 @@ struct RecordingOptions: SettingGroup {
       switch (given.texts(of: noRecord).last?.origin, given.texts(of: record).last?.origin) {
       case (.flag, .flag):
         throw given.error(noRecord, "\(record.name.flag) asks for the opposite", "keep one of the two")
-      case (.variable, .flag): break
+      case (.variable, .flag), (.file, .flag), (.file, .variable): break
       default: return nil
       }
     }

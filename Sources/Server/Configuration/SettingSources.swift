@@ -29,21 +29,30 @@ struct SettingSources: Sendable {
   /// what is for all.
   func texts(of setting: any SettingDeclaration) -> [GivenText] {
     if let texts = own[setting.name] { return texts }
-    return allTexts(of: setting).filter { !$0.mayName || (try? setting.named($0.text)) == nil }
+    for texts in sources(of: setting) {
+      let forAll = texts.filter { !$0.mayName || (try? setting.named($0.text)) == nil }
+      if !forAll.isEmpty { return forAll }
+    }
+    return []
   }
 
   /// An empty variable counts as not set, as container files produce them. An empty secret does not, because it would change
   /// access rights without notice.
-  func allTexts(of setting: any SettingDeclaration) -> [GivenText] {
+  private func sources(of setting: any SettingDeclaration) -> [[GivenText]] {
     let (name, variable) = (setting.name, environment[setting.name.variable] ?? "")
     func given(_ texts: [String], _ origin: GivenText.Origin) -> [GivenText] {
       texts.map { GivenText($0, origin, isSecret: setting.isSecret) }
     }
-    if setting.isSecret, variable.isEmpty, environment[name.variable] != nil { return given([""], .variable(name)) }
-    if let texts = flags[name] { return given(texts, .flag(name)) }
-    if !variable.isEmpty { return given(setting.split(variable), .variable(name)) }
-    if let texts = file?.texts[name] { return texts }
-    return given((defaults[name] ?? setting.standard).map { [$0] } ?? [], .standard(name))
+    if setting.isSecret, variable.isEmpty, environment[name.variable] != nil { return [given([""], .variable(name))] }
+    return [
+      given(flags[name] ?? [], .flag(name)), given(variable.isEmpty ? [] : setting.split(variable), .variable(name)),
+      file?.texts[name] ?? [], given((defaults[name] ?? setting.standard).map { [$0] } ?? [], .standard(name)),
+    ]
+  }
+
+  /// The texts of the source with the highest priority.
+  func allTexts(of setting: any SettingDeclaration) -> [GivenText] {
+    sources(of: setting).first { !$0.isEmpty } ?? []
   }
 
   /// The texts that a stream has of its own.

@@ -8,6 +8,8 @@ struct PublishKeys: Sendable {
   /// Without any key, publishing needs none.
   var isEmpty: Bool { byPattern.isEmpty && forAllNames.isEmpty }
 
+  var hasKeyForAll: Bool { !forAllNames.isEmpty }
+
   /// The length of the shortest key in bytes; nil without keys.
   var shortest: Int? { (byPattern.values.flatMap { $0 } + forAllNames).map(\.length).min() }
 

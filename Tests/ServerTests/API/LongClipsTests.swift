@@ -62,7 +62,7 @@ import Testing
       settings: { _ in StreamSettings() }, clock: .system(), logger: logger
     ) { _, _, _ in [] }
     let routes = ReplayRoutes(
-      archive: archive, streams: streams, layout: .interleaved, longClips: LongClips(memory: .unlimited))
+      archive: archive, streams: streams, layout: { _ in .interleaved }, longClips: LongClips(memory: .unlimited))
     var ends: [CInt] = [0, 0]
     try #require(pipe(&ends) == 0)
     let (reading, writing) = (ends[0], ends[1])

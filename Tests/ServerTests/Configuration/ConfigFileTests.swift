@@ -101,9 +101,13 @@ import Testing
     ("limits: {viewers: 0}", "weir.yaml:1:19: limits.viewers: 0: that is not a whole number in range; "),
     ("streams: {cam: {publishKeys: [geheim, '']}}", "weir.yaml:1:39: streams.*.publishKeys: the key is empty; "),
     ("admin: {token: [geheim]}", "weir.yaml:1:16: admin.token: a list is no value of it; write one token"),
-    ("a: &x 1", "weir.yaml:1:4: anchors and aliases (&name, *name) are not read; "),
-    ("- *x", "weir.yaml:1:3: anchors and aliases (&name, *name) are not read; "),
-    ("http: {}\nhttp: {}", "weir.yaml:1:1: http is given twice; "),
+    ("a: &x 1", "weir.yaml:1:4: anchors (&name) of YAML are not read; "),
+    ("- *x", "weir.yaml:1:3: aliases (*name) of YAML are not read; "),
+    ("http: {}\nhttp: {}", "weir.yaml:1:1: a name is given twice; "),
+    ("streams: {'*': {publishKeys: []}}", "weir.yaml:1:30: streams.*.publishKeys: a list is no value of it; "),
+    ("streams: {123: {}, \"123\": {}}", "weir.yaml:1:20: streams: a name is given twice; "),
+    ("admin: {geheim}", "weir.yaml:1:9: admin: what stands here is no setting; "),
+    ("streams: {'*': {publishKeys: {geheim: , geheim: }}}", "weir.yaml:1:"),
     ("a: [", "weir.yaml:2:1: did not find expected node content; "),
     ("a: 1\n--- \nb: 2", "weir.yaml:2:1: but found another document; "),
     ("? [a]\n: b", "weir.yaml:1:3: a name of a setting is wanted here, not a list; "),
@@ -114,6 +118,50 @@ import Testing
     #expect(told.hasPrefix(expected), "\(told)")
     #expect(!told.contains("\n") && !told.contains("geheim"))
     #expect(error?.exitCode == 2)
+  }
+
+  /// A few lines of aliases stand for gigabytes.
+  @Test(arguments: [
+    "\"a #\": &a [x]\n", "'a #': &a [x]", "a: 1\r- *x", "a: 1\u{85}b: &b 1", "# x\u{85}b: &b 1", "# x\u{2028}b: &b 1",
+    "\u{feff}&a x", "{\"a\":*x}", "{'a':&x 1}", "[*x]", "{*x : 1}", "a: it's \"b\nc: &d 1", "a: it\":\" b\nc: &d 1",
+    "a: |\n  \"\nc: &d 1", "a: x 'y\nb: *x", "?\t*x", "a: \"x\\\"\" \nb: &b 1", "a: 'x''' \nb: &b 1", "é: &b 1",
+  ])
+  func `No anchor and no alias gets past the scan`(text: String) {
+    #expect(ConfigScan.refused(in: text) != nil)
+  }
+
+  @Test(arguments: [
+    "\"cam-*-hd\": {}", "cam-*: {}", "a: \"abc &def *x\"", "a: 'a:&b'", "a: \"# &x\"", "a: x # *y", "# don't *x\na: 1",
+    "a: b*c&d", "\"*\": {a: 1}", "a: it's", "a: \"\\\" &x\"", "a: ''' &x'", "a: a|b",
+  ])
+  func `Texts that only look so are read`(text: String) {
+    #expect(ConfigScan.refused(in: text) == nil, "\(text)")
+  }
+
+  @Test func `Settings without a default can be switched off for one stream`() throws {
+    let loaded = try load(
+      "streams: {'*': {ladder: 720p@3M, rewind: 1h, record: {split: 1h}}, cam: {ladder: [], rewind: null, record: {split: ~}}}"
+    )
+    let cam = try profile(loaded, "cam")
+    #expect(cam.settings.ladder.isEmpty && cam.settings.rewind == nil && cam.recording.split == .never)
+    #expect(try profile(loaded, "x").settings.rewind != nil)
+    #expect(loaded.canRewind)
+  }
+
+  @Test func `A flag for one stream leaves to the others what the file says`() throws {
+    let loaded = try load(
+      "streams: {'*': {ladder: 360p@800k, publishKeys: all}}",
+      flags: ["ladder": ["cam=720p@3M"], "publish-key": ["cam=own"]])
+    #expect(try profile(loaded, "x").settings.ladder.map(\.name) == ["360p"])
+    #expect(try profile(loaded, "cam").settings.ladder.map(\.name) == ["720p"])
+    #expect(loaded.publishKeys.right(of: Secret("all"), to: try #require(StreamName("x"))) == .keyForAllNames)
+  }
+
+  @Test func `A folder given by a flag or a variable beats what the file switches off`() throws {
+    let text = "recordings: {disabled: true}"
+    #expect(try load(text).recordingsFolder == nil)
+    #expect(try load(text, flags: ["record": ["r"]]).recordingsFolder == "r")
+    #expect(try load(text, environment: ["WEIR_RECORD": "r"]).recordingsFolder == "r")
   }
 
   @Test func `What is nested without end, too large or no text is refused`() {

@@ -86,7 +86,7 @@ import Testing
         actors.all.withLock { $0.append(actor) }
         return actor
       }
-      recordings = SourceRecordings(library: library, settings: StreamSettings(), logger: logger)
+      recordings = SourceRecordings(library: library, settings: { _ in StreamSettings() }, logger: logger)
     }
 
     /// The run of that number, once it publishes.

@@ -47,7 +47,14 @@ struct ConfigFile: Sendable {
     switch node.content {
     case .none: return
     case .mapping(let entries):
-      for one in entries { try read(one, in: group, for: entry) }
+      var keys: Set<String> = []
+      for one in entries {
+        // YAML tells apart what differs in its tag alone.
+        if case .text(let key) = one.key.content, !keys.insert(key).inserted {
+          throw one.key.place.error(group.path, "a name is given twice", "keep one of the two")
+        }
+        try read(one, in: group, for: entry)
+      }
     case .text, .list:
       throw node.place.error(
         group.path, "\(node.kind) where a group of settings is wanted", "write \(group.example) below it")
@@ -64,9 +71,13 @@ struct ConfigFile: Sendable {
     switch group[key] {
     case .group(let inner)?: try read(one.value, as: inner, for: entry)
     case .setting(let setting)?:
-      let texts = try SettingShape.texts(of: one.value, for: setting)
+      let texts = try SettingShape.texts(of: one.value, for: setting, canBeOff: entry != nil && setting.standard == nil)
       if let entry { entries[entry].texts[setting.name] = texts } else { self.texts[setting.name] = texts }
     case nil:
+      // Without a value it may be a key or token that stands in the wrong place.
+      if case .none = one.value.content, !group.path.isEmpty {
+        throw one.key.place.error(group.path, "what stands here is no setting", "write \(group.example) below it")
+      }
       let path = group.path.isEmpty ? key : "\(group.path).\(key)"
       throw one.key.place.error(LogText.escaped(path), "weir has no such setting", group.advice(for: key))
     }
@@ -99,6 +110,10 @@ extension ConfigFile {
       throw given.error("cannot read it: \(String(cString: strerror(errno)))", "name a file that weir may read")
     }
     defer { close(descriptor) }
+    // Opening a pipe must not wait for its writer; reading it may.
+    _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK)
+    var status = stat()
+    let isFile = fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
     var bytes: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 65_536)
     while bytes.count <= ConfigNode.Limits.bytes {
@@ -110,12 +125,14 @@ extension ConfigFile {
       guard count > 0 else { break }
       bytes += chunk[..<count]
     }
+    guard isFile || !bytes.isEmpty else {
+      throw given.error("it is no file, and nothing was written to it", "name a file, or write to the pipe")
+    }
     guard let text = String(validating: bytes, as: UTF8.self) else {
       throw given.error("it is not UTF-8", "save the file as UTF-8")
     }
     var file = try ConfigFile(text, name: path)
-    var status = stat()
-    file.isPublic = fstat(descriptor, &status) == 0 && status.st_mode & S_IROTH != 0
+    file.isPublic = isFile && status.st_mode & S_IROTH != 0
     return file
   }
 }

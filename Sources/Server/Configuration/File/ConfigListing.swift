@@ -12,8 +12,12 @@ struct ConfigListing {
       { writer, setting, depth in
         let given = sources.texts(of: setting)
         guard let first = given.first else { return }
-        let texts = setting.isSecret ? ["(\(given.count) given)"] : given.map(\.text)
-        writer.add(setting, ConfigWriter.Value(texts: texts, note: first.origin.description), depth: depth)
+        // A comment: what is shown may be saved as a file, and must not become a key there.
+        if setting.isSecret, let key = setting.path?.keys.last {
+          return writer.addLine("# \(key): \(given.count) given, not shown  # \(first.origin)", depth)
+        }
+        writer.add(
+          setting, ConfigWriter.Value(texts: given.map(\.text), note: first.origin.description), depth: depth)
       }
     }
     guard let stream else {

@@ -17,16 +17,16 @@ extension ConfigNode {
     guard text.utf8.count <= Limits.bytes else {
       throw start.error("", "the file has more than \(Limits.bytes) bytes", "that is no configuration of weir")
     }
-    if let place = Self.alias(in: text, of: file) {
-      throw place.error(
-        "", "anchors and aliases (&name, *name) are not read", "write the value out, or put a text in double quotes")
+    if let found = ConfigScan.refused(in: text) {
+      throw FilePlace(file: file, line: found.line, column: found.column).error("", found.reason, found.advice)
     }
     do {
       guard let root = try Parser(yaml: text, encoding: .utf8).singleRoot() else {
         self.init(content: .none, place: start)
         return
       }
-      try self.init(root, of: file, nesting: 0)
+      var room = text.utf8.count + 1
+      try self.init(root, of: file, nesting: 0, &room)
     } catch let error as ConfigurationError {
       throw error
     } catch {
@@ -34,50 +34,34 @@ extension ConfigNode {
     }
   }
 
-  private init(_ node: Node, of file: String, nesting: Int) throws(ConfigurationError) {
+  private init(_ node: Node, of file: String, nesting: Int, _ room: inout Int) throws(ConfigurationError) {
     place = FilePlace(file: file, line: node.mark?.line ?? 1, column: node.mark?.column ?? 1)
     guard nesting < Limits.nesting else {
       throw place.error("", "the file is nested more than \(Limits.nesting) deep", "no setting is")
     }
+    // A file has fewer values than bytes, unless aliases repeat them.
+    room -= 1
+    guard room > 0 else { throw place.error("", "the file repeats itself by aliases", "write the values out") }
     switch node {
     case .scalar(let scalar):
       let isPlain = scalar.style == .plain
       content = isPlain && ["", "~", "null"].contains(scalar.string) ? .none : .text(scalar.string)
     case .sequence(let sequence):
       var list: [ConfigNode] = []
-      for node in sequence { list.append(try ConfigNode(node, of: file, nesting: nesting + 1)) }
+      for node in sequence { list.append(try ConfigNode(node, of: file, nesting: nesting + 1, &room)) }
       content = .list(list)
     case .mapping(let mapping):
       var entries: [Entry] = []
       for (key, value) in mapping {
         entries.append(
           Entry(
-            key: try ConfigNode(key, of: file, nesting: nesting + 1),
-            value: try ConfigNode(value, of: file, nesting: nesting + 1)))
+            key: try ConfigNode(key, of: file, nesting: nesting + 1, &room),
+            value: try ConfigNode(value, of: file, nesting: nesting + 1, &room)))
       }
       content = .mapping(entries)
     case .alias:
       throw place.error("", "aliases are not read", "write the value out")
     }
-  }
-
-  /// Where an anchor or an alias may stand: `&` or `*` where a value can begin, followed by a name. Texts that look so need
-  /// quotes.
-  private static func alias(in text: String, of file: String) -> FilePlace? {
-    for (line, bytes) in text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated() {
-      var before = UInt8(ascii: " ")
-      var mark: Int?
-      for (column, byte) in bytes.enumerated() {
-        if mark != nil, !" \t\r,]}:\"'*".utf8.contains(byte) {
-          return FilePlace(file: file, line: line + 1, column: column)
-        }
-        let isStart = " \t[{,:-?".utf8.contains(before)
-        if byte == UInt8(ascii: "#"), before == UInt8(ascii: " ") || before == UInt8(ascii: "\t") { break }
-        mark = isStart && (byte == UInt8(ascii: "*") || byte == UInt8(ascii: "&")) ? column : nil
-        before = byte
-      }
-    }
-    return nil
   }
 
   private static func error(_ error: any Error, of file: String) -> ConfigurationError {
@@ -89,8 +73,9 @@ extension ConfigNode {
     case .scanner(_, let problem, let mark, _), .parser(_, let problem, let mark, _),
       .composer(_, let problem, let mark, _):
       return at(mark, problem)
-    case .duplicatedKeysInMapping(let keys, let context):
-      return at(context.mark, "\(keys.first ?? "a key") is given twice")
+    case .duplicatedKeysInMapping(_, let context):
+      // It may be a secret that stands in the wrong place.
+      return at(context.mark, "a name is given twice")
     case .reader(let problem, _, _, _):
       return FilePlace(file: file, line: 1, column: 1).error("", LogText.escaped(problem), "save the file as UTF-8")
     default:

@@ -13,9 +13,12 @@ enum SettingShape: Sendable, Hashable {
   /// Names with a value each, which become `NAME=VALUE`.
   case byName
 
-  /// The texts of a value.
-  static func texts(of node: ConfigNode, for setting: any SettingDeclaration) throws(ConfigurationError) -> [GivenText]
-  {
+  /// The texts of a value; none for what is switched off.
+  ///
+  /// - Parameter canBeOff: `null` switches the setting off: it has no default, and others may have it on for all streams.
+  static func texts(
+    of node: ConfigNode, for setting: any SettingDeclaration, canBeOff: Bool = false
+  ) throws(ConfigurationError) -> [GivenText] {
     func given(_ text: String, _ node: ConfigNode) -> GivenText {
       GivenText(text, .file(node.place, setting.path ?? ""), isSecret: setting.isSecret)
     }
@@ -23,6 +26,10 @@ enum SettingShape: Sendable, Hashable {
       node.place.error(setting.path?.description ?? "", "\(node.kind) is no value of it", advice)
     }
     switch (setting.shape, node.content) {
+    case (_, .none) where canBeOff && !setting.isSecret: return []
+    case (_, .list(let nodes)) where nodes.isEmpty && setting.isSecret:
+      throw mistake(node, "write one \(setting.form ?? "value"), or leave the line out to let every client in")
+    case (.joined, .list(let nodes)) where nodes.isEmpty: return []
     case (_, .none): throw mistake(node, "write a value, or leave the line out")
     case (.yesOrNo, .text(let text)):
       guard let word = ["true": "1", "false": "0"][text] else {

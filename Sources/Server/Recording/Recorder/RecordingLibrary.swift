@@ -200,6 +200,9 @@ final class RecordingLibrary: Sendable {
     return recorder
   }
 
+  /// No recording of the stream can be started.
+  func isNeverRecorded(_ stream: StreamName) -> Bool { policy(stream).start == .never }
+
   private func settings(of stream: StreamName) -> RecordingSettings {
     var settings = settings
     settings.policy = policy(stream)
