@@ -135,7 +135,7 @@ def adapted(text: str, weir, folder: pathlib.Path) -> str:
 def shell(text: str, folder: pathlib.Path, seconds: float, ends: bool) -> str:
     """Runs commands in their own shell and returns their output. Commands that do not end by themselves are interrupted."""
     own = {name: value for name, value in os.environ.items() if not name.startswith("WEIR_")}
-        environment = {**own, "SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy", "TOKEN": "T0KEN-for-the-documents",
+    environment = {**own, "SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy", "TOKEN": "T0KEN-for-the-documents",
                    "PATH": f"{folder}:/usr/bin:{os.environ['PATH']}"}
     if not (folder / "weir").exists():
         shutil.copy(tools.weir_binary(), folder / "weir")

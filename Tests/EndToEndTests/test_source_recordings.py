@@ -140,7 +140,7 @@ def test_a_source_that_cannot_be_read_is_told_when_its_recording_is_begun(start,
 
 
 def test_what_is_never_recorded_is_named(weir):
-    assert "The test pattern is never recorded" in record(weir, "start", "demo").json["detail"]
+    assert "This stream is never recorded" in record(weir, "start", "demo").json["detail"]
 
 
 def test_what_is_thrown_away_is_gone_and_the_source_goes_on(weir):

@@ -105,7 +105,7 @@ export class RecordingPanel {
     const { stream } = this.#session;
     const { source } = this.#publisher;
     const isCaptured = source?.state === "live" || source?.state === "preview";
-    // The test pattern is never recorded.
+    // A test pattern, and a stream whose record mode is never, is not recorded.
     const kind = source?.kind ?? stream?.protocol;
     this.#panel.hidden = this.#storage === null || kind === "test" || (stream === null && !isCaptured);
     if (this.#panel.hidden) return;
