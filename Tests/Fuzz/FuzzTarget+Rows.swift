@@ -1,4 +1,5 @@
 @testable import Basics
+@testable import FMP4
 import Foundation
 import GRDB
 @testable import Ingest
