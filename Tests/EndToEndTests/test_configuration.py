@@ -107,6 +107,8 @@ FILES = [
     ("streams: {cam: {window: 120}}", False), ("streams: {a b: {}}", False), ("streams: [cam]", False),
     ("streams: {cam: {record: {split: 'each:90m', mode: manual}}}", True), ("streams: {cam: {record: {mode: often}}}", False),
     ("sources: {demo: test}", True), ("sources: [demo]", False), ("log: {level: loud}", False),
+    ("streams: {cam: {ladder: null, rewind: ~, record: {split: null}}}", True), ("streams: {'*': {rewind: null}}", False),
+    ("streams: {cam: {window: null}}", False), ("streams: {cam: {ladder: []}}", True),
     ("streams: {cam: {targetDuration: 4}}", True), ("streams: {cam: {targetDuration: later}}", False),
 ]
 

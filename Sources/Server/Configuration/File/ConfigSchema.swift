@@ -9,17 +9,21 @@ enum ConfigSchema {
     return JSONTree.object(root).text(depth: 0)
   }
 
-  private static func object(_ group: ConfigGroup) -> [(String, JSONTree)] {
+  /// - Parameter canBeOff: `null` switches off what has no default.
+  private static func object(_ group: ConfigGroup, canBeOff: Bool = false) -> [(String, JSONTree)] {
     if group.isOfStreams {
       return [
         ("type", .list([.text("object"), .text("null")])),
         ("propertyNames", .object([("pattern", .text("^[A-Za-z0-9*][A-Za-z0-9._*-]{0,63}$"))])),
-        ("additionalProperties", .object(object(.stream))),
+        ("properties", .object([(StreamPattern.all.description, .object(object(.stream)))])),
+        ("additionalProperties", .object(object(.stream, canBeOff: true))),
       ]
     }
     let members = group.members.map { key, member -> (String, JSONTree) in
       switch member {
-      case .group(let inner): (key, .object(object(inner)))
+      case .group(let inner): (key, .object(object(inner, canBeOff: canBeOff)))
+      case .setting(let setting) where canBeOff && setting.standard == nil && !setting.isSecret:
+        (key, .object([("anyOf", .list([.object(schema(of: setting)), .object([("type", .text("null"))])]))]))
       case .setting(let setting): (key, .object(schema(of: setting)))
       }
     }
@@ -73,24 +77,12 @@ enum JSONTree {
   func text(depth: Int) -> String {
     let (outer, inner) = (String(repeating: "  ", count: depth), String(repeating: "  ", count: depth + 1))
     switch self {
-    case .text(let text): return Self.quoted(text)
+    case .text(let text): return LogText.json(text)
     case .word(let word): return word
     case .list(let list): return "[" + list.map { $0.text(depth: depth) }.joined(separator: ", ") + "]"
     case .object(let members):
-      let lines = members.map { "\(inner)\(Self.quoted($0.0)): \($0.1.text(depth: depth + 1))" }
+      let lines = members.map { "\(inner)\(LogText.json($0.0)): \($0.1.text(depth: depth + 1))" }
       return "{\n" + lines.joined(separator: ",\n") + "\n\(outer)}"
     }
-  }
-
-  private static func quoted(_ text: String) -> String {
-    var quoted = "\""
-    for scalar in text.unicodeScalars {
-      switch scalar {
-      case "\"", "\\": quoted += "\\" + String(scalar)
-      case _ where scalar.value < 0x20: quoted += " "
-      default: quoted += String(scalar)
-      }
-    }
-    return quoted + "\""
   }
 }

@@ -60,7 +60,7 @@ struct ConfigWriter {
     }
   }
 
-  /// A text as YAML, in double quotes unless it is plain without them.
+  /// A text as YAML: plain where it may be, else as JSON, which is YAML as well.
   static func quoted(_ text: String) -> String {
     let isWord = text.utf8.allSatisfy { byte in
       switch byte {
@@ -71,16 +71,6 @@ struct ConfigWriter {
     }
     let isPlain = isWord && text.first.map { $0.isLetter || $0.isNumber || $0 == "." || $0 == "/" } == true
     if isPlain, !["true", "false", "null", "yes", "no", "on", "off"].contains(text.lowercased()) { return text }
-    var quoted = "\""
-    for scalar in text.unicodeScalars {
-      switch scalar {
-      case "\"", "\\": quoted += "\\" + String(scalar)
-      case "\n": quoted += "\\n"
-      case "\t": quoted += "\\t"
-      case _ where scalar.value < 0x20: quoted += "?"
-      default: quoted += String(scalar)
-      }
-    }
-    return quoted + "\""
+    return LogText.json(text)
   }
 }
