@@ -1,5 +1,6 @@
 internal import FMP4
 internal import Logging
+internal import NIOCore
 
 /// The publisher of a connection, as needed by the gate and the log.
 struct Publisher {
@@ -7,6 +8,8 @@ struct Publisher {
   let protocolName: String
   let remoteAddress: String
   let host: String?
+  /// The address of the listener that accepted the connection; nil if it has none of its own.
+  var door: SocketAddress?
   let gate: any PublishGate
   let logger: Logger
 

@@ -70,7 +70,7 @@ final class PublisherConnection {
 
   /// Registers the connection. False if the listener is closing.
   func begin() -> Bool {
-    guard connections.add(self, end: onLoop { $0.shutDown() }) else { return false }
+    guard connections.add(self, at: publisher.door, end: onLoopWith { $0.end(withListener: $1) }) else { return false }
     awaitPublication()
     return true
   }
@@ -102,10 +102,10 @@ final class PublisherConnection {
     connections.remove(self, of: peer)
   }
 
-  /// Handles the stop of the listener.
-  private func shutDown() {
-    end(.shutdown)
-    if isClosing { owner?.closeAtOnce() } else { owner?.refuse(EndReason.shutdown.text, isFailure: false) }
+  /// Handles the end of the listener.
+  private func end(withListener reason: EndReason) {
+    end(reason)
+    if isClosing { owner?.closeAtOnce() } else { owner?.refuse(reason.text, isFailure: false) }
   }
 
   /// Logs a line about its publication or, without one, about the connection. File and line of the caller identify

@@ -1,3 +1,5 @@
+internal import FMP4
+internal import NIOCore
 internal import Synchronization
 
 /// Counters of connections that were refused or delayed before authorisation.
@@ -22,7 +24,7 @@ extension ConnectionRefusals {
 final class ConnectionRegistry: Sendable {
   private struct State {
     var peers: PeerTable
-    var connections: [ObjectIdentifier: @Sendable () -> Void] = [:]
+    var connections: [ObjectIdentifier: (door: SocketAddress?, end: @Sendable (EndReason) -> Void)] = [:]
     var isClosed = false
     var refusals = ConnectionRefusals()
     var waiters: [CheckedContinuation<Void, Never>] = []
@@ -61,12 +63,18 @@ final class ConnectionRegistry: Sendable {
     state.withLock { $0.peers.noLongerUnauthenticated(peer, failed: failed, now: now) }
   }
 
-  /// Keeps a connection until `remove`. `end` asks it to end. False if the listener is closing.
-  func add(_ connection: AnyObject, end: @escaping @Sendable () -> Void) -> Bool {
+  /// Replaces the most connections of one address; nil for no limit.
+  func limit(connectionsPerAddress: Int?) {
+    state.withLock { $0.peers.limits.connectionsPerAddress = connectionsPerAddress }
+  }
+
+  /// Keeps a connection until `remove`. `door` is the address that it was accepted at; `end` asks it to end. False if the
+  /// listener is closing.
+  func add(_ connection: AnyObject, at door: SocketAddress?, end: @escaping @Sendable (EndReason) -> Void) -> Bool {
     let key = ObjectIdentifier(connection)
     return state.withLock {
       if $0.isClosed { return false }
-      $0.connections[key] = end
+      $0.connections[key] = (door, end)
       return true
     }
   }
@@ -84,11 +92,16 @@ final class ConnectionRegistry: Sendable {
   }
 
   /// Admits no more connections. Returns the functions that end the present ones.
-  func closeForGood() -> [@Sendable () -> Void] {
+  func closeForGood() -> [@Sendable (EndReason) -> Void] {
     state.withLock {
       $0.isClosed = true
-      return Array($0.connections.values)
+      return $0.connections.values.map(\.end)
     }
+  }
+
+  /// The functions that end the present connections of an address that was listened at.
+  func ends(at door: SocketAddress) -> [@Sendable (EndReason) -> Void] {
+    state.withLock { $0.connections.values.filter { $0.door == door }.map(\.end) }
   }
 
   /// Returns when no connection is left.

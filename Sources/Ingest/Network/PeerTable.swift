@@ -28,7 +28,7 @@ struct PeerTable {
     var isNew: Bool
   }
 
-  private let limits: PeerLimits
+  var limits: PeerLimits
   private var peers: [String: Peer] = [:]
   private var unauthenticated = 0
 

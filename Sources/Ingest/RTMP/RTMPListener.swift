@@ -34,7 +34,7 @@ package final class RTMPListener: IngestListener {
 
   private let shared: Shared
   private let group: any EventLoopGroup
-  private let servers = Mutex<[any Channel]>([])
+  private let servers = Mutex<[(place: SocketAddress, channel: any Channel)]>([])
 
   /// `group` runs the connections. `clock` gives the time of the media.
   package init(
@@ -76,9 +76,22 @@ package final class RTMPListener: IngestListener {
         }
       }
       .listen(at: place)
-    servers.withLock { $0.append(channel) }
     guard let address = channel.localAddress else { throw ChannelError.unknownLocalAddress }
+    servers.withLock { $0.append((address, channel)) }
     return address
+  }
+
+  package func stop(at place: SocketAddress) async {
+    let closing = servers.withLock { servers in
+      defer { servers.removeAll { $0.place == place } }
+      return servers.filter { $0.place == place }
+    }
+    for one in closing { try? await one.channel.close() }
+    for end in shared.connections.ends(at: place) { end(.failed("the server no longer listens at this address")) }
+  }
+
+  package func limit(connectionsPerAddress: Int?) {
+    shared.connections.limit(connectionsPerAddress: connectionsPerAddress)
   }
 
   package var refusals: ConnectionRefusals { shared.connections.refusals }
@@ -88,8 +101,8 @@ package final class RTMPListener: IngestListener {
       defer { servers = [] }
       return servers
     }
-    for channel in channels { try? await channel.close() }
-    for end in shared.connections.closeForGood() { end() }
+    for one in channels { try? await one.channel.close() }
+    for end in shared.connections.closeForGood() { end(.shutdown) }
     await shared.connections.allGone()
   }
 
@@ -110,7 +123,8 @@ extension RTMPListener.Shared {
     }
     let publisher = Publisher(
       protocolName: tls == nil ? "RTMP" : "RTMPS", remoteAddress: PeerText.place(of: address),
-      host: peer == PeerText.unknown ? nil : peer, gate: gate, logger: logger)
+      host: peer == PeerText.unknown ? nil : peer,
+      door: channel.parent?.localAddress, gate: gate, logger: logger)
     let connection = RTMPConnection(shared: self, peer: peer, publisher: publisher, loop: channel.eventLoop)
     if let tls {
       try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls()))

@@ -4,8 +4,11 @@ internal import HTTP
 struct APIRoute: Sendable {
   enum Access: String, Sendable {
     case open
-    /// Clients that send the admin token (`AdminGate`).
-    case admin
+    /// Clients that send a token or key with this scope (`AdminGate`).
+    case read, operate, admin
+
+    /// Nil where no token is needed.
+    var scope: AdminScope? { AdminScope(rawValue: rawValue) }
   }
 
   typealias Handler = @Sendable (APIRoutes, APIRequest) -> HTTPAnswer

@@ -17,10 +17,11 @@ struct APIRoutes {
   let clock: SteadyClock
   /// For the publishing instructions on the pages.
   let rtmpPort: Int?
-  let publishKeyRequired: Bool
+  var publishKeyRequired: Bool { gate.authorizer.isClosed }
   /// For the pages' links; nil if none is configured.
   let publicURL: PublicURL?
   let capacity: ServerCapacity
+  let control: ControlAPI
   /// For the list of streams: a list of a thousand takes tens of milliseconds, too long for an event loop.
   let lists: SingleFlight<Int, ByteBuffer>
 
@@ -29,7 +30,7 @@ struct APIRoutes {
     .text(UTCText(clock.wallTime).internet, cache: .never)
   }
 
-  var recordingAPI: RecordingAPI { RecordingAPI(library: recordings, isWritable: gate.token != nil, clock: clock) }
+  var recordingAPI: RecordingAPI { RecordingAPI(library: recordings, isWritable: gate.isOpen, clock: clock) }
 
   var refusals: RefusalsAPI { RefusalsAPI(streams: streams, gate: gate, publishKeyRequired: publishKeyRequired) }
 
@@ -49,7 +50,7 @@ struct APIRoutes {
 
   private var list: ServerAnswer {
     ServerAnswer(
-      streams: streams.all.map(describe), publishKeyRequired: publishKeyRequired, writable: gate.token != nil,
+      streams: streams.all.map(describe), publishKeyRequired: publishKeyRequired, writable: gate.isOpen,
       records: recordings != nil, rtmpPort: rtmpPort,
       capacity: [
         "streams": capacity.streams, "connections": capacity.connections, "descriptors": capacity.descriptors,

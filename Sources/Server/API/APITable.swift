@@ -6,35 +6,46 @@ internal import HTTP
 enum APITable {
   static let routes = [
     APIRoute(.get, "/api/v1", "this list") { _, _ in .now(.json(APITable.index)) },
-    APIRoute(.get, "/api/v1/admin", .admin, "200: the token is the right one") { _, _ in .now(.json(["admin": true])) },
-    APIRoute(.get, "/api/v1/devices", .admin, "cameras and microphones of this machine") { $0.sources.devices($1) },
+    APIRoute(.get, "/api/v1/admin", .read, "200: the token is the right one") { _, _ in .now(.json(["admin": true])) },
+    APIRoute(.get, "/api/v1/devices", .read, "cameras and microphones of this machine") { $0.sources.devices($1) },
+    APIRoute(.get, "/api/v1/keys", .admin, "the keys, without their texts") { routes, _ in routes.control.keys() },
+    APIRoute(.post, "/api/v1/keys", .admin, takesBody: true, "makes a key; its text is told once") {
+      $0.control.addKey($1)
+    },
+    APIRoute(.delete, "/api/v1/keys/{key}", .admin, "revokes a key and ends what it publishes") {
+      $0.control.removeKey($1)
+    },
     APIRoute(.get, "/api/v1/recordings", "a page of recordings, newest first") { $0.recordingAPI.list($1) },
     APIRoute(.get, "/api/v1/recordings/{stream}/{file}", "one recording") { $0.recordingAPI.one($1) },
-    APIRoute(.delete, "/api/v1/recordings/{stream}/{file}", .admin, "moves it aside, to be deleted later") {
+    APIRoute(.delete, "/api/v1/recordings/{stream}/{file}", .operate, "moves it aside, to be deleted later") {
       $0.recordingAPI.change($1, .delete)
     },
     APIRoute(.get, "/api/v1/recordings/{stream}/{file}/clip", "a stretch of it as an MP4") { $0.replay.clip($1) },
     APIRoute(.get, "/api/v1/recordings/{stream}/{file}/keyframes", "where decoding can begin, and the time of day") {
       $0.replay.keyFrames($1)
     },
-    APIRoute(.post, "/api/v1/recordings/{stream}/{file}/protect", .admin, "nothing deletes it") {
+    APIRoute(.post, "/api/v1/recordings/{stream}/{file}/protect", .operate, "nothing deletes it") {
       $0.recordingAPI.change($1, .protect)
     },
-    APIRoute(.post, "/api/v1/recordings/{stream}/{file}/restore", .admin, "takes a deletion back") {
+    APIRoute(.post, "/api/v1/recordings/{stream}/{file}/restore", .operate, "takes a deletion back") {
       $0.recordingAPI.change($1, .restore)
     },
-    APIRoute(.post, "/api/v1/recordings/{stream}/{file}/unprotect", .admin, "it may be deleted again") {
+    APIRoute(.post, "/api/v1/recordings/{stream}/{file}/unprotect", .operate, "it may be deleted again") {
       $0.recordingAPI.change($1, .unprotect)
     },
     APIRoute(.get, "/api/v1/refusals", "publications that were refused lately, and why") { $0.refusals.list($1) },
-    APIRoute(.get, "/api/v1/sources", .admin, "this server's own sources") { $0.sources.list($1) },
-    APIRoute(.get, "/api/v1/sources/{source}", .admin, "one of them") { $0.sources.one($1) },
-    APIRoute(.get, "/api/v1/sources/{source}/preview.jpg", .admin, "its newest frame") { $0.sources.preview($1) },
-    APIRoute(.post, "/api/v1/sources/{source}/recording/start|stop|cancel", .admin, "its recording, on the air or off")
+    APIRoute(.get, "/api/v1/settings", .read, "what holds, and where each value comes from") {
+      $0.control.settings($1)
+    },
+    APIRoute(.post, "/api/v1/settings/reload", .admin, "reads the configuration file again") { $0.control.reload($1) },
+    APIRoute(.get, "/api/v1/sources", .read, "this server's own sources") { $0.sources.list($1) },
+    APIRoute(.get, "/api/v1/sources/{source}", .read, "one of them") { $0.sources.one($1) },
+    APIRoute(.get, "/api/v1/sources/{source}/preview.jpg", .read, "its newest frame") { $0.sources.preview($1) },
+    APIRoute(.post, "/api/v1/sources/{source}/recording/start|stop|cancel", .operate, "its recording, on the air or off")
     {
       $0.sources.record($1)
     },
-    APIRoute(.post, "/api/v1/sources/{source}/start|preview|stop", .admin, "puts it on the air, takes it off, ends it")
+    APIRoute(.post, "/api/v1/sources/{source}/start|preview|stop", .operate, "puts it on the air, takes it off, ends it")
     {
       $0.sources.act($1)
     },
@@ -42,11 +53,20 @@ enum APITable {
     APIRoute(.get, "/api/v1/streams", "all streams, and what this server is") { $0.list(on: $1.eventLoop) },
     APIRoute(.get, "/api/v1/streams/{stream}", "one stream") { $0.stream($1) },
     APIRoute(
-      .post, "/api/v1/streams/{stream}/capture/camera|microphone|controls|keyframe", .admin, takesBody: true,
+      .post, "/api/v1/streams/{stream}/capture/camera|microphone|controls|keyframe", .operate, takesBody: true,
       "changes devices and their controls while they are live"
     ) { $0.captures.change($1) },
-    APIRoute(.post, "/api/v1/streams/{stream}/recording/start|stop|cancel", .admin, "the stream's recording") {
+    APIRoute(.post, "/api/v1/streams/{stream}/recording/start|stop|cancel", .operate, "the stream's recording") {
       $0.recordingAPI.control($1)
+    },
+    APIRoute(.delete, "/api/v1/streams/{stream}/settings", .admin, "takes back what was set of a stream") {
+      $0.control.setSettings($1, clearing: true)
+    },
+    APIRoute(.get, "/api/v1/streams/{stream}/settings", .read, "what holds for a stream") {
+      $0.control.settingsOfStream($1)
+    },
+    APIRoute(.put, "/api/v1/streams/{stream}/settings", .admin, takesBody: true, "sets what holds for a stream") {
+      $0.control.setSettings($1, clearing: false)
     },
   ]
 
@@ -73,7 +93,7 @@ enum APITable {
     guard let route = address.route(for: request.method) else {
       return .failure(Refusal(problem: .methodNotAllowed(allow: address.methods.description)))
     }
-    if route.access == .admin, let refusal = gate.refusal(of: request) { return .failure(Refusal(problem: refusal)) }
+    if let scope = route.access.scope, let refusal = gate.refusal(of: request, needing: scope) { return .failure(Refusal(problem: refusal)) }
     return .success((route, values))
   }
 

@@ -2,16 +2,20 @@ internal import HTTP
 internal import Ingest
 internal import NIOHTTP1
 
-/// Checks whether a request may change things. It must carry the admin token as a bearer token (RFC 6750 §2.1), and must not come
-/// from a page of another origin. Without a configured token no request may, not even from this machine.
+/// Checks whether a request may administer. It must carry an admin token, or a key with a scope, as a bearer token (RFC 6750
+/// §2.1), and must not come from a page of another origin. Without any, no request may, not even from this machine.
 struct AdminGate: Sendable {
-  /// Nil if the server was started without one.
-  let token: Secret?
-  var attempts = AdminAttempts()
+  let authorizer: Authorizer
+  let attempts: AdminAttempts
+
+  /// Somebody may administer over HTTP.
+  var isOpen: Bool { authorizer.hasAdministrators }
 
   /// Why the request is refused; nil if it is allowed. Reveals nothing about the requested resource.
-  func refusal(of request: HTTPRequest) -> Problem? {
-    guard let token else {
+  ///
+  /// - Parameter scope: what the bearer must be allowed to do.
+  func refusal(of request: HTTPRequest, needing scope: AdminScope = .operate) -> Problem? {
+    guard isOpen else {
       return Problem(
         status: .forbidden, title: "Read-only", detail: "This server was started without an admin token.",
         help: "Start it with --admin-token or WEIR_ADMIN_TOKEN to change anything over HTTP.")
@@ -27,10 +31,18 @@ struct AdminGate: Sendable {
     }
     let client = request.client
     if let seconds = attempts.pause(of: client) { return Self.tooMany(retryAfter: seconds) }
-    guard fields.count == 1, let given = Self.bearer(fields[0]), Secret(given).matches(token) else {
+    guard fields.count == 1, let given = Self.bearer(fields[0]), let granted = authorizer.scope(of: Secret(given))
+    else {
       attempts.fail(client)
       return Self.unauthorized(
         "The admin token is wrong.", challenge: #"Bearer realm="weir", error="invalid_token""#)
+    }
+    guard granted >= scope else {
+      return Problem(
+        status: .forbidden, title: "Not allowed",
+        detail: "This token has the scope \(granted.rawValue), and \(scope.rawValue) is needed.",
+        help: "Use a token with the scope \(scope.rawValue).",
+        headers: [HeaderField("WWW-Authenticate", #"Bearer realm="weir", error="insufficient_scope""#)])
     }
     return nil
   }

@@ -14,7 +14,7 @@ struct RefusalsAPI {
 
   func list(_ request: APIRequest) -> HTTPAnswer {
     let name = request.http.query("stream")
-    let refusal = gate.refusal(of: request.http)
+    let refusal = gate.refusal(of: request.http, needing: .read)
     if let refusal, name == nil, publishKeyRequired { return .now(refusal.response) }
     let entries = streams.recentRefusals.reversed().filter { name == nil || $0.refused.stream == name }
     return .now(.json(["refusals": entries.map { Refusal($0, isForAdmin: refusal == nil) }]))

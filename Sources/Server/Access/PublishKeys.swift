@@ -11,7 +11,7 @@ struct PublishKeys: Sendable {
   var hasKeyForAll: Bool { !forAllNames.isEmpty }
 
   /// The length of the shortest key in bytes; nil without keys.
-  var shortest: Int? { (byPattern.values.flatMap { $0 } + forAllNames).map(\.length).min() }
+  var shortest: Int? { (byPattern.values.flatMap { $0 } + forAllNames).compactMap(\.length).min() }
 
   /// Adds a key. A name may have several, so that one can be replaced while another is in use.
   ///

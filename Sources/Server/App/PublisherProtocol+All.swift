@@ -18,9 +18,12 @@ extension PublisherProtocol {
     let listener = RTMPListener(
       gate: server.streams, clock: server.clock, logger: server.logger, group: NIOSingletons.posixEventLoopGroup,
       configuration: limits)
-    let secure = configuration.rtmps.map { [Place(setting: "rtmps", address: $0, isSecure: true)] } ?? []
     return PublisherProtocol(
-      listener: listener, places: [Place(setting: "rtmp", address: configuration.rtmp)] + secure, path: "/live"
+      listener: listener,
+      places: { configuration in
+        [Place(setting: "rtmp", address: configuration.rtmp)]
+          + (configuration.rtmps.map { [Place(setting: "rtmps", address: $0, isSecure: true)] } ?? [])
+      }, path: "/live"
     ) { server, key in "\(server)/NAME\(key)   (OBS: server \(server), stream key NAME\(key))" }
   }
 }

@@ -22,9 +22,17 @@ struct PublisherProtocol: Sendable {
   }
 
   var listener: any IngestListener
-  var places: [Place]
+  /// The addresses of a configuration.
+  var places: @Sendable (ServerConfiguration) -> [Place]
   /// Path after the name and port of the server.
   var path: String
   /// The publishing instructions; `key` follows the stream's name.
   var invitation: @Sendable (_ server: String, _ key: String) -> String
+
+  init(
+    listener: any IngestListener, places: @escaping @Sendable (ServerConfiguration) -> [Place], path: String,
+    invitation: @escaping @Sendable (_ server: String, _ key: String) -> String
+  ) {
+    (self.listener, self.places, self.path, self.invitation) = (listener, places, path, invitation)
+  }
 }

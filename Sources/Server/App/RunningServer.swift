@@ -4,6 +4,7 @@ internal import HTTP
 internal import Ingest
 internal import Logging
 internal import ServiceLifecycle
+internal import UnixSignals
 
 /// The server between its start and its stop.
 struct RunningServer: Service {
@@ -14,10 +15,12 @@ struct RunningServer: Service {
   let publishers: [any IngestListener]
   let http: HTTPListener
   let sources: LocalSources
-  let certificate: ServerCertificate?
+  let certificate: CertificateHolder
   let memory: MemoryBudget
   /// Nil if no other process continues the streams.
   let stateStore: StreamStateStore?
+  let settings: SettingsHolder
+  let control: ControlDatabase?
   /// Whether the first source's page is opened in a browser.
   let opensPage: Bool
   let logger: Logger
@@ -31,15 +34,23 @@ struct RunningServer: Service {
       group.addTask { await sources.run() }
       group.addTask { await tendStreams() }
       if let recordings { group.addTask { await tend(recordings) } }
-      if let certificate { group.addTask { await certificate.watch() } }
+      group.addTask { await reloadAtHangUp() }
+      certificate.begin()
       try? await gracefulShutdown()
       SystemdNotify.send(.stopping)
       if stateStore != nil { streams.prepareToLeave() }
       // The samples in the encoders belong to streams that are still live.
       await sources.stop()
       await stop()
+      certificate.end()
       group.cancelAll()
     }
+    control?.close()
+  }
+
+  /// Reads the settings again at each SIGHUP.
+  private func reloadAtHangUp() async {
+    for await _ in await UnixSignalsSequence(trapping: .sighup) { _ = await settings.control?.reload() }
   }
 
   /// Ends streams whose publishers stay away, and checks recordings and free memory.

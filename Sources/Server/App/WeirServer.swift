@@ -14,18 +14,26 @@ struct WeirServer {
   let configuration: ServerConfiguration
   let logger: Logger
   let clock: SteadyClock
-  private let recordings: RecordingLibrary?
+  let recordings: RecordingLibrary?
   private let archive: RecordingArchive
   let streams: StreamRegistry
   let descriptors: DescriptorBudget
+  let viewers: ViewerRegistry
   private let media: WindowBudget
   private let stateStore: StreamStateStore?
-  private let inherited: InheritedSockets
+  let inherited: InheritedSockets
   private let protocols: @Sendable (WeirServer) -> [PublisherProtocol]
+  let authorizer: Authorizer
+  /// The settings of streams, which change while the server runs.
+  let profiles: Reloadable<StreamProfiles>
+  /// Where the configuration came from; nil if it cannot be read again.
+  let sources: SettingSources?
+  let setLogLevel: @Sendable (Logger.Level) -> Void
 
-  /// `protocols` are those for publishers.
+  /// `protocols` are those for publishers. `sources` are those that `configuration` was made of.
   init(
-    configuration: ServerConfiguration, inherited: InheritedSockets = .none, logger: Logger,
+    configuration: ServerConfiguration, from sources: SettingSources? = nil, inherited: InheritedSockets = .none,
+    logger: Logger, setLogLevel: @escaping @Sendable (Logger.Level) -> Void = { _ in },
     protocols: @escaping @Sendable (WeirServer) -> [PublisherProtocol] = PublisherProtocol.all
   ) {
     self.protocols = protocols
@@ -34,44 +42,49 @@ struct WeirServer {
     media = WindowBudget(perStream: configuration.streamMemory, inAll: configuration.mediaMemory)
     self.inherited = inherited
     self.configuration = configuration
+    (self.sources, self.setLogLevel) = (sources, setLogLevel)
     self.logger = logger
     let clock = SteadyClock.system()
     self.clock = clock
     let disk = NIOSingletons.posixBlockingThreadPool
     let files = OpenRecordings(descriptors: descriptors)
-    let profiles = configuration.streams
+    let profiles = Reloadable(configuration.streams)
+    self.profiles = profiles
+    let authorizer = Authorizer(configuration.accessRules, clock: clock)
+    self.authorizer = authorizer
+    viewers = ViewerRegistry(limit: configuration.maxViewers, clock: clock)
+    let registry = Reloadable<StreamRegistry?>(nil)
     let archive = RecordingArchive(
-      folder: configuration.recordingsFolder, rewind: { profiles[$0].settings.rewind },
+      folder: configuration.recordingsFolder, 
+      // A stream that runs keeps what its viewers were told.
+      rewind: { (registry.now?.stream($0)?.settings ?? profiles.now[$0].settings).rewind },
       publicURL: configuration.publicURL, files: files)
     self.archive = archive
     let library = configuration.recordingsFolder.map { folder in
       RecordingLibrary(
-        folder: folder, keepFree: configuration.keepFree, policy: { profiles[$0].recording },
+        folder: folder, keepFree: configuration.keepFree, policy: { profiles.now[$0].recording },
         retention: configuration.retention, threads: disk, archive: archive, files: files, logger: logger)
     }
     recordings = library
-    let buffers =
-      configuration.canRewind
-      ? TimeShiftBuffers(
-        folder: configuration.recordingsFolder ?? "/var/tmp", keepFree: configuration.keepFree, archive: archive,
-        logger: logger)
-      : nil
+    let buffers = TimeShiftBuffers(
+      folder: configuration.recordingsFolder ?? "/var/tmp", keepFree: configuration.keepFree, archive: archive,
+      logger: logger)
     let segments = configuration.segmentsFolder.map { folder in
       (folder: folder, thread: NIOThreadPool(numberOfThreads: 1))
     }
     segments?.thread.start()
     stateStore = configuration.stateFolder.map { StreamStateStore(folder: $0, clock: clock, logger: logger) }
     streams = StreamRegistry(
-      settings: { profiles[$0].settings },
-      publishKeys: configuration.publishKeys, names: configuration.nameLimits, descriptors: descriptors,
+      settings: { profiles.now[$0].settings },
+      authorizer: authorizer, names: configuration.nameLimits, descriptors: descriptors,
       memory: media, sinksPerStream: configuration.sinksPerStream, clock: clock, logger: logger, stateStore: stateStore
     ) { stream, epoch, requested in
-      let rewinds = profiles[stream].settings.rewind != nil
+      let rewinds = profiles.now[stream].settings.rewind != nil
       var sinks: [any FragmentSink] =
         rewinds ? [RewindRetention(stream: stream, epoch: epoch, archive: archive)] : []
       if requested == .asConfigured, let recorder = library?.makeRecorder(stream: stream, epoch: epoch) {
         sinks.append(recorder)
-      } else if rewinds, let buffers {
+      } else if rewinds {
         sinks.append(buffers.make(stream, epoch: epoch))
       }
       if let segments {
@@ -79,6 +92,7 @@ struct WeirServer {
       }
       return sinks
     }
+    registry.now = streams
     library?.follow(streams, buffers: buffers)
   }
 
@@ -91,27 +105,46 @@ struct WeirServer {
     signal(SIGXFSZ, SIG_IGN)
     await resumeStreams()
     await recordings?.finishLeftovers(patience: Self.leftoverPatience)
+    let control = try openControlDatabase()
+    let given = try takeSettings(of: control)
     let protocols = protocols(self)
-    let certificate = try readCertificate(for: protocols)
     if let folder = configuration.segmentsFolder {
       try? await NIOSingletons.posixBlockingThreadPool.runIfActive { [logger] in
         SegmentSweep.run(folder: folder, logger: logger)
       }
     }
-    let endpoints = try await listen(by: protocols, tls: certificate?.rtmps)
     let memory = MemoryBudget(logger: logger)
     let sources = LocalSources(configuration.sources.map(makeSource))
     if configuration.sourcesBegin == .offAir { for source in sources.all { source.preview() } }
+    let certificate = CertificateHolder(logger: logger)
+    try certificate.prepare(for: configuration, protocols)
+    let listening = ListeningPlaces()
+    var endpoints: [PublisherProtocol.Endpoint] = []
+    for (place, each) in publisherPlaces(configuration, protocols, certificate) {
+      let bound = try await place.start()
+      await listening.add(place, bound: bound)
+      endpoints.append(PublisherProtocol.Endpoint(setting: place.setting, address: bound, of: each))
+    }
     let rtmp = endpoints.first { $0.setting == "rtmp" }
-    let http = makeHTTPListener(protocols, rtmpPort: rtmp?.address.port, memory: memory, sources: sources)
-    let pages = try await listenHTTP(http, tls: certificate?.https)
+    let settings = SettingsHolder()
+    let http = makeHTTPListener(
+      protocols, rtmpPort: rtmp?.address.port, memory: memory, sources: sources, settings: settings, control: control)
+    var pages: [SettingName: SocketAddress] = [:]
+    for place in pagePlaces(configuration, http, certificate) {
+      let bound = try await place.start()
+      await listening.add(place, bound: bound)
+      pages[place.setting] = bound
+    }
+    guard let page = pages["http"] else { throw ChannelError.unknownLocalAddress }
     descriptors.onShortage { count in http.shedSoon(count) }
+    settings.control = makeReloader(
+      protocols, given: given, http: http, listening: listening, certificate: certificate, control: control)
     let report = StartupReport(
-      configuration: configuration, capacity: capacity, http: pages.http, https: pages.https, endpoints: endpoints)
+      configuration: configuration, capacity: capacity, http: page, https: pages["https"], endpoints: endpoints)
     let running = RunningServer(
       report: report, streams: streams, recordings: recordings, clock: clock, publishers: protocols.map(\.listener),
       http: http, sources: sources, certificate: certificate, memory: memory, stateStore: stateStore,
-      opensPage: openingPage,
+      settings: settings, control: control, opensPage: openingPage,
       logger: logger)
     let services = ServiceGroup(
       configuration: ServiceGroupConfiguration(
@@ -157,8 +190,8 @@ struct WeirServer {
   }
 
   private var sourceRecordings: SourceRecordings? {
-    recordings.map { [profiles = configuration.streams] in
-      SourceRecordings(library: $0, settings: { profiles[$0].settings }, logger: logger)
+    recordings.map { [profiles] in
+      SourceRecordings(library: $0, settings: { profiles.now[$0].settings }, logger: logger)
     }
   }
 
@@ -178,11 +211,11 @@ struct WeirServer {
   }
 
   private func makeHTTPListener(
-    _ protocols: [PublisherProtocol], rtmpPort: Int?, memory: MemoryBudget, sources: LocalSources
+    _ protocols: [PublisherProtocol], rtmpPort: Int?, memory: MemoryBudget, sources: LocalSources,
+    settings: SettingsHolder, control: ControlDatabase?
   ) -> HTTPListener {
     let attempts = AdminAttempts(clock: clock, logger: logger)
-    let gate = AdminGate(token: configuration.adminToken, attempts: attempts)
-    let viewers = ViewerRegistry(limit: configuration.maxViewers, clock: clock)
+    let gate = AdminGate(authorizer: authorizer, attempts: attempts)
     let traffic = HTTPTraffic()
     let metrics = MetricsReport(
       streams: streams, viewers: viewers, recordings: recordings, sources: sources, traffic: traffic,
@@ -195,7 +228,7 @@ struct WeirServer {
     let (liveThumbnails, recordingThumbnails, reports) = (Self.thread(), Self.thread(), Self.thread())
     let replay = ReplayRoutes(
       archive: archive, streams: streams,
-      layout: { [profiles = configuration.streams] in profiles[$0].settings.layout },
+      layout: { [profiles] in profiles.now[$0].settings.layout },
       longClips: LongClips(memory: memory))
     let router = Router(
       live: LiveRoutes(
@@ -205,9 +238,11 @@ struct WeirServer {
         streams: streams, viewers: viewers, recordings: recordings, captures: CaptureAPI(sources: sources),
         sources: SourcesAPI(
           sources: sources, previews: SourcePreviews(pool: liveThumbnails), recordings: sourceRecordings),
-        replay: replay, gate: gate, clock: clock, rtmpPort: rtmpPort,
-        publishKeyRequired: !configuration.publishKeys.isEmpty, publicURL: configuration.publicURL,
-        capacity: capacity, lists: SingleFlight(limit: 1, on: reports, sharing: .untilBegun)),
+        replay: replay, gate: gate, clock: clock, rtmpPort: rtmpPort, publicURL: configuration.publicURL,
+        capacity: capacity,
+        control: ControlAPI(
+          authorizer: authorizer, streams: streams, database: control, settings: settings, clock: clock),
+        lists: SingleFlight(limit: 1, on: reports, sharing: .untilBegun)),
       recordings: RecordingRoutes(
         library: recordings,
         thumbnails: recordings.map { RecordingThumbnails(library: $0, logger: logger, pool: recordingThumbnails) }),
@@ -226,56 +261,5 @@ struct WeirServer {
         """)
     }
     return listener
-  }
-
-  private func listenHTTP(
-    _ http: HTTPListener, tls: TLSContextSource?
-  ) async throws -> (http: SocketAddress, https: SocketAddress?) {
-    let plain = try await bind(configuration.http, "http") { place in try await http.start(place) }
-    guard let address = configuration.https, let tls else { return (plain, nil) }
-    let secure = try await bind(address, "https") { place in try await http.start(place, tls: tls) }
-    return (plain, secure)
-  }
-
-  /// Listens at an address, or on the socket that was passed to this process.
-  private func bind(
-    _ address: ListenAddress, _ setting: SettingName, _ start: (ListenEndpoint) async throws -> SocketAddress
-  ) async throws -> SocketAddress {
-    if let socket = inherited[setting] { return try await start(.socket(socket)) }
-    return try await address.bind(for: setting) { host, port in
-      try await start(.address(try SocketAddress(ipAddress: host, port: port)))
-    }
-  }
-
-  private func listen(
-    by protocols: [PublisherProtocol], tls: TLSContextSource?
-  ) async throws -> [PublisherProtocol.Endpoint] {
-    var endpoints: [PublisherProtocol.Endpoint] = []
-    for each in protocols {
-      for place in each.places {
-        let address = try await bind(place.address, place.setting) {
-          try await each.listener.start($0, tls: place.isSecure ? tls : nil)
-        }
-        endpoints.append(PublisherProtocol.Endpoint(setting: place.setting, address: address, of: each))
-      }
-    }
-    return endpoints
-  }
-
-  /// Nil if nothing is served over TLS.
-  private func readCertificate(
-    for protocols: [PublisherProtocol]
-  ) throws(ConfigurationError) -> ServerCertificate? {
-    guard configuration.https != nil || protocols.contains(where: { $0.places.contains(where: \.isSecure) }) else {
-      return nil
-    }
-    guard let files = configuration.tls else {
-      throw ConfigurationError(.usage, "TLS needs a certificate: give --tls-cert and --tls-key")
-    }
-    do throws(TLSFilesError) {
-      return try ServerCertificate(files: files, minimumVersion: configuration.minimumTLS, logger: logger)
-    } catch {
-      throw ConfigurationError(.configuration, error.description)
-    }
   }
 }

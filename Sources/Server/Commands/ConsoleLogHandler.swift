@@ -9,7 +9,13 @@ internal import Logging
 /// The logger's label is the component. The metadata `stream` names the stream and stands before the message. All other metadata
 /// follows the message as `key=value`, sorted.
 struct ConsoleLogHandler: LogHandler {
-  var logLevel: Logger.Level
+  var logLevel: Logger.Level {
+    get { own ?? threshold.level }
+    set { own = newValue }
+  }
+  private let threshold: LogThreshold
+  /// The level of one logger, instead of that of all.
+  private var own: Logger.Level?
   var metadata: Logger.Metadata = [:]
   var metadataProvider: Logger.MetadataProvider?
   private let component: String
@@ -21,11 +27,11 @@ struct ConsoleLogHandler: LogHandler {
   private let now: @Sendable () -> WallTime
 
   init(
-    label: String, level: Logger.Level, format: LogFormat, output: LogOutput, rate: LogRate = LogRate(),
+    label: String, threshold: LogThreshold, format: LogFormat, output: LogOutput, rate: LogRate = LogRate(),
     now: @escaping @Sendable () -> WallTime = { ClockReading.now().wall }
   ) {
     component = label
-    logLevel = level
+    self.threshold = threshold
     self.format = format
     self.output = output
     self.rate = rate

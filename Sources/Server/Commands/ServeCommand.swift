@@ -46,7 +46,7 @@ struct ServeCommand: AsyncParsableCommand {
     {
       // A program that reads the log as JSON must be able to read this line as well.
       let logger = Logger(label: Version.name) {
-        ConsoleLogHandler(label: $0, level: .critical, format: .json, output: .standardError)
+        ConsoleLogHandler(label: $0, threshold: LogThreshold(.critical), format: .json, output: .standardError)
       }
       logger.critical("\(error)")
       throw ExitCode(error.exitCode)
@@ -56,9 +56,9 @@ struct ServeCommand: AsyncParsableCommand {
   private func serve(_ sources: SettingSources, openingPage: Bool) async throws {
     let configuration = try ServerConfiguration(loading: sources)
     let (level, format) = (configuration.logLevel, configuration.logFormat)
-    let rate = LogRate()
+    let (rate, threshold) = (LogRate(), LogThreshold(level))
     LoggingSystem.bootstrap { label in
-      ConsoleLogHandler(label: label, level: level, format: format, output: .standardError, rate: rate)
+      ConsoleLogHandler(label: label, threshold: threshold, format: format, output: .standardError, rate: rate)
     }
     let logger = Logger(label: Version.name)
     for overruled in sources.overruled { logger.warning("\(overruled)") }
@@ -68,7 +68,9 @@ struct ServeCommand: AsyncParsableCommand {
     }
     try configuration.prepareFolders()
     let inherited = try InheritedSockets(environment: Arguments.environment())
-    try await WeirServer(configuration: configuration, inherited: inherited, logger: logger)
-      .run(openingPage: openingPage)
+    try await WeirServer(
+      configuration: configuration, from: sources, inherited: inherited, logger: logger,
+      setLogLevel: { threshold.level = $0 }
+    ).run(openingPage: openingPage)
   }
 }

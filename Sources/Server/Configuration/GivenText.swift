@@ -1,4 +1,5 @@
 internal import Basics
+internal import Ingest
 
 /// The text given for a setting, and its origin.
 struct GivenText: Sendable {
@@ -6,6 +7,8 @@ struct GivenText: Sendable {
     case flag(SettingName)
     case variable(SettingName)
     case file(FilePlace, SettingPath)
+    /// Set of a stream over the API.
+    case api(StreamName)
     case standard(SettingName)
   }
 
@@ -24,7 +27,7 @@ struct GivenText: Sendable {
   var mayName: Bool {
     switch origin {
     case .flag, .variable: true
-    case .file, .standard: false
+    case .file, .api, .standard: false
     }
   }
 
@@ -42,6 +45,7 @@ struct GivenText: Sendable {
       switch origin {
       case .flag(let name), .standard(let name): (name: name.flag, separator: " ")
       case .variable(let name): (name: name.variable, separator: "=")
+      case .api(let stream): (name: "set over the API for \(stream)", separator: ": ")
       case .file(let place, let path): (name: "\(place): \(path)", separator: ": ")
       }
     let value = isSecret || text.isEmpty ? "" : place.separator + LogText.escaped(text)

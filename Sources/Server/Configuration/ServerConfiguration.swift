@@ -112,8 +112,6 @@ extension ServerConfiguration {
   /// Viewers of some stream can go back on disk.
   var canRewind: Bool { streams.all.contains { $0.settings.rewind != nil } }
 
-  /// Number of sinks that keep the files of a stream open.
-  var sinksPerStream: Int {
-    [recordingsFolder, segmentsFolder].count { $0 != nil } + (canRewind ? 1 : 0)
-  }
+  /// Number of sinks that keep the files of a stream open, beside its time-shift buffer.
+  var sinksPerStream: Int { [recordingsFolder, segmentsFolder].count { $0 != nil } }
 }

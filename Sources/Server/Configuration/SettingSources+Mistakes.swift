@@ -24,7 +24,7 @@ extension SettingSources {
       switch effective.first?.origin {
       case .flag(let name): return (place, Overruled(variable: "\(place): \(path)", flag: name.flag))
       case .variable(let name): return (place, Overruled(variable: "\(place): \(path)", flag: name.variable))
-      case .file, .standard, nil: return nil
+      case .file, .api, .standard, nil: return nil
       }
     }.sorted { ($0.0.line, $0.0.column) < ($1.0.line, $1.0.column) }.map(\.1)
   }

@@ -6,8 +6,10 @@ extension SettingSources {
   /// The same sources with the configuration file that they name, if they name one.
   func readingFile() throws(ConfigurationError) -> SettingSources {
     guard let given = texts(of: ServerOptions().config).last else { return self }
-    return SettingSources(
+    var sources = SettingSources(
       flags: flags, environment: environment, file: try ConfigFile.load(given), defaults: defaults)
+    sources.setByAPI = setByAPI
+    return sources
   }
 
   /// The names and patterns with settings of their own, the most specific first, each with the sources of its settings. Of the
@@ -15,13 +17,14 @@ extension SettingSources {
   var ofStreams: [(pattern: StreamPattern, sources: SettingSources)] {
     get throws(ConfigurationError) {
       let named = try textsByName
-      let names = named.keys.sorted().map { name in
+      let own = Set(named.keys).union(setByAPI.keys)
+      let names = own.sorted().map { name in
         var sources = self
         let entry = file?.entries.first { $0.pattern.matches(name) }
-        sources.own = (entry?.texts ?? [:]).merging(named[name] ?? [:]) { $1 }
+        sources.own = (entry?.texts ?? [:]).merging(setByAPI[name] ?? [:]) { $1 }.merging(named[name] ?? [:]) { $1 }
         return (pattern: StreamPattern(name), sources: sources)
       }
-      let entries = (file?.entries ?? []).filter { entry in entry.pattern.name.map { named[$0] == nil } ?? true }
+      let entries = (file?.entries ?? []).filter { entry in entry.pattern.name.map { !own.contains($0) } ?? true }
       return names
         + entries.map { entry in
           var sources = self

@@ -9,6 +9,8 @@ struct SettingSources: Sendable {
   let defaults: [SettingName: String]
   /// Nil when there is none.
   let file: ConfigFile?
+  /// What was set over the API, by stream. It beats the file, and flags beat it.
+  var setByAPI: [StreamName: [SettingName: [GivenText]]] = [:]
   /// What a stream has of its own; empty for all streams.
   var own: [SettingName: [GivenText]] = [:]
 

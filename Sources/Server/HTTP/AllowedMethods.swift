@@ -7,19 +7,21 @@ package struct AllowedMethods: OptionSet, Sendable, CustomStringConvertible {
   package static let get = AllowedMethods(rawValue: 1)
   package static let post = AllowedMethods(rawValue: 2)
   package static let delete = AllowedMethods(rawValue: 4)
+  package static let put = AllowedMethods(rawValue: 8)
 
   package func allow(_ method: HTTPRequest.Method) -> Bool {
     switch method {
     case .get, .head: contains(.get)
     case .post: contains(.post)
     case .delete: contains(.delete)
+    case .put: contains(.put)
     case .options: true
-    case .put, .patch, .other: false
+    case .patch, .other: false
     }
   }
 
   package var description: String {
-    let names = [(Self.get, "GET, HEAD"), (.post, "POST"), (.delete, "DELETE")].filter { contains($0.0) }.map(\.1)
+    let names = [(Self.get, "GET, HEAD"), (.post, "POST"), (.put, "PUT"), (.delete, "DELETE")].filter { contains($0.0) }.map(\.1)
     return (names + ["OPTIONS"]).joined(separator: ", ")
   }
 }

@@ -19,15 +19,14 @@ final class ConnectionLimiter: Sendable {
     /// Connections that only get a response that the server is full.
     var refused = 0
     var unproven: [String: Int] = [:]
-    /// All connections of an address, when that number is limited.
+    /// All connections of an address.
     var perAddress: [String: Int] = [:]
     var numbered = 0
   }
 
-  private let capacity: Int
+  private let policy: Reloadable<HTTPPolicy>
   private let refusedCapacity: Int
   private let unprovenPerAddress: Int
-  private let perAddress: Int?
   private let memory: MemoryBudget
   private let descriptors: DescriptorBudget
   private let traffic: HTTPTraffic
@@ -35,16 +34,20 @@ final class ConnectionLimiter: Sendable {
   /// Rings when the last connection has closed.
   let emptied = Bell()
 
-  /// `capacity` is the most served connections, when nothing else uses their descriptors.
-  init(capacity: Int, limits: HTTPLimits, memory: MemoryBudget, descriptors: DescriptorBudget, traffic: HTTPTraffic) {
+  init(
+    _ policy: Reloadable<HTTPPolicy>, limits: HTTPLimits, memory: MemoryBudget, descriptors: DescriptorBudget,
+    traffic: HTTPTraffic
+  ) {
+    self.policy = policy
     self.descriptors = descriptors
     self.traffic = traffic
-    self.capacity = capacity
     refusedCapacity = limits.refusedConnections
     unprovenPerAddress = limits.unprovenConnectionsPerAddress
-    perAddress = limits.connectionsPerAddress
     self.memory = memory
   }
+
+  /// The most served connections, when nothing else uses their descriptors.
+  var capacity: Int { min(policy.now.connections, descriptors.viewers) }
 
   /// The memory limit is small, or little memory is left.
   var isMemoryTight: Bool { memory.isTight }
@@ -76,7 +79,8 @@ final class ConnectionLimiter: Sendable {
   }
 
   private func admit(_ address: String, _ charge: MemoryBudget.Charge?, isProxy: Bool) -> Admission {
-    counts.withLock { counts in
+    let (capacity, perAddress) = (capacity, policy.now.connectionsPerAddress)
+    return counts.withLock { counts in
       guard counts.connections < capacity + refusedCapacity,
         isProxy || counts.unproven[address, default: 0] < unprovenPerAddress,
         isProxy || perAddress.map({ counts.perAddress[address, default: 0] < $0 }) ?? true
@@ -86,7 +90,7 @@ final class ConnectionLimiter: Sendable {
       guard isServed || counts.refused < refusedCapacity else { return .dropped }
       counts.connections += 1
       counts.unproven[address, default: 0] += 1
-      if perAddress != nil { counts.perAddress[address, default: 0] += 1 }
+      counts.perAddress[address, default: 0] += 1
       if isServed, let charge { return .served(charge) }
       counts.refused += 1
       return .refused
@@ -108,7 +112,7 @@ final class ConnectionLimiter: Sendable {
       counts.connections -= 1
       if admission == .refused { counts.refused -= 1 }
       if !isProven { Self.decrement(address, in: &counts.unproven) }
-      if perAddress != nil { Self.decrement(address, in: &counts.perAddress) }
+      Self.decrement(address, in: &counts.perAddress)
       return counts.connections
     }
     if left == 0 { emptied.ring() }

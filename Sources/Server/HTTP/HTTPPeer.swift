@@ -1,3 +1,4 @@
+internal import Basics
 internal import Ingest
 internal import NIOCore
 
@@ -8,6 +9,8 @@ final class HTTPPeer {
   /// The address for counting: an IPv4 address, or the /64 network of an IPv6 address.
   let host: String
   let source: RequestSource
+  /// The address that its listener was started at.
+  let door: SocketAddress?
   /// Later connections have higher numbers.
   let number: Int
   /// Whether the connection is served. Otherwise it only gets the response that the server is full.
@@ -21,7 +24,7 @@ final class HTTPPeer {
   private var polls: PollLimit
 
   /// Counts the connection until the channel closes. Nil when it must be closed without a response.
-  init?(of channel: any Channel, isTLS: Bool, services: HTTPServices, loop: LoopContext) {
+  init?(of channel: any Channel, isTLS: Bool, door: SocketAddress? = nil, services: HTTPServices, loop: LoopContext) {
     let limiter = services.limiter
     let host = Self.host(of: channel.remoteAddress)
     let source = RequestSource(peer: channel.remoteAddress, isTLS: isTLS, proxies: services.proxies)
@@ -31,9 +34,10 @@ final class HTTPPeer {
     self.host = host
     number = limiter.nextNumber()
     self.source = source
+    self.door = door
     isServed = admission != .refused
     self.limiter = limiter
-    polls = PollLimit(repeatsPerSecond: services.limits.repeatedPolls, loop: loop)
+    polls = PollLimit(repeatsPerSecond: services.policy.now.repeatedPolls, loop: loop)
     channel.closeFuture.assumeIsolated().whenComplete { _ in
       limiter.leave(host, admission, isProven: self.isProven)
     }

@@ -1,3 +1,4 @@
+internal import Basics
 internal import Ingest
 internal import Logging
 internal import NIOCore
@@ -10,12 +11,13 @@ struct HTTPServices: Sendable {
   let limits: HTTPLimits
   /// Proxies whose statements about client addresses are trusted.
   let proxies: TrustedProxies
-  /// Which origins may read which responses.
-  let origins: CrossOrigin
+  let policy: Reloadable<HTTPPolicy>
   let limiter: ConnectionLimiter
   let traffic: HTTPTraffic
   let pool: NIOThreadPool
   let logger: Logger
+
+  private var origins: CrossOrigin { policy.now.origins }
 
   /// The response to a complete request. It comes from the routes, except for OPTIONS, a full server and repeated polls. Called
   /// on `eventLoop`.

@@ -35,10 +35,13 @@ extension LiveStream {
     let body: ByteBuffer
     switch kind {
     case .multivariant:
-      body = HLSMultivariantPlaylist(epoch: epoch, layout: settings.layout, rewind: settings.rewind).render()
+      body = HLSMultivariantPlaylist(epoch: epoch, layout: epoch.presentation.layout, rewind: epoch.presentation.rewind)
+        .render()
     case .programme:
       body =
-        HLSMultivariantPlaylist(epoch: epoch, layout: settings.layout, mediaPlaylist: MediaName.programme).render()
+        HLSMultivariantPlaylist(
+          epoch: epoch, layout: epoch.presentation.layout, mediaPlaylist: MediaName.programme
+        ).render()
     case .media(let rendition, let form, let isDelta):
       policy = epoch.cachePolicy(form)
       body = mediaPlaylist(rendition, epoch, isDelta: isDelta).render()
@@ -54,7 +57,7 @@ extension LiveStream {
 
   private func mediaPlaylist(_ rendition: Rendition, _ epoch: EpochView, isDelta: Bool) -> HLSMediaPlaylist {
     let presented: [Rendition]
-    switch settings.layout {
+    switch epoch.presentation.layout {
     case .interleaved: presented = [.interleaved]
     case .separate:
       let kinds = epoch.window.currentInit?.tracks.map(\.kind) ?? []
@@ -71,7 +74,7 @@ extension LiveStream {
     return HLSMediaPlaylist(
       window: window, rendition: rendition,
       lowLatency: HLSMediaPlaylist.LowLatency(
-        addressing: settings.partAddressing,
+        addressing: epoch.presentation.addressing,
         siblings: presented.filter { $0 != rendition }.map { sibling in
           HLSMediaPlaylist.Sibling(rendition: sibling, window: epoch.window(of: sibling) ?? epoch.window)
         }, isDelta: isDelta))

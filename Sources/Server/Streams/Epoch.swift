@@ -122,9 +122,12 @@ struct Epoch: Sendable {
 
   /// The view with the rungs.
   var viewWithRungs: EpochView {
-    EpochView(
+    var view = EpochView(
       id: id, window: window, availabilityStart: availabilityStart ?? .zero, rungs: rungs, version: version,
       keptPeriods: keptPeriods, patience: settings.reconnectWindow, publicURL: settings.publicURL)
+    view.presentation = EpochView.Presentation(
+      layout: settings.layout, addressing: settings.partAddressing, rewind: settings.rewind)
+    return view
   }
 
   /// Begins the next publication of this epoch; its timeline follows the existing media.

@@ -20,6 +20,16 @@ struct EpochView: Sendable {
   let patience: MediaTime
   /// The public address of the server; nil when it is not configured.
   let publicURL: PublicURL?
+  /// How playlists present it.
+  var presentation = Presentation()
+
+  /// The settings that playlists follow. They stay those of the epoch when the stream's settings change.
+  struct Presentation: Sendable {
+    var layout = StreamSettings.HLSLayout.interleaved
+    var addressing = StreamSettings.PartAddressing.url
+    /// How far viewers can go back on disk.
+    var rewind: MediaTime?
+  }
 
   /// `prefix` defaults to the name of the epoch.
   init(

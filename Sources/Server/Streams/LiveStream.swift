@@ -11,7 +11,8 @@ internal import Synchronization
 /// this class passes information between them.
 final class LiveStream: Sendable {
   let name: StreamName
-  let settings: StreamSettings
+  /// Those of the current epoch. They change with the next one.
+  private let currentSettings: Reloadable<StreamSettings>
   let clock: SteadyClock
   let logger: Logger
   private let epochIDs: EpochID
@@ -45,7 +46,7 @@ final class LiveStream: Sendable {
   ) {
     self.name = name
     self.store = store
-    self.settings = settings
+    currentSettings = Reloadable(settings)
     self.clock = clock
     self.epochIDs = epochIDs
     self.workers = workers
@@ -63,23 +64,30 @@ final class LiveStream: Sendable {
     state = RankedMutex(.stream, State(publisher: PublisherSlot(settings.bounds), life: life))
   }
 
+  /// The settings of the current epoch.
+  var settings: StreamSettings { currentSettings.now }
+
+  /// The next publisher begins a new epoch.
+  var hasEnded: Bool { state.withLock { $0.life.phase == .ended } }
+
   // MARK: Publishers
 
   /// Gives the name to a publisher, as `PublisherSlot.admit` does. The caller evicts the former publisher, without the stream's
-  /// lock. `makeSinks` is called with the name of a new epoch.
+  /// lock. `settings` are those of a new epoch, and `makeSinks` is called with its name.
   func admit(
-    _ request: PublishRequest, right: PublishRight, makeSinks: (_ epoch: String) -> [any FragmentSink]
+    _ request: PublishRequest, _ proof: Authorizer.Proof, settings: StreamSettings,
+    makeSinks: (_ epoch: String) -> [any FragmentSink]
   ) throws(PublishRefusal) -> PublisherSlot.Change {
     let now = clock.monotonic()
     return try state.withLock { state throws(PublishRefusal) in
       stamp.change()
-      let admitted = try state.publisher.admit(request, right: right, now: now)
+      let admitted = try state.publisher.admit(request, proof, now: now)
       if let former = admitted.former {
         logger.warning(
           "\(request.protocolName) publisher \(request.remoteAddress) takes over from \(former.remoteAddress)")
         interrupt(&state)
       }
-      if state.life.phase == .ended { renewEpoch(&state, now: now) }
+      if state.life.phase == .ended { renewEpoch(settings, &state, now: now) }
       if !state.subscribers.makeSinks(of: state.life.epoch.id, makeSinks) {
         let count = state.subscribers.closing.count()
         logger.error(
@@ -93,7 +101,9 @@ final class LiveStream: Sendable {
     }
   }
 
-  private func renewEpoch(_ state: inout State, now: MonotonicTime) {
+  private func renewEpoch(_ settings: StreamSettings, _ state: inout State, now: MonotonicTime) {
+    currentSettings.now = settings
+    state.publisher.limit(by: settings.bounds)
     let wall = clock.wallTime
     let last = state.life.epoch
     let epoch = Epoch(
@@ -222,6 +232,21 @@ final class LiveStream: Sendable {
         return !isOver
       }
     }
+  }
+
+  /// Ends a publication whose key no longer gives the right to the name. The stream waits for another publisher.
+  func endRevoked(unless isValid: (Secret) -> Bool) {
+    let reason = EndReason.failed("the key that it was published with has been revoked")
+    let now = clock.monotonic()
+    let former = state.withLock { state -> PublisherSlot.Holder? in
+      guard let key = state.publisher.holder?.key, !isValid(key) else { return nil }
+      let former = state.publisher.release()
+      lose(reason, &state, now: now)
+      return former
+    }
+    guard let former else { return }
+    logger.notice("the publication of \(former.remoteAddress) is ended: its key has been revoked")
+    former.evict(reason)
   }
 
   /// Ends the stream and its publication now.

@@ -26,7 +26,7 @@ struct NameAllowance: Sendable {
   private static let rememberedNames = 2048
   private static let rememberedAddresses = 256
 
-  let limits: Limits
+  var limits: Limits
   private var addresses: [String: Address] = [:]
 
   init(_ limits: Limits) {

@@ -16,7 +16,7 @@ struct PublicationBounds: Sendable {
   /// A publication whose media clock advances by less than this share of real time is ended.
   static let slowestPace = 0.2
 
-  private let limits: Limits
+  let limits: Limits
   private var jumps: TokenBucket
   private var changes: TokenBucket
   private(set) var pace = MediaPace()

@@ -17,6 +17,10 @@ struct PublisherSlot: Sendable {
     let host: String?
     let evict: @Sendable (EndReason) -> Void
     let askForKeyFrame: (@Sendable () -> Void)?
+    /// The key that it depends on; nil if it needed none.
+    let key: Secret?
+    /// The name of the key, if it has one.
+    let keyName: String?
     fileprivate(set) var lastReceived: MonotonicTime
   }
 
@@ -41,14 +45,20 @@ struct PublisherSlot: Sendable {
     bounds = PublicationBounds(limits)
   }
 
+  /// Replaces the limits. What was counted is kept unless they differ.
+  mutating func limit(by limits: PublicationBounds.Limits) {
+    if bounds.limits != limits { bounds = PublicationBounds(limits) }
+  }
+
   // MARK: Coming and going
 
   /// Gives the name to a publisher. With the name's own key the newest publisher wins, at most once in five seconds. Without
   /// it, a holder that still sends keeps the name, except against its own address with a key for all names. Returns the former
   /// holder.
   mutating func admit(
-    _ request: PublishRequest, right: PublishRight, now: MonotonicTime
+    _ request: PublishRequest, _ proof: Authorizer.Proof, now: MonotonicTime
   ) throws(PublishRefusal) -> Change {
+    let right = proof.right
     let former = holder
     if let former, let refusal = refusal(of: request, right: right, holder: former, now: now) { throw refusal }
     guard bounds.begin(now: now) else {
@@ -64,7 +74,7 @@ struct PublisherSlot: Sendable {
     let token = PublicationToken(number: publications)
     holder = Holder(
       token: token, remoteAddress: request.remoteAddress, host: request.host, evict: request.onEviction,
-      askForKeyFrame: request.onKeyFrameWanted, lastReceived: now)
+      askForKeyFrame: request.onKeyFrameWanted, key: proof.key, keyName: proof.name, lastReceived: now)
     return (token, former)
   }
 

@@ -36,10 +36,22 @@ struct StreamDescriptors: Sendable {
   /// Gives the descriptors of a removed stream back.
   func giveBack(_ settings: StreamSettings) { budget.giveBackStream(count(of: settings) - memory(of: settings)) }
 
+  /// Changes what a stream holds, but for its memory, which it keeps. False when there are too few.
+  func exchange(_ former: StreamSettings, for next: StreamSettings) -> Bool {
+    let more = workers(of: next) - workers(of: former)
+    if more < 0 { budget.giveBackStream(-more) }
+    return more <= 0 || budget.takeStream(more)
+  }
+
   /// All descriptors of a stream with these settings.
   func count(of settings: StreamSettings) -> Int {
-    let workers = (settings.ladder.isEmpty ? 0 : 1) + (settings.audio == nil ? 0 : 1)
-    return DescriptorBudget.perStream - 1 + memory(of: settings) + DescriptorBudget.perSink * (sinks + workers)
+    DescriptorBudget.perStream - 1 + memory(of: settings) + DescriptorBudget.perSink * sinks + workers(of: settings)
+  }
+
+  /// The descriptors of the workers of the ladder and the audio, and of the time-shift buffer.
+  private func workers(of settings: StreamSettings) -> Int {
+    DescriptorBudget.perSink
+      * ((settings.ladder.isEmpty ? 0 : 1) + (settings.audio == nil ? 0 : 1) + (settings.rewind == nil ? 0 : 1))
   }
 
   /// The descriptors of the window of the source and of each rung.

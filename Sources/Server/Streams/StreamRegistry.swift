@@ -12,7 +12,7 @@ final class StreamRegistry: PublishGate {
   /// The settings of a stream that begins.
   private let settings: @Sendable (StreamName) -> StreamSettings
   private let workers: WorkerLauncher
-  private let publishKeys: PublishKeys
+  private let authorizer: Authorizer
   private let descriptors: StreamDescriptors
   private let memory: WindowBudget
   private let clock: SteadyClock
@@ -46,7 +46,7 @@ final class StreamRegistry: PublishGate {
 
   init(
     settings: @escaping @Sendable (StreamName) -> StreamSettings, workers: WorkerLauncher = .ownProcess,
-    publishKeys: PublishKeys = PublishKeys(), names: NameAllowance.Limits = NameAllowance.Limits(),
+    authorizer: Authorizer? = nil, names: NameAllowance.Limits = NameAllowance.Limits(),
     descriptors: DescriptorBudget = .unlimited, memory: WindowBudget = .unlimited, sinksPerStream: Int = 0,
     clock: SteadyClock, logger: Logger,
     stateStore: StreamStateStore? = nil,
@@ -54,7 +54,7 @@ final class StreamRegistry: PublishGate {
   ) {
     self.settings = settings
     self.workers = workers
-    self.publishKeys = publishKeys
+    self.authorizer = authorizer ?? Authorizer(clock: clock)
     self.descriptors = StreamDescriptors(
       budget: descriptors, sinks: sinksPerStream, leftovers: memory.leftovers)
     self.memory = memory
@@ -97,14 +97,14 @@ final class StreamRegistry: PublishGate {
   var recentRefusals: [RecentRefusals.Entry] { refusals.withLock { $0.entries } }
 
   private func admitInTime(_ request: PublishRequest) async throws(PublishRefusal) -> any MediaSink {
-    let right: PublishRight
+    let proof: Authorizer.Proof
     switch request.origin {
-    case .server: right = .unproven
+    case .server: proof = Authorizer.Proof(right: .unproven)
     case .peer:
-      guard let proven = publishKeys.right(of: request.key, to: request.stream) else { throw .unauthorized }
-      right = proven
+      guard let proven = authorizer.proof(of: request.key, to: request.stream) else { throw .unauthorized }
+      proof = proven
     }
-    let holder = right == .unproven ? request.host : nil
+    let holder = proof.right == .unproven ? request.host : nil
     let reservation = try state.withLock { state throws(PublishRefusal) in
       try reserve(request, holder: holder, &state)
     }
@@ -128,9 +128,7 @@ final class StreamRegistry: PublishGate {
       if known == nil, state.namedInMetrics.count < Self.namedInMetrics {
         state.namedInMetrics.insert(request.stream)
       }
-      let change = try stream.admit(request, right: right) { epoch in
-        makeSinks(request.stream, epoch, request.recording)
-      }
+      let change = try admit(request, proof, to: stream, isNew: known == nil, beside: state.streams.count)
       state.holdings.give(request.stream, to: holder, descriptors: descriptors.count(of: stream.settings))
       return (stream, change)
     }
@@ -138,6 +136,23 @@ final class StreamRegistry: PublishGate {
     guard let (stream, change) = admitted else { return try await admitInTime(request) }
     change.former?.evict(.replaced)
     return Publication(stream: stream, token: change.token)
+  }
+
+  /// Gives the stream to the publisher. A new epoch has the present settings, which may need more descriptors.
+  private func admit(
+    _ request: PublishRequest, _ proof: Authorizer.Proof, to stream: LiveStream, isNew: Bool, beside streams: Int
+  ) throws(PublishRefusal) -> PublisherSlot.Change {
+    let former = stream.settings
+    let next = !isNew && stream.hasEnded ? settings(stream.name) : former
+    guard descriptors.exchange(former, for: next) else { throw descriptors.refusal(beside: streams) }
+    do throws(PublishRefusal) {
+      return try stream.admit(request, proof, settings: next) { epoch in
+        makeSinks(request.stream, epoch, request.recording)
+      }
+    } catch {
+      _ = descriptors.exchange(next, for: former)
+      throw error
+    }
   }
 
   /// Reserves descriptors for an unknown name; viewers may still hold some of them. Nil for a known name. `holder` is the
@@ -167,6 +182,14 @@ final class StreamRegistry: PublishGate {
     guard !state.holdings.mayHold(stream, holder, descriptors: count, of: all) else { return nil }
     return .tooManyOfAddress(streams: state.holdings.streams(of: holder))
   }
+
+  /// Ends the publications whose keys have been revoked.
+  func endRevoked() {
+    for stream in all { stream.endRevoked { authorizer.stillGives($0, rightTo: stream.name) } }
+  }
+
+  /// Replaces the limits of names and streams.
+  func limit(by limits: NameAllowance.Limits) { state.withLock { $0.names.limits = limits } }
 
   /// The most streams with these settings at a time.
   func capacity(of settings: StreamSettings) -> Int {

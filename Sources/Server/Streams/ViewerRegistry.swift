@@ -10,7 +10,13 @@ internal import Synchronization
 /// get the newest place of the address with most places. That address must have more places than the new viewer's would then
 /// have. No other active viewer is dropped.
 final class ViewerRegistry: Sendable {
-  private let limit: Int
+  private let places: Atomic<Int>
+  /// The most viewers at once. Lowering it ends no viewer.
+  var limit: Int {
+    get { places.load(ordering: .relaxed) }
+    set { places.store(newValue, ordering: .relaxed) }
+  }
+
   private let clock: SteadyClock
   private let state = Mutex(State())
 
@@ -115,7 +121,7 @@ final class ViewerRegistry: Sendable {
   private static let sweepInterval: Int64 = 1_000_000_000
 
   init(limit: Int, clock: SteadyClock) {
-    self.limit = limit
+    places = Atomic(limit)
     self.clock = clock
   }
 

@@ -41,7 +41,7 @@ import Testing
   }
 
   /// All of the table that need the token, each with an address: words out of several stand for each other.
-  static let routes: [(HTTPRequest.Method, [String])] = APITable.routes.filter { $0.access == .admin }.map { route in
+  static let routes: [(HTTPRequest.Method, [String])] = APITable.routes.filter { $0.access != .open }.map { route in
     let method: HTTPRequest.Method = route.method == .post ? .post : route.method == .delete ? .delete : .get
     return (method, route.pattern.split(separator: "/").map { $0.split(separator: "|").first.map(String.init) ?? "" })
   }
@@ -57,9 +57,15 @@ import Testing
       source: RequestSource(isTLS: isTLS))
   }
 
+  private func gate(_ token: String?, clock: SteadyClock = .system()) -> AdminGate {
+    AdminGate(
+      authorizer: Authorizer(Authorizer.Rules(adminToken: token.map { Secret($0) }), clock: clock),
+      attempts: AdminAttempts(clock: clock))
+  }
+
   /// 200 for an admitted request.
   private func status(_ request: HTTPRequest, token: String?) -> Int {
-    switch APITable.admit(request, AdminGate(token: token.map { Secret($0) })) {
+    switch APITable.admit(request, gate(token)) {
     case .success: 200
     case .failure(let refusal): Int(refusal.problem.status.code)
     }
@@ -94,7 +100,7 @@ import Testing
 
   @Test func anAddressThatGuessesIsNotListenedToForAWhile() throws {
     let time = ManualClock()
-    let gate = AdminGate(token: Secret(Self.token), attempts: AdminAttempts(clock: time.clock))
+    let gate = gate(Self.token, clock: time.clock)
     for _ in 0..<Int(AdminAttempts.burst) {
       #expect(gate.refusal(of: request(Self.routes[0], .wrong, .absent))?.status == .unauthorized)
     }
@@ -106,7 +112,7 @@ import Testing
   }
 
   @Test func aRefusalSaysHowToAskAndNeverTheToken() throws {
-    let gate = AdminGate(token: Secret(Self.token))
+    let gate = gate(Self.token)
     let refusal = try #require(gate.refusal(of: request(Self.routes[0], .wrong, .absent)))
     #expect(refusal.headers == [HeaderField("WWW-Authenticate", #"Bearer realm="weir", error="invalid_token""#)])
     var text = ""

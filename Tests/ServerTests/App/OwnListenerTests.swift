@@ -22,14 +22,16 @@ import Testing
         "http": ["127.0.0.1:0"], "rtmp": ["127.0.0.1:0"], "record": [folder.path], "keep-free": ["0"], "log": ["json"],
       ], environment: [:])
     let started = StartedServer()
-    let server = WeirServer(configuration: try ServerConfiguration(loading: settings), logger: started.logger) {
-      server in
+    let server = WeirServer(
+      configuration: try ServerConfiguration(loading: settings), logger: started.logger
+    ) { _ in
+    } protocols: { server in
       let packets = PacketListener(
         PacketListener.Shared(gate: server.streams, clock: server.clock, logger: server.logger))
       started.listener.withLock { $0 = packets }
       let place = PublisherProtocol.Place(setting: "rtmps", address: ListenAddress(host: .ipv4("127.0.0.1"), port: 0))
       return PublisherProtocol.all(server) + [
-        PublisherProtocol(listener: packets, places: [place], path: "") { server, _ in server }
+        PublisherProtocol(listener: packets, places: { _ in [place] }, path: "") { server, _ in server }
       ]
     }
     let running = Task { try await server.run() }

@@ -60,7 +60,7 @@ final class PacketListener: IngestListener {
 
   func stop() async {
     for channel in channels.withLock({ $0 }) { try? await channel.close() }
-    for end in shared.connections.closeForGood() { end() }
+    for end in shared.connections.closeForGood() { end(.shutdown) }
     await shared.connections.allGone()
   }
 }

@@ -20,23 +20,23 @@ import Testing
 
   @Test func theNewestWinsAndTheFormerHolderIsTold() throws {
     var slot = PublisherSlot(PublicationBounds.Limits())
-    let first = try slot.admit(try request("a"), right: .keyOfName, now: 0)
+    let first = try slot.admit(try request("a"), Authorizer.Proof(right: .keyOfName), now: 0)
     #expect(first.former == nil)
-    let second = try slot.admit(try request("b"), right: .keyOfName, now: 1)
+    let second = try slot.admit(try request("b"), Authorizer.Proof(right: .keyOfName), now: 1)
     #expect(second.former?.token == first.token && slot.holder?.token == second.token)
-    #expect(throws: PublishRefusal.self) { try slot.admit(try request("c"), right: .keyOfName, now: 2) }
+    #expect(throws: PublishRefusal.self) { try slot.admit(try request("c"), Authorizer.Proof(right: .keyOfName), now: 2) }
     #expect(slot.holder?.token == second.token && slot.lastHost == "b", "who is refused changes nothing")
     #expect(slot.release()?.token == second.token && slot.holder == nil)
   }
 
   @Test func theClockAloneKeepsNoName() throws {
     var slot = PublisherSlot(PublicationBounds.Limits())
-    _ = try slot.admit(try request("a"), right: .unproven, now: 0)
+    _ = try slot.admit(try request("a"), Authorizer.Proof(right: .unproven), now: 0)
     let grace = StreamSettings.holderGrace.nanoseconds
     slot.count(.progress(.zero), now: .at(grace))
-    #expect(try slot.admit(try request("b"), right: .unproven, now: .at(grace)).former != nil)
+    #expect(try slot.admit(try request("b"), Authorizer.Proof(right: .unproven), now: .at(grace)).former != nil)
     slot.count(.discontinuity, now: .at(2 * grace))
-    #expect(throws: PublishRefusal.self) { try slot.admit(try request("c"), right: .unproven, now: .at(2 * grace + 1)) }
+    #expect(throws: PublishRefusal.self) { try slot.admit(try request("c"), Authorizer.Proof(right: .unproven), now: .at(2 * grace + 1)) }
     #expect(slot.counters.intake.jumps == 1 && slot.unprovenHost == "b")
   }
 

@@ -26,6 +26,28 @@ enum JSONText {
     return text
   }
 
+  /// Reads the body of a request.
+  static func decode<Value: Decodable>(_ type: Value.Type, from body: ByteBuffer) throws(ValueError) -> Value {
+    do {
+      return try JSONDecoder().decode(type, from: Data(body.readableBytesView))
+    } catch let error as DecodingError {
+      throw ValueError("the body is not the JSON that is wanted: \(describe(error))", advice: "see docs/http.md")
+    } catch {
+      throw ValueError("the body is not JSON", advice: "see docs/http.md")
+    }
+  }
+
+  private static func describe(_ error: DecodingError) -> String {
+    func place(_ context: DecodingError.Context) -> String {
+      context.codingPath.map(\.stringValue).joined(separator: ".")
+    }
+    return switch error {
+    case .keyNotFound(let key, _): "\(key.stringValue) is missing"
+    case .typeMismatch(_, let context), .valueNotFound(_, let context): "\(place(context)) has another type"
+    default: "it is not JSON"
+    }
+  }
+
   /// `2026-11-21T12:03:04.567Z`.
   static func time(_ time: WallTime) -> String { UTCText(time).internet }
 }

@@ -1,5 +1,6 @@
 internal import Basics
 internal import Glibc
+internal import Ingest
 internal import Storage
 
 /// The texts of a configuration file, by setting. Whether a text is a possible value is decided where the setting is read.
@@ -97,6 +98,26 @@ struct ConfigFile: Sendable {
 }
 
 extension ConfigFile {
+  /// What a request sets of a stream: JSON or YAML, as the stream's entry in a file.
+  static func texts(
+    of stream: StreamName, setByAPI text: String
+  ) throws(ConfigurationError) -> [SettingName: [GivenText]] {
+    var file = ConfigFile(name: "the request")
+    file.entries = [Entry(pattern: StreamPattern(stream))]
+    let node = try ConfigNode(reading: text, of: file.name)
+    guard case .mapping = node.content else {
+      throw node.place.error("", "\(node.kind) where settings are wanted", #"write {"partDuration": "100ms"}"#)
+    }
+    try file.read(node, as: .stream, for: 0)
+    let texts = file.entries.first?.texts ?? [:]
+    for given in texts.values.joined() where given.isSecret {
+      throw given.error("keys are not set here", "make one with POST /api/v1/keys")
+    }
+    return texts.mapValues { $0.map { GivenText($0.text, .api(stream)) } }
+  }
+
+  private init(name: String) { self.name = name }
+
   /// Reads a file.
   ///
   /// - Parameter given: the path. With a `-` before it, the file may be missing: then nil.

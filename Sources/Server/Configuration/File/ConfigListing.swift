@@ -40,6 +40,7 @@ extension GivenText.Origin: CustomStringConvertible {
     case .flag(let name): name.flag
     case .variable(let name): name.variable
     case .file(let place, _): place.description
+    case .api: "API"
     case .standard: "default"
     }
   }

@@ -12,7 +12,9 @@ package final class HTTPListener: Sendable {
   private let services: HTTPServices
   private let group: any EventLoopGroup
   private let loops: [ObjectIdentifier: NIOLoopBoundBox<LoopContext>]
-  private let channels = Mutex<[any Channel]>([])
+  private let channels = Mutex<[(place: SocketAddress, channel: any Channel)]>([])
+  /// What changes while the server runs.
+  package let policy: Reloadable<HTTPPolicy>
   private let shedding = Mutex(Shedding())
 
   /// The number of viewers that must still be disconnected.
@@ -29,7 +31,7 @@ package final class HTTPListener: Sendable {
   }
 
   /// The most connections at once, by `limits` and by the available descriptors.
-  package let capacity: Int
+  package var capacity: Int { services.limiter.capacity }
 
   /// `tickInterval` is the resolution of all deadlines. `clock` gives the dates of responses. `memory` and `descriptors` limit
   /// connections. `proxies` are trusted to name their clients.
@@ -41,11 +43,10 @@ package final class HTTPListener: Sendable {
     group: any EventLoopGroup = NIOSingletons.posixEventLoopGroup,
     pool: NIOThreadPool = NIOSingletons.posixBlockingThreadPool, tickInterval: TimeAmount = .milliseconds(250)
   ) {
-    capacity = min(limits.connections, descriptors.viewers)
+    policy = Reloadable(HTTPPolicy(limits, origins: origins))
     services = HTTPServices(
-      responder: responder, limits: limits, proxies: proxies, origins: origins,
-      limiter: ConnectionLimiter(
-        capacity: capacity, limits: limits, memory: memory, descriptors: descriptors, traffic: traffic),
+      responder: responder, limits: limits, proxies: proxies, policy: policy,
+      limiter: ConnectionLimiter(policy, limits: limits, memory: memory, descriptors: descriptors, traffic: traffic),
       traffic: traffic, pool: pool, logger: logger)
     self.group = group
     var loops: [ObjectIdentifier: NIOLoopBoundBox<LoopContext>] = [:]
@@ -79,13 +80,24 @@ package final class HTTPListener: Sendable {
       .childChannelOption(.allowRemoteHalfClosure, value: true)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
-          try Self.configure(channel, services: services, loops: loops, tls: tls)
+          let door = channel.parent?.localAddress
+          try Self.configure(channel, door: door, services: services, loops: loops, tls: tls)
         }
       }
     let channel = try await bootstrap.listen(at: place)
-    channels.withLock { $0.append(channel) }
     guard let bound = channel.localAddress else { throw ChannelError.unknownLocalAddress }
+    channels.withLock { $0.append((bound, channel)) }
     return bound
+  }
+
+  /// Stops listening at one address, and closes its connections. All others go on.
+  package func stop(at place: SocketAddress) async {
+    let closing = channels.withLock { channels in
+      defer { channels.removeAll { $0.place == place } }
+      return channels.filter { $0.place == place }
+    }
+    for one in closing { try? await one.channel.close().get() }
+    await eachConnection { if $0.peer.door == place { $0.close() } }
   }
 
   /// Stops listening, gives running responses `HTTPLimits.stopTime` to end, then closes the remaining connections.
@@ -94,7 +106,7 @@ package final class HTTPListener: Sendable {
       defer { channels = [] }
       return channels
     }
-    for channel in listening { try? await channel.close().get() }
+    for one in listening { try? await one.channel.close().get() }
     await eachConnection { $0.stop() }
     let patience = TimeAmount.nanoseconds(services.limits.stopTime.nanoseconds)
     _ = try? await services.limiter.emptied.wait(patience: patience) { self.connections == 0 }.get()
@@ -146,13 +158,13 @@ package final class HTTPListener: Sendable {
   }
 
   private static func configure(
-    _ channel: any Channel, services: HTTPServices, loops: [ObjectIdentifier: NIOLoopBoundBox<LoopContext>],
+    _ channel: any Channel, door: SocketAddress?, services: HTTPServices, loops: [ObjectIdentifier: NIOLoopBoundBox<LoopContext>],
     tls: TLSContextSource?
   ) throws {
     guard let loop = loops[ObjectIdentifier(channel.eventLoop)] else {
       throw ChannelError.inappropriateOperationForState
     }
-    guard let peer = HTTPPeer(of: channel, isTLS: tls != nil, services: services, loop: loop.value) else {
+    guard let peer = HTTPPeer(of: channel, isTLS: tls != nil, door: door, services: services, loop: loop.value) else {
       throw ChannelError.ioOnClosedChannel
     }
     let pipelines = HTTPPipelines(services: services, loop: loop.value, peer: peer)

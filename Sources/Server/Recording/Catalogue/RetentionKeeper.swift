@@ -6,9 +6,9 @@ internal import Logging
 /// Applies the retention rules once a second. Runs on the catalogue's thread; it may wait for the disk.
 struct RetentionKeeper {
   private let catalogue: RecordingCatalogue
-  private let rules: Retention
+  private var rules: Retention
   /// Nanoseconds for which a deletion can be undone.
-  private let undoTime: Int64
+  private var undoTime: Int64
   private let tell: @Sendable (RecordingEvent) -> Void
   private let freeBytes: @Sendable () -> Int64?
 
@@ -43,6 +43,15 @@ struct RetentionKeeper {
     let folder = catalogue.folder
     freeBytes = settings.freeBytes ?? { try? RecordingFolder.open(folder).freeBytes }
     self.tell = tell
+  }
+
+  /// Follows other rules from the next look on.
+  mutating func follow(_ settings: RetentionSettings) {
+    rules = Retention(
+      maximumAge: settings.maximumAge, maximumBytes: settings.maximumBytes,
+      maximumBytesPerStream: settings.maximumBytesPerStream, keepFree: rules.keepFree, whenFull: settings.whenFull)
+    undoTime = settings.undoTime
+    nextLook = .zero
   }
 
   /// To be called about once a second.

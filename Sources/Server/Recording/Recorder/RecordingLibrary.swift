@@ -28,7 +28,8 @@ final class RecordingLibrary: Sendable {
   /// Bytes that stay free on the disk.
   let keepFree: Int64
   /// Seconds for which a deletion can be undone.
-  let undoSeconds: Int64
+  var undoSeconds: Int64 { undo.load(ordering: .relaxed) }
+  private let undo: Atomic<Int64>
   let keeper: Mutex<RetentionKeeper>
   /// A retention run is queued for the catalogue's thread or in progress.
   let isRetaining = Atomic(false)
@@ -105,7 +106,7 @@ final class RecordingLibrary: Sendable {
     self.finisher = finisher
     self.settings = settings
     self.keepFree = keepFree
-    undoSeconds = retention.undoTime / 1_000_000_000
+    undo = Atomic(retention.undoTime / 1_000_000_000)
     catalogue = RecordingCatalogue(folder: folder, logger: logger)
     let counters = settings.counters
     registers.observers.withLock { [catalogue] in $0 = [catalogue, counters] + (archive.map { [$0] } ?? []) }
@@ -121,6 +122,12 @@ final class RecordingLibrary: Sendable {
     writers = NIOThreadPool(numberOfThreads: writerCount)
     writers.start()
     copier.start()
+  }
+
+  /// Follows other rules of retention. May wait for the disk.
+  func follow(_ retention: RetentionSettings) {
+    undo.store(retention.undoTime / 1_000_000_000, ordering: .relaxed)
+    keeper.withLock { $0.follow(retention) }
   }
 
   deinit {

@@ -1,0 +1,161 @@
+internal import Basics
+internal import FMP4
+internal import HTTP
+internal import Ingest
+internal import NIOCore
+internal import NIOHTTP1
+internal import NIOPosix
+
+/// `/api/v1/keys…` and settings: what is changed while the server runs, and outlives it.
+struct ControlAPI {
+  let authorizer: Authorizer
+  let streams: StreamRegistry
+  /// Nil without a state folder. Then nothing can be changed, since it would be forgotten.
+  let database: ControlDatabase?
+  let settings: SettingsHolder
+  let clock: SteadyClock
+
+  // MARK: Keys
+
+  func keys() -> HTTPAnswer {
+    .now(.json(KeysAnswer(keys: authorizer.keys.all.map { KeyAnswer($0, now: clock.wallTime) })))
+  }
+
+  func addKey(_ request: APIRequest) -> HTTPAnswer {
+    guard let database else { return .now(Self.needsState.response) }
+    let key: AccessKey
+    var generator = SystemRandomNumberGenerator()
+    let text = AccessKey.text(using: &generator)
+    do throws(ValueError) {
+      let wanted = try JSONText.decode(KeyRequest.self, from: request.http.body)
+      key = AccessKey(grant: try Self.grant(wanted, now: clock.wallTime), secret: Secret(text), madeAt: clock.wallTime)
+    } catch {
+      return .now(Problem.badRequest("\(error.reason).", help: "\(error.advice).").response)
+    }
+    let (keys, now) = (authorizer.keys, clock.wallTime)
+    return onDisk(request) {
+      guard keys.add(key) else {
+        return Problem(
+          status: .conflict, title: "Conflict",
+          detail: "There is a key of that name, or there are \(ControlDatabase.keyLimit) keys.",
+          help: "Choose another name, or delete a key."
+        ).response
+      }
+      do {
+        try database.add(key)
+      } catch {
+        _ = keys.remove(key.grant.name)
+        throw error
+      }
+      return .json(KeyAnswer(key, text: text, now: now))
+    }
+  }
+
+  /// Deletes a key and ends the publications that depend on it.
+  func removeKey(_ request: APIRequest) -> HTTPAnswer {
+    guard let database else { return .now(Self.needsState.response) }
+    let (keys, streams, name) = (authorizer.keys, streams, request[0])
+    return onDisk(request) {
+      guard keys.all.contains(where: { $0.grant.name == name }) else {
+        return Problem.notFound("There is no key of that name.").response
+      }
+      try database.removeKey(name)
+      _ = keys.remove(name)
+      streams.endRevoked()
+      return .json(["deleted": name])
+    }
+  }
+
+  private static func grant(_ wanted: KeyRequest, now: WallTime) throws(ValueError) -> AccessGrant {
+    var grant = AccessGrant(name: try AccessKey.name(parsing: wanted.name))
+    for (action, texts) in [(AccessAction.publish, wanted.publish), (.watch, wanted.watch), (.record, wanted.record)] {
+      guard let texts, !texts.isEmpty else { continue }
+      guard texts.count <= patternLimit else {
+        throw ValueError("a key has at most \(patternLimit) patterns of an action", advice: "use patterns with *")
+      }
+      grant.streams[action] = try texts.map { text throws(ValueError) in try StreamPattern(parsing: text) }
+    }
+    if let scope = wanted.scope {
+      guard let known = AdminScope(rawValue: scope) else {
+        throw ValueError("that is no scope", advice: "use read, operate or admin")
+      }
+      grant.scope = known
+    }
+    guard !grant.streams.isEmpty || grant.scope != nil else {
+      throw ValueError("the key would allow nothing", advice: "give publish, watch, record or scope")
+    }
+    if let text = wanted.expiresAt {
+      guard let time = UTCText.read(text), time > now else {
+        throw ValueError("expiresAt is no time to come", advice: "write 2027-01-31T00:00:00Z")
+      }
+      grant.ends = time
+    }
+    return grant
+  }
+
+  private static let patternLimit = 64
+
+  // MARK: Settings
+
+  func settings(_ request: APIRequest) -> HTTPAnswer {
+    withSettings(request) { .json(await $0.listing(of: nil)) }
+  }
+
+  func settingsOfStream(_ request: APIRequest) -> HTTPAnswer {
+    guard let name = StreamName(request[0]) else { return .now(Self.noName.response) }
+    return withSettings(request) { .json(await $0.listing(of: name)) }
+  }
+
+  func reload(_ request: APIRequest) -> HTTPAnswer {
+    withSettings(request) { Self.response(await $0.reload()) }
+  }
+
+  /// Replaces what was set of a stream; without a body takes it back.
+  func setSettings(_ request: APIRequest, clearing: Bool) -> HTTPAnswer {
+    guard let name = StreamName(request[0]) else { return .now(Self.noName.response) }
+    guard database != nil else { return .now(Self.needsState.response) }
+    let text = clearing ? nil : String(buffer: request.http.body)
+    return withSettings(request) { Self.response(await $0.set(text, of: name)) }
+  }
+
+  private static func response(_ result: Result<ReloadAnswer, SettingsMistake>) -> HTTPResponse {
+    switch result {
+    case .success(let answer): .json(answer)
+    case .failure(let mistake) where mistake.isOfServer: Problem.unreadable(mistake.text).response
+    case .failure(let mistake):
+      Problem(
+        status: .unprocessableEntity, title: "Settings refused", detail: mistake.text,
+        help: "Nothing was changed. Correct it and try again."
+      ).response
+    }
+  }
+
+  // MARK: Answers that wait
+
+  private func withSettings(
+    _ request: APIRequest, _ body: @escaping @Sendable (any SettingsControl) async -> HTTPResponse
+  ) -> HTTPAnswer {
+    guard let control = settings.control else {
+      return .now(Problem.notFound("This server's settings cannot be read again.").response)
+    }
+    let promise = request.eventLoop.makePromise(of: HTTPResponse.self)
+    promise.completeWithTask { await body(control) }
+    return .later(promise.futureResult)
+  }
+
+  private func onDisk(
+    _ request: APIRequest, _ body: @escaping @Sendable () throws -> HTTPResponse
+  ) -> HTTPAnswer {
+    .later(
+      NIOSingletons.posixBlockingThreadPool.runIfActive(eventLoop: request.eventLoop) {
+        do { return try body() } catch { return Problem.unreadable("\(error)").response }
+      })
+  }
+
+  private static let noName = Problem.notFound("No stream can have that name.")
+
+  private static let needsState = Problem(
+    status: .conflict, title: "Needs a state folder",
+    detail: "This server keeps no state, so what is set over the API would be forgotten.",
+    help: "Start it with --state FOLDER or WEIR_STATE.")
+}

@@ -1,0 +1,83 @@
+internal import Basics
+internal import FMP4
+internal import Ingest
+
+/// Decides who may publish, watch, record and administer: one for all protocols.
+final class Authorizer: Sendable {
+  /// What the configuration says.
+  struct Rules: Sendable {
+    var publishKeys = PublishKeys()
+    /// Nil where the configuration has none.
+    var adminToken: Secret?
+  }
+
+  let rules: Reloadable<Rules>
+  /// The keys that were made over the API.
+  let keys: KeyRing
+  private let clock: SteadyClock
+
+  init(_ rules: Rules = Rules(), keys: KeyRing = KeyRing(), clock: SteadyClock) {
+    self.rules = Reloadable(rules)
+    self.keys = keys
+    self.clock = clock
+  }
+
+  // MARK: Publishers
+
+  /// Publishing needs a key or a token.
+  var isClosed: Bool { !rules.now.publishKeys.isEmpty || keys.mayPublish }
+
+  /// How a publisher proved its right.
+  struct Proof: Sendable {
+    var right: PublishRight
+    /// The name of the key; nil for keys of the configuration, and where none is needed.
+    var name: String?
+    /// The key that the publication depends on: it ends when the key is revoked.
+    var key: Secret?
+  }
+
+  /// The right of a publisher to a name; nil if it has none.
+  func proof(of key: Secret?, to stream: StreamName) -> Proof? {
+    let configured = rules.now.publishKeys
+    if configured.isEmpty, !keys.mayPublish { return Proof(right: .unproven) }
+    guard let key else { return nil }
+    if !configured.isEmpty, let right = configured.right(of: key, to: stream) { return Proof(right: right, key: key) }
+    guard let grant = keys.grant(of: key), grant.holds(at: clock.wallTime), grant.allows(.publish, of: stream) else {
+      return nil
+    }
+    let isForAll = grant.streams[.publish]?.contains(.all) ?? false
+    return Proof(right: isForAll ? .keyForAllNames : .keyOfName, name: grant.name, key: key)
+  }
+
+  /// Whether a key that a publication depends on still gives the right. A key that has expired ends no publication.
+  func stillGives(_ key: Secret, rightTo stream: StreamName) -> Bool {
+    rules.now.publishKeys.right(of: key, to: stream).map { $0 != .unproven } ?? false
+      || keys.grant(of: key)?.allows(.publish, of: stream) ?? false
+  }
+
+  // MARK: Administrators
+
+  /// Somebody may administer over HTTP.
+  var hasAdministrators: Bool { rules.now.adminToken != nil || keys.hasAdministrators }
+
+  /// What the bearer of a token may administer; nil for nothing.
+  func scope(of token: Secret) -> AdminScope? {
+    if rules.now.adminToken?.matches(token) ?? false { return .admin }
+    guard let grant = keys.grant(of: token), grant.holds(at: clock.wallTime) else { return nil }
+    return grant.scope
+  }
+
+  // MARK: Viewers and programs
+
+  /// What a key that was made over the API allows; the admin token allows everything.
+  func grant(of secret: Secret) -> Result<AccessGrant, CredentialRefusal> {
+    if rules.now.adminToken?.matches(secret) ?? false {
+      let all = Dictionary(uniqueKeysWithValues: AccessAction.allCases.map { ($0, [StreamPattern.all]) })
+      return .success(AccessGrant(name: "the admin token", streams: all, scope: .admin))
+    }
+    guard let grant = keys.grant(of: secret) else { return .failure(.unknown) }
+    let now = clock.wallTime
+    if let begins = grant.begins, now < begins { return .failure(.notYet) }
+    return grant.holds(at: now) ? .success(grant) : .failure(.expired)
+  }
+}

@@ -1,0 +1,122 @@
+internal import FMP4
+internal import GRDB
+internal import Ingest
+internal import Storage
+
+/// What was set over the API and outlives the process: keys, and settings of streams. Calls block on the disk. A change is on
+/// the disk when the call returns. A damaged file is an error and is never replaced: its keys would be lost without notice.
+struct ControlDatabase: Sendable {
+  private let queue: DatabaseQueue
+
+  /// Name of the file in the state folder.
+  static let fileName = "control.sqlite"
+  /// The most keys.
+  static let keyLimit = 100_000
+
+  init(folder: String) throws {
+    var configuration = Configuration()
+    configuration.busyMode = .timeout(1)
+    configuration.journalMode = .wal
+    configuration.prepareDatabase { try $0.execute(sql: "PRAGMA synchronous = FULL") }
+    queue = try DatabaseQueue(path: "\(folder)/\(Self.fileName)", configuration: configuration)
+    try queue.write { database in
+      try database.execute(
+        sql: """
+          CREATE TABLE IF NOT EXISTS key (
+            name TEXT NOT NULL PRIMARY KEY, digest TEXT NOT NULL UNIQUE, madeAt INTEGER NOT NULL, endsAt INTEGER,
+            publish TEXT NOT NULL, watch TEXT NOT NULL, record TEXT NOT NULL, scope TEXT
+          ) WITHOUT ROWID;
+          CREATE TABLE IF NOT EXISTS setting (stream TEXT NOT NULL PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
+          """)
+    }
+  }
+
+  // MARK: Keys
+
+  /// All keys. A row that this program cannot have written is an error.
+  func keys() throws -> [AccessKey] {
+    try queue.read { database in
+      try Row.fetchAll(database, sql: "SELECT * FROM key LIMIT \(Self.keyLimit)").map { row in
+        guard let key = AccessKey(row) else { throw DatabaseError(resultCode: .SQLITE_CORRUPT) }
+        return key
+      }
+    }
+  }
+
+  func add(_ key: AccessKey) throws {
+    try queue.write { database in
+      func patterns(_ action: AccessAction) -> String {
+        (key.grant.streams[action] ?? []).map(\.description).joined(separator: ",")
+      }
+      try database.execute(
+        sql: "INSERT INTO key VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        arguments: [
+          key.grant.name, key.secret.hex, key.madeAt, key.grant.ends, patterns(.publish), patterns(.watch),
+          patterns(.record), key.grant.scope?.rawValue,
+        ])
+    }
+  }
+
+  func removeKey(_ name: String) throws {
+    try queue.write { try $0.execute(sql: "DELETE FROM key WHERE name = ?", arguments: [name]) }
+  }
+
+  // MARK: Settings of streams
+
+  /// The settings of streams, as text, by name.
+  func settings() throws -> [StreamName: String] {
+    try queue.read { database in
+      var settings: [StreamName: String] = [:]
+      for row in try Row.fetchAll(database, sql: "SELECT * FROM setting") {
+        guard let name = (row.value("stream") as String?).flatMap({ StreamName($0) }),
+          let text = row.value("text") as String?
+        else { throw DatabaseError(resultCode: .SQLITE_CORRUPT) }
+        settings[name] = text
+      }
+      return settings
+    }
+  }
+
+  /// Replaces the settings of a stream; nil deletes them.
+  func setSettings(_ text: String?, of stream: StreamName) throws {
+    try queue.write { database in
+      if let text {
+        try database.execute(
+          sql: "INSERT OR REPLACE INTO setting VALUES (?, ?)", arguments: [stream.description, text])
+      } else {
+        try database.execute(sql: "DELETE FROM setting WHERE stream = ?", arguments: [stream.description])
+      }
+    }
+  }
+
+  /// Closes the database and leaves a single file.
+  func close() {
+    try? queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)") }
+    try? queue.close()
+  }
+}
+
+extension AccessKey {
+  fileprivate init?(_ row: Row) {
+    guard let name = row.value("name") as String?, let secret = (row.value("digest") as String?).flatMap(Secret.init(hex:)),
+      let madeAt = row.value("madeAt") as WallTime?
+    else { return nil }
+    grant = AccessGrant(name: name)
+    for action in AccessAction.allCases {
+      guard let text = row.value(action.rawValue) as String? else { return nil }
+      var patterns: [StreamPattern] = []
+      for one in text.split(separator: ",") {
+        guard let pattern = try? StreamPattern(parsing: String(one)) else { return nil }
+        patterns.append(pattern)
+      }
+      if !patterns.isEmpty { grant.streams[action] = patterns }
+    }
+    if let text = row.value("scope") as String? {
+      guard let scope = AdminScope(rawValue: text) else { return nil }
+      grant.scope = scope
+    }
+    grant.ends = row.value("endsAt")
+    self.secret = secret
+    self.madeAt = madeAt
+  }
+}

@@ -1,0 +1,44 @@
+internal import Basics
+internal import Ingest
+internal import NIOCore
+
+/// An address to listen at, and how.
+struct ListeningPlace: Sendable {
+  let setting: SettingName
+  let address: ListenAddress
+  /// Starts to listen; returns the address with the chosen port.
+  let start: @Sendable () async throws -> SocketAddress
+  /// Stops to listen there and ends its connections.
+  let stop: @Sendable (SocketAddress) async -> Void
+}
+
+/// Where the server listens. Others are added and removed while it runs.
+actor ListeningPlaces {
+  private var open: [SettingName: (place: ListeningPlace, bound: SocketAddress)] = [:]
+
+  func add(_ place: ListeningPlace, bound: SocketAddress) { open[place.setting] = (place, bound) }
+
+  /// The places that `next` has and the server does not listen at yet, opened. If one of them cannot be opened, none is.
+  /// A place whose port is still taken by the one that it replaces cannot be opened beside it.
+  func opened(of next: [ListeningPlace]) async throws -> [(place: ListeningPlace, bound: SocketAddress)] {
+    var opened: [(place: ListeningPlace, bound: SocketAddress)] = []
+    for place in next where open[place.setting]?.place.address != place.address {
+      do {
+        opened.append((place, try await place.start()))
+      } catch {
+        for one in opened { await one.place.stop(one.bound) }
+        throw error
+      }
+    }
+    return opened
+  }
+
+  /// Takes over what `opened` returned, and closes what `next` has no longer.
+  func replace(with opened: [(place: ListeningPlace, bound: SocketAddress)], next: [ListeningPlace]) async {
+    let kept = Set(next.map(\.setting)).subtracting(opened.map(\.place.setting))
+    let closing = open.filter { !kept.contains($0.key) }
+    for (setting, _) in closing { open[setting] = nil }
+    for one in opened { open[one.place.setting] = one }
+    for one in closing.values { await one.place.stop(one.bound) }
+  }
+}

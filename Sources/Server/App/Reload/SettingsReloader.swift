@@ -1,0 +1,119 @@
+internal import Basics
+internal import Ingest
+internal import Logging
+internal import NIOCore
+internal import NIOPosix
+internal import NIOPosix
+
+/// Reads the configuration again while the server runs, at SIGHUP and over the API. A configuration with a mistake is refused
+/// as a whole, and the old one goes on.
+actor SettingsReloader {
+  /// What takes the new configuration. Called in order, after everything that can fail.
+  struct Parts: Sendable {
+    /// Where a configuration listens.
+    var places: @Sendable (ServerConfiguration) -> [ListeningPlace]
+    /// Gets ready for what a configuration listens at: reads a certificate.
+    var prepare: @Sendable (ServerConfiguration) throws -> Void
+    /// The socket was passed to this process, and belongs to its parent.
+    var isFixed: @Sendable (SettingName) -> Bool
+    var listening: ListeningPlaces
+    var apply: @Sendable (ServerConfiguration) -> Void
+  }
+
+  /// What the server was started with. Flags and variables stay, the file is read again. A setting that needs a restart is
+  /// compared with it.
+  private let atStart: SettingSources
+  private var current: SettingSources
+  private let parts: Parts
+  /// Keeps what is set over the API; nil where it cannot be set.
+  let control: ControlDatabase?
+  private let logger: Logger
+  /// One reload after the other: each waits for the one before.
+  private var last: Task<Void, Never>?
+
+  init(given: SettingSources, parts: Parts, control: ControlDatabase?, logger: Logger) {
+    (atStart, current, self.parts, self.control, self.logger) = (given, given, parts, control, logger)
+  }
+
+  /// What a reload did.
+  struct Outcome: Sendable {
+    /// What differs from before, but for what needs a restart.
+    var changes: SettingChanges
+    /// What differs from the start of the server and needs a restart.
+    var pending: [String]
+  }
+
+  /// The sources of the present settings.
+  var sources: SettingSources { current }
+
+  /// Reads the file again. Throws `ConfigurationError` for a mistake, and where an address cannot be listened at.
+  func reload() async throws -> Outcome { try await change { sources in sources } }
+
+  /// Changes what was set over the API, with the file as it is now. `commit` makes the change last; it may throw.
+  func change(
+    _ edit: @escaping @Sendable (SettingSources) throws -> SettingSources,
+    commit: @escaping @Sendable () throws -> Void = {}
+  ) async throws -> Outcome {
+    let before = last
+    let task = Task { () -> Result<Outcome, any Error> in
+      await before?.value
+      do { return .success(try await self.perform(edit, commit)) } catch { return .failure(error) }
+    }
+    last = Task { _ = await task.value }
+    return try await task.value.get()
+  }
+
+  private func perform(
+    _ edit: @Sendable (SettingSources) throws -> SettingSources, _ commit: @escaping @Sendable () throws -> Void
+  ) async throws -> Outcome {
+    let next: SettingSources
+    let configuration: ServerConfiguration
+    do {
+      next = try edit(try readFile())
+      configuration = try ServerConfiguration(loading: next)
+    } catch {
+      logger.error("the settings stay as they are: \(error)")
+      throw error
+    }
+    let places = parts.places(configuration)
+    let opened: [(place: ListeningPlace, bound: SocketAddress)]
+    do {
+      try parts.prepare(configuration)
+      opened = try await parts.listening.opened(of: places)
+    } catch {
+      logger.error("the settings stay as they are: \(error)")
+      throw error
+    }
+    do {
+      try await NIOSingletons.posixBlockingThreadPool.runIfActive(commit)
+    } catch {
+      for one in opened { await one.place.stop(one.bound) }
+      throw error
+    }
+    let outcome = Outcome(
+      changes: try SettingChanges(from: current, to: next),
+      pending: try SettingChanges(from: atStart, to: next).places[.restart] ?? [])
+    current = next
+    parts.apply(configuration)
+    await parts.listening.replace(with: opened, next: places)
+    tell(outcome)
+    return outcome
+  }
+
+  private func readFile() throws -> SettingSources {
+    var sources = try atStart.readingFile()
+    sources.setByAPI = current.setByAPI
+    return sources
+  }
+
+  private func tell(_ outcome: Outcome) {
+    func list(_ effect: SettingEffect, _ words: String) -> String? {
+      outcome.changes.places[effect].map { "\(words): \($0.prefix(10).joined(separator: ", "))" + ($0.count > 10 ? " …" : "") }
+    }
+    let parts = [list(.now, "changed"), list(.nextEpoch, "from the next epoch or recording on")].compactMap { $0 }
+    logger.notice("settings read again: \(parts.isEmpty ? "nothing changed" : parts.joined(separator: "; "))")
+    if !outcome.pending.isEmpty {
+      logger.warning("these settings need a restart: \(outcome.pending.joined(separator: ", "))")
+    }
+  }
+}

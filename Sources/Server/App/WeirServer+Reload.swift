@@ -1,0 +1,123 @@
+internal import Basics
+internal import HTTP
+internal import Ingest
+internal import Logging
+internal import NIOCore
+internal import NIOPosix
+
+/// Where the server listens, and what a reload changes.
+extension WeirServer {
+  /// Nil without a state folder.
+  func openControlDatabase() throws(ConfigurationError) -> ControlDatabase? {
+    guard let folder = configuration.stateFolder else { return nil }
+    do {
+      let database = try ControlDatabase(folder: folder)
+      for key in try database.keys() { _ = authorizer.keys.add(key) }
+      return database
+    } catch {
+      throw ConfigurationError(
+        .configuration,
+        "\(LogText.escaped(folder))/\(ControlDatabase.fileName), which has the keys made over the API, cannot be used:"
+          + " \(error); put a copy of it back, or move it away and make the keys anew")
+    }
+  }
+
+  /// The sources with what was set over the API, which holds from now on. What this version does not understand is left out, and
+  /// told.
+  func takeSettings(of control: ControlDatabase?) throws(ConfigurationError) -> SettingSources? {
+    guard var given = sources else { return nil }
+    for (stream, text) in (try? control?.settings()) ?? [:] {
+      do throws(ConfigurationError) {
+        var next = given
+        next.setByAPI[stream] = try ConfigFile.texts(of: stream, setByAPI: text)
+        _ = try StreamProfiles(loading: next, publicURL: configuration.publicURL)
+        given = next
+      } catch {
+        logger.of(stream).error("what was set over the API is left out: \(error)")
+      }
+    }
+    if !given.setByAPI.isEmpty {
+      profiles.now = try StreamProfiles(loading: given, publicURL: configuration.publicURL)
+    }
+    return given
+  }
+
+  func publisherPlaces(
+    _ configuration: ServerConfiguration, _ protocols: [PublisherProtocol], _ certificate: CertificateHolder
+  ) -> [(ListeningPlace, PublisherProtocol)] {
+    protocols.flatMap { each in
+      each.places(configuration).map { place in
+        let start: @Sendable () async throws -> SocketAddress = {
+          try await bind(place.address, place.setting) {
+            try await each.listener.start($0, tls: place.isSecure ? certificate.current?.rtmps : nil)
+          }
+        }
+        let stop: @Sendable (SocketAddress) async -> Void = { await each.listener.stop(at: $0) }
+        return (ListeningPlace(setting: place.setting, address: place.address, start: start, stop: stop), each)
+      }
+    }
+  }
+
+  func pagePlaces(
+    _ configuration: ServerConfiguration, _ http: HTTPListener, _ certificate: CertificateHolder
+  ) -> [ListeningPlace] {
+    func place(_ setting: SettingName, _ address: ListenAddress, isSecure: Bool) -> ListeningPlace {
+      ListeningPlace(setting: setting, address: address) {
+        try await bind(address, setting) {
+          try await http.start($0, tls: isSecure ? certificate.current?.https : nil)
+        }
+      } stop: {
+        await http.stop(at: $0)
+      }
+    }
+    return [place("http", configuration.http, isSecure: false)]
+      + (configuration.https.map { [place("https", $0, isSecure: true)] } ?? [])
+  }
+
+  /// Listens at an address, or on the socket that was passed to this process.
+  private func bind(
+    _ address: ListenAddress, _ setting: SettingName, _ start: (ListenEndpoint) async throws -> SocketAddress
+  ) async throws -> SocketAddress {
+    if let socket = inherited[setting] { return try await start(.socket(socket)) }
+    return try await address.bind(for: setting) { host, port in
+      try await start(.address(try SocketAddress(ipAddress: host, port: port)))
+    }
+  }
+
+  /// Nil where the configuration cannot be read again.
+  func makeReloader(
+    _ protocols: [PublisherProtocol], given: SettingSources?, http: HTTPListener, listening: ListeningPlaces, certificate: CertificateHolder,
+    control: ControlDatabase?
+  ) -> SettingsReloader? {
+    guard let given else { return nil }
+    let inherited = inherited
+    let parts = SettingsReloader.Parts(
+      places: { configuration in
+        publisherPlaces(configuration, protocols, certificate).map(\.0)
+          + pagePlaces(configuration, http, certificate)
+      },
+      prepare: { try certificate.prepare(for: $0, protocols) },
+      isFixed: { inherited[$0] != nil }, listening: listening
+    ) { configuration in
+      profiles.now = configuration.streams
+      authorizer.rules.now = configuration.accessRules
+      streams.limit(by: configuration.nameLimits)
+      viewers.limit = configuration.maxViewers
+      http.policy.now = HTTPPolicy(configuration.httpLimits, origins: configuration.crossOrigin)
+      for each in protocols {
+        each.listener.limit(connectionsPerAddress: configuration.httpLimits.connectionsPerAddress)
+      }
+      setLogLevel(configuration.logLevel)
+      if let recordings {
+        NIOSingletons.posixBlockingThreadPool.submit { _ in recordings.follow(configuration.retention) }
+      }
+      streams.endRevoked()
+    }
+    return SettingsReloader(given: given, parts: parts, control: control, logger: logger)
+  }
+}
+
+extension ServerConfiguration {
+  /// Who may what.
+  var accessRules: Authorizer.Rules { Authorizer.Rules(publishKeys: publishKeys, adminToken: adminToken) }
+}

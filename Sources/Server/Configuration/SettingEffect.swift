@@ -1,0 +1,21 @@
+/// When a changed setting takes effect in a running server.
+enum SettingEffect: String, Sendable, Hashable {
+  /// With the reload.
+  case now
+  /// With the next epoch of a stream, or its next recording: what viewers were told stays true.
+  case nextEpoch = "next epoch"
+  /// When weir starts again.
+  case restart
+}
+
+extension SettingDeclaration {
+  var effect: SettingEffect {
+    switch name {
+    case "publish-key", "admin-token", "max-viewers", "poll-limit", "max-connections-per-address", "cors",
+      "max-streams", "max-names", "retain-age", "retain-size", "retain-stream-size", "retain-deleted", "when-full",
+      "log-level", "http", "https", "rtmp", "rtmps":
+      .now
+    default: path?.isOfStreams ?? false ? .nextEpoch : .restart
+    }
+  }
+}

@@ -1,0 +1,18 @@
+/// The settings of HTTP that change while the server runs. New connections and requests follow the newest.
+package struct HTTPPolicy: Sendable {
+  /// Which origins may read which responses.
+  package var origins: CrossOrigin
+  /// The most connections at once.
+  package var connections: Int
+  /// The most connections of one address; nil for no limit.
+  package var connectionsPerAddress: Int?
+  /// Requests a second on one connection for one unchanged playlist; 0 for no limit.
+  package var repeatedPolls: Int
+
+  package init(_ limits: HTTPLimits, origins: CrossOrigin) {
+    self.origins = origins
+    connections = limits.connections
+    connectionsPerAddress = limits.connectionsPerAddress
+    repeatedPolls = limits.repeatedPolls
+  }
+}

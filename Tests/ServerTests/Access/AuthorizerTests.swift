@@ -1,0 +1,119 @@
+import Basics
+import FMP4
+import Glibc
+import Ingest
+import Support
+import Testing
+
+@testable import Server
+
+@Suite struct AuthorizerTests {
+  private let time = ManualClock()
+
+  private func name(_ text: String) throws -> StreamName { try #require(StreamName(text)) }
+
+  private func key(
+    _ name: String, _ text: String, publish: [String] = [], scope: AdminScope? = nil, ends: WallTime? = nil
+  ) throws -> AccessKey {
+    var grant = AccessGrant(name: name, scope: scope, ends: ends)
+    if !publish.isEmpty { grant.streams[.publish] = try publish.map { try StreamPattern(parsing: $0) } }
+    return AccessKey(grant: grant, secret: Secret(text), madeAt: time.clock.wallTime)
+  }
+
+  @Test func withoutAnyKeyEverybodyPublishesUnproven() throws {
+    let authorizer = Authorizer(clock: time.clock)
+    #expect(!authorizer.isClosed && !authorizer.hasAdministrators)
+    #expect(authorizer.proof(of: nil, to: try name("cam"))?.right == .unproven)
+  }
+
+  @Test func aKeyThatWasMadeClosesTheServerAndOpensItsOwnNames() throws {
+    let authorizer = Authorizer(clock: time.clock)
+    #expect(authorizer.keys.add(try key("laptop", "geheim", publish: ["cam-*"])))
+    #expect(authorizer.isClosed)
+    #expect(authorizer.proof(of: nil, to: try name("cam-1")) == nil)
+    #expect(authorizer.proof(of: Secret("other"), to: try name("cam-1")) == nil)
+    #expect(authorizer.proof(of: Secret("geheim"), to: try name("desk")) == nil)
+    let proof = try #require(authorizer.proof(of: Secret("geheim"), to: try name("cam-1")))
+    #expect(proof.right == .keyOfName && proof.name == "laptop" && proof.key == Secret("geheim"))
+    #expect(authorizer.keys.add(try key("all", "alle", publish: ["*"])))
+    #expect(authorizer.proof(of: Secret("alle"), to: try name("desk"))?.right == .keyForAllNames)
+  }
+
+  @Test func aNameIsGivenOnce() throws {
+    let ring = KeyRing()
+    #expect(ring.add(try key("a", "one", publish: ["x"])))
+    #expect(!ring.add(try key("a", "two", publish: ["x"])))
+    #expect(ring.grant(of: Secret("two")) == nil)
+    #expect(ring.remove("a") && !ring.remove("a") && ring.grant(of: Secret("one")) == nil)
+  }
+
+  @Test func anExpiredKeyAdmitsNobodyAndEndsNothing() throws {
+    let authorizer = Authorizer(clock: time.clock)
+    let ends = time.clock.wallTime &+ 1_000_000_000
+    #expect(authorizer.keys.add(try key("short", "geheim", publish: ["*"], scope: .operate, ends: ends)))
+    #expect(authorizer.proof(of: Secret("geheim"), to: try name("cam")) != nil)
+    #expect(authorizer.scope(of: Secret("geheim")) == .operate)
+    time.advance(seconds: 1)
+    #expect(authorizer.proof(of: Secret("geheim"), to: try name("cam")) == nil)
+    #expect(authorizer.scope(of: Secret("geheim")) == nil)
+    #expect(authorizer.stillGives(Secret("geheim"), rightTo: try name("cam")))
+    #expect(throws: CredentialRefusal.expired) { _ = try authorizer.grant(of: Secret("geheim")).get() }
+  }
+
+  @Test func aRevokedKeyGivesNothing() throws {
+    var keys = PublishKeys()
+    keys.add(Secret("old"), for: .all)
+    let authorizer = Authorizer(Authorizer.Rules(publishKeys: keys), clock: time.clock)
+    #expect(authorizer.stillGives(Secret("old"), rightTo: try name("cam")))
+    authorizer.rules.now = Authorizer.Rules()
+    #expect(!authorizer.stillGives(Secret("old"), rightTo: try name("cam")))
+  }
+
+  @Test func textsOfKeysAreLongAndUnlike() {
+    var generator = SystemRandomNumberGenerator()
+    let texts = Set((0..<100).map { _ in AccessKey.text(using: &generator) })
+    #expect(texts.count == 100 && texts.allSatisfy { $0.count == 35 && $0.hasPrefix("wk_") })
+  }
+
+  @Test func aSecretIsStoredAsItsDigest() throws {
+    let secret = Secret("geheim")
+    #expect(secret.hex.count == 64 && !secret.hex.contains("geheim"))
+    #expect(Secret(hex: secret.hex) == secret && Secret(hex: secret.hex.uppercased()) == secret)
+    #expect(Secret(hex: "") == nil && Secret(hex: "zz" + secret.hex.dropFirst(2)) == nil && Secret(hex: "é") == nil)
+  }
+
+  @Test func theDatabaseKeepsKeysAndSettings() throws {
+    let folder = try TemporaryFolder()
+    var grant = AccessGrant(name: "full", scope: .read, ends: 5_000_000_000)
+    grant.streams = [.publish: [try StreamPattern(parsing: "a-*"), .all], .watch: [try StreamPattern(parsing: "b")]]
+    do {
+      let database = try ControlDatabase(folder: folder.path)
+      try database.add(AccessKey(grant: grant, secret: Secret("geheim"), madeAt: 7))
+      #expect(throws: (any Error).self) {
+        try database.add(AccessKey(grant: grant, secret: Secret("other"), madeAt: 7))
+      }
+      try database.setSettings("{}", of: try name("cam"))
+      try database.setSettings("{\"window\": \"20s\"}", of: try name("cam"))
+      database.close()
+    }
+    let database = try ControlDatabase(folder: folder.path)
+    let key = try #require(try database.keys().first)
+    #expect(key.secret == Secret("geheim") && key.grant.scope == .read && key.grant.ends == 5_000_000_000)
+    #expect(key.grant.streams.mapValues { $0.map(\.description) } == [.publish: ["a-*", "*"], .watch: ["b"]])
+    #expect(try database.settings() == [try name("cam"): "{\"window\": \"20s\"}"])
+    try database.removeKey("full")
+    try database.setSettings(nil, of: try name("cam"))
+    #expect(try database.keys().isEmpty && database.settings().isEmpty)
+  }
+
+  @Test func aDatabaseThatIsNoneIsAnErrorAndStays() throws {
+    let folder = try TemporaryFolder()
+    let path = "\(folder.path)/\(ControlDatabase.fileName)"
+    let file = try #require(fopen(path, "w"))
+    fputs(String(repeating: "no database\n", count: 1000), file)
+    fclose(file)
+    #expect(throws: (any Error).self) { try ControlDatabase(folder: folder.path) }
+    var status = stat()
+    #expect(stat(path, &status) == 0 && status.st_size == 12_000)
+  }
+}
