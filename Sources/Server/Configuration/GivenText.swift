@@ -8,7 +8,7 @@ struct GivenText: Sendable {
     case variable(SettingName)
     case file(FilePlace, SettingPath)
     /// Set of a stream over the API.
-    case api(StreamName)
+    case api(StreamName, SettingPath)
     case standard(SettingName)
   }
 
@@ -45,7 +45,8 @@ struct GivenText: Sendable {
       switch origin {
       case .flag(let name), .standard(let name): (name: name.flag, separator: " ")
       case .variable(let name): (name: name.variable, separator: "=")
-      case .api(let stream): (name: "set over the API for \(stream)", separator: ": ")
+      case .api(let stream, let path):
+        (name: "set over the API: \(SettingPath.streams).\(stream).\(path.withinStream)", separator: ": ")
       case .file(let place, let path): (name: "\(place): \(path)", separator: ": ")
       }
     let value = isSecret || text.isEmpty ? "" : place.separator + LogText.escaped(text)

@@ -113,7 +113,12 @@ extension ConfigFile {
     for given in texts.values.joined() where given.isSecret {
       throw given.error("keys are not set here", "make one with POST /api/v1/keys")
     }
-    return texts.mapValues { $0.map { GivenText($0.text, .api(stream)) } }
+    return texts.mapValues {
+      $0.map { given in
+        guard case .file(_, let path) = given.origin else { return given }
+        return GivenText(given.text, .api(stream, path))
+      }
+    }
   }
 
   private init(name: String) { self.name = name }
