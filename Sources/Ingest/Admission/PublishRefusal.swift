@@ -2,6 +2,10 @@
 package enum PublishRefusal: Error, Sendable, Hashable {
   /// The key is missing or wrong.
   case unauthorized
+  /// The server that decides about publishers does not answer.
+  case unanswered
+  /// The stream takes publishers from certain addresses only.
+  case addressNotAllowed
   /// Another publisher uses the name and keeps it.
   case busy(stream: StreamName, holder: String)
   /// Too many changes of publisher within a short time.
@@ -23,6 +27,8 @@ package enum PublishRefusal: Error, Sendable, Hashable {
   package var code: String {
     switch self {
     case .unauthorized: "unauthorized"
+    case .unanswered: "unanswered"
+    case .addressNotAllowed: "address-not-allowed"
     case .busy: "busy"
     case .tooManyTakeovers: "takeovers"
     case .tooManyBreaks: "breaks"
@@ -38,6 +44,8 @@ package enum PublishRefusal: Error, Sendable, Hashable {
     switch self {
     case .unauthorized:
       "the publish key is missing or wrong; put it behind the stream name: NAME?key=SECRET"
+    case .unanswered: "the server that decides about publishers does not answer; try again in a few seconds"
+    case .addressNotAllowed: "this stream takes publishers from certain addresses only (publishFrom), and this is none"
     case .busy(_, let holder):
       "this name is being published by \(holder); stop that publisher or choose another name"
     case .tooManyTakeovers(_, let seconds):

@@ -4,11 +4,14 @@ internal import COpenSSL
 /// sides are hashed first, so that not even the length shows.
 package struct Secret: Sendable, Hashable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
   private let digest: [UInt8]
+  /// The text, for a token that must be read and for a callback; nil when only the digest is known. It goes nowhere else.
+  package let text: String?
   /// Bytes of the text; nil when only the digest is known.
   package let length: Int?
 
   package init(_ text: some StringProtocol) {
     digest = Self.sha256(Array(text.utf8))
+    self.text = String(text)
     length = text.utf8.count
   }
 
@@ -21,7 +24,7 @@ package struct Secret: Sendable, Hashable, CustomStringConvertible, CustomDebugS
       guard let high = digits[index], let low = digits[index + 1] else { return nil }
       bytes.append(UInt8(high << 4 | low))
     }
-    (digest, length) = (bytes, nil)
+    (digest, text, length) = (bytes, nil, nil)
   }
 
   /// The SHA-256 of its text, in hexadecimal: what is stored in place of it.

@@ -62,7 +62,7 @@ struct APIRoutes {
   private func describe(_ stream: LiveStream) -> StreamAnswer {
     let status = stream.status
     return StreamAnswer(
-      status, viewers: viewers.count(of: status.name), recording: recordingAPI.describe(status.name),
+      status, stream.settings, viewers: viewers.count(of: status.name), recording: recordingAPI.describe(status.name),
       capture: captures.describe(status.name), now: clock.wallTime)
   }
 }

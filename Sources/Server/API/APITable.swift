@@ -41,12 +41,14 @@ enum APITable {
     APIRoute(.get, "/api/v1/sources", .read, "this server's own sources") { $0.sources.list($1) },
     APIRoute(.get, "/api/v1/sources/{source}", .read, "one of them") { $0.sources.one($1) },
     APIRoute(.get, "/api/v1/sources/{source}/preview.jpg", .read, "its newest frame") { $0.sources.preview($1) },
-    APIRoute(.post, "/api/v1/sources/{source}/recording/start|stop|cancel", .operate, "its recording, on the air or off")
-    {
+    APIRoute(
+      .post, "/api/v1/sources/{source}/recording/start|stop|cancel", .operate, "its recording, on the air or off"
+    ) {
       $0.sources.record($1)
     },
-    APIRoute(.post, "/api/v1/sources/{source}/start|preview|stop", .operate, "puts it on the air, takes it off, ends it")
-    {
+    APIRoute(
+      .post, "/api/v1/sources/{source}/start|preview|stop", .operate, "puts it on the air, takes it off, ends it"
+    ) {
       $0.sources.act($1)
     },
     APIRoute(.get, "/api/v1/storage", "room on the disk of recordings") { $0.recordingAPI.storage(on: $1.eventLoop) },
@@ -93,7 +95,9 @@ enum APITable {
     guard let route = address.route(for: request.method) else {
       return .failure(Refusal(problem: .methodNotAllowed(allow: address.methods.description)))
     }
-    if let scope = route.access.scope, let refusal = gate.refusal(of: request, needing: scope) { return .failure(Refusal(problem: refusal)) }
+    if let scope = route.access.scope, let refusal = gate.refusal(of: request, needing: scope) {
+      return .failure(Refusal(problem: refusal))
+    }
     return .success((route, values))
   }
 

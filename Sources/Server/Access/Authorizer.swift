@@ -1,6 +1,7 @@
 internal import Basics
 internal import FMP4
 internal import Ingest
+internal import Logging
 
 /// Decides who may publish, watch, record and administer: one for all protocols.
 final class Authorizer: Sendable {
@@ -9,23 +10,42 @@ final class Authorizer: Sendable {
     var publishKeys = PublishKeys()
     /// Nil where the configuration has none.
     var adminToken: Secret?
+    /// Asked about publishers whose key is not known here; nil for nobody.
+    var callback: AuthorizationCallback.Settings?
   }
 
-  let rules: Reloadable<Rules>
+  private let rules: Reloadable<Rules>
+  private let callback: Reloadable<AuthorizationCallback?>
   /// The keys that were made over the API.
   let keys: KeyRing
   private let clock: SteadyClock
+  private let logger: Logger
 
-  init(_ rules: Rules = Rules(), keys: KeyRing = KeyRing(), clock: SteadyClock) {
+  init(
+    _ rules: Rules = Rules(), keys: KeyRing = KeyRing(), clock: SteadyClock,
+    logger: Logger = Logger(label: "access") { _ in SwiftLogNoOpLogHandler() }
+  ) {
+    self.logger = logger
     self.rules = Reloadable(rules)
+    callback = Reloadable(rules.callback.map { AuthorizationCallback($0, clock: clock) })
     self.keys = keys
     self.clock = clock
+  }
+
+  /// Follows other rules from now on.
+  func follow(_ rules: Rules) {
+    self.rules.now = rules
+    guard callback.now?.settings != rules.callback else { return }
+    callback.now = rules.callback.map { AuthorizationCallback($0, clock: clock) }
   }
 
   // MARK: Publishers
 
   /// Publishing needs a key or a token.
-  var isClosed: Bool { !rules.now.publishKeys.isEmpty || keys.mayPublish }
+  var isClosed: Bool {
+    let rules = rules.now
+    return !rules.publishKeys.isEmpty || keys.mayPublish || rules.callback != nil
+  }
 
   /// How a publisher proved its right.
   struct Proof: Sendable {
@@ -36,10 +56,28 @@ final class Authorizer: Sendable {
     var key: Secret?
   }
 
-  /// The right of a publisher to a name; nil if it has none.
+  /// The right of a publisher to a name. The keys of this server decide first, then the callback.
+  func proof(of request: PublishRequest) async throws(PublishRefusal) -> Proof {
+    if let proof = proof(of: request.key, to: request.stream) { return proof }
+    guard let callback = callback.now else { throw .unauthorized }
+    let question = AuthorizationCallback.Question(
+      stream: request.stream, protocolName: request.protocolName, address: request.host, key: request.key)
+    switch await callback.ask(question) {
+    case .admitted: return Proof(right: .keyOfName, name: "the callback")
+    case .refused: throw .unauthorized
+    case .unanswered(.admit, let reason):
+      logger.warning("the callback did not answer, and the publisher is admitted: \(reason)")
+      return Proof(right: .unproven)
+    case .unanswered(.refuse, let reason):
+      logger.warning("the callback did not answer, and the publisher is refused: \(reason)")
+      throw .unanswered
+    }
+  }
+
+  /// The right of a publisher to a name by the keys of this server; nil if it has none.
   func proof(of key: Secret?, to stream: StreamName) -> Proof? {
     let configured = rules.now.publishKeys
-    if configured.isEmpty, !keys.mayPublish { return Proof(right: .unproven) }
+    if !isClosed { return Proof(right: .unproven) }
     guard let key else { return nil }
     if !configured.isEmpty, let right = configured.right(of: key, to: stream) { return Proof(right: right, key: key) }
     guard let grant = keys.grant(of: key), grant.holds(at: clock.wallTime), grant.allows(.publish, of: stream) else {

@@ -98,7 +98,8 @@ struct ControlDatabase: Sendable {
 
 extension AccessKey {
   fileprivate init?(_ row: Row) {
-    guard let name = row.value("name") as String?, let secret = (row.value("digest") as String?).flatMap(Secret.init(hex:)),
+    guard let name = row.value("name") as String?,
+      let secret = (row.value("digest") as String?).flatMap(Secret.init(hex:)),
       let madeAt = row.value("madeAt") as WallTime?
     else { return nil }
     grant = AccessGrant(name: name)

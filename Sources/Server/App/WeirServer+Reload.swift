@@ -86,7 +86,8 @@ extension WeirServer {
 
   /// Nil where the configuration cannot be read again.
   func makeReloader(
-    _ protocols: [PublisherProtocol], given: SettingSources?, http: HTTPListener, listening: ListeningPlaces, certificate: CertificateHolder,
+    _ protocols: [PublisherProtocol], given: SettingSources?, http: HTTPListener, listening: ListeningPlaces,
+    certificate: CertificateHolder,
     control: ControlDatabase?
   ) -> SettingsReloader? {
     guard let given else { return nil }
@@ -100,7 +101,7 @@ extension WeirServer {
       isFixed: { inherited[$0] != nil }, listening: listening
     ) { configuration in
       profiles.now = configuration.streams
-      authorizer.rules.now = configuration.accessRules
+      authorizer.follow(configuration.accessRules)
       streams.limit(by: configuration.nameLimits)
       viewers.limit = configuration.maxViewers
       http.policy.now = HTTPPolicy(configuration.httpLimits, origins: configuration.crossOrigin)
@@ -119,5 +120,7 @@ extension WeirServer {
 
 extension ServerConfiguration {
   /// Who may what.
-  var accessRules: Authorizer.Rules { Authorizer.Rules(publishKeys: publishKeys, adminToken: adminToken) }
+  var accessRules: Authorizer.Rules {
+    Authorizer.Rules(publishKeys: publishKeys, adminToken: adminToken, callback: callback)
+  }
 }

@@ -50,12 +50,12 @@ struct WeirServer {
     let files = OpenRecordings(descriptors: descriptors)
     let profiles = Reloadable(configuration.streams)
     self.profiles = profiles
-    let authorizer = Authorizer(configuration.accessRules, clock: clock)
+    let authorizer = Authorizer(configuration.accessRules, clock: clock, logger: logger)
     self.authorizer = authorizer
     viewers = ViewerRegistry(limit: configuration.maxViewers, clock: clock)
     let registry = Reloadable<StreamRegistry?>(nil)
     let archive = RecordingArchive(
-      folder: configuration.recordingsFolder, 
+      folder: configuration.recordingsFolder,
       // A stream that runs keeps what its viewers were told.
       rewind: { (registry.now?.stream($0)?.settings ?? profiles.now[$0].settings).rewind },
       publicURL: configuration.publicURL, files: files)

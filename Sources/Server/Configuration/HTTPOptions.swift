@@ -35,7 +35,7 @@ struct HTTPOptions: SettingGroup {
 }
 
 extension AddressRange {
-  fileprivate static func parse(_ text: String) throws(ValueError) -> AddressRange {
+  static func parse(_ text: String) throws(ValueError) -> AddressRange {
     guard let range = AddressRange(parsing: text) else {
       throw ValueError(
         "that is neither an address nor a range of addresses", advice: "write 10.0.0.7, 10.0.0.0/8 or 2001:db8::/32")

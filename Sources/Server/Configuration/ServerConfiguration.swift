@@ -26,6 +26,8 @@ struct ServerConfiguration: Sendable {
   var sourcesBegin: SourceBeginning
   /// The keys of publishers; without any, every client may publish.
   var publishKeys: PublishKeys
+  /// Who is asked about publishers; nil for nobody.
+  var callback: AuthorizationCallback.Settings?
   var nameLimits: NameAllowance.Limits
   /// Bytes of media that one stream may keep in memory; nil for a quarter of what the process may have.
   var streamMemory: Int?
@@ -89,6 +91,7 @@ extension ServerConfiguration {
     sources = try options.sources.specifications(given)
     sourcesBegin = try options.sources.beginning(given, adminToken: options.http.adminToken)
     publishKeys = try PublishKeys(loading: given)
+    callback = try options.access.callback(given)
     nameLimits = try options.publishers.names(given)
     streamMemory = try given[options.publishers.streamMemory]
     mediaMemory = try given[options.publishers.mediaMemory]

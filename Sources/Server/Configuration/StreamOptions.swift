@@ -1,5 +1,6 @@
 internal import Basics
 internal import FMP4
+internal import Ingest
 
 /// How streams are cut, what is kept of them, and what is transcoded.
 struct StreamOptions: SettingGroup {
@@ -51,6 +52,17 @@ struct StreamOptions: SettingGroup {
     "max-changes", at: "streams.*.limits.changes", .count(1...100_000), default: "30",
     "Changes of codec or frame size a minute, likewise.")
 
+  let takeover = Setting<PublisherRule.Takeover>(
+    "takeover", at: "streams.*.takeover", .word, default: "newest",
+    "Which of two publishers with keys of a name gets it: the newest, or the first as long as it sends.")
+  let publishFrom = Setting(
+    each: "publish-from", at: "streams.*.publishFrom", SettingText("CIDR", AddressRange.parse),
+    "Addresses that may publish; without it, all.")
+  let title = Setting(
+    "title", at: "streams.*.title", .words(atMost: 200), "Title of a stream, for its page and the API.")
+  let description = Setting(
+    "description", at: "streams.*.description", .words(atMost: 2000), "What a stream shows, likewise.")
+
   /// The smallest number of segments in a window. A player that joins needs three target durations (RFC 8216 §6.2.2).
   private static let segmentsInWindow = 3
 
@@ -65,6 +77,9 @@ struct StreamOptions: SettingGroup {
     settings.reconnectWindow = MediaTime(try given[reconnectWindow])
     settings.bounds.jumpsPerMinute = try given[maxJumps]
     settings.bounds.changesPerMinute = try given[maxChanges]
+    settings.publishers = PublisherRule(takeover: try given[takeover], from: try given[publishFrom])
+    settings.title = try given[title]
+    settings.description = try given[description]
     settings.periodsToKeep = DASHManifest.periodsToKeep
     settings.layout = try given[hlsLayout]
     settings.partAddressing = try given[partAddressing]
@@ -106,6 +121,18 @@ extension StreamSettings.TargetDuration {
     }
     let digits = text.hasSuffix("s") ? String(text.dropLast()) : text
     self = .seconds(try WholeNumber.parse(digits, in: 1...120, orElse: "auto"))
+  }
+}
+
+extension SettingText<String> {
+  /// A text for people, without line breaks and other control characters.
+  fileprivate static func words(atMost limit: Int) -> Self {
+    Self("text") { text throws(ValueError) in
+      guard !text.isEmpty, text.count <= limit,
+        text.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control })
+      else { throw ValueError("that is no text of 1 to \(limit) characters in one line", advice: "shorten it") }
+      return text
+    }
   }
 }
 

@@ -21,7 +21,8 @@ package struct AllowedMethods: OptionSet, Sendable, CustomStringConvertible {
   }
 
   package var description: String {
-    let names = [(Self.get, "GET, HEAD"), (.post, "POST"), (.put, "PUT"), (.delete, "DELETE")].filter { contains($0.0) }.map(\.1)
+    let names = [(Self.get, "GET, HEAD"), (.post, "POST"), (.put, "PUT"), (.delete, "DELETE")].filter { contains($0.0) }
+      .map(\.1)
     return (names + ["OPTIONS"]).joined(separator: ", ")
   }
 }

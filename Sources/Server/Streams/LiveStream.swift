@@ -75,13 +75,14 @@ final class LiveStream: Sendable {
   /// Gives the name to a publisher, as `PublisherSlot.admit` does. The caller evicts the former publisher, without the stream's
   /// lock. `settings` are those of a new epoch, and `makeSinks` is called with its name.
   func admit(
-    _ request: PublishRequest, _ proof: Authorizer.Proof, settings: StreamSettings,
+    _ request: PublishRequest, _ proof: Authorizer.Proof, takeover rule: PublisherRule.Takeover = .newest,
+    settings: StreamSettings,
     makeSinks: (_ epoch: String) -> [any FragmentSink]
   ) throws(PublishRefusal) -> PublisherSlot.Change {
     let now = clock.monotonic()
     return try state.withLock { state throws(PublishRefusal) in
       stamp.change()
-      let admitted = try state.publisher.admit(request, proof, now: now)
+      let admitted = try state.publisher.admit(request, proof, takeover: rule, now: now)
       if let former = admitted.former {
         logger.warning(
           "\(request.protocolName) publisher \(request.remoteAddress) takes over from \(former.remoteAddress)")

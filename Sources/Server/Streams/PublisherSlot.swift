@@ -52,15 +52,19 @@ struct PublisherSlot: Sendable {
 
   // MARK: Coming and going
 
-  /// Gives the name to a publisher. With the name's own key the newest publisher wins, at most once in five seconds. Without
+  /// Gives the name to a publisher. With the name's own key the newest publisher wins, at most once in five seconds, unless
+  /// `takeover` says otherwise. Without
   /// it, a holder that still sends keeps the name, except against its own address with a key for all names. Returns the former
   /// holder.
   mutating func admit(
-    _ request: PublishRequest, _ proof: Authorizer.Proof, now: MonotonicTime
+    _ request: PublishRequest, _ proof: Authorizer.Proof, takeover: PublisherRule.Takeover = .newest,
+    now: MonotonicTime
   ) throws(PublishRefusal) -> Change {
     let right = proof.right
     let former = holder
-    if let former, let refusal = refusal(of: request, right: right, holder: former, now: now) { throw refusal }
+    if let former, let refusal = refusal(of: request, right: right, takeover, holder: former, now: now) {
+      throw refusal
+    }
     guard bounds.begin(now: now) else {
       throw .tooManyBreaks(stream: request.stream, retryAfterSeconds: bounds.secondsUntilBreak)
     }
@@ -80,12 +84,15 @@ struct PublisherSlot: Sendable {
 
   /// Why a new publisher does not get the name; nil when it does.
   private func refusal(
-    of request: PublishRequest, right: PublishRight, holder: Holder, now: MonotonicTime
+    of request: PublishRequest, right: PublishRight, _ takeover: PublisherRule.Takeover, holder: Holder,
+    now: MonotonicTime
   ) -> PublishRefusal? {
     let isSilent = now &- holder.lastReceived >= StreamSettings.holderGrace.nanoseconds
     let isNeighbour = request.host != nil && request.host == holder.host
     switch right {
     case .unproven: return isSilent ? nil : .busy(stream: request.stream, holder: holder.remoteAddress)
+    case .keyOfName where takeover == .first && !isSilent, .keyForAllNames where takeover == .first && !isSilent:
+      return .busy(stream: request.stream, holder: holder.remoteAddress)
     case .keyForAllNames where !isSilent && !isNeighbour:
       return .busy(stream: request.stream, holder: holder.remoteAddress)
     case .keyForAllNames, .keyOfName:

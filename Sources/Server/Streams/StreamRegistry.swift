@@ -101,8 +101,9 @@ final class StreamRegistry: PublishGate {
     switch request.origin {
     case .server: proof = Authorizer.Proof(right: .unproven)
     case .peer:
-      guard let proven = authorizer.proof(of: request.key, to: request.stream) else { throw .unauthorized }
-      proof = proven
+      let publishers = settings(request.stream).publishers
+      guard publishers.admit(request.host) else { throw .addressNotAllowed }
+      proof = try await authorizer.proof(of: request)
     }
     let holder = proof.right == .unproven ? request.host : nil
     let reservation = try state.withLock { state throws(PublishRefusal) in
@@ -146,7 +147,9 @@ final class StreamRegistry: PublishGate {
     let next = !isNew && stream.hasEnded ? settings(stream.name) : former
     guard descriptors.exchange(former, for: next) else { throw descriptors.refusal(beside: streams) }
     do throws(PublishRefusal) {
-      return try stream.admit(request, proof, settings: next) { epoch in
+      return try stream.admit(
+        request, proof, takeover: settings(stream.name).publishers.takeover, settings: next
+      ) { epoch in
         makeSinks(request.stream, epoch, request.recording)
       }
     } catch {

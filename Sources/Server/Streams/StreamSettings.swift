@@ -14,6 +14,12 @@ struct StreamSettings: Sendable {
   /// How long a stream waits for a publisher whose connection was lost.
   var reconnectWindow = MediaTime(milliseconds: 30_000)
 
+  /// Which publishers it takes.
+  var publishers = PublisherRule()
+  /// Shown to viewers and programs.
+  var title: String?
+  var description: String?
+
   /// Limits for publishers, per minute.
   var bounds = PublicationBounds.Limits()
 

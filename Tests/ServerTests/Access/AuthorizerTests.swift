@@ -65,7 +65,7 @@ import Testing
     keys.add(Secret("old"), for: .all)
     let authorizer = Authorizer(Authorizer.Rules(publishKeys: keys), clock: time.clock)
     #expect(authorizer.stillGives(Secret("old"), rightTo: try name("cam")))
-    authorizer.rules.now = Authorizer.Rules()
+    authorizer.follow(Authorizer.Rules())
     #expect(!authorizer.stillGives(Secret("old"), rightTo: try name("cam")))
   }
 

@@ -14,7 +14,9 @@ import Testing
     let output = LogOutput(descriptor: ends[1])
     use(
       Logger(label: "rtmp") { label in
-        ConsoleLogHandler(label: label, threshold: LogThreshold(.debug), format: format, output: output) { 1_795_262_584_567_000_000 }
+        ConsoleLogHandler(label: label, threshold: LogThreshold(.debug), format: format, output: output) {
+          1_795_262_584_567_000_000
+        }
       })
     close(ends[1])
     var bytes = [UInt8](repeating: 0, count: 65536)
@@ -73,7 +75,9 @@ import Testing
     }
     let output = LogOutput(descriptor: ends[1])
     let logger = Logger(label: "weir") { label in
-      ConsoleLogHandler(label: label, threshold: LogThreshold(.info), format: .json, output: output) { 1_795_262_584_567_000_000 }
+      ConsoleLogHandler(label: label, threshold: LogThreshold(.info), format: .json, output: output) {
+        1_795_262_584_567_000_000
+      }
     }
     // Of one text only a few are written at all.
     for letter in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN" {

@@ -9,21 +9,26 @@ import Testing
     SettingSources(file: try ConfigFile(file, name: "weir.yaml"))
   }
 
-  @Test(arguments: [
-    ("{}", "{}", [:]),
-    ("{}", "limits: {viewers: 5}", [.now: ["limits.viewers"]]),
-    ("limits: {viewers: 5}", "limits: {viewers: 10000}", [.now: ["limits.viewers"]]),
-    ("limits: {viewers: 10000}", "{}", [:]),
-    ("{}", "recordings: {folder: /tmp/x}", [.restart: ["recordings.folder"]]),
-    ("{}", "streams: {'*': {window: 20s}}", [.nextEpoch: ["streams.*.window"]]),
-    ("{}", "streams: {cam: {window: 20s}}", [.nextEpoch: ["streams.cam.window"]]),
-    ("streams: {cam: {window: 20s}}", "{}", [.nextEpoch: ["streams.cam.window"]]),
-    ("streams: {cam: {window: 20s}}", "streams: {cam: {window: 20s, record: {mode: never}}}",
-      [.nextEpoch: ["streams.cam.record.mode"]]),
-    ("streams: {'*': {publishKeys: [abcdefgh]}}", "streams: {'*': {publishKeys: [ijklmnop]}}",
-      [.now: ["streams.*.publishKeys"]]),
-    ("http: {listen: ':1'}", "http: {listen: ':2'}\nhttps: {listen: ':3'}", [.now: ["http.listen", "https.listen"]]),
-  ] as [(String, String, [SettingEffect: [String]])])
+  @Test(
+    arguments: [
+      ("{}", "{}", [:]),
+      ("{}", "limits: {viewers: 5}", [.now: ["limits.viewers"]]),
+      ("limits: {viewers: 5}", "limits: {viewers: 10000}", [.now: ["limits.viewers"]]),
+      ("limits: {viewers: 10000}", "{}", [:]),
+      ("{}", "recordings: {folder: /tmp/x}", [.restart: ["recordings.folder"]]),
+      ("{}", "streams: {'*': {window: 20s}}", [.nextEpoch: ["streams.*.window"]]),
+      ("{}", "streams: {cam: {window: 20s}}", [.nextEpoch: ["streams.cam.window"]]),
+      ("streams: {cam: {window: 20s}}", "{}", [.nextEpoch: ["streams.cam.window"]]),
+      (
+        "streams: {cam: {window: 20s}}", "streams: {cam: {window: 20s, record: {mode: never}}}",
+        [.nextEpoch: ["streams.cam.record.mode"]]
+      ),
+      (
+        "streams: {'*': {publishKeys: [abcdefgh]}}", "streams: {'*': {publishKeys: [ijklmnop]}}",
+        [.now: ["streams.*.publishKeys"]]
+      ),
+      ("http: {listen: ':1'}", "http: {listen: ':2'}\nhttps: {listen: ':3'}", [.now: ["http.listen", "https.listen"]]),
+    ] as [(String, String, [SettingEffect: [String]])])
   func whatDiffersIsNamedByItsPlace(old: String, new: String, places: [SettingEffect: [String]]) throws {
     #expect(try SettingChanges(from: sources(old), to: sources(new)).places == places)
   }
@@ -57,6 +62,6 @@ import Testing
     for setting in ServerOptions.all where setting.path?.isOfStreams ?? false {
       #expect(setting.effect != .restart, "\(setting.name.flag)")
     }
-    #expect(ServerOptions.all.filter { $0.effect == .now }.count == 18)
+    #expect(ServerOptions.all.filter { $0.effect == .now }.count == 24)
   }
 }

@@ -30,7 +30,8 @@ import Testing
     var keys = PublishKeys()
     if let key { keys.add(Secret(key), for: .all) }
     return StreamRegistry(
-      settings: { _ in StreamSettings() }, authorizer: Authorizer(Authorizer.Rules(publishKeys: keys), clock: hands.clock), clock: hands.clock,
+      settings: { _ in StreamSettings() },
+      authorizer: Authorizer(Authorizer.Rules(publishKeys: keys), clock: hands.clock), clock: hands.clock,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     ) { _, _, _ in [] }
   }

@@ -24,7 +24,9 @@ import Testing
     #expect(first.former == nil)
     let second = try slot.admit(try request("b"), Authorizer.Proof(right: .keyOfName), now: 1)
     #expect(second.former?.token == first.token && slot.holder?.token == second.token)
-    #expect(throws: PublishRefusal.self) { try slot.admit(try request("c"), Authorizer.Proof(right: .keyOfName), now: 2) }
+    #expect(throws: PublishRefusal.self) {
+      try slot.admit(try request("c"), Authorizer.Proof(right: .keyOfName), now: 2)
+    }
     #expect(slot.holder?.token == second.token && slot.lastHost == "b", "who is refused changes nothing")
     #expect(slot.release()?.token == second.token && slot.holder == nil)
   }
@@ -36,7 +38,9 @@ import Testing
     slot.count(.progress(.zero), now: .at(grace))
     #expect(try slot.admit(try request("b"), Authorizer.Proof(right: .unproven), now: .at(grace)).former != nil)
     slot.count(.discontinuity, now: .at(2 * grace))
-    #expect(throws: PublishRefusal.self) { try slot.admit(try request("c"), Authorizer.Proof(right: .unproven), now: .at(2 * grace + 1)) }
+    #expect(throws: PublishRefusal.self) {
+      try slot.admit(try request("c"), Authorizer.Proof(right: .unproven), now: .at(2 * grace + 1))
+    }
     #expect(slot.counters.intake.jumps == 1 && slot.unprovenHost == "b")
   }
 

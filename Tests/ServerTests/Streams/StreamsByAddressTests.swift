@@ -20,7 +20,8 @@ import Testing
     var limits = NameAllowance.Limits()
     limits.streams = streams
     return StreamRegistry(
-      settings: { _ in StreamSettings() }, authorizer: Authorizer(Authorizer.Rules(publishKeys: keys), clock: time.clock), names: limits,
+      settings: { _ in StreamSettings() },
+      authorizer: Authorizer(Authorizer.Rules(publishKeys: keys), clock: time.clock), names: limits,
       descriptors: descriptors.map { DescriptorBudget(limit: $0) } ?? .unlimited, clock: time.clock,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     ) { _, _, _ in [] }

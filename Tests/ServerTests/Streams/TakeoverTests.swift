@@ -18,7 +18,9 @@ import Testing
   private func registry(_ keys: String...) throws -> StreamRegistry {
     let configuration = try ServerConfiguration(loading: SettingSources(flags: ["publish-key": keys]))
     return StreamRegistry(
-      settings: { _ in StreamSettings() }, authorizer: Authorizer(Authorizer.Rules(publishKeys: configuration.publishKeys), clock: time.clock), clock: time.clock,
+      settings: { _ in StreamSettings() },
+      authorizer: Authorizer(Authorizer.Rules(publishKeys: configuration.publishKeys), clock: time.clock),
+      clock: time.clock,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     ) { _, _, _ in [] }
   }

@@ -18,6 +18,9 @@ struct ServerAnswer: Encodable {
 /// `/api/v1/streams/{stream}`.
 struct StreamAnswer: Encodable {
   let name: String
+  /// As configured.
+  let title: String?
+  let description: String?
   let state: String
   let `protocol`: String
   let startedAt: String
@@ -76,7 +79,11 @@ struct StreamAnswer: Encodable {
     let wall: String
   }
 
-  init(_ status: StreamStatus, viewers: Int, recording: RecordingStateAnswer?, capture: CaptureAnswer?, now: WallTime) {
+  init(
+    _ status: StreamStatus, _ settings: StreamSettings, viewers: Int, recording: RecordingStateAnswer?,
+    capture: CaptureAnswer?, now: WallTime
+  ) {
+    (title, description) = (settings.title, settings.description)
     (name, state, `protocol`) = (status.name.description, status.phase.rawValue, status.protocolName)
     startedAt = JSONText.time(status.startedAt)
     ageSeconds = MediaTime(nanoseconds: (status.endedAt ?? now) &- status.startedAt).thousandths

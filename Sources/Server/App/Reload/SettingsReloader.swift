@@ -108,7 +108,9 @@ actor SettingsReloader {
 
   private func tell(_ outcome: Outcome) {
     func list(_ effect: SettingEffect, _ words: String) -> String? {
-      outcome.changes.places[effect].map { "\(words): \($0.prefix(10).joined(separator: ", "))" + ($0.count > 10 ? " …" : "") }
+      outcome.changes.places[effect].map {
+        "\(words): \($0.prefix(10).joined(separator: ", "))" + ($0.count > 10 ? " …" : "")
+      }
     }
     let parts = [list(.now, "changed"), list(.nextEpoch, "from the next epoch or recording on")].compactMap { $0 }
     logger.notice("settings read again: \(parts.isEmpty ? "nothing changed" : parts.joined(separator: "; "))")

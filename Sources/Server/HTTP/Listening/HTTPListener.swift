@@ -158,7 +158,8 @@ package final class HTTPListener: Sendable {
   }
 
   private static func configure(
-    _ channel: any Channel, door: SocketAddress?, services: HTTPServices, loops: [ObjectIdentifier: NIOLoopBoundBox<LoopContext>],
+    _ channel: any Channel, door: SocketAddress?, services: HTTPServices,
+    loops: [ObjectIdentifier: NIOLoopBoundBox<LoopContext>],
     tls: TLSContextSource?
   ) throws {
     guard let loop = loops[ObjectIdentifier(channel.eventLoop)] else {

@@ -1,0 +1,143 @@
+"""Publishers that another server decides about, addresses that may publish, and two publishers of one name."""
+
+import contextlib
+import http.server
+import json
+import threading
+import time
+
+import pytest
+
+from harness import publishers
+from harness.rawrtmp import RawRTMP, Refused
+
+
+class Accounts(http.server.ThreadingHTTPServer):
+    """Decides by the key, and keeps the questions."""
+
+    def __init__(self, answer):
+        self.questions, self.answer = [], answer
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                outer.questions.append(question)
+                outer.answer(self, question)
+
+            def log_message(self, *_):
+                pass
+
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.daemon_threads = True
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/weir"
+
+
+def status(handler, code: int, *fields) -> None:
+    handler.send_response(code)
+    for name, value in (("Content-Length", "0"), *fields):
+        handler.send_header(name, value)
+    handler.end_headers()
+
+
+def by_key(handler, question) -> None:
+    status(handler, 204 if question["key"] == "right-key" else 403)
+
+
+@pytest.fixture
+def accounts():
+    with contextlib.ExitStack() as stack:
+        def make(answer) -> Accounts:
+            server = Accounts(answer)
+            stack.callback(server.shutdown)
+            return server
+        yield make
+
+
+def refused(weir, name: str, **options) -> str:
+    with pytest.raises(Refused) as refusal, RawRTMP(weir.rtmp, **options) as client:
+        client.start(name)
+    return refusal.value.description
+
+
+def test_the_callback_decides_and_its_answer_is_kept(start, accounts):
+    server = accounts(by_key)
+    weir = start("--auth-callback", server.url, "--no-record")
+    weir.secrets += ["right-key", "wrong-key"]
+    assert "missing or wrong" in refused(weir, "cam?key=wrong-key")
+    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam?key=right-key")
+    try:
+        weir.wait_state("cam", "live")
+    finally:
+        publisher.kill()
+    with RawRTMP(weir.rtmp).start("cam?key=right-key"):
+        pass
+    assert server.questions == [
+        {"action": "publish", "address": "127.0.0.1", "key": key, "protocol": "RTMP", "stream": "cam"}
+        for key in ("wrong-key", "right-key")]
+    assert weir.json("/api/v1/streams")["publishKeyRequired"]
+
+
+@pytest.mark.parametrize("answer", ["hangs", "500", "redirects", "endless", "closed"])
+def test_without_an_answer_the_rule_holds(start, accounts, answer):
+    def respond(handler, _):
+        match answer:
+            case "hangs": time.sleep(3)
+            case "500": status(handler, 500)
+            case "redirects": status(handler, 302, ("Location", other.url))
+            case "endless":
+                handler.send_response(200)
+                handler.end_headers()
+                with contextlib.suppress(OSError):
+                    while True:
+                        handler.wfile.write(bytes(65536))
+
+    other = accounts(lambda handler, _: status(handler, 200))
+    server = accounts(respond)
+    if answer == "closed":
+        server.shutdown()
+        server.server_close()
+    flags = ("--auth-callback", server.url, "--auth-callback-timeout", "500ms", "--no-record")
+    before = time.monotonic()
+    strict = start(*flags)
+    assert "does not answer" in refused(strict, "cam")
+    assert time.monotonic() - before < 4 and not other.questions
+    strict.wait_log("the callback did not answer, and the publisher is refused")
+    lenient = start(*flags, "--auth-callback-otherwise", "admit")
+    with RawRTMP(lenient.rtmp).start("cam"):
+        lenient.wait_log("the callback did not answer, and the publisher is admitted")
+
+
+def test_only_the_addresses_that_may_publish_do(start, tmp_path):
+    file = tmp_path / "weir.yaml"
+    file.write_text("streams: {cam: {publishFrom: [127.0.0.2, 10.0.0.0/8], title: The yard, description: From the roof}}")
+    weir = start("--config", file, "--no-record")
+    assert "from certain addresses only" in refused(weir, "cam")
+    with RawRTMP(weir.rtmp, source="127.0.0.2").start("cam"):
+        stream = weir.stream("cam")
+        assert (stream["title"], stream["description"]) == ("The yard", "From the roof")
+    with RawRTMP(weir.rtmp).start("desk"):
+        pass
+
+
+@pytest.mark.parametrize("rule", ["newest", "first"])
+def test_two_publishers_of_one_name_follow_its_rule(start, rule):
+    weir = start("--publish-key", "cam=key-of-the-name", "--takeover", rule, "--no-record")
+    weir.secrets.append("key-of-the-name")
+    publisher = publishers.ffmpeg("h264-30", f"{weir.rtmp}/live/cam?key=key-of-the-name")
+    try:
+        weir.wait_state("cam", "live")
+        if rule == "first":
+            assert "is being published by" in refused(weir, "cam?key=key-of-the-name")
+            assert publisher.process.poll() is None
+        else:
+            with RawRTMP(weir.rtmp).start("cam?key=key-of-the-name"):
+                assert publisher.outcome(10)[0] != 0
+    finally:
+        publisher.kill()
