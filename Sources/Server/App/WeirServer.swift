@@ -186,6 +186,12 @@ struct WeirServer {
       return LocalSource(name: name, kind: "capture", gate: streams) { last, gate in
         CaptureSource(name: name, settings: last ?? given, gate: gate, clock: clock, logger: logger)
       }
+    case .datagrams(let place):
+      return LocalSource(name: name, kind: "udp", gate: streams) { _, gate in
+        DatagramSource(
+          name: name, place: place, gate: gate, clock: clock, logger: logger,
+          group: NIOSingletons.posixEventLoopGroup)
+      }
     }
   }
 
