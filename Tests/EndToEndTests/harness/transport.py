@@ -27,12 +27,34 @@ def free_port() -> int:
         return found.getsockname()[1]
 
 
+def clock(packet: bytes) -> int | None:
+    """The clock reference of a packet in ticks of 90 kHz."""
+    if packet[3] & 0x20 and packet[4] >= 7 and packet[5] & 0x10:
+        return int.from_bytes(packet[6:11]) >> 7
+    return None
+
+
+def paced(stream: bytes, seconds: float) -> list[tuple[float, bytes]]:
+    """Datagrams of a stream, each with the second in which it is sent: by the stream's clock, over `seconds` in all."""
+    pieces, times, now, first = [], [], 0, None
+    for at in range(0, len(stream), PACKET * TOGETHER):
+        piece = stream[at:at + PACKET * TOGETHER]
+        times.append(now)
+        pieces.append(piece)
+        for start in range(0, len(piece), PACKET):
+            found = clock(piece[start:start + PACKET])
+            if found is not None:
+                first = found if first is None else first
+                now = found - first
+    scale = seconds / max(now, 1)
+    return [(time * scale, piece) for time, piece in zip(times, pieces)]
+
+
 class Sender:
-    """Sends a transport stream in datagrams, evenly over `seconds`. Ends by itself; `stop` ends it earlier."""
+    """Sends a transport stream in datagrams, by its clock, over `seconds`. Ends by itself; `stop` ends it earlier."""
 
     def __init__(self, stream: bytes, port: int, seconds: float, *, own: str = "127.0.0.1", host: str = "127.0.0.1"):
-        size = PACKET * TOGETHER
-        self._pieces = [stream[at:at + size] for at in range(0, len(stream), size)]
+        self._pieces = paced(stream, seconds)
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.bind((own, 0))
         self._socket.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("127.0.0.1"))
@@ -43,8 +65,8 @@ class Sender:
 
     def _run(self) -> None:
         began = time.monotonic()
-        for number, piece in enumerate(self._pieces):
-            wait = began + self._seconds * number / len(self._pieces) - time.monotonic()
+        for due, piece in self._pieces:
+            wait = began + due - time.monotonic()
             if wait > 0 and self._ends.wait(wait) or self._ends.is_set():
                 break
             self._socket.sendto(piece, self._to)
