@@ -78,7 +78,8 @@ def test_what_clients_send_is_recorded_with_its_times(start, tmp_path):
             problems.append(f"{name}: exit {code}: {log}")
     for name in clients:
         problems += [f"{name}: {problem}" for problem in packets.compare(
-            packets.probe(sources.source("h264-30")), packets.probe(recording(weir, name)))]
+            packets.probe(sources.source("h264-30")), packets.probe(recording(weir, name)),
+            whole=name != "gstreamer")]  # which leaves out the last frame of the audio
         if weir.stream(name)["protocol"] != ("HTTPS" if name == "http2" else "HTTP"):
             problems.append(f"{name}: {weir.stream(name)}")
     nothing_wrong(problems)
